@@ -62,7 +62,7 @@ impl Bench {
         crate::print(&text)
     }
 
-    /// What the command prints.
+    /// The output of the command.
     fn result(&self, stages: &mut Stages) -> Result<String, Failure> {
         let least = self.bench.least().map_err(input_failure)?;
         self.program.refuse_without_text(&[("--kernel", self.kernel.is_some()), ("--roofline", self.roofline)])?;

@@ -31,7 +31,7 @@ pub fn bisect(
     command: &str,
 ) -> Result<String, Failure> {
     let mut texts = Texts::default();
-    // A pass that fails by itself is found as well: the command sees what it was given.
+    // Also finds a pass that fails: the command gets its input.
     pipeline.run(module, environment, &mut texts)?;
     let folder = tempfile::tempdir().map_err(|e| failure(format!("no folder for modules: {e}")))?;
     let works = |passes: usize| {

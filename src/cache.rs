@@ -1,4 +1,4 @@
-//! Kernels' machine code kept on disk: the flags that say where, and `hammock cache`, which shows and removes it.
+//! The kernel cache: its flags, and `hammock cache`, which shows and clears it.
 
 use clap::Args;
 use hammock_compiler::{Cache, Failure, Usage};
@@ -17,7 +17,7 @@ const SIZE: &str = "HAMMOCK_CACHE_SIZE";
 /// The most bytes if nothing says how many.
 const USUAL_SIZE: usize = 1 << 30;
 
-/// Flags that say what is kept.
+/// Flags of the kernel cache.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Cache")]
 pub struct CacheFlags {
@@ -102,7 +102,7 @@ impl ShowCache {
         }
         let cache = match &opened {
             Ok(cache) => cache,
-            Err(why) => return crate::print(&format!("nothing is kept: {why}\n")),
+            Err(why) => return crate::print(&format!("the cache is off: {why}\n")),
         };
         let folder = cache.folder().display();
         let removed = removed.map(|usage| format!("removed {}\n", said(usage))).unwrap_or_default();

@@ -35,7 +35,7 @@ fn is_tensors(ty: &Type) -> bool {
     }
 }
 
-/// The module with a function that ends with one of its bindings and gives its value; the binding's name and place.
+/// The module with a function truncated after one of its bindings, which becomes the result; the binding's name and span.
 pub fn up_to(module: &Module, func: &str, last: usize) -> Option<(Module, String, Span)> {
     let mut module = module.clone();
     let (_, function) = module.relax_functions_mut().find(|(name, _)| &***name == func)?;

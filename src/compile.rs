@@ -54,7 +54,7 @@ pub struct Compile {
     threads: Option<u16>,
     /// Build for several CPUs (function multiversioning); the best match is picked at load time, or the one that
     /// HAMMOCK_TARGET=CPU names. Weights that these CPUs pack differently are packed in each call. With `--emit obj`, `llvm` or
-    /// `asm`, each CPU has a file of its own: model.x86-64-v3.s
+    /// `asm`, each CPU has a separate file: model.x86-64-v3.s
     #[arg(
         long,
         value_name = "CPUS",
@@ -125,7 +125,7 @@ pub struct CodeArgs {
     pub cache: CacheFlags,
 }
 
-/// What to do about buffer accesses that cannot be proved to be in bounds.
+/// Treatment of buffer accesses that are not proved to be in bounds.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BoundsMode {
     /// Check them at run time; an access out of bounds is an error
@@ -195,7 +195,7 @@ impl CodeArgs {
     /// Prints how kernels stay inside their buffers, if asked to.
     pub fn report(&self, artifact: &Artifact) -> Result<(), Failure> {
         let line = |(kernel, Accesses { proved, checked }): &_| {
-            format!("{kernel}: {proved} accesses proved to be inside, {checked} checked\n")
+            format!("{kernel}: {proved} accesses proved in bounds, {checked} checked\n")
         };
         let asked = self.bounds == BoundsMode::Report;
         say(&artifact.accesses.iter().filter(|_| asked).map(line).collect::<String>())
@@ -244,7 +244,7 @@ impl Kind {
         }
     }
 
-    /// What kind of file the system takes it for.
+    /// Kind of the file.
     fn content(self) -> Content {
         match self {
             Kind::Lib | Kind::Tvm => Content::Program,
@@ -356,7 +356,7 @@ impl Compile {
             not_stdout("--stats --output", &self.output)?;
         }
         if self.writes_versions() && self.output == Path::new("-") {
-            let message = "kernels for several processors are a file each, of which standard output takes one";
+            let message = "each CPU has a file of its own, and standard output takes only one";
             return Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("name a file"));
         }
         check_writable(&self.output)
@@ -386,7 +386,7 @@ fn beside(path: &Path, executable: &Path) -> Result<String, Failure> {
     match name.filter(|_| folder(path) == folder(executable) && path != executable) {
         Some(name) => Ok(name.to_owned()),
         None => {
-            let message = format!("the weights of {} cannot lie in {}", executable.display(), path.display());
+            let message = format!("the weights of {} cannot be stored in {}", executable.display(), path.display());
             Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("name another file in the same folder"))
         }
     }

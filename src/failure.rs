@@ -1,4 +1,4 @@
-//! What the runtime's tools say went wrong, as diagnostics.
+//! Errors of the runtime's tools as diagnostics.
 
 use hammock_compiler::{Failure, unreadable};
 use hammock_diagnostics::codes;
@@ -7,7 +7,7 @@ use hammock_runtime::{
     tools::{InputError, ToolError},
 };
 
-/// What went wrong with a compiled program, as a diagnostic.
+/// An error of a compiled program as a diagnostic.
 pub fn tool_failure(error: ToolError) -> Failure {
     match error {
         ToolError::Input(error) => input_failure(error),
@@ -26,7 +26,7 @@ pub fn tool_failure(error: ToolError) -> Failure {
     }
 }
 
-/// What is wrong with an argument, as a diagnostic.
+/// An error in an argument as a diagnostic.
 pub fn input_failure(error: InputError) -> Failure {
     Failure::of_input(codes::BAD_ARGUMENT, error)
 }

@@ -132,7 +132,7 @@ impl Command {
         budget.compiling(|| self.dispatch(color)).map_err(|e| failure::tool_failure(e.into()))?
     }
 
-    /// What reading and compiling may take. `run` and `bench` limit only these two, since calls have limits of their own.
+    /// Limits of reading and compiling. `run` and `bench` limit only these two, since calls have limits of their own.
     fn budget(&self) -> BudgetFlags {
         match self {
             Command::Compile(compile::Compile { module, .. })

@@ -124,7 +124,7 @@ fn draw(out: &mut String, name: &str, plan: &MemoryPlan, y: f64) -> f64 {
     top + GAP + 10.0 + CURVE + GAP
 }
 
-/// What a function allocates, and how much of it is in use at once; storages of symbolic size are named by their sizes.
+/// Allocations of a function, and the memory in use over time; storages of symbolic size are labelled by their sizes.
 fn sizes_text(plan: &MemoryPlan) -> String {
     let symbolic: Vec<String> = plan.symbolic().into_iter().collect();
     let known = plan.storages.len() - plan.storages.iter().filter(|storage| storage.known().is_none()).count();
@@ -204,7 +204,7 @@ fn draw_buffer(out: &mut String, buffer: &PlannedBuffer, top: f64, scale: &Scale
     out.push('\n');
 }
 
-/// How much is in use at each step.
+/// Memory in use at each step.
 fn draw_curve(out: &mut String, in_use: &[u64], peak: u64, y: f64, scale: &Scale) {
     let mut path = format!("M{LEFT} {:.2}", y + CURVE);
     for (step, bytes) in in_use.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Flags that say which module a command is about.
+//! Flags that select a model and its weights.
 
 use crate::unused_flags::refuse;
 use clap::Args;
@@ -6,7 +6,7 @@ use hammock_compiler::{Digest, Failure, InputShape, ModelFile, Params, data_file
 use hammock_runtime::tools::{BudgetFlags, CommandFiles};
 use std::path::{Path, PathBuf};
 
-/// Says which file is meant.
+/// Digest of the file.
 #[derive(Args, Clone, Default)]
 pub struct DigestFlag {
     /// Verify the file's SHA-256 before loading it; other files that it needs are not verified
@@ -15,7 +15,7 @@ pub struct DigestFlag {
 }
 
 impl DigestFlag {
-    /// Refuses a file that is another than the one that was meant.
+    /// Refuses a file with another SHA-256.
     pub fn expect(&self, file: &str) -> Result<(), Failure> {
         self.sha256.map_or(Ok(()), |digest| digest.expect(file))
     }
@@ -71,7 +71,7 @@ pub struct ModuleArgs {
 }
 
 impl ModuleArgs {
-    /// The files that the flags name, and what belongs to them.
+    /// Files that the flags name, with their external data.
     pub fn files(&self, files: &mut CommandFiles) {
         reads_model(files, &self.file, &self.onnx);
         if let Some(path) = self.params.as_deref().filter(|path| !is_zeros(Some(path))) {

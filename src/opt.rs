@@ -127,7 +127,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// An observer that does what the flags ask for while the passes run.
+    /// An observer of passes for the flags.
     pub fn observer(&self, pipeline: &Pipeline) -> Result<Dump, Failure> {
         for name in self.print_after.iter().filter(|name| !["all", "changed"].contains(&name.as_str())) {
             let pass = find(name)?;
@@ -308,18 +308,18 @@ impl Opt {
     fn compare(&self, module: &Module, other: &str) -> Result<(), Failure> {
         let expected = Model::read(&self.module.of_file(other).model_file()?, None, &mut Silent)?;
         equal::modules(module, &expected.module).map_err(|difference| {
-            let place = match difference.path.as_slice() {
+            let path = match difference.path.as_slice() {
                 [] => "as a whole".to_owned(),
                 path => format!("at `{}`", path.join(".")),
             };
-            let message = format!("{} and {other} differ {place}", self.module.file);
+            let message = format!("{} and {other} differ {path}", self.module.file);
             let (left, right) = (difference.left, difference.right);
             Failure::new(codes::MODULES_DIFFER, message).help(format!("the first has {left}, the second {right}"))
         })
     }
 }
 
-/// What `--emit` takes: what is known by a name of its own, and the steps of lowering.
+/// Values of `--emit`: named stages and the steps of lowering.
 fn stages() -> Vec<&'static str> {
     ["tir", "plan", "flat"].into_iter().chain(STEPS.iter().map(|step| step.name)).collect()
 }

@@ -1,4 +1,4 @@
-//! What the drawings of this command line share: ticks of axes, and text in SVG.
+//! Ticks of axes and SVG text, for all plots.
 
 /// Evenly spaced ticks from 0 up to `end`, about `count` of them, at 1, 2 or 5 times a power of ten.
 pub fn linear_ticks(end: f64, count: usize) -> Vec<f64> {

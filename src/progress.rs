@@ -1,4 +1,4 @@
-//! Stages of long work: shown on a terminal while they last, and how long each took.
+//! Stages of a command: shown on a terminal while they run, and timed.
 
 use crate::output::say;
 use clap::{Args, ValueEnum};
@@ -11,13 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Work that takes less is not shown.
+/// Delay before progress is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is shown, if anything is.
+/// The progress bar, once it exists.
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
 
-/// Does something while nothing is shown, such as writing a message.
+/// Hides the progress bar during `work`, such as writing a message.
 pub fn suspended<T>(work: impl FnOnce() -> T) -> T {
     match BAR.get() {
         Some(bar) => bar.suspend(work),
@@ -25,14 +25,14 @@ pub fn suspended<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Shows nothing any more.
+/// Removes the progress bar.
 pub fn clear() {
     if let Some(bar) = BAR.get() {
         bar.finish_and_clear();
     }
 }
 
-/// Flags that say what is shown of stages.
+/// Flags of progress and timing.
 #[derive(Args)]
 #[command(next_help_heading = "Stages")]
 pub struct StageFlags {
@@ -46,7 +46,7 @@ pub struct StageFlags {
 }
 
 impl StageFlags {
-    /// Begins a command without any stage yet. Terminals show its stages if they `may`.
+    /// Starts a command. Terminals show its stages if `may` is true.
     pub fn start(&self, may: bool) -> Stages {
         if stderr().is_terminal() && !self.verbose && may {
             show_later();
@@ -75,12 +75,12 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Returns true if people see what is done.
+    /// Returns true if a user sees the progress.
     pub fn is_shown(&self) -> bool {
         self.verbose || stderr().is_terminal()
     }
 
-    /// Ends a stage, and begins with one in which the program runs: what it writes to a terminal is not disturbed.
+    /// Starts a stage in which the program runs, and hides progress if it writes to a terminal.
     pub fn begin_call(&mut self, stage: &'static str) -> Result<(), Failure> {
         if stdout().is_terminal() {
             clear();
@@ -88,7 +88,7 @@ impl Stages {
         self.begin(stage)
     }
 
-    /// Ends a stage, and begins with one that is measured: what is shown stays as it is, which takes no time.
+    /// Starts a stage that is measured: the display is not updated, so it takes no time.
     pub fn begin_measured(&mut self, stage: &'static str) -> Result<(), Failure> {
         self.begin(stage)?;
         if let Some(bar) = BAR.get() {
@@ -102,12 +102,12 @@ impl Stages {
         self.times.extend(ended);
     }
 
-    /// How long all took so far.
+    /// Time since the command started.
     pub fn total(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Ends the last stage, shows nothing any more, and prints how long each took, if asked to.
+    /// Ends the last stage, removes the progress bar, and prints the times if asked to.
     pub fn finish(&mut self) -> Result<(), Failure> {
         self.end();
         clear();
@@ -166,7 +166,7 @@ impl Progress for Stages {
     }
 }
 
-/// Shows stages, beginning in a while.
+/// Shows stages after a delay.
 fn show_later() {
     let bar = BAR.get_or_init(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())).clone();
     let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");

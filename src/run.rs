@@ -74,8 +74,8 @@ impl Program {
         self.stages.start(self.code.tune.tune.is_none())
     }
 
-    /// The tensors that `--params` gives to parameters of their names: none when it only stands in zeros for constants.
-    /// Says which belong to none, unless that was said when text was compiled.
+    /// The weights of `--params`, unless it is `zeros`. Warns about weights of a compiled model that fit no parameter; for
+    /// other models, reading them did.
     pub fn weights(&self, session: &Session, stages: &mut Stages) -> Result<Option<Weights>, Failure> {
         if is_zeros(self.call.params.as_deref()) {
             return Ok(None);
@@ -98,7 +98,7 @@ impl Program {
     }
 
     /// Opens the executable, or compiles the text in memory.
-    pub fn open(&self, stages: &mut Stages) -> Result<(Session, Places), Failure> {
+    pub fn open(&self, stages: &mut Stages) -> Result<(Session, ParamSpans), Failure> {
         self.open_adapted(Some(&self.call), &mut |_| Ok(()), stages)
     }
 
@@ -109,7 +109,7 @@ impl Program {
         call: Option<&CallFlags>,
         adapt: Adapt,
         stages: &mut Stages,
-    ) -> Result<(Session, Places), Failure> {
+    ) -> Result<(Session, ParamSpans), Failure> {
         self.compiling(|| self.opened(call, adapt, stages))
     }
 
@@ -118,7 +118,7 @@ impl Program {
         call: Option<&CallFlags>,
         adapt: Adapt,
         stages: &mut Stages,
-    ) -> Result<(Session, Places), Failure> {
+    ) -> Result<(Session, ParamSpans), Failure> {
         if is_executable(&self.file) {
             let how = self.call.how();
             let idle = [
@@ -132,7 +132,7 @@ impl Program {
             stages.begin("loading")?;
             self.digest.expect(&self.file)?;
             let session = Session::open(Path::new(&self.file), &how).map_err(tool_failure)?;
-            return Ok((session, Places::default()));
+            return Ok((session, ParamSpans::default()));
         }
         // With bytecode, the module has kernels only, and the functions are the bytecode's.
         let call = call.filter(|_| self.code.bytecode.is_none());
@@ -144,7 +144,7 @@ impl Program {
         if let Some(renamed) = renamed {
             options.plans = options.plans.map(|plans| Arc::new(plans.renamed(&self.call.func, &renamed)));
         }
-        let places = Places::of(&model.module, &model.source, &self.call.func);
+        let places = ParamSpans::of(&model.module, &model.source, &self.call.func);
         let session = self.session(model, options, adapt, stages)?;
         Ok((session, places))
     }
@@ -263,22 +263,22 @@ impl Program {
     }
 }
 
-/// Where the parameters of the function that is called are declared, if its text is at hand.
+/// Spans of the parameters of the function that is called, if its text is known.
 #[derive(Default)]
-pub struct Places {
+pub struct ParamSpans {
     source: Option<SourceFile>,
     params: Vec<(Name, Span)>,
 }
 
-impl Places {
+impl ParamSpans {
     fn of(module: &Module, source: &SourceFile, function: &str) -> Self {
         let params =
             module.relax(function).into_iter().flat_map(|f| f.lambda.params.iter().map(|param| &f.vars[*param]));
         let params = params.filter(|var| !var.span.is_none()).map(|var| (var.name.clone(), var.span)).collect();
-        Places { source: Some(source.clone()), params }
+        ParamSpans { source: Some(source.clone()), params }
     }
 
-    /// What went wrong, shown where the parameters are that it is about.
+    /// An error, with labels at the parameters that it is about.
     pub fn failure(&self, error: ToolError) -> Failure {
         let about = if let ToolError::Input(error) = &error { error.parameters.clone() } else { Vec::new() };
         let mut failure = tool_failure(error);
@@ -331,7 +331,7 @@ impl Run {
         crate::print(&text)
     }
 
-    /// What the command prints.
+    /// The output of the command.
     fn result(&self, stages: &mut Stages) -> Result<String, Failure> {
         if let Some(with) = &self.compare.compare_levels {
             return self.program.compare(&self.compare.expect, Way::parse(with)?, stages);

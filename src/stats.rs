@@ -1,4 +1,4 @@
-//! What a compiled module consists of, and the memory that calls of it take: `hammock compile --stats`.
+//! Statistics of a compiled model and the memory of its calls: `hammock compile --stats`.
 
 use hammock_compiler::{Artifact, Build, Failure};
 use hammock_diagnostics::count;
@@ -12,7 +12,7 @@ use std::{collections::HashMap, path::Path};
 pub struct Stats {
     kernels: usize,
     compiled: usize,
-    /// Where kernels are kept.
+    /// Folder of the kernel cache.
     cache: Option<String>,
     constant_bytes: usize,
     temporary_bytes: u64,
@@ -72,17 +72,21 @@ impl Stats {
     pub fn summary(&self, file: &Path) -> String {
         let kernels = format!("{} ({} compiled)", count(self.kernels, "kernel"), self.compiled);
         let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
-        let open = if self.functions.iter().any(|f| !f.symbolic.is_empty()) { " and what sizes add" } else { "" };
+        let peak = self.functions.iter().max_by_key(|function| function.peak_bytes);
+        let symbolic: String =
+            peak.iter().flat_map(|function| &function.symbolic).map(|size| format!(" + {size}")).collect();
         let size = std::fs::metadata(file).ok().filter(|known| known.is_file());
         let size = size.map(|known| format!(", {} file", mib(known.len()))).unwrap_or_default();
-        format!("{kernels}, a call takes {}{open}{size}", mib(self.peak_bytes()))
+        format!("{kernels}, peak memory {}{symbolic}{size}", mib(self.peak_bytes()))
     }
 
     /// For people.
     pub fn text(&self) -> String {
         let compiled = match self.cache {
-            Some(_) => "kernels compiled, with those that compute constants; others were kept (`hammock cache`)",
-            None => "kernels compiled, with those that compute constants; none are kept (`hammock cache`)",
+            Some(_) => {
+                "kernels compiled, including those that compute constants; the others were cached (`hammock cache`)"
+            }
+            None => "kernels compiled, including those that compute constants; the cache is off (`hammock cache`)",
         };
         let summary = [
             (self.kernels as u64, "kernels"),

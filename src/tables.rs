@@ -200,7 +200,7 @@ impl Rules {
     }
 }
 
-/// An unknown name, and the one that was probably meant.
+/// An unknown name, and the nearest known one.
 pub fn unknown(kind: &str, name: &str, near: Option<&str>, list: &str) -> Failure {
     Failure::new(codes::UNKNOWN_NAME, format!("there is no {kind} `{name}`")).help(match near {
         Some(near) => format!("did you mean `{near}`?"),

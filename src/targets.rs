@@ -54,13 +54,13 @@ impl Targets {
     }
 }
 
-/// What a level is, and what processor this machine has.
+/// Description of the levels, and the CPU of this machine.
 fn about(name: &str, target: &Target) -> String {
     let doc = LEVELS.iter().find(|(level, _)| *level == name).map_or("", |(_, doc)| doc);
     if name == "native" { format!("{doc}: {}", target.cpu) } else { doc.to_owned() }
 }
 
-/// How many threads a target runs, where that is known.
+/// Number of threads of a target, if it is known.
 fn cores(name: &str, target: &Target) -> Option<u32> {
     (name == "native").then_some(target.threads)
 }

@@ -45,7 +45,7 @@ fn parse_size(text: &str) -> Result<String, String> {
 }
 
 impl SizeFlags {
-    /// What is said of sizes.
+    /// The sizes of the flags.
     pub fn sizes(&self) -> Sizes {
         let mut sizes = Sizes::default();
         // They were parsed before.

@@ -218,7 +218,7 @@ fn folders_that_cannot_be_used_stop_nothing() {
         let said = place.hammock_with(folder, &["cache"]);
         assert!(said.status.success());
         let said = String::from_utf8(said.stdout).unwrap();
-        assert!(said.starts_with("nothing is kept: ") && said.contains(folder), "{said}");
+        assert!(said.starts_with("the cache is off: ") && said.contains(folder), "{said}");
     }
     assert_eq!(fs::read_dir(place.path("open")).unwrap().count(), 0);
 }

@@ -1,4 +1,4 @@
-//! How many operations the kernels of a call do, at the sizes that they are called with.
+//! Number of operations of each kernel call, at the sizes of its arguments.
 
 use hammock_compiler::Flops;
 use hammock_runtime::{

@@ -1,7 +1,7 @@
-//! `hammock bench --roofline`: how near kernels come to what the machine can do.
+//! `hammock bench --roofline`: kernels compared with the machine's peak.
 //!
-//! The machine's peak is measured by two kernels of our own: sums of products in registers, and a copy of more than fits in
-//! its caches. A kernel can take no less time than the longer of its operations at the one rate and its bytes at the other.
+//! The peak is measured with two kernels: multiply-adds in registers, and a copy that exceeds the caches. The lower bound of a
+//! kernel's time is the maximum of its operations at the one rate and its bytes at the other.
 
 mod counter;
 mod peak;
@@ -26,7 +26,7 @@ use std::{
 struct Kernel {
     name: String,
     calls: u64,
-    /// The least time of a call, in seconds.
+    /// Minimum time of a call in seconds.
     time: f64,
     flops: Option<f64>,
     bytes: f64,
@@ -39,14 +39,14 @@ pub struct Roofline {
 }
 
 impl Roofline {
-    /// Calls a function for at least that long, and at least once after a call that warms up.
+    /// Calls a function for at least `min_time`, and at least once after a warm-up call.
     ///
     /// # Errors
     /// When the arguments do not fit, or the function fails.
     pub fn measure(
         session: &Session,
         spec: &CallSpec,
-        least: Duration,
+        min_time: Duration,
         work: Vec<(String, Option<Flops>)>,
         peak: Peak,
     ) -> Result<Roofline, Failure> {
@@ -61,7 +61,7 @@ impl Roofline {
         session.vm().set_instrument(Some(profiler.clone()));
         let start = Instant::now();
         let mut result = call();
-        while result.is_ok() && start.elapsed() < least {
+        while result.is_ok() && start.elapsed() < min_time {
             result = call();
         }
         session.vm().set_instrument(None);
@@ -77,12 +77,12 @@ impl Roofline {
         Ok(Roofline { peak, kernels: rows.map(kernel).collect() })
     }
 
-    /// The share of what the machine can do, and whether arithmetic or memory is what limits a kernel.
+    /// The kernel's share of the peak, and whether arithmetic or memory limits it.
     fn share(&self, kernel: &Kernel) -> (f64, &'static str) {
         let (arithmetic, memory) =
             (kernel.flops.unwrap_or(0.0) / self.peak.flops, kernel.bytes / self.peak.bytes(kernel.bytes));
-        let (least, what) = if arithmetic > memory { (arithmetic, "arithmetic") } else { (memory, "memory") };
-        (least / kernel.time, what)
+        let (bound, limit) = if arithmetic > memory { (arithmetic, "arithmetic") } else { (memory, "memory") };
+        (bound / kernel.time, limit)
     }
 
     /// For people.
@@ -120,10 +120,10 @@ impl Roofline {
         text
     }
 
-    /// What shares above 100 % mean, if there are any.
+    /// An explanation of shares above 100 %, if there are any.
     fn remark(&self) -> Option<&'static str> {
         self.kernels.iter().any(|kernel| self.share(kernel).0 > 1.0).then_some(
-            "Above 100 %: tensors that fit the first cache, or of which the kernel reads a part only; bytes count whole tensors.",
+            "Above 100 %: the tensors fit in the L1 cache, or the kernel reads only parts of them; bytes count whole tensors.",
         )
     }
 

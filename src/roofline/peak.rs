@@ -1,4 +1,4 @@
-//! What the machine can do, measured by kernels of our own.
+//! The machine's peak, measured with kernels written for it.
 
 use crate::failure::{input_failure, tool_failure};
 use hammock_compiler::{Build, Dump, Emit, Failure, Model, Options, Silent, Target, target};
@@ -6,14 +6,14 @@ use hammock_diagnostics::SourceFile;
 use hammock_runtime::tools::{CallSpec, How, sample};
 use std::time::Duration;
 
-/// How long each rate is measured.
+/// Duration of each measurement.
 const PROBE: Duration = Duration::from_millis(150);
-/// Sums of products side by side: more than the latency of one times what is done in a cycle.
+/// Number of independent accumulators: more than latency times throughput of a multiply-add.
 const CHAINS: i64 = 12;
-/// Products in each chain.
-const PRODUCTS: i64 = 100_000;
+/// Number of multiply-adds of each accumulator.
+const FMAS: i64 = 100_000;
 
-/// What the machine can do.
+/// The machine's peak.
 pub struct Peak {
     /// Floating-point operations (float32) in a second.
     pub flops: f64,
@@ -22,36 +22,36 @@ pub struct Peak {
     /// The same from and to caches, of no more bytes than `in_cache`.
     pub cache: f64,
     in_cache: f64,
-    /// On how many threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
 impl Peak {
-    /// Measures it, on as many threads as kernels run on.
+    /// Measures it on the threads that kernels run on.
     ///
     /// # Errors
-    /// When the kernels that measure do not run.
+    /// If a kernel cannot be compiled or run.
     pub fn measure(how: &How) -> Result<Peak, Failure> {
         let threads = how.threads.unwrap_or(Options::default().threads);
         let machine = target("native").unwrap_or_else(Target::host);
-        let flops = (2 * CHAINS * PRODUCTS * i64::from(machine.vector_bytes / 4)) as f64 * threads as f64;
+        let flops = (2 * CHAINS * FMAS * i64::from(machine.vector_bytes / 4)) as f64 * threads as f64;
         let last = machine.caches.l3.max(machine.caches.l2).clamp(16 << 20, 64 << 20) as i64;
-        let flops = flops / seconds(&products(&machine, threads), how)?;
+        let flops = flops / seconds(&multiply_adds(&machine, threads), how)?;
         let near = (machine.caches.l2 / 16) as i64;
         let rate = |count: i64| Ok::<f64, Failure>((2 * count * 4) as f64 / seconds(&stream(count), how)?);
         Ok(Peak { flops, memory: rate(last)?, cache: rate(near)?, in_cache: machine.caches.l2 as f64, threads })
     }
 
-    /// The bytes in a second that a kernel can have that reads and writes so many.
+    /// Peak bandwidth in bytes per second for a kernel that reads and writes `bytes` bytes.
     pub fn bytes(&self, bytes: f64) -> f64 {
         if bytes <= self.in_cache { self.cache } else { self.memory }
     }
 }
 
 /// `acc = acc * x + x`, many times over, in registers.
-fn products(machine: &Target, threads: usize) -> String {
+fn multiply_adds(machine: &Target, threads: usize) -> String {
     let lanes = machine.vector_bytes / 4;
-    let product = if machine.fma { "T.fma(acc[AT], x[v], x[v])" } else { "acc[AT] * x[v] + x[v]" };
+    let fma = if machine.fma { "T.fma(acc[AT], x[v], x[v])" } else { "acc[AT] * x[v] + x[v]" };
     let all = CHAINS * i64::from(lanes);
     let at = format!("u * T.int64({lanes}) + v");
     let vectors = |indent: &str, statement: &str| {
@@ -62,14 +62,14 @@ fn products(machine: &Target, threads: usize) -> String {
         "from tvm.script import tirx as T\n\n@T.prim_func\ndef main(x: T.Buffer((T.int64({lanes}),), \"float32\"), \
          y: T.Buffer((T.int64({threads}), T.int64({all})), \"float32\")):\n    for t in T.parallel(T.int64({threads})):\n        \
          acc = T.alloc_buffer((T.int64({all}),), \"float32\", scope=\"local\")\n{}        \
-         for k in range(T.int64({PRODUCTS})):\n{}{}",
+         for k in range(T.int64({FMAS})):\n{}{}",
         vectors("        ", "acc[AT] = x[v]"),
-        vectors("            ", &format!("acc[AT] = {product}")),
+        vectors("            ", &format!("acc[AT] = {fma}")),
         vectors("        ", "y[t, AT] = acc[AT]"),
     )
 }
 
-/// A copy of so many numbers.
+/// A copy of `count` numbers.
 fn stream(count: i64) -> String {
     format!(
         "from tvm.script import tirx as T\n\n@T.prim_func(s_tir=True)\ndef main(x: T.Buffer((T.int64({count}),), \"float32\"), \
@@ -78,7 +78,7 @@ fn stream(count: i64) -> String {
     )
 }
 
-/// The least time that a kernel takes, on zeros.
+/// Minimum time of a kernel on zeros, in seconds.
 fn seconds(text: &str, how: &How) -> Result<f64, Failure> {
     let source = SourceFile::new("<the machine's peak>", text)?;
     let model = Model::from_text(source)?;

@@ -12,7 +12,7 @@ const HEIGHT: f64 = 420.0;
 /// Longest name beside a kernel's mark, in characters; all of it is in the tooltip.
 const NAME_WIDTH: usize = 32;
 
-/// What the drawing shows, as powers of two.
+/// Range of the axes, as powers of two.
 struct Frame {
     intensity: (f64, f64),
     rate: (f64, f64),

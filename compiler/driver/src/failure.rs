@@ -8,7 +8,7 @@ use std::fmt;
 /// One or more diagnostics and the file that their spans point into.
 #[derive(Debug)]
 pub struct Failure {
-    /// What is wrong; at least one of them is an error.
+    /// Diagnostics; at least one of them is an error.
     pub diagnostics: Vec<Diagnostic>,
     /// The file, when there is one.
     pub source: Option<SourceFile>,
@@ -20,7 +20,7 @@ impl Failure {
         Diagnostic::error(code, message).into()
     }
 
-    /// What is wrong with a file or an argument that the runtime's tools read.
+    /// An error of the runtime's tools about a file or an argument.
     pub fn of_input(code: &'static str, error: InputError) -> Self {
         let failure = Failure::new(code, error.message);
         match error.help {

@@ -1,4 +1,4 @@
-//! Watching passes: printing, dumping, verifying, timing.
+//! An observer of passes: prints, dumps, verifies, measures time.
 
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{Module, Name, print};
@@ -15,10 +15,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The pass after which functions allocate what they need, and nothing is lowered further.
+/// Pass after which all allocations are explicit.
 const ALLOCATES: &str = "LowerAllocTensor";
 
-/// What to do after each pass.
+/// Actions after each pass, and what they have recorded.
 #[derive(Default)]
 pub struct Dump {
     /// Print the module after these passes, or after every one for `all`, to standard error; for `changed` what passes
@@ -32,30 +32,30 @@ pub struct Dump {
     pub dir: Option<PathBuf>,
     /// Verify the module after each pass.
     pub verify: bool,
-    /// How long each pass took, in order.
+    /// Time of each pass, in order.
     pub times: Vec<Timing>,
-    /// The memory of each function, as it is when all allocations are there and sizes are still expressions.
+    /// Memory plan of each function, once all allocations exist and while sizes are still expressions.
     pub memory: IndexMap<Name, MemoryPlan>,
 }
 
-/// How long a pass took, or a stage of compiling after the passes.
+/// Time of a pass, or of a stage of the build after passes.
 pub struct Timing {
     /// The pass or stage.
     pub pass: &'static str,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
 }
 
-/// Measures stages one after the other.
+/// Measures consecutive stages.
 pub struct Clock(Instant);
 
 impl Clock {
-    /// Begins with the first stage.
+    /// Starts the first stage.
     pub fn start() -> Self {
         Clock(Instant::now())
     }
 
-    /// Ends a stage, and begins with the next.
+    /// Ends a stage, and starts the next.
     pub fn lap(&mut self, stage: &'static str, times: &mut Vec<Timing>) {
         let now = Instant::now();
         times.push(Timing { pass: stage, took: now - std::mem::replace(&mut self.0, now) });
@@ -63,7 +63,7 @@ impl Clock {
 }
 
 impl Dump {
-    /// The file in a folder that has the module after a pass, which is the `number`-th.
+    /// File in a folder with the module after the `number`-th pass.
     pub fn path(dir: &Path, number: usize, pass: &Pass) -> PathBuf {
         dir.join(format!("{number:02}_{}.py", pass.name))
     }
@@ -86,12 +86,12 @@ impl Dump {
     }
 }
 
-/// A module's text for people to compare: what constants hold is large, and no pass changes it.
+/// A module's text without the contents of constants.
 fn without_constants(module: &Module) -> String {
     print::module_text(module, &print::PrintOptions { metadata: print::Metadata::NoConstants })
 }
 
-/// A line of a diff in the terminal's colours.
+/// A line of a diff, coloured for terminals.
 fn painted(line: &str) -> String {
     let color = match line.as_bytes().first() {
         Some(b'+') => "32",

@@ -1,4 +1,4 @@
-//! What a module is compiled for: a processor, and the devices that the module wants.
+//! Targets: names of CPUs, and the devices that a module asks for.
 
 use crate::Failure;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
@@ -6,12 +6,12 @@ use hammock_ir::{AttrValue, Function, GlobalInfo, Module};
 use hammock_kernels::Target;
 use hammock_runtime::near::nearest;
 
-/// The names that [`Options::target`] can have.
+/// Names of targets.
 pub fn targets() -> impl Iterator<Item = &'static str> {
     std::iter::once("native").chain(Target::names())
 }
 
-/// What is known of a target of that name.
+/// The target of a name.
 pub fn target(name: &str) -> Option<Target> {
     match name {
         #[cfg(feature = "native")]
@@ -22,16 +22,16 @@ pub fn target(name: &str) -> Option<Target> {
     }
 }
 
-/// Other architectures by the names that people give them.
+/// Common names of unsupported architectures.
 const ARCHITECTURES: [&str; 15] = [
     "aarch64", "arm", "arm64", "armv7", "armv8", "cuda", "hexagon", "i386", "metal", "nvptx", "opencl", "riscv32",
     "riscv64", "rocm", "vulkan",
 ];
 
-/// Is there a target of that name?
+/// Checks the name of a target.
 ///
 /// # Errors
-/// When there is none.
+/// If there is no such target.
 pub fn check_target(target: &str) -> Result<(), Failure> {
     if targets().any(|known| known == target) {
         return Ok(());
@@ -50,10 +50,10 @@ pub fn check_target(target: &str) -> Result<(), Failure> {
     })
 }
 
-/// Kinds of devices that are the processor.
+/// Kinds of devices that are the CPU.
 const HOST_KINDS: [&str; 3] = ["llvm", "c", "cpu"];
 
-/// Can the module run on a processor? One that puts tensors or kernels elsewhere must not run here as if it did not.
+/// Refuses a module that places tensors or kernels on a device other than the CPU.
 pub fn check_devices(module: &Module, source: &SourceFile) -> Result<(), Failure> {
     let devices = module.global_infos.values().flatten().filter_map(|info| match info {
         GlobalInfo::VDevice(device) => Some(device.kind()),
@@ -78,7 +78,7 @@ pub fn check_devices(module: &Module, source: &SourceFile) -> Result<(), Failure
     Err(Failure::from(error.help("Hammock generates code for the CPU: remove the attribute `target`")).within(source))
 }
 
-/// The kind of a function's target, when it is not the processor.
+/// Kind of a function's target, if it is not the CPU.
 fn kind_of(function: &Function) -> Option<&str> {
     let AttrValue::Target(entries) = function.attrs()?.get("target")? else { return None };
     let kind = entries.iter().find(|(key, _)| key.as_str() == Some("kind")).and_then(|(_, kind)| kind.as_str());

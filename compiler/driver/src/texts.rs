@@ -1,4 +1,4 @@
-//! What options of passes give as text.
+//! Texts in options of passes: modules, index maps, patterns.
 
 use crate::{Failure, ReadOptions, read_source, read_text};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
@@ -26,7 +26,7 @@ impl Texts for TextFiles {
         }
         for function in module.functions.values_mut() {
             if let Global::Tir(kernel) = function {
-                forget_places(kernel);
+                clear_spans(kernel);
             }
         }
         Ok(module)
@@ -54,7 +54,7 @@ impl Texts for TextFiles {
     }
 }
 
-/// The first thing that is wrong with a file: the text that is compiled is another.
+/// The first error about a file other than the text that is compiled.
 fn first(failure: Failure) -> Diagnostic {
     let Failure { diagnostics, source } = failure;
     match (diagnostics.into_iter().find(Diagnostic::is_error), source) {
@@ -64,7 +64,7 @@ fn first(failure: Failure) -> Diagnostic {
     }
 }
 
-fn forget_places(kernel: &mut PrimFunc) {
+fn clear_spans(kernel: &mut PrimFunc) {
     fn forget(stmt: &mut Stmt) {
         stmt.span = Span::NONE;
         stmt.each_child_mut(&mut forget);

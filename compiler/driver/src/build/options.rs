@@ -16,7 +16,7 @@ use std::{sync::Arc, time::Instant};
 pub struct Options {
     /// CPU that kernels are compiled for, one of [`targets`](crate::targets): `native`, or a name such as `x86-64-v3`.
     pub target: String,
-    /// Less capable CPUs that a library has kernels for as well, the least capable first. Graphs are lowered for `target`.
+    /// Less capable CPUs that a library has kernels for as well, in ascending order of capability. Graphs are lowered for `target`.
     pub others: Vec<String>,
     /// Optimization level, 0 to 3.
     pub level: u8,

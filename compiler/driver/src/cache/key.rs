@@ -1,4 +1,4 @@
-//! Keys: hashes of all that decides on something.
+//! Keys of the cache: hashes of everything that determines an entry.
 
 use std::{fmt, hash::Hasher};
 
@@ -7,7 +7,7 @@ use std::{fmt, hash::Hasher};
 pub struct Key(blake3::Hash);
 
 impl Key {
-    /// Of what decides.
+    /// The key of these facts.
     pub fn of(facts: &Bytes) -> Key {
         Key(blake3::hash(&facts.0))
     }
@@ -17,7 +17,7 @@ impl Key {
         self.0.as_bytes()
     }
 
-    /// Returns true if a file has a name such as keys have.
+    /// Returns true if a file name has the form of a key.
     pub fn is_name(name: &str) -> bool {
         let is_digit = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
         name.len() == 2 * blake3::OUT_LEN && name.bytes().all(is_digit)
@@ -30,7 +30,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// What decides on something, one fact after the other.
+/// The bytes that a key hashes, one fact after another.
 #[derive(Clone, Default)]
 pub struct Bytes(Vec<u8>);
 
@@ -42,7 +42,7 @@ impl Bytes {
     }
 }
 
-/// Takes what others hash.
+/// Collects the bytes that structural hashing writes.
 impl Hasher for Bytes {
     fn write(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);

@@ -1,11 +1,10 @@
-//! Kernels' machine code kept on disk, so that what was compiled once is not compiled again.
+//! The kernel cache: machine code of kernels on disk.
 //!
-//! A folder has a file for each entry, named by its [`Key`]: a hash of all that decides on the code. A file is written
-//! under another name first and then takes its own, so that any number of processes can share a folder. What is read is
-//! compared with its checksum and its key ([`file`]); whatever is wrong with a file, it is as if there were none. Nothing
-//! that goes wrong here stops a compilation.
+//! A folder has a file for each entry, named by its [`Key`]: a hash of everything that determines the code. A file is written
+//! under a temporary name and renamed, so any number of processes can share a folder. Files are verified against their
+//! checksum and key ([`file`]); a damaged one counts as a miss. No error of the cache stops a compilation.
 //!
-//! Kept code is executed: the folder must be the user's own, and nobody else may write to it.
+//! Cached code is executed: the folder must be the user's own, and nobody else may write to it.
 
 mod file;
 mod key;
@@ -23,28 +22,28 @@ use std::{
 };
 use tempfile::Builder;
 
-/// What names of files begin with that are being written.
+/// Prefix of the names of files that are being written.
 const UNFINISHED: &str = ".unfinished-";
-/// How old such a file is when nobody can be writing it anymore.
+/// Age at which such a file is abandoned.
 const ABANDONED: Duration = Duration::from_secs(3600);
-/// The largest file that is read.
+/// Maximum size of a file that is read.
 const LARGEST: u64 = 1 << 30;
 
-/// A folder of machine code.
+/// A folder of cached machine code.
 #[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
     limit: u64,
-    /// True if something was added since the folder was last made smaller.
+    /// True if an entry was added since the last eviction.
     grown: AtomicBool,
 }
 
-/// What a cache holds.
+/// Contents of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// How many kernels.
+    /// Number of kernels.
     pub kernels: usize,
-    /// The bytes of their files.
+    /// Total size of their files in bytes.
     pub bytes: u64,
 }
 
@@ -52,24 +51,23 @@ pub struct Usage {
 struct Kept {
     path: PathBuf,
     bytes: u64,
-    /// When it was last read or written.
+    /// Time of the last read or write.
     used: SystemTime,
 }
 
 impl Cache {
-    /// Where a user's cache is, by the XDG Base Directory Specification: `hammock` in `XDG_CACHE_HOME`, else in `~/.cache`.
+    /// The user's cache folder, by the XDG Base Directory Specification: `hammock` in `XDG_CACHE_HOME`, otherwise in `~/.cache`.
     pub fn usual_folder() -> Option<PathBuf> {
         xdg::BaseDirectories::with_prefix("hammock").get_cache_home()
     }
 
-    /// Opens a folder, which is made if it is not there. Whenever it takes more than `limit` bytes, what was not used for
-    /// the longest time is removed.
+    /// Opens a folder, or creates it. Above `limit` bytes, the least recently used entries are evicted.
     ///
     /// # Errors
-    /// Why the folder cannot be used.
+    /// If the folder cannot be used.
     pub fn open(folder: &Path, limit: u64) -> Result<Cache, String> {
         let failed = |e| format!("{} cannot be opened: {e}", folder.display());
-        // This changes nothing if it is there.
+        // No effect if it exists.
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         let known = fs::metadata(folder).map_err(failed)?;
         if !known.is_dir() {
@@ -90,18 +88,18 @@ impl Cache {
         &self.folder
     }
 
-    /// The most bytes that it takes.
+    /// Maximum size in bytes.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// What it holds.
+    /// Number and size of its entries.
     pub fn usage(&self) -> Usage {
         let add = |sum: Usage, kept: &Kept| Usage { kernels: sum.kernels + 1, bytes: sum.bytes + kept.bytes };
         self.entries().iter().fold(Usage::default(), add)
     }
 
-    /// Removes everything that it holds, and gives what that was.
+    /// Removes all entries, and returns what they were.
     pub fn clear(&self) -> Usage {
         self.remove_unfinished(Duration::ZERO);
         let remove = |sum: Usage, kept: &Kept| match fs::remove_file(&kept.path) {
@@ -111,21 +109,21 @@ impl Cache {
         self.entries().iter().fold(Usage::default(), remove)
     }
 
-    /// What was kept under a key.
+    /// The entry of a key.
     pub(crate) fn get(&self, key: &Key) -> Option<Vec<u8>> {
         let path = self.path(key);
-        // What is no file may wait for a writer for ever.
+        // Opening a FIFO would block until there is a writer.
         let size = fs::symlink_metadata(&path).ok().filter(Metadata::is_file)?.len();
         let opened = File::open(path).ok().filter(|_| size <= LARGEST)?;
         let mut bytes = Vec::with_capacity(size as usize);
         (&opened).take(LARGEST).read_to_end(&mut bytes).ok()?;
         let content = file::content(key, bytes)?;
-        // It was used; if that cannot be noted, it is removed sooner than others.
+        // Marks it as used; if that fails, it is only evicted earlier.
         let _ = opened.set_modified(SystemTime::now());
         Some(content)
     }
 
-    /// Keeps something under a key, if that is possible.
+    /// Stores an entry, if possible.
     pub(crate) fn put(&self, key: &Key, content: &[u8]) {
         let written = || {
             let mut new = Builder::new().prefix(UNFINISHED).tempfile_in(&self.folder).ok()?;
@@ -141,7 +139,7 @@ impl Cache {
         self.folder.join(key.to_string())
     }
 
-    /// The files of entries; others are none of ours.
+    /// Files of entries; other files are ignored.
     fn entries(&self) -> Vec<Kept> {
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let entries = files.filter(|file| file.file_name().to_str().is_some_and(Key::is_name));
@@ -152,7 +150,7 @@ impl Cache {
         kept.collect()
     }
 
-    /// Removes what was not used for the longest time, until there is some room below the limit.
+    /// Evicts the least recently used entries until the size is well below the limit.
     fn shrink(&self) {
         self.remove_unfinished(ABANDONED);
         let mut kept = self.entries();
@@ -171,7 +169,7 @@ impl Cache {
         }
     }
 
-    /// Removes what processes that were killed left.
+    /// Removes temporary files of killed processes.
     fn remove_unfinished(&self, age: Duration) {
         for file in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let is_ours = file.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED));

@@ -54,7 +54,7 @@ fn damage_is_found() {
     let checksum = blake3::hash(&later[..end]);
     later[end..].copy_from_slice(checksum.as_bytes());
     assert_eq!(read(&later), None, "of another version");
-    // What is written next takes the place of what was wrong.
+    // The next write replaces the damaged file.
     cache.put(&own, b"some code");
     assert!(cache.get(&own).is_some());
     fs::remove_file(&path).unwrap();

@@ -1,8 +1,7 @@
-//! Runs kernels while a module is compiled, for passes that compute constants.
+//! Evaluates kernels at compile time, for passes that fold constants.
 //!
-//! A call with little to do is interpreted: that takes less time than making machine code. Others run as machine code
-//! for this machine, whatever the module is compiled for, where the build makes such code. What may never end, or takes
-//! too long to wait for, does not run.
+//! Short calls are interpreted, which is faster than compiling. Longer ones run as machine code for the host, whatever the
+//! target. Calls that may not terminate, or would take too long, are not evaluated.
 
 mod spill_constants;
 mod work;
@@ -24,56 +23,56 @@ use std::{
     sync::Arc,
 };
 
-/// Steps that are interpreted: about as many as take as long as making machine code.
+/// Maximum number of steps that are interpreted: those of the break-even with compiling.
 const FEW: u64 = 1 << 16;
 
-/// Steps that are interpreted where there is no machine code: less than a minute.
+/// The same without a code generator: less than a minute.
 const INTERPRETED: u64 = 1 << 24;
 
-/// Steps that machine code takes, at most: some seconds, or minutes for slow ones.
+/// Maximum number of steps of machine code: some seconds, minutes for slow ones.
 const COMPILED: u64 = 1 << 36;
 
 /// Runs kernels.
 #[derive(Default)]
 pub struct Evaluator {
-    /// True if no machine code is made.
+    /// True if all kernels are interpreted.
     interprets: bool,
-    /// Machine code made so far, by the kernels' structural hashes.
+    /// Compiled kernels by structural hash.
     made: RefCell<HashMap<u64, Vec<(Global, Made)>>>,
-    /// Where machine code is kept.
+    /// Cache of machine code.
     #[cfg_attr(not(feature = "native"), allow(dead_code, reason = "there is none"))]
     cache: Option<Arc<Cache>>,
-    /// How many kernels were compiled.
+    /// Number of kernels that were compiled.
     compiled: Cell<usize>,
 }
 
 const WRITES_INPUT: &str = "it writes into what it is given";
 
-/// A kernel ready to be called, or why it cannot be made.
+/// A kernel ready to be called, or the reason why it cannot be compiled.
 type Made = Result<Function, String>;
 
 impl Evaluator {
-    /// One that runs machine code, where the build makes any.
+    /// An evaluator that runs machine code, if this build has a code generator.
     pub fn new() -> Self {
         Evaluator { interprets: !cfg!(feature = "native"), ..Evaluator::default() }
     }
 
-    /// The same with machine code that is kept in a cache, or was.
+    /// The same with a cache of machine code.
     pub fn with_cache(cache: Option<Arc<Cache>>) -> Self {
         Evaluator { cache, ..Evaluator::new() }
     }
 
-    /// How many kernels were compiled; others were kept from before.
+    /// Number of kernels that were compiled; the others were in the cache.
     pub fn compiled(&self) -> usize {
         self.compiled.get()
     }
 
-    /// One that interprets everything: the reference.
+    /// An evaluator that interprets all kernels: the reference.
     pub fn interpreting() -> Self {
         Evaluator { interprets: true, ..Evaluator::default() }
     }
 
-    /// Machine code of a kernel that calls no others.
+    /// Machine code of a kernel without calls of other kernels.
     fn native(&self, func: &PrimFunc, inputs: usize) -> Made {
         let func = Global::Tir(func.clone());
         let mut made = self.made.borrow_mut();
@@ -87,7 +86,7 @@ impl Evaluator {
         made
     }
 
-    /// Machine code of one kernel for this machine, loaded.
+    /// Compiles a kernel for the host, and loads it.
     #[cfg(feature = "native")]
     fn compile(&self, kernel: &PrimFunc, inputs: usize) -> Made {
         let target = kernels::target(&Options::default(), 1);
@@ -104,7 +103,7 @@ impl Evaluator {
         compiled.load()
     }
 
-    /// Says that there is none.
+    /// Fails: this build has no code generator.
     #[cfg(not(feature = "native"))]
     fn compile(&self, _: &PrimFunc, _: usize) -> Made {
         Err("this build makes no machine code".to_owned())

@@ -1,19 +1,19 @@
-//! Keeps large constants out of memory: what is computed of them goes to a file without a name, as what it is computed of
-//! lies in one, and either leaves memory while the other is worked on.
+//! Spills large constants: results computed from memory-mapped constants go to unnamed temporary files, and pages of either
+//! are released while the other is worked on.
 
 use hammock_runtime::{DType, Device, Tensor, value::TensorError};
 use std::{fs, sync::mpsc, thread, time::Duration};
 
-/// Bytes from which a tensor is large: smaller ones stay in memory, where they are faster.
+/// Minimum size in bytes of a tensor that is spilled.
 const LARGE: usize = 128 << 20;
 
-/// Bytes of mapped files that may be in memory meanwhile.
+/// Maximum bytes of mapped files in memory while a kernel runs.
 const MOST: usize = 128 << 20;
 
-/// How often it is looked: a few pages more are used in that time.
+/// Interval between checks of the memory in use.
 const EACH: Duration = Duration::from_millis(5);
 
-/// A tensor that a kernel can write. What it leaves unwritten is the same each time.
+/// An output tensor. Elements that the kernel does not write have a deterministic value.
 pub fn output(dtype: DType, shape: &[i64]) -> Result<Tensor, TensorError> {
     let count = shape.iter().try_fold(1usize, |all, size| all.checked_mul(usize::try_from(*size).ok()?));
     let is_large = count.and_then(|count| dtype.storage_bytes(count)).is_some_and(|bytes| bytes >= LARGE);
@@ -26,8 +26,8 @@ pub fn output(dtype: DType, shape: &[i64]) -> Result<Tensor, TensorError> {
     Ok(tensor)
 }
 
-/// Runs `work`, which reads and writes these tensors. In the end they are set aside, since others are worked on next;
-/// large ones are also set aside on the way.
+/// Runs `work`, which reads and writes these tensors. Their pages are released at the end; those of large tensors also
+/// while it runs.
 pub fn during<T>(tensors: &[Tensor], work: impl FnOnce() -> T) -> T {
     let set_aside = || tensors.iter().for_each(Tensor::set_aside);
     let result = if tensors.iter().any(|tensor| tensor.nbytes() >= LARGE) {
@@ -51,7 +51,7 @@ pub fn during<T>(tensors: &[Tensor], work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Bytes of mapped files that are in the process's memory, if the system tells.
+/// Bytes of mapped files in the process's memory, if the system reports them.
 fn mapped() -> Option<usize> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let bytes = |line: &str| Some(line.split_whitespace().nth(1)?.parse::<usize>().ok()? << 10);

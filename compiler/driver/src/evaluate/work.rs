@@ -1,4 +1,4 @@
-//! How much a call of a kernel has to do.
+//! Number of steps of a kernel call.
 
 use hammock_ir::{
     PrimExpr,
@@ -8,8 +8,8 @@ use hammock_ir::{
 use hammock_kernels::interp::{self, Value};
 use hammock_runtime::{Any, Tensor};
 
-/// How many statements a call runs, at most; `None` when that depends on more than the sizes of its arguments, or the
-/// kernel may run forever.
+/// Upper bound of the number of statements that a call runs; `None` if it depends on more than the sizes of its arguments,
+/// or the kernel may not terminate.
 pub fn steps(func: &PrimFunc, args: &[Any]) -> Option<u64> {
     let mut count = Count { values: Vec::new() };
     for (param, arg) in func.params.iter().zip(args) {

@@ -77,7 +77,7 @@ pub fn compile_together(
     let compiler = Compiler { level: opt_level(options), host: Host::Hammock, cache: options.cache.as_deref() };
     let compile = |kernels: &[FlatKernel]| compiler.one_module(kernels, &target, emit);
     compile(kernels).map_err(|error| {
-        // Compile each alone to find the one that fails.
+        // Compile each alone to find which fails.
         let alone = |kernel| compile(std::slice::from_ref(kernel)).err().map(|error| (kernel, error));
         match kernels.iter().find_map(alone) {
             Some((kernel, error)) => {

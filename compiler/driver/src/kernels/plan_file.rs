@@ -106,7 +106,7 @@ impl PlanFile {
         self.plans.check_kernels(&names).map_err(|error| self.failure(error))
     }
 
-    /// What is wrong with a plan, with its line.
+    /// An error in a plan, with its line.
     pub fn failure(&self, error: PlanError) -> Failure {
         failure(error, &self.source)
     }

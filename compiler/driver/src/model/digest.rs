@@ -7,7 +7,7 @@ use hammock_runtime::open_regular;
 use sha2::{Digest as _, Sha256};
 use std::{fmt, io, str::FromStr};
 
-/// What a file's bytes have to hash to.
+/// Expected SHA-256 of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest([u8; 32]);
 
@@ -62,7 +62,7 @@ impl Digest {
     }
 }
 
-/// What is written is hashed.
+/// A writer that hashes.
 struct Writer<'a>(&'a mut Sha256);
 
 impl io::Write for Writer<'_> {

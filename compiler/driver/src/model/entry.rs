@@ -1,4 +1,4 @@
-//! Kernels that are run by themselves: a graph function around one takes its arguments and gives what it writes.
+//! Entry functions: a graph that calls a single kernel with its own parameters, and returns the buffers that it writes.
 
 use crate::Failure;
 use hammock_diagnostics::codes;
@@ -12,13 +12,12 @@ use hammock_ir::{
 use hammock_runtime::near::nearest;
 use indexmap::{IndexMap, IndexSet};
 
-/// Gives a module of kernels only a function to call: `wanted`, where that is a kernel, or the only kernel there is.
-/// Its parameters are the kernel's, outputs included; its result is the buffers that the kernel writes, a tuple when
-/// they are several. Modules that have graphs stay as they are. Returns what the kernel is called from then on, if the
-/// function took its name.
+/// Adds a function `wanted` to a module without graphs. It calls the kernel of that name, or the only kernel. Its parameters
+/// are the kernel's, outputs included; its result is the buffer that the kernel writes, or a tuple of them. Returns the
+/// kernel's new name, if the function took it.
 ///
 /// # Errors
-/// When there are several kernels, and none of that name.
+/// If there are several kernels, and none of that name.
 pub fn add_entry(module: &mut Module, wanted: &str) -> Result<Option<Name>, Failure> {
     let kernels: Vec<Name> = module.functions.keys().filter(|name| module.tir(name).is_some()).cloned().collect();
     if kernels.is_empty() || module.relax_functions().next().is_some() {
@@ -44,11 +43,10 @@ pub fn add_entry(module: &mut Module, wanted: &str) -> Result<Option<Name>, Fail
     Ok(aside)
 }
 
-/// Leaves a module nothing but a kernel, those that it calls, and a function `main` that calls it: see [`add_entry`]. The
-/// module's passes have run.
+/// Removes all graphs of a lowered module, and adds a function `main` that calls one kernel: see [`add_entry`].
 ///
 /// # Errors
-/// When there is no such kernel.
+/// If there is no such kernel.
 pub fn keep_kernel(module: &mut Module, name: &str) -> Result<Kept, Failure> {
     let kernels: Vec<&str> = crate::kernels::functions(module).map(|(symbol, _)| symbol).collect();
     if !kernels.contains(&name) {
@@ -72,20 +70,20 @@ pub fn keep_kernel(module: &mut Module, name: &str) -> Result<Kept, Failure> {
     Ok(Kept { name, params: func.params.clone() })
 }
 
-/// The kernel that [`keep_kernel`] left.
+/// The kernel of [`keep_kernel`].
 pub struct Kept {
-    /// What it is called now.
+    /// Its name in the module now.
     pub name: Name,
-    /// What it takes.
+    /// Its parameters.
     params: Vec<Param>,
 }
 
 impl Kept {
-    /// Arguments for its parameters as people write them, random ones for tensors of floats; `sizes` has the values of
+    /// Arguments for its parameters in the syntax of `--arg`, random for tensors of floats; `sizes` has the values of
     /// symbolic sizes and of scalar parameters by name.
     ///
     /// # Errors
-    /// When a size is not among them, or is none of the kernel's.
+    /// If a size is missing, or is not one of the kernel's.
     pub fn arguments(&self, sizes: &[(&str, i64)]) -> Result<Vec<String>, Failure> {
         let shapes = self.params.iter().filter_map(|param| param.buffer.as_ref()).flat_map(|buffer| &buffer.shape);
         let mut open: IndexMap<&PrimVar, ()> = IndexMap::new();
@@ -127,7 +125,7 @@ fn argument(param: &Param, values: &Substitution) -> Option<String> {
     Some(format!("{fill}({}):{}", sizes.join(","), buffer.dtype))
 }
 
-/// Leaves a kernel's name to its entry; gives the kernel's new one.
+/// Renames a kernel, so that its entry function can have the name; returns the new one.
 fn rename_kernel(module: &mut Module, name: &Name) -> Name {
     let Some(Global::Tir(mut func)) = module.functions.shift_remove(name) else { return name.clone() };
     func.attrs.remove("global_symbol");
@@ -140,7 +138,7 @@ fn rename_kernel(module: &mut Module, name: &Name) -> Name {
     new
 }
 
-/// An expression that calls a kernel by its new name.
+/// An expression with calls of `from` replaced by calls of `to`.
 fn renamed(e: &PrimExpr, from: &Name, to: &Name) -> PrimExpr {
     let e = e.map_children(&mut |c| renamed(c, from, to));
     match e.kind() {
@@ -183,12 +181,12 @@ fn entry(kernel: &Name, func: &PrimFunc, name: &str) -> Function {
     function
 }
 
-/// Which parameters are buffers that the kernel writes; all of them, when it writes through pointers only.
+/// True for each parameter that is a buffer which the kernel writes; for all of them if it writes only through pointers.
 fn written(func: &PrimFunc) -> Vec<bool> {
     let mut stored: Vec<PrimVar> = Vec::new();
     func.body.walk(&mut |stmt: &Stmt| match &stmt.kind {
         StmtKind::Store { buffer, .. } => stored.push(buffer.data.clone()),
-        // What stands for a region of another buffer writes that.
+        // A matched buffer writes to the buffer that it is a region of.
         StmtKind::Block(block) => stored.extend(block.writes.iter().flatten().map(|region| region.buffer.data.clone())),
         _ => {}
     });

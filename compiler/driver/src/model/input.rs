@@ -1,4 +1,4 @@
-//! Files to modules.
+//! Reads files: text modules, ONNX models, weights.
 
 use super::onnx::{import_onnx, is_onnx};
 use crate::Failure;
@@ -19,16 +19,16 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// As many bytes as tell what a file is.
+/// Number of bytes that are read to determine the kind of a file.
 const HEAD: u64 = 4096;
-/// The longest text of unknown length that is read, in bytes.
-const MOST_TEXT: u64 = 256 << 20;
-/// The longest ONNX model from a stream: protobuf has no larger messages.
-const MOST_ONNX: u64 = 2 << 30;
-/// How many bytes of a stream are read at a time.
+/// Maximum length in bytes of a text whose length is unknown.
+const MAX_TEXT: u64 = 256 << 20;
+/// Maximum length of an ONNX model from a stream: protobuf has no larger messages.
+const MAX_ONNX: u64 = 2 << 30;
+/// Number of bytes of a stream that are read at a time.
 const PIECE: u64 = 1 << 20;
 
-/// What a file turned out to be.
+/// Contents of a file.
 pub enum Input {
     /// A module, with the text that its spans point into: of an ONNX model, a list of its nodes.
     Module(Box<Module>, SourceFile),
@@ -98,7 +98,7 @@ pub fn write_weights(path: &Path, tensors: &[(String, Tensor)]) -> Result<(), Fa
     save_weights(path, tensors).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))
 }
 
-/// The bytes of a text; of anything else, those that tell what it is.
+/// The bytes of a text, or the first ones of any other file.
 fn read_bytes(path: &str) -> Result<Vec<u8>, Failure> {
     let failed = |e: std::io::Error| unreadable(path, &e);
     let mut file = open_regular(path.as_ref()).map_err(failed)?;
@@ -107,8 +107,8 @@ fn read_bytes(path: &str) -> Result<Vec<u8>, Failure> {
     if FileKind::of(&bytes).is_none() {
         let len = file.metadata().map_err(failed)?.len();
         SourceFile::expect_length(path, len)?;
-        // Files in /proc say that they are empty, whatever they hold.
-        let most = len.max(MOST_TEXT);
+        // Files in /proc report a length of 0.
+        let most = len.max(MAX_TEXT);
         file.take(most - HEAD).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 > len {
             expect_end(path, &bytes, most)?;
@@ -117,8 +117,8 @@ fn read_bytes(path: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The bytes of what can be read only once: standard input (`-`), a FIFO, a device. It is read the first time, and kept;
-/// of what is neither a text nor an ONNX model, only as much as tells so. None for a regular file, and for a folder.
+/// Bytes of a stream, which can be read only once: standard input (`-`), a FIFO, a device. They are cached. Of a stream that is
+/// neither a text nor an ONNX model, only the beginning is read. `None` for a regular file or a folder.
 ///
 /// # Errors
 /// When it cannot be read, or is longer than such a text or model may be.
@@ -140,23 +140,23 @@ pub fn read_stream(path: &str) -> Result<Option<Arc<Vec<u8>>>, Failure> {
     Ok(Some(bytes))
 }
 
-/// Reads a text or an ONNX model to its end, if it is no longer than it may be.
+/// Reads a text or an ONNX model of limited length to its end.
 fn read_bounded(path: &str, mut from: impl Read) -> Result<Vec<u8>, Failure> {
     let failed = |e: std::io::Error| unreadable(path, &e);
     let mut bytes = Vec::new();
     from.by_ref().take(HEAD).read_to_end(&mut bytes).map_err(failed)?;
     let most = match hammock_onnx::is_model(&bytes) {
-        true => MOST_ONNX,
+        true => MAX_ONNX,
         false if FileKind::of(&bytes).is_some() => return Ok(bytes),
         false if bytes.contains(&0) => {
             let message = format!("{path} is neither a text nor an ONNX model");
             return Err(Failure::new(codes::UNSUPPORTED_FILE, message)
                 .help("files of other kinds are read by their names, not from a stream"));
         }
-        false => MOST_TEXT,
+        false => MAX_TEXT,
     };
     while (bytes.len() as u64) < most {
-        // Whoever limits memory does so before the bytes are there.
+        // The memory limit applies before the bytes are allocated.
         let _room =
             reserve(bytes.len() + PIECE as usize).map_err(|e| Failure::new(codes::RUN_FAILED, e.to_string()))?;
         if from.by_ref().take(PIECE.min(most - bytes.len() as u64)).read_to_end(&mut bytes).map_err(failed)? == 0 {
@@ -167,7 +167,7 @@ fn read_bounded(path: &str, mut from: impl Read) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Refuses what may go on behind as many bytes as are read.
+/// Refuses a file that is longer than the limit.
 fn expect_end(path: &str, bytes: &[u8], most: u64) -> Result<(), Failure> {
     if (bytes.len() as u64) < most {
         return Ok(());
@@ -177,7 +177,7 @@ fn expect_end(path: &str, bytes: &[u8], most: u64) -> Result<(), Failure> {
         .help("keep weights in a file beside the text, and give that with `--params`"))
 }
 
-/// A file that the system does not let be read.
+/// An error of the system when a file is opened or read.
 pub fn unreadable(path: &str, error: &std::io::Error) -> Failure {
     let reason = match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such file".to_owned(),

@@ -1,4 +1,4 @@
-//! ONNX models to modules.
+//! Reads ONNX models.
 
 use super::input::read_stream;
 use crate::Failure;
@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How many bytes tell what a file is.
+/// Number of bytes that are read to recognize a model.
 const HEAD: u64 = 8;
 
 /// Returns true if a file, or standard input for `-`, is an ONNX model, by its name or its first bytes.
@@ -22,25 +22,24 @@ pub fn is_onnx(path: &str) -> bool {
     }
 }
 
-/// Returns true if a regular file begins as an ONNX model does.
+/// Returns true if a regular file begins like an ONNX model.
 fn begins_as_onnx(path: &str) -> bool {
     let mut head = Vec::new();
     let read = open_regular(path.as_ref()).and_then(|file| file.take(HEAD).read_to_end(&mut head));
     read.is_ok() && hammock_onnx::is_model(&head)
 }
 
-/// The files beside a model that have data of it, as far as they can be found before it is read; links to them may lead to
+/// Files with a model's external data, as far as they are known before it is imported; links to them may lead to
 /// `data_folders`.
 pub fn data_files(path: &str, data_folders: &[PathBuf]) -> Vec<PathBuf> {
     let is_regular = path != "-" && std::fs::metadata(path).is_ok_and(|known| known.is_file());
     if is_regular && is_onnx(path) { hammock_onnx::data_files(Path::new(path), data_folders) } else { Vec::new() }
 }
 
-/// Imports an ONNX model; data that it keeps in other files are looked for beside it, unless it is standard input (`-`) or
-/// another stream.
+/// Imports an ONNX model. Its external data are in its folder; a stream (`-`) cannot have any.
 ///
 /// # Errors
-/// When it cannot be read or imported.
+/// If it cannot be read or imported.
 pub fn import_onnx(path: &str, options: &ImportOptions) -> Result<Imported, Failure> {
     let imported = if let Some(bytes) = read_stream(path)? {
         let name = if path == "-" { "<stdin>" } else { path };

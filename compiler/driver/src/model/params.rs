@@ -1,4 +1,4 @@
-//! Weights given by name: binds them to parameters, and says which fit none.
+//! Binds weights to parameters by name, and reports those that fit none.
 
 use super::signature::signatures;
 use crate::Failure;
@@ -11,15 +11,15 @@ use hammock_runtime::{
 };
 use std::collections::HashSet;
 
-/// Binds parameters to the tensors of their names, as the pass BindParams does.
+/// Replaces parameters by the tensors of their names, like the pass BindParams.
 ///
 /// # Errors
-/// When a tensor's dtype, rank or a fixed dimension is not that of the parameter of its name.
+/// If a tensor's dtype, rank or a static dimension differs from its parameter's.
 pub fn bind(module: &mut Module, weights: &Weights) -> Result<(), Failure> {
     hammock_passes::bind_params(module, &Named(weights)).map_err(Failure::from)
 }
 
-/// Named tensors as passes ask for them.
+/// Weights as the named tensors of passes.
 pub struct Named<'a>(pub &'a Weights);
 
 impl NamedTensors for Named<'_> {
@@ -28,17 +28,17 @@ impl NamedTensors for Named<'_> {
     }
 }
 
-/// All that does not fit between weights and the functions that others may call: an error if tensors are of another shape or
-/// dtype than the parameters of their names, or none has a parameter; else a warning. Tensors that stand for constants which
-/// the text left out are none of this.
+/// A diagnostic about weights that do not fit a module's public functions: an error if the shape or dtype of a tensor differs
+/// from its parameter's, or no tensor has a parameter; otherwise a warning. Tensors that are constants of the text are not
+/// reported.
 pub fn misfit_in(module: &Module, weights: &Weights) -> Option<Diagnostic> {
     let constants = constants(module);
     let fit = weights.fit(&signatures(module), |tensor| constants.contains(&std::ptr::from_ref(tensor.as_dl())));
-    let places = fit.wrong.iter().filter_map(|wrong| place(module, wrong));
-    Some(places.fold(misfit(&fit)?, |d, span| d.label(span, "")))
+    let spans = fit.wrong.iter().filter_map(|wrong| declaration(module, wrong));
+    Some(spans.fold(misfit(&fit)?, |d, span| d.label(span, "")))
 }
 
-/// What there is to say of weights beside the functions that they are for, if they do not fit.
+/// A diagnostic about weights that do not fit.
 pub fn misfit(fit: &Fit) -> Option<Diagnostic> {
     let (message, advice) = fit.said()?;
     let say = if fit.is_error() { Diagnostic::error } else { Diagnostic::warning };
@@ -46,8 +46,8 @@ pub fn misfit(fit: &Fit) -> Option<Diagnostic> {
     Some(advice.into_iter().fold(say(code, message), Diagnostic::help))
 }
 
-/// Where a parameter is declared.
-fn place(module: &Module, wrong: &Wrong) -> Option<Span> {
+/// Span of a parameter's declaration.
+fn declaration(module: &Module, wrong: &Wrong) -> Option<Span> {
     let named = |(name, f): &(&Name, &hammock_ir::relax::Function)| {
         module.functions.get(*name).and_then(|f| f.global_symbol()).unwrap_or(name) == wrong.function && !f.is_private()
     };

@@ -1,4 +1,4 @@
-//! What functions of modules take and give, as executables record it.
+//! Signatures of a module's functions: parameters and results, as executables store them.
 
 use hammock_ir::{
     Module, PrimExpr, Type,
@@ -11,21 +11,21 @@ use hammock_runtime::image::{
     signature::{Dims, Param, Role, Size, ValueType},
 };
 
-/// The signatures of the functions of a module that others may call.
+/// Signatures of a module's public functions.
 pub fn signatures(module: &Module) -> Vec<Signature> {
     let exported =
         module.functions.iter().filter_map(|(name, f)| Some((f.global_symbol().unwrap_or(name), module.relax(name)?)));
     exported.filter(|(_, f)| !f.is_private()).map(|(name, f)| signature(name, f)).collect()
 }
 
-/// The signatures of a module that passes have lowered. Those that it had before, `known`, have what passes change: names of
-/// results, and parameters that are constants by now.
+/// Signatures of a lowered module. `known` are those from before passes ran, with the names of results, and with parameters
+/// that have become constants.
 pub(crate) fn lowered(module: &Module, known: &[Signature]) -> Vec<Signature> {
     let complete = |own: Signature| known.iter().find_map(|known| completed(&own, known)).unwrap_or(own);
     signatures(module).into_iter().map(complete).collect()
 }
 
-/// A signature with what the same function had before; none if that is another function.
+/// A signature completed with the earlier one of the same function; `None` if that is of another function.
 fn completed(own: &Signature, known: &Signature) -> Option<Signature> {
     let mut left = own.params.iter().peekable();
     let params = known.params.iter().map(|before| match left.next_if(|param| param.name == before.name) {
@@ -56,7 +56,7 @@ fn signature(name: &str, function: &Function) -> Signature {
     Signature { function: name.to_owned(), results: results.collect(), params: params.collect() }
 }
 
-/// The names of a function's results: of the variables that it returns, alone or in a tuple. Others have numbers.
+/// Names of a function's results: those of the variables that it returns, alone or in a tuple; numbers for other values.
 fn names(function: &Function, count: usize) -> Vec<String> {
     let result = &function.lambda.body.result;
     let returned = match result {
@@ -71,7 +71,7 @@ fn names(function: &Function, count: usize) -> Vec<String> {
     (0..count).map(name).collect()
 }
 
-/// The operand that a variable is another name of.
+/// The operand that a variable is an alias of.
 fn definition(function: &Function, var: Var) -> Option<&Operand> {
     let binding = function.lambda.body.bindings().find(|binding| binding.var == var)?;
     if let Value::Operand(operand) = &binding.value { Some(operand) } else { None }

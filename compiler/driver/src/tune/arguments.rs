@@ -1,4 +1,4 @@
-//! What kernels are called with to measure them: tensors of the sizes that they are compiled for.
+//! Arguments of kernels that are measured: tensors of the sizes that they are compiled for.
 
 use hammock_ir::{
     DType, PrimExpr, Tensor,
@@ -8,7 +8,7 @@ use hammock_ir::{
 use hammock_kernels::interp::{Value, evaluate};
 use hammock_runtime::{Any, Device};
 
-/// The most bytes that all of them take.
+/// Maximum size in bytes of all arguments.
 const MOST: usize = 2 << 30;
 
 /// Arguments for a kernel whose variables have these sizes: numbers of about one, and zeros as integers, which may be

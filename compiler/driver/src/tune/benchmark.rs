@@ -1,7 +1,7 @@
-//! Measuring: which of several kernels that compute the same is the fastest.
+//! Compares the speed of equivalent kernels.
 //!
-//! They run in turn, so that what else the machine does meets all of them alike, and the least time of each counts, which
-//! nothing can make too short. What is far behind after a round runs no more.
+//! Kernels run in turn, so other load on the machine affects all of them alike, and the minimum time of each counts. Kernels
+//! that are far behind after a round are dropped.
 
 use hammock_runtime::{Any, Function};
 use std::time::Duration;
@@ -10,20 +10,20 @@ use std::time::Instant;
 #[cfg(test)]
 use tests::Instant;
 
-/// A measurement lasts at least this long: short calls are measured in batches.
+/// Minimum duration of a measurement; short calls are batched.
 const SAMPLE: Duration = Duration::from_micros(200);
-/// Rounds of a race.
+/// Number of rounds.
 const ROUNDS: usize = 6;
-/// What takes so many times as long as the fastest is out after the first round, and after others.
+/// Ratio to the fastest time above which a kernel is dropped after the first round, and after later ones.
 const FAR: [f64; 2] = [1.3, 1.08];
-/// Rounds of the last comparison, of the rule's plan with the fastest; the fewest if the time is over.
+/// Number of rounds of the last comparison, between the rule's plan and the fastest; the minimum once the time is over.
 const LAST: usize = 25;
 const FEWEST_LAST: usize = 5;
 
 /// A call that takes longer is measured for the first arguments only.
 const SLOW: Duration = Duration::from_millis(30);
 
-/// Runs kernels, and knows the fastest.
+/// Runs kernels, and stores the fastest.
 pub struct Runner {
     calls: Vec<Call>,
     own: Function,
@@ -32,7 +32,7 @@ pub struct Runner {
     has_better: bool,
 }
 
-/// What kernels are called with.
+/// Arguments of a call, and their number in a batch.
 struct Call {
     args: Vec<Any>,
     /// Calls in a measurement.
@@ -40,7 +40,7 @@ struct Call {
 }
 
 impl Call {
-    /// None if a kernel cannot be called so. Says how long it takes.
+    /// `None` if a kernel cannot be called with these arguments. Also returns the time of a call.
     fn of(function: &Function, args: Vec<Any>) -> Option<(Call, Duration)> {
         let mut once = Duration::MAX;
         for _ in 0..2 {
@@ -64,13 +64,13 @@ impl Call {
     }
 }
 
-/// The least times of a kernel, one for each of several arguments.
+/// Minimum times of a kernel, one for each list of arguments.
 #[derive(Clone)]
 struct Times(Vec<f64>);
 
 impl Times {
-    fn least(&mut self, other: &Times) {
-        self.0.iter_mut().zip(&other.0).for_each(|(least, time)| *least = least.min(*time));
+    fn keep_minimum(&mut self, other: &Times) {
+        self.0.iter_mut().zip(&other.0).for_each(|(min, time)| *min = min.min(*time));
     }
 
     /// Their geometric mean, which counts all arguments alike.
@@ -80,8 +80,8 @@ impl Times {
 }
 
 impl Runner {
-    /// With a kernel that others are compared with, and several arguments for it. Says which of them it is called with; none
-    /// if it cannot be called with any.
+    /// A runner with the kernel that others are compared with, and lists of arguments for it. Also returns the lists that
+    /// are used; `None` if the kernel cannot be called with any.
     pub fn new(own: Function, args: impl Iterator<Item = Option<Vec<Any>>>) -> Option<(Runner, Vec<usize>)> {
         let (mut calls, mut used) = (Vec::new(), Vec::new());
         for (number, args) in args.enumerate() {
@@ -104,24 +104,29 @@ impl Runner {
         Times(vec![f64::INFINITY; self.calls.len()])
     }
 
-    /// Races kernels against the fastest so far: of each its time (the mean over all arguments) as a multiple of that
-    /// one's, or of its last one if it ran no more. What is faster by a factor takes its place; then the number of that is
-    /// given, too. Ends after a round when the time is over.
-    pub fn race(&mut self, others: &[Function], faster: f64, is_over: &dyn Fn() -> bool) -> (Vec<f64>, Option<usize>) {
+    /// Compares kernels with the fastest so far. Returns the ratio of each one's time (the mean over all arguments) to the
+    /// fastest, measured when it last ran, and the index of the kernel that replaced the fastest, if one is faster by
+    /// `faster`. Stops after a round if `is_over` returns true.
+    pub fn compare(
+        &mut self,
+        others: &[Function],
+        faster: f64,
+        is_over: &dyn Fn() -> bool,
+    ) -> (Vec<f64>, Option<usize>) {
         let field: Vec<&Function> = std::iter::once(&self.best).chain(others).collect();
-        let mut least = vec![self.never(); field.len()];
+        let mut times = vec![self.never(); field.len()];
         let mut runs: Vec<usize> = (0..field.len()).collect();
         for round in 0..ROUNDS {
             for at in &runs {
-                least[*at].least(&self.time(field[*at]));
+                times[*at].keep_minimum(&self.time(field[*at]));
             }
-            let first = least.iter().map(Times::mean).fold(f64::INFINITY, f64::min);
-            runs.retain(|at| *at == 0 || least[*at].mean() <= first * FAR[round.min(1)]);
+            let best = times.iter().map(Times::mean).fold(f64::INFINITY, f64::min);
+            runs.retain(|at| *at == 0 || times[*at].mean() <= best * FAR[round.min(1)]);
             if is_over() {
                 break;
             }
         }
-        let times: Vec<f64> = least.iter().map(Times::mean).collect();
+        let times: Vec<f64> = times.iter().map(Times::mean).collect();
         let ratios: Vec<f64> = times[1..].iter().map(|time| time / times[0]).collect();
         let winner = (0..others.len()).min_by(|a, b| ratios[*a].total_cmp(&ratios[*b]));
         let winner = winner.filter(|at| ratios[*at] < faster);
@@ -132,25 +137,25 @@ impl Runner {
         (ratios, winner)
     }
 
-    /// Compares the fastest with the first: seconds of a call of both, the second no less than the first unless it is faster
-    /// by a factor, at its best and in most rounds.
+    /// Compares the fastest with the first kernel. Returns the seconds of a call of both; the fastest counts as no faster than
+    /// the first unless it is faster by `faster`, both at its minimum and in most rounds.
     pub fn decide(&self, faster: f64, is_over: &dyn Fn() -> bool) -> [f64; 2] {
         if !self.has_better {
             return [self.time(&self.own).mean(); 2];
         }
-        let (mut least, mut won, mut rounds) = ([self.never(), self.never()], 0, 0);
+        let (mut minimum, mut won, mut rounds) = ([self.never(), self.never()], 0, 0);
         while rounds < FEWEST_LAST || rounds < LAST && !is_over() {
             let mut both = [0.0; 2];
-            // Who runs first changes: the second finds what the first left in caches.
+            // The order alternates: the second finds the data of the first in caches.
             for at in [rounds % 2, 1 - rounds % 2] {
                 let times = self.time(if at == 0 { &self.own } else { &self.best });
-                least[at].least(&times);
+                minimum[at].keep_minimum(&times);
                 both[at] = times.mean();
             }
             won += usize::from(both[1] < both[0]);
             rounds += 1;
         }
-        let times = least.map(|times| times.mean());
+        let times = minimum.map(|times| times.mean());
         let wins = times[1] < times[0] * faster && won * 4 > rounds * 3;
         [times[0], if wins { times[1] } else { times[0] }]
     }
@@ -193,11 +198,11 @@ mod tests {
     fn the_fastest_wins_by_a_margin_only() {
         let (mut runner, used) = Runner::new(takes(2000), [None, Some(Vec::new())].into_iter()).unwrap();
         assert_eq!(used, [1]);
-        let (ratios, winner) = runner.race(&[takes(1990), takes(6000)], 0.9, &|| false);
+        let (ratios, winner) = runner.compare(&[takes(1990), takes(6000)], 0.9, &|| false);
         assert!(winner.is_none() && ratios[1] > 1.5, "{ratios:?}");
         let [before, after] = runner.decide(0.9, &|| false);
         assert_eq!(before, after, "the first is the fastest");
-        assert_eq!(runner.race(&[takes(4000), takes(500), takes(1000)], 0.9, &|| false).1, Some(1));
+        assert_eq!(runner.compare(&[takes(4000), takes(500), takes(1000)], 0.9, &|| false).1, Some(1));
         let [before, after] = runner.decide(0.9, &|| false);
         assert!(after < before / 2.0, "{before} {after}");
     }
@@ -207,7 +212,7 @@ mod tests {
     fn no_round_begins_after_the_time() {
         let (mut runner, _) = Runner::new(takes(2000), [Some(Vec::new())].into_iter()).unwrap();
         let start = NOW.get();
-        assert_eq!(runner.race(&[takes(1000)], 0.9, &|| true).1, Some(0));
+        assert_eq!(runner.compare(&[takes(1000)], 0.9, &|| true).1, Some(0));
         assert_eq!(NOW.get() - start, Duration::from_micros(3000));
         let [before, after] = runner.decide(0.9, &|| true);
         assert!(after < before && NOW.get() - start == Duration::from_micros(3000 * (1 + FEWEST_LAST as u64)));
@@ -226,7 +231,7 @@ mod tests {
         let args = || (0..3).map(|which: i64| Some(vec![Any::from(which)]));
         let (mut runner, used) = Runner::new(by([1000, 4000, 50_000]), args()).unwrap();
         assert_eq!(used, [0, 1]);
-        assert_eq!(runner.race(&[by([1200, 3500, 0])], 0.9, &|| false).1, None, "1.2 × 0.88 is no gain");
-        assert_eq!(runner.race(&[by([1200, 2000, 0])], 0.9, &|| false).1, Some(0));
+        assert_eq!(runner.compare(&[by([1200, 3500, 0])], 0.9, &|| false).1, None, "1.2 × 0.88 is no gain");
+        assert_eq!(runner.compare(&[by([1200, 2000, 0])], 0.9, &|| false).1, Some(0));
     }
 }

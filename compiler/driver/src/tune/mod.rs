@@ -1,10 +1,9 @@
-//! Plans by measuring: for each kernel, plans near the rule's are compiled, run and compared, and the fastest is kept.
+//! Autotuning: compiles, times and compares alternative plans of each kernel.
 //!
-//! What is kept is a file of plans ([`PlanFile::read_records`]) whose kernels are called by what decides on their plans
-//! ([`plan_key`](kernels::plan_key)): structure, target, threads. A kernel of sizes that are not known when it is compiled has
-//! one plan for all of them: it is measured at several, and what counts is the geometric mean, or at those that a user names
-//! ([`Sizes`]), for which there is a record of its own. A plan takes the place of the rule's only if it is faster by more than
-//! measurements vary (`benchmark.rs`).
+//! The result is a file of plans ([`PlanFile::read_records`]) in which a kernel is named by its key
+//! ([`plan_key`](crate::kernels::plan_key)): structure, target, threads. A kernel with dynamic sizes has one plan, the best by
+//! geometric mean over several sizes, or one for each size that the user names ([`Sizes`]). A plan replaces the rule's only if it
+//! is faster by more than the noise of measurements (`benchmark.rs`).
 
 #[cfg(feature = "native")]
 mod arguments;
@@ -20,33 +19,33 @@ use hammock_ir::Module;
 pub use sizes::{Sizes, is_bucket};
 use std::{fmt, time::Duration};
 
-/// What measuring found for a kernel.
+/// A tuned plan of a kernel.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// The kernel's name, as one that has this plan.
+    /// Name of a kernel with this plan.
     pub kernel: String,
-    /// What decides on its plan.
+    /// Key of the kernel.
     pub key: String,
-    /// The plan, in which axes and what is copied are called by numbers.
+    /// The plan, with numbers for axes and packed operands.
     pub plan: String,
-    /// The same with the kernel's own names.
+    /// The plan with the kernel's names.
     pub said: String,
-    /// The sizes that it was measured at, where they are not those of the kernel: `n = 1, 16`.
+    /// Values of dynamic sizes that it was measured at: `n = 1, 16`.
     pub sizes: String,
-    /// How many other plans were tried.
+    /// Number of other plans that were measured.
     pub tried: usize,
-    /// Seconds of a call with the rule's plan, and with this one.
+    /// Seconds of a call with the rule's plan and with this one.
     pub times: [f64; 2],
 }
 
 impl Record {
-    /// How many times as fast as the rule's plan it is.
+    /// Speedup over the rule's plan.
     pub fn gain(&self) -> f64 {
         self.times[0] / self.times[1]
     }
 }
 
-/// The record as it stands in a file.
+/// The record as written to a file.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [before, after] = self.times.map(|seconds| seconds * 1e3);
@@ -61,12 +60,11 @@ impl fmt::Display for Record {
     }
 }
 
-/// Looks for faster plans of a module's kernels on so many threads, for about as long as is given. Kernels that have a plan
-/// in the options' files are left out. `report` is told what is done: which part of the time has passed, and which kernel
-/// is next.
+/// Searches faster plans of a module's kernels on `threads` threads, for about `time`. Kernels with a plan in the options' files
+/// are left out. `report` gets the share of the time that has passed, and the name of the next kernel.
 ///
 /// # Errors
-/// When a kernel cannot be lowered, or this build compiles none.
+/// If a kernel cannot be lowered, or this build has no code generator.
 pub fn tune(
     module: &Module,
     source: &SourceFile,

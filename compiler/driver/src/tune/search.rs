@@ -1,4 +1,4 @@
-//! The search: plans near the best so far, until the time is over.
+//! Local search: measures plans in the neighbourhood of the best so far until the deadline.
 
 use super::{Record, arguments::arguments, benchmark::Runner};
 use crate::{
@@ -16,26 +16,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Number of plans that are compiled and raced at a time; fewer where the time left is not enough for so many.
+/// Number of plans that are compiled and compared at a time; fewer if the time left is short.
 const FIELD: usize = 8;
-/// Number of plans in a kernel's first race, which shows how long one takes.
+/// Number of plans in a kernel's first comparison, which measures how long one takes.
 const FIRST_FIELD: usize = 2;
 /// Number of kernels that are measured however short the time is.
 const MIN_KERNELS: usize = 3;
-/// Plans that are expected to take so many times as long as the rule's are not tried.
+/// Ratio of a plan's predicted time to the rule's above which it is not tried.
 const HOPELESS: f64 = 3.0;
-/// Plans that take so many times as long as the best have neighbours that may be worth trying.
+/// Ratio to the best time below which the neighbours of a plan are tried.
 const NEAR: f64 = 1.2;
-/// What is faster than the best so far by this factor takes its place.
+/// Ratio to the best time below which a plan replaces the best.
 const FASTER: f64 = 0.97;
 
-/// A kernel whose plan is looked for.
+/// A kernel to tune.
 struct Job {
     name: String,
     func: PrimFunc,
     key: String,
     plans: Neighbours,
-    /// Its share of what the whole module takes.
+    /// Its share of the module's time.
     share: f64,
 }
 
@@ -56,12 +56,12 @@ pub fn tune(
     let all: f64 = jobs.iter().map(|job| job.share).sum();
     let (mut records, mut used) = (Vec::new(), 0.0);
     for job in &jobs {
-        // Those that take longest come first.
+        // The most expensive kernels come first.
         if records.len() >= MIN_KERNELS && Instant::now() >= deadline {
             break;
         }
         report((start.elapsed().as_secs_f64() / time.as_secs_f64()).min(1.0), &job.name);
-        // What others have left over is for those that come after them.
+        // Time that a kernel does not use is available to the next ones.
         used += job.share / all;
         let target = kernels::target(options, threads);
         let search = Search { job, options, target, end: start + time.mul_f64(used), deadline };
@@ -71,7 +71,7 @@ pub fn tune(
     Ok(records)
 }
 
-/// Kernels without a plan, those that take longest first.
+/// Kernels without a plan, the most expensive first.
 fn jobs(module: &Module, source: &SourceFile, options: &Options, threads: usize) -> Result<Vec<Job>, Failure> {
     let found = kernels::map_kernels(module, source, options, threads, |name, func, how| {
         let key = kernels::plan_key(&func, how.target, options);
@@ -96,9 +96,9 @@ struct Search<'a> {
     job: &'a Job,
     options: &'a Options,
     target: Target,
-    /// When this kernel's share of the time is over.
+    /// End of this kernel's share of the time.
     end: Instant,
-    /// When all of the time is over.
+    /// End of the whole time.
     deadline: Instant,
 }
 
@@ -133,7 +133,7 @@ impl Search<'_> {
             let compiled = self.compiled(&field.iter().collect::<Vec<_>>());
             let field = field.into_iter().zip(compiled).filter_map(|(near, function)| Some((near, function?)));
             let (texts, functions): (Vec<String>, Vec<Function>) = field.map(|(near, f)| (near.text, f)).unzip();
-            let (ratios, winner) = runner.race(&functions, FASTER, &is_over);
+            let (ratios, winner) = runner.compare(&functions, FASTER, &is_over);
             let each = before.elapsed().as_secs_f64() / functions.len().max(1) as f64;
             let left = self.end.saturating_duration_since(Instant::now()).as_secs_f64();
             field_size = ((left / each) as usize).clamp(1, FIELD);

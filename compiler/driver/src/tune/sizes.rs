@@ -1,12 +1,12 @@
-//! Sizes that are not known when kernels are compiled, and those that kernels are measured at.
+//! Dynamic sizes, and the values that kernels are tuned at.
 
 use hammock_ir::{PrimExpr, prim::Var, tir::PrimFunc};
 
-/// Where a kernel is measured along axes of any size, one after the other; its plan is the best for all of them.
+/// Sizes that a kernel is measured at by default; its plan is the best over all of them.
 #[cfg(feature = "native")]
 const MEASURED: [i64; 5] = [1, 16, 64, 256, 1024];
 
-/// What a user says of sizes that are not known: for variables of a name, or for all.
+/// Values of dynamic sizes to tune for: by name, or for all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sizes(Vec<(Option<String>, i64)>);
 
@@ -14,7 +14,7 @@ impl Sizes {
     /// Of `n=128` or, for all sizes, `128`.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// If the text has another form.
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         let (name, size) = match text.split_once('=') {
             Some((name, size)) => (Some(name.trim().to_owned()), size),
@@ -26,19 +26,18 @@ impl Sizes {
         Ok(())
     }
 
-    /// Returns true if nothing is said.
+    /// Returns true if no size is set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is said of a variable; what names it goes before what is said of all.
+    /// Value of a variable: that of its name, otherwise that of all.
     fn of(&self, var: &Var) -> Option<i64> {
         let named = |wanted: Option<&str>| self.0.iter().rev().find(|(name, _)| name.as_deref() == wanted);
         named(Some(var.name().as_str())).or_else(|| named(None)).map(|(_, size)| *size)
     }
 
-    /// What is added to the name of a kernel's record where something is said of its sizes: for each the next power of two,
-    /// or `any`.
+    /// Suffix of a kernel's key if its sizes are set: the next power of two of each, or `any`.
     pub fn bucket(&self, func: &PrimFunc) -> String {
         let vars = variables(func);
         if !vars.iter().any(|var| self.of(var).is_some()) {
@@ -51,7 +50,7 @@ impl Sizes {
         vars.iter().map(bucket).collect()
     }
 
-    /// Where a kernel is measured: the sizes of its variables, once or several times.
+    /// Lists of values for the variables of a kernel that it is measured at.
     #[cfg(feature = "native")]
     pub fn measured(&self, func: &PrimFunc) -> Vec<Vec<(Var, i64)>> {
         let vars = variables(func);
