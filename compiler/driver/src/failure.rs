@@ -1,6 +1,10 @@
 //! User errors, ready to print.
 
-use hammock_diagnostics::{Diagnostic, Severity, SourceFile, codes::is_wrong_usage, render_json, render_text};
+use hammock_diagnostics::{
+    Diagnostic, Severity, SourceFile, Span,
+    codes::{self, is_wrong_usage},
+    render_json, render_text,
+};
 use hammock_runtime::{printable, tools::InputError};
 use serde_json::Value;
 use std::fmt;
@@ -86,3 +90,9 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// An error of lowering, at a span of the text if it is known.
+pub(crate) fn not_lowerable(message: String, span: Span, source: &SourceFile) -> Failure {
+    let d = Diagnostic::error(codes::NOT_LOWERABLE, message);
+    Failure::from(if span.is_none() { d } else { d.label(span, "") }).within(source)
+}

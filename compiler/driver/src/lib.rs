@@ -23,7 +23,7 @@ mod tune;
 pub use build::{Bounds, Build, ExecMode, Options, Progress, Quantization, Silent};
 pub use cache::{Cache, Usage};
 pub use codegens::{CodeGenerator, Codegens};
-pub use emit::{Artifact, Emit, Lowered, Output, Temporaries, compile, temporaries};
+pub use emit::{Artifact, Emit, Lowered, Output, compile};
 pub use evaluate::Evaluator;
 pub use failure::Failure;
 pub use hammock_import::{Constants, ReadOptions, check_module, nearest_operator};
@@ -41,15 +41,16 @@ pub use hammock_onnx::{
     ops::{Op as OnnxOp, all as onnx_operators},
 };
 pub use hammock_runtime::tools::Weights;
-pub use kernels::{PlanFile, before_step, flops, plans};
+pub use kernels::{PlanFile, Temporaries, before_step, flops, plans, temporaries};
 pub use model::{
     Model, ModelFile, Params,
     digest::Digest,
     entry::{Kept, keep_kernel},
-    input::{Input, read_file, read_source, read_text, read_weights, unreadable, write_weights},
+    input::{Input, read_file, read_source, read_text, read_weights, write_weights},
     onnx::{data_files, import_onnx, is_onnx},
     params::{Named, bind, misfit},
     signature::signatures,
+    stream::unreadable,
 };
 pub use observe::{Clock, Dump, Timing};
 pub use reference::reference;

@@ -2,11 +2,7 @@
 //!
 //! Slow and exact: the reference that compiled kernels are compared with. The graph still runs on the virtual machine.
 
-use crate::{
-    Failure,
-    emit::{image, not_lowerable},
-    kernels::location,
-};
+use crate::{Failure, emit::image, failure::not_lowerable, kernels::location};
 use hammock_diagnostics::{SourceFile, Span};
 use hammock_ir::{Function as Global, Module, Name, tir::PrimFunc};
 use hammock_kernels::{

@@ -1,16 +1,10 @@
 //! The result of compiling a module.
 
-use crate::Timing;
+use crate::{Timing, kernels::Temporaries};
 use hammock_kernels::Accesses;
 use hammock_link::Linked;
 use hammock_runtime::tools::{ExternalWeights, How, Session, ToolError};
-use std::{
-    collections::HashMap,
-    io::{self, Write},
-};
-
-/// Maximum bytes of temporaries that a call of each kernel allocates at once, by symbol; kernels without are left out.
-pub type Temporaries = HashMap<String, u64>;
+use std::io::{self, Write};
 
 /// The result of compiling a module.
 pub struct Artifact {

@@ -1,7 +1,7 @@
 //! A module's graphs as an executable image.
 
-use super::{not_lowerable, precompiled};
-use crate::{Failure, model::signature};
+use super::precompiled;
+use crate::{Failure, failure::not_lowerable, model::signature};
 use hammock_codegen::vm;
 use hammock_diagnostics::{SourceFile, Span};
 use hammock_ir::Module;

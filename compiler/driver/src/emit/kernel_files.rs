@@ -19,7 +19,7 @@ pub fn compile(lowered: Lowered, options: &Options, emit: Emit, times: &mut Vec<
     }
     clock.lap("kernels to machine code", times);
     let every = || flat.iter().flat_map(|(kernels, _)| kernels);
-    let (kernels, temporaries) = (every().count(), kernels::temporaries(every(), options.threads));
+    let (kernels, temporaries) = (every().count(), kernels::temporaries_of(every(), options.threads));
     let accesses = flat.last().map_or(&[][..], |(kernels, _)| kernels);
     let accesses = accesses.iter().map(|kernel| (kernel.name.to_string(), kernel.accesses)).collect();
     let file = others.pop().map_or_else(|| Output::Bytes(Vec::new()), |(_, file)| file);

@@ -1,9 +1,9 @@
 //! Shared libraries for Hammock's runtime.
 
-use super::{Artifact, Lowered, Output, Temporaries, graphs};
+use super::{Artifact, Lowered, Output, graphs};
 use crate::{
     Clock, Failure, Options, Timing,
-    kernels::{self, Compiled, extern_call_span},
+    kernels::{self, Compiled, Temporaries, extern_call_span},
 };
 use hammock_codegen::llvm::Host;
 use hammock_diagnostics::{Diagnostic, Span, codes};

@@ -8,11 +8,11 @@ mod library;
 mod precompiled;
 mod tvm;
 
-pub use artifact::{Artifact, Output, Temporaries};
+pub use artifact::{Artifact, Output};
 pub(crate) use image::image;
 
-use crate::{Clock, Failure, Options, kernels, target::check_target};
-use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
+use crate::{Clock, Failure, Options, target::check_target};
+use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
 use hammock_runtime::{
     executable::{FunctionInfo, FunctionKind},
@@ -93,19 +93,4 @@ impl Lowered<'_> {
         }
         Ok(())
     }
-}
-
-/// Temporaries of a module's kernels, as [`compile`] makes them.
-///
-/// # Errors
-/// If a kernel cannot be lowered.
-pub fn temporaries(module: &Module, source: &SourceFile, options: &Options) -> Result<Temporaries, Failure> {
-    let flat = kernels::lower_all(module, source, options, options.threads)?;
-    Ok(kernels::temporaries(&flat, options.threads))
-}
-
-/// A failure at a span of the text, if it is known.
-pub(crate) fn not_lowerable(message: String, span: Span, source: &SourceFile) -> Failure {
-    let d = Diagnostic::error(codes::NOT_LOWERABLE, message);
-    Failure::from(if span.is_none() { d } else { d.label(span, "") }).within(source)
 }

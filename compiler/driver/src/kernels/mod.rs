@@ -22,12 +22,16 @@ pub use planner::target;
 #[cfg(feature = "native")]
 pub use planner::{checked, opt_level, plan_key};
 
-use crate::{Failure, Options, Temporaries, emit::not_lowerable};
+use crate::{Failure, Options, failure::not_lowerable};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Function, Module, Span, tir::PrimFunc};
 use hammock_kernels::{FlatKernel, KernelError, Reason, plan::Flops};
 use hammock_passes::check_deadline;
 use location::kernel_span;
+use std::collections::HashMap;
+
+/// Maximum bytes of temporaries that a call of each kernel allocates at once, by symbol; kernels without are left out.
+pub type Temporaries = HashMap<String, u64>;
 
 /// Why a kernel was not compiled.
 pub enum CompileError {
@@ -141,8 +145,16 @@ pub fn map_kernels<T: Send>(
     })
 }
 
-/// Maximum bytes of temporaries of each kernel on `threads` threads, over all its versions; kernels without are left out.
-pub fn temporaries<'a>(kernels: impl IntoIterator<Item = &'a FlatKernel>, threads: usize) -> Temporaries {
+/// Temporaries of a module's kernels, as [`compile`](crate::compile) makes them.
+///
+/// # Errors
+/// If a kernel cannot be lowered.
+pub fn temporaries(module: &Module, source: &SourceFile, options: &Options) -> Result<Temporaries, Failure> {
+    Ok(temporaries_of(&lower_all(module, source, options, options.threads)?, options.threads))
+}
+
+/// Temporaries of kernels on `threads` threads, the maximum over all versions of each.
+pub fn temporaries_of<'a>(kernels: impl IntoIterator<Item = &'a FlatKernel>, threads: usize) -> Temporaries {
     let mut temporaries = Temporaries::default();
     for kernel in kernels {
         let bytes = kernel.temporary_bytes(threads);

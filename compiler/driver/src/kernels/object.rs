@@ -3,7 +3,7 @@
 #[cfg(feature = "native")]
 use super::{Compiler, kernel_span, map_kernels, opt_level, target};
 #[cfg(feature = "native")]
-use crate::emit::not_lowerable;
+use crate::failure::not_lowerable;
 use crate::{Emit, Failure, Options};
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;

@@ -1,6 +1,6 @@
 //! SHA-256 of files that are read.
 
-use super::input::{read_stream, unreadable};
+use super::stream::{read_stream, unreadable};
 use crate::Failure;
 use hammock_diagnostics::codes;
 use hammock_runtime::open_regular;

@@ -6,6 +6,7 @@ pub mod input;
 pub mod onnx;
 pub mod params;
 pub mod signature;
+pub mod stream;
 
 use crate::{Failure, Progress};
 use digest::Digest;

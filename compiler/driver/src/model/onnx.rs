@@ -1,6 +1,6 @@
 //! Reads ONNX models.
 
-use super::input::read_stream;
+use super::stream::read_stream;
 use crate::Failure;
 use hammock_diagnostics::codes;
 use hammock_onnx::{Data, ImportOptions, Imported};
