@@ -40,6 +40,7 @@ mod inline;
 pub mod interp;
 mod lower;
 pub mod math;
+mod output_args;
 pub mod plan;
 pub mod rules;
 #[cfg(test)]
@@ -47,7 +48,6 @@ mod samples;
 mod signature;
 pub mod stage;
 mod target;
-mod written;
 
 pub use error::{KernelError, Reason};
 pub use inline::inline_calls;

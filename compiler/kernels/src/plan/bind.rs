@@ -13,7 +13,7 @@ use crate::{
     stage::{
         Kernel, Part, Stage,
         access::{can_be_copied, loads},
-        rows::{Copied, Rows},
+        row_tiling::{Copied, Rows},
     },
 };
 use hammock_ir::{PrimExpr, Span, count};

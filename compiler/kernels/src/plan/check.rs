@@ -3,7 +3,7 @@
 //! The plans that rules make have these properties by how they are made; here they are checked for plans that are read.
 
 mod copies;
-mod terms;
+mod reductions;
 
 use super::{Loop, LoopKind, StagePlan};
 use crate::{

@@ -1,6 +1,6 @@
 //! How many floating-point operations a kernel does, for any sizes.
 
-use super::predict::of_value;
+use super::cost_model::of_value;
 use crate::{
     index::Simplifier,
     stage::{Kernel, Part, Stage},

@@ -6,26 +6,26 @@
 
 mod bind;
 mod check;
+mod cost_model;
 mod flops;
 mod names;
-mod neighbours;
 mod padding;
-mod predict;
 pub mod primitives;
 mod read;
+mod search_space;
 mod text;
 
 pub use bind::bind;
+pub use cost_model::{cost, duration};
 pub use flops::Flops;
-pub use neighbours::neighbours;
-pub use predict::{cost, duration};
 pub use read::{PlanError, Plans, Written};
+pub use search_space::neighbours;
 
 use crate::stage::{
     Stage,
     access::{is_contiguous, parts},
     dots::{self, Dot},
-    rows::Copied,
+    row_tiling::Copied,
 };
 use hammock_ir::{PrimExpr, tir::Buffer};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! What axes and buffers are called in the text of plans: as in the program, with a number where names repeat.
 
-use crate::stage::{Stage, access, rows::Rows};
+use crate::stage::{Stage, access, row_tiling::Rows};
 use hammock_ir::prim::PrimKind;
 
 /// What axes and buffers are called.

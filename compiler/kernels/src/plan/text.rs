@@ -3,7 +3,7 @@
 use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, names::Naming, predict};
 use crate::{
     Target,
-    stage::{Kernel, Part, Stage, rows::Rows},
+    stage::{Kernel, Part, Stage, row_tiling::Rows},
 };
 use hammock_ir::count;
 use hammock_ir::print::dim_text;
@@ -37,14 +37,14 @@ impl Text<'_> {
             (PartPlan::Stage(plan), Part::Stage(stage)) => {
                 if let Some(target) = target {
                     writeln!(f, "# {}", domain(stage))?;
-                    writeln!(f, "# {}", predict::stage(stage, plan, target))?;
+                    writeln!(f, "# {}", cost_model::stage(stage, plan, target))?;
                 }
                 writeln!(f, "{}", stage_text(plan, stage, &self.naming.axes(stage), self.naming))
             }
             (PartPlan::Rows(plan), Part::Rows(rows)) => {
                 if let Some(target) = target {
                     writeln!(f, "# {}", shared(rows))?;
-                    writeln!(f, "# {}", predict::rows(rows, plan, target))?;
+                    writeln!(f, "# {}", cost_model::rows(rows, plan, target))?;
                 }
                 rows_text(f, plan, rows, self.naming, target.is_some())
             }

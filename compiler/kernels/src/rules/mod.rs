@@ -2,28 +2,28 @@
 //!
 //! Rules look at axes and access patterns, never at names, and take symbolic sizes like others.
 
-mod dots;
+mod contraction;
+mod dot_product;
 mod elementwise;
-mod parts;
-mod products;
+mod opaque;
 mod reductions;
-mod rows;
-mod tiles;
+mod row_tiling;
+mod split_reduction;
+mod transpose;
 mod window;
-mod written;
 
 use crate::{
     Target,
     plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration},
     stage::{Kernel, Other, Part, Stage, Used, access::common_divisor},
 };
+pub use contraction::{product_columns, product_rows};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind},
     tir::Buffer,
 };
-pub use products::{product_columns, product_rows};
-pub use rows::plan as rows_plan;
+pub use row_tiling::plan as rows_plan;
 
 /// Cycles below which a kernel stays on one thread: about 4 µs, eight times what a parallel region costs where its threads
 /// are awake (`benches/regions.rs` of the runtime).
@@ -93,15 +93,15 @@ impl Choice<'_> {
 
 /// All rules, in the order in which they are tried.
 pub static RULES: [&Rule; 11] = [
-    &dots::RULE,
-    &products::PACKED,
-    &products::OUTER,
-    &products::INNER,
+    &dot_product::RULE,
+    &contraction::PACKED,
+    &contraction::OUTER,
+    &contraction::INNER,
     &reductions::LANES_OF_RESULTS,
     &reductions::LANES_OF_TERMS,
     &reductions::SPACED,
     &reductions::SIDE_BY_SIDE,
-    &tiles::RULE,
+    &transpose::RULE,
     &elementwise::CASES,
     &elementwise::RULE,
 ];
@@ -110,7 +110,7 @@ pub static RULES: [&Rule; 11] = [
 pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
     let part = |part: &Part| match part {
         Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, choice)),
-        Part::Rows(rows) => PartPlan::Rows(rows::plan(rows, choice, None)),
+        Part::Rows(rows) => PartPlan::Rows(row_tiling::plan(rows, choice, None)),
         Part::Other(other) => other_plan(other),
     };
     Plan { parts: kernel.parts.iter().map(part).collect() }
@@ -142,11 +142,14 @@ pub struct PackedWords {
 
 /// What is worth packing before a kernel runs, if it reads it nowhere else.
 pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
-    let of_stage = |stage: &Stage| dots::packing(stage, &choice).or_else(|| products::packing(stage, &choice));
+    let of_stage =
+        |stage: &Stage| dot_product::packing(stage, &choice).or_else(|| contraction::packing(stage, &choice));
     // Of stages that share rows, each is looked at as it is for the rows that run together.
     let stages = |part: &Part| match part {
         Part::Stage(stage) => vec![stage.clone()],
-        Part::Rows(rows) => rows.sample(rows::plan(rows, choice, None).tiles.first().map_or(1, |tile| tile.0)).stages,
+        Part::Rows(rows) => {
+            rows.sample(row_tiling::plan(rows, choice, None).tiles.first().map_or(1, |tile| tile.0)).stages
+        }
         Part::Other(_) => Vec::new(),
     };
     let all: Vec<Stage> = kernel.parts.iter().flat_map(stages).collect();
@@ -158,7 +161,7 @@ pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
 
 /// The plan of statements that are no stage.
 pub fn other_plan(other: &Other) -> PartPlan {
-    PartPlan::AsWritten(written::spread(other))
+    PartPlan::AsWritten(opaque::spread(other))
 }
 
 /// The plan of the first rule that is for a stage.
@@ -188,7 +191,7 @@ fn serial_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item 
     let chosen = RULES.iter().filter_map(move |rule| Some((rule, (rule.plan)(stage, &choice)?)));
     chosen.map(move |(rule, Loops { loops, staged })| {
         let mut plan = StagePlan { rule: rule.name, loops, staged, inverts: false };
-        parts::divide(&mut plan, stage, &choice);
+        split_reduction::divide(&mut plan, stage, &choice);
         plan
     })
 }

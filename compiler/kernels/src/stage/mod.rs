@@ -1,45 +1,45 @@
 //! What a kernel computes: stages, found in its blocks.
 //!
 //! [`recover`] reads the blocks of a function back into a [`Kernel`] of [`Stage`]s: axes, one store, a combiner's initial
-//! value. Stages are [merged](merge) where nothing needs to be stored between them, sums leave out
-//! [zeros between their data](spread), find narrow data [widened], what they load in steps [side by side](remainders) and in
-//! rows that do not [compete for the cache](pitch), and stages [share rows](rows) where each needs only its row of what
-//! others computed; numbers that places alone determine are kept in [tables]; axes that memory does not tell apart are
-//! [joined](join).
+//! value. Stages are [merged](fuse) where nothing needs to be stored between them, sums leave out
+//! [zeros between their data](remove_zero_insertion), find narrow data [widened](hoist_upcast), what they load in steps [side by side](polyphase_layout) and in
+//! rows that do not [compete for the cache](pad_leading_dim), and stages [share rows](row_tiling) where each needs only its row of what
+//! others computed; numbers that places alone determine are kept in [tables](precompute_tables); axes that memory does not tell apart are
+//! [joined](collapse_axes).
 //! [`access`] says how stages go through memory. Which loops compute them is not known here: [`rules`](crate::rules) choose
 //! a [`plan`](crate::plan).
 //!
 //! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
 
 pub mod access;
-mod apart;
+pub mod arg_reduce;
+mod coalesce_elements;
+mod collapse_axes;
 pub mod dots;
-mod join;
-mod memory;
-mod merge;
-mod phases;
-mod pitch;
-mod places;
-mod recover;
-mod remainders;
-pub mod rows;
-pub mod search;
-mod spread;
-mod tables;
-mod wide;
-mod widened;
+mod effects;
+mod fuse;
+mod hoist_upcast;
+mod pad_leading_dim;
+mod parallel_loops;
+mod polyphase_layout;
+mod precompute_tables;
+mod raise;
+mod recover_affine_index;
+mod remove_zero_insertion;
+pub mod row_tiling;
+mod split_phases;
 
 use crate::index::same_expr;
-pub use apart::Other;
 use dots::Dot;
+pub use effects::Used;
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{Buffer, PrimFunc, Stmt},
 };
-pub use memory::Used;
-pub use recover::is_stage;
-use rows::Rows;
+pub use parallel_loops::Other;
+pub use raise::is_stage;
+use row_tiling::Rows;
 use rustc_hash::FxHashSet;
 
 /// What a function computes, part by part, in order.
@@ -124,26 +124,26 @@ impl Kernel {
     /// Stages are merged when the function says that its parameters share no memory. `masks`: whether loads under masks cost
     /// no more than others.
     pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &mut Vec<Buffer>, masks: bool) -> Kernel {
-        let mut kernel = recover::kernel(stmts);
+        let mut kernel = raise::kernel(stmts);
         if func.is_noalias() {
             for part in &mut kernel.parts {
                 if let Part::Other(other) = part {
                     other.look();
                 }
             }
-            merge::merge(&mut kernel, own, masks);
-            let made = spread::close(&mut kernel, own);
+            fuse::merge(&mut kernel, own, masks);
+            let made = remove_zero_insertion::close(&mut kernel, own);
             if !made.is_empty() {
                 own.extend(made);
-                merge::merge(&mut kernel, own, masks);
+                fuse::merge(&mut kernel, own, masks);
             }
-            own.extend(widened::keep(&mut kernel, own));
-            own.extend(remainders::keep(&mut kernel, own));
-            own.extend(pitch::part(&mut kernel, own));
-            rows::share(&mut kernel, own);
+            own.extend(hoist_upcast::keep(&mut kernel, own));
+            own.extend(polyphase_layout::keep(&mut kernel, own));
+            own.extend(pad_leading_dim::part(&mut kernel, own));
+            row_tiling::share(&mut kernel, own);
         }
-        own.extend(tables::keep(&mut kernel));
-        search::keep_what_is_read(&mut kernel, own);
+        own.extend(precompute_tables::keep(&mut kernel));
+        arg_reduce::keep_what_is_read(&mut kernel, own);
         let known: FxHashSet<&Var> = func.buffers().chain(own.iter()).map(|known| &known.data).collect();
         let is_known = |buffer: &Buffer| known.contains(&buffer.data);
         let reads_regions = |stage: &Stage| {
@@ -164,8 +164,8 @@ impl Kernel {
             if let Part::Stage(stage) = part
                 && !stage.regions
             {
-                join::join(stage);
-                wide::widen(stage);
+                collapse_axes::join(stage);
+                coalesce_elements::widen(stage);
             }
         }
         kernel

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     plan::{RowsPlan, StagePlan},
     rules::Choice,
-    stage::rows::Rows,
+    stage::row_tiling::Rows,
 };
 use hammock_ir::{
     Attrs, Name, PrimExpr,

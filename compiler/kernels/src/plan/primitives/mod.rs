@@ -2,7 +2,7 @@
 //!
 //! A primitive is an [`Edit`] of loops as plain data; it is refused where what it needs does not hold. Users write them
 //! below what a plan begins with (`read/primitives.rs`), and the plans that are tried when kernels are measured are made
-//! with them ([`neighbours`](super::neighbours)). Whether all loops together can compute the stage is asked
+//! with them ([`search_space`](super::search_space)). Whether all loops together can compute the stage is asked
 //! once, after the last one ([`Edit::finish`]): on the way to an order of loops there may be others that cannot.
 
 mod copies;

@@ -4,7 +4,7 @@
 //! terms are lanes, accumulators are compared in the end, and of equal ones that with the smaller number is taken.
 
 use super::{Lanes, Step, Tile, in_halves, indices};
-use crate::stage::{Place, access::combiner, search, substitution};
+use crate::stage::{Place, access::combiner, arg_reduce, substitution};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, Var},
@@ -101,7 +101,7 @@ impl Tile<'_> {
         let (new, takes) = (Var::new("term", dtype), Var::new("takes", DType::BOOL));
         let load = |buffer: &Buffer| PrimExpr::load(buffer, vec![slot.clone()]);
         let better = found.is_better(&new.expr(), &load(&sums.values));
-        let number = cast(&search::number(&stage.axes, at), found.numbers.dtype);
+        let number = cast(&arg_reduce::number(&stage.axes, at), found.numbers.dtype);
         let take = |buffer: &Buffer, by: PrimExpr| {
             Stmt::store(buffer, vec![slot.clone()], takes.expr().select(by, load(buffer)))
         };

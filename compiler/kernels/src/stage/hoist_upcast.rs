@@ -11,8 +11,8 @@
 use super::{
     Kernel, Part, Stage,
     access::{factors, guarded, is_load_of},
-    merge::handed_on,
-    remainders::{LEAST_USES, ratio},
+    fuse::handed_on,
+    polyphase_layout::{LEAST_USES, ratio},
 };
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 

@@ -6,9 +6,9 @@
 //! [`hammock_ir::tir::rows`] to say; here is what else must hold, and the loops.
 
 mod accesses;
+mod alias_output;
 mod copies;
 mod members;
-mod place;
 
 use super::{Axis, Epilogue, Kernel, Part, Stage, dots};
 use crate::rules;
@@ -35,7 +35,7 @@ pub struct Rows {
     axes: Vec<Shared<Buffer>>,
     /// Buffers that nothing else uses: only the rows that run together are in memory.
     kept: Vec<Buffer>,
-    /// A buffer that only these used, too, and whose values lie [in the result](place) now.
+    /// A buffer that only these used, too, and whose values lie [in the result](alias_output) now.
     placed: Option<Buffer>,
 }
 
@@ -99,7 +99,7 @@ fn rows(
 impl Rows {
     /// Puts what is handed on into the result where it can lie there, once it is known which stages use regions of buffers.
     pub fn place(&mut self) {
-        self.placed = place::in_result(&mut self.stages, &mut self.kept);
+        self.placed = alias_output::in_result(&mut self.stages, &mut self.kept);
     }
 
     /// How many rows there are along each axis.

@@ -7,16 +7,16 @@
 //! out[y]    = Σ spread[y + k] · weight[k]
 //! ```
 //!
-//! Here the data is brought close together, and [`phases`] has the sums without the terms that are zero. Zeros are taken
+//! Here the data is brought close together, and [`split_phases`] has the sums without the terms that are zero. Zeros are taken
 //! to make zeros: weights that are infinite or NaN are not multiplied with them.
 
 use super::{
     Axis, Kernel, Part, Stage,
     access::{factors, guarded, is_load_of},
     conjuncts,
-    merge::handed_on,
-    phases::{self, Phases},
-    recover::Indices,
+    fuse::handed_on,
+    raise::Indices,
+    split_phases::{self, Phases},
     substitution,
 };
 use crate::{
@@ -70,14 +70,14 @@ fn closed(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Ph
     let load = factor(sum, &stage.buffer)?;
     let mut gaps: Vec<Gap> = Vec::new();
     for gap in conditions.iter().filter_map(|condition| gap(stage, condition)) {
-        if phases::slides(sum, load, &gap) && !gaps.iter().any(|known| known.dim == gap.dim) {
+        if split_phases::slides(sum, load, &gap) && !gaps.iter().any(|known| known.dim == gap.dim) {
             gaps.push(gap);
         }
     }
     let is_closed = |condition: &PrimExpr| gap(stage, condition).is_some_and(|gap| gaps.contains(&gap));
     let others: Vec<PrimExpr> = conditions.into_iter().filter(|condition| !is_closed(condition)).collect();
     let near = near(stage, &gaps, &others, &value);
-    let phases = phases::phases(sum, load, &gaps, &near.buffer).filter(|_| !gaps.is_empty())?;
+    let phases = split_phases::phases(sum, load, &gaps, &near.buffer).filter(|_| !gaps.is_empty())?;
     Some((user, near, phases))
 }
 
@@ -140,7 +140,7 @@ fn near(stage: &Stage, gaps: &[Gap], conditions: &[PrimExpr], value: &PrimExpr) 
     let (mut at, mut shape) = (fresh.clone(), stage.buffer.shape.clone());
     for Gap { dim, axis, step, first } in gaps {
         at[*axis] = &at[*axis] * PrimExpr::int64(*step) + PrimExpr::int64(*first);
-        axes[*axis].extent = phases::steps(&axes[*axis].extent, *first, *step);
+        axes[*axis].extent = split_phases::steps(&axes[*axis].extent, *first, *step);
         shape[*dim] = axes[*axis].extent.clone();
     }
     let values = substitution(&stage.axes, &at);

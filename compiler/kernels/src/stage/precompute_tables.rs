@@ -4,7 +4,7 @@
 //! weighs its neighbours there: numbers that are computed in floating point from the place, and are the same for all rows
 //! and channels. They are computed once, before the stage, and read by it.
 
-use super::{Axis, Kernel, Part, Stage, merge::is_free, recover::Indices, substitution};
+use super::{Axis, Kernel, Part, Stage, fuse::is_free, raise::Indices, substitution};
 use crate::{check, index::same_expr, rules::size};
 use hammock_ir::{
     PrimExpr,

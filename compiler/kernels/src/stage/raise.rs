@@ -13,7 +13,7 @@ use hammock_ir::{
 
 /// Reads statements as parts of a kernel.
 pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
-    let part = |stmt: Stmt| match stage(&stmt).or_else(|| search::stage(&stmt)) {
+    let part = |stmt: Stmt| match stage(&stmt).or_else(|| arg_reduce::stage(&stmt)) {
         Some(stage) => Part::Stage(stage),
         None => Part::Other(Other::new(stmt)),
     };
@@ -22,7 +22,7 @@ pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
 
 /// Returns true if a statement is raised to a stage.
 pub fn is_stage(stmt: &Stmt) -> bool {
-    stage(stmt).is_some() || search::stage(stmt).is_some()
+    stage(stmt).is_some() || arg_reduce::stage(stmt).is_some()
 }
 
 /// A nest of plain loops around a block with one store, each axis bound to a loop of its own.
@@ -83,7 +83,7 @@ impl Indices {
     pub fn simple(&self, indices: &[PrimExpr]) -> Vec<PrimExpr> {
         let simple = |index: &PrimExpr| {
             let index = self.value(index);
-            self.simplifier.index(places::pattern(&index, &self.axes).as_ref().unwrap_or(&index))
+            self.simplifier.index(recover_affine_index::pattern(&index, &self.axes).as_ref().unwrap_or(&index))
         };
         indices.iter().map(simple).collect()
     }

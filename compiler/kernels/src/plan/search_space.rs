@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     rules::{Choice, rows_plan, stage_plans},
-    stage::{Kernel, Part, Stage, access, rows::Rows},
+    stage::{Kernel, Part, Stage, access, row_tiling::Rows},
 };
 use std::collections::HashSet;
 

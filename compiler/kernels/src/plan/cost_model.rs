@@ -14,7 +14,7 @@ use crate::{
         Kernel, Part, Stage,
         access::{factors, in_margin, is_contiguous, loads, spacing},
         dots,
-        rows::Rows,
+        row_tiling::Rows,
     },
 };
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};

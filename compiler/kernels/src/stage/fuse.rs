@@ -11,7 +11,7 @@ use super::{
     Axis, Epilogue, Kernel, Part, Stage,
     access::{self, factors, is_load_of, reduced_vector_axis, vector_axis},
     dots,
-    memory::Used,
+    effects::Used,
     spread, substitution,
 };
 use crate::{check, index::same_expr};
@@ -249,7 +249,7 @@ fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
         _ => false,
     };
     let work = Cost::of(&stage.value).total();
-    let narrow = is_kept_narrow(stage, user) && !spread::is_spread(stage);
+    let narrow = is_kept_narrow(stage, user) && !remove_zero_insertion::is_spread(stage);
     let once = once || narrow;
     if !once && (work > CHEAP || user.reduces() && divides(stage))
         || work * sites + Cost::of(&user.value).total() > MOST

@@ -6,7 +6,7 @@ use crate::{
     stage::{
         Stage,
         access::{factors, vector_axis},
-        rows::{Copied, Rows},
+        row_tiling::{Copied, Rows},
     },
 };
 use hammock_ir::{PrimExpr, prim::Var};
@@ -22,7 +22,7 @@ const TILES: i64 = 16;
 pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     let count = rows.extents().last().and_then(PrimExpr::as_int);
     let copied: Vec<Copied> =
-        (0..rows.stages.len()).filter_map(|number| products::copied(rows, number, &choice)).collect();
+        (0..rows.stages.len()).filter_map(|number| contraction::copied(rows, number, &choice)).collect();
     let position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
     let (rows, copies) = &rows.with_copies(&copied, &position[..position.len() - 1]);
     let alone = |stage: &Stage| inner_plan(stage, choice);
@@ -31,7 +31,7 @@ pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     // Rows side by side let additions of several rows overlap, and products use what they load for all of them.
     let row_axis = |number: usize| rows.row_axes(number).last().unwrap_or(0);
     let gains = |number: usize, stage: &Stage| {
-        products::shares(stage, row_axis(number)) || (stage.reduces() && vector_axis(stage).is_none())
+        contraction::shares(stage, row_axis(number)) || (stage.reduces() && vector_axis(stage).is_none())
     };
     // Where the terms of a row are lanes, its additions overlap as it is: rows stay side by side in the nearest cache.
     let in_lanes = |stage: &Stage| {
@@ -44,7 +44,7 @@ pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     let guessed = if rows.stages.iter().any(is_symbolic) { 2 * room } else { room };
     let room_for = |n: i64| if n <= TILE_ROWS / 2 { guessed } else { room };
     let fits = |n: &i64| *n == 1 || (!gaining.is_empty() && rows.bytes(*n) <= room_for(*n));
-    let far = gaining.iter().any(|stage| products::shared_bytes(stage) > choice.cache());
+    let far = gaining.iter().any(|stage| contraction::shared_bytes(stage) > choice.cache());
     let many = count.filter(|_| far).map(|count| evenly(count, MANY_ROWS));
     let all = rows.extents().try_fold(1, |all: i64, extent| all.checked_mul(extent.as_int()?));
     let few = all.is_some_and(|all| all / TILE_ROWS < TILES);

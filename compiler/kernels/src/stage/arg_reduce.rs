@@ -6,9 +6,9 @@
 
 use super::{
     Axis, Kernel, Part, Place, Stage,
-    memory::Used,
-    merge::is_as_many,
-    recover::{Indices, axes, reads},
+    effects::Used,
+    fuse::is_as_many,
+    raise::{Indices, axes, reads},
 };
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{

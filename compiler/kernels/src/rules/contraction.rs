@@ -16,7 +16,7 @@ use crate::{
             self, can_be_copied, combines_in_parts, computes_in_lanes, factors, is_contiguous, reduced_vector_axis,
             store_axis, vector_axis,
         },
-        rows::{Copied, Rows},
+        row_tiling::{Copied, Rows},
     },
 };
 use hammock_ir::{

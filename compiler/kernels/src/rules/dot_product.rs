@@ -1,9 +1,9 @@
 //! Sums of products of narrow numbers, several of which a processor adds in one instruction.
 
 use super::{
-    Choice, Loops, PackedWords, Packing, Rule, inner_plan,
-    products::{block, row_axis, whole_dimension},
-    reduced, size, spatial, within_block,
+    Choice, Loops, PackedWords, Packing, Rule,
+    contraction::{block, row_axis, whole_dimension},
+    inner_plan, reduced, size, spatial, within_block,
 };
 use crate::index::same_expr;
 use crate::{

@@ -11,8 +11,8 @@
 use super::{
     Kernel, Part, Stage,
     access::{factors, is_load_of},
+    fuse::handed_on,
     map_loads,
-    merge::handed_on,
 };
 use crate::index::Simplifier;
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};

@@ -8,7 +8,9 @@
 //! Neighbouring results have different phases. Where results are stored along such an axis, they are kept phase by phase
 //! first, and then stored by turns.
 
-use super::{Axis, Epilogue, Stage, access::store_axis, recover::Indices, replace_loads, spread::Gap, substitution};
+use super::{
+    Axis, Epilogue, Stage, access::store_axis, raise::Indices, remove_zero_insertion::Gap, replace_loads, substitution,
+};
 use crate::index::{Poly, Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,

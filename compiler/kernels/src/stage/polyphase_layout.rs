@@ -11,9 +11,9 @@
 use super::{
     Axis, Kernel, Part, Stage,
     access::{SPACING, factors, is_load_of, store_axis},
+    fuse::handed_on,
     map_loads,
-    merge::handed_on,
-    recover::Indices,
+    raise::Indices,
     substitution,
 };
 use crate::index::{Poly, Simplifier, same_expr};
