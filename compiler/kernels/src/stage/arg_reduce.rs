@@ -1,8 +1,8 @@
-//! Searches: blocks that keep the greatest or least value with the number of the term that it was found at.
+//! Arg-reductions: blocks that find the minimum or maximum together with its index.
 //!
-//! Such a block has two stores, each of a choice between what a term has and what was found before, on the same condition.
-//! What the condition means is found by evaluating it for values and numbers in every order that two of them can have, so it
-//! may be written in any way.
+//! Such a block has two stores, each of a select between the new element and the previous result, on the same
+//! condition. The meaning of the condition is found by evaluating it for values and indices in every relative order, so
+//! it may be written in any form.
 
 use super::{
     Axis, Kernel, Part, Place, Stage,
@@ -17,7 +17,7 @@ use hammock_ir::{
     tir::{Buffer, Stmt, StmtKind, stage::Nest},
 };
 
-/// Plain loops around a block that searches.
+/// Raises plain loops around an arg-reduction block.
 pub fn stage(stmt: &Stmt) -> Option<Stage> {
     let nest = Nest::of(stmt, |e| Simplifier::default().index(e))?;
     let mut axes = axes(&nest.axes);
@@ -64,14 +64,14 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
     })
 }
 
-/// The number of a term, of all along the reduce axes, in order. The axes have these values.
+/// Returns the linear position along all reduction axes, given a position on each axis.
 pub fn number(axes: &[Axis], at: &[PrimExpr]) -> PrimExpr {
     let mut reduced = axes.iter().zip(at).filter(|(axis, _)| axis.reduce);
     let first = reduced.next().map_or_else(|| PrimExpr::int64(0), |(_, at)| at.clone());
     reduced.fold(first, |number, (axis, at)| number * axis.extent.clone() + at)
 }
 
-/// Searches whose value nothing reads need not store it.
+/// Marks arg-reductions whose minimum or maximum is never read, and so need not be stored.
 pub fn keep_what_is_read(kernel: &mut Kernel, own: &[Buffer]) {
     for at in 0..kernel.parts.len() {
         let Part::Stage(Stage { buffer, place: Some(_), .. }) = &kernel.parts[at] else { continue };
@@ -92,7 +92,7 @@ fn same_shape(a: &Buffer, b: &Buffer) -> bool {
     plain(a) && plain(b) && a.ndim() == b.ndim() && a.shape.iter().zip(&b.shape).all(|(a, b)| is_as_many(a, b))
 }
 
-/// Returns true if the number of every term is one of a buffer's elements.
+/// Returns true if a buffer's dtype can represent every linear position.
 fn holds_all(buffer: &Buffer, axes: &[Axis]) -> bool {
     let reduced = axes.iter().filter(|axis| axis.reduce);
     let count = reduced.into_iter().try_fold(1i64, |count, axis| count.checked_mul(axis.extent.as_int()?));
@@ -114,7 +114,8 @@ struct Stored {
     value: PrimExpr,
 }
 
-/// Two stores, and nothing but names for values before them. No store reads what the one before it has written.
+/// Returns the two stores of a body that otherwise only binds variables. No store reads what an earlier one has
+/// written.
 fn stores(stmt: &Stmt, indices: &Indices) -> Option<[Stored; 2]> {
     let StmtKind::Seq(stmts) = &stmt.kind else { return None };
     let (mut names, mut stored) = (Substitution::default(), Vec::new());
@@ -136,7 +137,7 @@ fn stores(stmt: &Stmt, indices: &Indices) -> Option<[Stored; 2]> {
     stored.try_into().ok()
 }
 
-/// A value in which the numbers of terms are simplified.
+/// Simplifies the linear positions in a value.
 fn simple(e: &PrimExpr, indices: &Indices) -> PrimExpr {
     let loads = || e.any(&mut |e| matches!(e.kind(), PrimKind::Load(..) | PrimKind::Call(_)));
     if e.dtype() == DType::INT64 && !loads() {
@@ -145,15 +146,15 @@ fn simple(e: &PrimExpr, indices: &Indices) -> PrimExpr {
     e.map_children(&mut |child| simple(child, indices))
 }
 
-/// A choice between what a term has and what was found before, which is stored in its place.
+/// An update of a result: a select between a new element and the previous result.
 struct Choice {
     buffer: Buffer,
     indices: Vec<PrimExpr>,
-    /// What was found before.
+    /// Previous result.
     old: PrimExpr,
-    /// What the term has.
+    /// New value.
     new: PrimExpr,
-    /// When the term is taken.
+    /// Condition that selects the new value.
     condition: PrimExpr,
 }
 
@@ -178,13 +179,13 @@ fn choices(body: &Stmt, indices: &Indices) -> Option<[Choice; 2]> {
     Some([choice(first)?, choice(second)?])
 }
 
-/// When a search takes a term.
+/// Condition of an arg-reduction.
 struct Condition<'a> {
     value: &'a Choice,
     found: &'a Choice,
 }
 
-/// A term and what was found before.
+/// Value and index of a new element, and of the previous result.
 #[derive(Clone, Copy)]
 struct Pair {
     new: (f64, i64),
@@ -192,19 +193,19 @@ struct Pair {
 }
 
 impl Condition<'_> {
-    /// Returns true if it is for the greatest or the least, and whether NaN goes before all. `None` if it is anything
-    /// else than the first of these values. Terms come in the order of their numbers, so the number of what was found
-    /// is less than the term's, or that from which the search starts.
+    /// Returns whether the condition selects a maximum or minimum, and true if NaN goes before all other values. `None`
+    /// unless it selects the first of such elements. Elements come in the order of their positions, so the previous
+    /// index is lower than the new one, or it is the initial index.
     fn meaning(&self, init: &PrimExpr, found_init: i64) -> Option<(BinaryOp, bool)> {
         let floats = self.value.buffer.dtype.is_floating();
         let known = !floats || init.as_float().is_some_and(|value| !value.is_nan());
         if found_init > 0 || !known || !self.value.buffer.dtype.is_scalar() {
             return None;
         }
-        // A first term that is equal to what the search starts from makes no difference, but for the sign of zero.
+        // Whether a first element equal to the initial value is selected makes no difference, except for signed zero.
         let has_sign = floats && init.as_float() == Some(0.0);
         let differs = |new: f64, old: f64| found_init == 0 && (has_sign || new != old);
-        // What it says for two values, whatever their numbers.
+        // Evaluates it for two values, whatever their indices.
         let takes = |new: f64, old: f64| {
             let takes = |(number, found): (i64, i64)| {
                 self.holds(&self.value.condition, Pair { new: (new, number), old: (old, found) })
@@ -224,7 +225,7 @@ impl Condition<'_> {
         keeps.then_some((op, true))
     }
 
-    /// Returns true if the condition holds for a pair; `None` if it depends on more.
+    /// Evaluates the condition for a pair; `None` if it depends on anything else.
     fn holds(&self, e: &PrimExpr, pair: Pair) -> Option<bool> {
         use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
         let holds = |e: &PrimExpr| self.holds(e, pair);
@@ -259,7 +260,7 @@ impl Condition<'_> {
         }
     }
 
-    /// Which of the two values an expression is.
+    /// Evaluates an expression that is one of the two values.
     fn value(&self, e: &PrimExpr, pair: Pair) -> Option<f64> {
         match e {
             _ if same_expr(e, &self.value.old) => Some(pair.old.0),
@@ -268,7 +269,7 @@ impl Condition<'_> {
         }
     }
 
-    /// Which of the two numbers.
+    /// Evaluates an expression that is one of the two indices.
     fn number(&self, e: &PrimExpr, pair: Pair) -> Option<i64> {
         match e {
             _ if same_expr(e, &self.found.old) => Some(pair.old.1),

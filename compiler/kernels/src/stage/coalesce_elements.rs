@@ -1,14 +1,14 @@
-//! Elements that are only moved, always several together, become one element of their size.
+//! Coalesces small groups of elements that a stage only copies into single wider elements.
 //!
-//! Pairs of float32 that change places are moved as single numbers of 64 bits, which have lanes as others do.
+//! For example, pairs of float32 that a permutation moves together are copied as 64-bit integers, which vectorize.
 
 use super::Stage;
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// The most bits of an element.
+/// Maximum bits of an element.
 const WIDEST: i64 = 64;
 
-/// Makes one element of those along the last axis, where there are a few and memory has them side by side.
+/// Coalesces the elements along the last axis, if there are few and they are contiguous on both sides.
 pub fn widen(stage: &mut Stage) {
     let Some(axis) = stage.moves().then(|| last_axis(stage)).flatten() else { return };
     let PrimKind::Load(from, indices, _) = stage.value.kind() else { return };
@@ -28,7 +28,7 @@ pub fn widen(stage: &mut Stage) {
     stage.axes.remove(axis);
 }
 
-/// The axis that both sides have as all of their last dimension, if its elements fit into one.
+/// Returns the axis that is all of the last dimension on both sides, if its elements fit into one.
 fn last_axis(stage: &Stage) -> Option<usize> {
     let PrimKind::Load(from, indices, None) = stage.value.kind() else { return None };
     let last = indices.last()?.as_var()?;

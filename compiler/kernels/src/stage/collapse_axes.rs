@@ -1,8 +1,8 @@
-//! Axes that every access takes together become one.
+//! Collapses axes that are contiguous in every access.
 //!
-//! `y[i, j] = x[i, j] + 1` goes through memory as `y[k] = x[k] + 1` does, with one axis for both: vectors then run past the
-//! ends of short rows, and what is left over is left over once. So do the places of a 1 x 1 convolution, the batch and
-//! the rows of a product with one matrix, and the axes that a transposition keeps side by side.
+//! `y[i, j] = x[i, j] + 1` becomes `y[k] = x[k] + 1`: vectors run past the ends of short rows, and there is one tail
+//! instead of one per row. This also applies to the spatial axes of a 1 x 1 convolution, the batch and row axes of a
+//! matmul with a shared matrix, and axes that a transpose leaves adjacent.
 
 use super::{
     Axis, Epilogue, Place, Stage,
@@ -16,7 +16,7 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// Joins what can be joined of a stage's axes.
+/// Collapses all axes of a stage that can be.
 pub fn join(stage: &mut Stage) {
     if stage.moves() {
         leave_out_ones(stage);
@@ -29,8 +29,7 @@ pub fn join(stage: &mut Stage) {
     }
 }
 
-/// Leaves out dimensions of size one, which stand between others. Only of elements that are moved: what is packed is known
-/// by its dimensions.
+/// Removes dimensions of size 1 in between. Only for copies: packed layouts are recognized by their dimensions.
 fn leave_out_ones(stage: &mut Stage) {
     let PrimKind::Load(buffer, indices, None) = stage.value.kind() else { return };
     let (from, indices) = without_ones(buffer, indices);
@@ -38,8 +37,8 @@ fn leave_out_ones(stage: &mut Stage) {
     (stage.buffer, stage.indices) = without_ones(&stage.buffer, &stage.indices);
 }
 
-/// Leaves out dimensions of size one that are the last of what products load, as the window of a 1 x 1 convolution: what
-/// is along the dimension before them lies side by side.
+/// Removes trailing dimensions of size 1 from the loads of a contraction, such as the window of a 1 x 1 convolution, so
+/// that the dimension before them is the contiguous one.
 fn leave_out_last_ones(stage: &mut Stage) {
     let mut views: Vec<(Buffer, usize, Buffer)> = Vec::new();
     let mut value = stage.value.clone();
@@ -75,13 +74,13 @@ fn without_ones(buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<PrimExpr>
     (view, kept.iter().map(|at| indices[*at].clone()).collect())
 }
 
-/// Two axes, of which the second runs through all its values for each value of the first.
+/// Two axes; the inner one runs through all its values for each value of the outer one.
 struct Pair {
     outer: Axis,
     inner: Axis,
 }
 
-/// Axes that some access has in neighbouring dimensions. Those of a reduction combine in an order of their own.
+/// Returns pairs of axes that some access has in adjacent dimensions. Reduction axes must not change their order.
 fn pairs(stage: &Stage) -> Vec<Pair> {
     let mut found = Vec::new();
     let number = |index: &PrimExpr| stage.axes.iter().position(|axis| index.as_var() == Some(&axis.var));
@@ -107,7 +106,7 @@ fn pairs(stage: &Stage) -> Vec<Pair> {
 }
 
 impl Pair {
-    /// Returns true if every access has both axes side by side, or neither, and nothing else depends on them.
+    /// Returns true if every access has both axes in adjacent dimensions, or neither, and nothing else depends on them.
     fn fits(&self, stage: &Stage) -> bool {
         let stores = |buffer: &Buffer, indices: &[PrimExpr]| self.is_access(buffer, indices);
         stores(&stage.buffer, &stage.indices)
@@ -141,8 +140,8 @@ impl Pair {
         }
     }
 
-    /// The dimension of the first axis, where the second has all of the next one: no size is negative, so neither is
-    /// what becomes of both where the first is not.
+    /// Returns the dimension of the outer axis, if the inner axis is all of the next one. Sizes are not negative, so a
+    /// nonnegative index stays nonnegative when collapsed.
     fn dim(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Option<usize> {
         let at = indices.iter().position(|index| index.as_var() == Some(&self.outer.var))?;
         let next = indices.get(at + 1)?.as_var() == Some(&self.inner.var);
@@ -187,11 +186,11 @@ impl Pair {
     }
 }
 
-/// A stage's accesses with one axis instead of two.
+/// Rewrites a stage's accesses from two axes to one.
 struct Joined<'a> {
     pair: &'a Pair,
     var: PrimExpr,
-    /// Buffers with the dimension from which two became one, and how they look then.
+    /// Buffers with the index of the first collapsed dimension, and their views.
     views: Vec<(Buffer, usize, Buffer)>,
 }
 
@@ -213,7 +212,7 @@ impl Joined<'_> {
         (self.view(buffer, at), indices)
     }
 
-    /// The same memory with one dimension in the place of two.
+    /// Returns a view of a buffer with two dimensions collapsed.
     fn view(&mut self, buffer: &Buffer, at: usize) -> Buffer {
         if let Some((.., view)) = self.views.iter().find(|(of, dim, _)| of == buffer && *dim == at) {
             return view.clone();
@@ -232,7 +231,7 @@ fn product(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
     }
 }
 
-/// A size of 64 bits.
+/// Returns a size as a 64-bit expression.
 fn wide(size: &PrimExpr) -> PrimExpr {
     size.as_int().map_or_else(|| size.clone().cast(DType::INT64), PrimExpr::int64)
 }

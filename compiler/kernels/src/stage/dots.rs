@@ -1,12 +1,13 @@
-//! Sums of products of narrow numbers, of which processors add several to a sum at once.
+//! Dot-product instructions: contractions of narrow operands that accumulate several products at once (dot4, dot2).
 //!
-//! Such a *dot product* takes 32 bits of each factor, a *word*: four terms of 8 bits, or two of 16. Where neighbouring
-//! terms lie side by side in memory, a word is read as it lies; elsewhere a copy puts the terms of a word side by side,
-//! with zeros for those that the last word lacks. Constants are copied so when a module is compiled: `x[k // 4, j, k % 4]`
-//! is [packed](packed) in words.
+//! A *dot product* multiplies 32 bits of each operand, a *packed group*: four 8-bit elements (VNNI) or two of 16 bits
+//! (DPBF16). If the elements of a group are contiguous in memory, the group is loaded directly. Otherwise a copy packs
+//! the groups, and pads the last one with zeros. Constants are packed at compile time: `x[k // 4, j, k % 4]` is a
+//! [packed](packed) layout.
 //!
-//! A factor of bytes may have its sign bits turned over, `T.bitwise_xor(T.reinterpret("uint8", x[i, k]), 128)`: it is
-//! [moved](Factor::moved) by 128 for an instruction that takes unsigned bytes, and what a sum starts from makes up for it.
+//! An 8-bit operand may have its sign bit flipped, `T.bitwise_xor(T.reinterpret("uint8", x[i, k]), 128)`: it is shifted
+//! by +128 for `vpdpbusd`, which needs one unsigned operand, and the accumulator starts at the compensation term. See
+//! [`Factor::moved`].
 
 use super::{
     Axis, Stage,
@@ -20,25 +21,25 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// The dtype of words.
+/// Dtype of packed groups.
 pub const WORD: DType = DType::UINT32;
-/// Bytes of a word.
+/// Bytes of a packed group.
 const BYTES: i64 = 4;
 
-/// The intrinsic that is a word: the bits of neighbours in memory from a load on.
+/// The intrinsic that loads a packed group from the address of a load on.
 pub const WORD_AT: &str = "word_at";
 
-/// What is added to a sum.
+/// Kind of a dot product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dot {
-    /// Products of 8-bit integers, in 32 bits; whether those of each word are signed.
+    /// 8-bit integers, accumulated in 32 bits; the flags say which operand is signed.
     Bytes([bool; 2]),
-    /// Products of bfloat16, in float32.
+    /// bfloat16, accumulated in float32.
     Bfloat16,
 }
 
 impl Dot {
-    /// How many terms a word holds.
+    /// Returns the number of elements of a packed group.
     pub fn terms(self) -> i64 {
         match self {
             Dot::Bytes(_) => 4,
@@ -46,16 +47,16 @@ impl Dot {
         }
     }
 
-    /// Returns true if a processor has it, or other instructions that are as good, and it computes what is asked for.
+    /// Returns true if the target supports it, natively or by sequences that are as fast, and it rounds as required.
     pub fn is_for(self, target: &Target, strict_order: bool) -> bool {
         match self {
             Dot::Bytes(_) => true,
-            // Both products are added before the sum is rounded, and what is denormal is zero.
+            // The sum is rounded once for both products, and denormals are flushed to zero.
             Dot::Bfloat16 => target.bfloat16_dot && !strict_order,
         }
     }
 
-    /// The intrinsic that adds the products of two words to a sum.
+    /// Returns the intrinsic that accumulates the products of two packed groups.
     pub fn intrinsic(self) -> &'static str {
         match self {
             Dot::Bytes([false, false]) => "dot_u8u8",
@@ -66,25 +67,25 @@ impl Dot {
         }
     }
 
-    /// That of an intrinsic.
+    /// Returns the dot product of an intrinsic.
     pub fn named(name: &str) -> Option<Dot> {
         let bytes = [[false, false], [false, true], [true, false], [true, true]].map(Dot::Bytes);
         bytes.into_iter().chain([Dot::Bfloat16]).find(|dot| dot.intrinsic() == name)
     }
 }
 
-/// A factor of a product of narrow numbers.
+/// Narrow operand of a contraction.
 pub struct Factor<'a> {
-    /// What is loaded.
+    /// Its load.
     pub load: &'a PrimExpr,
-    /// True if its sign bits are turned over then.
+    /// True if its sign bit is flipped after the load.
     pub moved: bool,
-    /// What it is.
+    /// Its dtype.
     dtype: DType,
 }
 
 impl Factor<'_> {
-    /// What is widened.
+    /// Returns the operand that an upcast converts.
     fn of(narrow: &PrimExpr) -> Option<Factor<'_>> {
         let is_load = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(_, _, None)) && e.dtype().is_scalar();
         let dtype = narrow.dtype();
@@ -103,7 +104,8 @@ impl Factor<'_> {
 /// The sign bit of a byte.
 const SIGN: i64 = 0x80;
 
-/// What a stage adds up, if it is a sum of products of two narrow numbers from memory, in the wide dtype.
+/// Returns the dot product that a stage accumulates, if it is a contraction of two narrow operands from memory in the
+/// wide dtype.
 pub fn dot(stage: &Stage) -> Option<Dot> {
     let [a, b] = narrow(stage)?.map(|factor| factor.dtype);
     let integer = |dtype: DType| dtype.is_integer() && dtype.bits == 8;
@@ -114,7 +116,7 @@ pub fn dot(stage: &Stage) -> Option<Dot> {
     }
 }
 
-/// The factors of a sum of products, once widened.
+/// Returns the operands of a contraction, before their upcasts.
 pub fn narrow(stage: &Stage) -> Option<[Factor<'_>; 2]> {
     let (a, b) = factors(stage)?;
     let factor = |factor| match PrimExpr::kind(factor) {
@@ -124,13 +126,13 @@ pub fn narrow(stage: &Stage) -> Option<[Factor<'_>; 2]> {
     Some([factor(a)?, factor(b)?])
 }
 
-/// What they load.
+/// Returns the loads of the operands of a contraction, before their upcasts.
 pub fn narrow_factors(stage: &Stage) -> Option<[&PrimExpr; 2]> {
     Some(narrow(stage)?.map(|factor| factor.load))
 }
 
-/// The load of words of which one has all its terms from a place along an axis, if there are such in memory: that of
-/// `x[k // 4, j, k % 4]` at `[k // 4, j]`. What is in the place of the terms that the last word lacks is not known.
+/// Returns the load of the packed group along an axis, if memory has the packed layout: for `x[k // 4, j, k % 4]` it is
+/// the load at `[k // 4, j]`. The padding of the last group is unspecified.
 pub fn packed(load: &PrimExpr, axis: &Axis, dot: Dot) -> Option<PrimExpr> {
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
@@ -154,24 +156,24 @@ pub fn packed(load: &PrimExpr, axis: &Axis, dot: Dot) -> Option<PrimExpr> {
     Some(PrimExpr::load(&words, rest.to_vec()))
 }
 
-/// Returns true if elements lie side by side from the beginning of the memory on.
+/// Returns true if a buffer is compact and starts at its memory's first element.
 fn is_plain(buffer: &Buffer) -> bool {
     buffer.strides.is_empty() && buffer.elem_offset.is_none() && buffer.dtype.is_scalar()
 }
 
-/// Returns true if neighbours along an axis are neighbours in memory, so that a word can be read as it lies.
+/// Returns true if a load is contiguous along an axis, so that packed groups can be loaded directly.
 pub fn lies_in_words(load: &PrimExpr, axis: &Axis) -> bool {
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return false };
     buffer.strides.is_empty() && is_unit(last, &axis.var) && rest.iter().all(|index| !index.uses(&axis.var))
 }
 
-/// The word of neighbours from a load on.
+/// Loads the packed group that starts at a load.
 pub fn word_at(load: &PrimExpr) -> PrimExpr {
     PrimExpr::intrin(WORD_AT, vec![load.clone()], WORD)
 }
 
-/// The word of these terms, the first in its lowest bits.
+/// Packs elements into a group, the first in the lowest bits.
 pub fn word_of(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
     let mut at = 0;
     let mut place = |term: PrimExpr| {
@@ -188,7 +190,7 @@ pub fn word_of(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
     words.reduce(both).unwrap_or_else(|| PrimExpr::int(0, WORD))
 }
 
-/// Sizes of a copy along axes, one of which may be in words.
+/// Returns the sizes of a copy, one axis of which may be packed.
 pub fn sizes(axes: &[usize], terms: Vec<PrimExpr>, in_words: Option<(usize, Dot)>) -> Vec<PrimExpr> {
     let size = |(axis, terms): (&usize, PrimExpr)| match in_words {
         Some((own, dot)) if own == *axis => steps(&terms, dot.terms()),
@@ -197,7 +199,8 @@ pub fn sizes(axes: &[usize], terms: Vec<PrimExpr>, in_words: Option<(usize, Dot)
     axes.iter().zip(terms).map(size).collect()
 }
 
-/// The word of the terms from a place on, of which there are so many in all: `term` gives that at a place.
+/// Packs the group that starts at `first`, with zeros for positions from `count` on. `term` returns the element at a
+/// position.
 pub fn last_word(term: &dyn Fn(PrimExpr) -> PrimExpr, first: &PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
     let at = |n: i64| {
         let place = neighbour(first, n);
@@ -208,7 +211,7 @@ pub fn last_word(term: &dyn Fn(PrimExpr) -> PrimExpr, first: &PrimExpr, count: &
     word_of((0..dot.terms()).map(at))
 }
 
-/// A last word with zeros for the terms that it lacks, where how many terms there are in all is known. Else they are zeros.
+/// Masks the padding of the last packed group to zero. With an unknown `count` it is zero already.
 pub fn first_terms(word: PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
     match count.as_int().map(|count| count % dot.terms()) {
         None | Some(0) => word,
@@ -219,12 +222,12 @@ pub fn first_terms(word: PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
     }
 }
 
-/// So many places after one.
+/// Returns the position `n` elements further.
 pub fn neighbour(place: &PrimExpr, n: i64) -> PrimExpr {
     if n == 0 { place.clone() } else { place + PrimExpr::int64(n) }
 }
 
-/// The buffer as one of words, where all that is read along its last dimension is whole words.
+/// Returns a view of a buffer as packed groups, if its last dimension is a multiple of the group size.
 fn as_words(buffer: &Buffer, dot: Dot) -> Option<Buffer> {
     let last = buffer.shape.last()?.as_int().filter(|size| size % dot.terms() == 0)?;
     let shape = || {
@@ -241,12 +244,12 @@ fn as_words(buffer: &Buffer, dot: Dot) -> Option<Buffer> {
 }
 
 impl Stage {
-    /// The load of words of a factor that is [`packed`] along an axis, if that is no region of something else.
+    /// Returns the load of the packed group of an operand that is [`packed`] along an axis, unless it may be aliased.
     pub fn packed_words(&self, load: &PrimExpr, axis: usize, dot: Dot) -> Option<PrimExpr> {
         packed(load, &self.axes[axis], dot).filter(|_| !self.regions)
     }
 
-    /// The stage with words in the place of what is packed in words along an axis, but for what is copied first.
+    /// Replaces operands that are packed along an axis by their packed groups, except copied ones.
     pub fn with_words(&self, axis: usize, dot: Dot, copied: &dyn Fn(&PrimExpr) -> bool) -> Stage {
         let mut stage = self.clone();
         for load in narrow_factors(self).into_iter().flatten() {
@@ -257,7 +260,7 @@ impl Stage {
         stage
     }
 
-    /// The words that a load reads at a position, which counts words along one axis.
+    /// Returns the packed group that a load reads at a position, which counts groups along one axis.
     pub fn words_of(&self, load: &PrimExpr, axis: usize, dot: Dot, mut position: Vec<PrimExpr>) -> PrimExpr {
         let along = &self.axes[axis];
         let at = |position: &[PrimExpr]| load.substitute(&substitution(&self.axes, position));
@@ -288,7 +291,7 @@ impl Stage {
         }
     }
 
-    /// The buffer of a load as one of words, with its indices, where an axis alone is the last of them.
+    /// Views the buffer of a load as packed groups, and returns its indices, if the axis alone is the last index.
     fn read_as_words<'a>(&self, load: &'a PrimExpr, axis: usize, dot: Dot) -> Option<(Buffer, &'a [PrimExpr])> {
         let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
         if self.regions {

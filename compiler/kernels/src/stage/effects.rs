@@ -1,4 +1,4 @@
-//! Which memory the parts of a kernel use.
+//! Memory footprints of the parts of a kernel.
 
 use super::{Part, Stage};
 use hammock_ir::{
@@ -8,12 +8,13 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashSet;
 
-/// The memory that something reads, writes, declares or has the address of. The set has its other variables, too.
+/// Memory that a part reads, writes, declares or takes the address of, as the set of its variables. Other variables are
+/// included.
 #[derive(Default)]
 pub struct Used(FxHashSet<Var>);
 
 impl Used {
-    /// That of a part.
+    /// Returns the footprint of a part.
     pub fn by(part: &Part) -> Used {
         match part {
             Part::Stage(stage) => Used::by_stage(stage),
@@ -26,14 +27,14 @@ impl Used {
         }
     }
 
-    /// That of a stage.
+    /// Returns the footprint of a stage.
     pub fn by_stage(stage: &Stage) -> Used {
         let mut used = Used::default();
         used.add_stage(stage);
         used
     }
 
-    /// That of a statement.
+    /// Returns the footprint of a statement.
     pub fn by_stmt(stmt: &Stmt) -> Used {
         let mut used = Used::default();
         stmt.walk(&mut |stmt| {
@@ -51,12 +52,12 @@ impl Used {
         used
     }
 
-    /// The variables of the memory, and the others.
+    /// Returns all its variables.
     pub fn vars(&self) -> impl Iterator<Item = &Var> {
         self.0.iter()
     }
 
-    /// Returns true if a buffer's memory is used.
+    /// Returns true if it contains a buffer's memory.
     pub fn has(&self, buffer: &Buffer) -> bool {
         self.0.contains(&buffer.data)
     }

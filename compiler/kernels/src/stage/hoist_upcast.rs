@@ -1,7 +1,7 @@
-//! Narrow floats that sums widen, kept widened.
+//! Hoists upcasts out of contractions.
 //!
-//! A sum of products over float16 is computed in float32: each tile of results widens anew what it loads. Where a stage of
-//! the kernel makes the data, as a padding does, it can be wide from there on:
+//! A contraction of float16 computes in float32: each tile of results converts what it loads again. If a stage of the
+//! kernel produces the data, as padding does, it can convert them once:
 //!
 //! ```text
 //! data[j] = f(j)                                wide[j] = float32(f(j))
@@ -16,7 +16,7 @@ use super::{
 };
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// Keeps what stages make for sums as the sums use it. `own` are the kernel's buffers. Returns those that it needs besides.
+/// Hoists upcasts to the stages that produce the data. `own` are the kernel's local buffers. Returns new ones.
 pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
@@ -28,7 +28,8 @@ pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     made
 }
 
-/// The number of the sum that uses a stage's data alone, the stage with wide data, and the sum over it.
+/// Returns the index of the only consumer, a contraction, with the stage that stores wide data, and the contraction
+/// over them.
 fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
     let (stage, user, sum) = handed_on(parts, at, own)?;
     let narrow = &stage.buffer;
@@ -36,7 +37,7 @@ fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stag
     let factor = [a, b].into_iter().find(|factor| widens(factor, narrow))?;
     let (dtype, extents) = (factor.dtype(), sum.axes.iter().map(|axis| &axis.extent).collect());
     let often = ratio(extents, &narrow.shape)? >= LEAST_USES;
-    // Of bfloat16 there are dot products, which take it as it is.
+    // bfloat16 stays narrow for dot-product instructions.
     if !narrow.dtype.is_float16() || dtype != DType::FLOAT32 || !often || !slides(sum, factor) {
         return None;
     }
@@ -50,12 +51,12 @@ fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stag
     Some((user, Stage { buffer, value: cast(&stage.value, dtype), ..stage.clone() }, sum))
 }
 
-/// Returns true if a factor is widened when it is loaded.
+/// Returns true if an operand is an upcast of a load.
 fn widens(factor: &PrimExpr, narrow: &Buffer) -> bool {
     matches!(factor.kind(), PrimKind::Cast(load) if is_load_of(load, narrow))
 }
 
-/// Returns true if neighbouring results share what they load of a factor: some index has a reduced axis and another.
+/// Returns true if the windows of adjacent results overlap: some index combines a reduction axis and another axis.
 fn slides(sum: &Stage, factor: &PrimExpr) -> bool {
     let mut found = false;
     let taps = || sum.axes.iter().filter(|axis| axis.reduce && axis.extent.as_int() != Some(1));
@@ -67,7 +68,7 @@ fn slides(sum: &Stage, factor: &PrimExpr) -> bool {
     found
 }
 
-/// A value that loads wide numbers where it widened narrow ones.
+/// Replaces upcasts of narrow loads by wide loads.
 fn wide(value: &PrimExpr, narrow: &Buffer, buffer: &Buffer) -> PrimExpr {
     match value.kind() {
         PrimKind::Cast(load) if value.dtype() == buffer.dtype && widens(value, narrow) => match load.kind() {
@@ -78,7 +79,7 @@ fn wide(value: &PrimExpr, narrow: &Buffer, buffer: &Buffer) -> PrimExpr {
     }
 }
 
-/// A value as a wider number: of what is loaded but for a margin, both sides are widened.
+/// Casts a value; of a padded load, both branches.
 fn cast(value: &PrimExpr, dtype: DType) -> PrimExpr {
     match (guarded(value), value.kind()) {
         (Some((condition, a, b)), PrimKind::Select(..)) => condition.clone().select(cast(a, dtype), cast(b, dtype)),

@@ -1,15 +1,21 @@
-//! What a kernel computes: stages, found in its blocks.
+//! Stages: what a kernel computes, as loop nests over axes. They are what gets scheduled.
 //!
-//! [`recover`] reads the blocks of a function back into a [`Kernel`] of [`Stage`]s: axes, one store, a combiner's initial
-//! value. Stages are [merged](fuse) where nothing needs to be stored between them, sums leave out
-//! [zeros between their data](remove_zero_insertion), find narrow data [widened](hoist_upcast), what they load in steps [side by side](polyphase_layout) and in
-//! rows that do not [compete for the cache](pad_leading_dim), and stages [share rows](row_tiling) where each needs only its row of what
-//! others computed; numbers that places alone determine are kept in [tables](precompute_tables); axes that memory does not tell apart are
-//! [joined](collapse_axes).
-//! [`access`] says how stages go through memory. Which loops compute them is not known here: [`rules`](crate::rules) choose
-//! a [`plan`](crate::plan).
+//! [`raise`] turns the blocks of a function into a [`Kernel`] of [`Stage`]s: axes, one store, a reduction's initial
+//! value. Transforms then rewrite the stages, in this order:
 //!
-//! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
+//! - [`fuse`]: inlines producers, and attaches epilogues to reductions.
+//! - [`remove_zero_insertion`]: polyphase decomposition of transposed convolutions.
+//! - [`hoist_upcast`]: converts float16 data to float32 once, where they are produced.
+//! - [`polyphase_layout`]: deinterleaves the data of strided convolutions.
+//! - [`pad_leading_dim`]: pads rows against cache-set conflicts.
+//! - [`row_tiling`]: groups row-wise stages, which then run one block of rows at a time.
+//! - [`precompute_tables`]: computes floating-point functions of the axes once, into lookup tables.
+//! - [`collapse_axes`]: collapses axes that are contiguous in every access.
+//! - [`coalesce_elements`]: copies several small elements as one.
+//!
+//! [`access`] analyses access patterns. Loops are chosen later: [`rules`](crate::rules) make a [`plan`](crate::plan).
+//!
+//! Statements that are no stage (several stores, branches, loops that the author has scheduled) stay opaque.
 
 pub mod access;
 pub mod arg_reduce;
@@ -42,7 +48,7 @@ pub use raise::is_stage;
 use row_tiling::Rows;
 use rustc_hash::FxHashSet;
 
-/// What a function computes, part by part, in order.
+/// The computation of a function: its parts, in order.
 pub struct Kernel {
     /// The parts.
     pub parts: Vec<Part>,
@@ -50,79 +56,80 @@ pub struct Kernel {
 
 /// A part of a kernel.
 pub enum Part {
-    /// A computation whose loops may be chosen.
+    /// A loop nest that a rule schedules.
     Stage(Stage),
-    /// Several that run for a few rows at a time.
+    /// Stages that run one block of rows at a time.
     Rows(Rows),
-    /// Anything else, as written.
+    /// Opaque statements.
     Other(Other),
 }
 
-/// One store over a domain.
+/// A loop nest with one store.
 #[derive(Clone)]
 pub struct Stage {
     /// The block's name.
     pub name: String,
-    /// Axes, in the order in which reductions combine.
+    /// Axes, in the order in which reductions combine elements.
     pub axes: Vec<Axis>,
-    /// Where the result goes.
+    /// Buffer of the results.
     pub buffer: Buffer,
-    /// At which indices, over the spatial axes.
+    /// Store indices, over the spatial axes.
     pub indices: Vec<PrimExpr>,
-    /// What is stored. A reduction reads the buffer at the same indices.
+    /// Stored value. A reduction reads the buffer at the same indices.
     pub value: PrimExpr,
-    /// What a reduction starts from; `None` to start from what the buffer holds.
+    /// Initial value of a reduction; `None` to accumulate into the buffer's contents.
     pub init: Option<PrimExpr>,
-    /// What is stored in place of the results of a reduction.
+    /// Operations applied to each result of a reduction before it is stored.
     pub epilogue: Option<Epilogue>,
-    /// The second result of a search: a reduction to the greatest or least value that also says where this is.
+    /// Second result of an arg-reduction: the index of the minimum or maximum.
     pub place: Option<Place>,
-    /// How many terms of a sum are to be added up by themselves, about, if the block says so.
+    /// Preferred number of elements per partial sum, if the block requests one.
     pub part: Option<i64>,
-    /// True if it reads or writes a region of a buffer under another name: that has no other names than this.
+    /// True if it accesses a region of a buffer under another name, which has no other names than this one.
     pub regions: bool,
 }
 
-/// What is done with each result of a reduction. Its buffer, the stage's, is in no memory then.
+/// Operations fused behind a reduction, applied to each result. The stage's buffer then exists in registers only.
 #[derive(Clone)]
 pub struct Epilogue {
-    /// Where the values go.
+    /// Buffer of the final values.
     pub buffer: Buffer,
-    /// At which indices, over the spatial axes.
+    /// Store indices, over the spatial axes.
     pub indices: Vec<PrimExpr>,
-    /// What is stored; a load of the stage's buffer is the result.
+    /// Stored value; a load of the stage's buffer stands for the result of the reduction.
     pub value: PrimExpr,
 }
 
-/// Where a search finds its value: the number of the term, counted along all reduce axes. Of equal values it is the first.
-/// The stage's value is the greater (or smaller) of what was found and a term, and says no more of how terms are chosen.
+/// Index result of an arg-reduction: position of the element, counted along all reduction axes; the first of equal
+/// elements. The stage's value is the minimum or maximum of the previous result and an element, and does not define how
+/// ties and NaN are resolved.
 #[derive(Clone)]
 pub struct Place {
-    /// Where the number goes, at the stage's indices.
+    /// Buffer of the index, stored at the stage's indices.
     pub buffer: Buffer,
-    /// What it is where no term is found.
+    /// Index if no element is selected.
     pub init: PrimExpr,
-    /// True if NaN is found before all other values. Else it is never found.
+    /// True if NaN is selected before all other values. Otherwise it is never selected.
     pub finds_nan: bool,
-    /// True if the value is stored, too.
+    /// True if the minimum or maximum itself is also stored.
     pub keeps_value: bool,
 }
 
-/// An axis of a stage, from zero.
+/// An axis of a stage, starting at zero.
 #[derive(Clone)]
 pub struct Axis {
     /// Its variable.
     pub var: Var,
-    /// The number of values.
+    /// Number of values.
     pub extent: PrimExpr,
-    /// True if values combine into one element.
+    /// True if it is a reduction axis.
     pub reduce: bool,
 }
 
 impl Kernel {
-    /// Reads statements of a function, as stages where they are. `own` are the buffers of the kernel, which may get more.
-    /// Stages are merged when the function says that its parameters share no memory. `masks`: whether loads under masks cost
-    /// no more than others.
+    /// Raises statements of a function to stages. `own` are the buffers of the kernel; transforms may add more. Stages
+    /// are fused only if the function declares that its parameters do not alias. `masks`: true if masked loads cost no
+    /// more than others.
     pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &mut Vec<Buffer>, masks: bool) -> Kernel {
         let mut kernel = raise::kernel(stmts);
         if func.is_noalias() {
@@ -173,34 +180,34 @@ impl Kernel {
 }
 
 impl Stage {
-    /// The buffer that it writes to.
+    /// Returns the buffer that it writes to.
     pub fn target(&self) -> &Buffer {
         self.epilogue.as_ref().map_or(&self.buffer, |epilogue| &epilogue.buffer)
     }
 
-    /// The buffers that it writes to.
+    /// Returns the buffers that it writes to.
     pub fn targets(&self) -> impl Iterator<Item = &Buffer> {
         [self.target()].into_iter().chain(self.place.as_ref().map(|place| &place.buffer))
     }
 
-    /// Where it writes.
+    /// Returns the indices at which it stores.
     pub fn target_indices(&self) -> &[PrimExpr] {
         self.epilogue.as_ref().map_or(&self.indices, |epilogue| &epilogue.indices)
     }
 
-    /// Returns true if elements combine many values.
+    /// Returns true if it has a reduction axis.
     pub fn reduces(&self) -> bool {
         self.axes.iter().any(|axis| axis.reduce)
     }
 
-    /// Returns true if it only moves elements: none is computed.
+    /// Returns true if it only copies elements, without arithmetic.
     pub fn moves(&self) -> bool {
         let same = |buffer: &Buffer| buffer.dtype == self.buffer.dtype && buffer.data != self.buffer.data;
         !self.reduces() && matches!(self.value.kind(), PrimKind::Load(buffer, ..) if same(buffer))
     }
 
-    /// A stage that copies what a load of this one reads, for so many values from a position on of the axes that it changes
-    /// along. All of one axis may be copied in words.
+    /// Returns a stage that copies what a load of this one reads: `counts` elements along `axes`, starting at
+    /// `position`. The elements of one axis may be copied as packed groups.
     pub fn copy_of(
         &self,
         load: &PrimExpr,
@@ -234,13 +241,13 @@ impl Stage {
         }
     }
 
-    /// The expressions that it evaluates to values; not the indices at which it stores.
+    /// Returns the expressions that it evaluates, other than store indices.
     pub fn values(&self) -> impl Iterator<Item = &PrimExpr> {
         self.init.iter().chain([&self.value]).chain(self.epilogue.iter().map(|epilogue| &epilogue.value))
     }
 }
 
-/// The value with every load of the buffer replaced.
+/// Replaces every load of a buffer in a value.
 pub fn replace_loads(value: &PrimExpr, buffer: &Buffer, by: &PrimExpr) -> PrimExpr {
     match value.kind() {
         PrimKind::Load(b, ..) if b == buffer => by.clone(),
@@ -248,7 +255,7 @@ pub fn replace_loads(value: &PrimExpr, buffer: &Buffer, by: &PrimExpr) -> PrimEx
     }
 }
 
-/// The value with every load of the buffer's memory replaced by what is made of it.
+/// Maps every load of a buffer's memory in a value.
 pub fn map_loads(value: &PrimExpr, buffer: &Buffer, by: &impl Fn(&PrimExpr) -> PrimExpr) -> PrimExpr {
     if access::is_load_of(value, buffer) {
         by(value)
@@ -257,12 +264,12 @@ pub fn map_loads(value: &PrimExpr, buffer: &Buffer, by: &impl Fn(&PrimExpr) -> P
     }
 }
 
-/// The value with every load that is the same replaced.
+/// Replaces every occurrence of a load, or another expression, in a value.
 pub fn replaced(value: &PrimExpr, load: &PrimExpr, by: &PrimExpr) -> PrimExpr {
     if same_expr(value, load) { by.clone() } else { value.map_children(&mut |child| replaced(child, load, by)) }
 }
 
-/// How many steps go through so many values, one for what is left included.
+/// Returns the number of iterations with a step, the partial last one included.
 pub fn steps(count: &PrimExpr, step: i64) -> PrimExpr {
     match count.as_int() {
         Some(count) => PrimExpr::int64((count + step - 1) / step),
@@ -271,7 +278,7 @@ pub fn steps(count: &PrimExpr, step: i64) -> PrimExpr {
     }
 }
 
-/// The operands of a chain of `and`.
+/// Returns the operands of a chain of `and`.
 pub fn conjuncts(e: &PrimExpr) -> Vec<PrimExpr> {
     match e.kind() {
         PrimKind::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
@@ -279,7 +286,7 @@ pub fn conjuncts(e: &PrimExpr) -> Vec<PrimExpr> {
     }
 }
 
-/// Positions for axes.
+/// Returns the substitution of axes by positions.
 pub fn substitution(axes: &[Axis], positions: &[PrimExpr]) -> Substitution {
     axes.iter().map(|a| a.var.clone()).zip(positions.iter().cloned()).collect()
 }

@@ -1,8 +1,9 @@
-//! Data whose rows lie apart by a power of two, given a little room between them.
+//! Pads the leading dimension of intermediates whose row stride is near a multiple of 4 KiB, to avoid cache-set
+//! conflicts.
 //!
-//! A tile of a convolution loads from several rows of its data at once. Elements a multiple of [`PERIOD`] apart compete for
-//! the same few lines of the first cache, so rows of 512 floats leave two places for all of them. Where a stage of the kernel
-//! makes the data, as a padding does, its rows can be longer than what they hold:
+//! A convolution's tile loads several rows at once. Addresses a multiple of [`PERIOD`] apart map to the same L1 set:
+//! rows of 512 floats alternate between two sets. If a stage of the kernel produces the data, as padding does, its rows
+//! can be longer:
 //!
 //! ```text
 //! data: (16, 16, 512)       data: (16, 16, 528)
@@ -17,17 +18,17 @@ use super::{
 use crate::index::Simplifier;
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// How many bytes apart elements share a place in the first cache: its size by its ways.
+/// Stride in bytes at which addresses map to the same L1 set: cache size / associativity.
 const PERIOD: i64 = 4096;
 
-/// How many rows may lie in different places before they share them again, so that room between them is worth it.
+/// Number of distinct sets that rows may alternate between for padding to be worthwhile.
 const FEW_PLACES: i64 = 2;
 
-/// The bytes between rows: a line of a cache.
+/// Padding in bytes: one cache line.
 const ROOM: i64 = 64;
 
-/// Gives rows room where sums of products load several that share places. `own` are the kernel's buffers. Returns those
-/// that it needs besides.
+/// Pads rows of buffers from which contractions load several conflicting ones. `own` are the kernel's local buffers.
+/// Returns new ones.
 pub fn part(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
@@ -39,7 +40,8 @@ pub fn part(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     made
 }
 
-/// The number of the sum that uses a stage's data alone, the stage with room between its rows, and the sum over it.
+/// Returns the index of the only consumer, a contraction, with the stage that stores padded rows, and the contraction
+/// over them.
 fn parted(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
     let (stage, user, sum) = handed_on(parts, at, own)?;
     factors(sum)?;
@@ -55,7 +57,7 @@ fn parted(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, St
     Some((user, Stage { buffer: apart, ..stage.clone() }, sum))
 }
 
-/// Returns true if neighbouring results load from rows that share a few places.
+/// Returns true if adjacent results load from rows that map to few cache sets.
 fn is_crowded(sum: &Stage, load: &PrimExpr) -> bool {
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
     let ([.., row, _], Some(bytes)) = (indices.as_slice(), row_bytes(buffer)) else { return false };
@@ -71,7 +73,7 @@ fn row_bytes(buffer: &Buffer) -> Option<i64> {
     buffer.shape.last()?.as_int()?.checked_mul(bytes).filter(|_| buffer.strides.is_empty() && buffer.dtype.is_scalar())
 }
 
-/// A buffer like this one with longer rows.
+/// Returns a buffer with longer rows.
 fn with_room(buffer: &Buffer) -> Option<Buffer> {
     let room = ROOM * 8 / i64::from(buffer.dtype.bits);
     let mut shape = buffer.shape.clone();

@@ -1,7 +1,7 @@
-//! Loops around statements that are no stage, whose iterations have nothing to do with each other.
+//! Parallel loops around opaque statements.
 //!
-//! Lines that are sorted, searched, summed up step by step or scattered to are such iterations: an axis of the block stands
-//! alone as an index wherever it touches what it writes, so no two iterations touch the same.
+//! Sorting, searching, scanning and scattering along lines have independent iterations: an axis of the block appears
+//! alone as an index in every access to what the block writes, so no two iterations touch the same element.
 
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
@@ -14,17 +14,17 @@ use hammock_ir::{
 pub struct Other {
     /// The statements.
     pub stmt: Stmt,
-    /// How many iterations the loops around them have that may run in any order, outermost first.
+    /// Extents of the enclosing loops whose iterations are independent, outermost first.
     pub apart: Vec<PrimExpr>,
 }
 
 impl Other {
-    /// Statements of which nothing more is known.
+    /// Statements without parallel loops.
     pub fn new(stmt: Stmt) -> Other {
         Other { stmt, apart: Vec::new() }
     }
 
-    /// Finds the loops whose iterations are apart, where parameters share no memory.
+    /// Finds the loops whose iterations are independent, provided that parameters do not alias.
     pub fn look(&mut self) {
         let Some(nest) = Nest::of(&self.stmt, |e| Simplifier::default().index(e)) else { return };
         let Some(accesses) = Accesses::of(nest.block) else { return };
@@ -34,15 +34,16 @@ impl Other {
     }
 }
 
-/// Which elements a block touches.
+/// Accesses of a block.
 struct Accesses {
-    /// Buffers that it writes to, but for those that it makes.
+    /// Buffers that it writes to, except its own allocations.
     written: Vec<Buffer>,
     all: Vec<(Buffer, Vec<PrimExpr>)>,
 }
 
 impl Accesses {
-    /// Those of a block; `None` if there may be others, or if the order of iterations matters for another reason.
+    /// Collects the accesses of a block; `None` if there may be unknown ones, or the order of iterations matters for
+    /// another reason.
     fn of(block: &Block) -> Option<Accesses> {
         let (mut own, mut written, mut all): (Vec<Var>, Vec<Buffer>, _) = (Vec::new(), Vec::new(), Vec::new());
         let mut known = block.init.is_none();
@@ -69,7 +70,7 @@ impl Accesses {
         known.then_some(Accesses { written, all })
     }
 
-    /// Returns true if all that is touched of a buffer's memory is in the axis's own part of one of its dimensions.
+    /// Returns true if every access to a buffer's memory has the axis alone as the index of the same dimension.
     fn has_own(&self, buffer: &Buffer, axis: &Var) -> bool {
         let touched: Vec<_> = self.all.iter().filter(|(other, _)| other.data == buffer.data).collect();
         let is_own = |e: &PrimExpr| same_expr(&Simplifier::default().index(e), &axis.expr());

@@ -1,7 +1,8 @@
-//! Data that sums load in steps along their results, kept by remainders.
+//! Polyphase (deinterleaved) layout of the data of strided contractions.
 //!
-//! Neighbouring results of a convolution in steps of `s` load elements that lie `s` apart, and each of its terms shuffles
-//! them anew. Where a stage of the kernel makes the data, as a padding does, it can lie as it is loaded:
+//! Adjacent results of a convolution with stride `s` load elements `s` apart, and every tap has to shuffle them. If a
+//! stage of the kernel produces the data, as padding does, it can store them deinterleaved, so that loads are
+//! contiguous:
 //!
 //! ```text
 //! data[j] = f(j)                            near[j % s, j / s] = f(j)
@@ -23,10 +24,10 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// How often an element is loaded, from where on it is worth a place of its own.
+/// Minimum loads per element that make a different layout worthwhile.
 pub const LEAST_USES: i64 = 3;
 
-/// Keeps data by remainders where sums load it in steps. `own` are the kernel's buffers. Returns those that it needs besides.
+/// Deinterleaves data that contractions load with a stride. `own` are the kernel's local buffers. Returns new ones.
 pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
@@ -38,7 +39,8 @@ pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     made
 }
 
-/// The number of the sum that uses a stage's data alone, the stage with the data by remainders, and the sum over it.
+/// Returns the index of the only consumer, a contraction, with the stage that deinterleaves its data, and the
+/// contraction over them.
 fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
     let (stage, user, sum) = handed_on(parts, at, own)?;
     let step = step(sum, &stage.buffer)?;
@@ -47,8 +49,8 @@ fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stag
     Some((user, near, sum))
 }
 
-/// How far apart a sum of products loads a buffer along its last dimension for neighbouring results, if it loads each
-/// element several times.
+/// Returns the stride of a contraction's loads from a buffer along the last dimension, for adjacent results, if each
+/// element is loaded several times.
 fn step(sum: &Stage, buffer: &Buffer) -> Option<i64> {
     factors(sum)?;
     let var = &sum.axes[store_axis(sum)?].var;
@@ -59,7 +61,7 @@ fn step(sum: &Stage, buffer: &Buffer) -> Option<i64> {
     (ratio(extents, &buffer.shape)? >= LEAST_USES).then_some(*step)
 }
 
-/// The ratio of two products of sizes, of which those that are not known are the same.
+/// Returns the ratio of two products of sizes; symbolic sizes must cancel.
 pub fn ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
     let (known, unknown): (Vec<&PrimExpr>, Vec<&PrimExpr>) = others.iter().partition(|size| size.as_int().is_some());
     for size in unknown {
@@ -71,7 +73,7 @@ pub fn ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
     Some(product(&sizes)? / product(&known)?.max(1))
 }
 
-/// The step of a load's last index along a variable that none of its other indices has.
+/// Returns the stride of a load's last index in a variable that no other index uses.
 fn step_of(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(_, indices, None) = load.kind() else { return None };
     let (last, others) = indices.split_last()?;
@@ -79,7 +81,7 @@ fn step_of(load: &PrimExpr, var: &Var) -> Option<i64> {
     ((2..=SPACING).contains(&step) && !others.iter().any(|index| index.uses(var))).then_some(step)
 }
 
-/// The stage that makes its buffer with a dimension for the remainders of the last one.
+/// Returns the stage with its last dimension split into `[i % step][i / step]`.
 fn by_remainders(stage: &Stage, step: i64) -> Option<Stage> {
     let last = stage.indices.last()?.as_var()?;
     let mut axes: Vec<Axis> = stage.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
@@ -98,7 +100,7 @@ fn by_remainders(stage: &Stage, step: i64) -> Option<Stage> {
     let mut indices: Vec<PrimExpr> = stage.indices.iter().map(|index| index.substitute(&values)).collect();
     *indices.last_mut()? = quotient.expr();
     indices.insert(indices.len() - 1, remainder.expr());
-    // Around several lines: what depends on remainders alone, as masks do, is the same for all of them.
+    // The remainder is an outer axis: expressions of it, such as masks, are invariant in several rows.
     axes.insert(at.saturating_sub(1), Axis { var: remainder, extent: PrimExpr::int64(step), reduce: false });
     let mut shape = stage.buffer.shape.clone();
     *shape.last_mut()? = PrimExpr::int64(count);
@@ -108,7 +110,7 @@ fn by_remainders(stage: &Stage, step: i64) -> Option<Stage> {
     Some(Stage { axes, buffer, indices: simple.simple(&indices), value: simple.value(&value), ..stage.clone() })
 }
 
-/// The sum, which loads from there.
+/// Returns the contraction over the deinterleaved buffer.
 fn over(sum: &Stage, from: &Buffer, near: &Buffer, step: i64) -> Option<Stage> {
     let var = &sum.axes[store_axis(sum)?].var;
     let (simple, simplifier) = (Indices::new(&mut sum.axes.clone()), Simplifier::default());

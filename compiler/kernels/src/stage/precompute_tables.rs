@@ -1,8 +1,8 @@
-//! Numbers that places alone determine, in floating point: tables.
+//! Precomputes lookup tables of floating-point expressions that depend on few axes only.
 //!
-//! Where an image is resized, each place along an axis of the result comes from somewhere along an axis of the data, and
-//! weighs its neighbours there: numbers that are computed in floating point from the place, and are the same for all rows
-//! and channels. They are computed once, before the stage, and read by it.
+//! Resizing an image computes, for each position along an axis, source coordinates and interpolation weights in
+//! floating point. They are the same for all rows and channels, so a stage computes them once, and the original stage
+//! loads them.
 
 use super::{Axis, Kernel, Part, Stage, fuse::is_free, raise::Indices, substitution};
 use crate::{check, index::same_expr, rules::size};
@@ -11,14 +11,14 @@ use hammock_ir::{
     tir::{Buffer, stage::Cost},
 };
 
-/// Less work is repeated rather than stored.
+/// Minimum operations of an expression; less is recomputed.
 const LEAST: u32 = 8;
-/// How often a number is used, at least, for it to be stored.
+/// Minimum uses of each entry.
 const USED: i64 = 8;
-/// More numbers are not stored.
+/// Maximum number of entries.
 const MOST: i64 = 1 << 16;
 
-/// Puts stages that compute tables before those that use them. Returns the tables.
+/// Inserts stages that compute tables before their consumers. Returns the tables.
 pub fn keep(kernel: &mut Kernel) -> Vec<Buffer> {
     let mut made = Vec::new();
     let mut parts = Vec::new();
@@ -37,7 +37,7 @@ pub fn keep(kernel: &mut Kernel) -> Vec<Buffer> {
     made
 }
 
-/// The stages that compute what a stage reads from then on.
+/// Replaces expressions of a stage by loads from tables. Returns the stages that compute these.
 fn of_stage(stage: &mut Stage) -> Vec<Stage> {
     if stage.place.is_some() || !is_free(stage) {
         return Vec::new();
@@ -62,7 +62,7 @@ fn of_stage(stage: &mut Stage) -> Vec<Stage> {
     tables
 }
 
-/// Finds the largest parts of a value that are worth a table.
+/// Finds the maximal subexpressions that are worth a table.
 fn find(stage: &Stage, e: &PrimExpr, found: &mut Vec<PrimExpr>) {
     if found.iter().any(|known| same_expr(known, e)) {
         return;
@@ -86,7 +86,7 @@ fn is_worth(stage: &Stage, e: &PrimExpr) -> bool {
     few && e.any(&mut |e| e.dtype().is_float()) && !check::may_fail(e)
 }
 
-/// The stage that computes a number for each place of the axes that it depends on.
+/// Returns the stage that computes an expression for each position of the axes that it depends on.
 fn table(stage: &Stage, number: &PrimExpr) -> Stage {
     let own: Vec<&Axis> = stage.axes.iter().filter(|axis| number.uses(&axis.var)).collect();
     let mut axes: Vec<Axis> =

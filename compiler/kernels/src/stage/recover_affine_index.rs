@@ -1,8 +1,8 @@
-//! Indices that floating-point arithmetic gives, but that follow a simple pattern.
+//! Recovers affine indices from floating-point arithmetic.
 //!
-//! Resizing an image by a whole factor computes where each place of the result comes from in floating point, rounds, and
-//! limits it: `max(min(int(nearbyint((float(x) + 0.5) * 0.5 - 0.5)), 55), 0)`. For all 112 values of `x` that is `x // 2`,
-//! which says what is next to what in memory.
+//! Resizing an image by an integer factor computes source coordinates in floating point, rounds, and clamps them:
+//! `max(min(int(nearbyint((float(x) + 0.5) * 0.5 - 0.5)), 55), 0)`. For all 112 values of `x` this is `x // 2`, from
+//! which contiguity is known.
 
 use super::Axis;
 use crate::{
@@ -14,10 +14,11 @@ use hammock_ir::{
     prim::{PrimKind, Var},
 };
 
-/// More values of an axis are not tried.
+/// Maximum extent of an axis whose values are tried.
 const MOST: i64 = 8192;
 
-/// The same index as a multiple or a quotient of the axis that it depends on, if it is one for all values of the axis.
+/// Returns an equal index that is a multiple or a quotient of the only axis that it depends on, if all values of the
+/// axis agree.
 pub fn pattern(index: &PrimExpr, axes: &[Axis]) -> Option<PrimExpr> {
     let plain = |e: &PrimExpr| match e.kind() {
         PrimKind::Load(..) | PrimKind::Let(..) | PrimKind::Reduce(_) => false,
@@ -58,7 +59,7 @@ mod tests {
     use crate::index::same_expr;
     use hammock_ir::DType;
 
-    /// Where a place of a resized axis comes from: the nearest one, as `resize2d` computes it.
+    /// Source coordinate of a resized axis by nearest neighbour, as `resize2d` computes it.
     fn nearest(x: &PrimExpr, from: i64, to: i64) -> PrimExpr {
         let float = |value: f64| PrimExpr::constant(value, DType::FLOAT32);
         let place = (x.clone().cast(DType::FLOAT32) + float(0.5)) * float(from as f64 / to as f64) - float(0.5);

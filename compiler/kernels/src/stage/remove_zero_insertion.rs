@@ -1,14 +1,14 @@
-//! Data that is spread out with zeros between, which sums of products leave out.
+//! Removes zero insertion (input dilation) from contractions.
 //!
-//! A transposed convolution is written as a plain one over data that stands `s` apart, with zeros between:
+//! A transposed convolution is written as a plain one over data with stride `s` and zeros in between:
 //!
 //! ```text
-//! spread[j] = data[(j - f) / s]     where that is a whole number inside of the data, else 0
+//! spread[j] = data[(j - f) / s]     if that is an integer within the data, else 0
 //! out[y]    = Σ spread[y + k] · weight[k]
 //! ```
 //!
-//! Here the data is brought close together, and [`split_phases`] has the sums without the terms that are zero. Zeros are taken
-//! to make zeros: weights that are infinite or NaN are not multiplied with them.
+//! The data becomes dense again, and [`split_phases`] restricts the contractions to nonzero elements. Zeros are assumed
+//! to annihilate: infinite and NaN weights are not multiplied by inserted zeros.
 
 use super::{
     Axis, Kernel, Part, Stage,
@@ -30,27 +30,26 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// A dimension of a buffer that holds zeros but for elements `step` apart, from `first` on.
+/// Zero insertion in a dimension of a buffer: only elements with stride `step`, starting at `first`, are nonzero.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Gap {
     /// The dimension.
     pub dim: usize,
-    /// The axis of the stage that fills the buffer.
+    /// Axis of the stage that fills the buffer.
     axis: usize,
-    /// From element to element.
+    /// Stride of the nonzero elements.
     pub step: i64,
-    /// The first one.
+    /// The first nonzero element.
     pub first: i64,
 }
 
-/// Returns true if a stage puts zeros between data.
+/// Returns true if a stage inserts zeros between elements.
 pub fn is_spread(stage: &Stage) -> bool {
     let guarded = Guarded::of(&stage.value);
     guarded.is_some_and(|guarded| guarded.conditions.iter().any(|condition| gap(stage, condition).is_some()))
 }
 
-/// Leaves out the zeros between data in sums of products. `own` are the kernel's buffers. Returns those that it needs
-/// besides.
+/// Removes inserted zeros from contractions. `own` are the kernel's local buffers. Returns new ones.
 pub fn close(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
@@ -63,7 +62,8 @@ pub fn close(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     made
 }
 
-/// The number of the sum that uses a stage's data alone, the stage with the data close together, and the sums over it.
+/// Returns the index of the only consumer, a contraction, with the stage that computes dense data, and the contractions
+/// over it.
 fn closed(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Phases)> {
     let (stage, user, sum) = handed_on(parts, at, own)?;
     let Guarded { conditions, value } = Guarded::of(&stage.value)?;
@@ -81,7 +81,7 @@ fn closed(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Ph
     Some((user, near, phases))
 }
 
-/// The load of a buffer that is a factor of a sum of products, if the sum reads it nowhere else.
+/// Returns the load of a buffer that is an operand of a contraction, if it is the only one.
 fn factor<'a>(sum: &'a Stage, buffer: &Buffer) -> Option<&'a PrimExpr> {
     let (a, b) = factors(sum).filter(|_| sum.place.is_none())?;
     let factors = [a, b].map(|factor| match factor.kind() {
@@ -96,7 +96,7 @@ fn factor<'a>(sum: &'a Stage, buffer: &Buffer) -> Option<&'a PrimExpr> {
     (plain && count == 1 && !checks).then_some(load)
 }
 
-/// A value that is zero unless conditions hold.
+/// A value that is zero unless all conditions hold.
 struct Guarded {
     conditions: Vec<PrimExpr>,
     value: PrimExpr,
@@ -116,12 +116,12 @@ impl Guarded {
     }
 }
 
-/// The gap that a condition makes: `(j + 3) % 2 == 0`.
+/// Returns the zero insertion that a condition expresses: `(j + 3) % 2 == 0`.
 fn gap(stage: &Stage, condition: &PrimExpr) -> Option<Gap> {
     let PrimKind::Binary(BinaryOp::Eq, place, rest) = condition.kind() else { return None };
     let PrimKind::Binary(op, place, step) = place.kind() else { return None };
     let (step, rest) = (step.as_int().filter(|step| *step > 1)?, rest.as_int()?);
-    // What is left by a division that rounds to zero is zero where this is, and may have another sign else.
+    // A truncated remainder is zero exactly if the floored one is, and may differ in sign otherwise.
     if *op != BinaryOp::FloorMod && (*op != BinaryOp::Mod || rest != 0) {
         return None;
     }
@@ -133,7 +133,7 @@ fn gap(stage: &Stage, condition: &PrimExpr) -> Option<Gap> {
     Some(Gap { dim, axis, step, first: (rest - offset).rem_euclid(step) })
 }
 
-/// The stage that fills a buffer without the gaps, with a value under conditions and else zero.
+/// Returns the stage that fills a dense buffer: `value` if the remaining conditions hold, else zero.
 fn near(stage: &Stage, gaps: &[Gap], conditions: &[PrimExpr], value: &PrimExpr) -> Stage {
     let mut axes: Vec<Axis> = stage.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
     let fresh: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
@@ -159,7 +159,7 @@ fn near(stage: &Stage, gaps: &[Gap], conditions: &[PrimExpr], value: &PrimExpr) 
     Stage { axes, buffer, indices: simple.simple(&indices), value: simple.value(&value), ..stage.clone() }
 }
 
-/// What is known of integers: the axes that they are computed from.
+/// Ranges of the axes.
 struct Bounds {
     axes: Vec<Axis>,
     simplifier: Simplifier,
@@ -172,7 +172,7 @@ impl Bounds {
         Bounds { axes: axes.to_vec(), simplifier }
     }
 
-    /// A condition of integers without what all of it is a multiple of; `None` if it always holds.
+    /// Divides an integer comparison by its common factor; `None` if it always holds.
     fn closer(&self, condition: &PrimExpr) -> Option<PrimExpr> {
         let PrimKind::Binary(op, a, b) = condition.kind() else { return Some(condition.clone()) };
         let difference = || &self.simplifier.poly(a) - &self.simplifier.poly(b);
@@ -198,7 +198,7 @@ impl Bounds {
         (self.simplifier.truth(&always) != Some(true)).then_some(closer)
     }
 
-    /// A number where it is greatest or least along the axes.
+    /// Returns the maximum or minimum of a polynomial over the axes.
     fn extreme(&self, number: &Poly, greatest: bool) -> Poly {
         self.axes.iter().fold(number.clone(), |number, Axis { var, extent, .. }| {
             let Some(factor) = number.coefficient(var).and_then(|factor| factor.as_constant()) else { return number };

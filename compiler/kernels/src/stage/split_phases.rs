@@ -1,12 +1,12 @@
-//! Sums over data with gaps, as sums over the data alone.
+//! Polyphase decomposition of contractions over zero-inserted data.
 //!
-//! Of `Σ spread[y + d·k + c] · weight[k]`, where `spread` holds zeros but at `f`, `f + s`, `f + 2s`…, the terms that count
-//! are known by the *phase* of the result, `p = y % s`: with `y = s·y' + p`, those of `k = t·k' + q(p)`, where `t` is `s`
-//! divided by what `s` and `d` have in common, and `q(p)` the first one. What they read is `y' + k'·d·t/s` and a number
-//! after the first element. Each phase is a sum of its own, or several together where as many terms count.
+//! In `Σ spread[y + d·k + c] · weight[k]`, where `spread` is zero except at `f`, `f + s`, `f + 2s`…, the *phase* of a
+//! result, `p = y % s`, determines which `k` contribute: with `y = s·y' + p`, these are `k = t·k' + q(p)`, where `t = s
+//! / gcd(s, d)`, and `q(p)` is the first. They read the dense data at `y' + k'·d·t/s` plus a constant. Each phase
+//! becomes a contraction of its own; phases with equally many elements share one.
 //!
-//! Neighbouring results have different phases. Where results are stored along such an axis, they are kept phase by phase
-//! first, and then stored by turns.
+//! Adjacent results have different phases. If results are contiguous along such an axis, they are first stored phase by
+//! phase, and a second stage interleaves them.
 
 use super::{
     Axis, Epilogue, Stage, access::store_axis, raise::Indices, remove_zero_insertion::Gap, replace_loads, substitution,
@@ -19,46 +19,46 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// More sums are not made of one.
+/// Maximum number of contractions that replace one.
 const MOST: usize = 16;
-/// More steps apart, each has a phase of its own.
+/// Maximum upsampling factor; each step has its own phase.
 const FARTHEST: i64 = 64;
 
-/// What stands for a sum.
+/// Decomposition of a contraction.
 pub struct Phases {
-    /// The sums, and what stores their results by turns.
+    /// The contractions, and the stage that interleaves their results.
     pub stages: Vec<Stage>,
-    /// Where results are kept phase by phase.
+    /// Buffer of the results phase by phase.
     pub buffer: Option<Buffer>,
 }
 
-/// How the window of a sum slides along a dimension with gaps: an element that is loaded is at `y + pace * k + offset`
-/// after the first one.
+/// Sliding of the window along a zero-inserted dimension: elements are read at `y + pace * k + offset` after the first
+/// nonzero one.
 struct Slide<'a> {
     gap: &'a Gap,
     /// The axis of the results.
     result: usize,
-    /// That of the terms, of so many.
+    /// The reduction axis, and its extent.
     term: Option<(usize, i64)>,
     pace: i64,
     offset: i64,
 }
 
-/// Phases that follow each other, of as many terms.
+/// Consecutive phases with the same reduction extent.
 struct Class {
     first: i64,
     count: i64,
-    /// How many results each of them has.
+    /// Number of results of each phase.
     results: PrimExpr,
     terms: i64,
 }
 
-/// Returns true if a window slides along a gap of what a sum loads, so that phases can be told apart.
+/// Returns true if a contraction's window slides along a zero-inserted dimension, so that it can be decomposed.
 pub fn slides(sum: &Stage, load: &PrimExpr, gap: &Gap) -> bool {
     Slide::of(sum, load, gap).is_some()
 }
 
-/// The sums over data that is close together, in the place of one over data with gaps.
+/// Returns the contractions over dense data that replace one over zero-inserted data.
 pub fn phases(sum: &Stage, load: &PrimExpr, gaps: &[Gap], near: &Buffer) -> Option<Phases> {
     let slides: Vec<Slide> = gaps.iter().map(|gap| Slide::of(sum, load, gap)).collect::<Option<_>>()?;
     let classes: Vec<Vec<Class>> = slides.iter().map(|slide| slide.classes(sum)).collect();
@@ -106,19 +106,19 @@ impl<'a> Slide<'a> {
         self.result == other.result || self.term.is_some_and(|(axis, _)| other.term.is_some_and(|(of, _)| of == axis))
     }
 
-    /// From term to term of a phase.
+    /// Distance of consecutive contributing elements of a phase along the reduction axis.
     fn stride(&self) -> i64 {
         self.gap.step / gcd(self.gap.step, self.pace)
     }
 
-    /// The first term of a phase; `None` if it has no terms.
+    /// Returns the first contributing element of a phase; `None` if there is none.
     fn first(&self, phase: i64) -> Option<i64> {
         let (_, count) = self.term.unwrap_or((0, 1));
         let counts = |term: &i64| (phase + self.pace * term + self.offset).rem_euclid(self.gap.step) == 0;
         (0..self.stride().min(count)).find(counts)
     }
 
-    /// The phases, together as far as they have as many terms and results.
+    /// Groups consecutive phases that have the same extents.
     fn classes(&self, sum: &Stage) -> Vec<Class> {
         let (step, stride) = (self.gap.step, self.stride());
         let terms = |phase: i64| {
@@ -137,7 +137,7 @@ impl<'a> Slide<'a> {
         classes
     }
 
-    /// The first term of each phase of a class.
+    /// Returns the first contributing element of a phase of a class, as an expression of the phase.
     fn first_of(&self, class: &Class, phase: &PrimExpr) -> PrimExpr {
         let first = |phase: i64| self.first(phase).unwrap_or(0);
         let start = first(class.first);
@@ -148,7 +148,7 @@ impl<'a> Slide<'a> {
     }
 }
 
-/// The results of some phases along each dimension with gaps.
+/// One combination of phase classes, one class for each zero-inserted dimension.
 struct Phase<'a> {
     sum: &'a Stage,
     load: &'a PrimExpr,
@@ -158,19 +158,19 @@ struct Phase<'a> {
     kept: Option<&'a Kept>,
 }
 
-/// Where the results of some phases are, and what they read.
+/// Iteration space of a phase.
 struct Place {
     axes: Vec<Axis>,
-    /// The position along each axis of the sum.
+    /// Position along each axis of the original contraction.
     at: Vec<PrimExpr>,
-    /// The element that is read, along each dimension with gaps.
+    /// Index of the dense data, for each zero-inserted dimension.
     read: Vec<PrimExpr>,
-    /// Where results are kept.
+    /// Indices in the buffer of phases.
     kept: Option<Vec<PrimExpr>>,
 }
 
 impl Phase<'_> {
-    /// The stage that computes them; `None` if there is nothing to do.
+    /// Returns the stage that computes them; `None` if there is nothing to do.
     fn stage(&self) -> Option<Stage> {
         let sum = self.sum;
         let is_empty = self.classes.iter().any(|class| class.terms == 0);
@@ -224,7 +224,7 @@ impl Phase<'_> {
         Place { axes: own, at, read, kept }
     }
 
-    /// A value that reads the data where it is close together.
+    /// Redirects loads to the dense data.
     fn close(&self, e: &PrimExpr, read: &[PrimExpr]) -> PrimExpr {
         match (e.kind(), self.load.kind()) {
             (PrimKind::Load(buffer, indices, _), PrimKind::Load(spread, ..)) if buffer == spread => {
@@ -238,7 +238,7 @@ impl Phase<'_> {
 }
 
 impl Class {
-    /// A phase; of several, one for each value of an axis.
+    /// Returns the phase; of several, adds an axis that enumerates them.
     fn phase(&self, axes: &mut Vec<Axis>) -> PrimExpr {
         if self.count == 1 {
             return int(self.first);
@@ -250,7 +250,7 @@ impl Class {
     }
 }
 
-/// A sum of no terms.
+/// Returns the stage of an empty reduction.
 fn without_terms(stage: Stage) -> Stage {
     let Some(start) = stage.init.clone() else { return stage };
     let (buffer, indices, value) = match stage.epilogue {
@@ -260,7 +260,7 @@ fn without_terms(stage: Stage) -> Stage {
     Stage { buffer, indices, value, init: None, epilogue: None, ..stage }
 }
 
-/// Where the results of a sum are kept, phase by phase along the axis along which they are stored.
+/// Buffer for the results phase by phase, along the contiguous axis.
 struct Kept {
     buffer: Buffer,
     slide: usize,
@@ -278,12 +278,12 @@ impl Kept {
         Kept { buffer: Buffer::new("phases", shape, sum.buffer.dtype), slide, axis, others, step }
     }
 
-    /// The indices of a result, `place` of its phase.
+    /// Returns the indices of result number `place` of a phase.
     fn indices(&self, at: &[PrimExpr], phase: PrimExpr, place: PrimExpr) -> Vec<PrimExpr> {
         self.others.iter().map(|axis| at[*axis].clone()).chain([phase, place]).collect()
     }
 
-    /// The stage that stores the results where they belong.
+    /// Returns the stage that interleaves the results.
     fn by_turns(&self, sum: &Stage) -> Stage {
         let mut axes: Vec<Axis> = sum.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
         let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
@@ -309,7 +309,7 @@ impl Kept {
     }
 }
 
-/// How many elements there are `step` apart, from `first` on.
+/// Returns the number of elements with stride `step`, starting at `first`.
 pub fn steps(extent: &PrimExpr, first: i64, step: i64) -> PrimExpr {
     Simplifier::default().index(&(extent + int(step - 1 - first)).floordiv(int(step)))
 }

@@ -1,5 +1,5 @@
-//! What stages hand on lies where the last of them stores its results, where that takes each element from there and nothing
-//! else is in the way: lines of the result come to the cache while the elements are computed, not after.
+//! Aliases an intermediate with the output of the last stage, if that stage reads each element only where it stores its
+//! result: the output's cache lines are then loaded while the intermediate is computed.
 
 use super::moved;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 };
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// Puts what is handed on to the last stage, one of these buffers at most, into its result, and takes it from them.
+/// Aliases at most one intermediate of the last stage with its output. Removes it from `kept` and returns it.
 pub fn in_result(stages: &mut [Stage], kept: &mut Vec<Buffer>) -> Option<Buffer> {
     let (last, before) = stages.split_last()?;
     let result = last.buffer.clone();
@@ -33,7 +33,7 @@ pub fn in_result(stages: &mut [Stage], kept: &mut Vec<Buffer>) -> Option<Buffer>
     Some(own)
 }
 
-/// Returns true if a stage computes each element of its buffer on its own, and reads none of it.
+/// Returns true if a stage computes every element of its buffer independently, and does not read it.
 fn stores_all(stage: &Stage) -> bool {
     let mut dims = stage.indices.iter().zip(&stage.buffer.shape);
     let whole = |(index, size): (&PrimExpr, &PrimExpr)| {
@@ -44,8 +44,8 @@ fn stores_all(stage: &Stage) -> bool {
     !stage.reduces() && !stage.regions && !reads && dims.all(whole)
 }
 
-/// Returns true if a buffer is like the last stage's, which reads it only at the places where it stores, and is made by
-/// a stage that computes each element on its own.
+/// Returns true if a buffer has the layout of the last stage's output, is read only at the stored index, and is
+/// computed by an element-wise stage.
 fn fits(buffer: &Buffer, before: &[Stage], last: &Stage) -> bool {
     let to = &last.buffer;
     let plain = |buffer: &Buffer| buffer.strides.is_empty() && buffer.elem_offset.is_none();

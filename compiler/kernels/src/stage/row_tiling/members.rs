@@ -1,4 +1,4 @@
-//! Which stages run row by row together.
+//! Selects the stages that are tiled together.
 
 use super::{
     super::{
@@ -18,21 +18,21 @@ use hammock_ir::{
 };
 use std::collections::BinaryHeap;
 
-/// Fewer terms are no lanes.
+/// Minimum reduction extent for a horizontal reduction.
 const TERMS: i64 = 8;
 
-/// Stages of a kernel that share rows.
+/// Stages of a kernel with common row axes.
 pub struct Members {
-    /// Their numbers, in order.
+    /// Their indices, in order.
     pub parts: Vec<usize>,
-    /// The axes that they share.
+    /// Their common row axes.
     pub axes: Vec<Shared<Buffer>>,
 }
 
 impl Members {
-    /// The stages that can run row by row with a given one, the last of them; `None` if that is the only one. What
-    /// stands between and cannot runs before. Stages that share rows are connected by buffers that one of them stores, so
-    /// only such parts are tried.
+    /// Returns the stages that can be row-tiled with a given one, the last of them; `None` if there are no others.
+    /// Parts in between that cannot run before all of them. Such stages are connected by a buffer that one of them
+    /// stores, so only these are tried.
     pub fn before(parts: &[Part], accesses: &Accesses, last: usize) -> Option<Members> {
         let mut candidates = vec![Candidate::new(&parts[last])?];
         let mut found: Option<Members> = None;
@@ -68,7 +68,7 @@ impl Members {
 struct Candidate<'a> {
     stage: &'a Stage,
     nest: Nest<Buffer>,
-    /// The axis whose neighbours can be lanes, once what lies along another axis is copied at least.
+    /// The axis that can be vectorized, possibly after packing.
     lanes: Option<usize>,
 }
 
@@ -87,7 +87,7 @@ impl Candidate<'_> {
     }
 }
 
-/// The axes that stages share and that no stage needs for its vectors.
+/// Returns the common axes that no stage needs for vectorization.
 fn row_axes(candidates: &[Candidate]) -> Option<Vec<Shared<Buffer>>> {
     let target_of = |buffer: &Buffer| {
         let mut targets = candidates.iter().map(|c| c.stage.target());
@@ -102,7 +102,7 @@ fn row_axes(candidates: &[Candidate]) -> Option<Vec<Shared<Buffer>>> {
     rows(&nests, |number| candidates[number].lanes)
 }
 
-/// Returns true if a stage's values have no effects and no other way to memory than loads.
+/// Returns true if a stage's values have no side effects, and access memory by plain loads only.
 fn is_plain(stage: &Stage) -> bool {
     let acts = |e: &PrimExpr| match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) | PrimKind::Load(_, _, Some(_)) => true,

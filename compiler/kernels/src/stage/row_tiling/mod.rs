@@ -1,9 +1,9 @@
-//! Stages that share rows run for a few rows at a time, so that what one hands to the next stays in the cache.
+//! Row tiling: runs a chain of row-wise stages one block of rows at a time, so that intermediates stay in cache.
 //!
-//! Softmax is the model: a maximum, exponentials, a sum and a quotient of each row. Run one after the other, each stage
-//! goes through all of memory; run for some rows before the next rows, only those rows' values exist at a time. The
-//! same holds for other normalisations and for attention, whose rows are queries. Which axes are rows is for
-//! [`hammock_ir::tir::rows`] to say; here is what else must hold, and the loops.
+//! Softmax is the model: maximum, exponentials, sum and quotient of each row. One after the other, each stage streams
+//! through all of memory; with row tiling, only the intermediates of one block of rows exist at a time. The same holds
+//! for other normalizations, and for attention, whose rows are queries. [`hammock_ir::tir::rows`] decides which axes
+//! are rows; this module checks the other conditions, and builds the tiles.
 
 mod accesses;
 mod alias_output;
@@ -21,33 +21,33 @@ use hammock_ir::{
 };
 use members::Members;
 
-/// What a symbolic size is taken for when memory is estimated.
+/// Assumed extent of a dynamic axis when estimating memory.
 const TYPICAL: i64 = 1024;
-/// What one row may take, in bytes: every machine has that much near its cores.
+/// Maximum bytes of one row's intermediates: fits the L2 cache of every machine.
 const MOST: i64 = 256 << 10;
 
-/// Stages that share rows, in order.
+/// Row-tiled stages, in order.
 #[derive(Clone)]
 pub struct Rows {
     /// The stages.
     pub stages: Vec<Stage>,
-    /// The axes that they share; of the last one several values run together.
+    /// Their common row axes; the last one is tiled.
     axes: Vec<Shared<Buffer>>,
-    /// Buffers that nothing else uses: only the rows that run together are in memory.
+    /// Buffers local to the stages: only the current rows are in memory.
     kept: Vec<Buffer>,
-    /// A buffer that only these used, too, and whose values lie [in the result](alias_output) now.
+    /// Another local buffer, which [aliases the output](alias_output).
     placed: Option<Buffer>,
 }
 
-/// The stages for some rows.
+/// The stages for one block of rows.
 pub struct Tile {
-    /// The stages without the rows' axes; with one over the rows, where there are several.
+    /// The stages without row axes, or with one of the tile size.
     pub stages: Vec<Stage>,
-    /// The buffers in which they hand values on.
+    /// Buffers of the intermediates.
     pub buffers: Vec<Buffer>,
 }
 
-/// Joins the stages of a kernel that share rows. `own` are the kernel's buffers.
+/// Groups stages of a kernel into row tiles. `own` are the kernel's local buffers.
 pub fn share(kernel: &mut Kernel, own: &[Buffer]) {
     let mut accesses = Accesses::of(&kernel.parts);
     for last in (1..kernel.parts.len()).rev() {
@@ -76,12 +76,12 @@ fn rows(
         _ => None,
     };
     let stages: Vec<Stage> = members.iter().filter_map(stage).collect();
-    // All rows of a product use the same words, which few rows at a time would read, or make, again and again.
+    // All rows of a contraction read the same packed groups, which small tiles would load or pack over and over.
     let reductions = stages.iter().filter(|stage| stage.reduces()).count();
     if reductions < 2 && stages.iter().any(|stage| dots::dot(stage).is_some()) {
         return None;
     }
-    // Products compute several rows side by side: that axis is the last one.
+    // Contractions have several rows in their register tile: that axis comes last.
     let products = |axis: &Shared<Buffer>| {
         stages.iter().zip(&axis.axes).any(|(stage, axis)| rules::product_rows(stage) == Some(*axis))
     };
@@ -97,34 +97,34 @@ fn rows(
 }
 
 impl Rows {
-    /// Puts what is handed on into the result where it can lie there, once it is known which stages use regions of buffers.
+    /// Aliases an intermediate with the output if possible. Needs to know which stages may alias.
     pub fn place(&mut self) {
         self.placed = alias_output::in_result(&mut self.stages, &mut self.kept);
     }
 
-    /// How many rows there are along each axis.
+    /// Returns the extents of the row axes.
     pub fn extents(&self) -> impl DoubleEndedIterator<Item = &PrimExpr> + ExactSizeIterator {
         let last = self.stages.len() - 1;
         self.axes.iter().map(move |axis| &self.stages[last].axes[axis.axes[last]].extent)
     }
 
-    /// The variables of the axes, as the last stage has them.
+    /// Returns the variables of the row axes in the last stage.
     pub fn vars(&self) -> impl Iterator<Item = &Var> {
         let last = self.stages.len() - 1;
         self.axes.iter().map(move |axis| &self.stages[last].axes[axis.axes[last]].var)
     }
 
-    /// The row axes, by their numbers in a stage.
+    /// Returns the indices of the row axes in a stage.
     pub fn row_axes(&self, stage: usize) -> impl Iterator<Item = usize> {
         self.axes.iter().map(move |axis| axis.axes[stage])
     }
 
-    /// Returns true if a buffer holds only what the stages hand on, for the rows that run together.
+    /// Returns true if a buffer is an intermediate, which holds the current rows only.
     pub fn is_kept(&self, buffer: &Buffer) -> bool {
         self.kept.contains(buffer)
     }
 
-    /// About how many bytes the values of so many rows take.
+    /// Estimates the bytes of the intermediates of `rows` rows.
     pub fn bytes(&self, rows: i64) -> i64 {
         let of = |buffer: &Buffer| {
             let is_row = |dim: &usize| self.axes.iter().any(|axis| axis.dims.get(buffer) == Some(dim));
@@ -135,20 +135,20 @@ impl Rows {
         self.kept.iter().chain(&self.placed).map(of).fold(0, i64::saturating_add)
     }
 
-    /// The stages for some rows, no matter which.
+    /// Returns the stages for `rows` rows at a symbolic position.
     pub fn sample(&self, rows: i64) -> Tile {
         let position: Vec<PrimExpr> = self.vars().map(Var::expr).collect();
         self.tile(&position, rows)
     }
 
-    /// The stages for `rows` rows from a position on.
+    /// Returns the stages for `rows` rows starting at a position.
     pub fn tile(&self, position: &[PrimExpr], rows: i64) -> Tile {
         let buffers: Vec<Buffer> = self.kept.iter().map(|buffer| self.local(buffer, rows)).collect();
         let stage = |(number, stage)| self.local_stage(number, stage, position, rows, &buffers);
         Tile { stages: self.stages.iter().enumerate().map(stage).collect(), buffers }
     }
 
-    /// Room for some rows of a buffer.
+    /// Returns the buffer for the current rows of an intermediate.
     fn local(&self, buffer: &Buffer, rows: i64) -> Buffer {
         let size = |(dim, size): (usize, &PrimExpr)| match self.row_axis(buffer, dim) {
             None => Some(size.clone()),
@@ -158,7 +158,7 @@ impl Rows {
         Buffer::new(buffer.name.clone(), shape, buffer.dtype)
     }
 
-    /// The number of the shared axis that a dimension of a buffer is.
+    /// Returns the index of the row axis that indexes a dimension of a buffer.
     fn row_axis(&self, buffer: &Buffer, dim: usize) -> Option<usize> {
         self.axes.iter().position(|axis| axis.dims.get(buffer) == Some(&dim))
     }
@@ -214,7 +214,7 @@ impl Rows {
     }
 }
 
-/// An expression that loads from where buffers are now.
+/// Redirects the loads of an expression.
 fn moved(e: &PrimExpr, place: &dyn Fn(&Buffer, &[PrimExpr]) -> (Buffer, Vec<PrimExpr>)) -> PrimExpr {
     match e.kind() {
         PrimKind::Load(buffer, indices, None) => {
