@@ -1,4 +1,4 @@
-//! Sums of products: every kind of product of matrices, and convolutions.
+//! Contractions: matmuls of all shapes, and convolutions.
 
 use super::{
     Choice, Loops, Packing, Rule, evenly, inner_plan, reduced,
@@ -25,56 +25,57 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// Rows and columns of results that one factor along memory is combined with, at a time.
+/// Unroll factor of the rows and columns of an inner-product tile.
 const ROWS: i64 = 4;
-/// Vectors of sums side by side.
+/// Vectors of independent accumulators.
 const VECTORS: i64 = 4;
-/// How often numbers are used when it is worth to copy them, from where they lie far apart in the order of the loops,
+/// Minimum uses of each element to pack an operand: with a long stride in loop order,
 const USED_OFTEN: i64 = 32;
-/// from where they lie in another order,
+/// in another order,
 const USED: i64 = 16;
-/// and where there are no vectors without the copy.
+/// and if nothing can be vectorized otherwise.
 const USED_FOR_LANES: i64 = 4;
-/// Fewer terms are not worth storing what they make.
+/// Minimum reduction extent of a partial result that is stored.
 const LEAST_TERMS: i64 = 32;
-/// Vectors of results, at most, and terms, of a product whose factor is read once, from memory: as many streams, of up to a
-/// page each. With 4096 x 4096 elements it takes 0.85 of the time of all terms of 16 vectors.
+/// Maximum vectors of results, and reduction elements, of a strip of a GEMV whose matrix streams from memory: the
+/// elements are as many streams, of up to a page each. 4096 x 4096 takes 0.85 of the time of full reductions over 16
+/// vectors.
 const STRIP: i64 = 64;
 const STRIP_TERMS: i64 = 16;
-/// Such strips are work for so many threads.
+/// Minimum number of strips, for parallelism.
 const STRIPS: i64 = 8;
-/// Results of a factor along memory that one pass of the other factor is for.
+/// Results of one operand for each pass over the other one.
 const BLOCK: i64 = 64;
 
-/// A factor along memory times one that does not change along it.
+/// Broadcasts one operand, and vectorizes along the other.
 pub static OUTER: Rule = Rule {
     name: "outer-product",
     class: "product",
-    why: "several rows share each vector that is loaded, several vectors each number",
-    doc: "A sum of products of a factor that is contiguous along the result and one that does not change along it: several \
-          rows share each vector that is loaded, and several vectors each number: as many as registers hold. Where a \
-          window slides over the vectors, neighbouring rows share most of them: its taps are written out. Of a long \
-          sum, a part of the terms that stays in the cache is added up for all rows before the next part.",
+    why: "rows share loaded vectors, vectors share broadcast elements",
+    doc: "A contraction of an operand that is contiguous along the result's vector axis and one that is invariant along \
+          it: a register tile in which rows share each loaded vector, and vectors share each broadcast element. If a \
+          window slides over the vectors, adjacent rows share most of them, and the taps are unrolled. A long \
+          reduction is split into parts that stay in cache for all rows.",
     plan: outer,
 };
 
-/// The same through a copy.
+/// The same with a packed operand.
 pub static PACKED: Rule = Rule {
     name: "packed-product",
     class: "product",
-    why: "several rows and vectors share what is loaded, and one factor is worth a copy",
-    doc: "As outer-product, where the factor along the result does not lie as the loops use it: far apart, or along \
-          another axis. A block of it is copied first, if its numbers are used often enough.",
+    why: "rows and vectors share loads, and packing one operand pays off",
+    doc: "As outer-product, for an operand that is not contiguous in loop order: it has a long stride, or is contiguous \
+          along another axis. A block of it is packed first, if its elements are reused often enough.",
     plan: packed,
 };
 
-/// Both factors along memory.
+/// Vectorizes along the reduction.
 pub static INNER: Rule = Rule {
     name: "inner-product",
     class: "product",
-    why: "both factors lie along the sum, so terms are lanes",
-    doc: "A sum of products of two factors that are both contiguous along the sum: neighbouring terms are lanes, and \
-          tiles of 4 x 4 results share the vectors that are loaded. Not with --strict-order.",
+    why: "both operands are contiguous along the reduction, which is vectorized",
+    doc: "A contraction of two operands that are contiguous along the reduction axis: it is vectorized along it, and \
+          tiles of 4 x 4 results share the loaded vectors. Not with --strict-order.",
     plan: inner,
 };
 
@@ -85,10 +86,10 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
         Window::of(stage, axis, shared, choice.strict_order).filter(|_| row_axis(stage, axis, shared).is_none());
     let rows = row_axis(stage, axis, shared).or(window.as_ref().map(|window| window.rows));
     let (side, lanes) = block(stage, axis, rows, choice, window.is_some())?;
-    // Where a factor lies in blocks, vectors must not cross their ends.
+    // Vectors must not cross the boundaries of a blocked operand.
     let in_blocks = access::loads(stage).into_iter().find_map(|load| access::blocks(load, &stage.axes[axis].var));
     let lanes = in_blocks.map_or(lanes, |block| within_block(lanes, block));
-    // What is loaded in vectors is used by all rows: as much of it at a time as stays in the cache.
+    // All rows use the vector operand: the loops over it are outermost, so that a part of it stays in cache.
     let used = |at: usize| shared.uses(&stage.axes[at].var);
     let mut order: Vec<usize> = spatial(stage).collect();
     let far = bytes(stage, shared) > choice.cache();
@@ -101,7 +102,7 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
         if at == axis {
             let once = far && rows.is_none();
             let strip = match in_blocks {
-                // Parts of a block's terms are added up there: they are read in order.
+                // Parts of a block's reduction are inside: the block is read in order.
                 Some(_) if once => parts.take().map(|part| [Loop::by(axis, lanes), part]),
                 None if once => strip(stage, axis, lanes, choice),
                 _ => None,
@@ -122,8 +123,8 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     Some(Loops { loops: plan.loops, staged: plan.staged })
 }
 
-/// A copy of the factor that does not change along the vectors, for the rows that are computed together, where its numbers
-/// are widened before they are multiplied: so are several at a time, instead of each for every vector.
+/// Plans a copy of the broadcast operand for the rows of a tile, if it is upcast: several elements are converted at a
+/// time, instead of each for every vector.
 fn widened(
     stage: &Stage,
     plan: &StagePlan,
@@ -143,7 +144,7 @@ fn widened(
         return None;
     }
     let along = |at: &usize| from.uses(&stage.axes[*at].var) && access::all_contiguous(from, &stage.axes[*at].var);
-    // Neighbours in memory stay neighbours, unless the loops would jump from line to line for each of the terms then.
+    // The copy retains the order of memory, unless loops would then jump to another cache line for each element.
     let axes = if sums().last().is_some_and(|last| along(&last)) {
         let mut axes: Vec<usize> = [rows].into_iter().chain(sums()).collect();
         axes.sort_by_key(along);
@@ -156,8 +157,8 @@ fn widened(
     Some(staged)
 }
 
-/// Loops over a strip of results and over a few of the terms at a time, for a factor that comes from memory and is used
-/// once: it is read in long pieces.
+/// Returns loops over a strip of results and a few reduction elements, for an operand that streams from memory and is
+/// used once: it is read in long runs.
 fn strip(stage: &Stage, axis: usize, lanes: i64, choice: &Choice) -> Option<[Loop; 2]> {
     let mut terms = reduced(stage);
     let (term, None) = (terms.next()?, terms.next()) else { return None };
@@ -168,7 +169,7 @@ fn strip(stage: &Stage, axis: usize, lanes: i64, choice: &Choice) -> Option<[Loo
     worth.then(|| [Loop::by(axis, width), Loop::by(term.axis, STRIP_TERMS)])
 }
 
-/// A loop over parts of the terms, where those of so many results of a factor are more than stays in the cache while all
+/// Returns a loop over parts of the reduction, if the operand's data for `results` results exceed the cache while all
 /// rows use them.
 fn parts_of_terms(stage: &Stage, factor: &PrimExpr, results: i64, choice: &Choice) -> Option<Loop> {
     let axes = || reduced(stage).map(|l| l.axis).filter(|at| factor.uses(&stage.axes[*at].var));
@@ -184,28 +185,26 @@ fn parts_of_terms(stage: &Stage, factor: &PrimExpr, results: i64, choice: &Choic
     (parts > 1 && enough && in_order && combines_in_parts(stage)).then(|| Loop::by(longest, step))
 }
 
-/// About how many bytes there are of a factor.
+/// Estimates the bytes of an operand.
 fn bytes(stage: &Stage, factor: &PrimExpr) -> i64 {
     let used = stage.axes.iter().filter(|axis| factor.uses(&axis.var)).map(|axis| size(&axis.extent));
     used.fold(factor.dtype().bytes() as i64, i64::saturating_mul)
 }
 
-/// About how many bytes a product loads in vectors that it can use for several rows.
+/// Estimates the bytes of the vector operand, which several rows can share.
 pub fn shared_bytes(stage: &Stage) -> i64 {
     let shared = vector_axis(stage).and_then(|axis| vector_factor(stage, &stage.axes[axis].var));
     shared.map_or(0, |factor| bytes(stage, factor))
 }
 
-/// Returns true if a product loads the same for all values of an axis in what it loads in vectors. Where it has none,
-/// it may.
+/// Returns true if the vector operand of a contraction is invariant along an axis, or there is none.
 pub fn shares(stage: &Stage, axis: usize) -> bool {
     let along = vector_axis(stage).and_then(|along| vector_factor(stage, &stage.axes[along].var));
     factors(stage).is_some() && along.is_none_or(|factor| !factor.uses(&stage.axes[axis].var))
 }
 
-/// How many rows of results are computed side by side, and how many results of each row: as many as registers hold, so
-/// that additions do not wait for each other, in blocks of about the same size. Beside those for a window there must be
-/// room for its taps. None where there is one result in a row.
+/// Returns the register tile, rows and lanes: as many accumulators as registers hold, to hide latency, in blocks of
+/// nearly equal size. Windows leave registers for their taps. `None` if a row has one result.
 pub fn block(stage: &Stage, axis: usize, rows: Option<usize>, choice: &Choice, window: bool) -> Option<(i64, i64)> {
     let (registers, most_rows, wide) = match (choice.target.vector_registers >= 32, window) {
         (true, false) => (16, 8, 4),
@@ -225,15 +224,15 @@ pub fn block(stage: &Stage, axis: usize, rows: Option<usize>, choice: &Choice, w
     (lanes > 1).then_some((side, lanes))
 }
 
-/// A factor that is worth copying before it is used, and the tile for which.
+/// An operand that is worth packing, and the register tile for it.
 struct Worthwhile<'a> {
-    /// The axis of the results that it lies along, and how many of them are computed together.
+    /// The vectorized axis of the results, and the lanes of a tile.
     axis: usize,
     lanes: i64,
-    /// The axis of the rows that use the same numbers, and how many are computed together.
+    /// The axis of the rows that share it, and the rows of a tile.
     rows: usize,
     side: i64,
-    /// The load, with its number.
+    /// The operand, with its index among the stage's parts.
     load: &'a PrimExpr,
     number: usize,
 }
@@ -246,13 +245,13 @@ impl Worthwhile<'_> {
         let (side, lanes) = block(stage, axis, Some(rows), choice, false)?;
         let (number, load) = part_of(stage, shared)?;
         let var = &stage.axes[axis].var;
-        // How often each number that is copied is used, and how often it would be loaded from far apart.
+        // Uses of each packed element, and whether it would otherwise be loaded with a long stride.
         let others = spatial(stage).filter(|at| !shared.uses(&stage.axes[*at].var));
         let times: i64 = others.map(|at| size(&stage.axes[at].extent)).product();
         let far = stage.axes[axis].extent.as_int().is_none_or(|extent| extent > lanes);
         let terms = || reduced_vector_axis(stage).and_then(|axis| term_lanes(stage, axis, 1, choice));
         let in_lanes = || vector_axis(stage).is_some() || terms().is_some();
-        // What is computed is copied instead of computing it for each block of rows.
+        // A computed operand is packed instead of recomputed for each block of rows.
         let computed = !matches!(load.kind(), PrimKind::Load(..));
         let worth = match access::all_contiguous(load, var) {
             true if computed => times > side,
@@ -296,11 +295,11 @@ fn packed(stage: &Stage, choice: &Choice) -> Option<Loops> {
     Some(Loops { loops: plan.loops, staged: plan.staged })
 }
 
-/// How a factor of a product is worth packing before a kernel runs, if it may be.
+/// Returns the packing of an operand that is worth doing before a kernel runs, if possible.
 pub fn packing(stage: &Stage, choice: &Choice) -> Option<Packing> {
     let (axis, block, load) = match Worthwhile::of(stage, choice) {
         Some(Worthwhile { axis, lanes, load, .. }) if can_be_copied(stage, load) => (axis, lanes, load),
-        // Without a copy, what a factor is made of is read for each block of rows.
+        // Without a copy, the source of an operand is read for each block of rows.
         Some(Worthwhile { axis, lanes, load, .. }) => (axis, lanes, kept(load)?),
         None => streamed(stage, choice).and_then(|(axis, lanes, factor)| Some((axis, lanes, kept(factor)?)))?,
     };
@@ -308,7 +307,7 @@ pub fn packing(stage: &Stage, choice: &Choice) -> Option<Packing> {
     Some(Packing { buffer, dim, block, words: None })
 }
 
-/// The load that a factor is, or that it is made of, such as the numbers that weights are kept in: that of most bytes.
+/// Returns the largest buffer load in an operand, for instance of quantized weights.
 fn kept(factor: &PrimExpr) -> Option<&PrimExpr> {
     let mut loads = Vec::new();
     factor.walk(&mut |e| {
@@ -320,7 +319,7 @@ fn kept(factor: &PrimExpr) -> Option<&PrimExpr> {
     loads.into_iter().max_by_key(|(bytes, _)| *bytes).map(|(_, load)| load)
 }
 
-/// The buffer of a load, and its dimension through all of which an axis goes, alone.
+/// Returns the buffer of a load, and the dimension that an axis alone traverses completely.
 pub fn whole_dimension(stage: &Stage, load: &PrimExpr, axis: usize) -> Option<(Buffer, usize)> {
     let axis = &stage.axes[axis];
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
@@ -330,8 +329,8 @@ pub fn whole_dimension(stage: &Stage, load: &PrimExpr, axis: usize) -> Option<(B
     whole.then(|| (buffer.clone(), dim))
 }
 
-/// A factor of a product that few rows use and that comes from memory, with the axis that it lies along and so many results
-/// as are worth computing together: memory is fastest where all is read in order.
+/// Returns an operand that streams from memory for few rows, with its vectorized axis and the number of results that
+/// are worth a block: memory is fastest when read sequentially.
 fn streamed<'a>(stage: &'a Stage, choice: &Choice) -> Option<(usize, i64, &'a PrimExpr)> {
     let axis = vector_axis(stage)?;
     let load = vector_factor(stage, &stage.axes[axis].var)?;
@@ -343,37 +342,37 @@ fn streamed<'a>(stage: &'a Stage, choice: &Choice) -> Option<(usize, i64, &'a Pr
     (far && bytes(stage, load) > choice.cache()).then_some((axis, lanes, load))
 }
 
-/// The axis of a product of which several values are computed side by side.
+/// Returns the row axis of a contraction's register tile.
 pub fn product_rows(stage: &Stage) -> Option<usize> {
     let axis = vector_axis(stage)?;
     row_axis(stage, axis, vector_factor(stage, &stage.axes[axis].var)?)
 }
 
-/// The axis along which results of a product are neighbours, if only one factor changes along it and rows share that one:
-/// it can be copied in their order.
+/// Returns the contiguous axis of a contraction's results, if only one operand varies along it and rows share that one:
+/// it can be packed in this order.
 pub fn product_columns(stage: &Stage) -> Option<usize> {
     let axis = store_axis(stage)?;
     let rows = row_axis(stage, axis, vector_factor(stage, &stage.axes[axis].var)?)?;
     (stage.axes[rows].extent.as_int() != Some(1)).then_some(axis)
 }
 
-/// The factor of a product that changes along an axis, when the other does not.
+/// Returns the operand that varies along an axis, if the other one is invariant.
 fn vector_factor<'a>(stage: &'a Stage, var: &Var) -> Option<&'a PrimExpr> {
     let (a, b) = factors(stage)?;
     (a.uses(var) != b.uses(var)).then(|| if a.uses(var) { a } else { b })
 }
 
-/// A factor, with its number among the stage's parts.
+/// Returns an operand with its index among the stage's parts.
 fn part_of<'a>(stage: &'a Stage, factor: &PrimExpr) -> Option<(usize, &'a PrimExpr)> {
     access::parts(stage).into_iter().enumerate().find(|(_, part)| same_expr(part, factor))
 }
 
-/// A factor that is a load, with its number among the stage's.
+/// Returns an operand that is a load with its index among the stage's loads.
 fn load_of<'a>(stage: &'a Stage, factor: &PrimExpr) -> Option<(usize, &'a PrimExpr)> {
     access::loads(stage).into_iter().enumerate().find(|(_, load)| same_expr(load, factor))
 }
 
-/// The last spatial axis besides one that a factor does not change along.
+/// Returns the last spatial axis other than `axis` that an operand is invariant in.
 pub fn row_axis(stage: &Stage, axis: usize, factor: &PrimExpr) -> Option<usize> {
     spatial(stage).rev().find(|at| *at != axis && !factor.uses(&stage.axes[*at].var))
 }
@@ -385,7 +384,7 @@ fn inner(stage: &Stage, choice: &Choice) -> Option<Loops> {
     if !a.uses(var) || !b.uses(var) {
         return None;
     }
-    // Rows are an axis of one factor only, columns one of the other; what both change along stays outside.
+    // Rows are an axis of one operand only, columns of the other; axes of both stay outside.
     let only = |own: &PrimExpr, other: &PrimExpr| {
         spatial(stage).rev().find(|at| own.uses(&stage.axes[*at].var) && !other.uses(&stage.axes[*at].var))
     };
@@ -398,7 +397,7 @@ fn inner(stage: &Stage, choice: &Choice) -> Option<Loops> {
         _ => (term_lanes(stage, axis, 1, choice)?, vec![ROWS, registers / ROWS]),
     };
     let outside = spatial(stage).filter(|at| !tiled.contains(at)).map(Loop::serial);
-    // The longer side in blocks that stay in the cache while the other side runs past them.
+    // The longer side is blocked to stay in cache while the other one streams past.
     let block = tiled.get(1).filter(|at| stage.axes[**at].extent.as_int().is_none_or(|n| n > BLOCK));
     let block = block.map(|at| Loop::by(*at, BLOCK));
     let around = tiled.iter().zip(&sides).map(|(at, side)| Loop::by(*at, *side));
@@ -406,8 +405,8 @@ fn inner(stage: &Stage, choice: &Choice) -> Option<Loops> {
     Some(outside.chain(block).chain(around).chain(terms(stage, axis, lanes)).chain(tile).collect::<Vec<_>>().into())
 }
 
-/// The factor of a stage with others that share rows, if it is worth to copy it before the rows: it lies along another axis
-/// than the results, and enough rows use it.
+/// Returns the copy of a row-tiled stage's operand that is worth making before the rows: it is not contiguous along the
+/// results, and enough rows share it.
 pub fn copied(rows: &Rows, number: usize, choice: &Choice) -> Option<Copied> {
     let stage = &rows.stages[number];
     let axis = store_axis(stage)?;

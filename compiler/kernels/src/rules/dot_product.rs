@@ -1,4 +1,4 @@
-//! Sums of products of narrow numbers, several of which a processor adds in one instruction.
+//! Contractions of narrow operands by dot-product instructions.
 
 use super::{
     Choice, Loops, PackedWords, Packing, Rule,
@@ -16,27 +16,27 @@ use crate::{
 };
 use hammock_ir::PrimExpr;
 
-/// How often words are used when it is worth to make them: of terms that lie side by side along the results,
+/// Minimum uses of each packed group: of data that are contiguous along the results,
 const USED: i64 = 4;
-/// and of others.
+/// and of other data.
 const USED_ACROSS: i64 = 8;
 
-/// Words of both factors.
+/// Packs operands for dot-product instructions.
 pub static RULE: Rule = Rule {
     name: "dot-product",
     class: "product",
-    why: "several narrow products are added to each sum at once, and factors are copied in words of so many",
-    doc: "A sum of products of 8-bit integers in int32, or of bfloat16 in float32 where the processor multiplies these \
-          (not with --strict-order): four or two products are added to a sum in one instruction. The factor along the \
-          result is copied in words of so many terms, padded with zeros, unless it is packed so already; the other one \
-          is copied where its terms are not side by side. Several rows share each vector of words, as in outer-product.",
+    why: "the target accumulates several narrow products per instruction",
+    doc: "A contraction of 8-bit integers in int32, or of bfloat16 in float32 if the target supports it (not with \
+          --strict-order): one instruction accumulates four or two products. The operand that varies along the vector \
+          axis is packed in groups of four or two, padded with zeros, unless it is packed already; the other one is \
+          packed if its groups are not contiguous. Several rows share each vector, as in outer-product.",
     plan,
 };
 
 fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let Words { dot, axis, along, other, rows, terms, packed } = Words::of(stage, choice)?;
     let (side, lanes) = block(stage, axis, rows, choice, false)?;
-    // Vectors must not cross the ends of blocks.
+    // Vectors must not cross block boundaries.
     let in_blocks = packed.as_ref().and_then(|words| access::blocks(words, &stage.axes[axis].var));
     let lanes = in_blocks.map_or(lanes, |block| within_block(lanes, block));
     let others = || spatial(stage).filter(|at| !along.uses(&stage.axes[*at].var));
@@ -54,7 +54,7 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     loops.extend(rows.map(Loop::unrolled));
     loops.extend([Loop::vector(axis), Loop::dot(terms)]);
     let mut plan = StagePlan::new(RULE.name, loops);
-    // The terms of a word are side by side, and words along the results, or as rows use them.
+    // Groups are packed contiguously along the results, or as the rows use them.
     let mut copied = Vec::new();
     if packed.is_none() {
         copied.push((along, inside));
@@ -68,19 +68,19 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     Some(Loops { loops: plan.loops, staged: plan.staged })
 }
 
-/// A sum of products of words.
+/// A contraction of packed groups.
 struct Words<'a> {
     dot: Dot,
-    /// The axis of the results that are lanes.
+    /// The vectorized axis of the results.
     axis: usize,
-    /// The factor that changes along it, and the other one.
+    /// The operand that varies along it, and the other one.
     along: &'a PrimExpr,
     other: &'a PrimExpr,
     /// The axis of the rows that share the former.
     rows: Option<usize>,
-    /// The axis whose terms make words.
+    /// The packed reduction axis.
     terms: usize,
-    /// The words of the factor along the results where it is packed in words.
+    /// Load of the packed groups of the operand along the vector axis, if it is packed already.
     packed: Option<PrimExpr>,
 }
 
@@ -105,20 +105,20 @@ impl Words<'_> {
     }
 }
 
-/// How a factor of dot products along the results is worth packing before a kernel runs, if it may be: always, for then
-/// nothing is copied.
+/// Returns the packing of the vector operand that is worth doing before a kernel runs, if possible. It always pays off,
+/// for it makes the copy unnecessary.
 pub fn packing(stage: &Stage, choice: &Choice) -> Option<Packing> {
     let Words { dot, axis, along, rows, terms, packed: None, .. } = Words::of(stage, choice)? else { return None };
     let (_, block) = block(stage, axis, rows, choice, false)?;
     let (buffer, dim) = whole_dimension(stage, along, axis)?;
     let (_, of_terms) = whole_dimension(stage, along, terms)?;
-    // The instruction multiplies unsigned bytes with signed ones.
+    // `vpdpbusd` multiplies unsigned bytes with signed ones.
     let moved = matches!(dot, Dot::Bytes([a, b]) if a == b) && choice.target.int8_dot;
     Some(Packing { buffer, dim, block, words: Some(PackedWords { dim: of_terms, terms: dot.terms(), moved }) })
 }
 
-/// The axis whose terms make words: both factors change along it, and the one that is not copied for its lanes has its
-/// terms side by side, if there is such an axis.
+/// Returns the reduction axis to pack: both operands vary along it; preferably the operand that is not vectorized is
+/// contiguous along it.
 fn terms(stage: &Stage, along: &PrimExpr, other: &PrimExpr, dot: Dot) -> Option<usize> {
     let several = |extent: &PrimExpr| extent.as_int().is_none_or(|extent| extent >= dot.terms());
     let both = |at: &usize| {
@@ -130,7 +130,7 @@ fn terms(stage: &Stage, along: &PrimExpr, other: &PrimExpr, dot: Dot) -> Option<
     side_by_side.or(axes.last()).copied()
 }
 
-/// The copy of a factor in words.
+/// Plans the packed copy of an operand.
 fn staged(stage: &Stage, plan: &StagePlan, load: &PrimExpr, inside: usize, choice: &Choice) -> Option<Staged> {
     let number = parts(stage).iter().position(|e| same_expr(e, load)).filter(|_| can_be_copied(stage, load))?;
     let axes = plan.in_tile_order(stage, load, inside);

@@ -1,4 +1,4 @@
-//! Stages whose elements are computed on their own.
+//! Element-wise stages.
 
 use super::{Choice, Loops, Rule, lanes, register_lanes, spatial};
 use crate::{
@@ -13,29 +13,29 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind, intrinsics::FUNCTION},
 };
 
-/// Vectors along memory.
+/// Vectorizes along a contiguous axis.
 pub static RULE: Rule = Rule {
     name: "elementwise",
     class: "elementwise",
-    why: "each element on its own, neighbours in lanes where memory has them side by side",
-    doc: "Each element on its own. Where the result and everything that is loaded are contiguous along an axis, or a \
-          few elements apart, its neighbours are lanes, two registers of them, so that operations do not wait for each \
-          other; for functions such as exp, whose operations do, four where there are as many.",
+    why: "independent elements, vectorized along a contiguous axis",
+    doc: "An element-wise stage. If the result is contiguous along an axis, and all loads are contiguous or have a \
+          small stride, it is vectorized along it, two registers at a time to hide latency; four for functions such \
+          as exp, which are long dependency chains, if the target has enough registers.",
     plan,
 };
 
-/// Cases side by side.
+/// Unrolls an axis whose positions are computed differently.
 pub static CASES: Rule = Rule {
     name: "cases",
     class: "cases",
-    why: "places along an axis are computed in different ways, so each way is written out",
-    doc: "Each element on its own, computed in another way at each place along a short axis, or at each place modulo a \
-          small number: those places are written out side by side, so that nothing is chosen at run time, and what \
-          several of them load or compute is shared.",
+    why: "a select on the position along a short axis is resolved by unrolling",
+    doc: "An element-wise stage whose value depends on the position along a short axis, or on the position modulo a \
+          small number, by comparisons with constants: the positions are unrolled, which resolves the comparisons at \
+          compile time and shares common subexpressions.",
     plan: cases,
 };
 
-/// More cases are not written out.
+/// Maximum number of unrolled positions.
 const MOST: i64 = 8;
 
 fn cases(stage: &Stage, choice: &Choice) -> Option<Loops> {
@@ -50,7 +50,7 @@ fn cases(stage: &Stage, choice: &Choice) -> Option<Loops> {
     Some(outer.chain([Loop::unrolled(axis), Loop::vector(along)]).collect::<Vec<_>>().into())
 }
 
-/// The axis, and how many values of it, that a value compares with numbers.
+/// Returns the axis that a value compares with constants, and the number of positions to unroll.
 fn cases_along(stage: &Stage) -> Option<(usize, i64)> {
     let axis_of = |e: &PrimExpr| stage.axes.iter().position(|axis| e.as_var() == Some(&axis.var));
     let mut found = None;
@@ -82,7 +82,7 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     Some(outer.chain(vector.map(|(axis, _)| Loop::vector(axis))).collect::<Vec<_>>().into())
 }
 
-/// How many lanes. Where something is loaded by turns, each vector begins with the first.
+/// Returns the number of lanes. For interleaved loads, each vector begins with the first row.
 fn lanes_in_turns(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -> Option<i64> {
     let all = lanes(stage, axis, registers, choice.target)?;
     let found = loads(stage).into_iter().find_map(|load| turns(load, &stage.axes[axis].var));
@@ -91,7 +91,7 @@ fn lanes_in_turns(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -
     Some(one - one % turns).filter(|lanes| *lanes > 0).or(Some(one))
 }
 
-/// After how many values of an axis something is loaded from elsewhere, where vectors of so many lanes would run across that.
+/// Returns the block size of a blocked load along an axis, if vectors of `lanes` would cross block boundaries.
 fn block_along(stage: &Stage, axis: usize, lanes: i64) -> Option<i64> {
     let found = loads(stage).into_iter().filter_map(|load| blocks(load, &stage.axes[axis].var));
     found.filter(|block| *block > lanes && block % lanes != 0).min()

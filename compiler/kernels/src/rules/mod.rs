@@ -1,6 +1,6 @@
-//! Which loops compute a stage: rules, tried in order. Each says what it matches, what it chooses and why.
+//! Scheduling rules, tried in order. Each says what it matches, which loops it chooses, and why.
 //!
-//! Rules look at axes and access patterns, never at names, and take symbolic sizes like others.
+//! Rules look at axes and access patterns, never at names, and support dynamic sizes like static ones.
 
 mod contraction;
 mod dot_product;
@@ -25,35 +25,35 @@ use hammock_ir::{
 };
 pub use row_tiling::plan as rows_plan;
 
-/// Cycles below which a kernel stays on one thread: about 4 µs, eight times what a parallel region costs where its threads
-/// are awake (`benches/regions.rs` of the runtime).
+/// Minimum cycles of a parallel kernel: about 4 µs, eight times the cost of a parallel region whose threads are awake
+/// (`benches/regions.rs` of the runtime).
 const WORTH: i64 = 16_000;
-/// Cycles that are worth a thread's time, of a kernel that takes longer.
+/// Minimum cycles for one thread of a parallel kernel.
 const GRAIN: i64 = 4_000;
-/// Iterations that divide well among threads.
+/// Number of parallel iterations that balances the load.
 const ENOUGH: i64 = 64;
-/// What a symbolic extent is taken for when work is estimated.
+/// Assumed extent of a dynamic axis when estimating work.
 pub const TYPICAL: i64 = 64;
-/// The part of a cache that what is used again has to itself.
+/// Divisor of a cache's size that yields the budget for reused data.
 const SHARE: u64 = 4;
-/// The most lanes of a vector in the lowering.
+/// Maximum lanes of a vector during lowering.
 pub const MAX_LANES: i64 = 64;
 
-/// A way to compute stages of one kind.
+/// A way to schedule stages of one kind.
 pub struct Rule {
-    /// Its name, in plans.
+    /// Name in plans.
     pub name: &'static str,
-    /// What the stages that it is for are called.
+    /// Name of the kind of stages that it matches.
     pub class: &'static str,
-    /// Why it is chosen for them, in a few words.
+    /// Reason to choose it, in a few words.
     pub why: &'static str,
-    /// Which stages it is for, what it chooses, and why.
+    /// Stages that it matches, loops that it chooses, and why.
     pub doc: &'static str,
-    /// The loops, outermost first and without threads, of a stage that it is for.
+    /// Returns the loops for a stage that it matches, outermost first, not yet parallel.
     plan: fn(&Stage, &Choice) -> Option<Loops>,
 }
 
-/// What a rule chooses.
+/// Loops and copies that a rule chooses.
 struct Loops {
     loops: Vec<Loop>,
     staged: Vec<Staged>,
@@ -65,27 +65,27 @@ impl From<Vec<Loop>> for Loops {
     }
 }
 
-/// What rules may choose from.
+/// Context of scheduling.
 #[derive(Clone, Copy)]
 pub struct Choice<'a> {
-    /// The machine.
+    /// The target machine.
     pub target: &'a Target,
-    /// True if reductions combine their terms in the order in which they are written.
+    /// True if reductions must combine elements in program order.
     pub strict_order: bool,
 }
 
 impl Choice<'_> {
-    /// Bytes that stay in a core's nearest cache while others pass through it.
+    /// Returns the bytes that stay in L1 while other data stream through it.
     fn nearest(&self) -> i64 {
         (self.target.caches.l1 / SHARE) as i64
     }
 
-    /// Bytes that stay in it while little else is used.
+    /// Returns the bytes that stay in L1 while little else is used.
     fn all_of_nearest(&self) -> i64 {
         (self.target.caches.l1 / 4 * 3) as i64
     }
 
-    /// The same as [`Choice::nearest`] for its second cache.
+    /// Returns the bytes that stay in L2 while other data stream through it.
     fn cache(&self) -> i64 {
         (self.target.caches.l2 / SHARE) as i64
     }
@@ -106,7 +106,7 @@ pub static RULES: [&Rule; 11] = [
     &elementwise::RULE,
 ];
 
-/// A plan for every part of a kernel.
+/// Plans every part of a kernel.
 pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
     let part = |part: &Part| match part {
         Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, choice)),
@@ -116,35 +116,35 @@ pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
     Plan { parts: kernel.parts.iter().map(part).collect() }
 }
 
-/// How a buffer is packed before a kernel uses it.
+/// Packed layout of a buffer, produced before a kernel runs.
 #[derive(Clone, Debug)]
 pub struct Packing {
     /// The buffer.
     pub buffer: Buffer,
-    /// Its dimension that is divided into blocks.
+    /// Dimension that is divided into blocks.
     pub dim: usize,
-    /// How many elements a block has.
+    /// Elements of a block.
     pub block: i64,
-    /// Whether several elements of another dimension lie side by side.
+    /// Packed groups along another dimension, for dot-product instructions.
     pub words: Option<PackedWords>,
 }
 
-/// How terms of sums are packed in words.
+/// Packed groups along a reduction axis.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedWords {
-    /// The dimension of the terms.
+    /// Dimension of the reduction axis.
     pub dim: usize,
-    /// How many a word has.
+    /// Elements of a group.
     pub terms: i64,
-    /// True if the other factor is worth [moving](crate::stage::dots::Factor::moved) then.
+    /// True if the other operand should have its [sign bit flipped](crate::stage::dots::Factor::moved).
     pub moved: bool,
 }
 
-/// What is worth packing before a kernel runs, if it reads it nowhere else.
+/// Returns the packings that are worth doing before a kernel runs, for buffers that it reads only once.
 pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
     let of_stage =
         |stage: &Stage| dot_product::packing(stage, &choice).or_else(|| contraction::packing(stage, &choice));
-    // Of stages that share rows, each is looked at as it is for the rows that run together.
+    // Row-tiled stages are examined at the tile size.
     let stages = |part: &Part| match part {
         Part::Stage(stage) => vec![stage.clone()],
         Part::Rows(rows) => {
@@ -159,17 +159,17 @@ pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
     all.iter().filter_map(of_stage).filter(once).collect()
 }
 
-/// The plan of statements that are no stage.
+/// Plans opaque statements.
 pub fn other_plan(other: &Other) -> PartPlan {
     PartPlan::AsWritten(opaque::spread(other))
 }
 
-/// The plan of the first rule that is for a stage.
+/// Plans a stage by the first rule that matches.
 pub fn stage_plan(stage: &Stage, choice: Choice) -> StagePlan {
     stage_plans(stage, choice).next().unwrap_or_else(|| unreachable!("the last rule is for every stage"))
 }
 
-/// The plans of all rules that are for a stage.
+/// Returns the plans of all rules that match a stage.
 pub fn stage_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item = StagePlan> + 'a {
     serial_plans(stage, choice).map(move |mut plan| {
         spread(&mut plan, stage, choice.target);
@@ -178,7 +178,7 @@ pub fn stage_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<It
     })
 }
 
-/// The plan of a stage inside of loops that are spread over threads.
+/// Plans a stage inside parallel loops.
 pub fn inner_plan(stage: &Stage, choice: Choice) -> StagePlan {
     let plan = serial_plans(stage, choice).next();
     let mut plan = plan.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
@@ -186,7 +186,7 @@ pub fn inner_plan(stage: &Stage, choice: Choice) -> StagePlan {
     plan
 }
 
-/// What each rule that is for a stage chooses.
+/// Returns the plans of all rules that match, not yet parallel.
 fn serial_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item = StagePlan> + 'a {
     let chosen = RULES.iter().filter_map(move |rule| Some((rule, (rule.plan)(stage, &choice)?)));
     chosen.map(move |(rule, Loops { loops, staged })| {
@@ -196,9 +196,8 @@ fn serial_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item 
     })
 }
 
-/// Returns true if a division for each of several vectors becomes one for all: a division costs as much as ten
-/// products. Not with
-/// --strict-order, for results differ in the last place.
+/// Returns true if an invariant divisor should be inverted once: a division costs as much as ten multiplications. Not
+/// with --strict-order, since results differ in the last bit.
 fn inverts(plan: &StagePlan, stage: &Stage, choice: Choice) -> bool {
     let Some(axis) = plan.vector().map(|l| l.axis) else { return false };
     let repeats = stage.axes[axis].extent.as_int().is_none_or(|n| n >= 4 * register_lanes(stage, choice.target));
@@ -206,7 +205,7 @@ fn inverts(plan: &StagePlan, stage: &Stage, choice: Choice) -> bool {
     !choice.strict_order && plan.staged.is_empty() && repeats && known.is_some()
 }
 
-/// Spreads the outermost loops over threads, where there is work for them.
+/// Parallelizes the outermost loops if there is enough work.
 fn spread(plan: &mut StagePlan, stage: &Stage, target: &Target) {
     let inside = plan.staged.iter().map(|staged| staged.inside);
     let again = |n: &usize| plan.loops[..*n].iter().any(|l| l.axis == plan.loops[*n].axis);
@@ -218,15 +217,15 @@ fn spread(plan: &mut StagePlan, stage: &Stage, target: &Target) {
     }
 }
 
-/// The number of iterations of a loop.
+/// Number of iterations of a loop.
 struct Count {
     about: i64,
-    /// Of a size that is not known there may be one.
+    /// Lower bound; 1 for a dynamic size.
     least: i64,
 }
 
 impl Count {
-    /// Steps along an axis, one for what is left included.
+    /// Counts steps along an axis, the partial last one included.
     fn of(extent: &PrimExpr, step: i64) -> Count {
         let steps = |extent: i64| ((extent + step - 1) / step).max(1);
         match extent.as_int() {
@@ -236,9 +235,9 @@ impl Count {
     }
 }
 
-/// Which loop is spread over threads, together with those around it: the outermost with several iterations, and further ones
-/// until there are enough for many threads to have the same. And how many iterations are worth a thread. None if the time,
-/// in cycles, is not, and known.
+/// Returns the innermost of the parallel loops, and the minimum iterations for a thread. The outermost loop with
+/// several iterations is parallel, and further ones until there are enough iterations to balance the load. `None` if
+/// `time`, in cycles, is known and too short.
 fn parallel(counts: &[Count], time: i64, symbolic: bool) -> Option<(usize, i64)> {
     if !symbolic && time < WORTH {
         return None;
@@ -255,23 +254,23 @@ fn parallel(counts: &[Count], time: i64, symbolic: bool) -> Option<(usize, i64)>
     last.map(|last| (last, (GRAIN / each.max(1)).max(1)))
 }
 
-/// Returns true if some size of a stage is not known.
+/// Returns true if a stage has a dynamic extent.
 fn is_symbolic(stage: &Stage) -> bool {
     stage.axes.iter().any(|axis| axis.extent.as_int().is_none())
 }
 
-/// How many at a time, if all are to be worked on in blocks of about the same size.
+/// Returns the size of blocks of nearly equal size, of at most `most` each.
 fn evenly(count: i64, most: i64) -> i64 {
     let blocks = (count + most - 1) / most;
     ((count + blocks - 1) / blocks.max(1)).max(1)
 }
 
-/// The most of so many lanes whose vectors do not cross the ends of blocks.
+/// Returns the maximum lanes, up to `lanes`, whose vectors do not cross block boundaries.
 fn within_block(lanes: i64, block: i64) -> i64 {
     (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1)
 }
 
-/// About how many values there are: one at least.
+/// Estimates an extent: at least 1.
 pub fn size(extent: &PrimExpr) -> i64 {
     match extent.kind() {
         PrimKind::Binary(BinaryOp::Mul, a, b) => size(a).saturating_mul(size(b)),
@@ -279,30 +278,30 @@ pub fn size(extent: &PrimExpr) -> i64 {
     }
 }
 
-/// How many elements one register holds. Masks and comparisons of small elements would fill a register many times over:
-/// elements that are not only moved count four bytes at least.
+/// Returns the elements of one vector register. Elements of less than four bytes count as four unless they are only
+/// copied, because comparisons and masks of small elements would need many registers.
 pub fn register_lanes(stage: &Stage, target: &Target) -> i64 {
     let least = if stage.moves() { 1 } else { 4 };
     let bytes = stage.buffer.dtype.bytes().max(least) as i64;
     (i64::from(target.vector_bytes) / bytes).clamp(1, MAX_LANES)
 }
 
-/// How many lanes: so many registers' worth, no more than the axis has; none when there would be one.
+/// Returns the lanes of `registers` registers, limited to the extent of the axis; `None` if there would be one.
 fn lanes(stage: &Stage, axis: usize, registers: i64, target: &Target) -> Option<i64> {
     let one = register_lanes(stage, target);
     let most = stage.axes[axis].extent.as_int().unwrap_or(MAX_LANES);
     let lanes = (one * registers).min(MAX_LANES).min(most);
-    // A part of one register may have any length; several registers are filled whole.
+    // A partial register may have any length; several registers are filled completely.
     let lanes = if lanes > one { 1 << lanes.ilog2() } else { lanes };
     (lanes >= 2).then_some(lanes)
 }
 
-/// The numbers of a stage's spatial axes.
+/// Returns the indices of a stage's spatial axes.
 fn spatial(stage: &Stage) -> impl DoubleEndedIterator<Item = usize> {
     (0..stage.axes.len()).filter(|at| !stage.axes[*at].reduce)
 }
 
-/// Loops over the reduce axes.
+/// Returns serial loops over the reduction axes.
 fn reduced(stage: &Stage) -> impl Iterator<Item = Loop> {
     (0..stage.axes.len()).filter(|at| stage.axes[*at].reduce).map(Loop::serial)
 }

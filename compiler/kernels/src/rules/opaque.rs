@@ -1,4 +1,4 @@
-//! Statements that are no stage: only which of the loops around them have threads is chosen.
+//! Opaque statements: only their parallel loops are chosen.
 
 use super::{Count, parallel, size};
 use crate::stage::Other;
@@ -7,10 +7,10 @@ use hammock_ir::{
     tir::{Stmt, StmtKind, stage::Cost},
 };
 
-/// How often a loop repeats whose condition is found out at run time.
+/// Assumed iterations of a `while` loop.
 const REPEATS: i64 = 4;
 
-/// How many of the outermost loops are spread over threads together, and how many iterations are worth a thread.
+/// Returns the number of outermost loops that are parallel together, and the minimum iterations for a thread.
 pub fn spread(other: &Other) -> Option<(usize, i64)> {
     let counts: Vec<Count> = other.apart.iter().map(|extent| Count::of(extent, 1)).collect();
     let symbolic = other.apart.iter().any(|extent| extent.as_int().is_none());
@@ -18,7 +18,7 @@ pub fn spread(other: &Other) -> Option<(usize, i64)> {
     Some((last + 1, grain))
 }
 
-/// About how many cycles statements take: one for each operation.
+/// Estimates the cycles of statements: one for each operation.
 fn cycles(stmt: &Stmt) -> i64 {
     let mut own = 0i64;
     stmt.each_expr(&mut |e: &PrimExpr| own = own.saturating_add(i64::from(Cost::of(e).total())));

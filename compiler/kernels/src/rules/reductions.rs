@@ -1,4 +1,4 @@
-//! Stages whose elements combine many values, with no more structure than that.
+//! Reductions other than contractions.
 
 use super::{
     Choice, Loops, MAX_LANES, Rule, lanes, reduced, register_lanes, spatial,
@@ -12,51 +12,50 @@ use crate::{
     },
 };
 
-/// Vectors side by side, so that additions do not wait for each other.
+/// Vectors of independent accumulators, to hide latency.
 const VECTORS: i64 = 4;
-/// The same for each row of results that a window slides over, and the rows.
+/// The same for each row of results of a sliding window, and the number of rows.
 const WINDOW_VECTORS: i64 = 2;
 const ROWS: i64 = 4;
-/// Results without vectors that are computed side by side.
+/// Scalar accumulators of an unrolled reduction.
 const CHAINS: i64 = 8;
 
-/// Neighbouring results as lanes.
+/// Vectorizes along the results.
 pub static LANES_OF_RESULTS: Rule = Rule {
     name: "lanes-of-results",
     class: "reduction",
-    why: "results lie side by side, so they are lanes",
-    doc: "A reduction over outer axes: neighbouring results are lanes of four registers, which every step of the \
-          reduction loads as they lie in memory; where a window slides, of two registers for each of four rows, which \
-          share what they load.",
+    why: "results are contiguous, so lanes are results",
+    doc: "A reduction over outer axes, vectorized along the contiguous results with four vector accumulators. For a \
+          sliding window, two accumulators for each of four rows, which share loads.",
     plan: lanes_of_results,
 };
 
-/// Results as lanes that load a few elements apart.
+/// Vectorizes along the output axis with strided loads (stride 2 to 4), e.g. strided pooling.
 pub static SPACED: Rule = Rule {
     name: "spaced",
     class: "reduction",
-    why: "results lie side by side, and what they load a few elements apart",
-    doc: "A reduction whose neighbouring results load two to four elements apart, such as pooling in steps: results are \
-          lanes of four registers, and vectors of all that lies between are shuffled.",
+    why: "results are contiguous, and loads have a small stride",
+    doc: "A reduction whose loads have stride 2 to 4 along the contiguous results, such as strided pooling: vectorized \
+          along the results with four accumulators, by contiguous loads and shuffles.",
     plan: spaced,
 };
 
-/// Neighbouring terms as lanes.
+/// Vectorizes along the reduction.
 pub static LANES_OF_TERMS: Rule = Rule {
     name: "lanes-of-terms",
     class: "reduction",
-    why: "terms lie side by side, so they are lanes",
-    doc: "A reduction along memory: neighbouring terms are lanes of four registers, which are combined in the end. Not \
-          with --strict-order.",
+    why: "the reduction axis is contiguous, so it is vectorized",
+    doc: "A reduction along a contiguous axis, vectorized along it with four accumulators, whose lanes are combined at \
+          the end. Not with --strict-order.",
     plan: lanes_of_terms,
 };
 
-/// Several results side by side.
+/// Unrolls independent scalar accumulators.
 pub static SIDE_BY_SIDE: Rule = Rule {
     name: "chains",
     class: "reduction",
-    why: "nothing lies side by side, so several results are computed at a time",
-    doc: "Any other reduction: eight results side by side, so that operations do not wait for each other.",
+    why: "no contiguous axis; independent accumulators hide latency",
+    doc: "Any other reduction: eight independent scalar accumulators, to hide latency.",
     plan: chains,
 };
 
@@ -75,8 +74,8 @@ fn lanes_of_results(stage: &Stage, choice: &Choice) -> Option<Loops> {
     Some(outer.chain(terms).chain(tile).collect::<Vec<_>>().into())
 }
 
-/// Lanes of results that load a few elements apart: all of a short axis at once, and terms written out, so that which lanes
-/// lie in a padding is known when code is written.
+/// Vectorizes all of a short axis at once, and unrolls the reduction: which lanes are padding is then known at compile
+/// time.
 fn spaced(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = spaced_axis(stage).filter(|_| stage.reduces())?;
     let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, choice.strict_order));
@@ -104,7 +103,8 @@ fn lanes_of_terms(stage: &Stage, choice: &Choice) -> Option<Loops> {
     )
 }
 
-/// How many terms of an axis are lanes: a power of two, so that halves can be combined; at least half a register.
+/// Returns the lanes of a horizontal reduction: a power of two, so that halves can be combined; at least half a
+/// register.
 pub fn term_lanes(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -> Option<i64> {
     let one = register_lanes(stage, choice.target);
     let most = stage.axes[axis].extent.as_int().unwrap_or(MAX_LANES).max(1);
@@ -112,7 +112,7 @@ pub fn term_lanes(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -
     (lanes >= 2 && lanes * 2 >= one).then_some(lanes)
 }
 
-/// Loops over the reduce axes, so many values of one of them at a time.
+/// Returns loops over the reduction axes, with step `lanes` along one of them.
 pub fn terms(stage: &Stage, axis: usize, lanes: i64) -> impl Iterator<Item = Loop> {
     reduced(stage).map(move |l| if l.axis == axis { Loop::by(axis, lanes) } else { l })
 }

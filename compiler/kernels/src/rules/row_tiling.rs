@@ -1,4 +1,4 @@
-//! Stages that share rows.
+//! Row-tiled stages.
 
 use super::{Choice, Count, evenly, inner_plan, is_symbolic, parallel, products};
 use crate::{
@@ -11,14 +11,14 @@ use crate::{
 };
 use hammock_ir::{PrimExpr, prim::Var};
 
-/// Rows that run together, where several at a time help.
+/// Rows of a tile, if several rows help.
 const TILE_ROWS: i64 = 8;
-/// The same where a product reads more for each of them than stays in the cache, and all of them can use it.
+/// The same if a contraction reads more data per row than stay in cache, and all rows can share them.
 const MANY_ROWS: i64 = 32;
-/// So many tiles of rows divide well among threads.
+/// Number of tiles that balances the load of threads.
 const TILES: i64 = 16;
 
-/// The plan of stages that share rows, of which so many run together if that is given.
+/// Plans row-tiled stages, with `given` rows of a tile if it is set.
 pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     let count = rows.extents().last().and_then(PrimExpr::as_int);
     let copied: Vec<Copied> =
@@ -28,19 +28,19 @@ pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     let alone = |stage: &Stage| inner_plan(stage, choice);
     let copied = copied.into_iter().zip(copies.iter().map(alone)).collect();
     let plans = |n: i64| rows.sample(n).stages.iter().map(alone).collect::<Vec<StagePlan>>();
-    // Rows side by side let additions of several rows overlap, and products use what they load for all of them.
+    // Several rows hide the latency of accumulations, and share the loads of contractions.
     let row_axis = |number: usize| rows.row_axes(number).last().unwrap_or(0);
     let gains = |number: usize, stage: &Stage| {
         contraction::shares(stage, row_axis(number)) || (stage.reduces() && vector_axis(stage).is_none())
     };
-    // Where the terms of a row are lanes, its additions overlap as it is: rows stay side by side in the nearest cache.
+    // Horizontal reductions hide latency in one row already: rows then only have to stay in L1.
     let in_lanes = |stage: &Stage| {
         factors(stage).is_none() && inner_plan(stage, choice).vector().is_some_and(|l| stage.axes[l.axis].reduce)
     };
     let stages = rows.stages.iter().enumerate();
     let gaining: Vec<&Stage> = stages.filter(|(number, stage)| gains(*number, stage)).map(|(_, stage)| stage).collect();
     let room = if gaining.iter().all(|stage| in_lanes(stage)) { choice.nearest() } else { choice.cache() };
-    // How much a symbolic row is, is a guess, on which few rows at a time shall not hang.
+    // The bytes of a dynamic row are a guess, which tiles of few rows should not depend on.
     let guessed = if rows.stages.iter().any(is_symbolic) { 2 * room } else { room };
     let room_for = |n: i64| if n <= TILE_ROWS / 2 { guessed } else { room };
     let fits = |n: &i64| *n == 1 || (!gaining.is_empty() && rows.bytes(*n) <= room_for(*n));
@@ -64,7 +64,7 @@ fn parallel_rows(rows: &Rows, tile: i64, copies: bool, choice: Choice) -> Option
     let count = |(n, extent): (usize, &PrimExpr)| Count::of(extent, if n == last { tile } else { 1 });
     let counts: Vec<Count> = rows.extents().enumerate().map(count).collect();
     let symbolic = rows.stages.iter().any(is_symbolic);
-    // Copies are made inside all loops but the last: where those have several iterations, they are not made again.
+    // Copies are inside all loops but the last: if those have several iterations, copies are not repeated.
     let outer = if copies { parallel(&counts[..last], time, symbolic) } else { None };
     outer.or_else(|| parallel(&counts, time, symbolic))
 }

@@ -1,4 +1,4 @@
-//! Long sums are made in parts: a loop over parts of the terms, each of which is added up by itself, in registers.
+//! Splits long reductions: partial sums of a bounded number of elements, accumulated in registers.
 
 use super::{Choice, evenly};
 use crate::{
@@ -10,12 +10,12 @@ use crate::{
 };
 use hammock_ir::prim::BinaryOp;
 
-/// How many terms are added up one after the other, about, where the sum does not say. Products of 512 and 1024 terms lose
-/// half of what they lose as one part, or as two, and take at most a hundredth longer.
+/// Default number of elements of a partial sum. For matmuls with k of 512 and 1024 this halves the rounding error
+/// compared with one and two partial sums, and costs at most 1 % of time.
 const PART: i64 = 128;
 
-/// Puts a loop over parts around the terms of a sum in floating point that has several. Not with --strict-order, and not where
-/// plain elements are lanes of terms: those are parts already, in the loop that makes the elements.
+/// Splits the reduction loop of a long floating-point sum. Not with --strict-order, and not for horizontal reductions
+/// of plain elements, whose lanes are partial sums already.
 pub fn divide(plan: &mut StagePlan, stage: &Stage, choice: &Choice) {
     let adds = combiner(stage).is_some_and(|(op, _)| op == BinaryOp::Add) && stage.buffer.dtype.is_float();
     let in_lanes = plan.vector().is_some_and(|l| stage.axes[l.axis].reduce) && factors(stage).is_none();
@@ -39,7 +39,7 @@ pub fn divide(plan: &mut StagePlan, stage: &Stage, choice: &Choice) {
     }
 }
 
-/// How many of so many values a part has: of parts of the same size, if there are such.
+/// Returns the elements of a part: a divisor of `count` near `most`, if there is one.
 fn in_part(count: i64, most: i64) -> i64 {
     let divisor = (most / 2 + 1..=most + most / 4).rev().find(|part| count % part == 0);
     divisor.unwrap_or_else(|| evenly(count, most))

@@ -1,4 +1,4 @@
-//! Stages that store along one axis and load along another: transposes, whatever else they compute.
+//! Transposes: element-wise stages that store along one axis and load along another.
 
 use super::{Choice, Loops, Rule, register_lanes, spatial};
 use crate::{
@@ -10,18 +10,18 @@ use crate::{
 };
 use hammock_ir::PrimExpr;
 
-/// Tiles, transposed in registers.
+/// Transposes square tiles in registers.
 pub static RULE: Rule = Rule {
     name: "tiles",
     class: "transposition",
-    why: "results and loads lie along different axes, so both go through square tiles",
-    doc: "Each element on its own, but what is loaded is contiguous along another axis than the result: square tiles of \
-          one register's lanes are loaded as they lie in memory, and their rows become columns. What is computed from \
-          several loads is computed as they lie, and then read across.",
+    why: "results and loads are contiguous along different axes: in-register transposes",
+    doc: "An element-wise stage whose loads are contiguous along another axis than the result: square tiles of one \
+          register's lanes are loaded contiguously and transposed in registers. A value of several loads is computed \
+          before the transpose.",
     plan,
 };
 
-/// Shorter sides are not worth a tile, and longer ones of small elements would be much code.
+/// Minimum extent of a side, and maximum lanes of a tile: more, of small elements, would be much code.
 const LEAST: i64 = 2;
 const MOST: i64 = 16;
 
