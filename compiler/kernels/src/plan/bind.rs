@@ -1,4 +1,4 @@
-//! From the text of a plan to the plan of a kernel: what names stand for, and whether the loops can compute it.
+//! Binds the text of a plan to a kernel: resolves names, and checks that the loops can compute it.
 
 mod primitives;
 
@@ -21,17 +21,18 @@ use hammock_runtime::near::nearest;
 
 type Result<T> = std::result::Result<T, PlanError>;
 
-/// What stages that share rows may hand on at a time, in bytes.
+/// Maximum bytes of the intermediates of row-tiled stages.
 const ROWS: i64 = 2 << 20;
 
-/// The plan of a kernel.
+/// Binds a plan to a kernel.
 ///
 /// # Errors
-/// When it does not fit the kernel, or its loops cannot compute it: where that is, and what must hold.
+/// If it does not fit the kernel, or its loops cannot compute it.
 pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> {
     let is_fixed = |part: &PartText| matches!(part, PartText::AsWritten(_, None));
     if written.parts.iter().all(is_fixed) && kernel.parts.iter().all(|part| matches!(part, Part::Other(_))) {
-        // Nothing was chosen; constants change how many statements there are, as where shapes are computed.
+        // Nothing is scheduled. The number of statements may differ, since constants fold some, as in shape
+        // computations.
         return Ok(Plan { parts: kernel.parts.iter().map(|_| PartPlan::AsWritten(None)).collect() });
     }
     if written.parts.len() != kernel.parts.len() {
@@ -46,22 +47,21 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
             let known = usize::try_from(loops.value).ok().filter(|loops| *loops <= other.apart.len());
             known.map(|loops| PartPlan::AsWritten(Some((loops, grain.value)))).ok_or_else(|| {
                 let own = count(other.apart.len(), "loop");
-                let message = format!("{own} around these statements can have threads, not {}", loops.value);
-                PlanError::new(loops.span, message).help("iterations of others may touch the same elements")
+                let message = format!("{own} around these statements can be parallel, not {}", loops.value);
+                PlanError::new(loops.span, message).help("iterations of the others may access the same elements")
             })
         }
         (PartText::Stage(text), Part::Stage(part)) => {
             stage(text, part, &written.naming.axes(part), how, false).map(PartPlan::Stage)
         }
         (PartText::Rows(text), Part::Rows(part)) => Bind { rows: part, how }.rows(text).map(PartPlan::Rows),
-        (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Rows(part)) => match changes
-            .first()
-        {
-            None => Ok(PartPlan::Rows(rows_plan(part, choice, None))),
-            Some(change) => Err(PlanError::new(change.span, "this part of the kernel is stages that share rows").help(
-                "each of them has a line below `rows, N at a time:`, and primitives below that, further to the right",
-            )),
-        },
+        (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Rows(part)) => {
+            match changes.first() {
+                None => Ok(PartPlan::Rows(rows_plan(part, choice, None))),
+                Some(change) => Err(PlanError::new(change.span, "this part of the kernel is row-tiled stages")
+                    .help("each stage has a line below `rows, N at a time:`, with its primitives indented below")),
+            }
+        }
         (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Other(other))
             if changes.is_empty() =>
         {
@@ -80,20 +80,20 @@ fn mismatch(text: &PartText, part: &Part) -> PlanError {
     };
     let (what, form) = match part {
         Part::Stage(_) => ("a single stage", "`rule: loops`"),
-        Part::Rows(_) => ("stages that share rows", "`rows, N at a time:`"),
-        Part::Other(_) => ("no stage, and its loops stay as they are", "`as written`"),
+        Part::Rows(_) => ("row-tiled stages", "`rows, N at a time:`"),
+        Part::Other(_) => ("opaque statements, whose loops are not scheduled", "`opaque`"),
     };
     PlanError::new(span, format!("this part of the kernel is {what}")).help(format!("its plan has the form {form}"))
 }
 
-/// What plans may choose from, and what names stand for.
+/// Scheduling context, and naming of axes and buffers.
 #[derive(Clone, Copy)]
 struct How<'a> {
     choice: Choice<'a>,
     naming: Naming,
 }
 
-/// What a name stands for among several.
+/// Resolves a name.
 fn named(name: &At<String>, kind: &str, names: &[String]) -> Result<usize> {
     if let Some(at) = names.iter().position(|known| *known == name.value) {
         return Ok(at);
@@ -107,7 +107,7 @@ fn named(name: &At<String>, kind: &str, names: &[String]) -> Result<usize> {
     }))
 }
 
-/// The plan of a stage whose axes have these names. `inner`: whether loops around it may have threads.
+/// Binds the plan of a stage whose axes have these names. `inner`: true if enclosing loops may be parallel.
 fn stage(text: &StageText, stage: &Stage, axes: &[String], how: How, inner: bool) -> Result<StagePlan> {
     let base = match &text.base {
         Base::Planned(rule) => planned(rule.as_ref(), stage, how, inner)?,
@@ -116,7 +116,7 @@ fn stage(text: &StageText, stage: &Stage, axes: &[String], how: How, inner: bool
     if text.changes.is_empty() { Ok(base) } else { primitives::changed(base, &text.changes, stage, axes, how, inner) }
 }
 
-/// What rules choose, or one of them.
+/// Returns the plan of the first rule that matches, or of a given one.
 fn planned(rule: Option<&At<String>>, stage: &Stage, how: How, inner: bool) -> Result<StagePlan> {
     let plan = |plan: StagePlan| if inner { plan.on_one_thread() } else { plan };
     let Some(rule) = rule else {
@@ -131,7 +131,7 @@ fn planned(rule: Option<&At<String>>, stage: &Stage, how: How, inner: bool) -> R
     })
 }
 
-/// The rule of that name.
+/// Returns the rule of a name.
 fn rule(name: &At<String>) -> Result<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.name == name.value).ok_or_else(|| {
         let error = PlanError::new(name.span, format!("there is no rule `{}`", name.value));
@@ -142,7 +142,7 @@ fn rule(name: &At<String>) -> Result<&'static Rule> {
     })
 }
 
-/// Loops that are written out.
+/// Binds explicit loops.
 fn written(text: &WrittenText, stage: &Stage, axes: &[String], how: How, inner: bool) -> Result<StagePlan> {
     let rule = rule(&text.rule)?;
     let one_loop =
@@ -173,30 +173,30 @@ fn written(text: &WrittenText, stage: &Stage, axes: &[String], how: How, inner: 
     Ok(plan)
 }
 
-/// A copy says how many terms its words have.
+/// Checks the group sizes of a packed copy.
 fn words(text: &CopyText, stage: &Stage, plan: &StagePlan, staged: &Staged) -> Result<()> {
     let in_words = plan.in_words(stage, staged);
     for (axis, (name, given)) in staged.axes.iter().zip(text.axes.iter().zip(&text.words)) {
         let has = in_words.filter(|(own, _)| own == axis).map(|(_, dot)| dot.terms());
         if has != given.as_ref().map(|given| given.value) {
-            let error = PlanError::new(name.span, format!("how many terms words along `{}` have is wrong", name.value));
+            let error = PlanError::new(name.span, format!("wrong size of packed groups along `{}`", name.value));
             return Err(error.help(match has {
-                Some(terms) => format!("the loops add up words of so many terms: write `{} by {terms}`", name.value),
-                None => format!("single values are copied along this axis: write `{}` alone", name.value),
+                Some(terms) => format!("`dot` needs packed groups: write `{} by {terms}`", name.value),
+                None => format!("this axis is not packed: write `{}` alone", name.value),
             }));
         }
     }
     Ok(())
 }
 
-/// What a copy is of, and its axes.
+/// Resolves the operand and the axes of a copy.
 fn copied(copy: &CopyText, stage: &Stage, axes: &[String], how: How) -> Result<(usize, Vec<usize>)> {
     let load = named(&copy.load, "buffer to copy", &how.naming.parts(stage))?;
     let own = copy.axes.iter().map(|axis| named(axis, "axis", axes)).collect::<Result<_>>()?;
     Ok((load, own))
 }
 
-/// Binds the plans of stages that share rows.
+/// Binds the plans of row-tiled stages.
 struct Bind<'a> {
     rows: &'a Rows,
     how: How<'a>,
@@ -233,7 +233,7 @@ impl Bind<'_> {
         let names = self.how.naming.axes(own);
         let (load, axes) = copied(copy, own, &names, self.how)?;
         let Some(e) = loads(own).get(load).copied() else {
-            let message = "what is copied before rows is loaded, not computed";
+            let message = "only loads can be copied before row tiles";
             return Err(PlanError::new(copy.span, message).help("leave out the copy"));
         };
         let buffer = &copy.load.value;
@@ -246,11 +246,11 @@ impl Bind<'_> {
             );
         }
         if let Some(to) = copy.padded.iter().flatten().next() {
-            let message = "what is copied before rows has no room for more values than there are".to_owned();
+            let message = "copies before row tiles cannot be padded".to_owned();
             return fail(to.span, message, "leave out `padded`");
         }
         if !self.rows.is_same_for_rows(number.value, e) || !can_be_copied(own, e) {
-            let message = format!("what `{buffer}` is read for is not the same for all rows");
+            let message = format!("the load of `{buffer}` varies between rows, or may not be copied");
             return fail(copy.span, message, "leave out the copy");
         }
         let row_axes: Vec<usize> = self.rows.row_axes(number.value).collect();
@@ -258,20 +258,19 @@ impl Bind<'_> {
         let twice = (0..axes.len()).find(|at| axes[..*at].contains(&axes[*at]) || !used(&axes[*at]));
         if let Some(at) = twice {
             let name = &names[axes[at]];
-            let message =
-                format!("`{buffer}` does not change along `{name}` inside of the rows, or `{name}` stands twice");
+            let message = format!("`{buffer}` is invariant along `{name}` within a tile, or `{name}` is repeated");
             return fail(copy.axes[at].span, message, "leave it out");
         }
         match (0..own.axes.len()).find(|axis| used(axis) && !axes.contains(axis)) {
             Some(axis) => {
-                let message = format!("`{buffer}` changes along `{}`, too", names[axis]);
+                let message = format!("`{buffer}` also varies along `{}`", names[axis]);
                 fail(copy.span, message, "add it to the copy's axes")
             }
             None => Ok(Copied { stage: number.value, load, axes }),
         }
     }
 
-    /// All rows have a tile.
+    /// Checks that tiles cover all rows.
     fn check_tiles(&self, text: &RowsText) -> Result<()> {
         let extent = self.rows.extents().last().and_then(PrimExpr::as_int);
         let (mut left, mut before) = (extent, None::<i64>);
@@ -279,12 +278,12 @@ impl Bind<'_> {
             let rows = count.value;
             let divides = before.is_none_or(|before| rows < before && before % rows == 0);
             if extent.is_none() && !divides {
-                let message = format!("{rows} rows at a time may leave a gap after those before");
-                let help = "how many rows there are is not known here: each number divides the one before it";
+                let message = format!("{rows} rows at a time may leave a gap after the tiles before");
+                let help = "the number of rows is dynamic: each tile size must divide the one before it";
                 return Err(PlanError::new(count.span, message).help(help));
             }
             if self.rows.bytes(rows) > ROWS || extent.is_some_and(|extent| rows > extent.max(1)) {
-                let message = format!("{rows} rows at a time are more than there are, or than stay in a cache");
+                let message = format!("{rows} rows at a time exceed the number of rows, or the cache");
                 return Err(PlanError::new(count.span, message).help("choose fewer rows"));
             }
             left = left.map(|left| left % rows);
@@ -294,24 +293,24 @@ impl Bind<'_> {
         match left {
             Some(0) => Ok(()),
             Some(left) => {
-                let error = PlanError::new(last, format!("no plan is for the last {}", count(left as usize, "row")));
+                let error = PlanError::new(last, format!("no plan for the last {}", count(left as usize, "row")));
                 Err(error.help(format!("add `rows left, {left} at a time:` with a line for each stage")))
             }
             None if before == Some(1) => Ok(()),
             None => {
-                let error = PlanError::new(last, "how many rows there are is not known here: some may be left");
+                let error = PlanError::new(last, "the number of rows is dynamic: some may be left");
                 Err(error.help("add `rows left, 1 at a time:` with a line for each stage"))
             }
         }
     }
 
-    /// The plans of the stages for so many rows.
+    /// Binds the plans of the stages of a tile.
     fn tile(&self, rows: &Rows, number: &At<i64>, texts: &[StageText]) -> Result<Vec<StagePlan>> {
         let stages = rows.sample(number.value).stages;
         if stages.len() != texts.len() {
             let (own, given) = (count(stages.len(), "stage"), count(texts.len(), "line"));
             let error = PlanError::new(number.span, format!("these rows have {own}, and this plan {given}"));
-            return Err(error.help("write a line for each stage, further to the right"));
+            return Err(error.help("write an indented line for each stage"));
         }
         let plans = stages.iter().zip(texts);
         plans.map(|(own, text)| stage(text, own, &self.how.naming.axes(own), self.how, true)).collect()

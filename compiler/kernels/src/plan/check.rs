@@ -1,6 +1,6 @@
-//! What must hold so that loops compute a stage: what [`lower::loops`](crate::lower) relies on, and what keeps code small.
+//! Validity of plans: the conditions that [`lower::loops`](crate::lower) relies on, and limits of code size.
 //!
-//! The plans that rules make have these properties by how they are made; here they are checked for plans that are read.
+//! Rules produce valid plans by construction; these checks are for plans that users write.
 
 mod copies;
 mod reductions;
@@ -20,33 +20,33 @@ use crate::{
 };
 use hammock_ir::{PrimExpr, count};
 
-/// The most loops of a stage.
+/// Maximum loops of a stage.
 const LOOPS: usize = 32;
-/// The most vectors or numbers that are computed side by side.
+/// Maximum vectors or scalars in the register tile.
 const SIDE_BY_SIDE: i64 = 256;
-/// The most of them in all places where they are written: for whole blocks, and for what is left of each axis.
+/// Maximum vectors or scalars in all unrolled copies: main bodies and tails.
 const WRITTEN: i64 = 8192;
 
-/// What is wrong with a plan.
+/// Violation of a condition.
 pub struct Violation {
-    /// At which of its items.
+    /// The invalid item.
     pub at: Item,
-    /// What must hold and does not.
+    /// The violated condition.
     pub message: String,
-    /// What to do.
+    /// Suggested fix.
     pub help: String,
 }
 
 /// An item of a plan.
 #[derive(Clone, Copy)]
 pub enum Item {
-    /// All of it.
+    /// The plan as a whole.
     Plan,
     /// A loop.
     Loop(usize),
     /// A copy.
     Copy(usize),
-    /// The inverted divisor.
+    /// The hoisted reciprocal.
     Inverts,
 }
 
@@ -56,7 +56,7 @@ fn violation(at: Item, message: impl Into<String>, help: impl Into<String>) -> C
     Err(Violation { at, message: message.into(), help: help.into() })
 }
 
-/// Checks the plan of a stage whose axes have these names. `inner`: whether loops around it may have threads already.
+/// Checks the plan of a stage whose axes have these names. `inner`: true if enclosing loops may be parallel.
 pub fn check(stage: &Stage, plan: &StagePlan, names: &[String], choice: Choice, inner: bool) -> Checked {
     let check = Check { stage, plan, names, choice, tile: plan.tile(stage) };
     if plan.loops.len() > LOOPS {
@@ -89,17 +89,17 @@ impl Check<'_> {
         self.stage.axes[l.axis].reduce
     }
 
-    /// The numbers of the loops over an axis.
+    /// Returns the indices of the loops over an axis.
     fn over(&self, axis: usize) -> impl DoubleEndedIterator<Item = usize> + '_ {
         (0..self.plan.loops.len()).filter(move |number| self.plan.loops[*number].axis == axis)
     }
 
-    /// The loops over an axis: their steps become smaller, down to 1.
+    /// Checks the loops over an axis: steps decrease to 1.
     fn axis(&self, axis: usize) -> Checked {
         let name = &self.names[axis];
         let Some(last) = self.over(axis).next_back() else {
-            let message = format!("no loop is over the axis `{name}`");
-            return violation(Item::Plan, message, format!("add `{name}`, a loop over single values of it"));
+            let message = format!("no loop over axis `{name}`");
+            return violation(Item::Plan, message, format!("add `{name}`, a loop with step 1"));
         };
         if self.plan.loops[last].step != 1 {
             let message = format!("the last loop over `{name}` has step {}, not 1", self.plan.loops[last].step);
@@ -108,35 +108,31 @@ impl Check<'_> {
         let numbers: Vec<usize> = self.over(axis).collect();
         let grown = numbers.windows(2).find(|pair| self.plan.loops[pair[0]].step < self.plan.loops[pair[1]].step);
         if let Some(&[_, inner]) = grown {
-            let message = format!("this step is larger than that of a loop over `{name}` around it");
-            return violation(Item::Loop(inner), message, "an inner loop divides what an outer one leaves");
+            let message = format!("this step is larger than that of an enclosing loop over `{name}`");
+            return violation(Item::Loop(inner), message, "an inner loop divides a step of an outer one");
         }
         if self.stage.axes[axis].reduce { self.reduced(axis, &numbers) } else { Ok(()) }
     }
 
-    /// What a loop of a kind needs.
+    /// Checks the requirements of a loop's kind.
     fn kind(&self, number: usize, inner: bool) -> Checked {
         let l = &self.plan.loops[number];
         let name = self.name(number);
         match l.kind {
             LoopKind::Serial => Ok(()),
-            LoopKind::Parallel(_) if inner => violation(
-                Item::Loop(number),
-                "the loops around this one may have threads already",
-                "leave out `parallel`",
-            ),
+            LoopKind::Parallel(_) if inner => {
+                violation(Item::Loop(number), "an enclosing loop may be parallel already", "leave out `parallel`")
+            }
             LoopKind::Parallel(_) => match self.plan.loops[..number].iter().any(Loop::is_parallel) {
-                true => {
-                    violation(Item::Loop(number), "a loop around this one has threads already", "leave out `parallel`")
-                }
+                true => violation(Item::Loop(number), "an enclosing loop is parallel already", "leave out `parallel`"),
                 false => Ok(()),
             },
             LoopKind::Dot if !self.is_reduced(l) => {
-                let message = format!("`{name}` is not summed up");
+                let message = format!("`{name}` is not a reduction axis");
                 violation(Item::Loop(number), message, "leave out `dot`")
             }
             LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot if l.step != 1 => {
-                let message = "what is written out or in lanes is single values".to_owned();
+                let message = "unrolled and vector loops have step 1".to_owned();
                 violation(
                     Item::Loop(number),
                     message,
@@ -146,7 +142,9 @@ impl Check<'_> {
             LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot => {
                 match self.over(l.axis).find(|other| *other > number) {
                     Some(other) => {
-                        let message = format!("nothing is left of `{name}`: a loop around writes out all its values");
+                        let message = format!(
+                            "nothing is left of `{name}`: an enclosing loop is unrolled or vectorized over all of it"
+                        );
                         violation(Item::Loop(other), message, "leave this loop out")
                     }
                     None => Ok(()),
@@ -155,7 +153,7 @@ impl Check<'_> {
         }
     }
 
-    /// The tile comes last, and the order of terms may matter.
+    /// Checks that the tile comes last, and reduction loops are in order if it matters.
     fn order(&self) -> Checked {
         let outer = &self.plan.loops[..self.tile];
         let parts = |number: usize| self.over(outer[number].axis).any(|other| other >= self.tile);
@@ -165,12 +163,12 @@ impl Check<'_> {
         };
         if let Some(first) = (0..outer.len()).find(in_tile) {
             let last = self.tile - 1;
-            let what = if self.is_reduced(&outer[first]) { "the sum" } else { "what is written out" };
+            let what = if self.is_reduced(&outer[first]) { "the reduction" } else { "the unrolled loop" };
             let message = format!("this loop over results is inside of {what} over `{}`", self.name(first));
             return violation(
                 Item::Loop(last),
                 message,
-                "loops over terms, `unrolled` and `vector` loops come last: results in registers need no loop inside",
+                "reduction, `unrolled` and `vector` loops come last: they are the register tile",
             );
         }
         let reduced =
@@ -183,7 +181,7 @@ impl Check<'_> {
         match swapped {
             Some(pair) if !any_order => {
                 let (first, second) = (self.name(pair[1].0), self.name(pair[0].0));
-                let message = "terms would be combined in another order than is written".to_owned();
+                let message = "the reduction would be reordered".to_owned();
                 let help = match self.choice.strict_order {
                     true => format!("leave out --strict-order, or put `{first}` before `{second}`"),
                     false => format!("put `{first}` before `{second}`"),
@@ -194,41 +192,41 @@ impl Check<'_> {
         }
     }
 
-    /// At most one axis is lanes, and its neighbours are neighbours in memory.
+    /// Checks that at most one axis is vectorized, and accesses along it can be.
     fn one_vector(&self) -> Checked {
         let mut vectors = (0..self.plan.loops.len()).filter(|n| self.plan.loops[*n].kind == LoopKind::Vector);
         let Some(number) = vectors.next() else { return Ok(()) };
         if let Some(second) = vectors.next() {
-            let message = format!("`{}` is lanes of vectors already", self.name(number));
-            return violation(Item::Loop(second), message, "write `unrolled` at one of the two");
+            let message = format!("`{}` is vectorized already", self.name(number));
+            return violation(Item::Loop(second), message, "write `unrolled` for one of the two");
         }
         let name = self.name(number);
         let axis = &self.stage.axes[self.plan.loops[number].axis];
-        let help = "lanes need neighbours in memory; a copy can make them: `copy of BUFFER as [AXES] (…)`";
+        let help = "vectors need contiguous loads; a copy can provide them: `copy of BUFFER as [AXES] (…)`";
         if axis.reduce {
             return match () {
                 () if self.choice.strict_order => {
-                    let message = "lanes of terms are combined in another order than is written".to_owned();
+                    let message = "a horizontal reduction is reordered".to_owned();
                     violation(Item::Loop(number), message, "leave out --strict-order, or `vector`")
                 }
                 () if !combines_along(self.stage, &axis.var) => {
                     let message =
-                        format!("terms are not side by side in memory along `{name}`, or not combined in any order");
+                        format!("loads are not contiguous along `{name}`, or the reduction cannot be reordered");
                     violation(Item::Loop(number), message, "leave out `vector`")
                 }
                 () => Ok(()),
             };
         }
         if !stores_along(self.stage, axis) {
-            let message = format!("results are not side by side in memory along `{name}`");
+            let message = format!("results are not contiguous along `{name}`");
             return violation(
                 Item::Loop(number),
                 message,
-                "lanes need neighbours in memory: choose the axis of the last index",
+                "vectors need contiguous results: choose the axis of the last index",
             );
         }
         if !self.stage.values().all(computes_in_lanes) {
-            let message = format!("what is computed along `{name}` has no form in lanes: it calls a function");
+            let message = format!("the computation along `{name}` cannot be vectorized: it calls a function");
             return violation(Item::Loop(number), message, "leave out `vector`");
         }
         let left = self.uncopied();
@@ -245,14 +243,14 @@ impl Check<'_> {
         match loads.find(|(_, e)| !is_near(e) && is_left(e)) {
             Some((load, _)) => {
                 let buffer = &super::names::loads(self.stage)[load];
-                let message = format!("`{buffer}` is not read side by side along `{name}`");
+                let message = format!("`{buffer}` is not contiguous along `{name}`");
                 violation(Item::Loop(number), message, help)
             }
             None => Ok(()),
         }
     }
 
-    /// The stage's value with numbers in the place of what is copied.
+    /// Returns the stage's value with constants instead of copied operands.
     fn uncopied(&self) -> PrimExpr {
         let parts = parts(self.stage);
         self.plan.staged.iter().fold(self.stage.value.clone(), |value, staged| {
@@ -261,7 +259,7 @@ impl Check<'_> {
         })
     }
 
-    /// What is written out has a number of values that is known.
+    /// Checks that unrolled and vector loops have a constant trip count.
     fn constant(&self, number: usize) -> Checked {
         let l = &self.plan.loops[number];
         let known = self.stage.axes[l.axis].extent.as_int().is_some()
@@ -271,7 +269,7 @@ impl Check<'_> {
             return Ok(());
         }
         let name = self.name(number);
-        let message = format!("how many values `{name}` has is not known here");
+        let message = format!("the extent of `{name}` is dynamic here");
         let help = match self.is_reduced(l) {
             true => "leave out `unrolled`".to_owned(),
             false => format!("add `{name} by N` among the outer loops"),
@@ -284,11 +282,11 @@ impl Check<'_> {
             return Ok(());
         }
         if self.choice.strict_order {
-            let message = "products with an inverse round in another way than quotients";
+            let message = "multiplying by a reciprocal rounds differently from dividing";
             return violation(Item::Inverts, message, "leave out --strict-order, or `divisor inverted`");
         }
         if !self.plan.staged.is_empty() {
-            let message = "a stage with copies divides as is written";
+            let message = "a stage with copies cannot hoist a reciprocal";
             return violation(Item::Inverts, message, "leave out the copies, or `divisor inverted`");
         }
         let vector = self.plan.vector().map(|l| l.axis);
@@ -296,18 +294,18 @@ impl Check<'_> {
         if divisor.and_then(|divisor| self.plan.known(self.stage, divisor)).is_some() {
             return Ok(());
         }
-        let message = "no divisor stays the same along the axis of the vectors, in a loop over several of them";
+        let message = "no divisor is invariant along the vector axis, in a loop over several vectors";
         violation(Item::Inverts, message, "leave out `divisor inverted`")
     }
 
-    /// How many values of an axis the tile has at most.
+    /// Returns the maximum extent of an axis in the tile.
     fn in_tile(&self, axis: usize) -> i64 {
         let extent = self.stage.axes[axis].extent.as_int();
         let range = self.plan.range(axis, self.tile);
         extent.into_iter().chain(range).min().unwrap_or(1).max(1)
     }
 
-    /// The code stays small.
+    /// Checks the code size.
     fn size(&self) -> Checked {
         let register = register_lanes(self.stage, self.choice.target);
         let vectors = |values: i64| (values + register - 1) / register;
@@ -320,21 +318,20 @@ impl Check<'_> {
         };
         let side_by_side = self.plan.loops.iter().map(own).fold(1, i64::saturating_mul);
         if side_by_side > SIDE_BY_SIDE {
-            let message =
-                format!("{side_by_side} vectors or numbers are computed side by side, more than {SIDE_BY_SIDE}");
+            let message = format!("the register tile has {side_by_side} vectors or scalars, more than {SIDE_BY_SIDE}");
             return violation(Item::Plan, message, "choose smaller steps before `unrolled` and `vector`");
         }
         let places = (0..self.plan.loops.len()).map(|number| self.places(number));
         let written = places.fold(side_by_side, i64::saturating_mul);
         if written > WRITTEN {
             let loops = count(self.plan.loops.len(), "loop");
-            let message = format!("what these {loops} write out would be too much code");
-            return violation(Item::Plan, message, "choose fewer steps, or such that divide the sizes");
+            let message = format!("these {loops} unroll to too much code");
+            return violation(Item::Plan, message, "choose fewer steps, or steps that divide the extents");
         }
         Ok(())
     }
 
-    /// In how many places stands what is inside of a loop.
+    /// Returns the number of copies of a loop's body in the code.
     fn places(&self, number: usize) -> i64 {
         let Loop { axis, step, kind } = self.plan.loops[number];
         if kind == LoopKind::Unrolled && self.stage.axes[axis].reduce {

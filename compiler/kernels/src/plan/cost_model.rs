@@ -1,10 +1,10 @@
-//! What is expected of a plan, next to the limit: a model of a core in a few numbers, said in the remarks of printed plans.
+//! Cost model of plans: a roofline and a predicted time, printed as remarks in plans.
 //!
-//! The *limit* of a stage is the longer of two times: that of its operations, as many in a cycle as all vector units have
-//! lanes, and that of its bytes, each read or written once, from the cache that holds all of them or from memory. What is
-//! *predicted* counts the vectors of the plan's loops instead: operations, loads (two in a cycle), stores (one), and the
-//! four cycles that a sum waits for the one before it. Sizes that are not known are taken for 64. Threads do not matter:
-//! they change both times alike. The overhead of loops, and caches between the loops, are left out.
+//! The *roofline* of a stage is the longer of two times: its operations at full vector throughput, and its compulsory
+//! memory traffic, at the bandwidth of the innermost cache that holds all its data, or of memory. The *prediction*
+//! counts the vector instructions of the plan's loops: operations, loads (two per cycle), stores (one), and a latency
+//! of four cycles for dependent accumulations. Dynamic extents are assumed to be 64. Threads are ignored, since they
+//! scale both times. Loop overhead and cache effects between loops are not modelled.
 
 use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan};
 use crate::{
@@ -19,20 +19,19 @@ use crate::{
 };
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// Loads in a cycle.
+/// Loads per cycle.
 const LOADS: f64 = 2.0;
-/// How often as long as a vector takes one of a block that is transposed.
+/// Relative cost of a vector of a transposed block.
 const CROSSING: f64 = 6.0;
-/// Cycles from an addition to its result.
+/// Latency of an addition in cycles.
 const LATENCY: f64 = 4.0;
-/// Operations of a search for each term, besides that it takes the greater: another comparison, the number of the term, and
-/// what chooses that.
+/// Additional operations of an arg-reduction for each element: a comparison, the index, and a select.
 const SEARCH: f64 = 3.0;
-/// Bytes in a cycle from a core's second cache, and from the last one.
+/// Bandwidth of L2 and L3 in bytes per cycle.
 const NEAR: f64 = 32.0;
 const SHARED: f64 = 16.0;
 
-/// A remark about a stage's plan.
+/// Formats the remark about a stage's plan.
 pub fn stage(stage: &Stage, plan: &StagePlan, target: &Target) -> String {
     let mut traffic = Traffic::default();
     traffic.add(stage, &|_| false);
@@ -43,14 +42,14 @@ pub fn stage(stage: &Stage, plan: &StagePlan, target: &Target) -> String {
     format!("{class}: {why}; {}", work.remark(traffic.bytes(), lanes, target))
 }
 
-/// A remark about the plan of stages that share rows.
+/// Formats the remark about the plan of row-tiled stages.
 pub fn rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> String {
     let (traffic, work) = of_rows(rows, plan, target);
     let lanes = rows.stages.iter().map(|stage| lanes(stage, target)).fold(1.0, f64::max);
-    format!("rows: each stage finds what others hand on in the cache; {}", work.remark(traffic.bytes(), lanes, target))
+    format!("row tiling: intermediates of a tile stay in cache; {}", work.remark(traffic.bytes(), lanes, target))
 }
 
-/// What stages that share rows read and write, and do.
+/// Returns the traffic and work of row-tiled stages.
 fn of_rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> (Traffic, Work) {
     let (copying, _) = rows.copies(plan);
     let (mut traffic, mut work) = (Traffic::default(), Work::default());
@@ -65,14 +64,14 @@ fn of_rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> (Traffic, Work) {
     (traffic, work)
 }
 
-/// About how many cycles a stage takes on one thread.
+/// Estimates the single-threaded cycles of a stage.
 pub fn duration(stage: &Stage, plan: &StagePlan, target: &Target) -> i64 {
     let mut traffic = Traffic::default();
     traffic.add(stage, &|_| false);
     cycles(stage, plan, target).max(streamed(traffic.bytes(), target)) as i64
 }
 
-/// About how many cycles a kernel takes on one thread; none for parts that are no stages.
+/// Estimates the single-threaded cycles of a kernel; opaque parts count as zero.
 pub fn cost(plan: &Plan, kernel: &Kernel, target: &Target) -> f64 {
     let of_part = |(plan, part): (&PartPlan, &Part)| match (plan, part) {
         (PartPlan::Stage(plan), Part::Stage(stage)) => duration(stage, plan, target) as f64,
@@ -82,7 +81,7 @@ pub fn cost(plan: &Plan, kernel: &Kernel, target: &Target) -> f64 {
     plan.parts.iter().zip(&kernel.parts).map(of_part).sum()
 }
 
-/// Operations of an algorithm, and the cycles that a plan takes for them.
+/// Operations of an algorithm, and the predicted cycles of a plan.
 #[derive(Default)]
 struct Work {
     operations: f64,
@@ -92,14 +91,14 @@ struct Work {
 impl Work {
     fn remark(&self, bytes: f64, lanes: f64, target: &Target) -> String {
         let (arithmetic, memory) = (self.operations / (lanes * f64::from(target.fma_ports)), streamed(bytes, target));
-        let (limit, what) = if arithmetic > memory { (arithmetic, "arithmetic") } else { (memory, "memory") };
+        let (limit, what) = if arithmetic > memory { (arithmetic, "compute-bound") } else { (memory, "memory-bound") };
         let share = limit / self.cycles.max(limit).max(1e-9) * 100.0;
         let (operations, bytes) = (amount(self.operations), amount(bytes));
-        format!("{operations} operations, {bytes} bytes; {share:.0} % of the limit, {what}")
+        format!("{operations} operations, {bytes} bytes; {share:.0} % of the roofline, {what}")
     }
 }
 
-/// The cycles in which so many bytes come from the cache that holds them all, or from memory.
+/// Returns the cycles to transfer bytes from the cache that holds them all, or from memory.
 fn streamed(bytes: f64, target: &Target) -> f64 {
     let speed = match bytes as u64 {
         bytes if bytes <= target.caches.l2 => NEAR,
@@ -109,7 +108,7 @@ fn streamed(bytes: f64, target: &Target) -> f64 {
     bytes / speed
 }
 
-/// A number in few digits.
+/// Formats a number with few digits.
 fn amount(value: f64) -> String {
     match value {
         _ if value >= 1e9 => format!("{:.1}G", value / 1e9),
@@ -119,14 +118,14 @@ fn amount(value: f64) -> String {
     }
 }
 
-/// Buffers, with the bytes of each that are read or written.
+/// Bytes read or written of each buffer.
 #[derive(Default)]
 struct Traffic {
     buffers: Vec<(Buffer, f64)>,
 }
 
 impl Traffic {
-    /// Adds what a stage reads and writes, but for buffers that stay in caches.
+    /// Adds the traffic of a stage, except for buffers that stay in cache.
     fn add(&mut self, stage: &Stage, stays: &dyn Fn(&Buffer) -> bool) {
         for load in loads(stage) {
             if let PrimKind::Load(buffer, indices, _) = load.kind() {
@@ -166,7 +165,7 @@ fn elements(stage: &Stage) -> f64 {
     stage.axes.iter().map(|axis| size(&axis.extent)).product()
 }
 
-/// How many elements a stage stores.
+/// Returns the number of elements that a stage stores.
 fn results(stage: &Stage) -> f64 {
     stage.axes.iter().filter(|axis| !axis.reduce).map(|axis| size(&axis.extent)).product()
 }
@@ -175,18 +174,18 @@ fn lanes(stage: &Stage, target: &Target) -> f64 {
     register_lanes(stage, target) as f64
 }
 
-/// The operations of a stage.
+/// Counts the operations of a stage.
 fn operations(stage: &Stage, target: &Target) -> f64 {
     let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| of_value(&epilogue.value));
     elements(stage) * of_element(stage, target) + results(stage) * after
 }
 
-/// How many terms a lane takes at once: several of a dot product.
+/// Returns the elements that a lane reduces at once: the group size of a dot instruction.
 fn at_once(stage: &Stage, target: &Target) -> f64 {
     dots::dot(stage).filter(|dot| dot.is_for(target, false)).map_or(1.0, |dot| dot.terms() as f64)
 }
 
-/// The operations of an element; a product that is added to a sum is one where the target has that.
+/// Counts the operations of an element; a fused multiply-add is one.
 fn of_element(stage: &Stage, target: &Target) -> f64 {
     if dots::dot(stage).is_some_and(|dot| dot.is_for(target, false)) {
         return 1.0;
@@ -196,7 +195,7 @@ fn of_element(stage: &Stage, target: &Target) -> f64 {
     of_value(&stage.value) + search - if fused { 1.0 } else { 0.0 }
 }
 
-/// The operations of a value, not those of its indices, nor of what says whether a place is in a margin.
+/// Counts the operations of a value, excluding indices and padding checks.
 pub fn of_value(value: &PrimExpr) -> f64 {
     if in_margin(value) {
         return 0.0;
@@ -212,7 +211,7 @@ pub fn of_value(value: &PrimExpr) -> f64 {
     all
 }
 
-/// The cycles that a plan takes.
+/// Predicts the cycles of a plan.
 fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
     let tile = plan.tile(stage);
     let register = lanes(stage, target);
@@ -250,7 +249,7 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
     let computed = rows * vectors * of_element(stage, target) / f64::from(target.fma_ports);
     let step = [computed, loaded / LOADS, stored, waited].into_iter().fold(0.0, f64::max);
     let step = if plan.dot().is_some() { step / at_once(stage, target) } else { step };
-    // What is left of an axis at the end takes vectors that are not full.
+    // Tails use partial vectors.
     let filled = vector.map_or(1.0, |axis| {
         let (whole, left) = ((extent(axis) / width).floor(), extent(axis) % width);
         (whole * vectors + (left / register).ceil()) * width / (extent(axis).max(1.0) * vectors)
@@ -258,7 +257,7 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
     elements(stage) / (rows * width) * step * filled.max(1.0) + copies(stage, plan, register)
 }
 
-/// The cycles that copies take: an element is loaded and stored, in vectors if the copy has them.
+/// Predicts the cycles of copies: a load and a store for each element or vector.
 fn copies(stage: &Stage, plan: &StagePlan, register: f64) -> f64 {
     let iterations = |number: usize| {
         let l = &plan.loops[number];

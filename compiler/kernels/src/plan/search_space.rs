@@ -1,6 +1,8 @@
-//! Plans near a plan: those that differ from it by one or two [primitives](super::primitives), a factor, the order of two
-//! loops, how one runs, a copy, or by the rule. All of them can be used: they are printed, read and bound as a plan that a
-//! user gives.
+//! Search space of the autotuner: neighbours of a plan.
+//!
+//! A neighbour differs by one or two [primitives](super::primitives): a step, the order of two loops, the kind of a
+//! loop, a copy; or by the rule. Every candidate is valid: it is printed, read and bound like a plan that a user
+//! writes.
 
 use super::{
     Loop, LoopKind, PartPlan, Plan, Plans, RowsPlan, StagePlan, bind,
@@ -13,12 +15,12 @@ use crate::{
 };
 use std::collections::HashSet;
 
-/// How many rows may run together.
+/// Tile sizes of row tiling.
 const ROWS: [i64; 6] = [1, 2, 4, 8, 16, 32];
-/// Terms that may be written out.
+/// Maximum extent of an unrolled reduction.
 const WRITTEN_OUT: i64 = 16;
 
-/// Plans near a kernel's plan, each once.
+/// Returns the neighbours of a kernel's plan, without duplicates.
 pub fn neighbours(plan: &Plan, kernel: &Kernel, choice: Choice) -> Vec<Plan> {
     let mut seen = HashSet::from([plan.clone()]);
     let mut found = Vec::new();
@@ -43,7 +45,7 @@ pub fn neighbours(plan: &Plan, kernel: &Kernel, choice: Choice) -> Vec<Plan> {
     found
 }
 
-/// Returns true if a plan is one that a user could give.
+/// Returns true if a plan survives printing, reading and binding.
 fn can_be_used(plan: &Plan, kernel: &Kernel, choice: Choice) -> bool {
     let lines = plan.numbered(kernel).to_string();
     let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
@@ -62,7 +64,7 @@ fn stage_neighbours(plan: &StagePlan, stage: &Stage, choice: Choice) -> Vec<Stag
     };
     for (number, l) in plan.loops.iter().enumerate() {
         factors(l.step).into_iter().for_each(|step| add(&|near| near.resplit(number, step)));
-        // What one factor gains, another may have to give.
+        // Halving one step may make room to double another.
         let others = (0..plan.loops.len()).filter(|other| *other != number && plan.loops[*other].step > 1);
         for other in others.filter(|_| l.step > 1) {
             add(&|near| {
@@ -111,7 +113,7 @@ fn stage_neighbours(plan: &StagePlan, stage: &Stage, choice: Choice) -> Vec<Stag
     found
 }
 
-/// A loop in steps around all others, which has the threads if the first one had.
+/// Splits a loop and moves the outer part outside all others; it takes over parallelism from the outermost loop.
 fn outermost(near: &mut Edit, over: usize, step: i64) -> Result<(), Refused> {
     near.split(over, step)?;
     let order: Vec<usize> = std::iter::once(over).chain(0..over).collect();
@@ -122,7 +124,7 @@ fn outermost(near: &mut Edit, over: usize, step: i64) -> Result<(), Refused> {
     }
 }
 
-/// Factors near one.
+/// Returns alternatives of a step.
 fn factors(step: i64) -> Vec<i64> {
     match step {
         1 => Vec::new(),
@@ -130,7 +132,7 @@ fn factors(step: i64) -> Vec<i64> {
     }
 }
 
-/// Other ways to run a loop.
+/// Returns alternative kinds of a loop.
 fn kinds(l: &Loop, stage: &Stage) -> Vec<LoopKind> {
     let axis = &stage.axes[l.axis];
     let few = axis.extent.as_int().is_some_and(|extent| extent <= WRITTEN_OUT);

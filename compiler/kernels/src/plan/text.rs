@@ -1,6 +1,6 @@
-//! Plans as text: a line for each stage, with the names of the stage's axes. [`read`](super::read) reads it back.
+//! Prints plans: a line for each stage, with the names of its axes. [`read`](super::read) parses it.
 
-use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, names::Naming, predict};
+use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, cost_model, names::Naming};
 use crate::{
     Target,
     stage::{Kernel, Part, Stage, row_tiling::Rows},
@@ -10,13 +10,13 @@ use hammock_ir::print::dim_text;
 use std::fmt;
 
 impl Plan {
-    /// The plan of a kernel for a target, to print: before each part a remark that says what it is.
+    /// Formats a kernel's plan for a target, with a remark before each part.
     pub fn text<'a>(&'a self, kernel: &'a Kernel, target: &'a Target) -> impl fmt::Display + 'a {
         let text = Text { plan: self, kernel, naming: Naming::Own };
         fmt::from_fn(move |f| text.write(f, Some(target)))
     }
 
-    /// The same without remarks and names: what kernels that differ by names only have in common.
+    /// Formats a plan without remarks and names, equal for kernels that differ in names only.
     pub fn numbered<'a>(&'a self, kernel: &'a Kernel) -> impl fmt::Display + 'a {
         let text = Text { plan: self, kernel, naming: Naming::Numbers };
         fmt::from_fn(move |f| text.write(f, None))
@@ -31,7 +31,7 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// Writes it, with remarks for a target.
+    /// Prints it, with remarks if there is a target.
     fn write(self, f: &mut fmt::Formatter<'_>, target: Option<&Target>) -> fmt::Result {
         self.plan.parts.iter().zip(&self.kernel.parts).try_for_each(|part| match part {
             (PartPlan::Stage(plan), Part::Stage(stage)) => {
@@ -49,7 +49,7 @@ impl Text<'_> {
                 rows_text(f, plan, rows, self.naming, target.is_some())
             }
             (PartPlan::AsWritten(parallel), _) => {
-                target.map_or(Ok(()), |_| writeln!(f, "# no stage: these loops are not chosen here"))?;
+                target.map_or(Ok(()), |_| writeln!(f, "# opaque statements, whose loops are not scheduled"))?;
                 let spread = parallel.map(|(loops, grain)| format!(", {} parallel {grain}", count(loops, "loop")));
                 writeln!(f, "as written{}", spread.unwrap_or_default())
             }
@@ -58,19 +58,19 @@ impl Text<'_> {
     }
 }
 
-/// What a stage computes: its name, and how many values its axes have.
+/// Formats a stage's name and the extents of its axes.
 fn domain(stage: &Stage) -> String {
     let axes = Naming::Own.axes(stage);
     let sizes = |reduce: bool| {
         let own = stage.axes.iter().zip(&axes).filter(move |(axis, _)| axis.reduce == reduce);
         own.map(|(axis, name)| format!("{name} {}", dim_text(&axis.extent))).collect::<Vec<_>>().join(", ")
     };
-    let terms = if stage.reduces() { format!("; terms {}", sizes(true)) } else { String::new() };
+    let terms = if stage.reduces() { format!("; reduce {}", sizes(true)) } else { String::new() };
     let results = if stage.axes.iter().all(|axis| axis.reduce) { "one result".to_owned() } else { sizes(false) };
     format!("{}: {results}{terms}", stage.name.escape_debug())
 }
 
-/// What stages that share rows compute: their names, and how many rows there are.
+/// Formats the names of row-tiled stages and the extents of their row axes.
 fn shared(rows: &Rows) -> String {
     let stages: Vec<String> = rows.stages.iter().map(|stage| stage.name.escape_debug().to_string()).collect();
     let sizes = Naming::Own.rows(rows).into_iter().zip(rows.extents());
@@ -78,7 +78,7 @@ fn shared(rows: &Rows) -> String {
     format!("{}: rows {}", stages.join(", "), sizes.join(", "))
 }
 
-/// `says`: with a remark before each stage.
+/// Prints row-tiled stages. `says`: with a remark before each stage.
 fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows, naming: Naming, says: bool) -> fmt::Result {
     let (copying, copies) = rows.copies(plan);
     for (copy, (copied, plan)) in copies.iter().zip(&plan.copied) {
@@ -104,7 +104,7 @@ fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows, naming: N
     Ok(())
 }
 
-/// A stage's plan. Its axes have these names.
+/// Formats the plan of a stage whose axes have these names.
 fn stage_text(plan: &StagePlan, stage: &Stage, axes: &[String], naming: Naming) -> String {
     let mut items = Vec::new();
     for number in 0..=plan.loops.len() {
@@ -115,7 +115,7 @@ fn stage_text(plan: &StagePlan, stage: &Stage, axes: &[String], naming: Naming) 
     format!("{}:{}{}", plan.rule, if items.is_empty() { "" } else { " " }, items.join(", "))
 }
 
-/// A loop, over axes with these names.
+/// Formats a loop over axes with these names.
 pub(super) fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> String {
     let step = if *step == 1 { String::new() } else { format!(" by {step}") };
     let kind = match kind {
@@ -128,7 +128,7 @@ pub(super) fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> St
     format!("{}{step}{kind}", axes[*axis])
 }
 
-/// The copies that are made inside so many loops.
+/// Formats the copies inside a number of loops.
 fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String], naming: Naming) -> Vec<String> {
     let copies = plan.staged.iter().filter(|staged| staged.inside == inside);
     let text = |staged: &super::Staged| {

@@ -52,9 +52,9 @@ pub static OUTER: Rule = Rule {
     name: "outer-product",
     class: "product",
     why: "rows share loaded vectors, vectors share broadcast elements",
-    doc: "A contraction of an operand that is contiguous along the result's vector axis and one that is invariant along \
-          it: a register tile in which rows share each loaded vector, and vectors share each broadcast element. If a \
-          window slides over the vectors, adjacent rows share most of them, and the taps are unrolled. A long \
+    doc: "A contraction of an operand that is contiguous along the result's vector axis and one that is invariant \
+          along it: a register tile in which rows share each loaded vector, and vectors share each broadcast element. \
+          If a window slides over the vectors, adjacent rows share most of them, and the taps are unrolled. A long \
           reduction is split into parts that stay in cache for all rows.",
     plan: outer,
 };
@@ -64,8 +64,8 @@ pub static PACKED: Rule = Rule {
     name: "packed-product",
     class: "product",
     why: "rows and vectors share loads, and packing one operand pays off",
-    doc: "As outer-product, for an operand that is not contiguous in loop order: it has a long stride, or is contiguous \
-          along another axis. A block of it is packed first, if its elements are reused often enough.",
+    doc: "As outer-product, for an operand that is not contiguous in loop order: it has a long stride, or is \
+          contiguous along another axis. A block of it is packed first, if its elements are reused often enough.",
     plan: packed,
 };
 

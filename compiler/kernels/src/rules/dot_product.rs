@@ -1,4 +1,4 @@
-//! Contractions of narrow operands by dot-product instructions.
+//! Contractions of narrow operands by dot instructions.
 
 use super::{
     Choice, Loops, PackedWords, Packing, Rule,
@@ -21,13 +21,13 @@ const USED: i64 = 4;
 /// and of other data.
 const USED_ACROSS: i64 = 8;
 
-/// Packs operands for dot-product instructions.
+/// Packs operands for dot instructions.
 pub static RULE: Rule = Rule {
     name: "dot-product",
     class: "product",
-    why: "the target accumulates several narrow products per instruction",
+    why: "the target accumulates several multiplications per instruction",
     doc: "A contraction of 8-bit integers in int32, or of bfloat16 in float32 if the target supports it (not with \
-          --strict-order): one instruction accumulates four or two products. The operand that varies along the vector \
+          --strict-order): one instruction does four or two multiply-adds. The operand that varies along the vector \
           axis is packed in groups of four or two, padded with zeros, unless it is packed already; the other one is \
           packed if its groups are not contiguous. Several rows share each vector, as in outer-product.",
     plan,

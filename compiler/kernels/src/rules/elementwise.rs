@@ -19,8 +19,8 @@ pub static RULE: Rule = Rule {
     class: "elementwise",
     why: "independent elements, vectorized along a contiguous axis",
     doc: "An element-wise stage. If the result is contiguous along an axis, and all loads are contiguous or have a \
-          small stride, it is vectorized along it, two registers at a time to hide latency; four for functions such \
-          as exp, which are long dependency chains, if the target has enough registers.",
+          small stride, it is vectorized along it, two registers at a time to hide latency; four for functions such as \
+          exp, which are long dependency chains, if the target has enough registers.",
     plan,
 };
 

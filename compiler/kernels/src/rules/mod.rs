@@ -125,7 +125,7 @@ pub struct Packing {
     pub dim: usize,
     /// Elements of a block.
     pub block: i64,
-    /// Packed groups along another dimension, for dot-product instructions.
+    /// Packed groups along another dimension, for dot instructions.
     pub words: Option<PackedWords>,
 }
 

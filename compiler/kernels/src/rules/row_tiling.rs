@@ -1,6 +1,6 @@
 //! Row-tiled stages.
 
-use super::{Choice, Count, evenly, inner_plan, is_symbolic, parallel, products};
+use super::{Choice, Count, contraction, evenly, inner_plan, is_symbolic, parallel};
 use crate::{
     plan::{RowsPlan, StagePlan, duration},
     stage::{

@@ -201,7 +201,7 @@ pub fn combines_in_parts(stage: &Stage) -> bool {
     elsewhere && stage.place.is_none() && stage.buffer.dtype == target.dtype && target.dtype.is_scalar()
 }
 
-/// Returns the operands of a contraction: a sum of products.
+/// Returns the operands of a contraction, `Σ a * b`.
 pub fn factors(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
     match combiner(stage)? {
         (BinaryOp::Add, term) => match term.kind() {

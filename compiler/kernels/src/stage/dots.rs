@@ -1,8 +1,8 @@
-//! Dot-product instructions: contractions of narrow operands that accumulate several products at once (dot4, dot2).
+//! Dot-product instructions: several multiply-adds of narrow operands at once (dot4, dot2).
 //!
-//! A *dot product* multiplies 32 bits of each operand, a *packed group*: four 8-bit elements (VNNI) or two of 16 bits
-//! (DPBF16). If the elements of a group are contiguous in memory, the group is loaded directly. Otherwise a copy packs
-//! the groups, and pads the last one with zeros. Constants are packed at compile time: `x[k // 4, j, k % 4]` is a
+//! A *dot instruction* multiplies 32 bits of each operand, a *packed group*: four 8-bit elements (VNNI) or two of 16
+//! bits (DPBF16). If the elements of a group are contiguous in memory, the group is loaded directly. Otherwise a copy
+//! packs the groups, and pads the last one with zeros. Constants are packed at compile time: `x[k // 4, j, k % 4]` is a
 //! [packed](packed) layout.
 //!
 //! An 8-bit operand may have its sign bit flipped, `T.bitwise_xor(T.reinterpret("uint8", x[i, k]), 128)`: it is shifted
@@ -29,7 +29,7 @@ const BYTES: i64 = 4;
 /// The intrinsic that loads a packed group from the address of a load on.
 pub const WORD_AT: &str = "word_at";
 
-/// Kind of a dot product.
+/// Kind of a dot instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dot {
     /// 8-bit integers, accumulated in 32 bits; the flags say which operand is signed.
@@ -67,7 +67,7 @@ impl Dot {
         }
     }
 
-    /// Returns the dot product of an intrinsic.
+    /// Returns the dot instruction of an intrinsic.
     pub fn named(name: &str) -> Option<Dot> {
         let bytes = [[false, false], [false, true], [true, false], [true, true]].map(Dot::Bytes);
         bytes.into_iter().chain([Dot::Bfloat16]).find(|dot| dot.intrinsic() == name)
@@ -104,7 +104,7 @@ impl Factor<'_> {
 /// The sign bit of a byte.
 const SIGN: i64 = 0x80;
 
-/// Returns the dot product that a stage accumulates, if it is a contraction of two narrow operands from memory in the
+/// Returns the dot instruction of a stage, if it is a contraction of two narrow operands from memory in the
 /// wide dtype.
 pub fn dot(stage: &Stage) -> Option<Dot> {
     let [a, b] = narrow(stage)?.map(|factor| factor.dtype);
@@ -190,7 +190,7 @@ pub fn word_of(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
     words.reduce(both).unwrap_or_else(|| PrimExpr::int(0, WORD))
 }
 
-/// Returns the sizes of a copy, one axis of which may be packed.
+/// Returns the sizes of a copy, in which one axis may be packed.
 pub fn sizes(axes: &[usize], terms: Vec<PrimExpr>, in_words: Option<(usize, Dot)>) -> Vec<PrimExpr> {
     let size = |(axis, terms): (&usize, PrimExpr)| match in_words {
         Some((own, dot)) if own == *axis => steps(&terms, dot.terms()),

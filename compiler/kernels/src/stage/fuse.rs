@@ -12,7 +12,7 @@ use super::{
     access::{self, factors, is_load_of, reduced_vector_axis, vector_axis},
     dots,
     effects::Used,
-    spread, substitution,
+    remove_zero_insertion, substitution,
 };
 use crate::{check, index::same_expr};
 use hammock_ir::{
@@ -263,7 +263,7 @@ fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
         epilogue: user.epilogue.as_ref().map(|e| Epilogue { value: put(&e.value), ..e.clone() }),
         ..user.clone()
     };
-    // Packed groups of dot products are read from memory.
+    // Dot instructions load packed groups from memory.
     if !narrow && dots::dot(user).is_some() && dots::dot(&merged).is_none() {
         return None;
     }

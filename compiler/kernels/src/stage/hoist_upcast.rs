@@ -37,7 +37,7 @@ fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stag
     let factor = [a, b].into_iter().find(|factor| widens(factor, narrow))?;
     let (dtype, extents) = (factor.dtype(), sum.axes.iter().map(|axis| &axis.extent).collect());
     let often = ratio(extents, &narrow.shape)? >= LEAST_USES;
-    // bfloat16 stays narrow for dot-product instructions.
+    // bfloat16 stays narrow for dot instructions.
     if !narrow.dtype.is_float16() || dtype != DType::FLOAT32 || !often || !slides(sum, factor) {
         return None;
     }

@@ -61,7 +61,7 @@ fn step(sum: &Stage, buffer: &Buffer) -> Option<i64> {
     (ratio(extents, &buffer.shape)? >= LEAST_USES).then_some(*step)
 }
 
-/// Returns the ratio of two products of sizes; symbolic sizes must cancel.
+/// Returns the ratio of two numbers of elements, given by their sizes; symbolic sizes must cancel.
 pub fn ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
     let (known, unknown): (Vec<&PrimExpr>, Vec<&PrimExpr>) = others.iter().partition(|size| size.as_int().is_some());
     for size in unknown {

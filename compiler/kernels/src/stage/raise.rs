@@ -1,6 +1,6 @@
 //! Raises blocks to stages.
 
-use super::{Axis, Kernel, Other, Part, Stage, places, search, substitution};
+use super::{Axis, Kernel, Other, Part, Stage, arg_reduce, recover_affine_index, substitution};
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     AttrValue, PrimExpr,

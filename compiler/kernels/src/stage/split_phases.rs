@@ -278,7 +278,7 @@ impl Kept {
         Kept { buffer: Buffer::new("phases", shape, sum.buffer.dtype), slide, axis, others, step }
     }
 
-    /// Returns the indices of result number `place` of a phase.
+    /// Returns the indices of result number `index` of a phase.
     fn indices(&self, at: &[PrimExpr], phase: PrimExpr, place: PrimExpr) -> Vec<PrimExpr> {
         self.others.iter().map(|axis| at[*axis].clone()).chain([phase, place]).collect()
     }

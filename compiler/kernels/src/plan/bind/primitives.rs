@@ -1,4 +1,4 @@
-//! Primitives, on loops, axes and buffers that are found by their names.
+//! Applies primitives to loops, axes and buffers that are found by name.
 
 use super::{At, How, Result, named};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     stage::Stage,
 };
 
-/// A stage's plan after some changes.
+/// Applies primitives to a stage's plan.
 pub fn changed(
     plan: StagePlan,
     changes: &[ChangeText],
@@ -47,7 +47,7 @@ fn arguments(text: &ArgsText, edit: &Edit) -> Result<Args> {
     Ok(Args { loops, number: text.number, part: part.unwrap_or(0), axes, inside: inside.transpose()? })
 }
 
-/// The number of a loop as the changes before have left them.
+/// Returns the current index of a loop.
 fn loop_named(name: &LoopName, edit: &Edit) -> Result<usize> {
     let axis = named(&name.axis, "axis", &edit.axes)?;
     let over = || edit.plan.loops.iter().enumerate().filter(|(_, l)| l.axis == axis);

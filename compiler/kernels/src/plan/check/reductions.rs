@@ -1,4 +1,4 @@
-//! Loops over terms: of sums, and other reductions.
+//! Checks of reduction loops.
 
 use super::{Check, Checked, Item, violation};
 use crate::{
@@ -13,18 +13,14 @@ use crate::{
 use hammock_ir::{PrimExpr, prim::BinaryOp};
 
 impl Check<'_> {
-    /// A reduce axis: one loop over single terms, which may be written out, or one over as many terms as there are lanes, and
-    /// perhaps loops over parts around it, outside of the tile and in it.
+    /// Checks the loops over a reduction axis: one with step 1, perhaps unrolled, or one with the number of lanes as
+    /// step and a vector loop; split reductions have further loops around them, outside the tile or inside.
     pub(super) fn reduced(&self, axis: usize, numbers: &[usize]) -> Checked {
         let name = &self.names[axis];
         let loops: Vec<&Loop> = numbers.iter().map(|number| &self.plan.loops[*number]).collect();
         if let Some(at) = loops.iter().position(|l| l.is_parallel()) {
-            let message = format!("`{name}` is summed up (or combined in another way), and threads cannot share that");
-            return violation(
-                Item::Loop(numbers[at]),
-                message,
-                "spread a loop over an axis of the result over threads",
-            );
+            let message = format!("`{name}` is a reduction axis, which cannot be parallel");
+            return violation(Item::Loop(numbers[at]), message, "parallelize a loop over results");
         }
         let parts = loops.len() > 1 && numbers[0] < self.tile;
         if parts {
@@ -32,8 +28,8 @@ impl Check<'_> {
         }
         let (loops, numbers) = (&loops[usize::from(parts)..], &numbers[usize::from(parts)..]);
         if let Some(again) = numbers.iter().find(|number| parts && **number < self.tile) {
-            let message = format!("the terms of `{name}` are combined in parts of parts");
-            return violation(Item::Loop(*again), message, "put only one loop over terms before those over results");
+            let message = format!("the reduction over `{name}` is split twice");
+            return violation(Item::Loop(*again), message, "put only one reduction loop before the loops over results");
         }
         let (loops, numbers) = match loops {
             [_, Loop { kind: LoopKind::Serial, .. }, ..] => {
@@ -49,42 +45,42 @@ impl Check<'_> {
             }
             [Loop { step, kind: LoopKind::Serial, .. }, Loop { kind: LoopKind::Vector, .. }] => {
                 if *step < 2 || *step > MAX_LANES || step.count_ones() != 1 {
-                    let message = format!("so many lanes of terms, {step}, cannot be combined in halves");
+                    let message = format!("a horizontal reduction cannot have {step} lanes");
                     let help = format!("the number of lanes is a power of two, from 2 to {MAX_LANES}");
                     return violation(Item::Loop(numbers[0]), message, help);
                 }
                 Ok(())
             }
             _ => {
-                let message = format!("`{name}` is summed up (or combined in another way) by other loops than these");
+                let message = format!("these loops cannot reduce over `{name}`");
                 let help = format!(
-                    "`{name}` alone, perhaps `unrolled`, or `{name} by LANES` and later `{name} vector`, or `{name} by \
-                     TERMS` and later `{name} dot`; before these, and before loops over results, perhaps `{name} by PART`"
+                    "use `{name}`, perhaps `unrolled`, or `{name} by LANES` and later `{name} vector`, or `{name} by \
+                     GROUP` and later `{name} dot`; to split the reduction, `{name} by PART` before these"
                 );
                 violation(Item::Loop(numbers[0]), message, help)
             }
         }
     }
 
-    /// Loops over words and over their terms.
+    /// Checks the loops of a dot instruction.
     fn words(&self, step: i64, outer: usize, inner: usize) -> Checked {
         let Some(dot) = dots::dot(self.stage) else {
-            let message = "what is summed up are no products of 8-bit integers in int32, or of bfloat16 in float32";
+            let message = "this is no contraction of 8-bit integers in int32, or of bfloat16 in float32";
             return violation(Item::Loop(inner), message, "leave out `dot`, and the loop around it that has a step");
         };
         if step != dot.terms() {
-            let message = format!("a word has {} terms here, not {step}", dot.terms());
+            let message = format!("a packed group has {} elements here, not {step}", dot.terms());
             return violation(Item::Loop(outer), message, format!("write `by {}`", dot.terms()));
         }
         if !dot.is_for(self.choice.target, self.choice.strict_order) {
             let message = match self.choice.strict_order {
-                true => "dot products round in another order than is written",
-                false => "the target has no dot products of bfloat16",
+                true => "`dot` rounds in another order than the program",
+                false => "the target has no bfloat16 dot instruction",
             };
             return violation(Item::Loop(inner), message, "leave out `dot`, and the loop around it that has a step");
         }
         if let Some(part) = self.plan.loops[..self.tile].iter().position(|l| self.is_reduced(l)) {
-            let message = "dot products are not added up in parts";
+            let message = "a `dot` reduction cannot be split";
             return violation(Item::Loop(part), message, "leave out this loop, or `dot` and the loop around it");
         }
         let axis = self.plan.loops[inner].axis;
@@ -93,15 +89,19 @@ impl Check<'_> {
         if vector.is_some_and(|vector| vector.reduce)
             || self.plan.loops.iter().any(|l| l.axis != axis && l.kind == LoopKind::Dot)
         {
-            let message = "terms are lanes, or terms of another dot product, already";
-            return violation(Item::Loop(inner), message, "a sum has one `dot`, and its vectors are along results");
+            let message = "the reduction is vectorized already, or has another `dot` loop";
+            return violation(
+                Item::Loop(inner),
+                message,
+                "a reduction has one `dot` loop, and is vectorized along results",
+            );
         }
         let (narrow, parts) = (dots::narrow_factors(self.stage), parts(self.stage));
         let narrow: Vec<&PrimExpr> = narrow.into_iter().flatten().collect();
         let widened = |copy: &Staged| !narrow.iter().any(|load| same_expr(load, parts[copy.load]));
         if let Some(copy) = self.plan.staged.iter().position(widened) {
-            let message = "dot products read numbers as they are in memory, and this is a copy of wider ones";
-            return violation(Item::Copy(copy), message, "copy the buffer that the factor is read from");
+            let message = "`dot` needs narrow operands, and this is a copy after the upcast";
+            return violation(Item::Copy(copy), message, "copy the buffer that the operand is loaded from");
         }
         let copied = |load: &PrimExpr| {
             let mut copies = self.plan.staged.iter().filter(|staged| staged.axes.contains(&axis));
@@ -114,7 +114,7 @@ impl Check<'_> {
         };
         match narrow.into_iter().find(|load| !in_words(load)) {
             Some(_) => {
-                let message = "a factor has no words of these terms: they are not side by side in memory";
+                let message = "an operand is neither packed nor contiguous along this axis";
                 let help = format!("copy it: `copy of BUFFER as [{} by {}, …] (…)`", self.names[axis], dot.terms());
                 violation(Item::Loop(inner), message, help)
             }
@@ -122,48 +122,45 @@ impl Check<'_> {
         }
     }
 
-    /// A loop over parts of the terms, each of which is added up by itself in registers.
+    /// Checks a loop that splits a reduction inside the tile.
     fn added(&self, number: usize) -> Checked {
         let fail = |message: &str, help: &str| violation(Item::Loop(number), message, help);
         if self.choice.strict_order {
-            let message = "parts of a sum are combined in another order than is written";
+            let message = "splitting a reduction reorders it";
             return fail(message, "leave out --strict-order, or this loop");
         }
         let has_parts = combiner(self.stage).is_some_and(|(op, _)| matches!(op, BinaryOp::Add | BinaryOp::Mul));
         if !has_parts || self.stage.place.is_some() {
-            return fail("what terms make is not added to what others make", "leave out this loop");
+            return fail("only additions and multiplications can be split here", "leave out this loop");
         }
         match self.plan.dot() {
-            Some(_) => fail("dot products are not added up in parts", "leave out this loop"),
+            Some(_) => fail("a `dot` reduction cannot be split", "leave out this loop"),
             None => Ok(()),
         }
     }
 
-    /// A loop over parts of the terms, around loops over results.
+    /// Checks a loop that splits a reduction outside the tile.
     fn parts(&self, axis: usize, number: usize) -> Checked {
         let name = &self.names[axis];
         let fail = |message: String, help: &str| violation(Item::Loop(number), message, help);
         let of_others = |l: &Loop| self.is_reduced(l) && l.axis != axis;
         if self.plan.loops[..self.tile].iter().any(of_others) {
-            let message = format!("terms are combined in parts along another axis than `{name}`, too");
-            return fail(message, "put only one loop over terms before those over results");
+            let message = format!("the reduction is also split along another axis than `{name}`");
+            return fail(message, "put only one reduction loop before the loops over results");
         }
         if self.stage.axes[axis].extent.as_int().is_none() {
-            return fail(
-                format!("how many terms `{name}` has is not known here"),
-                "put it after the loops over results",
-            );
+            return fail(format!("the extent of `{name}` is dynamic here"), "put it after the loops over results");
         }
         let words = self.plan.dot().and_then(|_| dots::dot(self.stage)).map_or(1, |dot| dot.terms());
         if self.plan.loops[number].step % words != 0 {
             return fail(
-                format!("a word has {words} terms, and a part of them would begin inside of one"),
-                "take whole words",
+                format!("a part would begin inside a packed group of {words} elements"),
+                "choose a multiple of it",
             );
         }
         if !combines_in_parts(self.stage) {
-            let message = "what a part of the terms makes cannot be stored where the result will be".to_owned();
-            return fail(message, "put this loop after those over results");
+            let message = "partial results cannot be stored in the result's buffer".to_owned();
+            return fail(message, "put this loop after the loops over results");
         }
         Ok(())
     }

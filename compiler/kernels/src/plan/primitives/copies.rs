@@ -1,4 +1,4 @@
-//! Changes to copies.
+//! Primitives that change copies.
 
 use super::{
     Changed, Refused,
@@ -26,7 +26,7 @@ impl Edit<'_> {
         self.add(part, axes, inside)
     }
 
-    /// Inside of the innermost loop before the tile that changes what is read.
+    /// Packs an operand inside the innermost loop outside the tile that it varies along.
     pub(in crate::plan) fn pack(&mut self, part: usize) -> Changed {
         let e = parts(self.stage)[part];
         let outer = &self.plan.loops[..self.plan.tile(self.stage)];
@@ -42,14 +42,11 @@ impl Edit<'_> {
             return refused(message, "`attach` moves a copy, and `inline` leaves it out");
         }
         if !can_be_copied(self.stage, e) {
-            let message = format!(
-                "what `{}` is read for may not be read always, or at places that are no sums of axes",
-                self.part(part)
-            );
+            let message = format!("loads of `{}` are conditional, or their indices are not affine", self.part(part));
             return refused(message, "leave it out");
         }
         let axes = axes.unwrap_or_else(|| self.plan.in_tile_order(self.stage, e, inside));
-        // Its loops are chosen when all others are known.
+        // It is scheduled once all other loops are known.
         self.plan.staged.push(Staged::new(part, inside, axes));
         self.copies.push(Copy { change: Some(self.now), sizes: None });
         Ok(())
@@ -62,7 +59,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    /// Room along one axis.
+    /// Pads a copy along axes.
     pub(in crate::plan) fn pad(&mut self, part: usize, axes: &[usize], to: i64) -> Changed {
         let copy = self.copied(part)?;
         let staged = &mut self.plan.staged[copy];
@@ -91,7 +88,7 @@ impl Edit<'_> {
         self.copy(part).ok_or_else(|| {
             Refused::new(
                 format!("there is no copy of `{}`", self.part(part)),
-                "`cache_read` and `pack` make one; what other stages compute is merged, or stored, before plans are made",
+                "`cache_read` and `pack` make one; stages are fused before they are scheduled",
             )
         })
     }

@@ -1,4 +1,4 @@
-//! A plan while it is changed.
+//! Editing of a plan.
 
 use super::Changed;
 use crate::{
@@ -13,10 +13,10 @@ use crate::{
 };
 use hammock_ir::PrimExpr;
 
-/// Why a primitive is refused.
+/// Rejection of a primitive.
 #[derive(Debug)]
 pub struct Refused {
-    /// What it needs and does not hold.
+    /// The violated condition.
     pub message: String,
     /// What to do.
     pub help: String,
@@ -32,45 +32,45 @@ pub(super) fn refused(message: impl Into<String>, help: impl Into<String>) -> Ch
     Err(Refused::new(message, help))
 }
 
-/// Why loops cannot compute a stage after all changes.
+/// Violation found after all primitives.
 pub struct Fault {
-    /// What does not hold.
+    /// The violated condition.
     pub message: String,
     /// What to do.
     pub help: String,
-    /// The number of the change that is to blame, if there is one.
+    /// Index of the responsible primitive, if there is one.
     pub change: Option<usize>,
-    /// The loops.
+    /// The resulting loops.
     pub loops: String,
 }
 
-/// The plan of a stage while it is changed.
+/// Editor of a stage's plan.
 pub struct Edit<'a> {
-    /// The plan so far.
+    /// The current plan.
     pub plan: StagePlan,
-    /// The names of the stage's axes.
+    /// Names of the stage's axes.
     pub axes: Vec<String>,
-    /// The names of what may be copied.
+    /// Names of the copy candidates.
     pub parts: Vec<String>,
-    /// The number of the change at hand.
+    /// Index of the current primitive.
     pub now: usize,
     pub(super) stage: &'a Stage,
     pub(super) choice: Choice<'a>,
-    /// For each loop the change that it comes from.
+    /// Index of the primitive that changed each loop.
     pub(super) loops_of: Vec<Option<usize>>,
     pub(super) copies: Vec<Copy>,
 }
 
-/// Where a copy comes from.
+/// Origin of a copy.
 pub(super) struct Copy {
-    /// The change that made or moved it.
+    /// Index of the primitive that created or moved it.
     pub change: Option<usize>,
-    /// The sizes that its loops are for, if it has some.
+    /// Sizes that it is scheduled for, if it is.
     pub sizes: Option<Vec<PrimExpr>>,
 }
 
 impl<'a> Edit<'a> {
-    /// A plan whose axes, and what may be copied, have these names.
+    /// Starts to edit a plan, given the names of axes and copy candidates.
     pub(in crate::plan) fn new(
         plan: StagePlan,
         stage: &'a Stage,
@@ -84,10 +84,11 @@ impl<'a> Edit<'a> {
         Edit { plan, axes, parts, now: 0, stage, choice, loops_of, copies }
     }
 
-    /// The plan, with loops for copies that are new or of other sizes. `inner`: whether loops around it may have threads.
+    /// Checks the plan, and schedules copies that are new or have changed size. `inner`: true if enclosing loops may be
+    /// parallel.
     ///
     /// # Errors
-    /// When it cannot be used.
+    /// If the plan is invalid.
     pub(in crate::plan) fn finish(mut self, inner: bool) -> Result<StagePlan, Box<Fault>> {
         check(self.stage, &self.plan, &self.axes, self.choice, inner).map_err(|violation| {
             let (change, place) = match violation.at {
@@ -121,19 +122,19 @@ impl<'a> Edit<'a> {
         self.stage.axes[self.plan.loops[number].axis].reduce
     }
 
-    /// The loops over the axis of a loop, outermost first.
+    /// Returns the loops over the axis of a loop, outermost first.
     pub(super) fn over_axis_of(&self, number: usize) -> Vec<usize> {
         let axis = self.plan.loops[number].axis;
         (0..self.plan.loops.len()).filter(|at| self.plan.loops[*at].axis == axis).collect()
     }
 
-    /// How many values of its axis there are for a loop, if that is known.
+    /// Returns the extent of a loop, if it is known.
     pub(super) fn left(&self, number: usize) -> Option<i64> {
         let axis = self.plan.loops[number].axis;
         self.plan.range(axis, number).or(self.stage.axes[axis].extent.as_int())
     }
 
-    /// Adds a loop around the one at a place.
+    /// Inserts a loop around the one at an index.
     pub(super) fn insert(&mut self, at: usize, new: Loop) {
         self.plan.loops.insert(at, new);
         self.loops_of.insert(at, Some(self.now));
@@ -141,7 +142,7 @@ impl<'a> Edit<'a> {
     }
 }
 
-/// How many values the axes of a copy have.
+/// Returns the sizes of a copy.
 fn sizes(plan: &StagePlan, stage: &Stage, staged: &Staged) -> Vec<PrimExpr> {
     plan.copy_of(stage, staged).axes.into_iter().map(|axis| axis.extent).collect()
 }

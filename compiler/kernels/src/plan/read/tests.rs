@@ -35,7 +35,7 @@ fn plans_have_names_and_parts() {
     assert!(Plans::read("").unwrap().of("f").is_none());
 }
 
-/// Whatever is wrong with a text, the error has a place in it.
+/// Errors in damaged texts have a valid location.
 #[test]
 fn damaged_texts_are_read_or_refused() {
     let mut refused = 0;
