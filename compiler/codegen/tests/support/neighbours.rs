@@ -114,7 +114,7 @@ fn line(text: &str, rng: &mut Rng) -> String {
             let kind = *rng.pick(&[" unrolled", " vector", " parallel 1", " parallel 3", ""]);
             items[at] = plain + kind;
         }
-        _ => items.push("divisor inverted".to_owned()),
+        _ => items.push("reciprocal hoisted".to_owned()),
     }
     format!("{head}: {}", items.join(", "))
 }

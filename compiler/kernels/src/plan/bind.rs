@@ -58,8 +58,10 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
         (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Rows(part)) => {
             match changes.first() {
                 None => Ok(PartPlan::Rows(rows_plan(part, choice, None))),
-                Some(change) => Err(PlanError::new(change.span, "this part of the kernel is row-tiled stages")
-                    .help("each stage has a line below `rows, N at a time:`, with its primitives indented below")),
+                Some(change) => {
+                    Err(PlanError::new(change.span, "this part of the kernel is a group of row-tiled stages")
+                        .help("each stage has a line below `rows, N at a time:`, with its primitives indented below"))
+                }
             }
         }
         (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Other(other))
@@ -80,8 +82,8 @@ fn mismatch(text: &PartText, part: &Part) -> PlanError {
     };
     let (what, form) = match part {
         Part::Stage(_) => ("a single stage", "`rule: loops`"),
-        Part::Rows(_) => ("row-tiled stages", "`rows, N at a time:`"),
-        Part::Other(_) => ("opaque statements, whose loops are not scheduled", "`opaque`"),
+        Part::Rows(_) => ("a group of row-tiled stages", "`rows, N at a time:`"),
+        Part::Other(_) => ("opaque, and its loops are not scheduled", "`opaque`"),
     };
     PlanError::new(span, format!("this part of the kernel is {what}")).help(format!("its plan has the form {form}"))
 }

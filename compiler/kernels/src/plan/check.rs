@@ -181,7 +181,7 @@ impl Check<'_> {
         match swapped {
             Some(pair) if !any_order => {
                 let (first, second) = (self.name(pair[1].0), self.name(pair[0].0));
-                let message = "the reduction would be reordered".to_owned();
+                let message = "the reduction would not be in program order".to_owned();
                 let help = match self.choice.strict_order {
                     true => format!("leave out --strict-order, or put `{first}` before `{second}`"),
                     false => format!("put `{first}` before `{second}`"),
@@ -206,7 +206,7 @@ impl Check<'_> {
         if axis.reduce {
             return match () {
                 () if self.choice.strict_order => {
-                    let message = "a horizontal reduction is reordered".to_owned();
+                    let message = "a horizontal reduction is not in program order".to_owned();
                     violation(Item::Loop(number), message, "leave out --strict-order, or `vector`")
                 }
                 () if !combines_along(self.stage, &axis.var) => {
@@ -283,11 +283,11 @@ impl Check<'_> {
         }
         if self.choice.strict_order {
             let message = "multiplying by a reciprocal rounds differently from dividing";
-            return violation(Item::Inverts, message, "leave out --strict-order, or `divisor inverted`");
+            return violation(Item::Inverts, message, "leave out --strict-order, or `reciprocal hoisted`");
         }
         if !self.plan.staged.is_empty() {
             let message = "a stage with copies cannot hoist a reciprocal";
-            return violation(Item::Inverts, message, "leave out the copies, or `divisor inverted`");
+            return violation(Item::Inverts, message, "leave out the copies, or `reciprocal hoisted`");
         }
         let vector = self.plan.vector().map(|l| l.axis);
         let divisor = vector.and_then(|axis| common_divisor(self.stage, axis));
@@ -295,7 +295,7 @@ impl Check<'_> {
             return Ok(());
         }
         let message = "no divisor is invariant along the vector axis, in a loop over several vectors";
-        violation(Item::Inverts, message, "leave out `divisor inverted`")
+        violation(Item::Inverts, message, "leave out `reciprocal hoisted`")
     }
 
     /// Returns the maximum extent of an axis in the tile.

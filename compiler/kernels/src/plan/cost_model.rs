@@ -37,7 +37,7 @@ pub fn stage(stage: &Stage, plan: &StagePlan, target: &Target) -> String {
     traffic.add(stage, &|_| false);
     let work = Work { operations: operations(stage, target), cycles: cycles(stage, plan, target) };
     let rule = RULES.iter().find(|rule| rule.name == plan.rule);
-    let (class, why) = rule.map_or(("stage", "by hand"), |rule| (rule.class, rule.why));
+    let (class, why) = rule.map_or(("stage", "explicit plan"), |rule| (rule.class, rule.why));
     let lanes = lanes(stage, target) * at_once(stage, target);
     format!("{class}: {why}; {}", work.remark(traffic.bytes(), lanes, target))
 }

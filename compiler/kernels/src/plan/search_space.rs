@@ -109,7 +109,7 @@ fn stage_neighbours(plan: &StagePlan, stage: &Stage, choice: Choice) -> Vec<Stag
             None => add(&|near| near.pack(part)),
         }
     }
-    add(&|near| near.invert_divisor());
+    add(&|near| near.hoist_reciprocal());
     found
 }
 

@@ -49,9 +49,9 @@ impl Text<'_> {
                 rows_text(f, plan, rows, self.naming, target.is_some())
             }
             (PartPlan::AsWritten(parallel), _) => {
-                target.map_or(Ok(()), |_| writeln!(f, "# opaque statements, whose loops are not scheduled"))?;
+                target.map_or(Ok(()), |_| writeln!(f, "# opaque: loops are as in the program"))?;
                 let spread = parallel.map(|(loops, grain)| format!(", {} parallel {grain}", count(loops, "loop")));
-                writeln!(f, "as written{}", spread.unwrap_or_default())
+                writeln!(f, "opaque{}", spread.unwrap_or_default())
             }
             _ => Ok(()),
         })
@@ -111,7 +111,7 @@ fn stage_text(plan: &StagePlan, stage: &Stage, axes: &[String], naming: Naming) 
         items.extend(copies(plan, stage, number, axes, naming));
         items.extend(plan.loops.get(number).map(|l| loop_text(l, axes)));
     }
-    items.extend(plan.inverts.then(|| "divisor inverted".to_owned()));
+    items.extend(plan.inverts.then(|| "reciprocal hoisted".to_owned()));
     format!("{}:{}{}", plan.rule, if items.is_empty() { "" } else { " " }, items.join(", "))
 }
 

@@ -50,7 +50,7 @@ const BLOCK: i64 = 64;
 /// Broadcasts one operand, and vectorizes along the other.
 pub static OUTER: Rule = Rule {
     name: "outer-product",
-    class: "product",
+    class: "contraction",
     why: "rows share loaded vectors, vectors share broadcast elements",
     doc: "A contraction of an operand that is contiguous along the result's vector axis and one that is invariant \
           along it: a register tile in which rows share each loaded vector, and vectors share each broadcast element. \
@@ -61,8 +61,8 @@ pub static OUTER: Rule = Rule {
 
 /// The same with a packed operand.
 pub static PACKED: Rule = Rule {
-    name: "packed-product",
-    class: "product",
+    name: "packed-outer-product",
+    class: "contraction",
     why: "rows and vectors share loads, and packing one operand pays off",
     doc: "As outer-product, for an operand that is not contiguous in loop order: it has a long stride, or is \
           contiguous along another axis. A block of it is packed first, if its elements are reused often enough.",
@@ -72,7 +72,7 @@ pub static PACKED: Rule = Rule {
 /// Vectorizes along the reduction.
 pub static INNER: Rule = Rule {
     name: "inner-product",
-    class: "product",
+    class: "contraction",
     why: "both operands are contiguous along the reduction, which is vectorized",
     doc: "A contraction of two operands that are contiguous along the reduction axis: it is vectorized along it, and \
           tiles of 4 x 4 results share the loaded vectors. Not with --strict-order.",

@@ -24,7 +24,7 @@ const USED_ACROSS: i64 = 8;
 /// Packs operands for dot instructions.
 pub static RULE: Rule = Rule {
     name: "dot-product",
-    class: "product",
+    class: "contraction",
     why: "the target accumulates several multiplications per instruction",
     doc: "A contraction of 8-bit integers in int32, or of bfloat16 in float32 if the target supports it (not with \
           --strict-order): one instruction does four or two multiply-adds. The operand that varies along the vector \

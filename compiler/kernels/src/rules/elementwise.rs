@@ -25,22 +25,22 @@ pub static RULE: Rule = Rule {
 };
 
 /// Unrolls an axis whose positions are computed differently.
-pub static CASES: Rule = Rule {
-    name: "cases",
-    class: "cases",
+pub static PERIODIC_SELECT: Rule = Rule {
+    name: "periodic-select",
+    class: "select",
     why: "a select on the position along a short axis is resolved by unrolling",
     doc: "An element-wise stage whose value depends on the position along a short axis, or on the position modulo a \
           small number, by comparisons with constants: the positions are unrolled, which resolves the comparisons at \
           compile time and shares common subexpressions.",
-    plan: cases,
+    plan: periodic_select,
 };
 
 /// Maximum number of unrolled positions.
-const MOST: i64 = 8;
+const MAX_POSITIONS: i64 = 8;
 
-fn cases(stage: &Stage, choice: &Choice) -> Option<Loops> {
+fn periodic_select(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let along = vector_axis(stage).filter(|_| !stage.reduces())?;
-    let (axis, count) = cases_along(stage).filter(|(axis, _)| *axis != along)?;
+    let (axis, count) = compared_axis(stage).filter(|(axis, _)| *axis != along)?;
     let lanes = lanes(stage, along, 1, choice.target)?;
     let outer = spatial(stage).map(|at| match at {
         _ if at == along => Loop::by(at, lanes),
@@ -51,7 +51,7 @@ fn cases(stage: &Stage, choice: &Choice) -> Option<Loops> {
 }
 
 /// Returns the axis that a value compares with constants, and the number of positions to unroll.
-fn cases_along(stage: &Stage) -> Option<(usize, i64)> {
+fn compared_axis(stage: &Stage) -> Option<(usize, i64)> {
     let axis_of = |e: &PrimExpr| stage.axes.iter().position(|axis| e.as_var() == Some(&axis.var));
     let mut found = None;
     stage.value.any(&mut |e| {
@@ -60,7 +60,7 @@ fn cases_along(stage: &Stage) -> Option<(usize, i64)> {
             PrimKind::Binary(BinaryOp::FloorMod, place, period) => Some((axis_of(place)?, period.as_int()?)),
             _ => axis_of(place).and_then(|axis| Some((axis, stage.axes[axis].extent.as_int()?))),
         });
-        found = found.filter(|(_, count)| (2..=MOST).contains(count));
+        found = found.filter(|(_, count)| (2..=MAX_POSITIONS).contains(count));
         found.is_some()
     });
     found
@@ -71,10 +71,10 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let chain = |e: &PrimExpr| matches!(e.kind(), PrimKind::Call(call) if call.cost() >= FUNCTION);
     let many = choice.target.vector_registers >= 32 && stage.value.any(&mut |e| chain(e));
     let registers = if many { 4 } else { 2 };
-    let vector = near.and_then(|axis| Some((axis, lanes_in_turns(stage, axis, registers, choice)?)));
+    let vector = near.and_then(|axis| Some((axis, interleaved_lanes(stage, axis, registers, choice)?)));
     let outer = spatial(stage).flat_map(|axis| match vector {
         Some((v, lanes)) if v == axis => {
-            let block = block_along(stage, axis, lanes).map(|block| Loop::by(axis, block));
+            let block = min_block_size(stage, axis, lanes).map(|block| Loop::by(axis, block));
             block.into_iter().chain([Loop::by(axis, lanes)]).collect()
         }
         _ => vec![Loop::serial(axis)],
@@ -83,7 +83,7 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
 }
 
 /// Returns the number of lanes. For interleaved loads, each vector begins with the first row.
-fn lanes_in_turns(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -> Option<i64> {
+fn interleaved_lanes(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -> Option<i64> {
     let all = lanes(stage, axis, registers, choice.target)?;
     let found = loads(stage).into_iter().find_map(|load| turns(load, &stage.axes[axis].var));
     let Some(turns) = found.filter(|turns| all % turns != 0) else { return Some(all) };
@@ -92,7 +92,7 @@ fn lanes_in_turns(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -
 }
 
 /// Returns the block size of a blocked load along an axis, if vectors of `lanes` would cross block boundaries.
-fn block_along(stage: &Stage, axis: usize, lanes: i64) -> Option<i64> {
+fn min_block_size(stage: &Stage, axis: usize, lanes: i64) -> Option<i64> {
     let found = loads(stage).into_iter().filter_map(|load| blocks(load, &stage.axes[axis].var));
     found.filter(|block| *block > lanes && block % lanes != 0).min()
 }

@@ -97,12 +97,12 @@ pub static RULES: [&Rule; 11] = [
     &contraction::PACKED,
     &contraction::OUTER,
     &contraction::INNER,
-    &reductions::LANES_OF_RESULTS,
-    &reductions::LANES_OF_TERMS,
-    &reductions::SPACED,
-    &reductions::SIDE_BY_SIDE,
+    &reductions::VERTICAL,
+    &reductions::HORIZONTAL,
+    &reductions::STRIDED,
+    &reductions::UNROLLED,
     &transpose::RULE,
-    &elementwise::CASES,
+    &elementwise::PERIODIC_SELECT,
     &elementwise::RULE,
 ];
 

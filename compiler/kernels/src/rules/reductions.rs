@@ -18,48 +18,48 @@ const VECTORS: i64 = 4;
 const WINDOW_VECTORS: i64 = 2;
 const ROWS: i64 = 4;
 /// Scalar accumulators of an unrolled reduction.
-const CHAINS: i64 = 8;
+const SCALAR_ACCUMULATORS: i64 = 8;
 
 /// Vectorizes along the results.
-pub static LANES_OF_RESULTS: Rule = Rule {
-    name: "lanes-of-results",
+pub static VERTICAL: Rule = Rule {
+    name: "vertical-reduction",
     class: "reduction",
     why: "results are contiguous, so lanes are results",
     doc: "A reduction over outer axes, vectorized along the contiguous results with four vector accumulators. For a \
           sliding window, two accumulators for each of four rows, which share loads.",
-    plan: lanes_of_results,
+    plan: vertical,
 };
 
 /// Vectorizes along the output axis with strided loads (stride 2 to 4), e.g. strided pooling.
-pub static SPACED: Rule = Rule {
-    name: "spaced",
+pub static STRIDED: Rule = Rule {
+    name: "strided-reduction",
     class: "reduction",
     why: "results are contiguous, and loads have a small stride",
     doc: "A reduction whose loads have stride 2 to 4 along the contiguous results, such as strided pooling: vectorized \
           along the results with four accumulators, by contiguous loads and shuffles.",
-    plan: spaced,
+    plan: strided,
 };
 
 /// Vectorizes along the reduction.
-pub static LANES_OF_TERMS: Rule = Rule {
-    name: "lanes-of-terms",
+pub static HORIZONTAL: Rule = Rule {
+    name: "horizontal-reduction",
     class: "reduction",
     why: "the reduction axis is contiguous, so it is vectorized",
     doc: "A reduction along a contiguous axis, vectorized along it with four accumulators, whose lanes are combined at \
           the end. Not with --strict-order.",
-    plan: lanes_of_terms,
+    plan: horizontal,
 };
 
 /// Unrolls independent scalar accumulators.
-pub static SIDE_BY_SIDE: Rule = Rule {
-    name: "chains",
+pub static UNROLLED: Rule = Rule {
+    name: "unrolled-reduction",
     class: "reduction",
     why: "no contiguous axis; independent accumulators hide latency",
     doc: "Any other reduction: eight independent scalar accumulators, to hide latency.",
-    plan: chains,
+    plan: unrolled,
 };
 
-fn lanes_of_results(stage: &Stage, choice: &Choice) -> Option<Loops> {
+fn vertical(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = vector_axis(stage).filter(|_| stage.reduces())?;
     let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, choice.strict_order));
     let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, choice.target)?;
@@ -76,7 +76,7 @@ fn lanes_of_results(stage: &Stage, choice: &Choice) -> Option<Loops> {
 
 /// Vectorizes all of a short axis at once, and unrolls the reduction: which lanes are padding is then known at compile
 /// time.
-fn spaced(stage: &Stage, choice: &Choice) -> Option<Loops> {
+fn strided(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = spaced_axis(stage).filter(|_| stage.reduces())?;
     let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, choice.strict_order));
     let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, choice.target)?;
@@ -90,7 +90,7 @@ fn spaced(stage: &Stage, choice: &Choice) -> Option<Loops> {
     Some(outer.chain(window::written_out(stage)).chain(tile).collect::<Vec<_>>().into())
 }
 
-fn lanes_of_terms(stage: &Stage, choice: &Choice) -> Option<Loops> {
+fn horizontal(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let axis = reduced_vector_axis(stage).filter(|_| !choice.strict_order)?;
     let lanes = term_lanes(stage, axis, VECTORS, choice)?;
     Some(
@@ -117,11 +117,12 @@ pub fn terms(stage: &Stage, axis: usize, lanes: i64) -> impl Iterator<Item = Loo
     reduced(stage).map(move |l| if l.axis == axis { Loop::by(axis, lanes) } else { l })
 }
 
-fn chains(stage: &Stage, _: &Choice) -> Option<Loops> {
+fn unrolled(stage: &Stage, _: &Choice) -> Option<Loops> {
     if !stage.reduces() {
         return None;
     }
     let rows = spatial(stage).next_back();
-    let outer = spatial(stage).map(|at| if Some(at) == rows { Loop::by(at, CHAINS) } else { Loop::serial(at) });
+    let outer =
+        spatial(stage).map(|at| if Some(at) == rows { Loop::by(at, SCALAR_ACCUMULATORS) } else { Loop::serial(at) });
     Some(outer.chain(reduced(stage)).chain(rows.map(Loop::unrolled)).collect::<Vec<_>>().into())
 }

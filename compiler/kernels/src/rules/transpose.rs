@@ -12,8 +12,8 @@ use hammock_ir::PrimExpr;
 
 /// Transposes square tiles in registers.
 pub static RULE: Rule = Rule {
-    name: "tiles",
-    class: "transposition",
+    name: "transpose",
+    class: "transpose",
     why: "results and loads are contiguous along different axes: in-register transposes",
     doc: "An element-wise stage whose loads are contiguous along another axis than the result: square tiles of one \
           register's lanes are loaded contiguously and transposed in registers. A value of several loads is computed \
@@ -22,8 +22,8 @@ pub static RULE: Rule = Rule {
 };
 
 /// Minimum extent of a side, and maximum lanes of a tile: more, of small elements, would be much code.
-const LEAST: i64 = 2;
-const MOST: i64 = 16;
+const MIN_EXTENT: i64 = 2;
+const MAX_SIDE: i64 = 16;
 
 fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let along = store_axis(stage).filter(|_| !stage.reduces())?;
@@ -33,14 +33,14 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let first = loads.iter().copied().find(crossing)?;
     let across = spatial(stage)
         .find(|at| *at != along && first.uses(&stage.axes[*at].var) && is_contiguous(first, &stage.axes[*at].var))?;
-    if [along, across].iter().any(|at| stage.axes[*at].extent.as_int().is_some_and(|extent| extent < LEAST)) {
+    if [along, across].iter().any(|at| stage.axes[*at].extent.as_int().is_some_and(|extent| extent < MIN_EXTENT)) {
         return None;
     }
     let fits = |load: &PrimExpr| can_be_copied(stage, load) && is_contiguous(load, &stage.axes[across].var);
     if !computes_in_lanes(&stage.value) || !loads.iter().filter(|load| crossing(load)).all(|load| fits(load)) {
         return None;
     }
-    let side = register_lanes(stage, choice.target).min(MOST);
+    let side = register_lanes(stage, choice.target).min(MAX_SIDE);
     let outer: Vec<Loop> = spatial(stage)
         .map(|at| if at == along || at == across { Loop::by(at, side) } else { Loop::serial(at) })
         .collect();

@@ -97,7 +97,7 @@ impl Moved {
         loops.last_mut().into_iter().for_each(|last| last.step = MAX_LANES);
         loops.extend((0..reduced.len()).filter(|at| reduced[*at]).map(Loop::serial));
         loops.extend(results.last().map(|last| Loop::vector(*last)));
-        let plan = StagePlan::new("lanes-of-results", loops);
+        let plan = StagePlan::new("vertical-reduction", loops);
         let alloc = Stmt::new(StmtKind::Alloc(sums.clone(), Attrs::new()));
         let place = results.iter().map(|at| place[*at].clone()).collect();
         let own = PrimExpr::load(&sums, place) * PrimExpr::int32(128);

@@ -126,7 +126,7 @@ impl Check<'_> {
     fn added(&self, number: usize) -> Checked {
         let fail = |message: &str, help: &str| violation(Item::Loop(number), message, help);
         if self.choice.strict_order {
-            let message = "splitting a reduction reorders it";
+            let message = "a split reduction is not in program order";
             return fail(message, "leave out --strict-order, or this loop");
         }
         let has_parts = combiner(self.stage).is_some_and(|(op, _)| matches!(op, BinaryOp::Add | BinaryOp::Mul));

@@ -127,7 +127,7 @@ impl Edit<'_> {
     pub(in crate::plan) fn vectorize(&mut self, number: usize) -> Changed {
         self.check_step(number, "vector")?;
         if self.is_reduced(number) && self.choice.strict_order {
-            let message = "a horizontal reduction is reordered";
+            let message = "a horizontal reduction is not in program order";
             return refused(message, "leave out --strict-order, or vectorize an axis of the result");
         }
         self.run(number, LoopKind::Vector)
@@ -162,7 +162,7 @@ impl Edit<'_> {
             return refused(message, "`vectorize` it instead");
         }
         if self.choice.strict_order {
-            let message = "a horizontal reduction is reordered";
+            let message = "a horizontal reduction is not in program order";
             return refused(message, "leave out --strict-order");
         }
         self.check_step(number, "vector")?;
@@ -207,7 +207,7 @@ impl Edit<'_> {
         self.fuse(&over[..over.len().min(2)])
     }
 
-    pub(in crate::plan) fn invert_divisor(&mut self) -> Changed {
+    pub(in crate::plan) fn hoist_reciprocal(&mut self) -> Changed {
         self.plan.inverts = !self.plan.inverts;
         Ok(())
     }

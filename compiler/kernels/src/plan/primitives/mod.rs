@@ -189,11 +189,11 @@ pub static PRIMITIVES: &[Primitive] = &[
         apply: |edit, args| edit.inline(args.part),
     },
     Primitive {
-        name: "invert_divisor",
+        name: "hoist_reciprocal",
         form: Form::Nothing,
         doc: "hoists the reciprocal of a divisor that is invariant along the vector axis, or undoes that; not with \
               --strict-order",
-        apply: |edit, _| edit.invert_divisor(),
+        apply: |edit, _| edit.hoist_reciprocal(),
     },
     Primitive {
         name: "cache_write",

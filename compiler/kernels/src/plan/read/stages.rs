@@ -15,7 +15,7 @@ pub fn parts(lines: &[Line]) -> Result<Vec<PartText>> {
     let (mut parts, mut at) = (Vec::new(), 0);
     while let Some(line) = lines.get(at) {
         let mut cursor = line.cursor();
-        if cursor.takes(&["as", "written"]) {
+        if cursor.takes(&["opaque"]) {
             let parallel = cursor.spread()?;
             cursor.end()?;
             parts.push(PartText::AsWritten(line.span(), parallel));
@@ -113,7 +113,7 @@ impl Cursor<'_> {
             if self.begins(&["copy", "of"]) {
                 let copy = self.copy(stage.loops.len(), &mut |cursor| cursor.expect("("))?;
                 stage.copies.push(copy);
-            } else if self.takes(&["divisor", "inverted"]) {
+            } else if self.takes(&["reciprocal", "hoisted"]) {
                 stage.inverts = Some(self.since(self.next - 2));
             } else {
                 stage.loops.push(self.one_loop()?);
