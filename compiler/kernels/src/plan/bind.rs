@@ -9,7 +9,7 @@ use super::{
     read::{At, Base, CopyText, PartText, PlanError, RowsText, StageText, Written, WrittenText},
 };
 use crate::{
-    rules::{Choice, RULES, Rule, inner_plan, other_plan, rows_plan, stage_plan, stage_plans},
+    rules::{Choice, RULES, Rule, inner_plan, opaque_plan, rows_plan, stage_plan, stage_plans},
     stage::{
         Kernel, Part, Stage,
         access::{can_be_copied, loads},
@@ -29,11 +29,11 @@ const ROWS: i64 = 2 << 20;
 /// # Errors
 /// If it does not fit the kernel, or its loops cannot compute it.
 pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> {
-    let is_fixed = |part: &PartText| matches!(part, PartText::AsWritten(_, None));
-    if written.parts.iter().all(is_fixed) && kernel.parts.iter().all(|part| matches!(part, Part::Other(_))) {
+    let is_fixed = |part: &PartText| matches!(part, PartText::Opaque(_, None));
+    if written.parts.iter().all(is_fixed) && kernel.parts.iter().all(|part| matches!(part, Part::Opaque(_))) {
         // Nothing is scheduled. The number of statements may differ, since constants fold some, as in shape
         // computations.
-        return Ok(Plan { parts: kernel.parts.iter().map(|_| PartPlan::AsWritten(None)).collect() });
+        return Ok(Plan { parts: kernel.parts.iter().map(|_| PartPlan::Opaque(None)).collect() });
     }
     if written.parts.len() != kernel.parts.len() {
         let (own, given) = (count(kernel.parts.len(), "part"), count(written.parts.len(), "part"));
@@ -42,11 +42,11 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
     }
     let how = How { choice, naming: written.naming };
     let parts = written.parts.iter().zip(&kernel.parts).map(|(text, part)| match (text, part) {
-        (PartText::AsWritten(_, None), Part::Other(_)) => Ok(PartPlan::AsWritten(None)),
-        (PartText::AsWritten(_, Some((loops, grain))), Part::Other(other)) => {
-            let known = usize::try_from(loops.value).ok().filter(|loops| *loops <= other.apart.len());
-            known.map(|loops| PartPlan::AsWritten(Some((loops, grain.value)))).ok_or_else(|| {
-                let own = count(other.apart.len(), "loop");
+        (PartText::Opaque(_, None), Part::Opaque(_)) => Ok(PartPlan::Opaque(None)),
+        (PartText::Opaque(_, Some((loops, grain))), Part::Opaque(other)) => {
+            let known = usize::try_from(loops.value).ok().filter(|loops| *loops <= other.parallel_extents.len());
+            known.map(|loops| PartPlan::Opaque(Some((loops, grain.value)))).ok_or_else(|| {
+                let own = count(other.parallel_extents.len(), "loop");
                 let message = format!("{own} around these statements can be parallel, not {}", loops.value);
                 PlanError::new(loops.span, message).help("iterations of the others may access the same elements")
             })
@@ -64,10 +64,10 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
                 }
             }
         }
-        (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Other(other))
+        (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Opaque(other))
             if changes.is_empty() =>
         {
-            Ok(other_plan(other))
+            Ok(opaque_plan(other))
         }
         (text, part) => Err(mismatch(text, part)),
     });
@@ -76,14 +76,14 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
 
 fn mismatch(text: &PartText, part: &Part) -> PlanError {
     let span = match text {
-        PartText::AsWritten(span, _) => *span,
+        PartText::Opaque(span, _) => *span,
         PartText::Stage(stage) => stage.span,
         PartText::Rows(rows) => rows.span,
     };
     let (what, form) = match part {
         Part::Stage(_) => ("a single stage", "`rule: loops`"),
         Part::Rows(_) => ("a group of row-tiled stages", "`rows, N at a time:`"),
-        Part::Other(_) => ("opaque, and its loops are not scheduled", "`opaque`"),
+        Part::Opaque(_) => ("opaque, and its loops are not scheduled", "`opaque`"),
     };
     PlanError::new(span, format!("this part of the kernel is {what}")).help(format!("its plan has the form {form}"))
 }

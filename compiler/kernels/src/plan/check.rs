@@ -12,8 +12,8 @@ use crate::{
     stage::{
         Stage,
         access::{
-            combiner, combines_along, common_divisor, computes_in_lanes, is_contiguous, loads, parts, spacing,
-            stores_along,
+            can_reduce_in_lanes, combiner, invariant_divisor, is_contiguous, is_vectorizable, load_stride, loads,
+            parts, stores_along,
         },
         dots, replaced,
     },
@@ -175,7 +175,7 @@ impl Check<'_> {
             |l: &&(usize, &Loop)| self.is_reduced(l.1) && !matches!(l.1.kind, LoopKind::Vector | LoopKind::Dot);
         let terms: Vec<(usize, &Loop)> = self.plan.loops.iter().enumerate().collect();
         let terms: Vec<(usize, &Loop)> = terms.iter().filter(reduced).copied().collect();
-        let searches = self.stage.place.is_some();
+        let searches = self.stage.arg_result.is_some();
         let any_order = combiner(self.stage).is_some() && !searches && !self.choice.strict_order;
         let swapped = terms.windows(2).find(|pair| pair[0].1.axis > pair[1].1.axis);
         match swapped {
@@ -209,7 +209,7 @@ impl Check<'_> {
                     let message = "a horizontal reduction is not in program order".to_owned();
                     violation(Item::Loop(number), message, "leave out --strict-order, or `vector`")
                 }
-                () if !combines_along(self.stage, &axis.var) => {
+                () if !can_reduce_in_lanes(self.stage, &axis.var) => {
                     let message =
                         format!("loads are not contiguous along `{name}`, or the reduction cannot be reordered");
                     violation(Item::Loop(number), message, "leave out `vector`")
@@ -225,19 +225,21 @@ impl Check<'_> {
                 "vectors need contiguous results: choose the axis of the last index",
             );
         }
-        if !self.stage.values().all(computes_in_lanes) {
+        if !self.stage.values().all(is_vectorizable) {
             let message = format!("the computation along `{name}` cannot be vectorized: it calls a function");
             return violation(Item::Loop(number), message, "leave out `vector`");
         }
         let left = self.uncopied();
         let dot = self.plan.dot().and_then(|l| Some((l.axis, dots::dot(self.stage)?)));
         let in_words = |load: &PrimExpr| {
-            let words = dot.and_then(|(terms, dot)| self.stage.packed_words(load, terms, dot));
+            let words = dot.and_then(|(terms, dot)| self.stage.packed_load(load, terms, dot));
             words.is_some_and(|words| is_contiguous(&words, &axis.var))
         };
         let is_left = |load: &PrimExpr| !in_words(load) && left.any(&mut |e| same_expr(e, load));
         let is_near = |load: &PrimExpr| {
-            is_contiguous(load, &axis.var) || spacing(load, &axis.var).is_some() || self.plan.crosses(self.stage, load)
+            is_contiguous(load, &axis.var)
+                || load_stride(load, &axis.var).is_some()
+                || self.plan.crosses(self.stage, load)
         };
         let mut loads = loads(self.stage).into_iter().enumerate();
         match loads.find(|(_, e)| !is_near(e) && is_left(e)) {
@@ -290,7 +292,7 @@ impl Check<'_> {
             return violation(Item::Inverts, message, "leave out the copies, or `reciprocal hoisted`");
         }
         let vector = self.plan.vector().map(|l| l.axis);
-        let divisor = vector.and_then(|axis| common_divisor(self.stage, axis));
+        let divisor = vector.and_then(|axis| invariant_divisor(self.stage, axis));
         if divisor.and_then(|divisor| self.plan.known(self.stage, divisor)).is_some() {
             return Ok(());
         }

@@ -12,7 +12,7 @@ use crate::{
     rules::{self, RULES, register_lanes},
     stage::{
         Kernel, Part, Stage,
-        access::{factors, in_margin, is_contiguous, loads, spacing},
+        access::{contraction_operands, is_contiguous, is_padded_load, load_stride, loads},
         dots,
         row_tiling::Rows,
     },
@@ -133,7 +133,7 @@ impl Traffic {
             }
         }
         self.touch(stage, stage.target(), stage.target_indices(), stays);
-        if let Some(place) = &stage.place {
+        if let Some(place) = &stage.arg_result {
             self.touch(stage, &place.buffer, &stage.indices, stays);
         }
     }
@@ -190,14 +190,14 @@ fn of_element(stage: &Stage, target: &Target) -> f64 {
     if dots::dot(stage).is_some_and(|dot| dot.is_for(target, false)) {
         return 1.0;
     }
-    let fused = target.fma && factors(stage).is_some();
-    let search = if stage.place.is_some() { SEARCH } else { 0.0 };
+    let fused = target.fma && contraction_operands(stage).is_some();
+    let search = if stage.arg_result.is_some() { SEARCH } else { 0.0 };
     of_value(&stage.value) + search - if fused { 1.0 } else { 0.0 }
 }
 
 /// Counts the operations of a value, excluding indices and padding checks.
 pub fn of_value(value: &PrimExpr) -> f64 {
-    if in_margin(value) {
+    if is_padded_load(value) {
         return 0.0;
     }
     let own = match value.kind() {
@@ -229,7 +229,7 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
     let vectors = (width / register).ceil();
     let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
     let of_load = |load: &&PrimExpr| {
-        let words = dot.and_then(|(terms, dot)| stage.packed_words(load, terms, dot));
+        let words = dot.and_then(|(terms, dot)| stage.packed_load(load, terms, dot));
         let load = words.as_ref().unwrap_or(*load);
         let sides = (0..stage.axes.len()).filter(|axis| unrolled(*axis) && load.uses(&stage.axes[*axis].var));
         let sides: f64 = sides.map(in_tile).product();
@@ -237,7 +237,9 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
             * match vector.map(|axis| &stage.axes[axis].var) {
                 Some(var) if !load.uses(var) => 1.0,
                 Some(var) if is_contiguous(load, var) => vectors,
-                Some(var) if spacing(load, var).is_some() => vectors * spacing(load, var).map_or(1, i64::abs) as f64,
+                Some(var) if load_stride(load, var).is_some() => {
+                    vectors * load_stride(load, var).map_or(1, i64::abs) as f64
+                }
                 Some(_) if plan.crosses(stage, load) => vectors * CROSSING,
                 _ => width,
             }

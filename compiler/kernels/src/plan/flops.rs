@@ -31,7 +31,7 @@ impl Flops {
             match part {
                 Part::Stage(stage) => terms.extend(of_stage(stage)),
                 Part::Rows(rows) => terms.extend(rows.stages.iter().flat_map(of_stage)),
-                Part::Other(_) => return None,
+                Part::Opaque(_) => return None,
             }
         }
         Some(Flops { params: func.params.clone(), terms })

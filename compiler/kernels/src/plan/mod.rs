@@ -43,7 +43,7 @@ pub struct Plan {
 pub enum PartPlan {
     /// Opaque statements, with the number of enclosing loops, outermost first, that are parallel together, and the
     /// minimum iterations for a thread.
-    AsWritten(Option<(usize, i64)>),
+    Opaque(Option<(usize, i64)>),
     /// A stage.
     Stage(StagePlan),
     /// Row-tiled stages.
@@ -183,7 +183,7 @@ impl StagePlan {
         let left = dots::sizes(&staged.axes, staged.axes.iter().map(left).collect(), in_words);
         let mut position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
         staged.axes.iter().for_each(|axis| position[*axis] = PrimExpr::int64(0));
-        let dtype = if in_words.is_some() { dots::WORD } else { load.dtype() };
+        let dtype = if in_words.is_some() { dots::PACKED_DTYPE } else { load.dtype() };
         let to = Buffer::new("copy", left.clone(), dtype);
         stage.copy_of(load, &staged.axes, left, &position, to, in_words)
     }

@@ -80,7 +80,7 @@ pub struct Written {
 
 #[derive(Clone, Debug)]
 pub(super) enum PartText {
-    AsWritten(Span, Option<(At<i64>, At<i64>)>),
+    Opaque(Span, Option<(At<i64>, At<i64>)>),
     Stage(StageText),
     Rows(RowsText),
 }

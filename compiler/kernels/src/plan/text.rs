@@ -48,7 +48,7 @@ impl Text<'_> {
                 }
                 rows_text(f, plan, rows, self.naming, target.is_some())
             }
-            (PartPlan::AsWritten(parallel), _) => {
+            (PartPlan::Opaque(parallel), _) => {
                 target.map_or(Ok(()), |_| writeln!(f, "# opaque: loops are as in the program"))?;
                 let spread = parallel.map(|(loops, grain)| format!(", {} parallel {grain}", count(loops, "loop")));
                 writeln!(f, "opaque{}", spread.unwrap_or_default())

@@ -13,8 +13,8 @@ use crate::{
     stage::{
         Stage,
         access::{
-            self, can_be_copied, combines_in_parts, computes_in_lanes, factors, is_contiguous, reduced_vector_axis,
-            store_axis, vector_axis,
+            self, can_be_copied, can_store_partials, contraction_operands, is_contiguous, is_vectorizable,
+            reduction_vector_axis, store_axis, vector_axis,
         },
         row_tiling::{Copied, Rows},
     },
@@ -87,7 +87,7 @@ fn outer(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let rows = row_axis(stage, axis, shared).or(window.as_ref().map(|window| window.rows));
     let (side, lanes) = block(stage, axis, rows, choice, window.is_some())?;
     // Vectors must not cross the boundaries of a blocked operand.
-    let in_blocks = access::loads(stage).into_iter().find_map(|load| access::blocks(load, &stage.axes[axis].var));
+    let in_blocks = access::loads(stage).into_iter().find_map(|load| access::block_size(load, &stage.axes[axis].var));
     let lanes = in_blocks.map_or(lanes, |block| within_block(lanes, block));
     // All rows use the vector operand: the loops over it are outermost, so that a part of it stays in cache.
     let used = |at: usize| shared.uses(&stage.axes[at].var);
@@ -133,7 +133,7 @@ fn widened(
     inside: usize,
     choice: &Choice,
 ) -> Option<Staged> {
-    let (a, b) = factors(stage)?;
+    let (a, b) = contraction_operands(stage)?;
     let other = if same_expr(a, shared) { b } else { a };
     let PrimKind::Cast(from) = other.kind() else { return None };
     let (load, _) = part_of(stage, other)?;
@@ -165,7 +165,7 @@ fn strip(stage: &Stage, axis: usize, lanes: i64, choice: &Choice) -> Option<[Loo
     let widest = STRIP * register_lanes(stage, choice.target);
     let width = stage.axes[axis].extent.as_int().map_or(widest, |extent| widest.min(extent / STRIPS / lanes * lanes));
     let long = stage.axes[term.axis].extent.as_int().is_none_or(|extent| extent > STRIP_TERMS);
-    let worth = width > lanes && long && combines_in_parts(stage);
+    let worth = width > lanes && long && can_store_partials(stage);
     worth.then(|| [Loop::by(axis, width), Loop::by(term.axis, STRIP_TERMS)])
 }
 
@@ -182,7 +182,7 @@ fn parts_of_terms(stage: &Stage, factor: &PrimExpr, results: i64, choice: &Choic
     let evenly = |parts: i64| (extent % parts == 0).then_some(extent / parts);
     let step = (parts..parts * 2).find_map(evenly).unwrap_or(extent / parts + 1);
     let enough = terms / extent.max(1) * step >= LEAST_TERMS;
-    (parts > 1 && enough && in_order && combines_in_parts(stage)).then(|| Loop::by(longest, step))
+    (parts > 1 && enough && in_order && can_store_partials(stage)).then(|| Loop::by(longest, step))
 }
 
 /// Estimates the bytes of an operand.
@@ -200,7 +200,7 @@ pub fn shared_bytes(stage: &Stage) -> i64 {
 /// Returns true if the vector operand of a contraction is invariant along an axis, or there is none.
 pub fn shares(stage: &Stage, axis: usize) -> bool {
     let along = vector_axis(stage).and_then(|along| vector_factor(stage, &stage.axes[along].var));
-    factors(stage).is_some() && along.is_none_or(|factor| !factor.uses(&stage.axes[axis].var))
+    contraction_operands(stage).is_some() && along.is_none_or(|factor| !factor.uses(&stage.axes[axis].var))
 }
 
 /// Returns the register tile, rows and lanes: as many accumulators as registers hold, to hide latency, in blocks of
@@ -239,7 +239,7 @@ struct Worthwhile<'a> {
 
 impl Worthwhile<'_> {
     fn of<'a>(stage: &'a Stage, choice: &Choice) -> Option<Worthwhile<'a>> {
-        let axis = store_axis(stage).filter(|_| stage.values().all(computes_in_lanes))?;
+        let axis = store_axis(stage).filter(|_| stage.values().all(is_vectorizable))?;
         let shared = vector_factor(stage, &stage.axes[axis].var)?;
         let rows = row_axis(stage, axis, shared)?;
         let (side, lanes) = block(stage, axis, Some(rows), choice, false)?;
@@ -249,7 +249,7 @@ impl Worthwhile<'_> {
         let others = spatial(stage).filter(|at| !shared.uses(&stage.axes[*at].var));
         let times: i64 = others.map(|at| size(&stage.axes[at].extent)).product();
         let far = stage.axes[axis].extent.as_int().is_none_or(|extent| extent > lanes);
-        let terms = || reduced_vector_axis(stage).and_then(|axis| term_lanes(stage, axis, 1, choice));
+        let terms = || reduction_vector_axis(stage).and_then(|axis| term_lanes(stage, axis, 1, choice));
         let in_lanes = || vector_axis(stage).is_some() || terms().is_some();
         // A computed operand is packed instead of recomputed for each block of rows.
         let computed = !matches!(load.kind(), PrimKind::Load(..));
@@ -258,7 +258,7 @@ impl Worthwhile<'_> {
             true => far && times >= USED_OFTEN && bytes(stage, shared) > choice.all_of_nearest(),
             false => times >= if in_lanes() { USED } else { USED_FOR_LANES },
         };
-        let in_blocks = load.any(&mut |e| access::blocks(e, var).is_some());
+        let in_blocks = load.any(&mut |e| access::block_size(e, var).is_some());
         (worth && !in_blocks).then_some(Worthwhile { axis, lanes, rows, side, load, number })
     }
 }
@@ -358,7 +358,7 @@ pub fn product_columns(stage: &Stage) -> Option<usize> {
 
 /// Returns the operand that varies along an axis, if the other one is invariant.
 fn vector_factor<'a>(stage: &'a Stage, var: &Var) -> Option<&'a PrimExpr> {
-    let (a, b) = factors(stage)?;
+    let (a, b) = contraction_operands(stage)?;
     (a.uses(var) != b.uses(var)).then(|| if a.uses(var) { a } else { b })
 }
 
@@ -378,8 +378,8 @@ pub fn row_axis(stage: &Stage, axis: usize, factor: &PrimExpr) -> Option<usize> 
 }
 
 fn inner(stage: &Stage, choice: &Choice) -> Option<Loops> {
-    let axis = reduced_vector_axis(stage).filter(|_| !choice.strict_order)?;
-    let (a, b) = factors(stage)?;
+    let axis = reduction_vector_axis(stage).filter(|_| !choice.strict_order)?;
+    let (a, b) = contraction_operands(stage)?;
     let var = &stage.axes[axis].var;
     if !a.uses(var) || !b.uses(var) {
         return None;

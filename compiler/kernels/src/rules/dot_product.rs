@@ -10,7 +10,7 @@ use crate::{
     plan::{Loop, StagePlan, Staged},
     stage::{
         Stage,
-        access::{self, can_be_copied, computes_in_lanes, is_contiguous, parts, store_axis},
+        access::{self, can_be_copied, is_contiguous, is_vectorizable, parts, store_axis},
         dots::{self, Dot},
     },
 };
@@ -37,7 +37,7 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let Words { dot, axis, along, other, rows, terms, packed } = Words::of(stage, choice)?;
     let (side, lanes) = block(stage, axis, rows, choice, false)?;
     // Vectors must not cross block boundaries.
-    let in_blocks = packed.as_ref().and_then(|words| access::blocks(words, &stage.axes[axis].var));
+    let in_blocks = packed.as_ref().and_then(|words| access::block_size(words, &stage.axes[axis].var));
     let lanes = in_blocks.map_or(lanes, |block| within_block(lanes, block));
     let others = || spatial(stage).filter(|at| !along.uses(&stage.axes[*at].var));
     let often: i64 = others().map(|at| size(&stage.axes[at].extent)).product();
@@ -59,7 +59,7 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     if packed.is_none() {
         copied.push((along, inside));
     }
-    if !dots::lies_in_words(other, &stage.axes[terms]) && stage.packed_words(other, terms, dot).is_none() {
+    if !dots::has_contiguous_groups(other, &stage.axes[terms]) && stage.packed_load(other, terms, dot).is_none() {
         copied.push((other, inside));
     }
     for (load, inside) in copied {
@@ -87,15 +87,15 @@ struct Words<'a> {
 impl Words<'_> {
     fn of<'a>(stage: &'a Stage, choice: &Choice) -> Option<Words<'a>> {
         let dot = dots::dot(stage).filter(|dot| dot.is_for(choice.target, choice.strict_order))?;
-        let axis = store_axis(stage).filter(|_| stage.values().all(computes_in_lanes))?;
+        let axis = store_axis(stage).filter(|_| stage.values().all(is_vectorizable))?;
         let var = &stage.axes[axis].var;
-        let [a, b] = dots::narrow_factors(stage)?;
+        let [a, b] = dots::narrow_loads(stage)?;
         let (along, other) = match (a.uses(var), b.uses(var)) {
             (true, false) => (a, b),
             (false, true) => (b, a),
             _ => return None,
         };
-        let of_words = |at: usize| stage.packed_words(along, at, dot).filter(|words| is_contiguous(words, var));
+        let of_words = |at: usize| stage.packed_load(along, at, dot).filter(|words| is_contiguous(words, var));
         let found = reduced(stage).find_map(|l| Some((l.axis, of_words(l.axis)?)));
         let (terms, packed) = match found.filter(|(terms, _)| other.uses(&stage.axes[*terms].var)) {
             Some((terms, words)) => (terms, Some(words)),
@@ -126,7 +126,7 @@ fn terms(stage: &Stage, along: &PrimExpr, other: &PrimExpr, dot: Dot) -> Option<
         along.uses(&axis.var) && other.uses(&axis.var) && several(&axis.extent)
     };
     let axes: Vec<usize> = reduced(stage).map(|l| l.axis).filter(both).collect();
-    let side_by_side = axes.iter().rev().find(|at| dots::lies_in_words(other, &stage.axes[**at]));
+    let side_by_side = axes.iter().rev().find(|at| dots::has_contiguous_groups(other, &stage.axes[**at]));
     side_by_side.or(axes.last()).copied()
 }
 

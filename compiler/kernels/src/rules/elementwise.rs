@@ -5,7 +5,7 @@ use crate::{
     plan::Loop,
     stage::{
         Stage,
-        access::{blocks, loads, spaced_axis, turns, vector_axis},
+        access::{block_size, interleave_factor, loads, strided_axis, vector_axis},
     },
 };
 use hammock_ir::{
@@ -67,7 +67,7 @@ fn compared_axis(stage: &Stage) -> Option<(usize, i64)> {
 }
 
 fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
-    let near = vector_axis(stage).or_else(|| spaced_axis(stage));
+    let near = vector_axis(stage).or_else(|| strided_axis(stage));
     let chain = |e: &PrimExpr| matches!(e.kind(), PrimKind::Call(call) if call.cost() >= FUNCTION);
     let many = choice.target.vector_registers >= 32 && stage.value.any(&mut |e| chain(e));
     let registers = if many { 4 } else { 2 };
@@ -85,7 +85,7 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
 /// Returns the number of lanes. For interleaved loads, each vector begins with the first row.
 fn interleaved_lanes(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -> Option<i64> {
     let all = lanes(stage, axis, registers, choice.target)?;
-    let found = loads(stage).into_iter().find_map(|load| turns(load, &stage.axes[axis].var));
+    let found = loads(stage).into_iter().find_map(|load| interleave_factor(load, &stage.axes[axis].var));
     let Some(turns) = found.filter(|turns| all % turns != 0) else { return Some(all) };
     let one = all.min(register_lanes(stage, choice.target));
     Some(one - one % turns).filter(|lanes| *lanes > 0).or(Some(one))
@@ -93,6 +93,6 @@ fn interleaved_lanes(stage: &Stage, axis: usize, registers: i64, choice: &Choice
 
 /// Returns the block size of a blocked load along an axis, if vectors of `lanes` would cross block boundaries.
 fn min_block_size(stage: &Stage, axis: usize, lanes: i64) -> Option<i64> {
-    let found = loads(stage).into_iter().filter_map(|load| blocks(load, &stage.axes[axis].var));
+    let found = loads(stage).into_iter().filter_map(|load| block_size(load, &stage.axes[axis].var));
     found.filter(|block| *block > lanes && block % lanes != 0).min()
 }

@@ -15,7 +15,7 @@ mod window;
 use crate::{
     Target,
     plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration},
-    stage::{Kernel, Other, Part, Stage, Used, access::common_divisor},
+    stage::{Footprint, Kernel, OpaqueStmts, Part, Stage, access::invariant_divisor},
 };
 pub use contraction::{product_columns, product_rows};
 use hammock_ir::{
@@ -111,7 +111,7 @@ pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
     let part = |part: &Part| match part {
         Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, choice)),
         Part::Rows(rows) => PartPlan::Rows(row_tiling::plan(rows, choice, None)),
-        Part::Other(other) => other_plan(other),
+        Part::Opaque(other) => opaque_plan(other),
     };
     Plan { parts: kernel.parts.iter().map(part).collect() }
 }
@@ -136,7 +136,7 @@ pub struct PackedWords {
     pub dim: usize,
     /// Elements of a group.
     pub terms: i64,
-    /// True if the other operand should have its [sign bit flipped](crate::stage::dots::Factor::moved).
+    /// True if the other operand should have its [sign bit flipped](crate::stage::dots::NarrowOperand::sign_flipped).
     pub moved: bool,
 }
 
@@ -150,18 +150,18 @@ pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
         Part::Rows(rows) => {
             rows.sample(row_tiling::plan(rows, choice, None).tiles.first().map_or(1, |tile| tile.0)).stages
         }
-        Part::Other(_) => Vec::new(),
+        Part::Opaque(_) => Vec::new(),
     };
     let all: Vec<Stage> = kernel.parts.iter().flat_map(stages).collect();
-    let others = kernel.parts.iter().filter(|part| matches!(part, Part::Other(_)));
-    let used: Vec<Used> = all.iter().map(Used::by_stage).chain(others.map(Used::by)).collect();
+    let others = kernel.parts.iter().filter(|part| matches!(part, Part::Opaque(_)));
+    let used: Vec<Footprint> = all.iter().map(Footprint::of_stage).chain(others.map(Footprint::of_part)).collect();
     let once = |found: &Packing| used.iter().filter(|used| used.has(&found.buffer)).count() == 1;
     all.iter().filter_map(of_stage).filter(once).collect()
 }
 
 /// Plans opaque statements.
-pub fn other_plan(other: &Other) -> PartPlan {
-    PartPlan::AsWritten(opaque::spread(other))
+pub fn opaque_plan(other: &OpaqueStmts) -> PartPlan {
+    PartPlan::Opaque(opaque::spread(other))
 }
 
 /// Plans a stage by the first rule that matches.
@@ -201,7 +201,7 @@ fn serial_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item 
 fn inverts(plan: &StagePlan, stage: &Stage, choice: Choice) -> bool {
     let Some(axis) = plan.vector().map(|l| l.axis) else { return false };
     let repeats = stage.axes[axis].extent.as_int().is_none_or(|n| n >= 4 * register_lanes(stage, choice.target));
-    let known = common_divisor(stage, axis).and_then(|divisor| plan.known(stage, divisor));
+    let known = invariant_divisor(stage, axis).and_then(|divisor| plan.known(stage, divisor));
     !choice.strict_order && plan.staged.is_empty() && repeats && known.is_some()
 }
 
@@ -281,7 +281,7 @@ pub fn size(extent: &PrimExpr) -> i64 {
 /// Returns the elements of one vector register. Elements of less than four bytes count as four unless they are only
 /// copied, because comparisons and masks of small elements would need many registers.
 pub fn register_lanes(stage: &Stage, target: &Target) -> i64 {
-    let least = if stage.moves() { 1 } else { 4 };
+    let least = if stage.is_copy() { 1 } else { 4 };
     let bytes = stage.buffer.dtype.bytes().max(least) as i64;
     (i64::from(target.vector_bytes) / bytes).clamp(1, MAX_LANES)
 }

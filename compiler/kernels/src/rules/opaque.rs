@@ -1,7 +1,7 @@
 //! Opaque statements: only their parallel loops are chosen.
 
 use super::{Count, parallel, size};
-use crate::stage::Other;
+use crate::stage::OpaqueStmts;
 use hammock_ir::{
     PrimExpr,
     tir::{Stmt, StmtKind, stage::Cost},
@@ -11,9 +11,9 @@ use hammock_ir::{
 const REPEATS: i64 = 4;
 
 /// Returns the number of outermost loops that are parallel together, and the minimum iterations for a thread.
-pub fn spread(other: &Other) -> Option<(usize, i64)> {
-    let counts: Vec<Count> = other.apart.iter().map(|extent| Count::of(extent, 1)).collect();
-    let symbolic = other.apart.iter().any(|extent| extent.as_int().is_none());
+pub fn spread(other: &OpaqueStmts) -> Option<(usize, i64)> {
+    let counts: Vec<Count> = other.parallel_extents.iter().map(|extent| Count::of(extent, 1)).collect();
+    let symbolic = other.parallel_extents.iter().any(|extent| extent.as_int().is_none());
     let (last, grain) = parallel(&counts, cycles(&other.stmt), symbolic)?;
     Some((last + 1, grain))
 }

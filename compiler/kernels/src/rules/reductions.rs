@@ -8,7 +8,7 @@ use crate::{
     plan::Loop,
     stage::{
         Stage,
-        access::{loads, reduced_vector_axis, spaced_axis, vector_axis},
+        access::{loads, reduction_vector_axis, strided_axis, vector_axis},
     },
 };
 
@@ -77,7 +77,7 @@ fn vertical(stage: &Stage, choice: &Choice) -> Option<Loops> {
 /// Vectorizes all of a short axis at once, and unrolls the reduction: which lanes are padding is then known at compile
 /// time.
 fn strided(stage: &Stage, choice: &Choice) -> Option<Loops> {
-    let axis = spaced_axis(stage).filter(|_| stage.reduces())?;
+    let axis = strided_axis(stage).filter(|_| stage.reduces())?;
     let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, choice.strict_order));
     let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, choice.target)?;
     let rows = window.map(|window| window.rows);
@@ -91,7 +91,7 @@ fn strided(stage: &Stage, choice: &Choice) -> Option<Loops> {
 }
 
 fn horizontal(stage: &Stage, choice: &Choice) -> Option<Loops> {
-    let axis = reduced_vector_axis(stage).filter(|_| !choice.strict_order)?;
+    let axis = reduction_vector_axis(stage).filter(|_| !choice.strict_order)?;
     let lanes = term_lanes(stage, axis, VECTORS, choice)?;
     Some(
         spatial(stage)

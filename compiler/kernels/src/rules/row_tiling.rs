@@ -5,7 +5,7 @@ use crate::{
     plan::{RowsPlan, StagePlan, duration},
     stage::{
         Stage,
-        access::{factors, vector_axis},
+        access::{contraction_operands, vector_axis},
         row_tiling::{Copied, Rows},
     },
 };
@@ -35,7 +35,8 @@ pub fn plan(rows: &Rows, choice: Choice, given: Option<i64>) -> RowsPlan {
     };
     // Horizontal reductions hide latency in one row already: rows then only have to stay in L1.
     let in_lanes = |stage: &Stage| {
-        factors(stage).is_none() && inner_plan(stage, choice).vector().is_some_and(|l| stage.axes[l.axis].reduce)
+        contraction_operands(stage).is_none()
+            && inner_plan(stage, choice).vector().is_some_and(|l| stage.axes[l.axis].reduce)
     };
     let stages = rows.stages.iter().enumerate();
     let gaining: Vec<&Stage> = stages.filter(|(number, stage)| gains(*number, stage)).map(|(_, stage)| stage).collect();

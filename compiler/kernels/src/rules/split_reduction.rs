@@ -5,7 +5,7 @@ use crate::{
     plan::{Loop, LoopKind, StagePlan},
     stage::{
         Stage,
-        access::{combiner, factors},
+        access::{combiner, contraction_operands},
     },
 };
 use hammock_ir::prim::BinaryOp;
@@ -18,8 +18,8 @@ const PART: i64 = 128;
 /// of plain elements, whose lanes are partial sums already.
 pub fn divide(plan: &mut StagePlan, stage: &Stage, choice: &Choice) {
     let adds = combiner(stage).is_some_and(|(op, _)| op == BinaryOp::Add) && stage.buffer.dtype.is_float();
-    let in_lanes = plan.vector().is_some_and(|l| stage.axes[l.axis].reduce) && factors(stage).is_none();
-    if !adds || in_lanes || choice.strict_order || stage.place.is_some() || plan.dot().is_some() {
+    let in_lanes = plan.vector().is_some_and(|l| stage.axes[l.axis].reduce) && contraction_operands(stage).is_none();
+    if !adds || in_lanes || choice.strict_order || stage.arg_result.is_some() || plan.dot().is_some() {
         return;
     }
     let part = stage.part.unwrap_or(PART);

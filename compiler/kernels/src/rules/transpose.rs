@@ -5,7 +5,7 @@ use crate::{
     plan::{Loop, StagePlan, Staged},
     stage::{
         Stage,
-        access::{self, can_be_copied, computes_in_lanes, is_contiguous, store_axis},
+        access::{self, can_be_copied, is_contiguous, is_vectorizable, store_axis},
     },
 };
 use hammock_ir::PrimExpr;
@@ -37,7 +37,7 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
         return None;
     }
     let fits = |load: &PrimExpr| can_be_copied(stage, load) && is_contiguous(load, &stage.axes[across].var);
-    if !computes_in_lanes(&stage.value) || !loads.iter().filter(|load| crossing(load)).all(|load| fits(load)) {
+    if !is_vectorizable(&stage.value) || !loads.iter().filter(|load| crossing(load)).all(|load| fits(load)) {
         return None;
     }
     let side = register_lanes(stage, choice.target).min(MAX_SIDE);

@@ -6,7 +6,7 @@ use crate::{
     plan::Loop,
     stage::{
         Stage,
-        access::{self, SPACING},
+        access::{self, MAX_STRIDE},
     },
 };
 use hammock_ir::{
@@ -61,7 +61,7 @@ fn slides(index: &PrimExpr, a: &Var, b: &Var) -> bool {
     let poly = Simplifier::default().poly(index);
     let few = |var: &Var| {
         let times = poly.coefficient(var).and_then(|times| times.as_constant());
-        times.is_some_and(|times| (1..=SPACING).contains(&times))
+        times.is_some_and(|times| (1..=MAX_STRIDE).contains(&times))
     };
     few(a) && few(b)
 }

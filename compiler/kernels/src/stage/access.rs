@@ -13,10 +13,10 @@ use hammock_ir::{
 };
 
 /// Maximum stride that is vectorized by contiguous loads and shuffles.
-pub const SPACING: i64 = 4;
+pub const MAX_STRIDE: i64 = 4;
 
 /// Maximum number of rows that are interleaved by contiguous loads and shuffles.
-const MOST_TURNS: i64 = 8;
+const MAX_INTERLEAVE: i64 = 8;
 
 /// Returns the axis along which the store is contiguous.
 pub fn store_axis(stage: &Stage) -> Option<usize> {
@@ -38,22 +38,24 @@ pub fn vector_axis(stage: &Stage) -> Option<usize> {
     values.all(|value| is_vector(stage, value, &stage.axes[axis].var)).then_some(axis)
 }
 
-/// Returns the axis along which the store is contiguous, if loads along it have small strides, see [`spacing`]: loading
+/// Returns the axis along which the store is contiguous, if loads along it have small strides, see [`load_stride`]: loading
 /// everything in between is then no loss.
-pub fn spaced_axis(stage: &Stage) -> Option<usize> {
+pub fn strided_axis(stage: &Stage) -> Option<usize> {
     let axis = store_axis(stage)?;
     let var = &stage.axes[axis].var;
     let far = |e: &PrimExpr| match e.kind() {
-        PrimKind::Load(buffer, ..) => *buffer != stage.buffer && !is_contiguous(e, var) && spacing(e, var).is_none(),
-        _ => !has_lanes(e),
+        PrimKind::Load(buffer, ..) => {
+            *buffer != stage.buffer && !is_contiguous(e, var) && load_stride(e, var).is_none()
+        }
+        _ => !has_vector_form(e),
     };
     let epilogue = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
     let mut values = [&stage.value].into_iter().chain(epilogue);
     (vector_axis(stage).is_none() && values.all(|value| !value.any(&mut |e| far(e)))).then_some(axis)
 }
 
-/// Returns the stride in elements of a load along an axis: from 2 to [`SPACING`], or -1.
-pub fn spacing(load: &PrimExpr, var: &Var) -> Option<i64> {
+/// Returns the stride in elements of a load along an axis: from 2 to [`MAX_STRIDE`], or -1.
+pub fn load_stride(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
     let mut step = Simplifier::default().poly(last).coefficient(var)?.as_constant()?;
@@ -67,20 +69,20 @@ pub fn spacing(load: &PrimExpr, var: &Var) -> Option<i64> {
         }
     }
     let plain = buffer.strides.is_empty() && buffer.dtype.is_scalar();
-    (plain && (step == -1 || (2..=SPACING).contains(&step))).then_some(step)
+    (plain && (step == -1 || (2..=MAX_STRIDE).contains(&step))).then_some(step)
 }
 
 /// Returns the reduction axis along which every load is contiguous or invariant, and at least one is contiguous.
-pub fn reduced_vector_axis(stage: &Stage) -> Option<usize> {
+pub fn reduction_vector_axis(stage: &Stage) -> Option<usize> {
     let (_, term) = combiner(stage)?;
     let loads = |e: &PrimExpr, var: &Var| matches!(e.kind(), PrimKind::Load(_, indices, _) if indices.iter().any(|i| i.uses(var)));
-    let fits = |var: &Var| combines_along(stage, var) && term.any(&mut |e| loads(e, var));
+    let fits = |var: &Var| can_reduce_in_lanes(stage, var) && term.any(&mut |e| loads(e, var));
     stage.axes.iter().rposition(|axis| axis.reduce && fits(&axis.var))
 }
 
 /// Returns true if a reduction can be vectorized along an axis: its elements combine in any order, and are loaded
 /// contiguously or are invariant.
-pub fn combines_along(stage: &Stage, var: &Var) -> bool {
+pub fn can_reduce_in_lanes(stage: &Stage, var: &Var) -> bool {
     stage.buffer.dtype.is_scalar() && combiner(stage).is_some_and(|(_, term)| is_vector(stage, term, var))
 }
 
@@ -89,17 +91,17 @@ fn is_vector(stage: &Stage, value: &PrimExpr, var: &Var) -> bool {
     !value.any(&mut |e| match e.kind() {
         PrimKind::Load(buffer, ..) if *buffer == stage.buffer => stage.epilogue.is_none() && !is_contiguous(e, var),
         PrimKind::Load(..) => !is_contiguous(e, var),
-        _ => !has_lanes(e),
+        _ => !has_vector_form(e),
     })
 }
 
 /// Returns true if a value can be computed in vectors, provided that its loads can be vectorized.
-pub fn computes_in_lanes(value: &PrimExpr) -> bool {
-    !value.any(&mut |e| !has_lanes(e))
+pub fn is_vectorizable(value: &PrimExpr) -> bool {
+    !value.any(&mut |e| !has_vector_form(e))
 }
 
 /// Returns true if an operation has a vector form.
-fn has_lanes(e: &PrimExpr) -> bool {
+fn has_vector_form(e: &PrimExpr) -> bool {
     match e.kind() {
         // Calls with side effects stay scalar.
         PrimKind::Call(call) => !call.runs_function(),
@@ -121,13 +123,13 @@ pub fn guarded(value: &PrimExpr) -> Option<(&PrimExpr, &PrimExpr, &PrimExpr)> {
 }
 
 /// Returns true if a value is a padded load: a load inside the halo check, a constant in the padding.
-pub fn in_margin(value: &PrimExpr) -> bool {
+pub fn is_padded_load(value: &PrimExpr) -> bool {
     let is_constant = |e: &PrimExpr| matches!(e.kind(), PrimKind::Int(_) | PrimKind::Float(_));
     guarded(value).is_some_and(|(_, load, other)| matches!(load.kind(), PrimKind::Load(..)) && is_constant(other))
 }
 
 /// Returns the block size of a blocked load along an axis: 64 for `x[i // 64, k, i % 64]`.
-pub fn blocks(load: &PrimExpr, var: &Var) -> Option<i64> {
+pub fn block_size(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
     let block = divisor_of(var, BinaryOp::FloorMod, last).filter(|_| buffer.strides.is_empty())?;
@@ -144,7 +146,7 @@ fn divisor_of(var: &Var, of: BinaryOp, index: &PrimExpr) -> Option<i64> {
 }
 
 /// Returns how many consecutive values of an axis load the same element: 8 for `x[i, k // 8]`.
-pub fn repeats(load: &PrimExpr, var: &Var) -> Option<i64> {
+pub fn broadcast_factor(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
     let count = match last.kind() {
@@ -155,22 +157,26 @@ pub fn repeats(load: &PrimExpr, var: &Var) -> Option<i64> {
 }
 
 /// Returns the number of rows that a load interleaves along an axis: 2 for `x[i, k % 2, k // 2]`.
-pub fn turns(load: &PrimExpr, var: &Var) -> Option<i64> {
+pub fn interleave_factor(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
-    let count = divisor_of(var, BinaryOp::FloorDiv, last).filter(|count| (2..=MOST_TURNS).contains(count))?;
+    let count = divisor_of(var, BinaryOp::FloorDiv, last).filter(|count| (2..=MAX_INTERLEAVE).contains(count))?;
     let mut others = rest.iter().filter(|index| index.uses(var));
     let own = others.next().and_then(|index| divisor_of(var, BinaryOp::FloorMod, index));
     (buffer.strides.is_empty() && own == Some(count) && others.next().is_none()).then_some(count)
 }
 
-/// Returns true if a load is invariant or contiguous along an axis, if only within [`blocks`], [interleaved](turns)
-/// rows or [repeated](repeats) elements.
+/// Returns true if a load is invariant or contiguous along an axis, if only within [`block_size`], [interleaved](interleave_factor)
+/// rows or [broadcast](broadcast_factor) elements.
 pub fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return true };
     let unit = || buffer.strides.is_empty() && rest.iter().all(|i| !i.uses(var)) && is_unit(last, var);
-    let in_pieces = || blocks(load, var).is_some() || turns(load, var).is_some() || repeats(load, var).is_some();
+    let in_pieces = || {
+        block_size(load, var).is_some()
+            || interleave_factor(load, var).is_some()
+            || broadcast_factor(load, var).is_some()
+    };
     indices.iter().all(|i| !i.uses(var)) || unit() || in_pieces()
 }
 
@@ -192,17 +198,17 @@ pub fn combiner(stage: &Stage) -> Option<(BinaryOp, &PrimExpr)> {
 
 /// Returns true if partial results of a reduction can be stored in the result's buffer: it has the accumulator's
 /// precision, and nothing else reads it.
-pub fn combines_in_parts(stage: &Stage) -> bool {
+pub fn can_store_partials(stage: &Stage) -> bool {
     let target = stage.target();
     let mut term = combiner(stage).into_iter().map(|(_, term)| term);
     let after = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
     let reads = |e: &PrimExpr| e.any(&mut |e| is_load_of(e, target));
     let elsewhere = term.next().is_some_and(|term| !reads(term)) && !after.is_some_and(reads);
-    elsewhere && stage.place.is_none() && stage.buffer.dtype == target.dtype && target.dtype.is_scalar()
+    elsewhere && stage.arg_result.is_none() && stage.buffer.dtype == target.dtype && target.dtype.is_scalar()
 }
 
 /// Returns the operands of a contraction, `Σ a * b`.
-pub fn factors(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
+pub fn contraction_operands(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
     match combiner(stage)? {
         (BinaryOp::Add, term) => match term.kind() {
             PrimKind::Binary(BinaryOp::Mul, a, b) => Some((a, b)),
@@ -213,7 +219,7 @@ pub fn factors(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
 }
 
 /// Returns the loop-invariant divisor of all elements along an axis, if it depends on memory.
-pub fn common_divisor(stage: &Stage, axis: usize) -> Option<&PrimExpr> {
+pub fn invariant_divisor(stage: &Stage, axis: usize) -> Option<&PrimExpr> {
     let read = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(..));
     let own = !stage.reduces() && matches!(stage.buffer.dtype.bits, 32 | 64) && stage.buffer.dtype.is_float();
     let divisor = divisor(&stage.value, &stage.axes[axis].var).filter(|_| own)?;
@@ -252,10 +258,10 @@ pub fn loads(stage: &Stage) -> Vec<&PrimExpr> {
 /// the computed value of an element-wise stage.
 pub fn parts(stage: &Stage) -> Vec<&PrimExpr> {
     // Positions in an arg-reduction count from the start of its axes, and a copy starts elsewhere.
-    if stage.place.is_some() {
+    if stage.arg_result.is_some() {
         return Vec::new();
     }
-    let whole = match factors(stage) {
+    let whole = match contraction_operands(stage) {
         Some((a, b)) => vec![a, b],
         None if !stage.reduces() => vec![&stage.value],
         None => Vec::new(),
@@ -283,11 +289,11 @@ pub fn can_be_copied(stage: &Stage, part: &PrimExpr) -> bool {
     let simple = match part.kind() {
         PrimKind::Load(_, indices, None) => indices.iter().all(|index| !index.any(&mut |e| !plain(e))),
         PrimKind::Load(..) => false,
-        _ => !part.any(&mut |e| is_load_of(e, &stage.buffer) || check::is_check(e) || !has_lanes(e)),
+        _ => !part.any(&mut |e| is_load_of(e, &stage.buffer) || check::is_check(e) || !has_vector_form(e)),
     };
     let others = || stage.axes.iter().filter(|axis| !part.uses(&axis.var)).map(|axis| axis.extent.as_int());
     simple
-        && is_always_made(&stage.value, part)
+        && is_always_evaluated(&stage.value, part)
         && others().all(|extent| extent != Some(0))
         && (others().all(|extent| extent.is_some()) || is_byte(part) && is_inside(stage, part))
 }
@@ -316,17 +322,17 @@ pub fn all_contiguous(part: &PrimExpr, var: &Var) -> bool {
 }
 
 /// Returns true if evaluating a value always evaluates a load.
-fn is_always_made(value: &PrimExpr, load: &PrimExpr) -> bool {
+fn is_always_evaluated(value: &PrimExpr, load: &PrimExpr) -> bool {
     match value.kind() {
         _ if same_expr(value, load) => true,
-        PrimKind::Select(condition, ..) => is_always_made(condition, load),
-        PrimKind::Binary(BinaryOp::And | BinaryOp::Or, first, _) => is_always_made(first, load),
+        PrimKind::Select(condition, ..) => is_always_evaluated(condition, load),
+        PrimKind::Binary(BinaryOp::And | BinaryOp::Or, first, _) => is_always_evaluated(first, load),
         PrimKind::Call(call) if matches!(&call.callee, PrimCallee::Intrin(name) if name.as_str() == "if_then_else") => {
-            call.args.first().is_some_and(|condition| is_always_made(condition, load))
+            call.args.first().is_some_and(|condition| is_always_evaluated(condition, load))
         }
         _ => {
             let mut made = false;
-            value.each_child(&mut |child| made |= is_always_made(child, load));
+            value.each_child(&mut |child| made |= is_always_evaluated(child, load));
             made
         }
     }

@@ -6,11 +6,11 @@ use super::Stage;
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
 /// Maximum bits of an element.
-const WIDEST: i64 = 64;
+const MAX_BITS: i64 = 64;
 
 /// Coalesces the elements along the last axis, if there are few and they are contiguous on both sides.
-pub fn widen(stage: &mut Stage) {
-    let Some(axis) = stage.moves().then(|| last_axis(stage)).flatten() else { return };
+pub fn apply(stage: &mut Stage) {
+    let Some(axis) = stage.is_copy().then(|| last_axis(stage)).flatten() else { return };
     let PrimKind::Load(from, indices, _) = stage.value.kind() else { return };
     let count = stage.axes[axis].extent.as_int().unwrap_or(1);
     let element = from.dtype.bytes() as i64;
@@ -44,7 +44,7 @@ fn last_axis(stage: &Stage) -> Option<usize> {
         plain && last && whole && others && buffer.ndim() == indices.len() && buffer.dtype.is_scalar()
     };
     let fits = count > 1
-        && bits <= WIDEST
+        && bits <= MAX_BITS
         && (bits as u64).is_power_of_two()
         && (from.dtype.bits >= 8 || from.dtype.is_bool());
     (fits && stage.axes.len() > 1 && ends(from, indices) && ends(&stage.buffer, &stage.indices)).then_some(at)

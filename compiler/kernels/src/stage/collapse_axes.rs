@@ -5,8 +5,8 @@
 //! matmul with a shared matrix, and axes that a transpose leaves adjacent.
 
 use super::{
-    Axis, Epilogue, Place, Stage,
-    access::{factors, loads},
+    ArgResult, Axis, Epilogue, Stage,
+    access::{contraction_operands, loads},
     replaced,
 };
 use crate::index::same_expr;
@@ -17,29 +17,29 @@ use hammock_ir::{
 };
 
 /// Collapses all axes of a stage that can be.
-pub fn join(stage: &mut Stage) {
-    if stage.moves() {
-        leave_out_ones(stage);
+pub fn apply(stage: &mut Stage) {
+    if stage.is_copy() {
+        drop_unit_dims(stage);
     }
-    if factors(stage).is_some() {
-        leave_out_last_ones(stage);
+    if contraction_operands(stage).is_some() {
+        drop_trailing_unit_dims(stage);
     }
     while let Some(pair) = pairs(stage).into_iter().find(|pair| pair.fits(stage)) {
-        *stage = pair.joined(stage);
+        *stage = pair.collapse(stage);
     }
 }
 
 /// Removes dimensions of size 1 in between. Only for copies: packed layouts are recognized by their dimensions.
-fn leave_out_ones(stage: &mut Stage) {
+fn drop_unit_dims(stage: &mut Stage) {
     let PrimKind::Load(buffer, indices, None) = stage.value.kind() else { return };
-    let (from, indices) = without_ones(buffer, indices);
+    let (from, indices) = without_unit_dims(buffer, indices);
     stage.value = PrimExpr::load(&from, indices);
-    (stage.buffer, stage.indices) = without_ones(&stage.buffer, &stage.indices);
+    (stage.buffer, stage.indices) = without_unit_dims(&stage.buffer, &stage.indices);
 }
 
 /// Removes trailing dimensions of size 1 from the loads of a contraction, such as the window of a 1 x 1 convolution, so
 /// that the dimension before them is the contiguous one.
-fn leave_out_last_ones(stage: &mut Stage) {
+fn drop_trailing_unit_dims(stage: &mut Stage) {
     let mut views: Vec<(Buffer, usize, Buffer)> = Vec::new();
     let mut value = stage.value.clone();
     for load in loads(stage) {
@@ -47,12 +47,12 @@ fn leave_out_last_ones(stage: &mut Stage) {
         if !is_plain(buffer, indices) {
             continue;
         }
-        let Some(last) = (0..indices.len()).rfind(|at| !is_one(buffer, indices, *at)) else { continue };
-        let kept = last + 1;
-        let known = views.iter().find(|(of, dims, _)| of == buffer && *dims == kept).map(|(.., view)| view.clone());
-        let view = known.unwrap_or_else(|| buffer.change(|b| b.shape.truncate(kept)));
-        value = replaced(&value, load, &PrimExpr::load(&view, indices[..kept].to_vec()));
-        views.push((buffer.clone(), kept, view));
+        let Some(last) = (0..indices.len()).rfind(|at| !is_unit_dim(buffer, indices, *at)) else { continue };
+        let ndim = last + 1;
+        let known = views.iter().find(|(of, dims, _)| of == buffer && *dims == ndim).map(|(.., view)| view.clone());
+        let view = known.unwrap_or_else(|| buffer.change(|b| b.shape.truncate(ndim)));
+        value = replaced(&value, load, &PrimExpr::load(&view, indices[..ndim].to_vec()));
+        views.push((buffer.clone(), ndim, view));
     }
     stage.value = value;
 }
@@ -61,57 +61,57 @@ fn is_plain(buffer: &Buffer, indices: &[PrimExpr]) -> bool {
     buffer.strides.is_empty() && buffer.axis_separators.is_empty() && buffer.ndim() == indices.len()
 }
 
-fn is_one(buffer: &Buffer, indices: &[PrimExpr], at: usize) -> bool {
+fn is_unit_dim(buffer: &Buffer, indices: &[PrimExpr], at: usize) -> bool {
     buffer.shape[at].as_int() == Some(1) && indices[at].as_int() == Some(0)
 }
 
-fn without_ones(buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<PrimExpr>) {
-    let kept: Vec<usize> = (0..indices.len()).filter(|at| !is_one(buffer, indices, *at)).collect();
-    if !is_plain(buffer, indices) || kept.len() == indices.len() {
+fn without_unit_dims(buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<PrimExpr>) {
+    let dims: Vec<usize> = (0..indices.len()).filter(|at| !is_unit_dim(buffer, indices, *at)).collect();
+    if !is_plain(buffer, indices) || dims.len() == indices.len() {
         return (buffer.clone(), indices.to_vec());
     }
-    let view = buffer.change(|b| b.shape = kept.iter().map(|at| buffer.shape[*at].clone()).collect());
-    (view, kept.iter().map(|at| indices[*at].clone()).collect())
+    let view = buffer.change(|b| b.shape = dims.iter().map(|at| buffer.shape[*at].clone()).collect());
+    (view, dims.iter().map(|at| indices[*at].clone()).collect())
 }
 
 /// Two axes; the inner one runs through all its values for each value of the outer one.
-struct Pair {
+struct AxisPair {
     outer: Axis,
     inner: Axis,
 }
 
 /// Returns pairs of axes that some access has in adjacent dimensions. Reduction axes must not change their order.
-fn pairs(stage: &Stage) -> Vec<Pair> {
+fn pairs(stage: &Stage) -> Vec<AxisPair> {
     let mut found = Vec::new();
     let number = |index: &PrimExpr| stage.axes.iter().position(|axis| index.as_var() == Some(&axis.var));
     let follows = |outer: usize, inner: usize| {
         outer < inner && stage.axes[outer + 1..inner].iter().all(|between| !between.reduce)
     };
-    let mut look = |indices: &[PrimExpr]| {
+    let mut add = |indices: &[PrimExpr]| {
         for dims in indices.windows(2) {
             let (Some(i), Some(j)) = (number(&dims[0]), number(&dims[1])) else { continue };
             let (outer, inner) = (&stage.axes[i], &stage.axes[j]);
             if outer.reduce == inner.reduce && (!outer.reduce || follows(i, j)) {
-                found.push(Pair { outer: outer.clone(), inner: inner.clone() });
+                found.push(AxisPair { outer: outer.clone(), inner: inner.clone() });
             }
         }
     };
-    look(stage.target_indices());
+    add(stage.target_indices());
     stage.value.walk(&mut |e| {
         if let PrimKind::Load(_, indices, _) = e.kind() {
-            look(indices);
+            add(indices);
         }
     });
     found
 }
 
-impl Pair {
+impl AxisPair {
     /// Returns true if every access has both axes in adjacent dimensions, or neither, and nothing else depends on them.
     fn fits(&self, stage: &Stage) -> bool {
         let stores = |buffer: &Buffer, indices: &[PrimExpr]| self.is_access(buffer, indices);
         stores(&stage.buffer, &stage.indices)
             && stores(stage.target(), stage.target_indices())
-            && stage.place.iter().all(|place| stores(&place.buffer, &stage.indices))
+            && stage.arg_result.iter().all(|arg| stores(&arg.buffer, &stage.indices))
             && stage.values().all(|value| self.is_expr(value))
     }
 
@@ -149,27 +149,27 @@ impl Pair {
         (next && plain && same_expr(&wide(&buffer.shape[at + 1]), &wide(&self.inner.extent))).then_some(at)
     }
 
-    fn joined(&self, stage: &Stage) -> Stage {
+    fn collapse(&self, stage: &Stage) -> Stage {
         let (outer, inner) = (self.outer.var.name(), self.inner.var.name());
         let var = Var::int64(format!("{outer}_{}", inner.strip_prefix("v_").unwrap_or(inner)));
-        let extent = product(&self.outer.extent, &self.inner.extent);
-        let mut joined = Joined { pair: self, var: var.expr(), views: Vec::new() };
+        let extent = multiply(&self.outer.extent, &self.inner.extent);
+        let mut collapse = Collapse { pair: self, var: var.expr(), views: Vec::new() };
         let mut axes = Vec::new();
         for axis in stage.axes.iter().filter(|axis| axis.var != self.inner.var) {
             let is_outer = axis.var == self.outer.var;
-            let joined = || Axis { var: var.clone(), extent: extent.clone(), reduce: axis.reduce };
-            axes.push(if is_outer { joined() } else { axis.clone() });
+            let collapsed = || Axis { var: var.clone(), extent: extent.clone(), reduce: axis.reduce };
+            axes.push(if is_outer { collapsed() } else { axis.clone() });
         }
-        let (buffer, indices) = joined.access(&stage.buffer, &stage.indices);
-        let value = joined.expr(&stage.value);
-        let init = stage.init.as_ref().map(|init| joined.expr(init));
+        let (buffer, indices) = collapse.access(&stage.buffer, &stage.indices);
+        let value = collapse.expr(&stage.value);
+        let init = stage.init.as_ref().map(|init| collapse.expr(init));
         let epilogue = stage.epilogue.as_ref().map(|epilogue| {
-            let (buffer, indices) = joined.access(&epilogue.buffer, &epilogue.indices);
-            Epilogue { buffer, indices, value: joined.expr(&epilogue.value) }
+            let (buffer, indices) = collapse.access(&epilogue.buffer, &epilogue.indices);
+            Epilogue { buffer, indices, value: collapse.expr(&epilogue.value) }
         });
-        let place = stage.place.as_ref().map(|place| {
-            let (buffer, _) = joined.access(&place.buffer, &stage.indices);
-            Place { buffer, ..place.clone() }
+        let arg_result = stage.arg_result.as_ref().map(|arg| {
+            let (buffer, _) = collapse.access(&arg.buffer, &stage.indices);
+            ArgResult { buffer, ..arg.clone() }
         });
         Stage {
             name: stage.name.clone(),
@@ -179,7 +179,7 @@ impl Pair {
             value,
             init,
             epilogue,
-            place,
+            arg_result,
             part: stage.part,
             regions: stage.regions,
         }
@@ -187,14 +187,14 @@ impl Pair {
 }
 
 /// Rewrites a stage's accesses from two axes to one.
-struct Joined<'a> {
-    pair: &'a Pair,
+struct Collapse<'a> {
+    pair: &'a AxisPair,
     var: PrimExpr,
     /// Buffers with the index of the first collapsed dimension, and their views.
     views: Vec<(Buffer, usize, Buffer)>,
 }
 
-impl Joined<'_> {
+impl Collapse<'_> {
     fn expr(&mut self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Load(buffer, indices, None) if self.pair.is_used(e) => {
@@ -217,14 +217,14 @@ impl Joined<'_> {
         if let Some((.., view)) = self.views.iter().find(|(of, dim, _)| of == buffer && *dim == at) {
             return view.clone();
         }
-        let size = product(&buffer.shape[at], &buffer.shape[at + 1]);
+        let size = multiply(&buffer.shape[at], &buffer.shape[at + 1]);
         let view = buffer.change(|b| _ = b.shape.splice(at..at + 2, [size]));
         self.views.push((buffer.clone(), at, view.clone()));
         view
     }
 }
 
-fn product(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+fn multiply(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => PrimExpr::int64(a.saturating_mul(b)),
         _ => wide(a) * wide(b),

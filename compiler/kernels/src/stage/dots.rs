@@ -7,11 +7,11 @@
 //!
 //! An 8-bit operand may have its sign bit flipped, `T.bitwise_xor(T.reinterpret("uint8", x[i, k]), 128)`: it is shifted
 //! by +128 for `vpdpbusd`, which needs one unsigned operand, and the accumulator starts at the compensation term. See
-//! [`Factor::moved`].
+//! [`NarrowOperand::sign_flipped`].
 
 use super::{
     Axis, Stage,
-    access::{factors, is_unit},
+    access::{contraction_operands, is_unit},
     replaced, steps, substitution,
 };
 use crate::Target;
@@ -22,12 +22,12 @@ use hammock_ir::{
 };
 
 /// Dtype of packed groups.
-pub const WORD: DType = DType::UINT32;
+pub const PACKED_DTYPE: DType = DType::UINT32;
 /// Bytes of a packed group.
-const BYTES: i64 = 4;
+const GROUP_BYTES: i64 = 4;
 
 /// The intrinsic that loads a packed group from the address of a load on.
-pub const WORD_AT: &str = "word_at";
+pub const LOAD_PACKED: &str = "load_packed";
 
 /// Kind of a dot instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,29 +75,29 @@ impl Dot {
 }
 
 /// Narrow operand of a contraction.
-pub struct Factor<'a> {
+pub struct NarrowOperand<'a> {
     /// Its load.
     pub load: &'a PrimExpr,
     /// True if its sign bit is flipped after the load.
-    pub moved: bool,
+    pub sign_flipped: bool,
     /// Its dtype.
     dtype: DType,
 }
 
-impl Factor<'_> {
+impl NarrowOperand<'_> {
     /// Returns the operand that an upcast converts.
-    fn of(narrow: &PrimExpr) -> Option<Factor<'_>> {
+    fn of(narrow: &PrimExpr) -> Option<NarrowOperand<'_>> {
         let is_load = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(_, _, None)) && e.dtype().is_scalar();
         let dtype = narrow.dtype();
         if is_load(narrow) {
-            return Some(Factor { load: narrow, moved: false, dtype });
+            return Some(NarrowOperand { load: narrow, sign_flipped: false, dtype });
         }
         let [raw, sign] = &narrow.as_intrin("bitwise_xor")?.args[..] else { return None };
         let [load] = &raw.as_intrin("reinterpret")?.args[..] else { return None };
         let byte = |dtype: DType| dtype.is_integer() && dtype.bits == 8 && dtype.is_scalar();
         let turned = sign.as_int().is_some_and(|sign| sign & 0xff == SIGN) && byte(dtype);
-        let of_bytes = byte(load.dtype()) || load.dtype() == WORD;
-        (turned && of_bytes && is_load(load)).then_some(Factor { load, moved: true, dtype })
+        let of_bytes = byte(load.dtype()) || load.dtype() == PACKED_DTYPE;
+        (turned && of_bytes && is_load(load)).then_some(NarrowOperand { load, sign_flipped: true, dtype })
     }
 }
 
@@ -107,7 +107,7 @@ const SIGN: i64 = 0x80;
 /// Returns the dot instruction of a stage, if it is a contraction of two narrow operands from memory in the
 /// wide dtype.
 pub fn dot(stage: &Stage) -> Option<Dot> {
-    let [a, b] = narrow(stage)?.map(|factor| factor.dtype);
+    let [a, b] = narrow_operands(stage)?.map(|factor| factor.dtype);
     let integer = |dtype: DType| dtype.is_integer() && dtype.bits == 8;
     match stage.buffer.dtype {
         DType::INT32 | DType::UINT32 if integer(a) && integer(b) => Some(Dot::Bytes([a.is_int(), b.is_int()])),
@@ -117,18 +117,18 @@ pub fn dot(stage: &Stage) -> Option<Dot> {
 }
 
 /// Returns the operands of a contraction, before their upcasts.
-pub fn narrow(stage: &Stage) -> Option<[Factor<'_>; 2]> {
-    let (a, b) = factors(stage)?;
+pub fn narrow_operands(stage: &Stage) -> Option<[NarrowOperand<'_>; 2]> {
+    let (a, b) = contraction_operands(stage)?;
     let factor = |factor| match PrimExpr::kind(factor) {
-        PrimKind::Cast(narrow) => Factor::of(narrow),
+        PrimKind::Cast(narrow) => NarrowOperand::of(narrow),
         _ => None,
     };
     Some([factor(a)?, factor(b)?])
 }
 
 /// Returns the loads of the operands of a contraction, before their upcasts.
-pub fn narrow_factors(stage: &Stage) -> Option<[&PrimExpr; 2]> {
-    Some(narrow(stage)?.map(|factor| factor.load))
+pub fn narrow_loads(stage: &Stage) -> Option<[&PrimExpr; 2]> {
+    Some(narrow_operands(stage)?.map(|factor| factor.load))
 }
 
 /// Returns the load of the packed group along an axis, if memory has the packed layout: for `x[k // 4, j, k % 4]` it is
@@ -144,50 +144,50 @@ pub fn packed(load: &PrimExpr, axis: &Axis, dot: Dot) -> Option<PrimExpr> {
         .iter()
         .filter(|index| index.uses(&axis.var))
         .fold((0, 0), |(used, words), index| (used + 1, words + usize::from(of(index, BinaryOp::FloorDiv))));
-    let whole = buffer.shape.last().and_then(PrimExpr::as_int) == Some(dot.terms()) && is_plain(buffer);
+    let whole = buffer.shape.last().and_then(PrimExpr::as_int) == Some(dot.terms()) && is_compact(buffer);
     if !whole || axis.extent.as_int().is_none() || !of(last, BinaryOp::FloorMod) || used != 1 || words != 1 {
         return None;
     }
     let words = buffer.change(|b| {
-        b.dtype = WORD;
+        b.dtype = PACKED_DTYPE;
         b.shape.pop();
-        b.align = BYTES / dot.terms();
+        b.align = GROUP_BYTES / dot.terms();
     });
     Some(PrimExpr::load(&words, rest.to_vec()))
 }
 
 /// Returns true if a buffer is compact and starts at its memory's first element.
-fn is_plain(buffer: &Buffer) -> bool {
+fn is_compact(buffer: &Buffer) -> bool {
     buffer.strides.is_empty() && buffer.elem_offset.is_none() && buffer.dtype.is_scalar()
 }
 
 /// Returns true if a load is contiguous along an axis, so that packed groups can be loaded directly.
-pub fn lies_in_words(load: &PrimExpr, axis: &Axis) -> bool {
+pub fn has_contiguous_groups(load: &PrimExpr, axis: &Axis) -> bool {
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return false };
     buffer.strides.is_empty() && is_unit(last, &axis.var) && rest.iter().all(|index| !index.uses(&axis.var))
 }
 
 /// Loads the packed group that starts at a load.
-pub fn word_at(load: &PrimExpr) -> PrimExpr {
-    PrimExpr::intrin(WORD_AT, vec![load.clone()], WORD)
+pub fn load_packed(load: &PrimExpr) -> PrimExpr {
+    PrimExpr::intrin(LOAD_PACKED, vec![load.clone()], PACKED_DTYPE)
 }
 
 /// Packs elements into a group, the first in the lowest bits.
-pub fn word_of(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
+pub fn pack_group(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
     let mut at = 0;
     let mut place = |term: PrimExpr| {
         let bits = i64::from(term.dtype().bits);
         let plain = DType::uint(term.dtype().bits);
         let raw = if term.dtype() == plain { term } else { PrimExpr::intrin("reinterpret", vec![term], plain) };
-        let wide = raw.cast(WORD);
-        let shift = PrimExpr::int(at, WORD);
+        let wide = raw.cast(PACKED_DTYPE);
+        let shift = PrimExpr::int(at, PACKED_DTYPE);
         at += bits;
-        if at == bits { wide } else { PrimExpr::intrin("shift_left", vec![wide, shift], WORD) }
+        if at == bits { wide } else { PrimExpr::intrin("shift_left", vec![wide, shift], PACKED_DTYPE) }
     };
     let words = terms.into_iter().map(&mut place);
-    let both = |a, b| PrimExpr::intrin("bitwise_or", vec![a, b], WORD);
-    words.reduce(both).unwrap_or_else(|| PrimExpr::int(0, WORD))
+    let both = |a, b| PrimExpr::intrin("bitwise_or", vec![a, b], PACKED_DTYPE);
+    words.reduce(both).unwrap_or_else(|| PrimExpr::int(0, PACKED_DTYPE))
 }
 
 /// Returns the sizes of a copy, in which one axis may be packed.
@@ -201,23 +201,23 @@ pub fn sizes(axes: &[usize], terms: Vec<PrimExpr>, in_words: Option<(usize, Dot)
 
 /// Packs the group that starts at `first`, with zeros for positions from `count` on. `term` returns the element at a
 /// position.
-pub fn last_word(term: &dyn Fn(PrimExpr) -> PrimExpr, first: &PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
+pub fn pack_tail_group(term: &dyn Fn(PrimExpr) -> PrimExpr, first: &PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
     let at = |n: i64| {
         let place = neighbour(first, n);
         let term = term(place.clone());
         let none = PrimExpr::constant(0.0, term.dtype());
         binary(BinaryOp::Lt, place, count.clone()).if_then_else(term, none)
     };
-    word_of((0..dot.terms()).map(at))
+    pack_group((0..dot.terms()).map(at))
 }
 
 /// Masks the padding of the last packed group to zero. With an unknown `count` it is zero already.
-pub fn first_terms(word: PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
+pub fn mask_tail_group(word: PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
     match count.as_int().map(|count| count % dot.terms()) {
         None | Some(0) => word,
         Some(left) => {
-            let bits = left * (i64::from(WORD.bits) / dot.terms());
-            PrimExpr::intrin("bitwise_and", vec![word, PrimExpr::int((1 << bits) - 1, WORD)], WORD)
+            let bits = left * (i64::from(PACKED_DTYPE.bits) / dot.terms());
+            PrimExpr::intrin("bitwise_and", vec![word, PrimExpr::int((1 << bits) - 1, PACKED_DTYPE)], PACKED_DTYPE)
         }
     }
 }
@@ -228,32 +228,32 @@ pub fn neighbour(place: &PrimExpr, n: i64) -> PrimExpr {
 }
 
 /// Returns a view of a buffer as packed groups, if its last dimension is a multiple of the group size.
-fn as_words(buffer: &Buffer, dot: Dot) -> Option<Buffer> {
+fn packed_view(buffer: &Buffer, dot: Dot) -> Option<Buffer> {
     let last = buffer.shape.last()?.as_int().filter(|size| size % dot.terms() == 0)?;
     let shape = || {
         let rest = buffer.shape[..buffer.shape.len() - 1].iter().cloned();
         rest.chain([PrimExpr::int64(last / dot.terms())]).collect()
     };
-    is_plain(buffer).then(|| {
+    is_compact(buffer).then(|| {
         buffer.change(|b| {
-            b.dtype = WORD;
+            b.dtype = PACKED_DTYPE;
             b.shape = shape();
-            b.align = BYTES / dot.terms();
+            b.align = GROUP_BYTES / dot.terms();
         })
     })
 }
 
 impl Stage {
     /// Returns the load of the packed group of an operand that is [`packed`] along an axis, unless it may be aliased.
-    pub fn packed_words(&self, load: &PrimExpr, axis: usize, dot: Dot) -> Option<PrimExpr> {
+    pub fn packed_load(&self, load: &PrimExpr, axis: usize, dot: Dot) -> Option<PrimExpr> {
         packed(load, &self.axes[axis], dot).filter(|_| !self.regions)
     }
 
     /// Replaces operands that are packed along an axis by their packed groups, except copied ones.
-    pub fn with_words(&self, axis: usize, dot: Dot, copied: &dyn Fn(&PrimExpr) -> bool) -> Stage {
+    pub fn with_packed_loads(&self, axis: usize, dot: Dot, copied: &dyn Fn(&PrimExpr) -> bool) -> Stage {
         let mut stage = self.clone();
-        for load in narrow_factors(self).into_iter().flatten() {
-            if let Some(words) = self.packed_words(load, axis, dot).filter(|_| !copied(load)) {
+        for load in narrow_loads(self).into_iter().flatten() {
+            if let Some(words) = self.packed_load(load, axis, dot).filter(|_| !copied(load)) {
                 stage.value = replaced(&stage.value, load, &words);
             }
         }
@@ -261,10 +261,10 @@ impl Stage {
     }
 
     /// Returns the packed group that a load reads at a position, which counts groups along one axis.
-    pub fn words_of(&self, load: &PrimExpr, axis: usize, dot: Dot, mut position: Vec<PrimExpr>) -> PrimExpr {
+    pub fn group_at(&self, load: &PrimExpr, axis: usize, dot: Dot, mut position: Vec<PrimExpr>) -> PrimExpr {
         let along = &self.axes[axis];
         let at = |position: &[PrimExpr]| load.substitute(&substitution(&self.axes, position));
-        if let Some((words, indices)) = self.read_as_words(load, axis, dot) {
+        if let Some((words, indices)) = self.packed_view_of(load, axis, dot) {
             let position = substitution(&self.axes, &position);
             return PrimExpr::load(&words, indices.iter().map(|index| index.substitute(&position)).collect());
         }
@@ -275,24 +275,24 @@ impl Stage {
             position[axis] = place;
             at(&position)
         };
-        let side_by_side = lies_in_words(load, along);
+        let side_by_side = has_contiguous_groups(load, along);
         let whole = || match side_by_side {
-            true => word_at(&term(first.clone())),
-            false => word_of((0..dot.terms()).map(|n| term(neighbour(&first, n)))),
+            true => load_packed(&term(first.clone())),
+            false => pack_group((0..dot.terms()).map(|n| term(neighbour(&first, n)))),
         };
         match along.extent.as_int() {
             Some(count) if count % dot.terms() == 0 => whole(),
             _ if side_by_side => {
                 let ends = neighbour(&first, dot.terms());
                 let fits = binary(BinaryOp::Le, ends, along.extent.clone());
-                fits.if_then_else(whole(), last_word(&term, &first, &along.extent, dot))
+                fits.if_then_else(whole(), pack_tail_group(&term, &first, &along.extent, dot))
             }
-            _ => last_word(&term, &first, &along.extent, dot),
+            _ => pack_tail_group(&term, &first, &along.extent, dot),
         }
     }
 
     /// Views the buffer of a load as packed groups, and returns its indices, if the axis alone is the last index.
-    fn read_as_words<'a>(&self, load: &'a PrimExpr, axis: usize, dot: Dot) -> Option<(Buffer, &'a [PrimExpr])> {
+    fn packed_view_of<'a>(&self, load: &'a PrimExpr, axis: usize, dot: Dot) -> Option<(Buffer, &'a [PrimExpr])> {
         let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
         if self.regions {
             return None;
@@ -300,7 +300,7 @@ impl Stage {
         let along = &self.axes[axis];
         let (last, rest) = indices.split_last()?;
         let whole = along.extent.as_int()? % dot.terms() == 0 && last.as_var() == Some(&along.var);
-        let words = as_words(buffer, dot).filter(|_| whole && rest.iter().all(|index| !index.uses(&along.var)))?;
+        let words = packed_view(buffer, dot).filter(|_| whole && rest.iter().all(|index| !index.uses(&along.var)))?;
         Some((words, indices))
     }
 }

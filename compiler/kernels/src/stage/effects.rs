@@ -11,32 +11,32 @@ use rustc_hash::FxHashSet;
 /// Memory that a part reads, writes, declares or takes the address of, as the set of its variables. Other variables are
 /// included.
 #[derive(Default)]
-pub struct Used(FxHashSet<Var>);
+pub struct Footprint(FxHashSet<Var>);
 
-impl Used {
+impl Footprint {
     /// Returns the footprint of a part.
-    pub fn by(part: &Part) -> Used {
+    pub fn of_part(part: &Part) -> Footprint {
         match part {
-            Part::Stage(stage) => Used::by_stage(stage),
+            Part::Stage(stage) => Footprint::of_stage(stage),
             Part::Rows(rows) => {
-                let mut used = Used::default();
+                let mut used = Footprint::default();
                 rows.stages.iter().for_each(|stage| used.add_stage(stage));
                 used
             }
-            Part::Other(other) => Used::by_stmt(&other.stmt),
+            Part::Opaque(other) => Footprint::of_stmt(&other.stmt),
         }
     }
 
     /// Returns the footprint of a stage.
-    pub fn by_stage(stage: &Stage) -> Used {
-        let mut used = Used::default();
+    pub fn of_stage(stage: &Stage) -> Footprint {
+        let mut used = Footprint::default();
         used.add_stage(stage);
         used
     }
 
     /// Returns the footprint of a statement.
-    pub fn by_stmt(stmt: &Stmt) -> Used {
-        let mut used = Used::default();
+    pub fn of_stmt(stmt: &Stmt) -> Footprint {
+        let mut used = Footprint::default();
         stmt.walk(&mut |stmt| {
             stmt.each_expr(&mut |e| used.add(e));
             match &stmt.kind {

@@ -9,9 +9,9 @@
 
 use super::{
     Axis, Epilogue, Kernel, Part, Stage,
-    access::{self, factors, is_load_of, reduced_vector_axis, vector_axis},
+    access::{self, contraction_operands, is_load_of, reduction_vector_axis, vector_axis},
     dots,
-    effects::Used,
+    effects::Footprint,
     remove_zero_insertion, substitution,
 };
 use crate::{check, index::same_expr};
@@ -22,28 +22,28 @@ use hammock_ir::{
 };
 
 /// Maximum operations that are recomputed rather than stored: about the cost of a load and a store.
-const CHEAP: u32 = 8;
+const MAX_RECOMPUTED_OPS: u32 = 8;
 /// Maximum operations of a fused stage; above, avoiding a store gains nothing.
-const MOST: u32 = 600;
+const MAX_FUSED_OPS: u32 = 600;
 /// Maximum taps of a small window, and maximum length of a short row of results.
-const TAPS: i64 = 9;
-const ROW: i64 = 64;
+const MAX_TAPS: i64 = 9;
+const MAX_SHORT_ROW: i64 = 64;
 
 /// Fuses the stages of a kernel. `own` are its local buffers.
-pub fn merge(kernel: &mut Kernel, own: &[Buffer], masks: bool) {
-    let mut used: Vec<Used> = kernel.parts.iter().map(Used::by).collect();
+pub fn apply(kernel: &mut Kernel, own: &[Buffer], masks: bool) {
+    let mut used: Vec<Footprint> = kernel.parts.iter().map(Footprint::of_part).collect();
     // Epilogue candidates are fused among themselves before the reduction takes them in.
     for reductions in [false, true] {
         let mut at = 0;
         while at < kernel.parts.len() {
             let fits =
                 matches!(&kernel.parts[at], Part::Stage(stage) if reductions == stage.axes.iter().any(|a| a.reduce));
-            let Some(merged) = fits.then(|| merged(&kernel.parts, &used, at, own, masks)).flatten() else {
+            let Some(merged) = fits.then(|| fuse_into_consumers(&kernel.parts, &used, at, own, masks)).flatten() else {
                 at += 1;
                 continue;
             };
             for (number, stage) in merged {
-                used[number] = Used::by_stage(&stage);
+                used[number] = Footprint::of_stage(&stage);
                 kernel.parts[number] = Part::Stage(stage);
             }
             kernel.parts.remove(at);
@@ -56,19 +56,25 @@ pub fn merge(kernel: &mut Kernel, own: &[Buffer], masks: bool) {
 
 /// Returns the consumers that replace later ones once a stage is fused into them. `used` are the footprints of the
 /// parts.
-fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer], masks: bool) -> Option<Vec<(usize, Stage)>> {
+fn fuse_into_consumers(
+    parts: &[Part],
+    used: &[Footprint],
+    at: usize,
+    own: &[Buffer],
+    masks: bool,
+) -> Option<Vec<(usize, Stage)>> {
     let Part::Stage(stage) = &parts[at] else { return None };
     if stage.epilogue.is_some()
-        || stage.place.is_some()
+        || stage.arg_result.is_some()
         || !own.contains(&stage.buffer)
-        || !is_whole(stage)
-        || acts(stage)
+        || !computes_whole_buffer(stage)
+        || has_side_effects(stage)
     {
         return None;
     }
     let users: Vec<usize> = (0..parts.len()).filter(|n| *n != at && used[*n].has(&stage.buffer)).collect();
     let last = *users.last()?;
-    if users[0] < at || (at + 1..=last).any(|n| disturbs(&parts[n], stage)) {
+    if users[0] < at || (at + 1..=last).any(|n| may_write_inputs(&parts[n], stage)) {
         return None;
     }
     let user = |n: &usize| match &parts[*n] {
@@ -86,48 +92,49 @@ fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer], masks: bool)
     }
     if stage.axes.iter().any(|axis| axis.reduce) {
         let [only] = users.as_slice() else { return None };
-        return Some(vec![(*only, with_epilogue(stage, user(only)?)?)]);
+        return Some(vec![(*only, attach_epilogue(stage, user(only)?)?)]);
     }
-    if users.len() > 1 && (Cost::of(&stage.value).total() > CHEAP || divides(stage)) {
+    if users.len() > 1 && (Cost::of(&stage.value).total() > MAX_RECOMPUTED_OPS || divides(stage)) {
         return None;
     }
     // A contraction would recompute an inlined operand for every element that it reduces.
-    if users.iter().filter_map(user).any(|user| multiplies(user, stage)) && ends_reduction(parts, used, at, own) {
+    if users.iter().filter_map(user).any(|user| is_operand_of(user, stage)) && is_epilogue(parts, used, at, own) {
         return None;
     }
-    let inlined = |n: &usize| Some((*n, with_inlined(stage, user(n)?, masks)?));
+    let inlined = |n: &usize| Some((*n, inline_into(stage, user(n)?, masks)?));
     users.iter().map(inlined).collect()
 }
 
 /// Returns an element-wise stage that computes all of a local buffer, and its only consumer, a later stage, with its
 /// index.
-pub fn handed_on<'a>(parts: &'a [Part], at: usize, own: &[Buffer]) -> Option<(&'a Stage, usize, &'a Stage)> {
+pub fn single_consumer<'a>(parts: &'a [Part], at: usize, own: &[Buffer]) -> Option<(&'a Stage, usize, &'a Stage)> {
     let Part::Stage(stage) = &parts[at] else { return None };
     let is_made = !stage.reduces() && stage.epilogue.is_none() && own.contains(&stage.buffer);
-    if !is_made || !is_whole(stage) || !is_free(stage) {
+    if !is_made || !computes_whole_buffer(stage) || !is_pure(stage) {
         return None;
     }
-    let mut users = (0..parts.len()).filter(|other| *other != at && Used::by(&parts[*other]).has(&stage.buffer));
+    let mut users =
+        (0..parts.len()).filter(|other| *other != at && Footprint::of_part(&parts[*other]).has(&stage.buffer));
     let (user, None) = (users.next().filter(|user| *user > at)?, users.next()) else { return None };
     let Part::Stage(by) = &parts[user] else { return None };
     Some((stage, user, by))
 }
 
 /// Returns true if a stage computes its whole buffer, one element at each position of its spatial axes.
-fn is_whole(stage: &Stage) -> bool {
+fn computes_whole_buffer(stage: &Stage) -> bool {
     let spatial: Vec<&Axis> = stage.axes.iter().filter(|axis| !axis.reduce).collect();
     let axis_of = |index: &PrimExpr| spatial.iter().position(|axis| index.as_var() == Some(&axis.var));
     let mut taken = vec![false; spatial.len()];
     let fits = stage.indices.iter().zip(&stage.buffer.shape).all(|(index, size)| {
         is_unit(index, size)
             || axis_of(index)
-                .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && is_as_many(&spatial[n].extent, size))
+                .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && is_same_extent(&spatial[n].extent, size))
     });
     fits && taken.iter().all(|taken| *taken) && stage.buffer.strides.is_empty()
 }
 
 /// Returns true if two sizes are equal, even if their integer types differ.
-pub fn is_as_many(a: &PrimExpr, b: &PrimExpr) -> bool {
+pub fn is_same_extent(a: &PrimExpr, b: &PrimExpr) -> bool {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => a == b,
         _ => same_expr(a, b),
@@ -141,11 +148,11 @@ fn is_unit(index: &PrimExpr, size: &PrimExpr) -> bool {
 
 /// Returns true if a stage has no side effects and makes no checks, which must run exactly as often as the program
 /// says.
-pub fn is_free(stage: &Stage) -> bool {
-    !acts(stage) && !makes_checks(stage)
+pub fn is_pure(stage: &Stage) -> bool {
+    !has_side_effects(stage) && !makes_checks(stage)
 }
 
-fn acts(stage: &Stage) -> bool {
+fn has_side_effects(stage: &Stage) -> bool {
     let acts = |e: &PrimExpr| match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) => true,
         PrimKind::Call(call) => call.runs_function(),
@@ -171,8 +178,9 @@ fn reads_all(user: &Stage, stage: &Stage) -> bool {
         let mut taken = vec![false; user.axes.len()];
         indices.iter().zip(&stage.buffer.shape).all(|(index, size)| {
             is_unit(index, size)
-                || axis_of(index)
-                    .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && is_as_many(&user.axes[n].extent, size))
+                || axis_of(index).is_some_and(|n| {
+                    !std::mem::replace(&mut taken[n], true) && is_same_extent(&user.axes[n].extent, size)
+                })
         })
     };
     any_always(
@@ -206,17 +214,17 @@ fn loads(e: &PrimExpr, buffer: &Buffer) -> bool {
 }
 
 /// Returns true if a part may write to memory that a stage reads.
-pub fn disturbs(part: &Part, stage: &Stage) -> bool {
+pub fn may_write_inputs(part: &Part, stage: &Stage) -> bool {
     let writes = |other: &Stage| other.targets().any(|target| stage.values().any(|e| loads(e, target)));
     match part {
         Part::Stage(other) => writes(other),
         Part::Rows(rows) => rows.stages.iter().any(writes),
-        Part::Other(_) => true,
+        Part::Opaque(_) => true,
     }
 }
 
 /// Inlines a stage into a consumer.
-fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
+fn inline_into(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     let mut positions: Vec<Vec<PrimExpr>> = Vec::new();
     let mut sites = 0;
     let epilogue = user.epilogue.as_ref().map(|epilogue| &epilogue.value);
@@ -244,16 +252,16 @@ fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     let all = |position: &[PrimExpr]| user.axes.iter().all(|axis| position.iter().any(|i| i.uses(&axis.var)));
     let along_rows = |position: &[PrimExpr]| position.last().is_some_and(slides);
     let is_window =
-        |position: &[PrimExpr]| has_margin(stage, user) && (!along_rows(position) || masks && has_short_rows(user));
+        |position: &[PrimExpr]| is_padding_of(stage, user) && (!along_rows(position) || masks && has_short_rows(user));
     let once = match &positions[..] {
         [position] => all(position) && (!position.iter().any(slides) || is_window(position)),
         _ => false,
     };
     let work = Cost::of(&stage.value).total();
-    let narrow = is_kept_narrow(stage, user) && !remove_zero_insertion::is_spread(stage);
+    let narrow = dequantizes_in_place(stage, user) && !remove_zero_insertion::inserts_zeros(stage);
     let once = once || narrow;
-    if !once && (work > CHEAP || user.reduces() && divides(stage))
-        || work * sites + Cost::of(&user.value).total() > MOST
+    if !once && (work > MAX_RECOMPUTED_OPS || user.reduces() && divides(stage))
+        || work * sites + Cost::of(&user.value).total() > MAX_FUSED_OPS
     {
         return None;
     }
@@ -270,23 +278,23 @@ fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     // A copy has no arithmetic to vectorize; only the consumer's access order can get worse.
     let moves = matches!(stage.value.kind(), PrimKind::Load(..));
     let before: &[&Stage] = if moves { &[user] } else { &[stage, user] };
-    keeps_vectors(before, merged)
+    preserves_vectors(before, merged)
 }
 
 /// Returns true if a contraction has a stage's results as an operand.
-fn multiplies(sum: &Stage, stage: &Stage) -> bool {
-    factors(sum).is_some_and(|(a, b)| is_load_of(a, &stage.buffer) || is_load_of(b, &stage.buffer))
+fn is_operand_of(sum: &Stage, stage: &Stage) -> bool {
+    contraction_operands(sum).is_some_and(|(a, b)| is_load_of(a, &stage.buffer) || is_load_of(b, &stage.buffer))
 }
 
 /// Returns true if a stage is the only consumer of an earlier reduction, and can be its epilogue.
-fn ends_reduction(parts: &[Part], used: &[Used], at: usize, own: &[Buffer]) -> bool {
+fn is_epilogue(parts: &[Part], used: &[Footprint], at: usize, own: &[Buffer]) -> bool {
     let Part::Stage(stage) = &parts[at] else { return false };
     parts[..at].iter().enumerate().any(|(n, part)| match part {
         Part::Stage(before) if before.reduces() && before.epilogue.is_none() && own.contains(&before.buffer) => {
             let is_user = |other: usize| other == n || other == at || !used[other].has(&before.buffer);
             loads(&stage.value, &before.buffer)
                 && (0..parts.len()).all(is_user)
-                && with_epilogue(before, stage).is_some()
+                && attach_epilogue(before, stage).is_some()
         }
         _ => false,
     })
@@ -300,17 +308,17 @@ fn divides(stage: &Stage) -> bool {
 
 /// Returns true if a stage only pads data for a small window with a constant. Most tiles are interior and skip the
 /// padding checks.
-fn has_margin(stage: &Stage, window: &Stage) -> bool {
+fn is_padding_of(stage: &Stage, window: &Stage) -> bool {
     let taps = window.axes.iter().filter(|axis| axis.reduce);
     let taps = taps.map(|axis| axis.extent.as_int()).try_fold(1i64, |all, size| all.checked_mul(size?));
-    access::in_margin(&stage.value) && taps.is_some_and(|taps| taps <= TAPS)
+    access::is_padded_load(&stage.value) && taps.is_some_and(|taps| taps <= MAX_TAPS)
 }
 
 /// Returns true if rows of results are short. Vector loads along them mask out the padding; this is free when the
 /// position in the row is a constant.
 fn has_short_rows(window: &Stage) -> bool {
     let row = access::store_axis(window).and_then(|axis| window.axes[axis].extent.as_int());
-    row.is_some_and(|row| row <= ROW) && window.buffer.dtype.bits == 32
+    row.is_some_and(|row| row <= MAX_SHORT_ROW) && window.buffer.dtype.bits == 32
 }
 
 fn inlined(e: &PrimExpr, stage: &Stage) -> PrimExpr {
@@ -330,13 +338,13 @@ fn inlined(e: &PrimExpr, stage: &Stage) -> PrimExpr {
 
 /// Returns true if a stage widens a contraction's operand from a narrower dtype, as dequantization does: reading the
 /// narrow data saves more bandwidth than recomputing the values for several rows costs.
-fn is_kept_narrow(stage: &Stage, user: &Stage) -> bool {
+fn dequantizes_in_place(stage: &Stage, user: &Stage) -> bool {
     let is_it = |e: &PrimExpr| is_load_of(e, &stage.buffer);
-    let is_factor = factors(user).is_some_and(|(a, b)| is_it(a) != is_it(b));
+    let is_factor = contraction_operands(user).is_some_and(|(a, b)| is_it(a) != is_it(b));
     let bits = |e: &PrimExpr| match (e.kind(), stage.axes.last()) {
         // Data that is invariant along the last axis comes from cache.
         (PrimKind::Load(buffer, ..), Some(axis)) if e.uses(&axis.var) => {
-            i64::from(buffer.dtype.bits) / access::repeats(e, &axis.var).unwrap_or(1)
+            i64::from(buffer.dtype.bits) / access::broadcast_factor(e, &axis.var).unwrap_or(1)
         }
         _ => 0,
     };
@@ -345,7 +353,7 @@ fn is_kept_narrow(stage: &Stage, user: &Stage) -> bool {
 }
 
 /// Attaches an element-wise consumer to a reduction as its epilogue.
-fn with_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
+fn attach_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
     stage.init.as_ref()?;
     let spatial = stage.axes.iter().filter(|axis| !axis.reduce).count();
     if user.epilogue.is_some() || user.axes.iter().any(|axis| axis.reduce) || user.axes.len() != spatial {
@@ -375,7 +383,7 @@ fn with_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
         indices: user.indices.iter().map(put).collect(),
         value: put(&user.value),
     };
-    let merged = keeps_vectors(&[stage, user], Stage { epilogue: Some(epilogue), ..stage.clone() })?;
+    let merged = preserves_vectors(&[stage, user], Stage { epilogue: Some(epilogue), ..stage.clone() })?;
     // A transposed store is better done by a separate stage.
     let along = |stage: &Stage| vector_axis(stage).or_else(|| dots::dot(stage).and(access::store_axis(stage)));
     (along(stage).is_none() || along(stage) == along(&merged)).then_some(merged)
@@ -396,8 +404,8 @@ fn axes(stage: &Stage, user: &Stage, indices: &[PrimExpr]) -> Option<Substitutio
 }
 
 /// Returns the fused stage, unless it loses a vectorizable axis that one of the originals had.
-fn keeps_vectors(before: &[&Stage], merged: Stage) -> Option<Stage> {
-    let has = |stage: &Stage| vector_axis(stage).is_some() || reduced_vector_axis(stage).is_some();
+fn preserves_vectors(before: &[&Stage], merged: Stage) -> Option<Stage> {
+    let has = |stage: &Stage| vector_axis(stage).is_some() || reduction_vector_axis(stage).is_some();
     let had = before.iter().any(|stage| has(stage));
     (!had || has(&merged)).then_some(merged)
 }

@@ -10,17 +10,17 @@
 
 use super::{
     Kernel, Part, Stage,
-    access::{factors, guarded, is_load_of},
-    fuse::handed_on,
-    polyphase_layout::{LEAST_USES, ratio},
+    access::{contraction_operands, guarded, is_load_of},
+    fuse::single_consumer,
+    polyphase_layout::{MIN_USES, element_ratio},
 };
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
 /// Hoists upcasts to the stages that produce the data. `own` are the kernel's local buffers. Returns new ones.
-pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
+pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
-        let Some((user, stage, sum)) = kept(&kernel.parts, at, own) else { continue };
+        let Some((user, stage, sum)) = transform(&kernel.parts, at, own) else { continue };
         made.push(stage.buffer.clone());
         kernel.parts[at] = Part::Stage(stage);
         kernel.parts[user] = Part::Stage(sum);
@@ -30,19 +30,19 @@ pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
 
 /// Returns the index of the only consumer, a contraction, with the stage that stores wide data, and the contraction
 /// over them.
-fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
-    let (stage, user, sum) = handed_on(parts, at, own)?;
+fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
+    let (stage, user, sum) = single_consumer(parts, at, own)?;
     let narrow = &stage.buffer;
-    let (a, b) = factors(sum)?;
-    let factor = [a, b].into_iter().find(|factor| widens(factor, narrow))?;
+    let (a, b) = contraction_operands(sum)?;
+    let factor = [a, b].into_iter().find(|factor| is_upcast_of(factor, narrow))?;
     let (dtype, extents) = (factor.dtype(), sum.axes.iter().map(|axis| &axis.extent).collect());
-    let often = ratio(extents, &narrow.shape)? >= LEAST_USES;
+    let often = element_ratio(extents, &narrow.shape)? >= MIN_USES;
     // bfloat16 stays narrow for dot instructions.
-    if !narrow.dtype.is_float16() || dtype != DType::FLOAT32 || !often || !slides(sum, factor) {
+    if !narrow.dtype.is_float16() || dtype != DType::FLOAT32 || !often || !windows_overlap(sum, factor) {
         return None;
     }
     let buffer = Buffer::new(narrow.name.clone(), narrow.shape.clone(), dtype);
-    let value = wide(&sum.value, narrow, &buffer);
+    let value = load_wide(&sum.value, narrow, &buffer);
     let left = sum.epilogue.iter().map(|epilogue| &epilogue.value).chain([&value]);
     if left.into_iter().any(|value| value.any(&mut |e| is_load_of(e, narrow))) {
         return None;
@@ -52,12 +52,12 @@ fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stag
 }
 
 /// Returns true if an operand is an upcast of a load.
-fn widens(factor: &PrimExpr, narrow: &Buffer) -> bool {
+fn is_upcast_of(factor: &PrimExpr, narrow: &Buffer) -> bool {
     matches!(factor.kind(), PrimKind::Cast(load) if is_load_of(load, narrow))
 }
 
 /// Returns true if the windows of adjacent results overlap: some index combines a reduction axis and another axis.
-fn slides(sum: &Stage, factor: &PrimExpr) -> bool {
+fn windows_overlap(sum: &Stage, factor: &PrimExpr) -> bool {
     let mut found = false;
     let taps = || sum.axes.iter().filter(|axis| axis.reduce && axis.extent.as_int() != Some(1));
     factor.walk(&mut |e| {
@@ -69,13 +69,13 @@ fn slides(sum: &Stage, factor: &PrimExpr) -> bool {
 }
 
 /// Replaces upcasts of narrow loads by wide loads.
-fn wide(value: &PrimExpr, narrow: &Buffer, buffer: &Buffer) -> PrimExpr {
+fn load_wide(value: &PrimExpr, narrow: &Buffer, buffer: &Buffer) -> PrimExpr {
     match value.kind() {
-        PrimKind::Cast(load) if value.dtype() == buffer.dtype && widens(value, narrow) => match load.kind() {
+        PrimKind::Cast(load) if value.dtype() == buffer.dtype && is_upcast_of(value, narrow) => match load.kind() {
             PrimKind::Load(_, indices, _) => PrimExpr::load(buffer, indices.clone()),
             _ => value.clone(),
         },
-        _ => value.map_children(&mut |child| wide(child, narrow, buffer)),
+        _ => value.map_children(&mut |child| load_wide(child, narrow, buffer)),
     }
 }
 

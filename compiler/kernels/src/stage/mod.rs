@@ -37,13 +37,13 @@ mod split_phases;
 
 use crate::index::same_expr;
 use dots::Dot;
-pub use effects::Used;
+pub use effects::Footprint;
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{Buffer, PrimFunc, Stmt},
 };
-pub use parallel_loops::Other;
+pub use parallel_loops::OpaqueStmts;
 pub use raise::is_stage;
 use row_tiling::Rows;
 use rustc_hash::FxHashSet;
@@ -61,7 +61,7 @@ pub enum Part {
     /// Stages that run one block of rows at a time.
     Rows(Rows),
     /// Opaque statements.
-    Other(Other),
+    Opaque(OpaqueStmts),
 }
 
 /// A loop nest with one store.
@@ -82,7 +82,7 @@ pub struct Stage {
     /// Operations applied to each result of a reduction before it is stored.
     pub epilogue: Option<Epilogue>,
     /// Second result of an arg-reduction: the index of the minimum or maximum.
-    pub place: Option<Place>,
+    pub arg_result: Option<ArgResult>,
     /// Preferred number of elements per partial sum, if the block requests one.
     pub part: Option<i64>,
     /// True if it accesses a region of a buffer under another name, which has no other names than this one.
@@ -104,15 +104,15 @@ pub struct Epilogue {
 /// elements. The stage's value is the minimum or maximum of the previous result and an element, and does not define how
 /// ties and NaN are resolved.
 #[derive(Clone)]
-pub struct Place {
+pub struct ArgResult {
     /// Buffer of the index, stored at the stage's indices.
     pub buffer: Buffer,
     /// Index if no element is selected.
     pub init: PrimExpr,
     /// True if NaN is selected before all other values. Otherwise it is never selected.
-    pub finds_nan: bool,
+    pub selects_nan: bool,
     /// True if the minimum or maximum itself is also stored.
-    pub keeps_value: bool,
+    pub stores_value: bool,
 }
 
 /// An axis of a stage, starting at zero.
@@ -134,23 +134,23 @@ impl Kernel {
         let mut kernel = raise::kernel(stmts);
         if func.is_noalias() {
             for part in &mut kernel.parts {
-                if let Part::Other(other) = part {
-                    other.look();
+                if let Part::Opaque(other) = part {
+                    other.find_parallel_loops();
                 }
             }
-            fuse::merge(&mut kernel, own, masks);
-            let made = remove_zero_insertion::close(&mut kernel, own);
+            fuse::apply(&mut kernel, own, masks);
+            let made = remove_zero_insertion::apply(&mut kernel, own);
             if !made.is_empty() {
                 own.extend(made);
-                fuse::merge(&mut kernel, own, masks);
+                fuse::apply(&mut kernel, own, masks);
             }
-            own.extend(hoist_upcast::keep(&mut kernel, own));
-            own.extend(polyphase_layout::keep(&mut kernel, own));
-            own.extend(pad_leading_dim::part(&mut kernel, own));
-            row_tiling::share(&mut kernel, own);
+            own.extend(hoist_upcast::apply(&mut kernel, own));
+            own.extend(polyphase_layout::apply(&mut kernel, own));
+            own.extend(pad_leading_dim::apply(&mut kernel, own));
+            row_tiling::apply(&mut kernel, own);
         }
-        own.extend(precompute_tables::keep(&mut kernel));
-        arg_reduce::keep_what_is_read(&mut kernel, own);
+        own.extend(precompute_tables::apply(&mut kernel));
+        arg_reduce::drop_unread_values(&mut kernel, own);
         let known: FxHashSet<&Var> = func.buffers().chain(own.iter()).map(|known| &known.data).collect();
         let is_known = |buffer: &Buffer| known.contains(&buffer.data);
         let reads_regions = |stage: &Stage| {
@@ -164,15 +164,15 @@ impl Kernel {
                     rows.stages.iter_mut().for_each(|stage| stage.regions = reads_regions(stage));
                     rows.place();
                 }
-                Part::Other(_) => {}
+                Part::Opaque(_) => {}
             }
         }
         for part in &mut kernel.parts {
             if let Part::Stage(stage) = part
                 && !stage.regions
             {
-                collapse_axes::join(stage);
-                coalesce_elements::widen(stage);
+                collapse_axes::apply(stage);
+                coalesce_elements::apply(stage);
             }
         }
         kernel
@@ -187,7 +187,7 @@ impl Stage {
 
     /// Returns the buffers that it writes to.
     pub fn targets(&self) -> impl Iterator<Item = &Buffer> {
-        [self.target()].into_iter().chain(self.place.as_ref().map(|place| &place.buffer))
+        [self.target()].into_iter().chain(self.arg_result.as_ref().map(|arg| &arg.buffer))
     }
 
     /// Returns the indices at which it stores.
@@ -201,7 +201,7 @@ impl Stage {
     }
 
     /// Returns true if it only copies elements, without arithmetic.
-    pub fn moves(&self) -> bool {
+    pub fn is_copy(&self) -> bool {
         let same = |buffer: &Buffer| buffer.dtype == self.buffer.dtype && buffer.data != self.buffer.data;
         !self.reduces() && matches!(self.value.kind(), PrimKind::Load(buffer, ..) if same(buffer))
     }
@@ -223,7 +223,7 @@ impl Stage {
             at[*axis] = if at[*axis].as_int() == Some(0) { var.expr() } else { &at[*axis] + var.expr() };
         }
         let value = match in_words {
-            Some((axis, dot)) => self.words_of(load, axis, dot, at),
+            Some((axis, dot)) => self.group_at(load, axis, dot, at),
             None => load.substitute(&substitution(&self.axes, &at)),
         };
         let own = vars.iter().cloned().zip(counts);
@@ -235,7 +235,7 @@ impl Stage {
             value,
             init: None,
             epilogue: None,
-            place: None,
+            arg_result: None,
             part: None,
             regions: self.regions,
         }

@@ -11,26 +11,27 @@ use hammock_ir::{
 };
 
 /// Statements that are no stage.
-pub struct Other {
+pub struct OpaqueStmts {
     /// The statements.
     pub stmt: Stmt,
     /// Extents of the enclosing loops whose iterations are independent, outermost first.
-    pub apart: Vec<PrimExpr>,
+    pub parallel_extents: Vec<PrimExpr>,
 }
 
-impl Other {
+impl OpaqueStmts {
     /// Statements without parallel loops.
-    pub fn new(stmt: Stmt) -> Other {
-        Other { stmt, apart: Vec::new() }
+    pub fn new(stmt: Stmt) -> OpaqueStmts {
+        OpaqueStmts { stmt, parallel_extents: Vec::new() }
     }
 
     /// Finds the loops whose iterations are independent, provided that parameters do not alias.
-    pub fn look(&mut self) {
+    pub fn find_parallel_loops(&mut self) {
         let Some(nest) = Nest::of(&self.stmt, |e| Simplifier::default().index(e)) else { return };
         let Some(accesses) = Accesses::of(nest.block) else { return };
-        let is_apart = |var: &Var| accesses.written.iter().all(|buffer| accesses.has_own(buffer, var));
-        let apart = nest.axes.iter().take_while(|(axis, _)| axis.kind == IterKind::Spatial && is_apart(&axis.var));
-        self.apart = apart.map(|(_, extent)| extent.clone()).collect();
+        let is_independent = |var: &Var| accesses.written.iter().all(|buffer| accesses.is_partitioned_by(buffer, var));
+        let independent =
+            nest.axes.iter().take_while(|(axis, _)| axis.kind == IterKind::Spatial && is_independent(&axis.var));
+        self.parallel_extents = independent.map(|(_, extent)| extent.clone()).collect();
     }
 }
 
@@ -71,7 +72,7 @@ impl Accesses {
     }
 
     /// Returns true if every access to a buffer's memory has the axis alone as the index of the same dimension.
-    fn has_own(&self, buffer: &Buffer, axis: &Var) -> bool {
+    fn is_partitioned_by(&self, buffer: &Buffer, axis: &Var) -> bool {
         let touched: Vec<_> = self.all.iter().filter(|(other, _)| other.data == buffer.data).collect();
         let is_own = |e: &PrimExpr| same_expr(&Simplifier::default().index(e), &axis.expr());
         let dims = 0..buffer.ndim();

@@ -11,8 +11,8 @@
 
 use super::{
     Axis, Kernel, Part, Stage,
-    access::{SPACING, factors, is_load_of, store_axis},
-    fuse::handed_on,
+    access::{MAX_STRIDE, contraction_operands, is_load_of, store_axis},
+    fuse::single_consumer,
     map_loads,
     raise::Indices,
     substitution,
@@ -25,13 +25,13 @@ use hammock_ir::{
 };
 
 /// Minimum loads per element that make a different layout worthwhile.
-pub const LEAST_USES: i64 = 3;
+pub const MIN_USES: i64 = 3;
 
 /// Deinterleaves data that contractions load with a stride. `own` are the kernel's local buffers. Returns new ones.
-pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
+pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
-        let Some((user, near, sum)) = kept(&kernel.parts, at, own) else { continue };
+        let Some((user, near, sum)) = transform(&kernel.parts, at, own) else { continue };
         made.push(near.buffer.clone());
         kernel.parts[at] = Part::Stage(near);
         kernel.parts[user] = Part::Stage(sum);
@@ -41,28 +41,28 @@ pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
 
 /// Returns the index of the only consumer, a contraction, with the stage that deinterleaves its data, and the
 /// contraction over them.
-fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
-    let (stage, user, sum) = handed_on(parts, at, own)?;
-    let step = step(sum, &stage.buffer)?;
-    let near = by_remainders(stage, step)?;
-    let sum = over(sum, &stage.buffer, &near.buffer, step)?;
+fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
+    let (stage, user, sum) = single_consumer(parts, at, own)?;
+    let step = load_step(sum, &stage.buffer)?;
+    let near = deinterleave(stage, step)?;
+    let sum = load_deinterleaved(sum, &stage.buffer, &near.buffer, step)?;
     Some((user, near, sum))
 }
 
 /// Returns the stride of a contraction's loads from a buffer along the last dimension, for adjacent results, if each
 /// element is loaded several times.
-fn step(sum: &Stage, buffer: &Buffer) -> Option<i64> {
-    factors(sum)?;
+fn load_step(sum: &Stage, buffer: &Buffer) -> Option<i64> {
+    contraction_operands(sum)?;
     let var = &sum.axes[store_axis(sum)?].var;
     let mut steps = Vec::new();
     sum.values().for_each(|value| value.walk(&mut |e| steps.extend(is_load_of(e, buffer).then(|| step_of(e, var)))));
     let ([Some(step)], [_, ..]) = (steps.as_slice(), buffer.shape.as_slice()) else { return None };
     let extents: Vec<&PrimExpr> = sum.axes.iter().map(|axis| &axis.extent).collect();
-    (ratio(extents, &buffer.shape)? >= LEAST_USES).then_some(*step)
+    (element_ratio(extents, &buffer.shape)? >= MIN_USES).then_some(*step)
 }
 
-/// Returns the ratio of two numbers of elements, given by their sizes; symbolic sizes must cancel.
-pub fn ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
+/// Returns the element_ratio of two numbers of elements, given by their sizes; symbolic sizes must cancel.
+pub fn element_ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
     let (known, unknown): (Vec<&PrimExpr>, Vec<&PrimExpr>) = others.iter().partition(|size| size.as_int().is_some());
     for size in unknown {
         let same = sizes.iter().position(|other| same_expr(other, size))?;
@@ -78,25 +78,25 @@ fn step_of(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(_, indices, None) = load.kind() else { return None };
     let (last, others) = indices.split_last()?;
     let step = Simplifier::default().poly(last).coefficient(var)?.as_constant()?;
-    ((2..=SPACING).contains(&step) && !others.iter().any(|index| index.uses(var))).then_some(step)
+    ((2..=MAX_STRIDE).contains(&step) && !others.iter().any(|index| index.uses(var))).then_some(step)
 }
 
 /// Returns the stage with its last dimension split into `[i % step][i / step]`.
-fn by_remainders(stage: &Stage, step: i64) -> Option<Stage> {
+fn deinterleave(stage: &Stage, step: i64) -> Option<Stage> {
     let last = stage.indices.last()?.as_var()?;
     let mut axes: Vec<Axis> = stage.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
     let at = stage.axes.iter().position(|axis| axis.var == *last)?;
     let size = axes[at].extent.as_int()?;
     let count = (size + step - 1) / step;
     let (remainder, quotient) = (axes[at].var.fresh(), axes[at].var.clone());
-    let place = quotient.expr() * PrimExpr::int64(step) + remainder.expr();
+    let position = quotient.expr() * PrimExpr::int64(step) + remainder.expr();
     axes[at].extent = PrimExpr::int64(count);
     let mut values: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
-    values[at] = place.clone();
+    values[at] = position.clone();
     let values = substitution(&stage.axes, &values);
     let zero = PrimExpr::constant(0.0, stage.buffer.dtype);
     let value = stage.value.substitute(&values);
-    let value = if count * step == size { value } else { place.lt(PrimExpr::int64(size)).if_then_else(value, zero) };
+    let value = if count * step == size { value } else { position.lt(PrimExpr::int64(size)).if_then_else(value, zero) };
     let mut indices: Vec<PrimExpr> = stage.indices.iter().map(|index| index.substitute(&values)).collect();
     *indices.last_mut()? = quotient.expr();
     indices.insert(indices.len() - 1, remainder.expr());
@@ -111,17 +111,17 @@ fn by_remainders(stage: &Stage, step: i64) -> Option<Stage> {
 }
 
 /// Returns the contraction over the deinterleaved buffer.
-fn over(sum: &Stage, from: &Buffer, near: &Buffer, step: i64) -> Option<Stage> {
+fn load_deinterleaved(sum: &Stage, from: &Buffer, near: &Buffer, step: i64) -> Option<Stage> {
     let var = &sum.axes[store_axis(sum)?].var;
     let (simple, simplifier) = (Indices::new(&mut sum.axes.clone()), Simplifier::default());
-    let moved = |load: &PrimExpr| {
+    let redirected = |load: &PrimExpr| {
         let PrimKind::Load(_, indices, _) = load.kind() else { return load.clone() };
         let Some((last, others)) = indices.split_last() else { return load.clone() };
         let rest = &simplifier.poly(last) - &Poly::atom(var.expr()).scale(step);
         let (rest, step) = (rest.to_expr(), PrimExpr::int64(step));
-        let places = [rest.clone().floormod(step.clone()), var.expr() + rest.floordiv(step)];
-        let indices: Vec<PrimExpr> = others.iter().cloned().chain(places).collect();
+        let last_two = [rest.clone().floormod(step.clone()), var.expr() + rest.floordiv(step)];
+        let indices: Vec<PrimExpr> = others.iter().cloned().chain(last_two).collect();
         PrimExpr::load(near, simple.simple(&indices))
     };
-    Some(Stage { value: map_loads(&sum.value, from, &moved), ..sum.clone() })
+    Some(Stage { value: map_loads(&sum.value, from, &redirected), ..sum.clone() })
 }

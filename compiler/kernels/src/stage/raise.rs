@@ -1,6 +1,6 @@
 //! Raises blocks to stages.
 
-use super::{Axis, Kernel, Other, Part, Stage, arg_reduce, recover_affine_index, substitution};
+use super::{Axis, Kernel, OpaqueStmts, Part, Stage, arg_reduce, recover_affine_index, substitution};
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     AttrValue, PrimExpr,
@@ -15,7 +15,7 @@ use hammock_ir::{
 pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
     let part = |stmt: Stmt| match stage(&stmt).or_else(|| arg_reduce::stage(&stmt)) {
         Some(stage) => Part::Stage(stage),
-        None => Part::Other(Other::new(stmt)),
+        None => Part::Opaque(OpaqueStmts::new(stmt)),
     };
     Kernel { parts: stmts.into_iter().map(part).collect() }
 }
@@ -44,7 +44,7 @@ fn stage(stmt: &Stmt) -> Option<Stage> {
     }
     let (name, buffer) = (written.block.name.to_string(), buffer.clone());
     let part = written.block.annotations.get(SUM_PARTS).and_then(AttrValue::as_int).filter(|part| *part > 0);
-    Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None, place: None, part, regions: false })
+    Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None, arg_result: None, part, regions: false })
 }
 
 /// Returns the axes of a block.
@@ -83,7 +83,7 @@ impl Indices {
     pub fn simple(&self, indices: &[PrimExpr]) -> Vec<PrimExpr> {
         let simple = |index: &PrimExpr| {
             let index = self.value(index);
-            self.simplifier.index(recover_affine_index::pattern(&index, &self.axes).as_ref().unwrap_or(&index))
+            self.simplifier.index(recover_affine_index::recover(&index, &self.axes).as_ref().unwrap_or(&index))
         };
         indices.iter().map(simple).collect()
     }

@@ -15,11 +15,11 @@ use hammock_ir::{
 };
 
 /// Maximum extent of an axis whose values are tried.
-const MOST: i64 = 8192;
+const MAX_EXTENT: i64 = 8192;
 
 /// Returns an equal index that is a multiple or a quotient of the only axis that it depends on, if all values of the
 /// axis agree.
-pub fn pattern(index: &PrimExpr, axes: &[Axis]) -> Option<PrimExpr> {
+pub fn recover(index: &PrimExpr, axes: &[Axis]) -> Option<PrimExpr> {
     let plain = |e: &PrimExpr| match e.kind() {
         PrimKind::Load(..) | PrimKind::Let(..) | PrimKind::Reduce(_) => false,
         PrimKind::Call(call) => !call.runs_function(),
@@ -30,24 +30,25 @@ pub fn pattern(index: &PrimExpr, axes: &[Axis]) -> Option<PrimExpr> {
     }
     let mut used = axes.iter().filter(|axis| index.uses(&axis.var));
     let (axis, None) = (used.next()?, used.next()) else { return None };
-    let count = axis.extent.as_int().filter(|count| (2..=MOST).contains(count))?;
-    let at = |place: i64| value(index, &axis.var, place);
+    let count = axis.extent.as_int().filter(|count| (2..=MAX_EXTENT).contains(count))?;
+    let at = |position: i64| value(index, &axis.var, position);
     let (first, second) = (at(0)?, at(1)?);
     let var = axis.var.expr();
     if first != second {
         let step = second.checked_sub(first)?;
-        let multiple = |place: i64| place.checked_mul(step)?.checked_add(first);
-        let is_multiple = (0..count).all(|place| multiple(place).is_some_and(|value| at(place) == Some(value)));
+        let multiple = |position: i64| position.checked_mul(step)?.checked_add(first);
+        let is_multiple =
+            (0..count).all(|position| multiple(position).is_some_and(|value| at(position) == Some(value)));
         return is_multiple.then(|| var * PrimExpr::int64(step) + PrimExpr::int64(first));
     }
-    let run = (1..count).find(|place| at(*place) != Some(first))?;
-    let quotient = |place: i64| first.checked_add(place / run);
-    let is_quotient = (0..count).all(|place| quotient(place).is_some_and(|value| at(place) == Some(value)));
+    let run = (1..count).find(|position| at(*position) != Some(first))?;
+    let quotient = |position: i64| first.checked_add(position / run);
+    let is_quotient = (0..count).all(|position| quotient(position).is_some_and(|value| at(position) == Some(value)));
     is_quotient.then(|| var.floordiv(PrimExpr::int64(run)) + PrimExpr::int64(first))
 }
 
-fn value(index: &PrimExpr, var: &Var, place: i64) -> Option<i64> {
-    match interp::evaluate(index, &[(var.clone(), Value::Int(place))]).ok()? {
+fn value(index: &PrimExpr, var: &Var, position: i64) -> Option<i64> {
+    match interp::evaluate(index, &[(var.clone(), Value::Int(position))]).ok()? {
         Value::Int(value) => Some(value),
         _ => None,
     }
@@ -73,7 +74,7 @@ mod tests {
         let x = var.expr();
         let found = |from: i64, to: i64| {
             let axis = Axis { var: var.clone(), extent: PrimExpr::int64(to), reduce: false };
-            pattern(&nearest(&x, from, to), &[axis])
+            recover(&nearest(&x, from, to), &[axis])
         };
         let is = |found: Option<PrimExpr>, expected: PrimExpr| {
             let found = found.expect("it is regular");
@@ -85,6 +86,6 @@ mod tests {
         is(found(33, 11), x.clone() * PrimExpr::int64(3) + PrimExpr::int64(1));
         assert!(found(10, 15).is_none(), "the steps are irregular");
         let of_integers = Axis { var: var.clone(), extent: PrimExpr::int64(8), reduce: false };
-        assert!(pattern(&(x.clone() + x), &[of_integers]).is_none(), "nothing is computed in floating point");
+        assert!(recover(&(x.clone() + x), &[of_integers]).is_none(), "nothing is computed in floating point");
     }
 }

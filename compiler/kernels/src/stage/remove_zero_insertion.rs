@@ -12,11 +12,11 @@
 
 use super::{
     Axis, Kernel, Part, Stage,
-    access::{factors, guarded, is_load_of},
+    access::{contraction_operands, guarded, is_load_of},
     conjuncts,
-    fuse::handed_on,
+    fuse::single_consumer,
     raise::Indices,
-    split_phases::{self, Phases},
+    split_phases::{self, Decomposition},
     substitution,
 };
 use crate::{
@@ -32,7 +32,7 @@ use hammock_ir::{
 
 /// Zero insertion in a dimension of a buffer: only elements with stride `step`, starting at `first`, are nonzero.
 #[derive(Clone, Copy, PartialEq)]
-pub struct Gap {
+pub struct ZeroInsertion {
     /// The dimension.
     pub dim: usize,
     /// Axis of the stage that fills the buffer.
@@ -44,16 +44,16 @@ pub struct Gap {
 }
 
 /// Returns true if a stage inserts zeros between elements.
-pub fn is_spread(stage: &Stage) -> bool {
-    let guarded = Guarded::of(&stage.value);
-    guarded.is_some_and(|guarded| guarded.conditions.iter().any(|condition| gap(stage, condition).is_some()))
+pub fn inserts_zeros(stage: &Stage) -> bool {
+    let guarded = GuardedValue::of(&stage.value);
+    guarded.is_some_and(|guarded| guarded.conditions.iter().any(|condition| zero_insertion(stage, condition).is_some()))
 }
 
 /// Removes inserted zeros from contractions. `own` are the kernel's local buffers. Returns new ones.
-pub fn close(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
+pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
-        let Some((user, near, phases)) = closed(&kernel.parts, at, own) else { continue };
+        let Some((user, near, phases)) = decompose(&kernel.parts, at, own) else { continue };
         made.extend([near.buffer.clone()].into_iter().chain(phases.buffer));
         // The parts before the user keep their numbers.
         kernel.parts.splice(user..=user, phases.stages.into_iter().map(Part::Stage));
@@ -64,26 +64,26 @@ pub fn close(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
 
 /// Returns the index of the only consumer, a contraction, with the stage that computes dense data, and the contractions
 /// over it.
-fn closed(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Phases)> {
-    let (stage, user, sum) = handed_on(parts, at, own)?;
-    let Guarded { conditions, value } = Guarded::of(&stage.value)?;
-    let load = factor(sum, &stage.buffer)?;
-    let mut gaps: Vec<Gap> = Vec::new();
-    for gap in conditions.iter().filter_map(|condition| gap(stage, condition)) {
-        if split_phases::slides(sum, load, &gap) && !gaps.iter().any(|known| known.dim == gap.dim) {
+fn decompose(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Decomposition)> {
+    let (stage, user, sum) = single_consumer(parts, at, own)?;
+    let GuardedValue { conditions, value } = GuardedValue::of(&stage.value)?;
+    let load = single_operand_load(sum, &stage.buffer)?;
+    let mut gaps: Vec<ZeroInsertion> = Vec::new();
+    for gap in conditions.iter().filter_map(|condition| zero_insertion(stage, condition)) {
+        if split_phases::can_split(sum, load, &gap) && !gaps.iter().any(|known| known.dim == gap.dim) {
             gaps.push(gap);
         }
     }
-    let is_closed = |condition: &PrimExpr| gap(stage, condition).is_some_and(|gap| gaps.contains(&gap));
+    let is_closed = |condition: &PrimExpr| zero_insertion(stage, condition).is_some_and(|gap| gaps.contains(&gap));
     let others: Vec<PrimExpr> = conditions.into_iter().filter(|condition| !is_closed(condition)).collect();
-    let near = near(stage, &gaps, &others, &value);
-    let phases = split_phases::phases(sum, load, &gaps, &near.buffer).filter(|_| !gaps.is_empty())?;
+    let near = dense_stage(stage, &gaps, &others, &value);
+    let phases = split_phases::split(sum, load, &gaps, &near.buffer).filter(|_| !gaps.is_empty())?;
     Some((user, near, phases))
 }
 
 /// Returns the load of a buffer that is an operand of a contraction, if it is the only one.
-fn factor<'a>(sum: &'a Stage, buffer: &Buffer) -> Option<&'a PrimExpr> {
-    let (a, b) = factors(sum).filter(|_| sum.place.is_none())?;
+fn single_operand_load<'a>(sum: &'a Stage, buffer: &Buffer) -> Option<&'a PrimExpr> {
+    let (a, b) = contraction_operands(sum).filter(|_| sum.arg_result.is_none())?;
     let factors = [a, b].map(|factor| match factor.kind() {
         PrimKind::Cast(inner) => inner,
         _ => factor,
@@ -97,27 +97,28 @@ fn factor<'a>(sum: &'a Stage, buffer: &Buffer) -> Option<&'a PrimExpr> {
 }
 
 /// A value that is zero unless all conditions hold.
-struct Guarded {
+struct GuardedValue {
     conditions: Vec<PrimExpr>,
     value: PrimExpr,
 }
 
-impl Guarded {
-    fn of(value: &PrimExpr) -> Option<Guarded> {
+impl GuardedValue {
+    fn of(value: &PrimExpr) -> Option<GuardedValue> {
         let (condition, value, other) = guarded(value)?;
         let is_zero = match other.kind() {
             PrimKind::Int(value) => *value == 0,
             PrimKind::Float(value) => *value == 0.0,
             _ => false,
         };
-        let inner = Guarded::of(value).unwrap_or_else(|| Guarded { conditions: Vec::new(), value: value.clone() });
+        let inner =
+            GuardedValue::of(value).unwrap_or_else(|| GuardedValue { conditions: Vec::new(), value: value.clone() });
         let conditions = conjuncts(condition).into_iter().chain(inner.conditions).collect();
-        is_zero.then_some(Guarded { conditions, value: inner.value })
+        is_zero.then_some(GuardedValue { conditions, value: inner.value })
     }
 }
 
 /// Returns the zero insertion that a condition expresses: `(j + 3) % 2 == 0`.
-fn gap(stage: &Stage, condition: &PrimExpr) -> Option<Gap> {
+fn zero_insertion(stage: &Stage, condition: &PrimExpr) -> Option<ZeroInsertion> {
     let PrimKind::Binary(BinaryOp::Eq, place, rest) = condition.kind() else { return None };
     let PrimKind::Binary(op, place, step) = place.kind() else { return None };
     let (step, rest) = (step.as_int().filter(|step| *step > 1)?, rest.as_int()?);
@@ -130,22 +131,22 @@ fn gap(stage: &Stage, condition: &PrimExpr) -> Option<Gap> {
     let var = &stage.axes[axis].var;
     let offset = (&place - &Poly::atom(var.expr())).as_constant()?;
     let dim = stage.indices.iter().position(|index| index.as_var() == Some(var))?;
-    Some(Gap { dim, axis, step, first: (rest - offset).rem_euclid(step) })
+    Some(ZeroInsertion { dim, axis, step, first: (rest - offset).rem_euclid(step) })
 }
 
 /// Returns the stage that fills a dense buffer: `value` if the remaining conditions hold, else zero.
-fn near(stage: &Stage, gaps: &[Gap], conditions: &[PrimExpr], value: &PrimExpr) -> Stage {
+fn dense_stage(stage: &Stage, gaps: &[ZeroInsertion], conditions: &[PrimExpr], value: &PrimExpr) -> Stage {
     let mut axes: Vec<Axis> = stage.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
     let fresh: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
     let (mut at, mut shape) = (fresh.clone(), stage.buffer.shape.clone());
-    for Gap { dim, axis, step, first } in gaps {
+    for ZeroInsertion { dim, axis, step, first } in gaps {
         at[*axis] = &at[*axis] * PrimExpr::int64(*step) + PrimExpr::int64(*first);
-        axes[*axis].extent = split_phases::steps(&axes[*axis].extent, *first, *step);
+        axes[*axis].extent = split_phases::strided_count(&axes[*axis].extent, *first, *step);
         shape[*dim] = axes[*axis].extent.clone();
     }
     let values = substitution(&stage.axes, &at);
     let bounds = Bounds::new(&axes);
-    let conditions = conditions.iter().filter_map(|condition| bounds.closer(&condition.substitute(&values)));
+    let conditions = conditions.iter().filter_map(|condition| bounds.reduce_condition(&condition.substitute(&values)));
     let zero = PrimExpr::constant(0.0, stage.buffer.dtype);
     let value = value.substitute(&values);
     let value = match conditions.reduce(PrimExpr::and) {
@@ -173,7 +174,7 @@ impl Bounds {
     }
 
     /// Divides an integer comparison by its common factor; `None` if it always holds.
-    fn closer(&self, condition: &PrimExpr) -> Option<PrimExpr> {
+    fn reduce_condition(&self, condition: &PrimExpr) -> Option<PrimExpr> {
         let PrimKind::Binary(op, a, b) = condition.kind() else { return Some(condition.clone()) };
         let difference = || &self.simplifier.poly(a) - &self.simplifier.poly(b);
         let (difference, is_below) = match op {
@@ -191,20 +192,20 @@ impl Bounds {
             return Some(condition.clone());
         };
         let zero = PrimExpr::int64(0);
-        let most = self.extreme(&(&terms + &Poly::constant(constant)), is_below).to_expr();
-        let always = if is_below { most.lt(zero) } else { most.ge(zero) };
+        let bound = self.extreme(&(&terms + &Poly::constant(constant)), is_below).to_expr();
+        let always = if is_below { bound.lt(zero) } else { bound.ge(zero) };
         let (terms, limit) = (terms.to_expr(), PrimExpr::int64(-constant));
         let closer = if is_below { terms.lt(limit) } else { terms.ge(limit) };
         (self.simplifier.truth(&always) != Some(true)).then_some(closer)
     }
 
     /// Returns the maximum or minimum of a polynomial over the axes.
-    fn extreme(&self, number: &Poly, greatest: bool) -> Poly {
+    fn extreme(&self, number: &Poly, maximum: bool) -> Poly {
         self.axes.iter().fold(number.clone(), |number, Axis { var, extent, .. }| {
             let Some(factor) = number.coefficient(var).and_then(|factor| factor.as_constant()) else { return number };
             let rest = &number - &Poly::atom(var.expr()).scale(factor);
             let last = &self.simplifier.poly(extent) - &Poly::constant(1);
-            if (factor > 0) == greatest { &rest + &last.scale(factor) } else { rest }
+            if (factor > 0) == maximum { &rest + &last.scale(factor) } else { rest }
         })
     }
 }

@@ -9,7 +9,8 @@
 //! phase, and a second stage interleaves them.
 
 use super::{
-    Axis, Epilogue, Stage, access::store_axis, raise::Indices, remove_zero_insertion::Gap, replace_loads, substitution,
+    Axis, Epilogue, Stage, access::store_axis, raise::Indices, remove_zero_insertion::ZeroInsertion, replace_loads,
+    substitution,
 };
 use crate::index::{Poly, Simplifier, same_expr};
 use hammock_ir::{
@@ -20,12 +21,12 @@ use hammock_ir::{
 };
 
 /// Maximum number of contractions that replace one.
-const MOST: usize = 16;
+const MAX_CONTRACTIONS: usize = 16;
 /// Maximum upsampling factor; each step has its own phase.
-const FARTHEST: i64 = 64;
+const MAX_STEP: i64 = 64;
 
 /// Decomposition of a contraction.
-pub struct Phases {
+pub struct Decomposition {
     /// The contractions, and the stage that interleaves their results.
     pub stages: Vec<Stage>,
     /// Buffer of the results phase by phase.
@@ -35,7 +36,7 @@ pub struct Phases {
 /// Sliding of the window along a zero-inserted dimension: elements are read at `y + pace * k + offset` after the first
 /// nonzero one.
 struct Slide<'a> {
-    gap: &'a Gap,
+    gap: &'a ZeroInsertion,
     /// The axis of the results.
     result: usize,
     /// The reduction axis, and its extent.
@@ -45,7 +46,7 @@ struct Slide<'a> {
 }
 
 /// Consecutive phases with the same reduction extent.
-struct Class {
+struct PhaseClass {
     first: i64,
     count: i64,
     /// Number of results of each phase.
@@ -54,34 +55,35 @@ struct Class {
 }
 
 /// Returns true if a contraction's window slides along a zero-inserted dimension, so that it can be decomposed.
-pub fn slides(sum: &Stage, load: &PrimExpr, gap: &Gap) -> bool {
+pub fn can_split(sum: &Stage, load: &PrimExpr, gap: &ZeroInsertion) -> bool {
     Slide::of(sum, load, gap).is_some()
 }
 
 /// Returns the contractions over dense data that replace one over zero-inserted data.
-pub fn phases(sum: &Stage, load: &PrimExpr, gaps: &[Gap], near: &Buffer) -> Option<Phases> {
+pub fn split(sum: &Stage, load: &PrimExpr, gaps: &[ZeroInsertion], near: &Buffer) -> Option<Decomposition> {
     let slides: Vec<Slide> = gaps.iter().map(|gap| Slide::of(sum, load, gap)).collect::<Option<_>>()?;
-    let classes: Vec<Vec<Class>> = slides.iter().map(|slide| slide.classes(sum)).collect();
+    let classes: Vec<Vec<PhaseClass>> = slides.iter().map(|slide| slide.classes(sum)).collect();
     let count = classes.iter().fold(1usize, |count, classes| count.saturating_mul(classes.len()));
     let several = |n: usize| slides[..n].iter().any(|other| other.shares_axis(&slides[n]));
-    if count > MOST || (0..slides.len()).any(several) {
+    if count > MAX_CONTRACTIONS || (0..slides.len()).any(several) {
         return None;
     }
-    let mut all: Vec<Vec<&Class>> = vec![Vec::new()];
+    let mut all: Vec<Vec<&PhaseClass>> = vec![Vec::new()];
     for classes in &classes {
         all = all.iter().flat_map(|chosen| classes.iter().map(|class| [&chosen[..], &[class]].concat())).collect();
     }
     let along = store_axis(sum).and_then(|axis| slides.iter().position(|slide| slide.result == axis));
-    let kept = along.map(|slide| Kept::new(sum, slide, slides[slide].result, slides[slide].gap.step));
-    let of_class =
-        |chosen: Vec<&Class>| Phase { sum, load, slides: &slides, classes: chosen, near, kept: kept.as_ref() }.stage();
+    let kept = along.map(|slide| PhaseBuffer::new(sum, slide, slides[slide].result, slides[slide].gap.step));
+    let of_class = |chosen: Vec<&PhaseClass>| {
+        Phase { sum, load, slides: &slides, classes: chosen, near, kept: kept.as_ref() }.stage()
+    };
     let mut stages: Vec<Stage> = all.into_iter().filter_map(of_class).collect();
-    stages.extend(kept.as_ref().map(|kept| kept.by_turns(sum)));
-    Some(Phases { stages, buffer: kept.map(|kept| kept.buffer) })
+    stages.extend(kept.as_ref().map(|kept| kept.interleaved(sum)));
+    Some(Decomposition { stages, buffer: kept.map(|kept| kept.buffer) })
 }
 
 impl<'a> Slide<'a> {
-    fn of(sum: &Stage, load: &PrimExpr, gap: &'a Gap) -> Option<Slide<'a>> {
+    fn of(sum: &Stage, load: &PrimExpr, gap: &'a ZeroInsertion) -> Option<Slide<'a>> {
         let PrimKind::Load(_, indices, _) = load.kind() else { return None };
         let place = Simplifier::default().poly(&indices[gap.dim]);
         let mut used = (0..sum.axes.len()).filter(|axis| place.uses(&sum.axes[*axis].var));
@@ -98,7 +100,7 @@ impl<'a> Slide<'a> {
             terms.iter().chain(&results).map(|(axis, factor)| Poly::atom(sum.axes[*axis].var.expr()).scale(*factor));
         let offset = moving.fold(place.clone(), |rest, term| &rest - &term).as_constant()? - gap.first;
         let small = |number: i64| number.abs() < 1 << 30;
-        let fits = gap.step <= FARTHEST && small(pace) && small(offset);
+        let fits = gap.step <= MAX_STEP && small(pace) && small(offset);
         fits.then_some(Slide { gap, result: *result, term, pace, offset })
     }
 
@@ -119,26 +121,26 @@ impl<'a> Slide<'a> {
     }
 
     /// Groups consecutive phases that have the same extents.
-    fn classes(&self, sum: &Stage) -> Vec<Class> {
+    fn classes(&self, sum: &Stage) -> Vec<PhaseClass> {
         let (step, stride) = (self.gap.step, self.stride());
         let terms = |phase: i64| {
             let (_, count) = self.term.unwrap_or((0, 1));
             self.first(phase).map_or(0, |first| (count - first + stride - 1) / stride)
         };
-        let mut classes: Vec<Class> = Vec::new();
+        let mut classes: Vec<PhaseClass> = Vec::new();
         for phase in 0..step {
-            let (results, terms) = (steps(&sum.axes[self.result].extent, phase, step), terms(phase));
+            let (results, terms) = (strided_count(&sum.axes[self.result].extent, phase, step), terms(phase));
             let together = self.pace.rem_euclid(step) == 1 || terms == 0;
             match classes.last_mut() {
                 Some(last) if together && last.terms == terms && same_expr(&last.results, &results) => last.count += 1,
-                _ => classes.push(Class { first: phase, count: 1, results, terms }),
+                _ => classes.push(PhaseClass { first: phase, count: 1, results, terms }),
             }
         }
         classes
     }
 
     /// Returns the first contributing element of a phase of a class, as an expression of the phase.
-    fn first_of(&self, class: &Class, phase: &PrimExpr) -> PrimExpr {
+    fn first_of(&self, class: &PhaseClass, phase: &PrimExpr) -> PrimExpr {
         let first = |phase: i64| self.first(phase).unwrap_or(0);
         let start = first(class.first);
         match (0..class.count).all(|n| first(class.first + n) == start - n) {
@@ -153,13 +155,13 @@ struct Phase<'a> {
     sum: &'a Stage,
     load: &'a PrimExpr,
     slides: &'a [Slide<'a>],
-    classes: Vec<&'a Class>,
+    classes: Vec<&'a PhaseClass>,
     near: &'a Buffer,
-    kept: Option<&'a Kept>,
+    kept: Option<&'a PhaseBuffer>,
 }
 
 /// Iteration space of a phase.
-struct Place {
+struct IterationSpace {
     axes: Vec<Axis>,
     /// Position along each axis of the original contraction.
     at: Vec<PrimExpr>,
@@ -177,10 +179,10 @@ impl Phase<'_> {
         if is_empty && sum.init.is_none() {
             return None;
         }
-        let Place { mut axes, at, read, kept } = self.place();
+        let IterationSpace { mut axes, at, read, kept } = self.iteration_space();
         axes.retain(|axis| !(is_empty && axis.reduce));
         let (values, simple) = (substitution(&sum.axes, &at), Indices::new(&mut axes));
-        let put = |e: &PrimExpr| simple.value(&self.close(&e.substitute(&values), &read));
+        let put = |e: &PrimExpr| simple.value(&self.load_dense(&e.substitute(&values), &read));
         let moved = |of: &[PrimExpr]| simple.simple(&of.iter().map(|e| e.substitute(&values)).collect::<Vec<_>>());
         let (mut value, init) = (put(&sum.value), sum.init.as_ref().map(&put));
         let (mut buffer, mut indices) = (sum.buffer.clone(), moved(&sum.indices));
@@ -195,10 +197,10 @@ impl Phase<'_> {
             value: put(value),
         });
         let stage = Stage { axes, buffer, indices, value, init, epilogue, ..sum.clone() };
-        Some(if is_empty { without_terms(stage) } else { stage })
+        Some(if is_empty { empty_reduction(stage) } else { stage })
     }
 
-    fn place(&self) -> Place {
+    fn iteration_space(&self) -> IterationSpace {
         let sum = self.sum;
         let mut axes: Vec<Axis> = sum.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
         let fresh: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
@@ -221,23 +223,23 @@ impl Phase<'_> {
         }
         let kept = self.kept.map(|kept| kept.indices(&at, phases[kept.slide].clone(), fresh[kept.axis].clone()));
         own.extend(axes);
-        Place { axes: own, at, read, kept }
+        IterationSpace { axes: own, at, read, kept }
     }
 
     /// Redirects loads to the dense data.
-    fn close(&self, e: &PrimExpr, read: &[PrimExpr]) -> PrimExpr {
+    fn load_dense(&self, e: &PrimExpr, read: &[PrimExpr]) -> PrimExpr {
         match (e.kind(), self.load.kind()) {
             (PrimKind::Load(buffer, indices, _), PrimKind::Load(spread, ..)) if buffer == spread => {
                 let mut indices = indices.clone();
                 self.slides.iter().zip(read).for_each(|(slide, place)| indices[slide.gap.dim] = place.clone());
                 PrimExpr::load(self.near, indices)
             }
-            _ => e.map_children(&mut |child| self.close(child, read)),
+            _ => e.map_children(&mut |child| self.load_dense(child, read)),
         }
     }
 }
 
-impl Class {
+impl PhaseClass {
     /// Returns the phase; of several, adds an axis that enumerates them.
     fn phase(&self, axes: &mut Vec<Axis>) -> PrimExpr {
         if self.count == 1 {
@@ -251,7 +253,7 @@ impl Class {
 }
 
 /// Returns the stage of an empty reduction.
-fn without_terms(stage: Stage) -> Stage {
+fn empty_reduction(stage: Stage) -> Stage {
     let Some(start) = stage.init.clone() else { return stage };
     let (buffer, indices, value) = match stage.epilogue {
         Some(epilogue) => (epilogue.buffer, epilogue.indices, replace_loads(&epilogue.value, &stage.buffer, &start)),
@@ -261,7 +263,7 @@ fn without_terms(stage: Stage) -> Stage {
 }
 
 /// Buffer for the results phase by phase, along the contiguous axis.
-struct Kept {
+struct PhaseBuffer {
     buffer: Buffer,
     slide: usize,
     axis: usize,
@@ -270,12 +272,12 @@ struct Kept {
     step: i64,
 }
 
-impl Kept {
-    fn new(sum: &Stage, slide: usize, axis: usize, step: i64) -> Kept {
+impl PhaseBuffer {
+    fn new(sum: &Stage, slide: usize, axis: usize, step: i64) -> PhaseBuffer {
         let others: Vec<usize> = (0..sum.axes.len()).filter(|at| *at != axis && !sum.axes[*at].reduce).collect();
-        let own = [int(step), steps(&sum.axes[axis].extent, 0, step)];
+        let own = [int(step), strided_count(&sum.axes[axis].extent, 0, step)];
         let shape = others.iter().map(|at| sum.axes[*at].extent.clone()).chain(own).collect();
-        Kept { buffer: Buffer::new("phases", shape, sum.buffer.dtype), slide, axis, others, step }
+        PhaseBuffer { buffer: Buffer::new("phases", shape, sum.buffer.dtype), slide, axis, others, step }
     }
 
     /// Returns the indices of result number `index` of a phase.
@@ -284,7 +286,7 @@ impl Kept {
     }
 
     /// Returns the stage that interleaves the results.
-    fn by_turns(&self, sum: &Stage) -> Stage {
+    fn interleaved(&self, sum: &Stage) -> Stage {
         let mut axes: Vec<Axis> = sum.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
         let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
         axes.retain(|axis| !axis.reduce);
@@ -295,14 +297,14 @@ impl Kept {
         let value = sum.epilogue.as_ref().map(|epilogue| epilogue.value.substitute(&values));
         let value = value.map_or(result.clone(), |value| replace_loads(&value, &sum.buffer, &result));
         Stage {
-            name: format!("{}_by_turns", sum.name),
+            name: format!("{}_interleaved", sum.name),
             axes,
             buffer: sum.target().clone(),
             indices: sum.target_indices().iter().map(|index| index.substitute(&values)).collect(),
             value,
             init: None,
             epilogue: None,
-            place: None,
+            arg_result: None,
             part: None,
             regions: sum.regions,
         }
@@ -310,7 +312,7 @@ impl Kept {
 }
 
 /// Returns the number of elements with stride `step`, starting at `first`.
-pub fn steps(extent: &PrimExpr, first: i64, step: i64) -> PrimExpr {
+pub fn strided_count(extent: &PrimExpr, first: i64, step: i64) -> PrimExpr {
     Simplifier::default().index(&(extent + int(step - 1 - first)).floordiv(int(step)))
 }
 

@@ -18,7 +18,7 @@ use crate::{
     error::Reason,
     plan::{self, Flops, PartPlan, Plan, Written},
     rules::{self, Choice, Packing},
-    stage::{Kernel, Part, Used, is_stage},
+    stage::{Footprint, Kernel, Part, is_stage},
 };
 use hammock_ir::{
     Attrs,
@@ -158,10 +158,10 @@ fn apply(kernel: Kernel, plan: &Plan, choice: Choice) -> Vec<Stmt> {
         .map(|(part, plan)| match (part, plan) {
             (Part::Stage(stage), PartPlan::Stage(plan)) => nest::loops(&stage, plan, choice),
             (Part::Rows(rows), PartPlan::Rows(plan)) => rows::loops(&rows, plan, choice),
-            (Part::Other(other), PartPlan::AsWritten(Some((loops, grain)))) => {
+            (Part::Opaque(other), PartPlan::Opaque(Some((loops, grain)))) => {
                 regions::spread(other.stmt, *loops, *grain)
             }
-            (Part::Other(other), _) => other.stmt,
+            (Part::Opaque(other), _) => other.stmt,
             _ => unreachable!("a plan has the parts of its kernel"),
         })
         .collect()
@@ -176,7 +176,7 @@ fn each_sequence(body: &mut Stmt, own: &mut Vec<Buffer>, f: &mut dyn FnMut(&mut 
             own.append(&mut block.alloc_buffers);
             each_sequence(&mut block.body, own, f);
             block.alloc_buffers = own.split_off(outer);
-            let used = Used::by_stmt(&block.body);
+            let used = Footprint::of_stmt(&block.body);
             block.alloc_buffers.retain(|buffer| used.has(buffer));
         }
         StmtKind::Seq(stmts) => f(stmts, own),

@@ -36,7 +36,7 @@ pub fn loops(stage: &Stage, plan: &StagePlan, choice: Choice) -> Stmt {
     let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
     let parts: Vec<PrimExpr> = parts(stage).into_iter().cloned().collect();
     let copied = |load: &PrimExpr| plan.staged.iter().any(|staged| same_expr(&parts[staged.load], load));
-    let of_words = dot.map(|(axis, dot)| stage.with_words(axis, dot, &copied));
+    let of_words = dot.map(|(axis, dot)| stage.with_packed_loads(axis, dot, &copied));
     let stage = of_words.as_ref().unwrap_or(stage);
     let (tile, quotient) = (plan.tile(stage), quotient.as_ref());
     let nest = Nest { stage, parts: &parts, plan, choice, tile, quotient, dot, moved: None, fills };

@@ -7,7 +7,7 @@ use super::nest::{At, Nest};
 use crate::{
     index::same_expr,
     plan::StagePlan,
-    stage::{Stage, access::common_divisor, substitution},
+    stage::{Stage, access::invariant_divisor, substitution},
 };
 use hammock_ir::{
     PrimExpr,
@@ -26,7 +26,7 @@ impl Quotient {
     /// What a plan inverts.
     pub fn of(stage: &Stage, plan: &StagePlan) -> Option<Quotient> {
         let vector = plan.vector().filter(|_| plan.inverts)?;
-        let divisor = common_divisor(stage, vector.axis)?;
+        let divisor = invariant_divisor(stage, vector.axis)?;
         Some(Quotient { inside: plan.known(stage, divisor)?, divisor: divisor.clone() })
     }
 }

@@ -121,7 +121,7 @@ fn copy(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &At) -> Stage {
     let in_words = in_words(nest, staged);
     let sizes = |terms: Vec<PrimExpr>| dots::sizes(&staged.axes, terms, in_words);
     let shape = sizes(staged.axes.iter().map(room).collect());
-    let dtype = if in_words.is_some() { dots::WORD } else { load.dtype() };
+    let dtype = if in_words.is_some() { dots::PACKED_DTYPE } else { load.dtype() };
     let bytes = shape.iter().try_fold(dtype.bytes() as i64, |bytes, size| bytes.checked_mul(size.as_int()?));
     let scope = if bytes.is_some_and(|bytes| bytes <= STACK) { "local" } else { "global" };
     let left = sizes(staged.axes.iter().map(|axis| at.count(*axis).clone()).collect());

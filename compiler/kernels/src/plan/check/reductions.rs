@@ -6,7 +6,7 @@ use crate::{
     plan::{Loop, LoopKind, Staged},
     rules::MAX_LANES,
     stage::{
-        access::{combiner, combines_in_parts, parts},
+        access::{can_store_partials, combiner, parts},
         dots,
     },
 };
@@ -96,7 +96,7 @@ impl Check<'_> {
                 "a reduction has one `dot` loop, and is vectorized along results",
             );
         }
-        let (narrow, parts) = (dots::narrow_factors(self.stage), parts(self.stage));
+        let (narrow, parts) = (dots::narrow_loads(self.stage), parts(self.stage));
         let narrow: Vec<&PrimExpr> = narrow.into_iter().flatten().collect();
         let widened = |copy: &Staged| !narrow.iter().any(|load| same_expr(load, parts[copy.load]));
         if let Some(copy) = self.plan.staged.iter().position(widened) {
@@ -109,8 +109,8 @@ impl Check<'_> {
         };
         let in_words = |load: &&PrimExpr| {
             let along = vector.is_some_and(|vector| load.uses(&vector.var));
-            let packed = self.stage.packed_words(load, axis, dot).is_some();
-            load.uses(&own.var) && (copied(load) || packed || !along && dots::lies_in_words(load, own))
+            let packed = self.stage.packed_load(load, axis, dot).is_some();
+            load.uses(&own.var) && (copied(load) || packed || !along && dots::has_contiguous_groups(load, own))
         };
         match narrow.into_iter().find(|load| !in_words(load)) {
             Some(_) => {
@@ -130,7 +130,7 @@ impl Check<'_> {
             return fail(message, "leave out --strict-order, or this loop");
         }
         let has_parts = combiner(self.stage).is_some_and(|(op, _)| matches!(op, BinaryOp::Add | BinaryOp::Mul));
-        if !has_parts || self.stage.place.is_some() {
+        if !has_parts || self.stage.arg_result.is_some() {
             return fail("only additions and multiplications can be split here", "leave out this loop");
         }
         match self.plan.dot() {
@@ -158,7 +158,7 @@ impl Check<'_> {
                 "choose a multiple of it",
             );
         }
-        if !combines_in_parts(self.stage) {
+        if !can_store_partials(self.stage) {
             let message = "partial results cannot be stored in the result's buffer".to_owned();
             return fail(message, "put this loop after the loops over results");
         }

@@ -18,7 +18,7 @@ pub fn parts(lines: &[Line]) -> Result<Vec<PartText>> {
         if cursor.takes(&["opaque"]) {
             let parallel = cursor.spread()?;
             cursor.end()?;
-            parts.push(PartText::AsWritten(line.span(), parallel));
+            parts.push(PartText::Opaque(line.span(), parallel));
             at += 1;
         } else if cursor.begins(&["copy", "of"]) || cursor.begins(&["rows"]) {
             let (rows, count) = rows(&lines[at..])?;

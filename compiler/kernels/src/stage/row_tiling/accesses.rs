@@ -1,6 +1,6 @@
 //! Index of a kernel's parts by the memory that they access.
 
-use super::super::{Part, Stage, Used};
+use super::super::{Footprint, Part, Stage};
 use hammock_ir::{
     prim::{PrimKind, Var},
     tir::Buffer,
@@ -24,13 +24,13 @@ impl Accesses {
     pub fn of(parts: &[Part]) -> Self {
         let mut accesses = Accesses { joined: vec![false; parts.len()], ..Accesses::default() };
         for (number, part) in parts.iter().enumerate() {
-            for var in Used::by(part).vars() {
+            for var in Footprint::of_part(part).vars() {
                 accesses.users.entry(var.clone()).or_default().push(number);
             }
             match part {
                 Part::Stage(stage) => accesses.add(number, stage),
                 Part::Rows(rows) => rows.stages.iter().for_each(|stage| accesses.add(number, stage)),
-                Part::Other(_) => accesses.opaque.push(number),
+                Part::Opaque(_) => accesses.opaque.push(number),
             }
         }
         accesses

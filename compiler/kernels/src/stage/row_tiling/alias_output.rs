@@ -4,7 +4,7 @@
 use super::moved;
 use crate::{
     index::same_expr,
-    stage::{Stage, Used},
+    stage::{Footprint, Stage},
 };
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 
@@ -12,7 +12,7 @@ use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 pub fn in_result(stages: &mut [Stage], kept: &mut Vec<Buffer>) -> Option<Buffer> {
     let (last, before) = stages.split_last()?;
     let result = last.buffer.clone();
-    let untouched = before.iter().all(|stage| !Used::by_stage(stage).has(&result) && !stage.regions);
+    let untouched = before.iter().all(|stage| !Footprint::of_stage(stage).has(&result) && !stage.regions);
     if !untouched || !stores_all(last) || kept.contains(&result) {
         return None;
     }

@@ -3,7 +3,7 @@
 use super::{
     super::{
         Part, Stage,
-        access::{reduced_vector_axis, store_axis, vector_axis},
+        access::{reduction_vector_axis, store_axis, vector_axis},
     },
     accesses::Accesses,
 };
@@ -75,9 +75,9 @@ struct Candidate<'a> {
 impl Candidate<'_> {
     fn new(part: &Part) -> Option<Candidate<'_>> {
         match part {
-            Part::Stage(stage) if is_plain(stage) && stage.place.is_none() => {
+            Part::Stage(stage) if is_plain(stage) && stage.arg_result.is_none() => {
                 let extent = |axis: usize| stage.axes[axis].extent.as_int();
-                let terms = reduced_vector_axis(stage).filter(|axis| extent(*axis).is_none_or(|n| n >= TERMS));
+                let terms = reduction_vector_axis(stage).filter(|axis| extent(*axis).is_none_or(|n| n >= TERMS));
                 let copied = || store_axis(stage).filter(|_| terms.is_none());
                 let lanes = vector_axis(stage).or_else(copied).or_else(|| rules::product_columns(stage));
                 Some(Candidate { stage, nest: nest(stage), lanes })

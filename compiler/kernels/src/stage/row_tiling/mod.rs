@@ -48,7 +48,7 @@ pub struct Tile {
 }
 
 /// Groups stages of a kernel into row tiles. `own` are the kernel's local buffers.
-pub fn share(kernel: &mut Kernel, own: &[Buffer]) {
+pub fn apply(kernel: &mut Kernel, own: &[Buffer]) {
     let mut accesses = Accesses::of(&kernel.parts);
     for last in (1..kernel.parts.len()).rev() {
         if accesses.has_joined(last) {
@@ -207,7 +207,7 @@ impl Rows {
             value: value(&stage.value),
             init,
             epilogue,
-            place: None,
+            arg_result: None,
             part: stage.part,
             regions: stage.regions,
         }
