@@ -14,7 +14,7 @@ const WRITES: i64 = 2;
 impl FlatKernel {
     /// Returns for each packed argument whether it is a tensor that the kernel stores to. Writes of called functions
     /// are unknown, unless an address declares them.
-    pub fn written(&self) -> Vec<bool> {
+    pub fn output_args(&self) -> Vec<bool> {
         let mut pointers = Pointers::default();
         for (raw, param) in self.signature.raw.iter().zip(&self.func.params) {
             if let RawParam::Data(arg) = raw {

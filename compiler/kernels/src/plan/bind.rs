@@ -6,14 +6,14 @@ use super::{
     Loop, PartPlan, Plan, RowsPlan, StagePlan, Staged,
     check::{Item, check},
     names::Naming,
-    read::{At, Base, CopyText, PartText, PlanError, RowsText, StageText, Written, WrittenText},
+    read::{At, Base, CopyText, ExplicitText, ParsedPlan, PartText, PlanError, RowsText, StageText},
 };
 use crate::{
-    rules::{Choice, RULES, Rule, inner_plan, opaque_plan, rows_plan, stage_plan, stage_plans},
+    rules::{RULES, Rule, ScheduleContext, inner_plan, opaque_plan, rows_plan, stage_plan, stage_plans},
     stage::{
         Kernel, Part, Stage,
         access::{can_be_copied, loads},
-        row_tiling::{Copied, Rows},
+        row_tiling::{Rows, SharedCopy},
     },
 };
 use hammock_ir::{PrimExpr, Span, count};
@@ -22,13 +22,13 @@ use hammock_runtime::near::nearest;
 type Result<T> = std::result::Result<T, PlanError>;
 
 /// Maximum bytes of the intermediates of row-tiled stages.
-const ROWS: i64 = 2 << 20;
+const MAX_TILE_BYTES: i64 = 2 << 20;
 
 /// Binds a plan to a kernel.
 ///
 /// # Errors
 /// If it does not fit the kernel, or its loops cannot compute it.
-pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> {
+pub fn bind(written: &ParsedPlan, kernel: &Kernel, ctx: ScheduleContext) -> Result<Plan> {
     let is_fixed = |part: &PartText| matches!(part, PartText::Opaque(_, None));
     if written.parts.iter().all(is_fixed) && kernel.parts.iter().all(|part| matches!(part, Part::Opaque(_))) {
         // Nothing is scheduled. The number of statements may differ, since constants fold some, as in shape
@@ -40,7 +40,7 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
         let error = PlanError::new(written.span, format!("the kernel has {own}, and this plan {given}"));
         return Err(error.help("`hammock opt --print-plans`, with the same flags, prints a plan to begin with"));
     }
-    let how = How { choice, naming: written.naming };
+    let how = BindContext { ctx, naming: written.naming };
     let parts = written.parts.iter().zip(&kernel.parts).map(|(text, part)| match (text, part) {
         (PartText::Opaque(_, None), Part::Opaque(_)) => Ok(PartPlan::Opaque(None)),
         (PartText::Opaque(_, Some((loops, grain))), Part::Opaque(other)) => {
@@ -54,10 +54,10 @@ pub fn bind(written: &Written, kernel: &Kernel, choice: Choice) -> Result<Plan> 
         (PartText::Stage(text), Part::Stage(part)) => {
             stage(text, part, &written.naming.axes(part), how, false).map(PartPlan::Stage)
         }
-        (PartText::Rows(text), Part::Rows(part)) => Bind { rows: part, how }.rows(text).map(PartPlan::Rows),
+        (PartText::Rows(text), Part::Rows(part)) => BindRows { rows: part, how }.rows(text).map(PartPlan::Rows),
         (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Rows(part)) => {
             match changes.first() {
-                None => Ok(PartPlan::Rows(rows_plan(part, choice, None))),
+                None => Ok(PartPlan::Rows(rows_plan(part, ctx, None))),
                 Some(change) => {
                     Err(PlanError::new(change.span, "this part of the kernel is a group of row-tiled stages")
                         .help("each stage has a line below `rows, N at a time:`, with its primitives indented below"))
@@ -90,13 +90,13 @@ fn mismatch(text: &PartText, part: &Part) -> PlanError {
 
 /// Scheduling context, and naming of axes and buffers.
 #[derive(Clone, Copy)]
-struct How<'a> {
-    choice: Choice<'a>,
+struct BindContext<'a> {
+    ctx: ScheduleContext<'a>,
     naming: Naming,
 }
 
 /// Resolves a name.
-fn named(name: &At<String>, kind: &str, names: &[String]) -> Result<usize> {
+fn resolve(name: &At<String>, kind: &str, names: &[String]) -> Result<usize> {
     if let Some(at) = names.iter().position(|known| *known == name.value) {
         return Ok(at);
     }
@@ -110,22 +110,22 @@ fn named(name: &At<String>, kind: &str, names: &[String]) -> Result<usize> {
 }
 
 /// Binds the plan of a stage whose axes have these names. `inner`: true if enclosing loops may be parallel.
-fn stage(text: &StageText, stage: &Stage, axes: &[String], how: How, inner: bool) -> Result<StagePlan> {
+fn stage(text: &StageText, stage: &Stage, axes: &[String], how: BindContext, inner: bool) -> Result<StagePlan> {
     let base = match &text.base {
-        Base::Planned(rule) => planned(rule.as_ref(), stage, how, inner)?,
-        Base::Written(text) => written(text, stage, axes, how, inner)?,
+        Base::Planned(rule) => plan_by_rule(rule.as_ref(), stage, how, inner)?,
+        Base::Explicit(text) => bind_loops(text, stage, axes, how, inner)?,
     };
-    if text.changes.is_empty() { Ok(base) } else { primitives::changed(base, &text.changes, stage, axes, how, inner) }
+    if text.changes.is_empty() { Ok(base) } else { primitives::apply(base, &text.changes, stage, axes, how, inner) }
 }
 
 /// Returns the plan of the first rule that matches, or of a given one.
-fn planned(rule: Option<&At<String>>, stage: &Stage, how: How, inner: bool) -> Result<StagePlan> {
+fn plan_by_rule(rule: Option<&At<String>>, stage: &Stage, how: BindContext, inner: bool) -> Result<StagePlan> {
     let plan = |plan: StagePlan| if inner { plan.on_one_thread() } else { plan };
     let Some(rule) = rule else {
-        return Ok(if inner { inner_plan(stage, how.choice) } else { stage_plan(stage, how.choice) });
+        return Ok(if inner { inner_plan(stage, how.ctx) } else { stage_plan(stage, how.ctx) });
     };
     let name = self::rule(rule)?.name;
-    let plans: Vec<StagePlan> = stage_plans(stage, how.choice).collect();
+    let plans: Vec<StagePlan> = stage_plans(stage, how.ctx).collect();
     plans.iter().find(|plan| plan.rule == name).cloned().map(plan).ok_or_else(|| {
         let others: Vec<String> = plans.iter().map(|plan| format!("`{}`", plan.rule)).collect();
         let error = PlanError::new(rule.span, format!("the rule `{name}` is not for this stage"));
@@ -145,29 +145,30 @@ fn rule(name: &At<String>) -> Result<&'static Rule> {
 }
 
 /// Binds explicit loops.
-fn written(text: &WrittenText, stage: &Stage, axes: &[String], how: How, inner: bool) -> Result<StagePlan> {
+fn bind_loops(text: &ExplicitText, stage: &Stage, axes: &[String], how: BindContext, inner: bool) -> Result<StagePlan> {
     let rule = rule(&text.rule)?;
     let one_loop =
-        |l: &super::read::LoopText| Ok(Loop { axis: named(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
+        |l: &super::read::LoopText| Ok(Loop { axis: resolve(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
     let loops = text.loops.iter().map(one_loop).collect::<Result<Vec<Loop>>>()?;
-    let mut plan = StagePlan { inverts: text.inverts.is_some(), ..StagePlan::new(rule.name, loops) };
+    let mut plan =
+        StagePlan { hoists_reciprocal: text.hoists_reciprocal.is_some(), ..StagePlan::new(rule.name, loops) };
     for copy in &text.copies {
-        let (load, own) = copied(copy, stage, axes, how)?;
+        let (load, own) = resolve_copy(copy, stage, axes, how)?;
         let padded = own.iter().zip(&copy.padded).filter_map(|(axis, to)| Some((*axis, to.as_ref()?.value)));
         let padded = padded.filter(|(_, to)| *to > 1).collect();
         plan.staged.push(Staged { padded, ..Staged::new(load, copy.inside, own) });
     }
-    check(stage, &plan, axes, how.choice, inner).map_err(|violation| {
+    check(stage, &plan, axes, how.ctx, inner).map_err(|violation| {
         let span = match violation.at {
             Item::Plan => text.span,
             Item::Loop(number) => text.loops[number].span,
             Item::Copy(number) => text.copies[number].span,
-            Item::Inverts => text.inverts.unwrap_or(text.span),
+            Item::Reciprocal => text.hoists_reciprocal.unwrap_or(text.span),
         };
         PlanError::new(span, violation.message).help(violation.help)
     })?;
     for (number, copy) in text.copies.iter().enumerate() {
-        words(copy, stage, &plan, &plan.staged[number])?;
+        check_groups(copy, stage, &plan, &plan.staged[number])?;
         let own: Vec<String> = plan.staged[number].axes.iter().map(|axis| axes[*axis].clone()).collect();
         plan.staged[number].copy =
             self::stage(&copy.copy, &plan.copy_of(stage, &plan.staged[number]), &own, how, true)?;
@@ -176,7 +177,7 @@ fn written(text: &WrittenText, stage: &Stage, axes: &[String], how: How, inner: 
 }
 
 /// Checks the group sizes of a packed copy.
-fn words(text: &CopyText, stage: &Stage, plan: &StagePlan, staged: &Staged) -> Result<()> {
+fn check_groups(text: &CopyText, stage: &Stage, plan: &StagePlan, staged: &Staged) -> Result<()> {
     let in_words = plan.in_words(stage, staged);
     for (axis, (name, given)) in staged.axes.iter().zip(text.axes.iter().zip(&text.words)) {
         let has = in_words.filter(|(own, _)| own == axis).map(|(_, dot)| dot.terms());
@@ -192,19 +193,19 @@ fn words(text: &CopyText, stage: &Stage, plan: &StagePlan, staged: &Staged) -> R
 }
 
 /// Resolves the operand and the axes of a copy.
-fn copied(copy: &CopyText, stage: &Stage, axes: &[String], how: How) -> Result<(usize, Vec<usize>)> {
-    let load = named(&copy.load, "buffer to copy", &how.naming.parts(stage))?;
-    let own = copy.axes.iter().map(|axis| named(axis, "axis", axes)).collect::<Result<_>>()?;
+fn resolve_copy(copy: &CopyText, stage: &Stage, axes: &[String], how: BindContext) -> Result<(usize, Vec<usize>)> {
+    let load = resolve(&copy.load, "buffer to copy", &how.naming.parts(stage))?;
+    let own = copy.axes.iter().map(|axis| resolve(axis, "axis", axes)).collect::<Result<_>>()?;
     Ok((load, own))
 }
 
 /// Binds the plans of row-tiled stages.
-struct Bind<'a> {
+struct BindRows<'a> {
     rows: &'a Rows,
-    how: How<'a>,
+    how: BindContext<'a>,
 }
 
-impl Bind<'_> {
+impl BindRows<'_> {
     fn rows(&self, text: &RowsText) -> Result<RowsPlan> {
         let mut plan = RowsPlan { copied: Vec::new(), parallel: None, tiles: Vec::new() };
         for (number, copy) in &text.copied {
@@ -218,7 +219,7 @@ impl Bind<'_> {
             *plan = stage(&text.copy, copy, &own, self.how, true)?;
         }
         if let Some((axis, grain)) = &text.parallel {
-            plan.parallel = Some((named(axis, "axis of the rows", &self.how.naming.rows(self.rows))?, grain.value));
+            plan.parallel = Some((resolve(axis, "axis of the rows", &self.how.naming.rows(self.rows))?, grain.value));
         }
         self.check_tiles(text)?;
         for (count, stages) in &text.tiles {
@@ -227,13 +228,13 @@ impl Bind<'_> {
         Ok(plan)
     }
 
-    fn copied(&self, number: &At<usize>, copy: &CopyText, before: &RowsPlan) -> Result<Copied> {
+    fn copied(&self, number: &At<usize>, copy: &CopyText, before: &RowsPlan) -> Result<SharedCopy> {
         let Some(own) = self.rows.stages.get(number.value) else {
             let message = format!("there are {} here", count(self.rows.stages.len(), "stage"));
             return Err(PlanError::new(number.span, message).help("stages are counted from 1"));
         };
         let names = self.how.naming.axes(own);
-        let (load, axes) = copied(copy, own, &names, self.how)?;
+        let (load, axes) = resolve_copy(copy, own, &names, self.how)?;
         let Some(e) = loads(own).get(load).copied() else {
             let message = "only loads can be copied before row tiles";
             return Err(PlanError::new(copy.span, message).help("leave out the copy"));
@@ -251,7 +252,7 @@ impl Bind<'_> {
             let message = "copies before row tiles cannot be padded".to_owned();
             return fail(to.span, message, "leave out `padded`");
         }
-        if !self.rows.is_same_for_rows(number.value, e) || !can_be_copied(own, e) {
+        if !self.rows.is_row_invariant(number.value, e) || !can_be_copied(own, e) {
             let message = format!("the load of `{buffer}` varies between rows, or may not be copied");
             return fail(copy.span, message, "leave out the copy");
         }
@@ -268,7 +269,7 @@ impl Bind<'_> {
                 let message = format!("`{buffer}` also varies along `{}`", names[axis]);
                 fail(copy.span, message, "add it to the copy's axes")
             }
-            None => Ok(Copied { stage: number.value, load, axes }),
+            None => Ok(SharedCopy { stage: number.value, load, axes }),
         }
     }
 
@@ -284,7 +285,7 @@ impl Bind<'_> {
                 let help = "the number of rows is dynamic: each tile size must divide the one before it";
                 return Err(PlanError::new(count.span, message).help(help));
             }
-            if self.rows.bytes(rows) > ROWS || extent.is_some_and(|extent| rows > extent.max(1)) {
+            if self.rows.bytes(rows) > MAX_TILE_BYTES || extent.is_some_and(|extent| rows > extent.max(1)) {
                 let message = format!("{rows} rows at a time exceed the number of rows, or the cache");
                 return Err(PlanError::new(count.span, message).help("choose fewer rows"));
             }

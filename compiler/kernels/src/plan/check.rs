@@ -8,7 +8,7 @@ mod reductions;
 use super::{Loop, LoopKind, StagePlan};
 use crate::{
     index::same_expr,
-    rules::{Choice, register_lanes},
+    rules::{ScheduleContext, register_lanes},
     stage::{
         Stage,
         access::{
@@ -21,11 +21,11 @@ use crate::{
 use hammock_ir::{PrimExpr, count};
 
 /// Maximum loops of a stage.
-const LOOPS: usize = 32;
+const MAX_LOOPS: usize = 32;
 /// Maximum vectors or scalars in the register tile.
-const SIDE_BY_SIDE: i64 = 256;
+const MAX_TILE_VECTORS: i64 = 256;
 /// Maximum vectors or scalars in all unrolled copies: main bodies and tails.
-const WRITTEN: i64 = 8192;
+const MAX_UNROLLED_VECTORS: i64 = 8192;
 
 /// Violation of a condition.
 pub struct Violation {
@@ -47,7 +47,7 @@ pub enum Item {
     /// A copy.
     Copy(usize),
     /// The hoisted reciprocal.
-    Inverts,
+    Reciprocal,
 }
 
 type Checked = Result<(), Violation>;
@@ -57,26 +57,26 @@ fn violation(at: Item, message: impl Into<String>, help: impl Into<String>) -> C
 }
 
 /// Checks the plan of a stage whose axes have these names. `inner`: true if enclosing loops may be parallel.
-pub fn check(stage: &Stage, plan: &StagePlan, names: &[String], choice: Choice, inner: bool) -> Checked {
-    let check = Check { stage, plan, names, choice, tile: plan.tile(stage) };
-    if plan.loops.len() > LOOPS {
-        return violation(Item::Plan, format!("a stage has at most {LOOPS} loops"), "leave some out");
+pub fn check(stage: &Stage, plan: &StagePlan, names: &[String], ctx: ScheduleContext, inner: bool) -> Checked {
+    let check = Check { stage, plan, names, ctx, tile: plan.tile(stage) };
+    if plan.loops.len() > MAX_LOOPS {
+        return violation(Item::Plan, format!("a stage has at most {MAX_LOOPS} loops"), "leave some out");
     }
-    (0..stage.axes.len()).try_for_each(|axis| check.axis(axis))?;
-    (0..plan.loops.len()).try_for_each(|number| check.kind(number, inner))?;
-    check.order()?;
-    check.one_vector()?;
-    (0..plan.loops.len()).try_for_each(|number| check.constant(number))?;
-    (0..plan.staged.len()).try_for_each(|number| check.copy(number))?;
-    check.divisor()?;
-    check.size()
+    (0..stage.axes.len()).try_for_each(|axis| check.check_axis(axis))?;
+    (0..plan.loops.len()).try_for_each(|number| check.check_kind(number, inner))?;
+    check.check_order()?;
+    check.check_vector()?;
+    (0..plan.loops.len()).try_for_each(|number| check.check_extent(number))?;
+    (0..plan.staged.len()).try_for_each(|number| check.check_copy(number))?;
+    check.check_divisor()?;
+    check.check_size()
 }
 
 struct Check<'a> {
     stage: &'a Stage,
     plan: &'a StagePlan,
     names: &'a [String],
-    choice: Choice<'a>,
+    ctx: ScheduleContext<'a>,
     tile: usize,
 }
 
@@ -95,7 +95,7 @@ impl Check<'_> {
     }
 
     /// Checks the loops over an axis: steps decrease to 1.
-    fn axis(&self, axis: usize) -> Checked {
+    fn check_axis(&self, axis: usize) -> Checked {
         let name = &self.names[axis];
         let Some(last) = self.over(axis).next_back() else {
             let message = format!("no loop over axis `{name}`");
@@ -111,11 +111,11 @@ impl Check<'_> {
             let message = format!("this step is larger than that of an enclosing loop over `{name}`");
             return violation(Item::Loop(inner), message, "an inner loop divides a step of an outer one");
         }
-        if self.stage.axes[axis].reduce { self.reduced(axis, &numbers) } else { Ok(()) }
+        if self.stage.axes[axis].reduce { self.check_reduction(axis, &numbers) } else { Ok(()) }
     }
 
     /// Checks the requirements of a loop's kind.
-    fn kind(&self, number: usize, inner: bool) -> Checked {
+    fn check_kind(&self, number: usize, inner: bool) -> Checked {
         let l = &self.plan.loops[number];
         let name = self.name(number);
         match l.kind {
@@ -154,7 +154,7 @@ impl Check<'_> {
     }
 
     /// Checks that the tile comes last, and reduction loops are in order if it matters.
-    fn order(&self) -> Checked {
+    fn check_order(&self) -> Checked {
         let outer = &self.plan.loops[..self.tile];
         let parts = |number: usize| self.over(outer[number].axis).any(|other| other >= self.tile);
         let in_tile = |number: &usize| match outer[*number].kind {
@@ -176,13 +176,13 @@ impl Check<'_> {
         let terms: Vec<(usize, &Loop)> = self.plan.loops.iter().enumerate().collect();
         let terms: Vec<(usize, &Loop)> = terms.iter().filter(reduced).copied().collect();
         let searches = self.stage.arg_result.is_some();
-        let any_order = combiner(self.stage).is_some() && !searches && !self.choice.strict_order;
+        let any_order = combiner(self.stage).is_some() && !searches && !self.ctx.strict_order;
         let swapped = terms.windows(2).find(|pair| pair[0].1.axis > pair[1].1.axis);
         match swapped {
             Some(pair) if !any_order => {
                 let (first, second) = (self.name(pair[1].0), self.name(pair[0].0));
                 let message = "the reduction would not be in program order".to_owned();
-                let help = match self.choice.strict_order {
+                let help = match self.ctx.strict_order {
                     true => format!("leave out --strict-order, or put `{first}` before `{second}`"),
                     false => format!("put `{first}` before `{second}`"),
                 };
@@ -193,7 +193,7 @@ impl Check<'_> {
     }
 
     /// Checks that at most one axis is vectorized, and accesses along it can be.
-    fn one_vector(&self) -> Checked {
+    fn check_vector(&self) -> Checked {
         let mut vectors = (0..self.plan.loops.len()).filter(|n| self.plan.loops[*n].kind == LoopKind::Vector);
         let Some(number) = vectors.next() else { return Ok(()) };
         if let Some(second) = vectors.next() {
@@ -205,7 +205,7 @@ impl Check<'_> {
         let help = "vectors need contiguous loads; a copy can provide them: `copy of BUFFER as [AXES] (…)`";
         if axis.reduce {
             return match () {
-                () if self.choice.strict_order => {
+                () if self.ctx.strict_order => {
                     let message = "a horizontal reduction is not in program order".to_owned();
                     violation(Item::Loop(number), message, "leave out --strict-order, or `vector`")
                 }
@@ -239,7 +239,7 @@ impl Check<'_> {
         let is_near = |load: &PrimExpr| {
             is_contiguous(load, &axis.var)
                 || load_stride(load, &axis.var).is_some()
-                || self.plan.crosses(self.stage, load)
+                || self.plan.transposes(self.stage, load)
         };
         let mut loads = loads(self.stage).into_iter().enumerate();
         match loads.find(|(_, e)| !is_near(e) && is_left(e)) {
@@ -262,7 +262,7 @@ impl Check<'_> {
     }
 
     /// Checks that unrolled and vector loops have a constant trip count.
-    fn constant(&self, number: usize) -> Checked {
+    fn check_extent(&self, number: usize) -> Checked {
         let l = &self.plan.loops[number];
         let known = self.stage.axes[l.axis].extent.as_int().is_some()
             || self.plan.loops[..self.tile].iter().any(|outer| outer.axis == l.axis);
@@ -279,25 +279,25 @@ impl Check<'_> {
         violation(Item::Loop(number), message, help)
     }
 
-    fn divisor(&self) -> Checked {
-        if !self.plan.inverts {
+    fn check_divisor(&self) -> Checked {
+        if !self.plan.hoists_reciprocal {
             return Ok(());
         }
-        if self.choice.strict_order {
+        if self.ctx.strict_order {
             let message = "multiplying by a reciprocal rounds differently from dividing";
-            return violation(Item::Inverts, message, "leave out --strict-order, or `reciprocal hoisted`");
+            return violation(Item::Reciprocal, message, "leave out --strict-order, or `reciprocal hoisted`");
         }
         if !self.plan.staged.is_empty() {
             let message = "a stage with copies cannot hoist a reciprocal";
-            return violation(Item::Inverts, message, "leave out the copies, or `reciprocal hoisted`");
+            return violation(Item::Reciprocal, message, "leave out the copies, or `reciprocal hoisted`");
         }
         let vector = self.plan.vector().map(|l| l.axis);
         let divisor = vector.and_then(|axis| invariant_divisor(self.stage, axis));
-        if divisor.and_then(|divisor| self.plan.known(self.stage, divisor)).is_some() {
+        if divisor.and_then(|divisor| self.plan.hoist_depth(self.stage, divisor)).is_some() {
             return Ok(());
         }
         let message = "no divisor is invariant along the vector axis, in a loop over several vectors";
-        violation(Item::Inverts, message, "leave out `reciprocal hoisted`")
+        violation(Item::Reciprocal, message, "leave out `reciprocal hoisted`")
     }
 
     /// Returns the maximum extent of an axis in the tile.
@@ -308,24 +308,25 @@ impl Check<'_> {
     }
 
     /// Checks the code size.
-    fn size(&self) -> Checked {
-        let register = register_lanes(self.stage, self.choice.target);
+    fn check_size(&self) -> Checked {
+        let register = register_lanes(self.stage, self.ctx.target);
         let vectors = |values: i64| (values + register - 1) / register;
         let own = |l: &Loop| match l.kind {
             LoopKind::Unrolled if self.is_reduced(l) => 1,
             LoopKind::Unrolled => self.in_tile(l.axis),
-            LoopKind::Vector if self.is_reduced(l) => (self.plan.at_once(l.axis) / register).max(1),
+            LoopKind::Vector if self.is_reduced(l) => (self.plan.reduction_step(l.axis) / register).max(1),
             LoopKind::Vector => vectors(self.in_tile(l.axis)),
             _ => 1,
         };
-        let side_by_side = self.plan.loops.iter().map(own).fold(1, i64::saturating_mul);
-        if side_by_side > SIDE_BY_SIDE {
-            let message = format!("the register tile has {side_by_side} vectors or scalars, more than {SIDE_BY_SIDE}");
+        let tile_vectors = self.plan.loops.iter().map(own).fold(1, i64::saturating_mul);
+        if tile_vectors > MAX_TILE_VECTORS {
+            let message =
+                format!("the register tile has {tile_vectors} vectors or scalars, more than {MAX_TILE_VECTORS}");
             return violation(Item::Plan, message, "choose smaller steps before `unrolled` and `vector`");
         }
-        let places = (0..self.plan.loops.len()).map(|number| self.places(number));
-        let written = places.fold(side_by_side, i64::saturating_mul);
-        if written > WRITTEN {
+        let copies = (0..self.plan.loops.len()).map(|number| self.code_copies(number));
+        let unrolled = copies.fold(tile_vectors, i64::saturating_mul);
+        if unrolled > MAX_UNROLLED_VECTORS {
             let loops = count(self.plan.loops.len(), "loop");
             let message = format!("these {loops} unroll to too much code");
             return violation(Item::Plan, message, "choose fewer steps, or steps that divide the extents");
@@ -334,7 +335,7 @@ impl Check<'_> {
     }
 
     /// Returns the number of copies of a loop's body in the code.
-    fn places(&self, number: usize) -> i64 {
+    fn code_copies(&self, number: usize) -> i64 {
         let Loop { axis, step, kind } = self.plan.loops[number];
         if kind == LoopKind::Unrolled && self.stage.axes[axis].reduce {
             return self.in_tile(axis);

@@ -20,42 +20,42 @@ use crate::{
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 
 /// Loads per cycle.
-const LOADS: f64 = 2.0;
+const LOADS_PER_CYCLE: f64 = 2.0;
 /// Relative cost of a vector of a transposed block.
-const CROSSING: f64 = 6.0;
+const TRANSPOSE_COST: f64 = 6.0;
 /// Latency of an addition in cycles.
-const LATENCY: f64 = 4.0;
+const ADD_LATENCY: f64 = 4.0;
 /// Additional operations of an arg-reduction for each element: a comparison, the index, and a select.
-const SEARCH: f64 = 3.0;
+const ARG_REDUCE_OPS: f64 = 3.0;
 /// Bandwidth of L2 and L3 in bytes per cycle.
-const NEAR: f64 = 32.0;
-const SHARED: f64 = 16.0;
+const L2_BANDWIDTH: f64 = 32.0;
+const L3_BANDWIDTH: f64 = 16.0;
 
 /// Formats the remark about a stage's plan.
-pub fn stage(stage: &Stage, plan: &StagePlan, target: &Target) -> String {
+pub fn stage_remark(stage: &Stage, plan: &StagePlan, target: &Target) -> String {
     let mut traffic = Traffic::default();
     traffic.add(stage, &|_| false);
-    let work = Work { operations: operations(stage, target), cycles: cycles(stage, plan, target) };
+    let work = Work { operations: stage_ops(stage, target), cycles: cycles(stage, plan, target) };
     let rule = RULES.iter().find(|rule| rule.name == plan.rule);
     let (class, why) = rule.map_or(("stage", "explicit plan"), |rule| (rule.class, rule.why));
-    let lanes = lanes(stage, target) * at_once(stage, target);
+    let lanes = lanes(stage, target) * reduction_step(stage, target);
     format!("{class}: {why}; {}", work.remark(traffic.bytes(), lanes, target))
 }
 
 /// Formats the remark about the plan of row-tiled stages.
-pub fn rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> String {
-    let (traffic, work) = of_rows(rows, plan, target);
+pub fn rows_remark(rows: &Rows, plan: &RowsPlan, target: &Target) -> String {
+    let (traffic, work) = rows_work(rows, plan, target);
     let lanes = rows.stages.iter().map(|stage| lanes(stage, target)).fold(1.0, f64::max);
     format!("row tiling: intermediates of a tile stay in cache; {}", work.remark(traffic.bytes(), lanes, target))
 }
 
 /// Returns the traffic and work of row-tiled stages.
-fn of_rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> (Traffic, Work) {
+fn rows_work(rows: &Rows, plan: &RowsPlan, target: &Target) -> (Traffic, Work) {
     let (copying, _) = rows.copies(plan);
     let (mut traffic, mut work) = (Traffic::default(), Work::default());
     for stage in &rows.stages {
-        traffic.add(stage, &|buffer| rows.is_kept(buffer));
-        work.operations += operations(stage, target);
+        traffic.add(stage, &|buffer| rows.is_intermediate(buffer));
+        work.operations += stage_ops(stage, target);
     }
     let (count, plans) = plan.tiles.first().map_or((1, &[][..]), |(count, plans)| (*count, plans));
     for ((stage, whole), plan) in copying.sample(count).stages.iter().zip(&rows.stages).zip(plans) {
@@ -68,14 +68,14 @@ fn of_rows(rows: &Rows, plan: &RowsPlan, target: &Target) -> (Traffic, Work) {
 pub fn duration(stage: &Stage, plan: &StagePlan, target: &Target) -> i64 {
     let mut traffic = Traffic::default();
     traffic.add(stage, &|_| false);
-    cycles(stage, plan, target).max(streamed(traffic.bytes(), target)) as i64
+    cycles(stage, plan, target).max(transfer_cycles(traffic.bytes(), target)) as i64
 }
 
 /// Estimates the single-threaded cycles of a kernel; opaque parts count as zero.
 pub fn cost(plan: &Plan, kernel: &Kernel, target: &Target) -> f64 {
     let of_part = |(plan, part): (&PartPlan, &Part)| match (plan, part) {
         (PartPlan::Stage(plan), Part::Stage(stage)) => duration(stage, plan, target) as f64,
-        (PartPlan::Rows(plan), Part::Rows(rows)) => of_rows(rows, plan, target).1.cycles,
+        (PartPlan::Rows(plan), Part::Rows(rows)) => rows_work(rows, plan, target).1.cycles,
         _ => 0.0,
     };
     plan.parts.iter().zip(&kernel.parts).map(of_part).sum()
@@ -90,26 +90,27 @@ struct Work {
 
 impl Work {
     fn remark(&self, bytes: f64, lanes: f64, target: &Target) -> String {
-        let (arithmetic, memory) = (self.operations / (lanes * f64::from(target.fma_ports)), streamed(bytes, target));
+        let (arithmetic, memory) =
+            (self.operations / (lanes * f64::from(target.fma_ports)), transfer_cycles(bytes, target));
         let (limit, what) = if arithmetic > memory { (arithmetic, "compute-bound") } else { (memory, "memory-bound") };
         let share = limit / self.cycles.max(limit).max(1e-9) * 100.0;
-        let (operations, bytes) = (amount(self.operations), amount(bytes));
+        let (operations, bytes) = (format_amount(self.operations), format_amount(bytes));
         format!("{operations} operations, {bytes} bytes; {share:.0} % of the roofline, {what}")
     }
 }
 
 /// Returns the cycles to transfer bytes from the cache that holds them all, or from memory.
-fn streamed(bytes: f64, target: &Target) -> f64 {
+fn transfer_cycles(bytes: f64, target: &Target) -> f64 {
     let speed = match bytes as u64 {
-        bytes if bytes <= target.caches.l2 => NEAR,
-        bytes if bytes <= target.caches.l3 => SHARED,
+        bytes if bytes <= target.caches.l2 => L2_BANDWIDTH,
+        bytes if bytes <= target.caches.l3 => L3_BANDWIDTH,
         _ => f64::from(target.memory_bytes),
     };
     bytes / speed
 }
 
 /// Formats a number with few digits.
-fn amount(value: f64) -> String {
+fn format_amount(value: f64) -> String {
     match value {
         _ if value >= 1e9 => format!("{:.1}G", value / 1e9),
         _ if value >= 1e6 => format!("{:.1}M", value / 1e6),
@@ -175,28 +176,28 @@ fn lanes(stage: &Stage, target: &Target) -> f64 {
 }
 
 /// Counts the operations of a stage.
-fn operations(stage: &Stage, target: &Target) -> f64 {
-    let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| of_value(&epilogue.value));
-    elements(stage) * of_element(stage, target) + results(stage) * after
+fn stage_ops(stage: &Stage, target: &Target) -> f64 {
+    let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| value_ops(&epilogue.value));
+    elements(stage) * element_ops(stage, target) + results(stage) * after
 }
 
 /// Returns the elements that a lane reduces at once: the group size of a dot instruction.
-fn at_once(stage: &Stage, target: &Target) -> f64 {
+fn reduction_step(stage: &Stage, target: &Target) -> f64 {
     dots::dot(stage).filter(|dot| dot.is_for(target, false)).map_or(1.0, |dot| dot.terms() as f64)
 }
 
 /// Counts the operations of an element; a fused multiply-add is one.
-fn of_element(stage: &Stage, target: &Target) -> f64 {
+fn element_ops(stage: &Stage, target: &Target) -> f64 {
     if dots::dot(stage).is_some_and(|dot| dot.is_for(target, false)) {
         return 1.0;
     }
     let fused = target.fma && contraction_operands(stage).is_some();
-    let search = if stage.arg_result.is_some() { SEARCH } else { 0.0 };
-    of_value(&stage.value) + search - if fused { 1.0 } else { 0.0 }
+    let search = if stage.arg_result.is_some() { ARG_REDUCE_OPS } else { 0.0 };
+    value_ops(&stage.value) + search - if fused { 1.0 } else { 0.0 }
 }
 
 /// Counts the operations of a value, excluding indices and padding checks.
-pub fn of_value(value: &PrimExpr) -> f64 {
+pub fn value_ops(value: &PrimExpr) -> f64 {
     if is_padded_load(value) {
         return 0.0;
     }
@@ -207,7 +208,7 @@ pub fn of_value(value: &PrimExpr) -> f64 {
         _ => 1.0,
     };
     let mut all = own;
-    value.each_child(&mut |child| all += of_value(child));
+    value.each_child(&mut |child| all += value_ops(child));
     all
 }
 
@@ -222,7 +223,7 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
     let unrolled = |axis: usize| plan.loops.iter().any(|l| l.axis == axis && is_row(l));
     let vector = plan.vector().map(|l| l.axis);
     let width = vector.map_or(1.0, |axis| match stage.axes[axis].reduce {
-        true => plan.at_once(axis) as f64,
+        true => plan.reduction_step(axis) as f64,
         false => in_tile(axis),
     });
     let rows: f64 = (0..stage.axes.len()).filter(|axis| unrolled(*axis)).map(in_tile).product();
@@ -240,27 +241,27 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
                 Some(var) if load_stride(load, var).is_some() => {
                     vectors * load_stride(load, var).map_or(1, i64::abs) as f64
                 }
-                Some(_) if plan.crosses(stage, load) => vectors * CROSSING,
+                Some(_) if plan.transposes(stage, load) => vectors * TRANSPOSE_COST,
                 _ => width,
             }
     };
     let loads = loads(stage);
     let copied = |number: usize| plan.staged.iter().any(|staged| staged.load == number || staged.load >= loads.len());
     let loaded: f64 = loads.iter().enumerate().map(|(n, load)| if copied(n) { vectors } else { of_load(load) }).sum();
-    let (stored, waited) = if stage.reduces() { (0.0, LATENCY) } else { (rows * vectors, 0.0) };
-    let computed = rows * vectors * of_element(stage, target) / f64::from(target.fma_ports);
-    let step = [computed, loaded / LOADS, stored, waited].into_iter().fold(0.0, f64::max);
-    let step = if plan.dot().is_some() { step / at_once(stage, target) } else { step };
+    let (stored, waited) = if stage.reduces() { (0.0, ADD_LATENCY) } else { (rows * vectors, 0.0) };
+    let computed = rows * vectors * element_ops(stage, target) / f64::from(target.fma_ports);
+    let step = [computed, loaded / LOADS_PER_CYCLE, stored, waited].into_iter().fold(0.0, f64::max);
+    let step = if plan.dot().is_some() { step / reduction_step(stage, target) } else { step };
     // Tails use partial vectors.
     let filled = vector.map_or(1.0, |axis| {
         let (whole, left) = ((extent(axis) / width).floor(), extent(axis) % width);
         (whole * vectors + (left / register).ceil()) * width / (extent(axis).max(1.0) * vectors)
     });
-    elements(stage) / (rows * width) * step * filled.max(1.0) + copies(stage, plan, register)
+    elements(stage) / (rows * width) * step * filled.max(1.0) + copy_cycles(stage, plan, register)
 }
 
 /// Predicts the cycles of copies: a load and a store for each element or vector.
-fn copies(stage: &Stage, plan: &StagePlan, register: f64) -> f64 {
+fn copy_cycles(stage: &Stage, plan: &StagePlan, register: f64) -> f64 {
     let iterations = |number: usize| {
         let l = &plan.loops[number];
         let range = plan.range(l.axis, number).map_or(size(&stage.axes[l.axis].extent), |range| range as f64);

@@ -1,6 +1,6 @@
 //! Symbolic operation counts of kernels.
 
-use super::cost_model::of_value;
+use super::cost_model::value_ops;
 use crate::{
     index::Simplifier,
     stage::{Kernel, Part, Stage},
@@ -62,6 +62,6 @@ fn of_stage(stage: &Stage) -> [Term; 2] {
         let axes = stage.axes.iter().filter(|axis| reduced || !axis.reduce);
         Term { operations, extents: axes.map(|axis| axis.extent.clone()).collect() }
     };
-    let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| of_value(&epilogue.value));
-    [term(of_value(&stage.value), true), term(after, false)]
+    let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| value_ops(&epilogue.value));
+    [term(value_ops(&stage.value), true), term(after, false)]
 }

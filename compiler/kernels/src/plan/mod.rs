@@ -19,14 +19,14 @@ mod text;
 pub use bind::bind;
 pub use cost_model::{cost, duration};
 pub use flops::Flops;
-pub use read::{PlanError, Plans, Written};
-pub use search_space::neighbours;
+pub use read::{ParsedPlan, PlanError, Plans};
+pub use search_space::candidates;
 
 use crate::stage::{
     Stage,
     access::{is_contiguous, parts},
     dots::{self, Dot},
-    row_tiling::Copied,
+    row_tiling::SharedCopy,
 };
 use hammock_ir::{PrimExpr, tir::Buffer};
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub enum PartPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RowsPlan {
     /// Copies made before the loop over the last row axis, with their schedules.
-    pub copied: Vec<(Copied, StagePlan)>,
+    pub copied: Vec<(SharedCopy, StagePlan)>,
     /// The innermost parallel row axis, which is parallel together with those before it, and the minimum iterations for
     /// a thread.
     pub parallel: Option<(usize, i64)>,
@@ -75,7 +75,7 @@ pub struct StagePlan {
     /// Packed copies of operands.
     pub staged: Vec<Staged>,
     /// True if the divisor that is invariant along the vector axis is inverted once, and multiplied by.
-    pub inverts: bool,
+    pub hoists_reciprocal: bool,
 }
 
 /// A packed copy of what an operand loads, made inside some loops in the order in which they use it.
@@ -135,7 +135,7 @@ impl Loop {
     }
 
     /// Creates a serial loop with a step.
-    pub fn by(axis: usize, step: i64) -> Loop {
+    pub fn with_step(axis: usize, step: i64) -> Loop {
         Loop { axis, step, kind: LoopKind::Serial }
     }
 
@@ -163,7 +163,7 @@ impl Loop {
 impl StagePlan {
     /// Creates a plan without copies.
     pub fn new(rule: &'static str, loops: Vec<Loop>) -> StagePlan {
-        StagePlan { rule, loops, staged: Vec::new(), inverts: false }
+        StagePlan { rule, loops, staged: Vec::new(), hoists_reciprocal: false }
     }
 
     /// Returns the number of values of an axis inside of some loops, if these divide it.
@@ -216,7 +216,7 @@ impl StagePlan {
 
     /// Returns true if the vector axis is strided in a load that is contiguous along an unrolled spatial axis: rows are
     /// loaded and transposed in registers.
-    pub fn crosses(&self, stage: &Stage, load: &PrimExpr) -> bool {
+    pub fn transposes(&self, stage: &Stage, load: &PrimExpr) -> bool {
         let columns = |l: &&Loop| l.kind == LoopKind::Unrolled && !stage.axes[l.axis].reduce;
         let mut columns = self.loops.iter().filter(columns).map(|l| &stage.axes[l.axis].var);
         columns.any(|var| load.uses(var) && is_contiguous(load, var))
@@ -233,20 +233,20 @@ impl StagePlan {
     }
 
     /// Returns true if a loop of the tile splits a reduction: another loop over its axis is inside.
-    pub fn is_of_parts(&self, number: usize) -> bool {
+    pub fn splits_reduction(&self, number: usize) -> bool {
         let Loop { axis, .. } = self.loops[number];
         let inner = self.loops[number + 1..].iter().find(|l| l.axis == axis);
         inner.is_some_and(|inner| inner.kind == LoopKind::Serial)
     }
 
     /// Returns the number of reduction elements combined at once: lanes, or the group size.
-    pub fn at_once(&self, axis: usize) -> i64 {
+    pub fn reduction_step(&self, axis: usize) -> i64 {
         self.loops.iter().rev().find(|l| l.axis == axis && l.step != 1).map_or(1, |l| l.step)
     }
 
     /// Returns the number of loops around an expression that is invariant along the vector axis, once hoisted: loops
     /// over axes that it uses, and parallel ones. `None` if no loop along the vector axis is left inside.
-    pub fn known(&self, stage: &Stage, expr: &PrimExpr) -> Option<usize> {
+    pub fn hoist_depth(&self, stage: &Stage, expr: &PrimExpr) -> Option<usize> {
         let axis = self.vector()?.axis;
         let around = |l: &Loop| l.is_parallel() || expr.uses(&stage.axes[l.axis].var);
         let inside = self.loops.iter().rposition(around).map_or(0, |last| last + 1);

@@ -21,7 +21,7 @@ use hammock_ir::{
 
 impl Staged {
     /// Returns the padded size of an axis.
-    pub fn room(&self, axis: usize, count: &PrimExpr) -> PrimExpr {
+    pub fn padded_size(&self, axis: usize, count: &PrimExpr) -> PrimExpr {
         match (self.padded.get(&axis), count.as_int()) {
             (None, _) => count.clone(),
             (Some(to), Some(count)) => PrimExpr::int64((count + to - 1) / to * to),
@@ -36,14 +36,14 @@ impl StagePlan {
     pub fn fills_vectors(&self, stage: &Stage, target: &Target) -> bool {
         let Some((axis, (_, term))) = self.vector().map(|l| l.axis).zip(combiner(stage)) else { return false };
         let own = &stage.axes[axis];
-        let lanes = if own.reduce { self.at_once(axis) } else { register_lanes(stage, target) };
+        let lanes = if own.reduce { self.reduction_step(axis) } else { register_lanes(stage, target) };
         let is_whole = self.loops.iter().filter(|l| l.axis == axis && l.step != 1).all(|l| l.step % lanes == 0);
         let mut copies = self.staged.iter().filter(|staged| staged.axes.contains(&axis));
         let have_room = copies.all(|staged| staged.padded.get(&axis).is_some_and(|to| to % lanes == 0));
         let zero = |term, part: &PrimExpr| replaced(&term, part, &PrimExpr::constant(0.0, part.dtype()));
         let rest = self.padded(stage, axis).fold(term.clone(), zero);
         let harmless = match own.reduce {
-            true => self.adds_nothing(stage, axis),
+            true => self.preserves_sum(stage, axis),
             false => own.extent.as_int().is_some() && check::count(&rest) == 0,
         };
         is_whole && have_room && harmless && !rest.uses(&own.var)
@@ -51,7 +51,7 @@ impl StagePlan {
 
     /// Returns true if reduced elements are zero wherever operands along an axis are zero, so that padding does not
     /// change the sum.
-    pub fn adds_nothing(&self, stage: &Stage, axis: usize) -> bool {
+    pub fn preserves_sum(&self, stage: &Stage, axis: usize) -> bool {
         let var = &stage.axes[axis].var;
         let is_read = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(..)) && e.uses(var);
         let zero = |e: &PrimExpr| is_read(e) || self.padded(stage, axis).any(|part| same_expr(part, e));

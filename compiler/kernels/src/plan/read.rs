@@ -64,12 +64,12 @@ type Result<T> = std::result::Result<T, PlanError>;
 #[derive(Clone, Debug, Default)]
 pub struct Plans {
     /// Plans by kernel name, as written.
-    kernels: BTreeMap<String, Written>,
+    kernels: BTreeMap<String, ParsedPlan>,
 }
 
 /// Parsed plan of a kernel.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct ParsedPlan {
     /// Location of the kernel's name.
     pub span: Span,
     /// Naming of axes and buffers.
@@ -114,16 +114,16 @@ pub(super) enum Base {
     /// Choice of the first rule that matches, or of this one.
     Planned(Option<At<String>>),
     /// Explicit loops.
-    Written(WrittenText),
+    Explicit(ExplicitText),
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct WrittenText {
+pub(super) struct ExplicitText {
     pub span: Span,
     pub rule: At<String>,
     pub loops: Vec<LoopText>,
     pub copies: Vec<CopyText>,
-    pub inverts: Option<Span>,
+    pub hoists_reciprocal: Option<Span>,
 }
 
 #[derive(Clone, Debug)]
@@ -147,7 +147,7 @@ pub(super) struct CopyText {
     pub copy: StageText,
 }
 
-impl Written {
+impl ParsedPlan {
     /// Returns true if it names axes and buffers rather than numbering them.
     pub fn has_names(&self) -> bool {
         self.naming == Naming::Own
@@ -183,7 +183,7 @@ impl Plans {
             let name = line.name()?;
             let indented = lines[at + 1..].iter().take_while(|line| line.indent > 0).count();
             let parts = parts(&lines[at + 1..=at + indented])?;
-            if plans.kernels.insert(name.to_owned(), Written { span: line.span(), naming, parts }).is_some() {
+            if plans.kernels.insert(name.to_owned(), ParsedPlan { span: line.span(), naming, parts }).is_some() {
                 return Err(PlanError::new(line.span(), format!("there are two plans for kernel `{name}`")));
             }
             at += 1 + indented;
@@ -192,7 +192,7 @@ impl Plans {
     }
 
     /// Returns the plan of a kernel.
-    pub fn of(&self, kernel: &str) -> Option<&Written> {
+    pub fn of(&self, kernel: &str) -> Option<&ParsedPlan> {
         self.kernels.get(&names::kernel(kernel))
     }
 

@@ -37,14 +37,14 @@ impl Text<'_> {
             (PartPlan::Stage(plan), Part::Stage(stage)) => {
                 if let Some(target) = target {
                     writeln!(f, "# {}", domain(stage))?;
-                    writeln!(f, "# {}", cost_model::stage(stage, plan, target))?;
+                    writeln!(f, "# {}", cost_model::stage_remark(stage, plan, target))?;
                 }
                 writeln!(f, "{}", stage_text(plan, stage, &self.naming.axes(stage), self.naming))
             }
             (PartPlan::Rows(plan), Part::Rows(rows)) => {
                 if let Some(target) = target {
                     writeln!(f, "# {}", shared(rows))?;
-                    writeln!(f, "# {}", cost_model::rows(rows, plan, target))?;
+                    writeln!(f, "# {}", cost_model::rows_remark(rows, plan, target))?;
                 }
                 rows_text(f, plan, rows, self.naming, target.is_some())
             }
@@ -78,12 +78,18 @@ fn shared(rows: &Rows) -> String {
     format!("{}: rows {}", stages.join(", "), sizes.join(", "))
 }
 
-/// Prints row-tiled stages. `says`: with a remark before each stage.
-fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows, naming: Naming, says: bool) -> fmt::Result {
+/// Prints row-tiled stages. `with_remarks`: with a remark before each stage.
+fn rows_text(
+    f: &mut fmt::Formatter<'_>,
+    plan: &RowsPlan,
+    rows: &Rows,
+    naming: Naming,
+    with_remarks: bool,
+) -> fmt::Result {
     let (copying, copies) = rows.copies(plan);
     for (copy, (copied, plan)) in copies.iter().zip(&plan.copied) {
         let stage = &rows.stages[copied.stage];
-        let axes = named(&copied.axes, &naming.axes(stage));
+        let axes = select_names(&copied.axes, &naming.axes(stage));
         let what = &naming.parts(stage)[copied.load];
         let how = stage_text(plan, copy, &axes, naming);
         writeln!(f, "copy of {what} as [{}] for stage {} ({how})", axes.join(", "), copied.stage + 1)?;
@@ -95,7 +101,7 @@ fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows, naming: N
         }
         writeln!(f, ":")?;
         for (stage, plan) in copying.sample(*count).stages.iter().zip(plans) {
-            if says && number == 0 {
+            if with_remarks && number == 0 {
                 writeln!(f, "    # {}", domain(stage))?;
             }
             writeln!(f, "    {}", stage_text(plan, stage, &naming.axes(stage), naming))?;
@@ -111,7 +117,7 @@ fn stage_text(plan: &StagePlan, stage: &Stage, axes: &[String], naming: Naming) 
         items.extend(copies(plan, stage, number, axes, naming));
         items.extend(plan.loops.get(number).map(|l| loop_text(l, axes)));
     }
-    items.extend(plan.inverts.then(|| "reciprocal hoisted".to_owned()));
+    items.extend(plan.hoists_reciprocal.then(|| "reciprocal hoisted".to_owned()));
     format!("{}:{}{}", plan.rule, if items.is_empty() { "" } else { " " }, items.join(", "))
 }
 
@@ -132,7 +138,7 @@ pub(super) fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> St
 fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String], naming: Naming) -> Vec<String> {
     let copies = plan.staged.iter().filter(|staged| staged.inside == inside);
     let text = |staged: &super::Staged| {
-        let own = named(&staged.axes, axes);
+        let own = select_names(&staged.axes, axes);
         let what = &naming.parts(stage)[staged.load];
         let how = stage_text(&staged.copy, &plan.copy_of(stage, staged), &own, naming);
         let in_words = plan.in_words(stage, staged);
@@ -149,6 +155,6 @@ fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String], namin
     copies.map(text).collect()
 }
 
-fn named(axes: &[usize], names: &[String]) -> Vec<String> {
+fn select_names(axes: &[usize], names: &[String]) -> Vec<String> {
     axes.iter().map(|axis| names[*axis].clone()).collect()
 }

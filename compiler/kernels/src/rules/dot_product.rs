@@ -1,9 +1,9 @@
 //! Contractions of narrow operands by dot instructions.
 
 use super::{
-    Choice, Loops, PackedWords, Packing, Rule,
-    contraction::{block, row_axis, whole_dimension},
-    inner_plan, reduced, size, spatial, within_block,
+    Loops, PackedGroups, Packing, Rule, ScheduleContext,
+    contraction::{register_tile, row_axis, whole_dimension},
+    inner_plan, lanes_within_block, reduced, size, spatial,
 };
 use crate::index::same_expr;
 use crate::{
@@ -17,9 +17,9 @@ use crate::{
 use hammock_ir::PrimExpr;
 
 /// Minimum uses of each packed group: of data that are contiguous along the results,
-const USED: i64 = 4;
+const MIN_USES: i64 = 4;
 /// and of other data.
-const USED_ACROSS: i64 = 8;
+const MIN_USES_STRIDED: i64 = 8;
 
 /// Packs operands for dot instructions.
 pub static RULE: Rule = Rule {
@@ -33,24 +33,24 @@ pub static RULE: Rule = Rule {
     plan,
 };
 
-fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
-    let Words { dot, axis, along, other, rows, terms, packed } = Words::of(stage, choice)?;
-    let (side, lanes) = block(stage, axis, rows, choice, false)?;
+fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+    let PackedOperands { dot, axis, along, other, rows, terms, packed } = PackedOperands::of(stage, ctx)?;
+    let (side, lanes) = register_tile(stage, axis, rows, ctx, false)?;
     // Vectors must not cross block boundaries.
     let in_blocks = packed.as_ref().and_then(|words| access::block_size(words, &stage.axes[axis].var));
-    let lanes = in_blocks.map_or(lanes, |block| within_block(lanes, block));
+    let lanes = in_blocks.map_or(lanes, |block| lanes_within_block(lanes, block));
     let others = || spatial(stage).filter(|at| !along.uses(&stage.axes[*at].var));
     let often: i64 = others().map(|at| size(&stage.axes[at].extent)).product();
-    let worth = if is_contiguous(along, &stage.axes[axis].var) { USED } else { USED_ACROSS };
+    let worth = if is_contiguous(along, &stage.axes[axis].var) { MIN_USES } else { MIN_USES_STRIDED };
     if lanes < 2 || packed.is_none() && often < worth {
         return None;
     }
     let used = |at: &usize| along.uses(&stage.axes[*at].var);
     let mut loops: Vec<Loop> = spatial(stage).filter(|at| used(at) && *at != axis).map(Loop::serial).collect();
-    loops.push(Loop::by(axis, lanes));
+    loops.push(Loop::with_step(axis, lanes));
     let inside = loops.len();
-    loops.extend(others().map(|at| if Some(at) == rows { Loop::by(at, side) } else { Loop::serial(at) }));
-    loops.extend(reduced(stage).map(|l| if l.axis == terms { Loop::by(terms, dot.terms()) } else { l }));
+    loops.extend(others().map(|at| if Some(at) == rows { Loop::with_step(at, side) } else { Loop::serial(at) }));
+    loops.extend(reduced(stage).map(|l| if l.axis == terms { Loop::with_step(terms, dot.terms()) } else { l }));
     loops.extend(rows.map(Loop::unrolled));
     loops.extend([Loop::vector(axis), Loop::dot(terms)]);
     let mut plan = StagePlan::new(RULE.name, loops);
@@ -63,13 +63,13 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
         copied.push((other, inside));
     }
     for (load, inside) in copied {
-        plan.staged.push(staged(stage, &plan, load, inside, choice)?);
+        plan.staged.push(packed_copy(stage, &plan, load, inside, ctx)?);
     }
     Some(Loops { loops: plan.loops, staged: plan.staged })
 }
 
 /// A contraction of packed groups.
-struct Words<'a> {
+struct PackedOperands<'a> {
     dot: Dot,
     /// The vectorized axis of the results.
     axis: usize,
@@ -84,9 +84,9 @@ struct Words<'a> {
     packed: Option<PrimExpr>,
 }
 
-impl Words<'_> {
-    fn of<'a>(stage: &'a Stage, choice: &Choice) -> Option<Words<'a>> {
-        let dot = dots::dot(stage).filter(|dot| dot.is_for(choice.target, choice.strict_order))?;
+impl PackedOperands<'_> {
+    fn of<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<PackedOperands<'a>> {
+        let dot = dots::dot(stage).filter(|dot| dot.is_for(ctx.target, ctx.strict_order))?;
         let axis = store_axis(stage).filter(|_| stage.values().all(is_vectorizable))?;
         let var = &stage.axes[axis].var;
         let [a, b] = dots::narrow_loads(stage)?;
@@ -99,27 +99,29 @@ impl Words<'_> {
         let found = reduced(stage).find_map(|l| Some((l.axis, of_words(l.axis)?)));
         let (terms, packed) = match found.filter(|(terms, _)| other.uses(&stage.axes[*terms].var)) {
             Some((terms, words)) => (terms, Some(words)),
-            None => (self::terms(stage, along, other, dot)?, None),
+            None => (packed_axis(stage, along, other, dot)?, None),
         };
-        Some(Words { dot, axis, along, other, rows: row_axis(stage, axis, along), terms, packed })
+        Some(PackedOperands { dot, axis, along, other, rows: row_axis(stage, axis, along), terms, packed })
     }
 }
 
 /// Returns the packing of the vector operand that is worth doing before a kernel runs, if possible. It always pays off,
 /// for it makes the copy unnecessary.
-pub fn packing(stage: &Stage, choice: &Choice) -> Option<Packing> {
-    let Words { dot, axis, along, rows, terms, packed: None, .. } = Words::of(stage, choice)? else { return None };
-    let (_, block) = block(stage, axis, rows, choice, false)?;
+pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<Packing> {
+    let PackedOperands { dot, axis, along, rows, terms, packed: None, .. } = PackedOperands::of(stage, ctx)? else {
+        return None;
+    };
+    let (_, block) = register_tile(stage, axis, rows, ctx, false)?;
     let (buffer, dim) = whole_dimension(stage, along, axis)?;
     let (_, of_terms) = whole_dimension(stage, along, terms)?;
     // `vpdpbusd` multiplies unsigned bytes with signed ones.
-    let moved = matches!(dot, Dot::Bytes([a, b]) if a == b) && choice.target.int8_dot;
-    Some(Packing { buffer, dim, block, words: Some(PackedWords { dim: of_terms, terms: dot.terms(), moved }) })
+    let flip_sign = matches!(dot, Dot::Bytes([a, b]) if a == b) && ctx.target.int8_dot;
+    Some(Packing { buffer, dim, block, groups: Some(PackedGroups { dim: of_terms, size: dot.terms(), flip_sign }) })
 }
 
 /// Returns the reduction axis to pack: both operands vary along it; preferably the operand that is not vectorized is
 /// contiguous along it.
-fn terms(stage: &Stage, along: &PrimExpr, other: &PrimExpr, dot: Dot) -> Option<usize> {
+fn packed_axis(stage: &Stage, along: &PrimExpr, other: &PrimExpr, dot: Dot) -> Option<usize> {
     let several = |extent: &PrimExpr| extent.as_int().is_none_or(|extent| extent >= dot.terms());
     let both = |at: &usize| {
         let axis = &stage.axes[*at];
@@ -131,10 +133,16 @@ fn terms(stage: &Stage, along: &PrimExpr, other: &PrimExpr, dot: Dot) -> Option<
 }
 
 /// Plans the packed copy of an operand.
-fn staged(stage: &Stage, plan: &StagePlan, load: &PrimExpr, inside: usize, choice: &Choice) -> Option<Staged> {
+fn packed_copy(
+    stage: &Stage,
+    plan: &StagePlan,
+    load: &PrimExpr,
+    inside: usize,
+    ctx: &ScheduleContext,
+) -> Option<Staged> {
     let number = parts(stage).iter().position(|e| same_expr(e, load)).filter(|_| can_be_copied(stage, load))?;
     let axes = plan.in_tile_order(stage, load, inside);
     let mut staged = Staged::new(number, inside, axes);
-    staged.copy = inner_plan(&plan.copy_of(stage, &staged), *choice);
+    staged.copy = inner_plan(&plan.copy_of(stage, &staged), *ctx);
     Some(staged)
 }

@@ -1,6 +1,6 @@
 //! Element-wise stages.
 
-use super::{Choice, Loops, Rule, lanes, register_lanes, spatial};
+use super::{Loops, Rule, ScheduleContext, lanes, register_lanes, spatial};
 use crate::{
     plan::Loop,
     stage::{
@@ -38,13 +38,13 @@ pub static PERIODIC_SELECT: Rule = Rule {
 /// Maximum number of unrolled positions.
 const MAX_POSITIONS: i64 = 8;
 
-fn periodic_select(stage: &Stage, choice: &Choice) -> Option<Loops> {
+fn periodic_select(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let along = vector_axis(stage).filter(|_| !stage.reduces())?;
     let (axis, count) = compared_axis(stage).filter(|(axis, _)| *axis != along)?;
-    let lanes = lanes(stage, along, 1, choice.target)?;
+    let lanes = lanes(stage, along, 1, ctx.target)?;
     let outer = spatial(stage).map(|at| match at {
-        _ if at == along => Loop::by(at, lanes),
-        _ if at == axis => Loop::by(at, count),
+        _ if at == along => Loop::with_step(at, lanes),
+        _ if at == axis => Loop::with_step(at, count),
         _ => Loop::serial(at),
     });
     Some(outer.chain([Loop::unrolled(axis), Loop::vector(along)]).collect::<Vec<_>>().into())
@@ -66,16 +66,16 @@ fn compared_axis(stage: &Stage) -> Option<(usize, i64)> {
     found
 }
 
-fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
+fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let near = vector_axis(stage).or_else(|| strided_axis(stage));
     let chain = |e: &PrimExpr| matches!(e.kind(), PrimKind::Call(call) if call.cost() >= FUNCTION);
-    let many = choice.target.vector_registers >= 32 && stage.value.any(&mut |e| chain(e));
+    let many = ctx.target.vector_registers >= 32 && stage.value.any(&mut |e| chain(e));
     let registers = if many { 4 } else { 2 };
-    let vector = near.and_then(|axis| Some((axis, interleaved_lanes(stage, axis, registers, choice)?)));
+    let vector = near.and_then(|axis| Some((axis, interleaved_lanes(stage, axis, registers, ctx)?)));
     let outer = spatial(stage).flat_map(|axis| match vector {
         Some((v, lanes)) if v == axis => {
-            let block = min_block_size(stage, axis, lanes).map(|block| Loop::by(axis, block));
-            block.into_iter().chain([Loop::by(axis, lanes)]).collect()
+            let block = min_block_size(stage, axis, lanes).map(|block| Loop::with_step(axis, block));
+            block.into_iter().chain([Loop::with_step(axis, lanes)]).collect()
         }
         _ => vec![Loop::serial(axis)],
     });
@@ -83,11 +83,11 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
 }
 
 /// Returns the number of lanes. For interleaved loads, each vector begins with the first row.
-fn interleaved_lanes(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -> Option<i64> {
-    let all = lanes(stage, axis, registers, choice.target)?;
+fn interleaved_lanes(stage: &Stage, axis: usize, registers: i64, ctx: &ScheduleContext) -> Option<i64> {
+    let all = lanes(stage, axis, registers, ctx.target)?;
     let found = loads(stage).into_iter().find_map(|load| interleave_factor(load, &stage.axes[axis].var));
     let Some(turns) = found.filter(|turns| all % turns != 0) else { return Some(all) };
-    let one = all.min(register_lanes(stage, choice.target));
+    let one = all.min(register_lanes(stage, ctx.target));
     Some(one - one % turns).filter(|lanes| *lanes > 0).or(Some(one))
 }
 

@@ -17,7 +17,7 @@ use crate::{
     plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration},
     stage::{Footprint, Kernel, OpaqueStmts, Part, Stage, access::invariant_divisor},
 };
-pub use contraction::{product_columns, product_rows};
+pub use contraction::{contraction_columns, contraction_rows};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind},
@@ -27,15 +27,15 @@ pub use row_tiling::plan as rows_plan;
 
 /// Minimum cycles of a parallel kernel: about 4 µs, eight times the cost of a parallel region whose threads are awake
 /// (`benches/regions.rs` of the runtime).
-const WORTH: i64 = 16_000;
+const MIN_PARALLEL_CYCLES: i64 = 16_000;
 /// Minimum cycles for one thread of a parallel kernel.
-const GRAIN: i64 = 4_000;
+const MIN_THREAD_CYCLES: i64 = 4_000;
 /// Number of parallel iterations that balances the load.
-const ENOUGH: i64 = 64;
+const MIN_PARALLEL_ITERATIONS: i64 = 64;
 /// Assumed extent of a dynamic axis when estimating work.
-pub const TYPICAL: i64 = 64;
+pub const ASSUMED_EXTENT: i64 = 64;
 /// Divisor of a cache's size that yields the budget for reused data.
-const SHARE: u64 = 4;
+const REUSE_DIVISOR: u64 = 4;
 /// Maximum lanes of a vector during lowering.
 pub const MAX_LANES: i64 = 64;
 
@@ -50,7 +50,7 @@ pub struct Rule {
     /// Stages that it matches, loops that it chooses, and why.
     pub doc: &'static str,
     /// Returns the loops for a stage that it matches, outermost first, not yet parallel.
-    plan: fn(&Stage, &Choice) -> Option<Loops>,
+    plan: fn(&Stage, &ScheduleContext) -> Option<Loops>,
 }
 
 /// Loops and copies that a rule chooses.
@@ -67,27 +67,27 @@ impl From<Vec<Loop>> for Loops {
 
 /// Context of scheduling.
 #[derive(Clone, Copy)]
-pub struct Choice<'a> {
+pub struct ScheduleContext<'a> {
     /// The target machine.
     pub target: &'a Target,
     /// True if reductions must combine elements in program order.
     pub strict_order: bool,
 }
 
-impl Choice<'_> {
+impl ScheduleContext<'_> {
     /// Returns the bytes that stay in L1 while other data stream through it.
-    fn nearest(&self) -> i64 {
-        (self.target.caches.l1 / SHARE) as i64
+    fn l1_budget(&self) -> i64 {
+        (self.target.caches.l1 / REUSE_DIVISOR) as i64
     }
 
     /// Returns the bytes that stay in L1 while little else is used.
-    fn all_of_nearest(&self) -> i64 {
+    fn l1_exclusive_budget(&self) -> i64 {
         (self.target.caches.l1 / 4 * 3) as i64
     }
 
     /// Returns the bytes that stay in L2 while other data stream through it.
-    fn cache(&self) -> i64 {
-        (self.target.caches.l2 / SHARE) as i64
+    fn l2_budget(&self) -> i64 {
+        (self.target.caches.l2 / REUSE_DIVISOR) as i64
     }
 }
 
@@ -107,10 +107,10 @@ pub static RULES: [&Rule; 11] = [
 ];
 
 /// Plans every part of a kernel.
-pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
+pub fn choose(kernel: &Kernel, ctx: ScheduleContext) -> Plan {
     let part = |part: &Part| match part {
-        Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, choice)),
-        Part::Rows(rows) => PartPlan::Rows(row_tiling::plan(rows, choice, None)),
+        Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, ctx)),
+        Part::Rows(rows) => PartPlan::Rows(row_tiling::plan(rows, ctx, None)),
         Part::Opaque(other) => opaque_plan(other),
     };
     Plan { parts: kernel.parts.iter().map(part).collect() }
@@ -126,29 +126,28 @@ pub struct Packing {
     /// Elements of a block.
     pub block: i64,
     /// Packed groups along another dimension, for dot instructions.
-    pub words: Option<PackedWords>,
+    pub groups: Option<PackedGroups>,
 }
 
 /// Packed groups along a reduction axis.
 #[derive(Clone, Copy, Debug)]
-pub struct PackedWords {
+pub struct PackedGroups {
     /// Dimension of the reduction axis.
     pub dim: usize,
     /// Elements of a group.
-    pub terms: i64,
+    pub size: i64,
     /// True if the other operand should have its [sign bit flipped](crate::stage::dots::NarrowOperand::sign_flipped).
-    pub moved: bool,
+    pub flip_sign: bool,
 }
 
 /// Returns the packings that are worth doing before a kernel runs, for buffers that it reads only once.
-pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
-    let of_stage =
-        |stage: &Stage| dot_product::packing(stage, &choice).or_else(|| contraction::packing(stage, &choice));
+pub fn packings(kernel: &Kernel, ctx: ScheduleContext) -> Vec<Packing> {
+    let of_stage = |stage: &Stage| dot_product::packing(stage, &ctx).or_else(|| contraction::packing(stage, &ctx));
     // Row-tiled stages are examined at the tile size.
     let stages = |part: &Part| match part {
         Part::Stage(stage) => vec![stage.clone()],
         Part::Rows(rows) => {
-            rows.sample(row_tiling::plan(rows, choice, None).tiles.first().map_or(1, |tile| tile.0)).stages
+            rows.sample(row_tiling::plan(rows, ctx, None).tiles.first().map_or(1, |tile| tile.0)).stages
         }
         Part::Opaque(_) => Vec::new(),
     };
@@ -161,76 +160,77 @@ pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
 
 /// Plans opaque statements.
 pub fn opaque_plan(other: &OpaqueStmts) -> PartPlan {
-    PartPlan::Opaque(opaque::spread(other))
+    PartPlan::Opaque(opaque::parallelize(other))
 }
 
 /// Plans a stage by the first rule that matches.
-pub fn stage_plan(stage: &Stage, choice: Choice) -> StagePlan {
-    stage_plans(stage, choice).next().unwrap_or_else(|| unreachable!("the last rule is for every stage"))
+pub fn stage_plan(stage: &Stage, ctx: ScheduleContext) -> StagePlan {
+    stage_plans(stage, ctx).next().unwrap_or_else(|| unreachable!("the last rule is for every stage"))
 }
 
 /// Returns the plans of all rules that match a stage.
-pub fn stage_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item = StagePlan> + 'a {
-    serial_plans(stage, choice).map(move |mut plan| {
-        spread(&mut plan, stage, choice.target);
-        plan.inverts = inverts(&plan, stage, choice);
+pub fn stage_plans<'a>(stage: &'a Stage, ctx: ScheduleContext<'a>) -> impl Iterator<Item = StagePlan> + 'a {
+    serial_plans(stage, ctx).map(move |mut plan| {
+        parallelize(&mut plan, stage, ctx.target);
+        plan.hoists_reciprocal = hoists_reciprocal(&plan, stage, ctx);
         plan
     })
 }
 
 /// Plans a stage inside parallel loops.
-pub fn inner_plan(stage: &Stage, choice: Choice) -> StagePlan {
-    let plan = serial_plans(stage, choice).next();
+pub fn inner_plan(stage: &Stage, ctx: ScheduleContext) -> StagePlan {
+    let plan = serial_plans(stage, ctx).next();
     let mut plan = plan.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
-    plan.inverts = inverts(&plan, stage, choice);
+    plan.hoists_reciprocal = hoists_reciprocal(&plan, stage, ctx);
     plan
 }
 
 /// Returns the plans of all rules that match, not yet parallel.
-fn serial_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item = StagePlan> + 'a {
-    let chosen = RULES.iter().filter_map(move |rule| Some((rule, (rule.plan)(stage, &choice)?)));
+fn serial_plans<'a>(stage: &'a Stage, ctx: ScheduleContext<'a>) -> impl Iterator<Item = StagePlan> + 'a {
+    let chosen = RULES.iter().filter_map(move |rule| Some((rule, (rule.plan)(stage, &ctx)?)));
     chosen.map(move |(rule, Loops { loops, staged })| {
-        let mut plan = StagePlan { rule: rule.name, loops, staged, inverts: false };
-        split_reduction::divide(&mut plan, stage, &choice);
+        let mut plan = StagePlan { rule: rule.name, loops, staged, hoists_reciprocal: false };
+        split_reduction::apply(&mut plan, stage, &ctx);
         plan
     })
 }
 
 /// Returns true if an invariant divisor should be inverted once: a division costs as much as ten multiplications. Not
 /// with --strict-order, since results differ in the last bit.
-fn inverts(plan: &StagePlan, stage: &Stage, choice: Choice) -> bool {
+fn hoists_reciprocal(plan: &StagePlan, stage: &Stage, ctx: ScheduleContext) -> bool {
     let Some(axis) = plan.vector().map(|l| l.axis) else { return false };
-    let repeats = stage.axes[axis].extent.as_int().is_none_or(|n| n >= 4 * register_lanes(stage, choice.target));
-    let known = invariant_divisor(stage, axis).and_then(|divisor| plan.known(stage, divisor));
-    !choice.strict_order && plan.staged.is_empty() && repeats && known.is_some()
+    let repeats = stage.axes[axis].extent.as_int().is_none_or(|n| n >= 4 * register_lanes(stage, ctx.target));
+    let known = invariant_divisor(stage, axis).and_then(|divisor| plan.hoist_depth(stage, divisor));
+    !ctx.strict_order && plan.staged.is_empty() && repeats && known.is_some()
 }
 
 /// Parallelizes the outermost loops if there is enough work.
-fn spread(plan: &mut StagePlan, stage: &Stage, target: &Target) {
+fn parallelize(plan: &mut StagePlan, stage: &Stage, target: &Target) {
     let inside = plan.staged.iter().map(|staged| staged.inside);
     let again = |n: &usize| plan.loops[..*n].iter().any(|l| l.axis == plan.loops[*n].axis);
     let reduces = plan.loops.iter().position(|l| stage.axes[l.axis].reduce);
     let most = inside.chain((0..plan.loops.len()).find(again)).chain(reduces).fold(plan.tile(stage), usize::min);
-    let counts: Vec<Count> = plan.loops[..most].iter().map(|l| Count::of(&stage.axes[l.axis].extent, l.step)).collect();
+    let counts: Vec<TripCount> =
+        plan.loops[..most].iter().map(|l| TripCount::of(&stage.axes[l.axis].extent, l.step)).collect();
     if let Some((last, grain)) = parallel(&counts, duration(stage, plan, target), is_symbolic(stage)) {
         plan.loops[last].kind = LoopKind::Parallel(grain);
     }
 }
 
 /// Number of iterations of a loop.
-struct Count {
-    about: i64,
+struct TripCount {
+    estimate: i64,
     /// Lower bound; 1 for a dynamic size.
-    least: i64,
+    min: i64,
 }
 
-impl Count {
+impl TripCount {
     /// Counts steps along an axis, the partial last one included.
-    fn of(extent: &PrimExpr, step: i64) -> Count {
+    fn of(extent: &PrimExpr, step: i64) -> TripCount {
         let steps = |extent: i64| ((extent + step - 1) / step).max(1);
         match extent.as_int() {
-            Some(extent) => Count { about: steps(extent), least: steps(extent) },
-            None => Count { about: steps(size(extent)).max(2), least: 1 },
+            Some(extent) => TripCount { estimate: steps(extent), min: steps(extent) },
+            None => TripCount { estimate: steps(size(extent)).max(2), min: 1 },
         }
     }
 }
@@ -238,20 +238,20 @@ impl Count {
 /// Returns the innermost of the parallel loops, and the minimum iterations for a thread. The outermost loop with
 /// several iterations is parallel, and further ones until there are enough iterations to balance the load. `None` if
 /// `time`, in cycles, is known and too short.
-fn parallel(counts: &[Count], time: i64, symbolic: bool) -> Option<(usize, i64)> {
-    if !symbolic && time < WORTH {
+fn parallel(counts: &[TripCount], time: i64, symbolic: bool) -> Option<(usize, i64)> {
+    if !symbolic && time < MIN_PARALLEL_CYCLES {
         return None;
     }
     let (mut all, mut each, mut last) = (1i64, time, None);
     for (number, count) in counts.iter().enumerate() {
-        if last.is_some() && (all >= ENOUGH || each <= GRAIN / 4) {
+        if last.is_some() && (all >= MIN_PARALLEL_ITERATIONS || each <= MIN_THREAD_CYCLES / 4) {
             break;
         }
-        all = all.saturating_mul(count.least);
-        each /= count.about;
-        last = if count.about == 1 { last } else { Some(number) };
+        all = all.saturating_mul(count.min);
+        each /= count.estimate;
+        last = if count.estimate == 1 { last } else { Some(number) };
     }
-    last.map(|last| (last, (GRAIN / each.max(1)).max(1)))
+    last.map(|last| (last, (MIN_THREAD_CYCLES / each.max(1)).max(1)))
 }
 
 /// Returns true if a stage has a dynamic extent.
@@ -260,13 +260,13 @@ fn is_symbolic(stage: &Stage) -> bool {
 }
 
 /// Returns the size of blocks of nearly equal size, of at most `most` each.
-fn evenly(count: i64, most: i64) -> i64 {
+fn even_block(count: i64, most: i64) -> i64 {
     let blocks = (count + most - 1) / most;
     ((count + blocks - 1) / blocks.max(1)).max(1)
 }
 
 /// Returns the maximum lanes, up to `lanes`, whose vectors do not cross block boundaries.
-fn within_block(lanes: i64, block: i64) -> i64 {
+fn lanes_within_block(lanes: i64, block: i64) -> i64 {
     (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1)
 }
 
@@ -274,15 +274,15 @@ fn within_block(lanes: i64, block: i64) -> i64 {
 pub fn size(extent: &PrimExpr) -> i64 {
     match extent.kind() {
         PrimKind::Binary(BinaryOp::Mul, a, b) => size(a).saturating_mul(size(b)),
-        _ => extent.as_int().unwrap_or(TYPICAL).max(1),
+        _ => extent.as_int().unwrap_or(ASSUMED_EXTENT).max(1),
     }
 }
 
 /// Returns the elements of one vector register. Elements of less than four bytes count as four unless they are only
 /// copied, because comparisons and masks of small elements would need many registers.
 pub fn register_lanes(stage: &Stage, target: &Target) -> i64 {
-    let least = if stage.is_copy() { 1 } else { 4 };
-    let bytes = stage.buffer.dtype.bytes().max(least) as i64;
+    let min_bytes = if stage.is_copy() { 1 } else { 4 };
+    let bytes = stage.buffer.dtype.bytes().max(min_bytes) as i64;
     (i64::from(target.vector_bytes) / bytes).clamp(1, MAX_LANES)
 }
 

@@ -1,6 +1,6 @@
 //! Opaque statements: only their parallel loops are chosen.
 
-use super::{Count, parallel, size};
+use super::{TripCount, parallel, size};
 use crate::stage::OpaqueStmts;
 use hammock_ir::{
     PrimExpr,
@@ -8,11 +8,11 @@ use hammock_ir::{
 };
 
 /// Assumed iterations of a `while` loop.
-const REPEATS: i64 = 4;
+const ASSUMED_ITERATIONS: i64 = 4;
 
 /// Returns the number of outermost loops that are parallel together, and the minimum iterations for a thread.
-pub fn spread(other: &OpaqueStmts) -> Option<(usize, i64)> {
-    let counts: Vec<Count> = other.parallel_extents.iter().map(|extent| Count::of(extent, 1)).collect();
+pub fn parallelize(other: &OpaqueStmts) -> Option<(usize, i64)> {
+    let counts: Vec<TripCount> = other.parallel_extents.iter().map(|extent| TripCount::of(extent, 1)).collect();
     let symbolic = other.parallel_extents.iter().any(|extent| extent.as_int().is_none());
     let (last, grain) = parallel(&counts, cycles(&other.stmt), symbolic)?;
     Some((last + 1, grain))
@@ -25,7 +25,7 @@ fn cycles(stmt: &Stmt) -> i64 {
     stmt.each_child(&mut |child| own = own.saturating_add(cycles(child)));
     match &stmt.kind {
         StmtKind::For(l) => own.saturating_mul(size(&l.extent)),
-        StmtKind::While(..) => own.saturating_mul(REPEATS),
+        StmtKind::While(..) => own.saturating_mul(ASSUMED_ITERATIONS),
         StmtKind::Store { .. } => own.saturating_add(1),
         _ => own,
     }

@@ -1,7 +1,7 @@
 //! Reductions other than contractions.
 
 use super::{
-    Choice, Loops, MAX_LANES, Rule, lanes, reduced, register_lanes, spatial,
+    Loops, MAX_LANES, Rule, ScheduleContext, lanes, reduced, register_lanes, spatial,
     window::{self, Window},
 };
 use crate::{
@@ -59,44 +59,44 @@ pub static UNROLLED: Rule = Rule {
     plan: unrolled,
 };
 
-fn vertical(stage: &Stage, choice: &Choice) -> Option<Loops> {
+fn vertical(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let axis = vector_axis(stage).filter(|_| stage.reduces())?;
-    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, choice.strict_order));
-    let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, choice.target)?;
+    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, ctx.strict_order));
+    let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, ctx.target)?;
     let rows = window.as_ref().map(|window| window.rows);
     let outer = spatial(stage).map(|at| match at {
-        _ if at == axis => Loop::by(axis, lanes),
-        _ if Some(at) == rows => Loop::by(at, ROWS),
+        _ if at == axis => Loop::with_step(axis, lanes),
+        _ if Some(at) == rows => Loop::with_step(at, ROWS),
         _ => Loop::serial(at),
     });
-    let terms = window::terms(stage, window.as_ref());
+    let terms = window::reduction_loops(stage, window.as_ref());
     let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
     Some(outer.chain(terms).chain(tile).collect::<Vec<_>>().into())
 }
 
 /// Vectorizes all of a short axis at once, and unrolls the reduction: which lanes are padding is then known at compile
 /// time.
-fn strided(stage: &Stage, choice: &Choice) -> Option<Loops> {
+fn strided(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let axis = strided_axis(stage).filter(|_| stage.reduces())?;
-    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, choice.strict_order));
-    let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, choice.target)?;
+    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, ctx.strict_order));
+    let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, ctx.target)?;
     let rows = window.map(|window| window.rows);
     let outer = spatial(stage).map(|at| match at {
-        _ if at == axis => Loop::by(axis, lanes),
-        _ if Some(at) == rows => Loop::by(at, ROWS),
+        _ if at == axis => Loop::with_step(axis, lanes),
+        _ if Some(at) == rows => Loop::with_step(at, ROWS),
         _ => Loop::serial(at),
     });
     let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
-    Some(outer.chain(window::written_out(stage)).chain(tile).collect::<Vec<_>>().into())
+    Some(outer.chain(window::unrolled_loops(stage)).chain(tile).collect::<Vec<_>>().into())
 }
 
-fn horizontal(stage: &Stage, choice: &Choice) -> Option<Loops> {
-    let axis = reduction_vector_axis(stage).filter(|_| !choice.strict_order)?;
-    let lanes = term_lanes(stage, axis, VECTORS, choice)?;
+fn horizontal(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+    let axis = reduction_vector_axis(stage).filter(|_| !ctx.strict_order)?;
+    let lanes = horizontal_lanes(stage, axis, VECTORS, ctx)?;
     Some(
         spatial(stage)
             .map(Loop::serial)
-            .chain(terms(stage, axis, lanes))
+            .chain(reduction_loops(stage, axis, lanes))
             .chain([Loop::vector(axis)])
             .collect::<Vec<_>>()
             .into(),
@@ -105,24 +105,24 @@ fn horizontal(stage: &Stage, choice: &Choice) -> Option<Loops> {
 
 /// Returns the lanes of a horizontal reduction: a power of two, so that halves can be combined; at least half a
 /// register.
-pub fn term_lanes(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -> Option<i64> {
-    let one = register_lanes(stage, choice.target);
+pub fn horizontal_lanes(stage: &Stage, axis: usize, registers: i64, ctx: &ScheduleContext) -> Option<i64> {
+    let one = register_lanes(stage, ctx.target);
     let most = stage.axes[axis].extent.as_int().unwrap_or(MAX_LANES).max(1);
     let lanes = 1 << (one * registers).min(MAX_LANES).min(most).ilog2();
     (lanes >= 2 && lanes * 2 >= one).then_some(lanes)
 }
 
 /// Returns loops over the reduction axes, with step `lanes` along one of them.
-pub fn terms(stage: &Stage, axis: usize, lanes: i64) -> impl Iterator<Item = Loop> {
-    reduced(stage).map(move |l| if l.axis == axis { Loop::by(axis, lanes) } else { l })
+pub fn reduction_loops(stage: &Stage, axis: usize, lanes: i64) -> impl Iterator<Item = Loop> {
+    reduced(stage).map(move |l| if l.axis == axis { Loop::with_step(axis, lanes) } else { l })
 }
 
-fn unrolled(stage: &Stage, _: &Choice) -> Option<Loops> {
+fn unrolled(stage: &Stage, _: &ScheduleContext) -> Option<Loops> {
     if !stage.reduces() {
         return None;
     }
     let rows = spatial(stage).next_back();
-    let outer =
-        spatial(stage).map(|at| if Some(at) == rows { Loop::by(at, SCALAR_ACCUMULATORS) } else { Loop::serial(at) });
+    let outer = spatial(stage)
+        .map(|at| if Some(at) == rows { Loop::with_step(at, SCALAR_ACCUMULATORS) } else { Loop::serial(at) });
     Some(outer.chain(reduced(stage)).chain(rows.map(Loop::unrolled)).collect::<Vec<_>>().into())
 }

@@ -1,6 +1,6 @@
 //! Transposes: element-wise stages that store along one axis and load along another.
 
-use super::{Choice, Loops, Rule, register_lanes, spatial};
+use super::{Loops, Rule, ScheduleContext, register_lanes, spatial};
 use crate::{
     plan::{Loop, StagePlan, Staged},
     stage::{
@@ -25,7 +25,7 @@ pub static RULE: Rule = Rule {
 const MIN_EXTENT: i64 = 2;
 const MAX_SIDE: i64 = 16;
 
-fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
+fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let along = store_axis(stage).filter(|_| !stage.reduces())?;
     let loads = access::loads(stage);
     let along_var = &stage.axes[along].var;
@@ -40,12 +40,12 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     if !is_vectorizable(&stage.value) || !loads.iter().filter(|load| crossing(load)).all(|load| fits(load)) {
         return None;
     }
-    let side = register_lanes(stage, choice.target).min(MAX_SIDE);
+    let side = register_lanes(stage, ctx.target).min(MAX_SIDE);
     let outer: Vec<Loop> = spatial(stage)
-        .map(|at| if at == along || at == across { Loop::by(at, side) } else { Loop::serial(at) })
+        .map(|at| if at == along || at == across { Loop::with_step(at, side) } else { Loop::serial(at) })
         .collect();
     let staged = |(load, _): (usize, &PrimExpr)| Staged {
-        copy: StagePlan::new("elementwise", vec![Loop::serial(0), Loop::by(1, side), Loop::vector(1)]),
+        copy: StagePlan::new("elementwise", vec![Loop::serial(0), Loop::with_step(1, side), Loop::vector(1)]),
         ..Staged::new(load, outer.len(), vec![along, across])
     };
     let several = loads.iter().filter(|load| crossing(load)).count() > 1;

@@ -24,7 +24,7 @@ pub struct Window {
 }
 
 /// Maximum number of unrolled taps.
-const MOST_TAPS: i64 = 25;
+const MAX_TAPS: i64 = 25;
 
 impl Window {
     /// Finds the window of a load that is contiguous along `axis`.
@@ -47,7 +47,7 @@ impl Window {
         let taps: Vec<usize> = reduced(stage).map(|l| l.axis).filter(|tap| *tap >= own).collect();
         let few = |taps: &Vec<usize>| {
             let count = taps.iter().try_fold(1i64, |count, tap| count.checked_mul(stage.axes[*tap].extent.as_int()?));
-            count.is_some_and(|count| (1..=MOST_TAPS).contains(&count))
+            count.is_some_and(|count| (1..=MAX_TAPS).contains(&count))
         };
         // Unrolling only one axis reorders the reduction.
         let only = || Some(vec![own]).filter(|own| !strict_order && few(own));
@@ -67,19 +67,19 @@ fn slides(index: &PrimExpr, a: &Var, b: &Var) -> bool {
 }
 
 /// Returns loops over the reduction axes, the unrolled ones of a window last.
-pub fn terms(stage: &Stage, window: Option<&Window>) -> impl Iterator<Item = Loop> {
+pub fn reduction_loops(stage: &Stage, window: Option<&Window>) -> impl Iterator<Item = Loop> {
     let is_tap = move |l: &Loop| window.is_some_and(|window| window.taps.contains(&l.axis));
     let taps = reduced(stage).filter(move |l| is_tap(l)).map(|l| Loop::unrolled(l.axis));
     reduced(stage).filter(move |l| !is_tap(l)).chain(taps)
 }
 
 /// Returns loops over the reduction axes, the innermost ones unrolled while these have few elements.
-pub fn written_out(stage: &Stage) -> impl Iterator<Item = Loop> {
+pub fn unrolled_loops(stage: &Stage) -> impl Iterator<Item = Loop> {
     let mut count = 1i64;
     let mut loops: Vec<Loop> = reduced(stage).collect();
     for l in loops.iter_mut().rev() {
         count = stage.axes[l.axis].extent.as_int().map_or(i64::MAX, |extent| count.saturating_mul(extent));
-        if count > MOST_TAPS {
+        if count > MAX_TAPS {
             break;
         }
         *l = Loop::unrolled(l.axis);

@@ -162,7 +162,7 @@ impl Kernel {
                 Part::Stage(stage) => stage.regions = reads_regions(stage),
                 Part::Rows(rows) => {
                     rows.stages.iter_mut().for_each(|stage| stage.regions = reads_regions(stage));
-                    rows.place();
+                    rows.alias_output();
                 }
                 Part::Opaque(_) => {}
             }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     index::same_expr,
     plan::{Loop, LoopKind, StagePlan},
-    rules::{Choice, MAX_LANES, register_lanes},
+    rules::{MAX_LANES, ScheduleContext, register_lanes},
     stage::{
         Stage,
         access::parts,
@@ -28,7 +28,7 @@ use hammock_ir::{
 };
 
 /// The loops of a stage.
-pub fn loops(stage: &Stage, plan: &StagePlan, choice: Choice) -> Stmt {
+pub fn loops(stage: &Stage, plan: &StagePlan, choice: ScheduleContext) -> Stmt {
     let position = vec![PrimExpr::int64(0); stage.axes.len()];
     let left = stage.axes.iter().map(|axis| axis.extent.clone()).collect();
     let quotient = Quotient::of(stage, plan);
@@ -52,7 +52,7 @@ pub struct Nest<'a> {
     /// Its loops.
     pub plan: &'a StagePlan,
     /// The machine, and whether sums keep the order that is written.
-    pub choice: Choice<'a>,
+    pub choice: ScheduleContext<'a>,
     /// The number of the tile's first loop.
     pub tile: usize,
     /// The divisor that is inverted inside some of them.

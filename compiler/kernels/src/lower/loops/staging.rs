@@ -91,7 +91,7 @@ fn zeros(copy: &Stage, staged: &Staged) -> Vec<Stmt> {
     let mut stmts = Vec::new();
     for (number, axis) in staged.axes.iter().enumerate() {
         let count = counts[number].clone();
-        let room = staged.room(*axis, &count);
+        let room = staged.padded_size(*axis, &count);
         if !same_expr(&count, &room) {
             counts[number] = match (count.as_int(), room.as_int()) {
                 (Some(count), Some(room)) => PrimExpr::int64(room - count),
@@ -115,8 +115,8 @@ fn copy(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &At) -> Stage {
     let stage = nest.stage;
     // Room for whole blocks, so that distances in the copy are constants.
     let room = |axis: &usize| match nest.plan.range(*axis, staged.inside) {
-        Some(count) => staged.room(*axis, &PrimExpr::int64(count)),
-        None => staged.room(*axis, at.count(*axis)),
+        Some(count) => staged.padded_size(*axis, &PrimExpr::int64(count)),
+        None => staged.padded_size(*axis, at.count(*axis)),
     };
     let in_words = in_words(nest, staged);
     let sizes = |terms: Vec<PrimExpr>| dots::sizes(&staged.axes, terms, in_words);

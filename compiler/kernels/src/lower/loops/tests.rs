@@ -10,7 +10,7 @@ fn fastest(target: &Target) -> Planner<'_> {
 }
 
 fn planner(target: &Target, strict_order: bool) -> Planner<'_> {
-    Planner { choice: Choice { target, strict_order }, written: None }
+    Planner { choice: ScheduleContext { target, strict_order }, written: None }
 }
 
 fn n() -> PrimExpr {

@@ -85,7 +85,7 @@ impl Tile<'_> {
         if stage.reduces() {
             return self.reduction();
         }
-        let crosses = |load: &&PrimExpr| self.nest.plan.crosses(stage, load);
+        let crosses = |load: &&PrimExpr| self.nest.plan.transposes(stage, load);
         if let Some(lanes) = self.results.as_ref().filter(|_| loads(stage).iter().any(crosses)) {
             return self.columns(lanes);
         }
@@ -134,7 +134,7 @@ impl Tile<'_> {
     /// The reduce axis whose values are lanes, and how many.
     fn terms(&self) -> Option<(usize, i64)> {
         let l = self.loops().iter().find(|l| l.kind == LoopKind::Vector && self.nest.stage.axes[l.axis].reduce)?;
-        Some((l.axis, self.nest.plan.at_once(l.axis)))
+        Some((l.axis, self.nest.plan.reduction_step(l.axis)))
     }
 
     /// How many accumulators belong to one row of the tile.
@@ -270,7 +270,7 @@ impl Tile<'_> {
         if self.nest.dot.is_some_and(|(terms, _)| terms == axis) {
             return self.words(number + next, at, of, sums);
         }
-        if self.nest.plan.is_of_parts(self.nest.tile + number + next) {
+        if self.nest.plan.splits_reduction(self.nest.tile + number + next) {
             return self.parts(number + next, at, of, sums);
         }
         let inside = |at: &[PrimExpr], count: i64, there: Option<PrimExpr>| {

@@ -9,12 +9,12 @@ use crate::{
 use hammock_ir::PrimExpr;
 
 /// Maximum bytes of a copy.
-const COPIED: i64 = 256 << 20;
+const MAX_COPY_BYTES: i64 = 256 << 20;
 /// Maximum multiple to pad to: an axis of dynamic size may grow by as much.
-const PADDED: i64 = 4096;
+const MAX_PADDING: i64 = 4096;
 
 impl Check<'_> {
-    pub(super) fn copy(&self, number: usize) -> Checked {
+    pub(super) fn check_copy(&self, number: usize) -> Checked {
         let staged = &self.plan.staged[number];
         let parts = parts(self.stage);
         let load = parts[staged.load];
@@ -56,28 +56,28 @@ impl Check<'_> {
             .find(|axis| load.uses(&self.stage.axes[*axis].var) && !staged.axes.contains(axis) && !single(*axis));
         let room = |axis: &usize| {
             let size = self.plan.range(*axis, staged.inside).or(self.stage.axes[*axis].extent.as_int());
-            let room = staged.room(*axis, &PrimExpr::int64(size.unwrap_or(1)));
+            let room = staged.padded_size(*axis, &PrimExpr::int64(size.unwrap_or(1)));
             room.as_int().unwrap_or(i64::MAX)
         };
         let bytes = staged.axes.iter().map(room).fold(load.dtype().bytes() as i64, i64::saturating_mul);
-        if bytes > COPIED {
-            let message = format!("this copy of `{buffer}` takes {bytes} bytes, more than {COPIED}");
+        if bytes > MAX_COPY_BYTES {
+            let message = format!("this copy of `{buffer}` takes {bytes} bytes, more than {MAX_COPY_BYTES}");
             return fail(message, "put it inside loops with smaller steps".to_owned());
         }
         if let Some(name) = missing.map(|axis| &self.names[axis]) {
             let message = format!("`{buffer}` varies along `{name}`, which has several values where the copy is made");
             return fail(message, format!("add `{name}` to the copy's axes"));
         }
-        staged.padded.iter().try_for_each(|(axis, to)| self.padded(number, *axis, *to))
+        staged.padded.iter().try_for_each(|(axis, to)| self.check_padding(number, *axis, *to))
     }
 
     /// Checks the padding of an axis.
-    fn padded(&self, number: usize, axis: usize, to: i64) -> Checked {
+    fn check_padding(&self, number: usize, axis: usize, to: i64) -> Checked {
         let (staged, name) = (&self.plan.staged[number], &self.names[axis]);
         let buffer = &names::parts(self.stage)[staged.load];
         let fail = |message: String, help: &str| violation(Item::Copy(number), message, help);
-        if to > PADDED {
-            let message = format!("padding `{name}` to a multiple of {to} exceeds the limit of {PADDED}");
+        if to > MAX_PADDING {
+            let message = format!("padding `{name}` to a multiple of {to} exceeds the limit of {MAX_PADDING}");
             return fail(message, "choose the vector length, or slightly more than a cache line");
         }
         if self.plan.in_words(self.stage, staged).is_some_and(|(terms, _)| terms == axis) {
@@ -86,7 +86,7 @@ impl Check<'_> {
             return fail(message, "leave it out, or choose another axis");
         }
         let of_terms = self.plan.vector().is_some_and(|l| l.axis == axis) && self.stage.axes[axis].reduce;
-        if of_terms && !self.plan.adds_nothing(self.stage, axis) {
+        if of_terms && !self.plan.preserves_sum(self.stage, axis) {
             let message = format!("zero padding of `{name}` would change the result");
             return fail(message, "leave it out");
         }

@@ -15,7 +15,7 @@ use hammock_ir::{PrimExpr, prim::BinaryOp};
 impl Check<'_> {
     /// Checks the loops over a reduction axis: one with step 1, perhaps unrolled, or one with the number of lanes as
     /// step and a vector loop; split reductions have further loops around them, outside the tile or inside.
-    pub(super) fn reduced(&self, axis: usize, numbers: &[usize]) -> Checked {
+    pub(super) fn check_reduction(&self, axis: usize, numbers: &[usize]) -> Checked {
         let name = &self.names[axis];
         let loops: Vec<&Loop> = numbers.iter().map(|number| &self.plan.loops[*number]).collect();
         if let Some(at) = loops.iter().position(|l| l.is_parallel()) {
@@ -24,7 +24,7 @@ impl Check<'_> {
         }
         let parts = loops.len() > 1 && numbers[0] < self.tile;
         if parts {
-            self.parts(axis, numbers[0])?;
+            self.check_outer_split(axis, numbers[0])?;
         }
         let (loops, numbers) = (&loops[usize::from(parts)..], &numbers[usize::from(parts)..]);
         if let Some(again) = numbers.iter().find(|number| parts && **number < self.tile) {
@@ -33,7 +33,7 @@ impl Check<'_> {
         }
         let (loops, numbers) = match loops {
             [_, Loop { kind: LoopKind::Serial, .. }, ..] => {
-                self.added(numbers[0])?;
+                self.check_inner_split(numbers[0])?;
                 (&loops[1..], &numbers[1..])
             }
             _ => (loops, numbers),
@@ -41,7 +41,7 @@ impl Check<'_> {
         match loops {
             [Loop { kind: LoopKind::Serial | LoopKind::Unrolled, .. }] => Ok(()),
             [Loop { step, kind: LoopKind::Serial, .. }, Loop { kind: LoopKind::Dot, .. }] => {
-                self.words(*step, numbers[0], numbers[1])
+                self.check_dot(*step, numbers[0], numbers[1])
             }
             [Loop { step, kind: LoopKind::Serial, .. }, Loop { kind: LoopKind::Vector, .. }] => {
                 if *step < 2 || *step > MAX_LANES || step.count_ones() != 1 {
@@ -63,7 +63,7 @@ impl Check<'_> {
     }
 
     /// Checks the loops of a dot instruction.
-    fn words(&self, step: i64, outer: usize, inner: usize) -> Checked {
+    fn check_dot(&self, step: i64, outer: usize, inner: usize) -> Checked {
         let Some(dot) = dots::dot(self.stage) else {
             let message = "this is no contraction of 8-bit integers in int32, or of bfloat16 in float32";
             return violation(Item::Loop(inner), message, "leave out `dot`, and the loop around it that has a step");
@@ -72,8 +72,8 @@ impl Check<'_> {
             let message = format!("a packed group has {} elements here, not {step}", dot.terms());
             return violation(Item::Loop(outer), message, format!("write `by {}`", dot.terms()));
         }
-        if !dot.is_for(self.choice.target, self.choice.strict_order) {
-            let message = match self.choice.strict_order {
+        if !dot.is_for(self.ctx.target, self.ctx.strict_order) {
+            let message = match self.ctx.strict_order {
                 true => "`dot` rounds in another order than the program",
                 false => "the target has no bfloat16 dot instruction",
             };
@@ -123,9 +123,9 @@ impl Check<'_> {
     }
 
     /// Checks a loop that splits a reduction inside the tile.
-    fn added(&self, number: usize) -> Checked {
+    fn check_inner_split(&self, number: usize) -> Checked {
         let fail = |message: &str, help: &str| violation(Item::Loop(number), message, help);
-        if self.choice.strict_order {
+        if self.ctx.strict_order {
             let message = "a split reduction is not in program order";
             return fail(message, "leave out --strict-order, or this loop");
         }
@@ -140,7 +140,7 @@ impl Check<'_> {
     }
 
     /// Checks a loop that splits a reduction outside the tile.
-    fn parts(&self, axis: usize, number: usize) -> Checked {
+    fn check_outer_split(&self, axis: usize, number: usize) -> Checked {
         let name = &self.names[axis];
         let fail = |message: String, help: &str| violation(Item::Loop(number), message, help);
         let of_others = |l: &Loop| self.is_reduced(l) && l.axis != axis;

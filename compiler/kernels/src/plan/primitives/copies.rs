@@ -1,8 +1,8 @@
 //! Primitives that change copies.
 
 use super::{
-    Changed, Refused,
-    edit::{Copy, Edit, refused},
+    EditResult, Rejection,
+    edit::{Copy, Edit, reject},
 };
 use crate::{
     plan::Staged,
@@ -18,16 +18,16 @@ impl Edit<'_> {
         self.plan.staged.iter().position(|staged| staged.load == part)
     }
 
-    pub(in crate::plan) fn cache_read(&mut self, part: usize, axes: Option<Vec<usize>>, inside: usize) -> Changed {
+    pub(in crate::plan) fn cache_read(&mut self, part: usize, axes: Option<Vec<usize>>, inside: usize) -> EditResult {
         if part >= loads(self.stage).len() {
             let message = format!("`{}` is computed, not read", self.part(part));
-            return refused(message, format!("`pack {}` copies what is computed", self.part(part)));
+            return reject(message, format!("`pack {}` copies what is computed", self.part(part)));
         }
         self.add(part, axes, inside)
     }
 
     /// Packs an operand inside the innermost loop outside the tile that it varies along.
-    pub(in crate::plan) fn pack(&mut self, part: usize) -> Changed {
+    pub(in crate::plan) fn pack(&mut self, part: usize) -> EditResult {
         let e = parts(self.stage)[part];
         let outer = &self.plan.loops[..self.plan.tile(self.stage)];
         let changes = |axis: usize| e.uses(&self.stage.axes[axis].var);
@@ -35,15 +35,15 @@ impl Edit<'_> {
         self.add(part, None, inside)
     }
 
-    fn add(&mut self, part: usize, axes: Option<Vec<usize>>, inside: usize) -> Changed {
+    fn add(&mut self, part: usize, axes: Option<Vec<usize>>, inside: usize) -> EditResult {
         let e = parts(self.stage)[part];
         if self.copy(part).is_some() {
             let message = format!("`{}` is copied already", self.part(part));
-            return refused(message, "`attach` moves a copy, and `inline` leaves it out");
+            return reject(message, "`attach` moves a copy, and `inline` leaves it out");
         }
         if !can_be_copied(self.stage, e) {
             let message = format!("loads of `{}` are conditional, or their indices are not affine", self.part(part));
-            return refused(message, "leave it out");
+            return reject(message, "leave it out");
         }
         let axes = axes.unwrap_or_else(|| self.plan.in_tile_order(self.stage, e, inside));
         // It is scheduled once all other loops are known.
@@ -52,7 +52,7 @@ impl Edit<'_> {
         Ok(())
     }
 
-    pub(in crate::plan) fn attach(&mut self, part: usize, inside: usize) -> Changed {
+    pub(in crate::plan) fn attach(&mut self, part: usize, inside: usize) -> EditResult {
         let copy = self.copied(part)?;
         self.plan.staged[copy].inside = inside;
         self.copies[copy].change = Some(self.now);
@@ -60,12 +60,12 @@ impl Edit<'_> {
     }
 
     /// Pads a copy along axes.
-    pub(in crate::plan) fn pad(&mut self, part: usize, axes: &[usize], to: i64) -> Changed {
+    pub(in crate::plan) fn pad(&mut self, part: usize, axes: &[usize], to: i64) -> EditResult {
         let copy = self.copied(part)?;
         let staged = &mut self.plan.staged[copy];
         if let Some(axis) = axes.iter().find(|axis| !staged.axes.contains(axis)) {
             let message = format!("the copy of `{}` has no dimension along `{}`", self.parts[part], self.axes[*axis]);
-            return refused(message, "name an axis that it changes along where it is made");
+            return reject(message, "name an axis that it changes along where it is made");
         }
         for axis in axes {
             match to {
@@ -77,16 +77,16 @@ impl Edit<'_> {
         Ok(())
     }
 
-    pub(in crate::plan) fn inline(&mut self, part: usize) -> Changed {
+    pub(in crate::plan) fn inline(&mut self, part: usize) -> EditResult {
         let copy = self.copied(part)?;
         self.plan.staged.remove(copy);
         self.copies.remove(copy);
         Ok(())
     }
 
-    fn copied(&self, part: usize) -> Result<usize, Refused> {
+    fn copied(&self, part: usize) -> Result<usize, Rejection> {
         self.copy(part).ok_or_else(|| {
-            Refused::new(
+            Rejection::new(
                 format!("there is no copy of `{}`", self.part(part)),
                 "`cache_read` and `pack` make one; stages are fused before they are scheduled",
             )

@@ -1,6 +1,6 @@
 //! Editing of a plan.
 
-use super::Changed;
+use super::EditResult;
 use crate::{
     index::same_expr,
     plan::{
@@ -8,28 +8,28 @@ use crate::{
         check::{Item, check},
         text::loop_text,
     },
-    rules::{Choice, inner_plan},
+    rules::{ScheduleContext, inner_plan},
     stage::Stage,
 };
 use hammock_ir::PrimExpr;
 
 /// Rejection of a primitive.
 #[derive(Debug)]
-pub struct Refused {
+pub struct Rejection {
     /// The violated condition.
     pub message: String,
     /// What to do.
     pub help: String,
 }
 
-impl Refused {
-    pub(super) fn new(message: impl Into<String>, help: impl Into<String>) -> Refused {
-        Refused { message: message.into(), help: help.into() }
+impl Rejection {
+    pub(super) fn new(message: impl Into<String>, help: impl Into<String>) -> Rejection {
+        Rejection { message: message.into(), help: help.into() }
     }
 }
 
-pub(super) fn refused(message: impl Into<String>, help: impl Into<String>) -> Changed {
-    Err(Refused::new(message, help))
+pub(super) fn reject(message: impl Into<String>, help: impl Into<String>) -> EditResult {
+    Err(Rejection::new(message, help))
 }
 
 /// Violation found after all primitives.
@@ -55,7 +55,7 @@ pub struct Edit<'a> {
     /// Index of the current primitive.
     pub now: usize,
     pub(super) stage: &'a Stage,
-    pub(super) choice: Choice<'a>,
+    pub(super) ctx: ScheduleContext<'a>,
     /// Index of the primitive that changed each loop.
     pub(super) loops_of: Vec<Option<usize>>,
     pub(super) copies: Vec<Copy>,
@@ -74,14 +74,14 @@ impl<'a> Edit<'a> {
     pub(in crate::plan) fn new(
         plan: StagePlan,
         stage: &'a Stage,
-        choice: Choice<'a>,
+        ctx: ScheduleContext<'a>,
         axes: Vec<String>,
         parts: Vec<String>,
     ) -> Edit<'a> {
         let loops_of = vec![None; plan.loops.len()];
         let copies = plan.staged.iter().map(|staged| Copy { change: None, sizes: Some(sizes(&plan, stage, staged)) });
         let copies = copies.collect();
-        Edit { plan, axes, parts, now: 0, stage, choice, loops_of, copies }
+        Edit { plan, axes, parts, now: 0, stage, ctx, loops_of, copies }
     }
 
     /// Checks the plan, and schedules copies that are new or have changed size. `inner`: true if enclosing loops may be
@@ -90,14 +90,14 @@ impl<'a> Edit<'a> {
     /// # Errors
     /// If the plan is invalid.
     pub(in crate::plan) fn finish(mut self, inner: bool) -> Result<StagePlan, Box<Fault>> {
-        check(self.stage, &self.plan, &self.axes, self.choice, inner).map_err(|violation| {
-            let (change, place) = match violation.at {
+        check(self.stage, &self.plan, &self.axes, self.ctx, inner).map_err(|violation| {
+            let (change, item) = match violation.at {
                 Item::Loop(number) => (self.loops_of[number], Some(loop_text(&self.plan.loops[number], &self.axes))),
                 Item::Copy(number) => (self.copies[number].change, None),
-                Item::Plan | Item::Inverts => (None, None),
+                Item::Plan | Item::Reciprocal => (None, None),
             };
-            let message = match place {
-                Some(place) => format!("`{place}`: {}", violation.message),
+            let message = match item {
+                Some(item) => format!("`{item}`: {}", violation.message),
                 None => violation.message,
             };
             let loops: Vec<String> = self.plan.loops.iter().map(|l| loop_text(l, &self.axes)).collect();
@@ -108,7 +108,7 @@ impl<'a> Edit<'a> {
             let now = sizes(&self.plan, self.stage, staged);
             let same = |before: &Vec<PrimExpr>| before.iter().zip(&now).all(|(a, b)| same_expr(a, b));
             if !before.as_ref().is_some_and(same) {
-                self.plan.staged[number].copy = inner_plan(&self.plan.copy_of(self.stage, staged), self.choice);
+                self.plan.staged[number].copy = inner_plan(&self.plan.copy_of(self.stage, staged), self.ctx);
             }
         }
         Ok(self.plan)

@@ -9,9 +9,9 @@ mod copies;
 mod edit;
 mod loops;
 
-pub use edit::{Edit, Fault, Refused};
+pub use edit::{Edit, Fault, Rejection};
 
-type Changed = Result<(), Refused>;
+type EditResult = Result<(), Rejection>;
 
 /// A primitive.
 pub struct Primitive {
@@ -22,7 +22,7 @@ pub struct Primitive {
     /// Effect and requirements.
     pub doc: &'static str,
     /// Applies it to a plan.
-    pub apply: fn(&mut Edit, &Args) -> Changed,
+    pub apply: fn(&mut Edit, &Args) -> EditResult,
 }
 
 /// Form of a primitive's arguments. A loop is written as it is printed: its axis, and `by` its step.
@@ -45,7 +45,7 @@ pub enum Form {
     /// `BUFFER`.
     Buffer,
     /// `BUFFER along AXIS to N`.
-    Room,
+    Padding,
     /// Nothing.
     Nothing,
 }
@@ -62,7 +62,7 @@ impl Form {
             Form::Copy => "BUFFER [as [AXES]] [at LOOP]",
             Form::Place => "BUFFER at LOOP",
             Form::Buffer => "BUFFER",
-            Form::Room => "BUFFER along AXIS to N",
+            Form::Padding => "BUFFER along AXIS to N",
             Form::Nothing => "",
         }
     }
@@ -169,7 +169,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     },
     Primitive {
         name: "pad",
-        form: Form::Room,
+        form: Form::Padding,
         doc: "pads an axis of a copy with zeros to a multiple of N; 1 removes the padding. This also changes the row \
               stride of the copy. If all operands along the vector axis are padded to full vectors, there is no vector \
               tail, provided that the extent is constant. Horizontal reductions may be padded if zeros do not change \

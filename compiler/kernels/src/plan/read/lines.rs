@@ -4,7 +4,7 @@ use super::{At, PlanError, Result};
 use hammock_ir::Span;
 
 /// Maximum number.
-const MOST: i64 = 1 << 30;
+const MAX_NUMBER: i64 = 1 << 30;
 
 /// A nonempty line without its remark.
 pub struct Line<'a> {
@@ -158,9 +158,12 @@ impl Cursor<'_> {
 
     /// Parses a positive number.
     pub fn number(&mut self, what: &str) -> Result<At<i64>> {
-        let number =
-            self.tokens.get(self.next).and_then(|token| token.text.parse().ok()).filter(|n| (1..=MOST).contains(n));
-        let Some(value) = number else { return self.expected(&format!("{what}, a number from 1 to {MOST}")) };
+        let number = self
+            .tokens
+            .get(self.next)
+            .and_then(|token| token.text.parse().ok())
+            .filter(|n| (1..=MAX_NUMBER).contains(n));
+        let Some(value) = number else { return self.expected(&format!("{what}, a number from 1 to {MAX_NUMBER}")) };
         self.next += 1;
         Ok(At { value, span: self.since(self.next - 1) })
     }

@@ -25,7 +25,7 @@ pub struct ArgsText {
     pub part: Option<At<String>>,
     pub axes: Option<Vec<At<String>>>,
     /// Loop to put a copy into, or `None` for the outermost level.
-    pub place: Option<Option<LoopName>>,
+    pub location: Option<Option<LoopName>>,
 }
 
 /// A loop, by its axis and its step.
@@ -92,10 +92,10 @@ impl Cursor<'_> {
                 }
                 if form == Form::Place || form == Form::Copy && self.begins(&["at"]) {
                     self.expect("at")?;
-                    args.place = Some(if self.takes(&["root"]) { None } else { Some(self.loop_name()?) });
+                    args.location = Some(if self.takes(&["root"]) { None } else { Some(self.loop_name()?) });
                 }
             }
-            Form::Room => {
+            Form::Padding => {
                 args.part = Some(self.word("the name of a buffer")?);
                 self.expect("along")?;
                 args.axes = Some(vec![self.word("an axis")?]);

@@ -1,14 +1,14 @@
 //! Parses the parts of a kernel's plan: loops and copies.
 
 use super::{
-    At, Base, CopyText, LoopText, PartText, PlanError, Result, RowsText, StageText, WrittenText,
+    At, Base, CopyText, ExplicitText, LoopText, PartText, PlanError, Result, RowsText, StageText,
     lines::{Cursor, Line},
     primitives::changes,
 };
 use crate::plan::LoopKind;
 
 /// Maximum nesting depth of copies.
-const DEPTH: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// Parses the parts of a kernel.
 pub fn parts(lines: &[Line]) -> Result<Vec<PartText>> {
@@ -96,25 +96,26 @@ impl Cursor<'_> {
         let base = match self.takes(&["planned"]) {
             true if self.takes(&["by"]) => Base::Planned(Some(self.word("the name of a rule")?)),
             true => Base::Planned(None),
-            false => Base::Written(self.written()?),
+            false => Base::Explicit(self.explicit()?),
         };
         Ok(StageText { span: self.since(first), base, changes: Vec::new() })
     }
 
-    fn written(&mut self) -> Result<WrittenText> {
+    fn explicit(&mut self) -> Result<ExplicitText> {
         let first = self.next;
         let rule = self.word("the name of a rule")?;
         self.expect(":")?;
-        let mut stage = WrittenText { span: rule.span, rule, loops: Vec::new(), copies: Vec::new(), inverts: None };
+        let mut stage =
+            ExplicitText { span: rule.span, rule, loops: Vec::new(), copies: Vec::new(), hoists_reciprocal: None };
         while self.next < self.tokens.len() && !self.begins(&[")"]) {
-            if !stage.loops.is_empty() || !stage.copies.is_empty() || stage.inverts.is_some() {
+            if !stage.loops.is_empty() || !stage.copies.is_empty() || stage.hoists_reciprocal.is_some() {
                 self.expect(",")?;
             }
             if self.begins(&["copy", "of"]) {
                 let copy = self.copy(stage.loops.len(), &mut |cursor| cursor.expect("("))?;
                 stage.copies.push(copy);
             } else if self.takes(&["reciprocal", "hoisted"]) {
-                stage.inverts = Some(self.since(self.next - 2));
+                stage.hoists_reciprocal = Some(self.since(self.next - 2));
             } else {
                 stage.loops.push(self.one_loop()?);
             }
@@ -162,8 +163,8 @@ impl Cursor<'_> {
         }
         before(self)?;
         self.depth += 1;
-        if self.depth > DEPTH {
-            return Err(PlanError::new(self.since(first), format!("copies are in copies more than {DEPTH} deep")));
+        if self.depth > MAX_DEPTH {
+            return Err(PlanError::new(self.since(first), format!("copies are in copies more than {MAX_DEPTH} deep")));
         }
         let copy = self.stage()?;
         self.depth -= 1;

@@ -70,7 +70,7 @@ impl Accesses {
     }
 
     /// Marks a part as running with a later one.
-    pub fn join(&mut self, part: usize) {
+    pub fn mark_joined(&mut self, part: usize) {
         self.joined[part] = true;
     }
 

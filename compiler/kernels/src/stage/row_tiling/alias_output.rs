@@ -1,33 +1,33 @@
 //! Aliases an intermediate with the output of the last stage, if that stage reads each element only where it stores its
 //! result: the output's cache lines are then loaded while the intermediate is computed.
 
-use super::moved;
+use super::redirect_loads;
 use crate::{
     index::same_expr,
     stage::{Footprint, Stage},
 };
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// Aliases at most one intermediate of the last stage with its output. Removes it from `kept` and returns it.
-pub fn in_result(stages: &mut [Stage], kept: &mut Vec<Buffer>) -> Option<Buffer> {
+/// Aliases at most one intermediate of the last stage with its output. Removes it from `intermediates` and returns it.
+pub fn in_result(stages: &mut [Stage], intermediates: &mut Vec<Buffer>) -> Option<Buffer> {
     let (last, before) = stages.split_last()?;
     let result = last.buffer.clone();
     let untouched = before.iter().all(|stage| !Footprint::of_stage(stage).has(&result) && !stage.regions);
-    if !untouched || !stores_all(last) || kept.contains(&result) {
+    if !untouched || !stores_all(last) || intermediates.contains(&result) {
         return None;
     }
-    let own = kept.remove(kept.iter().position(|buffer| fits(buffer, before, last))?);
-    let place = |buffer: &Buffer, indices: &[PrimExpr]| {
+    let own = intermediates.remove(intermediates.iter().position(|buffer| fits(buffer, before, last))?);
+    let locate = |buffer: &Buffer, indices: &[PrimExpr]| {
         (if *buffer == own { result.clone() } else { buffer.clone() }, indices.to_vec())
     };
     for stage in stages {
         if stage.buffer == own {
             stage.buffer = result.clone();
         }
-        stage.value = moved(&stage.value, &place);
-        stage.init = stage.init.as_ref().map(|init| moved(init, &place));
+        stage.value = redirect_loads(&stage.value, &locate);
+        stage.init = stage.init.as_ref().map(|init| redirect_loads(init, &locate));
         if let Some(epilogue) = &mut stage.epilogue {
-            epilogue.value = moved(&epilogue.value, &place);
+            epilogue.value = redirect_loads(&epilogue.value, &locate);
         }
     }
     Some(own)

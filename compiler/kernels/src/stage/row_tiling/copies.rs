@@ -9,7 +9,7 @@ use hammock_ir::{PrimExpr, prim::Var, tir::Buffer};
 
 /// A copy of what a load reads, shared by all rows of the last row axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Copied {
+pub struct SharedCopy {
     /// Index of the stage.
     pub stage: usize,
     /// Index among the distinct loads of the stage's value.
@@ -31,7 +31,7 @@ impl Rows {
     /// the last.
     pub fn with_copies<'a>(
         &self,
-        copies: impl IntoIterator<Item = &'a Copied>,
+        copies: impl IntoIterator<Item = &'a SharedCopy>,
         position: &[PrimExpr],
     ) -> (Rows, Vec<Stage>) {
         let mut rows = self.clone();
@@ -55,7 +55,7 @@ impl Rows {
     }
 
     /// Returns true if a load is invariant along the last row axis, and none of the stages writes its memory.
-    pub fn is_same_for_rows(&self, number: usize, load: &PrimExpr) -> bool {
+    pub fn is_row_invariant(&self, number: usize, load: &PrimExpr) -> bool {
         let last = self.axes.len() - 1;
         let row = &self.stages[number].axes[self.axes[last].axes[number]].var;
         let computed = |stage: &Stage| load.any(&mut |e| access::is_load_of(e, stage.target()));

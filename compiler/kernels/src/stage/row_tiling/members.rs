@@ -19,7 +19,7 @@ use hammock_ir::{
 use std::collections::BinaryHeap;
 
 /// Minimum reduction extent for a horizontal reduction.
-const TERMS: i64 = 8;
+const MIN_LANE_EXTENT: i64 = 8;
 
 /// Stages of a kernel with common row axes.
 pub struct Members {
@@ -77,9 +77,10 @@ impl Candidate<'_> {
         match part {
             Part::Stage(stage) if is_plain(stage) && stage.arg_result.is_none() => {
                 let extent = |axis: usize| stage.axes[axis].extent.as_int();
-                let terms = reduction_vector_axis(stage).filter(|axis| extent(*axis).is_none_or(|n| n >= TERMS));
+                let terms =
+                    reduction_vector_axis(stage).filter(|axis| extent(*axis).is_none_or(|n| n >= MIN_LANE_EXTENT));
                 let copied = || store_axis(stage).filter(|_| terms.is_none());
-                let lanes = vector_axis(stage).or_else(copied).or_else(|| rules::product_columns(stage));
+                let lanes = vector_axis(stage).or_else(copied).or_else(|| rules::contraction_columns(stage));
                 Some(Candidate { stage, nest: nest(stage), lanes })
             }
             _ => None,

@@ -13,7 +13,7 @@ mod members;
 use super::{Axis, Epilogue, Kernel, Part, Stage, dots};
 use crate::rules;
 use accesses::Accesses;
-pub use copies::Copied;
+pub use copies::SharedCopy;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},
@@ -22,9 +22,9 @@ use hammock_ir::{
 use members::Members;
 
 /// Assumed extent of a dynamic axis when estimating memory.
-const TYPICAL: i64 = 1024;
+const ASSUMED_EXTENT: i64 = 1024;
 /// Maximum bytes of one row's intermediates: fits the L2 cache of every machine.
-const MOST: i64 = 256 << 10;
+const MAX_ROW_BYTES: i64 = 256 << 10;
 
 /// Row-tiled stages, in order.
 #[derive(Clone)]
@@ -34,9 +34,9 @@ pub struct Rows {
     /// Their common row axes; the last one is tiled.
     axes: Vec<Shared<Buffer>>,
     /// Buffers local to the stages: only the current rows are in memory.
-    kept: Vec<Buffer>,
+    intermediates: Vec<Buffer>,
     /// Another local buffer, which [aliases the output](alias_output).
-    placed: Option<Buffer>,
+    aliased: Option<Buffer>,
 }
 
 /// The stages for one block of rows.
@@ -58,7 +58,7 @@ pub fn apply(kernel: &mut Kernel, own: &[Buffer]) {
         let Some(rows) = rows(&kernel.parts, &accesses, members.axes, &members.parts, own) else { continue };
         kernel.parts[last] = Part::Rows(rows);
         let (joined, _) = members.parts.split_at(members.parts.len() - 1);
-        joined.iter().for_each(|part| accesses.join(*part));
+        joined.iter().for_each(|part| accesses.mark_joined(*part));
     }
     let mut at = 0..;
     kernel.parts.retain(|_| at.next().is_none_or(|at| !accesses.has_joined(at)));
@@ -82,24 +82,24 @@ fn rows(
         return None;
     }
     // Contractions have several rows in their register tile: that axis comes last.
-    let products = |axis: &Shared<Buffer>| {
-        stages.iter().zip(&axis.axes).any(|(stage, axis)| rules::product_rows(stage) == Some(*axis))
+    let is_row_axis = |axis: &Shared<Buffer>| {
+        stages.iter().zip(&axis.axes).any(|(stage, axis)| rules::contraction_rows(stage) == Some(*axis))
     };
-    if let Some(at) = axes.iter().position(products) {
+    if let Some(at) = axes.iter().position(is_row_axis) {
         let tiled = axes.remove(at);
         axes.push(tiled);
     }
     let is_used_elsewhere = |buffer: &Buffer| accesses.users(buffer).iter().any(|user| !members.contains(user));
     let targets = stages.iter().map(Stage::target);
-    let kept = targets.filter(|buffer| own.contains(buffer) && !is_used_elsewhere(buffer)).cloned().collect();
-    let rows = Rows { stages, axes, kept, placed: None };
-    (rows.bytes(1) <= MOST).then_some(rows)
+    let intermediates = targets.filter(|buffer| own.contains(buffer) && !is_used_elsewhere(buffer)).cloned().collect();
+    let rows = Rows { stages, axes, intermediates, aliased: None };
+    (rows.bytes(1) <= MAX_ROW_BYTES).then_some(rows)
 }
 
 impl Rows {
     /// Aliases an intermediate with the output if possible. Needs to know which stages may alias.
-    pub fn place(&mut self) {
-        self.placed = alias_output::in_result(&mut self.stages, &mut self.kept);
+    pub fn alias_output(&mut self) {
+        self.aliased = alias_output::in_result(&mut self.stages, &mut self.intermediates);
     }
 
     /// Returns the extents of the row axes.
@@ -120,8 +120,8 @@ impl Rows {
     }
 
     /// Returns true if a buffer is an intermediate, which holds the current rows only.
-    pub fn is_kept(&self, buffer: &Buffer) -> bool {
-        self.kept.contains(buffer)
+    pub fn is_intermediate(&self, buffer: &Buffer) -> bool {
+        self.intermediates.contains(buffer)
     }
 
     /// Estimates the bytes of the intermediates of `rows` rows.
@@ -129,10 +129,10 @@ impl Rows {
         let of = |buffer: &Buffer| {
             let is_row = |dim: &usize| self.axes.iter().any(|axis| axis.dims.get(buffer) == Some(dim));
             let others = (0..buffer.shape.len()).filter(|dim| !is_row(dim));
-            let sizes = others.map(|dim| buffer.shape[dim].as_int().unwrap_or(TYPICAL));
+            let sizes = others.map(|dim| buffer.shape[dim].as_int().unwrap_or(ASSUMED_EXTENT));
             sizes.fold(rows * buffer.dtype.bytes() as i64, i64::saturating_mul)
         };
-        self.kept.iter().chain(&self.placed).map(of).fold(0, i64::saturating_add)
+        self.intermediates.iter().chain(&self.aliased).map(of).fold(0, i64::saturating_add)
     }
 
     /// Returns the stages for `rows` rows at a symbolic position.
@@ -143,7 +143,7 @@ impl Rows {
 
     /// Returns the stages for `rows` rows starting at a position.
     pub fn tile(&self, position: &[PrimExpr], rows: i64) -> Tile {
-        let buffers: Vec<Buffer> = self.kept.iter().map(|buffer| self.local(buffer, rows)).collect();
+        let buffers: Vec<Buffer> = self.intermediates.iter().map(|buffer| self.local(buffer, rows)).collect();
         let stage = |(number, stage)| self.local_stage(number, stage, position, rows, &buffers);
         Tile { stages: self.stages.iter().enumerate().map(stage).collect(), buffers }
     }
@@ -178,8 +178,8 @@ impl Rows {
                 Some(shared) => _ = values.insert(axis.var.clone(), position[shared].clone()),
             }
         }
-        let place = |buffer: &Buffer, indices: &[PrimExpr]| {
-            let Some(at) = self.kept.iter().position(|kept| kept == buffer) else {
+        let locate = |buffer: &Buffer, indices: &[PrimExpr]| {
+            let Some(at) = self.intermediates.iter().position(|intermediates| intermediates == buffer) else {
                 return (buffer.clone(), indices.to_vec());
             };
             let index = |(dim, index): (usize, &PrimExpr)| match self.row_axis(buffer, dim) {
@@ -188,9 +188,9 @@ impl Rows {
             };
             (buffers[at].clone(), indices.iter().enumerate().filter_map(index).collect())
         };
-        let value = |e: &PrimExpr| moved(e, &place).substitute(&values);
+        let value = |e: &PrimExpr| redirect_loads(e, &locate).substitute(&values);
         let store = |buffer: &Buffer, indices: &[PrimExpr]| {
-            let (buffer, indices) = place(buffer, indices);
+            let (buffer, indices) = locate(buffer, indices);
             (buffer, indices.iter().map(value).collect())
         };
         let epilogue = stage.epilogue.as_ref().map(|epilogue| {
@@ -215,13 +215,13 @@ impl Rows {
 }
 
 /// Redirects the loads of an expression.
-fn moved(e: &PrimExpr, place: &dyn Fn(&Buffer, &[PrimExpr]) -> (Buffer, Vec<PrimExpr>)) -> PrimExpr {
+fn redirect_loads(e: &PrimExpr, locate: &dyn Fn(&Buffer, &[PrimExpr]) -> (Buffer, Vec<PrimExpr>)) -> PrimExpr {
     match e.kind() {
         PrimKind::Load(buffer, indices, None) => {
-            let indices: Vec<PrimExpr> = indices.iter().map(|index| moved(index, place)).collect();
-            let (buffer, indices) = place(buffer, &indices);
+            let indices: Vec<PrimExpr> = indices.iter().map(|index| redirect_loads(index, locate)).collect();
+            let (buffer, indices) = locate(buffer, &indices);
             PrimExpr::load(&buffer, indices)
         }
-        _ => e.map_children(&mut |child| moved(child, place)),
+        _ => e.map_children(&mut |child| redirect_loads(child, locate)),
     }
 }
