@@ -1,7 +1,7 @@
 //! Runtime checks in expressions: intrinsics that return their first operand or end the kernel with an error.
 //!
 //! A check runs whenever its expression is evaluated, even if the value is a known constant: `0 * check_index(i, n)`
-//! does not simplify to zero. Code that simplifies expressions asks [`kept`].
+//! does not simplify to zero. Code that simplifies expressions asks [`simplify_with_checks`].
 
 use hammock_ir::{
     PrimExpr, Span,
@@ -11,16 +11,16 @@ use hammock_ir::{
 /// `check_index(index, extent, before, between, after)`: an index in `0..extent`. The error message consists of the
 /// three texts around the index and the extent. A mask of lanes to check may follow.
 pub const INDEX: &str = "check_index";
-/// `checked_divisor(d, place)`: `d`, which is not zero. The location is appended to the error message.
+/// `checked_divisor(d, location)`: `d`, which is not zero. The location is appended to the error message.
 pub const DIVISOR: &str = "checked_divisor";
-/// `checked_count(c, width, place)`: the count of a shift, in `0..width`.
+/// `checked_count(c, width, location)`: the count of a shift, in `0..width`.
 pub const COUNT: &str = "checked_count";
 /// `exact(value, text, variables…)`: a value that is computed without wrapping.
 pub const EXACT: &str = "exact";
 
 /// Returns the suffix of a failed check's message: the location of a span, if it has one.
-pub fn suffix(place: &dyn Fn(Span) -> Option<String>, span: Span) -> String {
-    place(span).map_or_else(String::new, |place| format!(" ({place})"))
+pub fn suffix(locate: &dyn Fn(Span) -> Option<String>, span: Span) -> String {
+    locate(span).map_or_else(String::new, |location| format!(" ({location})"))
 }
 
 /// Returns the two integers that an assertion compares, and the words between them in its message; `None` for other
@@ -74,7 +74,7 @@ pub fn may_fail(e: &PrimExpr) -> bool {
 }
 
 /// Simplifies an expression, unless that removes checks.
-pub fn kept(e: PrimExpr, simplify: impl FnOnce(&PrimExpr) -> PrimExpr) -> PrimExpr {
+pub fn simplify_with_checks(e: PrimExpr, simplify: impl FnOnce(&PrimExpr) -> PrimExpr) -> PrimExpr {
     let simple = simplify(&e);
     if count(&simple) < count(&e) { e } else { simple }
 }

@@ -27,7 +27,7 @@
 //!   accesses and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`. `Let` binds
 //!   values inside expressions.
 //! - [Dot instructions](stage::dots): `load_packed` loads the packed group at the address of an element; `dot_…`
-//!   accumulates the products of two packed groups, of bfloat16 (`dot_bf16`) only if the target has it.
+//!   multiplies two packed groups and accumulates, for bfloat16 (`dot_bf16`) only if the target has it.
 //! - Loops are `Serial` or `Parallel` (in any order, on the thread pool), over int64 variables. There are no blocks.
 //! - A body returns status 0 by `Return(0)` or by reaching its end; a failed `Assert` ends the kernel with an error.
 //! - A declaration is in scope up to the end of its sequence; a nested sequence is a scope.
@@ -74,7 +74,7 @@ pub struct FlatKernel {
     pub func: PrimFunc,
     /// Its parameters, and how packed arguments become them.
     pub signature: Signature,
-    /// How its accesses are kept in bounds.
+    /// How its accesses stay in bounds.
     pub accesses: Accesses,
 }
 

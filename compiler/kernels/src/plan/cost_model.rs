@@ -134,8 +134,8 @@ impl Traffic {
             }
         }
         self.touch(stage, stage.target(), stage.target_indices(), stays);
-        if let Some(place) = &stage.arg_result {
-            self.touch(stage, &place.buffer, &stage.indices, stays);
+        if let Some(arg) = &stage.arg_result {
+            self.touch(stage, &arg.buffer, &stage.indices, stays);
         }
     }
 

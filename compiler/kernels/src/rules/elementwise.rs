@@ -55,10 +55,10 @@ fn compared_axis(stage: &Stage) -> Option<(usize, i64)> {
     let axis_of = |e: &PrimExpr| stage.axes.iter().position(|axis| e.as_var() == Some(&axis.var));
     let mut found = None;
     stage.value.any(&mut |e| {
-        let PrimKind::Binary(BinaryOp::Eq, place, number) = e.kind() else { return false };
-        found = number.as_int().and_then(|_| match place.kind() {
-            PrimKind::Binary(BinaryOp::FloorMod, place, period) => Some((axis_of(place)?, period.as_int()?)),
-            _ => axis_of(place).and_then(|axis| Some((axis, stage.axes[axis].extent.as_int()?))),
+        let PrimKind::Binary(BinaryOp::Eq, position, number) = e.kind() else { return false };
+        found = number.as_int().and_then(|_| match position.kind() {
+            PrimKind::Binary(BinaryOp::FloorMod, position, period) => Some((axis_of(position)?, period.as_int()?)),
+            _ => axis_of(position).and_then(|axis| Some((axis, stage.axes[axis].extent.as_int()?))),
         });
         found = found.filter(|(_, count)| (2..=MAX_POSITIONS).contains(count));
         found.is_some()

@@ -270,7 +270,7 @@ fn lanes_within_block(lanes: i64, block: i64) -> i64 {
     (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1)
 }
 
-/// Estimates an extent: at least 1.
+/// Estimates an extent; zero counts as one.
 pub fn size(extent: &PrimExpr) -> i64 {
     match extent.kind() {
         PrimKind::Binary(BinaryOp::Mul, a, b) => size(a).saturating_mul(size(b)),

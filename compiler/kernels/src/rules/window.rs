@@ -19,7 +19,7 @@ pub struct Window {
     /// The axis of the rows.
     pub rows: usize,
     /// Unrolled axes of the window, so that loads shared by rows are recognized: all of them, or for a large window
-    /// only the one that slides over the rows.
+    /// only the axis that slides over the rows.
     pub taps: Vec<usize>,
 }
 

@@ -150,7 +150,9 @@ pub fn broadcast_factor(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
     let count = match last.kind() {
-        PrimKind::Binary(BinaryOp::FloorDiv, place, count) if is_unit(place, var) => count.as_int().filter(|n| *n > 1),
+        PrimKind::Binary(BinaryOp::FloorDiv, position, count) if is_unit(position, var) => {
+            count.as_int().filter(|n| *n > 1)
+        }
         _ => None,
     };
     count.filter(|_| buffer.strides.is_empty() && rest.iter().all(|index| !index.uses(var)))

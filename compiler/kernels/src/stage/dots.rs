@@ -51,12 +51,12 @@ impl Dot {
     pub fn is_for(self, target: &Target, strict_order: bool) -> bool {
         match self {
             Dot::Bytes(_) => true,
-            // The sum is rounded once for both products, and denormals are flushed to zero.
+            // The sum is rounded once for both elements, and denormals are flushed to zero.
             Dot::Bfloat16 => target.bfloat16_dot && !strict_order,
         }
     }
 
-    /// Returns the intrinsic that accumulates the products of two packed groups.
+    /// Returns the intrinsic that multiplies two packed groups and accumulates.
     pub fn intrinsic(self) -> &'static str {
         match self {
             Dot::Bytes([false, false]) => "dot_u8u8",
@@ -176,7 +176,7 @@ pub fn load_packed(load: &PrimExpr) -> PrimExpr {
 /// Packs elements into a group, the first in the lowest bits.
 pub fn pack_group(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
     let mut at = 0;
-    let mut place = |term: PrimExpr| {
+    let mut shifted = |term: PrimExpr| {
         let bits = i64::from(term.dtype().bits);
         let plain = DType::uint(term.dtype().bits);
         let raw = if term.dtype() == plain { term } else { PrimExpr::intrin("reinterpret", vec![term], plain) };
@@ -185,7 +185,7 @@ pub fn pack_group(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
         at += bits;
         if at == bits { wide } else { PrimExpr::intrin("shift_left", vec![wide, shift], PACKED_DTYPE) }
     };
-    let words = terms.into_iter().map(&mut place);
+    let words = terms.into_iter().map(&mut shifted);
     let both = |a, b| PrimExpr::intrin("bitwise_or", vec![a, b], PACKED_DTYPE);
     words.reduce(both).unwrap_or_else(|| PrimExpr::int(0, PACKED_DTYPE))
 }
@@ -203,10 +203,10 @@ pub fn sizes(axes: &[usize], terms: Vec<PrimExpr>, in_words: Option<(usize, Dot)
 /// position.
 pub fn pack_tail_group(term: &dyn Fn(PrimExpr) -> PrimExpr, first: &PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
     let at = |n: i64| {
-        let place = neighbour(first, n);
-        let term = term(place.clone());
+        let position = offset_by(first, n);
+        let term = term(position.clone());
         let none = PrimExpr::constant(0.0, term.dtype());
-        binary(BinaryOp::Lt, place, count.clone()).if_then_else(term, none)
+        binary(BinaryOp::Lt, position, count.clone()).if_then_else(term, none)
     };
     pack_group((0..dot.terms()).map(at))
 }
@@ -223,8 +223,8 @@ pub fn mask_tail_group(word: PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
 }
 
 /// Returns the position `n` elements further.
-pub fn neighbour(place: &PrimExpr, n: i64) -> PrimExpr {
-    if n == 0 { place.clone() } else { place + PrimExpr::int64(n) }
+pub fn offset_by(position: &PrimExpr, n: i64) -> PrimExpr {
+    if n == 0 { position.clone() } else { position + PrimExpr::int64(n) }
 }
 
 /// Returns a view of a buffer as packed groups, if its last dimension is a multiple of the group size.
@@ -270,20 +270,20 @@ impl Stage {
         }
         position[axis] = &position[axis] * PrimExpr::int64(dot.terms());
         let first = position[axis].clone();
-        let term = |place: PrimExpr| {
+        let term = |at_axis: PrimExpr| {
             let mut position = position.clone();
-            position[axis] = place;
+            position[axis] = at_axis;
             at(&position)
         };
         let side_by_side = has_contiguous_groups(load, along);
         let whole = || match side_by_side {
             true => load_packed(&term(first.clone())),
-            false => pack_group((0..dot.terms()).map(|n| term(neighbour(&first, n)))),
+            false => pack_group((0..dot.terms()).map(|n| term(offset_by(&first, n)))),
         };
         match along.extent.as_int() {
             Some(count) if count % dot.terms() == 0 => whole(),
             _ if side_by_side => {
-                let ends = neighbour(&first, dot.terms());
+                let ends = offset_by(&first, dot.terms());
                 let fits = binary(BinaryOp::Le, ends, along.extent.clone());
                 fits.if_then_else(whole(), pack_tail_group(&term, &first, &along.extent, dot))
             }

@@ -1,9 +1,8 @@
-//! Pads the leading dimension of intermediates whose row stride is near a multiple of 4 KiB, to avoid cache-set
-//! conflicts.
+//! Pads the leading dimension of intermediates whose row stride is a multiple of 2 KiB, to avoid cache-set conflicts.
 //!
-//! A convolution's tile loads several rows at once. Addresses a multiple of [`SET_STRIDE`] padded map to the same L1 set:
-//! rows of 512 floats alternate between two sets. If a stage of the kernel produces the data, as padding does, its rows
-//! can be longer:
+//! A convolution's tile loads several rows at once. Addresses a multiple of [`SET_STRIDE`] apart map to the same L1
+//! set: rows of 512 floats alternate between two sets. If a stage of the kernel produces the data, as padding does, its
+//! rows can be longer:
 //!
 //! ```text
 //! data: (16, 16, 512)       data: (16, 16, 528)

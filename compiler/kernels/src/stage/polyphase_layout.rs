@@ -5,8 +5,8 @@
 //! contiguous:
 //!
 //! ```text
-//! data[j] = f(j)                            near[j % s, j / s] = f(j)
-//! out[i]  = Σ data[s * i + k] * w[k]        out[i] = Σ near[k % s, i + k / s] * w[k]
+//! data[j] = f(j)                            phases[j % s, j / s] = f(j)
+//! out[i]  = Σ data[s * i + k] * w[k]        out[i] = Σ phases[k % s, i + k / s] * w[k]
 //! ```
 
 use super::{
@@ -31,9 +31,9 @@ pub const MIN_USES: i64 = 3;
 pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
-        let Some((user, near, sum)) = transform(&kernel.parts, at, own) else { continue };
-        made.push(near.buffer.clone());
-        kernel.parts[at] = Part::Stage(near);
+        let Some((user, phases, sum)) = transform(&kernel.parts, at, own) else { continue };
+        made.push(phases.buffer.clone());
+        kernel.parts[at] = Part::Stage(phases);
         kernel.parts[user] = Part::Stage(sum);
     }
     made
@@ -44,9 +44,9 @@ pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
 fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
     let (stage, user, sum) = single_consumer(parts, at, own)?;
     let step = load_step(sum, &stage.buffer)?;
-    let near = deinterleave(stage, step)?;
-    let sum = load_deinterleaved(sum, &stage.buffer, &near.buffer, step)?;
-    Some((user, near, sum))
+    let phases = deinterleave(stage, step)?;
+    let sum = load_deinterleaved(sum, &stage.buffer, &phases.buffer, step)?;
+    Some((user, phases, sum))
 }
 
 /// Returns the stride of a contraction's loads from a buffer along the last dimension, for adjacent results, if each
@@ -111,7 +111,7 @@ fn deinterleave(stage: &Stage, step: i64) -> Option<Stage> {
 }
 
 /// Returns the contraction over the deinterleaved buffer.
-fn load_deinterleaved(sum: &Stage, from: &Buffer, near: &Buffer, step: i64) -> Option<Stage> {
+fn load_deinterleaved(sum: &Stage, from: &Buffer, phases: &Buffer, step: i64) -> Option<Stage> {
     let var = &sum.axes[store_axis(sum)?].var;
     let (simple, simplifier) = (Indices::new(&mut sum.axes.clone()), Simplifier::default());
     let redirected = |load: &PrimExpr| {
@@ -121,7 +121,7 @@ fn load_deinterleaved(sum: &Stage, from: &Buffer, near: &Buffer, step: i64) -> O
         let (rest, step) = (rest.to_expr(), PrimExpr::int64(step));
         let last_two = [rest.clone().floormod(step.clone()), var.expr() + rest.floordiv(step)];
         let indices: Vec<PrimExpr> = others.iter().cloned().chain(last_two).collect();
-        PrimExpr::load(near, simple.simple(&indices))
+        PrimExpr::load(phases, simple.simple(&indices))
     };
     Some(Stage { value: map_loads(&sum.value, from, &redirected), ..sum.clone() })
 }

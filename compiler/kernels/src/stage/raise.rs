@@ -65,7 +65,7 @@ pub struct Indices {
 }
 
 impl Indices {
-    /// Removes axes of extent 1; a reduction retains at least one reduction axis.
+    /// Removes axes of extent 1; a reduction retains a reduction axis.
     pub fn new(axes: &mut Vec<Axis>) -> Indices {
         let is_one = |axis: &Axis| axis.extent.as_int() == Some(1);
         let keeps = axes.iter().filter(|axis| axis.reduce).all(is_one);

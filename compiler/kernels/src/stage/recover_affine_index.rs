@@ -63,9 +63,9 @@ mod tests {
     /// Source coordinate of a resized axis by nearest neighbour, as `resize2d` computes it.
     fn nearest(x: &PrimExpr, from: i64, to: i64) -> PrimExpr {
         let float = |value: f64| PrimExpr::constant(value, DType::FLOAT32);
-        let place = (x.clone().cast(DType::FLOAT32) + float(0.5)) * float(from as f64 / to as f64) - float(0.5);
-        let place = place.unary("nearbyint").cast(DType::INT64);
-        place.min(PrimExpr::int64(from - 1)).max(PrimExpr::int64(0))
+        let source = (x.clone().cast(DType::FLOAT32) + float(0.5)) * float(from as f64 / to as f64) - float(0.5);
+        let source = source.unary("nearbyint").cast(DType::INT64);
+        source.min(PrimExpr::int64(from - 1)).max(PrimExpr::int64(0))
     }
 
     #[test]

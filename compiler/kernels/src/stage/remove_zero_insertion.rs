@@ -53,11 +53,11 @@ pub fn inserts_zeros(stage: &Stage) -> bool {
 pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
-        let Some((user, near, phases)) = decompose(&kernel.parts, at, own) else { continue };
-        made.extend([near.buffer.clone()].into_iter().chain(phases.buffer));
+        let Some((user, dense, phases)) = decompose(&kernel.parts, at, own) else { continue };
+        made.extend([dense.buffer.clone()].into_iter().chain(phases.buffer));
         // The parts before the user keep their numbers.
         kernel.parts.splice(user..=user, phases.stages.into_iter().map(Part::Stage));
-        kernel.parts[at] = Part::Stage(near);
+        kernel.parts[at] = Part::Stage(dense);
     }
     made
 }
@@ -76,9 +76,9 @@ fn decompose(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage,
     }
     let is_closed = |condition: &PrimExpr| zero_insertion(stage, condition).is_some_and(|gap| gaps.contains(&gap));
     let others: Vec<PrimExpr> = conditions.into_iter().filter(|condition| !is_closed(condition)).collect();
-    let near = dense_stage(stage, &gaps, &others, &value);
-    let phases = split_phases::split(sum, load, &gaps, &near.buffer).filter(|_| !gaps.is_empty())?;
-    Some((user, near, phases))
+    let dense = dense_stage(stage, &gaps, &others, &value);
+    let phases = split_phases::split(sum, load, &gaps, &dense.buffer).filter(|_| !gaps.is_empty())?;
+    Some((user, dense, phases))
 }
 
 /// Returns the load of a buffer that is an operand of a contraction, if it is the only one.
@@ -119,17 +119,17 @@ impl GuardedValue {
 
 /// Returns the zero insertion that a condition expresses: `(j + 3) % 2 == 0`.
 fn zero_insertion(stage: &Stage, condition: &PrimExpr) -> Option<ZeroInsertion> {
-    let PrimKind::Binary(BinaryOp::Eq, place, rest) = condition.kind() else { return None };
-    let PrimKind::Binary(op, place, step) = place.kind() else { return None };
+    let PrimKind::Binary(BinaryOp::Eq, position, rest) = condition.kind() else { return None };
+    let PrimKind::Binary(op, position, step) = position.kind() else { return None };
     let (step, rest) = (step.as_int().filter(|step| *step > 1)?, rest.as_int()?);
     // A truncated remainder is zero exactly if the floored one is, and may differ in sign otherwise.
     if *op != BinaryOp::FloorMod && (*op != BinaryOp::Mod || rest != 0) {
         return None;
     }
-    let place = Simplifier::default().poly(place);
-    let axis = stage.axes.iter().position(|axis| place.uses(&axis.var))?;
+    let position = Simplifier::default().poly(position);
+    let axis = stage.axes.iter().position(|axis| position.uses(&axis.var))?;
     let var = &stage.axes[axis].var;
-    let offset = (&place - &Poly::atom(var.expr())).as_constant()?;
+    let offset = (&position - &Poly::atom(var.expr())).as_constant()?;
     let dim = stage.indices.iter().position(|index| index.as_var() == Some(var))?;
     Some(ZeroInsertion { dim, axis, step, first: (rest - offset).rem_euclid(step) })
 }

@@ -60,7 +60,7 @@ pub fn can_split(sum: &Stage, load: &PrimExpr, gap: &ZeroInsertion) -> bool {
 }
 
 /// Returns the contractions over dense data that replace one over zero-inserted data.
-pub fn split(sum: &Stage, load: &PrimExpr, gaps: &[ZeroInsertion], near: &Buffer) -> Option<Decomposition> {
+pub fn split(sum: &Stage, load: &PrimExpr, gaps: &[ZeroInsertion], dense: &Buffer) -> Option<Decomposition> {
     let slides: Vec<Slide> = gaps.iter().map(|gap| Slide::of(sum, load, gap)).collect::<Option<_>>()?;
     let classes: Vec<Vec<PhaseClass>> = slides.iter().map(|slide| slide.classes(sum)).collect();
     let count = classes.iter().fold(1usize, |count, classes| count.saturating_mul(classes.len()));
@@ -73,21 +73,21 @@ pub fn split(sum: &Stage, load: &PrimExpr, gaps: &[ZeroInsertion], near: &Buffer
         all = all.iter().flat_map(|chosen| classes.iter().map(|class| [&chosen[..], &[class]].concat())).collect();
     }
     let along = store_axis(sum).and_then(|axis| slides.iter().position(|slide| slide.result == axis));
-    let kept = along.map(|slide| PhaseBuffer::new(sum, slide, slides[slide].result, slides[slide].gap.step));
+    let staging = along.map(|slide| PhaseBuffer::new(sum, slide, slides[slide].result, slides[slide].gap.step));
     let of_class = |chosen: Vec<&PhaseClass>| {
-        Phase { sum, load, slides: &slides, classes: chosen, near, kept: kept.as_ref() }.stage()
+        Phase { sum, load, slides: &slides, classes: chosen, dense, staging: staging.as_ref() }.stage()
     };
     let mut stages: Vec<Stage> = all.into_iter().filter_map(of_class).collect();
-    stages.extend(kept.as_ref().map(|kept| kept.interleaved(sum)));
-    Some(Decomposition { stages, buffer: kept.map(|kept| kept.buffer) })
+    stages.extend(staging.as_ref().map(|staging| staging.interleaved(sum)));
+    Some(Decomposition { stages, buffer: staging.map(|staging| staging.buffer) })
 }
 
 impl<'a> Slide<'a> {
     fn of(sum: &Stage, load: &PrimExpr, gap: &'a ZeroInsertion) -> Option<Slide<'a>> {
         let PrimKind::Load(_, indices, _) = load.kind() else { return None };
-        let place = Simplifier::default().poly(&indices[gap.dim]);
-        let mut used = (0..sum.axes.len()).filter(|axis| place.uses(&sum.axes[*axis].var));
-        let factor = |axis: usize| place.coefficient(&sum.axes[axis].var).and_then(|factor| factor.as_constant());
+        let position = Simplifier::default().poly(&indices[gap.dim]);
+        let mut used = (0..sum.axes.len()).filter(|axis| position.uses(&sum.axes[*axis].var));
+        let factor = |axis: usize| position.coefficient(&sum.axes[axis].var).and_then(|factor| factor.as_constant());
         let own: Vec<(usize, i64)> = used.by_ref().map(|axis| Some((axis, factor(axis)?))).collect::<Option<_>>()?;
         let (terms, results): (Vec<_>, Vec<_>) = own.into_iter().partition(|(axis, _)| sum.axes[*axis].reduce);
         let ([(result, 1)], [] | [_]) = (results.as_slice(), terms.as_slice()) else { return None };
@@ -98,7 +98,7 @@ impl<'a> Slide<'a> {
         let pace = terms.first().map_or(0, |(_, pace)| *pace);
         let moving =
             terms.iter().chain(&results).map(|(axis, factor)| Poly::atom(sum.axes[*axis].var.expr()).scale(*factor));
-        let offset = moving.fold(place.clone(), |rest, term| &rest - &term).as_constant()? - gap.first;
+        let offset = moving.fold(position.clone(), |rest, term| &rest - &term).as_constant()? - gap.first;
         let small = |number: i64| number.abs() < 1 << 30;
         let fits = gap.step <= MAX_STEP && small(pace) && small(offset);
         fits.then_some(Slide { gap, result: *result, term, pace, offset })
@@ -156,8 +156,8 @@ struct Phase<'a> {
     load: &'a PrimExpr,
     slides: &'a [Slide<'a>],
     classes: Vec<&'a PhaseClass>,
-    near: &'a Buffer,
-    kept: Option<&'a PhaseBuffer>,
+    dense: &'a Buffer,
+    staging: Option<&'a PhaseBuffer>,
 }
 
 /// Iteration space of a phase.
@@ -168,7 +168,7 @@ struct IterationSpace {
     /// Index of the dense data, for each zero-inserted dimension.
     read: Vec<PrimExpr>,
     /// Indices in the buffer of phases.
-    kept: Option<Vec<PrimExpr>>,
+    staging: Option<Vec<PrimExpr>>,
 }
 
 impl Phase<'_> {
@@ -179,18 +179,18 @@ impl Phase<'_> {
         if is_empty && sum.init.is_none() {
             return None;
         }
-        let IterationSpace { mut axes, at, read, kept } = self.iteration_space();
+        let IterationSpace { mut axes, at, read, staging } = self.iteration_space();
         axes.retain(|axis| !(is_empty && axis.reduce));
         let (values, simple) = (substitution(&sum.axes, &at), Indices::new(&mut axes));
         let put = |e: &PrimExpr| simple.value(&self.load_dense(&e.substitute(&values), &read));
         let moved = |of: &[PrimExpr]| simple.simple(&of.iter().map(|e| e.substitute(&values)).collect::<Vec<_>>());
         let (mut value, init) = (put(&sum.value), sum.init.as_ref().map(&put));
         let (mut buffer, mut indices) = (sum.buffer.clone(), moved(&sum.indices));
-        if let Some((own, at)) = self.kept.zip(kept) {
+        if let Some((own, at)) = self.staging.zip(staging) {
             (buffer, indices) = (own.buffer.clone(), simple.simple(&at));
             value = replace_loads(&value, &sum.buffer, &PrimExpr::load(&buffer, indices.clone()));
         }
-        let epilogue = sum.epilogue.as_ref().filter(|_| self.kept.is_none());
+        let epilogue = sum.epilogue.as_ref().filter(|_| self.staging.is_none());
         let epilogue = epilogue.map(|Epilogue { buffer, indices, value }| Epilogue {
             buffer: buffer.clone(),
             indices: moved(indices),
@@ -209,21 +209,23 @@ impl Phase<'_> {
             let (result, step, stride) = (slide.result, int(slide.gap.step), slide.stride());
             let phase = class.phase(&mut own);
             let first = slide.first_of(class, &phase);
-            let mut place =
+            let mut position =
                 &fresh[result] + (&phase + &first * int(slide.pace) + int(slide.offset)).floordiv(step.clone());
             axes[result].extent = class.results.clone();
             at[result] = &fresh[result] * step + &phase;
             if let Some((term, _)) = slide.term {
                 axes[term].extent = int(class.terms);
-                place = place + &fresh[term] * int(slide.pace * stride / slide.gap.step);
+                position = position + &fresh[term] * int(slide.pace * stride / slide.gap.step);
                 at[term] = &fresh[term] * int(stride) + first;
             }
-            read.push(place);
+            read.push(position);
             phases.push(phase);
         }
-        let kept = self.kept.map(|kept| kept.indices(&at, phases[kept.slide].clone(), fresh[kept.axis].clone()));
+        let staging = self
+            .staging
+            .map(|staging| staging.indices(&at, phases[staging.slide].clone(), fresh[staging.axis].clone()));
         own.extend(axes);
-        IterationSpace { axes: own, at, read, kept }
+        IterationSpace { axes: own, at, read, staging }
     }
 
     /// Redirects loads to the dense data.
@@ -231,8 +233,8 @@ impl Phase<'_> {
         match (e.kind(), self.load.kind()) {
             (PrimKind::Load(buffer, indices, _), PrimKind::Load(spread, ..)) if buffer == spread => {
                 let mut indices = indices.clone();
-                self.slides.iter().zip(read).for_each(|(slide, place)| indices[slide.gap.dim] = place.clone());
-                PrimExpr::load(self.near, indices)
+                self.slides.iter().zip(read).for_each(|(slide, position)| indices[slide.gap.dim] = position.clone());
+                PrimExpr::load(self.dense, indices)
             }
             _ => e.map_children(&mut |child| self.load_dense(child, read)),
         }
@@ -281,8 +283,8 @@ impl PhaseBuffer {
     }
 
     /// Returns the indices of result number `index` of a phase.
-    fn indices(&self, at: &[PrimExpr], phase: PrimExpr, place: PrimExpr) -> Vec<PrimExpr> {
-        self.others.iter().map(|axis| at[*axis].clone()).chain([phase, place]).collect()
+    fn indices(&self, at: &[PrimExpr], phase: PrimExpr, position: PrimExpr) -> Vec<PrimExpr> {
+        self.others.iter().map(|axis| at[*axis].clone()).chain([phase, position]).collect()
     }
 
     /// Returns the stage that interleaves the results.
@@ -291,9 +293,9 @@ impl PhaseBuffer {
         let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
         axes.retain(|axis| !axis.reduce);
         let values = substitution(&sum.axes, &at);
-        let (place, step) = (&at[self.axis], int(self.step));
-        let (phase, place) = (place.clone().floormod(step.clone()), place.clone().floordiv(step));
-        let result = PrimExpr::load(&self.buffer, self.indices(&at, phase, place));
+        let (position, step) = (&at[self.axis], int(self.step));
+        let (phase, position) = (position.clone().floormod(step.clone()), position.clone().floordiv(step));
+        let result = PrimExpr::load(&self.buffer, self.indices(&at, phase, position));
         let value = sum.epilogue.as_ref().map(|epilogue| epilogue.value.substitute(&values));
         let value = value.map_or(result.clone(), |value| replace_loads(&value, &sum.buffer, &result));
         Stage {

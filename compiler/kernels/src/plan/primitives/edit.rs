@@ -18,7 +18,7 @@ use hammock_ir::PrimExpr;
 pub struct Rejection {
     /// The violated condition.
     pub message: String,
-    /// What to do.
+    /// Suggested fix.
     pub help: String,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn reject(message: impl Into<String>, help: impl Into<String>) -> Edi
 pub struct Fault {
     /// The violated condition.
     pub message: String,
-    /// What to do.
+    /// Suggested fix.
     pub help: String,
     /// Index of the responsible primitive, if there is one.
     pub change: Option<usize>,

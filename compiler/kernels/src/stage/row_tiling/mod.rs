@@ -23,7 +23,7 @@ use members::Members;
 
 /// Assumed extent of a dynamic axis when estimating memory.
 const ASSUMED_EXTENT: i64 = 1024;
-/// Maximum bytes of one row's intermediates: fits the L2 cache of every machine.
+/// Maximum bytes of one row's intermediates: the L2 cache of every machine has as much.
 const MAX_ROW_BYTES: i64 = 256 << 10;
 
 /// Row-tiled stages, in order.
