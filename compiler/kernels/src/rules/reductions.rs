@@ -54,7 +54,7 @@ pub static HORIZONTAL: Rule = Rule {
 pub static UNROLLED: Rule = Rule {
     name: "unrolled-reduction",
     class: "reduction",
-    why: "no contiguous axis; independent accumulators hide latency",
+    why: "no contiguous axis, so independent accumulators hide latency",
     doc: "Any other reduction: eight independent scalar accumulators, to hide latency.",
     plan: unrolled,
 };
