@@ -32,12 +32,13 @@ pub fn add(dot: Dot, a: &Value, b: &Value, sum: &Value, to: DType) -> Result<Val
                 let dtype = if signed { DType::INT8 } else { DType::UINT8 };
                 number::wrap(i64::from(part(word, n, 8)), dtype)
             };
-            let products = (0..dot.terms()).map(|n| byte(a, n, signed[0]) * byte(b, n, signed[1]));
+            let products = (0..dot.group_size()).map(|n| byte(a, n, signed[0]) * byte(b, n, signed[1]));
             Ok(Value::Int(number::wrap(sum.int()? + products.sum::<i64>(), to)))
         }
         Dot::Bfloat16 => {
             let wide = |word, n| f64::from(f32::from_bits(part(word, n, 16) << 16));
-            let all = (0..dot.terms()).fold(sum.float()?, |sum, n| number::round(sum + wide(a, n) * wide(b, n), to));
+            let all =
+                (0..dot.group_size()).fold(sum.float()?, |sum, n| number::round(sum + wide(a, n) * wide(b, n), to));
             Ok(Value::Float(all))
         }
     }

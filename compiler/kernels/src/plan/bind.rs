@@ -178,9 +178,9 @@ fn bind_loops(text: &ExplicitText, stage: &Stage, axes: &[String], how: BindCont
 
 /// Checks the group sizes of a packed copy.
 fn check_groups(text: &CopyText, stage: &Stage, plan: &StagePlan, staged: &Staged) -> Result<()> {
-    let in_words = plan.in_words(stage, staged);
-    for (axis, (name, given)) in staged.axes.iter().zip(text.axes.iter().zip(&text.words)) {
-        let has = in_words.filter(|(own, _)| own == axis).map(|(_, dot)| dot.terms());
+    let packed_axis = plan.packed_axis(stage, staged);
+    for (axis, (name, given)) in staged.axes.iter().zip(text.axes.iter().zip(&text.groups)) {
+        let has = packed_axis.filter(|(own, _)| own == axis).map(|(_, dot)| dot.group_size());
         if has != given.as_ref().map(|given| given.value) {
             let error = PlanError::new(name.span, format!("wrong size of packed groups along `{}`", name.value));
             return Err(error.help(match has {

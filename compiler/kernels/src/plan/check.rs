@@ -231,11 +231,11 @@ impl Check<'_> {
         }
         let left = self.uncopied();
         let dot = self.plan.dot().and_then(|l| Some((l.axis, dots::dot(self.stage)?)));
-        let in_words = |load: &PrimExpr| {
-            let words = dot.and_then(|(terms, dot)| self.stage.packed_load(load, terms, dot));
-            words.is_some_and(|words| is_contiguous(&words, &axis.var))
+        let is_packed = |load: &PrimExpr| {
+            let groups = dot.and_then(|(terms, dot)| self.stage.packed_load(load, terms, dot));
+            groups.is_some_and(|groups| is_contiguous(&groups, &axis.var))
         };
-        let is_left = |load: &PrimExpr| !in_words(load) && left.any(&mut |e| same_expr(e, load));
+        let is_left = |load: &PrimExpr| !is_packed(load) && left.any(&mut |e| same_expr(e, load));
         let is_near = |load: &PrimExpr| {
             is_contiguous(load, &axis.var)
                 || load_stride(load, &axis.var).is_some()

@@ -183,7 +183,7 @@ fn stage_ops(stage: &Stage, target: &Target) -> f64 {
 
 /// Returns the elements that a lane reduces at once: the group size of a dot instruction.
 fn reduction_step(stage: &Stage, target: &Target) -> f64 {
-    dots::dot(stage).filter(|dot| dot.is_for(target, false)).map_or(1.0, |dot| dot.terms() as f64)
+    dots::dot(stage).filter(|dot| dot.is_for(target, false)).map_or(1.0, |dot| dot.group_size() as f64)
 }
 
 /// Counts the operations of an element; a fused multiply-add is one.
@@ -230,8 +230,8 @@ fn cycles(stage: &Stage, plan: &StagePlan, target: &Target) -> f64 {
     let vectors = (width / register).ceil();
     let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
     let of_load = |load: &&PrimExpr| {
-        let words = dot.and_then(|(terms, dot)| stage.packed_load(load, terms, dot));
-        let load = words.as_ref().unwrap_or(*load);
+        let groups = dot.and_then(|(terms, dot)| stage.packed_load(load, terms, dot));
+        let load = groups.as_ref().unwrap_or(*load);
         let sides = (0..stage.axes.len()).filter(|axis| unrolled(*axis) && load.uses(&stage.axes[*axis].var));
         let sides: f64 = sides.map(in_tile).product();
         sides

@@ -179,13 +179,13 @@ impl StagePlan {
             let known = self.range(*axis, staged.inside).zip(extent.as_int());
             known.map_or_else(|| extent.clone(), |(range, extent)| PrimExpr::int64(range.min(extent)))
         };
-        let in_words = self.in_words(stage, staged);
-        let left = dots::sizes(&staged.axes, staged.axes.iter().map(left).collect(), in_words);
+        let packed_axis = self.packed_axis(stage, staged);
+        let left = dots::sizes(&staged.axes, staged.axes.iter().map(left).collect(), packed_axis);
         let mut position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
         staged.axes.iter().for_each(|axis| position[*axis] = PrimExpr::int64(0));
-        let dtype = if in_words.is_some() { dots::PACKED_DTYPE } else { load.dtype() };
+        let dtype = if packed_axis.is_some() { dots::PACKED_DTYPE } else { load.dtype() };
         let to = Buffer::new("copy", left.clone(), dtype);
-        stage.copy_of(load, &staged.axes, left, &position, to, in_words)
+        stage.copy_of(load, &staged.axes, left, &position, to, packed_axis)
     }
 
     /// Returns the axes that a part varies along inside of some loops, in tile order: reduction axes first, of these
@@ -199,7 +199,7 @@ impl StagePlan {
     }
 
     /// Returns the axis of a copy that is packed in groups for dot instructions.
-    pub fn in_words(&self, stage: &Stage, staged: &Staged) -> Option<(usize, Dot)> {
+    pub fn packed_axis(&self, stage: &Stage, staged: &Staged) -> Option<(usize, Dot)> {
         let axis = self.dot()?.axis;
         dots::dot(stage).filter(|_| staged.axes.contains(&axis)).map(|dot| (axis, dot))
     }

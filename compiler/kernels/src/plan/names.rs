@@ -48,9 +48,9 @@ pub fn loads(stage: &Stage) -> Vec<String> {
     distinct(names.iter().map(String::as_str))
 }
 
-/// Returns the names of a stage's copy candidates: of loaded buffers, and `factor` or `value` for computed ones.
+/// Returns the names of a stage's copy candidates: of loaded buffers, and `operand` or `value` for computed ones.
 pub fn parts(stage: &Stage) -> Vec<String> {
-    let made = if stage.reduces() { "factor" } else { "value" };
+    let made = if stage.reduces() { "operand" } else { "value" };
     let name = |part: &hammock_ir::PrimExpr| match part.kind() {
         PrimKind::Load(buffer, ..) => buffer.name.to_string(),
         _ => made.to_owned(),

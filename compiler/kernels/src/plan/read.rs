@@ -141,7 +141,7 @@ pub(super) struct CopyText {
     pub inside: usize,
     pub axes: Vec<At<String>>,
     /// Group size of each axis that is packed.
-    pub words: Vec<Option<At<i64>>>,
+    pub groups: Vec<Option<At<i64>>>,
     /// Multiple that each padded axis is padded to.
     pub padded: Vec<Option<At<i64>>>,
     pub copy: StageText,

@@ -141,9 +141,9 @@ fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String], namin
         let own = select_names(&staged.axes, axes);
         let what = &naming.parts(stage)[staged.load];
         let how = stage_text(&staged.copy, &plan.copy_of(stage, staged), &own, naming);
-        let in_words = plan.in_words(stage, staged);
-        let dimension = |(axis, name): (&usize, &String)| match in_words {
-            Some((own, dot)) if own == *axis => format!("{name} by {}", dot.terms()),
+        let packed_axis = plan.packed_axis(stage, staged);
+        let dimension = |(axis, name): (&usize, &String)| match packed_axis {
+            Some((own, dot)) if own == *axis => format!("{name} by {}", dot.group_size()),
             _ => match staged.padded.get(axis) {
                 Some(to) => format!("{name} padded {to}"),
                 None => name.clone(),

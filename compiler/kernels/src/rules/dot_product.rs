@@ -37,7 +37,7 @@ fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let PackedOperands { dot, axis, along, other, rows, terms, packed } = PackedOperands::of(stage, ctx)?;
     let (side, lanes) = register_tile(stage, axis, rows, ctx, false)?;
     // Vectors must not cross block boundaries.
-    let in_blocks = packed.as_ref().and_then(|words| access::block_size(words, &stage.axes[axis].var));
+    let in_blocks = packed.as_ref().and_then(|groups| access::block_size(groups, &stage.axes[axis].var));
     let lanes = in_blocks.map_or(lanes, |block| lanes_within_block(lanes, block));
     let others = || spatial(stage).filter(|at| !along.uses(&stage.axes[*at].var));
     let often: i64 = others().map(|at| size(&stage.axes[at].extent)).product();
@@ -50,7 +50,7 @@ fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     loops.push(Loop::with_step(axis, lanes));
     let inside = loops.len();
     loops.extend(others().map(|at| if Some(at) == rows { Loop::with_step(at, side) } else { Loop::serial(at) }));
-    loops.extend(reduced(stage).map(|l| if l.axis == terms { Loop::with_step(terms, dot.terms()) } else { l }));
+    loops.extend(reduced(stage).map(|l| if l.axis == terms { Loop::with_step(terms, dot.group_size()) } else { l }));
     loops.extend(rows.map(Loop::unrolled));
     loops.extend([Loop::vector(axis), Loop::dot(terms)]);
     let mut plan = StagePlan::new(RULE.name, loops);
@@ -95,10 +95,10 @@ impl PackedOperands<'_> {
             (false, true) => (b, a),
             _ => return None,
         };
-        let of_words = |at: usize| stage.packed_load(along, at, dot).filter(|words| is_contiguous(words, var));
-        let found = reduced(stage).find_map(|l| Some((l.axis, of_words(l.axis)?)));
+        let packed_load = |at: usize| stage.packed_load(along, at, dot).filter(|groups| is_contiguous(groups, var));
+        let found = reduced(stage).find_map(|l| Some((l.axis, packed_load(l.axis)?)));
         let (terms, packed) = match found.filter(|(terms, _)| other.uses(&stage.axes[*terms].var)) {
-            Some((terms, words)) => (terms, Some(words)),
+            Some((terms, groups)) => (terms, Some(groups)),
             None => (packed_axis(stage, along, other, dot)?, None),
         };
         Some(PackedOperands { dot, axis, along, other, rows: row_axis(stage, axis, along), terms, packed })
@@ -116,13 +116,18 @@ pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<Packing> {
     let (_, of_terms) = whole_dimension(stage, along, terms)?;
     // `vpdpbusd` multiplies unsigned bytes with signed ones.
     let flip_sign = matches!(dot, Dot::Bytes([a, b]) if a == b) && ctx.target.int8_dot;
-    Some(Packing { buffer, dim, block, groups: Some(PackedGroups { dim: of_terms, size: dot.terms(), flip_sign }) })
+    Some(Packing {
+        buffer,
+        dim,
+        block,
+        groups: Some(PackedGroups { dim: of_terms, size: dot.group_size(), flip_sign }),
+    })
 }
 
 /// Returns the reduction axis to pack: both operands vary along it; preferably the operand that is not vectorized is
 /// contiguous along it.
 fn packed_axis(stage: &Stage, along: &PrimExpr, other: &PrimExpr, dot: Dot) -> Option<usize> {
-    let several = |extent: &PrimExpr| extent.as_int().is_none_or(|extent| extent >= dot.terms());
+    let several = |extent: &PrimExpr| extent.as_int().is_none_or(|extent| extent >= dot.group_size());
     let both = |at: &usize| {
         let axis = &stage.axes[*at];
         along.uses(&axis.var) && other.uses(&axis.var) && several(&axis.extent)

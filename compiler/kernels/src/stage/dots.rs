@@ -40,7 +40,7 @@ pub enum Dot {
 
 impl Dot {
     /// Returns the number of elements of a packed group.
-    pub fn terms(self) -> i64 {
+    pub fn group_size(self) -> i64 {
         match self {
             Dot::Bytes(_) => 4,
             Dot::Bfloat16 => 2,
@@ -137,23 +137,25 @@ pub fn packed(load: &PrimExpr, axis: &Axis, dot: Dot) -> Option<PrimExpr> {
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
     let of = |index: &PrimExpr, wanted: BinaryOp| match index.kind() {
-        PrimKind::Binary(op, a, b) => *op == wanted && a.as_var() == Some(&axis.var) && b.as_int() == Some(dot.terms()),
+        PrimKind::Binary(op, a, b) => {
+            *op == wanted && a.as_var() == Some(&axis.var) && b.as_int() == Some(dot.group_size())
+        }
         _ => false,
     };
-    let (used, words) = rest
+    let (used, groups) = rest
         .iter()
         .filter(|index| index.uses(&axis.var))
-        .fold((0, 0), |(used, words), index| (used + 1, words + usize::from(of(index, BinaryOp::FloorDiv))));
-    let whole = buffer.shape.last().and_then(PrimExpr::as_int) == Some(dot.terms()) && is_compact(buffer);
-    if !whole || axis.extent.as_int().is_none() || !of(last, BinaryOp::FloorMod) || used != 1 || words != 1 {
+        .fold((0, 0), |(used, groups), index| (used + 1, groups + usize::from(of(index, BinaryOp::FloorDiv))));
+    let whole = buffer.shape.last().and_then(PrimExpr::as_int) == Some(dot.group_size()) && is_compact(buffer);
+    if !whole || axis.extent.as_int().is_none() || !of(last, BinaryOp::FloorMod) || used != 1 || groups != 1 {
         return None;
     }
-    let words = buffer.change(|b| {
+    let groups = buffer.change(|b| {
         b.dtype = PACKED_DTYPE;
         b.shape.pop();
-        b.align = GROUP_BYTES / dot.terms();
+        b.align = GROUP_BYTES / dot.group_size();
     });
-    Some(PrimExpr::load(&words, rest.to_vec()))
+    Some(PrimExpr::load(&groups, rest.to_vec()))
 }
 
 /// Returns true if a buffer is compact and starts at its memory's first element.
@@ -185,15 +187,15 @@ pub fn pack_group(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
         at += bits;
         if at == bits { wide } else { PrimExpr::intrin("shift_left", vec![wide, shift], PACKED_DTYPE) }
     };
-    let words = terms.into_iter().map(&mut shifted);
+    let groups = terms.into_iter().map(&mut shifted);
     let both = |a, b| PrimExpr::intrin("bitwise_or", vec![a, b], PACKED_DTYPE);
-    words.reduce(both).unwrap_or_else(|| PrimExpr::int(0, PACKED_DTYPE))
+    groups.reduce(both).unwrap_or_else(|| PrimExpr::int(0, PACKED_DTYPE))
 }
 
 /// Returns the sizes of a copy, in which one axis may be packed.
-pub fn sizes(axes: &[usize], terms: Vec<PrimExpr>, in_words: Option<(usize, Dot)>) -> Vec<PrimExpr> {
-    let size = |(axis, terms): (&usize, PrimExpr)| match in_words {
-        Some((own, dot)) if own == *axis => steps(&terms, dot.terms()),
+pub fn sizes(axes: &[usize], terms: Vec<PrimExpr>, packed_axis: Option<(usize, Dot)>) -> Vec<PrimExpr> {
+    let size = |(axis, terms): (&usize, PrimExpr)| match packed_axis {
+        Some((own, dot)) if own == *axis => steps(&terms, dot.group_size()),
         _ => terms,
     };
     axes.iter().zip(terms).map(size).collect()
@@ -208,15 +210,15 @@ pub fn pack_tail_group(term: &dyn Fn(PrimExpr) -> PrimExpr, first: &PrimExpr, co
         let none = PrimExpr::constant(0.0, term.dtype());
         binary(BinaryOp::Lt, position, count.clone()).if_then_else(term, none)
     };
-    pack_group((0..dot.terms()).map(at))
+    pack_group((0..dot.group_size()).map(at))
 }
 
 /// Masks the padding of the last packed group to zero. With an unknown `count` it is zero already.
 pub fn mask_tail_group(word: PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
-    match count.as_int().map(|count| count % dot.terms()) {
+    match count.as_int().map(|count| count % dot.group_size()) {
         None | Some(0) => word,
         Some(left) => {
-            let bits = left * (i64::from(PACKED_DTYPE.bits) / dot.terms());
+            let bits = left * (i64::from(PACKED_DTYPE.bits) / dot.group_size());
             PrimExpr::intrin("bitwise_and", vec![word, PrimExpr::int((1 << bits) - 1, PACKED_DTYPE)], PACKED_DTYPE)
         }
     }
@@ -229,16 +231,16 @@ pub fn offset_by(position: &PrimExpr, n: i64) -> PrimExpr {
 
 /// Returns a view of a buffer as packed groups, if its last dimension is a multiple of the group size.
 fn packed_view(buffer: &Buffer, dot: Dot) -> Option<Buffer> {
-    let last = buffer.shape.last()?.as_int().filter(|size| size % dot.terms() == 0)?;
+    let last = buffer.shape.last()?.as_int().filter(|size| size % dot.group_size() == 0)?;
     let shape = || {
         let rest = buffer.shape[..buffer.shape.len() - 1].iter().cloned();
-        rest.chain([PrimExpr::int64(last / dot.terms())]).collect()
+        rest.chain([PrimExpr::int64(last / dot.group_size())]).collect()
     };
     is_compact(buffer).then(|| {
         buffer.change(|b| {
             b.dtype = PACKED_DTYPE;
             b.shape = shape();
-            b.align = GROUP_BYTES / dot.terms();
+            b.align = GROUP_BYTES / dot.group_size();
         })
     })
 }
@@ -253,8 +255,8 @@ impl Stage {
     pub fn with_packed_loads(&self, axis: usize, dot: Dot, copied: &dyn Fn(&PrimExpr) -> bool) -> Stage {
         let mut stage = self.clone();
         for load in narrow_loads(self).into_iter().flatten() {
-            if let Some(words) = self.packed_load(load, axis, dot).filter(|_| !copied(load)) {
-                stage.value = replaced(&stage.value, load, &words);
+            if let Some(groups) = self.packed_load(load, axis, dot).filter(|_| !copied(load)) {
+                stage.value = replaced(&stage.value, load, &groups);
             }
         }
         stage
@@ -264,11 +266,11 @@ impl Stage {
     pub fn group_at(&self, load: &PrimExpr, axis: usize, dot: Dot, mut position: Vec<PrimExpr>) -> PrimExpr {
         let along = &self.axes[axis];
         let at = |position: &[PrimExpr]| load.substitute(&substitution(&self.axes, position));
-        if let Some((words, indices)) = self.packed_view_of(load, axis, dot) {
+        if let Some((groups, indices)) = self.packed_view_of(load, axis, dot) {
             let position = substitution(&self.axes, &position);
-            return PrimExpr::load(&words, indices.iter().map(|index| index.substitute(&position)).collect());
+            return PrimExpr::load(&groups, indices.iter().map(|index| index.substitute(&position)).collect());
         }
-        position[axis] = &position[axis] * PrimExpr::int64(dot.terms());
+        position[axis] = &position[axis] * PrimExpr::int64(dot.group_size());
         let first = position[axis].clone();
         let term = |at_axis: PrimExpr| {
             let mut position = position.clone();
@@ -278,12 +280,12 @@ impl Stage {
         let side_by_side = has_contiguous_groups(load, along);
         let whole = || match side_by_side {
             true => load_packed(&term(first.clone())),
-            false => pack_group((0..dot.terms()).map(|n| term(offset_by(&first, n)))),
+            false => pack_group((0..dot.group_size()).map(|n| term(offset_by(&first, n)))),
         };
         match along.extent.as_int() {
-            Some(count) if count % dot.terms() == 0 => whole(),
+            Some(count) if count % dot.group_size() == 0 => whole(),
             _ if side_by_side => {
-                let ends = offset_by(&first, dot.terms());
+                let ends = offset_by(&first, dot.group_size());
                 let fits = binary(BinaryOp::Le, ends, along.extent.clone());
                 fits.if_then_else(whole(), pack_tail_group(&term, &first, &along.extent, dot))
             }
@@ -299,8 +301,8 @@ impl Stage {
         }
         let along = &self.axes[axis];
         let (last, rest) = indices.split_last()?;
-        let whole = along.extent.as_int()? % dot.terms() == 0 && last.as_var() == Some(&along.var);
-        let words = packed_view(buffer, dot).filter(|_| whole && rest.iter().all(|index| !index.uses(&along.var)))?;
-        Some((words, indices))
+        let whole = along.extent.as_int()? % dot.group_size() == 0 && last.as_var() == Some(&along.var);
+        let groups = packed_view(buffer, dot).filter(|_| whole && rest.iter().all(|index| !index.uses(&along.var)))?;
+        Some((groups, indices))
     }
 }

@@ -215,14 +215,14 @@ impl Stage {
         counts: Vec<PrimExpr>,
         position: &[PrimExpr],
         to: Buffer,
-        in_words: Option<(usize, Dot)>,
+        packed_axis: Option<(usize, Dot)>,
     ) -> Stage {
         let vars: Vec<Var> = axes.iter().map(|axis| self.axes[*axis].var.fresh()).collect();
         let mut at = position.to_vec();
         for (axis, var) in axes.iter().zip(&vars) {
             at[*axis] = if at[*axis].as_int() == Some(0) { var.expr() } else { &at[*axis] + var.expr() };
         }
-        let value = match in_words {
+        let value = match packed_axis {
             Some((axis, dot)) => self.group_at(load, axis, dot, at),
             None => load.substitute(&substitution(&self.axes, &at)),
         };

@@ -61,7 +61,7 @@ fn load_step(sum: &Stage, buffer: &Buffer) -> Option<i64> {
     (element_ratio(extents, &buffer.shape)? >= MIN_USES).then_some(*step)
 }
 
-/// Returns the element_ratio of two numbers of elements, given by their sizes; symbolic sizes must cancel.
+/// Returns the ratio of two numbers of elements, given by their sizes; symbolic sizes must cancel.
 pub fn element_ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
     let (known, unknown): (Vec<&PrimExpr>, Vec<&PrimExpr>) = others.iter().partition(|size| size.as_int().is_some());
     for size in unknown {

@@ -55,7 +55,7 @@ pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     for at in 0..kernel.parts.len() {
         let Some((user, dense, phases)) = decompose(&kernel.parts, at, own) else { continue };
         made.extend([dense.buffer.clone()].into_iter().chain(phases.buffer));
-        // The parts before the user keep their numbers.
+        // The parts before the user keep their indices.
         kernel.parts.splice(user..=user, phases.stages.into_iter().map(Part::Stage));
         kernel.parts[at] = Part::Stage(dense);
     }

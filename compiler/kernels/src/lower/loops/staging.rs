@@ -45,7 +45,7 @@ pub fn staged(nest: &Nest, inside: usize, at: &At) -> Copied {
         let copy = copy(nest, staged, &loads[staged.load], at);
         let in_words = in_words(nest, staged);
         let place = |axis: &usize| match in_words {
-            Some((words, dot)) if words == *axis => own[*axis].clone().floordiv(PrimExpr::int64(dot.terms())),
+            Some((words, dot)) if words == *axis => own[*axis].clone().floordiv(PrimExpr::int64(dot.group_size())),
             _ => own[*axis].clone(),
         };
         let index: Vec<PrimExpr> = staged.axes.iter().map(place).collect();

@@ -80,7 +80,7 @@ impl Check<'_> {
             let message = format!("padding `{name}` to a multiple of {to} exceeds the limit of {MAX_PADDING}");
             return fail(message, "choose the vector length, or slightly more than a cache line");
         }
-        if self.plan.in_words(self.stage, staged).is_some_and(|(terms, _)| terms == axis) {
+        if self.plan.packed_axis(self.stage, staged).is_some_and(|(terms, _)| terms == axis) {
             let message =
                 format!("this copy of `{buffer}` is packed along `{name}`, and its last group is padded already");
             return fail(message, "leave it out, or choose another axis");

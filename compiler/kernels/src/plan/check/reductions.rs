@@ -68,9 +68,9 @@ impl Check<'_> {
             let message = "this is no contraction of 8-bit integers in int32, or of bfloat16 in float32";
             return violation(Item::Loop(inner), message, "leave out `dot`, and the loop around it that has a step");
         };
-        if step != dot.terms() {
-            let message = format!("a packed group has {} elements here, not {step}", dot.terms());
-            return violation(Item::Loop(outer), message, format!("write `by {}`", dot.terms()));
+        if step != dot.group_size() {
+            let message = format!("a packed group has {} elements here, not {step}", dot.group_size());
+            return violation(Item::Loop(outer), message, format!("write `by {}`", dot.group_size()));
         }
         if !dot.is_for(self.ctx.target, self.ctx.strict_order) {
             let message = match self.ctx.strict_order {
@@ -107,15 +107,16 @@ impl Check<'_> {
             let mut copies = self.plan.staged.iter().filter(|staged| staged.axes.contains(&axis));
             copies.any(|staged| same_expr(parts[staged.load], load))
         };
-        let in_words = |load: &&PrimExpr| {
+        let is_packed = |load: &&PrimExpr| {
             let along = vector.is_some_and(|vector| load.uses(&vector.var));
             let packed = self.stage.packed_load(load, axis, dot).is_some();
             load.uses(&own.var) && (copied(load) || packed || !along && dots::has_contiguous_groups(load, own))
         };
-        match narrow.into_iter().find(|load| !in_words(load)) {
+        match narrow.into_iter().find(|load| !is_packed(load)) {
             Some(_) => {
                 let message = "an operand is neither packed nor contiguous along this axis";
-                let help = format!("copy it: `copy of BUFFER as [{} by {}, …] (…)`", self.names[axis], dot.terms());
+                let help =
+                    format!("copy it: `copy of BUFFER as [{} by {}, …] (…)`", self.names[axis], dot.group_size());
                 violation(Item::Loop(inner), message, help)
             }
             None => Ok(()),
@@ -151,10 +152,10 @@ impl Check<'_> {
         if self.stage.axes[axis].extent.as_int().is_none() {
             return fail(format!("the extent of `{name}` is dynamic here"), "put it after the loops over results");
         }
-        let words = self.plan.dot().and_then(|_| dots::dot(self.stage)).map_or(1, |dot| dot.terms());
-        if self.plan.loops[number].step % words != 0 {
+        let groups = self.plan.dot().and_then(|_| dots::dot(self.stage)).map_or(1, |dot| dot.group_size());
+        if self.plan.loops[number].step % groups != 0 {
             return fail(
-                format!("a part would begin inside a packed group of {words} elements"),
+                format!("a part would begin inside a packed group of {groups} elements"),
                 "choose a multiple of it",
             );
         }

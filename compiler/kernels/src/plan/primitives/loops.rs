@@ -181,7 +181,7 @@ impl Edit<'_> {
             };
         }
         self.check_step(number, "dot")?;
-        self.last(number, dot.terms(), LoopKind::Dot)
+        self.last(number, dot.group_size(), LoopKind::Dot)
     }
 
     /// Splits a reduction loop, and moves the inner part last.

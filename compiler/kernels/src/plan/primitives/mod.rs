@@ -163,7 +163,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive {
         name: "pack",
         form: Form::Buffer,
-        doc: "packs a buffer, or a computed operand `factor` of a contraction, in the order in which the tile reads \
+        doc: "packs a buffer, or a computed `operand` of a contraction, in the order in which the tile reads \
               it: inside of the loops over results that it varies along, with reduction axes before spatial ones",
         apply: |edit, args| edit.pack(args.part),
     },

@@ -151,13 +151,13 @@ impl Cursor<'_> {
         let load = self.word("the name of a buffer")?;
         self.expect("as")?;
         self.expect("[")?;
-        let (mut axes, mut words, mut padded) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut axes, mut groups, mut padded) = (Vec::new(), Vec::new(), Vec::new());
         while !self.takes(&["]"]) {
             if !axes.is_empty() {
                 self.expect(",")?;
             }
             axes.push(self.word("an axis")?);
-            words.push(if self.takes(&["by"]) { Some(self.number("the size of packed groups")?) } else { None });
+            groups.push(if self.takes(&["by"]) { Some(self.number("the size of packed groups")?) } else { None });
             let room = "the multiple to pad to";
             padded.push(if self.takes(&["padded"]) { Some(self.number(room)?) } else { None });
         }
@@ -169,7 +169,7 @@ impl Cursor<'_> {
         let copy = self.stage()?;
         self.depth -= 1;
         self.expect(")")?;
-        Ok(CopyText { span: self.since(first), load, inside, axes, words, padded, copy })
+        Ok(CopyText { span: self.since(first), load, inside, axes, groups, padded, copy })
     }
 
     /// Parses `copy of buffer as [axes] for stage 1 (stage)`.
