@@ -38,8 +38,8 @@ pub fn vector_axis(stage: &Stage) -> Option<usize> {
     values.all(|value| is_vector(stage, value, &stage.axes[axis].var)).then_some(axis)
 }
 
-/// Returns the axis along which the store is contiguous, if loads along it have small strides, see [`load_stride`]: loading
-/// everything in between is then no loss.
+/// Returns the axis along which the store is contiguous, if loads along it have small strides (see [`load_stride`]):
+/// loading everything in between is then no loss.
 pub fn strided_axis(stage: &Stage) -> Option<usize> {
     let axis = store_axis(stage)?;
     let var = &stage.axes[axis].var;
@@ -168,8 +168,8 @@ pub fn interleave_factor(load: &PrimExpr, var: &Var) -> Option<i64> {
     (buffer.strides.is_empty() && own == Some(count) && others.next().is_none()).then_some(count)
 }
 
-/// Returns true if a load is invariant or contiguous along an axis, if only within [`block_size`], [interleaved](interleave_factor)
-/// rows or [broadcast](broadcast_factor) elements.
+/// Returns true if a load is invariant or contiguous along an axis, if only within [`block_size`],
+/// [interleaved](interleave_factor) rows or [broadcast](broadcast_factor) elements.
 pub fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return true };
