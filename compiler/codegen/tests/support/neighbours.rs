@@ -4,18 +4,18 @@
 use super::{Kernel, check_kernel, rng::Rng};
 use hammock_ir::tir::PrimFunc;
 use hammock_kernels::{
-    Options, Reason, lower_with, neighbours,
+    Options, Reason, lower_with,
     plan::{
         Plans,
         primitives::{Form, PRIMITIVES},
     },
-    plan_text,
+    plan_text, search_space,
 };
 use hammock_runtime::Any;
 
 /// Compares one of the plans that are tried when kernels are measured with the reference interpreter.
 fn check_tried(func: &PrimFunc, options: Options, inputs: &[Any], rng: &mut Rng) {
-    let near = neighbours(func, options).unwrap();
+    let near = search_space(func, options).unwrap();
     if near.others.is_empty() {
         return;
     }
@@ -114,7 +114,7 @@ fn line(text: &str, rng: &mut Rng) -> String {
             let kind = *rng.pick(&[" unrolled", " vector", " parallel 1", " parallel 3", ""]);
             items[at] = plain + kind;
         }
-        _ => items.push("divisor inverted".to_owned()),
+        _ => items.push("reciprocal hoisted".to_owned()),
     }
     format!("{head}: {}", items.join(", "))
 }
@@ -159,7 +159,7 @@ fn primitive(loops: &[String; 3], rng: &mut Rng) -> String {
         Form::Copy if rng.chance(50) => format!("{buffer} as [{second}] at {first}"),
         Form::Copy | Form::Place => format!("{buffer} at {}", if rng.chance(30) { "root" } else { first }),
         Form::Buffer => buffer.to_owned(),
-        Form::Room => format!("{buffer} along {} to {}", first.split(' ').next().unwrap(), step(rng)),
+        Form::Padding => format!("{buffer} along {} to {}", first.split(' ').next().unwrap(), step(rng)),
         Form::Nothing => String::new(),
     };
     format!("{} {args}", primitive.name)

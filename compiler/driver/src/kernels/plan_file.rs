@@ -4,7 +4,7 @@ use super::functions;
 use crate::{Failure, Record, read_source, tune::is_bucket};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
-use hammock_kernels::plan::{PlanError, Plans, Written};
+use hammock_kernels::plan::{ParsedPlan, PlanError, Plans};
 
 /// Comment at the beginning of a file of tuned plans.
 const RECORDS_HEADER: &str = "\
@@ -83,7 +83,7 @@ impl PlanFile {
     }
 
     /// The plan of a kernel.
-    pub fn of(&self, kernel: &str) -> Option<&Written> {
+    pub fn of(&self, kernel: &str) -> Option<&ParsedPlan> {
         self.plans.of(kernel)
     }
 

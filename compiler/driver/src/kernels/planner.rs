@@ -9,7 +9,7 @@ use hammock_codegen::llvm;
 use hammock_ir::{hash, tir::PrimFunc};
 use hammock_kernels::{
     Target,
-    rules::{PackedWords, Packing},
+    rules::{PackedGroups, Packing},
 };
 use hammock_passes::{Packed, Planner, Words};
 
@@ -33,7 +33,7 @@ fn packed(kernel: &PrimFunc, options: &Options, target: &str) -> Vec<Packed> {
         param,
         dim: packing.dim,
         block: packing.block,
-        words: packing.words.map(|PackedWords { dim, terms, moved }| Words { dim, terms, moved }),
+        words: packing.groups.map(|PackedGroups { dim, size, flip_sign }| Words { dim, terms: size, moved: flip_sign }),
     };
     packings.into_iter().map(packed).collect()
 }

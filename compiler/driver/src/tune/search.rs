@@ -8,7 +8,7 @@ use crate::{
 use hammock_codegen::llvm::Host;
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Module, prim::Var, tir::PrimFunc};
-use hammock_kernels::{Near, Neighbours, Target, plan::Plans};
+use hammock_kernels::{Candidate, SearchSpace, Target, plan::Plans};
 use hammock_runtime::{Function, parallel};
 use std::{
     collections::HashSet,
@@ -34,7 +34,7 @@ struct Job {
     name: String,
     func: PrimFunc,
     key: String,
-    plans: Neighbours,
+    plans: SearchSpace,
     /// Its share of the module's time.
     share: f64,
 }
@@ -80,7 +80,7 @@ fn jobs(module: &Module, source: &SourceFile, options: &Options, threads: usize)
         if has_one(&options.plans, name) || has_one(&options.tuned, &key) {
             return Ok(None);
         }
-        let plans = hammock_kernels::neighbours(&func, hammock_kernels::Options { plan: None, ..how })?;
+        let plans = hammock_kernels::search_space(&func, hammock_kernels::Options { plan: None, ..how })?;
         let share = plans.own.cycles * kernels::call_count(module, name) as f64;
         Ok(Some(Job { name: name.to_owned(), func, key, plans, share }))
     })?;
@@ -155,16 +155,16 @@ impl Search<'_> {
     }
 
     /// Plans near one that were not tried.
-    fn near(&self, plan: &str, seen: &HashSet<String>) -> Option<Vec<Near>> {
-        let near = self.with(plan, |options| hammock_kernels::neighbours(&self.job.func, options))?;
+    fn near(&self, plan: &str, seen: &HashSet<String>) -> Option<Vec<Candidate>> {
+        let near = self.with(plan, |options| hammock_kernels::search_space(&self.job.func, options))?;
         Some(self.sorted(&near.ok()?, seen))
     }
 
     /// Plans in the order in which they are tried: by what is expected of them.
-    fn sorted(&self, plans: &Neighbours, seen: &HashSet<String>) -> Vec<Near> {
+    fn sorted(&self, plans: &SearchSpace, seen: &HashSet<String>) -> Vec<Candidate> {
         let most = self.job.plans.own.cycles * HOPELESS;
-        let wanted = |near: &&Near| near.cycles <= most && !seen.contains(&near.text);
-        let mut others: Vec<Near> = plans.others.iter().filter(wanted).cloned().collect();
+        let wanted = |near: &&Candidate| near.cycles <= most && !seen.contains(&near.text);
+        let mut others: Vec<Candidate> = plans.others.iter().filter(wanted).cloned().collect();
         others.sort_by(|a, b| a.cycles.total_cmp(&b.cycles));
         others
     }
@@ -179,9 +179,9 @@ impl Search<'_> {
     }
 
     /// Machine code for plans, on all cores; none for those that cannot be compiled.
-    fn compiled(&self, plans: &[&Near]) -> Vec<Option<Function>> {
+    fn compiled(&self, plans: &[&Candidate]) -> Vec<Option<Function>> {
         let compiler = Compiler { level: kernels::opt_level(self.options), host: Host::Hammock, cache: None };
-        let compile = |near: &&Near| {
+        let compile = |near: &&Candidate| {
             let compile = |options: hammock_kernels::Options<'_>| {
                 compiler.compile(SYMBOL, self.job.func.clone(), options).ok().map(Compiled::load)
             };

@@ -98,7 +98,7 @@ impl Simplifier {
 
     /// An expression with the index expressions inside it simplified; its own dtype stays.
     pub fn inner(&self, e: &PrimExpr) -> PrimExpr {
-        check::kept(e.clone(), |e| self.simple(e))
+        check::simplify_with_checks(e.clone(), |e| self.simple(e))
     }
 
     /// Returns true if an integer expression is never negative.

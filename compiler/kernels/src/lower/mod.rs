@@ -24,8 +24,8 @@ use crate::{
     FlatKernel, Target,
     error::{KernelError, Reason},
     index::same_expr,
-    plan::{Flops, Written},
-    rules::{Choice, PackedWords, Packing},
+    plan::{Flops, ParsedPlan},
+    rules::{PackedGroups, Packing, ScheduleContext},
 };
 use hammock_ir::{
     Name, Span,
@@ -35,7 +35,7 @@ use hammock_ir::{
 pub use bounds::Accesses;
 pub(crate) use bounds::check_stmt;
 use loops::Planner;
-pub use loops::{Near, Neighbours};
+pub use loops::{Candidate, SearchSpace};
 use std::borrow::Cow;
 use steps::{LOOPS, Lowering};
 
@@ -51,7 +51,7 @@ pub struct Options<'a> {
     /// faster with an order of their own.
     pub strict_order: bool,
     /// How the kernel is computed, if it is not for rules to choose.
-    pub plan: Option<&'a Written>,
+    pub plan: Option<&'a ParsedPlan>,
     /// Says where a span lies (`model.py:12`), for messages at run time.
     pub place: &'a dyn Fn(Span) -> Option<String>,
 }
@@ -63,7 +63,7 @@ impl<'a> Options<'a> {
     }
 
     fn planner(&self) -> Planner<'a> {
-        let choice = Choice { target: self.target, strict_order: self.strict_order };
+        let choice = ScheduleContext { target: self.target, strict_order: self.strict_order };
         Planner { choice, written: self.plan }
     }
 }
@@ -130,9 +130,9 @@ pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, Kernel
 ///
 /// # Errors
 /// As [`lower`].
-pub fn neighbours(func: &PrimFunc, options: Options<'_>) -> Result<Neighbours, KernelError> {
+pub fn search_space(func: &PrimFunc, options: Options<'_>) -> Result<SearchSpace, KernelError> {
     let (named, body) = unplanned(func, options)?;
-    loops::neighbours(&named, body, options.planner()).map_err(|reason| error(func, reason))
+    loops::search_space(&named, body, options.planner()).map_err(|reason| error(func, reason))
 }
 
 /// The parameters of a function that are worth packing before its kernel runs: their numbers, and how, in terms of their
@@ -158,11 +158,11 @@ fn parameter(func: &PrimFunc, packing: Packing) -> Option<(usize, Packing)> {
         let rest = own.shape[at..].iter().zip(&buffer.shape[dim..]);
         rest.into_iter().all(|(a, b)| same_expr(a, b)).then_some(at)
     };
-    let words = match packing.words {
-        Some(words) => Some(PackedWords { dim: same(words.dim)?, ..words }),
+    let words = match packing.groups {
+        Some(words) => Some(PackedGroups { dim: same(words.dim)?, ..words }),
         None => None,
     };
-    let packing = Packing { dim: same(packing.dim)?, words, buffer: own.clone(), block: packing.block };
+    let packing = Packing { dim: same(packing.dim)?, groups: words, buffer: own.clone(), block: packing.block };
     plain.then_some((number, packing))
 }
 

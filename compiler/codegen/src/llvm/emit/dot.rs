@@ -15,7 +15,7 @@ const SIGNS: i64 = 0x8080_8080;
 
 impl Emitter<'_, '_> {
     /// The word that begins with an element in memory.
-    pub(super) fn word_at(&mut self, place: &PrimExpr) -> Result<Value> {
+    pub(super) fn load_packed(&mut self, place: &PrimExpr) -> Result<Value> {
         let PrimKind::Load(buffer, indices, None) = place.kind() else {
             return Err(Unsupported::Form("a word of what is not in memory"));
         };

@@ -9,7 +9,7 @@ mod shuffles;
 use crate::{
     check,
     index::{Poly, Simplifier},
-    stage::access::SPACING,
+    stage::access::MAX_STRIDE,
 };
 use hammock_ir::{
     DType, PrimExpr,
@@ -170,7 +170,7 @@ impl Block {
         read.sort_unstable();
         // Rows that are a few elements long, one after the other, are taken whole; single columns are shuffled as they are
         // loaded.
-        let pitch = self.pitch.as_constant().filter(|pitch| *pitch <= SPACING);
+        let pitch = self.pitch.as_constant().filter(|pitch| *pitch <= MAX_STRIDE);
         let (least, most) = pitch.map_or((2, i64::MAX), |pitch| (pitch as usize, pitch));
         let mut blocks: Vec<Block> = Vec::new();
         let mut begin = 0i64;

@@ -1,7 +1,7 @@
 //! The shuffles that make columns of rows.
 
 use super::Block;
-use crate::stage::access::SPACING;
+use crate::stage::access::MAX_STRIDE;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
@@ -14,7 +14,7 @@ pub fn columns(block: &Block) -> (Vec<Stmt>, Vec<PrimExpr>) {
     let mut shuffles = Shuffles { stmts: Vec::new(), group: block.group() };
     let square = count.is_power_of_two() && count > shuffles.group && (count / 2 + 1..=count).contains(&rows);
     let columns = match () {
-        () if block.pitch.as_constant().is_some_and(|pitch| pitch <= SPACING) => shuffles.side_by_side(block, count),
+        () if block.pitch.as_constant().is_some_and(|pitch| pitch <= MAX_STRIDE) => shuffles.side_by_side(block, count),
         () if square => shuffles.square(block, count),
         () => shuffles.in_groups(block, count),
     };

@@ -11,7 +11,7 @@ use crate::{
     index::{Poly, Simplifier},
     stage::{
         Stage,
-        access::{guarded, in_margin},
+        access::{guarded, is_padded_load},
         conjuncts,
     },
 };
@@ -52,13 +52,13 @@ pub fn at_edges(index: &PrimExpr, count: &PrimExpr, inside: &dyn Fn(PrimExpr) ->
 
 /// Returns true if a stage goes over data with a margin.
 fn has_margin(stage: &Stage) -> bool {
-    stage.reduces() && stage.value.any(&mut |e| in_margin(e))
+    stage.reduces() && stage.value.any(&mut |e| is_padded_load(e))
 }
 
 /// Returns true if the margins of what a stage goes over lie along an axis.
 pub fn are_along(stage: &Stage, axis: usize) -> bool {
     let var = &stage.axes[axis].var;
-    let asks = |e: &PrimExpr| guarded(e).is_some_and(|(condition, ..)| in_margin(e) && condition.uses(var));
+    let asks = |e: &PrimExpr| guarded(e).is_some_and(|(condition, ..)| is_padded_load(e) && condition.uses(var));
     stage.reduces() && stage.value.any(&mut |e| asks(e))
 }
 
@@ -72,7 +72,7 @@ struct Margins<'a> {
 impl Margins<'_> {
     /// A value that only asks what never is true of all of the tile.
     fn without(&mut self, value: &PrimExpr) -> PrimExpr {
-        let Some((condition, load, other)) = guarded(value).filter(|_| in_margin(value)) else {
+        let Some((condition, load, other)) = guarded(value).filter(|_| is_padded_load(value)) else {
             return value.map_children(&mut |child| self.without(child));
         };
         let open = conjuncts(condition).into_iter().filter(|condition| !self.holds(condition));

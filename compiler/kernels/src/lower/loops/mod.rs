@@ -16,9 +16,9 @@ mod together;
 
 use crate::{
     error::Reason,
-    plan::{self, Flops, PartPlan, Plan, Written},
-    rules::{self, Choice, Packing},
-    stage::{Kernel, Part, Used, is_stage},
+    plan::{self, Flops, ParsedPlan, PartPlan, Plan},
+    rules::{self, Packing, ScheduleContext},
+    stage::{Footprint, Kernel, Part, is_stage},
 };
 use hammock_ir::{
     Attrs,
@@ -30,9 +30,9 @@ use std::borrow::Cow;
 #[derive(Clone, Copy)]
 pub struct Planner<'a> {
     /// What rules choose from.
-    pub choice: Choice<'a>,
+    pub choice: ScheduleContext<'a>,
     /// The plan that is given.
-    pub written: Option<&'a Written>,
+    pub written: Option<&'a ParsedPlan>,
 }
 
 impl Planner<'_> {
@@ -98,17 +98,17 @@ pub fn plan_text(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<St
 ///
 /// # Errors
 /// As [`schedule`].
-pub fn neighbours(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<Neighbours, Reason> {
-    let mut result = Ok(Neighbours::default());
+pub fn search_space(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<SearchSpace, Reason> {
+    let mut result = Ok(SearchSpace::default());
     each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
-        let near = |plan: Plan| Near {
+        let near = |plan: Plan| Candidate {
             text: plan.numbered(&kernel).to_string(),
             cycles: plan::cost(&plan, &kernel, planner.choice.target),
         };
         result = planner.plan(&kernel).map(|plan| {
-            let others = plan::neighbours(&plan, &kernel, planner.choice).into_iter().map(near).collect();
-            Neighbours { own: near(plan), others }
+            let others = plan::candidates(&plan, &kernel, planner.choice).into_iter().map(near).collect();
+            SearchSpace { own: near(plan), others }
         });
     });
     result
@@ -116,16 +116,16 @@ pub fn neighbours(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<N
 
 /// A plan and those near it.
 #[derive(Clone, Debug, Default)]
-pub struct Neighbours {
+pub struct SearchSpace {
     /// The plan.
-    pub own: Near,
+    pub own: Candidate,
     /// Those near it.
-    pub others: Vec<Near>,
+    pub others: Vec<Candidate>,
 }
 
 /// A plan with what is expected of it.
 #[derive(Clone, Debug, Default)]
-pub struct Near {
+pub struct Candidate {
     /// The plan as text, in which axes and buffers are called by their numbers.
     pub text: String,
     /// About how many cycles it takes on one thread.
@@ -133,7 +133,7 @@ pub struct Near {
 }
 
 /// What is worth packing before a body runs, if it reads it nowhere else.
-pub fn packings(func: &PrimFunc, mut body: Stmt, choice: Choice) -> Vec<Packing> {
+pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec<Packing> {
     let mut found = Vec::new();
     each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own, choice.target.masks);
@@ -152,16 +152,16 @@ pub fn flops(func: &PrimFunc, mut body: Stmt) -> Option<Flops> {
 }
 
 /// The statements of a kernel with the loops of a plan.
-fn apply(kernel: Kernel, plan: &Plan, choice: Choice) -> Vec<Stmt> {
+fn apply(kernel: Kernel, plan: &Plan, choice: ScheduleContext) -> Vec<Stmt> {
     let parts = kernel.parts.into_iter().zip(&plan.parts);
     parts
         .map(|(part, plan)| match (part, plan) {
             (Part::Stage(stage), PartPlan::Stage(plan)) => nest::loops(&stage, plan, choice),
             (Part::Rows(rows), PartPlan::Rows(plan)) => rows::loops(&rows, plan, choice),
-            (Part::Other(other), PartPlan::AsWritten(Some((loops, grain)))) => {
+            (Part::Opaque(other), PartPlan::Opaque(Some((loops, grain)))) => {
                 regions::spread(other.stmt, *loops, *grain)
             }
-            (Part::Other(other), _) => other.stmt,
+            (Part::Opaque(other), _) => other.stmt,
             _ => unreachable!("a plan has the parts of its kernel"),
         })
         .collect()
@@ -176,7 +176,7 @@ fn each_sequence(body: &mut Stmt, own: &mut Vec<Buffer>, f: &mut dyn FnMut(&mut 
             own.append(&mut block.alloc_buffers);
             each_sequence(&mut block.body, own, f);
             block.alloc_buffers = own.split_off(outer);
-            let used = Used::by_stmt(&block.body);
+            let used = Footprint::of_stmt(&block.body);
             block.alloc_buffers.retain(|buffer| used.has(buffer));
         }
         StmtKind::Seq(stmts) => f(stmts, own),

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     index::same_expr,
     plan::{Loop, LoopKind, StagePlan},
-    rules::{Choice, MAX_LANES, register_lanes},
+    rules::{MAX_LANES, ScheduleContext, register_lanes},
     stage::{
         Stage,
         access::parts,
@@ -28,7 +28,7 @@ use hammock_ir::{
 };
 
 /// The loops of a stage.
-pub fn loops(stage: &Stage, plan: &StagePlan, choice: Choice) -> Stmt {
+pub fn loops(stage: &Stage, plan: &StagePlan, choice: ScheduleContext) -> Stmt {
     let position = vec![PrimExpr::int64(0); stage.axes.len()];
     let left = stage.axes.iter().map(|axis| axis.extent.clone()).collect();
     let quotient = Quotient::of(stage, plan);
@@ -36,7 +36,7 @@ pub fn loops(stage: &Stage, plan: &StagePlan, choice: Choice) -> Stmt {
     let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
     let parts: Vec<PrimExpr> = parts(stage).into_iter().cloned().collect();
     let copied = |load: &PrimExpr| plan.staged.iter().any(|staged| same_expr(&parts[staged.load], load));
-    let of_words = dot.map(|(axis, dot)| stage.with_words(axis, dot, &copied));
+    let of_words = dot.map(|(axis, dot)| stage.with_packed_loads(axis, dot, &copied));
     let stage = of_words.as_ref().unwrap_or(stage);
     let (tile, quotient) = (plan.tile(stage), quotient.as_ref());
     let nest = Nest { stage, parts: &parts, plan, choice, tile, quotient, dot, moved: None, fills };
@@ -52,7 +52,7 @@ pub struct Nest<'a> {
     /// Its loops.
     pub plan: &'a StagePlan,
     /// The machine, and whether sums keep the order that is written.
-    pub choice: Choice<'a>,
+    pub choice: ScheduleContext<'a>,
     /// The number of the tile's first loop.
     pub tile: usize,
     /// The divisor that is inverted inside some of them.

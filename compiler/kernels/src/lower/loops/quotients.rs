@@ -7,7 +7,7 @@ use super::nest::{At, Nest};
 use crate::{
     index::same_expr,
     plan::StagePlan,
-    stage::{Stage, access::common_divisor, substitution},
+    stage::{Stage, access::invariant_divisor, substitution},
 };
 use hammock_ir::{
     PrimExpr,
@@ -25,9 +25,9 @@ pub struct Quotient {
 impl Quotient {
     /// What a plan inverts.
     pub fn of(stage: &Stage, plan: &StagePlan) -> Option<Quotient> {
-        let vector = plan.vector().filter(|_| plan.inverts)?;
-        let divisor = common_divisor(stage, vector.axis)?;
-        Some(Quotient { inside: plan.known(stage, divisor)?, divisor: divisor.clone() })
+        let vector = plan.vector().filter(|_| plan.hoists_reciprocal)?;
+        let divisor = invariant_divisor(stage, vector.axis)?;
+        Some(Quotient { inside: plan.hoist_depth(stage, divisor)?, divisor: divisor.clone() })
     }
 }
 

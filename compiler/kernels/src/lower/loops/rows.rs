@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     plan::{RowsPlan, StagePlan},
-    rules::Choice,
-    stage::rows::Rows,
+    rules::ScheduleContext,
+    stage::row_tiling::Rows,
 };
 use hammock_ir::{
     Attrs, Name, PrimExpr,
@@ -16,14 +16,14 @@ use hammock_ir::{
 };
 
 /// The loops of a plan.
-pub fn loops(rows: &Rows, plan: &RowsPlan, choice: Choice) -> Stmt {
+pub fn loops(rows: &Rows, plan: &RowsPlan, choice: ScheduleContext) -> Stmt {
     Loops { rows, plan, choice }.all()
 }
 
 struct Loops<'a> {
     rows: &'a Rows,
     plan: &'a RowsPlan,
-    choice: Choice<'a>,
+    choice: ScheduleContext<'a>,
 }
 
 /// Tiles of the last axis that have the same number of rows: from where on, and how many.

@@ -45,7 +45,7 @@ pub fn staged(nest: &Nest, inside: usize, at: &At) -> Copied {
         let copy = copy(nest, staged, &loads[staged.load], at);
         let in_words = in_words(nest, staged);
         let place = |axis: &usize| match in_words {
-            Some((words, dot)) if words == *axis => own[*axis].clone().floordiv(PrimExpr::int64(dot.terms())),
+            Some((words, dot)) if words == *axis => own[*axis].clone().floordiv(PrimExpr::int64(dot.group_size())),
             _ => own[*axis].clone(),
         };
         let index: Vec<PrimExpr> = staged.axes.iter().map(place).collect();
@@ -91,7 +91,7 @@ fn zeros(copy: &Stage, staged: &Staged) -> Vec<Stmt> {
     let mut stmts = Vec::new();
     for (number, axis) in staged.axes.iter().enumerate() {
         let count = counts[number].clone();
-        let room = staged.room(*axis, &count);
+        let room = staged.padded_size(*axis, &count);
         if !same_expr(&count, &room) {
             counts[number] = match (count.as_int(), room.as_int()) {
                 (Some(count), Some(room)) => PrimExpr::int64(room - count),
@@ -115,13 +115,13 @@ fn copy(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &At) -> Stage {
     let stage = nest.stage;
     // Room for whole blocks, so that distances in the copy are constants.
     let room = |axis: &usize| match nest.plan.range(*axis, staged.inside) {
-        Some(count) => staged.room(*axis, &PrimExpr::int64(count)),
-        None => staged.room(*axis, at.count(*axis)),
+        Some(count) => staged.padded_size(*axis, &PrimExpr::int64(count)),
+        None => staged.padded_size(*axis, at.count(*axis)),
     };
     let in_words = in_words(nest, staged);
     let sizes = |terms: Vec<PrimExpr>| dots::sizes(&staged.axes, terms, in_words);
     let shape = sizes(staged.axes.iter().map(room).collect());
-    let dtype = if in_words.is_some() { dots::WORD } else { load.dtype() };
+    let dtype = if in_words.is_some() { dots::PACKED_DTYPE } else { load.dtype() };
     let bytes = shape.iter().try_fold(dtype.bytes() as i64, |bytes, size| bytes.checked_mul(size.as_int()?));
     let scope = if bytes.is_some_and(|bytes| bytes <= STACK) { "local" } else { "global" };
     let left = sizes(staged.axes.iter().map(|axis| at.count(*axis).clone()).collect());

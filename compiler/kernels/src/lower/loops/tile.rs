@@ -15,7 +15,7 @@ use crate::{
     rules::register_lanes,
     stage::{
         Stage,
-        access::{combiner, factors, loads},
+        access::{combiner, contraction_operands, loads},
         dots::{self, Dot},
         replace_loads, steps, substitution,
     },
@@ -85,7 +85,7 @@ impl Tile<'_> {
         if stage.reduces() {
             return self.reduction();
         }
-        let crosses = |load: &&PrimExpr| self.nest.plan.crosses(stage, load);
+        let crosses = |load: &&PrimExpr| self.nest.plan.transposes(stage, load);
         if let Some(lanes) = self.results.as_ref().filter(|_| loads(stage).iter().any(crosses)) {
             return self.columns(lanes);
         }
@@ -134,7 +134,7 @@ impl Tile<'_> {
     /// The reduce axis whose values are lanes, and how many.
     fn terms(&self) -> Option<(usize, i64)> {
         let l = self.loops().iter().find(|l| l.kind == LoopKind::Vector && self.nest.stage.axes[l.axis].reduce)?;
-        Some((l.axis, self.nest.plan.at_once(l.axis)))
+        Some((l.axis, self.nest.plan.reduction_step(l.axis)))
     }
 
     /// How many accumulators belong to one row of the tile.
@@ -191,9 +191,9 @@ impl Tile<'_> {
         let size = PrimExpr::int64(self.width() * self.rows(first).len() as i64);
         let name = format!("{}_sum", stage.buffer.name);
         let values = Buffer::scoped(name, vec![size.clone()], stage.buffer.dtype, "local");
-        let found = stage.place.as_ref().and_then(|place| Found::new(self, place, &size));
+        let found = stage.arg_result.as_ref().and_then(|place| Found::new(self, place, &size));
         let sums = Sums { values, found };
-        if let Some((place, found)) = stage.place.as_ref().zip(sums.found.as_ref()) {
+        if let Some((place, found)) = stage.arg_result.as_ref().zip(sums.found.as_ref()) {
             return self.search(place, &sums, found);
         }
         let lanes = self.terms().map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], there: None });
@@ -270,7 +270,7 @@ impl Tile<'_> {
         if self.nest.dot.is_some_and(|(terms, _)| terms == axis) {
             return self.words(number + next, at, of, sums);
         }
-        if self.nest.plan.is_of_parts(self.nest.tile + number + next) {
+        if self.nest.plan.splits_reduction(self.nest.tile + number + next) {
             return self.parts(number + next, at, of, sums);
         }
         let inside = |at: &[PrimExpr], count: i64, there: Option<PrimExpr>| {
@@ -366,14 +366,16 @@ impl Tile<'_> {
                 load.substitute(&substitution(&stage.axes, &at))
             };
             match left {
-                Some(count) if load.dtype() == dots::WORD => dots::first_terms(term(at[axis].clone()), count, dot),
-                None if load.dtype() == dots::WORD => term(at[axis].clone()),
-                Some(count) => dots::last_word(&term, &at[axis], count, dot),
-                None => dots::word_at(&term(at[axis].clone())),
+                Some(count) if load.dtype() == dots::PACKED_DTYPE => {
+                    dots::mask_tail_group(term(at[axis].clone()), count, dot)
+                }
+                None if load.dtype() == dots::PACKED_DTYPE => term(at[axis].clone()),
+                Some(count) => dots::pack_tail_group(&term, &at[axis], count, dot),
+                None => dots::load_packed(&term(at[axis].clone())),
             }
         };
-        let Some(factors) = dots::narrow(stage) else { unreachable!("dot products have factors") };
-        let mut words = factors.map(|factor| match factor.moved {
+        let Some(factors) = dots::narrow_operands(stage) else { unreachable!("dot products have factors") };
+        let mut words = factors.map(|factor| match factor.sign_flipped {
             true => Moved::word(word(factor.load)),
             false => word(factor.load),
         });
@@ -389,7 +391,7 @@ impl Tile<'_> {
     fn fused(&self, sum: &PrimExpr) -> Option<PrimExpr> {
         let dtype = sum.dtype();
         let has = self.nest.choice.target.fma && matches!(dtype.bits, 32 | 64) && dtype.is_float();
-        let (a, b) = factors(self.nest.stage).filter(|_| has)?;
+        let (a, b) = contraction_operands(self.nest.stage).filter(|_| has)?;
         Some(PrimExpr::intrin("fma", vec![a.clone(), b.clone(), sum.clone()], dtype))
     }
 

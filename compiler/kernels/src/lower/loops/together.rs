@@ -34,10 +34,10 @@ pub fn merged(elements: (&Stage, &StagePlan), sum: (&Stage, &StagePlan), stmts: 
 /// places.
 fn fit((elements, plan): (&Stage, &StagePlan), (sum, other): (&Stage, &StagePlan)) -> bool {
     let ([axis], [term]) = (&elements.axes[..], &sum.axes[..]) else { return false };
-    let alone = |stage: &Stage| stage.place.is_none() && !stage.regions;
+    let alone = |stage: &Stage| stage.arg_result.is_none() && !stage.regions;
     let in_vectors = |plan: &StagePlan| {
         let serial_first = plan.loops.first().is_some_and(|l| l.kind == LoopKind::Serial);
-        serial_first && plan.vector().is_some() && plan.staged.is_empty() && !plan.inverts
+        serial_first && plan.vector().is_some() && plan.staged.is_empty() && !plan.hoists_reciprocal
     };
     let renamed = Substitution::from_iter([(axis.var.clone(), term.var.expr())]);
     let places: Vec<PrimExpr> = elements.indices.iter().map(|index| index.substitute(&renamed)).collect();

@@ -4,7 +4,7 @@
 //! terms are lanes, accumulators are compared in the end, and of equal ones that with the smaller number is taken.
 
 use super::{Lanes, Step, Tile, in_halves, indices};
-use crate::stage::{Place, access::combiner, search, substitution};
+use crate::stage::{ArgResult, access::combiner, arg_reduce, substitution};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, Var},
@@ -41,7 +41,7 @@ impl Sums {
 
 impl Found {
     /// Room for so many accumulators.
-    pub(super) fn new(tile: &Tile, place: &Place, size: &PrimExpr) -> Option<Found> {
+    pub(super) fn new(tile: &Tile, place: &ArgResult, size: &PrimExpr) -> Option<Found> {
         let stage = tile.nest.stage;
         let (op, _) = combiner(stage)?;
         let reduced = stage.axes.iter().filter(|axis| axis.reduce);
@@ -49,7 +49,7 @@ impl Found {
         // Half as many bytes, where they are enough.
         let dtype = if count.is_some_and(|count| i32::try_from(count).is_ok()) { DType::INT32 } else { DType::INT64 };
         let numbers = Buffer::scoped(format!("{}_at", stage.buffer.name), vec![size.clone()], dtype, "local");
-        Some(Found { numbers, op, nan: place.finds_nan })
+        Some(Found { numbers, op, nan: place.selects_nan })
     }
 
     /// Whether a value goes before another.
@@ -66,7 +66,7 @@ impl Found {
 
 impl Tile<'_> {
     /// A reduction that searches.
-    pub(super) fn search(&self, place: &Place, sums: &Sums, found: &Found) -> Stmt {
+    pub(super) fn search(&self, place: &ArgResult, sums: &Sums, found: &Found) -> Stmt {
         let (stage, first) = (self.nest.stage, &self.at.position);
         let terms = self.terms();
         let lanes = terms.map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], there: None });
@@ -87,7 +87,7 @@ impl Tile<'_> {
             let number = cast(&load(&found.numbers), place.buffer.dtype);
             let value = || Stmt::store(&stage.buffer, indices(stage, at), load(&sums.values));
             let number = Stmt::store(&place.buffer, indices(stage, at), number);
-            Stmt::seq([number].into_iter().chain(place.keeps_value.then(value)))
+            Stmt::seq([number].into_iter().chain(place.stores_value.then(value)))
         });
         let joined = joined.into_iter().flatten();
         Stmt::new(StmtKind::Seq(sums.alloc().chain([start, update]).chain(joined).chain([finish]).collect()))
@@ -101,7 +101,7 @@ impl Tile<'_> {
         let (new, takes) = (Var::new("term", dtype), Var::new("takes", DType::BOOL));
         let load = |buffer: &Buffer| PrimExpr::load(buffer, vec![slot.clone()]);
         let better = found.is_better(&new.expr(), &load(&sums.values));
-        let number = cast(&search::number(&stage.axes, at), found.numbers.dtype);
+        let number = cast(&arg_reduce::linear_position(&stage.axes, at), found.numbers.dtype);
         let take = |buffer: &Buffer, by: PrimExpr| {
             Stmt::store(buffer, vec![slot.clone()], takes.expr().select(by, load(buffer)))
         };
