@@ -1,24 +1,25 @@
-//! Files that belong to a model and lie beside it: data of an ONNX model, weights of a compiled one.
+//! Companion files in a model's folder: external data of an ONNX model, weights of a compiled one.
 //!
-//! A model from elsewhere says how such a file is called, so it must not reach any file that its reader can. A file is used
-//! only if it lies, all symbolic links resolved, in the folder that the model is opened in or in the folder of the model's
-//! own file. The second is another when the model is opened by a link, as in the cache of a model hub, whose links lead to a
-//! folder of blobs: `snapshots/1/model.onnx` to `blobs/a`, and `snapshots/1/model.onnx_data` to `blobs/b`. Whoever opens the
-//! model can name more folders that links may lead to, for models that are files among links.
+//! The model names its companion files, and it may come from an untrusted source, so it must not reach any file that
+//! its reader can access. A file is used only if its path, with all symbolic links resolved, is in the folder in which
+//! the model is opened or in the folder of the model's own file. The two differ when the model is opened through a
+//! link, as in the cache of a model hub, whose links point into a folder of blobs: `snapshots/1/model.onnx` to
+//! `blobs/a`, and `snapshots/1/model.onnx_data` to `blobs/b`. The caller can name further folders that links may point
+//! to.
 
 use std::{
     fmt, io,
     path::{Component, Path, PathBuf},
 };
 
-/// Why a file beside a model is not used.
+/// Reason why a companion file is rejected.
 #[derive(Debug)]
 pub enum BesideError {
-    /// Its name leads out of the model's folder.
+    /// Its path leads out of the model's folder.
     Outside,
-    /// It is a link out of the model's folder.
+    /// It is a link that points out of the model's folder.
     Link(PathBuf),
-    /// There is no such file, or it cannot be found.
+    /// It does not exist or cannot be resolved.
     Missing(io::Error),
 }
 
@@ -41,19 +42,19 @@ impl fmt::Display for BesideError {
     }
 }
 
-/// Finds a file by its path relative to a model's folder, first beside the path by which the model is opened, then beside
-/// the model's own file. The result is a path without links.
+/// Finds a file by its path relative to a model's folder: first in the folder of the path by which the model is opened,
+/// then in the folder of the model's own file. The result has no links.
 ///
 /// # Errors
-/// When the file is in neither folder, see the [module](self).
+/// If the file is in neither folder, see the [module](self).
 pub fn find_beside(model: &Path, file: &str) -> Result<PathBuf, BesideError> {
     find_linked(model, file, &[])
 }
 
-/// The same where links beside the model may also lead to files under `targets`.
+/// Like [`find_beside`], but links may also point to files under `targets`.
 ///
 /// # Errors
-/// When the file is in none of these folders, or one of `targets` cannot be found.
+/// If the file is in none of these folders, or one of `targets` cannot be resolved.
 pub fn find_linked(model: &Path, file: &str, targets: &[PathBuf]) -> Result<PathBuf, BesideError> {
     let inside = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
     if file.is_empty() || !Path::new(file).components().all(inside) {
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
     use std::{fs, os::unix::fs::symlink};
 
-    /// A folder `store` beside a folder `models`, with a file `data` in each, and `secret` beside both.
+    /// A folder `store` next to a folder `models`, with a file `data` in each, and `secret` next to both.
     fn tree() -> tempfile::TempDir {
         let tree = tempfile::tempdir().unwrap();
         for folder in ["models/sub", "store"] {
@@ -137,10 +138,10 @@ mod tests {
         symlink("../secret", store.join("out")).unwrap();
         let model = models.join("link");
         assert_eq!(find_beside(&model, "blob").unwrap(), store.join("data"));
-        // A model that is no link does not reach the store, and nothing reaches what is in neither folder.
+        // A model that is not a link does not reach the store, and nothing reaches a file outside both folders.
         assert!(matches!(find_beside(&models.join("model"), "blob"), Err(BesideError::Link(_))));
         assert!(matches!(find_beside(&model, "out"), Err(BesideError::Link(_))));
-        // Beside the link first, then beside its target.
+        // The link's folder first, then its target's.
         assert!(find_beside(&model, "data").unwrap().ends_with("models/data"));
         fs::remove_file(models.join("data")).unwrap();
         assert_eq!(find_beside(&model, "data").unwrap(), store.join("data"));
@@ -163,7 +164,7 @@ mod tests {
         for file in ["out", "near", "twice"] {
             assert!(matches!(find(file, &named), Err(BesideError::Link(_))), "{file}");
         }
-        // Only links lead there.
+        // Only links may point there.
         assert!(matches!(find("../store/data", &named), Err(BesideError::Outside)));
         assert!(matches!(find("data2", &named), Err(BesideError::Missing(_))));
         assert!(matches!(find("blob", &[tree.path().join("none")]), Err(BesideError::Missing(_))));

@@ -1,4 +1,4 @@
-//! What `hammock-run inspect` shows of executables.
+//! Output of `hammock-run inspect`.
 
 use hammock_runtime::{Executable, Tensor, executable::Constant, library::image_of, tools::Weights};
 use std::{

@@ -14,7 +14,7 @@ pub struct hammock_library(pub(crate) Arc<Library>);
 /// Opens a compiled model.
 ///
 /// # Safety
-/// `path` is null or a C string; `library` is null or has room.
+/// `path` is null or a C string; `library` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_library_open(path: *const c_char, library: *mut *mut hammock_library) -> c_int {
     // SAFETY: as the caller promises.
@@ -24,10 +24,10 @@ pub unsafe extern "C" fn hammock_library_open(path: *const c_char, library: *mut
     })
 }
 
-/// Loads a compiled model from memory, which is copied.
+/// Loads a compiled model from memory; the bytes are copied.
 ///
 /// # Safety
-/// `bytes` is null or leads to `size` bytes; `library` is null or has room.
+/// `bytes` is null or points to `size` bytes; `library` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_library_load(
     bytes: *const c_void,
@@ -46,7 +46,7 @@ unsafe fn give(place: *mut *mut hammock_library, library: Library) -> Result<(),
         return Err(Error::value("`library` is null"));
     }
     let library = Box::into_raw(Box::new(hammock_library(Arc::new(library))));
-    // SAFETY: the callers pass on what their callers promise.
+    // SAFETY: this function's callers forward what their callers promise.
     unsafe { write(place, "library", library) }
 }
 
@@ -54,14 +54,14 @@ fn refused(error: impl std::fmt::Display) -> Error {
     Error::value(error.to_string())
 }
 
-/// Closes a library. Machines made of it go on.
+/// Releases a library. Virtual machines created from it keep their own reference.
 ///
 /// # Safety
-/// `library` is null or was opened here and is not used any more.
+/// `library` is null, or was opened here and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_library_free(library: *mut hammock_library) {
     if !library.is_null() {
-        // SAFETY: not null, so it was boxed here and is the caller's to give up.
+        // SAFETY: not null, so it was boxed here and belongs to the caller.
         let library = unsafe { Box::from_raw(library) };
         quietly(|| drop(library));
     }

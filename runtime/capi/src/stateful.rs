@@ -1,4 +1,4 @@
-//! Calls in steps, results in given tensors, saved functions, timing.
+//! Stateful calls (set inputs, invoke, get outputs), outputs in given tensors, saved functions, timing.
 use crate::error::status;
 use crate::pointers::{array, reference, text, value, values, write};
 use crate::vm::{hammock_vm, held};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Sets all inputs of a function.
 ///
 /// # Safety
-/// `vm` is null or alive; `function` is null or a C string; `args` is null or leads to `count` values.
+/// `vm` is null or alive; `function` is null or a C string; `args` is null or points to `count` values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_set_inputs(
     vm: *const hammock_vm,
@@ -25,7 +25,7 @@ pub unsafe extern "C" fn hammock_vm_set_inputs(
     })
 }
 
-/// Sets one input of a function by its parameter's name.
+/// Sets one input of a function by parameter name.
 ///
 /// # Safety
 /// `vm` is null or alive; `function` and `parameter` are null or C strings; `input` is null or a value.
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn hammock_vm_set_input(
     })
 }
 
-/// Calls a function with the inputs set, and keeps its result.
+/// Calls a function with its inputs and stores the result.
 ///
 /// # Safety
 /// `vm` is null or alive; `function` is null or a C string.
@@ -53,11 +53,11 @@ pub unsafe extern "C" fn hammock_vm_invoke_stateful(vm: *const hammock_vm, funct
     status(|| unsafe { held(vm)?.0.invoke_stateful(text(function, "function")?) })
 }
 
-/// The kept result, or the part of it that a path of positions leads to.
+/// The stored result, or the part of it that a path of indices selects.
 ///
 /// # Safety
-/// `vm` is null or alive; `function` is null or a C string; `path` is null or leads to `depth` positions; `output` is
-/// null or has room for a value.
+/// `vm` is null or alive; `function` is null or a C string; `path` is null or points to `depth` indices; `output` is
+/// null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_output(
     vm: *const hammock_vm,
@@ -73,10 +73,10 @@ pub unsafe extern "C" fn hammock_vm_output(
     })
 }
 
-/// How many fields the kept result, or part of it, has; -1 if it is not a tuple.
+/// Number of fields of the stored result or of a part of it; -1 if it is not a tuple.
 ///
 /// # Safety
-/// As for [`hammock_vm_output`]; `arity` is null or has room.
+/// As for [`hammock_vm_output`]; `arity` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_output_arity(
     vm: *const hammock_vm,
@@ -93,11 +93,11 @@ pub unsafe extern "C" fn hammock_vm_output_arity(
     })
 }
 
-/// Calls a function and copies the tensors of its result into given ones.
+/// Calls a function and copies the tensors of its result into the given ones.
 ///
 /// # Safety
-/// As for `hammock_vm_call`; `outputs` is null or leads to `output_count` values, whose memory nobody else uses
-/// meanwhile.
+/// As for `hammock_vm_call`; `outputs` is null or points to `output_count` values whose memory nobody else uses during
+/// the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_call_into(
     vm: *const hammock_vm,
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn hammock_vm_call_into(
     })
 }
 
-/// Makes `saved` a function without parameters that calls `function` with `args`.
+/// Defines `saved` as a function without parameters that calls `function` with `args`.
 ///
 /// # Safety
 /// As for `hammock_vm_call`; `saved` is null or a C string.
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn hammock_vm_save_function(
     })
 }
 
-/// How to time a function.
+/// Options for timing a function.
 #[repr(C)]
 pub struct hammock_evaluation {
     number: usize,
@@ -147,7 +147,7 @@ pub struct hammock_evaluation {
     cooldown_ms: u64,
 }
 
-/// Seconds a call took, over the repeats.
+/// Seconds per call, over the repeats.
 #[repr(C)]
 pub struct hammock_timings {
     mean: f64,
@@ -157,11 +157,11 @@ pub struct hammock_timings {
     max: f64,
 }
 
-/// Times a function. `seconds` may be null; else it gets a figure for each repeat.
+/// Times a function. If `seconds` is not null, it receives one figure per repeat.
 ///
 /// # Safety
-/// As for `hammock_vm_call`; `how` and `timings` are null or have room; `seconds` is null or has room for as many
-/// figures as there are repeats.
+/// As for `hammock_vm_call`; `how` and `timings` are null or valid; `seconds` is null or has room for one figure per
+/// repeat.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_time(
     vm: *const hammock_vm,

@@ -1,6 +1,7 @@
-//! `hammock-run`: runs, times and inspects compiled models. It needs no compiler on the machine.
+//! `hammock-run`: runs, times and inspects compiled models, without a compiler.
 //!
-//! If a model is appended to the program file, the program is that model: it takes the flags of `run`, but no file.
+//! If a model is appended to the executable file, the program runs that model: it takes the flags of `run`, but no
+//! file.
 
 use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
@@ -89,7 +90,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The result of the command, or the exit status for wrong usage.
+/// The result of the command, or the exit status if the command line is invalid.
 fn start() -> Result<Result<(), ToolError>, ExitCode> {
     let text = match Library::appended() {
         Ok(None) => run(parse::<Cli>()?.command),
@@ -109,7 +110,7 @@ fn run_own(library: Library, OwnModel { call, output, expect, profile, .. }: Own
     profile.watch(&session, || result(&session, &call.spec(weights.as_ref()), &output, &expect))
 }
 
-/// Calls the function; what is printed of its result, or of how it compares with `--expect`.
+/// Calls the function; returns the text to print: its result, or the comparison with `--expect`.
 fn result(session: &Session, spec: &CallSpec, output: &OutputFlags, expect: &ExpectFlags) -> Result<String, ToolError> {
     if expect.expect.is_none() {
         return session.run(spec, output, &mut |_| {});
@@ -118,7 +119,7 @@ fn result(session: &Session, spec: &CallSpec, output: &OutputFlags, expect: &Exp
     expect.check(&result).map(Option::unwrap_or_default)
 }
 
-/// The weights of `--params`; warns about those that match no parameter, and refuses those of another model.
+/// Loads the weights of `--params`. Warns about those that match no parameter, and rejects those of another model.
 fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolError> {
     let weights = call.weights()?;
     if let Some(fit) = weights.as_ref().map(|weights| session.fit(weights))
@@ -137,7 +138,7 @@ fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolE
     Ok(weights)
 }
 
-/// Refuses outputs that are inputs, or other outputs.
+/// Rejects outputs that are also inputs or other outputs.
 fn check(command: &Command) -> Result<(), InputError> {
     match command {
         Command::Run { file, call, output, expect, profile } => {
@@ -156,7 +157,7 @@ fn check(command: &Command) -> Result<(), InputError> {
     }
 }
 
-/// The files that a command reads and writes: those of its model, if that is one, and of its call.
+/// The files that a command reads and writes: its model's, if it has one, and its call's.
 fn files(model: Option<&Path>, call: &CallFlags, profile: &ProfileFlags) -> CommandFiles {
     let mut files = CommandFiles::default();
     model.iter().for_each(|path| files.reads_model("FILE", path));

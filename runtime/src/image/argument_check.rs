@@ -1,26 +1,26 @@
-//! A fast check of a kernel's arguments before every call: it says whether they fit, not why they do not.
+//! A fast check of a kernel's arguments before every call. It returns whether they fit; the slow check reports why not.
 use super::kernels::int_range;
 use super::{Dim, KernelSignature, ParamKind};
 use crate::value::{Any, DLTensor, DType, Device, Tensor};
 use std::mem::offset_of;
 use std::ops::RangeInclusive;
 
-/// A kernel's signature, laid out for comparing.
+/// A kernel's signature, in a layout for fast comparison.
 pub struct ArgumentCheck {
     params: Vec<Param>,
-    /// Number of symbols, if that is few.
+    /// Number of symbols, if it is small.
     symbols: Option<usize>,
 }
 
 enum Param {
-    /// A tensor all of whose sizes are known: what its description holds, then its sizes, then its strides.
+    /// A tensor with static shape: the head of its `DLTensor`, its sizes and its strides.
     Static {
         head: Head,
         alignment_mask: usize,
         sizes: Box<[(i64, i64)]>,
         is_written: bool,
     },
-    /// A tensor.
+    /// A tensor with symbolic sizes.
     Symbolic {
         head: Head,
         alignment_mask: usize,
@@ -32,11 +32,11 @@ enum Param {
         symbol: Option<u32>,
     },
     Float,
-    /// What only the signature itself can check.
+    /// Only the signature itself can check it.
     Other,
 }
 
-/// Device, rank and type of a tensor, as they lie in its description.
+/// Device, rank and dtype of a tensor, as stored in its `DLTensor`.
 type Head = [u64; 2];
 
 const _: () = assert!(offset_of!(DLTensor, ndim) == offset_of!(DLTensor, device) + 8);
@@ -44,15 +44,15 @@ const _: () = assert!(offset_of!(DLTensor, dtype) == offset_of!(DLTensor, ndim) 
 
 #[inline(always)]
 fn head(tensor: &DLTensor) -> Head {
-    // SAFETY: device, rank and type are 16 bytes of plain numbers that follow each other, as asserted.
+    // SAFETY: device, rank and dtype are 16 contiguous bytes of plain numbers, as asserted.
     unsafe { (&raw const *tensor).byte_add(offset_of!(DLTensor, device)).cast::<Head>().read() }
 }
 
-/// The most symbols that are looked at quickly.
+/// Maximum number of symbols of the fast check.
 const QUICK_SYMBOLS: usize = 8;
 
 impl ArgumentCheck {
-    /// The quick form of a signature, for arguments of which some, by number, may surely be written.
+    /// Compiles a signature; arguments for which `is_writable` returns true are known to be writable.
     pub fn new(signature: &KernelSignature, is_writable: impl Fn(usize) -> bool) -> ArgumentCheck {
         let params = signature.params.iter().enumerate().map(|(number, param)| match &param.kind {
             ParamKind::Tensor { dtype, shape, alignment } if alignment.max(&1).is_power_of_two() => {
@@ -70,8 +70,8 @@ impl ArgumentCheck {
         ArgumentCheck { params, symbols }
     }
 
-    /// Do the arguments surely fit? Tensors with unusual strides or negative sizes, of which some would, are left to
-    /// [`KernelSignature::check`].
+    /// Returns true if the arguments are known to fit. Tensors with unusual strides or negative sizes are left to
+    /// [`KernelSignature::check`], which accepts some of them.
     #[inline]
     pub fn accepts(&self, args: &[Any]) -> bool {
         if args.len() != self.params.len() {
@@ -140,7 +140,7 @@ struct Dims {
     strides: *const i64,
 }
 
-/// Where a tensor's sizes and strides are, if the rest of it is as expected; as many as expected.
+/// Returns sizes and strides of a tensor if head, alignment and writability are as expected.
 #[inline(always)]
 fn dims(arg: &Any, expected: &Head, alignment_mask: usize, is_written: bool) -> Option<Dims> {
     let object = arg.get::<&Tensor>().filter(|tensor| !is_written || !tensor.is_read_only())?;
@@ -153,7 +153,7 @@ fn dims(arg: &Any, expected: &Head, alignment_mask: usize, is_written: bool) -> 
 impl Dims {
     #[inline(always)]
     fn get(&self, axis: usize) -> (i64, i64) {
-        // SAFETY: `dims` compared the tensor's rank with the parameter's, whose axes are asked for.
+        // SAFETY: `dims` compared the tensor's rank with the parameter's, and `axis` is one of the parameter's.
         unsafe { (*self.sizes.add(axis), *self.strides.add(axis)) }
     }
 
@@ -198,7 +198,7 @@ mod tests {
         KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 1, params }
     }
 
-    /// Whatever is accepted quickly is accepted; the usual is accepted quickly.
+    /// The fast check accepts nothing that the slow check rejects, and accepts common arguments.
     #[test]
     fn agrees_with_the_signature() {
         let (signature, tensor) =
@@ -228,7 +228,7 @@ mod tests {
             assert!(!check.accepts(&args) || signature.check(&args).is_ok(), "{value} for argument {position}");
             assert!(position > 0 || !check.accepts(&args), "{value}");
         }
-        // What is surely writable need not be looked at for that.
+        // Writability is not checked for arguments known to be writable.
         let mut args = good;
         args[1] = Tensor::empty(DType::FLOAT32, &[3, 5], Device::CPU).unwrap().constant().into();
         assert!(signature.check(&args).unwrap_err().message().contains("writes parameter `b`"));

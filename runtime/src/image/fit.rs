@@ -1,17 +1,17 @@
-//! Decides whether arguments are known to fit a kernel before the call.
+//! Static argument checks: decides before the call whether arguments fit a kernel.
 use super::kernels::int_range;
 use super::{Dim, KernelParam, KernelSignature, ParamKind};
 use crate::executable::compact::{Content, Facts, Slot, TensorFacts};
 use crate::value::Device;
 
-/// What can be said of a call's arguments.
+/// Result of a static check of a call's arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// Whatever else they are, they do not fit.
+    /// They certainly do not fit.
     Never,
-    /// They have to be looked at.
+    /// They must be checked at run time.
     Perhaps,
-    /// They need not be looked at.
+    /// They certainly fit.
     Surely,
 }
 
@@ -22,14 +22,14 @@ impl From<bool> for Fit {
 }
 
 impl Fit {
-    /// `Perhaps` where nothing is known.
+    /// `Perhaps` if nothing is known.
     fn of(fits: Option<bool>) -> Fit {
         fits.map_or(Fit::Perhaps, Fit::from)
     }
 }
 
 impl KernelSignature {
-    /// Do arguments of which these facts are known fit? `Surely` means that [`KernelSignature::check`] accepts them.
+    /// Checks arguments by the facts known about them. `Surely` implies that [`KernelSignature::check`] accepts them.
     pub fn fit(&self, facts: &Facts<'_>, args: &[Slot]) -> Fit {
         if args.len() != self.params.len() {
             return Fit::Never;
@@ -51,7 +51,7 @@ impl KernelSignature {
         self.params.iter().zip(args).map(fit).min().unwrap_or(Fit::Surely)
     }
 
-    /// What arguments that were accepted are.
+    /// Adds the facts that hold for accepted arguments.
     pub fn learn(&self, facts: &mut Facts<'_>, args: &[Slot]) {
         for (param, slot) in self.params.iter().zip(args) {
             param.tensor(self.device).iter().for_each(|tensor| facts.learn(*slot, tensor));
@@ -60,7 +60,7 @@ impl KernelSignature {
 }
 
 impl KernelParam {
-    /// What is known of a tensor that was accepted for the parameter, if it takes one.
+    /// Facts about an accepted argument, if the parameter is a tensor.
     pub fn tensor(&self, device: Device) -> Option<TensorFacts> {
         let ParamKind::Tensor { dtype, shape, alignment } = &self.kind else { return None };
         let size = |dim: &Dim| match dim {
@@ -99,11 +99,11 @@ fn fit_tensor(param: &KernelParam, device: Device, tensor: &TensorFacts, symbols
     shape.iter().zip(dims).map(size).chain([description, rank]).min().unwrap_or(rank)
 }
 
-/// Sizes of symbols, where known.
+/// Values of symbols, where known.
 struct Symbols(Vec<Option<i64>>);
 
 impl Symbols {
-    /// A symbol stands for this.
+    /// Binds a symbol to a value, or compares it with the value bound before.
     fn bind(&mut self, symbol: u32, value: Option<i64>) -> Fit {
         let Some(value) = value else { return Fit::Perhaps };
         (*self.0[symbol as usize].get_or_insert(value) == value).into()
@@ -167,7 +167,7 @@ mod tests {
         })
     }
 
-    /// A function with two registers and `pool` behind them.
+    /// A function with two registers, followed by `pool`.
     fn steps() -> (Executable, Compact) {
         let mut executable = Executable::default();
         executable.code.push(&Instruction::Ret { value: Register(0) });

@@ -59,7 +59,7 @@ fn signature() -> Signature {
     Signature { function: "main".into(), params, results }
 }
 
-/// The image with its constants in a file `w` of a folder, and what was written there.
+/// The image with its constants in a file `w` of a folder, and the contents of that file.
 fn beside(folder: &std::path::Path) -> (Vec<u8>, Vec<u8>) {
     let place = |constants: &ConstantData| External {
         file: "w".into(),
@@ -165,7 +165,7 @@ fn tvm_form_round_trips_with_constants_inline() {
     assert_eq!(bytes[..8], 0xD225_DE2F_4214_151E_u64.to_le_bytes());
 }
 
-/// Every damaged form of `bytes` goes to `load`, which must return, and refuse where `strict` says so.
+/// Passes every damaged form of `bytes` to `load`, which must return, and must reject it if `strict`.
 fn damage(bytes: &[u8], strict: bool, load: impl Fn(Vec<u8>) -> bool) {
     let step = if cfg!(miri) { 101 } else { 1 };
     for len in (0..bytes.len()).step_by(step) {

@@ -1,4 +1,4 @@
-//! Memory for tensors' data: its allocation, how much is in use, and its limits.
+//! Memory for tensor data: allocation, accounting and limits.
 mod allocator;
 pub(crate) mod buffer;
 pub(crate) mod fenced;

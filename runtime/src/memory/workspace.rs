@@ -1,14 +1,15 @@
 //! Scratch memory of kernels.
 //!
-//! A kernel gives back first what it took last, so a thread that runs kernels works on a stack of scratch memory, in a
-//! block of the allocator of the program that it works for. The stack is that of the machine whose call the thread runs,
-//! or of a parallel loop that it helps with; a kernel that is called by itself has the thread's own, whose block goes when
-//! the kernel ends. A machine keeps its block for the next call. So scratch memory counts like any other, in use or idle, and is given up idle before other memory is
-//! refused.
+//! Kernels release scratch memory in reverse order of allocation, so each thread that runs kernels has a stack of
+//! scratch memory, in a block of the allocator of the program that it works for. The stack belongs to the virtual
+//! machine whose call the thread runs, or to the parallel loop that it works on. A kernel that is called outside of a
+//! program uses the thread's own stack, whose block is released when the kernel returns; a virtual machine retains its
+//! block for the next call. So scratch memory counts like any other, in use or idle, and idle scratch memory is
+//! released before an allocation fails.
 //!
-//! A stack that grows beyond its block goes on in a second one. Those that begin for the same program after that begin
-//! with a block for everything, so a program holds as much as its kernels need at once, not one block for each of the
-//! sizes they ask for. Threads that help with parallel loops need less than those that call kernels, and count apart.
+//! A stack that outgrows its block continues in a second one. Stacks that are created for the same program afterwards
+//! start with a block for everything, so a program holds as much as its kernels need at once, not one block per
+//! requested size. Pool workers need less than threads that call kernels, so their initial size is tracked separately.
 use super::ALIGNMENT;
 use super::allocator::{Allocator, AllocatorKind, Block};
 use super::meter::{self, Account};
@@ -20,50 +21,50 @@ use std::sync::{Arc, OnceLock};
 
 /// A stack of scratch memory.
 pub(crate) struct Workspace {
-    /// Where the block begins and ends, and the next piece begins; null if there is no block.
+    /// Start and end of the block, and top of the stack; null if there is no block.
     base: Cell<*mut u8>,
     top: Cell<*mut u8>,
     end: Cell<*mut u8>,
-    /// Where the block begins if it is given up as soon as it is empty, else null.
+    /// Start of the block if it is released as soon as it is empty, otherwise null.
     floor: Cell<*mut u8>,
     block: Cell<Option<Block>>,
-    /// The rest of the stack, in a block that had no room for what is in this one.
+    /// The rest of the stack, in a block that was too small for the allocations in this one.
     below: Cell<Option<Box<Workspace>>>,
 }
 
-/// So many bytes on this thread, aligned to [`ALIGNMENT`]; null if there are none, or the program may not take so many.
+/// Allocates on this thread's stack, aligned to [`ALIGNMENT`]; null if the system or the program's limit has no room.
 #[inline]
 pub(crate) fn take(bytes: u64) -> *mut u8 {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(1);
     current(|workspace| workspace.take(bytes))
 }
 
-/// Gives back what [`take`] returned last on this thread, of all that was not given back.
+/// Releases the last live result of [`take`] on this thread.
 #[inline]
 pub(crate) fn give(piece: *mut u8) {
     current(|workspace| workspace.give(piece));
 }
 
-/// Gives up this thread's scratch memory if it is idle; says whether there was any.
+/// Releases this thread's block if it is idle; returns true if there was one.
 pub(super) fn give_up_idle() -> bool {
     current(Workspace::give_up)
 }
 
-/// The stack that kernels on this thread work on.
+/// The stack of kernels on this thread.
 #[inline]
 fn current<R>(f: impl FnOnce(&Workspace) -> R) -> R {
-    // SAFETY: `within` sets the address for the time it borrows the stack, and no longer.
+    // SAFETY: `within` sets the address only while it borrows the stack.
     meter::workspace(|set, own| f(unsafe { set.get().as_ref() }.unwrap_or(own)))
 }
 
 impl Workspace {
-    /// Without a block.
+    /// A stack without a block.
     pub(crate) const fn new() -> Workspace {
         let [base, top, end, floor] = [const { Cell::new(null_mut()) }; 4];
         Workspace { base, top, end, floor, block: Cell::new(None), below: Cell::new(None) }
     }
 
-    /// In a block.
+    /// A stack in a block.
     fn on(block: Block) -> Workspace {
         let workspace = Workspace::new();
         let base = block.as_ptr();
@@ -74,7 +75,7 @@ impl Workspace {
         workspace
     }
 
-    /// Runs `body`; its kernels work on this stack.
+    /// Runs `body` with this stack for its kernels.
     #[inline]
     pub(crate) fn within<R>(&self, body: impl FnOnce() -> R) -> R {
         struct Restore(*const Workspace);
@@ -87,7 +88,7 @@ impl Workspace {
         body()
     }
 
-    /// Bytes of its block.
+    /// Size of the block in bytes.
     pub(crate) fn size(&self) -> usize {
         self.end.get().addr() - self.base.get().addr()
     }
@@ -98,7 +99,7 @@ impl Workspace {
         if bytes > self.end.get().addr() - top.addr() {
             return self.grow(bytes).unwrap_or(null_mut());
         }
-        // The room is in whole lines.
+        // Sizes are rounded up to whole lines.
         self.top.set(top.wrapping_add(bytes.next_multiple_of(ALIGNMENT)));
         top
     }
@@ -111,7 +112,7 @@ impl Workspace {
         }
     }
 
-    /// The first piece of a new block.
+    /// Allocates from a new block.
     #[cold]
     fn grow(&self, bytes: usize) -> Option<*mut u8> {
         self.give_up();
@@ -130,7 +131,7 @@ impl Workspace {
         Some(self.take(bytes))
     }
 
-    /// Gives up the block, which is empty, and goes on below it, in a block that is too small.
+    /// Releases the empty block and continues in the smaller block below.
     #[cold]
     fn pop(&self) {
         let size = self.size();
@@ -141,12 +142,12 @@ impl Workspace {
         if let Some((allocator, most)) = allocator()
             && size < most.load(Relaxed)
         {
-            // Blocks of this size will not be asked for again.
+            // Blocks of this size will not be requested again.
             allocator.clear();
         }
     }
 
-    /// Gives up the block if it is empty; says whether there was one.
+    /// Releases the block if it is empty; returns true if there was one.
     pub(crate) fn give_up(&self) -> bool {
         let is_idle = self.top == self.base && !self.base.get().is_null();
         if is_idle {
@@ -173,7 +174,7 @@ impl Workspace {
     }
 }
 
-/// Where this thread's scratch memory comes from, and how many bytes a stack of it begins with.
+/// The allocator of this thread's scratch memory, and the initial size of a stack.
 fn allocator<'a>() -> Option<(&'a Allocator, &'a AtomicUsize)> {
     static NOBODYS: OnceLock<Option<Arc<Allocator>>> = OnceLock::new();
     let new = || Allocator::new(Device::CPU, AllocatorKind::Pooled, usize::MAX).ok();
@@ -193,7 +194,7 @@ mod tests {
 
     const KB: u64 = 1 << 10;
 
-    /// Does work for a program on this thread.
+    /// Runs work for a program on this thread.
     fn call<R>(allocator: &Allocator, work: impl FnOnce() -> R) -> R {
         let flag = AtomicU8::new(0);
         // SAFETY: allocator and flag outlive the work.
@@ -206,7 +207,7 @@ mod tests {
         Allocator::new(Device::CPU, AllocatorKind::Pooled, limit as usize).unwrap()
     }
 
-    /// A kernel with temporaries of these sizes; says whether it got them.
+    /// A kernel with temporaries of these sizes; returns true if it got them.
     fn kernel(sizes: &[u64]) -> bool {
         let [size, rest @ ..] = sizes else { return true };
         let piece = take(*size);
@@ -215,7 +216,7 @@ mod tests {
         }
         assert!(piece.addr().is_multiple_of(ALIGNMENT));
         let (size, mark) = (*size as usize, rest.len() as u8);
-        // SAFETY: the memory is this kernel's.
+        // SAFETY: the memory belongs to this kernel.
         unsafe { piece.write_bytes(mark, size) };
         let done = kernel(rest);
         // SAFETY: as above.

@@ -160,7 +160,7 @@ fn damaged_graphs_are_refused() {
     for end in (0..json.len()).step_by(if cfg!(miri) { 499 } else { 11 }).filter(|end| json.is_char_boundary(*end)) {
         assert!(load(&json[..end]).is_err());
     }
-    // Whatever one changed character makes of it, it is refused or read.
+    // With one character changed, it is either rejected or read.
     for (i, c) in json.char_indices().step_by(if cfg!(miri) { 997 } else { 31 }) {
         for other in ["\"", "[", "}", "9", "-", "\\", ""] {
             let _ = load(&format!("{}{other}{}", &json[..i], &json[i + c.len_utf8()..]));

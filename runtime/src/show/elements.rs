@@ -1,18 +1,18 @@
 //! Elements of tensors as text.
 //!
-//! Only the elements that are shown are read, one by one, wherever they are: a tensor may be larger than memory (its strides may be
-//! zero), start at any address, and have elements of any type.
+//! Only the elements that are shown are read, one by one: a tensor may be larger than memory (its strides may be zero),
+//! start at any address, and have elements of any dtype.
 use crate::value::{DType, MAX_NDIM, Tensor, dtype_code};
 use std::fmt::Write;
 
-/// Tensors of up to this many elements are shown whole.
+/// Maximum number of elements of a tensor that is shown completely.
 const WHOLE: usize = 200;
-/// How many elements at each end of a longer dimension are shown.
+/// Number of elements shown at each end of a longer dimension.
 const EDGE: usize = 3;
-/// The most elements that are shown of a tensor.
+/// Maximum number of elements that are shown of a tensor.
 const MOST: usize = 4096;
 
-/// The elements in brackets, one pair for each dimension; long dimensions shortened.
+/// Formats the elements in nested brackets; long dimensions are abbreviated.
 pub(super) fn elements(tensor: &Tensor) -> String {
     let shape = tensor.shape();
     if !tensor.device().is_host() || !tensor.dtype().is_storable() {
@@ -33,7 +33,7 @@ pub(super) fn elements(tensor: &Tensor) -> String {
     out
 }
 
-/// Which positions of a dimension are shown: some, and, if there are more, some at the end.
+/// The indices of a dimension that are shown: the first ones, and possibly some at the end.
 struct Axis {
     first: usize,
     last: usize,
@@ -50,7 +50,7 @@ impl Axis {
     }
 }
 
-/// What is shown of each dimension. The inner ones are shown first.
+/// The indices shown of each dimension. Inner dimensions have priority.
 fn axes(shape: &[i64]) -> Vec<Axis> {
     let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(*size as usize));
     let is_short = count.is_some_and(|count| count <= WHOLE);
@@ -113,7 +113,7 @@ fn write_rows<'a>(
     out.push(']');
 }
 
-/// A value of a type by its bytes; those of a vector in angle brackets.
+/// Formats an element given as bytes; vectors in angle brackets.
 fn text(dtype: DType, bytes: &[u8]) -> String {
     if dtype.is_scalar() {
         return lane(dtype, bytes, 0);
@@ -145,7 +145,7 @@ fn small_float(value: f32) -> String {
     float(value.is_finite(), format!("{value:?}"))
 }
 
-/// A float's shortest text, lower-case for what is not a number.
+/// A float's shortest text; infinity and NaN in lower case.
 fn float(is_finite: bool, text: String) -> String {
     if is_finite { text } else { text.to_ascii_lowercase() }
 }

@@ -1,5 +1,5 @@
-//! Code that `hammock-run` and the command line share: arguments as people write them, npy and npz files,
-//! values and executables as text, timing.
+//! Code that `hammock-run` and the command line share: parsing of arguments, npy and npz files, values and executables
+//! as text, timing.
 
 mod argument;
 mod call;
@@ -49,14 +49,14 @@ pub use weights_format::{WeightsFormat, save_weights};
 
 use std::{borrow::Cow, fmt};
 
-/// What is wrong with an argument or a file, and what to do about it.
+/// A problem with an argument or a file, and advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
     /// One sentence that quotes the argument or names the file.
     pub message: String,
     /// Advice.
     pub help: Option<String>,
-    /// The parameters of the function that is called which it is about.
+    /// The parameters of the callee that the error is about.
     pub parameters: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl InputError {
         self
     }
 
-    /// Says which parameters it is about.
+    /// Sets the parameters that the error is about.
     fn about<'a>(mut self, parameters: impl IntoIterator<Item = &'a str>) -> Self {
         self.parameters = parameters.into_iter().map(str::to_owned).collect();
         self
@@ -91,7 +91,7 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// A text of a file for a message: its first words.
+/// Abbreviates a text from a file for a message.
 fn brief(text: &str) -> Cow<'_, str> {
     const MOST: usize = 120;
     match text.char_indices().nth(MOST) {
@@ -100,7 +100,7 @@ fn brief(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Names for a message: the first of many.
+/// Lists names for a message, abbreviated if there are many.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const MOST: usize = 24;
     let names: Vec<&str> = names.collect();

@@ -1,10 +1,10 @@
 //! The output of commands: files, standard output, standard error. All output goes through here.
 //!
-//! - A file is written completely or not at all: it is written without a name and replaces the old one when it is
-//!   complete. It keeps the mode and owner of the old file; a new file's mode follows the umask.
+//! - A file is written atomically: as an unnamed file that replaces the old one when it is complete. It has the mode
+//! and owner of the old file; a new file's mode follows the umask.
 //! - Links are followed: the file that a link points to is replaced.
-//! - A file that is not regular (`/dev/null`, a FIFO, `/dev/stdout`) is written in place. `-` is standard output.
-//! - Text is [`printable`] on its way out.
+//! - A file that is not regular (`/dev/null`, a FIFO, `/dev/stdout`) is written to directly. `-` is standard output.
+//! - Text is escaped for a terminal ([`printable`]).
 //! - Failing to write is an error, unless the reader has gone away (`… | head`).
 
 use super::{InputError, temporary::Temporary};
@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is written, and thereby who may do what with it.
+/// Kind of contents, which determines the mode of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Text for people.
@@ -37,22 +37,22 @@ impl Content {
     }
 }
 
-/// Where the contents of a file are written.
+/// Destination of a file's contents.
 pub trait Sink: Write + Seek {}
 impl<T: Write + Seek> Sink for T {}
 
 /// Writes text to standard output.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn print(text: &str) -> Result<(), InputError> {
     print_colored(&printable(text))
 }
 
-/// Writes text to standard output whose only control characters are colours.
+/// Writes text to standard output; its only control sequences are colors.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn print_colored(text: &str) -> Result<(), InputError> {
     put(io::stdout().lock(), text.as_bytes()).map_err(|e| cannot("to standard output", &e))
 }
@@ -60,23 +60,23 @@ pub fn print_colored(text: &str) -> Result<(), InputError> {
 /// Writes text to standard error.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn say(text: &str) -> Result<(), InputError> {
     say_colored(&printable(text))
 }
 
-/// Writes text to standard error whose only control characters are colours.
+/// Writes text to standard error; its only control sequences are colors.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn say_colored(text: &str) -> Result<(), InputError> {
     put(io::stderr().lock(), text.as_bytes()).map_err(|e| cannot("to standard error", &e))
 }
 
-/// Writes a file, or to what the path stands for: see the [module](self). `fill` writes its contents.
+/// Writes a file, or to the stream at the path: see the [module](self). `fill` writes the contents.
 ///
 /// # Errors
-/// When it cannot be written; an old file is then as it was.
+/// If it cannot be written; an existing file is then unchanged.
 pub fn write_file(
     path: &Path,
     content: Content,
@@ -85,12 +85,12 @@ pub fn write_file(
     Place::of(path).and_then(|place| place.write(content, fill)).map_err(|e| cannot(&said(path), &e))
 }
 
-/// Whether [`write_file`] can begin to write a file, for what takes long to make. It leaves nothing behind.
+/// Checks that [`write_file`] can write a file, before its contents are computed. It leaves nothing behind.
 ///
 /// # Errors
-/// When it cannot.
+/// If it cannot.
 pub fn check_writable(path: &Path) -> Result<(), InputError> {
-    // Who reads from a pipe would take it for its end if it were opened and closed.
+    // Opening and closing a pipe would signal its end to the reader.
     if fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
         return Ok(());
     }
@@ -101,22 +101,22 @@ pub fn check_writable(path: &Path) -> Result<(), InputError> {
     Place::of(path).and_then(check).map_err(|e| cannot(&said(path), &e))
 }
 
-/// What a path is called in messages.
+/// The name of a path in messages.
 fn said(path: &Path) -> String {
     if path == Path::new("-") { "to standard output".to_owned() } else { path.display().to_string() }
 }
 
-/// What a path stands for.
+/// Destination at a path.
 enum Place {
     /// Standard output.
     Stdout,
-    /// Something that takes bytes where it is.
+    /// A file that is not regular, such as a pipe.
     Stream(File),
-    /// A regular file, with what is there now.
+    /// A regular file, with the metadata of the existing file.
     Regular(PathBuf, Option<Metadata>),
 }
 
-/// How many links lead to a file at most, as Linux has it.
+/// Maximum number of links that are followed, as in Linux.
 const MOST_LINKS: usize = 40;
 
 impl Place {
@@ -147,8 +147,8 @@ impl Place {
     }
 }
 
-/// The path that symbolic links lead to, also to a file that is yet to be made. An error is the number of an open file of
-/// this process that the path stands for: 1 for standard output.
+/// Resolves symbolic links, also to a file that does not exist yet. The error is the descriptor of this process that
+/// the path refers to: 1 for standard output.
 pub(super) fn follow(path: &Path) -> Result<PathBuf, RawFd> {
     if path == Path::new("-") {
         return Err(1);
@@ -168,7 +168,7 @@ pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The number of an open file of this process that the path stands for, as `/dev/fd/3` and `/proc/self/fd/3` do.
+/// The descriptor of this process that the path refers to, as `/dev/fd/3` and `/proc/self/fd/3` do.
 fn descriptor(path: &Path) -> Option<RawFd> {
     let number = path.file_name()?.to_str()?.parse().ok()?;
     let ours = fs::canonicalize("/proc/self/fd").ok()?;
@@ -176,12 +176,13 @@ fn descriptor(path: &Path) -> Option<RawFd> {
 }
 
 fn duplicate(descriptor: RawFd) -> io::Result<File> {
-    // SAFETY: it is open: `/proc/self/fd` is about to list it. If it is closed meanwhile, duplicating fails.
+    // SAFETY: it is open, because `/proc/self/fd` lists it. If it is closed in between, duplicating fails.
     let open = unsafe { BorrowedFd::borrow_raw(descriptor) };
     Ok(open.try_clone_to_owned()?.into())
 }
 
-/// Whether what is there may be replaced: as far as it may be written. A program that runs cannot be written, but
+/// Checks that an existing file may be replaced, which needs write permission. A running program cannot be written, but
+/// replaced.
 /// replaced.
 fn may_write(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).open(path) {
@@ -190,7 +191,7 @@ fn may_write(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes to what takes bytes one after the other.
+/// Writes to a stream.
 fn stream(
     out: impl Write + IsTerminal,
     content: Content,
@@ -208,13 +209,13 @@ fn stream(
     }
 }
 
-/// Writes all of it. That nobody reads it any more is no error.
+/// Writes all bytes. A closed pipe is not an error.
 fn put(mut out: impl Write, bytes: &[u8]) -> io::Result<()> {
     let written = out.write_all(bytes).and_then(|()| out.flush());
     written.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
-/// Replaces a regular file, or makes it.
+/// Creates or replaces a regular file.
 fn replace(
     path: &Path,
     old: Option<&Metadata>,
@@ -229,7 +230,7 @@ fn replace(
     if let Some(old) = old {
         let new = temporary.file().metadata()?;
         if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
-            // Only root can give files away; for others the file is theirs from now on.
+            // Only root can change the owner; otherwise the file belongs to the user.
             let _ = fchown(temporary.file(), Some(old.uid()), Some(old.gid()));
         }
         temporary.file().set_permissions(fs::Permissions::from_mode(old.mode() & 0o777))?;
@@ -290,7 +291,7 @@ mod tests {
         let [file, link, far] = ["file", "link", "far"].map(|name| folder.path().join(name));
         symlink("file", &link).unwrap();
         symlink(&link, &far).unwrap();
-        // First through a link to nothing.
+        // First through a dangling link.
         for text in ["one", "two"] {
             write(&far, text).unwrap();
             assert_eq!(fs::read_to_string(&file).unwrap(), text);

@@ -1,4 +1,4 @@
-//! Values a program computes with, in tvm-ffi's layout so that they cross the C ABI without translation.
+//! Values of programs, in tvm-ffi's layout, so that they cross the C ABI without translation.
 //!
 //! [`Any`] can hold any of the others. Objects ([`Tensor`], [`Shape`], [`Str`], [`Tuple`],
 //! [`Function`], …) are reference-counted handles: cheap to clone, shared between threads.

@@ -1,7 +1,7 @@
-//! The state of one call from outside: a stack of registers, a list of frames, tensors to reuse.
+//! State of one call from outside: a register stack, a list of frames, and reusable tensors.
 //!
-//! Calls between functions of bytecode push frames; the native stack does not grow. Registers own their values; the
-//! pool and the scratch space of a frame hold plain copies that are never dropped.
+//! Calls between bytecode functions push frames; the native stack does not grow. Registers own their values; the pool
+//! and the scratch space of a frame hold bitwise copies that are never dropped.
 use super::builtins::{expect_sizes, storage_bytes};
 use super::decode::Body;
 use super::program::Program;
@@ -16,29 +16,29 @@ use crate::memory::workspace::Workspace;
 use crate::value::{Any, Storage, Tensor};
 use std::rc::Rc;
 
-/// Frames of a failed call that its trace names at either end.
+/// Number of frames at either end of a failed call's stack trace.
 const TRACED: usize = 16;
-/// The most tensors of one plan that are kept for reuse.
+/// Maximum number of cached tensors per plan.
 const MOST_SPARE: usize = 64;
 
-/// A function under way.
+/// An activation of a function.
 pub(super) struct Frame {
     /// Its first slot.
     base: *mut Any,
     body: *const Body,
-    /// The step it stands at: the call under way, unless the frame is the innermost.
+    /// The current step: the call in progress, unless the frame is the innermost.
     pc: u32,
-    /// Where in the caller's frame the result goes.
+    /// Slot of the caller's frame that receives the result.
     dst: Slot,
-    /// The stack before it.
+    /// The stack's mark before it.
     mark: Mark,
-    /// How many arenas were in use before it.
+    /// Number of open arenas before it.
     arenas: usize,
 }
 
 /// A storage with its tensors, while nobody else refers to them.
 struct Arena {
-    /// Its plan.
+    /// Index of its plan.
     number: u32,
     storage: Storage,
     tensors: Vec<Any>,
@@ -48,28 +48,28 @@ struct Arena {
 pub(super) struct Machine {
     stack: Stack,
     frames: Vec<Frame>,
-    /// Tensors that nobody refers to, by plan.
+    /// Unreferenced tensors by plan.
     spare: Vec<Vec<Tensor>>,
-    /// Arenas in use by frames, the innermost frame's last.
+    /// Open arenas of all frames, the innermost frame's last.
     arenas: Vec<Arena>,
-    /// Arenas that nobody uses, by plan.
+    /// Cached arenas by plan.
     spare_arenas: Vec<Vec<Arena>>,
-    /// Arguments on their way from a frame to the one that replaces it.
+    /// Arguments of a tail call, in transit to the new frame.
     pub(super) transfer: Vec<Any>,
-    /// Where functions put results that nobody wants; no object.
+    /// Destination of unused results; never an object.
     pub(super) unwanted: Any,
-    /// Sizes of what is being allocated.
+    /// Sizes of the current allocation.
     sizes: Vec<i64>,
     /// Scratch memory of kernels.
     workspace: Rc<Workspace>,
 }
 
-// SAFETY: a machine's pointers lead into its own stack, and to bodies of the program it belongs to. Its scratch memory is
-// shared by nobody but the call that it is used for.
+// SAFETY: a machine's pointers refer to its own stack, and to bodies of its program. Its scratch memory is only shared
+// with the call that uses it.
 unsafe impl Send for Machine {}
 
 impl Machine {
-    /// A machine for a program with so many plans of allocations and of arenas.
+    /// Creates a machine for a program with these numbers of allocation and arena plans.
     pub(super) fn new(plans: usize, arenas: usize) -> Machine {
         let (stack, frames, transfer, sizes) = Default::default();
         let spare = (0..plans).map(|_| Vec::new()).collect();
@@ -101,8 +101,8 @@ impl Machine {
         }
         let mark = self.stack.mark();
         let base = self.stack.push(body.frame_size, program.options.max_stack)?;
-        // SAFETY: the frame has room for registers and pool. A none is all zeroes. The pool's values are copied
-        // without a claim: the program keeps them alive while it runs.
+        // SAFETY: the frame has space for registers and pool. The none value is all zeroes. The pool's values are
+        // copied without adding references: the program keeps them alive while it runs.
         unsafe {
             base.write_bytes(0, body.registers);
             for (i, arg) in args.into_iter().take(body.registers).enumerate() {
@@ -114,14 +114,14 @@ impl Machine {
         Ok(Registers::new(body, base))
     }
 
-    /// Pops the innermost frame; returns where its result goes.
+    /// Pops the innermost frame; returns the destination of its result.
     #[inline]
     pub(super) fn leave(&mut self, program: &Program) -> Slot {
         let Some(frame) = self.frames.pop() else { return 0 };
         // SAFETY: the program keeps its bodies while it runs.
         let registers = unsafe { (*frame.body).registers };
         for register in 0..registers {
-            // SAFETY: the frame's registers are initialized and owned by it, and nobody looks at them again.
+            // SAFETY: the frame's registers are initialized and owned by it, and are not read again.
             let value = unsafe { frame.base.add(register).read() };
             self.discard(program, value);
         }
@@ -132,15 +132,15 @@ impl Machine {
         frame.dst
     }
 
-    /// The innermost frame, and the step it was left at.
+    /// The innermost frame, and its current step.
     #[inline]
     pub(super) fn caller<'p>(&self) -> Option<(Registers<'p>, usize)> {
         let frame = self.frames.last()?;
-        // SAFETY: the program, borrowed for 'p by whoever runs the machine, keeps its bodies.
+        // SAFETY: the program, borrowed for 'p by the code that runs the machine, owns its bodies.
         Some((Registers::new(unsafe { &*frame.body }, frame.base), frame.pc as usize))
     }
 
-    /// Notes the step that the innermost frame stands at.
+    /// Stores the current step of the innermost frame.
     #[inline]
     pub(super) fn save(&mut self, pc: usize) {
         if let Some(frame) = self.frames.last_mut() {
@@ -148,12 +148,12 @@ impl Machine {
         }
     }
 
-    /// The innermost frame's function.
+    /// Function of the innermost frame.
     pub(super) fn function(&self) -> u32 {
         self.frames.last().map_or(0, Frame::function)
     }
 
-    /// Drops a value, or keeps it if it is a tensor whose memory can be used again.
+    /// Drops a value, or caches it if it is a tensor whose memory can be reused.
     #[inline(always)]
     pub(super) fn discard(&mut self, program: &Program, value: Any) {
         if value.is_object() {
@@ -174,7 +174,7 @@ impl Machine {
         }
     }
 
-    /// Makes a tensor by plan.
+    /// Allocates a tensor by plan.
     #[inline]
     pub(super) fn allocate(
         &mut self,
@@ -221,7 +221,7 @@ impl Machine {
         shape: &[i64],
     ) -> Result<Tensor, Error> {
         let AllocPlan { device, storage_dtype, offset, dtype, .. } = program.plans[number as usize].alloc;
-        // Before the bytes, which are a number of no meaning then.
+        // Before computing the size in bytes, which is meaningless for negative sizes.
         expect_sizes(shape, dtype)?;
         let storage = Storage::new(self.block(program, device, storage_bytes(storage, storage_dtype)?)?);
         Ok(match program.options.allocator {
@@ -230,7 +230,7 @@ impl Machine {
         })
     }
 
-    /// A block of a device of the program; what is kept for reuse is given up for it if need be.
+    /// Allocates a block on a device of the program, after releasing cached memory if necessary.
     fn block(&mut self, program: &Program, device: i64, bytes: usize) -> Result<Block, Error> {
         let allocator = program.allocator(device)?;
         match allocator.alloc(bytes) {
@@ -239,7 +239,8 @@ impl Machine {
         }
     }
 
-    /// Makes an arena by plan, and puts its tensors into their slots, without a claim: it stays until the frame is left.
+    /// Opens an arena by plan, and copies its tensors to their slots without adding references: it stays open until the
+    /// frame is left.
     #[inline]
     pub(super) fn open_arena(&mut self, program: &Program, frame: &Registers<'_>, plan: u32) -> Result<(), Error> {
         let number = frame.body.arenas[plan as usize];
@@ -248,7 +249,7 @@ impl Machine {
             None => self.make_arena(program, number)?,
         };
         let first = frame.at(program.arenas[number as usize].first);
-        // SAFETY: folding reserved as many slots of the pool there, whose values are never dropped.
+        // SAFETY: folding reserved one slot of the pool for each tensor, and their values are never dropped.
         unsafe { first.copy_from_nonoverlapping(arena.tensors.as_ptr(), arena.tensors.len()) };
         self.arenas.push(arena);
         Ok(())
@@ -263,7 +264,7 @@ impl Machine {
         Ok(Arena { number, storage, tensors })
     }
 
-    /// Keeps the arenas of a frame for reuse, but for those that somebody else refers to.
+    /// Caches the arenas of a frame, except those that are still referenced.
     fn close_arenas(&mut self, program: &Program, before: usize) {
         let is_pooled = program.options.allocator == AllocatorKind::Pooled;
         for arena in self.arenas.drain(before..) {
@@ -274,7 +275,7 @@ impl Machine {
         }
     }
 
-    /// Bytes of storage kept for reuse on each allocator's device are counted as in use by it; this is their sum.
+    /// Total size of cached storage on a device, which the allocators count as used.
     pub(super) fn spare_bytes(&self, device: crate::Device) -> usize {
         let tensors = self.spare.iter().flatten().filter(|tensor| tensor.device() == device);
         let arenas = self.spare_arenas.iter().flatten().map(|arena| arena.storage.block());
@@ -283,7 +284,7 @@ impl Machine {
         workspace + arenas + tensors.map(Tensor::planned_bytes).sum::<usize>()
     }
 
-    /// Gives up what is kept for reuse; says whether there was any.
+    /// Releases cached memory; returns true if there was any.
     pub(super) fn trim(&mut self) -> bool {
         let arenas = self.spare_arenas.iter().any(|arenas| !arenas.is_empty());
         let any = arenas || self.spare.iter().any(|tensors| !tensors.is_empty());
@@ -292,7 +293,7 @@ impl Machine {
         self.workspace.give_up() || any
     }
 
-    /// Pops every frame and notes in the error where they stood.
+    /// Pops all frames and adds them to the error's stack trace.
     #[cold]
     pub(super) fn unwind(&mut self, run: &Run<'_>, mut error: Error) -> Error {
         let program = run.program;
@@ -326,14 +327,14 @@ fn too_deep(program: &Program, function: u32) -> Error {
 fn size(frame: &Registers<'_>, heap: Slot, size: Size) -> Option<i64> {
     match size {
         Size::Static(size) => Some(size),
-        // SAFETY: `heap` gives addresses within a heap, which belongs to one call of one function and is known to its
-        // thread alone.
+        // SAFETY: `heap` returns addresses in a heap, which belongs to one call of one function and is only used by its
+        // thread.
         Size::Heap(place) => frame.heap(heap, place).map(|place| unsafe { place.read() }),
     }
 }
 
 impl Arena {
-    /// Does nobody but the arena refer to its memory?
+    /// Returns true if only the arena refers to its memory.
     fn is_unused(&self) -> bool {
         let unique = |tensor: &Any| tensor.get::<&Tensor>().is_some_and(Tensor::is_sole);
         self.storage.claims() as usize == self.tensors.len() + 1 && self.tensors.iter().all(unique)
@@ -341,7 +342,7 @@ impl Arena {
 }
 
 impl Frame {
-    /// Number of its function.
+    /// Index of its function.
     fn function(&self) -> u32 {
         // SAFETY: the program keeps its bodies while it runs.
         unsafe { (*self.body).function }
@@ -354,7 +355,7 @@ impl Frame {
     }
 }
 
-/// After a panic; calls leave no frames behind otherwise.
+/// Frames are only left after a panic.
 impl Drop for Machine {
     fn drop(&mut self) {
         while let Some(frame) = self.frames.pop() {

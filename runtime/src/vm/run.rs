@@ -1,4 +1,4 @@
-//! The loop that runs steps.
+//! The interpreter loop.
 use super::decode::{Body, Callee, Op};
 use super::instrument::Instrument;
 use super::interrupt;
@@ -11,26 +11,26 @@ use crate::ffi::{self, Args, Error, kind};
 use crate::value::{Any, Function, Storage, Tensor, index};
 use std::sync::atomic::AtomicU8;
 
-/// What a run looks at, beside the machine.
+/// Context of a run, in addition to the machine.
 pub(super) struct Run<'p> {
     pub(super) program: &'p Program,
-    /// The functions, by index of the table.
+    /// Bodies by index of the function table.
     pub(super) bodies: &'p [Option<Body>],
-    /// Set when the call is to stop.
+    /// Set when the call is interrupted.
     pub(super) flag: &'p AtomicU8,
-    /// Who looks on, if anybody does.
+    /// The instrument, if one is set.
     pub(super) watch: Option<&'p dyn Instrument>,
 }
 
-/// What a function value stands for.
+/// The callee of a function value.
 enum FunctionValue {
     Native(Function),
-    /// With all its arguments.
+    /// A bytecode function with all its arguments.
     Bytecode(u32, Vec<Any>),
 }
 
 impl Machine {
-    /// Runs a function of bytecode whose arity was checked.
+    /// Runs a bytecode function; the caller has checked the number of arguments.
     pub(super) fn call(&mut self, run: &Run<'_>, function: usize, args: &[Any]) -> Result<Any, Error> {
         let entered = self.enter(run.program, function as u32, args.iter().cloned(), 0, run.bodies);
         run.entered(function as u32);
@@ -45,7 +45,7 @@ impl Machine {
     fn run<'p, const WATCHED: bool>(&mut self, run: &Run<'p>, mut frame: Registers<'p>) -> Result<Any, Error> {
         let program = run.program;
         let mut pc = 0;
-        // What a step that may fail does on failure: the frame notes where it stands.
+        // Evaluates a step that may fail; on failure, saves the current step for the stack trace.
         macro_rules! attempt {
             ($outcome:expr) => {
                 match $outcome {
@@ -163,7 +163,7 @@ impl Machine {
                     let dst = self.leave(program);
                     let entered = self.enter(program, function, transfer.drain(..), dst, run.bodies);
                     self.transfer = transfer;
-                    // The caller is gone, and the frame before it stands where it stood.
+                    // The caller's frame is gone, and the one before it is unchanged.
                     (frame, pc) = (entered?, 0);
                 }
                 Op::InvokeValue { dst, args, tail } => {
@@ -194,14 +194,15 @@ impl Machine {
         Err(error)
     }
 
-    /// Tells who looks on that a call begins; has it a value in the result's place, the call is not made.
+    /// Notifies the instrument before a call. If it returns a value, that value becomes the result and the call is
+    /// skipped.
     fn is_skipped(&mut self, run: &Run<'_>, frame: &Registers<'_>, pc: usize, dst: Slot) -> Result<bool, Error> {
         let Some(instead) = run.before(frame, pc)? else { return Ok(false) };
         self.put(run.program, frame, dst, instead);
         Ok(true)
     }
 
-    /// Writes a value to a register in place of the one it holds.
+    /// Replaces the value of a register.
     #[inline(always)]
     pub(super) fn put(&mut self, program: &Program, frame: &Registers<'_>, dst: Slot, value: Any) {
         let old = frame.take(dst);
@@ -217,14 +218,14 @@ impl Machine {
         }
     }
 
-    /// Calls a native function whose result nobody wants.
+    /// Calls a native function and discards its result.
     #[inline(always)]
     fn call_void(&mut self, frame: &Registers<'_>, callee: Callee, args: Slots) -> Result<(), Error> {
         frame.gather(args);
         self.call_void_gathered(frame, callee, args)
     }
 
-    /// The same when the arguments are in the scratch space already.
+    /// Like `call_void`, with arguments that are already in the scratch space.
     #[inline(always)]
     fn call_void_gathered(&mut self, frame: &Registers<'_>, callee: Callee, args: Slots) -> Result<(), Error> {
         let status = frame.call_gathered(callee, args.count, &mut self.unwanted);
@@ -234,7 +235,7 @@ impl Machine {
         if status == 0 { Ok(()) } else { Err(ffi::take_raised()) }
     }
 
-    /// Calls a kernel if its arguments are what it takes.
+    /// Calls a kernel after checking its arguments.
     #[inline]
     fn checked_call(
         &mut self,
@@ -258,7 +259,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What is to be done when a native function has returned.
+    /// Handles the result of a native call.
     #[inline]
     pub(super) fn called(&mut self, program: &Program, frame: &Registers<'_>, op: &Op, result: Any) {
         match called_op(frame, op).native_result() {
@@ -270,14 +271,14 @@ impl Machine {
 }
 
 impl Run<'_> {
-    /// Is the call to stop?
+    /// Fails if the call is interrupted.
     #[inline(always)]
     fn go_on(&self) -> Result<(), Error> {
         if interrupt::is_set(self.flag) { Err(interrupt::reason(self.flag)) } else { Ok(()) }
     }
 }
 
-/// The call itself, where arguments are looked at before.
+/// The call of a checked call, or the step itself.
 pub(super) fn called_op<'p>(frame: &Registers<'p>, op: &'p Op) -> &'p Op {
     match op {
         Op::CheckedCall { kernel, .. } => &frame.body.kernels[*kernel as usize].call,
@@ -285,7 +286,7 @@ pub(super) fn called_op<'p>(frame: &Registers<'p>, op: &'p Op) -> &'p Op {
     }
 }
 
-/// Calls a native function as a step says.
+/// Calls the native function of a step.
 #[inline]
 pub(super) fn call(program: &Program, frame: &Registers<'_>, op: &Op) -> Result<Any, Error> {
     match *op {
@@ -301,7 +302,7 @@ pub(super) fn call(program: &Program, frame: &Registers<'_>, op: &Op) -> Result<
     }
 }
 
-/// A tensor in the storage that a slot holds.
+/// Allocates a tensor in the storage that a slot holds.
 #[inline]
 pub(super) fn place(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<Tensor, Error> {
     let PlacePlan { offset, shape, dtype, bytes } = &frame.body.places[plan as usize];
@@ -314,7 +315,7 @@ pub(super) fn place(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<T
     }
 }
 
-/// The function value that is the second of the arguments, and what it is called with.
+/// The function value in the second argument, with its arguments.
 fn function_value(
     program: &Program,
     bodies: &[Option<Body>],

@@ -1,4 +1,4 @@
-//! How a run tells an [`Instrument`] what it does.
+//! Notification of an [`Instrument`] by the interpreter loop.
 use super::instrument::{Action, Call, CalleeKind};
 use super::program::Program;
 use super::registers::Registers;
@@ -9,7 +9,7 @@ use crate::ffi::Error;
 use crate::value::Any;
 
 impl Run<'_> {
-    /// Runs a call of a native function, unless the instrument has a value in its place.
+    /// Runs a call of a native function, unless the instrument provides a result.
     pub(super) fn watch(
         &self,
         frame: &Registers<'_>,
@@ -25,7 +25,7 @@ impl Run<'_> {
         result
     }
 
-    /// Tells that a call begins; a value stands for its result.
+    /// Notifies before a call; a returned value becomes its result.
     pub(super) fn before(&self, frame: &Registers<'_>, pc: usize) -> Result<Option<Any>, Error> {
         let Some(watch) = &self.watch else { return Ok(None) };
         match self.describe(frame, pc, |call| watch.before(call))? {
@@ -34,7 +34,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells that a call that took a frame of its own, or a function value, has returned.
+    /// Notifies after a bytecode function or function value has returned.
     #[inline(always)]
     pub(super) fn returned(&self, frame: &Registers<'_>, pc: usize, result: &Any) -> Result<(), Error> {
         match &self.watch {
@@ -43,7 +43,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells that a function begins.
+    /// Notifies that a function begins.
     #[inline(always)]
     pub(super) fn entered(&self, function: u32) {
         if let Some(watch) = &self.watch {
@@ -51,7 +51,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells that a function is over.
+    /// Notifies that a function ends.
     #[inline(always)]
     pub(super) fn left(&self, function: u32) {
         if let Some(watch) = &self.watch {
@@ -59,7 +59,7 @@ impl Run<'_> {
         }
     }
 
-    /// The call that a frame stands at.
+    /// Describes the current call of a frame.
     fn describe<R>(
         &self,
         frame: &Registers<'_>,

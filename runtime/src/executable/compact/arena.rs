@@ -1,10 +1,10 @@
-//! Arenas: storages whose tensors are all known when a function begins.
+//! Arenas: storages whose tensors are all known statically.
 //!
-//! A planner puts tensors that are not needed at the same time into one storage. If all sizes are known, the storage and
-//! its tensors are made in one step, and kept for the next call: to the function, the tensors are like constants, and
-//! making and dropping them costs nothing. This goes for a storage that is allocated once, before any branch, by a
-//! function that calls no bytecode, and whose tensors are only copied and given to native functions. (Should somebody
-//! keep a tensor, the machine notices when the function returns.)
+//! The memory planner puts tensors with disjoint lifetimes into one storage. If all sizes are constants, the storage
+//! and its tensors are created in one step and reused by the next call. The function reads the tensors like constants,
+//! so creating and dropping them costs nothing. This applies to a storage that is allocated once, before any branch, by
+//! a function that calls no bytecode, and whose tensors are only copied and passed to native functions. (If a tensor
+//! escapes, the virtual machine notices when the function returns.)
 use super::alloc::PlacePlan;
 use super::{Compact, Slot};
 use crate::executable::flow::{self, Flow};
@@ -12,47 +12,47 @@ use crate::executable::{Arg, Constant, Executable, FunctionKind, Instruction, Re
 use crate::value::DType;
 use std::collections::HashMap;
 
-/// A storage with its tensors.
+/// Plan of a storage with its tensors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArenaPlan {
     /// The device's number in the program; -1 is the host.
     pub device: i64,
-    /// Sizes of the storage, in elements of its type.
+    /// Shape of the storage, in elements of its dtype.
     pub storage: Vec<i64>,
-    /// Type of the storage's elements.
+    /// Dtype of the storage.
     pub storage_dtype: DType,
-    /// Its tensors.
+    /// Plans of the tensors.
     pub places: Vec<PlacePlan>,
     /// The slot of the first tensor; the others follow.
     pub first: Slot,
 }
 
-/// What a register is for.
+/// Role of a register that belongs to an arena.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
-    /// The storage of an arena, by number.
+    /// The storage of the arena with this index.
     Storage(u32),
     /// A tensor, in this slot.
     Tensor(Slot),
 }
 
-/// What is known of a register.
+/// Usage of a register.
 #[derive(Clone, Default)]
 struct Known {
-    /// How often it is written; emptying it does not count.
+    /// Number of writes, not counting `null_value`.
     writes: usize,
-    /// Where it is emptied first, and read last.
+    /// Index of the instruction that clears it first, and of its last read.
     emptied: Option<usize>,
     read: usize,
-    /// Where tensors are made in it, if it is a storage.
+    /// Indices of the instructions that allocate tensors in it, if it is a storage.
     placed: Vec<usize>,
-    /// True if it is read by nothing else.
+    /// True if only allocations of tensors read it.
     is_storage: bool,
-    /// True if it is only read by calls of native functions that may have an arena's tensor, copies included.
+    /// True if only calls of native functions that may receive an arena's tensor read it, also through copies.
     is_given: bool,
 }
 
-/// Finds arenas of a function and adds their plans to the result, whose pool is empty so far.
+/// Finds the arenas of a function and adds their plans to the result, whose pool must be empty.
 pub(super) fn find(
     executable: &Executable,
     flow: &Flow<'_>,
@@ -82,7 +82,7 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// What is known of each register; nothing if the function calls bytecode, or runs steps more than once.
+    /// Usage of each register; `None` if the function calls bytecode or has loops.
     fn known(&self, registers: usize) -> Option<Vec<Known>> {
         let mut known = vec![Known { is_storage: true, is_given: true, ..Known::default() }; registers];
         for (at, instruction) in self.flow.code.iter().enumerate() {
@@ -125,7 +125,7 @@ impl<'a> Finder<'a> {
             .map(|dst| (dst, args.as_slice()))
     }
 
-    /// The arena whose storage an instruction allocates: the storage's register, the plan, the tensors' registers.
+    /// The arena whose storage an instruction allocates: the storage's register, the plan, and the tensors' registers.
     fn arena(&self, at: usize, known: &[Known], params: usize) -> Option<(usize, ArenaPlan, Vec<usize>)> {
         let (register, args) = self.call(at, "vm.builtin.alloc_storage")?;
         let [Arg::Register(Register::VM), Arg::Constant(shape), Arg::Immediate(device), Arg::Constant(dtype), ..] =
@@ -161,8 +161,8 @@ impl<'a> Finder<'a> {
 }
 
 impl Known {
-    /// Does the register hold one value, wherever it is read? Code runs from its start to its end here, so it does not
-    /// matter on which path it is emptied.
+    /// Returns true if the register has the same value at every read. The code has no loops, so it does not matter on
+    /// which path it is cleared.
     fn is_written_once(&self, register: usize, params: usize) -> bool {
         self.writes == 1 && register >= params && self.emptied.is_none_or(|emptied| emptied > self.read)
     }

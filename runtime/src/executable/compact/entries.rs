@@ -1,24 +1,24 @@
-//! Where machine code is entered and left.
+//! Entry and exit points of machine code.
 //!
-//! Machine code runs a function from one call of bytecode to the next; the virtual machine makes those calls, and
-//! arenas, and returns. So machine code is entered at the start of the function, after each such call, and at the heads of loops, so
-//! that a function does not stay in the interpreter after a step that only the interpreter can do.
+//! Machine code runs a function from one call of bytecode to the next. The virtual machine makes these calls, allocates
+//! arenas, and returns. So machine code is entered at the start of a function, after each such step, and at loop
+//! headers; a function does not stay in the interpreter after a step that only the interpreter can do.
 //!
-//! Code that runs once from start to end is faster as machine code only while it fits in the instruction cache. An
-//! allocation with the kernel that fills it takes about 200 bytes of code, against about 60 bytes of the loop's data,
-//! which the processor prefetches. So the loop also runs long sequences of allocations.
+//! Straight-line code is faster as machine code only while it fits in the instruction cache. An allocation with the
+//! kernel that fills it takes about 200 bytes of code, against about 60 bytes of interpreter data, which the processor
+//! prefetches. So the interpreter also runs long sequences of allocations.
 use super::{Compact, Op};
 use std::ops::Range;
 
-/// Steps that machine code must have before it, or entering it costs more than it saves.
+/// Minimum number of steps of machine code between entry and exit that pays for the switch.
 const WORTHWHILE: usize = 3;
-/// Allocations that are machine code, in a loop or outside of loops: with what is around them, 20 KB of it.
+/// Maximum number of allocations in machine code, in a loop or outside of loops: about 20 KB with the surrounding code.
 const MOST_ALLOCATIONS: usize = 100;
-/// Steps for which machine code is left.
+/// Minimum length of a range of steps for which machine code is left.
 const LEAST_LEFT: u32 = 16;
 
 impl Compact {
-    /// The steps at which machine code of this function is entered, in order.
+    /// Sorted indices of the steps at which the function's machine code is entered.
     pub fn entries(&self) -> Vec<u32> {
         let behind_calls = self.ops.iter().enumerate().filter_map(|(at, op)| op.resumes().then_some(at as u32 + 1));
         let loops = self.loops().map(|body| body.start);
@@ -31,7 +31,7 @@ impl Compact {
         entries
     }
 
-    /// Does more than a few steps lie before the next one that is the machine's?
+    /// Returns true if enough steps follow before the next one that the interpreter runs.
     fn is_worthwhile(&self, entry: u32, left: &[Range<u32>]) -> bool {
         let mut at = entry;
         for _ in 0..WORTHWHILE {
@@ -46,11 +46,11 @@ impl Compact {
         true
     }
 
-    /// Stretches of steps that machine code leaves to the machine because there are so many of them, in order. Nothing
-    /// jumps into them, or out of them.
+    /// Ranges of steps that are interpreted because of their number of allocations, in order. No jump enters or leaves
+    /// them.
     pub fn left(&self) -> Vec<Range<u32>> {
         let (targets, innermost) = (self.targets(), self.innermost_loops());
-        // By the step behind the one that the innermost loop begins with.
+        // Indexed by the innermost loop's header + 1.
         let mut allocations = vec![0; self.ops.len() + 1];
         let (mut left, mut start) = (Vec::new(), None);
         for (at, op) in (0..).zip(&self.ops) {
@@ -75,7 +75,7 @@ impl Compact {
         })
     }
 
-    /// For each step, where the innermost loop around it begins, counted from 1; 0 if there is none.
+    /// For each step, the header of its innermost loop + 1; 0 outside of loops.
     fn innermost_loops(&self) -> Vec<u32> {
         let mut innermost = vec![0; self.ops.len()];
         let mut loops: Vec<_> = self.loops().collect();
@@ -88,12 +88,12 @@ impl Compact {
 }
 
 impl<F> Op<F> {
-    /// Is it a step that machine code leaves to the machine: one that enters or leaves a frame, or makes an arena?
+    /// Returns true for steps that only the interpreter runs: those that enter or leave a frame, or allocate an arena.
     pub fn is_of_machine(&self) -> bool {
         self.resumes() || matches!(self, Op::TailInvoke { .. } | Op::Ret { .. })
     }
 
-    /// Does the function go on behind it, when another function has returned, or an arena was made?
+    /// Returns true if the function continues after the step, when a callee has returned or an arena was allocated.
     fn resumes(&self) -> bool {
         matches!(self, Op::Invoke { .. } | Op::InvokeValue { .. } | Op::Arena { .. })
     }

@@ -1,4 +1,4 @@
-//! Which registers share a slot, and where values are read for the last time.
+//! Slot allocation for registers, and last reads.
 use super::Slot;
 use crate::executable::flow::{self, BitSet, Flow};
 use std::cmp::Reverse;
@@ -7,22 +7,22 @@ use std::collections::BinaryHeap;
 /// Slots of a function's registers.
 pub(super) struct Registers {
     slots: Vec<Slot>,
-    /// How many slots they take together.
+    /// Number of slots.
     pub(super) count: usize,
-    /// Instructions with the registers that they read last, in order.
+    /// Sorted pairs of an instruction and a register that it reads last.
     last_reads: Vec<(usize, usize)>,
-    /// Instructions whose result nobody reads.
+    /// Instructions whose result is never read.
     unread: BitSet,
 }
 
 impl Registers {
-    /// Every register keeps its own slot.
+    /// Every register gets a slot of its own.
     pub(super) fn apart(count: usize) -> Registers {
         Registers { slots: (0..count as Slot).collect(), count, last_reads: Vec::new(), unread: BitSet::default() }
     }
 
-    /// Registers that are never in use at the same time share slots: a linear scan over the stretches between the
-    /// first and the last instruction at which each may hold a value. Parameters keep their places.
+    /// Registers that are never live at the same time share slots: a linear scan over the intervals between the first
+    /// and the last instruction at which each may hold a value. Parameters keep their slots.
     pub(super) fn share(flow: &Flow<'_>, count: usize, params: usize) -> Registers {
         let live_out = flow.live_out(count);
         let unread = BitSet::new(flow.code.len());
@@ -39,19 +39,19 @@ impl Registers {
         self.slots[register]
     }
 
-    /// Does nobody read the register's value after instruction `at`, which does?
+    /// Returns true if instruction `at` is the last one that reads the register's value.
     pub(super) fn is_last_read(&self, at: usize, register: usize) -> bool {
         self.last_reads.binary_search(&(at, register)).is_ok()
     }
 
-    /// Does nobody read what instruction `at` writes to its register?
+    /// Returns true if the result of instruction `at` is never read.
     pub(super) fn is_unread(&self, at: usize) -> bool {
         self.unread.contains(at)
     }
 }
 
 struct Scan {
-    /// First and last position of each register; 0 is the entry, `i + 1` instruction `i`.
+    /// First and last point of each register's live interval; 0 is the entry, `i + 1` instruction `i`.
     stretches: Vec<Option<(usize, usize)>>,
     last_reads: Vec<(usize, usize)>,
     unread: BitSet,
@@ -87,7 +87,7 @@ impl Scan {
     }
 }
 
-/// Slots for stretches, and how many that takes.
+/// Slots for the intervals, and the number of slots.
 fn assign(stretches: &[Option<(usize, usize)>], params: usize) -> (Vec<Slot>, usize) {
     let mut order: Vec<_> = (0..stretches.len()).filter(|r| *r >= params && stretches[*r].is_some()).collect();
     order.sort_unstable_by_key(|register| (stretches[*register], *register));

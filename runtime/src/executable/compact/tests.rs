@@ -31,7 +31,7 @@ impl Function {
     }
 }
 
-/// Two kernels, each into memory of its own.
+/// Two kernels, each writing to memory of its own.
 fn two_kernels(second_input: i64) -> Function {
     let mut f = Function::default();
     let size = f.constant(Constant::Shape(Shape::new(&[16])));
@@ -50,7 +50,7 @@ fn two_kernels(second_input: i64) -> Function {
     f
 }
 
-/// The registers that surely hold a tensor of four aligned floats before a step.
+/// The registers that are known to hold a tensor of four aligned floats before a step.
 fn planned(executable: &Executable, folded: &Compact, at: u32) -> Vec<Slot> {
     let content = |arg: &Arg| if let Arg::Immediate(value) = arg { Content::Int(*value) } else { Content::Unknown };
     let pool = folded.pool.iter().map(content).collect();
@@ -168,7 +168,7 @@ fn storage_and_tensor_may_take_one_shape() {
     assert!(matches!(one_shape_for_both(true).ops[..], [Op::Call { .. }, ..]), "somebody else reads the shape");
 }
 
-/// A row of allocations; behind it a loop, if `is_loop` around it.
+/// A sequence of allocations; if `is_loop`, a loop follows.
 fn row(length: usize, is_loop: bool) -> Compact {
     let mut f = Function::default();
     let size = f.constant(Constant::Shape(Shape::new(&[16])));
@@ -221,7 +221,7 @@ fn conditions_and_last_copies_become_steps_of_their_own() {
     assert_eq!(folded.pool, [int(7)]);
 }
 
-/// Two kernels, whose tensors are in one storage; `last` is what the second kernel's output is used for.
+/// Two kernels whose tensors share one storage; `last` emits the use of the second kernel's output.
 fn two_places(last: &dyn Fn(&mut Function)) -> Compact {
     let mut f = Function::default();
     let size = f.constant(Constant::Shape(Shape::new(&[128])));
@@ -254,7 +254,7 @@ fn tensors_of_an_arena_are_like_constants() {
     assert_eq!(folded.arenas[0].places.iter().map(|place| place.offset).collect::<Vec<_>>(), [0, 64]);
 }
 
-/// What is moved out of an arena would be missing in the next call.
+/// A tensor moved out of an arena would be missing in the next call.
 #[test]
 fn tensors_of_an_arena_are_copied_and_not_moved() {
     let folded = two_places(&|f| {
@@ -274,7 +274,7 @@ fn tensors_that_leave_are_in_no_arena() {
         f.call(4, "other", &[reg(0)]);
         f.ret(4);
     };
-    assert_eq!(places(&called), 2, "bytecode runs meanwhile");
+    assert_eq!(places(&called), 2, "bytecode runs in between");
     let again = |f: &mut Function| {
         f.code.push(goto(-3));
         f.ret(0);
@@ -286,5 +286,5 @@ fn tensors_that_leave_are_in_no_arena() {
         f.call(VOID, "kernel", &[reg(3), reg(0)]);
         f.ret(0);
     };
-    assert_eq!(places(&branch_only), 0, "a branch is no reason");
+    assert_eq!(places(&branch_only), 0, "a branch does not matter");
 }

@@ -3,7 +3,7 @@ use crate::executable::Code;
 use crate::executable::build::{branch, goto, reg, ret};
 use crate::value::Tensor;
 
-/// One function `f` of one parameter and four registers, and a packed function `g`.
+/// A function `f` with one parameter and four registers, and a packed function `g`.
 fn program(instructions: &[Instruction]) -> Executable {
     let mut executable = Executable::default();
     executable.define("f", 1, 4, instructions).param_names = vec!["x".into()];

@@ -36,19 +36,19 @@ fn make_closure(args: Args<'_>) -> Result<Any, Error> {
         return Ok(closure.bind(last).into());
     }
     let function = args.get::<&Function>(0)?;
-    // One that is bound already gets more arguments: calls do not go through a chain of functions.
+    // Binding more arguments to a bound function does not create a chain of functions.
     let (function, bound) = function.as_known().map_or((function, &[][..]), |b: &Bound| (&b.function, &b.last));
     let last = last.iter().chain(bound).cloned().collect();
     Ok(Function::known(Bound { function: function.clone(), last }).into())
 }
 
-/// A native function with its last arguments.
+/// A native function with bound trailing arguments.
 struct Bound {
     function: Function,
     last: Vec<Any>,
 }
 
-// SAFETY: see `Known`'s implementors for the other marks.
+// SAFETY: see the other implementations of `Known`.
 unsafe impl Known for Bound {
     const MARK: u8 = 2;
 
@@ -57,7 +57,7 @@ unsafe impl Known for Bound {
     }
 }
 
-/// Programs' own invocations are done by the machine; this is for those that come another way.
+/// The virtual machine handles the program's own calls; this handles others.
 fn invoke_closure(args: Args<'_>) -> Result<Any, Error> {
     current::invoke(args.get(1)?, &args.values()[2..])
 }

@@ -1,4 +1,4 @@
-//! Printing and asserting. What programs print goes to standard error: standard output is for results.
+//! Printing and assertions. Programs print to standard error: standard output is for results.
 use crate::ffi::{Args, Error, kind};
 use crate::memory::meter::Growth;
 use crate::printable;
@@ -20,7 +20,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Calls a registered function with a source line and the values, and returns the effect."),
 ];
 
-/// Writes a line. That nobody reads it any more is no reason for a program to fail.
+/// Writes a line. A closed standard error does not make a program fail.
 fn write_line(text: &str) -> Result<(), Error> {
     match writeln!(std::io::stderr().lock(), "{}", printable(text)) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::runtime(format!("cannot print: {error}"))),
@@ -49,7 +49,7 @@ fn assert_op(args: Args<'_>) -> Result<(), Error> {
     Err(Error::new(kind::ASSERTION, message))
 }
 
-/// Reads the condition of an assertion: a number or a boolean scalar.
+/// Reads an assertion's condition: a number or a boolean scalar.
 fn holds(condition: &Any) -> Result<bool, Error> {
     if let Some(value) = condition.get::<bool>() {
         return Ok(value);
@@ -59,7 +59,7 @@ fn holds(condition: &Any) -> Result<bool, Error> {
     Ok(scalar.to_device(Device::CPU)?.as_bytes()?.iter().any(|byte| *byte != 0))
 }
 
-/// Python's `str.format` with `{}`, `{0}`, `{{` and `}}`.
+/// Formats like Python's `str.format`, with `{}`, `{0}`, `{{` and `}}`.
 fn format_values(template: &str, values: &[String]) -> Result<String, Error> {
     let bad = || Error::value(format!("{template:?} does not format {} values", values.len()));
     let too_long = |bytes| Error::new(kind::MEMORY, format!("there is no memory for a text of {bytes} bytes"));
@@ -77,7 +77,7 @@ fn format_values(template: &str, values: &[String]) -> Result<String, Error> {
         let (field, tail) = rest.split_once('}').filter(|_| brace == "{").ok_or_else(bad)?;
         let index = if field.is_empty() { next } else { field.parse::<usize>().map_err(|_| bad())? };
         let value = values.get(index).ok_or_else(bad)?;
-        // A template may have a long value any number of times.
+        // A template may contain a long value any number of times.
         counted.cover(out.len() + value.len())?;
         out.try_reserve(value.len()).map_err(|_| too_long(out.len() + value.len()))?;
         out.push_str(value);

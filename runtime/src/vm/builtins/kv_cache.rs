@@ -1,7 +1,7 @@
-//! Attention caches: keys or values of past positions, kept between calls of a decoding step.
+//! KV caches: keys or values of past positions, stored between decoding steps.
 //!
-//! A cache is a tensor with room for more rows than are filled. Rows are written in place as long as there is no
-//! view of the tensor; otherwise the cache continues with a copy, so that a view never changes.
+//! A cache is a tensor with spare capacity for more rows. Rows are written in place as long as there is no view of the
+//! tensor; otherwise the cache continues with a copy, so that a view never changes.
 use crate::ffi::{Args, Error, kind};
 use crate::value::{Device, Opaque, Shape, Tensor, Tuple, copy_bits};
 use crate::vm::{Builtin, builtin::builtin};
@@ -36,8 +36,8 @@ struct Rows {
     /// Rows along the first dimension.
     data: Tensor,
     filled: usize,
-    /// Where a windowed cache writes next. Rows are in the order in which they came where this is behind the last one;
-    /// else the window is a ring behind the first `sinks` rows, and its oldest row is here.
+    /// Next row that a windowed cache writes. Rows are in order of insertion if it is at the end; otherwise the window
+    /// is a ring after the first `sinks` rows, with its oldest row here.
     position: usize,
     sinks: usize,
 }
@@ -51,12 +51,12 @@ impl Rows {
         self.data.shape()[0] as usize
     }
 
-    /// Bits of a row: those of types below a byte need not begin and end where bytes do.
+    /// Size of a row in bits: rows of types below a byte are packed.
     fn row_bits(&self) -> usize {
         self.row_shape().iter().map(|size| *size as usize).product::<usize>() * self.data.dtype().width()
     }
 
-    /// The number of rows in `rows`, which must be of the cache's kind.
+    /// The number of rows in `rows`, which must match the cache's row shape and dtype.
     fn count(&self, rows: &Tensor) -> Result<usize, Error> {
         match rows.shape() {
             [count, shape @ ..] if shape == self.row_shape() && rows.dtype() == self.data.dtype() => {
@@ -71,7 +71,7 @@ impl Rows {
         Ok(self.data.view(self.data.dtype(), &shape, 0)?)
     }
 
-    /// Makes room for `count` rows, doubling.
+    /// Grows the capacity for `count` more rows, doubling it.
     fn reserve(&mut self, count: usize) -> Result<(), Error> {
         let mut room = self.room().max(1);
         while room < count {
@@ -92,7 +92,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Copies `count` rows of `rows` from row `from` on to row `to` of the cache.
+    /// Copies `count` rows of `rows`, starting with row `from`, to row `to` of the cache.
     fn write(&mut self, to: usize, rows: &Tensor, from: usize, count: usize) -> Result<(), Error> {
         if count == 0 {
             return Ok(());
@@ -105,7 +105,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Puts the rows in the order in which they came.
+    /// Rotates the ring so that rows are in order of insertion.
     fn straighten(&mut self) -> Result<(), Error> {
         if self.position == self.filled {
             return Ok(());
@@ -130,7 +130,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Removes the rows that came last.
+    /// Removes the last inserted rows.
     fn remove(&mut self, count: usize) -> Result<(), Error> {
         if count > 0 {
             self.straighten()?;

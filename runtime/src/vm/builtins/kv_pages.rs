@@ -1,9 +1,9 @@
-//! Pages of an attention cache: which rows of it belong to which sequence.
+//! Page tables of paged KV caches: which rows of the cache belong to which sequence.
 //!
-//! A cache of many sequences is a tensor of pages, each with room for so many rows (keys or values of one position).
-//! `Pages` gives free pages to sequences as they grow, and takes them back; it knows nothing of the tensors, so one serves
-//! all layers of a model. A row's place is `page * rows of a page + row in the page`. Programs read a sequence's rows by
-//! its line of the block table.
+//! A paged cache is a tensor of pages, each with space for a fixed number of rows (keys or values of one position).
+//! `Pages` assigns free pages to sequences as they grow, and reclaims them; it does not refer to the tensors, so one
+//! serves all layers of a model. The slot of a row is `page * rows per page + row in the page`. Programs read a
+//! sequence's rows through its row of the block table.
 use super::order::scratch;
 use super::sampling::check_in_place;
 use crate::ffi::{Error, kind};
@@ -32,15 +32,15 @@ pub(super) const TABLE: &[Builtin] = &[
 struct Pages(Mutex<State>);
 
 struct State {
-    /// Rows of a page.
+    /// Rows per page.
     rows: usize,
-    /// Pages from this one on were never given to a sequence; there are `pages` in all.
+    /// Pages from this one on were never assigned; there are `pages` in all.
     fresh: usize,
     pages: usize,
-    /// Pages that were given back; the last is given first.
+    /// A stack of released pages.
     free: Vec<i32>,
     sequences: BTreeMap<i64, Sequence>,
-    /// The memory of all these lists.
+    /// Charges for the memory of these lists.
     counted: Growth,
 }
 
@@ -50,10 +50,10 @@ struct Sequence {
     rows: usize,
 }
 
-/// Bytes that a page takes that was ever given to a sequence: an entry in that one's list and one in the list of free
-/// pages, both of which may have room for twice as many.
+/// Memory for a page that was ever assigned: an entry in its sequence's list and one in the list of free pages, both of
+/// which may have twice the capacity.
 const PAGE_ENTRY: usize = 2 * 2 * size_of::<i32>();
-/// Bytes that a sequence takes besides.
+/// Additional memory per sequence.
 const SEQUENCE_ENTRY: usize = 96;
 
 impl State {
@@ -61,7 +61,7 @@ impl State {
         self.sequences.get(&number).ok_or_else(|| Error::new(kind::INDEX, format!("there is no sequence {number}")))
     }
 
-    /// The pages that a sequence needs for so many rows more.
+    /// The number of pages that a sequence needs for `more` rows.
     fn wanted(&self, number: i64, more: usize) -> usize {
         let (pages, rows) = self.sequences.get(&number).map_or((0, 0), |s| (s.pages.len(), s.rows));
         rows.saturating_add(more).div_ceil(self.rows) - pages
@@ -78,16 +78,16 @@ impl State {
         })
     }
 
-    /// Makes room in the lists for so many pages of so many sequences more.
+    /// Reserves capacity in the lists for more pages and sequences.
     fn reserve(&mut self, pages: usize, sequences: usize) -> Result<(), Error> {
         let given = self.fresh.saturating_add(pages).min(self.pages);
         self.counted.cover(given * PAGE_ENTRY + (self.sequences.len() + sequences) * SEQUENCE_ENTRY)?;
-        // Whatever is given may come back.
+        // All assigned pages may be released.
         let all = given - self.free.len().min(given);
         self.free.try_reserve(all).map_err(|_| no_memory(given))
     }
 
-    /// Extends a sequence, for which there are enough pages, and notes the places of its new rows.
+    /// Extends a sequence, for which there are enough pages, and writes the slots of its new rows.
     fn extend(&mut self, number: i64, more: usize, places: &mut [i64]) {
         let wanted = self.wanted(number, more);
         let mut sequence = self.sequences.remove(&number).unwrap_or_default();
@@ -117,7 +117,7 @@ fn count(value: i64, of: &str) -> Result<usize, Error> {
 
 fn create(pages: i64, rows: i64) -> Result<Opaque, Error> {
     let (pages, rows) = (count(pages, "pages")?, count(rows, "rows")?);
-    // Block tables and lengths have 32 bits for a number.
+    // Block tables and lengths are 32-bit.
     if rows == 0 || pages.checked_mul(rows).is_none_or(|all| i32::try_from(all).is_err()) {
         return Err(Error::value(format!("there cannot be {pages} pages of {rows} rows")));
     }
@@ -211,12 +211,13 @@ fn write(data: &Tensor, places: &Tensor, rows: &Tensor) -> Result<Tensor, Error>
     if let Some(place) = places.iter().find(|place| !(0..slots).contains(*place)) {
         return Err(Error::new(kind::INDEX, format!("there is no place {place} among {slots} rows")));
     }
-    // Rows of types below a byte need not begin and end where bytes do.
+    // Rows of types below a byte are packed.
     let bits = data.shape()[2..].iter().map(|size| *size as usize).product::<usize>() * data.dtype().width();
     let (from, to) = (rows.as_bytes()?.as_ptr(), data.data_ptr());
     for (row, place) in places.iter().enumerate().filter(|_| bits > 0) {
-        // SAFETY: both are dense on the host and have more rows of so many bits than `row` and `place`. That nobody else
-        // uses them meanwhile is what callers of functions that work in place vouch for. The rows may be part of the data.
+        // SAFETY: both are contiguous on the host and have more rows of `bits` bits than `row` and `place`. Callers of
+        // functions that work in place ensure that nobody else uses them during the call. The rows may be part of the
+        // data.
         unsafe { copy_bits_between(to, *place as usize * bits, from, row * bits, bits) };
     }
     Ok(data.clone())
@@ -246,7 +247,7 @@ mod tests {
         let shown = table(&pages, &both).unwrap();
         assert_eq!((shown.shape(), ints(&shown)), (&[2, 2][..], vec![0, 1, 2, 3]));
         assert_eq!(ints(&lengths(&pages, &both).unwrap()), [4, 3]);
-        // Nothing is taken when there is too little.
+        // A failed allocation takes no pages.
         let full = more(&pages, &[8, 7], &[1, 1]).unwrap_err();
         assert_eq!(full.to_string(), "MemoryError: 1 pages are needed, and 0 are free");
         truncate(&pages, 8, 2).unwrap();
@@ -269,7 +270,7 @@ mod tests {
         assert!(write(&rows, &places(&[]), &Tensor::from_slice::<f32>(&[0], &[]).unwrap()).is_ok());
     }
 
-    /// Elements of bytes that follow from a number.
+    /// Elements with pseudo-random bytes.
     fn noise(dtype: DType, shape: &[i64], number: usize) -> Tensor {
         let bytes = crate::value::byte_size(dtype, shape).unwrap();
         let bytes: Vec<u8> = (0..bytes).map(|i| (((i + 1) * (number * 2 + 37) * 0x9E37) >> 5) as u8).collect();
@@ -310,13 +311,13 @@ mod tests {
         let flag = std::sync::atomic::AtomicU8::new(0);
         let pages = create(1 << 20, 1).unwrap();
         more(&pages, &[1], &[10_000]).unwrap();
-        // SAFETY: allocator and flag outlive what is entered.
+        // SAFETY: allocator and flag outlive the account.
         let _call = unsafe { Account::new(&allocator, &flag).enter() };
         let over = |error: Error| assert!(error.message().contains("exceed the limit of 1048576"), "{error}");
         over(more(&pages, &[2], &[200_000]).unwrap_err());
         over(table(&pages, &Shape::new(&[1; 1000])).unwrap_err());
         assert_eq!(lengths(&pages, &Shape::new(&[2])).unwrap_err().kind(), "IndexError");
-        // The lists alone are too large in the end.
+        // In the end, the lists alone exceed the limit.
         let grown = (2..200).find_map(|number| more(&pages, &[number], &[10_000]).err());
         over(grown.unwrap());
         assert!(table(&pages, &Shape::new(&[1])).is_ok());

@@ -1,4 +1,4 @@
-//! Sizes, storages, limits of memory, and values that are dropped.
+//! Sizes, storages, memory limits, and drops of values.
 use super::*;
 
 #[test]
@@ -46,7 +46,7 @@ fn dynamic_shapes_flow_through_the_heap() {
     assert_eq!(fields[1].get::<&Shape>().unwrap().as_slice(), [3, 7]);
     assert_eq!(vm.memory().used, 4096, "the tensor keeps its storage");
     drop(result);
-    // The heap of sizes takes 64 bytes.
+    // The shape heap takes 64 bytes.
     let in_use = |memory: MemoryStats| (memory.used, memory.peak, memory.pooled);
     assert_eq!(in_use(vm.memory()), (0, 4160, 4160));
     vm.trim();
@@ -77,7 +77,7 @@ fn memory_limits_are_errors() {
     assert_eq!(vm.call("main", &[]).unwrap_err().kind(), kind::MEMORY);
 }
 
-/// What a program takes other than by its allocations counts as well.
+/// Memory other than planned allocations counts as well.
 #[test]
 fn memory_limits_count_everything() {
     const LIMIT: usize = 1 << 20;
@@ -113,7 +113,7 @@ fn memory_limits_count_everything() {
     a.define("main", 1, 2, &body);
     refused(&limited(a), &[1_000_000]);
 
-    // Tensors of builtins: a cache for more rows than there is room for.
+    // Tensors of builtins: a cache with more rows than the limit allows.
     let mut a = Assembler::default();
     let row = a.constant(Constant::Tensor(Tensor::from_slice(&[1, 4], &[0f32; 4]).unwrap()));
     let room = a.constant(Constant::Shape(Shape::new(&[1 << 17, 4])));
@@ -145,7 +145,7 @@ fn long_chains_of_values_are_dropped_safely() {
     drop(a.vm().call("nest", &[depth.into(), Any::NONE]).unwrap());
 }
 
-/// Machines keep kernels' scratch memory for their next calls, and give it up when others need the room.
+/// Idle machines retain kernels' scratch memory, and release it when others need the memory.
 #[test]
 fn scratch_memory_rests_with_machines() {
     use crate::memory::workspace;
@@ -179,7 +179,7 @@ fn scratch_memory_rests_with_machines() {
         assert_eq!(in_use(), (0, 128 * KB), "a block of each machine");
     }
     // Two machines' frames take 128 KB.
-    assert!(call(250 * KB).is_ok(), "the other machine's block goes");
+    assert!(call(250 * KB).is_ok(), "the other machine's block is released");
     assert_eq!(in_use(), (0, 256 * KB));
     assert!(call(300 * KB).is_err() && call(KB).is_ok());
     vm.trim();
