@@ -206,7 +206,7 @@ impl Machine {
         let mut known = std::mem::take(&mut self.sizes);
         known.clear();
         let sizes = storage.iter().chain(shape).map(|of| size(frame, heap, *of));
-        let no_heap = || Error::value("sizes are read from outside a heap of sizes");
+        let no_heap = || Error::value("sizes are read from outside the shape heap");
         sizes.into_iter().try_for_each(|size| size.map(|size| known.push(size))).ok_or_else(no_heap)?;
         let tensor = self.allocate_sizes(program, number, &known[..storage.len()], &known[storage.len()..]);
         self.sizes = known;

@@ -13,10 +13,10 @@ pub(super) const TABLE: &[Builtin] = &[
         "Prints values, formatted by a Python format string unless that is empty."),
     builtin!("relax.run.assert_op", assert_op(condition: &Any, format: &str; "values…") -> "None",
         "Raises an error with a formatted message unless the condition holds."),
-    builtin!("vm.builtin.debug_print", debug_print(place: &str, value: &Tensor) -> "None",
+    builtin!("vm.builtin.debug_print", debug_print(location: &str, value: &Tensor) -> "None",
         "Prints a tensor with the source line that asked for it."),
     builtin!("vm.builtin.invoke_debug_func",
-        invoke_debug_func(effect: &Any, function: &str, place: &str; "values…") -> "Any",
+        invoke_debug_func(effect: &Any, function: &str, location: &str; "values…") -> "Any",
         "Calls a registered function with a source line and the values, and returns the effect."),
 ];
 
@@ -86,10 +86,10 @@ fn format_values(template: &str, values: &[String]) -> Result<String, Error> {
     Ok(out + rest)
 }
 
-fn debug_print(place: &str, value: &Tensor) -> Result<(), Error> {
+fn debug_print(location: &str, value: &Tensor) -> Result<(), Error> {
     let data = show::plain(&value.clone().into());
     let shape = crate::Shape::new(value.shape());
-    write_line(&format!("{place}: shape = {shape}, dtype = {}, data =\n{data}", value.dtype()))
+    write_line(&format!("{location}: shape = {shape}, dtype = {}, data =\n{data}", value.dtype()))
 }
 
 fn invoke_debug_func(args: Args<'_>) -> Result<Any, Error> {

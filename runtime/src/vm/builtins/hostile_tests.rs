@@ -254,14 +254,14 @@ fn write_in_place(arguments: &mut Arguments) -> usize {
     for (dtype, other) in DTYPES.iter().flat_map(|dtype| DTYPES.iter().map(move |other| (*dtype, *other))) {
         for row in [&[][..], &[1], &[3], &[8], &[2, 3]] {
             let shape = |first: &[i64]| [first, row].concat();
-            for (count, place) in [(1, 5), (1, 0), (3, 3)] {
-                let places: Vec<i64> = (place..place + count).collect();
-                let places = Tensor::from_slice(&[count], &places).unwrap().into();
+            for (count, slot) in [(1, 5), (1, 0), (3, 3)] {
+                let slots: Vec<i64> = (slot..slot + count).collect();
+                let slots = Tensor::from_slice(&[count], &slots).unwrap().into();
                 let data = arguments.filled(dtype, shape(&[2, 3]));
                 let rows = arguments.filled(other, shape(&[count]));
                 call("hammock.kv_pages.write", &[data, slots, rows]);
             }
-            let [data, out, places] = [dtype, other, DType::INT32].map(|dtype| arguments.filled(dtype, shape(&[4])));
+            let [data, out, indices] = [dtype, other, DType::INT32].map(|dtype| arguments.filled(dtype, shape(&[4])));
             let how = [0i64.into(), true.into()];
             call("tvm.contrib.sort.sort", &[&[data.clone(), out.clone()], &how[..]].concat());
             call("tvm.contrib.sort.argsort", &[&[data.clone(), out.clone()], &how[..]].concat());

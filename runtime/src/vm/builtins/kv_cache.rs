@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.attention_kv_cache_create",
         create(rows: &Tensor, reserve: &Shape, filled: i64) -> "Cache",
-        "Creates a KV cache with the shape `reserve` and copies in the data, of which the first `filled` rows are \
-         valid (-1 for all)."),
+        "Creates a KV cache with the shape `reserve` and copies the data into it; the first `filled` rows are valid \
+         (-1 for all)."),
     builtin!("vm.builtin.attention_kv_cache_append", append(cache: &Opaque, rows: &Tensor) -> "Cache",
         "Appends rows to the cache and returns it."),
     builtin!("vm.builtin.attention_kv_cache_update", update(cache: &Opaque, rows: &Tensor) -> "Cache",
@@ -146,7 +146,7 @@ impl Rows {
             |value: i64| usize::try_from(value).map_err(|_| Error::value(format!("{value} is not a number of rows")));
         let (window, sinks) = (size(window)?, size(sinks)?);
         if count > window.saturating_sub(sinks) {
-            return Err(Error::value(format!("{count} rows do not fit a window of {window} with {sinks} kept")));
+            return Err(Error::value(format!("{count} rows do not fit a window of {window} with {sinks} sinks")));
         }
         if self.filled > window {
             return Err(Error::value(format!("the cache has {} rows, more than a window of {window}", self.filled)));

@@ -15,18 +15,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("hammock.kv_pages.create", create(pages: i64, rows: i64) -> "Pages",
-        "Creates so many free pages, each with room for so many rows."),
+        "Creates a pool of `pages` free pages of `rows` rows each."),
     builtin!("hammock.kv_pages.extend", extend(pages: &Opaque, sequences: &Shape, rows: &Shape) -> "Tensor",
-        "Gives each sequence (a number; new ones begin) room for so many more rows; returns their places, int64, \
-         sequence by sequence."),
+        "Extends each sequence (given by number; a new number begins one) by `rows` rows; returns the slots of these \
+         rows, int64, sequence by sequence."),
     builtin!("hammock.kv_pages.truncate", truncate(pages: &Opaque, sequence: i64, rows: i64) -> "None",
-        "Keeps the first rows of a sequence; pages without any are free again, and a sequence without any is forgotten."),
+        "Truncates a sequence to its first rows; empty pages are freed, and an empty sequence is removed."),
     builtin!("hammock.kv_pages.table", table(pages: &Opaque, sequences: &Shape) -> "Tensor",
-        "Returns the block table, int32: the pages of each sequence in order, and zeros behind those of shorter ones."),
+        "Returns the block table, int32: the pages of each sequence in order, padded with zeros."),
     builtin!("hammock.kv_pages.lengths", lengths(pages: &Opaque, sequences: &Shape) -> "Tensor",
-        "Returns how many rows each sequence has, int32."),
-    builtin!("hammock.kv_pages.write", write(data: &Tensor, places: &Tensor, rows: &Tensor) -> "Tensor",
-        "Writes rows to their places in a tensor of pages (pages, rows of a page, …), in place, and returns the tensor."),
+        "Returns the number of rows of each sequence, int32."),
+    builtin!("hammock.kv_pages.write", write(data: &Tensor, slots: &Tensor, rows: &Tensor) -> "Tensor",
+        "Writes rows to their slots in a tensor of pages (pages, rows per page, …), in place, and returns the tensor."),
 ];
 
 struct Pages(Mutex<State>);
@@ -88,12 +88,12 @@ impl State {
     }
 
     /// Extends a sequence, for which there are enough pages, and writes the slots of its new rows.
-    fn extend(&mut self, number: i64, more: usize, places: &mut [i64]) {
+    fn extend(&mut self, number: i64, more: usize, slots: &mut [i64]) {
         let wanted = self.wanted(number, more);
         let mut sequence = self.sequences.remove(&number).unwrap_or_default();
         sequence.pages.extend((0..wanted).map(|_| self.take()));
-        for (row, place) in (sequence.rows..).zip(places) {
-            *place = (sequence.pages[row / self.rows] as usize * self.rows + row % self.rows) as i64;
+        for (row, slot) in (sequence.rows..).zip(slots) {
+            *slot = (sequence.pages[row / self.rows] as usize * self.rows + row % self.rows) as i64;
         }
         sequence.rows += more;
         self.sequences.insert(number, sequence);
@@ -198,27 +198,26 @@ fn lengths(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
     Ok(lengths)
 }
 
-fn write(data: &Tensor, places: &Tensor, rows: &Tensor) -> Result<Tensor, Error> {
-    let (places, rows) =
-        (places.to_device(Device::CPU)?.to_contiguous()?, rows.to_device(Device::CPU)?.to_contiguous()?);
-    let (slots, places) = (data.shape().iter().take(2).product::<i64>(), places.as_slice::<i64>()?);
+fn write(data: &Tensor, slots: &Tensor, rows: &Tensor) -> Result<Tensor, Error> {
+    let (slots, rows) = (slots.to_device(Device::CPU)?.to_contiguous()?, rows.to_device(Device::CPU)?.to_contiguous()?);
+    let (capacity, slots) = (data.shape().iter().take(2).product::<i64>(), slots.as_slice::<i64>()?);
     let fits =
-        data.shape().len() >= 2 && rows.shape().split_first() == Some((&(places.len() as i64), &data.shape()[2..]));
+        data.shape().len() >= 2 && rows.shape().split_first() == Some((&(slots.len() as i64), &data.shape()[2..]));
     if !fits || rows.dtype() != data.dtype() {
-        return Err(Error::value(format!("{rows:?} does not hold {} rows for pages in {data:?}", places.len())));
+        return Err(Error::value(format!("{rows:?} does not hold {} rows for pages in {data:?}", slots.len())));
     }
     check_in_place(data)?;
-    if let Some(place) = places.iter().find(|place| !(0..slots).contains(*place)) {
-        return Err(Error::new(kind::INDEX, format!("there is no place {place} among {slots} rows")));
+    if let Some(slot) = slots.iter().find(|slot| !(0..capacity).contains(*slot)) {
+        return Err(Error::new(kind::INDEX, format!("slot {slot} is out of bounds for {capacity} rows")));
     }
     // Rows of types below a byte are packed.
     let bits = data.shape()[2..].iter().map(|size| *size as usize).product::<usize>() * data.dtype().width();
     let (from, to) = (rows.as_bytes()?.as_ptr(), data.data_ptr());
-    for (row, place) in places.iter().enumerate().filter(|_| bits > 0) {
-        // SAFETY: both are contiguous on the host and have more rows of `bits` bits than `row` and `place`. Callers of
+    for (row, slot) in slots.iter().enumerate().filter(|_| bits > 0) {
+        // SAFETY: both are contiguous on the host and have more rows of `bits` bits than `row` and `slot`. Callers of
         // functions that work in place ensure that nobody else uses them during the call. The rows may be part of the
         // data.
-        unsafe { copy_bits_between(to, *place as usize * bits, from, row * bits, bits) };
+        unsafe { copy_bits_between(to, *slot as usize * bits, from, row * bits, bits) };
     }
     Ok(data.clone())
 }
@@ -259,15 +258,15 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_written_to_their_places() {
+    fn rows_are_written_to_their_slots() {
         let data = Tensor::from_slice(&[2, 2, 2], &[0f32; 8]).unwrap();
         let rows = Tensor::from_slice(&[2, 2], &[1f32, 2.0, 3.0, 4.0]).unwrap();
-        let places = |at: &[i64]| Tensor::from_slice(&[at.len() as i64], at).unwrap();
-        write(&data, &places(&[3, 0]), &rows).unwrap();
+        let slots = |at: &[i64]| Tensor::from_slice(&[at.len() as i64], at).unwrap();
+        write(&data, &slots(&[3, 0]), &rows).unwrap();
         assert_eq!(data.as_slice::<f32>().unwrap(), [3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0]);
-        assert_eq!(write(&data, &places(&[0, 4]), &rows).unwrap_err().kind(), "IndexError");
-        assert_eq!(write(&data, &places(&[0]), &rows).unwrap_err().kind(), "ValueError");
-        assert!(write(&rows, &places(&[]), &Tensor::from_slice::<f32>(&[0], &[]).unwrap()).is_ok());
+        assert_eq!(write(&data, &slots(&[0, 4]), &rows).unwrap_err().kind(), "IndexError");
+        assert_eq!(write(&data, &slots(&[0]), &rows).unwrap_err().kind(), "ValueError");
+        assert!(write(&rows, &slots(&[]), &Tensor::from_slice::<f32>(&[0], &[]).unwrap()).is_ok());
     }
 
     /// Elements with pseudo-random bytes.
@@ -285,19 +284,19 @@ mod tests {
                 let data = noise(dtype, &shape(&[2, 3]), 1);
                 let before = noise(dtype, &shape(&[6]), 1);
                 let rows = noise(dtype, &shape(&[3]), 2);
-                let places = [5i64, 0, 3];
-                write(&data, &Tensor::from_slice(&[3], &places).unwrap(), &rows).unwrap();
+                let slots = [5i64, 0, 3];
+                write(&data, &Tensor::from_slice(&[3], &slots).unwrap(), &rows).unwrap();
                 let after = data.reshape(&shape(&[6])).unwrap();
-                for place in 0..6 {
-                    let written = places.iter().position(|to| *to == place);
-                    let (from, at) = written.map_or((&before, place), |row| (&rows, row as i64));
+                for slot in 0..6 {
+                    let written = slots.iter().position(|to| *to == slot);
+                    let (from, at) = written.map_or((&before, slot), |row| (&rows, row as i64));
                     let count = row.iter().product::<i64>();
                     for element in 0..count {
                         let index = |first: i64| match row {
                             [_, inner] => vec![first, element / inner, element % inner],
                             row => [&[first][..], &[element][..row.len()]].concat(),
                         };
-                        assert_eq!(after.element(&index(place)), from.element(&index(at)), "{dtype} {row:?} {place}");
+                        assert_eq!(after.element(&index(slot)), from.element(&index(at)), "{dtype} {row:?} {slot}");
                     }
                 }
             }

@@ -8,8 +8,8 @@ use crate::vm::{Builtin, builtin::builtin};
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.sample_top_p_from_logits",
         sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f64, top_k: Option<i64>) -> "int",
-        "Samples a token from logits by top-p (nucleus) sampling, from the `top_k` likeliest tokens if that is given and \
-         not 0; temperature 0 takes the most likely token."),
+        "Samples a token from logits by top-p (nucleus) sampling, restricted to the `top_k` most likely tokens if that is \
+         given and not 0; temperature 0 takes the most likely token."),
     builtin!("vm.builtin.sample_top_p_from_prob", sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> "int",
         "Samples a token from probabilities by top-p (nucleus) sampling."),
     builtin!("vm.builtin.multinomial_from_uniform",
@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Builtin] = &[
         softmax_with_temperature(logits: &Tensor, temperature: f64) -> "None",
         "Replaces logits by softmax(logits / temperature), in place."),
     builtin!("hammock.random.uniform", random_uniform(seed: i64, index: i64) -> "float",
-        "Returns a number from [0, 1): one of a sequence of random ones that the seed determines, by its index."),
+        "Returns the pseudo-random number in [0, 1) at an index of the sequence that the seed determines."),
 ];
 
 /// Temperatures below this select the most likely token.
@@ -66,9 +66,9 @@ pub(super) fn check_in_place(tensor: &Tensor) -> Result<(), Error> {
     Err(Error::value(format!("{tensor:?} cannot be changed in place: it must be dense and not a constant")))
 }
 
-fn between(name: &str, value: f64, least: f64, most: f64) -> Result<f64, Error> {
-    let fits = (least..=most).contains(&value);
-    if fits { Ok(value) } else { Err(Error::value(format!("{name} must be from {least} to {most}, not {value}"))) }
+fn between(name: &str, value: f64, min: f64, max: f64) -> Result<f64, Error> {
+    let fits = (min..=max).contains(&value);
+    if fits { Ok(value) } else { Err(Error::value(format!("{name} must be from {min} to {max}, not {value}"))) }
 }
 
 /// Draws from tokens with their probabilities, most likely first.
@@ -131,13 +131,13 @@ fn sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> Result<i64, Erro
     let (top_p, uniform) = (between("top_p", top_p, 0.0, 1.0)?, between("the sample", uniform, 0.0, 1.0)?);
     let prob = row(prob, DType::FLOAT32)?;
     let _scratch = scratch(prob.element_count(), RANKED)?;
-    let at_least = |least: f64| {
+    let min_prob = |least: f64| {
         let probs = prob.as_slice::<f32>()?.iter().map(|prob| f64::from(*prob));
         Ok::<_, Error>(ranked(probs.map(|prob| if prob >= least { prob } else { f64::NAN }).collect()))
     };
-    let mut tokens = at_least(top_p * UNLIKELY)?;
+    let mut tokens = min_prob(top_p * UNLIKELY)?;
     if tokens.iter().map(|(prob, _)| prob).sum::<f64>() < top_p {
-        tokens = at_least(0.0)?;
+        tokens = min_prob(0.0)?;
     }
     // Like TVM, although the considered tokens may sum to more than `top_p`.
     if let Some((_, likeliest)) = tokens.first().filter(|(prob, _)| uniform < prob / top_p) {

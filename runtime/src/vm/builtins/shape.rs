@@ -52,25 +52,25 @@ fn alloc_shape_heap(_machine: &Any, size: i64) -> Result<Tensor, Error> {
 struct Heap<'a>(Option<&'a Tensor>);
 
 impl Heap<'_> {
-    fn slot(&self, place: i64) -> Result<*mut i64, Error> {
-        let missing = || Error::value(format!("the heap of sizes has no place {place}"));
+    fn slot(&self, index: i64) -> Result<*mut i64, Error> {
+        let missing = || Error::value(format!("the shape heap has no index {index}"));
         let heap = self.0.ok_or_else(missing)?;
         let len = heap.as_slice::<i64>()?.len();
-        let place = usize::try_from(place).ok().filter(|place| *place < len).ok_or_else(missing)?;
-        Ok(heap.data_ptr().cast::<i64>().wrapping_add(place))
+        let index = usize::try_from(index).ok().filter(|index| *index < len).ok_or_else(missing)?;
+        Ok(heap.data_ptr().cast::<i64>().wrapping_add(index))
     }
 
-    fn load(&self, place: i64) -> Result<i64, Error> {
+    fn load(&self, index: i64) -> Result<i64, Error> {
         // SAFETY: within the heap; see `store`.
-        Ok(unsafe { self.slot(place)?.read() })
+        Ok(unsafe { self.slot(index)?.read() })
     }
 
-    fn store(&self, place: i64, value: i64) -> Result<(), Error> {
+    fn store(&self, index: i64, value: i64) -> Result<(), Error> {
         if self.0.is_some_and(Tensor::is_read_only) {
-            return Err(Error::value("the heap of sizes is a constant"));
+            return Err(Error::value("the shape heap is a constant"));
         }
         // SAFETY: within the heap, which belongs to one call of one function and is only used by its thread.
-        unsafe { self.slot(place)?.write(value) };
+        unsafe { self.slot(index)?.write(value) };
         Ok(())
     }
 

@@ -175,7 +175,7 @@ fn shapes_match_and_store() {
     );
     let constant = Tensor::from_shared(DType::INT64, &[1], std::sync::Arc::new([0u8; 8]), 0..8);
     let store = [x, constant.unwrap().into(), int(2), int(1), int(0), int(3), int(0), "".into()];
-    assert_eq!(message("match_shape", &store), "ValueError: the heap of sizes is a constant");
+    assert_eq!(message("match_shape", &store), "ValueError: the shape heap is a constant");
     let outside = message("make_shape", &[heap, int(1), int(1), int(2)]);
     assert_eq!(outside, "ValueError: the shape heap has no index 2");
     assert!(message("make_shape", &[Any::NONE, int(3), int(0)]).contains("expected 8 arguments"));
@@ -304,8 +304,8 @@ fn shapes_and_tensors_convert() {
 #[test]
 fn nonzero_lists_indices_by_axis() {
     let indices = call("relax.run.nonzero", &[tensor(&[2, 2], &[0f32, 1.0, f32::NAN, -0.0])]).unwrap();
-    let places = places.get::<&Tensor>().unwrap();
-    assert_eq!((places.shape(), places.as_slice::<i64>().unwrap()), (&[2, 2][..], &[0, 1, 1, 0][..]));
+    let indices = indices.get::<&Tensor>().unwrap();
+    assert_eq!((indices.shape(), indices.as_slice::<i64>().unwrap()), (&[2, 2][..], &[0, 1, 1, 0][..]));
     let scalar = call("relax.run.nonzero", &[tensor(&[], &[5i8])]).unwrap();
     assert_eq!(scalar.get::<&Tensor>().unwrap().shape(), [1, 1]);
     // Sparse and dense, with whole rows and planes in between, in elements of every width.
@@ -313,11 +313,11 @@ fn nonzero_lists_indices_by_axis() {
         let is_zero = |at: usize| !(at * at / 3).is_multiple_of(every);
         let of = |value: Any| {
             let indices = call("relax.run.nonzero", &[value]).unwrap();
-            places.get::<&Tensor>().unwrap().as_slice::<i64>().unwrap().to_vec()
+            indices.get::<&Tensor>().unwrap().as_slice::<i64>().unwrap().to_vec()
         };
         let all = 0..5 * 4 * 9;
-        let places: Vec<usize> = all.clone().filter(|at| !is_zero(*at)).collect();
-        let along = |stride: usize, size: usize| places.iter().map(move |at| (at / stride % size) as i64);
+        let indices: Vec<usize> = all.clone().filter(|at| !is_zero(*at)).collect();
+        let along = |stride: usize, size: usize| indices.iter().map(move |at| (at / stride % size) as i64);
         let expected: Vec<i64> = along(36, 5).chain(along(9, 4)).chain(along(1, 9)).collect();
         let small: Vec<i8> = all.clone().map(|at| if is_zero(at) { 0 } else { i8::MIN }).collect();
         assert_eq!(of(tensor(&[5, 4, 9], &small)), expected);

@@ -10,7 +10,7 @@ fn constants_are_no_heaps_to_write() {
     a.define("main", 2, 2, &body);
     let constant = Tensor::from_shared(crate::DType::INT64, &[1], Arc::new([0u8; 8]), 0..8).unwrap();
     let error = a.vm().call("main", &[Shape::new(&[3]).into(), constant.into()]).unwrap_err();
-    assert!(error.message().ends_with("the heap of sizes is a constant"), "{error}");
+    assert!(error.message().ends_with("the shape heap is a constant"), "{error}");
 }
 
 #[test]
