@@ -64,6 +64,9 @@ pub enum LibraryError {
     /// The file was written to while it was open.
     #[error("the file was changed while it was being read: open it again once it is complete")]
     Changed,
+    /// The file has no seal.
+    #[error("`{}` is not a compiled model, or is truncated", .0.display())]
+    NotAModel(PathBuf),
     /// The file is damaged.
     #[error(transparent)]
     Seal(#[from] SealError),
@@ -209,7 +212,7 @@ impl Library {
         let bytes = &(*owner).as_ref()[range.clone()];
         let (file, path) = file.map_or((None, None), |(file, path)| (Some(file), path));
         if integrity == Integrity::Check {
-            seal::check(bytes).map_err(|error| refusal(error, bytes))?;
+            seal::check(bytes).map_err(|error| seal_error(error, bytes, path))?;
         }
         let elf = elf::Elf::read(bytes)?;
         let image_range = match (elf.find(image::SYMBOL), elf.find(tvm::SYMBOL)) {
@@ -310,9 +313,10 @@ fn constants_in(bytes: &[u8], image: &Range<usize>) -> Option<Range<usize>> {
 }
 
 /// The error for a library whose seal is invalid.
-fn refusal(error: SealError, bytes: &[u8]) -> LibraryError {
-    match tvm_modules(bytes) {
-        Ok(Some(_)) if error == SealError::Missing => LibraryError::OfTvm,
+fn seal_error(error: SealError, bytes: &[u8], path: Option<&Path>) -> LibraryError {
+    match (tvm_modules(bytes), path) {
+        (Ok(Some(_)), _) if error == SealError::Missing => LibraryError::OfTvm,
+        (_, Some(path)) if error == SealError::Missing => LibraryError::NotAModel(path.to_owned()),
         _ => error.into(),
     }
 }

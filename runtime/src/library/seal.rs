@@ -34,7 +34,7 @@ const PAGE: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// There is no seal: the file is not a compiled model, or is truncated.
-    #[error("not a compiled model, or a truncated one: it does not end with a seal")]
+    #[error("the file is not a compiled model, or is truncated")]
     Missing,
     /// The seal's version is unsupported.
     #[error("the file's seal is of version {0}; this runtime reads version 1")]

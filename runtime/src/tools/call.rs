@@ -127,12 +127,20 @@ impl Call<'_> {
     }
 
     fn wrong_count(&self, open: &[usize], given: usize, weights: Option<&Weights>) -> InputError {
+        let function = &self.signature.function;
+        if let (true, [param, others @ ..]) = (open.is_empty(), &self.params[..]) {
+            let message = match others.len() {
+                0 => format!("parameter `{}` of `{function}` is already set by name", param.name),
+                others => format!("all {} parameters of `{function}` are already set by name", others + 1),
+            };
+            return InputError::new(message).help("remove the positional `--arg`");
+        }
         let many = |n: usize| format!("{n} argument{}", if n == 1 { "" } else { "s" });
-        let message = format!("`{}` takes {}, {given} given", self.signature.function, many(open.len()));
+        let message = format!("`{function}` takes {}, {given} given", many(open.len()));
         let names: Vec<&str> = open.iter().map(|at| self.params[*at].name.as_str()).collect();
         let meant = weights.and_then(|w| w.instead_of(&names)).map(|text| format!("; {text}"));
         InputError::new(message).about(names).help(if open.is_empty() {
-            "it takes none".to_owned()
+            "remove the positional `--arg`".to_owned()
         } else {
             format!("one --arg each for: {}{}", self.described(open.iter().copied()), meant.unwrap_or_default())
         })
