@@ -27,7 +27,7 @@ use hammock_runtime::{
         signature::{Param, Role},
     },
     library::image_of,
-    near::nearest,
+    suggest::nearest,
     tools::{CallFlags, CommandFiles, Content, WeightsFormat},
 };
 use std::{

@@ -8,22 +8,23 @@
 //! - [`memory`], [`device`]: allocation and storage of tensor data.
 //! - [`executable`]: bytecode, constants, function table; loading, verifying, printing.
 //! - [`image`]: an executable with its sources, kernel signatures and aligned constants, in one block of bytes.
-//! - [`beside`]: companion files in a model's folder.
+//! - [`companion`]: companion files in a model's folder.
 //! - [`library`]: linked models, loaded from files, from memory, or from the running program.
-//! - [`machine`]: CPU features.
+//! - [`cpu_features`]: CPU features.
 //! - [`module`]: one interface to everything that holds functions: libraries, executables, virtual machines, the host
 //! program.
 //! - [`parallel`]: the thread pool that kernels share.
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
 //! - [`profile`]: profiling and tracing.
 //! - [`show`]: values as text; [`base64`]: bytes as text; [`printable`]: text escaped for a terminal.
-//! - [`near`]: "did you mean" suggestions for mistyped names.
+//! - [`suggest`]: "did you mean" suggestions for mistyped names.
 //! - [`reflect`]: fields of objects; generic comparison, hashing and serialization.
 //!
 //! To run a linked model: [`Library::open`], [`Vm::from_library`], [`Vm::call`].
 pub mod base64;
-pub mod beside;
 mod bytes;
+pub mod companion;
+pub mod cpu_features;
 pub mod device;
 pub mod executable;
 pub mod ffi;
@@ -33,10 +34,8 @@ mod fork;
 pub mod image;
 mod json;
 pub mod library;
-pub mod machine;
 pub mod memory;
 pub mod module;
-pub mod near;
 pub mod parallel;
 mod printable;
 pub mod profile;
@@ -44,6 +43,7 @@ pub mod reflect;
 pub mod registry;
 mod regular_file;
 pub mod show;
+pub mod suggest;
 mod sync;
 #[cfg(feature = "tools")]
 pub mod tools;

@@ -9,7 +9,7 @@ use hammock_ir::{
     relax::{Binding, Block, Body, Call, Callee, Function, Lambda, Operand, Value, Var},
     tir::{Param, PrimFunc, Stmt, StmtKind},
 };
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use indexmap::{IndexMap, IndexSet};
 
 /// Gives a module of kernels only a function to call: `wanted`, where that is a kernel, or the only kernel there is.

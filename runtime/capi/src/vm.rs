@@ -296,11 +296,11 @@ pub extern "C" fn hammock_set_threads(count: usize) {
 /// Runs parallel loops of kernels through `runner` from now on; null for the runtime's own thread pool.
 ///
 /// # Safety
-/// As for [`parallel::set_caller_pool`].
+/// As for [`parallel::set_host_pool`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_set_pool(runner: Option<parallel::Runner>, pool: *mut c_void) {
     // SAFETY: as the caller promises.
-    quietly(|| unsafe { parallel::set_caller_pool(runner, pool) });
+    quietly(|| unsafe { parallel::set_host_pool(runner, pool) });
 }
 
 /// Returns cached memory to the devices.

@@ -1,7 +1,7 @@
 //! Constants in a separate file next to the executable, which is mapped and used in place.
 use super::ImageError;
-use crate::beside::find_beside;
 use crate::bytes::{Put, Reader, Truncated};
+use crate::companion::find_companion;
 use crate::memory::MappedFile;
 use crate::regular_file::open_regular;
 use crate::value::SharedBytes;
@@ -27,12 +27,12 @@ impl External {
         ImageError::External(self.file.clone(), why.to_string())
     }
 
-    /// The path of the file, next to the executable: see [`find_beside`].
+    /// The path of the file, next to the executable: see [`find_companion`].
     pub(super) fn find(&self, executable: &Path) -> Result<PathBuf, ImageError> {
         if Path::new(&self.file).file_name().is_none_or(|name| name != self.file.as_str()) {
             return Err(self.refused(&"it is not in the executable's folder"));
         }
-        find_beside(executable, &self.file).map_err(|error| self.refused(&error))
+        find_companion(executable, &self.file).map_err(|error| self.refused(&error))
     }
 
     /// Maps the file, and checks that it is the one that was written with the executable.

@@ -147,15 +147,15 @@ impl Image {
         (container::write(&sections), constants)
     }
 
-    /// Reads an image as [`load_beside`](Image::load_beside) does, without external constants.
+    /// Reads an image as [`load_with_companions`](Image::load_with_companions) does, without external constants.
     pub fn load(owner: SharedBytes, range: Range<usize>, integrity: Integrity) -> Result<Image, ImageError> {
-        Image::load_beside(owner, range, integrity, None)
+        Image::load_with_companions(owner, range, integrity, None)
     }
 
     /// Reads and verifies the image that fills `range` of `owner`'s bytes. Constants refer to those bytes and keep
     /// `owner` alive; bytes that are not aligned to 64 are copied first. A file with constants is searched next to
     /// `executable`.
-    pub fn load_beside(
+    pub fn load_with_companions(
         owner: SharedBytes,
         range: Range<usize>,
         integrity: Integrity,
@@ -164,7 +164,7 @@ impl Image {
         Image::read(owner, range, integrity, executable, None)
     }
 
-    /// Like [`load_beside`](Image::load_beside), for bytes that were just written without the constants, which are
+    /// Like [`load_with_companions`](Image::load_with_companions), for bytes that were just written without the constants, which are
     /// passed.
     pub(crate) fn load_with(
         owner: SharedBytes,

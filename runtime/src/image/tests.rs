@@ -1,6 +1,6 @@
 use super::*;
+use crate::cpu_features::Features;
 use crate::executable::{Arg, Constant, FunctionInfo, FunctionKind, Instruction, Register};
-use crate::machine::Features;
 use crate::value::{Any, DType, Device, Shape, Str, Tensor};
 use signature::{Dims, Param, Role, Size, ValueType};
 
@@ -78,8 +78,9 @@ fn beside(folder: &std::path::Path) -> (Vec<u8>, Vec<u8>) {
 fn constants_may_lie_in_a_file_beside_the_executable() {
     let folder = tempfile::tempdir().unwrap();
     let (bytes, file) = beside(folder.path());
-    let load =
-        |bytes: &[u8], path| Image::load_beside(Arc::new(bytes.to_vec()), 0..bytes.len(), Integrity::Check, path);
+    let load = |bytes: &[u8], path| {
+        Image::load_with_companions(Arc::new(bytes.to_vec()), 0..bytes.len(), Integrity::Check, path)
+    };
     let executable = folder.path().join("model.so");
     std::fs::write(&executable, &bytes).unwrap();
     let image = load(&bytes, Some(&executable)).unwrap();

@@ -3,7 +3,7 @@
 //! Kernels of version 0 have their plain name, those of other versions a name of their own ([`symbol`]). Code that is
 //! not compiled for a particular CPU, such as that of other compilers, exists once, under the plain name.
 use crate::bytes::{Put, Reader, Truncated};
-use crate::machine::Features;
+use crate::cpu_features::Features;
 use std::ffi::CStr;
 use std::fmt::{self, Display};
 

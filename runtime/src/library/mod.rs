@@ -29,9 +29,9 @@ pub use seal::SealError;
 pub use tvm::TvmError;
 
 use crate::Error;
+use crate::cpu_features::Features;
 use crate::executable::{ConstantData, Executable, is_executable};
 use crate::image::{self, Image, ImageError, Integrity, versions};
-use crate::machine::Features;
 use crate::memory::MappedFile;
 use crate::regular_file::open_regular;
 use crate::value::{Function, SharedBytes};
@@ -228,7 +228,7 @@ impl Library {
         let in_owner = range.start + image_range.start..range.start + image_range.end;
         let image = Arc::new(match constants {
             Some(constants) => Image::load_with(owner.clone(), in_owner, constants)?,
-            None => Image::load_beside(owner.clone(), in_owner, Integrity::Trust, path)?,
+            None => Image::load_with_companions(owner.clone(), in_owner, Integrity::Trust, path)?,
         });
         let contents = Contents { owner, range, data, file, constants: constants.cloned() };
         Ok(Library { image, kernels, contents, code: OnceLock::new() })

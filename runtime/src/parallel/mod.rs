@@ -10,8 +10,8 @@
 //!
 //! Idle workers spin for about half a millisecond, which keeps the overhead of a region within a model below half a
 //! microsecond (`benches/regions.rs`), then sleep. A host program with a thread pool of its own can run regions on it
-//! (`caller.rs`).
-mod caller;
+//! (`host_pool.rs`).
+mod host_pool;
 #[cfg(loom)]
 mod models;
 mod pool;
@@ -19,7 +19,7 @@ mod region;
 
 use crate::ffi::{self, Error, kind};
 use crate::sync::Mutex;
-pub use caller::{Runner, set_caller_pool};
+pub use host_pool::{Runner, set_host_pool};
 pub(crate) use pool::leave;
 #[cfg(not(any(loom, miri)))]
 pub(crate) use pool::start_anew;
@@ -100,7 +100,7 @@ unsafe fn run(pool: &'static Pool, body: Body, context: *mut c_void, extent: i64
     let grain = grain.max(1);
     let useful = threads().min(usize::try_from(extent / grain).unwrap_or(usize::MAX));
     if useful > 1 && !region::is_inside() {
-        if let Some(lent) = caller::pool() {
+        if let Some(lent) = host_pool::pool() {
             return lent.run(Region::new(body, context, extent, grain, useful), extent, grain);
         }
         if let Some(slot) = pool.claim() {

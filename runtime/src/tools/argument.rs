@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Any, DType, Shape, Tensor, Tuple,
-    near::{nearest, nearest_dtype},
+    suggest::{nearest, nearest_dtype},
 };
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Any, Tensor,
     image::signature::{Dims, Param, Signature, Size, ValueType},
-    near::nearest,
+    suggest::nearest,
 };
 use std::collections::HashMap;
 

@@ -89,7 +89,8 @@ impl Archive {
         let entry = format!("{name}.npy");
         if self.zip.index_for_name(&entry).is_none() {
             let error = InputError::new(format!("{} has no array `{}`", self.path.display(), brief(name)));
-            let near = crate::near::nearest(name, self.names()).map(|near| format!("did you mean `{}`? ", brief(near)));
+            let near =
+                crate::suggest::nearest(name, self.names()).map(|near| format!("did you mean `{}`? ", brief(near)));
             return Err(error.help(format!("{}it has {}", near.unwrap_or_default(), listed(self.names()))));
         }
         self.member(&entry).map_err(|why| {

@@ -13,8 +13,8 @@ use crate::{
     image::{Image, Integrity, Signature, Version},
     library::{LibraryError, image_of},
     memory::Reservation,
-    near::nearest,
     parallel, reflect,
+    suggest::nearest,
     value::SharedBytes,
 };
 use std::{

@@ -12,8 +12,8 @@ use crate::{
         signature::{Dims, Role},
     },
     memory::{MappedFile, reserve},
-    near::nearest,
     regular_file::open_regular,
+    suggest::nearest,
 };
 use safetensors::{Dtype, SafeTensors};
 use std::{

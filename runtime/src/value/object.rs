@@ -7,7 +7,7 @@
 #[cfg(loom)]
 mod models;
 
-use super::recycle;
+use super::free_list;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ffi::c_void;
@@ -183,7 +183,7 @@ impl<C: Cell> Ref<C> {
     #[inline(always)]
     pub(crate) fn allocate_marked<E, T>(mark: u8, tail_len: usize, init: impl FnOnce(*mut T) -> (C, E)) -> Ref<C> {
         let layout = block_layout::<C, E, T>(tail_len).expect("an object fits the address space");
-        let Some(block) = NonNull::new(recycle::allocate(layout)) else { handle_alloc_error(layout) };
+        let Some(block) = NonNull::new(free_list::allocate(layout)) else { handle_alloc_error(layout) };
         // SAFETY: `tail` is in the block.
         let (cell, extra) = init(unsafe { block.add(tail_offset::<C, E, T>()) }.cast().as_ptr());
         let header = Header {
@@ -282,7 +282,7 @@ unsafe extern "C" fn delete<C, E, T>(object: *mut c_void, flags: i32) {
     }
     if flags & DELETE_WEAK != 0 {
         // SAFETY: requested once, when no reference of either kind is left; the layout is that of the allocation.
-        unsafe { recycle::free(block.cast(), block_layout::<C, E, T>((*block).tail_len).unwrap_unchecked()) }
+        unsafe { free_list::free(block.cast(), block_layout::<C, E, T>((*block).tail_len).unwrap_unchecked()) }
     }
 }
 

@@ -6,8 +6,8 @@
 use super::element::{Element, bytes_of};
 use super::object::{Cell, Ref};
 use super::shape::write_sizes;
+use super::tensor_borrow::Lender;
 use super::tensor_error::TensorError;
-use super::tensor_lent::Lender;
 use super::{DType, Device, Storage, index};
 use crate::memory::{ALIGNMENT, Buffer, MappedFile, Reservation, ScratchFile, meter};
 use std::fmt;

@@ -15,6 +15,7 @@
 mod builtin;
 pub mod builtins;
 mod check;
+mod condition;
 mod current;
 mod decode;
 pub mod evaluate;
@@ -22,13 +23,12 @@ pub mod instrument;
 mod interrupt;
 mod machine;
 pub mod native;
+mod notify;
 mod program;
 mod registers;
 mod run;
 mod stack;
 mod stateful;
-mod test;
-mod watch;
 
 pub use builtin::{Builtin, Param};
 pub(crate) use current::trim;

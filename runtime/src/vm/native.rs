@@ -18,7 +18,7 @@ use super::decode::{Body, Op};
 use super::machine::Machine;
 use super::registers::Registers;
 use super::run::{self, Run};
-use super::{check, interrupt, test};
+use super::{check, condition, interrupt};
 use crate::executable::compact;
 use crate::ffi::{self, Error, SafeCall, kind};
 use crate::value::object::{self, cell_offset};
@@ -182,7 +182,7 @@ impl Machine {
             }
             Op::Check { value, heap, plan } if check::holds(frame, *value, *heap, *plan) => {}
             Op::Check { plan, .. } => check::explain(program, frame, *plan)?,
-            Op::If { condition, .. } => return Err(test::no_condition(frame.get(*condition))),
+            Op::If { condition, .. } => return Err(condition::not_a_condition(frame.get(*condition))),
             _ => return Err(Error::new(kind::INTERNAL, "machine code leaves a step to the machine that is its own")),
         }
         Ok(())
@@ -277,7 +277,7 @@ unsafe extern "C" fn holds(context: *mut NativeContext, value: u32, heap: u32, p
 
 unsafe extern "C" fn test(_: *mut NativeContext, condition: *const Any) -> i32 {
     // SAFETY: machine code passes the address of a slot.
-    match test::holds(unsafe { &*condition }) {
+    match condition::holds(unsafe { &*condition }) {
         Ok(holds) => i32::from(holds),
         Err(error) => ffi::raise(error),
     }

@@ -5,7 +5,7 @@ use super::interrupt;
 use super::machine::Machine;
 use super::program::Program;
 use super::registers::Registers;
-use super::{check, test};
+use super::{check, condition};
 use crate::executable::compact::{PlacePlan, Slot, Slots};
 use crate::ffi::{self, Args, Error, kind};
 use crate::value::{Any, Function, Storage, Tensor, index};
@@ -120,10 +120,10 @@ impl Machine {
                 Op::If { condition, otherwise } => match frame.get(condition).get::<i64>() {
                     Some(0) => pc = otherwise as usize,
                     Some(_) => pc += 1,
-                    None => break test::no_condition(frame.get(condition)),
+                    None => break condition::not_a_condition(frame.get(condition)),
                 },
                 Op::Test { condition, otherwise } => {
-                    pc = if attempt!(test::holds(frame.get(condition))) { pc + 1 } else { otherwise as usize };
+                    pc = if attempt!(condition::holds(frame.get(condition))) { pc + 1 } else { otherwise as usize };
                 }
                 Op::Native { entry } => {
                     let status = self.native(run, &frame, entry);

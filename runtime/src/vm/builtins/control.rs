@@ -20,11 +20,11 @@ pub(in crate::vm) fn read_if_cond(condition: &Any) -> Result<bool, Error> {
     if let Some(value) = condition.get::<bool>() {
         return Ok(value);
     }
-    let no_condition = || Error::type_error(format!("{condition} is not a condition"));
-    let tensor = condition.get::<&Tensor>().ok_or_else(no_condition)?;
+    let not_a_condition = || Error::type_error(format!("{condition} is not a condition"));
+    let tensor = condition.get::<&Tensor>().ok_or_else(not_a_condition)?;
     let dtype = tensor.dtype();
     if !(dtype.is_integer() || dtype.is_bool()) || tensor.element_count() != 1 {
-        return Err(no_condition());
+        return Err(not_a_condition());
     }
     let host = tensor.to_device(Device::CPU)?.to_contiguous()?;
     Ok(host.as_bytes()?.iter().any(|byte| *byte != 0))

@@ -68,7 +68,7 @@ fn sum(grain: i64) -> Result<i64, Error> {
 fn loops_run_on_the_callers_pool() {
     parallel::set_threads(4);
     // SAFETY: the runners conform to the contract or violate it in ways that are detected, on any thread.
-    let set = |runner| unsafe { parallel::set_caller_pool(runner, null_mut()) };
+    let set = |runner| unsafe { parallel::set_host_pool(runner, null_mut()) };
     set(Some(in_thirds as parallel::Runner));
     assert_eq!((sum(1).unwrap(), ASKED.load(Relaxed)), (4950, 100));
     assert_eq!((sum(100).unwrap(), ASKED.load(Relaxed)), (4950, 100), "a loop for one thread stays where it is");

@@ -19,6 +19,6 @@ pub(super) fn holds(condition: &Any) -> Result<bool, Error> {
 
 /// The error for a value that is not a condition.
 #[cold]
-pub(super) fn no_condition(value: &Any) -> Error {
+pub(super) fn not_a_condition(value: &Any) -> Error {
     Error::type_error(format!("{value} is not a condition"))
 }

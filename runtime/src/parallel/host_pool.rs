@@ -12,29 +12,29 @@ use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering::*};
 pub type Runner = unsafe extern "C" fn(pool: *mut c_void, part: Body, region: *mut c_void, extent: i64, grain: i64);
 
 /// A thread pool of the host program.
-pub(super) struct Lent {
+pub(super) struct HostPool {
     runner: Runner,
     pool: *mut c_void,
 }
 
 /// The pool in use; null for the runtime's own.
-static LENT: AtomicPtr<Lent> = AtomicPtr::new(null_mut());
+static HOST_POOL: AtomicPtr<HostPool> = AtomicPtr::new(null_mut());
 
 /// Runs all regions that are opened from now on through `runner`, with `pool` as its first argument; `None` restores
 /// the runtime's own threads. Regions that need only one thread and nested regions run on the calling thread.
 ///
 /// # Safety
 /// `runner` conforms to [`Runner`], with `pool`, from any thread that runs kernels, until the process ends.
-pub unsafe fn set_caller_pool(runner: Option<Runner>, pool: *mut c_void) {
+pub unsafe fn set_host_pool(runner: Option<Runner>, pool: *mut c_void) {
     // Never freed: other threads may be using it.
-    let lent = runner.map_or(null_mut(), |runner| Box::into_raw(Box::new(Lent { runner, pool })));
-    LENT.store(lent, Release);
+    let lent = runner.map_or(null_mut(), |runner| Box::into_raw(Box::new(HostPool { runner, pool })));
+    HOST_POOL.store(lent, Release);
 }
 
 /// The pool that was set.
-pub(super) fn pool() -> Option<&'static Lent> {
+pub(super) fn pool() -> Option<&'static HostPool> {
     // SAFETY: pools are never freed.
-    unsafe { LENT.load(Acquire).as_ref() }
+    unsafe { HOST_POOL.load(Acquire).as_ref() }
 }
 
 /// A region that a host pool runs.
@@ -45,10 +45,10 @@ struct Parts<'a> {
     done: AtomicI64,
 }
 
-impl Lent {
+impl HostPool {
     pub(super) fn run(&self, region: Region, extent: i64, grain: i64) -> Result<(), Error> {
         let parts = Parts { region: &region, extent, done: AtomicI64::new(0) };
-        // SAFETY: `set_caller_pool`'s caller promised it; `part` accepts this context.
+        // SAFETY: `set_host_pool`'s caller promised it; `part` accepts this context.
         unsafe { (self.runner)(self.pool, part, (&raw const parts).cast_mut().cast(), extent, grain) };
         let done = parts.done.into_inner();
         region.outcome()?;
