@@ -12,7 +12,7 @@ use hammock_runtime::{
 pub fn tool_failure(error: ToolError) -> Failure {
     match error {
         ToolError::Input(error) => input_failure(error),
-        ToolError::Library(error @ LibraryError::OfTvm) => Failure::new(codes::UNSUPPORTED_FILE, error.to_string())
+        ToolError::Library(error @ LibraryError::TvmFormat) => Failure::new(codes::UNSUPPORTED_FILE, error.to_string())
             .help(
                 "`hammock inspect` shows its bytecode; `--bytecode` runs that with kernels compiled from a text module",
             ),

@@ -122,7 +122,7 @@ impl Program {
         stages: &mut Stages,
     ) -> Result<(Session, Places), Failure> {
         if is_executable(&self.file) {
-            let how = self.call.how();
+            let how = self.call.run_options();
             let idle = [
                 ("--module", self.module.is_some()),
                 ("--external-data-dir", !self.onnx.data_folders.is_empty()),
@@ -197,7 +197,7 @@ impl Program {
             }
             ExecMode::Native(_) => self.code.options()?,
         };
-        Ok(Options { threads: self.call.how().threads.unwrap_or(options.threads), ..options })
+        Ok(Options { threads: self.call.run_options().threads.unwrap_or(options.threads), ..options })
     }
 
     /// Compiles a module in memory.
@@ -211,7 +211,7 @@ impl Program {
         stages: &mut Stages,
     ) -> Result<Session, Failure> {
         stages.begin("passes")?;
-        let how = self.call.how();
+        let how = self.call.run_options();
         let passes = self.code.pipeline(options.level)?;
         let mut dump = self.watch.observer(&passes)?;
         let codegens = Codegens::default();

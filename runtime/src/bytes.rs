@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         self.array().map(i64::from_le_bytes)
     }
 
-    /// Reads a count of items of at least `min_size` bytes each, and checks that so many bytes are left.
+    /// Reads a count of items of `min_size` bytes or more, and checks that the input is long enough for them.
     pub(crate) fn count(&mut self, min_size: usize) -> Result<usize, Truncated> {
         let count = usize::try_from(self.u64()?).map_err(|_| Truncated)?;
         if count <= self.remaining() / min_size.max(1) { Ok(count) } else { Err(Truncated) }

@@ -9,12 +9,12 @@ macro_rules! features {
         #[cfg(target_arch = "x86_64")]
         fn detected() -> u64 {
             let mut set = 0;
-            let mut place = 0;
+            let mut bit = 0;
             $(
-                set |= u64::from(features!(@detect $name $($rust)?)) << place;
-                place += 1;
+                set |= u64::from(features!(@detect $name $($rust)?)) << bit;
+                bit += 1;
             )*
-            debug_assert!(place <= 64);
+            debug_assert!(bit <= 64);
             set
         }
     };
@@ -88,7 +88,7 @@ impl Features {
 
     /// Their names.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        FEATURES.iter().enumerate().filter(move |(place, _)| self.0 >> place & 1 == 1).map(|(_, name)| *name)
+        FEATURES.iter().enumerate().filter(move |(bit, _)| self.0 >> bit & 1 == 1).map(|(_, name)| *name)
     }
 
     /// The difference of two sets.
@@ -120,7 +120,7 @@ impl Features {
 /// The set of the features with these names; unknown names are ignored.
 impl<'a> FromIterator<&'a str> for Features {
     fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> Features {
-        let bit = |name: &str| FEATURES.iter().position(|known| *known == name).map_or(0, |place| 1 << place);
+        let bit = |name: &str| FEATURES.iter().position(|known| *known == name).map_or(0, |bit| 1 << bit);
         Features(names.into_iter().fold(0, |set, name| set | bit(name)))
     }
 }

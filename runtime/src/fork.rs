@@ -1,4 +1,4 @@
-//! Forks: a child process has a single thread, a copy of the one that forked.
+//! Forks: a child process has a single thread, a copy of the forking one.
 //!
 //! A lock that another thread held would stay locked in the child forever, over data in an unknown state. So the
 //! forking thread takes all locks first: those of allocators, programs and process-wide tables. They are held for a few
@@ -46,8 +46,8 @@ extern "C" fn in_parent() {
 }
 
 extern "C" fn in_child() {
-    parallel::start_anew();
-    vm::start_anew();
+    parallel::reset_after_fork();
+    vm::reset_after_fork();
     give_back();
 }
 
@@ -125,7 +125,7 @@ mod tests {
 
     /// In processes without the threads of other tests.
     #[test]
-    fn children_of_warm_parents_have_helpers_of_their_own() {
+    fn children_of_warm_parents_have_workers_of_their_own() {
         prepare();
         let is_parallel = || threads_of_a_loop() == 2;
         assert!(in_a_child(|| {

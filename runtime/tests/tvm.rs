@@ -90,7 +90,7 @@ fn the_executable_of_an_exported_library_is_found() {
 
 #[test]
 fn exported_libraries_are_refused_where_models_are_loaded() {
-    assert!(matches!(Library::open(&file("control_flow.so")), Err(LibraryError::OfTvm)));
+    assert!(matches!(Library::open(&file("control_flow.so")), Err(LibraryError::TvmFormat)));
 }
 
 #[test]

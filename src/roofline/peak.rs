@@ -6,7 +6,7 @@ use hammock_compiler::{
 };
 use hammock_diagnostics::SourceFile;
 use hammock_passes::pipeline;
-use hammock_runtime::tools::{CallSpec, How, Session, sample};
+use hammock_runtime::tools::{CallSpec, RunOptions, Session, sample};
 use std::time::Duration;
 
 /// How long each rate is measured.
@@ -34,7 +34,7 @@ impl Peak {
     ///
     /// # Errors
     /// When the kernels that measure do not run.
-    pub fn measure(how: &How) -> Result<Peak, Failure> {
+    pub fn measure(how: &RunOptions) -> Result<Peak, Failure> {
         let threads = how.threads.unwrap_or(Options::default().threads);
         let machine = target("native").unwrap_or_else(Target::host);
         let flops = (2 * CHAINS * PRODUCTS * i64::from(machine.vector_bytes / 4)) as f64 * threads as f64;
@@ -82,7 +82,7 @@ fn stream(count: i64) -> String {
 }
 
 /// The least time that a kernel takes, on zeros.
-fn seconds(text: &str, how: &How) -> Result<f64, Failure> {
+fn seconds(text: &str, how: &RunOptions) -> Result<f64, Failure> {
     let source = SourceFile::new("<the machine's peak>", text)?;
     let mut module = read_text(&source, &ReadOptions::default())?;
     let arguments = keep_kernel(&mut module, "main")?.arguments(&[])?;
@@ -91,7 +91,7 @@ fn seconds(text: &str, how: &How) -> Result<f64, Failure> {
     lower(&mut module, &source, &pipeline(2), &options.environment(&evaluator), &mut Default::default())?;
     let artifact = compile(&module, &source, &options, Emit::Lib)?;
     // What limits the user's program does not limit this.
-    let how = How { limits: Default::default(), ..how.clone() };
+    let how = RunOptions { limits: Default::default(), ..how.clone() };
     let session = Session::from_bytes(artifact.file.into_bytes(), &how).map_err(tool_failure)?;
     let spec = CallSpec { func: "main", args: &arguments, weights: None };
     let args = session.arguments(&spec).map_err(input_failure)?;

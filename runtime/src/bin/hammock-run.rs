@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
 use hammock_runtime::tools::{
     BenchFlags, CallFlags, CallSpec, CommandFiles, ExpectFlags, InputError, InspectFlags, OutputFlags, ProfileFlags,
-    Session, TerminalFlags, ToolError, Weights, inspect, last_words, parse, print, save_weights, say,
+    Session, TerminalFlags, ToolError, Weights, inspect, parse, print, print_stderr, report_fatal, save_weights,
 };
 use std::{
     path::{Path, PathBuf},
@@ -85,7 +85,7 @@ struct OwnModel {
 fn main() -> ExitCode {
     match start() {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(error)) => last_words(&error),
+        Ok(Err(error)) => report_fatal(&error),
         Err(status) => status,
     }
 }
@@ -105,7 +105,7 @@ fn run_own(library: Library, OwnModel { call, output, expect, profile, .. }: Own
     expect.expect.iter().for_each(|path| files.reads_weights("--expect", path));
     output.path().iter().for_each(|path| files.writes("--output", path));
     files.check()?;
-    let session = Session::from_library(library, &call.how())?;
+    let session = Session::from_library(library, &call.run_options())?;
     let weights = weights(&call, &session)?;
     profile.watch(&session, || result(&session, &call.spec(weights.as_ref()), &output, &expect))
 }
@@ -123,17 +123,17 @@ fn result(session: &Session, spec: &CallSpec, output: &OutputFlags, expect: &Exp
 fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolError> {
     let weights = call.weights()?;
     if let Some(fit) = weights.as_ref().map(|weights| session.fit(weights))
-        && let Some((message, advice)) = fit.said()
+        && let Some((message, advice)) = fit.message()
     {
         let help = (!advice.is_empty()).then(|| advice.join("; "));
         let error = InputError { help, ..InputError::new(message) };
         if fit.is_error() {
             return Err(error.into());
         }
-        say(&format!("warning: {error}\n"))?;
+        print_stderr(&format!("warning: {error}\n"))?;
     }
     if let Some(spare) = session.spare_weights(&call.spec(weights.as_ref())) {
-        say(&format!("warning: {spare}\n"))?;
+        print_stderr(&format!("warning: {spare}\n"))?;
     }
     Ok(weights)
 }
@@ -171,14 +171,14 @@ fn run(command: Command) -> Result<String, ToolError> {
     check(&command)?;
     match command {
         Command::Run { file, call, output, expect, profile } => {
-            let session = Session::open(&file, &call.how())?;
+            let session = Session::open(&file, &call.run_options())?;
             let weights = weights(&call, &session)?;
             profile.watch(&session, || result(&session, &call.spec(weights.as_ref()), &output, &expect))
         }
         Command::Bench { file, call, bench, profile } => {
-            let session = Session::open(&file, &call.how())?;
+            let session = Session::open(&file, &call.run_options())?;
             let weights = weights(&call, &session)?;
-            let times = session.bench(&call.spec(weights.as_ref()), bench.least()?, bench.json)?;
+            let times = session.bench(&call.spec(weights.as_ref()), bench.min_time()?, bench.json)?;
             profile.repeat(&session, &call.spec(weights.as_ref()))?;
             Ok(times)
         }

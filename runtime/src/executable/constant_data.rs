@@ -26,10 +26,10 @@ impl ConstantData {
 
     /// The tensor of a dtype and shape at an offset.
     pub(super) fn find(&self, at: usize, dtype: DType, shape: &[i64]) -> Option<&Tensor> {
-        let first = self.tensors.partition_point(|(place, _)| *place < at);
+        let first = self.tensors.partition_point(|(offset, _)| *offset < at);
         // Tensors without elements share their offset with others.
-        let there = self.tensors[first..].iter().take_while(|(place, _)| *place == at).map(|(_, tensor)| tensor);
-        there.into_iter().find(|tensor| tensor.dtype() == dtype && tensor.shape() == shape)
+        let candidates = self.tensors[first..].iter().take_while(|(offset, _)| *offset == at).map(|(_, tensor)| tensor);
+        candidates.into_iter().find(|tensor| tensor.dtype() == dtype && tensor.shape() == shape)
     }
 
     /// Total number of bytes.

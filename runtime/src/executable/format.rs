@@ -2,7 +2,7 @@
 //! instructions. All numbers are little-endian, lengths are 64 bits wide.
 //!
 //! In an image, the constant pool only describes tensors; their data is in a separate section, aligned and used in
-//! place ([`Constants::Apart`]).
+//! place ([`Constants::Separate`]).
 use super::{Code, Constant, ConstantData, Executable, ExecutableError, FunctionInfo, FunctionKind};
 use crate::bytes::{Put, Reader, Truncated};
 use crate::memory::ALIGNMENT;
@@ -25,7 +25,7 @@ pub(crate) enum Constants<'a> {
     /// In a separate section, each aligned to 64 bytes. When writing: collected to be written later.
     Append(&'a mut ConstantData),
     /// In a separate section. When reading: in `range` of `owner`'s bytes.
-    Apart(SharedBytes, Range<usize>),
+    Separate(SharedBytes, Range<usize>),
     /// In a separate section. When reading: as tensors that are used as they are.
     Tensors(&'a ConstantData),
 }
@@ -257,7 +257,7 @@ fn read_only(tensor: &Tensor) -> std::result::Result<Tensor, TensorError> {
         true => tensor.clone(),
         false => {
             let copy = Tensor::from_bytes(dtype, shape, tensor.as_bytes()?)?;
-            tensor.set_aside();
+            tensor.evict();
             copy
         }
     };
@@ -280,7 +280,7 @@ fn read_tensor(reader: &mut Reader<'_>, apart: Option<&Constants<'_>>) -> std::r
     let len = read_size(reader)?;
     let tensor = match apart {
         None => Tensor::from_bytes(dtype, &shape, reader.take(len)?),
-        Some(Constants::Apart(owner, range)) => {
+        Some(Constants::Separate(owner, range)) => {
             let begin = range.start.saturating_add(read_size(reader)?);
             let end = begin.saturating_add(len);
             if end > range.end || !begin.is_multiple_of(ALIGNMENT) {

@@ -92,7 +92,7 @@ pub unsafe extern "C" fn hammock_raise_values(
 /// limit is exceeded.
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_workspace_alloc(bytes: u64) -> *mut c_void {
-    workspace::take(bytes).cast()
+    workspace::alloc(bytes).cast()
 }
 
 /// Releases scratch memory.
@@ -102,7 +102,7 @@ pub extern "C" fn hammock_workspace_alloc(bytes: u64) -> *mut c_void {
 /// no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_workspace_free(workspace: *mut c_void) {
-    workspace::give(workspace.cast());
+    workspace::free(workspace.cast());
 }
 
 /// Calls the global function `name`: a registered one ([`crate::registry`]), otherwise a builtin. A kernel only sees a

@@ -6,7 +6,7 @@ use super::{ArgumentCheck, KernelSignature};
 use crate::ffi::Error;
 use crate::float_state::FloatState;
 use crate::memory::meter::Account;
-use crate::value::{Any, Function, Known};
+use crate::value::{Any, Callable, Function};
 
 /// A kernel with its signature.
 struct CheckedKernel {
@@ -15,8 +15,8 @@ struct CheckedKernel {
     check: ArgumentCheck,
 }
 
-// SAFETY: see the other implementations of `Known`.
-unsafe impl Known for CheckedKernel {
+// SAFETY: see the other implementations of `Callable`.
+unsafe impl Callable for CheckedKernel {
     const MARK: u8 = 1;
 
     fn call(&self, args: &[Any]) -> Result<Any, Error> {
@@ -24,7 +24,7 @@ unsafe impl Known for CheckedKernel {
             self.signature.check(args)?;
         }
         // All kernels of a program's call share the call's floating-point state.
-        let _float_state = Account::current().is_nobodys().then(|| FloatState::IEEE.enter());
+        let _float_state = Account::current().is_none().then(|| FloatState::IEEE.enter());
         self.kernel.call(args)
     }
 }
@@ -36,12 +36,12 @@ impl KernelSignature {
             return kernel;
         }
         let check = ArgumentCheck::new(self, |_| false);
-        Function::known(CheckedKernel { kernel, signature: self.clone(), check })
+        Function::from_callable(CheckedKernel { kernel, signature: self.clone(), check })
     }
 
     /// The unwrapped kernel, if this signature guards it: for callers that check arguments themselves.
     pub fn guarded<'a>(&self, function: &'a Function) -> Option<&'a Function> {
-        function.as_known().filter(|known: &&CheckedKernel| known.signature == *self).map(|known| &known.kernel)
+        function.downcast().filter(|known: &&CheckedKernel| known.signature == *self).map(|known| &known.kernel)
     }
 }
 

@@ -35,7 +35,7 @@ impl External {
         find_companion(executable, &self.file).map_err(|error| self.refused(&error))
     }
 
-    /// Maps the file, and checks that it is the one that was written with the executable.
+    /// Maps the file, and verifies that it was written with the executable.
     pub(super) fn open(&self, executable: Option<&Path>) -> Result<(SharedBytes, Range<usize>), ImageError> {
         let refused = |why: &dyn std::fmt::Display| self.refused(why);
         let executable = executable.ok_or_else(|| refused(&"a model in memory has no folder to look for it"))?;

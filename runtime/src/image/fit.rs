@@ -10,45 +10,45 @@ pub enum Fit {
     /// They certainly do not fit.
     Never,
     /// They must be checked at run time.
-    Perhaps,
+    Maybe,
     /// They certainly fit.
-    Surely,
+    Always,
 }
 
 impl From<bool> for Fit {
     fn from(fits: bool) -> Fit {
-        if fits { Fit::Surely } else { Fit::Never }
+        if fits { Fit::Always } else { Fit::Never }
     }
 }
 
 impl Fit {
-    /// `Perhaps` if nothing is known.
+    /// `Maybe` if nothing is known.
     fn of(fits: Option<bool>) -> Fit {
-        fits.map_or(Fit::Perhaps, Fit::from)
+        fits.map_or(Fit::Maybe, Fit::from)
     }
 }
 
 impl KernelSignature {
-    /// Checks arguments by the facts known about them. `Surely` implies that [`KernelSignature::check`] accepts them.
+    /// Checks arguments by the facts known about them. `Always` implies that [`KernelSignature::check`] accepts them.
     pub fn fit(&self, facts: &Facts<'_>, args: &[Slot]) -> Fit {
         if args.len() != self.params.len() {
             return Fit::Never;
         }
         let mut symbols = Symbols(vec![None; self.symbol_count as usize]);
         let fit = |(param, slot): (&KernelParam, &Slot)| match (&param.kind, facts.get(*slot)) {
-            (_, Content::Unknown) => Fit::Perhaps,
+            (_, Content::Unknown) => Fit::Maybe,
             (ParamKind::Tensor { .. }, Content::Tensor(tensor)) => fit_tensor(param, self.device, tensor, &mut symbols),
             (ParamKind::Tensor { .. }, _) => Fit::Never,
-            (ParamKind::Scalar { dtype, .. }, _) if dtype.is_handle() => Fit::Perhaps,
+            (ParamKind::Scalar { dtype, .. }, _) if dtype.is_handle() => Fit::Maybe,
             (ParamKind::Scalar { .. }, Content::Tensor(_) | Content::Storage(_) | Content::Nothing) => Fit::Never,
             (ParamKind::Scalar { dtype, .. }, Content::Float) => dtype.is_floating().into(),
             (ParamKind::Scalar { dtype, symbol }, Content::Int(value)) if !dtype.is_floating() => {
                 let fits = Fit::from(int_range(*dtype).contains(value));
-                fits.min(symbol.map_or(Fit::Surely, |symbol| symbols.bind(symbol, Some(*value))))
+                fits.min(symbol.map_or(Fit::Always, |symbol| symbols.bind(symbol, Some(*value))))
             }
-            (ParamKind::Scalar { .. }, _) => Fit::Perhaps,
+            (ParamKind::Scalar { .. }, _) => Fit::Maybe,
         };
-        self.params.iter().zip(args).map(fit).min().unwrap_or(Fit::Surely)
+        self.params.iter().zip(args).map(fit).min().unwrap_or(Fit::Always)
     }
 
     /// Adds the facts that hold for accepted arguments.
@@ -80,7 +80,7 @@ impl KernelParam {
 
 fn fit_tensor(param: &KernelParam, device: Device, tensor: &TensorFacts, symbols: &mut Symbols) -> Fit {
     let ParamKind::Tensor { dtype, shape, alignment } = &param.kind else { return Fit::Never };
-    let known = |fits: bool| if fits { Fit::Surely } else { Fit::Perhaps };
+    let known = |fits: bool| if fits { Fit::Always } else { Fit::Maybe };
     let is_aligned = tensor.alignment.max(1).is_multiple_of(*alignment.max(&1) as usize);
     let description = [
         Fit::of(tensor.dtype.map(|known| known == *dtype)),
@@ -89,8 +89,8 @@ fn fit_tensor(param: &KernelParam, device: Device, tensor: &TensorFacts, symbols
         known(is_aligned),
         known(tensor.is_writable || !param.is_written),
     ];
-    let description = description.into_iter().min().unwrap_or(Fit::Surely);
-    let Some(dims) = &tensor.dims else { return description.min(Fit::Perhaps) };
+    let description = description.into_iter().min().unwrap_or(Fit::Always);
+    let Some(dims) = &tensor.dims else { return description.min(Fit::Maybe) };
     let size = |(dim, known): (&Dim, &Option<i64>)| match dim {
         Dim::Static(size) => Fit::of(known.map(|known| known == *size)),
         Dim::Symbol(symbol) => symbols.bind(*symbol, *known),
@@ -105,7 +105,7 @@ struct Symbols(Vec<Option<i64>>);
 impl Symbols {
     /// Binds a symbol to a value, or compares it with the value bound before.
     fn bind(&mut self, symbol: u32, value: Option<i64>) -> Fit {
-        let Some(value) = value else { return Fit::Perhaps };
+        let Some(value) = value else { return Fit::Maybe };
         (*self.0[symbol as usize].get_or_insert(value) == value).into()
     }
 }
@@ -186,8 +186,8 @@ mod tests {
             let facts = Facts::new(&executable, &steps, args.iter().map(Content::of).collect(), &[Device::CPU]);
             match signature.fit(&facts, &[first, first + 1]) {
                 Fit::Never => prop_assert!(signature.check(&args).is_err()),
-                Fit::Perhaps => (),
-                Fit::Surely => prop_assert!(signature.check(&args).is_ok()),
+                Fit::Maybe => (),
+                Fit::Always => prop_assert!(signature.check(&args).is_ok()),
             }
         }
 
@@ -200,7 +200,7 @@ mod tests {
             let mut facts = Facts::new(&executable, &steps, Vec::new(), &[Device::CPU]);
             for signature in &signatures {
                 let (fit, outcome) = (signature.fit(&facts, &[0, 1]), signature.check(&args));
-                prop_assert!(fit != Fit::Surely || outcome.is_ok());
+                prop_assert!(fit != Fit::Always || outcome.is_ok());
                 prop_assert!(fit != Fit::Never || outcome.is_err());
                 if outcome.is_ok() {
                     signature.learn(&mut facts, &[0, 1]);
@@ -218,11 +218,11 @@ mod tests {
         let signature = KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 0, params };
         let (executable, steps) = steps();
         let mut facts = Facts::new(&executable, &steps, Vec::new(), &[Device::CPU]);
-        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Perhaps);
+        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Maybe);
         signature.learn(&mut facts, &[0, 1]);
-        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Surely);
-        assert_eq!(signature.fit(&facts, &[1, 0]), Fit::Perhaps, "the first was only looked at for less");
+        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Always);
+        assert_eq!(signature.fit(&facts, &[1, 0]), Fit::Maybe, "the first was only looked at for less");
         facts.forget();
-        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Perhaps);
+        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Maybe);
     }
 }

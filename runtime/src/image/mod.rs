@@ -105,23 +105,23 @@ impl Image {
 
     /// Serializes the image. The output is deterministic.
     pub fn save(&self) -> Vec<u8> {
-        let (mut bytes, constants) = self.save_apart();
+        let (mut bytes, constants) = self.save_in_parts();
         constants.append_to(&mut bytes);
         bytes
     }
 
     /// Like [`save`](Image::save), in two parts: the bytes before the constants' data, and that data, which is not
     /// copied.
-    pub fn save_apart(&self) -> (Vec<u8>, ConstantData) {
+    pub fn save_in_parts(&self) -> (Vec<u8>, ConstantData) {
         self.save_with(|_| None)
     }
 
-    /// Like [`save_apart`](Image::save_apart), for constants in a separate file; `place` returns where they will be.
-    pub fn save_external(&self, place: impl FnOnce(&ConstantData) -> External) -> (Vec<u8>, ConstantData) {
-        self.save_with(|constants| Some(place(constants)))
+    /// Like [`save_in_parts`](Image::save_in_parts), for constants in a separate file; `location` returns where they will be.
+    pub fn save_external(&self, location: impl FnOnce(&ConstantData) -> External) -> (Vec<u8>, ConstantData) {
+        self.save_with(|constants| Some(location(constants)))
     }
 
-    fn save_with(&self, place: impl FnOnce(&ConstantData) -> Option<External>) -> (Vec<u8>, ConstantData) {
+    fn save_with(&self, location: impl FnOnce(&ConstantData) -> Option<External>) -> (Vec<u8>, ConstantData) {
         let mut constants = ConstantData::default();
         let executable = encode(&self.executable, &mut Constants::Append(&mut constants));
         let mut sources = Vec::new();
@@ -137,7 +137,7 @@ impl Image {
         sections.extend((!self.versions.is_empty()).then(|| section(VERSIONS, &targets)));
         sections.extend((!self.signatures.is_empty()).then(|| section(SIGNATURES, &signatures)));
         let mut beside = Vec::new();
-        if let Some(external) = place(&constants) {
+        if let Some(external) = location(&constants) {
             external.encode(&mut beside);
             sections.push(section(EXTERNAL, &beside));
         } else {
@@ -191,11 +191,11 @@ impl Image {
             (_, Some(constants)) => Constants::Tensors(constants),
             (Some(external), None) => {
                 let (owner, range) = external.open(executable)?;
-                Constants::Apart(owner, range)
+                Constants::Separate(owner, range)
             }
             (None, None) => {
                 let data = section(CONSTANTS)?;
-                Constants::Apart(owner.clone(), range.start + data.start..range.start + data.end)
+                Constants::Separate(owner.clone(), range.start + data.start..range.start + data.end)
             }
         };
         let executable = decode(&bytes[section(EXECUTABLE)?], &apart)?;

@@ -99,10 +99,10 @@ pub enum Size {
 }
 
 /// Maximum nesting depth of tuples; models have less.
-const MOST_NESTED: usize = 100;
+const MAX_NESTING: usize = 100;
 
 impl Signature {
-    /// A signature of which only the parameters' names are known.
+    /// A signature with only the parameters' names.
     pub fn of_names<'a>(function: &str, names: impl Iterator<Item = &'a String>) -> Signature {
         let param = |name: &String| Param { name: name.clone(), role: Role::Input, ty: ValueType::unknown() };
         Signature { function: function.to_owned(), params: names.map(param).collect(), results: Vec::new() }
@@ -290,7 +290,7 @@ fn read_type(reader: &mut Reader<'_>, depth: usize) -> Result<ValueType, Truncat
         }
         1 => ValueType::Shape(read_dims(reader)?),
         2 => ValueType::Scalar(dtype(reader)?),
-        3 if depth < MOST_NESTED => ValueType::Tuple(reader.list(8, |reader| read_type(reader, depth + 1))?),
+        3 if depth < MAX_NESTING => ValueType::Tuple(reader.list(8, |reader| read_type(reader, depth + 1))?),
         4 => ValueType::Other(text(reader)?),
         _ => return Err(Truncated),
     })

@@ -61,13 +61,13 @@ fn signature() -> Signature {
 
 /// The image with its constants in a file `w` of a folder, and the contents of that file.
 fn beside(folder: &std::path::Path) -> (Vec<u8>, Vec<u8>) {
-    let place = |constants: &ConstantData| External {
+    let location = |constants: &ConstantData| External {
         file: "w".into(),
         start: 64,
         len: constants.len(),
         checksum: constants.checksum().finalize(),
     };
-    let (bytes, constants) = sample().save_external(place);
+    let (bytes, constants) = sample().save_external(location);
     let mut file = vec![7; 64];
     constants.append_to(&mut file);
     std::fs::write(folder.join("w"), &file).unwrap();

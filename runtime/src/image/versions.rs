@@ -32,7 +32,7 @@ pub struct Version {
 
 /// Reason why a machine runs none of the versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unfit {
+pub enum VersionError {
     /// No version has the requested name.
     Unknown(String),
     /// The machine lacks these features for this target.
@@ -40,25 +40,27 @@ pub enum Unfit {
 }
 
 /// The version to run: the requested one, otherwise the last one whose features the machine has.
-pub fn choose(versions: &[Version], machine: Features, wanted: Option<&[u8]>) -> Result<usize, Unfit> {
+pub fn choose(versions: &[Version], machine: Features, wanted: Option<&[u8]>) -> Result<usize, VersionError> {
     let lacks = |version: &Version| version.features.without(machine);
-    let unfit = |version: &Version| Unfit::Lacks(version.target.clone(), lacks(version));
+    let unfit = |version: &Version| VersionError::Lacks(version.target.clone(), lacks(version));
     match wanted {
         _ if versions.is_empty() => Ok(0),
         Some(name) => match versions.iter().position(|version| version.target.as_bytes() == name) {
             Some(number) if lacks(&versions[number]).is_empty() => Ok(number),
             Some(number) => Err(unfit(&versions[number])),
-            None => Err(Unfit::Unknown(String::from_utf8_lossy(name).into_owned())),
+            None => Err(VersionError::Unknown(String::from_utf8_lossy(name).into_owned())),
         },
         None => versions.iter().rposition(|version| lacks(version).is_empty()).ok_or_else(|| unfit(&versions[0])),
     }
 }
 
-impl Display for Unfit {
+impl Display for VersionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unfit::Unknown(name) => write!(f, "they are not compiled for `{name}`, which HAMMOCK_TARGET asks for"),
-            Unfit::Lacks(target, features) => {
+            VersionError::Unknown(name) => {
+                write!(f, "they are not compiled for `{name}`, which HAMMOCK_TARGET asks for")
+            }
+            VersionError::Lacks(target, features) => {
                 write!(f, "they are compiled for {target}, and this machine has no")?;
                 for (number, name) in features.names().enumerate() {
                     write!(f, "{}{name}", if number > 0 { ", " } else { " " })?;

@@ -78,7 +78,7 @@ pub enum LibraryError {
     NoImage,
     /// The library is in TVM's format, which only TVM's runtime can run.
     #[error("the library was made for TVM's runtime, which its kernels need")]
-    OfTvm,
+    TvmFormat,
     /// The modules of a library in TVM's format are damaged, or none of them is bytecode.
     #[error(transparent)]
     Tvm(#[from] TvmError),
@@ -217,7 +217,7 @@ impl Library {
         let elf = elf::Elf::read(bytes)?;
         let image_range = match (elf.find(image::SYMBOL), elf.find(tvm::SYMBOL)) {
             (Some(range), _) => range,
-            (None, Some(_)) => return Err(LibraryError::OfTvm),
+            (None, Some(_)) => return Err(LibraryError::TvmFormat),
             (None, None) => return Err(LibraryError::NoImage),
         };
         let kernels = elf.names().filter_map(|name| name.strip_prefix(KERNEL_PREFIX)).map(str::to_owned).collect();
@@ -315,7 +315,7 @@ fn constants_in(bytes: &[u8], image: &Range<usize>) -> Option<Range<usize>> {
 /// The error for a library whose seal is invalid.
 fn seal_error(error: SealError, bytes: &[u8], path: Option<&Path>) -> LibraryError {
     match (tvm_modules(bytes), path) {
-        (Ok(Some(_)), _) if error == SealError::Missing => LibraryError::OfTvm,
+        (Ok(Some(_)), _) if error == SealError::Missing => LibraryError::TvmFormat,
         (_, Some(path)) if error == SealError::Missing => LibraryError::NotAModel(path.to_owned()),
         _ => error.into(),
     }

@@ -16,7 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Maximum size of a file that is read as a whole.
-const MOST_READ: u64 = 64 << 20;
+const MAX_READ: u64 = 64 << 20;
 const PAGE: usize = 4096;
 
 /// The bytes of a file.
@@ -48,15 +48,15 @@ impl AsRef<[u8]> for Snapshot {
 impl Snapshot {
     /// Opens a regular file.
     pub(super) fn open(path: &Path) -> Result<Snapshot, LibraryError> {
-        Snapshot::open_with(path, MOST_READ)
+        Snapshot::open_with(path, MAX_READ)
     }
 
     /// Like [`open`](Snapshot::open), with another maximum size of files that are read.
-    pub(super) fn open_with(path: &Path, most_read: u64) -> Result<Snapshot, LibraryError> {
+    pub(super) fn open_with(path: &Path, max_read: u64) -> Result<Snapshot, LibraryError> {
         let take = || {
             let file = open_regular(path)?;
             let metadata = file.metadata()?;
-            if metadata.len() <= most_read { read(file, metadata.len()) } else { map(file, &metadata) }
+            if metadata.len() <= max_read { read(file, metadata.len()) } else { map(file, &metadata) }
         };
         take().map_err(|cause| LibraryError::Read { path: path.to_owned(), cause })
     }

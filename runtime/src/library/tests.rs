@@ -240,7 +240,7 @@ fn what_was_checked_runs_after_the_file_was_replaced() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// What was read stays; constants that are too large to be read are not confused with the verified ones.
+/// Data that was read stays; constants that are too large to be read are not confused with the verified ones.
 #[test]
 #[cfg_attr(miri, ignore = "maps a file")]
 fn files_written_to_after_the_check_change_nothing_unnoticed() {

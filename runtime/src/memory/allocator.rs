@@ -33,7 +33,7 @@ pub struct MemoryStats {
     /// Size of cached blocks.
     pub pooled: usize,
     /// Maximum that counted towards the limit at once: blocks and charges. This limit would be sufficient.
-    pub most: usize,
+    pub charged_peak: usize,
 }
 
 /// Allocates memory of one device.
@@ -82,14 +82,14 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Allocator {
-    /// Creates an allocator for `device` that holds at most `limit` bytes at once.
+    /// Creates an allocator for `device` that holds at charged_peak `limit` bytes at once.
     pub fn new(device: Device, kind: AllocatorKind, limit: usize) -> Result<Arc<Allocator>, Error> {
         Ok(Arc::new(Allocator::on(device::find(device)?, kind, limit)))
     }
 
     /// Creates an allocator for the device behind `api`.
     pub(super) fn on(api: &'static dyn DeviceApi, kind: AllocatorKind, limit: usize) -> Allocator {
-        let stats = MemoryStats { used: 0, peak: 0, pooled: 0, most: 0 };
+        let stats = MemoryStats { used: 0, peak: 0, pooled: 0, charged_peak: 0 };
         let pool = if kind == AllocatorKind::Pooled { Pool::new() } else { Pool::default() };
         let state = Lock::new(State { stats, charged: 0, pool, blocks: 0, retired: false });
         let workspaces = Default::default();
@@ -128,7 +128,7 @@ impl Allocator {
         }
         state.stats.used = used;
         state.stats.peak = state.stats.peak.max(used);
-        state.stats.most = state.stats.most.max(counted);
+        state.stats.charged_peak = state.stats.charged_peak.max(counted);
         state.blocks += 1;
         if let Some(data) = state.pool.take(class) {
             state.stats.pooled -= class.bytes;
@@ -175,12 +175,12 @@ impl Allocator {
     pub fn reset_peak(&self) {
         let mut state = self.shared().state.lock();
         state.stats.peak = state.stats.used;
-        state.stats.most = state.stats.used + state.charged;
+        state.stats.charged_peak = state.stats.used + state.charged;
     }
 
     /// Initial size of scratch stacks, for pool workers or for threads that call kernels.
-    pub(super) fn workspace(&self, helpers: bool) -> &AtomicUsize {
-        &self.shared().workspaces[usize::from(helpers)]
+    pub(super) fn workspace(&self, workers: bool) -> &AtomicUsize {
+        &self.shared().workspaces[usize::from(workers)]
     }
 
     /// Returns cached blocks to the device.
@@ -200,7 +200,7 @@ impl Allocator {
         let fits = used <= shared.limit;
         if fits {
             state.charged += bytes;
-            state.stats.most = state.stats.most.max(used);
+            state.stats.charged_peak = state.stats.charged_peak.max(used);
         }
         let crowded = used.saturating_add(state.stats.pooled) > shared.limit;
         drop(state);
@@ -238,7 +238,7 @@ impl Allocator {
 /// Releases idle memory that counts as used by the program on this thread; returns true if there was any.
 #[cold]
 fn make_room() -> bool {
-    workspace::give_up_idle() || vm::trim()
+    workspace::release_idle() || vm::trim()
 }
 
 impl Shared {
@@ -424,20 +424,20 @@ mod tests {
         let first = allocator.alloc(100).unwrap();
         let address = first.as_ptr();
         assert_eq!(address.addr() % ALIGNMENT, 0);
-        assert_eq!(allocator.stats(), MemoryStats { used: 128, peak: 128, pooled: 0, most: 128 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 128, peak: 128, pooled: 0, charged_peak: 128 });
         drop(first);
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 128, pooled: 128, most: 128 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 128, pooled: 128, charged_peak: 128 });
         assert_eq!(allocator.alloc(65).unwrap().as_ptr(), address);
         allocator.clear();
         allocator.reset_peak();
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 0, pooled: 0, most: 0 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 0, pooled: 0, charged_peak: 0 });
     }
 
     #[test]
     fn naive_blocks_go_back_at_once() {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Naive, usize::MAX).unwrap();
         drop(allocator.alloc(1).unwrap());
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 64, pooled: 0, most: 64 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 64, pooled: 0, charged_peak: 64 });
     }
 
     #[test]
@@ -459,7 +459,7 @@ mod tests {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1000).unwrap();
         drop(allocator.alloc(900).unwrap());
         let _other = allocator.alloc(500).unwrap();
-        assert_eq!(allocator.stats(), MemoryStats { used: 512, peak: 960, pooled: 0, most: 960 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 512, peak: 960, pooled: 0, charged_peak: 960 });
     }
 
     #[test]
@@ -467,7 +467,7 @@ mod tests {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1000).unwrap();
         drop(allocator.alloc(900).unwrap());
         let held = allocator.reserve(700).unwrap();
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 960, pooled: 0, most: 960 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 960, pooled: 0, charged_peak: 960 });
         assert_eq!(
             allocator.reserve(301).unwrap_err().message(),
             "301 bytes on cpu:0 would exceed the limit of 1000 (700 are in use)"

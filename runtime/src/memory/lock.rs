@@ -16,7 +16,7 @@ pub(super) struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is only reached through guards, of which one exists at a time.
+// SAFETY: the value is only reached through guards, and only one guard exists at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 /// Exclusive access to the value.

@@ -19,7 +19,7 @@ impl MappedFile {
     }
 
     /// Evicts a range of the file from the process's memory. The next read loads it again.
-    pub fn set_aside(&self, part: Range<usize>) {
+    pub fn evict(&self, part: Range<usize>) {
         let len = self.0[part.clone()].len();
         // SAFETY: the mapping is a file's and nobody writes to it, so evicted pages are read from the file again. A
         // failure changes nothing.
@@ -28,7 +28,7 @@ impl MappedFile {
 }
 
 /// A mapped scratch file, for data that are written once and read later. The system writes
-/// [evicted](ScratchFile::set_aside) pages to the file.
+/// [evicted](ScratchFile::evict) pages to the file.
 pub struct ScratchFile(MmapMut);
 
 impl ScratchFile {
@@ -53,7 +53,7 @@ impl ScratchFile {
     }
 
     /// Evicts all of it from the process's memory; the next access loads it again.
-    pub fn set_aside(&self) {
+    pub fn evict(&self) {
         // SAFETY: the mapping is shared, so written pages are stored in the file. A failure changes nothing.
         let _ = unsafe { self.0.unchecked_advise(UncheckedAdvice::DontNeed) };
     }

@@ -27,11 +27,11 @@ pub(crate) struct Account {
     /// Interrupts the call.
     flag: *const AtomicU8,
     /// True if the thread is a worker in another thread's parallel loop.
-    is_helper: bool,
+    is_worker: bool,
 }
 
 /// No program.
-const NOBODY: Account = Account { allocator: null(), flag: null(), is_helper: false };
+const NO_PROGRAM: Account = Account { allocator: null(), flag: null(), is_worker: false };
 
 struct Meter {
     account: Cell<Account>,
@@ -50,7 +50,7 @@ struct Meter {
 thread_local! {
     static METER: Meter = const {
         Meter {
-            account: Cell::new(NOBODY),
+            account: Cell::new(NO_PROGRAM),
             taken: Cell::new(0),
             allowed: Cell::new(isize::MAX),
             charged: Cell::new(0),
@@ -63,7 +63,7 @@ thread_local! {
 impl Account {
     /// The account of a call that `flag` interrupts and whose host memory comes from `allocator`.
     pub(crate) fn new(allocator: &Allocator, flag: &AtomicU8) -> Account {
-        Account { allocator, flag, is_helper: false }
+        Account { allocator, flag, is_worker: false }
     }
 
     /// The current thread's account.
@@ -72,17 +72,17 @@ impl Account {
     }
 
     /// The account for workers of this thread's parallel loops.
-    pub(crate) fn for_helpers() -> Account {
-        Account { is_helper: true, ..Account::current() }
+    pub(crate) fn for_workers() -> Account {
+        Account { is_worker: true, ..Account::current() }
     }
 
     /// Returns true if there is no program.
-    pub(crate) fn is_nobodys(self) -> bool {
+    pub(crate) fn is_none(self) -> bool {
         self.allocator.is_null()
     }
 
-    pub(super) fn is_helper(self) -> bool {
-        self.is_helper
+    pub(super) fn is_worker(self) -> bool {
+        self.is_worker
     }
 
     /// The allocator; `None` if there is no program.
@@ -99,12 +99,12 @@ impl Account {
     /// # Safety
     /// The allocator and the flag live until then, and results are dropped on this thread in reverse order.
     #[must_use]
-    pub(crate) unsafe fn enter(self) -> Option<Outer> {
+    pub(crate) unsafe fn enter(self) -> Option<AccountGuard> {
         METER.with(|meter| {
             if std::ptr::eq(meter.account.get().allocator, self.allocator) {
                 return None;
             }
-            Some(Outer {
+            Some(AccountGuard {
                 account: meter.account.replace(self),
                 allowed: meter.allowed.replace(meter.taken.get().saturating_add(STEP)),
                 charged: meter.charged.replace(0),
@@ -115,23 +115,23 @@ impl Account {
 }
 
 /// The meter's previous state, which dropping restores.
-pub(crate) struct Outer {
+pub(crate) struct AccountGuard {
     account: Account,
     allowed: isize,
     charged: usize,
     workspace: *const Workspace,
 }
 
-impl Drop for Outer {
+impl Drop for AccountGuard {
     fn drop(&mut self) {
         METER.with(|meter| {
             let charged = meter.charged.replace(self.charged);
             meter.allowed.set(self.allowed);
             meter.workspace.set(self.workspace);
-            if self.account.is_nobodys() {
+            if self.account.is_none() {
                 parallel::leave();
             }
-            // SAFETY: the current account is the one that `enter` set.
+            // SAFETY: `enter` set the current account.
             if let Some(allocator) = unsafe { meter.account.replace(self.account).allocator.as_ref() } {
                 allocator.discharge(charged);
             }
@@ -164,13 +164,13 @@ pub fn reserve(bytes: usize) -> Result<Option<Reservation>, Error> {
 
 /// Charges for an object that grows: its memory counts towards the limit of the program that grows it.
 #[derive(Default)]
-pub(crate) struct Growth {
+pub(crate) struct GrowingReservation {
     bytes: usize,
     /// Few: each is at least half of the sum of those before.
     reservations: Vec<Reservation>,
 }
 
-impl Growth {
+impl GrowingReservation {
     /// Charges the object with this size, unless it is charged with a larger one.
     pub(crate) fn cover(&mut self, bytes: usize) -> Result<(), Error> {
         if bytes > self.bytes {
@@ -190,19 +190,19 @@ pub(super) fn workspace<R>(f: impl FnOnce(&Cell<*const Workspace>, &Workspace) -
 
 /// Counts memory allocated for an object.
 #[inline]
-pub(crate) fn take(bytes: usize) {
+pub(crate) fn count_alloc(bytes: usize) {
     METER.with(|meter| {
         let taken = meter.taken.get() + bytes as isize;
         meter.taken.set(taken);
         if taken > meter.allowed.get() {
-            meter.ask(taken);
+            meter.reserve_more(taken);
         }
     });
 }
 
 /// Counts freed memory of an object.
 #[inline]
-pub(crate) fn give(bytes: usize) {
+pub(crate) fn count_free(bytes: usize) {
     METER.with(|meter| meter.taken.set(meter.taken.get() - bytes as isize));
 }
 
@@ -210,7 +210,7 @@ impl Meter {
     /// Reserves budget for the memory in use and one more step. If there is none, interrupts the call, which may
     /// continue until it polls.
     #[cold]
-    fn ask(&self, taken: isize) {
+    fn reserve_more(&self, taken: isize) {
         let Account { allocator, flag, .. } = self.account.get();
         let more = taken - self.allowed.get() + STEP;
         // SAFETY: allocator and flag outlive the work for them.

@@ -34,20 +34,20 @@ pub(crate) struct Workspace {
 
 /// Allocates on this thread's stack, aligned to [`ALIGNMENT`]; null if the system or the program's limit has no room.
 #[inline]
-pub(crate) fn take(bytes: u64) -> *mut u8 {
+pub(crate) fn alloc(bytes: u64) -> *mut u8 {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(1);
-    current(|workspace| workspace.take(bytes))
+    current(|workspace| workspace.alloc(bytes))
 }
 
-/// Releases the last live result of [`take`] on this thread.
+/// Releases the last live result of [`alloc`] on this thread.
 #[inline]
-pub(crate) fn give(piece: *mut u8) {
-    current(|workspace| workspace.give(piece));
+pub(crate) fn free(piece: *mut u8) {
+    current(|workspace| workspace.free(piece));
 }
 
 /// Releases this thread's block if it is idle; returns true if there was one.
-pub(super) fn give_up_idle() -> bool {
-    current(Workspace::give_up)
+pub(super) fn release_idle() -> bool {
+    current(Workspace::release)
 }
 
 /// The stack of kernels on this thread.
@@ -94,7 +94,7 @@ impl Workspace {
     }
 
     #[inline]
-    fn take(&self, bytes: usize) -> *mut u8 {
+    fn alloc(&self, bytes: usize) -> *mut u8 {
         let top = self.top.get();
         if bytes > self.end.get().addr() - top.addr() {
             return self.grow(bytes).unwrap_or(null_mut());
@@ -105,7 +105,7 @@ impl Workspace {
     }
 
     #[inline]
-    fn give(&self, piece: *mut u8) {
+    fn free(&self, piece: *mut u8) {
         self.top.set(piece);
         if self.top == self.floor {
             self.pop();
@@ -115,12 +115,12 @@ impl Workspace {
     /// Allocates from a new block.
     #[cold]
     fn grow(&self, bytes: usize) -> Option<*mut u8> {
-        self.give_up();
-        let (allocator, most) = allocator()?;
-        let (held, known) = (self.in_use(), most.load(Relaxed));
+        self.release();
+        let (allocator, initial) = allocator()?;
+        let (held, known) = (self.in_use(), initial.load(Relaxed));
         let whole = if held == 0 && known > bytes { allocator.alloc(known).ok() } else { None };
         let below = Workspace::on(whole.or_else(|| allocator.alloc(bytes).ok())?);
-        most.fetch_max(held + bytes, Relaxed);
+        initial.fetch_max(held + bytes, Relaxed);
         self.swap(&below);
         if held > 0 {
             self.below.set(Some(Box::new(below)));
@@ -128,7 +128,7 @@ impl Workspace {
         if held > 0 || meter::workspace(|_, own| std::ptr::eq(self, own)) {
             self.floor.set(self.base.get());
         }
-        Some(self.take(bytes))
+        Some(self.alloc(bytes))
     }
 
     /// Releases the empty block and continues in the smaller block below.
@@ -139,8 +139,8 @@ impl Workspace {
         below.floor.set(below.base.get());
         self.swap(&below);
         drop(below);
-        if let Some((allocator, most)) = allocator()
-            && size < most.load(Relaxed)
+        if let Some((allocator, initial)) = allocator()
+            && size < initial.load(Relaxed)
         {
             // Blocks of this size will not be requested again.
             allocator.clear();
@@ -148,7 +148,7 @@ impl Workspace {
     }
 
     /// Releases the block if it is empty; returns true if there was one.
-    pub(crate) fn give_up(&self) -> bool {
+    pub(crate) fn release(&self) -> bool {
         let is_idle = self.top == self.base && !self.base.get().is_null();
         if is_idle {
             self.pop();
@@ -176,12 +176,12 @@ impl Workspace {
 
 /// The allocator of this thread's scratch memory, and the initial size of a stack.
 fn allocator<'a>() -> Option<(&'a Allocator, &'a AtomicUsize)> {
-    static NOBODYS: OnceLock<Option<Arc<Allocator>>> = OnceLock::new();
+    static DEFAULT: OnceLock<Option<Arc<Allocator>>> = OnceLock::new();
     let new = || Allocator::new(Device::CPU, AllocatorKind::Pooled, usize::MAX).ok();
     let account = Account::current();
     // SAFETY: the result is used at once.
-    let allocator = unsafe { account.allocator() }.or_else(|| NOBODYS.get_or_init(new).as_deref())?;
-    Some((allocator, allocator.workspace(account.is_helper())))
+    let allocator = unsafe { account.allocator() }.or_else(|| DEFAULT.get_or_init(new).as_deref())?;
+    Some((allocator, allocator.workspace(account.is_worker())))
 }
 
 #[cfg(test)]
@@ -210,7 +210,7 @@ mod tests {
     /// A kernel with temporaries of these sizes; returns true if it got them.
     fn kernel(sizes: &[u64]) -> bool {
         let [size, rest @ ..] = sizes else { return true };
-        let piece = take(*size);
+        let piece = alloc(*size);
         if piece.is_null() {
             return false;
         }
@@ -221,7 +221,7 @@ mod tests {
         let done = kernel(rest);
         // SAFETY: as above.
         assert!(unsafe { std::slice::from_raw_parts(piece, size) }.iter().all(|byte| *byte == mark));
-        give(piece);
+        free(piece);
         done
     }
 
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!((stats.used, stats.pooled), (0, held), "one block, and not one for each size");
         allocator.reset_peak();
         call(&allocator, || assert!(kernel(&[100 * KB, 8 * KB, 20 * KB]) && kernel(&[64 * KB, 64 * KB])));
-        assert_eq!(allocator.stats().most, held, "as much as it holds");
+        assert_eq!(allocator.stats().charged_peak, held, "as much as it holds");
     }
 
     #[test]
@@ -252,9 +252,9 @@ mod tests {
             drop(allocator.alloc(80 << 10).unwrap());
             assert!(kernel(&[64 * KB]) && allocator.reserve(80 << 10).is_ok());
             assert!(kernel(&[80 * KB]) && !kernel(&[101 * KB]));
-            let piece = take(64 * KB);
+            let piece = alloc(64 * KB);
             assert!(allocator.alloc(80 << 10).is_err() && allocator.reserve(80 << 10).is_err() && !kernel(&[80 * KB]));
-            give(piece);
+            free(piece);
             let _other = allocator.alloc(80 << 10).unwrap();
             assert!(!kernel(&[64 * KB]) && kernel(&[16 * KB]), "though a larger one was known to be needed");
         });
@@ -265,15 +265,15 @@ mod tests {
     fn programs_within_programs_have_memory_of_their_own() {
         let (outer, inner) = (allocator(100 * KB), allocator(50 * KB));
         call(&outer, || {
-            let piece = take(64 * KB);
+            let piece = alloc(64 * KB);
             call(&inner, || assert!(kernel(&[40 * KB]) && !kernel(&[64 * KB])));
             assert_eq!((outer.stats().used, inner.stats().used), (64 << 10, 0));
             assert!(kernel(&[16 * KB]));
-            give(piece);
+            free(piece);
         });
-        assert_eq!(take(u64::MAX), null_mut());
+        assert_eq!(alloc(u64::MAX), null_mut());
         assert!(kernel(&[64 * KB, 64 * KB]), "nobody counts");
-        assert_eq!(inner.stats().most, 40 << 10);
+        assert_eq!(inner.stats().charged_peak, 40 << 10);
     }
 
     #[test]
@@ -294,23 +294,23 @@ mod tests {
             }
         });
         let stats = allocator.stats();
-        assert_eq!((stats.used, stats.pooled, stats.most), (0, 64 << 10, 64 << 10));
+        assert_eq!((stats.used, stats.pooled, stats.charged_peak), (0, 64 << 10, 64 << 10));
     }
 
     #[test]
-    fn helpers_count_apart() {
+    fn workers_count_apart() {
         let allocator = allocator(u64::MAX / 2);
         call(&allocator, || {
             for _ in 0..20 {
-                let shared = take(496 * KB);
+                let shared = alloc(496 * KB);
                 let threads = Mutex::new(BTreeSet::new());
                 parallel::for_each(64, 1, |_| {
                     assert!(kernel(&[16 * KB]));
                     threads.lock().unwrap().insert(format!("{:?}", std::thread::current().id()));
                 });
-                give(shared);
-                let helpers = threads.into_inner().unwrap().len() - 1;
-                assert!(allocator.stats().used <= (512 + 16 * helpers) << 10, "{helpers}: {:?}", allocator.stats());
+                free(shared);
+                let workers = threads.into_inner().unwrap().len() - 1;
+                assert!(allocator.stats().used <= (512 + 16 * workers) << 10, "{workers}: {:?}", allocator.stats());
             }
         });
         assert_eq!(allocator.stats().used, 0);

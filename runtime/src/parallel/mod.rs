@@ -1,7 +1,7 @@
 //! The fork-join pool that kernels use: one per process, its threads started at first use.
 //!
 //! A *region* is a range of iterations cut into chunks (`region.rs`). The calling thread takes part; *workers*
-//! (helpers) enter the region if they are awake and leave it when no chunk is left. The caller closes the region and
+//! (workers) enter the region if they are awake and leave it when no chunk is left. The caller closes the region and
 //! waits only for workers inside, so a sleeping worker costs only its wake-up call. A nested region runs inline.
 //!
 //! Several threads may have regions open at once, such as threads that call different virtual machines. Together they
@@ -22,7 +22,7 @@ use crate::sync::Mutex;
 pub use host_pool::{Runner, set_host_pool};
 pub(crate) use pool::leave;
 #[cfg(not(any(loom, miri)))]
-pub(crate) use pool::start_anew;
+pub(crate) use pool::reset_after_fork;
 use pool::{Pool, pool};
 use region::Region;
 use std::ffi::c_void;
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_is_late_leaves_its_share_to_others() {
+    fn a_worker_that_is_late_leaves_its_share_to_others() {
         let (slow, taken) = (AtomicI64::new(0), AtomicI64::new(0));
         let caller = thread::current().id();
         let late = Instant::now() + Duration::from_mins(1);

@@ -66,7 +66,7 @@ fn callers_share_the_pool() {
 }
 
 #[test]
-fn two_helpers_share_the_work() {
+fn two_workers_share_the_work() {
     check(3, 2, region);
 }
 

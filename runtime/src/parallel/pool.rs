@@ -25,13 +25,13 @@ const WANTED: u64 = 1 << 12;
 const OPEN: u64 = WANTED << 12;
 const TAKEN: u64 = OPEN << 1;
 const NUMBER: u64 = TAKEN << 1;
-/// Layout of the pool's `crew`: number of sleeping workers, and the number of started workers in the high bits.
+/// Layout of the pool's `counts`: number of sleeping workers, and the number of started workers in the high bits.
 const STARTED: u64 = 1 << 32;
 const ASLEEP: u64 = STARTED - 1;
 
 // The slot of the process's pool that this thread holds.
 thread_local! {
-    static KEPT: Cell<Option<usize>> = const { Cell::new(None) };
+    static HELD_SLOT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
 /// A value on a cache line of its own, and also apart from the line that the adjacent-line prefetcher loads.
@@ -47,7 +47,7 @@ impl<T> Deref for Line<T> {
     }
 }
 
-struct Helper {
+struct Worker {
     number: usize,
     thread: Thread,
     asleep: AtomicBool,
@@ -59,8 +59,8 @@ pub(super) struct Pool {
     /// Number of slots after the first that have ever been used.
     more: Line<AtomicUsize>,
     /// Numbers of workers that a caller needs; usually, they tell that nothing has to be woken.
-    crew: Line<AtomicU64>,
-    helpers: Mutex<Vec<&'static Helper>>,
+    counts: Line<AtomicU64>,
+    workers: Mutex<Vec<&'static Worker>>,
 }
 
 /// Storage for a region.
@@ -109,9 +109,9 @@ pub(super) fn pool() -> &'static Pool {
 
 /// Abandons the parent's pool, whose workers do not exist in this process: called in a forked child.
 #[cfg(not(any(loom, miri)))]
-pub(crate) fn start_anew() {
+pub(crate) fn reset_after_fork() {
     OWN.store(Box::into_raw(Box::new(Pool::new())), Release);
-    KEPT.with(|kept| kept.set(None));
+    HELD_SLOT.with(|held| held.set(None));
 }
 
 impl Pool {
@@ -121,14 +121,14 @@ impl Pool {
             slots: [const { Line(Slot { state: AtomicU64::new(0), region: AtomicPtr::new(std::ptr::null_mut()) }) };
                 SLOTS],
             more: Line(AtomicUsize::new(0)),
-            crew: Line(AtomicU64::new(0)),
-            helpers: Mutex::new(Vec::new()),
+            counts: Line(AtomicU64::new(0)),
+            workers: Mutex::new(Vec::new()),
         }
     }
 
     /// Takes a slot for a region of this thread, if one is free; `fork_join` releases it.
     pub(super) fn claim(&self) -> Option<usize> {
-        KEPT.with(Cell::get).or_else(|| self.take())
+        HELD_SLOT.with(Cell::get).or_else(|| self.take())
     }
 
     fn take(&self) -> Option<usize> {
@@ -158,14 +158,14 @@ impl Pool {
         self.call(wanted);
         region.work(0, || false);
         state.fetch_and(!OPEN, AcqRel);
-        let mut patience = Patience::new(JOIN_SPIN);
+        let mut deadline = SpinDeadline::new(JOIN_SPIN);
         while state.load(Acquire) & INSIDE != 0 {
-            if patience.is_over() {
+            if deadline.is_over() {
                 thread::yield_now();
             }
         }
         if region.is_for_a_program() {
-            KEPT.with(|kept| kept.set(Some(slot)));
+            HELD_SLOT.with(|held| held.set(Some(slot)));
         } else {
             self.give_back(slot);
         }
@@ -175,8 +175,8 @@ impl Pool {
     fn call(&'static self, wanted: usize) {
         // A read-modify-write: workers that fall asleep after it see what was opened before it, and it sees those
         // before.
-        let crew = self.crew.fetch_add(0, AcqRel);
-        if crew & ASLEEP != 0 || crew / STARTED < wanted as u64 {
+        let counts = self.counts.fetch_add(0, AcqRel);
+        if counts & ASLEEP != 0 || counts / STARTED < wanted as u64 {
             let (callers, inside) = self.taken().fold((0, 0), |(n, inside), slot| (n + 1, inside + slot.inside()));
             self.wake((inside + wanted).min(threads().saturating_sub(callers)));
         }
@@ -187,29 +187,29 @@ impl Pool {
     fn wake(&'static self, count: usize) {
         #[cfg(not(any(loom, miri)))]
         crate::fork::prepare();
-        let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
-        while helpers.len() < count {
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        while workers.len() < count {
             let Ok(handle) = thread::Builder::new().name("hammock-worker".into()).spawn(move || self.serve()) else {
                 break;
             };
-            let number = helpers.len();
-            let helper = Helper { number, thread: handle.thread().clone(), asleep: AtomicBool::new(false) };
-            let helper: &'static Helper = Box::leak(Box::new(helper));
-            helpers.push(helper);
-            self.crew.fetch_add(STARTED, AcqRel);
+            let number = workers.len();
+            let worker = Worker { number, thread: handle.thread().clone(), asleep: AtomicBool::new(false) };
+            let worker: &'static Worker = Box::leak(Box::new(worker));
+            workers.push(worker);
+            self.counts.fetch_add(STARTED, AcqRel);
         }
-        for helper in helpers.iter().take(count) {
-            if self.rouse(helper) {
-                helper.thread.unpark();
+        for worker in workers.iter().take(count) {
+            if self.mark_awake(worker) {
+                worker.thread.unpark();
             }
         }
     }
 
     /// Marks a sleeping worker as awake; returns true if it was asleep.
-    fn rouse(&self, helper: &Helper) -> bool {
-        let slept = helper.asleep.swap(false, AcqRel);
+    fn mark_awake(&self, worker: &Worker) -> bool {
+        let slept = worker.asleep.swap(false, AcqRel);
         if slept {
-            self.crew.fetch_sub(1, AcqRel);
+            self.counts.fetch_sub(1, AcqRel);
         }
         slept
     }
@@ -219,27 +219,27 @@ impl Pool {
         let me = self.find_self();
         let mut done = [0; SLOTS];
         while !self.is_over() {
-            let mut patience = Patience::new(SPIN);
+            let mut deadline = SpinDeadline::new(SPIN);
             loop {
                 match self.find(&done) {
                     Found::Region(region) => {
                         self.enter(me.number, &region, &mut done);
-                        patience = Patience::new(SPIN);
+                        deadline = SpinDeadline::new(SPIN);
                         continue;
                     }
                     Found::Crowd => thread::yield_now(),
                     Found::Nothing => {}
                 }
-                if patience.is_over() {
+                if deadline.is_over() {
                     break;
                 }
             }
             // Counted first: whoever finds it asleep subtracts it from the count.
-            self.crew.fetch_add(1, AcqRel);
+            self.counts.fetch_add(1, AcqRel);
             me.asleep.swap(true, AcqRel);
             // The opener of a region that was opened before `asleep` was seen sent no wake-up call.
             if self.is_over() || matches!(self.find(&done), Found::Region(_)) {
-                self.rouse(me);
+                self.mark_awake(me);
                 continue;
             }
             while me.asleep.load(Acquire) {
@@ -249,12 +249,12 @@ impl Pool {
     }
 
     /// The entry that `wake` added for the current thread; its lock is held until the entry exists.
-    fn find_self(&self) -> &'static Helper {
+    fn find_self(&self) -> &'static Worker {
         let id = thread::current().id();
         loop {
-            let helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(helper) = helpers.iter().find(|helper| helper.thread.id() == id) {
-                return helper;
+            let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(worker) = workers.iter().find(|worker| worker.thread.id() == id) {
+                return worker;
             }
         }
     }
@@ -268,8 +268,8 @@ impl Pool {
     #[cfg(loom)]
     pub(super) fn end(&'static self) {
         self.more.fetch_max(SLOTS, AcqRel);
-        let crew = self.crew.fetch_add(0, AcqRel);
-        self.wake((crew / STARTED) as usize);
+        let counts = self.counts.fetch_add(0, AcqRel);
+        self.wake((counts / STARTED) as usize);
     }
 
     /// The slots of threads that have work for workers, or had some recently.
@@ -302,7 +302,7 @@ impl Pool {
         if slot.state.compare_exchange(region.state, region.state + 1, AcqRel, Relaxed).is_ok() {
             // SAFETY: the region was open when we were counted in, and its owner waits until we are counted out.
             let opened = unsafe { &*slot.region.load(Relaxed) };
-            if opened.help(me + 1, || self.is_uneven(region.slot)) {
+            if opened.help(me + 1, || self.should_leave(region.slot)) {
                 done[region.slot] = region.number();
             }
             slot.state.fetch_sub(1, Release);
@@ -310,7 +310,7 @@ impl Pool {
     }
 
     /// Returns true if a worker should leave the region: another one has two fewer workers, or too many threads work.
-    fn is_uneven(&self, slot: usize) -> bool {
+    fn should_leave(&self, slot: usize) -> bool {
         if self.more.load(Relaxed) == 0 {
             return false;
         }
@@ -345,22 +345,22 @@ impl Seen {
 
 /// Releases the thread's slot when its work for a program is over.
 pub(crate) fn leave() {
-    if let Some(slot) = KEPT.with(Cell::get) {
-        KEPT.with(|kept| kept.set(None));
+    if let Some(slot) = HELD_SLOT.with(Cell::get) {
+        HELD_SLOT.with(|held| held.set(None));
         pool().give_back(slot);
     }
 }
 
 /// A deadline that only reads the clock every few spins.
-struct Patience {
+struct SpinDeadline {
     spins: u32,
     limit: Duration,
     begin: Option<Instant>,
 }
 
-impl Patience {
-    fn new(limit: Duration) -> Patience {
-        Patience { spins: 0, limit, begin: None }
+impl SpinDeadline {
+    fn new(limit: Duration) -> SpinDeadline {
+        SpinDeadline { spins: 0, limit, begin: None }
     }
 
     /// Spins once; returns true if the time is over.

@@ -73,7 +73,7 @@ impl Region {
         };
         let shares = std::array::from_fn(|n| Share { next: AtomicI64::new(start(n)), end: start(n + 1) });
         let (failed, error) = (AtomicBool::new(false), Mutex::new(None));
-        let (account, float_state) = (Account::for_helpers(), FloatState::current());
+        let (account, float_state) = (Account::for_workers(), FloatState::current());
         Region { body, context, grain, count, shares, failed, error, account, float_state }
     }
 
@@ -126,7 +126,7 @@ impl Region {
 
     /// Returns true if the thread that opened it works for a program.
     pub(super) fn is_for_a_program(&self) -> bool {
-        !self.account.is_nobodys()
+        !self.account.is_none()
     }
 
     /// Result of the region.

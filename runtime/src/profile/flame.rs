@@ -43,7 +43,7 @@ impl Profile {
              <rect width=\"100%\" height=\"100%\" fill=\"#fffdf8\"/>\n"
         );
         let scale = (WIDTH - 2.0 * MARGIN) / total.as_secs_f64();
-        draw_all(&mut out, &flames, Place { x: MARGIN, y: height - MARGIN - ROW, scale, total });
+        draw_all(&mut out, &flames, Position { x: MARGIN, y: height - MARGIN - ROW, scale, total });
         out + "</svg>\n"
     }
 }
@@ -77,25 +77,25 @@ fn depth(flame: &Flame<'_>) -> usize {
 
 /// Position of a rectangle, and the scale.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     x: f64,
     y: f64,
     scale: f64,
     total: Duration,
 }
 
-fn draw_all(out: &mut String, flames: &[Flame<'_>], mut place: Place) {
+fn draw_all(out: &mut String, flames: &[Flame<'_>], mut position: Position) {
     for flame in flames {
-        let width = flame.time.as_secs_f64() * place.scale;
+        let width = flame.time.as_secs_f64() * position.scale;
         if width >= NARROWEST {
-            draw(out, flame, place, width);
-            draw_all(out, &flame.above, Place { y: place.y - ROW, ..place });
+            draw(out, flame, position, width);
+            draw_all(out, &flame.above, Position { y: position.y - ROW, ..position });
         }
-        place.x += width;
+        position.x += width;
     }
 }
 
-fn draw(out: &mut String, flame: &Flame<'_>, Place { x, y, total, .. }: Place, width: f64) {
+fn draw(out: &mut String, flame: &Flame<'_>, Position { x, y, total, .. }: Position, width: f64) {
     let share = 100.0 * flame.time.as_secs_f64() / total.as_secs_f64();
     let (name, kind, count) = (Escaped(flame.name), flame.kind, flame.count);
     let microseconds = flame.time.as_secs_f64() * 1e6;

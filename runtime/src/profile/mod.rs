@@ -80,9 +80,9 @@ impl Profiler {
         Profiler::with_events(0)
     }
 
-    /// A profiler that also records up to `most` individual calls, for a trace.
-    pub fn with_events(most: usize) -> Arc<Profiler> {
-        Arc::new(Profiler { start: Instant::now(), record: Mutex::new(Record::new(most)) })
+    /// A profiler that also records up to `max_events` individual calls, for a trace.
+    pub fn with_events(max_events: usize) -> Arc<Profiler> {
+        Arc::new(Profiler { start: Instant::now(), record: Mutex::new(Record::new(max_events)) })
     }
 
     /// The data recorded so far.

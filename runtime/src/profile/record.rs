@@ -130,15 +130,15 @@ impl Record {
     /// Stops the current thread's clock; returns the thread's index.
     pub(super) fn stop_clock(&mut self, now: Duration) -> u32 {
         let id = thread_id();
-        let place = self.threads.iter().position(|thread| thread.id == id).unwrap_or_else(|| {
+        let index = self.threads.iter().position(|thread| thread.id == id).unwrap_or_else(|| {
             let (open, expected, paused) = Default::default();
             self.threads.push(Thread { id, open, expected, paused, now, stopped: now });
             self.threads.len() - 1
         });
-        let thread = &mut self.threads[place];
+        let thread = &mut self.threads[index];
         thread.now = now.saturating_sub(thread.paused);
         thread.stopped = now;
-        place as u32
+        index as u32
     }
 
     /// Restarts the clock.
@@ -191,8 +191,8 @@ impl Record {
         }
     }
 
-    fn count(&mut self, place: u32, call: Open) {
-        let thread = &self.threads[place as usize];
+    fn count(&mut self, index: u32, call: Open) {
+        let thread = &self.threads[index as usize];
         let time = thread.now.saturating_sub(call.start);
         let node = &mut self.nodes[call.node];
         node.count += 1;

@@ -13,7 +13,7 @@ use crate::value::{Any, DType, Device, Shape, Tensor};
 use std::fmt::Write;
 
 /// Maximum size of repeated shared parts, in bytes.
-const MOST_REPEATED: usize = 256 << 20;
+const MAX_REPEATED: usize = 256 << 20;
 
 /// Serializes a value as plain JSON.
 ///
@@ -31,7 +31,7 @@ pub fn plain(value: &Any) -> Result<String, Error> {
     }
     let once: usize = parts.iter().map(Part::text).sum();
     let length = lengths.last().copied().unwrap_or_default();
-    if length > once.max(MOST_REPEATED) {
+    if length > once.max(MAX_REPEATED) {
         return Err(Error::value("the value repeats its parts too often to write it in full: write it as a graph"));
     }
     let mut out = String::with_capacity(length);

@@ -10,7 +10,7 @@ const WHOLE: usize = 200;
 /// Number of elements shown at each end of a longer dimension.
 const EDGE: usize = 3;
 /// Maximum number of elements that are shown of a tensor.
-const MOST: usize = 4096;
+const MAX_ELEMENTS: usize = 4096;
 
 /// Formats the elements in nested brackets; long dimensions are abbreviated.
 pub(super) fn elements(tensor: &Tensor) -> String {
@@ -54,7 +54,7 @@ impl Axis {
 fn axes(shape: &[i64]) -> Vec<Axis> {
     let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(*size as usize));
     let is_short = count.is_some_and(|count| count <= WHOLE);
-    let mut room = MOST;
+    let mut room = MAX_ELEMENTS;
     let axis = |size: &i64| {
         let size = *size as usize;
         let shown = |edge: usize| if is_short || size <= 2 * edge { size } else { 2 * edge };

@@ -15,7 +15,7 @@ use std::path::Path;
 const FORMS: &str = "write @x.npy, @x.npz#name, @x.safetensors#name, @input_0.pb, shape(2,3), 7, 1.5, true, \"text\", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32 or random(2,3):float32";
 
 /// Maximum nesting depth of tuples.
-const MOST_NESTED: usize = 100;
+const MAX_NESTING: usize = 100;
 
 /// Parses one argument.
 ///
@@ -33,8 +33,8 @@ pub(super) fn parse_for(text: &str, dtype: Option<DType>) -> Result<Any, InputEr
 /// Parses an argument at this nesting depth of tuples.
 fn nested(text: &str, usual: DType, depth: usize) -> Result<Any, InputError> {
     let text = text.trim();
-    if depth > MOST_NESTED {
-        return Err(InputError::new(format!("an argument has more than {MOST_NESTED} tuples inside each other")));
+    if depth > MAX_NESTING {
+        return Err(InputError::new(format!("an argument has more than {MAX_NESTING} tuples inside each other")));
     }
     let bad = || InputError::new(format!("`{}` is not an argument", brief(text))).help(FORMS);
     if let Some(file) = text.strip_prefix('@') {

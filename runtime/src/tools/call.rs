@@ -138,7 +138,7 @@ impl Call<'_> {
         let many = |n: usize| format!("{n} argument{}", if n == 1 { "" } else { "s" });
         let message = format!("`{function}` takes {}, {given} given", many(open.len()));
         let names: Vec<&str> = open.iter().map(|at| self.params[*at].name.as_str()).collect();
-        let meant = weights.and_then(|w| w.instead_of(&names)).map(|text| format!("; {text}"));
+        let meant = weights.and_then(|w| w.suggestions_for(&names)).map(|text| format!("; {text}"));
         InputError::new(message).about(names).help(if open.is_empty() {
             "remove the positional `--arg`".to_owned()
         } else {

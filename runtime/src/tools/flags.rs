@@ -49,7 +49,7 @@ impl CallSpec<'_> {
     }
 }
 
-/// What to call, and with what.
+/// A call: function and arguments.
 #[derive(Args, Clone, Debug)]
 pub struct CallFlags {
     /// The function to call
@@ -81,7 +81,7 @@ pub struct CallFlags {
 
 /// Execution options.
 #[derive(Clone, Debug, Default)]
-pub struct How {
+pub struct RunOptions {
     /// Number of threads for kernels; all by default.
     pub threads: Option<usize>,
     /// Devices, by number; the host by default.
@@ -92,7 +92,7 @@ pub struct How {
     pub limits: LimitFlags,
 }
 
-impl How {
+impl RunOptions {
     /// The virtual machine's options.
     pub fn options(&self) -> Options {
         let defaults = Options::default();
@@ -125,8 +125,8 @@ impl CallFlags {
     }
 
     /// Execution options.
-    pub fn how(&self) -> How {
-        How {
+    pub fn run_options(&self) -> RunOptions {
+        RunOptions {
             threads: self.threads.map(usize::from),
             devices: self.devices.clone(),
             flush_denormals: self.flush_denormals,
@@ -190,13 +190,13 @@ impl BenchFlags {
     ///
     /// # Errors
     /// If it is not a valid time.
-    pub fn least(&self) -> Result<Duration, InputError> {
+    pub fn min_time(&self) -> Result<Duration, InputError> {
         Duration::try_from_secs_f64(self.min_time)
             .map_err(|_| InputError::new(format!("--min-time {} is not a time in seconds", self.min_time)))
     }
 }
 
-/// What to show of an executable.
+/// The view of an executable.
 #[derive(Args, Clone, Debug)]
 pub struct InspectFlags {
     /// What functions take and give (the default) as JSON
@@ -220,13 +220,13 @@ pub struct InspectFlags {
 }
 
 /// Maximum size in bytes of tensors in a listing with a separate file for tensors.
-const MOST_INLINE: usize = 256;
+const MAX_INLINE: usize = 256;
 
 impl InspectFlags {
     /// The requested view.
     pub fn view(&self) -> View {
         match self {
-            _ if self.asm && self.params_out.is_some() => View::Listing(MOST_INLINE),
+            _ if self.asm && self.params_out.is_some() => View::Listing(MAX_INLINE),
             _ if self.asm => View::Listing(usize::MAX),
             _ if self.python => View::Python,
             _ if self.stats => View::Stats,

@@ -7,9 +7,9 @@ use std::io::{Error, ErrorKind, Read, Write};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Maximum size of a header: that of version 1.0. Typical headers have 118 bytes.
-const MOST_HEADER: usize = 1 << 16;
+const MAX_HEADER: usize = 1 << 16;
 /// Maximum rank of an array, as in numpy.
-const MOST_DIMS: usize = 64;
+const MAX_DIMS: usize = 64;
 
 /// Element types: name in headers, in native byte order, and dtype.
 const DTYPES: [(&str, DType); 12] = [
@@ -143,7 +143,7 @@ impl Header {
         };
         source.read_exact(&mut len[..len_bytes]).map_err(|e| ended(&e))?;
         let len = u32::from_le_bytes(len) as usize;
-        if len > MOST_HEADER {
+        if len > MAX_HEADER {
             return Err(format!("its header claims to have {len} bytes"));
         }
         let mut text = vec![0; len];
@@ -265,8 +265,8 @@ impl<'a> Cursor<'a> {
             // Python 2 wrote long integers with an L.
             self.0 = rest.strip_prefix('L').unwrap_or(rest);
             shape.push(dim);
-            if shape.len() > MOST_DIMS {
-                return Err(format!("it has more than {MOST_DIMS} dimensions"));
+            if shape.len() > MAX_DIMS {
+                return Err(format!("it has more than {MAX_DIMS} dimensions"));
             }
             if !self.eat(",") {
                 self.expect(")")?;

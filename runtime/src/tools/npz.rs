@@ -15,7 +15,7 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
 pub(super) const ZIP: &[u8] = b"PK\x03\x04";
 
 /// Maximum compression ratio of deflate.
-const MOST_INFLATION: u64 = 1032;
+const MAX_INFLATION: u64 = 1032;
 
 /// Reads a `.npy` file.
 ///
@@ -102,7 +102,7 @@ impl Archive {
     fn member(&mut self, entry: &str) -> Result<Tensor, String> {
         let member = self.zip.by_name(entry).map_err(|e| e.to_string())?;
         let (size, packed) = (member.size(), member.compressed_size());
-        if size > packed.saturating_mul(MOST_INFLATION).saturating_add(MOST_INFLATION) {
+        if size > packed.saturating_mul(MAX_INFLATION).saturating_add(MAX_INFLATION) {
             return Err(format!("{packed} bytes of the archive cannot hold {size}"));
         }
         self.room = self.room.checked_sub(packed).ok_or("the archive's members overlap")?;

@@ -103,7 +103,7 @@ struct Proto<'a> {
     raw: Option<&'a [u8]>,
     /// The elements of the typed lists, as bytes.
     listed: Vec<u8>,
-    elsewhere: bool,
+    is_external: bool,
 }
 
 impl<'a> Proto<'a> {
@@ -118,7 +118,7 @@ impl<'a> Proto<'a> {
                 (2, Field::Int(number)) => proto.number = number as i64,
                 (4 | 5 | 7 | 10 | 11, field) => lists.push((number, field)),
                 (9, Field::Bytes(raw)) => proto.raw = Some(raw),
-                (14, Field::Int(place)) => proto.elsewhere = place != 0,
+                (14, Field::Int(location)) => proto.is_external = location != 0,
                 (6, _) => return None,
                 _ => {}
             }
@@ -140,7 +140,7 @@ impl<'a> Proto<'a> {
     fn tensor(self) -> Result<Tensor, String> {
         let element = ElementType::of(self.number);
         let element = element.ok_or_else(|| format!("elements of number {} are not supported", self.number))?;
-        if self.elsewhere {
+        if self.is_external {
             return Err("its data are in another file, which is not supported".to_owned());
         }
         let dims = &self.dims;

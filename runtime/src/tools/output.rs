@@ -61,15 +61,15 @@ pub fn print_colored(text: &str) -> Result<(), InputError> {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn say(text: &str) -> Result<(), InputError> {
-    say_colored(&printable(text))
+pub fn print_stderr(text: &str) -> Result<(), InputError> {
+    print_stderr_colored(&printable(text))
 }
 
 /// Writes text to standard error; its only control sequences are colors.
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn say_colored(text: &str) -> Result<(), InputError> {
+pub fn print_stderr_colored(text: &str) -> Result<(), InputError> {
     put(io::stderr().lock(), text.as_bytes()).map_err(|e| cannot("to standard error", &e))
 }
 
@@ -82,7 +82,9 @@ pub fn write_file(
     content: Content,
     fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>,
 ) -> Result<(), InputError> {
-    Place::of(path).and_then(|place| place.write(content, fill)).map_err(|e| cannot(&said(path), &e))
+    Destination::of(path)
+        .and_then(|destination| destination.write(content, fill))
+        .map_err(|e| cannot(&display_name(path), &e))
 }
 
 /// Checks that [`write_file`] can write a file, before its contents are computed. It leaves nothing behind.
@@ -94,20 +96,20 @@ pub fn check_writable(path: &Path) -> Result<(), InputError> {
     if fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
         return Ok(());
     }
-    let check = |place| match place {
-        Place::Regular(path, _) => Temporary::create(folder(&path), Content::Data.mode()).map(drop),
-        Place::Stdout | Place::Stream(_) => Ok(()),
+    let check = |destination| match destination {
+        Destination::Regular(path, _) => Temporary::create(folder(&path), Content::Data.mode()).map(drop),
+        Destination::Stdout | Destination::Stream(_) => Ok(()),
     };
-    Place::of(path).and_then(check).map_err(|e| cannot(&said(path), &e))
+    Destination::of(path).and_then(check).map_err(|e| cannot(&display_name(path), &e))
 }
 
 /// The name of a path in messages.
-fn said(path: &Path) -> String {
+fn display_name(path: &Path) -> String {
     if path == Path::new("-") { "to standard output".to_owned() } else { path.display().to_string() }
 }
 
 /// Destination at a path.
-enum Place {
+enum Destination {
     /// Standard output.
     Stdout,
     /// A file that is not regular, such as a pipe.
@@ -117,32 +119,32 @@ enum Place {
 }
 
 /// Maximum number of links that are followed, as in Linux.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
-impl Place {
-    fn of(path: &Path) -> io::Result<Place> {
+impl Destination {
+    fn of(path: &Path) -> io::Result<Destination> {
         let path = match follow(path) {
             Ok(path) => path,
-            Err(1) => return Ok(Place::Stdout),
-            Err(descriptor) => return duplicate(descriptor).map(Place::Stream),
+            Err(1) => return Ok(Destination::Stdout),
+            Err(descriptor) => return duplicate(descriptor).map(Destination::Stream),
         };
         match fs::metadata(&path) {
             Ok(known) if known.is_dir() => Err(ErrorKind::IsADirectory.into()),
             Ok(known) if known.is_file() => {
                 may_write(&path)?;
-                Ok(Place::Regular(path, Some(known)))
+                Ok(Destination::Regular(path, Some(known)))
             }
-            Ok(_) => OpenOptions::new().write(true).open(&path).map(Place::Stream),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Place::Regular(path, None)),
+            Ok(_) => OpenOptions::new().write(true).open(&path).map(Destination::Stream),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Destination::Regular(path, None)),
             Err(error) => Err(error),
         }
     }
 
     fn write(self, content: Content, fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>) -> io::Result<()> {
         match self {
-            Place::Regular(path, old) => replace(&path, old.as_ref(), content, fill),
-            Place::Stdout => stream(io::stdout().lock(), content, fill),
-            Place::Stream(file) => stream(file, content, fill),
+            Destination::Regular(path, old) => replace(&path, old.as_ref(), content, fill),
+            Destination::Stdout => stream(io::stdout().lock(), content, fill),
+            Destination::Stream(file) => stream(file, content, fill),
         }
     }
 }
@@ -154,7 +156,7 @@ pub(super) fn follow(path: &Path) -> Result<PathBuf, RawFd> {
         return Err(1);
     }
     let mut path = path.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         if let Some(descriptor) = descriptor(&path) {
             return Err(descriptor);
         }

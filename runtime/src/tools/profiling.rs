@@ -1,6 +1,6 @@
 //! Flags for profiling a model.
 
-use super::{CallSpec, CommandFiles, Content, InputError, Session, ToolError, say, write_file};
+use super::{CallSpec, CommandFiles, Content, InputError, Session, ToolError, print_stderr, write_file};
 use crate::{
     printable,
     profile::{Profile, Profiler},
@@ -34,7 +34,7 @@ pub struct ProfileFlags {
 }
 
 /// Maximum number of calls in a trace.
-const MOST_EVENTS: usize = 1_000_000;
+const MAX_EVENTS: usize = 1_000_000;
 /// Number of calls in the profile of `bench`.
 const REPEATS: usize = 10;
 
@@ -51,7 +51,7 @@ impl ProfileFlags {
     pub fn watch<R>(&self, session: &Session, body: impl FnOnce() -> Result<R, ToolError>) -> Result<R, ToolError> {
         let Some(form) = self.profile else { return body() };
         let profiler = match form {
-            ProfileForm::Trace => Profiler::with_events(MOST_EVENTS),
+            ProfileForm::Trace => Profiler::with_events(MAX_EVENTS),
             _ => Profiler::new(),
         };
         session.vm().set_instrument(Some(profiler.clone()));
@@ -76,7 +76,7 @@ impl ProfileFlags {
 
     fn write(&self, text: &str) -> Result<(), InputError> {
         match self.profile_output.as_deref() {
-            None => say(text),
+            None => print_stderr(text),
             Some(path) => write_file(path, Content::Text, |out| out.write_all(text.as_bytes())),
         }
     }

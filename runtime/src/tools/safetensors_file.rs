@@ -68,7 +68,7 @@ pub struct ExternalWeights {
 
 impl ExternalWeights {
     /// The location that the constants will have in a file, and the file's header.
-    pub fn place(file: &str, constants: &ConstantData) -> (External, Vec<u8>) {
+    pub fn locate(file: &str, constants: &ConstantData) -> (External, Vec<u8>) {
         let head = head(&entries(constants));
         let (start, len) = (head.len(), constants.len());
         (External { file: file.to_owned(), start, len, checksum: constants.checksum().finalize() }, head)

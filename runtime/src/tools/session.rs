@@ -4,8 +4,8 @@ use super::call::{Arguments, arguments, given_twice};
 use super::listing::{Listing, list};
 use super::signature::signatures;
 use super::{
-    CallSpec, FileKind, Fit, How, InputError, JsonForm, OutputFlags, Samples, View, Weights, leaves, listed, sample,
-    save_npz, show, signature_json, signature_text, watchdog,
+    CallSpec, FileKind, Fit, InputError, JsonForm, OutputFlags, RunOptions, Samples, View, Weights, leaves, listed,
+    sample, save_npz, show, signature_json, signature_text, watchdog,
 };
 use crate::{
     Any, Error, Library, Tuple, Vm,
@@ -66,7 +66,7 @@ impl Session {
     ///
     /// # Errors
     /// If it is damaged, or a kernel or builtin that it needs is missing.
-    pub fn open(path: &Path, how: &How) -> Result<Session, ToolError> {
+    pub fn open(path: &Path, how: &RunOptions) -> Result<Session, ToolError> {
         let mistaken = FileKind::of_file(path).and_then(|kind| kind.mistaken(&path.display().to_string()));
         if let Some((message, help)) = mistaken {
             return Err(InputError::new(message).help(help).into());
@@ -78,7 +78,7 @@ impl Session {
     ///
     /// # Errors
     /// If a kernel or builtin that it needs is missing.
-    pub fn from_bytes(bytes: Vec<u8>, how: &How) -> Result<Session, ToolError> {
+    pub fn from_bytes(bytes: Vec<u8>, how: &RunOptions) -> Result<Session, ToolError> {
         let owner: SharedBytes = Arc::new(bytes);
         Session::from_library(Library::from_bytes(owner, Integrity::Trust)?, how)
     }
@@ -87,7 +87,12 @@ impl Session {
     ///
     /// # Errors
     /// If a kernel or builtin that it needs is missing.
-    pub fn from_linked(before: &[u8], constants: &ConstantData, after: &[u8], how: &How) -> Result<Session, ToolError> {
+    pub fn from_linked(
+        before: &[u8],
+        constants: &ConstantData,
+        after: &[u8],
+        how: &RunOptions,
+    ) -> Result<Session, ToolError> {
         Session::from_library(Library::from_linked(before, constants, after)?, how)
     }
 
@@ -95,7 +100,7 @@ impl Session {
     ///
     /// # Errors
     /// If a kernel or builtin that it needs is missing.
-    pub fn from_library(library: Library, how: &How) -> Result<Session, ToolError> {
+    pub fn from_library(library: Library, how: &RunOptions) -> Result<Session, ToolError> {
         if let Some(threads) = how.threads {
             parallel::set_threads(threads);
         }
@@ -191,14 +196,14 @@ impl Session {
         watchdog::within(self.timeout, || self.vm.call(func, args))?
     }
 
-    /// Calls the function repeatedly for at least `least`, and returns the times as text or as JSON.
+    /// Calls the function repeatedly for at min_time `min_time`, and returns the times as text or as JSON.
     ///
     /// # Errors
     /// If the arguments do not fit or the model fails.
-    pub fn bench(&self, spec: &CallSpec, least: Duration, json: bool) -> Result<String, ToolError> {
+    pub fn bench(&self, spec: &CallSpec, min_time: Duration, json: bool) -> Result<String, ToolError> {
         let args = self.arguments(spec)?;
-        let samples: Samples = sample(least, || self.call(spec.func, &args).map(drop))?;
-        let (threads, peak) = (parallel::threads(), self.vm.memory().most);
+        let samples: Samples = sample(min_time, || self.call(spec.func, &args).map(drop))?;
+        let (threads, peak) = (parallel::threads(), self.vm.memory().charged_peak);
         let text = if json { samples.json(threads, peak) } else { samples.text(threads, peak) };
         Ok(text + "\n")
     }
@@ -227,7 +232,7 @@ pub fn inspect(path: &Path, view: View) -> Result<Listing, ToolError> {
         View::Text => image.executable.as_text(),
         View::Python => image.executable.as_python(),
         View::Stats => image.executable.stats() + &targets(&image),
-        View::Listing(most) => return Ok(list(&image, most)),
+        View::Listing(max_inline) => return Ok(list(&image, max_inline)),
     };
     Ok(Listing { text, tensors: Vec::new() })
 }

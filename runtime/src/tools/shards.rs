@@ -12,7 +12,7 @@ use std::{
 /// File name suffix of an index.
 const INDEX: &str = ".safetensors.index.json";
 /// Maximum size of an index in bytes.
-const MOST_INDEX: u64 = 64 << 20;
+const MAX_INDEX: u64 = 64 << 20;
 
 /// The weights files that a path refers to: for a folder or an index, its shards and the index itself.
 ///
@@ -85,12 +85,12 @@ impl Index {
     fn read(path: &Path) -> Result<Index, InputError> {
         let wrong = |why: &dyn std::fmt::Display| wrong_index(path, why);
         let file = open_regular(path).map_err(|e| wrong(&e))?;
-        if file.metadata().map_err(|e| wrong(&e))?.len() > MOST_INDEX {
+        if file.metadata().map_err(|e| wrong(&e))?.len() > MAX_INDEX {
             return Err(wrong(&"it is too large for one"));
         }
         let mut text = String::new();
         // A file in /proc does not have a length.
-        file.take(MOST_INDEX).read_to_string(&mut text).map_err(|e| wrong(&e))?;
+        file.take(MAX_INDEX).read_to_string(&mut text).map_err(|e| wrong(&e))?;
         let index = Json::parse(&text).map_err(|e| wrong(&e))?;
         let Some(Json::Object(map)) = index.get("weight_map") else { return Err(wrong(&"it has no `weight_map`")) };
         let folder = path.parent().unwrap_or(Path::new(""));

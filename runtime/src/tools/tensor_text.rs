@@ -8,7 +8,7 @@ use super::{
 use crate::{DType, Device, Shape, Tensor, value::small_float};
 
 /// Maximum nesting depth of lists, and so maximum rank, as in numpy.
-const MOST_DIMS: usize = 64;
+const MAX_DIMS: usize = 64;
 
 /// Parses a tensor; `None` if the text has another form.
 pub(super) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
@@ -39,8 +39,8 @@ fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<Numb
         numbers.push(number(text).ok_or_else(|| format!("`{}` is not a number", brief(text)))?);
         return Ok(());
     };
-    if depth == MOST_DIMS {
-        return Err(format!("it has more than {MOST_DIMS} dimensions"));
+    if depth == MAX_DIMS {
+        return Err(format!("it has more than {MAX_DIMS} dimensions"));
     }
     let items = split_top(inner);
     match dims.get(depth) {
@@ -101,12 +101,12 @@ fn check(value: Number, dtype: DType) -> Result<(), InputError> {
     if !is_known {
         return Ok(());
     }
-    let (least, most) = match dtype.bits {
+    let (min, max) = match dtype.bits {
         _ if dtype.is_bool() => (0, 1),
         bits if dtype.is_int() => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
         bits => (0, (1i128 << bits) - 1),
     };
-    let range = least..=most;
+    let range = min..=max;
     let whole = matches!(value, Number::Integer(_)) || value.float().fract() == 0.0;
     if whole && range.contains(&value.integer()) {
         return Ok(());

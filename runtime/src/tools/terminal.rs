@@ -1,6 +1,6 @@
 //! How the programs interact with the terminal: flags, colours, final errors.
 
-use super::{print_colored, say, say_colored, temporary::handle_signals};
+use super::{print_colored, print_stderr, print_stderr_colored, temporary::handle_signals};
 use crate::printable;
 use clap::{Args, Parser, ValueEnum};
 use std::{
@@ -76,18 +76,18 @@ pub fn parse<C: Parser>() -> Result<C, ExitCode> {
         // colors.
         let pure = !env::args_os().any(|argument| printable(&argument.to_string_lossy()) != argument.to_string_lossy());
         let text = if colored && pure { error.render().ansi().to_string() } else { printable(&plain).into_owned() };
-        let written = if error.use_stderr() { say_colored(&text) } else { print_colored(&text) };
+        let written = if error.use_stderr() { print_stderr_colored(&text) } else { print_colored(&text) };
         match written {
             Ok(()) => ExitCode::from(error.exit_code() as u8),
-            Err(error) => last_words(&error),
+            Err(error) => report_fatal(&error),
         }
     })
 }
 
 /// Reports a fatal error on standard error and returns the exit status.
-pub fn last_words(error: &dyn std::fmt::Display) -> ExitCode {
+pub fn report_fatal(error: &dyn std::fmt::Display) -> ExitCode {
     // If this fails, there is no way to report it.
-    let _ = say(&format!("error: {error}\n"));
+    let _ = print_stderr(&format!("error: {error}\n"));
     ExitCode::FAILURE
 }
 

@@ -8,18 +8,18 @@ pub struct Samples(Vec<f64>);
 /// Minimum duration of a sample, so that reading the clock is negligible: short calls are timed in batches.
 const SAMPLE: Duration = Duration::from_micros(200);
 
-/// Calls `f` until `least` has passed, after one warm-up call, and returns the times.
+/// Calls `f` until `min_time` has passed, after one warm-up call, and returns the times.
 ///
 /// # Errors
 /// The first error of `f`.
-pub fn sample<E>(least: Duration, mut f: impl FnMut() -> Result<(), E>) -> Result<Samples, E> {
+pub fn sample<E>(min_time: Duration, mut f: impl FnMut() -> Result<(), E>) -> Result<Samples, E> {
     let start = Instant::now();
     f()?;
     let once = start.elapsed().max(Duration::from_nanos(1));
     let batch = (SAMPLE.as_nanos() / once.as_nanos()).clamp(1, 100_000) as u32;
     let mut times = Vec::new();
     let start = Instant::now();
-    while start.elapsed() < least || times.is_empty() {
+    while start.elapsed() < min_time || times.is_empty() {
         let begin = Instant::now();
         for _ in 0..batch {
             f()?;

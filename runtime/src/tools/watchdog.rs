@@ -3,7 +3,7 @@
 //! A call checks its time limit between kernels. Kernels, reading arguments and writing results do not check it, so the
 //! watchdog ends the process shortly after the limit. Passes and code generators check neither time nor memory: while a
 //! model is compiled, the watchdog checks the memory of the process, too.
-use super::{last_words, temporary::abandon};
+use super::{report_fatal, temporary::abandon};
 use crate::ffi::{Error, kind};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -29,8 +29,8 @@ pub(super) struct Bounds {
 impl Bounds {
     /// Combines these limits with those of the enclosing work.
     fn within(self, outer: Bounds) -> Bounds {
-        let least = |a: Option<Instant>, b: Option<Instant>| a.into_iter().chain(b).min();
-        Bounds { end: least(self.end, outer.end), memory: self.memory.or(outer.memory), what: self.what }
+        let earliest = |a: Option<Instant>, b: Option<Instant>| a.into_iter().chain(b).min();
+        Bounds { end: earliest(self.end, outer.end), memory: self.memory.or(outer.memory), what: self.what }
     }
 
     /// The error, if a limit is exceeded.
@@ -40,9 +40,9 @@ impl Bounds {
             let message = format!("{what} exceeded its time limit and did not stop by itself");
             return Some(Error::new(kind::TIMEOUT, message));
         }
-        let most = self.memory?;
-        let resident = resident().filter(|resident| *resident > most)?;
-        let message = format!("{what} takes {resident} bytes of memory, more than its limit allows ({most})");
+        let max = self.memory?;
+        let resident = resident().filter(|resident| *resident > max)?;
+        let message = format!("{what} takes {resident} bytes of memory, more than its limit allows ({max})");
         Some(Error::new(kind::MEMORY, message))
     }
 
@@ -71,7 +71,7 @@ static REPORT: OnceLock<Box<dyn Fn(Error) + Send + Sync>> = OnceLock::new();
 
 /// Sets the function that reports the error before the process exits with status 1. By default the error is written to
 /// standard error.
-pub fn at_timeout(report: impl Fn(Error) + Send + Sync + 'static) {
+pub fn set_timeout_handler(report: impl Fn(Error) + Send + Sync + 'static) {
     let _ = REPORT.set(Box::new(report));
 }
 
@@ -137,7 +137,7 @@ fn end_process(error: Error) -> ! {
     abandon();
     match REPORT.get() {
         Some(report) => report(error),
-        None => drop(last_words(&error)),
+        None => drop(report_fatal(&error)),
     }
     // SAFETY: nothing is left to do. Other threads are still running, so nothing that they use may be torn down first,
     // as `exit` would.

@@ -110,7 +110,7 @@ impl Weights {
         open.sort_unstable();
         open.dedup();
         let pair = |(tensor, param): (&str, &str)| format!("`{tensor}` looks like the parameter `{param}`");
-        let mut advice: Vec<String> = near(&spare, &open).map(pair).collect();
+        let mut advice: Vec<String> = similar(&spare, &open).map(pair).collect();
         let has = functions.iter().flat_map(|f| &f.params).filter(|param| param.role == Role::Bound);
         let has = has.filter(|param| spare.iter().any(|name| identifier(name) == identifier(&param.name)));
         let has: BTreeSet<&str> = has.map(|param| &*param.name).collect();
@@ -154,9 +154,9 @@ impl Weights {
     }
 
     /// Advice for parameters that have neither a tensor nor an argument: tensors with similar names.
-    pub fn instead_of(&self, parameters: &[&str]) -> Option<String> {
+    pub fn suggestions_for(&self, parameters: &[&str]) -> Option<String> {
         let names: Vec<&str> = self.iter().map(|(name, _)| name).collect();
-        let found: Vec<String> = near(parameters, &names).map(|(p, t)| format!("`{t}` for `{p}`")).collect();
+        let found: Vec<String> = similar(parameters, &names).map(|(p, t)| format!("`{t}` for `{p}`")).collect();
         (!found.is_empty()).then(|| format!("{} has {}", self.source(), found.join(", ")))
     }
 
@@ -197,7 +197,7 @@ impl Fit<'_> {
     }
 
     /// All mismatches as a message with advice; `None` if everything matches.
-    pub fn said(&self) -> Option<(String, Vec<String>)> {
+    pub fn message(&self) -> Option<(String, Vec<String>)> {
         let (file, spare) = (&self.file, listed(self.spare.iter().copied()));
         let mut said = Vec::new();
         if !self.wrong.is_empty() {
@@ -217,10 +217,10 @@ impl Fit<'_> {
 
 /// Joins sentences, abbreviated if there are many.
 fn joined<'a>(texts: impl Iterator<Item = &'a String>) -> String {
-    const MOST: usize = 24;
+    const MAX: usize = 24;
     let texts: Vec<&str> = texts.map(String::as_str).collect();
-    let more = if texts.len() > MOST { format!("; and {} more", texts.len() - MOST) } else { String::new() };
-    texts[..texts.len().min(MOST)].join("; ") + &more
+    let more = if texts.len() > MAX { format!("; and {} more", texts.len() - MAX) } else { String::new() };
+    texts[..texts.len().min(MAX)].join("; ") + &more
 }
 
 /// Identifier form of a name: letters, digits and `_`.
@@ -229,10 +229,10 @@ pub(super) fn identifier(name: &str) -> String {
 }
 
 /// Pairs of names, at most a few, and similar names among `others`.
-fn near<'a>(names: &'a [&str], others: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a str)> {
-    const MOST: usize = 8;
+fn similar<'a>(names: &'a [&str], others: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    const MAX: usize = 8;
     let pair = |name: &&'a str| nearest(&identifier(name), others.iter().copied()).map(|other| (*name, other));
-    names.iter().filter(|name| name.len() < 1000).take(4 * MOST).filter_map(pair).take(MOST)
+    names.iter().filter(|name| name.len() < 1000).take(4 * MAX).filter_map(pair).take(MAX)
 }
 
 impl FromIterator<(String, Tensor)> for Weights {
@@ -373,7 +373,7 @@ mod tests {
         let fit = |weights: &Weights, params: &[&str]| {
             let names: Vec<String> = params.iter().map(|name| (*name).to_owned()).collect();
             let fit = weights.fit(&[Signature::of_names("main", names.iter())], |_| false);
-            (fit.none, fit.said())
+            (fit.none, fit.message())
         };
         assert!(
             fit(&weights, &["layers_0_weight", "b", "a_d"])
@@ -388,7 +388,9 @@ mod tests {
         assert!(!none && advice == help, "{advice:?}");
         let (none, said) = fit(&named(&["p", "q"]), &["x"]);
         assert!(none && said.unwrap().0.starts_with("no tensor of the weight file"));
-        assert!(named(&["p"]).fit(&[Signature::of_names("main", ["x".to_owned()].iter())], |_| true).said().is_none());
+        assert!(
+            named(&["p"]).fit(&[Signature::of_names("main", ["x".to_owned()].iter())], |_| true).message().is_none()
+        );
     }
 
     #[test]

@@ -12,12 +12,12 @@ use std::ptr::null_mut;
 /// Granularity of block sizes.
 const GRAIN: usize = 32;
 /// Maximum size of a block in a free list: a tensor with six dimensions fits.
-const LARGEST: usize = 256;
-const CLASSES: usize = LARGEST / GRAIN;
+const MAX_SIZE: usize = 256;
+const CLASSES: usize = MAX_SIZE / GRAIN;
 /// Alignment of blocks: the system allocator's, which costs nothing.
 const ALIGN: usize = 16;
 /// Maximum number of blocks in each list.
-const KEPT: u32 = 256;
+const MAX_BLOCKS: u32 = 256;
 
 /// Header of a free block.
 struct Free {
@@ -55,11 +55,11 @@ thread_local! {
 #[inline(always)]
 fn class_of(layout: Layout) -> Option<usize> {
     // The layout of an object is never empty.
-    (layout.size() <= LARGEST && layout.align() <= ALIGN).then(|| (layout.size() - 1) / GRAIN)
+    (layout.size() <= MAX_SIZE && layout.align() <= ALIGN).then(|| (layout.size() - 1) / GRAIN)
 }
 
 fn layout_of(class: usize) -> Layout {
-    // SAFETY: the alignment is a power of two and the size at most `LARGEST`.
+    // SAFETY: the alignment is a power of two and the size at most `MAX_SIZE`.
     unsafe { Layout::from_size_align_unchecked((class + 1) * GRAIN, ALIGN) }
 }
 
@@ -84,7 +84,7 @@ pub(super) fn allocate(layout: Layout) -> *mut u8 {
 
 /// Allocates a block from the system and counts it; null if it has none.
 fn from_system(layout: Layout) -> *mut u8 {
-    meter::take(layout.size());
+    meter::count_alloc(layout.size());
     // SAFETY: no object's layout is empty.
     unsafe { alloc(layout) }
 }
@@ -94,7 +94,7 @@ fn from_system(layout: Layout) -> *mut u8 {
 /// # Safety
 /// The block came from the system with this layout, and nobody refers to it any more.
 unsafe fn to_system(block: *mut u8, layout: Layout) {
-    meter::give(layout.size());
+    meter::count_free(layout.size());
     // SAFETY: as the caller promises.
     unsafe { dealloc(block, layout) }
 }
@@ -144,7 +144,7 @@ impl Lists {
             // SAFETY: blocks of a class are allocated with its layout.
             return unsafe { to_system(block, layout_of(class)) };
         }
-        self.classes.iter().for_each(|list| list.room.set(KEPT));
+        self.classes.iter().for_each(|list| list.room.set(MAX_BLOCKS));
         // SAFETY: there is capacity now.
         unsafe { self.classes[class].push(block) }
     }
@@ -178,8 +178,10 @@ mod tests {
         Layout::from_size_align(size, 8).unwrap()
     }
 
-    fn kept(size: usize) -> u32 {
-        LISTS.with(|lists| if lists.started.get() { KEPT - lists.classes[(size - 1) / GRAIN].room.get() } else { 0 })
+    fn cached(size: usize) -> u32 {
+        LISTS.with(
+            |lists| if lists.started.get() { MAX_BLOCKS - lists.classes[(size - 1) / GRAIN].room.get() } else { 0 },
+        )
     }
 
     #[test]
@@ -191,7 +193,7 @@ mod tests {
                 free(small, layout(33));
                 free(big, layout(256));
             }
-            assert_eq!((kept(33), kept(256)), (1, 1));
+            assert_eq!((cached(33), cached(256)), (1, 1));
             assert_eq!(allocate(layout(64)), small);
             assert_eq!(allocate(layout(250)), big);
             // SAFETY: as above.
@@ -206,13 +208,13 @@ mod tests {
 
     #[test]
     fn lists_are_bounded_and_large_blocks_are_not_kept() {
-        let blocks: Vec<_> = (0..KEPT + 10).map(|_| allocate(layout(100))).collect();
+        let blocks: Vec<_> = (0..MAX_BLOCKS + 10).map(|_| allocate(layout(100))).collect();
         // SAFETY: nobody refers to the blocks.
         blocks.into_iter().for_each(|block| unsafe { free(block, layout(100)) });
-        assert!(kept(100) <= KEPT);
-        let large = allocate(layout(LARGEST + 1));
+        assert!(cached(100) <= MAX_BLOCKS);
+        let large = allocate(layout(MAX_SIZE + 1));
         // SAFETY: as above.
-        unsafe { free(large, layout(LARGEST + 1)) };
+        unsafe { free(large, layout(MAX_SIZE + 1)) };
     }
 
     #[test]
@@ -221,7 +223,7 @@ mod tests {
         std::thread::spawn(move || {
             // SAFETY: the block belongs to this thread now.
             unsafe { free(std::ptr::with_exposed_provenance_mut(sent), layout(200)) };
-            assert_eq!(kept(200), 1);
+            assert_eq!(cached(200), 1);
             assert_eq!(allocate(layout(200)).addr(), sent);
             // SAFETY: as above.
             unsafe { free(std::ptr::with_exposed_provenance_mut(sent), layout(200)) };

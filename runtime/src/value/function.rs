@@ -38,12 +38,12 @@ impl Function {
     }
 
     /// Wraps a callable that the runtime can recognize later.
-    pub(crate) fn known<K: Known>(known: K) -> Function {
-        Function::marked(K::MARK, call_known::<K>, known)
+    pub(crate) fn from_callable<K: Callable>(callable: K) -> Function {
+        Function::marked(K::MARK, call_callable::<K>, callable)
     }
 
     /// The wrapped callable, if it is a `K`.
-    pub(crate) fn as_known<K: Known>(&self) -> Option<&K> {
+    pub(crate) fn downcast<K: Callable>(&self) -> Option<&K> {
         // SAFETY: the mark says that `known` created the function from a `K`.
         self.0.is_marked(K::MARK).then(|| unsafe { &**self.0.extra::<Nested<K>>() })
     }
@@ -111,7 +111,7 @@ impl Function {
 ///
 /// # Safety
 /// Every type has another mark, and none has 0.
-pub(crate) unsafe trait Known: Send + Sync + 'static {
+pub(crate) unsafe trait Callable: Send + Sync + 'static {
     /// Identifies functions of this type.
     const MARK: u8;
 
@@ -159,8 +159,13 @@ where
     }
 }
 
-unsafe extern "C" fn call_known<K: Known>(handle: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32 {
-    // SAFETY: the handle is the function object that `Function::known` created from a `K`; the caller keeps it alive
+unsafe extern "C" fn call_callable<K: Callable>(
+    handle: *mut c_void,
+    args: *const Any,
+    count: i32,
+    result: *mut Any,
+) -> i32 {
+    // SAFETY: the handle is the function object that `Function::from_callable` created from a `K`; the caller keeps it alive
     // and passes `count` arguments and space for a result.
     unsafe {
         let header = NonNull::new_unchecked(handle.cast::<Header>());

@@ -40,7 +40,7 @@ pub use dtype::{DType, code as dtype_code};
 pub use dtype_text::ParseDTypeError;
 pub use element::{Element, bytes_of};
 pub use error_object::ErrorObject;
-pub(crate) use function::Known;
+pub(crate) use function::Callable;
 pub use function::{Function, HandleDeleter};
 pub(crate) use nested::{Nested, drop_nested};
 pub use opaque::Opaque;

@@ -54,7 +54,7 @@ fn drop_pending() {
 
 /// Defers a drop; without the list, while a thread exits, the value is leaked.
 #[cold]
-fn set_aside(other: Box<dyn RustAny>) {
+fn defer(other: Box<dyn RustAny>) {
     let mut pending = Some(Pending::Other(other));
     if PENDING.try_with(|list| list.borrow_mut().extend(pending.take())).is_err() {
         std::mem::forget(pending);
@@ -86,7 +86,7 @@ impl<T: 'static> Drop for Nested<T> {
         }
         // SAFETY: only this takes the value, and it runs once.
         let value = unsafe { ManuallyDrop::take(&mut self.0) };
-        if DEPTH.get() < MAX_DEPTH { deeper(|| drop(value)) } else { set_aside(Box::new(value)) }
+        if DEPTH.get() < MAX_DEPTH { deeper(|| drop(value)) } else { defer(Box::new(value)) }
     }
 }
 

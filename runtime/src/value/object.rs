@@ -226,7 +226,7 @@ impl<C: Cell> Ref<C> {
     }
 
     /// Number of strong references.
-    pub(crate) fn claims(&self) -> u32 {
+    pub(crate) fn ref_count(&self) -> u32 {
         // SAFETY: we hold a reference, so the header is live.
         unsafe { self.as_header().as_ref() }.strong_count()
     }

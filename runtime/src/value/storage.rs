@@ -26,8 +26,8 @@ impl Storage {
     }
 
     /// Number of references.
-    pub(crate) fn claims(&self) -> u32 {
-        self.0.claims()
+    pub(crate) fn ref_count(&self) -> u32 {
+        self.0.ref_count()
     }
 
     /// The block.

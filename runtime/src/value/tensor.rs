@@ -131,7 +131,7 @@ impl Tensor {
         Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, || Owner::Shared(owner)))
     }
 
-    /// Creates a read-only tensor over a range of a mapped file, which can be [evicted](Tensor::set_aside) from memory.
+    /// Creates a read-only tensor over a range of a mapped file, which can be [evicted](Tensor::evict) from memory.
     pub fn from_mapped(
         dtype: DType,
         shape: &[i64],
@@ -142,7 +142,7 @@ impl Tensor {
         Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, || Owner::Mapped(file)))
     }
 
-    /// Creates a tensor of zeroes in an empty scratch file; it can be [evicted](Tensor::set_aside) from memory, too.
+    /// Creates a tensor of zeroes in an empty scratch file; it can be [evicted](Tensor::evict) from memory, too.
     ///
     /// # Errors
     /// Those of the system, and invalid shapes.
@@ -276,13 +276,13 @@ impl Tensor {
 
     /// Evicts the data of a mapped file from the process's memory; the next access loads it again. Other tensors are
     /// unchanged.
-    pub fn set_aside(&self) {
+    pub fn evict(&self) {
         match self.owner() {
             Some(Owner::Mapped(file)) => {
                 let begin = self.data_ptr().addr() - file.as_ptr().addr();
-                file.set_aside(begin..begin + self.nbytes());
+                file.evict(begin..begin + self.nbytes());
             }
-            Some(Owner::Scratch(file)) => file.set_aside(),
+            Some(Owner::Scratch(file)) => file.evict(),
             _ => {}
         }
     }

@@ -26,7 +26,7 @@ impl Tensor {
 
     /// The plan of the tensor's allocation, if this is the only reference to it.
     #[inline]
-    pub(crate) fn sole_plan(&self) -> Option<u64> {
+    pub(crate) fn unique_plan(&self) -> Option<u64> {
         if !self.0.is_unique() {
             return None;
         }
@@ -37,7 +37,7 @@ impl Tensor {
     }
 
     /// Returns true if this is the only reference to the tensor.
-    pub(crate) fn is_sole(&self) -> bool {
+    pub(crate) fn is_unique(&self) -> bool {
         self.0.is_unique()
     }
 

@@ -55,7 +55,7 @@ impl Tensor {
         Tensor::assemble(self.data_ptr(), self.device(), self.dtype(), self.shape(), strides, || Owner::Constant(owner))
     }
 
-    /// Owner of a view's memory: the owner of the memory itself, not other views, of which there may be a long chain.
+    /// Owner of a view's memory: the owner of the memory itself, not another view, to avoid long chains of views.
     fn share(&self) -> Owner {
         match self.owner() {
             Some(Owner::Tensor(owner)) => Owner::Tensor(owner.clone()),
@@ -161,7 +161,7 @@ impl Tensor {
     }
 }
 
-/// Checks that a range lies within `available` bytes.
+/// Checks that a range is within `available` bytes.
 #[inline]
 pub(super) fn check_bounds(begin: usize, bytes: usize, available: usize) -> Result<(), TensorError> {
     let end = begin.saturating_add(bytes);
@@ -231,9 +231,9 @@ mod tests {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Naive, 64).unwrap();
         let planned = Storage::new(allocator.alloc(8).unwrap()).planned(DType::INT32, &[2], 0, 7).unwrap();
         let view = planned.reshape(&[1, 2]).unwrap().reshape(&[2]).unwrap();
-        assert_eq!(planned.sole_plan(), None);
+        assert_eq!(planned.unique_plan(), None);
         drop(view);
-        assert_eq!(planned.sole_plan(), Some(7));
+        assert_eq!(planned.unique_plan(), Some(7));
     }
 
     #[test]

@@ -42,8 +42,8 @@ impl Builtin {
     pub fn call(&self, args: &[Any]) -> Result<Any, Error> {
         let args = Args::new(self.name, args);
         let required = self.params.iter().filter(|param| !param.optional).count();
-        let most = if self.rest.is_some() { usize::MAX } else { self.params.len() };
-        if args.len() < required || args.len() > most {
+        let max = if self.rest.is_some() { usize::MAX } else { self.params.len() };
+        if args.len() < required || args.len() > max {
             return Err(args.error(format!("called with {} arguments; it is {self}", args.len())));
         }
         (self.body)(args)

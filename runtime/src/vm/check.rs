@@ -24,18 +24,18 @@ pub(super) fn holds(frame: &Registers<'_>, slot: Slot, heap: Slot, plan: u32) ->
             let matches = |(expected, size): (&MatchSize, &i64)| match *expected {
                 MatchSize::Any => true,
                 MatchSize::Equal(Size::Static(expected)) => *size == expected,
-                MatchSize::Equal(Size::Heap(place)) => frame.heap(heap, place).is_some_and(|place| {
+                MatchSize::Equal(Size::Heap(index)) => frame.heap(heap, index).is_some_and(|address| {
                     // SAFETY: an address in a heap, which belongs to one call of one function and is only used by its
                     // thread.
-                    unsafe { place.read() == *size }
+                    unsafe { address.read() == *size }
                 }),
                 // Constants may be in read-only memory.
                 MatchSize::Store(_) if frame.get(heap).get::<&Tensor>().is_some_and(Tensor::is_read_only) => false,
                 // A size is never negative: proofs about the program rely on it.
                 MatchSize::Store(_) if *size < 0 => false,
-                MatchSize::Store(place) => frame.heap(heap, place).is_some_and(|place| {
+                MatchSize::Store(index) => frame.heap(heap, index).is_some_and(|address| {
                     // SAFETY: as above.
-                    unsafe { place.write(*size) };
+                    unsafe { address.write(*size) };
                     true
                 }),
             };

@@ -77,7 +77,7 @@ pub(crate) fn trim() -> bool {
 ///
 /// # Errors
 /// The reason of the interruption.
-pub fn go_on() -> Result<(), Error> {
+pub fn check_interrupt() -> Result<(), Error> {
     // SAFETY: `within` sets the address only while it borrows the flag.
     let flag = unsafe { &*CURRENT.get().flag };
     if interrupt::is_set(flag) { Err(interrupt::reason(flag)) } else { Ok(()) }

@@ -1,7 +1,7 @@
 //! Functions in executable form: folded ([`crate::executable::compact`]), with addresses as callees.
 use super::native::{MachineCode, NativeBody};
 use super::program::{Native, Plans};
-use crate::executable::compact::{self, CheckPlan, Compact, Content, Facts, Folding, PlacePlan, Slot};
+use crate::executable::compact::{self, CheckPlan, Compact, Content, Facts, Folding, Slot, SuballocPlan};
 use crate::executable::{Arg, Executable, Register};
 use crate::image::{ArgumentCheck, Fit, KernelSignature};
 use crate::value::{Any, Device};
@@ -36,7 +36,7 @@ pub(super) struct Body {
     pub(super) frame_size: usize,
     /// Indices of allocation plans in the program.
     pub(super) allocs: Vec<u32>,
-    pub(super) places: Vec<PlacePlan>,
+    pub(super) suballocs: Vec<SuballocPlan>,
     /// Indices of arena plans in the program.
     pub(super) arenas: Vec<u32>,
     pub(super) checks: Vec<CheckPlan>,
@@ -76,11 +76,11 @@ pub(super) fn decode(tables: &Tables<'_>, function: usize, folding: Folding, pla
         origins: compact.origins.iter().map(|origin| info.start as u32 + origin).collect(),
         num_args: compact.num_args,
         registers: compact.registers,
-        frame_size: compact.registers + pool.len() + compact.most_args,
+        frame_size: compact.registers + pool.len() + compact.max_args,
         pool,
         allocs: compact.allocs.iter().map(|plan| plans.number(plan)).collect(),
         slots: compact.slots,
-        places: compact.places,
+        suballocs: compact.suballocs,
         arenas: compact.arenas.into_iter().map(|plan| plans.arena(plan)).collect(),
         checks: compact.checks,
         kernels,
@@ -137,7 +137,7 @@ impl Linker<'_> {
         let (args, native) = (op.native_args()?, self.tables.natives[op.native_callee()? as usize].as_ref()?);
         let number = native.signature?;
         let (signature, slots) = (&self.tables.signatures[number as usize], &self.compact.slots[args.range()]);
-        if signature.fit(&self.facts, slots) == Fit::Surely {
+        if signature.fit(&self.facts, slots) == Fit::Always {
             return None;
         }
         let is_writable = |arg: usize| {

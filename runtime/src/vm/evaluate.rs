@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 /// Options of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evaluation {
-    /// Number of calls per repeat, at least one.
+    /// Number of calls per repeat, at min_time one.
     pub number: usize,
-    /// Number of repeats, at least one.
+    /// Number of repeats, at min_time one.
     pub repeat: usize,
     /// Minimum duration of a repeat. A shorter one is repeated with more calls, as are those after it.
     pub min_repeat: Duration,
@@ -63,9 +63,9 @@ fn run(number: usize, call: impl Fn() -> Result<(), Error>) -> Result<Duration, 
 }
 
 /// Number of calls that will take long enough, if `number` calls took `time`.
-fn more(number: usize, time: Duration, least: Duration) -> usize {
+fn more(number: usize, time: Duration, min_time: Duration) -> usize {
     let one = time.as_secs_f64().max(1e-9) / number as f64;
-    let enough = least.as_secs_f64() / one + 1.0;
+    let enough = min_time.as_secs_f64() / one + 1.0;
     enough.max(number as f64 * GROWTH).min(MAX_NUMBER).ceil() as usize
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-const GO_ON: u8 = 0;
+const RUNNING: u8 = 0;
 const CANCELLED: u8 = 1;
 const TIMED_OUT: u8 = 2;
 /// Objects created by the call exceed its memory limit.
@@ -56,12 +56,12 @@ impl Interrupt {
 pub(super) type Flag = *const AtomicU8;
 
 /// The flag of calls that cannot be interrupted.
-pub(super) static NEVER: AtomicU8 = AtomicU8::new(GO_ON);
+pub(super) static NEVER: AtomicU8 = AtomicU8::new(RUNNING);
 
 /// Returns true if a call is interrupted.
 #[inline(always)]
 pub(super) fn is_set(flag: &AtomicU8) -> bool {
-    flag.load(Relaxed) != GO_ON
+    flag.load(Relaxed) != RUNNING
 }
 
 /// The error of an interrupted call.
@@ -99,7 +99,7 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 
 /// Called in a forked child, in which the watchdog's thread does not run yet.
 #[cfg(not(any(loom, miri)))]
-pub(crate) fn start_anew() {
+pub(crate) fn reset_after_fork() {
     PROCESS.fetch_add(1, Relaxed);
 }
 

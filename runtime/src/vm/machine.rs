@@ -8,7 +8,7 @@ use super::program::Program;
 use super::registers::{Registers, is_tensor};
 use super::run::Run;
 use super::stack::{Mark, Stack};
-use crate::executable::compact::{AllocPlan, ArenaPlan, PlacePlan, Size, Slot};
+use crate::executable::compact::{AllocPlan, ArenaPlan, Size, Slot, SuballocPlan};
 use crate::ffi::{Error, Location, TraceEntry, kind};
 use crate::memory::AllocatorKind;
 use crate::memory::Block;
@@ -17,9 +17,9 @@ use crate::value::{Any, Storage, Tensor};
 use std::rc::Rc;
 
 /// Number of frames at either end of a failed call's stack trace.
-const TRACED: usize = 16;
+const MAX_TRACE_FRAMES: usize = 16;
 /// Maximum number of cached tensors per plan.
-const MOST_SPARE: usize = 64;
+const MAX_SPARE: usize = 64;
 
 /// An activation of a function.
 pub(super) struct Frame {
@@ -57,7 +57,7 @@ pub(super) struct Machine {
     /// Arguments of a tail call, in transit to the new frame.
     pub(super) transfer: Vec<Any>,
     /// Destination of unused results; never an object.
-    pub(super) unwanted: Any,
+    pub(super) discarded: Any,
     /// Sizes of the current allocation.
     sizes: Vec<i64>,
     /// Scratch memory of kernels.
@@ -74,8 +74,8 @@ impl Machine {
         let (stack, frames, transfer, sizes) = Default::default();
         let spare = (0..plans).map(|_| Vec::new()).collect();
         let spare_arenas = (0..arenas).map(|_| Vec::new()).collect();
-        let (unwanted, workspace) = (Any::NONE, Rc::new(Workspace::new()));
-        Machine { stack, frames, spare, arenas: Vec::new(), spare_arenas, transfer, unwanted, sizes, workspace }
+        let (discarded, workspace) = (Any::NONE, Rc::new(Workspace::new()));
+        Machine { stack, frames, spare, arenas: Vec::new(), spare_arenas, transfer, discarded, sizes, workspace }
     }
 
     /// Scratch memory of kernels.
@@ -164,10 +164,10 @@ impl Machine {
     #[inline]
     fn discard_object(&mut self, program: &Program, value: Any) {
         if is_tensor(&value)
-            && let Some(plan) = value.get::<&Tensor>().and_then(Tensor::sole_plan)
+            && let Some(plan) = value.get::<&Tensor>().and_then(Tensor::unique_plan)
             && let Some(plan) = program.own_plan(plan)
             && let Some(spare) = self.spare.get_mut(plan)
-            && spare.len() < MOST_SPARE
+            && spare.len() < MAX_SPARE
             && let Some(tensor) = value.into_tensor()
         {
             spare.push(tensor);
@@ -257,10 +257,10 @@ impl Machine {
 
     #[cold]
     fn make_arena(&mut self, program: &Program, number: u32) -> Result<Arena, Error> {
-        let ArenaPlan { device, storage, storage_dtype, places, .. } = &program.arenas[number as usize];
+        let ArenaPlan { device, storage, storage_dtype, tensors, .. } = &program.arenas[number as usize];
         let storage = Storage::new(self.block(program, *device, storage_bytes(storage, *storage_dtype)?)?);
-        let tensor = |place: &PlacePlan| storage.tensor_of(place.dtype, &place.shape, place.offset, place.bytes);
-        let tensors = places.iter().map(|place| tensor(place).map(Any::from)).collect::<Result<_, _>>()?;
+        let tensor = |plan: &SuballocPlan| storage.tensor_of(plan.dtype, &plan.shape, plan.offset, plan.bytes);
+        let tensors = tensors.iter().map(|plan| tensor(plan).map(Any::from)).collect::<Result<_, _>>()?;
         Ok(Arena { number, storage, tensors })
     }
 
@@ -269,7 +269,7 @@ impl Machine {
         let is_pooled = program.options.allocator == AllocatorKind::Pooled;
         for arena in self.arenas.drain(before..) {
             let spare = &mut self.spare_arenas[arena.number as usize];
-            if is_pooled && arena.is_unused() && spare.len() < MOST_SPARE {
+            if is_pooled && arena.is_unused() && spare.len() < MAX_SPARE {
                 spare.push(arena);
             }
         }
@@ -290,7 +290,7 @@ impl Machine {
         let any = arenas || self.spare.iter().any(|tensors| !tensors.is_empty());
         self.spare.iter_mut().for_each(Vec::clear);
         self.spare_arenas.iter_mut().for_each(Vec::clear);
-        self.workspace.give_up() || any
+        self.workspace.release() || any
     }
 
     /// Pops all frames and adds them to the error's stack trace.
@@ -299,11 +299,11 @@ impl Machine {
         let program = run.program;
         let count = self.frames.len();
         for (i, frame) in self.frames.iter().rev().enumerate() {
-            if i < TRACED || count - i <= TRACED {
+            if i < MAX_TRACE_FRAMES || count - i <= MAX_TRACE_FRAMES {
                 let location = frame.location(program);
                 error.push_trace(TraceEntry { function: program.name(frame.function()).to_owned(), location });
-            } else if i == TRACED {
-                let function = format!("… {} more calls …", count - 2 * TRACED);
+            } else if i == MAX_TRACE_FRAMES {
+                let function = format!("… {} more calls …", count - 2 * MAX_TRACE_FRAMES);
                 error.push_trace(TraceEntry { function, location: None });
             }
         }
@@ -329,15 +329,15 @@ fn size(frame: &Registers<'_>, heap: Slot, size: Size) -> Option<i64> {
         Size::Static(size) => Some(size),
         // SAFETY: `heap` returns addresses in a heap, which belongs to one call of one function and is only used by its
         // thread.
-        Size::Heap(place) => frame.heap(heap, place).map(|place| unsafe { place.read() }),
+        Size::Heap(index) => frame.heap(heap, index).map(|address| unsafe { address.read() }),
     }
 }
 
 impl Arena {
     /// Returns true if only the arena refers to its memory.
     fn is_unused(&self) -> bool {
-        let unique = |tensor: &Any| tensor.get::<&Tensor>().is_some_and(Tensor::is_sole);
-        self.storage.claims() as usize == self.tensors.len() + 1 && self.tensors.iter().all(unique)
+        let unique = |tensor: &Any| tensor.get::<&Tensor>().is_some_and(Tensor::is_unique);
+        self.storage.ref_count() as usize == self.tensors.len() + 1 && self.tensors.iter().all(unique)
     }
 }
 

@@ -32,11 +32,11 @@ mod stateful;
 
 pub use builtin::{Builtin, Param};
 pub(crate) use current::trim;
-pub use current::{go_on, invoke};
+pub use current::{check_interrupt, invoke};
 pub(crate) use interrupt::EXHAUSTED;
 pub use interrupt::Interrupt;
 #[cfg(not(any(loom, miri)))]
-pub(crate) use interrupt::start_anew;
+pub(crate) use interrupt::reset_after_fork;
 #[cfg(not(any(loom, miri)))]
 pub(crate) use program::Programs;
 

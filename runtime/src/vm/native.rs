@@ -94,7 +94,7 @@ pub struct Helpers {
     /// Allocates a tensor: register, heap, plan. Not zero on failure.
     pub allocate: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
     /// Allocates a tensor in a storage: register, storage, plan. Not zero on failure.
-    pub place: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
+    pub suballocate: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
     /// Checks a value: slot, heap, plan. Zero if it does not match.
     pub holds: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
     /// Evaluates a condition. Negative if the value is not one.
@@ -107,7 +107,7 @@ pub struct Helpers {
     pub after: unsafe extern "C" fn(*mut NativeContext, step: u32, status: i32) -> i32,
 }
 
-static HELPERS: Helpers = Helpers { retain, discard, allocate, place, holds, test, stop, step, after };
+static HELPERS: Helpers = Helpers { retain, discard, allocate, suballocate, holds, test, stop, step, after };
 
 /// Machine code and its owner.
 #[derive(Clone)]
@@ -257,10 +257,10 @@ unsafe extern "C" fn allocate(context: *mut NativeContext, dst: u32, heap: u32, 
     }
 }
 
-unsafe extern "C" fn place(context: *mut NativeContext, dst: u32, storage: u32, plan: u32) -> i32 {
+unsafe extern "C" fn suballocate(context: *mut NativeContext, dst: u32, storage: u32, plan: u32) -> i32 {
     // SAFETY: as above.
     unsafe {
-        with(context, |machine, run, frame, _| match run::place(frame, storage, plan) {
+        with(context, |machine, run, frame, _| match run::suballocate(frame, storage, plan) {
             Ok(tensor) => {
                 machine.put(run.program, frame, dst, tensor.into());
                 0

@@ -225,12 +225,12 @@ impl Program {
 
     fn run(&self, function: usize, args: &[Any], flag: &AtomicU8) -> Result<Any, Error> {
         if !self.is_watched.load(Ordering::Relaxed) {
-            let run = Run { program: self, bodies: &self.bodies, flag, watch: None };
+            let run = Run { program: self, bodies: &self.bodies, flag, instrument: None };
             return self.with_machine(|machine| machine.call(&run, function, args));
         }
         let instrument = self.instrument.read().unwrap_or_else(PoisonError::into_inner).clone();
         let bodies = self.plain.get_or_init(|| self.decode(Folding::None, &mut Plans::default()));
-        let run = Run { program: self, bodies, flag, watch: instrument.as_deref() };
+        let run = Run { program: self, bodies, flag, instrument: instrument.as_deref() };
         self.with_machine(|machine| machine.call(&run, function, args))
     }
 
@@ -273,8 +273,8 @@ impl Program {
 
     /// Memory statistics of a device, by number; memory that idle machines cache counts as pooled.
     pub(super) fn memory(&self, device: usize) -> MemoryStats {
-        let (stats, place) = (self.allocators[device].stats(), self.allocators[device].device());
-        let spare: usize = self.resting().iter().map(|machine| machine.spare_bytes(place)).sum();
+        let (stats, device) = (self.allocators[device].stats(), self.allocators[device].device());
+        let spare: usize = self.resting().iter().map(|machine| machine.spare_bytes(device)).sum();
         MemoryStats { used: stats.used.saturating_sub(spare), pooled: stats.pooled + spare, ..stats }
     }
 
@@ -333,7 +333,7 @@ impl Program {
         let workspace = machine.workspace().clone();
         let result = workspace.within(|| body(&mut machine));
         if self.options.allocator == AllocatorKind::Naive {
-            workspace.give_up();
+            workspace.release();
         }
         drop(workspace);
         self.resting().push(machine);

@@ -147,15 +147,15 @@ impl<'p> Registers<'p> {
 
     /// The address of an entry of the shape heap in a slot, if the slot holds a heap with that entry.
     #[inline(always)]
-    pub(super) fn heap(&self, heap: Slot, place: u32) -> Option<*mut i64> {
+    pub(super) fn heap(&self, heap: Slot, index: u32) -> Option<*mut i64> {
         let dl = self.get(heap).get::<&Tensor>()?.as_dl();
         // SAFETY: a `DLTensor` has `ndim` sizes.
-        let in_bounds = dl.ndim == 1 && i64::from(place) < unsafe { *dl.shape };
+        let in_bounds = dl.ndim == 1 && i64::from(index) < unsafe { *dl.shape };
         // SAFETY: as above; strides may be null.
         let dense = dl.strides.is_null() || unsafe { *dl.strides } == 1;
         let fits = in_bounds && dense && dl.dtype == DType::INT64 && dl.device.is_host() && dl.byte_offset == 0;
         let first = dl.data.cast::<i64>();
-        (fits && first.is_aligned()).then(|| first.wrapping_add(place as usize))
+        (fits && first.is_aligned()).then(|| first.wrapping_add(index as usize))
     }
 }
 

@@ -6,7 +6,7 @@ use super::machine::Machine;
 use super::program::Program;
 use super::registers::Registers;
 use super::{check, condition};
-use crate::executable::compact::{PlacePlan, Slot, Slots};
+use crate::executable::compact::{Slot, Slots, SuballocPlan};
 use crate::ffi::{self, Args, Error, kind};
 use crate::value::{Any, Function, Storage, Tensor, index};
 use std::sync::atomic::AtomicU8;
@@ -19,7 +19,7 @@ pub(super) struct Run<'p> {
     /// Set when the call is interrupted.
     pub(super) flag: &'p AtomicU8,
     /// The instrument, if one is set.
-    pub(super) watch: Option<&'p dyn Instrument>,
+    pub(super) instrument: Option<&'p dyn Instrument>,
 }
 
 /// The callee of a function value.
@@ -34,7 +34,7 @@ impl Machine {
     pub(super) fn call(&mut self, run: &Run<'_>, function: usize, args: &[Any]) -> Result<Any, Error> {
         let entered = self.enter(run.program, function as u32, args.iter().cloned(), 0, run.bodies);
         run.entered(function as u32);
-        let outcome = entered.and_then(|frame| match &run.watch {
+        let outcome = entered.and_then(|frame| match &run.instrument {
             None => self.run::<false>(run, frame),
             Some(_) => self.run::<true>(run, frame),
         });
@@ -42,7 +42,7 @@ impl Machine {
     }
 
     /// Runs until every frame has returned.
-    fn run<'p, const WATCHED: bool>(&mut self, run: &Run<'p>, mut frame: Registers<'p>) -> Result<Any, Error> {
+    fn run<'p, const INSTRUMENTED: bool>(&mut self, run: &Run<'p>, mut frame: Registers<'p>) -> Result<Any, Error> {
         let program = run.program;
         let mut pc = 0;
         // Evaluates a step that may fail; on failure, saves the current step for the stack trace.
@@ -56,27 +56,27 @@ impl Machine {
         }
         let error = loop {
             match *frame.op(pc) {
-                Op::CallVoid { callee, args } if !WATCHED => {
-                    attempt!(run.go_on());
+                Op::CallVoid { callee, args } if !INSTRUMENTED => {
+                    attempt!(run.check_interrupt());
                     attempt!(self.call_void(&frame, callee, args));
                     self.kill(program, &frame, args);
                     pc += 1;
                 }
-                Op::Call { callee, dst, args } if !WATCHED => {
-                    attempt!(run.go_on());
+                Op::Call { callee, dst, args } if !INSTRUMENTED => {
+                    attempt!(run.check_interrupt());
                     self.put(program, &frame, dst, Any::NONE);
                     attempt!(frame.call_into(callee, dst, args));
                     self.kill(program, &frame, args);
                     pc += 1;
                 }
-                Op::CheckedCall { kernel, args } if !WATCHED => {
-                    attempt!(run.go_on());
+                Op::CheckedCall { kernel, args } if !INSTRUMENTED => {
+                    attempt!(run.check_interrupt());
                     attempt!(self.checked_call(program, &frame, kernel, args));
                     pc += 1;
                 }
                 ref op @ (Op::CallVoid { .. } | Op::Call { .. } | Op::CallOver { .. } | Op::CheckedCall { .. }) => {
-                    attempt!(run.go_on());
-                    let result = attempt!(run.watch(&frame, pc, || call(program, &frame, op)));
+                    attempt!(run.check_interrupt());
+                    let result = attempt!(run.call_instrumented(&frame, pc, || call(program, &frame, op)));
                     self.called(program, &frame, op, result);
                     pc += 1;
                 }
@@ -85,8 +85,8 @@ impl Machine {
                     self.put(program, &frame, dst, tensor.into());
                     pc += 1;
                 }
-                Op::Place { dst, storage, plan } => {
-                    let tensor = attempt!(place(&frame, storage, plan));
+                Op::Suballoc { dst, storage, plan } => {
+                    let tensor = attempt!(suballocate(&frame, storage, plan));
                     self.put(program, &frame, dst, tensor.into());
                     pc += 1;
                 }
@@ -114,7 +114,7 @@ impl Machine {
                 }
                 Op::Goto { target } => pc = target as usize,
                 Op::Loop { target } => {
-                    attempt!(run.go_on());
+                    attempt!(run.check_interrupt());
                     pc = target as usize;
                 }
                 Op::If { condition, otherwise } => match frame.get(condition).get::<i64>() {
@@ -146,8 +146,8 @@ impl Machine {
                     pc += 1;
                 }
                 Op::Invoke { function, dst, args } => {
-                    attempt!(run.go_on());
-                    if WATCHED && attempt!(self.is_skipped(run, &frame, pc, dst)) {
+                    attempt!(run.check_interrupt());
+                    if INSTRUMENTED && attempt!(self.is_skipped(run, &frame, pc, dst)) {
                         pc += 1;
                         continue;
                     }
@@ -157,7 +157,7 @@ impl Machine {
                     run.entered(function);
                 }
                 Op::TailInvoke { function, args } => {
-                    attempt!(run.go_on());
+                    attempt!(run.check_interrupt());
                     let mut transfer = std::mem::take(&mut self.transfer);
                     transfer.extend(frame.pass(args));
                     let dst = self.leave(program);
@@ -167,8 +167,8 @@ impl Machine {
                     (frame, pc) = (entered?, 0);
                 }
                 Op::InvokeValue { dst, args, tail } => {
-                    attempt!(run.go_on());
-                    if WATCHED && attempt!(self.is_skipped(run, &frame, pc, dst)) {
+                    attempt!(run.check_interrupt());
+                    if INSTRUMENTED && attempt!(self.is_skipped(run, &frame, pc, dst)) {
                         pc += 1;
                         continue;
                     }
@@ -228,9 +228,9 @@ impl Machine {
     /// Like `call_void`, with arguments that are already in the scratch space.
     #[inline(always)]
     fn call_void_gathered(&mut self, frame: &Registers<'_>, callee: Callee, args: Slots) -> Result<(), Error> {
-        let status = frame.call_gathered(callee, args.count, &mut self.unwanted);
-        if status != 0 || self.unwanted.type_index() >= index::DL_TENSOR_PTR {
-            self.unwanted = Any::NONE;
+        let status = frame.call_gathered(callee, args.count, &mut self.discarded);
+        if status != 0 || self.discarded.type_index() >= index::DL_TENSOR_PTR {
+            self.discarded = Any::NONE;
         }
         if status == 0 { Ok(()) } else { Err(ffi::take_raised()) }
     }
@@ -273,7 +273,7 @@ impl Machine {
 impl Run<'_> {
     /// Fails if the call is interrupted.
     #[inline(always)]
-    fn go_on(&self) -> Result<(), Error> {
+    fn check_interrupt(&self) -> Result<(), Error> {
         if interrupt::is_set(self.flag) { Err(interrupt::reason(self.flag)) } else { Ok(()) }
     }
 }
@@ -304,8 +304,8 @@ pub(super) fn call(program: &Program, frame: &Registers<'_>, op: &Op) -> Result<
 
 /// Allocates a tensor in the storage that a slot holds.
 #[inline]
-pub(super) fn place(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<Tensor, Error> {
-    let PlacePlan { offset, shape, dtype, bytes } = &frame.body.places[plan as usize];
+pub(super) fn suballocate(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<Tensor, Error> {
+    let SuballocPlan { offset, shape, dtype, bytes } = &frame.body.suballocs[plan as usize];
     match frame.get(storage).get::<&Storage>() {
         Some(storage) => Ok(storage.tensor_of(*dtype, shape, *offset, *bytes)?),
         None => {

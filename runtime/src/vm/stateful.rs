@@ -13,14 +13,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Default)]
 pub(super) struct State {
     /// Stateful calls by function.
-    calls: Mutex<BTreeMap<String, Steps>>,
+    calls: Mutex<BTreeMap<String, StatefulCall>>,
     /// Saved functions by name.
     saved: Mutex<BTreeMap<String, Function>>,
 }
 
 /// Inputs and result of a stateful call.
 #[derive(Default)]
-struct Steps {
+struct StatefulCall {
     /// By parameter.
     inputs: Vec<Option<Any>>,
     output: Option<Any>,

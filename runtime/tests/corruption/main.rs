@@ -17,7 +17,7 @@ use std::{
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Maximum memory of this process in kB; tensors and frames of a program are limited to 20 MB.
-const MOST_MEMORY: usize = 500_000;
+const MAX_MEMORY: usize = 500_000;
 
 /// Counts of outcomes.
 #[derive(Default)]
@@ -37,7 +37,7 @@ impl Counts {
         let [refused, failed, ran] = self.0.each_ref().map(|count| count.load(Relaxed));
         let (all, peak) = (refused + failed + ran, peak_memory());
         println!("{name}: {all} cases: {refused} refused, {failed} failed, {ran} ran; at most {peak} kB");
-        assert!(peak < MOST_MEMORY, "{name}: {peak} kB");
+        assert!(peak < MAX_MEMORY, "{name}: {peak} kB");
     }
 }
 

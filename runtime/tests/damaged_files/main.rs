@@ -11,7 +11,7 @@ use std::{io::Write, path::Path, time::Instant};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
 /// Maximum memory of this process in kB.
-const MOST_MEMORY: usize = 400_000;
+const MAX_MEMORY: usize = 400_000;
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 struct Random(fastrand::Rng);
@@ -36,7 +36,7 @@ fn cases(count: u64, mut body: impl FnMut(u64)) {
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
-    assert!(peak.unwrap_or(0) < MOST_MEMORY, "{peak:?} kB");
+    assert!(peak.unwrap_or(0) < MAX_MEMORY, "{peak:?} kB");
 }
 
 fn tensors() -> Vec<(String, Tensor)> {

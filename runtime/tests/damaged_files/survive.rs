@@ -20,7 +20,7 @@ pub fn survive(bytes: &[u8], file: &Path) -> Vec<(String, Tensor)> {
             }
         }
         let names = ["x", "a_b"].map(str::to_owned);
-        weights.fit(&[Signature::of_names("main", names.iter())], |_| false).said();
+        weights.fit(&[Signature::of_names("main", names.iter())], |_| false).message();
     }
     found.extend(said(load_npy(file)).map(|tensor| (String::new(), tensor)));
     for (_, tensor) in &found {

@@ -44,7 +44,7 @@ impl AllocPlan {
 
 /// Plan of a tensor at an offset in a shared storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacePlan {
+pub struct SuballocPlan {
     /// Offset in the storage, in bytes.
     pub offset: usize,
     /// Shape of the tensor.
@@ -55,14 +55,14 @@ pub struct PlacePlan {
     pub bytes: usize,
 }
 
-impl PlacePlan {
+impl SuballocPlan {
     /// The plan given by the arguments of `alloc_tensor` after the storage; `None` if they are not constants.
-    pub(super) fn new(executable: &Executable, args: &[Arg]) -> Option<PlacePlan> {
+    pub(super) fn new(executable: &Executable, args: &[Arg]) -> Option<SuballocPlan> {
         let [Arg::Immediate(offset), Arg::Constant(shape), Arg::Constant(dtype), ..] = *args else { return None };
         let constant = |index: i64| &executable.constants[index as usize];
         let (Constant::Shape(shape), Constant::DType(dtype)) = (constant(shape), constant(dtype)) else { return None };
         let (offset, bytes) = (usize::try_from(offset).ok()?, byte_size(*dtype, shape).ok()?);
-        Some(PlacePlan { offset, shape: shape.to_vec(), dtype: *dtype, bytes })
+        Some(SuballocPlan { offset, shape: shape.to_vec(), dtype: *dtype, bytes })
     }
 }
 
@@ -86,11 +86,11 @@ pub(super) struct Matcher<'a> {
     pub(super) is_last_read: &'a dyn Fn(usize, usize) -> bool,
     pub(super) at: usize,
     pub(super) heap: Option<Register>,
-    pub(super) made: Vec<MadeShape>,
+    pub(super) made: Vec<ComputedShape>,
 }
 
 /// A shape that the sequence computes.
-pub(super) struct MadeShape {
+pub(super) struct ComputedShape {
     register: usize,
     sizes: Vec<Size>,
     /// True after its last read.
@@ -129,14 +129,14 @@ impl<'a> Matcher<'a> {
         let [Arg::Register(heap), Arg::Immediate(count), codes @ ..] = args else { return None };
         let sizes = codes.chunks_exact(2).map(|pair| match *pair {
             [Arg::Immediate(0), Arg::Immediate(size)] => Some(Size::Static(size)),
-            [Arg::Immediate(1), Arg::Immediate(place)] => u32::try_from(place).ok().map(Size::Heap),
+            [Arg::Immediate(1), Arg::Immediate(index)] => u32::try_from(index).ok().map(Size::Heap),
             _ => None,
         });
         let sizes: Vec<_> = sizes.collect::<Option<_>>()?;
         let complete = codes.len() % 2 == 0 && sizes.len() as i64 == *count;
         let same_heap = self.heap.is_none_or(|known| known == *heap) && Some(register) != heap.index();
         self.heap = Some(*heap);
-        self.made.push(MadeShape { register, sizes, is_done: false });
+        self.made.push(ComputedShape { register, sizes, is_done: false });
         (complete && same_heap).then_some(())
     }
 

@@ -69,12 +69,12 @@ pub(super) fn shape(args: &[Arg]) -> Option<Matching> {
     let [Arg::Register(_), Arg::Register(_), Arg::Immediate(count), codes @ .., _] = args else { return None };
     let sizes = codes.chunks_exact(2).map(|pair| {
         let [Arg::Immediate(code), Arg::Immediate(number)] = *pair else { return None };
-        let place = u32::try_from(number).ok();
+        let index = u32::try_from(number).ok();
         match code {
             0 => Some(MatchSize::Equal(Size::Static(number))),
-            1 => place.map(MatchSize::Store),
+            1 => index.map(MatchSize::Store),
             2 => Some(MatchSize::Any),
-            3 => place.map(|place| MatchSize::Equal(Size::Heap(place))),
+            3 => index.map(|index| MatchSize::Equal(Size::Heap(index))),
             _ => None,
         }
     });

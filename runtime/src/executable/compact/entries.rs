@@ -11,34 +11,34 @@ use super::{Compact, Op};
 use std::ops::Range;
 
 /// Minimum number of steps of machine code between entry and exit that pays for the switch.
-const WORTHWHILE: usize = 3;
+const MIN_NATIVE_STEPS: usize = 3;
 /// Maximum number of allocations in machine code, in a loop or outside of loops: about 20 KB with the surrounding code.
-const MOST_ALLOCATIONS: usize = 100;
-/// Minimum length of a range of steps for which machine code is left.
-const LEAST_LEFT: u32 = 16;
+const MAX_NATIVE_ALLOCATIONS: usize = 100;
+/// Minimum length of a range of steps for which machine code is interpreted.
+const MIN_INTERPRETED: u32 = 16;
 
 impl Compact {
     /// Sorted indices of the steps at which the function's machine code is entered.
     pub fn entries(&self) -> Vec<u32> {
-        let behind_calls = self.ops.iter().enumerate().filter_map(|(at, op)| op.resumes().then_some(at as u32 + 1));
+        let after_calls = self.ops.iter().enumerate().filter_map(|(at, op)| op.resumes().then_some(at as u32 + 1));
         let loops = self.loops().map(|body| body.start);
-        let left = self.left();
-        let mut entries: Vec<u32> = std::iter::once(0).chain(behind_calls).chain(loops).collect();
-        entries.extend(left.iter().map(|steps| steps.end));
+        let interpreted = self.interpreted();
+        let mut entries: Vec<u32> = std::iter::once(0).chain(after_calls).chain(loops).collect();
+        entries.extend(interpreted.iter().map(|steps| steps.end));
         entries.sort_unstable();
         entries.dedup();
-        entries.retain(|entry| self.is_worthwhile(*entry, &left));
+        entries.retain(|entry| self.is_worthwhile(*entry, &interpreted));
         entries
     }
 
     /// Returns true if enough steps follow before the next one that the interpreter runs.
-    fn is_worthwhile(&self, entry: u32, left: &[Range<u32>]) -> bool {
+    fn is_worthwhile(&self, entry: u32, interpreted: &[Range<u32>]) -> bool {
         let mut at = entry;
-        for _ in 0..WORTHWHILE {
+        for _ in 0..MIN_NATIVE_STEPS {
             at = match self.ops.get(at as usize) {
                 None => return false,
-                Some(op) if op.is_of_machine() => return false,
-                Some(_) if left.binary_search_by_key(&at, |steps| steps.start).is_ok() => return false,
+                Some(op) if op.is_interpreter_only() => return false,
+                Some(_) if interpreted.binary_search_by_key(&at, |steps| steps.start).is_ok() => return false,
                 Some(Op::Goto { target } | Op::Loop { target }) => *target,
                 Some(_) => at + 1,
             };
@@ -48,23 +48,23 @@ impl Compact {
 
     /// Ranges of steps that are interpreted because of their number of allocations, in order. No jump enters or leaves
     /// them.
-    pub fn left(&self) -> Vec<Range<u32>> {
+    pub fn interpreted(&self) -> Vec<Range<u32>> {
         let (targets, innermost) = (self.targets(), self.innermost_loops());
         // Indexed by the innermost loop's header + 1.
         let mut allocations = vec![0; self.ops.len() + 1];
-        let (mut left, mut start) = (Vec::new(), None);
+        let (mut interpreted, mut start) = (Vec::new(), None);
         for (at, op) in (0..).zip(&self.ops) {
-            let goes_on = !targets.contains(at as usize) && op.target().is_none() && !op.is_of_machine();
-            if !goes_on && let Some(start) = start.take().filter(|start| at - start >= LEAST_LEFT) {
-                left.push(start..at);
+            let goes_on = !targets.contains(at as usize) && op.target().is_none() && !op.is_interpreter_only();
+            if !goes_on && let Some(start) = start.take().filter(|start| at - start >= MIN_INTERPRETED) {
+                interpreted.push(start..at);
             }
-            if matches!(op, Op::Alloc { .. } | Op::Place { .. }) {
+            if matches!(op, Op::Alloc { .. } | Op::Suballoc { .. }) {
                 let count = &mut allocations[innermost[at as usize] as usize];
                 *count += 1;
-                start = start.or((*count > MOST_ALLOCATIONS).then_some(at));
+                start = start.or((*count > MAX_NATIVE_ALLOCATIONS).then_some(at));
             }
         }
-        left
+        interpreted
     }
 
     /// The steps of each loop.
@@ -89,7 +89,7 @@ impl Compact {
 
 impl<F> Op<F> {
     /// Returns true for steps that only the interpreter runs: those that enter or leave a frame, or allocate an arena.
-    pub fn is_of_machine(&self) -> bool {
+    pub fn is_interpreter_only(&self) -> bool {
         self.resumes() || matches!(self, Op::TailInvoke { .. } | Op::Ret { .. })
     }
 

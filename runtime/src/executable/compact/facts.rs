@@ -2,7 +2,7 @@
 //!
 //! Facts hold along straight-line code; at joins, only those about the pool survive. The user that walks over the steps
 //! adds what it learns: the loader and the machine code generator know which arguments a kernel takes.
-use super::{AllocPlan, Compact, MOVED, MatchSize, Matching, Op, PlacePlan, Size, Slot, Slots};
+use super::{AllocPlan, Compact, MOVED, MatchSize, Matching, Op, Size, Slot, Slots, SuballocPlan};
 use crate::executable::Executable;
 use crate::memory::ALIGNMENT;
 use crate::value::{Any, DType, Device, Tensor, index};
@@ -11,7 +11,7 @@ use crate::value::{Any, DType, Device, Tensor, index};
 const ALLOC_STORAGE: &str = "vm.builtin.alloc_storage";
 const STORAGE_DEVICE: usize = 2;
 /// Maximum rank of a tensor whose sizes are tracked.
-const MOST_DIMS: usize = 64;
+const MAX_DIMS: usize = 64;
 
 /// Abstract value of a slot.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +81,7 @@ impl TensorFacts {
     }
 
     /// A tensor in a storage; its device is unknown if nothing is known about the storage.
-    fn placed(plan: &PlacePlan, storage: &Content) -> TensorFacts {
+    fn in_storage(plan: &SuballocPlan, storage: &Content) -> TensorFacts {
         let device = match storage {
             Content::Storage(device) => Some(*device),
             _ => None,
@@ -139,8 +139,8 @@ impl<'a> Facts<'a> {
         let mut facts = Facts { executable, steps, devices, registers, pool };
         for arena in &steps.arenas {
             let storage = facts.device(arena.device).map_or(Content::Unknown, Content::Storage);
-            for (place, slot) in arena.places.iter().zip(arena.first as usize - steps.registers..) {
-                facts.pool[slot] = Content::Tensor(TensorFacts::placed(place, &storage));
+            for (plan, slot) in arena.tensors.iter().zip(arena.first as usize - steps.registers..) {
+                facts.pool[slot] = Content::Tensor(TensorFacts::in_storage(plan, &storage));
             }
         }
         facts
@@ -204,8 +204,8 @@ impl<'a> Facts<'a> {
                 let plan = &steps.allocs[plan as usize];
                 self.set(dst, Content::Tensor(TensorFacts::planned(plan, self.device(plan.device))));
             }
-            Op::Place { dst, storage, plan } => {
-                let facts = TensorFacts::placed(&steps.places[plan as usize], self.get(storage));
+            Op::Suballoc { dst, storage, plan } => {
+                let facts = TensorFacts::in_storage(&steps.suballocs[plan as usize], self.get(storage));
                 self.set(dst, Content::Tensor(facts));
             }
             Op::Check { value, plan, .. } => self.checked(value, &steps.checks[plan as usize].matching),
@@ -236,7 +236,7 @@ impl<'a> Facts<'a> {
     fn checked(&mut self, value: Slot, matching: &Matching) {
         let facts = match matching {
             Matching::Tensor { ndim, dtype } => {
-                let dims = usize::try_from(*ndim).ok().filter(|ndim| *ndim <= MOST_DIMS).map(|ndim| vec![None; ndim]);
+                let dims = usize::try_from(*ndim).ok().filter(|ndim| *ndim <= MAX_DIMS).map(|ndim| vec![None; ndim]);
                 TensorFacts { dtype: *dtype, dims, ..TensorFacts::default() }
             }
             // It may be a shape.

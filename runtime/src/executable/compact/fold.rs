@@ -1,5 +1,5 @@
 //! Folding: walks over the instructions and emits ops.
-use super::alloc::{AllocPlan, Matcher, PlacePlan};
+use super::alloc::{AllocPlan, Matcher, SuballocPlan};
 use super::arena::{self, Role};
 use super::check::{self, CheckPlan, Matching, PlanArg};
 use super::registers::Registers;
@@ -17,7 +17,7 @@ pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Foldin
     let num_args = info.num_args as usize;
     let registers = match folding {
         Folding::Full => Registers::share(&flow, info.register_count, num_args),
-        Folding::None => Registers::apart(info.register_count),
+        Folding::None => Registers::one_to_one(info.register_count),
     };
     let void = registers.count as Slot;
     let mut result = Compact {
@@ -27,9 +27,9 @@ pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Foldin
         num_args,
         registers: registers.count + 1,
         pool: Vec::new(),
-        most_args: 0,
+        max_args: 0,
         allocs: Vec::new(),
-        places: Vec::new(),
+        suballocs: Vec::new(),
         arenas: Vec::new(),
         checks: Vec::new(),
     };
@@ -197,11 +197,11 @@ impl Folder<'_> {
                 self.alloc(at, AllocPlan::heap(*size), register, None);
             }
             ("vm.builtin.alloc_tensor", [storage @ Arg::Register(_), layout @ ..], Some(register)) => {
-                let Some(plan) = PlacePlan::new(self.executable, layout) else { return false };
+                let Some(plan) = SuballocPlan::new(self.executable, layout) else { return false };
                 let (storage, dst) = (self.slot(*storage), self.registers.slot(register));
                 self.assign(register);
-                self.result.places.push(plan);
-                self.emit(at, Op::Place { dst, storage, plan: self.result.places.len() as u32 - 1 });
+                self.result.suballocs.push(plan);
+                self.emit(at, Op::Suballoc { dst, storage, plan: self.result.suballocs.len() as u32 - 1 });
             }
             ("vm.builtin.check_tensor_info", _, None) => {
                 let Some(matching) = check::tensor(self.executable, args) else { return false };
@@ -336,7 +336,7 @@ impl Folder<'_> {
         let slots: Vec<_> = args.iter().map(|arg| self.slot(*arg)).collect();
         let start = self.result.slots.len() as u32;
         self.result.slots.extend(slots);
-        self.result.most_args = self.result.most_args.max(args.len());
+        self.result.max_args = self.result.max_args.max(args.len());
         Slots { start, count: args.len() as u32 }
     }
 

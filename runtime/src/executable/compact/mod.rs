@@ -18,7 +18,7 @@ mod facts;
 mod fold;
 mod registers;
 
-pub use alloc::{AllocPlan, PlacePlan, Size};
+pub use alloc::{AllocPlan, Size, SuballocPlan};
 pub use arena::ArenaPlan;
 pub use check::{CheckPlan, MatchSize, Matching, PlanArg};
 pub use facts::{Content, Facts, TensorFacts};
@@ -92,7 +92,7 @@ pub enum Op<F> {
     /// Allocates a tensor with a storage of its own, by plan.
     Alloc { dst: Slot, heap: Slot, plan: u32 },
     /// Allocates a tensor in an existing storage, by plan.
-    Place { dst: Slot, storage: Slot, plan: u32 },
+    Suballoc { dst: Slot, storage: Slot, plan: u32 },
     /// Allocates a storage with all its tensors, by plan.
     Arena { plan: u32 },
     /// Checks a value against an annotation, by plan.
@@ -126,7 +126,7 @@ impl<F> Op<F> {
             Op::Move { dst, from } => Op::Move { dst, from },
             Op::Clear { dst } => Op::Clear { dst },
             Op::Alloc { dst, heap, plan } => Op::Alloc { dst, heap, plan },
-            Op::Place { dst, storage, plan } => Op::Place { dst, storage, plan },
+            Op::Suballoc { dst, storage, plan } => Op::Suballoc { dst, storage, plan },
             Op::Arena { plan } => Op::Arena { plan },
             Op::Check { value, heap, plan } => Op::Check { value, heap, plan },
             Op::Ret { value } => Op::Ret { value },
@@ -201,11 +201,11 @@ pub struct Compact {
     /// Contents of the pool, never registers of the frame. The tensors of arenas come first and have no entry here.
     pub pool: Vec<Arg>,
     /// Maximum number of arguments of a call.
-    pub most_args: usize,
+    pub max_args: usize,
     /// Plans of [`Op::Alloc`].
     pub allocs: Vec<AllocPlan>,
-    /// Plans of [`Op::Place`].
-    pub places: Vec<PlacePlan>,
+    /// Plans of [`Op::Suballoc`].
+    pub suballocs: Vec<SuballocPlan>,
     /// Plans of [`Op::Arena`].
     pub arenas: Vec<ArenaPlan>,
     /// Plans of [`Op::Check`].

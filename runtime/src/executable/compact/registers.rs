@@ -17,7 +17,7 @@ pub(super) struct Registers {
 
 impl Registers {
     /// Every register gets a slot of its own.
-    pub(super) fn apart(count: usize) -> Registers {
+    pub(super) fn one_to_one(count: usize) -> Registers {
         Registers { slots: (0..count as Slot).collect(), count, last_reads: Vec::new(), unread: BitSet::default() }
     }
 
@@ -26,11 +26,11 @@ impl Registers {
     pub(super) fn share(flow: &Flow<'_>, count: usize, params: usize) -> Registers {
         let live_out = flow.live_out(count);
         let unread = BitSet::new(flow.code.len());
-        let mut scan = Scan { stretches: vec![None; count], last_reads: Vec::new(), unread };
+        let mut scan = Scan { intervals: vec![None; count], last_reads: Vec::new(), unread };
         (0..params).for_each(|param| scan.extend(param, 0));
         (0..flow.len()).for_each(|block| scan.block(flow, block, live_out[block].clone()));
         scan.last_reads.sort_unstable();
-        let (slots, count) = assign(&scan.stretches, params);
+        let (slots, count) = assign(&scan.intervals, params);
         Registers { slots, count, last_reads: scan.last_reads, unread: scan.unread }
     }
 
@@ -52,15 +52,15 @@ impl Registers {
 
 struct Scan {
     /// First and last point of each register's live interval; 0 is the entry, `i + 1` instruction `i`.
-    stretches: Vec<Option<(usize, usize)>>,
+    intervals: Vec<Option<(usize, usize)>>,
     last_reads: Vec<(usize, usize)>,
     unread: BitSet,
 }
 
 impl Scan {
     fn extend(&mut self, register: usize, position: usize) {
-        let (first, last) = self.stretches[register].unwrap_or((position, position));
-        self.stretches[register] = Some((first.min(position), last.max(position)));
+        let (first, last) = self.intervals[register].unwrap_or((position, position));
+        self.intervals[register] = Some((first.min(position), last.max(position)));
     }
 
     fn block(&mut self, flow: &Flow<'_>, block: usize, mut live: BitSet) {
@@ -88,19 +88,19 @@ impl Scan {
 }
 
 /// Slots for the intervals, and the number of slots.
-fn assign(stretches: &[Option<(usize, usize)>], params: usize) -> (Vec<Slot>, usize) {
-    let mut order: Vec<_> = (0..stretches.len()).filter(|r| *r >= params && stretches[*r].is_some()).collect();
-    order.sort_unstable_by_key(|register| (stretches[*register], *register));
-    let mut slots: Vec<Slot> = vec![0; stretches.len()];
+fn assign(intervals: &[Option<(usize, usize)>], params: usize) -> (Vec<Slot>, usize) {
+    let mut order: Vec<_> = (0..intervals.len()).filter(|r| *r >= params && intervals[*r].is_some()).collect();
+    order.sort_unstable_by_key(|register| (intervals[*register], *register));
+    let mut slots: Vec<Slot> = vec![0; intervals.len()];
     let mut busy: BinaryHeap<Reverse<(usize, Slot)>> = BinaryHeap::new();
     let mut free: BinaryHeap<Reverse<Slot>> = BinaryHeap::new();
     let mut count = params;
     for param in 0..params {
         slots[param] = param as Slot;
-        busy.extend(stretches[param].map(|(_, last)| Reverse((last, param as Slot))));
+        busy.extend(intervals[param].map(|(_, last)| Reverse((last, param as Slot))));
     }
     for register in order {
-        let Some((first, last)) = stretches[register] else { continue };
+        let Some((first, last)) = intervals[register] else { continue };
         while let Some(Reverse((end, slot))) = busy.peek().copied().filter(|Reverse((end, _))| *end < first) {
             debug_assert!(end < first);
             busy.pop();

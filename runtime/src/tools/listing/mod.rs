@@ -47,8 +47,8 @@ pub struct Listing {
     pub tensors: Vec<(String, Tensor)>,
 }
 
-/// Lists the executable of an image; tensors of more than `most` bytes are stored separately.
-pub fn list(image: &Image, most: usize) -> Listing {
+/// Lists the executable of an image; tensors of more than `max_inline` bytes are stored separately.
+pub fn list(image: &Image, max_inline: usize) -> Listing {
     let executable = &image.executable;
     let mut listing = Listing { text: String::new(), tensors: Vec::new() };
     listing.put(format_args!(
@@ -60,7 +60,7 @@ pub fn list(image: &Image, most: usize) -> Listing {
     for (index, function) in executable.functions.iter().enumerate() {
         listing.put(format_args!("{}", function_line(function, has_block(executable, index))));
     }
-    listing.constants(executable, most);
+    listing.constants(executable, max_inline);
     listing.code(image);
     listing
 }
@@ -100,12 +100,12 @@ impl Listing {
         let _ = writeln!(self.text, "{line}");
     }
 
-    fn constants(&mut self, executable: &Executable, most: usize) {
+    fn constants(&mut self, executable: &Executable, max_inline: usize) {
         self.text.push('\n');
         for (index, constant) in executable.constants.iter().enumerate() {
             let mut name = None;
             if let Constant::Tensor(tensor) = constant
-                && tensor.nbytes() > most
+                && tensor.nbytes() > max_inline
             {
                 name = Some(format!("c{index}"));
                 self.tensors.push((format!("c{index}"), tensor.clone()));
@@ -150,18 +150,18 @@ impl Listing {
         let executable = &image.executable;
         let code: Vec<Instruction> = (function.start..function.end).filter_map(|at| executable.code.get(at)).collect();
         let targets = targets(&code, function.start);
-        let mut place = None;
+        let mut location = None;
         for (at, instruction) in (function.start..).zip(&code) {
             if targets.contains(&(at as i64)) {
                 self.put(format_args!("L{at}:"));
             }
             let here = image.sources.locate(at).map(|l| (l.file, l.line, l.text));
             if let Some((file, line, text)) = &here
-                && here != place
+                && here != location
             {
                 let text = text.trim().replace(['\n', '\r'], " ");
                 self.put(format_args!("      # {}:{line}: {text}", file.replace(['\n', '\r'], " ")));
-                place = here.clone();
+                location = here.clone();
             }
             let target = |offset: i64| format!("L{}", at as i64 + offset);
             self.put(format_args!("{at:>4}: {}", instructions::write(instruction, executable, target)));

@@ -1,7 +1,7 @@
 //! Conditions, closures, calls.
 use super::order::scratch;
 use crate::ffi::{Args, Error};
-use crate::value::{Any, Closure, Device, Function, Known, Shape, Tensor};
+use crate::value::{Any, Callable, Closure, Device, Function, Shape, Tensor};
 use crate::vm::current;
 use crate::vm::{Builtin, builtin::builtin};
 
@@ -37,9 +37,9 @@ fn make_closure(args: Args<'_>) -> Result<Any, Error> {
     }
     let function = args.get::<&Function>(0)?;
     // Binding more arguments to a bound function does not create a chain of functions.
-    let (function, bound) = function.as_known().map_or((function, &[][..]), |b: &Bound| (&b.function, &b.last));
+    let (function, bound) = function.downcast().map_or((function, &[][..]), |b: &Bound| (&b.function, &b.last));
     let last = last.iter().chain(bound).cloned().collect();
-    Ok(Function::known(Bound { function: function.clone(), last }).into())
+    Ok(Function::from_callable(Bound { function: function.clone(), last }).into())
 }
 
 /// A native function with bound trailing arguments.
@@ -48,8 +48,8 @@ struct Bound {
     last: Vec<Any>,
 }
 
-// SAFETY: see the other implementations of `Known`.
-unsafe impl Known for Bound {
+// SAFETY: see the other implementations of `Callable`.
+unsafe impl Callable for Bound {
     const MARK: u8 = 2;
 
     fn call(&self, args: &[Any]) -> Result<Any, Error> {

@@ -1,6 +1,6 @@
 //! Printing and assertions. Programs print to standard error: standard output is for results.
 use crate::ffi::{Args, Error, kind};
-use crate::memory::meter::Growth;
+use crate::memory::meter::GrowingReservation;
 use crate::printable;
 use crate::registry;
 use crate::show;
@@ -64,7 +64,7 @@ fn format_values(template: &str, values: &[String]) -> Result<String, Error> {
     let bad = || Error::value(format!("{template:?} does not format {} values", values.len()));
     let too_long = |bytes| Error::new(kind::MEMORY, format!("there is no memory for a text of {bytes} bytes"));
     let (mut out, mut rest, mut next) = (String::new(), template, 0);
-    let mut counted = Growth::default();
+    let mut counted = GrowingReservation::default();
     while let Some(at) = rest.find(['{', '}']) {
         out.push_str(&rest[..at]);
         let brace = &rest[at..at + 1];

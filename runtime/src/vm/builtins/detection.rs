@@ -15,7 +15,7 @@ pub(super) const TABLE: &[Builtin] = &[builtin!("vm.builtin.all_class_non_max_su
 /// Parameters of the suppression.
 struct Rules {
     /// Maximum number of boxes per class.
-    most: usize,
+    max_boxes: usize,
     /// Minimum IoU at which the box with the lower score is suppressed.
     overlap: f32,
     /// The score that a box must exceed.
@@ -32,7 +32,7 @@ struct Selected {
 fn all_class_non_max_suppression(
     boxes: &Tensor,
     scores: &Tensor,
-    most: &Tensor,
+    max_boxes: &Tensor,
     iou_threshold: &Tensor,
     score_threshold: &Tensor,
     format: &str,
@@ -44,7 +44,7 @@ fn all_class_non_max_suppression(
         return Err(misfit(boxes, scores));
     }
     let rules = Rules {
-        most: scalar(most)?.clamp(0.0, count as f64) as usize,
+        max_boxes: scalar(max_boxes)?.clamp(0.0, count as f64) as usize,
         overlap: scalar(iou_threshold)? as f32,
         score: scalar(score_threshold)? as f32,
     };
@@ -111,7 +111,7 @@ fn select(boxes: &[f32], scores: &[f32], rules: &Rules) -> Vec<usize> {
             // Boxes that do not overlap are never suppressed.
             overlap >= rules.overlap && overlap > 0.0
         };
-        if kept.len() < rules.most && !kept.iter().any(suppresses) {
+        if kept.len() < rules.max_boxes && !kept.iter().any(suppresses) {
             kept.push(j);
         }
     }

@@ -7,7 +7,7 @@
 use super::order::scratch;
 use super::sampling::check_in_place;
 use crate::ffi::{Error, kind};
-use crate::memory::meter::Growth;
+use crate::memory::meter::GrowingReservation;
 use crate::value::{DType, Device, Opaque, Shape, Tensor, copy_bits_between};
 use crate::vm::{Builtin, builtin::builtin};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ struct State {
     free: Vec<i32>,
     sequences: BTreeMap<i64, Sequence>,
     /// Charges for the memory of these lists.
-    counted: Growth,
+    counted: GrowingReservation,
 }
 
 #[derive(Default)]
@@ -121,8 +121,14 @@ fn create(pages: i64, rows: i64) -> Result<Opaque, Error> {
     if rows == 0 || pages.checked_mul(rows).is_none_or(|all| i32::try_from(all).is_err()) {
         return Err(Error::value(format!("there cannot be {pages} pages of {rows} rows")));
     }
-    let state =
-        State { rows, fresh: 0, pages, free: Vec::new(), sequences: BTreeMap::new(), counted: Growth::default() };
+    let state = State {
+        rows,
+        fresh: 0,
+        pages,
+        free: Vec::new(),
+        sequences: BTreeMap::new(),
+        counted: GrowingReservation::default(),
+    };
     Ok(Opaque::new(Pages(Mutex::new(state))))
 }
 
@@ -181,9 +187,9 @@ fn table(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
     let _scratch = scratch(sequences.len(), size_of::<&Sequence>())?;
     let state = state(pages)?;
     let lines: Vec<_> = sequences.iter().map(|number| state.sequence(*number)).collect::<Result<_, _>>()?;
-    let most = lines.iter().map(|line| line.pages.len()).max().unwrap_or(0);
-    let mut table = Tensor::empty(DType::INT32, &[lines.len() as i64, most as i64], Device::CPU)?;
-    for (line, padded) in lines.iter().zip(table.as_mut_slice::<i32>()?.chunks_exact_mut(most.max(1))) {
+    let longest = lines.iter().map(|line| line.pages.len()).max().unwrap_or(0);
+    let mut table = Tensor::empty(DType::INT32, &[lines.len() as i64, longest as i64], Device::CPU)?;
+    for (line, padded) in lines.iter().zip(table.as_mut_slice::<i32>()?.chunks_exact_mut(longest.max(1))) {
         padded[..line.pages.len()].copy_from_slice(&line.pages);
     }
     Ok(table)

@@ -51,7 +51,7 @@ fn dynamic_shapes_flow_through_the_heap() {
     assert_eq!(in_use(vm.memory()), (0, 4160, 4160));
     vm.trim();
     assert_eq!(in_use(vm.memory()), (0, 4160, 0));
-    assert!(vm.memory().most > 4160, "frames count as well");
+    assert!(vm.memory().charged_peak > 4160, "frames count as well");
 
     let message = |arg| vm.call("main", &[arg]).unwrap_err().to_string();
     let expected = "function `main`, parameter `x`: expected R.Tensor((n, 4), dtype=\"float32\"), got ";
@@ -154,14 +154,14 @@ fn scratch_memory_rests_with_machines() {
     let both = together.clone();
     let kernel = Function::new(move |args| {
         let bytes = args[0].get::<i64>().unwrap_or(0);
-        let piece = workspace::take(bytes as u64);
+        let piece = workspace::alloc(bytes as u64);
         if bytes == 64 << 10 {
             both.wait();
         }
         if piece.is_null() {
             return Err(Error::new(kind::MEMORY, "no room"));
         }
-        workspace::give(piece);
+        workspace::free(piece);
         Ok(Any::NONE)
     });
     let mut a = Assembler::default();
@@ -184,5 +184,5 @@ fn scratch_memory_rests_with_machines() {
     assert!(call(300 * KB).is_err() && call(KB).is_ok());
     vm.trim();
     assert_eq!(in_use(), (0, 0));
-    assert_eq!(vm.memory().most, 384 * KB);
+    assert_eq!(vm.memory().charged_peak, 384 * KB);
 }
