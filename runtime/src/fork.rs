@@ -18,7 +18,7 @@ pub(crate) type Guards = Vec<Box<dyn Any>>;
 
 thread_local! {
     /// Locks that the forking thread holds.
-    static TAKEN: RefCell<Option<(Guards, Programs)>> = const { RefCell::new(None) };
+    static HELD_LOCKS: RefCell<Option<(Guards, Programs)>> = const { RefCell::new(None) };
 }
 
 /// Installs the fork handlers. Called before there is a lock that another thread may hold.
@@ -38,21 +38,21 @@ extern "C" fn before() {
     // Last, because holders of other locks allocate and free.
     memory::take_locks(&mut guards);
     // A thread that is about to exit forks without locks.
-    let _ = TAKEN.try_with(|taken| *taken.borrow_mut() = Some((guards, programs)));
+    let _ = HELD_LOCKS.try_with(|taken| *taken.borrow_mut() = Some((guards, programs)));
 }
 
 extern "C" fn in_parent() {
-    give_back();
+    release_locks();
 }
 
 extern "C" fn in_child() {
     parallel::reset_after_fork();
     vm::reset_after_fork();
-    give_back();
+    release_locks();
 }
 
-fn give_back() {
-    if let Ok(Some((mut guards, programs))) = TAKEN.try_with(RefCell::take) {
+fn release_locks() {
+    if let Ok(Some((mut guards, programs))) = HELD_LOCKS.try_with(RefCell::take) {
         while let Some(last) = guards.pop() {
             drop(last);
         }

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_prints_the_same() {
+    fn parsing_and_printing_round_trips() {
         for text in [
             "null",
             "true",

@@ -12,7 +12,7 @@
 //! - [`library`]: linked models, loaded from files, from memory, or from the running program.
 //! - [`cpu_features`]: CPU features.
 //! - [`module`]: one interface to everything that holds functions: libraries, executables, virtual machines, the host
-//! program.
+//!   program.
 //! - [`parallel`]: the thread pool that kernels share.
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
 //! - [`profile`]: profiling and tracing.

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_commands_a_terminal_is_escaped() {
+    fn control_characters_are_escaped() {
         assert!(matches!(printable("two\n\tlines, é, 行, 🦀"), Cow::Borrowed(_)));
         assert_eq!(printable("\x1b[31mred\r\x7f\u{9b}2J\u{202e}"), r"\u001b[31mred\u000d\u007f\u009b2J\u202e");
     }

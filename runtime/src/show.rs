@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_is_shown_once() {
+    fn shared_parts_are_shown_once() {
         let leaf = Any::from(Tuple::from_iter([1i64.into()]));
         let value = (0..40).fold(leaf, |value, _| Tuple::from_iter([value.clone(), value]).into());
         let text = show(&value);

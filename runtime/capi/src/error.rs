@@ -41,21 +41,21 @@ thread_local! {
 pub(crate) fn status(body: impl FnOnce() -> Result<(), Error>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
-        Ok(Err(error)) => keep(error),
+        Ok(Err(error)) => set_error(error),
         Err(panic) => {
             drop(catch_unwind(AssertUnwindSafe(|| drop(panic))));
-            keep(Error::new(kind::INTERNAL, "the runtime panicked; it has printed why"))
+            set_error(Error::new(kind::INTERNAL, "the runtime panicked; it has printed why"))
         }
     }
 }
 
 /// Runs a body that cannot fail. A panic has already been printed, so it is not reported.
-pub(crate) fn quietly(body: impl FnOnce()) {
+pub(crate) fn infallible(body: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(body));
 }
 
 /// Stores an error for the thread and returns -1.
-pub(crate) fn keep(error: Error) -> c_int {
+pub(crate) fn set_error(error: Error) -> c_int {
     let failure = Failure::new(error);
     // During thread exit the slot is already destroyed, and nobody can read the error any more.
     let _ = LAST.try_with(|last| last.replace(Some(failure)));
@@ -63,7 +63,7 @@ pub(crate) fn keep(error: Error) -> c_int {
 }
 
 /// Takes the thread's error, if it has one.
-pub(crate) fn take() -> Option<Error> {
+pub(crate) fn take_error() -> Option<Error> {
     LAST.try_with(RefCell::take).ok().flatten().map(|failure| failure.error)
 }
 

@@ -1,5 +1,5 @@
 //! Function values: callbacks in C, registered functions, and calls.
-use crate::error::{status, take};
+use crate::error::{status, take_error};
 use crate::pointers::{text, value, values, write};
 use crate::tensor::hammock_deleter;
 use crate::value::strings;
@@ -22,24 +22,24 @@ unsafe impl Sync for Callback {}
 
 impl Callback {
     fn run(&self, args: &[Any]) -> Result<Any, Error> {
-        drop(take());
+        drop(take_error());
         let mut result = Any::NONE;
         // SAFETY: whoever created the callback promises that it follows the convention.
         match unsafe { (self.call)(self.context, args.as_ptr(), args.len() as i32, &mut result) } {
-            0 => own(result),
-            _ => Err(failed()),
+            0 => into_owned(result),
+            _ => Err(callback_error()),
         }
     }
 }
 
 /// Takes ownership of a C function's result: a borrowed value is copied.
-pub(crate) fn own(result: Any) -> Result<Any, Error> {
+pub(crate) fn into_owned(result: Any) -> Result<Any, Error> {
     if result.is_borrowed() { result.owned() } else { Ok(result) }
 }
 
 /// The error that a C function has stored.
-pub(crate) fn failed() -> Error {
-    take().unwrap_or_else(|| Error::new(kind::RUNTIME, "a C function failed without saying why"))
+pub(crate) fn callback_error() -> Error {
+    take_error().unwrap_or_else(|| Error::new(kind::RUNTIME, "a C function failed without saying why"))
 }
 
 impl Drop for Callback {
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn hammock_call(function: *const Any, args: *const Any, co
     // SAFETY: as the caller promises.
     status(|| unsafe {
         let (function, args) = (callable(value(function, "function")?)?, values(args, count, "args")?);
-        give(result, function.call(args)?)
+        write_result(result, function.call(args)?)
     })
 }
 
@@ -95,10 +95,10 @@ pub(crate) fn callable(value: &Any) -> Result<&Function, Error> {
 /// Writes a result; null means that the caller does not want it.
 ///
 /// # Safety
-/// `place` is null or valid for writes.
-pub(crate) unsafe fn give(place: *mut Any, result: Any) -> Result<(), Error> {
+/// `destination` is null or valid for writes.
+pub(crate) unsafe fn write_result(destination: *mut Any, result: Any) -> Result<(), Error> {
     // SAFETY: as the caller promises.
-    if place.is_null() { Ok(()) } else { unsafe { write(place, "result", result) } }
+    if destination.is_null() { Ok(()) } else { unsafe { write(destination, "result", result) } }
 }
 
 /// Registers a function for programs that are loaded from now on. Replaces a function of the same name.
@@ -137,8 +137,8 @@ pub unsafe extern "C" fn hammock_registered(name: *const c_char, function: *mut 
     // SAFETY: as the caller promises.
     status(|| unsafe {
         let name = text(name, "name")?;
-        let own = || builtins().find(|builtin| builtin.name == name).map(Builtin::function);
-        write(function, "function", registry::get(name).or_else(own).ok_or_else(|| unknown(name))?.into())
+        let builtin = || builtins().find(|builtin| builtin.name == name).map(Builtin::function);
+        write(function, "function", registry::get(name).or_else(builtin).ok_or_else(|| unknown(name))?.into())
     })
 }
 

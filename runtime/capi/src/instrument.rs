@@ -1,6 +1,6 @@
 //! Observing a virtual machine: instruments in C, instruments as TVM defines them, and the profiler.
-use crate::error::{c_text, keep, quietly, status, take};
-use crate::function::{callable, failed, own};
+use crate::error::{c_text, infallible, set_error, status, take_error};
+use crate::function::{callable, callback_error, into_owned};
 use crate::pointers::{reference, text, value, write};
 use crate::tensor::hammock_deleter;
 use crate::vm::hammock_vm;
@@ -60,30 +60,30 @@ impl Drop for Watcher {
 impl Instrument for Watcher {
     fn before(&self, call: &Call<'_>) -> Result<Action, Error> {
         let Some(before) = self.0.before else { return Ok(Action::Run) };
-        drop(take());
+        drop(take_error());
         let mut instead = Any::NONE;
         // SAFETY: whoever set the instrument promises that it follows the convention.
         match described(call, |event| unsafe { before(self.0.context, event, &mut instead) }) {
             0 => Ok(Action::Run),
-            1 => own(instead).map(Action::Skip),
-            _ => Err(failed()),
+            1 => into_owned(instead).map(Action::Skip),
+            _ => Err(callback_error()),
         }
     }
 
     fn after(&self, call: &Call<'_>, result: Result<&Any, &Error>) -> Result<(), Error> {
         let Some(after) = self.0.after else { return Ok(()) };
-        drop(take());
+        drop(take_error());
         let result = match result {
             Ok(result) => &raw const *result,
             Err(error) => {
-                keep(Error::new(error.kind().to_owned(), error.message()));
+                set_error(Error::new(error.kind().to_owned(), error.message()));
                 std::ptr::null()
             }
         };
         // SAFETY: as above.
         match described(call, |event| unsafe { after(self.0.context, event, result) }) {
             0 => Ok(()),
-            _ => Err(failed()),
+            _ => Err(callback_error()),
         }
     }
 
@@ -236,6 +236,6 @@ pub unsafe extern "C" fn hammock_profiler_free(profiler: *mut hammock_profiler) 
     if !profiler.is_null() {
         // SAFETY: not null, so it was boxed here and belongs to the caller.
         let profiler = unsafe { Box::from_raw(profiler) };
-        quietly(|| drop(profiler));
+        infallible(|| drop(profiler));
     }
 }

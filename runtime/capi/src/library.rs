@@ -1,5 +1,5 @@
 //! Compiled models.
-use crate::error::{quietly, status};
+use crate::error::{infallible, status};
 use crate::pointers::{array, text, write};
 use hammock_runtime::image::Integrity;
 use hammock_runtime::value::SharedBytes;
@@ -20,7 +20,7 @@ pub unsafe extern "C" fn hammock_library_open(path: *const c_char, library: *mut
     // SAFETY: as the caller promises.
     status(|| unsafe {
         let opened = Library::open(Path::new(text(path, "path")?)).map_err(refused)?;
-        give(library, opened)
+        write_result(library, opened)
     })
 }
 
@@ -37,17 +37,17 @@ pub unsafe extern "C" fn hammock_library_load(
     // SAFETY: as the caller promises.
     status(|| unsafe {
         let owner: SharedBytes = Arc::new(array(bytes.cast::<u8>(), size, "bytes")?.to_vec());
-        give(library, Library::from_bytes(owner, Integrity::Check).map_err(refused)?)
+        write_result(library, Library::from_bytes(owner, Integrity::Check).map_err(refused)?)
     })
 }
 
-unsafe fn give(place: *mut *mut hammock_library, library: Library) -> Result<(), Error> {
-    if place.is_null() {
+unsafe fn write_result(destination: *mut *mut hammock_library, library: Library) -> Result<(), Error> {
+    if destination.is_null() {
         return Err(Error::value("`library` is null"));
     }
     let library = Box::into_raw(Box::new(hammock_library(Arc::new(library))));
     // SAFETY: this function's callers forward what their callers promise.
-    unsafe { write(place, "library", library) }
+    unsafe { write(destination, "library", library) }
 }
 
 fn refused(error: impl std::fmt::Display) -> Error {
@@ -63,6 +63,6 @@ pub unsafe extern "C" fn hammock_library_free(library: *mut hammock_library) {
     if !library.is_null() {
         // SAFETY: not null, so it was boxed here and belongs to the caller.
         let library = unsafe { Box::from_raw(library) };
-        quietly(|| drop(library));
+        infallible(|| drop(library));
     }
 }

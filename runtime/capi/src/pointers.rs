@@ -19,12 +19,12 @@ pub(crate) unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&
 ///
 /// # Safety
 /// The pointer is null or valid for writes of a `T`.
-pub(crate) unsafe fn write<T>(place: *mut T, name: &str, value: T) -> Result<(), Error> {
-    if place.is_null() {
+pub(crate) unsafe fn write<T>(destination: *mut T, name: &str, value: T) -> Result<(), Error> {
+    if destination.is_null() {
         return Err(null(name));
     }
     // SAFETY: as the caller promises.
-    unsafe { place.write(value) };
+    unsafe { destination.write(value) };
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Stateful calls (set inputs, invoke, get outputs), outputs in given tensors, saved functions, timing.
 use crate::error::status;
 use crate::pointers::{array, reference, text, value, values, write};
-use crate::vm::{hammock_vm, held};
+use crate::vm::{acquire, hammock_vm};
 use hammock_runtime::vm::evaluate::Evaluation;
 use hammock_runtime::{Any, Error, Tensor};
 use std::ffi::{c_char, c_int};
@@ -20,7 +20,7 @@ pub unsafe extern "C" fn hammock_vm_set_inputs(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         vm.0.set_inputs(function, values(args, count, "args")?)
     })
 }
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn hammock_vm_set_input(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         vm.0.set_input(function, text(parameter, "parameter")?, value(input, "input")?)
     })
 }
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn hammock_vm_set_input(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_invoke_stateful(vm: *const hammock_vm, function: *const c_char) -> c_int {
     // SAFETY: as the caller promises.
-    status(|| unsafe { held(vm)?.0.invoke_stateful(text(function, "function")?) })
+    status(|| unsafe { acquire(vm)?.0.invoke_stateful(text(function, "function")?) })
 }
 
 /// The stored result, or the part of it that a path of indices selects.
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn hammock_vm_output(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         write(output, "output", vm.0.output(function, array(path, depth, "path")?)?)
     })
 }
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn hammock_vm_output_arity(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         let fields = vm.0.output_arity(function, array(path, depth, "path")?)?;
         write(arity, "arity", fields.map_or(-1, |fields| fields as i64))
     })
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn hammock_vm_call_into(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         let (args, outputs) = (values(args, count, "args")?, values(outputs, output_count, "outputs")?);
         let wrong = |value: &Any| Error::type_error(format!("an output must be a tensor, not {value}"));
         let tensor = |value: &Any| value.get::<Tensor>().ok_or_else(|| wrong(value));
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn hammock_vm_save_function(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function, saved) = (held(vm)?, text(function, "function")?, text(saved, "saved")?);
+        let (vm, function, saved) = (acquire(vm)?, text(function, "function")?, text(saved, "saved")?);
         vm.0.save_function(function, saved, values(args, count, "args")?, include_return != 0)
     })
 }
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn hammock_vm_time(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function, how) = (held(vm)?, text(function, "function")?, reference(how, "how")?);
+        let (vm, function, how) = (acquire(vm)?, text(function, "function")?, reference(how, "how")?);
         let (min_repeat, cooldown) = (Duration::from_millis(how.min_repeat_ms), Duration::from_millis(how.cooldown_ms));
         let how = Evaluation { number: how.number, repeat: how.repeat, min_repeat, cooldown };
         let found = vm.0.time(function, values(args, count, "args")?, &how)?;

@@ -1,5 +1,5 @@
 //! Values: creation, access, copies and release.
-use crate::error::{quietly, status};
+use crate::error::{infallible, status};
 use crate::pointers::{array, reference, text, value, values, write};
 use hammock_runtime::{Adt, Any, Error, Shape, Str, Tuple, show};
 use std::ffi::{c_char, c_int, c_void};
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn hammock_any_copy(from: *const Any, copy: *mut Any) -> c
 pub unsafe extern "C" fn hammock_any_free(value: *mut Any) {
     // SAFETY: as the caller promises.
     let value = unsafe { value.as_mut() };
-    quietly(|| drop(value.map(std::mem::take)));
+    infallible(|| drop(value.map(std::mem::take)));
 }
 
 /// Formats a value for people.

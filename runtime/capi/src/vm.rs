@@ -1,6 +1,6 @@
 //! Virtual machines: models that are ready to run.
-use crate::error::{quietly, status};
-use crate::function::give;
+use crate::error::{infallible, status};
+use crate::function::write_result;
 use crate::library::hammock_library;
 use crate::pointers::{array, reference, text, value, values, write};
 use hammock_runtime::image::signature::{Param, Size};
@@ -19,7 +19,7 @@ pub struct hammock_vm(pub(crate) Vm);
 ///
 /// # Safety
 /// `vm` is null or alive.
-pub(crate) unsafe fn held(vm: *const hammock_vm) -> Result<Arc<hammock_vm>, Error> {
+pub(crate) unsafe fn acquire(vm: *const hammock_vm) -> Result<Arc<hammock_vm>, Error> {
     // SAFETY: as the caller promises; not null, it was made from an `Arc`.
     unsafe {
         reference(vm, "vm")?;
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn hammock_vm_free(vm: *mut hammock_vm) {
     if !vm.is_null() {
         // SAFETY: not null, so it was created here and belongs to the caller.
         let vm = unsafe { Arc::from_raw(vm) };
-        quietly(|| drop(vm));
+        infallible(|| drop(vm));
     }
 }
 
@@ -252,8 +252,8 @@ pub unsafe extern "C" fn hammock_vm_invoke(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, callee) = (held(vm)?, value(callee, "callee")?);
-        give(result, vm.0.invoke(callee, values(args, count, "args")?)?)
+        let (vm, callee) = (acquire(vm)?, value(callee, "callee")?);
+        write_result(result, vm.0.invoke(callee, values(args, count, "args")?)?)
     })
 }
 
@@ -290,7 +290,7 @@ pub unsafe extern "C" fn hammock_vm_devices(vm: *const hammock_vm, devices: *mut
 /// Sets the number of threads for kernels in the whole process; 0 for the number of CPUs.
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_set_threads(count: usize) {
-    quietly(|| parallel::set_threads(count));
+    infallible(|| parallel::set_threads(count));
 }
 
 /// Runs parallel loops of kernels through `runner` from now on; null for the runtime's own thread pool.
@@ -300,7 +300,7 @@ pub extern "C" fn hammock_set_threads(count: usize) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_set_pool(runner: Option<parallel::Runner>, pool: *mut c_void) {
     // SAFETY: as the caller promises.
-    quietly(|| unsafe { parallel::set_host_pool(runner, pool) });
+    infallible(|| unsafe { parallel::set_host_pool(runner, pool) });
 }
 
 /// Returns cached memory to the devices.
@@ -364,7 +364,7 @@ pub unsafe extern "C" fn hammock_interrupt_free(interrupt: *mut hammock_interrup
     if !interrupt.is_null() {
         // SAFETY: not null, so it was boxed here and belongs to the caller.
         let interrupt = unsafe { Box::from_raw(interrupt) };
-        quietly(|| drop(interrupt));
+        infallible(|| drop(interrupt));
     }
 }
 
@@ -384,9 +384,9 @@ pub unsafe extern "C" fn hammock_vm_call_with(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         let interrupt = interrupt.as_ref().map(|interrupt| interrupt.0.clone());
         let limits = CallLimits { interrupt, timeout: timeout(timeout_ms) };
-        give(result, vm.0.call_with(&limits, function, values(args, count, "args")?)?)
+        write_result(result, vm.0.call_with(&limits, function, values(args, count, "args")?)?)
     })
 }

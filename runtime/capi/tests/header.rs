@@ -91,7 +91,7 @@ fn c_type(ty: &str) -> String {
 }
 
 #[test]
-fn the_header_says_what_the_library_has() {
+fn header_and_library_agree() {
     let (declared, exported) = (declared(), exported());
     assert!(declared.len() > 40, "{:?}", declared.keys());
     assert_eq!(declared.keys().collect::<Vec<_>>(), exported.keys().collect::<Vec<_>>());

@@ -84,7 +84,7 @@ fn loans_end_once_when_the_last_view_goes() {
 }
 
 #[test]
-fn strides_and_offsets_are_kept() {
+fn strides_and_offsets_are_preserved() {
     let (foreign, _) = Foreign::new(&[2, 2], &[1, 3], 8);
     // SAFETY: the managed tensor is valid.
     let tensor = unsafe { Tensor::from_dlpack(managed(foreign, |tensor| tensor.byte_offset = 2, 0)) }.unwrap();
@@ -97,7 +97,7 @@ fn strides_and_offsets_are_kept() {
 }
 
 #[test]
-fn what_must_not_be_written_says_so() {
+fn read_only_tensors_are_exported_as_such() {
     let constant: SharedBytes = Arc::new(vec![0u8; 8]);
     let tensor = Tensor::from_shared(DType::UINT8, &[8], constant, 0..8).unwrap().reshape(&[2, 4]).unwrap();
     assert!(tensor.to_dlpack().is_err_and(|error| error.to_string().contains("versioned")));

@@ -7,12 +7,12 @@ use std::ops::RangeInclusive;
 
 /// A kernel's signature, in a layout for fast comparison.
 pub struct ArgumentCheck {
-    params: Vec<Param>,
+    params: Vec<ParamCheck>,
     /// Number of symbols, if it is small.
     symbols: Option<usize>,
 }
 
-enum Param {
+enum ParamCheck {
     /// A tensor with static shape: the head of its `DLTensor`, its sizes and its strides.
     Static {
         head: Head,
@@ -57,13 +57,13 @@ impl ArgumentCheck {
         let params = signature.params.iter().enumerate().map(|(number, param)| match &param.kind {
             ParamKind::Tensor { dtype, shape, alignment } if alignment.max(&1).is_power_of_two() => {
                 let is_written = param.is_written && !is_writable(number);
-                Param::tensor(signature.device, *dtype, shape, *alignment, is_written)
+                ParamCheck::tensor(signature.device, *dtype, shape, *alignment, is_written)
             }
-            ParamKind::Scalar { dtype, symbol: None } if dtype.is_floating() => Param::Float,
+            ParamKind::Scalar { dtype, symbol: None } if dtype.is_floating() => ParamCheck::Float,
             ParamKind::Scalar { dtype, symbol } if !dtype.is_floating() && !dtype.is_handle() => {
-                Param::Int { range: int_range(*dtype), symbol: *symbol }
+                ParamCheck::Int { range: int_range(*dtype), symbol: *symbol }
             }
-            _ => Param::Other,
+            _ => ParamCheck::Other,
         });
         let params = params.collect();
         let symbols = Some(signature.symbol_count as usize).filter(|count| *count <= QUICK_SYMBOLS);
@@ -96,25 +96,25 @@ impl ArgumentCheck {
     #[inline(always)]
     fn accept(&self, args: &[Any], mut bind: impl FnMut(u32, i64) -> bool) -> bool {
         self.params.iter().zip(args).all(|(param, arg)| match param {
-            Param::Static { head, alignment_mask, sizes, is_written } => {
+            ParamCheck::Static { head, alignment_mask, sizes, is_written } => {
                 let dims = dims(arg, head, *alignment_mask, *is_written);
                 dims.is_some_and(|dims| (0..sizes.len()).all(|axis| dims.get(axis) == sizes[axis]))
             }
-            Param::Symbolic { head, alignment_mask, sizes, is_written } => {
+            ParamCheck::Symbolic { head, alignment_mask, sizes, is_written } => {
                 let dims = dims(arg, head, *alignment_mask, *is_written);
                 dims.is_some_and(|dims| dims.match_symbols(sizes, &mut bind))
             }
-            Param::Int { range, symbol } => arg
+            ParamCheck::Int { range, symbol } => arg
                 .get::<i64>()
                 .is_some_and(|value| range.contains(&value) && symbol.is_none_or(|symbol| bind(symbol, value))),
-            Param::Float => arg.get::<f64>().is_some(),
-            Param::Other => false,
+            ParamCheck::Float => arg.get::<f64>().is_some(),
+            ParamCheck::Other => false,
         })
     }
 }
 
-impl Param {
-    fn tensor(device: Device, dtype: DType, shape: &[Dim], alignment: u32, is_written: bool) -> Param {
+impl ParamCheck {
+    fn tensor(device: Device, dtype: DType, shape: &[Dim], alignment: u32, is_written: bool) -> ParamCheck {
         let alignment_mask = alignment.max(1) as usize - 1;
         let known = shape.iter().map(|dim| match dim {
             Dim::Static(size) => Some(*size),
@@ -122,35 +122,35 @@ impl Param {
         });
         let known: Option<Vec<i64>> = known.collect();
         let any = vec![1; shape.len()];
-        let model = Tensor::phantom(dtype, known.as_deref().unwrap_or(&any), device);
+        let model = Tensor::without_memory(dtype, known.as_deref().unwrap_or(&any), device);
         let head = head(model.as_dl());
         match known {
             Some(sizes) => {
                 let sizes = sizes.iter().copied().zip(model.strides().iter().copied()).collect();
-                Param::Static { head, alignment_mask, sizes, is_written }
+                ParamCheck::Static { head, alignment_mask, sizes, is_written }
             }
-            None => Param::Symbolic { head, alignment_mask, sizes: shape.into(), is_written },
+            None => ParamCheck::Symbolic { head, alignment_mask, sizes: shape.into(), is_written },
         }
     }
 }
 
 /// Sizes and strides of a tensor.
-struct Dims {
+struct DimPointers {
     sizes: *const i64,
     strides: *const i64,
 }
 
 /// Returns sizes and strides of a tensor if head, alignment and writability are as expected.
 #[inline(always)]
-fn dims(arg: &Any, expected: &Head, alignment_mask: usize, is_written: bool) -> Option<Dims> {
+fn dims(arg: &Any, expected: &Head, alignment_mask: usize, is_written: bool) -> Option<DimPointers> {
     let object = arg.get::<&Tensor>().filter(|tensor| !is_written || !tensor.is_read_only())?;
     let tensor = object.as_dl();
     let address = tensor.data.addr().wrapping_add(tensor.byte_offset as usize);
     let fits = head(tensor) == *expected && address & alignment_mask == 0 && !tensor.strides.is_null();
-    fits.then_some(Dims { sizes: tensor.shape, strides: tensor.strides })
+    fits.then_some(DimPointers { sizes: tensor.shape, strides: tensor.strides })
 }
 
-impl Dims {
+impl DimPointers {
     #[inline(always)]
     fn get(&self, axis: usize) -> (i64, i64) {
         // SAFETY: `dims` compared the tensor's rank with the parameter's, and `axis` is one of the parameter's.

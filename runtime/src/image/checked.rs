@@ -9,14 +9,14 @@ use crate::memory::meter::Account;
 use crate::value::{Any, Callable, Function};
 
 /// A kernel with its signature.
-struct CheckedKernel {
+struct GuardedKernel {
     kernel: Function,
     signature: KernelSignature,
     check: ArgumentCheck,
 }
 
 // SAFETY: see the other implementations of `Callable`.
-unsafe impl Callable for CheckedKernel {
+unsafe impl Callable for GuardedKernel {
     const MARK: u8 = 1;
 
     fn call(&self, args: &[Any]) -> Result<Any, Error> {
@@ -36,12 +36,12 @@ impl KernelSignature {
             return kernel;
         }
         let check = ArgumentCheck::new(self, |_| false);
-        Function::from_callable(CheckedKernel { kernel, signature: self.clone(), check })
+        Function::from_callable(GuardedKernel { kernel, signature: self.clone(), check })
     }
 
     /// The unwrapped kernel, if this signature guards it: for callers that check arguments themselves.
     pub fn guarded<'a>(&self, function: &'a Function) -> Option<&'a Function> {
-        function.downcast().filter(|known: &&CheckedKernel| known.signature == *self).map(|known| &known.kernel)
+        function.downcast().filter(|known: &&GuardedKernel| known.signature == *self).map(|known| &known.kernel)
     }
 }
 

@@ -131,8 +131,8 @@ mod tests {
         values.push(wide.view(DType::FLOAT32, &[2, 3], 4).unwrap().into());
         values.push(wide.strided(&[2, 3], &[32, 1], 0).unwrap().into());
         values.push(wide.strided(&[1, 3], &[32, 1], 0).unwrap().into());
-        values.push(Tensor::phantom(DType::FLOAT32, &[2, 3], Device { id: 1, ..Device::CPU }).into());
-        values.push(Tensor::phantom(DType::FLOAT32, &[2, 3], Device { kind: 2, id: 0 }).into());
+        values.push(Tensor::without_memory(DType::FLOAT32, &[2, 3], Device { id: 1, ..Device::CPU }).into());
+        values.push(Tensor::without_memory(DType::FLOAT32, &[2, 3], Device { kind: 2, id: 0 }).into());
         values.extend([Any::NONE, true.into(), 2i64.into(), 3i64.into(), 0.5f64.into()]);
         values.push(dense(DType::FLOAT32, &[2, 3]).constant().into());
         values.push(dense(DType::FLOAT32, &[2, 3]).constant().reshape(&[3, 2]).unwrap().into());
@@ -180,7 +180,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 2000 }))]
 
         #[test]
-        fn what_is_said_is_true(signature in signature(), args in prop::collection::vec(select(values()), 2)) {
+        fn static_checks_agree_with_the_signature(signature in signature(), args in prop::collection::vec(select(values()), 2)) {
             let (executable, steps) = steps();
             let first = steps.registers as Slot;
             let facts = Facts::new(&executable, &steps, args.iter().map(Content::of).collect(), &[Device::CPU]);
@@ -192,7 +192,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_learned_is_true(
+        fn learned_facts_hold(
             signatures in prop::collection::vec(signature(), 3),
             args in prop::collection::vec(select(values()), 2),
         ) {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_accepted_is_not_looked_at_again() {
+    fn accepted_arguments_are_not_checked_again() {
         let tensor = |alignment| ParamKind::Tensor { dtype: DType::FLOAT32, shape: vec![Dim::Static(3)], alignment };
         let params =
             [4, 64].map(|alignment| KernelParam { name: "p".into(), kind: tensor(alignment), is_written: true });

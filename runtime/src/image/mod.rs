@@ -116,7 +116,8 @@ impl Image {
         self.save_with(|_| None)
     }
 
-    /// Like [`save_in_parts`](Image::save_in_parts), for constants in a separate file; `location` returns where they will be.
+    /// Like [`save_in_parts`](Image::save_in_parts), for constants in a separate file; `location` returns where they
+    /// will be.
     pub fn save_external(&self, location: impl FnOnce(&ConstantData) -> External) -> (Vec<u8>, ConstantData) {
         self.save_with(|constants| Some(location(constants)))
     }
@@ -164,8 +165,8 @@ impl Image {
         Image::read(owner, range, integrity, executable, None)
     }
 
-    /// Like [`load_with_companions`](Image::load_with_companions), for bytes that were just written without the constants, which are
-    /// passed.
+    /// Like [`load_with_companions`](Image::load_with_companions), for bytes that were just written without the
+    /// constants, which are passed.
     pub(crate) fn load_with(
         owner: SharedBytes,
         range: Range<usize>,

@@ -75,7 +75,7 @@ fn beside(folder: &std::path::Path) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn constants_may_lie_in_a_file_beside_the_executable() {
+fn constants_may_be_external() {
     let folder = tempfile::tempdir().unwrap();
     let (bytes, file) = beside(folder.path());
     let load = |bytes: &[u8], path| {

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_of_processors_runs_anywhere() {
+    fn images_without_versions_run_anywhere() {
         assert_eq!(choose(&[], Features::default(), Some(b"any")), Ok(0));
     }
 }

@@ -35,11 +35,11 @@ impl Code {
             library = temporary::load(&folder, bytes, data).map_err(|error| format!("{why}; {error}"));
         }
         let code = Code { library: library?, version };
-        code.lend_runtime();
+        code.set_runtime_pointer();
         Ok(code)
     }
 
-    fn lend_runtime(&self) {
+    fn set_runtime_pointer(&self) {
         // SAFETY: the symbol, if it exists, is a pointer that the loader fills, as the linker's contract says.
         unsafe {
             if let Ok(slot) = self.library.get::<*mut *const RuntimeTable>(RUNTIME_SYMBOL) {
@@ -73,7 +73,7 @@ impl Code {
 }
 
 /// The version of kernels that the environment requests. The standard library's functions need far more code.
-pub(super) fn wanted_version() -> Option<&'static CStr> {
+pub(super) fn requested_version() -> Option<&'static CStr> {
     // SAFETY: the name is a C string. As for every reader of the environment, nobody may change it at the same time;
     // the value is read at once.
     unsafe {

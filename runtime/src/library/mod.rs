@@ -284,7 +284,7 @@ impl Library {
             return Err(LibraryError::Changed);
         }
         let load = || {
-            let wanted = code::wanted_version().map(CStr::to_bytes);
+            let wanted = code::requested_version().map(CStr::to_bytes);
             let version = versions::choose(&self.image.versions, Features::detected(), wanted);
             let version = version.map_err(|unfit| unfit.to_string())?;
             Code::load(self.contents.bytes(), data, version).map(Arc::new)

@@ -192,7 +192,7 @@ fn nonsense_behind_a_good_seal_is_refused_or_harmless() {
 
 #[test]
 #[cfg_attr(miri, ignore = "maps a file")]
-fn reading_what_is_no_file_is_an_error() {
+fn reading_other_than_files_is_an_error() {
     let absent = Library::open(Path::new("/nonexistent/model.so")).err().unwrap();
     assert!(absent.to_string().starts_with("cannot read /nonexistent/model.so: "), "{absent}");
     assert!(Library::open(&std::env::temp_dir()).is_err());
@@ -227,7 +227,7 @@ fn constant(library: Library) -> i32 {
 /// Between the verification and the first use of a kernel, the path may come to refer to another file.
 #[test]
 #[cfg_attr(miri, ignore = "maps a file")]
-fn what_was_checked_runs_after_the_file_was_replaced() {
+fn verified_bytes_run_after_the_file_was_replaced() {
     let path = std::env::temp_dir().join(format!("hammock-replaced-{}.so", std::process::id()));
     let other = path.with_extension("other");
     for most_read in [0, 1 << 20] {
@@ -259,7 +259,7 @@ fn files_written_to_after_the_check_change_nothing_unnoticed() {
 /// The dynamic loader identifies loaded libraries by path, and descriptor numbers are reused.
 #[test]
 #[cfg_attr(miri, ignore = "runs machine code")]
-fn libraries_are_not_taken_for_each_other() {
+fn libraries_with_equal_paths_are_distinguished() {
     let load = |number| Library::from_bytes(Arc::new(numbered(number)), Integrity::Check).unwrap();
     let libraries: Vec<Library> = (1..20).map(load).collect();
     for (library, number) in libraries.iter().zip(1..) {

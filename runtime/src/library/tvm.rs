@@ -6,7 +6,7 @@
 //!
 //! - the length of the rest;
 //! - the import tree in compressed sparse row form: a vector with the start of each module's imports in the second
-//! vector, and its length at the end, then the vector of imports, each a module's index;
+//!   vector, and its length at the end, then the vector of imports, each a module's index;
 //! - for each module its kind (a blob) and, unless that is `_lib`, its contents (a blob).
 //!
 //! `_lib` stands for the library's own kernels. The first module is the one that loading the library returns: the
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn writing_and_reading_round_trips() {
         let bytes = modules(b"an executable");
         assert_eq!(executable(&bytes), Ok(&b"an executable"[..]));
         for len in 0..bytes.len() {

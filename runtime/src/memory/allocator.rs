@@ -118,13 +118,13 @@ impl Allocator {
     /// Allocates at least `bytes` bytes, aligned to 64. Their contents are unspecified but initialized.
     pub fn alloc(&self, bytes: usize) -> Result<Block, Error> {
         let shared = self.shared();
-        let class = SizeClass::of(bytes).ok_or_else(|| shared.exhausted(bytes))?;
+        let class = SizeClass::of(bytes).ok_or_else(|| shared.out_of_memory(bytes))?;
         let mut state = shared.state.lock();
         let used = state.stats.used.saturating_add(class.bytes);
         let counted = used.saturating_add(state.charged);
         if counted > shared.limit {
             drop(state);
-            return if make_room() { self.alloc(bytes) } else { Err(self.over_limit(bytes)) };
+            return if release_idle() { self.alloc(bytes) } else { Err(self.over_limit(bytes)) };
         }
         state.stats.used = used;
         state.stats.peak = state.stats.peak.max(used);
@@ -143,7 +143,7 @@ impl Allocator {
                 state.stats.used -= class.bytes;
                 state.blocks -= 1;
                 drop(state);
-                Err(shared.exhausted(bytes))
+                Err(shared.out_of_memory(bytes))
             }
         }
     }
@@ -207,7 +207,7 @@ impl Allocator {
         if crowded {
             self.clear();
         }
-        fits || make_room() && self.charge(bytes)
+        fits || release_idle() && self.charge(bytes)
     }
 
     /// Reverts [`Allocator::charge`].
@@ -237,12 +237,12 @@ impl Allocator {
 
 /// Releases idle memory that counts as used by the program on this thread; returns true if there was any.
 #[cold]
-fn make_room() -> bool {
+fn release_idle() -> bool {
     workspace::release_idle() || vm::trim()
 }
 
 impl Shared {
-    fn exhausted(&self, bytes: usize) -> Error {
+    fn out_of_memory(&self, bytes: usize) -> Error {
         Error::new(kind::MEMORY, format!("out of memory: cannot allocate {bytes} bytes on {}", self.device))
     }
 }
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_counts_towards_the_limit() {
+    fn cached_blocks_count_towards_the_limit() {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1000).unwrap();
         drop(allocator.alloc(900).unwrap());
         let _other = allocator.alloc(500).unwrap();

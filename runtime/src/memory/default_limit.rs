@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "asks the system")]
-    fn there_is_a_limit() {
+    fn the_default_limit_is_positive() {
         assert!((1 << 20..usize::MAX / 2).contains(&default_limit()), "{}", default_limit());
     }
 }

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_memory() {
+    fn failed_mappings_return_none() {
         assert!(allocate(usize::MAX).is_none());
         assert!(allocate(isize::MAX as usize).is_none());
     }

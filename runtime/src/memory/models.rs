@@ -133,7 +133,7 @@ fn limits_hold_at_every_moment() {
 }
 
 #[test]
-fn what_is_kept_makes_room() {
+fn cached_blocks_are_released_for_others() {
     // One thread's block only fits after cached blocks are released; the other can use a cached block.
     check(AllocatorKind::Pooled, 4 * LINE, 2, |allocator, device| {
         assert!(take_and_return(&allocator, 2 * LINE));
@@ -146,7 +146,7 @@ fn what_is_kept_makes_room() {
 }
 
 #[test]
-fn trimming_gives_back_what_waits() {
+fn trimming_frees_cached_blocks() {
     check(AllocatorKind::Pooled, 2 * LINE, 3, |allocator, device| {
         let body = |trims: bool| {
             move |allocator: &Allocator| match trims {

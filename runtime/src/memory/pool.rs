@@ -34,21 +34,21 @@ impl SizeClass {
 
 /// Cached blocks of one size class.
 #[derive(Default)]
-struct Waiting {
+struct FreeList {
     bytes: usize,
     blocks: Vec<NonNull<u8>>,
 }
 
 /// Cached blocks of all size classes. The default cannot hold any.
 #[derive(Default)]
-pub(super) struct Pool(Box<[Waiting]>);
+pub(super) struct Pool(Box<[FreeList]>);
 
 // SAFETY: a cached block is plain memory that nobody else refers to.
 unsafe impl Send for Pool {}
 
 impl Pool {
     pub(super) fn new() -> Pool {
-        Pool((0..CLASSES).map(|_| Waiting::default()).collect())
+        Pool((0..CLASSES).map(|_| FreeList::default()).collect())
     }
 
     /// Takes a block.

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_holds_what_one_kernel_needs() {
+    fn a_program_holds_memory_for_one_kernel() {
         let allocator = allocator(u64::MAX / 2);
         for _ in 0..5 {
             call(&allocator, || {

@@ -1,7 +1,7 @@
 //! The fork-join pool that kernels use: one per process, its threads started at first use.
 //!
 //! A *region* is a range of iterations cut into chunks (`region.rs`). The calling thread takes part; *workers*
-//! (workers) enter the region if they are awake and leave it when no chunk is left. The caller closes the region and
+//! enter the region if they are awake and leave it when no chunk is left. The caller closes the region and
 //! waits only for workers inside, so a sleeping worker costs only its wake-up call. A nested region runs inline.
 //!
 //! Several threads may have regions open at once, such as threads that call different virtual machines. Together they
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_no_smaller_than_the_grain() {
+    fn chunks_have_at_least_grain_iterations() {
         let smallest = AtomicI64::new(i64::MAX);
         for extent in [20, 100, 1009] {
             for_each(extent, 10, |range| {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_the_range_are_no_trouble() {
+    fn bounds_of_the_range_are_handled() {
         let count = AtomicI64::new(0);
         for_each(i64::MAX, i64::MAX / 7, |range| {
             count.fetch_add(range.end - range.start, Relaxed);

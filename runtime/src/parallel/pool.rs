@@ -71,17 +71,17 @@ struct Slot {
 }
 
 /// A slot in use, as read by a worker.
-struct Seen {
+struct SlotState {
     slot: usize,
     state: u64,
 }
 
 /// Result of a worker's search.
-enum Found {
+enum SearchResult {
     Nothing,
     /// There are regions, but enough threads work already.
-    Crowd,
-    Region(Seen),
+    Saturated,
+    Region(SlotState),
 }
 
 /// The pool of the process, unless it was forked by one with a pool.
@@ -222,13 +222,13 @@ impl Pool {
             let mut deadline = SpinDeadline::new(SPIN);
             loop {
                 match self.find(&done) {
-                    Found::Region(region) => {
+                    SearchResult::Region(region) => {
                         self.enter(me.number, &region, &mut done);
                         deadline = SpinDeadline::new(SPIN);
                         continue;
                     }
-                    Found::Crowd => thread::yield_now(),
-                    Found::Nothing => {}
+                    SearchResult::Saturated => thread::yield_now(),
+                    SearchResult::Nothing => {}
                 }
                 if deadline.is_over() {
                     break;
@@ -238,7 +238,7 @@ impl Pool {
             self.counts.fetch_add(1, AcqRel);
             me.asleep.swap(true, AcqRel);
             // The opener of a region that was opened before `asleep` was seen sent no wake-up call.
-            if self.is_over() || matches!(self.find(&done), Found::Region(_)) {
+            if self.is_over() || matches!(self.find(&done), SearchResult::Region(_)) {
                 self.mark_awake(me);
                 continue;
             }
@@ -273,15 +273,15 @@ impl Pool {
     }
 
     /// The slots of threads that have work for workers, or had some recently.
-    fn taken(&self) -> impl Iterator<Item = Seen> {
+    fn taken(&self) -> impl Iterator<Item = SlotState> {
         let used = (self.more.load(Acquire) + 1).min(SLOTS);
-        let seen = |(slot, state): (usize, &Line<Slot>)| Seen { slot, state: state.state.load(Acquire) };
+        let seen = |(slot, state): (usize, &Line<Slot>)| SlotState { slot, state: state.state.load(Acquire) };
         self.slots[..used].iter().enumerate().map(seen).filter(|slot| slot.state & TAKEN != 0)
     }
 
     /// The region with the fewest workers among those that accept one more.
-    fn find(&self, done: &[u64; SLOTS]) -> Found {
-        let (mut busy, mut best) = (0, None::<Seen>);
+    fn find(&self, done: &[u64; SLOTS]) -> SearchResult {
+        let (mut busy, mut best) = (0, None::<SlotState>);
         for region in self.taken() {
             busy += 1 + region.inside();
             let has_work = region.has_room() && region.number() != done[region.slot];
@@ -290,14 +290,14 @@ impl Pool {
             }
         }
         match best {
-            Some(region) if busy < threads() => Found::Region(region),
-            Some(_) => Found::Crowd,
-            None => Found::Nothing,
+            Some(region) if busy < threads() => SearchResult::Region(region),
+            Some(_) => SearchResult::Saturated,
+            None => SearchResult::Nothing,
         }
     }
 
     /// Enters a region and works on it, unless the slot has just changed.
-    fn enter(&self, me: usize, region: &Seen, done: &mut [u64; SLOTS]) {
+    fn enter(&self, me: usize, region: &SlotState, done: &mut [u64; SLOTS]) {
         let slot = &self.slots[region.slot];
         if slot.state.compare_exchange(region.state, region.state + 1, AcqRel, Relaxed).is_ok() {
             // SAFETY: the region was open when we were counted in, and its owner waits until we are counted out.
@@ -327,7 +327,7 @@ impl Pool {
     }
 }
 
-impl Seen {
+impl SlotState {
     /// Number of the region in its slot.
     fn number(&self) -> u64 {
         self.state / NUMBER

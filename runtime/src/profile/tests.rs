@@ -60,7 +60,7 @@ fn times_add_up() {
 }
 
 #[test]
-fn calls_are_kept_by_thread_up_to_a_limit() {
+fn calls_are_recorded_by_thread_up_to_a_limit() {
     let profiler = Profiler::with_events(12);
     thread::scope(|scope| {
         for _ in 0..3 {

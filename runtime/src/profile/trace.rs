@@ -1,4 +1,5 @@
-//! A profile as a trace, in the Trace Event Format that Chrome (`chrome://tracing`) and Perfetto (`ui.perfetto.dev`) show.
+//! A profile as a trace, in the Trace Event Format that Chrome (`chrome://tracing`) and Perfetto (`ui.perfetto.dev`)
+//! show.
 use super::{Event, Profile};
 use crate::json::Json;
 use std::collections::BTreeSet;

@@ -95,7 +95,7 @@ fn depth_and_sharing_cost_nothing() {
 }
 
 #[test]
-fn what_lives_in_its_process_only_is_not_saved() {
+fn process_local_values_are_not_saved() {
     let function = Any::from(Function::new(|_| Ok(Any::NONE)));
     let closure = Any::from(Closure::new(1, 2, vec![true.into()]));
     for (value, name) in [(tuple([function]), "Function"), (closure, "hammock.Closure")] {

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_bounded() {
+    fn output_is_bounded() {
         let one = Tensor::from_slice(&[1], &[7i8]).unwrap();
         let wide = one.strided(&[3; 36], &[0; 36], 0).unwrap();
         let shown = elements(&wide);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_of_every_type_are_shown_where_they_lie() {
+    fn elements_of_every_type_are_shown_in_place() {
         let bytes = Tensor::from_slice(&[9], &[0u8, 0x21, 0xF3, 0, 0, 0x80, 0x3F, 2, 0]).unwrap();
         let shown = |dtype: DType, shape: &[i64], offset| elements(&bytes.view(dtype, shape, offset).unwrap());
         assert_eq!(shown(DType::FLOAT32, &[1], 3), "[1.0]");

@@ -295,7 +295,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn writing_and_reading_round_trips() {
         for shape in [&[][..], &[3], &[2, 3], &[0, 4]] {
             let values: Vec<i16> = (0..shape.iter().product::<i64>() as i16).collect();
             let tensor = Tensor::from_slice(shape, &values).unwrap();
@@ -356,7 +356,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn headers_are_not_longer_than_they_may_be() {
+    fn header_size_is_limited() {
         let claim = [MAGIC, &[2, 0][..], &u32::MAX.to_le_bytes(), b"{"].concat();
         assert!(of(&claim).unwrap_err().contains("4294967295"));
         let long = format!("{{'{}': 1}}", "x".repeat(60_000));

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn no_changed_byte_gives_other_numbers() {
+    fn changed_bytes_never_change_values() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("d.npz");
         let values: Vec<f64> = (0..64).map(f64::from).collect();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_inflate_to_more_than_they_say_are_refused_early() {
+    fn members_with_a_wrong_inflated_size_are_refused_early() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bomb.npz");
         let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}";

@@ -1,7 +1,7 @@
 //! The output of commands: files, standard output, standard error. All output goes through here.
 //!
 //! - A file is written atomically: as an unnamed file that replaces the old one when it is complete. It has the mode
-//! and owner of the old file; a new file's mode follows the umask.
+//!   and owner of the old file; a new file's mode follows the umask.
 //! - Links are followed: the file that a link points to is replaced.
 //! - A file that is not regular (`/dev/null`, a FIFO, `/dev/stdout`) is written to directly. `-` is standard output.
 //! - Text is escaped for a terminal ([`printable`]).
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_replaced_whole() {
+    fn files_are_replaced_atomically() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         write(&path, "one").unwrap();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_written_where_it_is() {
+    fn other_than_regular_files_are_written_in_place() {
         write(Path::new("/dev/null"), "nothing").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
         assert!(write(Path::new("/dev/full"), "x").unwrap_err().message.contains("no space is left"));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_cannot_be_written() {
+    fn unwritable_destinations_are_errors() {
         let folder = tempfile::tempdir().unwrap();
         let message = |path: &Path| {
             let message = write(path, "").unwrap_err().message;

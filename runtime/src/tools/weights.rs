@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_comes_back() {
+    fn saving_and_loading_round_trips() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.safetensors");
         let tensors = [

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_names_no_type() {
+    fn refuses_unknown_types() {
         for text in
             ["foo", "f", "i", "float32x", "float32x0", "int300", "float8_e9m9", "float32 ", "x4", "boolx0", "int0"]
         {

@@ -96,8 +96,8 @@ impl ErrorObject {
 
     /// The stack trace, one frame per line, innermost first.
     pub fn backtrace(&self) -> &str {
-        // SAFETY: as above. Backtraces of our objects that were replaced live on, and nobody replaces one while the lock
-        // is held.
+        // SAFETY: as above. Backtraces of our objects that were replaced live on, and nobody replaces one while the
+        // lock is held.
         unsafe {
             let _lock = self.0.is_ours().then(|| self.0.extra::<Texts>().backtraces.lock());
             valid_prefix((*self.0.backtrace.get()).as_slice())

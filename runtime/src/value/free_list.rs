@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_bounded_and_large_blocks_are_not_kept() {
+    fn lists_are_bounded_and_large_blocks_are_not_cached() {
         let blocks: Vec<_> = (0..MAX_BLOCKS + 10).map(|_| allocate(layout(100))).collect();
         // SAFETY: nobody refers to the blocks.
         blocks.into_iter().for_each(|block| unsafe { free(block, layout(100)) });

@@ -165,8 +165,8 @@ unsafe extern "C" fn call_callable<K: Callable>(
     count: i32,
     result: *mut Any,
 ) -> i32 {
-    // SAFETY: the handle is the function object that `Function::from_callable` created from a `K`; the caller keeps it alive
-    // and passes `count` arguments and space for a result.
+    // SAFETY: the handle is the function object that `Function::from_callable` created from a `K`; the caller keeps it
+    // alive and passes `count` arguments and space for a result.
     unsafe {
         let header = NonNull::new_unchecked(handle.cast::<Header>());
         let function = ManuallyDrop::new(Ref::<FunctionCell>::from_header(header));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn c_functions_get_their_handle_and_give_it_back() {
+    fn c_functions_get_and_release_their_handle() {
         use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
         unsafe extern "C" fn add(handle: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32 {
             // SAFETY: the handle is the test's number; the caller passes arguments and space for a result.

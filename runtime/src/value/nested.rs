@@ -25,15 +25,15 @@ thread_local! {
 /// Drops the contents of a value or, at a great depth, defers the drop.
 pub(crate) fn drop_nested(values: impl Iterator<Item = Any>) {
     if DEPTH.get() < MAX_DEPTH {
-        return deeper(|| values.for_each(drop));
+        return nested_drop(|| values.for_each(drop));
     }
     // Without the list, while a thread exits, leaking the rest of a deep chain is the safe choice.
     let values = values.filter(Any::is_object).map(Pending::Value);
     let _ = PENDING.try_with(|pending| pending.borrow_mut().extend(values));
 }
 
-/// Runs drops one level deeper.
-fn deeper(drops: impl FnOnce()) {
+/// Runs drops one level nested_drop.
+fn nested_drop(drops: impl FnOnce()) {
     let depth = DEPTH.get();
     DEPTH.set(depth + 1);
     drops();
@@ -86,7 +86,7 @@ impl<T: 'static> Drop for Nested<T> {
         }
         // SAFETY: only this takes the value, and it runs once.
         let value = unsafe { ManuallyDrop::take(&mut self.0) };
-        if DEPTH.get() < MAX_DEPTH { deeper(|| drop(value)) } else { defer(Box::new(value)) }
+        if DEPTH.get() < MAX_DEPTH { nested_drop(|| drop(value)) } else { defer(Box::new(value)) }
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_aside_is_dropped_in_the_end() {
+    fn deferred_values_are_dropped() {
         let last = std::sync::Arc::new(());
         let first = Any::from(Opaque::new(last.clone()));
         drop((0..1000).fold(first, |value, _| Opaque::new(value).into()));

@@ -20,7 +20,7 @@ impl Any {
 
 impl Tensor {
     /// A tensor without memory, to check whether one like it would fit.
-    pub(crate) fn phantom(dtype: DType, shape: &[i64], device: Device) -> Tensor {
+    pub(crate) fn without_memory(dtype: DType, shape: &[i64], device: Device) -> Tensor {
         Tensor::assemble(std::ptr::null_mut(), device, dtype, shape, None, || Owner::Nobody)
     }
 

@@ -359,7 +359,8 @@ impl Frame {
 impl Drop for Machine {
     fn drop(&mut self) {
         while let Some(frame) = self.frames.pop() {
-            // SAFETY: the program outlives its machines' calls, and the registers are initialized and owned by the frame.
+            // SAFETY: the program outlives its machines' calls, and the registers are initialized and owned by the
+            // frame.
             unsafe {
                 let registers = std::ptr::slice_from_raw_parts_mut(frame.base, (*frame.body).registers);
                 std::ptr::drop_in_place(registers);

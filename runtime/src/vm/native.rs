@@ -13,7 +13,7 @@
 //! Generated code may assume:
 //! - `result` is not an object;
 //! - device 0 is a CPU, and tensors of the constant pool are contiguous and aligned: otherwise the program is not
-//! loaded.
+//!   loaded.
 use super::decode::{Body, Op};
 use super::machine::Machine;
 use super::registers::Registers;

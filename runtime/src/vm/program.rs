@@ -118,7 +118,7 @@ pub(super) fn take_locks(guards: &mut crate::fork::Guards) -> Programs {
     for program in &programs {
         // SAFETY: the result owns the program and outlives the guards.
         let program: &'static Program = unsafe { &*Arc::as_ptr(program) };
-        guards.push(Box::new(program.resting()));
+        guards.push(Box::new(program.idle_machines()));
         guards.push(Box::new(program.instrument.write().unwrap_or_else(PoisonError::into_inner)));
         guards.push(Box::new(program.prepared.write().unwrap_or_else(PoisonError::into_inner)));
     }
@@ -274,19 +274,19 @@ impl Program {
     /// Memory statistics of a device, by number; memory that idle machines cache counts as pooled.
     pub(super) fn memory(&self, device: usize) -> MemoryStats {
         let (stats, device) = (self.allocators[device].stats(), self.allocators[device].device());
-        let spare: usize = self.resting().iter().map(|machine| machine.spare_bytes(device)).sum();
+        let spare: usize = self.idle_machines().iter().map(|machine| machine.spare_bytes(device)).sum();
         MemoryStats { used: stats.used.saturating_sub(spare), pooled: stats.pooled + spare, ..stats }
     }
 
     /// Returns cached memory to the devices.
     pub(super) fn trim(&self) {
-        self.resting().iter_mut().for_each(|machine| _ = machine.trim());
+        self.idle_machines().iter_mut().for_each(|machine| _ = machine.trim());
         self.allocators.iter().for_each(|allocator| allocator.clear());
     }
 
     /// Releases memory that an idle machine caches; returns true if there was any.
     pub(super) fn trim_machine(&self) -> bool {
-        self.resting().iter_mut().any(Machine::trim)
+        self.idle_machines().iter_mut().any(Machine::trim)
     }
 
     /// Calls a function, or a closure of this program, from outside.
@@ -323,20 +323,20 @@ impl Program {
         &self.image.executable.functions[function as usize].name
     }
 
-    fn resting(&self) -> MutexGuard<'_, Vec<Machine>> {
+    fn idle_machines(&self) -> MutexGuard<'_, Vec<Machine>> {
         self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with_machine<R>(&self, body: impl FnOnce(&mut Machine) -> R) -> R {
-        let resting = self.resting().pop();
-        let mut machine = resting.unwrap_or_else(|| Machine::new(self.plans.len(), self.arenas.len()));
+        let idle = self.idle_machines().pop();
+        let mut machine = idle.unwrap_or_else(|| Machine::new(self.plans.len(), self.arenas.len()));
         let workspace = machine.workspace().clone();
         let result = workspace.within(|| body(&mut machine));
         if self.options.allocator == AllocatorKind::Naive {
             workspace.release();
         }
         drop(workspace);
-        self.resting().push(machine);
+        self.idle_machines().push(machine);
         result
     }
 }
@@ -353,7 +353,8 @@ fn resolve(
         FunctionKind::Compiled if info.start < info.end => return Ok(None),
         FunctionKind::Compiled => {
             let name = &info.name;
-            let value = refusing(format!("function `{name}` has no bytecode, only machine code for TVM's runtime"));
+            let value =
+                failing_function(format!("function `{name}` has no bytecode, only machine code for TVM's runtime"));
             let callee = callee(&value);
             return Ok(Some(Native { callee, kind: CalleeKind::Function, signature: None, value }));
         }
@@ -380,7 +381,7 @@ fn resolve(
         let (callee, value) = (Callee { call, handle }, builtin.function());
         return Ok(Some(Native { callee, kind: CalleeKind::Builtin, signature: None, value }));
     }
-    let value = registry::get(&info.name).unwrap_or_else(|| missing(&info.name));
+    let value = registry::get(&info.name).unwrap_or_else(|| missing_function(&info.name));
     Ok(Some(Native { callee: callee(&value), kind: CalleeKind::Registered, signature: None, value }))
 }
 
@@ -389,12 +390,14 @@ fn callee(value: &Function) -> Callee {
 }
 
 /// Placeholder for a function that was not found: programs may name functions they never call.
-fn missing(name: &str) -> Function {
-    refusing(format!("function `{name}` is neither a kernel of the program nor a builtin, and nobody registered it"))
+fn missing_function(name: &str) -> Function {
+    failing_function(format!(
+        "function `{name}` is neither a kernel of the program nor a builtin, and nobody registered it"
+    ))
 }
 
 /// A function that always fails.
-fn refusing(message: String) -> Function {
+fn failing_function(message: String) -> Function {
     Function::new(move |_| Err(Error::value(message.clone())))
 }
 

@@ -76,7 +76,7 @@ fn calls_take_nothing_from_the_system() {
 }
 
 #[test]
-fn many_values_at_once_are_kept_too() {
+fn many_values_at_once_are_cached_too() {
     let step = || {
         let shapes: [_; 200] = std::array::from_fn(|i| Shape::new(&[i as i64]));
         drop(shapes);

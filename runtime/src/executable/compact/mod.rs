@@ -4,7 +4,7 @@
 //! - registers with disjoint live ranges share a slot of the frame;
 //! - constants and immediates get slots after the registers, so every argument is a slot;
 //! - a `null_value` after the last call that reads the register becomes part of that call; copies and arguments whose
-//! register is dead afterwards become moves;
+//!   register is dead afterwards become moves;
 //! - storages of known size and all their tensors are allocated in one step;
 //! - sequences of builtin calls for shapes, checks, memory and conditions become one op.
 //!

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_loop_needs_stays_through_it() {
+    fn values_are_live_throughout_a_loop() {
         let code = [
             call(1, &[0]),
             call(2, &[1]),

@@ -99,7 +99,7 @@ fn unfolded_functions_keep_every_call() {
 }
 
 #[test]
-fn what_an_allocation_shares_with_others_stays_apart() {
+fn shared_shapes_stay_separate_from_allocations() {
     let mut f = Function::default();
     let size = f.constant(Constant::Shape(Shape::new(&[16])));
     let float = f.constant(Constant::DType(DType::FLOAT32));
@@ -116,7 +116,7 @@ fn what_an_allocation_shares_with_others_stays_apart() {
 }
 
 #[test]
-fn cleared_registers_are_known_no_more() {
+fn facts_about_cleared_registers_are_dropped() {
     let mut f = two_kernels(2);
     f.code.truncate(8);
     f.call(4, "vm.builtin.null_value", &[]);
@@ -266,7 +266,7 @@ fn tensors_of_an_arena_are_copied_and_not_moved() {
 }
 
 #[test]
-fn tensors_that_leave_are_in_no_arena() {
+fn escaping_tensors_are_in_no_arena() {
     let suballocs = |last: &dyn Fn(&mut Function)| two_suballocs(last).suballocs.len();
     assert_eq!(suballocs(&|f| f.ret(3)), 2, "it is returned");
     let called = |f: &mut Function| {

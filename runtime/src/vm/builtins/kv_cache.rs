@@ -106,7 +106,7 @@ impl Rows {
     }
 
     /// Rotates the ring so that rows are in order of insertion.
-    fn straighten(&mut self) -> Result<(), Error> {
+    fn linearize(&mut self) -> Result<(), Error> {
         if self.position == self.filled {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl Rows {
     fn append(&mut self, rows: &Tensor) -> Result<(), Error> {
         let count = self.count(rows)?;
         let filled = total(self.filled, count)?;
-        self.straighten()?;
+        self.linearize()?;
         self.reserve(filled)?;
         self.write(self.filled, rows, 0, count)?;
         (self.filled, self.position) = (filled, filled);
@@ -133,7 +133,7 @@ impl Rows {
     /// Removes the last inserted rows.
     fn remove(&mut self, count: usize) -> Result<(), Error> {
         if count > 0 {
-            self.straighten()?;
+            self.linearize()?;
             self.filled -= count;
             self.position = self.filled;
         }
@@ -146,13 +146,13 @@ impl Rows {
             |value: i64| usize::try_from(value).map_err(|_| Error::value(format!("{value} is not a number of rows")));
         let (window, sinks) = (size(window)?, size(sinks)?);
         if count > window.saturating_sub(sinks) {
-            return Err(Error::value(format!("{count} rows do not fit a window of {window} with {sinks} sinks")));
+            return Err(Error::value(format!("{count} rows do not fit a window of {window} with {sinks} sink rows")));
         }
         if self.filled > window {
             return Err(Error::value(format!("the cache has {} rows, more than a window of {window}", self.filled)));
         }
         if self.filled < window || self.sinks != sinks {
-            self.straighten()?;
+            self.linearize()?;
         }
         self.sinks = sinks;
         self.reserve(total(self.filled, count)?.min(window))?;

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_grow_by_pages_and_give_them_back() {
+    fn sequences_grow_by_pages_and_release_them() {
         let pages = create(4, 2).unwrap();
         assert_eq!(more(&pages, &[7, 8], &[3, 1]).unwrap(), [0, 1, 2, 4]);
         assert_eq!(more(&pages, &[8, 7], &[2, 1]).unwrap(), [5, 6, 3]);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_collected_counts_towards_the_limit() {
+    fn page_lists_count_towards_the_limit() {
         use crate::memory::{Allocator, AllocatorKind, meter::Account};
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1 << 20).unwrap();
         let flag = std::sync::atomic::AtomicU8::new(0);

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_drawn_from_by_themselves() {
+    fn rows_are_sampled_independently() {
         let prob = Tensor::from_slice(&[2, 3], &[0.2f32, 0.5, 0.3, 1.0, 0.0, 0.0]).unwrap();
         let uniform = Tensor::from_slice(&[2, 1], &[0.69f32, 0.999]).unwrap();
         let drawn = multinomial_from_uniform(&prob, &uniform).unwrap();

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_few_are_kept() {
+    fn top_k_selects_the_first_elements() {
         let data = Tensor::from_slice(&[2, 3], &[5i64, 7, 6, 1, 1, 3]).unwrap();
         let values = Tensor::from_slice(&[2, 2], &[0i64; 4]).unwrap();
         let places = Tensor::from_slice(&[2, 2], &[0i64; 4]).unwrap();

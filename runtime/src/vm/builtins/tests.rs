@@ -36,7 +36,7 @@ fn the_table_is_sound() {
 }
 
 #[test]
-fn what_builtins_need_for_themselves_counts() {
+fn scratch_memory_of_builtins_counts() {
     use crate::memory::{Allocator, AllocatorKind, meter::Account};
     let allocator = Allocator::new(crate::Device::CPU, AllocatorKind::Pooled, 100_000).unwrap();
     let flag = std::sync::atomic::AtomicU8::new(0);
@@ -182,7 +182,7 @@ fn shapes_match_and_store() {
 }
 
 #[test]
-fn checks_say_what_is_wrong() {
+fn failed_checks_have_precise_messages() {
     let context = "ErrorContext(fn=f, loc=return, annotation=R.Any) ";
     let wrong = |name, value: Any, rest: &[Any]| {
         let args: Vec<_> = [value].iter().chain(rest).cloned().chain([context.into()]).collect();
@@ -337,7 +337,7 @@ fn unique(value: Any, sorted: bool, axis: Option<i64>) -> String {
 }
 
 #[test]
-fn unique_finds_values_places_and_counts() {
+fn unique_finds_values_indices_and_counts() {
     let x = tensor(&[2, 3], &[3i64, 1, 3, 2, 1, 1]);
     assert_eq!(unique(x.clone(), true, None), "([1 2 3], [1 3 0], [2 0 2 1 0 0], [3 1 2])");
     assert_eq!(unique(x, false, None), "([3 1 2], [0 1 3], [0 1 0 2 1 1], [2 3 1])");
@@ -407,7 +407,7 @@ fn windows_wrap_around_their_sinks() {
     kv("array_popn", &[Tuple::from_iter([cache.clone()]).into(), int(2)]).unwrap();
     assert_eq!(contents(&cache), [0, 0, 3, 3]);
     assert_eq!(push(&[6, 6]).unwrap(), [0, 0, 3, 3, 6, 6]);
-    assert_eq!(push(&[0; 8]).unwrap_err().message(), "4 rows do not fit a window of 4 with 1 sinks");
+    assert_eq!(push(&[0; 8]).unwrap_err().message(), "4 rows do not fit a window of 4 with 1 sink rows");
 }
 
 /// Rows as (position, value) under random operations on caches, compared with a list.
@@ -501,7 +501,7 @@ fn caches_hold_rows_of_any_type() {
 }
 
 #[test]
-fn suppression_lists_what_is_left() {
+fn suppression_lists_selected_boxes() {
     let boxes = tensor(&[1, 3, 4], &[0f32, 0.0, 1.0, 1.0, 1.0, 1.1, 0.0, 0.1, 2.0, 2.0, 3.0, 3.0]);
     let scores = tensor(&[1, 2, 3], &[0.9f32, 0.95, 0.5, 0.1, 0.1, 0.8]);
     let limits = |most: i64| [tensor(&[], &[most]), tensor(&[], &[0.5f32]), tensor(&[1], &[0.2f32])];
@@ -558,7 +558,7 @@ fn a_tensor_tells_of_itself() {
 }
 
 #[test]
-fn the_only_worker_gets_what_it_gives() {
+fn a_single_worker_gets_its_own_input() {
     let (value, result) = (tensor(&[2, 2], &[1i32, 2, 3, 4]), tensor(&[4], &[0i32; 4]));
     call("runtime.disco.allreduce", &[value.clone(), Shape::new(&[0]).into(), int(1), result.clone()]).unwrap();
     assert_eq!(result.get::<&Tensor>().unwrap().as_slice::<i32>().unwrap(), [1, 2, 3, 4]);

@@ -61,7 +61,7 @@ fn instruments_see_every_call() {
 }
 
 #[test]
-fn functions_of_tvms_form_get_what_is_called() {
+fn tvm_instruments_receive_the_callee() {
     let vm = factorial().vm();
     let kinds = Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = kinds.clone();
