@@ -143,7 +143,7 @@ impl Pool {
         Some(slot)
     }
 
-    fn give_back(&self, slot: usize) {
+    fn release_slot(&self, slot: usize) {
         self.slots[slot].state.fetch_and(!TAKEN, Release);
     }
 
@@ -167,7 +167,7 @@ impl Pool {
         if region.is_for_a_program() {
             HELD_SLOT.with(|held| held.set(Some(slot)));
         } else {
-            self.give_back(slot);
+            self.release_slot(slot);
         }
     }
 
@@ -347,7 +347,7 @@ impl SlotState {
 pub(crate) fn leave() {
     if let Some(slot) = HELD_SLOT.with(Cell::get) {
         HELD_SLOT.with(|held| held.set(None));
-        pool().give_back(slot);
+        pool().release_slot(slot);
     }
 }
 

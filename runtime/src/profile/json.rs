@@ -5,8 +5,7 @@ use std::time::Duration;
 
 impl Profile {
     /// One object: `total_ns`, and `rows` with `name`, `kind`, `count`, `own_ns`, `share`, `total_ns`, `mean_ns`,
-    /// `min_ns`,
-    /// `max_ns`, `bytes`, `sources` (a list of `file:line`) and `lines` (their texts).
+    /// `min_ns`, `max_ns`, `bytes`, `sources` (a list of `file:line`) and `lines` (their texts).
     pub fn json(&self) -> String {
         let rows = self.rows().iter().map(object).collect();
         format!("{}\n", Json::object([("total_ns", nanoseconds(self.total())), ("rows", rows)]))

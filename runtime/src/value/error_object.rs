@@ -37,7 +37,7 @@ const APPEND: i32 = 1;
 /// Maximum length of a chain of causes.
 const MAX_CAUSES: usize = 64;
 
-/// The texts that our cells refer to. Moving a `String` invalidates references to it for Miri, moving a box does not.
+/// The texts that our cells point to. They are `String`s because moving a box would invalidate pointers to its contents.
 struct Texts {
     _kind: String,
     _message: String,
