@@ -64,7 +64,7 @@ impl Bench {
 
     /// The output of the command.
     fn result(&self, stages: &mut Stages) -> Result<String, Failure> {
-        let least = self.bench.least().map_err(input_failure)?;
+        let least = self.bench.min_time().map_err(input_failure)?;
         self.program.refuse_without_text(&[("--kernel", self.kernel.is_some()), ("--roofline", self.roofline)])?;
         let (mut work, mut random) = (Vec::new(), Vec::new());
         let sizes = sizes(&self.program.call.args);
@@ -87,7 +87,7 @@ impl Bench {
         let spec = if random.is_empty() { spec } else { CallSpec { func: "main", args: &random, weights: None } };
         stages.begin_measured("measuring")?;
         if self.roofline {
-            let how = self.program.call.how();
+            let how = self.program.call.run_options();
             let roofline = Roofline::measure(&session, &spec, least, work, Peak::measure(&how)?)?;
             if let Some(path) = &self.roofline_svg {
                 write_file(path, Content::Text, |out| out.write_all(roofline.svg().as_bytes()))?;

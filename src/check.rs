@@ -4,7 +4,7 @@ use crate::module::ModuleArgs;
 use clap::Args;
 use hammock_compiler::Failure;
 use hammock_diagnostics::{Diagnostic, codes};
-use hammock_runtime::tools::say_colored;
+use hammock_runtime::tools::print_stderr_colored;
 
 /// Reads and verifies a module; prints nothing if it is correct
 #[derive(Args)]
@@ -43,7 +43,7 @@ impl Check {
         } else if wrong {
             Err(said)
         } else {
-            say_colored(&said.render(color)).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))
+            print_stderr_colored(&said.render(color)).map_err(|e| Failure::of_input(codes::UNWRITABLE_FILE, e))
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::tables::unknown;
 use clap::Args;
 use hammock_compiler::Failure;
 use hammock_diagnostics::codes;
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 
 /// Explains the code of a diagnostic
 #[derive(Args)]

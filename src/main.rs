@@ -33,7 +33,9 @@ mod unused_flags;
 use clap::{Parser, Subcommand};
 use hammock_compiler::Failure;
 use hammock_diagnostics::codes;
-use hammock_runtime::tools::{BudgetFlags, CommandFiles, TerminalFlags, at_timeout, parse, say_colored};
+use hammock_runtime::tools::{
+    BudgetFlags, CommandFiles, TerminalFlags, parse, print_stderr_colored, set_timeout_handler,
+};
 use output::print;
 use std::{io::stderr, process::ExitCode};
 
@@ -84,7 +86,7 @@ fn main() -> ExitCode {
     };
     let color = cli.terminal.color.applies(&stderr());
     output::set_color(color);
-    at_timeout(move |error| report(&failure::tool_failure(error.into()), color));
+    set_timeout_handler(move |error| report(&failure::tool_failure(error.into()), color));
     match stacker::grow(STACK_BYTES, || cli.command.run(color)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -97,7 +99,7 @@ fn main() -> ExitCode {
 fn report(failure: &Failure, color: bool) {
     progress::clear();
     // If even this cannot be written, there is no way left to report it.
-    let _ = say_colored(&format!("{}\n", failure.render(color).trim_end()));
+    let _ = print_stderr_colored(&format!("{}\n", failure.render(color).trim_end()));
 }
 
 impl Command {

@@ -30,7 +30,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes text to standard error.
 pub fn say(text: &str) -> Result<(), Failure> {
-    progress::suspended(|| tools::say(text)).map_err(unwritable)
+    progress::suspended(|| tools::print_stderr(text)).map_err(unwritable)
 }
 
 /// Writes a file, completely or not at all.

@@ -120,7 +120,7 @@ impl Program {
         stages: &mut Stages,
     ) -> Result<(Session, ParamSpans), Failure> {
         if is_executable(&self.file) {
-            let how = self.call.how();
+            let how = self.call.run_options();
             let idle = [
                 ("--module", self.module.is_some()),
                 ("--external-data-dir", !self.onnx.data_folders.is_empty()),
@@ -193,13 +193,13 @@ impl Program {
     /// The compiler's options.
     fn options(&self) -> Result<Options, Failure> {
         let options = self.code.options()?;
-        let threads = self.call.how().threads.unwrap_or(options.threads);
+        let threads = self.call.run_options().threads.unwrap_or(options.threads);
         Ok(Options { threads, explain_fusion: self.watch.explain_fusion, ..options })
     }
 
     /// Compiles a model in memory.
     fn session(&self, model: Model, options: Options, adapt: Adapt, stages: &mut Stages) -> Result<Session, Failure> {
-        let (how, passes) = (self.call.how(), options.pipeline());
+        let (run, passes) = (self.call.run_options(), options.pipeline());
         let mut dump = self.watch.observer(&passes)?;
         let is_interpreted = options.exec_mode == ExecMode::Reference;
         let mut build = Build::new(model, options, stages);
@@ -207,13 +207,13 @@ impl Program {
         self.watch.report(&dump.times)?;
         adapt(&mut build)?;
         if is_interpreted {
-            return build.interpret(&how);
+            return build.interpret(&run);
         }
         self.code.tune.tune(&mut build, Emit::Lib)?;
         let artifact = build.compile(Emit::Lib)?;
         self.code.report(&artifact)?;
         build.begin("loading")?;
-        artifact.load(&how).map_err(tool_failure)
+        artifact.load(&run).map_err(tool_failure)
     }
 
     /// Runs the program as the flags say and in another way, and says where the two first differ.

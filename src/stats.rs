@@ -72,12 +72,19 @@ impl Stats {
     pub fn summary(&self, file: &Path) -> String {
         let kernels = format!("{} ({} compiled)", count(self.kernels, "kernel"), self.compiled);
         let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
-        let peak = self.functions.iter().max_by_key(|function| function.peak_bytes);
-        let symbolic: String =
-            peak.iter().flat_map(|function| &function.symbolic).map(|size| format!(" + {size}")).collect();
+        let peak = match self.peak_bytes() {
+            bytes if bytes < 100 << 10 => format!("{bytes} B"),
+            bytes => mib(bytes),
+        };
+        let symbolic: Vec<&str> = self.functions.iter().flat_map(|f| &f.symbolic).map(String::as_str).collect();
+        let symbolic = match &symbolic[..] {
+            [] => String::new(),
+            [size] => format!(" + {size}"),
+            _ => " + symbolic sizes".to_owned(),
+        };
         let size = std::fs::metadata(file).ok().filter(|known| known.is_file());
         let size = size.map(|known| format!(", {} file", mib(known.len()))).unwrap_or_default();
-        format!("{kernels}, peak memory {}{symbolic}{size}", mib(self.peak_bytes()))
+        format!("{kernels}, peak memory {peak}{symbolic}{size}")
     }
 
     /// For people.

@@ -7,7 +7,7 @@ use hammock_compiler::{
 use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
 use hammock_ops::{Lowering, Op, ParamKind};
-use hammock_runtime::near::nearest_dotted;
+use hammock_runtime::suggest::nearest_dotted;
 
 /// Lists the operators, or documents one
 #[derive(Args)]

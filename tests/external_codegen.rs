@@ -6,7 +6,7 @@ use hammock_ir::Module;
 use hammock_passes::Pipeline;
 use hammock_runtime::{
     Any, Tensor,
-    tools::{How, Session},
+    tools::{RunOptions, Session},
 };
 use std::{
     path::Path,
@@ -130,7 +130,7 @@ fn a_program_registers_its_own() {
     let asked = Arc::default();
     let library = compiled(vec![object()], &asked).unwrap();
     assert_eq!(*asked.lock().unwrap(), [format!("{SYMBOL} {{\"x\":1}}")], "equal groups are one function");
-    let session = Session::from_bytes(library, &How::default()).unwrap();
+    let session = Session::from_bytes(library, &RunOptions::default()).unwrap();
     let tensor = |values: [f32; 3]| Any::from(Tensor::from_slice(&[1, 3], &values).unwrap());
     let result = session.call("main", &[tensor([1.0, 2.0, 3.0]), tensor([-200.0, -400.0, -600.0])]).unwrap();
     // first = y + 100, second = x + 100, result = exp(-second).

@@ -2,7 +2,7 @@
 //! and says why where there is none.
 #![cfg(all(feature = "cranelift", feature = "llvm"))]
 
-use hammock_runtime::machine::Features;
+use hammock_runtime::cpu_features::Features;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

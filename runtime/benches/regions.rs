@@ -1,7 +1,7 @@
-//! What a parallel region costs: opened, worked on by all threads, and joined.
+//! Overhead of a parallel region: opening it, running it on all threads, joining it.
 //!
-//! `empty` has no work at all; the others run so many nanoseconds of it for each thread, and the difference to that is the
-//! cost. `callers` opens regions on several threads at a time.
+//! `empty` does no work. The others run the given number of nanoseconds of work on each thread; the difference between
+//! measured and given time is the overhead. `callers` opens regions on several threads at once.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use hammock_runtime::parallel;
@@ -11,17 +11,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Regions in a row: helpers stay awake between them.
+/// Consecutive regions: workers stay awake between them.
 const REGIONS: u64 = 1000;
 
-/// Some work: about so many nanoseconds.
+/// Busy work that takes about the given number of nanoseconds.
 fn work(nanoseconds: i64) {
     (0..nanoseconds).for_each(|n| {
         black_box(n);
     });
 }
 
-/// The time that regions take of which every thread's part is so long.
+/// Time of `count` regions in which each thread works for the given number of nanoseconds.
 fn regions(count: u64, nanoseconds: i64) -> Duration {
     let threads = parallel::threads() as i64;
     let begin = Instant::now();
@@ -31,7 +31,7 @@ fn regions(count: u64, nanoseconds: i64) -> Duration {
     begin.elapsed()
 }
 
-/// The same on several threads at a time, in all.
+/// Like `regions`, split over several calling threads.
 fn callers(callers: usize, count: u64, nanoseconds: i64) -> Duration {
     let begin = Instant::now();
     thread::scope(|scope| {

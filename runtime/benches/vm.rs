@@ -1,6 +1,6 @@
-//! What one step of a program costs. Every program repeats its step; the reported time is that of one step.
+//! Cost of one step of a program. Every program repeats its step; the reported time is per step.
 //!
-//! The programs are those whose steps a compiled model consists of, built by hand: nothing here needs a compiler.
+//! The programs consist of the steps that a compiled model has. They are built by hand, so no compiler is needed.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use hammock_runtime::{
@@ -21,7 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Steps of a program.
+/// Steps per program.
 const STEPS: usize = 500;
 
 /// A function `main` under construction; the parameters come first among its registers.
@@ -61,7 +61,7 @@ impl Program {
         self
     }
 
-    /// Says that `name` takes two vectors of four floats, which the machine is to check.
+    /// Declares that `name` takes two vectors of four floats, which the virtual machine has to check.
     fn signature(&mut self, name: &str) {
         let param = |name: &str| KernelParam {
             name: name.to_owned(),
@@ -93,7 +93,7 @@ unsafe extern "C" fn nothing(_: *mut c_void, _: *const Any, _: i32, _: *mut Any)
     0
 }
 
-/// `b = a + 1` for vectors of four floats, as a compiled kernel does it.
+/// `b = a + 1` on vectors of four floats, like a compiled kernel.
 unsafe extern "C" fn add_one(_: *mut c_void, args: *const Any, _: i32, _: *mut Any) -> i32 {
     // SAFETY: programs here call it with two such vectors.
     unsafe {
@@ -107,7 +107,7 @@ fn vector() -> Any {
     Tensor::from_slice(&[4], &[1f32; 4]).expect("four floats").into()
 }
 
-/// Times `main`, a step of it being a part of its time.
+/// Times `main` and reports the time per step.
 fn race(c: &mut Criterion, name: &str, program: Program, args: &[Any]) {
     let vm = program.load();
     c.bench_function(name, |b| {
@@ -132,7 +132,7 @@ fn packed(c: &mut Criterion) {
     race(c, "packed", p.main(2, 2, body, 1), &[vector(), vector()]);
 }
 
-/// A call of a kernel whose arguments are checked, its output given.
+/// A kernel call with checked arguments and a preallocated output.
 fn kernel(c: &mut Criterion) {
     let mut p = Program::default();
     p.signature("add_one");
@@ -140,7 +140,7 @@ fn kernel(c: &mut Criterion) {
     race(c, "kernel", p.main(2, 2, body, 1), &[vector(), vector()]);
 }
 
-/// A planned tensor, a kernel, and the release of the tensor before.
+/// A statically planned tensor, a kernel, and the release of the previous tensor.
 fn planned(c: &mut Criterion) {
     let mut p = Program::default();
     p.signature("add_one");
@@ -159,7 +159,7 @@ fn planned(c: &mut Criterion) {
     race(c, "planned", p.main(1, 5, body, 3 + STEPS as i64 % 2), &[vector()]);
 }
 
-/// The same, with storage from the pool for every tensor, and a shape that is computed.
+/// Like `planned`, but each tensor gets storage from the pool and a computed shape.
 fn symbolic(c: &mut Criterion) {
     let mut p = Program::default();
     let (zero, one) = (Arg::Immediate(0), Arg::Immediate(1));
@@ -184,7 +184,7 @@ fn symbolic(c: &mut Criterion) {
     race(c, "symbolic", p.main(1, 6, body, 2 + STEPS as i64 % 2), &[vector()]);
 }
 
-/// Storage from the pool, given back at once.
+/// Storage from the pool, released at once.
 fn storage(c: &mut Criterion) {
     let mut p = Program::default();
     let (bytes, scope, byte) = (p.shape(&[64]), p.text("global"), p.constant(Constant::DType(DType::UINT8)));
@@ -195,7 +195,7 @@ fn storage(c: &mut Criterion) {
     race(c, "storage", p.main(1, 2, body, 0), &[vector()]);
 }
 
-/// A copy of a register to the next.
+/// A copy from register to register.
 fn copy(c: &mut Criterion) {
     let mut p = Program::default();
     let body = (0..STEPS as i64).map(|i| p.call(i + 1, "vm.builtin.copy", &[reg(i)])).collect();
@@ -210,7 +210,7 @@ fn function(c: &mut Criterion) {
     race(c, "function", p.main(1, STEPS + 1, body, STEPS as i64), &[vector()]);
 }
 
-/// A condition, a copy on either side, and the merge.
+/// A condition, a copy on either side, and the join.
 fn branch(c: &mut Criterion) {
     let mut p = Program::default();
     let mut body = Vec::new();

@@ -9,11 +9,11 @@
  *         hammock_vm_call(vm, "main", &input, 1, &output))
  *         fprintf(stderr, "%s\n", hammock_error_text());
  *
- * Functions that can fail return 0, or -1 after leaving an error with the thread: hammock_error_text() and its
- * neighbours read it, until the thread's next such call. A null pointer where none is allowed is an error, too.
+ * Functions that can fail return 0, or store an error for the thread and return -1. hammock_error_text() and related
+ * functions read the error, until the thread's next such call. A null pointer where none is allowed is an error, too.
  *
- * A hammock_any that a function writes is the caller's own: hammock_any_free() gives it up. What was in the place is
- * overwritten, not freed. Values that a function reads stay the caller's. Values may be used and freed on any thread.
+ * The caller owns each hammock_any that a function writes, and releases it by hammock_any_free(). The previous value is
+ * overwritten, not released. Functions do not take ownership of their arguments. Any thread may use and release values.
  */
 #ifndef HAMMOCK_H
 #define HAMMOCK_H
@@ -27,7 +27,7 @@ extern "C" {
 
 /* ---- Types ---- */
 
-/* A data type, as DLPack has it: kind of number, bits, lanes (1). */
+/* A data type in DLPack's layout: kind of number, bits, lanes (1). */
 typedef struct hammock_dtype {
     uint8_t code;
     uint8_t bits;
@@ -42,7 +42,7 @@ enum {
     HAMMOCK_CODE_BOOL = 6
 };
 
-/* A device, as DLPack has it: kind and number. */
+/* A device in DLPack's layout: kind and number. */
 typedef struct hammock_device {
     int32_t kind;
     int32_t id;
@@ -50,18 +50,18 @@ typedef struct hammock_device {
 
 enum { HAMMOCK_DEVICE_CPU = 1, HAMMOCK_DEVICE_CUDA = 2 };
 
-/* What a tensor is. The layout is that of DLPack's DLTensor. */
+/* A tensor descriptor, in the layout of DLPack's DLTensor. */
 typedef struct hammock_tensor {
     void *data;
     hammock_device device;
     int32_t ndim;
     hammock_dtype dtype;
     int64_t *shape;
-    int64_t *strides;     /* in elements; null if the elements lie densely */
+    int64_t *strides;     /* in elements; null if the tensor is contiguous */
     uint64_t byte_offset; /* from `data` to the first element */
 } hammock_tensor;
 
-/* Kinds of values: what `type_index` says. */
+/* Kinds of values: the `type_index` of a hammock_any. */
 enum {
     HAMMOCK_NONE = 0,
     HAMMOCK_INT = 1,
@@ -70,8 +70,8 @@ enum {
     HAMMOCK_POINTER = 4,
     HAMMOCK_DTYPE = 5,
     HAMMOCK_DEVICE = 6,
-    HAMMOCK_TENSOR_VIEW = 7, /* a hammock_tensor that the caller keeps for the call */
-    HAMMOCK_TEXT = 8,        /* a C string that the caller keeps for the call */
+    HAMMOCK_TENSOR_VIEW = 7, /* a hammock_tensor that is only valid during the call */
+    HAMMOCK_TEXT = 8,        /* a C string that is only valid during the call */
     HAMMOCK_SMALL_STRING = 11,
     HAMMOCK_OBJECT = 64,     /* from here on: reference-counted objects */
     HAMMOCK_STRING = 65,
@@ -81,14 +81,14 @@ enum {
     HAMMOCK_TENSOR = 70,
     HAMMOCK_TUPLE = 71,
     HAMMOCK_CLOSURE = 0x48414D01,
-    HAMMOCK_ADT = 0x48414D03, /* tagged data */
+    HAMMOCK_ADT = 0x48414D03, /* a tagged union (algebraic data type) */
     HAMMOCK_MODULE = 0x48414D04
 };
 
-/* A value of any kind. The layout is that of tvm-ffi's TVMFFIAny. */
+/* A dynamically typed value, in the layout of tvm-ffi's TVMFFIAny. */
 typedef struct hammock_any {
     int32_t type_index;
-    uint32_t small_size; /* length of a small string, else zero */
+    uint32_t small_size; /* length of a small string, otherwise zero */
     union {
         int64_t integer;
         double number;
@@ -101,24 +101,24 @@ typedef struct hammock_any {
     } as;
 } hammock_any;
 
-/* A compiled model, one that is ready to run, what stops calls, and where their time goes. */
+/* A compiled model, a virtual machine that runs it, an interrupt of calls, and a profiler. */
 typedef struct hammock_library hammock_library;
 typedef struct hammock_vm hammock_vm;
 typedef struct hammock_interrupt hammock_interrupt;
 typedef struct hammock_profiler hammock_profiler;
 
-/* Gets the context that came with it. */
+/* Called once with its context, when the memory or function is released. */
 typedef void (*hammock_deleter)(void *context);
 
-/* A function of C: writes a result, which is none beforehand, and returns 0; or returns -1 after hammock_fail() or
- * after another function of this header has failed. */
+/* A function in C: writes its result (initially none) and returns 0, or returns -1 after hammock_fail() or another
+ * function of this header has failed. */
 typedef int32_t (*hammock_callback)(void *context, const hammock_any *args, int32_t count, hammock_any *result);
 
 /* DLPack's managed tensors, as in dlpack.h. */
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
-/* ---- Values without memory of their own ---- */
+/* ---- Values without heap memory ---- */
 
 static inline hammock_any hammock_none(void) {
     hammock_any value;
@@ -148,7 +148,7 @@ static inline hammock_any hammock_float(double number) {
     return value;
 }
 
-/* For arguments: the text must stay while the value is used. */
+/* For arguments: the text must be valid while the value is used. */
 static inline hammock_any hammock_text(const char *text) {
     hammock_any value = hammock_none();
     value.type_index = HAMMOCK_TEXT;
@@ -177,12 +177,12 @@ static inline hammock_dtype hammock_uint8(void) { return hammock_dtype_of(HAMMOC
 /* The version of the runtime. */
 const char *hammock_version(void);
 
-/* The thread's last error: its kind (ValueError, TypeError, ...), what happened, and both with the call stack. */
+/* The thread's last error: its kind (ValueError, TypeError, ...), its message, and both with the stack trace. */
 const char *hammock_error_kind(void);
 const char *hammock_error_message(void);
 const char *hammock_error_text(void);
 
-/* A function of the model that was running when the error happened. */
+/* A frame of the stack trace. */
 typedef struct hammock_trace_entry {
     const char *function;
     const char *file; /* of the model's source; null if unknown */
@@ -191,31 +191,31 @@ typedef struct hammock_trace_entry {
     const char *text; /* of the line; null if unknown */
 } hammock_trace_entry;
 
-/* The call stack, innermost first. Returns -1 if there is no function at `index`. */
+/* The stack trace, innermost frame first. Returns -1 if there is no frame at `index`. */
 size_t hammock_error_trace_size(void);
 int hammock_error_trace(size_t index, hammock_trace_entry *entry);
 
-/* Leaves an error and returns -1: what a hammock_callback returns when it fails. */
+/* Stores an error and returns -1, for a hammock_callback to return. */
 int hammock_fail(const char *kind, const char *message);
 
 /* ---- Values ---- */
 
-/* A second claim on a value; of one that is kept for a call only, a value of one's own. */
+/* Copies a value, adding a reference to its object. A value that is only valid during a call becomes an owned one. */
 int hammock_any_copy(const hammock_any *from, hammock_any *copy);
-/* Gives up a value, which is none afterwards. Null is allowed. */
+/* Releases a value and sets it to none. Null is allowed. */
 void hammock_any_free(hammock_any *value);
-/* A value as text for people. */
+/* Formats a value for people. */
 int hammock_any_show(const hammock_any *from, hammock_any *shown);
 
 int hammock_string(const char *bytes, size_t size, hammock_any *string);
 int hammock_shape(const int64_t *sizes, size_t count, hammock_any *shape);
-/* The fields are copied: the caller's stay its own. */
+/* The fields are copied: the caller still owns its values. */
 int hammock_tuple(const hammock_any *fields, size_t count, hammock_any *tuple);
 int hammock_adt(int64_t tag, const hammock_any *fields, size_t count, hammock_any *adt);
 
-/* Reading. What pointers lead to lives as long as the value, and is not to be freed. A short string lies in the value
- * itself and moves with it; a NUL follows every string. A model that empties fields of a tuple it is given
- * (vm.builtin.tuple_reset_item) frees what they held: let nobody look at them meanwhile. */
+/* Reading. The pointers are valid as long as the value, and must not be freed. A short string is inside the value
+ * and moves with it; every string is NUL-terminated. A model that empties fields of its tuple arguments
+ * (vm.builtin.tuple_reset_item) releases their values, so nobody may read them during the call. */
 int hammock_as_int(const hammock_any *from, int64_t *number);
 int hammock_as_float(const hammock_any *from, double *number);
 int hammock_as_string(const hammock_any *from, const char **bytes, size_t *size);
@@ -226,37 +226,37 @@ int hammock_as_adt(const hammock_any *from, int64_t *tag, const hammock_any **fi
 int hammock_tuple_field(const hammock_any *from, size_t index, const hammock_any **field);
 int hammock_as_tensor(const hammock_any *from, hammock_tensor *tensor);
 
-/* What values consist of. (Not in the smallest build of the library.) Objects such as tagged data and errors have fields: a tuple of their names, which is empty for
- * other values, and one by its name. */
+/* Reflection (not in the smallest build of the library). Objects such as ADT values and errors have fields:
+ * the tuple of their names, which is empty for other values, and a field by name. */
 int hammock_fields(const hammock_any *from, hammock_any *names);
 int hammock_field(const hammock_any *from, const char *name, hammock_any *field);
-/* Have two values the same contents (1 or 0)? Values that have, also have one hash. Functions are equal to themselves
- * only. */
+/* Compares the contents of two values: 1 if they are equal, otherwise 0. Equal values have equal hashes. Functions are
+ * only equal to themselves. */
 int hammock_equal(const hammock_any *left, const hammock_any *right, int *equal);
 int hammock_hash(const hammock_any *from, uint64_t *hash);
-/* A value as a JSON graph in tvm-ffi's form, a string, and back. Functions cannot be saved. */
+/* Saves a value as a JSON graph in tvm-ffi's format (a string), and loads it. Functions cannot be saved. */
 int hammock_to_json(const hammock_any *from, hammock_any *json);
 int hammock_from_json(const char *json, hammock_any *loaded);
 
 /* ---- Tensors ---- */
 
-/* A data type by its name: float32, int64, bool, ... */
+/* Parses a data type: float32, int64, bool, ... */
 int hammock_dtype_parse(const char *name, hammock_dtype *dtype);
 
-/* A tensor of zeros on the host. */
+/* Creates a tensor of zeros on the host. */
 int hammock_tensor_new(hammock_dtype dtype, const int64_t *shape, size_t ndim, hammock_any *tensor);
-/* A tensor with a copy of `size` bytes. */
+/* Creates a tensor from a copy of `size` bytes. */
 int hammock_tensor_copy(hammock_dtype dtype, const int64_t *shape, size_t ndim, const void *data, size_t size,
                         hammock_any *tensor);
-/* Wherever a description of a tensor comes in, it is checked: at most 64 dimensions, no null address, no offset or stride
- * that leads nowhere. */
-/* A tensor over the caller's memory, which is not copied. `deleter`, which may be null, is called with `context` when
- * the last value that uses the memory is gone. After an error it is not called. */
+/* Tensor descriptors are validated wherever they are passed: at most 64 dimensions, no null address, no invalid offset
+ * or stride. */
+/* Creates a tensor over the caller's memory, without a copy. `deleter`, which may be null, is called with `context`
+ * when the last value that uses the memory is released. After an error it is not called. */
 int hammock_tensor_borrow(const hammock_tensor *memory, hammock_deleter deleter, void *context, hammock_any *tensor);
-/* The tensor if its elements lie densely on the host, else a copy that does. */
+/* Returns the tensor if it is contiguous on the host, otherwise a contiguous copy there. */
 int hammock_tensor_to_host(const hammock_any *from, hammock_any *dense);
 
-/* DLPack, plain and versioned, without copies. Taking a tensor over ends the caller's part, unless it fails. */
+/* DLPack, plain and versioned, without copies. Importing a tensor takes ownership of it, unless it fails. */
 int hammock_from_dlpack(struct DLManagedTensor *managed, hammock_any *tensor);
 int hammock_from_dlpack_versioned(struct DLManagedTensorVersioned *managed, hammock_any *tensor);
 int hammock_to_dlpack(const hammock_any *from, struct DLManagedTensor **managed);
@@ -264,67 +264,69 @@ int hammock_to_dlpack_versioned(const hammock_any *from, struct DLManagedTensorV
 
 /* ---- Functions ---- */
 
-/* A function value that calls `call` with `context`, from any thread; `free`, which may be null, ends it. */
+/* Creates a function value that calls `call` with `context`, from any thread. `free`, which may be null, releases the
+ * context. */
 int hammock_function(hammock_callback call, void *context, hammock_deleter free, hammock_any *function);
 /* Calls a function value. `result` may be null. */
 int hammock_call(const hammock_any *function, const hammock_any *args, size_t count, hammock_any *result);
 
-/* Functions by name, which models made ready from now on find. */
+/* Registers functions by name, for virtual machines that are created from now on. */
 int hammock_register(const char *name, const hammock_any *function);
 int hammock_unregister(const char *name);
-/* A function that was registered, or one of the runtime's own (vm.builtin.reshape, ...), and the names of them all: a
- * tuple of strings. */
+/* Looks up a registered function or a builtin (vm.builtin.reshape, ...), and lists the names of all: a tuple of
+ * strings. */
 int hammock_registered(const char *name, hammock_any *function);
 int hammock_registered_names(hammock_any *names);
 
-/* ---- Modules: whatever holds functions (not in the smallest build of the library) ---- */
+/* ---- Modules: collections of functions (not in the smallest build of the library) ---- */
 
 enum {
     HAMMOCK_MODULE_SERIALIZABLE = 1, /* it can be saved */
     HAMMOCK_MODULE_RUNNABLE = 2      /* it has functions to call */
 };
 
-/* A module of `count` functions of the program's own, under a kind such as "app.tokenizer". */
+/* Creates a module of `count` functions of the host program, with a kind such as "app.tokenizer". */
 int hammock_module(const char *kind, const char *const *names, const hammock_any *functions, size_t count,
                    hammock_any *module);
-/* Its kind, a string, and what can be done with it. */
+/* Its kind (a string), and its property flags. */
 int hammock_module_kind(const hammock_any *module, hammock_any *kind);
 int hammock_module_properties(const hammock_any *module, int64_t *properties);
-/* Its own functions, a tuple of strings, and the function of a name, its own or else that of a module that it imports;
+/* The names of its own functions (a tuple of strings), and a function by name: its own, otherwise an imported module's;
  * none if there is no such function. */
 int hammock_module_functions(const hammock_any *module, hammock_any *names);
 int hammock_module_function(const hammock_any *module, const char *name, hammock_any *function);
 /* The modules that it imports: a tuple. */
 int hammock_module_imports(const hammock_any *module, hammock_any *imports);
-/* The module with all it imports as bytes, and back. */
+/* Serializes the module with all its imports, and loads it. */
 int hammock_module_save(const hammock_any *module, hammock_any *bytes);
 int hammock_module_load(const void *bytes, size_t size, hammock_any *module);
 
 /* ---- Models ---- */
 
-/* Opens a compiled model, or loads one from memory, which is copied. A damaged one is refused. */
+/* Opens a compiled model, or loads one from memory, which is copied. A damaged model is rejected. */
 int hammock_library_open(const char *path, hammock_library **library);
 int hammock_library_load(const void *bytes, size_t size, hammock_library **library);
-/* Null is allowed. Machines made of the library go on. */
+/* Null is allowed. Virtual machines created from the library keep their own reference. */
 void hammock_library_free(hammock_library *library);
-/* The model as a module: an executable that imports its kernels. Its function `vm_load_executable` makes it ready. */
+/* The model as a module: an executable that imports its kernels. Its function `vm_load_executable`
+ * creates a virtual machine. */
 int hammock_library_module(const hammock_library *library, hammock_any *module);
 
 enum { HAMMOCK_ALLOCATOR_POOLED = 0, HAMMOCK_ALLOCATOR_NAIVE = 1 };
 
-/* How a model runs. Start from HAMMOCK_OPTIONS; zero means the usual. */
+/* Options of a virtual machine. Start from HAMMOCK_OPTIONS; zero selects the default. */
 typedef struct hammock_options {
     size_t size;                   /* of this structure, in bytes */
-    const hammock_device *devices; /* most wanted first; the host is always among them */
+    const hammock_device *devices; /* in order of preference; the host is appended if it is missing */
     size_t device_count;
-    int32_t allocator;         /* what happens to memory given back: it is kept for reuse, or freed */
+    int32_t allocator;         /* policy for released memory: cache it, or free it */
     int32_t unchecked_kernels; /* do not check kernels' arguments */
-    uint64_t memory_limit;     /* the most bytes it may take on each device, the model itself included; by default
-                                * 7/8 of the machine's memory, or of what its control group may take */
-    uint64_t max_depth;        /* the most calls that may be nested */
-    uint64_t max_stack;        /* the most bytes the frames of those may take */
-    uint64_t timeout_ms;       /* the longest a call may take */
-    int32_t flush_denormals;   /* denormals are zero, as operands and as results, on all threads of a call */
+    uint64_t memory_limit;     /* maximum memory on each device in bytes, including the model itself; by default
+                                * 7/8 of the machine's memory, or of its control group's limit */
+    uint64_t max_depth;        /* maximum depth of nested calls */
+    uint64_t max_stack;        /* maximum size of their frames in bytes */
+    uint64_t timeout_ms;       /* maximum duration of a call */
+    int32_t flush_denormals;   /* flush denormals to zero, in operands and results, on all threads of a call */
 } hammock_options;
 
 #ifdef __cplusplus
@@ -333,52 +335,52 @@ typedef struct hammock_options {
 #define HAMMOCK_OPTIONS ((hammock_options){.size = sizeof(hammock_options)})
 #endif
 
-/* Makes a model ready to run; any thread may call it, several at a time. `options` may be null. */
+/* Loads a model into a new virtual machine. Any number of threads may call it at once. `options` may be null. */
 int hammock_vm_new(const hammock_library *library, const hammock_options *options, hammock_vm **vm);
-/* Null is allowed. Functions taken from the machine go on, and calls under way end as usual: the last of them frees it. No
- * call may begin once this one has begun; that is for the caller to see to. */
+/* Null is allowed. Its function values and calls in progress keep their own references; the last of them frees it. The
+ * caller must ensure that no new call begins after this one has begun. */
 void hammock_vm_free(hammock_vm *vm);
 
-/* Tuples of strings: the functions that may be called, and the parameters of one. */
+/* Tuples of strings: the callable functions, and the parameters of a function. */
 int hammock_vm_functions(const hammock_vm *vm, hammock_any *names);
 int hammock_vm_parameters(const hammock_vm *vm, const char *function, hammock_any *names);
-/* What a function takes and gives: a tuple of parameters and results, each a tuple of five:
- *   its role: "input", "weight" (each call is given it), "bound" (a weight that the model has), "output";
- *   its name; results without one have their number;
+/* The signature of a function: a tuple of parameters and results, each a tuple of five fields:
+ *   its role: "input", "weight" (an argument of every call), "bound" (a weight in the model), "output";
+ *   its name; results without one have their index;
  *   its type for people, such as "float32[n, 64]";
- *   the dtype of a number or of a tensor's elements, or none;
- *   the sizes of a tensor or shape, or none if they are not known: a tuple of integers and, where a size is symbolic, of
- *   strings. */
+ *   the dtype of a number or tensor, or none;
+ *   the sizes of a tensor or shape, or none if they are unknown: a tuple of integers, and of strings for symbolic
+ *   sizes. */
 int hammock_vm_signature(const hammock_vm *vm, const char *function, hammock_any *signature);
-/* The same functions as a module, which goes on without the machine. */
+/* The callable functions as a module, which keeps its own reference to the virtual machine. */
 int hammock_vm_module(const hammock_vm *vm, hammock_any *module);
 
 /* Calls a function. `result` may be null.
  *
- * A call has a floating-point state of its own on every thread that works for it, whatever the caller's is: rounding to
- * nearest, no traps, and denormals as IEEE 754 has them, or flushed to zero by `flush_denormals`. The caller's is as it was
- * when the call returns. Callbacks run in the call's state, and leave it as they find it. */
+ * A call sets a floating-point state of its own on every thread that works for it: round to nearest, no traps, and
+ * denormals as in IEEE 754, or flushed to zero by `flush_denormals`. The caller's state is restored when the call
+ * returns. Callbacks run in the call's state and must preserve it. */
 int hammock_vm_call(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count,
                     hammock_any *result);
-/* The same, but it fails with a CancelledError once `interrupt` (or null) is cancelled, which any thread may do, or with a
- * TimeoutError after `timeout_ms` (or 0). A kernel under way runs to its end: one that may
- * never end belongs into a process of its own. */
+/* Like hammock_vm_call, but fails with a CancelledError once `interrupt` (or null) is cancelled, which any thread
+ * may do, or with a TimeoutError after `timeout_ms` (or 0). A running kernel is not interrupted: run kernels that
+ * may not terminate in a separate process. */
 int hammock_vm_call_with(const hammock_vm *vm, const hammock_interrupt *interrupt, uint64_t timeout_ms,
                          const char *function, const hammock_any *args, size_t count, hammock_any *result);
 int hammock_interrupt_new(hammock_interrupt **interrupt);
 int hammock_interrupt_cancel(const hammock_interrupt *interrupt);
 int hammock_interrupt_is_cancelled(const hammock_interrupt *interrupt); /* 1 or 0 */
 void hammock_interrupt_free(hammock_interrupt *interrupt);
-/* A call, the tensors of its result copied into given ones, in order. */
+/* Calls a function and copies the tensors of its result into the given ones, in order. */
 int hammock_vm_call_into(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count,
                          const hammock_any *outputs, size_t output_count);
-/* A function of the model as a value, and the call of one that the model returned. */
+/* Returns a function of the model as a value, and calls a function that the model returned. */
 int hammock_vm_function(const hammock_vm *vm, const char *name, hammock_any *function);
 int hammock_vm_invoke(const hammock_vm *vm, const hammock_any *callee, const hammock_any *args, size_t count,
                       hammock_any *result);
 
-/* Calls in steps: set inputs (all, or one by its parameter's name), invoke, read the output or the part of it that a
- * path of positions in tuples leads to. `arity` is the number of fields there, -1 if it is not a tuple. */
+/* Stateful calls: set inputs (all, or one by parameter name), invoke, read the output or the part of it that a path of
+ * tuple indices selects. `arity` is its number of fields, or -1 if it is not a tuple. */
 int hammock_vm_set_inputs(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count);
 int hammock_vm_set_input(const hammock_vm *vm, const char *function, const char *parameter, const hammock_any *input);
 int hammock_vm_invoke_stateful(const hammock_vm *vm, const char *function);
@@ -387,11 +389,12 @@ int hammock_vm_output(const hammock_vm *vm, const char *function, const size_t *
 int hammock_vm_output_arity(const hammock_vm *vm, const char *function, const size_t *path, size_t depth,
                             int64_t *arity);
 
-/* Makes `saved` a function without parameters that calls `function` with `args`. */
+/* Defines `saved` as a function without parameters that calls `function` with `args`. */
 int hammock_vm_save_function(const hammock_vm *vm, const char *function, const char *saved, const hammock_any *args,
                              size_t count, int include_return);
 
-/* How to time: `repeat` figures of `number` calls each; repeats shorter than `min_repeat_ms` get more calls. */
+/* Options for timing: `repeat` measurements of `number` calls each; if one is shorter than `min_repeat_ms`, it gets
+ * more calls. */
 typedef struct hammock_evaluation {
     size_t number;
     size_t repeat;
@@ -399,7 +402,7 @@ typedef struct hammock_evaluation {
     uint64_t cooldown_ms;
 } hammock_evaluation;
 
-/* Seconds a call took, over the repeats. */
+/* Seconds per call, over the repeats. */
 typedef struct hammock_timings {
     double mean;
     double median;
@@ -408,15 +411,15 @@ typedef struct hammock_timings {
     double max;
 } hammock_timings;
 
-/* Times a function. `seconds` may be null; else it gets the figure of each of the `repeat` repeats. */
+/* Times a function. If `seconds` is not null, it receives the figures of the `repeat` repeats. */
 int hammock_vm_time(const hammock_vm *vm, const char *function, const hammock_any *args, size_t count,
                     const hammock_evaluation *how, hammock_timings *timings, double *seconds);
 
-/* The model's devices, most wanted first, the host among them: a tuple. */
+/* The model's devices in order of preference, including the host: a tuple. */
 int hammock_vm_devices(const hammock_vm *vm, hammock_any *devices);
 
-/* Memory of the model's tensors and of kernels' temporaries on the device at a place there, in bytes: in use, the most
- * that was, kept for reuse. */
+/* Memory of the model's tensors and of kernels' temporaries on a device, by its index among the model's devices, in
+ * bytes: in use, peak, and cached for reuse. */
 typedef struct hammock_memory {
     uint64_t used;
     uint64_t peak;
@@ -424,25 +427,25 @@ typedef struct hammock_memory {
 } hammock_memory;
 
 int hammock_vm_memory(const hammock_vm *vm, size_t device, hammock_memory *memory);
-/* Gives memory kept for reuse back to the devices. */
+/* Returns cached memory to the devices. */
 int hammock_vm_trim(const hammock_vm *vm);
 
-/* Sets the function that sees every call that the model's functions make; null for none. It gets what is called (a
- * function or closure), its name, whether the call comes or is over, the result (none before), and the arguments. If it
- * returns 1 beforehand, the call does not run, and none stands for its result. */
+/* Sets the function that is notified before and after every call in the model's functions; null removes it. It receives
+ * the callee (a function or closure), its name, true before the call and false after it, the result (none before), and
+ * the arguments. If it returns 1 before the call, the call is skipped, and its result is none. */
 int hammock_vm_set_instrument(const hammock_vm *vm, const hammock_any *function);
 
-/* What is called. */
+/* Kinds of callees. */
 enum {
     HAMMOCK_CALLEE_KERNEL = 0,    /* a compiled kernel of the model */
     HAMMOCK_CALLEE_BUILTIN = 1,   /* a function of the runtime */
     HAMMOCK_CALLEE_FUNCTION = 2,  /* a function of the model */
-    HAMMOCK_CALLEE_REGISTERED = 3 /* a function that somebody registered */
+    HAMMOCK_CALLEE_REGISTERED = 3 /* a registered function */
 };
 
-/* A call that one of the model's functions makes. All of it lives until the function that was told of it returns. */
+/* A call in one of the model's functions. All pointers are valid until the callback that receives it returns. */
 typedef struct hammock_event {
-    const char *function; /* that calls */
+    const char *function; /* the caller */
     const char *callee;
     int32_t kind;     /* of the callee */
     uint32_t line;    /* of the model's source; 0 if unknown */
@@ -453,46 +456,46 @@ typedef struct hammock_event {
     const hammock_any *value; /* the callee: a function or closure */
 } hammock_event;
 
-/* Functions that see what a model does, on the threads that call it; each may be null. `before` returns 0 for the call
- * to run, 1 if it is not to, and `instead`, which is none beforehand, stands for its result. `after` gets null for the
- * result of a call that failed, and the error is the thread's. Both return -1 if they fail, as a hammock_callback does;
- * then the model's function fails. `enter` and `leave` tell of functions of the model, from wherever they are called. */
+/* An instrument: callbacks on the threads that call a model; each may be null. `before` returns 0 to run the call,
+ * or 1 to skip it; then `instead`, which is initially none, becomes its result. `after` receives null as the result
+ * of a call that failed; the error is the thread's last error. Both return -1 if they fail, like a hammock_callback;
+ * then the model's function fails. `enter` and `leave` are called for every activation of a function of the model. */
 typedef struct hammock_instrument {
     void *context;
-    hammock_deleter free; /* of the context, when the instrument is used no more */
+    hammock_deleter free; /* of the context, when the instrument is released */
     int32_t (*before)(void *context, const hammock_event *call, hammock_any *instead);
     int32_t (*after)(void *context, const hammock_event *call, const hammock_any *result);
     void (*enter)(void *context, const char *function);
     void (*leave)(void *context, const char *function);
 } hammock_instrument;
 
-/* Sets the functions that see what the model does, in the place of other instruments; null for none. */
+/* Sets the instrument, which replaces the previous one; null removes it. */
 int hammock_vm_watch(const hammock_vm *vm, const hammock_instrument *instrument);
 
-/* Where the time goes, by function and kernel: make a profiler, which keeps up to `most_events` calls one by one for a
- * trace; set it; call; render it as "table", "json", "trace" (for Chrome or Perfetto) or "flame" (SVG), a string. A null
- * profiler ends it. */
+/* Profiling by function and kernel: create a profiler, which records up to `most_events` individual calls for a trace;
+ * set it; call; render it as "table", "json", "trace" (for Chrome or Perfetto) or "flame" (SVG), a string. A null
+ * profiler detaches it. */
 int hammock_profiler_new(size_t most_events, hammock_profiler **profiler);
 int hammock_vm_set_profiler(const hammock_vm *vm, const hammock_profiler *profiler);
 int hammock_profiler_render(const hammock_profiler *profiler, const char *form, hammock_any *rendered);
-/* Forgets what it has seen. */
+/* Clears the recorded data. */
 int hammock_profiler_reset(const hammock_profiler *profiler);
 void hammock_profiler_free(hammock_profiler *profiler);
 
-/* How many threads kernels may use, in the whole process; 0 for as many as the machine has. A process may fork at any time,
- * except within a parallel loop of a kernel: the child has threads of its own when it needs them. It must not use values that
- * another thread was changing. */
+/* Sets the number of threads for kernels in the whole process; 0 for the number of CPUs. A process may fork at any
+ * time, except in a parallel loop of a kernel: the child starts threads of its own when it needs them. It must not
+ * use values that another thread was changing. */
 void hammock_set_threads(size_t count);
 
-/* Runs iterations `begin` to `end` (exclusive) of a parallel loop: 0, or -1 if one failed. */
+/* Runs iterations `begin` to `end` (exclusive) of a parallel loop. Returns 0, or -1 if one failed. */
 typedef int32_t (*hammock_part)(void *loop, int64_t begin, int64_t end);
-/* Calls `part(loop, begin, end)` for parts of 0 to `extent` that together are all of it, each iteration once: on any
- * threads, several at a time, in any order, until it returns. A part that is smaller than `grain` is not worth the time
- * of a thread. After a part that failed, no others need be called. */
+/* Calls `part(loop, begin, end)` on ranges that partition 0 to `extent`, on any threads, concurrently, in any order,
+ * before it returns. Ranges smaller than `grain` are not worth a thread's time. After one has failed, the others may be
+ * skipped. */
 typedef void (*hammock_runner)(void *pool, hammock_part part, void *loop, int64_t extent, int64_t grain);
-/* From now on, parallel loops run through `runner`, which gets `pool`, instead of on the runtime's own threads; a null
- * runner goes back to those. Loops that are too small for two threads, and loops inside others, stay on the thread they
- * are on. `pool` has to stay, and threads other than the caller's may call `runner` at the same time. */
+/* Runs parallel loops through `runner`, with `pool` as its first argument, instead of on the runtime's own threads; a
+ * null runner restores those. Loops that are too small for two threads, and nested loops, run on the calling thread.
+ * `pool` must stay valid, and several threads may call `runner` at the same time. */
 void hammock_set_pool(hammock_runner runner, void *pool);
 
 #ifdef __cplusplus

@@ -1,11 +1,12 @@
-// The runtime of compiled models, for C++17: hammock.h with values that free themselves and errors that are thrown.
+// The runtime of compiled models, for C++17: hammock.h with RAII values and errors as exceptions.
 //
 //     hammock::Vm vm(hammock::Library::open("model.so"));
 //     hammock::Value output = vm.call("main", hammock::Value::tensor<float>({1, 64}, pixels));
 //     float first = output.data<float>()[0];
 //
-// What hammock.h says of lifetimes and threads holds here, too. hammock/error.hpp has errors, hammock/value.hpp values,
-// hammock/module.hpp modules, hammock/watch.hpp interrupts, instruments and the profiler; this includes them.
+// The rules of hammock.h for lifetimes and threads apply here, too. hammock/error.hpp has errors, hammock/value.hpp
+// values, hammock/module.hpp modules, hammock/watch.hpp interrupts, instruments and the profiler; this header includes
+// them.
 #ifndef HAMMOCK_HPP
 #define HAMMOCK_HPP
 
@@ -17,11 +18,11 @@ namespace hammock {
 /// The version of the runtime.
 inline std::string version() { return hammock_version(); }
 
-/// How many threads kernels may use, in the whole process; 0 for as many as the machine has.
+/// Sets the number of threads for kernels in the whole process; 0 for the number of CPUs.
 inline void set_threads(size_t count) { hammock_set_threads(count); }
 
-/// Runs parallel loops through `runner`, which gets `pool`, from now on; null for the runtime's own threads. See
-/// `hammock_runner` for what it has to do.
+/// Runs parallel loops through `runner`, with `pool` as its first argument, from now on; null restores the runtime's
+/// own threads. See `hammock_runner` for its contract.
 inline void set_pool(hammock_runner runner, void *pool) { hammock_set_pool(runner, pool); }
 
 /// A compiled model.
@@ -33,7 +34,7 @@ public:
         return Library(library);
     }
 
-    /// One in memory, which is copied.
+    /// Loads a compiled model from memory, which is copied.
     static Library load(const void *bytes, size_t size) {
         hammock_library *library;
         check(hammock_library_load(bytes, size, &library));
@@ -55,7 +56,7 @@ private:
     std::unique_ptr<hammock_library, Free> library_;
 };
 
-/// What a function takes or gives: see `hammock_vm_signature`.
+/// A parameter or result of a function: see `hammock_vm_signature`.
 struct Parameter {
     std::string role; ///< "input", "weight", "bound", "output"
     std::string name;
@@ -64,18 +65,18 @@ struct Parameter {
     std::optional<std::vector<Value>> sizes; ///< integers and strings
 };
 
-/// How a model runs. Zero means the usual.
+/// Options of a virtual machine. Zero selects the default.
 struct Options {
-    std::vector<hammock_device> devices; ///< Most wanted first; the host is always among them.
-    bool pooled = true;                  ///< Is memory given back kept for reuse?
-    bool check_kernels = true;           ///< Are the arguments of kernels checked?
-    uint64_t memory_limit = 0;           ///< The most bytes its tensors may take on each device.
-    uint64_t max_depth = 0;              ///< The most calls that may be nested.
-    uint64_t max_stack = 0;              ///< The most bytes the frames of those may take.
-    Timeout timeout;                     ///< The longest a call may take.
-    bool flush_denormals = false;        ///< Are denormals zero, as operands and as results, on all threads of a call?
+    std::vector<hammock_device> devices; ///< In order of preference; the host is appended.
+    bool pooled = true;                  ///< True if released memory is cached for reuse.
+    bool check_kernels = true;           ///< True if arguments of kernels are checked.
+    uint64_t memory_limit = 0;           ///< Maximum memory on each device, in bytes.
+    uint64_t max_depth = 0;              ///< Maximum depth of nested calls.
+    uint64_t max_stack = 0;              ///< Maximum size of their frames, in bytes.
+    Timeout timeout;                     ///< Maximum duration of a call.
+    bool flush_denormals = false;        ///< True to flush denormals to zero on all threads of a call.
 
-    /// The same for C, as long as these stay.
+    /// The options for C, valid as long as this object.
     hammock_options c() const {
         hammock_options options = HAMMOCK_OPTIONS;
         options.devices = devices.data();
@@ -91,22 +92,22 @@ struct Options {
     }
 };
 
-/// How to time a function.
+/// Options for timing a function.
 struct Evaluation {
-    size_t number = 10; ///< Calls in each repeat.
+    size_t number = 10; ///< Number of calls per repeat.
     size_t repeat = 1;
     std::chrono::milliseconds min_repeat{0}; ///< Shorter repeats get more calls.
-    std::chrono::milliseconds cooldown{0};   ///< The time between repeats.
+    std::chrono::milliseconds cooldown{0};   ///< Pause between repeats.
 };
 
-/// Seconds a call took, over the repeats, and in each.
+/// Seconds per call, over the repeats, and in each.
 struct Timings : hammock_timings {
     std::vector<double> seconds;
 };
 
-/// A model ready to run. Any thread may call it, several at a time.
+/// A virtual machine with a loaded model. Any number of threads may call it at once.
 ///
-/// Arguments stand one after another, or in a vector: `vm.call("main", x, y)`, `vm.call("main", {x, y})`.
+/// Arguments are passed one after another, or in a vector: `vm.call("main", x, y)`, `vm.call("main", {x, y})`.
 class Vm {
 public:
     explicit Vm(const Library &library, const Options &how = {}) {
@@ -116,12 +117,12 @@ public:
         vm_.reset(vm);
     }
 
-    /// The functions that may be called.
+    /// The names of the callable functions.
     std::vector<std::string> functions() const {
         return Value::made([&](hammock_any *names) { return hammock_vm_functions(c(), names); }).strings();
     }
 
-    /// The same functions as a module, which goes on without the machine.
+    /// The functions as a module, which keeps its own reference to the virtual machine.
     Module module() const {
         return Module(Value::made([&](hammock_any *module) { return hammock_vm_module(c(), module); }));
     }
@@ -132,7 +133,7 @@ public:
         return Value::made(names).strings();
     }
 
-    /// The parameters of a function, weights that the model has among them, then its results.
+    /// The parameters of a function, including bound weights, followed by its results.
     std::vector<Parameter> signature(Name function) const {
         auto signature = [&](hammock_any *signature) { return hammock_vm_signature(c(), function.c(), signature); };
         std::vector<Parameter> found;
@@ -154,7 +155,7 @@ public:
 
     Value call(Name function, const std::vector<Value> &args) const { return call_with(CallLimits(), function, args); }
 
-    /// Calls a function until a limit is reached: then it throws a CancelledError or a TimeoutError.
+    /// Calls a function with limits: throws a CancelledError or a TimeoutError when one is reached.
     template <typename... Args, typename = std::enable_if_t<(std::is_constructible_v<Value, Args &&> && ...)>>
     Value call_with(const CallLimits &limits, Name function, Args &&...args) const {
         const Value values[] = {Value(std::forward<Args>(args))..., Value()};
@@ -165,7 +166,7 @@ public:
         return run(limits, function, args.data(), args.size());
     }
 
-    /// Calls a function and copies the tensors of its result into given ones, in order.
+    /// Calls a function and copies the tensors of its result into the given ones, in order.
     void call_into(Name function, const std::vector<Value> &args, const std::vector<Value> &outputs) const {
         check(hammock_vm_call_into(c(), function.c(), Value::c(args), args.size(), Value::c(outputs), outputs.size()));
     }
@@ -182,7 +183,7 @@ public:
         });
     }
 
-    /// Sets all inputs of a function, for calls in steps.
+    /// Sets all inputs of a function, for stateful calls.
     void set_inputs(Name function, const std::vector<Value> &args) const {
         check(hammock_vm_set_inputs(c(), function.c(), Value::c(args), args.size()));
     }
@@ -192,29 +193,29 @@ public:
         check(hammock_vm_set_input(c(), function.c(), parameter.c(), &input.c()));
     }
 
-    /// Calls a function with the inputs that were set, and keeps its result.
+    /// Calls a function with the inputs that were set, and stores its result.
     void invoke_stateful(Name function) const { check(hammock_vm_invoke_stateful(c(), function.c())); }
 
-    /// The kept result, or the part of it that a path of positions in tuples leads to.
+    /// The stored result, or the part of it that a path of tuple indices selects.
     Value output(Name function, const std::vector<size_t> &path = {}) const {
         return Value::made([&](hammock_any *output) {
             return hammock_vm_output(c(), function.c(), path.data(), path.size(), output);
         });
     }
 
-    /// How many fields the kept result, or a part of it, has; none if it is not a tuple.
+    /// Number of fields of the stored result, or of a part of it; none if it is not a tuple.
     std::optional<size_t> output_arity(Name function, const std::vector<size_t> &path = {}) const {
         int64_t arity;
         check(hammock_vm_output_arity(c(), function.c(), path.data(), path.size(), &arity));
         return arity < 0 ? std::nullopt : std::optional(static_cast<size_t>(arity));
     }
 
-    /// Makes `saved` a function without parameters that calls `function` with `args`.
+    /// Defines `saved` as a function without parameters that calls `function` with `args`.
     void save_function(Name function, Name saved, const std::vector<Value> &args, bool include_return = true) const {
         check(hammock_vm_save_function(c(), function.c(), saved.c(), Value::c(args), args.size(), include_return));
     }
 
-    /// Times a function, after one call that is not timed.
+    /// Times a function, after one warm-up call.
     Timings time(Name function, const std::vector<Value> &args, const Evaluation &how = {}) const {
         auto ms = [](std::chrono::milliseconds time) { return time.count() < 0 ? 0 : uint64_t(time.count()); };
         size_t repeat = how.repeat == 0 ? 1 : how.repeat;
@@ -225,7 +226,7 @@ public:
         return timings;
     }
 
-    /// The model's devices, most wanted first, the host among them.
+    /// The model's devices in order of preference, including the host.
     std::vector<hammock_device> devices() const {
         std::vector<hammock_device> found;
         Value devices = Value::made([&](hammock_any *devices) { return hammock_vm_devices(c(), devices); });
@@ -233,17 +234,17 @@ public:
         return found;
     }
 
-    /// Memory of the model's tensors on the device at a place there.
+    /// Memory statistics of a device, by its index among the model's devices.
     hammock_memory memory(size_t device = 0) const {
         hammock_memory memory;
         check(hammock_vm_memory(c(), device, &memory));
         return memory;
     }
 
-    /// Gives memory kept for reuse back to the devices.
+    /// Returns cached memory to the devices.
     void trim() const { check(hammock_vm_trim(c())); }
 
-    /// Sets who sees what the model does, in the place of others.
+    /// Sets the instrument, which replaces the previous one.
     void set_instrument(std::shared_ptr<Instrument> instrument) const {
         if (!instrument) return clear_instrument();
         using Of = detail::InstrumentOfC;
@@ -253,14 +254,14 @@ public:
         held.release();
     }
 
-    /// The same with a function value that gets what is called, its name, whether the call comes or is over, its result,
-    /// and its arguments. If it returns 1 beforehand, the call does not run.
+    /// Sets an instrument as TVM defines it: a function that receives the callee, its name, true before the call and
+    /// false after it, the result, and the arguments. If it returns 1 before the call, the call is skipped.
     void set_instrument(const Value &function) const { check(hammock_vm_set_instrument(c(), &function.c())); }
 
-    /// Sets the profiler that sees what the model does, in the place of others.
+    /// Sets the profiler, which replaces the previous instrument.
     void set_profiler(const Profiler &profiler) const { check(hammock_vm_set_profiler(c(), profiler.c())); }
 
-    /// Nobody looks on any more.
+    /// Removes the instrument.
     void clear_instrument() const { check(hammock_vm_watch(c(), nullptr)); }
 
     const hammock_vm *c() const { return vm_.get(); }

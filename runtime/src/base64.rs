@@ -1,8 +1,8 @@
-//! Bytes as text: standard base64 with padding.
+//! Standard base64 encoding with padding.
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The bytes as text.
+/// Encodes bytes.
 pub fn encode(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
@@ -15,7 +15,7 @@ pub fn encode(bytes: &[u8]) -> String {
     out
 }
 
-/// The bytes that a text stands for, line breaks and other white space left out; `None` if it stands for none.
+/// Decodes a text, ignoring white space; `None` if it is not valid base64.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.trim_ascii_end();
     let digits = text.trim_end_matches('=');

@@ -1,11 +1,11 @@
-//! Little-endian reading and writing of file formats. Reading never goes past the end and never allocates more than
-//! the available bytes could fill.
+//! Little-endian reading and writing of file formats. A reader never reads past the end, and never allocates more than
+//! the remaining bytes could fill.
 
-/// The bytes end before the thing being read does.
+/// The input ends too early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Truncated;
 
-/// A position in bytes.
+/// A cursor over bytes.
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     position: usize,
@@ -55,13 +55,13 @@ impl<'a> Reader<'a> {
         self.array().map(i64::from_le_bytes)
     }
 
-    /// A count of things that take at least `min_size` bytes each, all of which must still be there.
+    /// Reads a count of items of `min_size` bytes or more, and checks that the input is long enough for them.
     pub(crate) fn count(&mut self, min_size: usize) -> Result<usize, Truncated> {
         let count = usize::try_from(self.u64()?).map_err(|_| Truncated)?;
         if count <= self.remaining() / min_size.max(1) { Ok(count) } else { Err(Truncated) }
     }
 
-    /// A count, and as many things.
+    /// Reads a count and the items.
     pub(crate) fn list<T, E: From<Truncated>>(
         &mut self,
         min_size: usize,
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         (0..count).map(|_| item(self)).collect()
     }
 
-    /// A length, and as many bytes.
+    /// Reads a length and the bytes.
     pub(crate) fn blob(&mut self) -> Result<&'a [u8], Truncated> {
         let len = self.count(1)?;
         self.take(len)
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a [`Reader`] reads, appended to a vector.
+/// The counterpart of [`Reader`]: appends to a vector.
 pub(crate) trait Put {
     fn put(&mut self, bytes: &[u8]);
 
@@ -102,7 +102,7 @@ pub(crate) trait Put {
         self.put(&value.to_le_bytes());
     }
 
-    /// A length, and as many bytes.
+    /// Appends a length and the bytes.
     fn put_blob(&mut self, bytes: &[u8]) {
         self.put_u64(bytes.len() as u64);
         self.put(bytes);

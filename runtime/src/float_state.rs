@@ -1,18 +1,17 @@
-//! Floating-point state of a thread: how results are rounded, whether subnormal numbers (denormals) are kept, and which
-//! operations trap.
+//! Floating-point state of a thread: rounding mode, treatment of subnormal numbers (denormals), and traps.
 //!
-//! It is a register that each thread has for itself and that any code may change, so the same kernel would give different
-//! results by which thread runs it. A call of a program therefore has a state of its own, on every thread that works for
-//! it: IEEE 754's, or the same with subnormal numbers flushed to zero ([`Options::flush_denormals`]). Whoever calls has its
-//! own state again when the call returns.
+//! The state is a register of each thread that any code may change, so the same kernel would give different results
+//! depending on the thread that runs it. A call of a program therefore sets a state of its own on every thread that
+//! works for it: IEEE 754's default, optionally with subnormal numbers flushed to zero ([`Options::flush_denormals`]).
+//! The caller's state is restored when the call returns.
 //!
 //! [`Options::flush_denormals`]: crate::vm::Options::flush_denormals
 
-/// What the register says, apart from the flags that operations leave in it.
+/// Control bits of the register, without the exception flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FloatState(u64);
 
-/// The state that a thread goes back to.
+/// Restores a thread's previous state on drop.
 #[must_use]
 pub(crate) struct Restore(Option<u64>);
 
@@ -20,11 +19,11 @@ pub(crate) struct Restore(Option<u64>);
 mod register {
     use std::arch::asm;
 
-    /// Everything but the flags: subnormal operands are zero, traps are masked, rounding, subnormal results are zero.
+    /// All control bits: denormals-are-zero, trap masks, rounding mode, flush-to-zero.
     pub(super) const CONTROL: u64 = 0xFFC0;
-    /// All traps masked, rounding to nearest.
+    /// All traps masked, round to nearest.
     pub(super) const IEEE: u64 = 0x1F80;
-    /// Subnormal results and operands are zero.
+    /// Flush-to-zero and denormals-are-zero.
     pub(super) const FLUSH: u64 = 1 << 15 | 1 << 6;
 
     pub(super) fn read() -> u64 {
@@ -36,8 +35,8 @@ mod register {
 
     pub(super) fn write(state: u64) {
         let mxcsr = state as u32;
-        // SAFETY: the instruction reads its operand; none of the reserved bits is set in what was read or is a constant here.
-        // Between here and when it is set back no code runs that was compiled for another rounding or for traps.
+        // SAFETY: the instruction reads its operand; no reserved bit is set in a value that was read or is a constant
+        // here. Until the state is restored, no code runs that was compiled for another rounding mode or for traps.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack, preserves_flags)) };
     }
 }
@@ -46,7 +45,7 @@ mod register {
 mod register {
     use std::arch::asm;
 
-    /// Rounding, subnormal numbers (also those of 16 bits), default NaNs, enabled traps.
+    /// Rounding mode, flush-to-zero (also for 16 bits), default NaNs, enabled traps.
     pub(super) const CONTROL: u64 = 0x07C8_9F07;
     pub(super) const IEEE: u64 = 0;
     pub(super) const FLUSH: u64 = 1 << 24;
@@ -59,12 +58,12 @@ mod register {
     }
 
     pub(super) fn write(state: u64) {
-        // SAFETY: between here and when it is set back no code runs that was compiled for another rounding or for traps.
+        // SAFETY: until the state is restored, no code runs that was compiled for another rounding mode or for traps.
         unsafe { asm!("msr fpcr, {}", in(reg) state, options(nostack, preserves_flags)) };
     }
 }
 
-/// Elsewhere threads keep the state that they have.
+/// Elsewhere threads keep their state.
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod register {
     pub(super) const CONTROL: u64 = 0;
@@ -79,22 +78,22 @@ mod register {
 }
 
 impl FloatState {
-    /// IEEE 754's default: rounding to nearest, subnormal numbers, no traps.
+    /// IEEE 754's default: round to nearest, gradual underflow, no traps.
     pub(crate) const IEEE: FloatState = FloatState(register::IEEE);
-    /// The same, but subnormal numbers are zero, as operands and as results.
+    /// IEEE 754's default with subnormal operands and results flushed to zero.
     pub(crate) const FLUSH: FloatState = FloatState(register::IEEE | register::FLUSH);
 
-    /// One in which hardly anything works as usual: results are rounded up, and each operation that is not exact traps.
+    /// A state in which most code misbehaves: rounds up, and traps on inexact results.
     #[cfg(all(test, target_arch = "x86_64", not(miri)))]
     pub(crate) const HOSTILE: FloatState = FloatState(0x4000 | register::FLUSH);
 
-    /// The thread's.
+    /// The current thread's state.
     #[inline]
     pub(crate) fn current() -> FloatState {
         FloatState(register::read() & register::CONTROL)
     }
 
-    /// Makes it the thread's until the result is dropped; that costs next to nothing where it is already.
+    /// Sets the thread's state until the result is dropped; nearly free if the thread has it already.
     #[inline]
     pub(crate) fn enter(self) -> Restore {
         let before = register::read();
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
     use std::hint::black_box;
 
-    /// A quarter of the least normal number.
+    /// A quarter of the smallest normal number.
     fn subnormal() -> f32 {
         black_box(f32::MIN_POSITIVE) * black_box(0.25)
     }

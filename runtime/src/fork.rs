@@ -1,12 +1,12 @@
-//! Forks: a child process has one thread, a copy of the one that forked it, whatever the others were at.
+//! Forks: a child process has a single thread, a copy of the forking one.
 //!
-//! Locks that another thread held would stay taken in the child for good, over data that it was about to change. So who
-//! forks takes them all before: those of allocators, of programs and of the process's tables. They are held for a few
-//! instructions at a time and by nobody across a call, so this waits for no work; parent and child give them back. The
-//! threads of the pool are not in the child: it starts helpers of its own when it first needs some (`parallel`).
+//! A lock that another thread held would stay locked in the child forever, over data in an unknown state. So the
+//! forking thread takes all locks first: those of allocators, programs and process-wide tables. They are held for a few
+//! instructions and never across a call, so this does not wait for work. Parent and child release them. The pool's
+//! threads do not exist in the child: it starts workers of its own at first use (`parallel`).
 //!
-//! What one thread uses at a time is not part of this: a child must not use a cache of rows or a call in steps that another
-//! thread was changing, and it cannot go on with a parallel loop that was under way on several threads.
+//! State that one thread uses at a time is not covered: a child must not use a KV cache or a stateful call that another
+//! thread was changing, and it cannot continue a parallel loop that was running on several threads.
 use crate::vm::Programs;
 use crate::{memory, module, parallel, reflect, registry, vm};
 use std::any::Any;
@@ -17,15 +17,15 @@ use std::sync::Once;
 pub(crate) type Guards = Vec<Box<dyn Any>>;
 
 thread_local! {
-    /// What the thread that forks has taken.
-    static TAKEN: RefCell<Option<(Guards, Programs)>> = const { RefCell::new(None) };
+    /// Locks that the forking thread holds.
+    static HELD_LOCKS: RefCell<Option<(Guards, Programs)>> = const { RefCell::new(None) };
 }
 
-/// Has forks prepared from now on. Called before there is a lock that another thread may hold.
+/// Installs the fork handlers. Called before there is a lock that another thread may hold.
 pub(crate) fn prepare() {
     static PREPARED: Once = Once::new();
-    // SAFETY: the functions may be called at any fork, as long as this library is loaded; without memory for the entry,
-    // forks are as they are without this.
+    // SAFETY: the functions may be called at any fork, as long as this library is loaded. If there is no memory for the
+    // entry, forks are unprotected.
     PREPARED.call_once(|| _ = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) });
 }
 
@@ -35,28 +35,28 @@ extern "C" fn before() {
     module::take_locks(&mut guards);
     reflect::take_locks(&mut guards);
     let programs = vm::take_locks(&mut guards);
-    // The last, as those who hold another lock allocate and free.
+    // Last, because holders of other locks allocate and free.
     memory::take_locks(&mut guards);
-    // A thread that is about to end forks without.
-    let _ = TAKEN.try_with(|taken| *taken.borrow_mut() = Some((guards, programs)));
+    // A thread that is about to exit forks without locks.
+    let _ = HELD_LOCKS.try_with(|taken| *taken.borrow_mut() = Some((guards, programs)));
 }
 
 extern "C" fn in_parent() {
-    give_back();
+    release_locks();
 }
 
 extern "C" fn in_child() {
-    parallel::start_anew();
-    vm::start_anew();
-    give_back();
+    parallel::reset_after_fork();
+    vm::reset_after_fork();
+    release_locks();
 }
 
-fn give_back() {
-    if let Ok(Some((mut guards, programs))) = TAKEN.try_with(RefCell::take) {
+fn release_locks() {
+    if let Ok(Some((mut guards, programs))) = HELD_LOCKS.try_with(RefCell::take) {
         while let Some(last) = guards.pop() {
             drop(last);
         }
-        // A program whose last reference this is takes locks as it goes.
+        // Dropping the last reference to a program takes locks.
         drop(programs);
     }
 }
@@ -72,9 +72,9 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    /// Runs `body` in a child; says whether it came to its end and was content.
+    /// Runs `body` in a child process; returns true if it finished and returned true.
     fn in_a_child(body: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child runs `body` and ends at once, without what a program does at its end.
+        // SAFETY: the child runs `body` and exits at once, without the program's exit handlers.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let content = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_or(false);
@@ -96,7 +96,7 @@ mod tests {
         libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
     }
 
-    /// The threads of a loop whose iterations wait for each other.
+    /// Number of threads of a loop whose iterations wait for each other.
     fn threads_of_a_loop() -> usize {
         let (seen, late) = (Mutex::new(HashSet::new()), Instant::now() + Duration::from_secs(20));
         parallel::for_each(2, 1, |_| {
@@ -108,7 +108,7 @@ mod tests {
         seen.into_inner().unwrap().len()
     }
 
-    /// Runs `body` while another thread has `lock` for a while.
+    /// Runs `body` while another thread holds `lock`.
     fn while_another_has<R>(lock: impl Fn() -> R + Send, body: impl FnOnce()) {
         thread::scope(|scope| {
             let (taken, wait) = channel();
@@ -123,9 +123,9 @@ mod tests {
         });
     }
 
-    /// In processes that have no other tests' threads.
+    /// In processes without the threads of other tests.
     #[test]
-    fn children_of_warm_parents_have_helpers_of_their_own() {
+    fn children_of_warm_parents_have_workers_of_their_own() {
         prepare();
         let is_parallel = || threads_of_a_loop() == 2;
         assert!(in_a_child(|| {

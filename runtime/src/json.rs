@@ -1,4 +1,4 @@
-//! The part of JSON that the runtime needs: weights' tables of contents, and values saved as graphs.
+//! The subset of JSON that the runtime needs: headers of weights files, and values saved as graphs.
 use std::fmt::{self, Write};
 
 /// A JSON value.
@@ -7,15 +7,15 @@ pub(crate) enum Json {
     Null,
     Bool(bool),
     Int(i64),
-    /// A number that is no such integer, as it is written.
+    /// Any other number, as written.
     Number(String),
     Str(String),
     Array(Vec<Json>),
-    /// In the order of the text; of names given twice, the first counts.
+    /// Members in the order of the text; of duplicate names, the first counts.
     Object(Vec<(String, Json)>),
 }
 
-/// Why a text is no JSON.
+/// Reason why a text is not valid JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at} of the JSON text: {what}")]
 pub(crate) struct JsonError {
@@ -23,11 +23,11 @@ pub(crate) struct JsonError {
     what: &'static str,
 }
 
-/// How deeply arrays and objects may nest: reading recurses.
+/// Maximum nesting depth of arrays and objects: parsing recurses.
 const MAX_DEPTH: u32 = 128;
 
 impl Json {
-    /// Reads a text.
+    /// Parses a text.
     pub(crate) fn parse(text: &str) -> Result<Json, JsonError> {
         let mut reader = Reader { text, at: 0, depth: 0 };
         let value = reader.value()?;
@@ -35,7 +35,7 @@ impl Json {
         if reader.at < text.len() { reader.fail("there is more after the value") } else { Ok(value) }
     }
 
-    /// The member called `name`.
+    /// The member `name`.
     pub(crate) fn get(&self, name: &str) -> Option<&Json> {
         let Json::Object(members) = self else { return None };
         members.iter().find(|(known, _)| known == name).map(|(_, value)| value)
@@ -49,7 +49,7 @@ impl Json {
         if let Json::Int(value) = self { Some(*value) } else { None }
     }
 
-    /// A float; numbers that are no floats, for which JSON has no words, are null.
+    /// A float. Infinities and NaN, which JSON lacks, become null.
     pub(crate) fn float(value: f64) -> Json {
         if value.is_finite() { Json::Number(format!("{value:?}")) } else { Json::Null }
     }
@@ -63,7 +63,7 @@ impl Json {
         }
     }
 
-    /// An integer that is no less than zero.
+    /// A non-negative integer.
     pub(crate) fn as_size(&self) -> Option<usize> {
         usize::try_from(self.as_int()?).ok()
     }
@@ -90,7 +90,7 @@ impl FromIterator<Json> for Json {
     }
 }
 
-/// Without spaces.
+/// Without whitespace.
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -133,7 +133,7 @@ fn write_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('"')
 }
 
-/// A position in a text; always on a character's first byte.
+/// A cursor over a text, always on the first byte of a character.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
         Ok(plain)
     }
 
-    /// `u` and four digits, or two of those for characters beyond 16 bits.
+    /// `u` and four hex digits, or two of those for a surrogate pair.
     fn unicode(&mut self) -> Read<char> {
         let first = self.unit()?;
         let code = match first {
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Is the text digits, with a sign, a fraction or an exponent as JSON has them?
+/// Returns true if the text is a number in JSON's syntax.
 fn is_number(text: &str) -> bool {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_prints_the_same() {
+    fn parsing_and_printing_round_trips() {
         for text in [
             "null",
             "true",

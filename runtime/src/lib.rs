@@ -1,28 +1,30 @@
 //! The runtime of compiled models: values, memory, threads, the virtual machine.
 //!
-//! It knows nothing about models' text or compilers. The compiler uses its types for constants and executables.
+//! It knows nothing about source text or compilers. The compiler uses its types for constants and executables.
 //!
 //! - [`value`]: [`Any`] and the values that it can hold ([`Tensor`], [`Shape`], [`Tuple`], …), in tvm-ffi's layout.
 //! - [`ffi`]: the C ABI of calls, and [`Error`].
 //! - [`registry`]: global functions by name.
-//! - [`memory`], [`device`]: where tensors' data is allocated and stored.
+//! - [`memory`], [`device`]: allocation and storage of tensor data.
 //! - [`executable`]: bytecode, constants, function table; loading, verifying, printing.
 //! - [`image`]: an executable with its sources, kernel signatures and aligned constants, in one block of bytes.
-//! - [`beside`]: files that belong to a model and lie beside it.
+//! - [`companion`]: companion files in a model's folder.
 //! - [`library`]: linked models, loaded from files, from memory, or from the running program.
-//! - [`machine`]: what processors can do.
-//! - [`module`]: one interface to everything that holds functions: libraries, executables, machines, the host's own.
-//! - [`parallel`]: the threads that kernels share.
+//! - [`cpu_features`]: CPU features.
+//! - [`module`]: one interface to everything that holds functions: libraries, executables, virtual machines, the host
+//!   program.
+//! - [`parallel`]: the thread pool that kernels share.
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
-//! - [`profile`]: where a program's time goes.
-//! - [`show`]: values as text; [`base64`]: bytes as text; [`printable`]: text that is safe for a terminal.
-//! - [`near`]: the name that a mistyped one probably meant.
-//! - [`reflect`]: what values consist of; comparing, hashing, saving and reading back any of them.
+//! - [`profile`]: profiling and tracing.
+//! - [`show`]: values as text; [`base64`]: bytes as text; [`printable`]: text escaped for a terminal.
+//! - [`suggest`]: "did you mean" suggestions for mistyped names.
+//! - [`reflect`]: fields of objects; generic comparison, hashing and serialization.
 //!
 //! To run a linked model: [`Library::open`], [`Vm::from_library`], [`Vm::call`].
 pub mod base64;
-pub mod beside;
 mod bytes;
+pub mod companion;
+pub mod cpu_features;
 pub mod device;
 pub mod executable;
 pub mod ffi;
@@ -32,10 +34,8 @@ mod fork;
 pub mod image;
 mod json;
 pub mod library;
-pub mod machine;
 pub mod memory;
 pub mod module;
-pub mod near;
 pub mod parallel;
 mod printable;
 pub mod profile;
@@ -43,6 +43,7 @@ pub mod reflect;
 pub mod registry;
 mod regular_file;
 pub mod show;
+pub mod suggest;
 mod sync;
 #[cfg(feature = "tools")]
 pub mod tools;

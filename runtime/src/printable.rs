@@ -1,9 +1,9 @@
-//! Text in a form that a terminal shows and does not obey.
+//! Text without control sequences, safe to print on a terminal.
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text with its control characters as `\u001b`, an escape that JSON and Python know as well. Line breaks and tabs
-/// stay. Also escaped is what reverses the direction of writing, so that a name shows as it is spelt.
+/// Escapes control characters as `\u001b`, which JSON and Python can read. Line breaks and tabs stay. Bidirectional
+/// formatting characters are escaped too, so a name looks as it is spelled.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(commands) {
         return Cow::Borrowed(text);
@@ -19,7 +19,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns true if a terminal acts on the character.
+/// Returns true if a terminal interprets the character.
 fn commands(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_commands_a_terminal_is_escaped() {
+    fn control_characters_are_escaped() {
         assert!(matches!(printable("two\n\tlines, é, 行, 🦀"), Cow::Borrowed(_)));
         assert_eq!(printable("\x1b[31mred\r\x7f\u{9b}2J\u{202e}"), r"\u001b[31mred\u000d\u007f\u009b2J\u202e");
     }

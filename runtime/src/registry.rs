@@ -1,4 +1,4 @@
-//! Global functions by name: what programs call beyond their own functions and kernels.
+//! The registry of global functions: functions that programs call in addition to their own functions and kernels.
 //!
 //! Functions are looked up when a program is loaded, never while it runs.
 use crate::ffi::Error;
@@ -15,12 +15,12 @@ pub(crate) fn take_locks(guards: &mut crate::fork::Guards) {
     guards.push(Box::new(FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner)));
 }
 
-/// Makes `function` known as `name`; returns the one known so before.
+/// Registers `function` as `name`; returns the previous function of that name.
 pub fn register(name: &str, function: Function) -> Option<Function> {
     FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), function)
 }
 
-/// Makes `function` known as `name`, which must not be known yet.
+/// Registers `function` as `name`; fails if the name is taken.
 pub fn register_new(name: &str, function: Function) -> Result<(), Error> {
     match FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()) {
         Entry::Vacant(entry) => {
@@ -31,12 +31,12 @@ pub fn register_new(name: &str, function: Function) -> Result<(), Error> {
     }
 }
 
-/// Forgets the function known as `name`.
+/// Removes the function `name`.
 pub fn unregister(name: &str) -> Option<Function> {
     FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).remove(name)
 }
 
-/// The function known as `name`.
+/// The function `name`.
 pub fn get(name: &str) -> Option<Function> {
     FUNCTIONS.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
 }

@@ -1,4 +1,4 @@
-//! Opening regular files, and nothing else.
+//! Opening regular files only.
 
 use std::{
     fs::{File, OpenOptions, metadata},
@@ -7,14 +7,14 @@ use std::{
     path::Path,
 };
 
-/// Opens a regular file to read it. A FIFO, a device or a folder is refused before it is opened: opening a FIFO waits for
-/// somebody who writes to it, and a device may have no end.
+/// Opens a regular file for reading. A FIFO, a device or a folder is rejected before it is opened: opening a FIFO waits
+/// for a writer, and a device may have no end.
 ///
 /// # Errors
-/// When it is none, or cannot be opened.
+/// If it is not a regular file, or cannot be opened.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     expect_regular(&metadata(path)?)?;
-    // In between it may have become another.
+    // It may have been replaced in between.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     expect_regular(&file.metadata()?)?;
     Ok(file)

@@ -1,4 +1,4 @@
-//! Values as text, and their tensors.
+//! Values as text, and the tensors in them.
 //!
 //! The size of the text is bounded by the size of the value in memory, however often its parts are shared. Nothing here
 //! recurses over values.
@@ -11,17 +11,17 @@ use elements::elements;
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// How deeply tuples may nest before `…` stands for the rest.
+/// Maximum nesting depth of tuples; deeper ones are shown as `…`.
 const MAX_DEPTH: usize = 64;
-/// How deeply they may nest for their members to have names.
+/// Maximum nesting depth of tuples whose fields are named.
 const MAX_NAMED_DEPTH: usize = 1000;
-/// The most parts of a value that are named, or written one by one.
+/// Maximum number of parts of a value that are named or shown individually.
 pub(crate) const MAX_PARTS: usize = 1 << 20;
 
-/// A part of a value, and the way to it.
+/// A part of a value, with its path.
 struct Part {
     value: Any,
-    /// Positions in tuples with dots between them; nothing for the value itself.
+    /// Tuple indices separated by dots; empty for the value itself.
     path: String,
     depth: usize,
 }
@@ -40,11 +40,11 @@ impl Part {
     }
 }
 
-/// The numbers in a value with their paths: `0` for a lone one; `0`, `1`, `1.0` for members of tuples. A shape is an
-/// int64 vector, a number a tensor of rank 0; strings, functions and null have none.
+/// The numeric values in a value with their paths: `0` for a single one; `0`, `1`, `1.0` for tuple fields. A shape
+/// becomes an int64 vector, a number a tensor of rank 0; strings, functions and null are skipped.
 ///
 /// # Errors
-/// When the value has more parts, or nests deeper, than can be named, or a tensor cannot be read.
+/// If the value has too many parts or nests too deeply, or a tensor cannot be read.
 pub fn leaves(value: &Any) -> Result<Vec<(String, Tensor)>, Error> {
     let (mut found, mut count) = (Vec::new(), 0);
     let mut rest = vec![Part::root(value)];
@@ -69,7 +69,7 @@ pub fn leaves(value: &Any) -> Result<Vec<(String, Tensor)>, Error> {
 fn as_tensor(value: &Any) -> Result<Option<Tensor>, Error> {
     if let Some(tensor) = value.get::<&Tensor>() {
         let dense = tensor.to_contiguous()?;
-        // Views may begin anywhere; whoever takes the elements as numbers expects them where numbers lie.
+        // A view may begin at any address, but the elements must be aligned.
         let is_aligned = dense.data_ptr().addr().is_multiple_of(dense.dtype().bytes().next_power_of_two());
         return Ok(Some(if is_aligned {
             dense
@@ -88,8 +88,8 @@ fn as_tensor(value: &Any) -> Result<Option<Tensor>, Error> {
     })
 }
 
-/// A value for people: a number alone; tensors with dtype and shape, long ones shortened; tuples that occur again by the
-/// path of the first one.
+/// Formats a value for people: a number as such; tensors with dtype and shape, long ones abbreviated; tuples that occur
+/// repeatedly as the path of their first occurrence.
 pub fn show(value: &Any) -> String {
     let (mut out, mut seen) = (String::new(), HashMap::new());
     let mut rest = vec![Part::root(value)];
@@ -134,7 +134,7 @@ fn show_leaf(value: &Any) -> String {
     }
 }
 
-/// A value within a line of text: as [`show`], without dtypes, tuples in parentheses.
+/// Formats a value within a line of text: like [`show`], without dtypes, tuples in parentheses.
 pub fn plain(value: &Any) -> String {
     match (value.get::<&Tensor>(), value.as_str()) {
         _ if value.get::<&Tuple>().is_some() => reflect::text_of(value, plain),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_is_shown_once() {
+    fn shared_parts_are_shown_once() {
         let leaf = Any::from(Tuple::from_iter([1i64.into()]));
         let value = (0..40).fold(leaf, |value, _| Tuple::from_iter([value.clone(), value]).into());
         let text = show(&value);

@@ -1,5 +1,5 @@
-//! Types for state that threads share: std's types, or loom's in the models of concurrency (`--cfg loom`), which run
-//! a program in every order that its threads' steps can take.
+//! Synchronization types: std's, or loom's in models of concurrency (`--cfg loom`), which explore every interleaving of
+//! a program's threads.
 #[cfg(not(loom))]
 pub(crate) use std::{
     cell::UnsafeCell,
@@ -13,7 +13,7 @@ pub(crate) use loom::{
     thread,
 };
 
-/// Loom's cell with std's interface: every access is checked against all that did not happen before it.
+/// Loom's cell with std's interface: accesses without a happens-before order are errors.
 #[cfg(loom)]
 #[derive(Default)]
 pub(crate) struct UnsafeCell<T>(loom::cell::UnsafeCell<T>);
@@ -29,7 +29,7 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Loom's, for values that are constants.
+/// Loom's version, for constant initial values.
 #[cfg(loom)]
 macro_rules! constant_local {
     (static $name:ident: $ty:ty = const $value:block;) => {

@@ -1,4 +1,4 @@
-//! Callers that share the pool all get on. The pool is the process's, so this is a test program of its own, with one test.
+//! Callers that share the pool all make progress. The pool is global, so this is a separate test program with one test.
 use hammock_runtime::parallel;
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// How many regions each of so many callers gets through in a while, and how many chunks of all ran on helpers.
+/// Number of regions that each caller completes in a fixed time, and number of all chunks that ran on workers.
 fn race(callers: usize) -> (Vec<usize>, usize) {
     let (over, start) = (AtomicBool::new(false), Barrier::new(callers + 1));
     let helped = AtomicUsize::new(0);
@@ -36,7 +36,7 @@ fn race(callers: usize) -> (Vec<usize>, usize) {
 fn callers_of_one_pool_all_get_on() {
     for (threads, callers) in [(2, 2), (2, 4), (4, 3), (3, 8)] {
         parallel::set_threads(threads);
-        // Other programs may keep a thread from running for a while, but not time after time.
+        // Other programs may keep a thread from running for a while, but not repeatedly.
         let mut seen = Vec::new();
         let fair = (0..5).any(|_| {
             let (counts, _) = race(callers);
@@ -46,7 +46,7 @@ fn callers_of_one_pool_all_get_on() {
         });
         assert!(fair, "{callers} callers with {threads} threads: {seen:?}");
     }
-    // A caller that is alone has help.
+    // A single caller gets workers.
     parallel::set_threads(3);
     assert!((0..5).any(|_| race(1).1 > 0));
 }

@@ -1,4 +1,4 @@
-//! What `hammock-run inspect` shows of executables.
+//! Output of `hammock-run inspect`.
 
 use hammock_runtime::{Executable, Tensor, executable::Constant, library::image_of, tools::Weights};
 use std::{
@@ -43,7 +43,7 @@ fn listings_have_addresses_labels_and_constants() {
 }
 
 #[test]
-fn large_tensors_may_lie_beside_the_listing() {
+fn large_tensors_may_be_stored_outside_the_listing() {
     let folder = tempfile::tempdir().unwrap();
     let [bytecode, beside] = ["code.bin", "beside.safetensors"].map(|name| folder.path().join(name));
     let tensor = |len: usize| Tensor::from_slice(&[len as i64], &vec![1.5f32; len]).unwrap();

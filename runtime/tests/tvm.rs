@@ -1,4 +1,5 @@
-//! Executables that TVM wrote: read, viewed, and written back byte for byte. How the files were made is told beside them.
+//! Executables that TVM wrote: read, viewed, and written back byte for byte. A README next to them says how they were
+//! made.
 
 use hammock_runtime::{
     Any, Error, Executable, Function, Image, Tensor, Tuple, Vm,
@@ -38,7 +39,7 @@ fn executables_of_every_constant_come_back_byte_for_byte() {
     assert_eq!((fields.len(), fields[10].get::<i64>(), fields[11].get::<i64>()), (13, Some(3), Some(-5)));
 }
 
-/// Files of ours tell when they are damaged; TVM's, which have no checksum, are read all the same.
+/// Damage to our files is detected; TVM's, which have no checksum, are still read.
 #[test]
 fn damaged_bytecode_is_refused() {
     let bytes = std::fs::read(file("constants.bin")).unwrap();
@@ -55,7 +56,7 @@ fn damaged_bytecode_is_refused() {
 #[test]
 fn executables_without_memory_scopes_are_read() {
     let empty = Executable::default().save();
-    // The older format differs in its magic number, and has no count of memory scopes behind the one of functions.
+    // The older format differs in its magic number, and has no number of memory scopes after the number of functions.
     let mut older = [&empty[..28], &empty[36..]].concat();
     older[0] = 0x1D;
     assert_eq!(Executable::load(&older).unwrap().save(), empty);
@@ -89,7 +90,7 @@ fn the_executable_of_an_exported_library_is_found() {
 
 #[test]
 fn exported_libraries_are_refused_where_models_are_loaded() {
-    assert!(matches!(Library::open(&file("control_flow.so")), Err(LibraryError::OfTvm)));
+    assert!(matches!(Library::open(&file("control_flow.so")), Err(LibraryError::TvmFormat)));
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn library_of(modules: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What `exec_mode="compiled"` leaves of a function: its entry in the table.
+/// `exec_mode="compiled"` only leaves a function's entry in the table.
 #[test]
 fn bytecode_runs_beside_functions_that_are_machine_code_only() {
     let mut executable = Executable::default();
@@ -145,12 +146,12 @@ fn bytecode_runs_beside_functions_that_are_machine_code_only() {
     }
 }
 
-/// Adds three floats, as the kernel that the bytecode calls does.
+/// Adds three floats, like the kernel that the bytecode calls.
 fn add(args: &[Any]) -> Result<Any, Error> {
     let [x, y, sum] = [0, 1, 2].map(|i| args[i].get::<&Tensor>().unwrap());
     let floats = |tensor: &Tensor| tensor.as_slice::<f32>().unwrap().to_vec();
     for (i, value) in floats(x).into_iter().zip(floats(y)).map(|(x, y)| x + y).enumerate() {
-        // SAFETY: the bytecode gives a result of as many floats, which nobody reads meanwhile.
+        // SAFETY: the bytecode passes a result with as many floats, which nobody reads at the same time.
         unsafe { sum.data_ptr().cast::<f32>().add(i).write(value) };
     }
     Ok(Any::NONE)

@@ -3,7 +3,7 @@
 use crate::failure::{input_failure, tool_failure};
 use hammock_compiler::{Build, Dump, Emit, Failure, Model, Options, Silent, Target, target};
 use hammock_diagnostics::SourceFile;
-use hammock_runtime::tools::{CallSpec, How, sample};
+use hammock_runtime::tools::{CallSpec, RunOptions, sample};
 use std::time::Duration;
 
 /// Duration of each measurement.
@@ -31,14 +31,14 @@ impl Peak {
     ///
     /// # Errors
     /// If a kernel cannot be compiled or run.
-    pub fn measure(how: &How) -> Result<Peak, Failure> {
-        let threads = how.threads.unwrap_or(Options::default().threads);
+    pub fn measure(run: &RunOptions) -> Result<Peak, Failure> {
+        let threads = run.threads.unwrap_or(Options::default().threads);
         let machine = target("native").unwrap_or_else(Target::host);
         let flops = (2 * CHAINS * FMAS * i64::from(machine.vector_bytes / 4)) as f64 * threads as f64;
         let last = machine.caches.l3.max(machine.caches.l2).clamp(16 << 20, 64 << 20) as i64;
-        let flops = flops / seconds(&multiply_adds(&machine, threads), how)?;
+        let flops = flops / seconds(&multiply_adds(&machine, threads), run)?;
         let near = (machine.caches.l2 / 16) as i64;
-        let rate = |count: i64| Ok::<f64, Failure>((2 * count * 4) as f64 / seconds(&stream(count), how)?);
+        let rate = |count: i64| Ok::<f64, Failure>((2 * count * 4) as f64 / seconds(&stream(count), run)?);
         Ok(Peak { flops, memory: rate(last)?, cache: rate(near)?, in_cache: machine.caches.l2 as f64, threads })
     }
 
@@ -79,18 +79,18 @@ fn stream(count: i64) -> String {
 }
 
 /// Minimum time of a kernel on zeros, in seconds.
-fn seconds(text: &str, how: &How) -> Result<f64, Failure> {
+fn seconds(text: &str, run: &RunOptions) -> Result<f64, Failure> {
     let source = SourceFile::new("<the machine's peak>", text)?;
     let model = Model::from_text(source)?;
-    let options = Options { threads: how.threads.unwrap_or(Options::default().threads), ..Options::default() };
+    let options = Options { threads: run.threads.unwrap_or(Options::default().threads), ..Options::default() };
     let mut progress = Silent;
     let mut build = Build::new(model, options, &mut progress);
     build.lower(&build.options().pipeline(), &mut Dump::default())?;
     let arguments = build.keep_kernel("main")?.arguments(&[])?;
     let artifact = build.compile(Emit::Lib)?;
     // What limits the user's program does not limit this.
-    let how = How { limits: Default::default(), ..how.clone() };
-    let session = artifact.load(&how).map_err(tool_failure)?;
+    let run = RunOptions { limits: Default::default(), ..run.clone() };
+    let session = artifact.load(&run).map_err(tool_failure)?;
     let spec = CallSpec { func: "main", args: &arguments, weights: None };
     let args = session.arguments(&spec).map_err(input_failure)?;
     let samples = sample(PROBE, || session.call("main", &args).map(drop)).map_err(|e| tool_failure(e.into()))?;

@@ -8,10 +8,10 @@ use hammock_ir::Module;
 use hammock_passes::{Silent, pipeline};
 use hammock_runtime::{
     Any, DType, Tensor,
-    tools::{How, Session, leaves, parse_argument},
+    tools::{RunOptions, Session, leaves, parse_argument},
 };
 
-/// How far compiled kernels may be off, relative to the largest number of a result: they sum in another order.
+/// Maximum error of compiled kernels, relative to the largest element of a result: they sum in another order.
 const TOLERANCE: f64 = 1e-5;
 
 #[test]
@@ -23,11 +23,15 @@ fn examples_compute_the_same_compiled_and_interpreted() {
         let module = lowered(&source, op.name);
         let args: Vec<Any> = example.values().iter().map(|text| parse_argument(text).unwrap()).collect();
         let run = |session: Session| session.vm().call("main", &args).map_err(|e| e.to_string());
-        let interpreted = run(Session::from_vm(reference(&module, &source, None, How::default().options()).unwrap()));
+        let interpreted =
+            run(Session::from_vm(reference(&module, &source, None, RunOptions::default().options()).unwrap()));
         let options = Options { threads: 1, level: 0, exec_mode: ExecMode::Compiled, ..Options::default() };
         let library = compile(&module, &source, &options, Emit::Lib).unwrap_or_else(|f| panic!("{}", f.render(false)));
-        let compiled =
-            run(Session::from_bytes(library.file.into_bytes(), &How { threads: Some(1), ..How::default() }).unwrap());
+        let compiled = run(Session::from_bytes(
+            library.file.into_bytes(),
+            &RunOptions { threads: Some(1), ..RunOptions::default() },
+        )
+        .unwrap());
         compare(op.name, &compiled, &interpreted);
         compared += 1;
     }

@@ -7,7 +7,7 @@ use hammock_ir::{Module, PrimExpr, TensorShape, Type, arith::Analyzer, prim::Sub
 use hammock_ops::{AttrKind, Op, ParamKind};
 use hammock_runtime::{
     Any, Shape, Tensor, Tuple,
-    tools::{How, parse_argument},
+    tools::{RunOptions, parse_argument},
 };
 
 /// Texts that some attribute of some operator takes; others refuse them.
@@ -123,7 +123,7 @@ fn run(op: &Op, module: &mut Module, source: &SourceFile) -> Option<Any> {
     lower(module, source, &hammock_passes::pipeline(2), &environment, &mut Dump::default()).ok()?;
     let values = op.example?.values();
     let args: Vec<Any> = values.iter().map(|text| parse_argument(text).unwrap()).collect();
-    let vm = reference(module, source, None, How::default().options()).ok()?;
+    let vm = reference(module, source, None, RunOptions::default().options()).ok()?;
     vm.call("main", &args).ok()
 }
 

@@ -6,7 +6,7 @@ use hammock_ir::{
     print::{PrintOptions, module_text},
 };
 use hammock_passes::{CodeGenerators, Generator};
-use hammock_runtime::{library::KERNEL_PREFIX, near::nearest};
+use hammock_runtime::{library::KERNEL_PREFIX, suggest::nearest};
 use serde_json::Value;
 use std::{
     cell::RefCell,

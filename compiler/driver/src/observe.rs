@@ -6,7 +6,7 @@ use hammock_ops::Table;
 use hammock_passes::{MemoryPlan, Observer, Pass};
 use hammock_runtime::{
     printable,
-    tools::{Content, InputError, say, say_colored, write_file},
+    tools::{Content, InputError, print_stderr, print_stderr_colored, write_file},
 };
 use indexmap::IndexMap;
 use similar::TextDiff;
@@ -74,15 +74,15 @@ impl Dump {
         let before = self.text.replace(text.clone()).unwrap_or_default();
         let heading = format!("# after {}", pass.name);
         if before == text {
-            return say(&format!("{heading}: no change\n")).map_err(unwritable);
+            return print_stderr(&format!("{heading}: no change\n")).map_err(unwritable);
         }
         let diff = TextDiff::from_lines(&before, &text);
         let diff = diff.unified_diff().context_radius(2).to_string();
         if !self.color {
-            return say(&format!("{heading}\n{diff}\n")).map_err(unwritable);
+            return print_stderr(&format!("{heading}\n{diff}\n")).map_err(unwritable);
         }
         let colored: String = diff.lines().map(painted).collect();
-        say_colored(&format!("\x1b[1m{heading}\x1b[0m\n{colored}\n")).map_err(unwritable)
+        print_stderr_colored(&format!("\x1b[1m{heading}\x1b[0m\n{colored}\n")).map_err(unwritable)
     }
 }
 
@@ -116,7 +116,7 @@ impl Observer for Dump {
         }
         if self.print_after.iter().any(|p| p == pass.name || p == "all") {
             let text = print::module_text(module, &print::PrintOptions::default());
-            say(&format!("# after {}\n{text}\n", pass.name)).map_err(unwritable)?;
+            print_stderr(&format!("# after {}\n{text}\n", pass.name)).map_err(unwritable)?;
         }
         if self.text.is_some() {
             self.print_changes(pass, module)?;

@@ -4,7 +4,7 @@ use crate::Failure;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{AttrValue, Function, GlobalInfo, Module};
 use hammock_kernels::Target;
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 
 /// Names of targets.
 pub fn targets() -> impl Iterator<Item = &'static str> {

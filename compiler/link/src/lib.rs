@@ -66,7 +66,7 @@ fn plain<'a>(objects: &[&'a [u8]]) -> Vec<Object<'a>> {
     objects.iter().copied().map(Object::plain).collect()
 }
 
-/// The same for an image in two parts ([`image::Image::save_apart`]): constants are not copied.
+/// The same for an image in two parts ([`image::Image::save_in_parts`]): constants are not copied.
 ///
 /// # Errors
 /// As [`link`].

@@ -3,7 +3,7 @@
 use crate::{room, schema::StringStringEntryProto};
 use bytes::Bytes;
 use hammock_runtime::{
-    beside::{BesideError, find_linked},
+    companion::{CompanionError, find_linked},
     memory::{MappedFile, Reservation, reserve},
     tools::map_file,
     value::SharedBytes,
@@ -111,8 +111,8 @@ impl Folder {
         let model =
             self.model.as_ref().ok_or("its data are in another file, but the model is read without its folder")?;
         let path = find_linked(model, location, &self.targets).map_err(|error| match error {
-            BesideError::Outside => format!("its data are in `{location}`, which is not in the model's folder"),
-            BesideError::Link(target) => format!(
+            CompanionError::Outside => format!("its data are in `{location}`, which is not in the model's folder"),
+            CompanionError::Link(target) => format!(
                 "its data are in `{location}`, a link out of the model's folder to {}; links may only lead to where the \
                  model's own file is, and to folders given with `--external-data-dir`",
                 target.display()

@@ -2,7 +2,7 @@
 
 use crate::{graph::Importer, listing::brief, main_graph::initializer_names, names::identifier, schema::GraphProto};
 use hammock_diagnostics::{Diagnostic, codes};
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use rustc_hash::FxHashSet;
 
 /// The version of the format since which an initializer need not be an input: those that are have a reason to be.

@@ -61,7 +61,7 @@ fn of_bytes(dtype: DType, dims: &[i64], data: Bytes, folder: &Folder) -> Result<
                 Some(copy) => Tensor::from_mapped(dtype, dims, copy, 0..data.len()),
                 None => Tensor::from_bytes(dtype, dims, &data),
             };
-            file.set_aside(range);
+            file.evict(range);
             copy
         }
         None => Tensor::from_bytes(dtype, dims, &data),

@@ -7,7 +7,7 @@ use hammock_ir::{
     prim::{Substitution, Var},
     relax::{Function, Value},
 };
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use rustc_hash::FxHashSet;
 
 /// See the module's documentation.

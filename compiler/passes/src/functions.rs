@@ -6,7 +6,7 @@ use hammock_ir::{
     Module, Name,
     relax::{Body, Call, Callee, Operand, Value},
 };
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use rustc_hash::FxHashSet;
 
 /// The Relax function that an option of a pass names.

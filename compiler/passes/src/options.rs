@@ -2,7 +2,7 @@
 
 use crate::Pass;
 use hammock_diagnostics::{Diagnostic, codes};
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use serde_json::Value;
 use std::fmt;
 

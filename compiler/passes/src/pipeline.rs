@@ -3,7 +3,7 @@
 use crate::{Context, Environment, Observer, Options, PASSES, Pass, check_deadline};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::Module;
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use std::{fmt, time::Instant};
 
 /// Passes to run in order.

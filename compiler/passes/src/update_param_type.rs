@@ -10,7 +10,7 @@ use hammock_ir::{
     prim::Var as PrimVar,
     relax::{Binding, Body, Call, Callee, Function, Value, Var},
 };
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use rustc_hash::FxHashSet;
 use serde_json::Value as Json;
 

@@ -1,4 +1,4 @@
-//! The error of a thread's last failed call, kept until its next call of a function that can fail.
+//! The error of a thread's last failed call, stored until the thread's next call of a function that can fail.
 use hammock_runtime::Error;
 use hammock_runtime::ffi::{TraceEntry, kind};
 use std::cell::RefCell;
@@ -14,16 +14,16 @@ struct Failure {
     trace: Vec<Frame>,
 }
 
-/// A function on the call stack of a failed call.
+/// A frame of a failed call's stack trace.
 struct Frame {
     function: CString,
-    /// File and text of the line, if the model says where it comes from.
+    /// File and text of the source line, if the model has them.
     source: Option<(CString, CString)>,
     line: u32,
     column: u32,
 }
 
-/// The same for C: pointers into the thread's error.
+/// A trace frame for C: pointers into the thread's error.
 #[repr(C)]
 pub struct hammock_trace_entry {
     function: *const c_char,
@@ -37,33 +37,33 @@ thread_local! {
     static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
-/// Runs the body of a function of the interface. Its answer is what the function returns.
+/// Runs the body of an API function and returns its status code.
 pub(crate) fn status(body: impl FnOnce() -> Result<(), Error>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
-        Ok(Err(error)) => keep(error),
+        Ok(Err(error)) => set_error(error),
         Err(panic) => {
             drop(catch_unwind(AssertUnwindSafe(|| drop(panic))));
-            keep(Error::new(kind::INTERNAL, "the runtime panicked; it has printed why"))
+            set_error(Error::new(kind::INTERNAL, "the runtime panicked; it has printed why"))
         }
     }
 }
 
-/// Runs a body that cannot fail; after a panic, which has printed itself, there is nothing to say.
-pub(crate) fn quietly(body: impl FnOnce()) {
+/// Runs a body that cannot fail. A panic has already been printed, so it is not reported.
+pub(crate) fn infallible(body: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(body));
 }
 
-/// Leaves an error with the thread.
-pub(crate) fn keep(error: Error) -> c_int {
+/// Stores an error for the thread and returns -1.
+pub(crate) fn set_error(error: Error) -> c_int {
     let failure = Failure::new(error);
-    // The thread may be on its way out, with nobody left to ask.
+    // During thread exit the slot is already destroyed, and nobody can read the error any more.
     let _ = LAST.try_with(|last| last.replace(Some(failure)));
     -1
 }
 
-/// Takes the thread's error away.
-pub(crate) fn take() -> Option<Error> {
+/// Takes the thread's error, if it has one.
+pub(crate) fn take_error() -> Option<Error> {
     LAST.try_with(RefCell::take).ok().flatten().map(|failure| failure.error)
 }
 
@@ -90,7 +90,7 @@ impl Frame {
     }
 }
 
-/// A text as a C string.
+/// Converts a text to a C string.
 pub(crate) fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }
@@ -116,28 +116,28 @@ pub extern "C" fn hammock_error_kind() -> *const c_char {
     read_text(|failure| &failure.kind)
 }
 
-/// What happened.
+/// The message of the thread's last error.
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_error_message() -> *const c_char {
     read_text(|failure| &failure.message)
 }
 
-/// Kind, message and call stack, for people.
+/// Kind, message and stack trace, formatted for people.
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_error_text() -> *const c_char {
     read_text(|failure| &failure.text)
 }
 
-/// How many functions were on the call stack.
+/// Number of frames in the stack trace.
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_error_trace_size() -> usize {
     read(|failure| failure.map_or(0, |failure| failure.trace.len())).unwrap_or(0)
 }
 
-/// One of them, from the innermost; -1, and the error stays as it is, if there is none at `index`.
+/// Frame `index` of the trace, innermost first. Returns -1 and leaves the error unchanged if there is no such frame.
 ///
 /// # Safety
-/// `entry` is null or has room.
+/// `entry` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_error_trace(index: usize, entry: *mut hammock_trace_entry) -> c_int {
     let found = read(|failure| {
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn hammock_error_trace(index: usize, entry: *mut hammock_t
     });
     match found.flatten() {
         Some(found) if !entry.is_null() => {
-            // SAFETY: not null, and the caller has room.
+            // not null, so valid for writes as the caller promises.
             unsafe { entry.write(found) };
             0
         }
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn hammock_error_trace(index: usize, entry: *mut hammock_t
     }
 }
 
-/// Leaves an error with the thread, for a C function to return -1 afterwards.
+/// Stores an error for the thread; the calling C function then returns -1.
 ///
 /// # Safety
 /// Both are null or C strings.

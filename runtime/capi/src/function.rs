@@ -1,5 +1,5 @@
-//! Functions as values: C's own, registered ones, and calling any.
-use crate::error::{status, take};
+//! Function values: callbacks in C, registered functions, and calls.
+use crate::error::{status, take_error};
 use crate::pointers::{text, value, values, write};
 use crate::tensor::hammock_deleter;
 use crate::value::strings;
@@ -15,46 +15,47 @@ struct Callback {
     free: hammock_deleter,
 }
 
-// SAFETY: whoever makes a function of a callback promises that any thread may call and free it.
+// SAFETY: whoever creates a callback promises that any thread may call and free it.
 unsafe impl Send for Callback {}
 // SAFETY: as above.
 unsafe impl Sync for Callback {}
 
 impl Callback {
     fn run(&self, args: &[Any]) -> Result<Any, Error> {
-        drop(take());
+        drop(take_error());
         let mut result = Any::NONE;
-        // SAFETY: whoever made the callback promises that it follows the convention.
+        // SAFETY: whoever created the callback promises that it follows the convention.
         match unsafe { (self.call)(self.context, args.as_ptr(), args.len() as i32, &mut result) } {
-            0 => own(result),
-            _ => Err(failed()),
+            0 => into_owned(result),
+            _ => Err(callback_error()),
         }
     }
 }
 
-/// What a C function wrote. A result that is only lent becomes the runtime's own.
-pub(crate) fn own(result: Any) -> Result<Any, Error> {
+/// Takes ownership of a C function's result: a borrowed value is copied.
+pub(crate) fn into_owned(result: Any) -> Result<Any, Error> {
     if result.is_borrowed() { result.owned() } else { Ok(result) }
 }
 
-/// The error that a C function left behind.
-pub(crate) fn failed() -> Error {
-    take().unwrap_or_else(|| Error::new(kind::RUNTIME, "a C function failed without saying why"))
+/// The error that a C function has stored.
+pub(crate) fn callback_error() -> Error {
+    take_error().unwrap_or_else(|| Error::new(kind::RUNTIME, "a C function failed without saying why"))
 }
 
 impl Drop for Callback {
     fn drop(&mut self) {
         if let Some(free) = self.free {
-            // SAFETY: this is the end of the callback, and the context is what its maker gave.
+            // SAFETY: the callback is dropped once, and its creator passed the context for this function.
             unsafe { free(self.context) };
         }
     }
 }
 
-/// A function value that calls a C function with a context.
+/// Creates a function value that calls a C function with a context.
 ///
 /// # Safety
-/// `call` follows the convention, and any thread may call it and `free` with `context`; `function` is null or has room.
+/// `call` follows the convention, and any thread may call it and `free` with `context`; `function` is null or valid for
+/// writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_function(
     call: Option<SafeCall>,
@@ -76,13 +77,13 @@ pub unsafe extern "C" fn hammock_function(
 /// Calls a function value.
 ///
 /// # Safety
-/// `function` is null or a value; `args` is null or leads to `count` values; `result` is null or has room for one.
+/// `function` is null or a value; `args` is null or points to `count` values; `result` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_call(function: *const Any, args: *const Any, count: usize, result: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
         let (function, args) = (callable(value(function, "function")?)?, values(args, count, "args")?);
-        give(result, function.call(args)?)
+        write_result(result, function.call(args)?)
     })
 }
 
@@ -91,16 +92,16 @@ pub(crate) fn callable(value: &Any) -> Result<&Function, Error> {
     value.get().ok_or_else(|| Error::type_error(format!("the value is {value}, not a function")))
 }
 
-/// Writes a result; a null place means that nobody wants it.
+/// Writes a result; null means that the caller does not want it.
 ///
 /// # Safety
-/// `place` is null or has room.
-pub(crate) unsafe fn give(place: *mut Any, result: Any) -> Result<(), Error> {
+/// `destination` is null or valid for writes.
+pub(crate) unsafe fn write_result(destination: *mut Any, result: Any) -> Result<(), Error> {
     // SAFETY: as the caller promises.
-    if place.is_null() { Ok(()) } else { unsafe { write(place, "result", result) } }
+    if destination.is_null() { Ok(()) } else { unsafe { write(destination, "result", result) } }
 }
 
-/// Makes a function known to programs loaded from now on. One known by that name is replaced.
+/// Registers a function for programs that are loaded from now on. Replaces a function of the same name.
 ///
 /// # Safety
 /// `name` is null or a C string; `function` is null or a value.
@@ -114,7 +115,7 @@ pub unsafe extern "C" fn hammock_register(name: *const c_char, function: *const 
     })
 }
 
-/// Forgets a registered function.
+/// Removes a function from the registry.
 ///
 /// # Safety
 /// `name` is null or a C string.
@@ -127,24 +128,24 @@ pub unsafe extern "C" fn hammock_unregister(name: *const c_char) -> c_int {
     })
 }
 
-/// A registered function, or one of the runtime's own.
+/// Looks up a registered function or a builtin.
 ///
 /// # Safety
-/// `name` is null or a C string; `function` is null or has room for a value.
+/// `name` is null or a C string; `function` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_registered(name: *const c_char, function: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
         let name = text(name, "name")?;
-        let own = || builtins().find(|builtin| builtin.name == name).map(Builtin::function);
-        write(function, "function", registry::get(name).or_else(own).ok_or_else(|| unknown(name))?.into())
+        let builtin = || builtins().find(|builtin| builtin.name == name).map(Builtin::function);
+        write(function, "function", registry::get(name).or_else(builtin).ok_or_else(|| unknown(name))?.into())
     })
 }
 
-/// The names of all registered functions and of the runtime's own: a tuple of strings.
+/// The names of all registered functions and builtins: a tuple of strings.
 ///
 /// # Safety
-/// `names` is null or has room for a value.
+/// `names` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_registered_names(names: *mut Any) -> c_int {
     status(|| {

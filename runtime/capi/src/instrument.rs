@@ -1,6 +1,6 @@
-//! Watching a machine: instruments of C's own and of TVM's form, and the profiler.
-use crate::error::{c_text, keep, quietly, status, take};
-use crate::function::{callable, failed, own};
+//! Observing a virtual machine: instruments in C, instruments as TVM defines them, and the profiler.
+use crate::error::{c_text, infallible, set_error, status, take_error};
+use crate::function::{callable, callback_error, into_owned};
 use crate::pointers::{reference, text, value, write};
 use crate::tensor::hammock_deleter;
 use crate::vm::hammock_vm;
@@ -10,7 +10,7 @@ use hammock_runtime::{Any, Error, Str};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::Arc;
 
-/// What an instrument sees of a call. Everything in it lives until the instrument's function returns.
+/// A call as an instrument sees it. All pointers are valid until the instrument's function returns.
 #[repr(C)]
 pub struct hammock_event {
     function: *const c_char,
@@ -28,7 +28,7 @@ type Before = unsafe extern "C" fn(context: *mut c_void, call: *const hammock_ev
 type After = unsafe extern "C" fn(context: *mut c_void, call: *const hammock_event, result: *const Any) -> i32;
 type Border = unsafe extern "C" fn(context: *mut c_void, function: *const c_char);
 
-/// Functions that see what a machine does; each may be null.
+/// Callbacks of an instrument; each may be null.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct hammock_instrument {
@@ -45,13 +45,13 @@ unsafe impl Send for hammock_instrument {}
 // SAFETY: as above.
 unsafe impl Sync for hammock_instrument {}
 
-/// An instrument that a machine has.
+/// An instrument that is attached to a virtual machine.
 struct Watcher(hammock_instrument);
 
 impl Drop for Watcher {
     fn drop(&mut self) {
         if let Some(free) = self.0.free {
-            // SAFETY: this is the end of the instrument, and the context is what its maker gave.
+            // SAFETY: the instrument is dropped once, and its creator passed the context for this function.
             unsafe { free(self.0.context) };
         }
     }
@@ -60,30 +60,30 @@ impl Drop for Watcher {
 impl Instrument for Watcher {
     fn before(&self, call: &Call<'_>) -> Result<Action, Error> {
         let Some(before) = self.0.before else { return Ok(Action::Run) };
-        drop(take());
+        drop(take_error());
         let mut instead = Any::NONE;
         // SAFETY: whoever set the instrument promises that it follows the convention.
         match described(call, |event| unsafe { before(self.0.context, event, &mut instead) }) {
             0 => Ok(Action::Run),
-            1 => own(instead).map(Action::Skip),
-            _ => Err(failed()),
+            1 => into_owned(instead).map(Action::Skip),
+            _ => Err(callback_error()),
         }
     }
 
     fn after(&self, call: &Call<'_>, result: Result<&Any, &Error>) -> Result<(), Error> {
         let Some(after) = self.0.after else { return Ok(()) };
-        drop(take());
+        drop(take_error());
         let result = match result {
             Ok(result) => &raw const *result,
             Err(error) => {
-                keep(Error::new(error.kind().to_owned(), error.message()));
+                set_error(Error::new(error.kind().to_owned(), error.message()));
                 std::ptr::null()
             }
         };
         // SAFETY: as above.
         match described(call, |event| unsafe { after(self.0.context, event, result) }) {
             0 => Ok(()),
-            _ => Err(failed()),
+            _ => Err(callback_error()),
         }
     }
 
@@ -105,7 +105,7 @@ impl Watcher {
     }
 }
 
-/// Describes a call to C.
+/// Passes the description of a call to a C callback.
 fn described(call: &Call<'_>, tell: impl FnOnce(&hammock_event) -> i32) -> i32 {
     let (function, callee) = (c_text(call.function), c_text(call.callee));
     let location = call.location();
@@ -128,10 +128,10 @@ fn described(call: &Call<'_>, tell: impl FnOnce(&hammock_event) -> i32) -> i32 {
     })
 }
 
-/// Sets the instrument that sees every call; null for none.
+/// Sets the instrument that is notified of every call; null removes it.
 ///
 /// # Safety
-/// `vm` is null or alive; `instrument` is null or leads to functions that any thread may call with its context.
+/// `vm` is null or alive; `instrument` is null or points to functions that any thread may call with its context.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_watch(vm: *const hammock_vm, instrument: *const hammock_instrument) -> c_int {
     // SAFETY: as the caller promises.
@@ -142,10 +142,10 @@ pub unsafe extern "C" fn hammock_vm_watch(vm: *const hammock_vm, instrument: *co
     })
 }
 
-/// Where a model's time goes.
+/// A profiler, shared with the virtual machines that it is attached to.
 pub struct hammock_profiler(Arc<Profiler>);
 
-/// Sets the function that sees every call; null for none.
+/// Sets the function that is notified of every call; null removes it.
 ///
 /// # Safety
 /// `vm` is null or alive; `function` is null or a value.
@@ -163,10 +163,10 @@ pub unsafe extern "C" fn hammock_vm_set_instrument(vm: *const hammock_vm, functi
     })
 }
 
-/// Makes a profiler that keeps up to `most_events` calls one by one, for a trace.
+/// Creates a profiler that records up to `most_events` individual calls for a trace.
 ///
 /// # Safety
-/// `profiler` is null or has room.
+/// `profiler` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_profiler_new(most_events: usize, profiler: *mut *mut hammock_profiler) -> c_int {
     // SAFETY: as the caller promises.
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn hammock_profiler_new(most_events: usize, profiler: *mut
     })
 }
 
-/// Sets the profiler that watches a machine; null for none.
+/// Attaches a profiler to a virtual machine; null detaches it.
 ///
 /// # Safety
 /// `vm` and `profiler` are null or alive.
@@ -190,10 +190,10 @@ pub unsafe extern "C" fn hammock_vm_set_profiler(vm: *const hammock_vm, profiler
     })
 }
 
-/// What it has seen, as text.
+/// Renders the collected profile as text.
 ///
 /// # Safety
-/// `profiler` is null or alive; `form` is null or a C string; `rendered` is null or has room for a value.
+/// `profiler` is null or alive; `form` is null or a C string; `rendered` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_profiler_render(
     profiler: *const hammock_profiler,
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn hammock_profiler_render(
     })
 }
 
-/// Forgets what it has seen.
+/// Clears the collected profile.
 ///
 /// # Safety
 /// `profiler` is null or alive.
@@ -227,15 +227,15 @@ pub unsafe extern "C" fn hammock_profiler_reset(profiler: *const hammock_profile
     })
 }
 
-/// Gives up a profiler. A machine that it watches goes on with it.
+/// Releases a profiler. A virtual machine that uses it keeps its own reference.
 ///
 /// # Safety
-/// `profiler` is null or was made here and is not used any more.
+/// `profiler` is null, or was created here and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_profiler_free(profiler: *mut hammock_profiler) {
     if !profiler.is_null() {
-        // SAFETY: not null, so it was boxed here and is the caller's to give up.
+        // SAFETY: not null, so it was boxed here and belongs to the caller.
         let profiler = unsafe { Box::from_raw(profiler) };
-        quietly(|| drop(profiler));
+        infallible(|| drop(profiler));
     }
 }

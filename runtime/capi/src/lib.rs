@@ -1,16 +1,16 @@
 //! The runtime for C and C++: what `runtime/include/hammock.h` declares.
 //!
 //! Values are tvm-ffi's 16 bytes, `hammock_any` in C and [`hammock_runtime::Any`] here. Every function that can fail
-//! returns 0, or -1 after leaving an error with the thread. Null pointers and wrong positions are errors like any other;
-//! a panic never crosses: it becomes an `InternalError`.
+//! returns 0, or stores an error for the thread and returns -1. Null pointers and invalid indices are errors like any
+//! other. A panic never crosses the boundary: it becomes an `InternalError`.
 //!
 //! - [`error`]: the error of a thread's last failed call.
-//! - [`pointers`]: what C passes, checked.
+//! - [`pointers`]: validation of the pointers that C passes.
 //! - [`value`], [`tensor`], [`function`]: values.
-//! - [`reflect`]: what values consist of.
+//! - [`reflect`]: fields, equality, hashes and JSON of values.
 //! - [`library`], [`vm`], [`stateful`], [`instrument`], [`module`]: models.
 //!
-//! A test compares these functions with the header's, name by name and type by type.
+//! A test compares these functions with the header, name by name and type by type.
 #![allow(non_camel_case_types, reason = "C's names")]
 
 pub mod error;

@@ -1,5 +1,5 @@
 //! Compiled models.
-use crate::error::{quietly, status};
+use crate::error::{infallible, status};
 use crate::pointers::{array, text, write};
 use hammock_runtime::image::Integrity;
 use hammock_runtime::value::SharedBytes;
@@ -14,20 +14,20 @@ pub struct hammock_library(pub(crate) Arc<Library>);
 /// Opens a compiled model.
 ///
 /// # Safety
-/// `path` is null or a C string; `library` is null or has room.
+/// `path` is null or a C string; `library` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_library_open(path: *const c_char, library: *mut *mut hammock_library) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
         let opened = Library::open(Path::new(text(path, "path")?)).map_err(refused)?;
-        give(library, opened)
+        write_result(library, opened)
     })
 }
 
-/// Loads a compiled model from memory, which is copied.
+/// Loads a compiled model from memory; the bytes are copied.
 ///
 /// # Safety
-/// `bytes` is null or leads to `size` bytes; `library` is null or has room.
+/// `bytes` is null or points to `size` bytes; `library` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_library_load(
     bytes: *const c_void,
@@ -37,32 +37,32 @@ pub unsafe extern "C" fn hammock_library_load(
     // SAFETY: as the caller promises.
     status(|| unsafe {
         let owner: SharedBytes = Arc::new(array(bytes.cast::<u8>(), size, "bytes")?.to_vec());
-        give(library, Library::from_bytes(owner, Integrity::Check).map_err(refused)?)
+        write_result(library, Library::from_bytes(owner, Integrity::Check).map_err(refused)?)
     })
 }
 
-unsafe fn give(place: *mut *mut hammock_library, library: Library) -> Result<(), Error> {
-    if place.is_null() {
+unsafe fn write_result(destination: *mut *mut hammock_library, library: Library) -> Result<(), Error> {
+    if destination.is_null() {
         return Err(Error::value("`library` is null"));
     }
     let library = Box::into_raw(Box::new(hammock_library(Arc::new(library))));
-    // SAFETY: the callers pass on what their callers promise.
-    unsafe { write(place, "library", library) }
+    // SAFETY: this function's callers forward what their callers promise.
+    unsafe { write(destination, "library", library) }
 }
 
 fn refused(error: impl std::fmt::Display) -> Error {
     Error::value(error.to_string())
 }
 
-/// Closes a library. Machines made of it go on.
+/// Releases a library. Virtual machines created from it keep their own reference.
 ///
 /// # Safety
-/// `library` is null or was opened here and is not used any more.
+/// `library` is null, or was opened here and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_library_free(library: *mut hammock_library) {
     if !library.is_null() {
-        // SAFETY: not null, so it was boxed here and is the caller's to give up.
+        // SAFETY: not null, so it was boxed here and belongs to the caller.
         let library = unsafe { Box::from_raw(library) };
-        quietly(|| drop(library));
+        infallible(|| drop(library));
     }
 }

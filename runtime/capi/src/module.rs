@@ -1,4 +1,4 @@
-//! Modules: one interface to whatever holds functions.
+//! Modules: one interface to everything that holds functions.
 use crate::error::status;
 use crate::function::callable;
 use crate::library::hammock_library;
@@ -16,28 +16,28 @@ fn module_in(value: &Any) -> Result<&Module, Error> {
 /// The module of a compiled model: an executable that imports its kernels.
 ///
 /// # Safety
-/// `library` is null or open; `module` is null or has room for a value.
+/// `library` is null or open; `module` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_library_module(library: *const hammock_library, module: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe { write(module, "module", Module::from_library(reference(library, "library")?.0.clone()).into()) })
 }
 
-/// The module of a model that is ready to run: its functions.
+/// The module of a virtual machine: the functions of its model.
 ///
 /// # Safety
-/// `vm` is null or alive; `module` is null or has room for a value.
+/// `vm` is null or alive; `module` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_module(vm: *const hammock_vm, module: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe { write(module, "module", Module::from_vm(reference(vm, "vm")?.0.clone()).into()) })
 }
 
-/// A module of functions of the program that embeds the runtime, under a kind of their own.
+/// Creates a module of functions of the host program, with a kind of its own.
 ///
 /// # Safety
-/// `kind` is null or a C string; `names` is null or leads to `count` C strings, `functions` to as many values; `module` is
-/// null or has room for a value.
+/// `kind` is null or a C string; `names` is null or points to `count` C strings, `functions` to `count` values;
+/// `module` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_module(
     kind: *const c_char,
@@ -58,17 +58,17 @@ pub unsafe extern "C" fn hammock_module(
 /// The module's kind: a string.
 ///
 /// # Safety
-/// `module` is null or a value; `kind` is null or has room for one.
+/// `module` is null or a value; `kind` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_module_kind(module: *const Any, kind: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe { write(kind, "kind", module_in(value(module, "module")?)?.kind().into()) })
 }
 
-/// What can be done with the module.
+/// The module's property flags.
 ///
 /// # Safety
-/// `module` is null or a value; `properties` is null or has room.
+/// `module` is null or a value; `properties` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_module_properties(module: *const Any, properties: *mut i64) -> c_int {
     // SAFETY: as the caller promises.
@@ -78,17 +78,17 @@ pub unsafe extern "C" fn hammock_module_properties(module: *const Any, propertie
 /// The names of the module's own functions: a tuple of strings.
 ///
 /// # Safety
-/// `module` is null or a value; `names` is null or has room for one.
+/// `module` is null or a value; `names` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_module_functions(module: *const Any, names: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe { write(names, "names", strings(&module_in(value(module, "module")?)?.names())) })
 }
 
-/// A function of the module, or else of what it imports; none if nobody has it.
+/// Looks up a function in the module, then in its imports; writes none if it is in neither.
 ///
 /// # Safety
-/// `module` is null or a value; `name` is null or a C string; `function` is null or has room for a value.
+/// `module` is null or a value; `name` is null or a C string; `function` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_module_function(module: *const Any, name: *const c_char, function: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn hammock_module_function(module: *const Any, name: *cons
 /// The modules that the module imports: a tuple.
 ///
 /// # Safety
-/// `module` is null or a value; `imports` is null or has room for one.
+/// `module` is null or a value; `imports` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_module_imports(module: *const Any, imports: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -111,20 +111,20 @@ pub unsafe extern "C" fn hammock_module_imports(module: *const Any, imports: *mu
     })
 }
 
-/// The module and all it imports as bytes.
+/// Serializes the module and all its imports.
 ///
 /// # Safety
-/// `module` is null or a value; `bytes` is null or has room for one.
+/// `module` is null or a value; `bytes` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_module_save(module: *const Any, bytes: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe { write(bytes, "bytes", Bytes::new(&module_in(value(module, "module")?)?.save()?).into()) })
 }
 
-/// The module that was saved as these bytes.
+/// Loads a module that `hammock_module_save` serialized.
 ///
 /// # Safety
-/// `bytes` is null or leads to `size` bytes; `module` is null or has room for a value.
+/// `bytes` is null or points to `size` bytes; `module` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_module_load(bytes: *const c_void, size: usize, module: *mut Any) -> c_int {
     // SAFETY: as the caller promises.

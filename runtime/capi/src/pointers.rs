@@ -1,4 +1,4 @@
-//! What C passes, checked: pointers that must not be null, texts, arrays, values.
+//! Validation of the pointers that C passes: non-null pointers, texts, arrays, values.
 use hammock_runtime::{Any, Error};
 use std::ffi::{CStr, c_char};
 
@@ -6,32 +6,32 @@ fn null(name: &str) -> Error {
     Error::value(format!("`{name}` is null"))
 }
 
-/// What a pointer points to.
+/// Dereferences a pointer, or fails if it is null.
 ///
 /// # Safety
-/// The pointer is null or leads to a `T` that stays as it is for `'a`.
+/// The pointer is null or points to a `T` that is not modified for `'a`.
 pub(crate) unsafe fn reference<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Error> {
     // SAFETY: as the caller promises.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
 
-/// Writes where a result goes. What was there is not dropped.
+/// Writes a result. The value that was there is not dropped.
 ///
 /// # Safety
-/// The pointer is null or there is room for a `T`.
-pub(crate) unsafe fn write<T>(place: *mut T, name: &str, value: T) -> Result<(), Error> {
-    if place.is_null() {
+/// The pointer is null or valid for writes of a `T`.
+pub(crate) unsafe fn write<T>(destination: *mut T, name: &str, value: T) -> Result<(), Error> {
+    if destination.is_null() {
         return Err(null(name));
     }
     // SAFETY: as the caller promises.
-    unsafe { place.write(value) };
+    unsafe { destination.write(value) };
     Ok(())
 }
 
-/// A C string.
+/// Reads a C string.
 ///
 /// # Safety
-/// The pointer is null or leads to a C string that stays as it is for `'a`.
+/// The pointer is null or points to a C string that is not modified for `'a`.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Error> {
     if pointer.is_null() {
         return Err(null(name));
@@ -41,10 +41,10 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a 
     text.to_str().map_err(|_| Error::value(format!("`{name}` is not UTF-8")))
 }
 
-/// An array.
+/// Reads an array.
 ///
 /// # Safety
-/// The pointer is null or leads to `count` values that stay as they are for `'a`.
+/// The pointer is null or points to `count` values that are not modified for `'a`.
 pub(crate) unsafe fn array<'a, T>(pointer: *const T, count: usize, name: &str) -> Result<&'a [T], Error> {
     if count == 0 {
         return Ok(&[]);
@@ -59,10 +59,10 @@ pub(crate) unsafe fn array<'a, T>(pointer: *const T, count: usize, name: &str) -
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
-/// A value.
+/// Reads a value.
 ///
 /// # Safety
-/// The pointer is null or leads to a value.
+/// The pointer is null or points to a value.
 pub(crate) unsafe fn value<'a>(pointer: *const Any, name: &str) -> Result<&'a Any, Error> {
     // SAFETY: as the caller promises.
     let value = unsafe { reference(pointer, name) }?;
@@ -70,10 +70,10 @@ pub(crate) unsafe fn value<'a>(pointer: *const Any, name: &str) -> Result<&'a An
     Ok(value)
 }
 
-/// Values.
+/// Reads an array of values.
 ///
 /// # Safety
-/// The pointer is null or leads to `count` values.
+/// The pointer is null or points to `count` values.
 pub(crate) unsafe fn values<'a>(pointer: *const Any, count: usize, name: &str) -> Result<&'a [Any], Error> {
     // SAFETY: as the caller promises.
     let values = unsafe { array(pointer, count, name) }?;

@@ -1,14 +1,14 @@
-//! What values consist of: fields by name, equality, hashes, JSON.
+//! Reflection on values: fields by name, equality, hashes, JSON.
 use crate::error::status;
 use crate::pointers::{text, value, write};
 use crate::value::strings;
 use hammock_runtime::{Any, Error, Str, reflect};
 use std::ffi::{c_char, c_int};
 
-/// The names of an object's fields: a tuple of strings, empty for values that declare none.
+/// The names of an object's fields: a tuple of strings, empty for values without declared fields.
 ///
 /// # Safety
-/// `from` is null or a value; `names` is null or has room for one.
+/// `from` is null or a value; `names` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_fields(from: *const Any, names: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn hammock_fields(from: *const Any, names: *mut Any) -> c_
 /// A field of an object by its name.
 ///
 /// # Safety
-/// `from` is null or a value; `name` is null or a C string; `field` is null or has room for a value.
+/// `from` is null or a value; `name` is null or a C string; `field` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_field(from: *const Any, name: *const c_char, field: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -33,10 +33,10 @@ pub unsafe extern "C" fn hammock_field(from: *const Any, name: *const c_char, fi
     })
 }
 
-/// Have two values the same contents? 1 or 0.
+/// Compares two values by their contents: writes 1 if they are equal and 0 otherwise.
 ///
 /// # Safety
-/// Both are null or values; `equal` is null or has room.
+/// Both are null or values; `equal` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_equal(left: *const Any, right: *const Any, equal: *mut c_int) -> c_int {
     // SAFETY: as the caller promises.
@@ -45,30 +45,30 @@ pub unsafe extern "C" fn hammock_equal(left: *const Any, right: *const Any, equa
     })
 }
 
-/// A number that values of the same contents have in common.
+/// A hash that is the same for values with equal contents.
 ///
 /// # Safety
-/// `from` is null or a value; `hash` is null or has room.
+/// `from` is null or a value; `hash` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_hash(from: *const Any, hash: *mut u64) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe { write(hash, "hash", reflect::hash(value(from, "from")?)) })
 }
 
-/// The value as a JSON graph: a string.
+/// Saves the value as a JSON graph: a string.
 ///
 /// # Safety
-/// `from` is null or a value; `json` is null or has room for one.
+/// `from` is null or a value; `json` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_to_json(from: *const Any, json: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe { write(json, "json", Str::new(&reflect::save(value(from, "from")?)?).into()) })
 }
 
-/// The value that a JSON graph describes.
+/// Loads the value of a JSON graph.
 ///
 /// # Safety
-/// `json` is null or a C string; `loaded` is null or has room for a value.
+/// `json` is null or a C string; `loaded` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_from_json(json: *const c_char, loaded: *mut Any) -> c_int {
     // SAFETY: as the caller promises.

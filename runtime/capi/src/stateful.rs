@@ -1,7 +1,7 @@
-//! Calls in steps, results in given tensors, saved functions, timing.
+//! Stateful calls (set inputs, invoke, get outputs), outputs in given tensors, saved functions, timing.
 use crate::error::status;
 use crate::pointers::{array, reference, text, value, values, write};
-use crate::vm::{hammock_vm, held};
+use crate::vm::{acquire, hammock_vm};
 use hammock_runtime::vm::evaluate::Evaluation;
 use hammock_runtime::{Any, Error, Tensor};
 use std::ffi::{c_char, c_int};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Sets all inputs of a function.
 ///
 /// # Safety
-/// `vm` is null or alive; `function` is null or a C string; `args` is null or leads to `count` values.
+/// `vm` is null or alive; `function` is null or a C string; `args` is null or points to `count` values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_set_inputs(
     vm: *const hammock_vm,
@@ -20,12 +20,12 @@ pub unsafe extern "C" fn hammock_vm_set_inputs(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         vm.0.set_inputs(function, values(args, count, "args")?)
     })
 }
 
-/// Sets one input of a function by its parameter's name.
+/// Sets one input of a function by parameter name.
 ///
 /// # Safety
 /// `vm` is null or alive; `function` and `parameter` are null or C strings; `input` is null or a value.
@@ -38,26 +38,26 @@ pub unsafe extern "C" fn hammock_vm_set_input(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         vm.0.set_input(function, text(parameter, "parameter")?, value(input, "input")?)
     })
 }
 
-/// Calls a function with the inputs set, and keeps its result.
+/// Calls a function with its inputs and stores the result.
 ///
 /// # Safety
 /// `vm` is null or alive; `function` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_invoke_stateful(vm: *const hammock_vm, function: *const c_char) -> c_int {
     // SAFETY: as the caller promises.
-    status(|| unsafe { held(vm)?.0.invoke_stateful(text(function, "function")?) })
+    status(|| unsafe { acquire(vm)?.0.invoke_stateful(text(function, "function")?) })
 }
 
-/// The kept result, or the part of it that a path of positions leads to.
+/// The stored result, or the part of it that a path of indices selects.
 ///
 /// # Safety
-/// `vm` is null or alive; `function` is null or a C string; `path` is null or leads to `depth` positions; `output` is
-/// null or has room for a value.
+/// `vm` is null or alive; `function` is null or a C string; `path` is null or points to `depth` indices; `output` is
+/// null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_output(
     vm: *const hammock_vm,
@@ -68,15 +68,15 @@ pub unsafe extern "C" fn hammock_vm_output(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         write(output, "output", vm.0.output(function, array(path, depth, "path")?)?)
     })
 }
 
-/// How many fields the kept result, or part of it, has; -1 if it is not a tuple.
+/// Number of fields of the stored result or of a part of it; -1 if it is not a tuple.
 ///
 /// # Safety
-/// As for [`hammock_vm_output`]; `arity` is null or has room.
+/// As for [`hammock_vm_output`]; `arity` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_output_arity(
     vm: *const hammock_vm,
@@ -87,17 +87,17 @@ pub unsafe extern "C" fn hammock_vm_output_arity(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         let fields = vm.0.output_arity(function, array(path, depth, "path")?)?;
         write(arity, "arity", fields.map_or(-1, |fields| fields as i64))
     })
 }
 
-/// Calls a function and copies the tensors of its result into given ones.
+/// Calls a function and copies the tensors of its result into the given ones.
 ///
 /// # Safety
-/// As for `hammock_vm_call`; `outputs` is null or leads to `output_count` values, whose memory nobody else uses
-/// meanwhile.
+/// As for `hammock_vm_call`; `outputs` is null or points to `output_count` values whose memory nobody else uses during
+/// the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_call_into(
     vm: *const hammock_vm,
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn hammock_vm_call_into(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         let (args, outputs) = (values(args, count, "args")?, values(outputs, output_count, "outputs")?);
         let wrong = |value: &Any| Error::type_error(format!("an output must be a tensor, not {value}"));
         let tensor = |value: &Any| value.get::<Tensor>().ok_or_else(|| wrong(value));
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn hammock_vm_call_into(
     })
 }
 
-/// Makes `saved` a function without parameters that calls `function` with `args`.
+/// Defines `saved` as a function without parameters that calls `function` with `args`.
 ///
 /// # Safety
 /// As for `hammock_vm_call`; `saved` is null or a C string.
@@ -133,12 +133,12 @@ pub unsafe extern "C" fn hammock_vm_save_function(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function, saved) = (held(vm)?, text(function, "function")?, text(saved, "saved")?);
+        let (vm, function, saved) = (acquire(vm)?, text(function, "function")?, text(saved, "saved")?);
         vm.0.save_function(function, saved, values(args, count, "args")?, include_return != 0)
     })
 }
 
-/// How to time a function.
+/// Options for timing a function.
 #[repr(C)]
 pub struct hammock_evaluation {
     number: usize,
@@ -147,7 +147,7 @@ pub struct hammock_evaluation {
     cooldown_ms: u64,
 }
 
-/// Seconds a call took, over the repeats.
+/// Seconds per call, over the repeats.
 #[repr(C)]
 pub struct hammock_timings {
     mean: f64,
@@ -157,11 +157,11 @@ pub struct hammock_timings {
     max: f64,
 }
 
-/// Times a function. `seconds` may be null; else it gets a figure for each repeat.
+/// Times a function. If `seconds` is not null, it receives one figure per repeat.
 ///
 /// # Safety
-/// As for `hammock_vm_call`; `how` and `timings` are null or have room; `seconds` is null or has room for as many
-/// figures as there are repeats.
+/// As for `hammock_vm_call`; `how` and `timings` are null or valid; `seconds` is null or has room for one figure per
+/// repeat.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_time(
     vm: *const hammock_vm,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn hammock_vm_time(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function, how) = (held(vm)?, text(function, "function")?, reference(how, "how")?);
+        let (vm, function, how) = (acquire(vm)?, text(function, "function")?, reference(how, "how")?);
         let (min_repeat, cooldown) = (Duration::from_millis(how.min_repeat_ms), Duration::from_millis(how.cooldown_ms));
         let how = Evaluation { number: how.number, repeat: how.repeat, min_repeat, cooldown };
         let found = vm.0.time(function, values(args, count, "args")?, &how)?;

@@ -1,4 +1,4 @@
-//! Tensors: new ones, copies, and memory lent by either side.
+//! Tensors: creation, copies, and memory borrowed in either direction.
 use crate::error::status;
 use crate::pointers::{array, reference, value, write};
 use hammock_runtime::ffi::dlpack::{ManagedTensor, ManagedTensorVersioned};
@@ -6,17 +6,17 @@ use hammock_runtime::value::{DLTensor, MAX_NDIM};
 use hammock_runtime::{Any, DType, Device, Error, Tensor};
 use std::ffi::{c_int, c_void};
 
-/// Ends a loan; none if there is nothing to do.
+/// Called when borrowed memory is released; null if there is nothing to do.
 pub type hammock_deleter = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
 fn tensor_of(value: &Any) -> Result<&Tensor, Error> {
     value.get().ok_or_else(|| Error::type_error(format!("the value is {value}, not a tensor")))
 }
 
-/// A tensor of zeros in the host's memory.
+/// Creates a tensor of zeros in host memory.
 ///
 /// # Safety
-/// `shape` is null or leads to `ndim` integers; `tensor` is null or has room for a value.
+/// `shape` is null or points to `ndim` integers; `tensor` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_tensor_new(dtype: DType, shape: *const i64, ndim: usize, tensor: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -26,10 +26,10 @@ pub unsafe extern "C" fn hammock_tensor_new(dtype: DType, shape: *const i64, ndi
     })
 }
 
-/// A tensor with a copy of `size` bytes, which must be as many as its elements take.
+/// Creates a tensor from a copy of `size` bytes, which must be exactly the size of its elements.
 ///
 /// # Safety
-/// As for [`hammock_tensor_new`]; `data` is null or leads to `size` bytes.
+/// As for [`hammock_tensor_new`]; `data` is null or points to `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_tensor_copy(
     dtype: DType,
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn hammock_tensor_copy(
 /// The sizes of a tensor.
 ///
 /// # Safety
-/// `shape` is null or leads to `ndim` integers.
+/// `shape` is null or points to `ndim` integers.
 unsafe fn sizes<'a>(shape: *const i64, ndim: usize) -> Result<&'a [i64], Error> {
     if ndim > MAX_NDIM {
         return Err(Error::value(format!("a tensor cannot have {ndim} dimensions")));
@@ -58,17 +58,17 @@ unsafe fn sizes<'a>(shape: *const i64, ndim: usize) -> Result<&'a [i64], Error> 
     unsafe { array(shape, ndim, "shape") }
 }
 
-/// A type that memory can hold.
+/// Checks that the dtype can be stored in memory.
 fn check(dtype: DType) -> Result<DType, Error> {
     let wrong = || Error::type_error(format!("a tensor cannot have elements of {dtype}"));
     dtype.is_storable().then_some(dtype).ok_or_else(wrong)
 }
 
-/// A tensor over memory that the caller lends, without a copy. Its description is copied.
+/// Creates a tensor over borrowed memory, without a copy. The `DLTensor` itself is copied.
 ///
 /// # Safety
-/// `memory` is null or true until `deleter` is called with `context`, which any thread may do; `tensor` is null or has
-/// room for a value.
+/// `memory` is null, or valid until `deleter` is called with `context`, which any thread may do; `tensor` is null or
+/// valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_tensor_borrow(
     memory: *const DLTensor,
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn hammock_tensor_borrow(
         let managed = ManagedTensor { tensor: description, context: loan.cast(), deleter: Some(end_loan) };
         let managed = Box::into_raw(Box::new(managed));
         let borrowed = Tensor::from_dlpack(managed).inspect_err(|_| {
-            // The loan stays the caller's.
+            // The caller keeps ownership of the memory, so the deleter must not run.
             drop(Box::from_raw(loan));
             drop(Box::from_raw(managed));
         })?;
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn hammock_tensor_borrow(
     })
 }
 
-/// What the caller wants called when its memory is free again.
+/// The deleter of borrowed memory.
 struct Loan {
     deleter: hammock_deleter,
     context: *mut c_void,
@@ -111,10 +111,10 @@ unsafe extern "C" fn end_loan(managed: *mut ManagedTensor) {
     }
 }
 
-/// The description of a tensor. What it points to lives as long as the value.
+/// The `DLTensor` of a value. Its pointers are valid as long as the value.
 ///
 /// # Safety
-/// `from` is null or a value; `tensor` is null or has room.
+/// `from` is null or a value; `tensor` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_as_tensor(from: *const Any, tensor: *mut DLTensor) -> c_int {
     // SAFETY: as the caller promises.
@@ -125,10 +125,10 @@ pub unsafe extern "C" fn hammock_as_tensor(from: *const Any, tensor: *mut DLTens
     })
 }
 
-/// A tensor whose elements lie densely on the host: the same, or a copy.
+/// Returns a contiguous tensor in host memory: the same one, or a copy.
 ///
 /// # Safety
-/// `from` is null or a value; `dense` is null or has room for one.
+/// `from` is null or a value; `dense` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_tensor_to_host(from: *const Any, dense: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -138,10 +138,11 @@ pub unsafe extern "C" fn hammock_tensor_to_host(from: *const Any, dense: *mut An
     })
 }
 
-/// Takes over a DLPack tensor, which stays the caller's after an error.
+/// Takes ownership of a DLPack tensor; after an error it still belongs to the caller.
 ///
 /// # Safety
-/// `managed` is null or true until its deleter is called, which any thread may do; `tensor` is null or has room.
+/// `managed` is null or valid until its deleter is called, which any thread may do; `tensor` is null or valid for
+/// writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_from_dlpack(managed: *mut ManagedTensor, tensor: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -151,7 +152,7 @@ pub unsafe extern "C" fn hammock_from_dlpack(managed: *mut ManagedTensor, tensor
     })
 }
 
-/// The same for DLPack's versioned form.
+/// Like [`hammock_from_dlpack`], for versioned DLPack tensors.
 ///
 /// # Safety
 /// As for [`hammock_from_dlpack`].
@@ -167,10 +168,10 @@ pub unsafe extern "C" fn hammock_from_dlpack_versioned(
     })
 }
 
-/// Lends a tensor by DLPack; its deleter ends the loan.
+/// Exports a tensor as a DLPack tensor; the deleter releases it.
 ///
 /// # Safety
-/// `from` is null or a value; `managed` is null or has room.
+/// `from` is null or a value; `managed` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_to_dlpack(from: *const Any, managed: *mut *mut ManagedTensor) -> c_int {
     // SAFETY: as the caller promises.
@@ -180,7 +181,7 @@ pub unsafe extern "C" fn hammock_to_dlpack(from: *const Any, managed: *mut *mut 
     })
 }
 
-/// The same in DLPack's versioned form.
+/// Like [`hammock_to_dlpack`], as a versioned DLPack tensor.
 ///
 /// # Safety
 /// As for [`hammock_to_dlpack`].

@@ -1,44 +1,44 @@
-//! Values: making, reading, copying and releasing them.
-use crate::error::{quietly, status};
+//! Values: creation, access, copies and release.
+use crate::error::{infallible, status};
 use crate::pointers::{array, reference, text, value, values, write};
 use hammock_runtime::{Adt, Any, Error, Shape, Str, Tuple, show};
 use std::ffi::{c_char, c_int, c_void};
 
-/// A second claim on what a value refers to. Of what another party only lends for a call, a value of one's own.
+/// Copies a value, adding a reference to its object. A borrowed value becomes an owned one.
 ///
 /// # Safety
-/// `from` is null or a value; `copy` is null or has room for one.
+/// `from` is null or a value; `copy` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_any_copy(from: *const Any, copy: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe { write(copy, "copy", value(from, "from")?.clone()) })
 }
 
-/// Gives up a value, which is none afterwards.
+/// Releases a value and sets it to none.
 ///
 /// # Safety
-/// `value` is null or a value that is the caller's own.
+/// `value` is null or a value that the caller owns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_any_free(value: *mut Any) {
     // SAFETY: as the caller promises.
     let value = unsafe { value.as_mut() };
-    quietly(|| drop(value.map(std::mem::take)));
+    infallible(|| drop(value.map(std::mem::take)));
 }
 
-/// A value as text for people.
+/// Formats a value for people.
 ///
 /// # Safety
-/// `from` is null or a value; `shown` is null or has room for one.
+/// `from` is null or a value; `shown` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_any_show(from: *const Any, shown: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe { write(shown, "shown", Str::new(&show::show(value(from, "from")?)).into()) })
 }
 
-/// A string.
+/// Creates a string.
 ///
 /// # Safety
-/// `bytes` is null or leads to `size` bytes; `string` is null or has room for a value.
+/// `bytes` is null or points to `size` bytes; `string` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_string(bytes: *const c_char, size: usize, string: *mut Any) -> c_int {
     status(|| {
@@ -50,20 +50,20 @@ pub unsafe extern "C" fn hammock_string(bytes: *const c_char, size: usize, strin
     })
 }
 
-/// A shape.
+/// Creates a shape.
 ///
 /// # Safety
-/// `sizes` is null or leads to `count` integers; `shape` is null or has room for a value.
+/// `sizes` is null or points to `count` integers; `shape` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_shape(sizes: *const i64, count: usize, shape: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe { write(shape, "shape", Shape::new(array(sizes, count, "sizes")?).into()) })
 }
 
-/// A tuple of copies of values.
+/// Creates a tuple of copies of the given values.
 ///
 /// # Safety
-/// `fields` is null or leads to `count` values; `tuple` is null or has room for one.
+/// `fields` is null or points to `count` values; `tuple` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_tuple(fields: *const Any, count: usize, tuple: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn hammock_tuple(fields: *const Any, count: usize, tuple: 
     })
 }
 
-/// Tagged data: a constructor's number and copies of what it was given.
+/// Creates a tagged union value: the constructor's tag and copies of its fields.
 ///
 /// # Safety
 /// As for [`hammock_tuple`].
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn hammock_adt(tag: i64, fields: *const Any, count: usize,
     })
 }
 
-/// Strings as a tuple.
+/// A tuple of strings.
 pub(crate) fn strings<S: AsRef<str>>(strings: &[S]) -> Any {
     Tuple::new(strings.iter().map(|text| text.as_ref().into())).into()
 }
@@ -95,10 +95,10 @@ fn wrong(value: &Any, expected: &str) -> Error {
     Error::type_error(format!("the value is {value}, not {expected}"))
 }
 
-/// The number in a value: an integer or boolean.
+/// Reads an integer or boolean.
 ///
 /// # Safety
-/// `from` is null or a value; `number` is null or has room.
+/// `from` is null or a value; `number` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_as_int(from: *const Any, number: *mut i64) -> c_int {
     // SAFETY: as the caller promises.
@@ -108,10 +108,10 @@ pub unsafe extern "C" fn hammock_as_int(from: *const Any, number: *mut i64) -> c
     })
 }
 
-/// The number in a value: a float, integer or boolean.
+/// Reads a float, integer or boolean.
 ///
 /// # Safety
-/// `from` is null or a value; `number` is null or has room.
+/// `from` is null or a value; `number` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_as_float(from: *const Any, number: *mut f64) -> c_int {
     // SAFETY: as the caller promises.
@@ -121,10 +121,11 @@ pub unsafe extern "C" fn hammock_as_float(from: *const Any, number: *mut f64) ->
     })
 }
 
-/// The bytes of a string, with a NUL behind them. They live in the value and no longer than it, and where it is.
+/// The bytes of a string, NUL-terminated. They may be inside the value, so they are valid until it is moved or
+/// released.
 ///
 /// # Safety
-/// `from` is null or a value; `bytes` and `size` are null or have room.
+/// `from` is null or a value; `bytes` and `size` are null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_as_string(from: *const Any, bytes: *mut *const c_char, size: *mut usize) -> c_int {
     // SAFETY: as the caller promises.
@@ -138,10 +139,10 @@ pub unsafe extern "C" fn hammock_as_string(from: *const Any, bytes: *mut *const 
     })
 }
 
-/// The bytes of a byte string. They live in the value and no longer than it, and where it is.
+/// The bytes of a byte string. They may be inside the value, so they are valid until it is moved or released.
 ///
 /// # Safety
-/// `from` is null or a value; `bytes` and `size` are null or have room.
+/// `from` is null or a value; `bytes` and `size` are null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_as_bytes(from: *const Any, bytes: *mut *const c_void, size: *mut usize) -> c_int {
     // SAFETY: as the caller promises.
@@ -153,10 +154,10 @@ pub unsafe extern "C" fn hammock_as_bytes(from: *const Any, bytes: *mut *const c
     })
 }
 
-/// The sizes of a shape. They live as long as the value.
+/// The sizes of a shape, valid as long as the value.
 ///
 /// # Safety
-/// `from` is null or a value; `sizes` and `count` are null or have room.
+/// `from` is null or a value; `sizes` and `count` are null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_as_shape(from: *const Any, sizes: *mut *const i64, count: *mut usize) -> c_int {
     // SAFETY: as the caller promises.
@@ -168,10 +169,10 @@ pub unsafe extern "C" fn hammock_as_shape(from: *const Any, sizes: *mut *const i
     })
 }
 
-/// The fields of a tuple, not to be freed. They live as long as the value.
+/// The fields of a tuple, borrowed from it and valid as long as the value.
 ///
 /// # Safety
-/// `from` is null or a value; `fields` and `count` are null or have room.
+/// `from` is null or a value; `fields` and `count` are null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_as_tuple(from: *const Any, fields: *mut *const Any, count: *mut usize) -> c_int {
     // SAFETY: as the caller promises.
@@ -183,10 +184,10 @@ pub unsafe extern "C" fn hammock_as_tuple(from: *const Any, fields: *mut *const 
     })
 }
 
-/// The tag and the fields of tagged data, not to be freed. They live as long as the value.
+/// Tag and fields of a tagged union value, borrowed from it and valid as long as the value.
 ///
 /// # Safety
-/// `from` is null or a value; `tag`, `fields` and `count` are null or have room.
+/// `from` is null or a value; `tag`, `fields` and `count` are null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_as_adt(
     from: *const Any,
@@ -204,10 +205,10 @@ pub unsafe extern "C" fn hammock_as_adt(
     })
 }
 
-/// One field of a tuple, not to be freed. It lives as long as the value.
+/// One field of a tuple, borrowed from it and valid as long as the value.
 ///
 /// # Safety
-/// `from` is null or a value; `field` is null or has room.
+/// `from` is null or a value; `field` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_tuple_field(from: *const Any, index: usize, field: *mut *const Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -220,10 +221,10 @@ pub unsafe extern "C" fn hammock_tuple_field(from: *const Any, index: usize, fie
     })
 }
 
-/// A data type by its name: `float32`, `int64`, `bool`, …
+/// Parses a dtype: `float32`, `int64`, `bool`, …
 ///
 /// # Safety
-/// `name` is null or a C string; `dtype` is null or has room.
+/// `name` is null or a C string; `dtype` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_dtype_parse(name: *const c_char, dtype: *mut hammock_runtime::DType) -> c_int {
     // SAFETY: as the caller promises.

@@ -1,6 +1,6 @@
-//! Virtual machines: a model ready to run.
-use crate::error::{quietly, status};
-use crate::function::give;
+//! Virtual machines: models that are ready to run.
+use crate::error::{infallible, status};
+use crate::function::write_result;
 use crate::library::hammock_library;
 use crate::pointers::{array, reference, text, value, values, write};
 use hammock_runtime::image::signature::{Param, Size};
@@ -11,15 +11,15 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A model ready to run. Any thread may call it, several at a time. It is counted by those who have it and by the calls under
-/// way, which end before it does.
+/// A virtual machine with a loaded model. Any number of threads may call it at once. It is reference counted: calls in
+/// progress hold a reference.
 pub struct hammock_vm(pub(crate) Vm);
 
-/// The machine at an address, held for a call.
+/// Returns the virtual machine behind a pointer, with a reference for the duration of a call.
 ///
 /// # Safety
 /// `vm` is null or alive.
-pub(crate) unsafe fn held(vm: *const hammock_vm) -> Result<Arc<hammock_vm>, Error> {
+pub(crate) unsafe fn acquire(vm: *const hammock_vm) -> Result<Arc<hammock_vm>, Error> {
     // SAFETY: as the caller promises; not null, it was made from an `Arc`.
     unsafe {
         reference(vm, "vm")?;
@@ -28,7 +28,7 @@ pub(crate) unsafe fn held(vm: *const hammock_vm) -> Result<Arc<hammock_vm>, Erro
     }
 }
 
-/// How a model runs. Zero means the usual.
+/// Options of a virtual machine. Zero selects the default.
 #[repr(C)]
 pub struct hammock_options {
     size: usize,
@@ -51,21 +51,21 @@ pub struct hammock_memory {
     pooled: u64,
 }
 
-/// `hammock_allocator` in C.
+/// Value of `hammock_allocator` in C.
 const NAIVE: i32 = 1;
 
 impl hammock_options {
-    /// The options at an address, those that the caller's header does not know left at zero.
+    /// Copies options. Fields that the caller's version of the header lacks are zero.
     ///
     /// # Safety
-    /// `given` leads to options whose first field is their size.
+    /// `given` points to options whose first field is their size.
     unsafe fn copy(given: *const hammock_options) -> Result<hammock_options, Error> {
         // SAFETY: as the caller promises.
         let size = unsafe { (*given).size };
         if !(size_of::<usize>()..=size_of::<hammock_options>()).contains(&size) {
             return Err(Error::value(format!("`options.size` is {size}; set options to HAMMOCK_OPTIONS first")));
         }
-        // SAFETY: all zeros are options; the caller's are `size` bytes, which is no more than ours.
+        // SAFETY: all zeros are valid options; the caller's are `size` bytes, which is no more than ours.
         unsafe {
             let mut options: hammock_options = std::mem::zeroed();
             (&raw mut options).cast::<u8>().copy_from_nonoverlapping(given.cast(), size);
@@ -74,7 +74,7 @@ impl hammock_options {
     }
 
     /// # Safety
-    /// `devices` is null or leads to `device_count` devices.
+    /// `devices` is null or points to `device_count` devices.
     unsafe fn read(&self) -> Result<Options, Error> {
         let mut options = Options::default();
         let set = |option: &mut usize, given: u64| {
@@ -98,15 +98,15 @@ impl hammock_options {
     }
 }
 
-/// A limit on the time of calls; zero is none.
+/// A time limit in milliseconds; zero means none.
 fn timeout(ms: u64) -> Option<Duration> {
     (ms != 0).then(|| Duration::from_millis(ms))
 }
 
-/// Makes a model ready to run. `options` may be null.
+/// Loads a model into a new virtual machine. `options` may be null.
 ///
 /// # Safety
-/// `library` is null or open; `options` is null or set; `vm` is null or has room.
+/// `library` is null or open; `options` is null or initialized; `vm` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_new(
     library: *const hammock_library,
@@ -125,23 +125,23 @@ pub unsafe extern "C" fn hammock_vm_new(
     })
 }
 
-/// Gives up a machine. Functions taken from it go on, and so do calls under way.
+/// Releases a virtual machine. Its function values and calls in progress keep their own references.
 ///
 /// # Safety
-/// `vm` is null or was made here and is not used any more.
+/// `vm` is null, or was created here and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_free(vm: *mut hammock_vm) {
     if !vm.is_null() {
-        // SAFETY: not null, so it was made here and is the caller's to give up.
+        // SAFETY: not null, so it was created here and belongs to the caller.
         let vm = unsafe { Arc::from_raw(vm) };
-        quietly(|| drop(vm));
+        infallible(|| drop(vm));
     }
 }
 
-/// The names of the functions that may be called: a tuple of strings.
+/// The names of the callable functions: a tuple of strings.
 ///
 /// # Safety
-/// `vm` is null or alive; `names` is null or has room for a value.
+/// `vm` is null or alive; `names` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_functions(vm: *const hammock_vm, names: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn hammock_vm_functions(vm: *const hammock_vm, names: *mut
 /// The names of a function's parameters: a tuple of strings.
 ///
 /// # Safety
-/// `vm` is null or alive; `function` is null or a C string; `names` is null or has room for a value.
+/// `vm` is null or alive; `function` is null or a C string; `names` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_parameters(
     vm: *const hammock_vm,
@@ -169,10 +169,10 @@ pub unsafe extern "C" fn hammock_vm_parameters(
     })
 }
 
-/// What a function takes and gives: a tuple of its parameters and results.
+/// The signature of a function: a tuple of its parameters and results.
 ///
 /// # Safety
-/// `vm` is null or alive; `function` is null or a C string; `signature` is null or has room for a value.
+/// `vm` is null or alive; `function` is null or a C string; `signature` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_signature(
     vm: *const hammock_vm,
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn hammock_vm_signature(
     })
 }
 
-/// Role, name, type, dtype and sizes of a parameter or result.
+/// Role, name, type, dtype and shape of a parameter or result.
 fn entry(param: &Param) -> Any {
     let size = |size: &Size| match size {
         Size::Static(size) => Any::from(*size),
@@ -209,8 +209,8 @@ fn entry(param: &Param) -> Any {
 /// Calls a function by name. `result` may be null.
 ///
 /// # Safety
-/// `vm` is null or alive; `function` is null or a C string; `args` is null or leads to `count` values; `result` is null
-/// or has room for one.
+/// `vm` is null or alive; `function` is null or a C string; `args` is null or points to `count` values; `result` is
+/// null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_call(
     vm: *const hammock_vm,
@@ -219,14 +219,14 @@ pub unsafe extern "C" fn hammock_vm_call(
     count: usize,
     result: *mut Any,
 ) -> c_int {
-    // SAFETY: as the caller promises; without an interrupt and a time the call ends as the machine's options say.
+    // SAFETY: as the caller promises; without an interrupt and a timeout, the machine's options apply.
     unsafe { hammock_vm_call_with(vm, std::ptr::null(), 0, function, args, count, result) }
 }
 
-/// A function of the model as a value, which keeps the model alive.
+/// Returns a function of the model as a value, which keeps the model alive.
 ///
 /// # Safety
-/// `vm` is null or alive; `name` is null or a C string; `function` is null or has room for a value.
+/// `vm` is null or alive; `name` is null or a C string; `function` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_function(vm: *const hammock_vm, name: *const c_char, function: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -240,8 +240,8 @@ pub unsafe extern "C" fn hammock_vm_function(vm: *const hammock_vm, name: *const
 /// Calls a function or closure that the model returned. `result` may be null.
 ///
 /// # Safety
-/// `vm` is null or alive; `callee` is null or a value; `args` is null or leads to `count` values; `result` is null or
-/// has room for one.
+/// `vm` is null or alive; `callee` is null or a value; `args` is null or points to `count` values; `result` is null or
+/// valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_invoke(
     vm: *const hammock_vm,
@@ -252,15 +252,15 @@ pub unsafe extern "C" fn hammock_vm_invoke(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, callee) = (held(vm)?, value(callee, "callee")?);
-        give(result, vm.0.invoke(callee, values(args, count, "args")?)?)
+        let (vm, callee) = (acquire(vm)?, value(callee, "callee")?);
+        write_result(result, vm.0.invoke(callee, values(args, count, "args")?)?)
     })
 }
 
-/// What the model's tensors take on its device number `device`; the host is the last.
+/// Memory statistics of the model's tensors on device number `device`; the host is the last one.
 ///
 /// # Safety
-/// `vm` is null or alive; `memory` is null or has room.
+/// `vm` is null or alive; `memory` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_memory(vm: *const hammock_vm, device: usize, memory: *mut hammock_memory) -> c_int {
     // SAFETY: as the caller promises.
@@ -274,10 +274,10 @@ pub unsafe extern "C" fn hammock_vm_memory(vm: *const hammock_vm, device: usize,
     })
 }
 
-/// The model's devices, most wanted first: a tuple.
+/// The model's devices in order of preference: a tuple.
 ///
 /// # Safety
-/// `vm` is null or alive; `devices` is null or has room for a value.
+/// `vm` is null or alive; `devices` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_vm_devices(vm: *const hammock_vm, devices: *mut Any) -> c_int {
     // SAFETY: as the caller promises.
@@ -287,23 +287,23 @@ pub unsafe extern "C" fn hammock_vm_devices(vm: *const hammock_vm, devices: *mut
     })
 }
 
-/// How many threads kernels may use, in the whole process; 0 for as many as the machine has.
+/// Sets the number of threads for kernels in the whole process; 0 for the number of CPUs.
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_set_threads(count: usize) {
-    quietly(|| parallel::set_threads(count));
+    infallible(|| parallel::set_threads(count));
 }
 
-/// Runs parallel loops of kernels through `runner` from now on; null for the runtime's own threads.
+/// Runs parallel loops of kernels through `runner` from now on; null for the runtime's own thread pool.
 ///
 /// # Safety
-/// As for [`parallel::set_caller_pool`].
+/// As for [`parallel::set_host_pool`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_set_pool(runner: Option<parallel::Runner>, pool: *mut c_void) {
     // SAFETY: as the caller promises.
-    quietly(|| unsafe { parallel::set_caller_pool(runner, pool) });
+    infallible(|| unsafe { parallel::set_host_pool(runner, pool) });
 }
 
-/// Gives memory that is kept for reuse back to the devices.
+/// Returns cached memory to the devices.
 ///
 /// # Safety
 /// `vm` is null or alive.
@@ -316,13 +316,13 @@ pub unsafe extern "C" fn hammock_vm_trim(vm: *const hammock_vm) -> c_int {
     })
 }
 
-/// Stops calls from other threads.
+/// A handle that stops calls from other threads.
 pub struct hammock_interrupt(Interrupt);
 
-/// Makes an interrupt that stops nothing yet.
+/// Creates an interrupt that is not cancelled.
 ///
 /// # Safety
-/// `interrupt` is null or has room.
+/// `interrupt` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_interrupt_new(interrupt: *mut *mut hammock_interrupt) -> c_int {
     // SAFETY: as the caller promises.
@@ -332,7 +332,7 @@ pub unsafe extern "C" fn hammock_interrupt_new(interrupt: *mut *mut hammock_inte
     })
 }
 
-/// Stops the calls it was given to, now and from now on.
+/// Stops all calls with this interrupt, present and future.
 ///
 /// # Safety
 /// `interrupt` is null or alive.
@@ -345,7 +345,7 @@ pub unsafe extern "C" fn hammock_interrupt_cancel(interrupt: *const hammock_inte
     })
 }
 
-/// Was it cancelled? 1 or 0.
+/// Returns 1 if the interrupt was cancelled and 0 otherwise.
 ///
 /// # Safety
 /// `interrupt` is null or alive.
@@ -355,20 +355,20 @@ pub unsafe extern "C" fn hammock_interrupt_is_cancelled(interrupt: *const hammoc
     unsafe { interrupt.as_ref() }.is_some_and(|interrupt| interrupt.0.is_cancelled()).into()
 }
 
-/// Gives up an interrupt.
+/// Releases an interrupt.
 ///
 /// # Safety
-/// `interrupt` is null or was made here and is not used any more.
+/// `interrupt` is null, or was created here and is not used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_interrupt_free(interrupt: *mut hammock_interrupt) {
     if !interrupt.is_null() {
-        // SAFETY: not null, so it was boxed here and is the caller's to give up.
+        // SAFETY: not null, so it was boxed here and belongs to the caller.
         let interrupt = unsafe { Box::from_raw(interrupt) };
-        quietly(|| drop(interrupt));
+        infallible(|| drop(interrupt));
     }
 }
 
-/// Calls a function that `interrupt`, if it is not null, may stop, and that may take `timeout_ms`, if that is not zero.
+/// Calls a function with an optional interrupt (may be null) and an optional timeout (zero for none).
 ///
 /// # Safety
 /// As for [`hammock_vm_call`]; `interrupt` is null or alive.
@@ -384,9 +384,9 @@ pub unsafe extern "C" fn hammock_vm_call_with(
 ) -> c_int {
     // SAFETY: as the caller promises.
     status(|| unsafe {
-        let (vm, function) = (held(vm)?, text(function, "function")?);
+        let (vm, function) = (acquire(vm)?, text(function, "function")?);
         let interrupt = interrupt.as_ref().map(|interrupt| interrupt.0.clone());
         let limits = CallLimits { interrupt, timeout: timeout(timeout_ms) };
-        give(result, vm.0.call_with(&limits, function, values(args, count, "args")?)?)
+        write_result(result, vm.0.call_with(&limits, function, values(args, count, "args")?)?)
     })
 }

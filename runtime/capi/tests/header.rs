@@ -1,5 +1,5 @@
-//! The header and the functions behind it agree: the same names, the same parameters in the same order, of the same types.
-//! And the header for C++ leaves none of them out.
+//! The header and the exported functions agree: the same names, and the same parameters and types in the same order.
+//! The C++ header uses all of them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// A function: parameters as `type name`, then what it returns, all in C's words.
+/// A function: parameters as `type name`, then the return type, in C.
 type Functions = BTreeMap<String, Vec<String>>;
 
 fn folder() -> &'static Path {
@@ -25,7 +25,7 @@ fn declared() -> Functions {
 
 fn declaration(statement: &str) -> Option<(String, Vec<String>)> {
     if statement.contains(['{', '=']) || statement.starts_with("return") {
-        return None; // Of an inline function's body.
+        return None; // In an inline function's body.
     }
     let (head, params) = statement.strip_suffix(')')?.split_once('(')?;
     let at = head.rfind("hammock_")?;
@@ -33,7 +33,7 @@ fn declaration(statement: &str) -> Option<(String, Vec<String>)> {
     Some((head[at..].to_owned(), params.chain([spaced(&head[..at])]).collect()))
 }
 
-/// With one space between words and stars.
+/// Normalizes the space between words and stars.
 fn spaced(text: &str) -> String {
     text.replace('*', " * ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -58,7 +58,7 @@ fn exported() -> Functions {
     functions
 }
 
-/// A Rust type in C's words.
+/// The C spelling of a Rust type.
 fn c_type(ty: &str) -> String {
     if ty == "*const *const c_char" {
         return spaced("const char *const *");
@@ -91,7 +91,7 @@ fn c_type(ty: &str) -> String {
 }
 
 #[test]
-fn the_header_says_what_the_library_has() {
+fn header_and_library_agree() {
     let (declared, exported) = (declared(), exported());
     assert!(declared.len() > 40, "{:?}", declared.keys());
     assert_eq!(declared.keys().collect::<Vec<_>>(), exported.keys().collect::<Vec<_>>());
@@ -106,7 +106,7 @@ fn the_header_for_cpp_has_all_of_it() {
     let read = |file| fs::read_to_string(folder().join("../include").join(file)).unwrap();
     let code = files.map(read).concat();
     let words: BTreeSet<&str> = code.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-    // A call is one without limits, a field one of all.
+    // Reached through others: a call without limits, and a field by index.
     let by_others = ["hammock_vm_call", "hammock_tuple_field"];
     let missing = |name: &String| !by_others.contains(&name.as_str()) && !words.contains(name.as_str());
     assert_eq!(declared().into_keys().filter(missing).collect::<Vec<_>>(), [""; 0]);

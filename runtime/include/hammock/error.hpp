@@ -1,4 +1,4 @@
-// Part of hammock.hpp: errors of the runtime as exceptions, and exceptions as errors of the runtime.
+// Part of hammock.hpp: errors of the runtime as exceptions, and vice versa.
 #ifndef HAMMOCK_ERROR_HPP
 #define HAMMOCK_ERROR_HPP
 
@@ -15,7 +15,7 @@
 
 namespace hammock {
 
-/// A function of the model that was running when an error happened.
+/// A frame of the stack trace.
 struct TraceEntry {
     std::string function;
     std::string file; ///< Of the model's source; empty if unknown.
@@ -24,7 +24,7 @@ struct TraceEntry {
     std::string text; ///< Of the line.
 };
 
-/// What a function of the runtime left behind when it failed, or what a function of one's own fails with.
+/// An error of a function of the runtime, or of a callback.
 class Error : public std::runtime_error {
 public:
     /// The thread's last error.
@@ -42,10 +42,10 @@ public:
     /// ValueError, TypeError, ...
     const std::string &kind() const { return kind_; }
 
-    /// What happened; `what()` has the kind and the call stack as well.
+    /// The message; `what()` has the kind and the stack trace as well.
     const std::string &message() const { return message_; }
 
-    /// The call stack, innermost first.
+    /// The stack trace, innermost frame first.
     const std::vector<TraceEntry> &trace() const { return trace_; }
 
 private:
@@ -53,19 +53,19 @@ private:
     std::vector<TraceEntry> trace_;
 };
 
-/// Throws what a function of hammock.h left behind, if it failed.
+/// Throws the thread's last error if a function of hammock.h failed.
 inline void check(int status) {
     if (status != 0) throw Error();
 }
 
 namespace detail {
 
-/// Leaves the exception under way with the thread, as the error of a callback.
+/// Stores the current exception as the thread's error, as the error of a callback.
 inline int32_t fail_with_exception() noexcept {
     try {
         throw;
     } catch (const Error &error) {
-        // If it is the thread's error still, that has the call stack, which a new one would not.
+        // If it is still the thread's error, that has the stack trace, which a new one would lack.
         if (std::string_view(hammock_error_text()) == error.what()) return -1;
         return hammock_fail(error.kind().c_str(), error.message().c_str());
     } catch (const std::bad_alloc &error) {
@@ -81,7 +81,7 @@ inline int32_t fail_with_exception() noexcept {
     }
 }
 
-/// Runs the body of what C calls. No exception crosses C: it becomes the error of the call.
+/// Runs the body of a callback. No exception crosses C: it becomes the error of the call.
 template <typename Body> int32_t callback(Body &&body) noexcept {
     try {
         return body();

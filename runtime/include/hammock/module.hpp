@@ -1,4 +1,4 @@
-// Part of hammock.hpp: modules, one interface to whatever holds functions.
+// Part of hammock.hpp: modules, one interface to everything that holds functions.
 #ifndef HAMMOCK_MODULE_HPP
 #define HAMMOCK_MODULE_HPP
 
@@ -8,13 +8,13 @@
 
 namespace hammock {
 
-/// A module: a compiled model, one that is ready to run, or functions of the program's own.
+/// A module: a compiled model, a virtual machine, or functions of the host program.
 class Module {
 public:
     /// The module in a value.
     explicit Module(Value value) : value_(std::move(value)) { kind(); }
 
-    /// One of functions of the program's own, under a kind such as "app.tokenizer".
+    /// Creates a module of functions of the host program, with a kind such as "app.tokenizer".
     Module(Name kind, const std::map<std::string, Value> &functions) {
         std::vector<const char *> names;
         std::vector<Value> values;
@@ -27,7 +27,7 @@ public:
         });
     }
 
-    /// The one that `save` made bytes of.
+    /// Loads a module that `save` serialized.
     static Module load(std::string_view bytes) {
         return Module(Value::made(
             [&](hammock_any *module) { return hammock_module_load(bytes.data(), bytes.size(), module); }));
@@ -46,7 +46,7 @@ public:
         return Value::made(names).strings();
     }
 
-    /// The function of a name, its own or else that of a module that it imports.
+    /// A function by name: its own, otherwise an imported module's.
     std::optional<Value> find(Name name) const {
         Value found = Value::made(
             [&](hammock_any *function) { return hammock_module_function(&value_.c(), name.c(), function); });
@@ -61,7 +61,7 @@ public:
         return found;
     }
 
-    /// The module with all it imports as bytes.
+    /// Serializes the module with all its imports.
     std::string save() const {
         return Value::made([&](hammock_any *bytes) { return hammock_module_save(&value_.c(), bytes); }).bytes();
     }

@@ -1,4 +1,4 @@
-// Part of hammock.hpp: values that free themselves.
+// Part of hammock.hpp: reference-counted values.
 #ifndef HAMMOCK_VALUE_HPP
 #define HAMMOCK_VALUE_HPP
 
@@ -11,7 +11,7 @@
 
 namespace hammock {
 
-/// A name: a C string, or a std::string, which is not copied. It must stay while the name is used.
+/// A name: a C string, or a std::string, which is not copied. It must be valid while the name is used.
 class Name {
 public:
     Name(const char *name) : name_(name) {}
@@ -23,7 +23,7 @@ private:
     const char *name_;
 };
 
-/// The data type of elements that C++ knows as `T`.
+/// The data type of elements of the C++ type `T`.
 template <typename T> hammock_dtype dtype_of() {
     static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8, "tensors have elements of numbers");
     constexpr auto code = std::is_same_v<T, bool>         ? HAMMOCK_CODE_BOOL
@@ -33,14 +33,14 @@ template <typename T> hammock_dtype dtype_of() {
     return hammock_dtype_of(code, 8 * sizeof(T));
 }
 
-/// A data type by its name: float32, bfloat16, bool, ...
+/// Parses a data type: float32, bfloat16, bool, ...
 inline hammock_dtype dtype(Name name) {
     hammock_dtype dtype;
     check(hammock_dtype_parse(name.c(), &dtype));
     return dtype;
 }
 
-/// A value of any kind. Copies share what it refers to.
+/// A dynamically typed value. Copies share its object.
 class Value {
 public:
     Value() : any_(hammock_none()) {}
@@ -52,7 +52,7 @@ public:
     }
     ~Value() { hammock_any_free(&any_); }
 
-    /// A number or a boolean. Pointers are neither.
+    /// A number or a boolean; excludes pointers.
     template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0> Value(T number) {
         if constexpr (std::is_same_v<T, bool>)
             any_ = hammock_bool(number);
@@ -76,19 +76,19 @@ public:
         any_.as.device = device;
     }
 
-    /// Takes over a value that C code owns.
+    /// Takes ownership of a C value.
     static Value adopt(hammock_any any) {
         Value value;
         value.any_ = any;
         return value;
     }
 
-    /// A claim of one's own on a value that somebody else owns.
+    /// Copies a C value, adding a reference.
     static Value copy(const hammock_any &any) {
         return made([&](hammock_any *value) { return hammock_any_copy(&any, value); });
     }
 
-    /// What a function of C writes, which returns whether it failed.
+    /// Calls a C function that writes a value and returns a status.
     template <typename Make> static Value made(Make make) {
         Value value;
         check(make(&value.any_));
@@ -103,7 +103,7 @@ public:
         return made([&](hammock_any *tuple) { return hammock_tuple(c(fields), fields.size(), tuple); });
     }
 
-    /// Tagged data: a constructor's number, and what that was given.
+    /// A tagged union value (ADT): a constructor's tag and its fields.
     static Value adt(int64_t tag, const std::vector<Value> &fields) {
         return made([&](hammock_any *adt) { return hammock_adt(tag, c(fields), fields.size(), adt); });
     }
@@ -128,7 +128,7 @@ public:
         });
     }
 
-    /// A tensor over dense memory of the host that `owner` keeps alive; nothing is copied.
+    /// A tensor over contiguous host memory that `owner` keeps alive; nothing is copied.
     template <typename T>
     static Value borrow(std::vector<int64_t> shape, T *elements, std::shared_ptr<const void> owner) {
         hammock_tensor memory{};
@@ -140,7 +140,7 @@ public:
         return borrow(memory, std::move(owner));
     }
 
-    /// A tensor over any memory that `owner` keeps alive; the description is copied, the memory is not.
+    /// A tensor over any memory that `owner` keeps alive; the descriptor is copied, the memory is not.
     static Value borrow(const hammock_tensor &memory, std::shared_ptr<const void> owner) {
         using Owner = std::shared_ptr<const void>;
         auto held = std::make_unique<Owner>(std::move(owner));
@@ -151,7 +151,7 @@ public:
         return value;
     }
 
-    /// Ends the loan of a tensor in DLPack's form `Managed`.
+    /// Releases a DLPack tensor of type `Managed`.
     template <typename Managed> struct EndLoan {
         void operator()(Managed *managed) const noexcept {
             hammock_any tensor = hammock_none();
@@ -160,12 +160,12 @@ public:
         }
     };
 
-    /// A tensor lent by DLPack. `release()` hands it to whoever will call its deleter.
+    /// Exports a DLPack tensor. `release()` passes it to a consumer, which will call its deleter.
     using Dlpack = std::unique_ptr<DLManagedTensor, EndLoan<DLManagedTensor>>;
     using DlpackVersioned = std::unique_ptr<DLManagedTensorVersioned, EndLoan<DLManagedTensorVersioned>>;
 
-    /// A tensor that DLPack lends; nothing is copied. `Managed` is DLManagedTensor or DLManagedTensorVersioned. If this
-    /// throws, it stays the caller's.
+    /// Imports a DLPack tensor; nothing is copied. `Managed` is DLManagedTensor or DLManagedTensorVersioned. If this
+    /// throws, the caller still owns it.
     template <typename Managed> static Value from_dlpack(Managed *managed) {
         return made([&](hammock_any *tensor) { return take(managed, tensor); });
     }
@@ -182,8 +182,8 @@ public:
         return DlpackVersioned(managed);
     }
 
-    /// A function value. It may be called from any thread; what it throws becomes an error of the call: an Error as it
-    /// is, std::invalid_argument as a ValueError, std::out_of_range as an IndexError, others as a RuntimeError.
+    /// A function value. Any thread may call it. Exceptions become errors of the call: an Error as it is,
+    /// std::invalid_argument as a ValueError, std::out_of_range as an IndexError, others as a RuntimeError.
     static Value function(std::function<Value(const Value *args, size_t count)> body) {
         using Body = decltype(body);
         auto held = std::make_unique<Body>(std::move(body));
@@ -231,17 +231,17 @@ public:
         return found;
     }
 
-    /// The names of an object's fields; none for values that are no such objects.
+    /// The names of an object's fields; none for values without declared fields.
     std::vector<std::string> field_names() const {
         return made([&](hammock_any *names) { return hammock_fields(&any_, names); }).strings();
     }
 
-    /// An object's field by its name.
+    /// A field of an object by name.
     Value field(Name name) const {
         return made([&](hammock_any *field) { return hammock_field(&any_, name.c(), field); });
     }
 
-    /// Have the two values the same contents? Functions are equal to themselves only.
+    /// Returns true if both values have the same contents. Functions are only equal to themselves.
     bool operator==(const Value &other) const {
         int equal;
         check(hammock_equal(&any_, &other.any_, &equal));
@@ -249,19 +249,19 @@ public:
     }
     bool operator!=(const Value &other) const { return !(*this == other); }
 
-    /// A number that values of the same contents have in common.
+    /// A hash that is the same for values with equal contents.
     uint64_t hash() const {
         uint64_t hash;
         check(hammock_hash(&any_, &hash));
         return hash;
     }
 
-    /// The value as a JSON graph in tvm-ffi's form.
+    /// Saves the value as a JSON graph in tvm-ffi's format.
     std::string json() const {
         return made([&](hammock_any *json) { return hammock_to_json(&any_, json); }).string();
     }
 
-    /// The value that a JSON graph describes.
+    /// Loads the value of a JSON graph.
     static Value from_json(Name json) {
         return made([&](hammock_any *loaded) { return hammock_from_json(json.c(), loaded); });
     }
@@ -286,19 +286,19 @@ public:
         return {sizes, sizes + count};
     }
 
-    /// The tag of tagged data.
+    /// The tag of an ADT value.
     int64_t tag() const { return parts().tag; }
 
-    /// How many fields a tuple or tagged data has.
+    /// Number of fields of a tuple or ADT value.
     size_t size() const { return parts().count; }
 
-    /// The fields of a tuple or of tagged data.
+    /// The fields of a tuple or ADT value.
     std::vector<Value> fields() const {
         Parts all = parts();
         return {all.fields, all.fields + all.count};
     }
 
-    /// A field of a tuple or of tagged data.
+    /// A field of a tuple or ADT value.
     Value operator[](size_t index) const {
         Parts all = parts();
         if (index < all.count) return all.fields[index];
@@ -306,14 +306,14 @@ public:
         throw Error("IndexError", "of " + fields + " none is number " + std::to_string(index));
     }
 
-    /// The description of a tensor.
+    /// The descriptor of a tensor.
     hammock_tensor view() const {
         hammock_tensor tensor;
         check(hammock_as_tensor(&any_, &tensor));
         return tensor;
     }
 
-    /// The elements of a tensor of `T`; for those of any device and strides, ask `to_host` first.
+    /// The elements of a contiguous host tensor of `T`; for others, call `to_host` first.
     template <typename T> T *data() const {
         hammock_tensor tensor = view();
         hammock_dtype wanted = dtype_of<T>();
@@ -322,7 +322,7 @@ public:
         return reinterpret_cast<T *>(static_cast<char *>(tensor.data) + tensor.byte_offset);
     }
 
-    /// A copy of the elements of a tensor of `T`, wherever and however they lie.
+    /// A copy of the elements of a tensor of `T`, on any device, with any strides.
     template <typename T> std::vector<T> elements() const {
         Value dense = to_host();
         size_t count = 1;
@@ -331,12 +331,12 @@ public:
         return {first, first + count};
     }
 
-    /// A dense tensor on the host: this one, or a copy.
+    /// A contiguous tensor on the host: this one, or a copy.
     Value to_host() const {
         return made([&](hammock_any *dense) { return hammock_tensor_to_host(&any_, dense); });
     }
 
-    /// The value as text for people.
+    /// Formats the value for people.
     std::string show() const {
         return made([&](hammock_any *shown) { return hammock_any_show(&any_, shown); }).string();
     }
@@ -347,16 +347,16 @@ public:
         return apply(values, sizeof...(Args));
     }
 
-    /// Calls a function value with as many arguments as there are.
+    /// Calls a function value with any number of arguments.
     Value call(const std::vector<Value> &args) const { return apply(args.data(), args.size()); }
 
     const hammock_any &c() const { return any_; }
 
-    /// Values as C has them.
+    /// The C representation of values.
     static const hammock_any *c(const Value *values) { return reinterpret_cast<const hammock_any *>(values); }
     static const hammock_any *c(const std::vector<Value> &values) { return c(values.data()); }
 
-    /// Values of C as they are here, which stay whosever they are.
+    /// Borrowed C values as values of this header; the ownership does not change.
     static const Value *of_c(const hammock_any *values) { return reinterpret_cast<const Value *>(values); }
 
 private:
@@ -403,17 +403,17 @@ private:
 static_assert(sizeof(Value) == sizeof(hammock_any) && std::is_standard_layout_v<Value>,
               "a value is nothing but the C value");
 
-/// Makes a function known to models made ready from now on. One known by that name is replaced.
+/// Registers a function for virtual machines that are created from now on. Replaces a function of the same name.
 inline void register_function(Name name, const Value &function) { check(hammock_register(name.c(), &function.c())); }
 
 inline void unregister_function(Name name) { check(hammock_unregister(name.c())); }
 
-/// The function known by a name: one that was registered, or one of the runtime's own.
+/// Looks up a registered function or a builtin.
 inline Value registered_function(Name name) {
     return Value::made([&](hammock_any *function) { return hammock_registered(name.c(), function); });
 }
 
-/// The names of them all.
+/// The names of all registered functions and builtins.
 inline std::vector<std::string> registered_names() { return Value::made(hammock_registered_names).strings(); }
 
 } // namespace hammock

@@ -1,4 +1,4 @@
-// Part of hammock.hpp: what stops calls, and what sees what they do.
+// Part of hammock.hpp: interrupts and limits of calls, instruments and the profiler.
 #ifndef HAMMOCK_WATCH_HPP
 #define HAMMOCK_WATCH_HPP
 
@@ -9,7 +9,7 @@
 
 namespace hammock {
 
-/// Stops the calls it is given to, from any thread.
+/// Interrupts calls from any thread.
 class Interrupt {
 public:
     Interrupt() {
@@ -18,7 +18,7 @@ public:
         interrupt_.reset(interrupt);
     }
 
-    /// Stops the calls, now and from now on, with a CancelledError. A kernel under way runs to its end.
+    /// Interrupts the calls, present and future, with a CancelledError. A running kernel is not interrupted.
     void cancel() const { check(hammock_interrupt_cancel(c())); }
 
     bool is_cancelled() const { return hammock_interrupt_is_cancelled(c()) == 1; }
@@ -32,38 +32,38 @@ private:
     std::unique_ptr<hammock_interrupt, Free> interrupt_;
 };
 
-/// The longest a call may take; one that has no time left may start, and is stopped at once.
+/// Maximum duration of a call; a call whose time is up may start, and is interrupted at once.
 using Timeout = std::optional<std::chrono::milliseconds>;
 
 namespace detail {
 
-/// The same for C, where zero is no limit.
+/// The timeout for C, where zero is no limit.
 inline uint64_t milliseconds(const Timeout &timeout) {
     return timeout ? static_cast<uint64_t>(std::max<int64_t>(timeout->count(), 1)) : 0;
 }
 
 } // namespace detail
 
-/// What ends a call early.
+/// Limits of a call.
 struct CallLimits {
     const Interrupt *interrupt = nullptr;
-    Timeout timeout; ///< If none, as the options of the machine say.
+    Timeout timeout; ///< If none, that of the virtual machine's options.
 };
 
-/// What a call calls.
+/// Kind of a callee.
 enum class CalleeKind {
     kernel = HAMMOCK_CALLEE_KERNEL,        ///< A compiled kernel of the model.
     builtin = HAMMOCK_CALLEE_BUILTIN,      ///< A function of the runtime.
     function = HAMMOCK_CALLEE_FUNCTION,    ///< A function of the model.
-    registered = HAMMOCK_CALLEE_REGISTERED ///< A function that somebody registered.
+    registered = HAMMOCK_CALLEE_REGISTERED ///< A registered function.
 };
 
-/// A call that one of the model's functions makes, as an instrument sees it: only while it is told of it.
+/// A call in one of the model's functions, as an instrument sees it; only valid during the callback.
 class Call {
 public:
     explicit Call(const hammock_event &event) : event_(event) {}
 
-    /// The function that calls.
+    /// The caller.
     std::string_view function() const { return event_.function; }
     std::string_view callee() const { return event_.callee; }
     CalleeKind kind() const { return static_cast<CalleeKind>(event_.kind); }
@@ -72,7 +72,7 @@ public:
     std::string_view file() const { return event_.file ? event_.file : ""; }
     uint32_t line() const { return event_.line; }
 
-    /// Number of the instruction.
+    /// Index of the instruction.
     uint64_t instruction() const { return event_.instruction; }
 
     /// The callee: a function or closure.
@@ -85,28 +85,28 @@ private:
     const hammock_event &event_;
 };
 
-/// Sees what a model does, on the threads that call it. What its functions throw becomes an error of the model's call.
+/// Observes a model, on the threads that call it. Exceptions become errors of the model's call.
 class Instrument {
 public:
     virtual ~Instrument() = default;
 
-    /// A call is about to run. If there is a value, it does not run, and the value stands for its result.
+    /// Called before a call. If it returns a value, the call is skipped and the value becomes its result.
     virtual std::optional<Value> before(const Call &) { return std::nullopt; }
 
-    /// A call has run.
+    /// Called after a call.
     virtual void after(const Call &, const Value & /* result */) {}
 
-    /// A call has failed.
+    /// Called after a call has failed.
     virtual void failed(const Call &, const Error &) {}
 
-    /// A function of the model begins, from wherever it is called, and is over.
+    /// Called at the start and end of every activation of a function of the model.
     virtual void enter(std::string_view /* function */) noexcept {}
     virtual void leave(std::string_view /* function */) noexcept {}
 };
 
 namespace detail {
 
-/// Passes what C tells on to an instrument, which the context is a share of.
+/// Forwards C callbacks to an instrument, to which the context holds a reference.
 struct InstrumentOfC {
     using Shared = std::shared_ptr<Instrument>;
 
@@ -138,10 +138,10 @@ struct InstrumentOfC {
 
 } // namespace detail
 
-/// Where the time of a model's calls goes, by function and kernel.
+/// A profiler by function and kernel.
 class Profiler {
 public:
-    /// One that keeps up to `most_events` calls one by one as well, for a trace.
+    /// Creates a profiler that also records up to `most_events` individual calls, for a trace.
     explicit Profiler(size_t most_events = 0) {
         hammock_profiler *profiler;
         check(hammock_profiler_new(most_events, &profiler));
@@ -153,13 +153,13 @@ public:
     std::string trace() const { return render("trace"); }      ///< For Chrome or Perfetto.
     std::string flame_graph() const { return render("flame"); } ///< SVG.
 
-    /// What it has seen in a form by its name: table, json, trace, flame.
+    /// Renders the profile in a format: table, json, trace, flame.
     std::string render(Name form) const {
         auto render = [&](hammock_any *rendered) { return hammock_profiler_render(c(), form.c(), rendered); };
         return Value::made(render).string();
     }
 
-    /// Forgets what it has seen.
+    /// Clears the recorded data.
     void reset() const { check(hammock_profiler_reset(c())); }
 
     const hammock_profiler *c() const { return profiler_.get(); }

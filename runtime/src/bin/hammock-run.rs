@@ -1,12 +1,13 @@
-//! `hammock-run`: runs, times and inspects compiled models. It needs no compiler on the machine.
+//! `hammock-run`: runs, times and inspects compiled models, without a compiler.
 //!
-//! If a model is appended to the program file, the program is that model: it takes the flags of `run`, but no file.
+//! If a model is appended to the executable file, the program runs that model: it takes the flags of `run`, but no
+//! file.
 
 use clap::{Parser, Subcommand};
 use hammock_runtime::Library;
 use hammock_runtime::tools::{
     BenchFlags, CallFlags, CallSpec, CommandFiles, ExpectFlags, InputError, InspectFlags, OutputFlags, ProfileFlags,
-    Session, TerminalFlags, ToolError, Weights, inspect, last_words, parse, print, save_weights, say,
+    Session, TerminalFlags, ToolError, Weights, inspect, parse, print, print_stderr, report_fatal, save_weights,
 };
 use std::{
     path::{Path, PathBuf},
@@ -84,12 +85,12 @@ struct OwnModel {
 fn main() -> ExitCode {
     match start() {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(error)) => last_words(&error),
+        Ok(Err(error)) => report_fatal(&error),
         Err(status) => status,
     }
 }
 
-/// The result of the command, or the exit status for wrong usage.
+/// The result of the command, or the exit status if the command line is invalid.
 fn start() -> Result<Result<(), ToolError>, ExitCode> {
     let text = match Library::appended() {
         Ok(None) => run(parse::<Cli>()?.command),
@@ -104,12 +105,12 @@ fn run_own(library: Library, OwnModel { call, output, expect, profile, .. }: Own
     expect.expect.iter().for_each(|path| files.reads_weights("--expect", path));
     output.path().iter().for_each(|path| files.writes("--output", path));
     files.check()?;
-    let session = Session::from_library(library, &call.how())?;
+    let session = Session::from_library(library, &call.run_options())?;
     let weights = weights(&call, &session)?;
     profile.watch(&session, || result(&session, &call.spec(weights.as_ref()), &output, &expect))
 }
 
-/// Calls the function; what is printed of its result, or of how it compares with `--expect`.
+/// Calls the function; returns the text to print: its result, or the comparison with `--expect`.
 fn result(session: &Session, spec: &CallSpec, output: &OutputFlags, expect: &ExpectFlags) -> Result<String, ToolError> {
     if expect.expect.is_none() {
         return session.run(spec, output, &mut |_| {});
@@ -118,26 +119,26 @@ fn result(session: &Session, spec: &CallSpec, output: &OutputFlags, expect: &Exp
     expect.check(&result).map(Option::unwrap_or_default)
 }
 
-/// The weights of `--params`; warns about those that match no parameter, and refuses those of another model.
+/// Loads the weights of `--params`. Warns about those that match no parameter, and rejects those of another model.
 fn weights(call: &CallFlags, session: &Session) -> Result<Option<Weights>, ToolError> {
     let weights = call.weights()?;
     if let Some(fit) = weights.as_ref().map(|weights| session.fit(weights))
-        && let Some((message, advice)) = fit.said()
+        && let Some((message, advice)) = fit.message()
     {
         let help = (!advice.is_empty()).then(|| advice.join("; "));
         let error = InputError { help, ..InputError::new(message) };
         if fit.is_error() {
             return Err(error.into());
         }
-        say(&format!("warning: {error}\n"))?;
+        print_stderr(&format!("warning: {error}\n"))?;
     }
     if let Some(spare) = session.spare_weights(&call.spec(weights.as_ref())) {
-        say(&format!("warning: {spare}\n"))?;
+        print_stderr(&format!("warning: {spare}\n"))?;
     }
     Ok(weights)
 }
 
-/// Refuses outputs that are inputs, or other outputs.
+/// Rejects outputs that are also inputs or other outputs.
 fn check(command: &Command) -> Result<(), InputError> {
     match command {
         Command::Run { file, call, output, expect, profile } => {
@@ -156,7 +157,7 @@ fn check(command: &Command) -> Result<(), InputError> {
     }
 }
 
-/// The files that a command reads and writes: those of its model, if that is one, and of its call.
+/// The files that a command reads and writes: its model's, if it has one, and its call's.
 fn files(model: Option<&Path>, call: &CallFlags, profile: &ProfileFlags) -> CommandFiles {
     let mut files = CommandFiles::default();
     model.iter().for_each(|path| files.reads_model("FILE", path));
@@ -170,14 +171,14 @@ fn run(command: Command) -> Result<String, ToolError> {
     check(&command)?;
     match command {
         Command::Run { file, call, output, expect, profile } => {
-            let session = Session::open(&file, &call.how())?;
+            let session = Session::open(&file, &call.run_options())?;
             let weights = weights(&call, &session)?;
             profile.watch(&session, || result(&session, &call.spec(weights.as_ref()), &output, &expect))
         }
         Command::Bench { file, call, bench, profile } => {
-            let session = Session::open(&file, &call.how())?;
+            let session = Session::open(&file, &call.run_options())?;
             let weights = weights(&call, &session)?;
-            let times = session.bench(&call.spec(weights.as_ref()), bench.least()?, bench.json)?;
+            let times = session.bench(&call.spec(weights.as_ref()), bench.min_time()?, bench.json)?;
             profile.repeat(&session, &call.spec(weights.as_ref()))?;
             Ok(times)
         }

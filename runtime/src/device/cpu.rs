@@ -1,19 +1,19 @@
-//! The host as a device: `cpu:0`, `cpu:1`, and so on.
+//! The host as devices `cpu:0`, `cpu:1`, and so on.
 //!
-//! All share the same memory. In every other way they are separate devices, each with its own tensors and allocators, so
-//! that programs for several devices can be tried on a machine with only one.
+//! All share the host's memory. Otherwise they are separate devices, each with its own tensors and allocators, so
+//! programs for several devices can be tried on a machine with only one.
 use super::DeviceApi;
 use crate::ffi::Error;
 use crate::memory;
 use crate::value::{Device, device_kind};
 use std::ptr::NonNull;
 
-/// The host under a number.
+/// A host device with its number.
 pub(super) struct Cpu(i32);
 
 static CPUS: [Cpu; 4] = [Cpu(0), Cpu(1), Cpu(2), Cpu(3)];
 
-/// The host under number `id`.
+/// Returns host device number `id`.
 pub(super) fn find(id: i32) -> Option<&'static Cpu> {
     CPUS.get(usize::try_from(id).ok()?)
 }
@@ -33,7 +33,7 @@ impl DeviceApi for Cpu {
     }
 
     unsafe fn copy_from_host(&self, host: *const u8, data: *mut u8, bytes: usize) -> Result<(), Error> {
-        // SAFETY: as the caller promises; `copy` allows the two to overlap.
+        // SAFETY: as the caller promises; `copy_to` allows the ranges to overlap.
         unsafe { host.copy_to(data, bytes) };
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Builds executables by hand, with short names for the parts of instructions.
+//! Builds executables by hand, with short constructors for arguments and instructions.
 //!
 //! ```
 //! use hammock_runtime::executable::{Executable, build::{reg, ret}, verify};
@@ -11,9 +11,9 @@
 //! ```
 use super::{Arg, Constant, Executable, FunctionInfo, FunctionKind, Instruction, Register};
 
-/// The register whose value is none, as a number.
+/// Number of the register whose value is none.
 pub const VOID: i64 = Register::VOID.0;
-/// The argument that stands for the machine.
+/// The argument that passes the virtual machine.
 pub const VM: Arg = Arg::Register(Register::VM);
 
 /// A register as an argument.
@@ -21,12 +21,12 @@ pub fn reg(number: i64) -> Arg {
     Arg::Register(Register(number))
 }
 
-/// A number as an argument.
+/// An immediate as an argument.
 pub fn int(value: i64) -> Arg {
     Arg::Immediate(value)
 }
 
-/// Returns a register's value.
+/// Returns the value of a register.
 pub fn ret(value: i64) -> Instruction {
     Instruction::Ret { value: Register(value) }
 }
@@ -36,14 +36,14 @@ pub fn goto(offset: i64) -> Instruction {
     Instruction::Goto { offset }
 }
 
-/// Goes on if a register's value is true, else jumps by `false_offset` instructions.
+/// Falls through if a register's value is true, otherwise jumps by `false_offset` instructions.
 pub fn branch(condition: i64, false_offset: i64) -> Instruction {
     Instruction::If { condition: Register(condition), false_offset }
 }
 
 impl Executable {
-    /// The index of the function called `name` in the table. If it is not there, it gets an entry as one that is found
-    /// by name when the executable is loaded.
+    /// Index of the function `name` in the table. A new name gets an entry that is resolved when the executable is
+    /// loaded.
     pub fn declare(&mut self, name: &str) -> i64 {
         let known = self.functions.iter().position(|function| function.name == name);
         known.unwrap_or_else(|| {
@@ -52,18 +52,18 @@ impl Executable {
         }) as i64
     }
 
-    /// Adds a constant to the pool; what refers to it.
+    /// Adds a constant to the pool and returns the argument that refers to it.
     pub fn constant(&mut self, constant: Constant) -> Arg {
         self.constants.push(constant);
         Arg::Constant(self.constants.len() as i64 - 1)
     }
 
-    /// A call of the function called `name`, which may be defined later; `dst` gets its result.
+    /// A call of the function `name`, which may be defined later; the result goes to `dst`.
     pub fn call(&mut self, dst: i64, name: &str, args: &[Arg]) -> Instruction {
         Instruction::Call { dst: Register(dst), function: self.declare(name), args: args.to_vec() }
     }
 
-    /// Adds a function of bytecode, with parameters called `p0`, `p1`, ….
+    /// Adds a bytecode function with parameters `p0`, `p1`, ….
     pub fn define(
         &mut self,
         name: &str,

@@ -1,5 +1,5 @@
-//! A checksum after an executable in a separate file. TVM's reader stops at the end of the executable and ignores it;
-//! TVM's own files have none.
+//! A checksum that follows an executable in a separate file. TVM's reader stops at the end of the executable and
+//! ignores it; TVM's own files have none.
 //!
 //! | bytes, from the end | contents |
 //! |---|---|
@@ -11,7 +11,7 @@ use crate::bytes::Put;
 
 const MAGIC: &[u8; 8] = b"hmkcode\0";
 
-/// Puts a checksum behind an executable.
+/// Appends a checksum to an executable.
 pub(super) fn append(bytes: &mut Vec<u8>) {
     let checksum = crc32fast::hash(bytes);
     bytes.put(MAGIC);
@@ -19,7 +19,7 @@ pub(super) fn append(bytes: &mut Vec<u8>) {
     bytes.put_u32(0);
 }
 
-/// The executable before the checksum, which is checked where there is one.
+/// Verifies the checksum, if there is one, and returns the bytes of the executable.
 pub(super) fn check(bytes: &[u8]) -> Result<&[u8], ExecutableError> {
     let Some((executable, [magic @ .., a, b, c, d, 0, 0, 0, 0])) = bytes.split_last_chunk::<16>() else {
         return Ok(bytes);

@@ -1,9 +1,9 @@
-//! The data of constants that is still to be written: tensors one after the other, which share their bytes.
+//! The data of constants before it is written: a list of tensors, without copies of their bytes.
 use crate::memory::ALIGNMENT;
 use crate::value::{DType, Tensor};
 use crc32fast::Hasher;
 
-/// The data of constants in the order in which it is written, each at a multiple of 64.
+/// The data of constants in the order in which it is written, each aligned to 64 bytes.
 #[derive(Clone, Default)]
 pub struct ConstantData {
     tensors: Vec<(usize, Tensor)>,
@@ -11,7 +11,7 @@ pub struct ConstantData {
 }
 
 impl ConstantData {
-    /// Adds a dense tensor of the host; gives its place.
+    /// Adds a contiguous host tensor; returns its offset.
     pub(super) fn add(&mut self, tensor: Tensor) -> usize {
         let at = self.len.next_multiple_of(ALIGNMENT);
         self.len = at + tensor.nbytes();
@@ -19,30 +19,30 @@ impl ConstantData {
         at
     }
 
-    /// The tensors and their places.
+    /// The tensors with their offsets.
     pub fn tensors(&self) -> impl Iterator<Item = (usize, &Tensor)> {
         self.tensors.iter().map(|(at, tensor)| (*at, tensor))
     }
 
-    /// The tensor of a dtype and shape at a place.
+    /// The tensor of a dtype and shape at an offset.
     pub(super) fn find(&self, at: usize, dtype: DType, shape: &[i64]) -> Option<&Tensor> {
-        let first = self.tensors.partition_point(|(place, _)| *place < at);
-        // Tensors without elements share their place with others.
-        let there = self.tensors[first..].iter().take_while(|(place, _)| *place == at).map(|(_, tensor)| tensor);
-        there.into_iter().find(|tensor| tensor.dtype() == dtype && tensor.shape() == shape)
+        let first = self.tensors.partition_point(|(offset, _)| *offset < at);
+        // Tensors without elements share their offset with others.
+        let candidates = self.tensors[first..].iter().take_while(|(offset, _)| *offset == at).map(|(_, tensor)| tensor);
+        candidates.into_iter().find(|tensor| tensor.dtype() == dtype && tensor.shape() == shape)
     }
 
-    /// How many bytes they are.
+    /// Total number of bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns true if there are none.
+    /// Returns true if there is no data.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Calls `f` on the bytes, piece by piece.
+    /// Calls `f` on the bytes, in pieces.
     pub fn try_each<E>(&self, mut f: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let mut end = 0;
         for (at, tensor) in &self.tensors {
@@ -53,7 +53,7 @@ impl ConstantData {
         Ok(())
     }
 
-    /// Their checksum, to be combined with those of other bytes.
+    /// Checksum of the data, which can be combined with that of other bytes.
     pub fn checksum(&self) -> Hasher {
         let mut hasher = Hasher::new();
         let Ok(()) = self.try_each(|bytes| {
@@ -63,7 +63,7 @@ impl ConstantData {
         hasher
     }
 
-    /// Puts them behind other bytes.
+    /// Appends the data to other bytes.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         out.reserve_exact(self.len);
         let Ok(()) = self.try_each(|bytes| {

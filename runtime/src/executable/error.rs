@@ -1,15 +1,15 @@
 //! Errors in executables.
 
-/// Why an executable was refused.
+/// Reason why an executable is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExecutableError {
-    /// The bytes are no executable.
+    /// The bytes are not an executable.
     #[error("not an executable: it begins with {0:#018x}")]
     BadMagic(u64),
-    /// The executable is of another version.
+    /// The format version is unsupported.
     #[error("the executable is of version {0:?}; this runtime reads version \"0.14\"")]
     BadVersion(String),
-    /// The bytes end too early, or a length in them is wrong.
+    /// The input ends too early, or a length in it is wrong.
     #[error("the executable is damaged: it ends within its {0}")]
     Truncated(&'static str),
     /// There are bytes after the end.
@@ -18,25 +18,25 @@ pub enum ExecutableError {
     /// The bytes have changed since they were written.
     #[error("the executable is damaged: its checksum does not match")]
     Checksum,
-    /// Something read is none of the values it may be.
+    /// A field has an invalid value.
     #[error("the executable is damaged: {0}")]
     Malformed(String),
-    /// A rule of the verifier is broken by a function.
+    /// A function violates a rule of the verifier.
     #[error("the executable is invalid: function `{function}`: {rule}")]
     Function {
         /// The function.
         function: String,
-        /// The rule, and how it is broken.
+        /// The violated rule.
         rule: String,
     },
-    /// A rule of the verifier is broken by an instruction.
+    /// An instruction violates a rule of the verifier.
     #[error("the executable is invalid: function `{function}`, instruction {instruction}: {rule}")]
     Instruction {
         /// The function.
         function: String,
-        /// The instruction, counted from the function's first.
+        /// Index of the instruction in the function.
         instruction: usize,
-        /// The rule, and how it is broken.
+        /// The violated rule.
         rule: String,
     },
 }

@@ -1,7 +1,7 @@
-//! How control and values flow through a function's instructions: basic blocks, reads and writes, liveness.
+//! Control and data flow of a function: basic blocks, reads and writes, liveness.
 use super::{Arg, Instruction, Register};
 
-/// A function's instructions in basic blocks.
+/// The control-flow graph of a function.
 pub(crate) struct Flow<'a> {
     /// The instructions.
     pub(crate) code: &'a [Instruction],
@@ -10,7 +10,7 @@ pub(crate) struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// The blocks of instructions whose jumps stay among them.
+    /// Builds the blocks of a function whose jumps stay inside of it.
     pub(crate) fn new(code: &'a [Instruction]) -> Flow<'a> {
         let mut leaders = vec![0];
         for (at, instruction) in code.iter().enumerate() {
@@ -33,12 +33,12 @@ impl<'a> Flow<'a> {
         self.leaders.len()
     }
 
-    /// Positions of a block's instructions.
+    /// Range of a block's instructions.
     pub(crate) fn block(&self, block: usize) -> std::ops::Range<usize> {
         self.leaders[block]..self.leaders.get(block + 1).copied().unwrap_or(self.code.len())
     }
 
-    /// The blocks that `block` may continue with.
+    /// Successors of `block`.
     pub(crate) fn successors(&self, block: usize) -> impl Iterator<Item = usize> + use<> {
         let last = self.block(block).end - 1;
         let block_at = |offset: i64| self.leaders.binary_search(&target(last, offset)).ok();
@@ -52,8 +52,7 @@ impl<'a> Flow<'a> {
         blocks.into_iter().flatten()
     }
 
-    /// For each block, the registers whose values somebody reads after it: solved backwards, looking again only at
-    /// blocks whose successors have changed.
+    /// Registers that are live at the end of each block: a backward data-flow analysis with a worklist.
     pub(crate) fn live_out(&self, registers: usize) -> Vec<BitSet> {
         let mut predecessors = vec![Vec::new(); self.len()];
         for block in 0..self.len() {
@@ -77,7 +76,7 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// Turns what is live after an instruction into what is live before it.
+/// Transfer function: turns the registers live after an instruction into those live before it.
 pub(crate) fn step_back(instruction: &Instruction, live: &mut BitSet) {
     if let Some(register) = writes(instruction) {
         live.remove(register);
@@ -85,7 +84,7 @@ pub(crate) fn step_back(instruction: &Instruction, live: &mut BitSet) {
     reads(instruction).for_each(|register| live.insert(register));
 }
 
-/// Where a jump leads.
+/// Target of a jump.
 pub(crate) fn target(at: usize, offset: i64) -> usize {
     (at as i64 + offset) as usize
 }
@@ -113,12 +112,12 @@ pub(crate) fn writes(instruction: &Instruction) -> Option<usize> {
     }
 }
 
-/// A set of small numbers: of registers, or of positions in a function.
+/// A set of small integers: registers or instructions.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct BitSet(Vec<u64>);
 
 impl BitSet {
-    /// An empty set that has room for the numbers below `len`.
+    /// An empty set with room for integers below `len`.
     pub(crate) fn new(len: usize) -> BitSet {
         BitSet(vec![0; len.div_ceil(64)])
     }
@@ -139,7 +138,7 @@ impl BitSet {
         self.0.fill(0);
     }
 
-    /// Keeps what both have; did that change anything?
+    /// Intersects with another set; returns true if that changed anything.
     pub(crate) fn intersect(&mut self, other: &BitSet) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
@@ -149,7 +148,7 @@ impl BitSet {
         changed
     }
 
-    /// Adds what the other has; did that change anything?
+    /// Adds another set; returns true if that changed anything.
     pub(crate) fn union(&mut self, other: &BitSet) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
@@ -159,7 +158,7 @@ impl BitSet {
         changed
     }
 
-    /// The numbers, in order.
+    /// The elements in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
         let words = self.0.iter().enumerate().filter(|(_, word)| **word != 0);
         words.flat_map(|(i, word)| (0..64).filter(move |bit| word & (1 << bit) != 0).map(move |bit| 64 * i + bit))

@@ -1,8 +1,8 @@
 //! The file format of executables, TVM's `relax.VMExecutable`: header, function table, memory scopes, constant pool,
-//! instructions; all numbers little-endian, lengths 64 bits wide.
+//! instructions. All numbers are little-endian, lengths are 64 bits wide.
 //!
-//! Within an image, the constant pool only describes tensors; their data is elsewhere, aligned and usable in
-//! place ([`Constants::Apart`]).
+//! In an image, the constant pool only describes tensors; their data is in a separate section, aligned and used in
+//! place ([`Constants::Separate`]).
 use super::{Code, Constant, ConstantData, Executable, ExecutableError, FunctionInfo, FunctionKind};
 use crate::bytes::{Put, Reader, Truncated};
 use crate::memory::ALIGNMENT;
@@ -15,18 +15,18 @@ const MAGIC: u64 = 0xD225_DE2F_4214_151E;
 const MAGIC_WITHOUT_SCOPES: u64 = 0xD225_DE2F_4214_151D;
 const VERSION: &str = "0.14";
 const TENSOR_MAGIC: u64 = 0xDD5E_40F0_96B4_A13F;
-/// More dimensions than any tensor has; a guard against damage.
+/// Maximum rank of a tensor, which guards against damaged files.
 const MAX_NDIM: i32 = 64;
 
-/// Where the data of tensors in the constant pool lies.
+/// Location of the data of tensors in the constant pool.
 pub(crate) enum Constants<'a> {
-    /// Within the constant pool, as in TVM's files.
+    /// In the constant pool, as in TVM's files.
     Inline,
-    /// In a section of its own, each at a multiple of 64: when writing, to be put there later.
+    /// In a separate section, each aligned to 64 bytes. When writing: collected to be written later.
     Append(&'a mut ConstantData),
-    /// The same when reading: within `range` of `owner`'s bytes.
-    Apart(SharedBytes, Range<usize>),
-    /// The same when reading, as tensors that are used as they are.
+    /// In a separate section. When reading: in `range` of `owner`'s bytes.
+    Separate(SharedBytes, Range<usize>),
+    /// In a separate section. When reading: as tensors that are used as they are.
     Tensors(&'a ConstantData),
 }
 
@@ -93,7 +93,7 @@ fn put_dtype(out: &mut Vec<u8>, dtype: DType) {
     out.put(&dtype.lanes.to_le_bytes());
 }
 
-/// The data of a constant tensor; constants live on the host, and one that does not lie densely is copied.
+/// Writes the data of a constant tensor, which is on the host; it is copied if it is not contiguous.
 fn put_tensor(out: &mut Vec<u8>, tensor: &Tensor, constants: &mut Constants<'_>) {
     let dense = tensor.to_device(Device::CPU).ok().and_then(|tensor| tensor.to_contiguous().ok());
     let data = dense.as_ref().and_then(|tensor| tensor.as_bytes().ok()).unwrap_or_default();
@@ -116,21 +116,21 @@ fn put_tensor(out: &mut Vec<u8>, tensor: &Tensor, constants: &mut Constants<'_>)
     }
 }
 
-/// A tensor as the constant pool holds it, without the tag.
+/// Encodes a tensor as in the constant pool, without the tag.
 pub(crate) fn tensor_to_bytes(tensor: &Tensor) -> Vec<u8> {
     let mut out = Vec::new();
     put_tensor(&mut out, tensor, &mut Constants::Inline);
     out.split_off(size_of::<i32>())
 }
 
-/// The tensor that [`tensor_to_bytes`] wrote.
+/// Decodes a tensor that [`tensor_to_bytes`] encoded.
 pub(crate) fn tensor_from_bytes(bytes: &[u8]) -> Option<Tensor> {
     let mut reader = Reader::new(bytes);
     let tensor = read_tensor(&mut reader, None).ok()?;
     (reader.remaining() == 0).then_some(tensor)
 }
 
-/// Reads an executable; what it says is not verified yet.
+/// Decodes an executable without verifying it.
 pub(crate) fn decode(bytes: &[u8], constants: &Constants<'_>) -> Result<Executable> {
     let mut reader = Reader::new(bytes);
     let scoped = read_header(&mut reader)?;
@@ -148,13 +148,13 @@ pub(crate) fn decode(bytes: &[u8], constants: &Constants<'_>) -> Result<Executab
     }
 }
 
-/// Do the bytes begin like an executable?
+/// Returns true if the bytes begin with the magic number of an executable.
 pub(crate) fn is_executable(bytes: &[u8]) -> bool {
     let magic = Reader::new(bytes).u64();
     magic == Ok(MAGIC) || magic == Ok(MAGIC_WITHOUT_SCOPES)
 }
 
-/// Checks magic and version; does the file have memory scopes?
+/// Checks magic and version; returns true if the file has memory scopes.
 fn read_header(reader: &mut Reader<'_>) -> Result<bool> {
     let truncated = |_| ExecutableError::Truncated("header");
     let magic = reader.u64().map_err(truncated)?;
@@ -168,7 +168,7 @@ fn read_header(reader: &mut Reader<'_>) -> Result<bool> {
     Ok(magic == MAGIC)
 }
 
-/// A failure whose section is not yet known.
+/// A failure in a section that is not yet known.
 enum Failure {
     Truncated,
     Malformed(String),
@@ -244,7 +244,7 @@ fn read_dtype(reader: &mut Reader<'_>) -> std::result::Result<DType, Failure> {
     Ok(DType::new(reader.u8()?, reader.u8()?, reader.u16()?))
 }
 
-/// A tensor over the memory of another, which is copied only if it does not begin at a multiple of [`ALIGNMENT`].
+/// A tensor over the memory of another one, which is copied only if it is not aligned to [`ALIGNMENT`].
 fn read_only(tensor: &Tensor) -> std::result::Result<Tensor, TensorError> {
     struct Held(Tensor);
     impl AsRef<[u8]> for Held {
@@ -257,7 +257,7 @@ fn read_only(tensor: &Tensor) -> std::result::Result<Tensor, TensorError> {
         true => tensor.clone(),
         false => {
             let copy = Tensor::from_bytes(dtype, shape, tensor.as_bytes()?)?;
-            tensor.set_aside();
+            tensor.evict();
             copy
         }
     };
@@ -280,11 +280,11 @@ fn read_tensor(reader: &mut Reader<'_>, apart: Option<&Constants<'_>>) -> std::r
     let len = read_size(reader)?;
     let tensor = match apart {
         None => Tensor::from_bytes(dtype, &shape, reader.take(len)?),
-        Some(Constants::Apart(owner, range)) => {
+        Some(Constants::Separate(owner, range)) => {
             let begin = range.start.saturating_add(read_size(reader)?);
             let end = begin.saturating_add(len);
             if end > range.end || !begin.is_multiple_of(ALIGNMENT) {
-                return malformed("a tensor's data lies outside its section");
+                return malformed("a tensor's data is outside its section");
             }
             Tensor::from_shared(dtype, &shape, owner.clone(), begin..end)
         }

@@ -5,9 +5,9 @@
 //! | Call = 1 | `1, dst, function, count, argument…` | calls a function of the table, result into `dst` |
 //! | Ret = 2  | `2, register` | returns the register's value |
 //! | Goto = 3 | `3, offset` | jumps by `offset` instructions, possibly back |
-//! | If = 4   | `4, register, offset` | nonzero: goes on; zero: jumps by `offset`, which is at least 2 |
+//! | If = 4   | `4, register, offset` | nonzero: falls through; zero: jumps by `offset`, which is at least 2 |
 //!
-//! An argument word holds its kind in bits 63–56 and its value, sign-extended, in bits 55–0.
+//! An argument word has its kind in bits 63–56 and its value, sign-extended, in bits 55–0.
 use std::fmt;
 
 const CALL: i64 = 1;
@@ -26,12 +26,12 @@ const KIND_FUNCTION: i64 = 3;
 pub struct Register(pub i64);
 
 impl Register {
-    /// Reads as none; writes are thrown away.
+    /// Reads as none; writes are discarded.
     pub const VOID: Register = Register(1 << 54);
-    /// Reads as the machine, for builtins that need it.
+    /// Reads as the virtual machine, for builtins that need it.
     pub const VM: Register = Register((1 << 54) + 1);
 
-    /// The index into the frame, unless the register is a special one.
+    /// Index in the frame, unless the register is a special one.
     pub fn index(self) -> Option<usize> {
         usize::try_from(self.0).ok().filter(|_| self < Register::VOID)
     }
@@ -61,10 +61,10 @@ pub enum Arg {
 }
 
 impl Arg {
-    /// The integers that fit an argument word; others go to the constant pool.
+    /// The integers that fit an argument word; others are stored in the constant pool.
     pub const IMMEDIATES: std::ops::RangeInclusive<i64> = -(1 << 55)..=(1 << 55) - 1;
 
-    /// The argument as a word. Values beyond 56 bits lose their upper bits.
+    /// Encodes the argument as a word. Values beyond 56 bits lose their upper bits.
     pub const fn encode(self) -> i64 {
         let (kind, value) = match self {
             Arg::Register(register) => (KIND_REGISTER, register.0),
@@ -75,7 +75,7 @@ impl Arg {
         (kind << VALUE_BITS) | (value & ((1 << VALUE_BITS) - 1))
     }
 
-    /// The argument a word stands for, if its kind is known.
+    /// Decodes a word; `None` if its kind is unknown.
     pub const fn decode(word: i64) -> Option<Arg> {
         let value = (word << (64 - VALUE_BITS)) >> (64 - VALUE_BITS);
         match ((word as u64) >> VALUE_BITS) as i64 {
@@ -93,7 +93,7 @@ impl Arg {
 pub enum Instruction {
     /// Calls `function` of the table and writes its result to `dst`.
     Call {
-        /// Where the result goes.
+        /// Destination of the result.
         dst: Register,
         /// Index into the function table.
         function: i64,
@@ -102,19 +102,19 @@ pub enum Instruction {
     },
     /// Returns from the function.
     Ret {
-        /// What is returned.
+        /// The returned register.
         value: Register,
     },
     /// Jumps.
     Goto {
-        /// Instructions from here, possibly negative.
+        /// Distance in instructions, possibly negative.
         offset: i64,
     },
-    /// Goes on if the condition is nonzero, else jumps.
+    /// Falls through if the condition is nonzero, otherwise jumps.
     If {
         /// An integer or boolean.
         condition: Register,
-        /// Instructions from here, at least 2.
+        /// Distance in instructions, at least 2.
         false_offset: i64,
     },
 }
@@ -147,7 +147,7 @@ impl Instruction {
     }
 }
 
-/// The instructions of all functions: their words, and where each begins.
+/// The instructions of all functions: their words, and the offset of each instruction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Code {
     offsets: Vec<i64>,
@@ -155,7 +155,8 @@ pub struct Code {
 }
 
 impl Code {
-    /// Code from the two arrays of a file. Nothing is checked: [`Code::get`] answers `None` where they make no sense.
+    /// Creates code from the two arrays of a file without checking them: [`Code::get`] returns `None` where they are
+    /// invalid.
     pub fn from_parts(offsets: Vec<i64>, words: Vec<i64>) -> Code {
         Code { offsets, words }
     }
@@ -165,12 +166,12 @@ impl Code {
         self.offsets.len()
     }
 
-    /// Is there no instruction?
+    /// Returns true if there are no instructions.
     pub fn is_empty(&self) -> bool {
         self.offsets.is_empty()
     }
 
-    /// Where each instruction's words begin.
+    /// Offset of each instruction in the words.
     pub fn offsets(&self) -> &[i64] {
         &self.offsets
     }
@@ -187,26 +188,26 @@ impl Code {
         self.offsets.len() - 1
     }
 
-    /// Appends the words of an instruction, whatever they are.
+    /// Appends arbitrary words as an instruction.
     pub fn push_words(&mut self, words: &[i64]) {
         self.offsets.push(self.words.len() as i64);
         self.words.extend(words);
     }
 
-    /// The words of instruction number `index`; none where the offsets make no sense.
+    /// The words of instruction `index`; empty if the offsets are invalid.
     pub fn words_of(&self, index: usize) -> &[i64] {
         let begin = self.offsets.get(index).and_then(|offset| usize::try_from(*offset).ok());
         begin.and_then(|begin| self.words.get(begin..self.end_of(index)?)).unwrap_or_default()
     }
 
-    /// Do the instructions fill the words, one behind the other?
+    /// Returns true if the instructions fill the words without gaps.
     pub(super) fn is_gapless(&self) -> bool {
         let end = self.words.len() as i64;
         let begins_at = self.offsets.first().copied().unwrap_or(end);
         begins_at == 0 && self.offsets.is_sorted() && self.offsets.last().is_none_or(|last| *last <= end)
     }
 
-    /// Writes a Goto's or If's offset once it is known.
+    /// Sets the offset of a Goto or If, once it is known.
     pub fn set_jump(&mut self, index: usize, offset: i64) {
         let last_word = self.end_of(index).map(|end| end - 1);
         if let Some(word) = last_word.and_then(|at| self.words.get_mut(at)) {
@@ -214,13 +215,13 @@ impl Code {
         }
     }
 
-    /// Instruction number `index`, if there is one and its words make sense.
+    /// Instruction `index`, if it exists and is valid.
     pub fn get(&self, index: usize) -> Option<Instruction> {
         let begin = usize::try_from(*self.offsets.get(index)?).ok()?;
         Instruction::decode(self.words.get(begin..self.end_of(index)?)?)
     }
 
-    /// Instructions lie one after the other: each ends where the next begins.
+    /// End of an instruction's words, which is the start of the next instruction.
     fn end_of(&self, index: usize) -> Option<usize> {
         match self.offsets.get(index + 1) {
             Some(next) => usize::try_from(*next).ok(),

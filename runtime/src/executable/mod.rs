@@ -1,8 +1,8 @@
 //! Executables: the function table, the constant pool and the bytecode of a compiled model.
 //!
 //! [`Executable::save`] writes TVM's `relax.VMExecutable` format byte for byte. [`Executable::load`] reads it and
-//! refuses everything that the machine could not run safely; see [`verify`] for the rules. [`crate::image`] wraps an
-//! executable together with data that TVM's format has no room for.
+//! rejects everything that the virtual machine could not run safely; see [`verify`] for the rules. [`crate::image`]
+//! combines an executable with data that TVM's format cannot hold.
 pub mod build;
 mod checksum;
 pub mod compact;
@@ -22,15 +22,15 @@ pub(crate) use format::{Constants, decode, encode, is_executable, tensor_from_by
 
 use crate::value::{Any, DType, Shape, Str, Tensor};
 
-/// How a function of the table runs.
+/// Kind of a function in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum FunctionKind {
-    /// A kernel, a builtin, or another function found by name.
+    /// A kernel, a builtin, or another function that is resolved by name.
     Packed = 0,
     /// Bytecode.
     Bytecode = 1,
-    /// Machine code that works on the register file, found by name `__vmtir__…`.
+    /// Machine code that works on the register file, resolved by name `__vmtir__…`.
     Compiled = 2,
 }
 
@@ -41,9 +41,9 @@ pub struct FunctionInfo {
     pub kind: FunctionKind,
     /// Its name.
     pub name: String,
-    /// Its first instruction.
+    /// Index of its first instruction.
     pub start: usize,
-    /// The instruction after its last.
+    /// End of its instructions (exclusive).
     pub end: usize,
     /// Number of parameters, [`FunctionInfo::UNKNOWN_ARITY`] for packed functions.
     pub num_args: i64,
@@ -54,10 +54,10 @@ pub struct FunctionInfo {
 }
 
 impl FunctionInfo {
-    /// `num_args` of packed functions: they check their arguments themselves.
+    /// `num_args` of packed functions, which check their arguments themselves.
     pub const UNKNOWN_ARITY: i64 = -2;
 
-    /// An entry for a function found by name.
+    /// An entry for a function that is resolved by name.
     pub fn packed(name: impl Into<String>) -> FunctionInfo {
         FunctionInfo {
             kind: FunctionKind::Packed,
@@ -101,7 +101,7 @@ impl From<&Constant> for Any {
     }
 }
 
-/// What a compiled model consists of, its kernels aside.
+/// A compiled model without its kernels.
 #[derive(Debug, Clone, Default)]
 pub struct Executable {
     /// The function table.
@@ -115,33 +115,33 @@ pub struct Executable {
 }
 
 impl Executable {
-    /// The executable as TVM writes it.
+    /// Serializes the executable in TVM's format.
     pub fn save(&self) -> Vec<u8> {
         encode(self, &mut Constants::Inline)
     }
 
-    /// The same with a checksum behind it, as a file of its own has it; TVM reads that as well.
+    /// Like [`save`](Executable::save), with a checksum at the end, as in a separate file; TVM reads that as well.
     pub fn save_checked(&self) -> Vec<u8> {
         let mut bytes = self.save();
         checksum::append(&mut bytes);
         bytes
     }
 
-    /// Reads and verifies what [`Executable::save`], [`Executable::save_checked`] or TVM wrote.
+    /// Reads and verifies the output of [`Executable::save`], [`Executable::save_checked`] or TVM.
     pub fn load(bytes: &[u8]) -> Result<Executable, ExecutableError> {
         let executable = decode(checksum::check(bytes)?, &Constants::Inline)?;
         verify::verify(&executable)?;
         Ok(executable)
     }
 
-    /// Names of the functions that are there to be called, in the table's order: not those that the compiler made for
-    /// others, whose names begin with `_`.
+    /// Names of the callable functions, in the table's order: not those that the compiler generated, whose names begin
+    /// with `_`.
     pub fn exported(&self) -> impl Iterator<Item = &str> {
         let functions = self.functions.iter().filter(|f| f.kind != FunctionKind::Packed);
         functions.map(|f| f.name.as_str()).filter(|name| !name.starts_with('_'))
     }
 
-    /// Index of the function called `name`, kernels and builtins aside.
+    /// Index of the function `name`, other than kernels and builtins.
     pub fn function(&self, name: &str) -> Option<usize> {
         self.functions.iter().position(|f| f.kind != FunctionKind::Packed && f.name == name)
     }

@@ -3,7 +3,7 @@ use super::{Arg, Constant, Executable, FunctionInfo, FunctionKind, Instruction, 
 use std::fmt::Write;
 
 impl Executable {
-    /// The instructions as text, one a line.
+    /// Formats the instructions, one per line.
     pub fn as_text(&self) -> String {
         let mut out = String::new();
         for function in &self.functions {
@@ -20,7 +20,7 @@ impl Executable {
         out
     }
 
-    /// The instructions as calls of an `ExecBuilder` in Python.
+    /// Formats the instructions as calls of an `ExecBuilder` in Python.
     pub fn as_python(&self) -> String {
         let mut out = String::from("ib = rx.Builder()\n");
         for function in self.functions.iter().filter(|function| function.kind == FunctionKind::Bytecode) {
@@ -32,7 +32,7 @@ impl Executable {
         out
     }
 
-    /// What the constant pool and the function table hold.
+    /// Formats the contents of the constant pool and the function table.
     pub fn stats(&self) -> String {
         let constants: Vec<_> = self.constants.iter().map(describe).collect();
         let constants = constants.join(", ");
@@ -114,7 +114,7 @@ fn describe(constant: &Constant) -> String {
     match constant {
         Constant::Tensor(tensor) if tensor.shape().is_empty() => "scalar".into(),
         Constant::Tensor(tensor) => format!("[{}]", join(tensor.shape())),
-        // TVM ends the list of an empty shape's sizes two characters early.
+        // TVM truncates the sizes of an empty shape by two characters.
         Constant::Shape(shape) if shape.is_empty() => "shapetupl]".into(),
         Constant::Shape(shape) => format!("shapetuple[{}]", join(shape)),
         Constant::Str(text) => format!("\"{text}\""),

@@ -1,26 +1,26 @@
-//! The rules that every executable must obey before any of it runs.
+//! The verifier: rules that every executable must satisfy before any of it runs.
 //!
-//! Of a function:
+//! Functions:
 //! - no two functions of the table have the same name;
-//! - bytecode lies within the instructions, is not empty, and no two functions share any;
+//! - bytecode is in the range of instructions, is not empty, and functions do not overlap;
 //! - parameters fit the frame, frames have at most [`MAX_REGISTERS`] registers, names match parameters;
-//! - a compiled function's frame has room for its result after its parameters.
+//! - a compiled function's frame has a register for its result after its parameters.
 //!
-//! Of an instruction:
-//! - its words decode, and it ends where the next begins;
-//! - registers lie within the frame; a result goes to a register or nowhere, never to `%vm`;
-//! - constants and functions lie within their tables;
-//! - a call of a function of the executable has as many arguments as the function has parameters;
-//! - jumps stay within the function, an If jumps over at least one instruction, and none runs off the end;
-//! - every register is assigned on every path that leads to a read of it.
+//! Instructions:
+//! - its words are valid, and it ends where the next one begins;
+//! - registers are in the frame; the destination of a result is a register or void, never `%vm`;
+//! - indices of constants and functions are in range;
+//! - a call of a function of the executable passes as many arguments as the function has parameters;
+//! - jump targets are in the function, an If jumps over at least one instruction, and control never reaches the end;
+//! - every register is assigned on all paths to a read of it.
 //!
-//! Of the whole: instructions are contiguous, and memory scopes belong to tensors of the constant pool.
+//! The executable: instructions are contiguous, and memory scopes belong to tensors of the constant pool.
 use super::flow::{self, BitSet, Flow};
 use super::{Arg, Constant, Executable, ExecutableError, FunctionInfo, FunctionKind, Instruction, Register};
 
-/// The most registers a frame may have.
+/// Maximum number of registers of a frame.
 pub const MAX_REGISTERS: usize = 1 << 20;
-/// The most bits that the states of one function's assignment analysis may take.
+/// Maximum size in bits of the states of one function's assignment analysis.
 const MAX_STATE_BITS: usize = 1 << 29;
 
 /// Checks every rule.
@@ -102,7 +102,8 @@ impl Checker<'_> {
         }
         let params = usize::try_from(num_args).unwrap_or(usize::MAX);
         self.require(register_count <= MAX_REGISTERS, || format!("it has {register_count} registers"))?;
-        // Machine code alone, as others make it, keeps its result in a register behind the parameters.
+        // A function that only has machine code, from another compiler, returns its result in a register after the
+        // parameters.
         let keeps_result = kind == FunctionKind::Compiled && start == end;
         let room = params.saturating_add(usize::from(keeps_result));
         self.require(room <= register_count, || {
@@ -190,7 +191,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Solves "assigned on every path" forwards over basic blocks, then checks every read against the solution.
+    /// Solves "assigned on every path" as a forward data-flow problem over basic blocks, then checks every read.
     fn check_assignments(&self, instructions: &[Instruction]) -> Checked {
         let flow = Flow::new(instructions);
         let bits = self.function.register_count.next_multiple_of(64);

@@ -1,12 +1,12 @@
-//! The arguments of one call, read with typed errors that name the function.
+//! Arguments of a call, with typed accessors whose errors name the function.
 use super::Error;
 use crate::value::{Any, FromAny};
 use std::ops::Range;
 
-/// What an optional argument is that was left out.
+/// Value of an optional argument that was omitted.
 static MISSING: Any = Any::NONE;
 
-/// Arguments and the name of the function that got them.
+/// Arguments, and the name of the callee.
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
     function: &'a str,
@@ -19,13 +19,13 @@ impl<'a> Args<'a> {
         Args { function, values }
     }
 
-    /// How many there are.
+    /// Number of arguments.
     #[expect(clippy::len_without_is_empty, reason = "functions ask for a number of arguments, never for none")]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// All of them.
+    /// All arguments.
     pub fn values(&self) -> &'a [Any] {
         self.values
     }
@@ -50,7 +50,7 @@ impl<'a> Args<'a> {
         Error::type_error(format!("{}: {}", self.function, message.as_ref()))
     }
 
-    /// The error that an argument is not as it must be.
+    /// The error for an argument of the wrong type.
     pub(crate) fn wrong_type<T: FromAny<'a>>(&self, position: usize) -> Error {
         let value = self.values.get(position).unwrap_or(&MISSING);
         self.error(format!("argument #{position} must be {}, got {value}", T::NAME))

@@ -1,11 +1,10 @@
-//! DLPack: tensors to and from other frameworks, without a copy.
+//! DLPack: exchange of tensors with other frameworks, without a copy.
 //!
-//! A managed tensor is a description and the function that ends the loan. The receiver calls that function once, when
-//! done, from any thread. Two layouts are in use: the plain one, and the *versioned* one, which can also
-//! say that the elements must not be written.
+//! A managed tensor is a `DLTensor` with a deleter. The consumer calls the deleter once, when done, from any thread.
+//! There are two layouts: the plain one, and the *versioned* one, which can also mark the elements as read-only.
 //!
-//! Exported tensors share the runtime's reference count; imported ones are views of the other side's memory that end
-//! the loan when the last reference to them is dropped.
+//! Exported tensors hold a reference to the runtime's tensor; imported ones are views of the producer's memory, whose
+//! deleter is called when the last reference to them is dropped.
 use super::Error;
 use crate::value::{DLTensor, Lender, Nested, Tensor};
 use std::ffi::c_void;
@@ -14,21 +13,21 @@ use std::ptr::NonNull;
 /// DLPack's plain managed tensor.
 #[repr(C)]
 pub struct ManagedTensor {
-    /// The description.
+    /// The tensor.
     pub tensor: DLTensor,
-    /// What the deleter needs to know.
+    /// Data of the deleter.
     pub context: *mut c_void,
-    /// Ends the loan; none if there is nothing to do.
+    /// Releases the tensor; null if there is nothing to do.
     pub deleter: Option<unsafe extern "C" fn(*mut ManagedTensor)>,
 }
 
-/// A version of the versioned layout. Those of one major version agree about the layout.
+/// A version of the versioned layout. Equal major versions have the same layout.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
-    /// Of the layout.
+    /// Version of the layout.
     pub major: u32,
-    /// Of what codes and flags may occur.
+    /// Version of the codes and flags.
     pub minor: u32,
 }
 
@@ -37,29 +36,29 @@ pub const VERSION: Version = Version { major: 1, minor: 2 };
 
 /// Flag: the elements must not be written.
 pub const READ_ONLY: u64 = 1;
-/// Flag: the tensor is a copy made for the loan.
+/// Flag: the tensor is a copy made for the export.
 pub const IS_COPIED: u64 = 1 << 1;
-/// Flag: elements below a byte have a byte each.
+/// Flag: elements of less than a byte take a byte each.
 pub const SUBBYTE_PADDED: u64 = 1 << 2;
 
 /// DLPack's versioned managed tensor.
 #[repr(C)]
 pub struct ManagedTensorVersioned {
-    /// Of this structure. Of another major version, nothing but context and deleter may be looked at.
+    /// Version of this structure. With another major version, only context and deleter may be used.
     pub version: Version,
-    /// What the deleter needs to know.
+    /// Data of the deleter.
     pub context: *mut c_void,
-    /// Ends the loan; none if there is nothing to do.
+    /// Releases the tensor; null if there is nothing to do.
     pub deleter: Option<unsafe extern "C" fn(*mut ManagedTensorVersioned)>,
     /// [`READ_ONLY`], …
     pub flags: u64,
-    /// The description.
+    /// The tensor.
     pub tensor: DLTensor,
 }
 
-/// What both layouts have.
+/// Interface to both layouts.
 trait Managed: Sized + 'static {
-    /// A loan of `tensor`.
+    /// Creates a managed tensor.
     fn lend(tensor: DLTensor, flags: u64, context: *mut c_void, deleter: unsafe extern "C" fn(*mut Self)) -> Self;
     fn context(&self) -> *mut c_void;
     fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
@@ -112,7 +111,7 @@ impl Managed for ManagedTensorVersioned {
 }
 
 impl Tensor {
-    /// Lends the tensor in the plain layout. Tensors that must not be written are refused: it cannot say so.
+    /// Exports the tensor in the plain layout. Read-only tensors are rejected, because it cannot mark them.
     pub fn to_dlpack(&self) -> Result<NonNull<ManagedTensor>, Error> {
         if self.is_read_only() {
             let message = "the tensor must not be written, which only the versioned form of DLPack can say";
@@ -121,28 +120,28 @@ impl Tensor {
         Ok(lend(self, 0))
     }
 
-    /// Lends the tensor in the versioned layout.
+    /// Exports the tensor in the versioned layout.
     pub fn to_dlpack_versioned(&self) -> NonNull<ManagedTensorVersioned> {
         lend(self, if self.is_read_only() { READ_ONLY } else { 0 })
     }
 
-    /// Takes over a loan in the plain layout. After an error it is still the caller's.
+    /// Takes ownership of a tensor in the plain layout. After an error it still belongs to the caller.
     ///
     /// # Safety
-    /// `managed` is null, or what it says is true until its deleter is called, which any thread may do.
+    /// `managed` is null, or valid until its deleter is called, which any thread may do.
     pub unsafe fn from_dlpack(managed: *mut ManagedTensor) -> Result<Tensor, Error> {
         let managed = NonNull::new(managed).ok_or_else(no_tensor)?;
         // SAFETY: as the caller promises.
         unsafe { borrow(managed) }
     }
 
-    /// Takes over a loan in the versioned layout. After an error it is still the caller's.
+    /// Takes ownership of a tensor in the versioned layout. After an error it still belongs to the caller.
     ///
     /// # Safety
     /// As for [`Tensor::from_dlpack`].
     pub unsafe fn from_dlpack_versioned(managed: *mut ManagedTensorVersioned) -> Result<Tensor, Error> {
         let managed = NonNull::new(managed).ok_or_else(no_tensor)?;
-        // SAFETY: as the caller promises; of every version, the version comes first.
+        // SAFETY: as the caller promises; every version of the structure begins with the version.
         let Version { major, minor } = unsafe { (*managed.as_ptr()).version };
         if major != VERSION.major {
             let known = VERSION.major;
@@ -158,7 +157,7 @@ fn no_tensor() -> Error {
 }
 
 fn lend<M: Managed>(tensor: &Tensor, flags: u64) -> NonNull<M> {
-    // The reference in `context` keeps the shape and strides alive that the description points to.
+    // The reference in `context` keeps the shape and strides of the `DLTensor` alive.
     let context = Box::into_raw(Box::new(tensor.clone()));
     let managed = M::lend(*tensor.as_dl(), flags, context.cast(), end_loan::<M>);
     NonNull::from(Box::leak(Box::new(managed)))
@@ -168,21 +167,21 @@ unsafe extern "C" fn end_loan<M: Managed>(managed: *mut M) {
     if managed.is_null() {
         return;
     }
-    // SAFETY: only `lend` pairs this function with a tensor, so that both were boxed there; it is called once.
+    // SAFETY: only `lend` pairs this function with a tensor, so both were boxed there; it is called once.
     unsafe {
         let managed = Box::from_raw(managed);
-        // The tensor may be one that was lent itself, and so on.
+        // The tensor may itself be an imported one, and so on.
         drop(Nested::new(*Box::from_raw(managed.context().cast::<Tensor>())));
     }
 }
 
-/// A loan that was taken over.
+/// An imported managed tensor.
 struct Loan<M: Managed> {
     managed: NonNull<M>,
     read_only: bool,
 }
 
-// SAFETY: whoever hands a loan over promises that any thread may end it; nothing else is done with it.
+// SAFETY: the producer promises that any thread may call the deleter; nothing else is done with it.
 unsafe impl<M: Managed> Send for Loan<M> {}
 // SAFETY: as above.
 unsafe impl<M: Managed> Sync for Loan<M> {}
@@ -195,7 +194,7 @@ impl<M: Managed> Lender for Loan<M> {
 
 impl<M: Managed> Drop for Loan<M> {
     fn drop(&mut self) {
-        // SAFETY: the loan is ours, and this is its end.
+        // SAFETY: we own the managed tensor, and it is dropped once.
         unsafe {
             if let Some(deleter) = self.managed.as_ref().deleter() {
                 deleter(self.managed.as_ptr());
@@ -205,7 +204,7 @@ impl<M: Managed> Drop for Loan<M> {
 }
 
 /// # Safety
-/// What `managed` says is true until its deleter is called.
+/// `managed` is valid until its deleter is called.
 unsafe fn borrow<M: Managed>(managed: NonNull<M>) -> Result<Tensor, Error> {
     // SAFETY: as the caller promises.
     let loan = unsafe { managed.as_ref() };

@@ -8,7 +8,7 @@ fn iota(shape: &[i64]) -> Tensor {
     Tensor::from_slice(shape, &values).unwrap()
 }
 
-/// A loan of another maker: an array of bytes, a count of how often it was ended.
+/// A tensor of another framework: an array of bytes, and the number of calls of its deleter.
 struct Foreign {
     sizes: Vec<i64>,
     strides: Vec<i64>,
@@ -57,12 +57,12 @@ fn loans_keep_the_tensor_alive_and_share_its_memory() {
     let (plain, versioned) = (tensor.to_dlpack().unwrap(), tensor.to_dlpack_versioned());
     let address = tensor.data_ptr();
     drop(tensor);
-    // SAFETY: the loans are alive.
+    // SAFETY: the managed tensors are alive.
     let (one, other) = unsafe { (&plain.as_ref().tensor, &versioned.as_ref().tensor) };
     assert_eq!((one.data, other.data, one.ndim), (address, address, 2));
-    // SAFETY: the description holds two strides.
+    // SAFETY: the tensor has two strides.
     assert_eq!(unsafe { std::slice::from_raw_parts(other.strides, 2) }, [3, 1]);
-    // SAFETY: both loans are taken over, once each.
+    // SAFETY: both managed tensors are imported, once each.
     let back = unsafe { Tensor::from_dlpack(plain.as_ptr()) }.unwrap();
     // SAFETY: as above.
     drop(unsafe { Tensor::from_dlpack_versioned(versioned.as_ptr()) }.unwrap());
@@ -72,7 +72,7 @@ fn loans_keep_the_tensor_alive_and_share_its_memory() {
 #[test]
 fn loans_end_once_when_the_last_view_goes() {
     let (foreign, ended) = Foreign::new(&[2, 3], &[], 6);
-    // SAFETY: the loan's claims are true.
+    // SAFETY: the managed tensor is valid.
     let tensor = unsafe { Tensor::from_dlpack(managed(foreign, |_| (), 0)) }.unwrap();
     let view = tensor.view(DType::UINT8, &[2], 4).unwrap();
     let copy = tensor.clone();
@@ -84,9 +84,9 @@ fn loans_end_once_when_the_last_view_goes() {
 }
 
 #[test]
-fn strides_and_offsets_are_kept() {
+fn strides_and_offsets_are_preserved() {
     let (foreign, _) = Foreign::new(&[2, 2], &[1, 3], 8);
-    // SAFETY: the loan's claims are true.
+    // SAFETY: the managed tensor is valid.
     let tensor = unsafe { Tensor::from_dlpack(managed(foreign, |tensor| tensor.byte_offset = 2, 0)) }.unwrap();
     assert_eq!((tensor.strides(), tensor.is_contiguous()), (&[1, 3][..], false));
     assert_eq!(tensor.to_contiguous().unwrap().as_slice::<u8>().unwrap(), [2, 5, 3, 6]);
@@ -97,12 +97,12 @@ fn strides_and_offsets_are_kept() {
 }
 
 #[test]
-fn what_must_not_be_written_says_so() {
+fn read_only_tensors_are_exported_as_such() {
     let constant: SharedBytes = Arc::new(vec![0u8; 8]);
     let tensor = Tensor::from_shared(DType::UINT8, &[8], constant, 0..8).unwrap().reshape(&[2, 4]).unwrap();
     assert!(tensor.to_dlpack().is_err_and(|error| error.to_string().contains("versioned")));
     let loan = tensor.to_dlpack_versioned();
-    // SAFETY: the loan is alive, and then taken over.
+    // SAFETY: the managed tensor is alive, and then imported.
     let back = unsafe {
         assert_eq!(loan.as_ref().flags, READ_ONLY);
         Tensor::from_dlpack_versioned(loan.as_ptr()).unwrap()
@@ -115,11 +115,11 @@ fn what_must_not_be_written_says_so() {
 fn other_devices_keep_their_addresses() {
     let (foreign, _) = Foreign::new(&[2], &[], 2);
     let elsewhere = Device { kind: device_kind::VULKAN, id: 3 };
-    // SAFETY: nothing looks at the memory.
+    // SAFETY: nothing accesses the memory.
     let tensor = unsafe { Tensor::from_dlpack(managed(foreign, |tensor| tensor.device = elsewhere, 0)) }.unwrap();
     assert_eq!(tensor.device(), elsewhere);
     assert!(tensor.as_bytes().is_err() && tensor.to_device(Device::CPU).is_err());
-    // SAFETY: the loan is given back at once.
+    // SAFETY: the managed tensor is released at once.
     unsafe { end_loan(tensor.to_dlpack_versioned().as_ptr()) };
 }
 
@@ -128,7 +128,7 @@ fn bad_descriptions_are_refused_and_stay_the_callers() {
     let refused = |change: fn(&mut DLTensor), flags| {
         let (foreign, ended) = Foreign::new(&[2, 3], &[3, 1], 6);
         let loan: *mut ManagedTensorVersioned = managed(foreign, change, flags);
-        // SAFETY: what is wrong is found before memory is looked at; the loan is ended here.
+        // SAFETY: errors are found before the memory is accessed; the managed tensor is released here.
         unsafe {
             let error = Tensor::from_dlpack_versioned(loan).unwrap_err().to_string();
             assert_eq!(ended.load(Relaxed), 0);
@@ -141,14 +141,14 @@ fn bad_descriptions_are_refused_and_stay_the_callers() {
     assert!(refused(|tensor| tensor.data = std::ptr::null_mut(), 0).contains("null"));
     assert!(refused(|tensor| tensor.byte_offset = u64::MAX, 0).contains("offset"));
     assert!(refused(|tensor| tensor.dtype = DType::VOID, 0).contains("void"));
-    // SAFETY: the description holds two sizes and strides.
+    // SAFETY: the tensor has two sizes and strides.
     assert!(refused(|tensor| unsafe { *tensor.shape = -2 }, 0).contains("(-2, 3)"));
     // SAFETY: as above.
     assert!(refused(|tensor| unsafe { *tensor.strides = i64::MAX }, 0).contains("strides"));
     assert!(refused(|tensor| tensor.dtype = DType::INT4, SUBBYTE_PADDED).contains("int4"));
     let small = |tensor: &mut DLTensor| {
         tensor.dtype = DType::INT4;
-        // SAFETY: the description holds two sizes and strides.
+        // SAFETY: the tensor has two sizes and strides.
         unsafe { *tensor.strides = 5 };
     };
     assert!(refused(small, 0).contains("strides"));
@@ -161,7 +161,7 @@ fn bad_descriptions_are_refused_and_stay_the_callers() {
 #[test]
 fn other_versions_are_refused() {
     let loan = iota(&[1]).to_dlpack_versioned();
-    // SAFETY: the loan is alive, and ended at last.
+    // SAFETY: the managed tensor is alive, and released at the end.
     unsafe {
         (*loan.as_ptr()).version = Version { major: 2, minor: 0 };
         let error = Tensor::from_dlpack_versioned(loan.as_ptr()).unwrap_err();
@@ -178,7 +178,7 @@ fn loans_without_a_deleter_and_empty_ones_are_fine() {
     let (device, dtype, shape) = (Device::CPU, DType::FLOAT32, sizes.as_mut_ptr());
     let tensor = DLTensor { data, device, ndim: 2, dtype, shape, strides, byte_offset: 0 };
     let mut managed = ManagedTensor { tensor, context: std::ptr::null_mut(), deleter: None };
-    // SAFETY: the loan outlives the tensor.
+    // SAFETY: the managed tensor outlives the tensor.
     let tensor = unsafe { Tensor::from_dlpack(&mut managed) }.unwrap();
     assert_eq!((tensor.shape(), tensor.as_slice::<f32>().unwrap().len()), (&[0, 5][..], 0));
 }

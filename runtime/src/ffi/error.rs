@@ -1,4 +1,4 @@
-//! Errors of calls: what happened, and where in the program.
+//! Errors of calls, with a stack trace in the program's source.
 use crate::value::TensorError;
 use std::borrow::Cow;
 use std::fmt;
@@ -18,16 +18,16 @@ pub mod kind {
     pub const INTERNAL: &str = "InternalError";
 }
 
-/// One function on the call stack of a failed call.
+/// A frame of a failed call's stack trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceEntry {
     /// The function.
     pub function: String,
-    /// Where in its source it stood, if the executable says.
+    /// Source location, if the executable has one.
     pub location: Option<Location>,
 }
 
-/// A place in a model's source.
+/// A location in a model's source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     /// The file.
@@ -41,7 +41,7 @@ pub struct Location {
 }
 
 impl Location {
-    /// `file:line`
+    /// Formats `file:line`.
     pub fn file_line(&self) -> String {
         format!("{}:{}", self.file, self.line)
     }
@@ -55,7 +55,7 @@ struct Contents {
     cause: Option<Error>,
 }
 
-/// A failed call. `{}` prints kind and message, `{:#}` the call stack as well, innermost function first, and the cause.
+/// A failed call. `{}` prints kind and message, `{:#}` also the stack trace, innermost frame first, and the cause.
 #[derive(Debug)]
 pub struct Error(Box<Contents>);
 
@@ -65,48 +65,48 @@ impl Error {
         Error(Box::new(Contents { kind: kind.into(), message: message.into(), trace: Vec::new(), cause: None }))
     }
 
-    /// A value of the right type is not what the callee can work with.
+    /// A `ValueError`: a value has the right type but is invalid.
     pub fn value(message: impl Into<String>) -> Error {
         Error::new(kind::VALUE, message)
     }
 
-    /// A value is of the wrong type.
+    /// A `TypeError`: a value has the wrong type.
     pub fn type_error(message: impl Into<String>) -> Error {
         Error::new(kind::TYPE, message)
     }
 
-    /// The program cannot go on.
+    /// A `RuntimeError`.
     pub fn runtime(message: impl Into<String>) -> Error {
         Error::new(kind::RUNTIME, message)
     }
 
-    /// One of [`kind`], or what other code called it.
+    /// The kind: one of [`kind`], or one that other code defined.
     pub fn kind(&self) -> &str {
         &self.0.kind
     }
 
-    /// What happened.
+    /// The message.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The functions that were running, innermost first.
+    /// The stack trace, innermost frame first.
     pub fn trace(&self) -> &[TraceEntry] {
         &self.0.trace
     }
 
-    /// The error that led to this one.
+    /// The cause of this error.
     pub fn cause(&self) -> Option<&Error> {
         self.0.cause.as_ref()
     }
 
-    /// The same error, led to by `cause`.
+    /// Returns the error with `cause` as its cause.
     pub fn with_cause(mut self, cause: Error) -> Error {
         self.0.cause = Some(cause);
         self
     }
 
-    /// Adds the next function outwards.
+    /// Appends the next outer frame.
     pub fn push_trace(&mut self, entry: TraceEntry) {
         self.0.trace.push(entry);
     }
@@ -133,7 +133,7 @@ impl fmt::Display for TraceEntry {
 }
 
 impl TraceEntry {
-    /// Its lines in a backtrace, as Python writes them.
+    /// Formats the frame as Python does in a backtrace.
     pub(crate) fn to_backtrace(&self) -> String {
         let function = &self.function;
         match &self.location {
@@ -147,7 +147,8 @@ impl TraceEntry {
         }
     }
 
-    /// The entries of a backtrace. Lines that say neither file nor function stand for a function of that name.
+    /// Parses a backtrace. Lines that have neither file nor function become frames with the line as the function's
+    /// name.
     pub(crate) fn of_backtrace(text: &str) -> impl Iterator<Item = TraceEntry> {
         let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
         std::iter::from_fn(move || {

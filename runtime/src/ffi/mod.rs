@@ -1,5 +1,5 @@
-//! The C ABI of calls, which is tvm-ffi's: functions take a handle, arguments and a place for the result, and return
-//! 0, or -1 after leaving an error with the thread.
+//! The calling convention of the C ABI, which is tvm-ffi's: functions take a handle, arguments and the address of the
+//! result, and return 0, or -1 after raising an error for the thread.
 mod args;
 pub mod dlpack;
 mod error;
@@ -15,7 +15,7 @@ use crate::value::Any;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A function of the packed convention. The caller sets `*result` to none beforehand.
+/// A function in the packed calling convention. The caller sets `*result` to none first.
 pub type SafeCall = unsafe extern "C" fn(handle: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32;
 
 /// Calls a C function.
@@ -26,14 +26,14 @@ pub unsafe fn invoke(call: SafeCall, handle: *mut c_void, args: &[Any]) -> Resul
     let mut result = Any::NONE;
     // SAFETY: as the caller promises.
     match unsafe { call(handle, args.as_ptr(), args.len() as i32, &mut result) } {
-        // A result that other code left borrowed becomes its own.
+        // A borrowed result is copied.
         0 if result.is_borrowed() => result.owned(),
         0 => Ok(result),
         _ => Err(take_raised()),
     }
 }
 
-/// Runs `body` and answers a call of the packed convention: writes the result, or raises the error.
+/// Implements a function of the packed convention: runs `body` and writes the result or raises the error.
 ///
 /// # Safety
 /// `result` points to a value.
@@ -57,7 +57,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
 /// The arguments of a call as a slice.
 ///
 /// # Safety
-/// `args` points to `count` values that stay as they are for `'a`.
+/// `args` points to `count` values that do not change for `'a`.
 pub unsafe fn arguments<'a>(args: *const Any, count: i32) -> &'a [Any] {
     match usize::try_from(count) {
         // SAFETY: as the caller promises.

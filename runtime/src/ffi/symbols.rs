@@ -1,5 +1,5 @@
-//! Functions that compiled code may call: C functions by name, for linkers that resolve symbols in memory, and as a table that
-//! the loader hands to a library, so that the library needs no undefined symbols.
+//! Runtime functions that compiled code may call: as C functions by name, for linkers that resolve symbols in memory,
+//! and as a table that the loader passes to a library, so that the library has no undefined symbols.
 use super::{Error, answer, arguments, raise};
 use crate::memory::workspace;
 use crate::parallel::{Body, hammock_parallel_for};
@@ -8,10 +8,10 @@ use crate::value::{Any, index};
 use crate::vm::{Builtin, builtins};
 use std::ffi::{CStr, c_char, c_void};
 
-/// The functions of the runtime that kernels use. Fields are only ever added at the end.
+/// Table of the runtime functions that kernels use. Fields are only ever appended.
 #[repr(C)]
 pub struct RuntimeTable {
-    /// Size of this table in bytes: what a library built against a newer runtime checks before it uses later fields.
+    /// Size of this table in bytes. A library that was built for a newer runtime checks it before using later fields.
     pub size: u64,
     /// [`hammock_parallel_for`].
     pub parallel_for: unsafe extern "C" fn(body: Body, context: *mut c_void, extent: i64, grain: i64) -> i32,
@@ -38,7 +38,7 @@ pub static RUNTIME: RuntimeTable = RuntimeTable {
     raise_values: hammock_raise_values,
 };
 
-/// The same functions by symbol name.
+/// The functions by symbol name.
 pub fn symbols() -> [(&'static str, *const c_void); 6] {
     [
         ("hammock_parallel_for", hammock_parallel_for as *const c_void),
@@ -63,10 +63,10 @@ pub unsafe extern "C" fn hammock_raise(kind: *const c_char, parts: *const *const
     raise(Error::new(text(kind).into_owned(), message))
 }
 
-/// Raises an error of `kind` with `count` values in its message, each behind a part; one more part ends it. Returns -1.
+/// Raises an error of `kind` whose message interleaves `count` values with `count + 1` parts. Returns -1.
 ///
 /// # Safety
-/// `kind` and the parts are C strings, and there are as many parts and values as said.
+/// `kind` and the parts are C strings, and there are `count` values and `count + 1` parts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_raise_values(
     kind: *const c_char,
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn hammock_raise_values(
     let text = |part: *const c_char| unsafe { CStr::from_ptr(part) }.to_string_lossy();
     let mut message = String::new();
     for i in 0..count.max(0) as usize {
-        // SAFETY: the caller passes `count` values, and one part more.
+        // SAFETY: the caller passes `count` values and one more part.
         let (part, value) = unsafe { (*parts.add(i), *values.add(i)) };
         message += &text(part);
         message += &value.to_string();
@@ -88,25 +88,25 @@ pub unsafe extern "C" fn hammock_raise_values(
     raise(Error::new(text(kind).into_owned(), message))
 }
 
-/// Scratch memory for a kernel on the current thread, aligned to 64; null if there is none, or the program may not take
-/// so much.
+/// Allocates scratch memory for a kernel on the current thread, aligned to 64; null if there is none, or the program's
+/// limit is exceeded.
 #[unsafe(no_mangle)]
 pub extern "C" fn hammock_workspace_alloc(bytes: u64) -> *mut c_void {
-    workspace::take(bytes).cast()
+    workspace::alloc(bytes).cast()
 }
 
-/// Gives scratch memory back.
+/// Releases scratch memory.
 ///
 /// # Safety
-/// Of all that this thread took by [`hammock_workspace_alloc`] and has not given back, `workspace` is what it took last,
-/// and no longer used.
+/// `workspace` is the last allocation of [`hammock_workspace_alloc`] on this thread that has not been released, and is
+/// no longer used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_workspace_free(workspace: *mut c_void) {
-    workspace::give(workspace.cast());
+    workspace::free(workspace.cast());
 }
 
-/// Calls the global function called `name`: a registered one ([`crate::registry`]), else a builtin. Of its result a
-/// kernel sees only what is not an object.
+/// Calls the global function `name`: a registered one ([`crate::registry`]), otherwise a builtin. A kernel only sees a
+/// result that is not an object.
 ///
 /// # Safety
 /// `name` is a C string, `args` points to `count` values and `result` to one.
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn hammock_call_global(
         let value = function.call(args)?;
         Ok(if value.type_index() >= index::OBJECT_BEGIN { Any::NONE } else { value })
     };
-    // SAFETY: the caller passes a place for the result.
+    // SAFETY: the caller passes an address for the result.
     unsafe { answer(result, call) }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let double = |args: &[Any]| Ok(Any::from(2 * args[0].get::<i64>().unwrap_or(0)));
         registry::register("test.symbols.double", crate::value::Function::new(double));
         let (args, mut result) = ([Any::from(21i64)], Any::NONE);
-        // SAFETY: a C string, one value, and a place for the result.
+        // SAFETY: a C string, one value, and an address for the result.
         let mut call = |name: &CStr| unsafe { hammock_call_global(name.as_ptr(), args.as_ptr(), 1, &mut result) };
         assert_eq!(call(c"test.symbols.none"), -1);
         assert_eq!(take_raised().to_string(), "RuntimeError: there is no global function `test.symbols.none`");
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn kernels_raise_messages_in_parts() {
         let parts = [c"expected ".as_ptr(), c"4".as_ptr()];
-        // SAFETY: C strings, as many as said.
+        // SAFETY: C strings, with the right count.
         assert_eq!(unsafe { hammock_raise(c"ValueError".as_ptr(), parts.as_ptr(), 2) }, -1);
         assert_eq!(take_raised().to_string(), "ValueError: expected 4");
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn kernels_raise_messages_with_values() {
         let parts = [c"index ".as_ptr(), c" of ".as_ptr(), c"!".as_ptr()];
-        // SAFETY: C strings, as many as said.
+        // SAFETY: C strings, with the right count.
         assert_eq!(unsafe { hammock_raise_values(c"IndexError".as_ptr(), parts.as_ptr(), [-1, 8].as_ptr(), 2) }, -1);
         assert_eq!(take_raised().to_string(), "IndexError: index -1 of 8!");
     }

@@ -1,26 +1,26 @@
-//! A fast check of a kernel's arguments before every call: it says whether they fit, not why they do not.
+//! A fast check of a kernel's arguments before every call. It returns whether they fit; the slow check reports why not.
 use super::kernels::int_range;
 use super::{Dim, KernelSignature, ParamKind};
 use crate::value::{Any, DLTensor, DType, Device, Tensor};
 use std::mem::offset_of;
 use std::ops::RangeInclusive;
 
-/// A kernel's signature, laid out for comparing.
+/// A kernel's signature, in a layout for fast comparison.
 pub struct ArgumentCheck {
-    params: Vec<Param>,
-    /// Number of symbols, if that is few.
+    params: Vec<ParamCheck>,
+    /// Number of symbols, if it is small.
     symbols: Option<usize>,
 }
 
-enum Param {
-    /// A tensor all of whose sizes are known: what its description holds, then its sizes, then its strides.
+enum ParamCheck {
+    /// A tensor with static shape: the head of its `DLTensor`, its sizes and its strides.
     Static {
         head: Head,
         alignment_mask: usize,
         sizes: Box<[(i64, i64)]>,
         is_written: bool,
     },
-    /// A tensor.
+    /// A tensor with symbolic sizes.
     Symbolic {
         head: Head,
         alignment_mask: usize,
@@ -32,11 +32,11 @@ enum Param {
         symbol: Option<u32>,
     },
     Float,
-    /// What only the signature itself can check.
+    /// Only the signature itself can check it.
     Other,
 }
 
-/// Device, rank and type of a tensor, as they lie in its description.
+/// Device, rank and dtype of a tensor, as stored in its `DLTensor`.
 type Head = [u64; 2];
 
 const _: () = assert!(offset_of!(DLTensor, ndim) == offset_of!(DLTensor, device) + 8);
@@ -44,34 +44,34 @@ const _: () = assert!(offset_of!(DLTensor, dtype) == offset_of!(DLTensor, ndim) 
 
 #[inline(always)]
 fn head(tensor: &DLTensor) -> Head {
-    // SAFETY: device, rank and type are 16 bytes of plain numbers that follow each other, as asserted.
+    // SAFETY: device, rank and dtype are 16 contiguous bytes of plain numbers, as asserted.
     unsafe { (&raw const *tensor).byte_add(offset_of!(DLTensor, device)).cast::<Head>().read() }
 }
 
-/// The most symbols that are looked at quickly.
+/// Maximum number of symbols of the fast check.
 const QUICK_SYMBOLS: usize = 8;
 
 impl ArgumentCheck {
-    /// The quick form of a signature, for arguments of which some, by number, may surely be written.
+    /// Compiles a signature; arguments for which `is_writable` returns true are known to be writable.
     pub fn new(signature: &KernelSignature, is_writable: impl Fn(usize) -> bool) -> ArgumentCheck {
         let params = signature.params.iter().enumerate().map(|(number, param)| match &param.kind {
             ParamKind::Tensor { dtype, shape, alignment } if alignment.max(&1).is_power_of_two() => {
                 let is_written = param.is_written && !is_writable(number);
-                Param::tensor(signature.device, *dtype, shape, *alignment, is_written)
+                ParamCheck::tensor(signature.device, *dtype, shape, *alignment, is_written)
             }
-            ParamKind::Scalar { dtype, symbol: None } if dtype.is_floating() => Param::Float,
+            ParamKind::Scalar { dtype, symbol: None } if dtype.is_floating() => ParamCheck::Float,
             ParamKind::Scalar { dtype, symbol } if !dtype.is_floating() && !dtype.is_handle() => {
-                Param::Int { range: int_range(*dtype), symbol: *symbol }
+                ParamCheck::Int { range: int_range(*dtype), symbol: *symbol }
             }
-            _ => Param::Other,
+            _ => ParamCheck::Other,
         });
         let params = params.collect();
         let symbols = Some(signature.symbol_count as usize).filter(|count| *count <= QUICK_SYMBOLS);
         ArgumentCheck { params, symbols }
     }
 
-    /// Do the arguments surely fit? Tensors with unusual strides or negative sizes, of which some would, are left to
-    /// [`KernelSignature::check`].
+    /// Returns true if the arguments are known to fit. Tensors with unusual strides or negative sizes are left to
+    /// [`KernelSignature::check`], which accepts some of them.
     #[inline]
     pub fn accepts(&self, args: &[Any]) -> bool {
         if args.len() != self.params.len() {
@@ -96,25 +96,25 @@ impl ArgumentCheck {
     #[inline(always)]
     fn accept(&self, args: &[Any], mut bind: impl FnMut(u32, i64) -> bool) -> bool {
         self.params.iter().zip(args).all(|(param, arg)| match param {
-            Param::Static { head, alignment_mask, sizes, is_written } => {
+            ParamCheck::Static { head, alignment_mask, sizes, is_written } => {
                 let dims = dims(arg, head, *alignment_mask, *is_written);
                 dims.is_some_and(|dims| (0..sizes.len()).all(|axis| dims.get(axis) == sizes[axis]))
             }
-            Param::Symbolic { head, alignment_mask, sizes, is_written } => {
+            ParamCheck::Symbolic { head, alignment_mask, sizes, is_written } => {
                 let dims = dims(arg, head, *alignment_mask, *is_written);
                 dims.is_some_and(|dims| dims.match_symbols(sizes, &mut bind))
             }
-            Param::Int { range, symbol } => arg
+            ParamCheck::Int { range, symbol } => arg
                 .get::<i64>()
                 .is_some_and(|value| range.contains(&value) && symbol.is_none_or(|symbol| bind(symbol, value))),
-            Param::Float => arg.get::<f64>().is_some(),
-            Param::Other => false,
+            ParamCheck::Float => arg.get::<f64>().is_some(),
+            ParamCheck::Other => false,
         })
     }
 }
 
-impl Param {
-    fn tensor(device: Device, dtype: DType, shape: &[Dim], alignment: u32, is_written: bool) -> Param {
+impl ParamCheck {
+    fn tensor(device: Device, dtype: DType, shape: &[Dim], alignment: u32, is_written: bool) -> ParamCheck {
         let alignment_mask = alignment.max(1) as usize - 1;
         let known = shape.iter().map(|dim| match dim {
             Dim::Static(size) => Some(*size),
@@ -122,38 +122,38 @@ impl Param {
         });
         let known: Option<Vec<i64>> = known.collect();
         let any = vec![1; shape.len()];
-        let model = Tensor::phantom(dtype, known.as_deref().unwrap_or(&any), device);
+        let model = Tensor::without_memory(dtype, known.as_deref().unwrap_or(&any), device);
         let head = head(model.as_dl());
         match known {
             Some(sizes) => {
                 let sizes = sizes.iter().copied().zip(model.strides().iter().copied()).collect();
-                Param::Static { head, alignment_mask, sizes, is_written }
+                ParamCheck::Static { head, alignment_mask, sizes, is_written }
             }
-            None => Param::Symbolic { head, alignment_mask, sizes: shape.into(), is_written },
+            None => ParamCheck::Symbolic { head, alignment_mask, sizes: shape.into(), is_written },
         }
     }
 }
 
 /// Sizes and strides of a tensor.
-struct Dims {
+struct DimPointers {
     sizes: *const i64,
     strides: *const i64,
 }
 
-/// Where a tensor's sizes and strides are, if the rest of it is as expected; as many as expected.
+/// Returns sizes and strides of a tensor if head, alignment and writability are as expected.
 #[inline(always)]
-fn dims(arg: &Any, expected: &Head, alignment_mask: usize, is_written: bool) -> Option<Dims> {
+fn dims(arg: &Any, expected: &Head, alignment_mask: usize, is_written: bool) -> Option<DimPointers> {
     let object = arg.get::<&Tensor>().filter(|tensor| !is_written || !tensor.is_read_only())?;
     let tensor = object.as_dl();
     let address = tensor.data.addr().wrapping_add(tensor.byte_offset as usize);
     let fits = head(tensor) == *expected && address & alignment_mask == 0 && !tensor.strides.is_null();
-    fits.then_some(Dims { sizes: tensor.shape, strides: tensor.strides })
+    fits.then_some(DimPointers { sizes: tensor.shape, strides: tensor.strides })
 }
 
-impl Dims {
+impl DimPointers {
     #[inline(always)]
     fn get(&self, axis: usize) -> (i64, i64) {
-        // SAFETY: `dims` compared the tensor's rank with the parameter's, whose axes are asked for.
+        // SAFETY: `dims` compared the tensor's rank with the parameter's, and `axis` is one of the parameter's.
         unsafe { (*self.sizes.add(axis), *self.strides.add(axis)) }
     }
 
@@ -198,7 +198,7 @@ mod tests {
         KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 1, params }
     }
 
-    /// Whatever is accepted quickly is accepted; the usual is accepted quickly.
+    /// The fast check accepts nothing that the slow check rejects, and accepts common arguments.
     #[test]
     fn agrees_with_the_signature() {
         let (signature, tensor) =
@@ -228,7 +228,7 @@ mod tests {
             assert!(!check.accepts(&args) || signature.check(&args).is_ok(), "{value} for argument {position}");
             assert!(position > 0 || !check.accepts(&args), "{value}");
         }
-        // What is surely writable need not be looked at for that.
+        // Writability is not checked for arguments known to be writable.
         let mut args = good;
         args[1] = Tensor::empty(DType::FLOAT32, &[3, 5], Device::CPU).unwrap().constant().into();
         assert!(signature.check(&args).unwrap_err().message().contains("writes parameter `b`"));

@@ -1,47 +1,47 @@
 //! Kernels as function values.
 //!
-//! A machine checks the arguments of the calls that it makes itself. A kernel as a value may be called with anything, so
-//! such a value checks its arguments too, with the same table.
+//! The virtual machine checks the arguments of its own calls. A kernel as a function value may be called with any
+//! arguments, so it checks them against the same table.
 use super::{ArgumentCheck, KernelSignature};
 use crate::ffi::Error;
 use crate::float_state::FloatState;
 use crate::memory::meter::Account;
-use crate::value::{Any, Function, Known};
+use crate::value::{Any, Callable, Function};
 
-/// A kernel and what it takes.
-struct CheckedKernel {
+/// A kernel with its signature.
+struct GuardedKernel {
     kernel: Function,
     signature: KernelSignature,
     check: ArgumentCheck,
 }
 
-// SAFETY: see `Known`'s implementors for the other marks.
-unsafe impl Known for CheckedKernel {
+// SAFETY: see the other implementations of `Callable`.
+unsafe impl Callable for GuardedKernel {
     const MARK: u8 = 1;
 
     fn call(&self, args: &[Any]) -> Result<Any, Error> {
         if !self.check.accepts(args) {
             self.signature.check(args)?;
         }
-        // A call of a program has a state that all its kernels share.
-        let _float_state = Account::current().is_nobodys().then(|| FloatState::IEEE.enter());
+        // All kernels of a program's call share the call's floating-point state.
+        let _float_state = Account::current().is_none().then(|| FloatState::IEEE.enter());
         self.kernel.call(args)
     }
 }
 
 impl KernelSignature {
-    /// The kernel as a function that may be called with anything.
+    /// Wraps the kernel in a function that checks its arguments.
     pub fn guard(&self, kernel: Function) -> Function {
         if self.guarded(&kernel).is_some() {
             return kernel;
         }
         let check = ArgumentCheck::new(self, |_| false);
-        Function::known(CheckedKernel { kernel, signature: self.clone(), check })
+        Function::from_callable(GuardedKernel { kernel, signature: self.clone(), check })
     }
 
-    /// The kernel itself, of one that is guarded by the same signature: for those who look at arguments themselves.
+    /// The unwrapped kernel, if this signature guards it: for callers that check arguments themselves.
     pub fn guarded<'a>(&self, function: &'a Function) -> Option<&'a Function> {
-        function.as_known().filter(|known: &&CheckedKernel| known.signature == *self).map(|known| &known.kernel)
+        function.downcast().filter(|known: &&GuardedKernel| known.signature == *self).map(|known| &known.kernel)
     }
 }
 
@@ -70,7 +70,7 @@ mod tests {
         let view = tensor(3).constant().reshape(&[3, 5]).unwrap();
         assert!(error(tensor(3).into(), view.into()).contains("writes parameter `b`"));
         assert!(kernel.call(&[]).is_err());
-        // The machine unwraps what it checks itself, and nothing else.
+        // The virtual machine unwraps the kernels that it checks itself, and no others.
         assert!(signature.guarded(&kernel).is_some() && signature.guarded(&Function::new(|_| Ok(Any::NONE))).is_none());
         let other = KernelSignature { symbol_count: 2, ..signature.clone() };
         assert!(other.guarded(&kernel).is_none() && other.guarded(&other.guard(kernel.clone())).is_some());

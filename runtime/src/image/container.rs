@@ -1,4 +1,4 @@
-//! The container: sections of bytes with kinds, alignments and checksums.
+//! The container format: sections of bytes with kinds, alignments and checksums.
 //!
 //! All numbers are little-endian.
 //!
@@ -7,13 +7,13 @@
 //! | 0..8 | magic `hammock\0` |
 //! | 8..12 | version of the container, 2 |
 //! | 12..16 | number of sections |
-//! | 16..24 | length of the whole |
-//! | 24..28 | CRC-32 of header and section table, these four bytes taken as zero |
+//! | 16..24 | total length |
+//! | 24..28 | CRC-32 of header and section table, with these four bytes as zero |
 //! | 28..32 | zero |
 //! | 32.. | section table: kind (4), CRC-32 of the contents (4), offset (8), length (8), alignment (8) each |
 //!
-//! Sections follow in the table's order, the gaps between them filled with zeroes. A reader skips kinds it does not
-//! know; kinds below 65536 belong to Hammock.
+//! Sections follow in the table's order, with zero padding in between. A reader skips unknown kinds; kinds below 65536
+//! are reserved for Hammock.
 use crate::bytes::{Put, Reader, pad_to};
 use std::ops::Range;
 
@@ -22,25 +22,25 @@ const VERSION: u32 = 2;
 const HEADER_SIZE: usize = 32;
 const ENTRY_SIZE: usize = 32;
 const CHECKSUM: Range<usize> = 24..28;
-/// Images are mapped by pages; nothing can be aligned to more.
+/// Page size: images are mapped, so a larger alignment cannot be guaranteed.
 const MAX_ALIGNMENT: u64 = 4096;
 
 /// A section to write.
 pub struct Section<'a> {
-    /// What it holds.
+    /// Kind of the contents.
     pub kind: u32,
-    /// What its offset is a multiple of: a power of two up to 4096.
+    /// Alignment of its offset: a power of two up to 4096.
     pub alignment: usize,
-    /// Its bytes.
+    /// Contents.
     pub contents: Contents<'a>,
 }
 
 /// The bytes of a section.
 #[derive(Clone, Copy)]
 pub enum Contents<'a> {
-    /// These.
+    /// Bytes in memory.
     Bytes(&'a [u8]),
-    /// So many, with that checksum, which come behind the container's other bytes: of the last section.
+    /// Length and CRC-32 of the last section's contents, which the caller writes after the container.
     Later(usize, u32),
 }
 
@@ -60,52 +60,52 @@ impl Contents<'_> {
     }
 }
 
-/// Are the checksums of the contents checked on reading?
+/// Verification of checksums on reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Integrity {
-    /// They are.
+    /// Verify them.
     Check,
-    /// They are not: the bytes were checked as part of something bigger.
+    /// Skip them: the bytes were verified as part of a larger file.
     Trust,
 }
 
-/// Why bytes are no container.
+/// Reason why bytes are not a valid container.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContainerError {
-    /// They do not begin like one.
+    /// The magic number is missing.
     #[error("not a Hammock image")]
     NotAnImage,
-    /// They are of a version this runtime does not know.
+    /// The version is unsupported.
     #[error("the image is of version {0}; this runtime reads version 2")]
     BadVersion(u32),
-    /// They end too early.
+    /// The input ends too early.
     #[error("the image is truncated")]
     Truncated,
     /// A checksum does not match.
     #[error("the image is damaged: the checksum of its {0} does not match")]
     Checksum(&'static str),
-    /// The section table makes no sense.
+    /// The section table is inconsistent.
     #[error("the image is damaged: its section table is inconsistent")]
     Layout,
-    /// A section is not there.
+    /// A section is missing.
     #[error("the image has no section {0}")]
     Missing(u32),
-    /// There is no memory for an aligned copy.
+    /// There is not enough memory for an aligned copy.
     #[error("out of memory while loading an image")]
     OutOfMemory,
 }
 
-/// Where the sections of a container are.
+/// Kinds and byte ranges of a container's sections.
 pub struct Container(Vec<(u32, Range<usize>)>);
 
 impl Container {
-    /// The bytes of the section of a kind.
+    /// Byte range of the section of a kind.
     pub fn get(&self, kind: u32) -> Option<Range<usize>> {
         self.0.iter().find(|(found, _)| *found == kind).map(|(_, range)| range.clone())
     }
 }
 
-/// Writes a container, but for the contents of its last section when they come later.
+/// Writes a container, without the contents of its last section if they come later.
 pub fn write(sections: &[Section<'_>]) -> Vec<u8> {
     let mut table = Vec::new();
     let mut end = HEADER_SIZE + ENTRY_SIZE * sections.len();
@@ -138,13 +138,13 @@ pub fn write(sections: &[Section<'_>]) -> Vec<u8> {
     out
 }
 
-/// The length a container says it has, from its first bytes.
+/// The length stated in a container's header.
 pub fn stated_len(bytes: &[u8]) -> Option<usize> {
     let header = bytes.first_chunk::<HEADER_SIZE>().filter(|header| header.starts_with(MAGIC))?;
     usize::try_from(u64::from_le_bytes(header[16..24].try_into().ok()?)).ok()
 }
 
-/// Checks the container that fills `bytes`.
+/// Validates the container that fills `bytes`.
 pub fn read(bytes: &[u8], integrity: Integrity) -> Result<Container, ContainerError> {
     let mut reader = Reader::new(bytes);
     let truncated = |_| ContainerError::Truncated;

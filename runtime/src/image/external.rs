@@ -1,7 +1,7 @@
-//! Constants that lie in a file of their own beside the executable, where they are used in place.
+//! Constants in a separate file next to the executable, which is mapped and used in place.
 use super::ImageError;
-use crate::beside::find_beside;
 use crate::bytes::{Put, Reader, Truncated};
+use crate::companion::find_companion;
 use crate::memory::MappedFile;
 use crate::regular_file::open_regular;
 use crate::value::SharedBytes;
@@ -9,14 +9,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the data of constants lies.
+/// Location of the constants' data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct External {
     /// The file's name, in the executable's folder.
     pub file: String,
-    /// Where in it the data begins: a multiple of 64.
+    /// Offset of the data in the file: a multiple of 64.
     pub start: usize,
-    /// How many bytes they are, up to the file's end.
+    /// Number of bytes, up to the end of the file.
     pub len: usize,
     /// Their CRC-32.
     pub checksum: u32,
@@ -27,15 +27,15 @@ impl External {
         ImageError::External(self.file.clone(), why.to_string())
     }
 
-    /// The path of the file, which lies beside the executable: see [`find_beside`].
+    /// The path of the file, next to the executable: see [`find_companion`].
     pub(super) fn find(&self, executable: &Path) -> Result<PathBuf, ImageError> {
         if Path::new(&self.file).file_name().is_none_or(|name| name != self.file.as_str()) {
             return Err(self.refused(&"it is not in the executable's folder"));
         }
-        find_beside(executable, &self.file).map_err(|error| self.refused(&error))
+        find_companion(executable, &self.file).map_err(|error| self.refused(&error))
     }
 
-    /// Maps the file beside the executable, and checks that it is the one that was written with the executable.
+    /// Maps the file, and verifies that it was written with the executable.
     pub(super) fn open(&self, executable: Option<&Path>) -> Result<(SharedBytes, Range<usize>), ImageError> {
         let refused = |why: &dyn std::fmt::Display| self.refused(why);
         let executable = executable.ok_or_else(|| refused(&"a model in memory has no folder to look for it"))?;

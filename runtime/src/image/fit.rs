@@ -1,57 +1,57 @@
-//! Decides whether arguments are known to fit a kernel before the call.
+//! Static argument checks: decides before the call whether arguments fit a kernel.
 use super::kernels::int_range;
 use super::{Dim, KernelParam, KernelSignature, ParamKind};
 use crate::executable::compact::{Content, Facts, Slot, TensorFacts};
 use crate::value::Device;
 
-/// What can be said of a call's arguments.
+/// Result of a static check of a call's arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// Whatever else they are, they do not fit.
+    /// They certainly do not fit.
     Never,
-    /// They have to be looked at.
-    Perhaps,
-    /// They need not be looked at.
-    Surely,
+    /// They must be checked at run time.
+    Maybe,
+    /// They certainly fit.
+    Always,
 }
 
 impl From<bool> for Fit {
     fn from(fits: bool) -> Fit {
-        if fits { Fit::Surely } else { Fit::Never }
+        if fits { Fit::Always } else { Fit::Never }
     }
 }
 
 impl Fit {
-    /// `Perhaps` where nothing is known.
+    /// `Maybe` if nothing is known.
     fn of(fits: Option<bool>) -> Fit {
-        fits.map_or(Fit::Perhaps, Fit::from)
+        fits.map_or(Fit::Maybe, Fit::from)
     }
 }
 
 impl KernelSignature {
-    /// Do arguments of which these facts are known fit? `Surely` means that [`KernelSignature::check`] accepts them.
+    /// Checks arguments by the facts known about them. `Always` implies that [`KernelSignature::check`] accepts them.
     pub fn fit(&self, facts: &Facts<'_>, args: &[Slot]) -> Fit {
         if args.len() != self.params.len() {
             return Fit::Never;
         }
         let mut symbols = Symbols(vec![None; self.symbol_count as usize]);
         let fit = |(param, slot): (&KernelParam, &Slot)| match (&param.kind, facts.get(*slot)) {
-            (_, Content::Unknown) => Fit::Perhaps,
+            (_, Content::Unknown) => Fit::Maybe,
             (ParamKind::Tensor { .. }, Content::Tensor(tensor)) => fit_tensor(param, self.device, tensor, &mut symbols),
             (ParamKind::Tensor { .. }, _) => Fit::Never,
-            (ParamKind::Scalar { dtype, .. }, _) if dtype.is_handle() => Fit::Perhaps,
+            (ParamKind::Scalar { dtype, .. }, _) if dtype.is_handle() => Fit::Maybe,
             (ParamKind::Scalar { .. }, Content::Tensor(_) | Content::Storage(_) | Content::Nothing) => Fit::Never,
             (ParamKind::Scalar { dtype, .. }, Content::Float) => dtype.is_floating().into(),
             (ParamKind::Scalar { dtype, symbol }, Content::Int(value)) if !dtype.is_floating() => {
                 let fits = Fit::from(int_range(*dtype).contains(value));
-                fits.min(symbol.map_or(Fit::Surely, |symbol| symbols.bind(symbol, Some(*value))))
+                fits.min(symbol.map_or(Fit::Always, |symbol| symbols.bind(symbol, Some(*value))))
             }
-            (ParamKind::Scalar { .. }, _) => Fit::Perhaps,
+            (ParamKind::Scalar { .. }, _) => Fit::Maybe,
         };
-        self.params.iter().zip(args).map(fit).min().unwrap_or(Fit::Surely)
+        self.params.iter().zip(args).map(fit).min().unwrap_or(Fit::Always)
     }
 
-    /// What arguments that were accepted are.
+    /// Adds the facts that hold for accepted arguments.
     pub fn learn(&self, facts: &mut Facts<'_>, args: &[Slot]) {
         for (param, slot) in self.params.iter().zip(args) {
             param.tensor(self.device).iter().for_each(|tensor| facts.learn(*slot, tensor));
@@ -60,7 +60,7 @@ impl KernelSignature {
 }
 
 impl KernelParam {
-    /// What is known of a tensor that was accepted for the parameter, if it takes one.
+    /// Facts about an accepted argument, if the parameter is a tensor.
     pub fn tensor(&self, device: Device) -> Option<TensorFacts> {
         let ParamKind::Tensor { dtype, shape, alignment } = &self.kind else { return None };
         let size = |dim: &Dim| match dim {
@@ -80,7 +80,7 @@ impl KernelParam {
 
 fn fit_tensor(param: &KernelParam, device: Device, tensor: &TensorFacts, symbols: &mut Symbols) -> Fit {
     let ParamKind::Tensor { dtype, shape, alignment } = &param.kind else { return Fit::Never };
-    let known = |fits: bool| if fits { Fit::Surely } else { Fit::Perhaps };
+    let known = |fits: bool| if fits { Fit::Always } else { Fit::Maybe };
     let is_aligned = tensor.alignment.max(1).is_multiple_of(*alignment.max(&1) as usize);
     let description = [
         Fit::of(tensor.dtype.map(|known| known == *dtype)),
@@ -89,8 +89,8 @@ fn fit_tensor(param: &KernelParam, device: Device, tensor: &TensorFacts, symbols
         known(is_aligned),
         known(tensor.is_writable || !param.is_written),
     ];
-    let description = description.into_iter().min().unwrap_or(Fit::Surely);
-    let Some(dims) = &tensor.dims else { return description.min(Fit::Perhaps) };
+    let description = description.into_iter().min().unwrap_or(Fit::Always);
+    let Some(dims) = &tensor.dims else { return description.min(Fit::Maybe) };
     let size = |(dim, known): (&Dim, &Option<i64>)| match dim {
         Dim::Static(size) => Fit::of(known.map(|known| known == *size)),
         Dim::Symbol(symbol) => symbols.bind(*symbol, *known),
@@ -99,13 +99,13 @@ fn fit_tensor(param: &KernelParam, device: Device, tensor: &TensorFacts, symbols
     shape.iter().zip(dims).map(size).chain([description, rank]).min().unwrap_or(rank)
 }
 
-/// Sizes of symbols, where known.
+/// Values of symbols, where known.
 struct Symbols(Vec<Option<i64>>);
 
 impl Symbols {
-    /// A symbol stands for this.
+    /// Binds a symbol to a value, or compares it with the value bound before.
     fn bind(&mut self, symbol: u32, value: Option<i64>) -> Fit {
-        let Some(value) = value else { return Fit::Perhaps };
+        let Some(value) = value else { return Fit::Maybe };
         (*self.0[symbol as usize].get_or_insert(value) == value).into()
     }
 }
@@ -131,8 +131,8 @@ mod tests {
         values.push(wide.view(DType::FLOAT32, &[2, 3], 4).unwrap().into());
         values.push(wide.strided(&[2, 3], &[32, 1], 0).unwrap().into());
         values.push(wide.strided(&[1, 3], &[32, 1], 0).unwrap().into());
-        values.push(Tensor::phantom(DType::FLOAT32, &[2, 3], Device { id: 1, ..Device::CPU }).into());
-        values.push(Tensor::phantom(DType::FLOAT32, &[2, 3], Device { kind: 2, id: 0 }).into());
+        values.push(Tensor::without_memory(DType::FLOAT32, &[2, 3], Device { id: 1, ..Device::CPU }).into());
+        values.push(Tensor::without_memory(DType::FLOAT32, &[2, 3], Device { kind: 2, id: 0 }).into());
         values.extend([Any::NONE, true.into(), 2i64.into(), 3i64.into(), 0.5f64.into()]);
         values.push(dense(DType::FLOAT32, &[2, 3]).constant().into());
         values.push(dense(DType::FLOAT32, &[2, 3]).constant().reshape(&[3, 2]).unwrap().into());
@@ -167,7 +167,7 @@ mod tests {
         })
     }
 
-    /// A function with two registers and `pool` behind them.
+    /// A function with two registers, followed by `pool`.
     fn steps() -> (Executable, Compact) {
         let mut executable = Executable::default();
         executable.code.push(&Instruction::Ret { value: Register(0) });
@@ -180,19 +180,19 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 2000 }))]
 
         #[test]
-        fn what_is_said_is_true(signature in signature(), args in prop::collection::vec(select(values()), 2)) {
+        fn static_checks_agree_with_the_signature(signature in signature(), args in prop::collection::vec(select(values()), 2)) {
             let (executable, steps) = steps();
             let first = steps.registers as Slot;
             let facts = Facts::new(&executable, &steps, args.iter().map(Content::of).collect(), &[Device::CPU]);
             match signature.fit(&facts, &[first, first + 1]) {
                 Fit::Never => prop_assert!(signature.check(&args).is_err()),
-                Fit::Perhaps => (),
-                Fit::Surely => prop_assert!(signature.check(&args).is_ok()),
+                Fit::Maybe => (),
+                Fit::Always => prop_assert!(signature.check(&args).is_ok()),
             }
         }
 
         #[test]
-        fn what_is_learned_is_true(
+        fn learned_facts_hold(
             signatures in prop::collection::vec(signature(), 3),
             args in prop::collection::vec(select(values()), 2),
         ) {
@@ -200,7 +200,7 @@ mod tests {
             let mut facts = Facts::new(&executable, &steps, Vec::new(), &[Device::CPU]);
             for signature in &signatures {
                 let (fit, outcome) = (signature.fit(&facts, &[0, 1]), signature.check(&args));
-                prop_assert!(fit != Fit::Surely || outcome.is_ok());
+                prop_assert!(fit != Fit::Always || outcome.is_ok());
                 prop_assert!(fit != Fit::Never || outcome.is_err());
                 if outcome.is_ok() {
                     signature.learn(&mut facts, &[0, 1]);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_accepted_is_not_looked_at_again() {
+    fn accepted_arguments_are_not_checked_again() {
         let tensor = |alignment| ParamKind::Tensor { dtype: DType::FLOAT32, shape: vec![Dim::Static(3)], alignment };
         let params =
             [4, 64].map(|alignment| KernelParam { name: "p".into(), kind: tensor(alignment), is_written: true });
@@ -218,11 +218,11 @@ mod tests {
         let signature = KernelSignature { name: "k".into(), device: Device::CPU, symbol_count: 0, params };
         let (executable, steps) = steps();
         let mut facts = Facts::new(&executable, &steps, Vec::new(), &[Device::CPU]);
-        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Perhaps);
+        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Maybe);
         signature.learn(&mut facts, &[0, 1]);
-        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Surely);
-        assert_eq!(signature.fit(&facts, &[1, 0]), Fit::Perhaps, "the first was only looked at for less");
+        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Always);
+        assert_eq!(signature.fit(&facts, &[1, 0]), Fit::Maybe, "the first was only looked at for less");
         facts.forget();
-        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Perhaps);
+        assert_eq!(signature.fit(&facts, &[0, 1]), Fit::Maybe);
     }
 }

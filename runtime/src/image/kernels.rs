@@ -1,7 +1,7 @@
-//! The arguments that kernels take, and the one routine that checks them.
+//! Signatures of kernels, and the check of arguments against them.
 //!
-//! Kernels read their arguments without checking them; a caller from outside the planned program checks them against the
-//! kernel's signature first.
+//! Kernels do not check their arguments. A caller from outside the planned program checks them against the kernel's
+//! signature first.
 use crate::bytes::{Put, Reader, Truncated};
 use crate::ffi::{Error, kind};
 use crate::value::{Any, DLTensor, DType, Device, Tensor, is_dense};
@@ -11,29 +11,29 @@ use std::ops::RangeInclusive;
 /// A size of a tensor parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dim {
-    /// Exactly this.
+    /// A constant.
     Static(i64),
-    /// The same wherever this symbol stands in the signature.
+    /// Equal to all other occurrences of this symbol in the signature.
     Symbol(u32),
 }
 
-/// What a parameter is.
+/// Kind of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParamKind {
-    /// A dense tensor on the signature's device.
+    /// A contiguous tensor on the signature's device.
     Tensor {
-        /// Type of its elements.
+        /// Dtype of the elements.
         dtype: DType,
-        /// Its sizes.
+        /// Shape.
         shape: Vec<Dim>,
-        /// What its address is a multiple of.
+        /// Alignment of the address.
         alignment: u32,
     },
     /// A number or handle.
     Scalar {
-        /// Its type.
+        /// Dtype.
         dtype: DType,
-        /// The symbol it gives a value to, if it is a size.
+        /// The symbol that it binds, if it is a size.
         symbol: Option<u32>,
     },
 }
@@ -43,9 +43,9 @@ pub enum ParamKind {
 pub struct KernelParam {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Kind.
     pub kind: ParamKind,
-    /// Does the kernel write the tensor? Then it must not be a constant.
+    /// True if the kernel writes the tensor; then it must not be a constant.
     pub is_written: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct KernelParam {
 pub struct KernelSignature {
     /// The kernel's name, without the prefix of its symbol.
     pub name: String,
-    /// Where its tensors live.
+    /// Device of its tensors.
     pub device: Device,
     /// Number of symbols in its parameters.
     pub symbol_count: u32,
@@ -63,7 +63,7 @@ pub struct KernelSignature {
 }
 
 impl KernelSignature {
-    /// May the kernel be called with these arguments?
+    /// Checks arguments against the signature.
     pub fn check(&self, args: &[Any]) -> Result<(), Error> {
         if args.len() != self.params.len() {
             return Err(self.error(kind::TYPE, format!("takes {} arguments, not {}", self.params.len(), args.len())));
@@ -78,7 +78,7 @@ impl KernelSignature {
         self.params.iter().zip(args).try_for_each(|(param, arg)| match &param.kind {
             ParamKind::Tensor { dtype, shape, alignment } => {
                 let tensor = arg.as_dl_tensor().ok_or_else(|| self.mismatch(param, &"a Tensor", arg))?;
-                // The machine's own are as they must be; those of other callers may be anything.
+                // The virtual machine's own values are valid; those of other callers may be anything.
                 arg.check()?;
                 self.check_tensor(param, tensor, *dtype, *alignment)?;
                 if param.is_written && arg.get::<&Tensor>().is_some_and(Tensor::is_read_only) {
@@ -94,7 +94,7 @@ impl KernelSignature {
         if tensor.dtype != dtype {
             return Err(self.mismatch(param, &format_args!("elements of {dtype}"), &tensor.dtype));
         }
-        // Whatever number it has, the host's memory is the host's.
+        // All host devices share the host's memory.
         if tensor.device != self.device && !(tensor.device.is_host() && self.device.is_host()) {
             return Err(self.mismatch(param, &format_args!("a Tensor on {}", self.device), &tensor.device));
         }
@@ -102,7 +102,7 @@ impl KernelSignature {
             return Err(self.mismatch(param, &"a contiguous Tensor", &format_args!("strides {:?}", tensor.steps())));
         }
         let data = tensor.data.wrapping_add(tensor.byte_offset as usize);
-        // A tensor without elements has no data, wherever its pointer leads.
+        // A tensor without elements has no data, so its pointer does not matter.
         let is_empty = tensor.sizes().contains(&0);
         if !is_empty && !data.addr().is_multiple_of(alignment.max(1) as usize) {
             return Err(self.mismatch(
@@ -175,7 +175,7 @@ impl KernelSignature {
     }
 }
 
-/// The integers that a scalar parameter can hold; those of 64 bits without a sign travel as their bits.
+/// Range of integers that a scalar parameter can hold; unsigned 64-bit integers are passed as their bits.
 pub(super) fn int_range(dtype: DType) -> RangeInclusive<i64> {
     match dtype.bits {
         _ if dtype.is_bool() => 0..=1,
@@ -187,9 +187,9 @@ pub(super) fn int_range(dtype: DType) -> RangeInclusive<i64> {
 
 const TENSOR: u8 = 0;
 const SCALAR: u8 = 1;
-/// A tensor that the kernel writes.
+/// Flag of a tensor that the kernel writes.
 const WRITTEN: u8 = 2;
-/// Stands for "no symbol".
+/// Encoding of "no symbol".
 const NO_SYMBOL: u32 = u32::MAX;
 
 pub(super) fn encode(signatures: &[KernelSignature], out: &mut Vec<u8>) {
@@ -264,7 +264,7 @@ fn decode_signature(reader: &mut Reader<'_>) -> Result<KernelSignature, Truncate
         };
         Ok::<_, Truncated>(KernelParam { name, kind, is_written: tag == WRITTEN })
     })?;
-    // Every symbol is bound by a dimension or a scalar; more would only be a way to ask for memory.
+    // Every symbol is bound by a dimension or a scalar; a larger count would only allocate memory.
     let dims: usize = params.iter().map(|param| param.kind.symbol_places()).sum();
     if symbol_count as usize <= dims {
         Ok(KernelSignature { name, device, symbol_count, params })

@@ -1,19 +1,19 @@
-//! Images: an executable and the data that TVM's format has no room for, in one checked, position-independent block of
+//! Images: an executable with the data that TVM's format cannot hold, in one checked, position-independent block of
 //! bytes that is used in place.
 //!
 //! An image is a header, a section table, and sections; see [`container`] for the layout. Sections:
 //!
 //! | kind | contents |
 //! |---|---|
-//! | 1 executable | TVM's format, tensors of the constant pool described only |
-//! | 2 constants | the tensors' data, each at a multiple of 64; written last; none if they are external |
-//! | 3 sources | which line of which file each instruction comes from ([`SourceMap`]) |
-//! | 4 kernels | what arguments each kernel takes and which it writes ([`KernelSignature`]) |
-//! | 5 versions | the processors that kernels are compiled for ([`Version`]); where they are for any, there is none |
-//! | 6 signatures | what functions take and give ([`Signature`]); if nobody knows, there is none |
-//! | 7 external | the file beside the executable that has the tensors' data instead ([`External`]) |
+//! | 1 executable | TVM's format; tensors of the constant pool have no data |
+//! | 2 constants | the tensors' data, each aligned to 64 bytes; written last; absent if they are external |
+//! | 3 sources | source file and line of each instruction ([`SourceMap`]) |
+//! | 4 kernels | parameters of each kernel, and which of them it writes ([`KernelSignature`]) |
+//! | 5 versions | the CPUs that kernels are compiled for ([`Version`]); absent if they run on all |
+//! | 6 signatures | parameters and results of functions ([`Signature`]); absent if unknown |
+//! | 7 external | the file next to the executable that has the tensors' data ([`External`]) |
 //!
-//! A linked library holds its image as the symbol [`SYMBOL`].
+//! A linked library has its image under the symbol [`SYMBOL`].
 mod argument_check;
 mod checked;
 pub mod container;
@@ -42,7 +42,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The symbol that a linked library gives its image. It must lie at a multiple of 64.
+/// The symbol of the image in a linked library. It must be aligned to 64 bytes.
 pub const SYMBOL: &str = "hammock_image";
 
 const EXECUTABLE: u32 = 1;
@@ -53,24 +53,24 @@ const VERSIONS: u32 = 5;
 const SIGNATURES: u32 = 6;
 const EXTERNAL: u32 = 7;
 
-/// A compiled model, its machine code aside.
+/// A compiled model without its machine code.
 #[derive(Debug, Clone, Default)]
 pub struct Image {
     /// Functions, constants and instructions.
     pub executable: Executable,
-    /// Where instructions come from.
+    /// Source locations of instructions.
     pub sources: SourceMap,
-    /// What kernels expect.
+    /// Signatures of kernels.
     pub kernels: Vec<KernelSignature>,
-    /// What kernels are compiled for, the most capable last.
+    /// CPUs that the kernels are compiled for, the most capable last.
     pub versions: Vec<Version>,
-    /// What functions take and give.
+    /// Signatures of functions.
     pub signatures: Vec<Signature>,
-    /// Where constants were found, if that was in a file of their own; it is not written again.
+    /// Location of constants that were read from a separate file; it is not written again.
     pub external: Option<External>,
 }
 
-/// Why an image was refused.
+/// Reason why an image is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImageError {
     /// The container is damaged.
@@ -82,18 +82,18 @@ pub enum ImageError {
     /// Another section is damaged.
     #[error("the image's {0} are damaged")]
     Section(&'static str),
-    /// The file with the constants is not there, or another.
+    /// The file with the constants is missing or is another one.
     #[error("cannot use {0}, which has the model's weights: {1}")]
     External(String, String),
 }
 
 impl Image {
-    /// What the kernel called `name` expects, if that is known.
+    /// The signature of the kernel `name`, if it is known.
     pub fn kernel(&self, name: &str) -> Option<&KernelSignature> {
         self.kernels.iter().find(|signature| signature.name == name)
     }
 
-    /// What the function called `name` takes and gives; where the image does not say that, its parameters' names.
+    /// The signature of the function `name`; if the image has none, one with the parameters' names only.
     pub fn signature(&self, name: &str) -> Option<Cow<'_, Signature>> {
         let function = &self.executable.functions[self.executable.function(name)?];
         let names = || function.param_names.iter();
@@ -103,24 +103,26 @@ impl Image {
         Some(known.unwrap_or_else(|| Cow::Owned(Signature::of_names(name, names()))))
     }
 
-    /// The image as bytes. The same image gives the same bytes.
+    /// Serializes the image. The output is deterministic.
     pub fn save(&self) -> Vec<u8> {
-        let (mut bytes, constants) = self.save_apart();
+        let (mut bytes, constants) = self.save_in_parts();
         constants.append_to(&mut bytes);
         bytes
     }
 
-    /// The same in two parts: the bytes before the constants' data, and that data, which is not copied.
-    pub fn save_apart(&self) -> (Vec<u8>, ConstantData) {
+    /// Like [`save`](Image::save), in two parts: the bytes before the constants' data, and that data, which is not
+    /// copied.
+    pub fn save_in_parts(&self) -> (Vec<u8>, ConstantData) {
         self.save_with(|_| None)
     }
 
-    /// The same for constants in a file of their own, of which `place` says where they will be.
-    pub fn save_external(&self, place: impl FnOnce(&ConstantData) -> External) -> (Vec<u8>, ConstantData) {
-        self.save_with(|constants| Some(place(constants)))
+    /// Like [`save_in_parts`](Image::save_in_parts), for constants in a separate file; `location` returns where they
+    /// will be.
+    pub fn save_external(&self, location: impl FnOnce(&ConstantData) -> External) -> (Vec<u8>, ConstantData) {
+        self.save_with(|constants| Some(location(constants)))
     }
 
-    fn save_with(&self, place: impl FnOnce(&ConstantData) -> Option<External>) -> (Vec<u8>, ConstantData) {
+    fn save_with(&self, location: impl FnOnce(&ConstantData) -> Option<External>) -> (Vec<u8>, ConstantData) {
         let mut constants = ConstantData::default();
         let executable = encode(&self.executable, &mut Constants::Append(&mut constants));
         let mut sources = Vec::new();
@@ -136,7 +138,7 @@ impl Image {
         sections.extend((!self.versions.is_empty()).then(|| section(VERSIONS, &targets)));
         sections.extend((!self.signatures.is_empty()).then(|| section(SIGNATURES, &signatures)));
         let mut beside = Vec::new();
-        if let Some(external) = place(&constants) {
+        if let Some(external) = location(&constants) {
             external.encode(&mut beside);
             sections.push(section(EXTERNAL, &beside));
         } else {
@@ -146,14 +148,15 @@ impl Image {
         (container::write(&sections), constants)
     }
 
-    /// Reads an image as [`load_beside`](Image::load_beside) does, without files beside it.
+    /// Reads an image as [`load_with_companions`](Image::load_with_companions) does, without external constants.
     pub fn load(owner: SharedBytes, range: Range<usize>, integrity: Integrity) -> Result<Image, ImageError> {
-        Image::load_beside(owner, range, integrity, None)
+        Image::load_with_companions(owner, range, integrity, None)
     }
 
     /// Reads and verifies the image that fills `range` of `owner`'s bytes. Constants refer to those bytes and keep
-    /// `owner` alive; bytes that do not begin at a multiple of 64 are copied first. A file with constants is looked for beside `executable`.
-    pub fn load_beside(
+    /// `owner` alive; bytes that are not aligned to 64 are copied first. A file with constants is searched next to
+    /// `executable`.
+    pub fn load_with_companions(
         owner: SharedBytes,
         range: Range<usize>,
         integrity: Integrity,
@@ -162,7 +165,8 @@ impl Image {
         Image::read(owner, range, integrity, executable, None)
     }
 
-    /// The same for bytes that were just made, without those of the constants, which are given.
+    /// Like [`load_with_companions`](Image::load_with_companions), for bytes that were just written without the
+    /// constants, which are passed.
     pub(crate) fn load_with(
         owner: SharedBytes,
         range: Range<usize>,
@@ -183,16 +187,16 @@ impl Image {
         let container = container::read(bytes, integrity)?;
         let section = |kind| container.get(kind).ok_or(ContainerError::Missing(kind));
         let external = container.get(EXTERNAL).map(|range| External::decode(&bytes[range])).transpose();
-        let external = external.map_err(|_| ImageError::Section("constants' place"))?;
+        let external = external.map_err(|_| ImageError::Section("constants' location"))?;
         let apart = match (&external, given) {
             (_, Some(constants)) => Constants::Tensors(constants),
             (Some(external), None) => {
                 let (owner, range) = external.open(executable)?;
-                Constants::Apart(owner, range)
+                Constants::Separate(owner, range)
             }
             (None, None) => {
                 let data = section(CONSTANTS)?;
-                Constants::Apart(owner.clone(), range.start + data.start..range.start + data.end)
+                Constants::Separate(owner.clone(), range.start + data.start..range.start + data.end)
             }
         };
         let executable = decode(&bytes[section(EXECUTABLE)?], &apart)?;
@@ -207,30 +211,30 @@ impl Image {
         Ok(Image { executable, sources, kernels, versions, signatures, external })
     }
 
-    /// Reads and verifies an image of its own bytes.
+    /// Reads and verifies an image, taking ownership of its bytes.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Image, ImageError> {
         let len = bytes.len();
         Image::load(Arc::new(bytes), 0..len, Integrity::Check)
     }
 }
 
-/// Where in an image's bytes the data of its constants lies.
+/// Range of the constants' data in an image's bytes.
 pub(crate) fn constants_range(bytes: &[u8]) -> Option<Range<usize>> {
     container::read(bytes, Integrity::Trust).ok()?.get(CONSTANTS)
 }
 
-/// The path of the file beside an executable that has the constants of its image, if there is one: without any check.
+/// The path of the file next to an executable that has its constants, if there is one, without any check.
 pub(crate) fn external_file(bytes: &[u8], executable: &Path) -> Option<PathBuf> {
     let external = container::read(bytes, Integrity::Trust).ok()?.get(EXTERNAL)?;
     External::decode(&bytes[external]).ok()?.find(executable).ok()
 }
 
-/// Bytes that begin at a multiple of [`ALIGNMENT`].
+/// Returns the bytes aligned to [`ALIGNMENT`], copied if necessary.
 fn aligned(owner: SharedBytes, range: Range<usize>) -> Result<(SharedBytes, Range<usize>), ImageError> {
     struct Aligned(Buffer);
     impl AsRef<[u8]> for Aligned {
         fn as_ref(&self) -> &[u8] {
-            // SAFETY: the buffer holds `len` initialized bytes, which nobody writes after `aligned` filled them.
+            // SAFETY: the buffer has `len` initialized bytes, which nobody writes after `aligned` filled them.
             unsafe { std::slice::from_raw_parts(self.0.as_ptr(), self.0.len()) }
         }
     }

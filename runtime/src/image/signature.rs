@@ -1,52 +1,52 @@
-//! What functions take and give, with the names and types that the model's text has for them.
+//! Signatures of functions, with the names and types of the model's source.
 //!
-//! The machine does not read this: it is for people and for programs that call a model they do not know.
+//! The virtual machine does not read them: they are for people and for programs that call an unknown model.
 use crate::bytes::{Put, Reader, Truncated};
 use crate::value::DType;
 use std::fmt::{self, Display};
 
-/// What a function takes and gives.
+/// Signature of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Signature {
     /// The function's name.
     pub function: String,
-    /// Its parameters in order, and weights among them that are constants by now.
+    /// Parameters in order, including weights that are constants by now.
     pub params: Vec<Param>,
-    /// Its results: the members of the tuple if it gives one.
+    /// Results: the fields of the tuple if it returns one.
     pub results: Vec<Param>,
 }
 
 /// A parameter or result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Param {
-    /// Its name; results without one have their number.
+    /// Name; results without one have their index.
     pub name: String,
-    /// What it is there for.
+    /// Role.
     pub role: Role,
-    /// Which values it has.
+    /// Type of its values.
     pub ty: ValueType,
 }
 
-/// What a parameter or result is there for.
+/// Role of a parameter or result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Role {
-    /// An argument of each call.
+    /// An argument of every call.
     Input = 0,
-    /// A weight that each call is given.
+    /// A weight that every call passes.
     Weight = 1,
-    /// A weight that the model has: calls are not given it.
+    /// A weight that is bound in the model: calls do not pass it.
     Bound = 2,
     /// A result.
     Output = 3,
-    /// An argument with a default value, which calls need not give.
+    /// An argument with a default value, which calls may omit.
     Default = 4,
 }
 
 impl Role {
     const ALL: [Role; 5] = [Role::Input, Role::Weight, Role::Bound, Role::Output, Role::Default];
 
-    /// A word for it.
+    /// The role's name.
     pub fn name(self) -> &'static str {
         match self {
             Role::Input => "input",
@@ -58,57 +58,57 @@ impl Role {
     }
 }
 
-/// Which values a parameter or result has.
+/// Type of a parameter or result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueType {
-    /// Tensors.
+    /// A tensor.
     Tensor {
-        /// Of these elements, if that is known.
+        /// Dtype, if known.
         dtype: Option<DType>,
-        /// Of this shape.
+        /// Shape.
         shape: Dims,
     },
-    /// Shapes.
+    /// A shape.
     Shape(Dims),
-    /// Numbers.
+    /// A number.
     Scalar(DType),
-    /// Tuples.
+    /// A tuple.
     Tuple(Vec<ValueType>),
-    /// Others, as the model's text writes their type.
+    /// Another type, as the model's source writes it.
     Other(String),
 }
 
-/// What is known of a shape.
+/// A shape, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dims {
     /// Nothing.
     Unknown,
-    /// How many sizes it has.
+    /// Only the rank is known.
     Rank(usize),
-    /// Each size.
+    /// Every size is known or symbolic.
     Known(Vec<Size>),
 }
 
 /// A size of a shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Size {
-    /// Exactly this.
+    /// A constant.
     Static(i64),
     /// A name or expression, such as `n` or `n * 2`.
     Symbol(String),
 }
 
-/// Tuples inside each other that are read; types of models have fewer.
-const MOST_NESTED: usize = 100;
+/// Maximum nesting depth of tuples; models have less.
+const MAX_NESTING: usize = 100;
 
 impl Signature {
-    /// Of a function of which only the names of its parameters are known.
+    /// A signature with only the parameters' names.
     pub fn of_names<'a>(function: &str, names: impl Iterator<Item = &'a String>) -> Signature {
         let param = |name: &String| Param { name: name.clone(), role: Role::Input, ty: ValueType::unknown() };
         Signature { function: function.to_owned(), params: names.map(param).collect(), results: Vec::new() }
     }
 
-    /// The parameters that calls give: all but those that the model has, or has a default value for.
+    /// The parameters that calls must pass: all but bound weights and those with default values.
     pub fn given(&self) -> impl Iterator<Item = &Param> {
         self.params.iter().filter(|param| !matches!(param.role, Role::Bound | Role::Default))
     }
@@ -120,7 +120,7 @@ impl ValueType {
         ValueType::Other("any".to_owned())
     }
 
-    /// The type of its elements, or of the number that it is.
+    /// Dtype of the tensor or number.
     pub fn dtype(&self) -> Option<DType> {
         match self {
             ValueType::Tensor { dtype, .. } => *dtype,
@@ -129,7 +129,7 @@ impl ValueType {
         }
     }
 
-    /// The sizes of a tensor or shape, if all are known or named.
+    /// Sizes of a tensor or shape, if the rank is known.
     pub fn sizes(&self) -> Option<&[Size]> {
         match self {
             ValueType::Tensor { shape: Dims::Known(sizes), .. } | ValueType::Shape(Dims::Known(sizes)) => Some(sizes),
@@ -176,7 +176,7 @@ impl Display for Size {
     }
 }
 
-/// Things with commas between them.
+/// Displays items separated by commas.
 struct Listed<'a, T>(&'a [T]);
 
 impl<T: Display> Display for Listed<'_, T> {
@@ -280,7 +280,7 @@ fn param(reader: &mut Reader<'_>) -> Result<Param, Truncated> {
     Ok(Param { name, role, ty: read_type(reader, 0)? })
 }
 
-/// A type inside of so many tuples.
+/// Reads a type at this nesting depth.
 fn read_type(reader: &mut Reader<'_>, depth: usize) -> Result<ValueType, Truncated> {
     let dtype = |reader: &mut Reader<'_>| Ok(DType::new(reader.u8()?, reader.u8()?, reader.u16()?));
     Ok(match reader.u32()? {
@@ -290,7 +290,7 @@ fn read_type(reader: &mut Reader<'_>, depth: usize) -> Result<ValueType, Truncat
         }
         1 => ValueType::Shape(read_dims(reader)?),
         2 => ValueType::Scalar(dtype(reader)?),
-        3 if depth < MOST_NESTED => ValueType::Tuple(reader.list(8, |reader| read_type(reader, depth + 1))?),
+        3 if depth < MAX_NESTING => ValueType::Tuple(reader.list(8, |reader| read_type(reader, depth + 1))?),
         4 => ValueType::Other(text(reader)?),
         _ => return Err(Truncated),
     })
@@ -299,7 +299,7 @@ fn read_type(reader: &mut Reader<'_>, depth: usize) -> Result<ValueType, Truncat
 fn read_dims(reader: &mut Reader<'_>) -> Result<Dims, Truncated> {
     Ok(match reader.u32()? {
         0 => Dims::Unknown,
-        // Displayed as so many marks, so that it has to be small.
+        // Displayed with one mark per axis, so it must be small.
         1 => Dims::Rank(reader.u32().map(usize::try_from)?.ok().filter(|rank| *rank <= 1 << 10).ok_or(Truncated)?),
         2 => Dims::Known(reader.list(12, |reader| match reader.u32()? {
             0 => reader.i64().map(Size::Static),

@@ -1,13 +1,13 @@
-//! Where instructions come from: file, line, column, and the text of the lines that messages may quote.
+//! Source locations of instructions: file, line, column, and the text of the lines that messages may quote.
 use crate::bytes::{Put, Reader, Truncated};
 use crate::ffi::Location;
 
-/// A place in one of the files.
+/// A location in one of the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
     /// Index of the file.
     pub file: u32,
-    /// Line, from 1; 0 if the instruction comes from nowhere.
+    /// Line, from 1; 0 if the instruction has no source.
     pub line: u32,
     /// Column, from 1; 0 if unknown.
     pub column: u32,
@@ -22,7 +22,7 @@ pub struct SourceFile {
     lines: Vec<(u32, String)>,
 }
 
-/// Places of instructions.
+/// Source locations of instructions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceMap {
     files: Vec<SourceFile>,
@@ -30,7 +30,7 @@ pub struct SourceMap {
 }
 
 impl SourceMap {
-    /// Index of the file called `name`, which is added if it is new.
+    /// Index of the file `name`, which is added if it is new.
     pub fn file(&mut self, name: &str) -> u32 {
         let known = self.files.iter().position(|file| file.name == name);
         known.unwrap_or_else(|| {
@@ -39,7 +39,7 @@ impl SourceMap {
         }) as u32
     }
 
-    /// Keeps the text of a line for messages.
+    /// Adds the text of a line, which messages can quote.
     pub fn add_line(&mut self, file: u32, line: u32, text: &str) {
         let Some(file) = self.files.get_mut(file as usize) else { return };
         if let Err(position) = file.lines.binary_search_by_key(&line, |(number, _)| *number) {
@@ -47,7 +47,7 @@ impl SourceMap {
         }
     }
 
-    /// Says where instruction number `instruction` comes from.
+    /// Sets the location of an instruction.
     pub fn set(&mut self, instruction: usize, span: Span) {
         if self.spans.len() <= instruction {
             self.spans.resize(instruction + 1, Span::default());
@@ -55,12 +55,12 @@ impl SourceMap {
         self.spans[instruction] = span;
     }
 
-    /// Where instruction number `instruction` comes from.
+    /// Returns the location of an instruction.
     pub fn span(&self, instruction: usize) -> Option<Span> {
         self.spans.get(instruction).copied().filter(|span| span.line > 0)
     }
 
-    /// The same in words.
+    /// Like [`span`](SourceMap::span), with names and text instead of indices.
     pub fn locate(&self, instruction: usize) -> Option<Location> {
         let Span { file, line, column } = self.span(instruction)?;
         let SourceFile { name, lines } = self.files.get(file as usize)?;
@@ -99,7 +99,7 @@ impl SourceMap {
     }
 }
 
-/// Source text is shown to people only; bytes that are not UTF-8 show as such.
+/// Source text is only shown to people, so invalid UTF-8 is replaced.
 fn text(reader: &mut Reader<'_>) -> Result<String, Truncated> {
     Ok(String::from_utf8_lossy(reader.blob()?).into_owned())
 }

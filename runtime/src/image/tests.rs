@@ -1,6 +1,6 @@
 use super::*;
+use crate::cpu_features::Features;
 use crate::executable::{Arg, Constant, FunctionInfo, FunctionKind, Instruction, Register};
-use crate::machine::Features;
 use crate::value::{Any, DType, Device, Shape, Str, Tensor};
 use signature::{Dims, Param, Role, Size, ValueType};
 
@@ -59,15 +59,15 @@ fn signature() -> Signature {
     Signature { function: "main".into(), params, results }
 }
 
-/// The image with its constants in a file `w` of a folder, and what was written there.
+/// The image with its constants in a file `w` of a folder, and the contents of that file.
 fn beside(folder: &std::path::Path) -> (Vec<u8>, Vec<u8>) {
-    let place = |constants: &ConstantData| External {
+    let location = |constants: &ConstantData| External {
         file: "w".into(),
         start: 64,
         len: constants.len(),
         checksum: constants.checksum().finalize(),
     };
-    let (bytes, constants) = sample().save_external(place);
+    let (bytes, constants) = sample().save_external(location);
     let mut file = vec![7; 64];
     constants.append_to(&mut file);
     std::fs::write(folder.join("w"), &file).unwrap();
@@ -75,11 +75,12 @@ fn beside(folder: &std::path::Path) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn constants_may_lie_in_a_file_beside_the_executable() {
+fn constants_may_be_external() {
     let folder = tempfile::tempdir().unwrap();
     let (bytes, file) = beside(folder.path());
-    let load =
-        |bytes: &[u8], path| Image::load_beside(Arc::new(bytes.to_vec()), 0..bytes.len(), Integrity::Check, path);
+    let load = |bytes: &[u8], path| {
+        Image::load_with_companions(Arc::new(bytes.to_vec()), 0..bytes.len(), Integrity::Check, path)
+    };
     let executable = folder.path().join("model.so");
     std::fs::write(&executable, &bytes).unwrap();
     let image = load(&bytes, Some(&executable)).unwrap();
@@ -165,7 +166,7 @@ fn tvm_form_round_trips_with_constants_inline() {
     assert_eq!(bytes[..8], 0xD225_DE2F_4214_151E_u64.to_le_bytes());
 }
 
-/// Every damaged form of `bytes` goes to `load`, which must return, and refuse where `strict` says so.
+/// Passes every damaged form of `bytes` to `load`, which must return, and must reject it if `strict`.
 fn damage(bytes: &[u8], strict: bool, load: impl Fn(Vec<u8>) -> bool) {
     let step = if cfg!(miri) { 101 } else { 1 };
     for len in (0..bytes.len()).step_by(step) {

@@ -1,19 +1,19 @@
-//! The versions that an executable's kernels are compiled in, and which of them a machine runs.
+//! Function multiversioning: the versions in which kernels are compiled, and the choice among them at load time.
 //!
-//! Version 0 has a kernel under its plain name, others under a name of their own ([`symbol`]). Code that is not compiled
-//! for a processor, such as that of other compilers, is there once, under the plain name.
+//! Kernels of version 0 have their plain name, those of other versions a name of their own ([`symbol`]). Code that is
+//! not compiled for a particular CPU, such as that of other compilers, exists once, under the plain name.
 use crate::bytes::{Put, Reader, Truncated};
-use crate::machine::Features;
+use crate::cpu_features::Features;
 use std::ffi::CStr;
 use std::fmt::{self, Display};
 
-/// The environment's variable that says which version to run.
+/// The environment variable that selects a version.
 pub const VARIABLE: &CStr = c"HAMMOCK_TARGET";
 
-/// What precedes a kernel's name in its symbol.
+/// Prefix of a kernel's symbol.
 pub const KERNEL_PREFIX: &str = "__tvm_ffi_";
 
-/// The symbol of a kernel of a version.
+/// The symbol of a kernel in a version.
 pub fn symbol(kernel: &str, version: usize) -> String {
     match version {
         0 => format!("{KERNEL_PREFIX}{kernel}"),
@@ -24,41 +24,43 @@ pub fn symbol(kernel: &str, version: usize) -> String {
 /// A version of an executable's kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
-    /// The processor that it is compiled for, by LLVM's name.
+    /// The CPU that it is compiled for, by LLVM's name.
     pub target: String,
-    /// What a machine must have to run it.
+    /// Features that a machine must have to run it.
     pub features: Features,
 }
 
-/// Why a machine runs none of the versions.
+/// Reason why a machine runs none of the versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unfit {
-    /// There is none of the name that was asked for.
+pub enum VersionError {
+    /// No version has the requested name.
     Unknown(String),
-    /// It lacks these features, for this target.
+    /// The machine lacks these features for this target.
     Lacks(String, Features),
 }
 
-/// The version to run: that of the name, or else the last for which the machine has all that is needed.
-pub fn choose(versions: &[Version], machine: Features, wanted: Option<&[u8]>) -> Result<usize, Unfit> {
+/// The version to run: the requested one, otherwise the last one whose features the machine has.
+pub fn choose(versions: &[Version], machine: Features, wanted: Option<&[u8]>) -> Result<usize, VersionError> {
     let lacks = |version: &Version| version.features.without(machine);
-    let unfit = |version: &Version| Unfit::Lacks(version.target.clone(), lacks(version));
+    let unfit = |version: &Version| VersionError::Lacks(version.target.clone(), lacks(version));
     match wanted {
         _ if versions.is_empty() => Ok(0),
         Some(name) => match versions.iter().position(|version| version.target.as_bytes() == name) {
             Some(number) if lacks(&versions[number]).is_empty() => Ok(number),
             Some(number) => Err(unfit(&versions[number])),
-            None => Err(Unfit::Unknown(String::from_utf8_lossy(name).into_owned())),
+            None => Err(VersionError::Unknown(String::from_utf8_lossy(name).into_owned())),
         },
         None => versions.iter().rposition(|version| lacks(version).is_empty()).ok_or_else(|| unfit(&versions[0])),
     }
 }
 
-impl Display for Unfit {
+impl Display for VersionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unfit::Unknown(name) => write!(f, "they are not compiled for `{name}`, which HAMMOCK_TARGET asks for"),
-            Unfit::Lacks(target, features) => {
+            VersionError::Unknown(name) => {
+                write!(f, "they are not compiled for `{name}`, which HAMMOCK_TARGET asks for")
+            }
+            VersionError::Lacks(target, features) => {
                 write!(f, "they are compiled for {target}, and this machine has no")?;
                 for (number, name) in features.names().enumerate() {
                     write!(f, "{}{name}", if number > 0 { ", " } else { " " })?;
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_of_processors_runs_anywhere() {
+    fn images_without_versions_run_anywhere() {
         assert_eq!(choose(&[], Features::default(), Some(b"any")), Ok(0));
     }
 }

@@ -1,4 +1,4 @@
-//! A library's kernels, mapped for execution by the system's loader.
+//! A library's kernels, mapped for execution by the system's dynamic loader.
 use crate::ffi::{RUNTIME, RuntimeTable, SafeCall};
 use crate::image::versions;
 use crate::value::Function;
@@ -15,19 +15,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The symbol of the pointer that gets the address of the runtime's table.
+/// The symbol of the pointer that receives the address of the runtime's table.
 pub const RUNTIME_SYMBOL: &str = "__hammock_runtime";
 
 /// Loaded code; it stays mapped while any of its kernels lives.
 pub(super) struct Code {
     library: Library,
-    /// Which of the kernels' versions runs.
+    /// The selected version of the kernels.
     version: usize,
 }
 
 impl Code {
-    /// Maps a library from its bytes, which were checked, `data` left out: from a copy that nobody else can write to. It is
-    /// in memory, or, where the system's loader finds no path to that, in a file.
+    /// Maps a library from its verified bytes, without `data`: from a copy that nobody else can write to. The copy is
+    /// in memory, or in a file where the dynamic loader has no path to memory files.
     pub(super) fn load(bytes: &[u8], data: &Range<usize>, version: usize) -> Result<Code, String> {
         let mut library = from_memory(bytes, data);
         for folder in temporary::folders() {
@@ -35,12 +35,12 @@ impl Code {
             library = temporary::load(&folder, bytes, data).map_err(|error| format!("{why}; {error}"));
         }
         let code = Code { library: library?, version };
-        code.lend_runtime();
+        code.set_runtime_pointer();
         Ok(code)
     }
 
-    fn lend_runtime(&self) {
-        // SAFETY: the symbol, where it exists, is a pointer that the loader fills, as the linker's contract says.
+    fn set_runtime_pointer(&self) {
+        // SAFETY: the symbol, if it exists, is a pointer that the loader fills, as the linker's contract says.
         unsafe {
             if let Ok(slot) = self.library.get::<*mut *const RuntimeTable>(RUNTIME_SYMBOL) {
                 **slot = &raw const RUNTIME;
@@ -48,9 +48,9 @@ impl Code {
         }
     }
 
-    /// The machine code of function `name`, and the version of the runtime that it was made for.
+    /// The machine code of function `name`, and the version of the runtime that it was compiled for.
     pub(super) fn machine_code(self: &Arc<Self>, name: &str) -> Option<Result<MachineCode, u64>> {
-        // SAFETY: symbols with this prefix are functions' machine code, and beside them stands their version, as the
+        // SAFETY: symbols with this prefix are functions' machine code, and their version has a symbol too, as the
         // linker's contract says.
         unsafe {
             let entry = *self.library.get::<NativeEntry>(format!("{}{name}", native::PREFIX)).ok()?;
@@ -60,10 +60,10 @@ impl Code {
         }
     }
 
-    /// The kernel called `name`, in the version that this machine runs if it comes in several.
+    /// The kernel `name`, in the selected version.
     pub(super) fn kernel(self: &Arc<Self>, name: &str) -> Option<Function> {
-        // SAFETY: symbols of kernels follow the packed convention, as the linker's contract says; the function holds the
-        // code it lies in.
+        // SAFETY: symbols of kernels follow the packed convention, as the linker's contract says; the function keeps
+        // its code mapped.
         unsafe {
             let find = |version| self.library.get::<SafeCall>(versions::symbol(name, version));
             let call = *find(self.version).or_else(|_| find(0)).ok()?;
@@ -72,10 +72,10 @@ impl Code {
     }
 }
 
-/// The version of kernels that the environment asks for. Standard functions for this take far more code.
-pub(super) fn wanted_version() -> Option<&'static CStr> {
-    // SAFETY: the name is a C string. As for every reader of the environment, nobody may change it at the same time; what
-    // is found is read at once.
+/// The version of kernels that the environment requests. The standard library's functions need far more code.
+pub(super) fn requested_version() -> Option<&'static CStr> {
+    // SAFETY: the name is a C string. As for every reader of the environment, nobody may change it at the same time;
+    // the value is read at once.
     unsafe {
         let value = libc::getenv(versions::VARIABLE.as_ptr());
         (!value.is_null()).then(|| CStr::from_ptr(value))
@@ -89,15 +89,15 @@ fn from_memory(bytes: &[u8], data: &Range<usize>) -> Result<Library, String> {
     open(Path::new(&unique_path(&file)))
 }
 
-/// Maps a library that [`Code::load`] wrote; an error says what the system's loader does.
+/// Maps a library that [`Code::load`] wrote; an error is the dynamic loader's message.
 fn open(path: &Path) -> Result<Library, String> {
-    // SAFETY: our linker writes no initializers, and the seal says that the file is as our linker wrote it.
+    // SAFETY: our linker writes no initializers, and the seal proves that the file is as our linker wrote it.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
     library.map_err(|error| error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}")))
 }
 
-/// A path that leads to an open file, and has never been given before: the system's loader takes a library by the path
-/// of one that is loaded for that one, and descriptors are used again.
+/// A path to an open file that was never used before: the dynamic loader identifies loaded libraries by path, and
+/// descriptor numbers are reused.
 fn unique_path(file: &File) -> String {
     static LOADED: AtomicU64 = AtomicU64::new(0);
     let number = LOADED.fetch_add(1, Ordering::Relaxed);
@@ -106,7 +106,7 @@ fn unique_path(file: &File) -> String {
     format!("/proc/self/fd/{detours}{}", file.as_raw_fd())
 }
 
-/// A nameless file.
+/// An anonymous file in memory.
 fn file_in_memory() -> io::Result<File> {
     // SAFETY: a plain system call; the name is a C string.
     let descriptor: c_int = unsafe { libc::memfd_create(c"hammock".as_ptr(), libc::MFD_CLOEXEC) };
@@ -117,45 +117,45 @@ fn file_in_memory() -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 
-/// Writes the bytes, with a hole in place of `data`.
+/// Writes the bytes, with a hole for `data`.
 pub(super) fn write(file: &File, bytes: &[u8], data: &Range<usize>) -> io::Result<()> {
     file.set_len(bytes.len() as u64)?;
     file.write_all_at(&bytes[..data.start], 0)?;
     file.write_all_at(&bytes[data.end..], data.end as u64)
 }
 
-/// Libraries in files, for processes that do not see their own open files, as without `/proc`.
+/// Libraries in temporary files, for processes that have no paths to their open files, as without `/proc`.
 pub(super) mod temporary {
     use super::{File, Library, Ordering, Path, PathBuf, Range, open, write};
     use std::fs::{self, OpenOptions};
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
     use std::sync::atomic::AtomicU64;
 
-    /// Where a file may be written, the likeliest first.
+    /// Folders in which a file may be written, the likeliest first.
     pub(in crate::library) fn folders() -> impl Iterator<Item = PathBuf> {
         [std::env::temp_dir()].into_iter().chain(["/dev/shm", "/tmp", "/var/tmp", "."].map(PathBuf::from))
     }
 
-    /// Maps a library from a file of its own in a folder, which nobody else can write to or replace, and which is gone after
-    /// that.
+    /// Maps a library from a temporary file in a folder, which nobody else can write to or replace, and which is
+    /// removed afterwards.
     pub(in crate::library) fn load(folder: &Path, bytes: &[u8], data: &Range<usize>) -> Result<Library, String> {
         static WRITTEN: AtomicU64 = AtomicU64::new(0);
         let failed = |why: &dyn std::fmt::Display| format!("a file in {}: {why}", folder.display());
         let name = format!("hammock-{}-{}.so", std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed));
         check(folder).map_err(|why| failed(&why))?;
-        // A path without a slash is looked for among the system's libraries.
+        // A path without a slash is searched among the system's libraries.
         let path = fs::canonicalize(folder).map_err(|error| failed(&error))?.join(name);
         let file: File =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(|error| failed(&error))?;
         let written = write(&file, bytes, data).map_err(|error| failed(&error));
         drop(file);
         let library = written.and_then(|()| open(&path).map_err(|why| failed(&why)));
-        // It stays where it cannot be removed: nothing depends on it any more.
+        // If it cannot be removed, it stays: nothing depends on it any more.
         let _ = fs::remove_file(&path);
         library
     }
 
-    /// Refuses a folder in which others could put a file in place of ours.
+    /// Rejects a folder in which others could replace our file.
     fn check(folder: &Path) -> Result<(), String> {
         let about = fs::metadata(folder).map_err(|error| error.to_string())?;
         // SAFETY: a plain system call.

@@ -1,4 +1,4 @@
-//! Just enough of ELF to check a shared library's structure and find its symbols without loading it.
+//! A minimal ELF reader that checks a shared library's structure and finds its symbols without loading it.
 use crate::bytes::{Reader, Truncated};
 use std::ops::Range;
 
@@ -17,16 +17,16 @@ const DT_SYMTAB: i64 = 6;
 const DT_STRSZ: i64 = 10;
 const DT_GNU_HASH: i64 = 0x6FFF_FEF5;
 
-/// Why bytes are no shared library for this machine.
+/// Reason why bytes are not a shared library for this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ElfError {
-    /// They are no 64-bit ELF file.
+    /// Not a 64-bit ELF file.
     #[error("not a shared library")]
     NotElf,
-    /// They are for another machine, or no library.
+    /// For another machine, or not a library.
     #[error("the file is not a shared library for this machine")]
     WrongMachine,
-    /// Their tables point outside, or make no sense.
+    /// Its tables are inconsistent or point outside of the file.
     #[error("the shared library is damaged: its headers are inconsistent")]
     Layout,
 }
@@ -37,14 +37,14 @@ impl From<Truncated> for ElfError {
     }
 }
 
-/// A mapped part of the file.
+/// A mapped segment of the file.
 struct Segment {
     address: u64,
     offset: u64,
     len: u64,
 }
 
-/// The outline of a shared library.
+/// Headers and tables of a shared library.
 pub(super) struct Elf<'a> {
     bytes: &'a [u8],
     segments: Vec<Segment>,
@@ -108,8 +108,8 @@ impl<'a> Elf<'a> {
         Ok(())
     }
 
-    /// The number of symbols by GNU's hash table, which lists symbols in chains: the last of the last chain is the
-    /// last.
+    /// Number of symbols according to GNU's hash table, which lists symbols in chains: the last entry of the last chain
+    /// is the last symbol.
     fn count_hashed(&self, address: u64) -> Result<u64, ElfError> {
         let mut header = Reader::new(self.slice(address, 16)?);
         let (bucket_count, first_hashed, bloom_words) = (header.u32()?, header.u32()?, header.u32()?);
@@ -141,12 +141,12 @@ impl<'a> Elf<'a> {
         Some(begin as usize..(begin + len) as usize)
     }
 
-    /// Names of the symbols the library defines.
+    /// Names of the symbols that the library defines.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.defined().map(|(name, ..)| name)
     }
 
-    /// Where in the file the data of a symbol lies.
+    /// Range of a symbol's data in the file.
     pub(super) fn find(&self, name: &str) -> Option<Range<usize>> {
         let (_, address, size) = self.defined().find(|(found, ..)| *found == name)?;
         self.range(address, size)

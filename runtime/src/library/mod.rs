@@ -1,19 +1,19 @@
 //! Loading linked models: a shared library that holds kernels and an image ([`crate::image`]), from a file, from
 //! memory, or appended to the running program.
 //!
-//! Nothing in a file is trusted until its [`seal`] has been checked. The image is found and read without running
-//! anything. Kernels are mapped for execution when the first one is needed, from the bytes that were checked: a file is
-//! opened once, and later changes to its path or contents have no effect ([`snapshot`]).
+//! Nothing in a file is trusted until its [`seal`] has been verified. The image is found and read without running
+//! anything. Kernels are mapped for execution at first use, from the bytes that were verified: a file is opened once,
+//! and later changes to its path or contents have no effect ([`snapshot`]).
 //!
-//! What a linker must provide, by symbol:
+//! Symbols that a linker must define:
 //!
-//! | symbol | what |
+//! | symbol | contents |
 //! |---|---|
-//! | [`image::SYMBOL`] | the image, at a multiple of 64, with its size |
-//! | [`KERNEL_PREFIX`]`name` | a kernel by the packed convention |
-//! | [`versions::symbol`] | (if kernels are compiled for several processors) the same for another than the first |
-//! | [`native::PREFIX`]`name`, [`native::VERSION_SYMBOL`] | (if functions are compiled) a function's machine code |
-//! | [`RUNTIME_SYMBOL`] | (if kernels need it) a pointer that gets the address of the [`RuntimeTable`] |
+//! | [`image::SYMBOL`] | the image, aligned to 64 bytes, with its size |
+//! | [`KERNEL_PREFIX`]`name` | a kernel in the packed calling convention |
+//! | [`versions::symbol`] | (with several versions of kernels) a kernel in a version other than the first |
+//! | [`native::PREFIX`]`name`, [`native::VERSION_SYMBOL`] | (with compiled functions) a function's machine code |
+//! | [`RUNTIME_SYMBOL`] | (if kernels need it) a pointer that receives the address of the [`RuntimeTable`] |
 //!
 //! [`RuntimeTable`]: crate::ffi::RuntimeTable
 mod code;
@@ -29,9 +29,9 @@ pub use seal::SealError;
 pub use tvm::TvmError;
 
 use crate::Error;
+use crate::cpu_features::Features;
 use crate::executable::{ConstantData, Executable, is_executable};
 use crate::image::{self, Image, ImageError, Integrity, versions};
-use crate::machine::Features;
 use crate::memory::MappedFile;
 use crate::regular_file::open_regular;
 use crate::value::{Function, SharedBytes};
@@ -50,7 +50,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Why a library was refused.
+/// Reason why a library is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
     /// The file cannot be read.
@@ -58,25 +58,28 @@ pub enum LibraryError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// The file was written to while it was open.
     #[error("the file was changed while it was being read: open it again once it is complete")]
     Changed,
+    /// The file has no seal.
+    #[error("`{}` is not a compiled model, or is truncated", .0.display())]
+    NotAModel(PathBuf),
     /// The file is damaged.
     #[error(transparent)]
     Seal(#[from] SealError),
     /// The file is not a shared library for this machine.
     #[error(transparent)]
     Elf(#[from] ElfError),
-    /// The library holds no image.
+    /// The library has no image.
     #[error("the library holds no compiled model: it has no symbol `{}`", image::SYMBOL)]
     NoImage,
-    /// The library is in TVM's form, which only TVM's runtime can run.
+    /// The library is in TVM's format, which only TVM's runtime can run.
     #[error("the library was made for TVM's runtime, which its kernels need")]
-    OfTvm,
-    /// The modules of a library in TVM's form are damaged, or none of them is bytecode.
+    TvmFormat,
+    /// The modules of a library in TVM's format are damaged, or none of them is bytecode.
     #[error(transparent)]
     Tvm(#[from] TvmError),
     /// The image is damaged or invalid.
@@ -85,17 +88,17 @@ pub enum LibraryError {
     /// The library's functions were compiled for another version of the runtime.
     #[error("the functions were compiled for another version of the runtime ({made_for:#x}, not {runtime:#x})")]
     Version {
-        /// What they were compiled for.
+        /// Runtime version that they were compiled for.
         made_for: u64,
-        /// What this runtime is.
+        /// This runtime's version.
         runtime: u64,
     },
-    /// The system's loader refused the library.
+    /// The dynamic loader failed to load the library.
     #[error("cannot load the kernels: {0}")]
     Load(String),
 }
 
-/// A linked model: its image, and its kernels once they are needed.
+/// A linked model: its image, and its kernels, which are loaded at first use.
 pub struct Library {
     image: Arc<Image>,
     kernels: Vec<String>,
@@ -107,11 +110,11 @@ pub struct Library {
 struct Contents {
     owner: SharedBytes,
     range: Range<usize>,
-    /// Bytes that kernels never read: the constants' data, which is used where it is.
+    /// Range of the constants' data, which is used in place and which kernels never read.
     data: Range<usize>,
-    /// The file that the bytes are of, if there is one.
+    /// The file of the bytes, if there is one.
     file: Option<Arc<Snapshot>>,
-    /// The constants, where `data` has no bytes of theirs.
+    /// The constants, if `data` has no bytes for them.
     constants: Option<ConstantData>,
 }
 
@@ -121,8 +124,8 @@ impl Contents {
     }
 }
 
-/// The image in a file of any form: of a linked model, of a library that TVM exported, or of bytecode alone. The last
-/// two say nothing of sources and kernels.
+/// The image in a file of any format: a linked model, a library that TVM exported, or plain bytecode. The last two have
+/// no sources and kernels.
 pub fn image_of(path: &Path) -> Result<Arc<Image>, LibraryError> {
     let file = Arc::new(Snapshot::open(path)?);
     let bytes = (*file).as_ref();
@@ -135,7 +138,7 @@ pub fn image_of(path: &Path) -> Result<Arc<Image>, LibraryError> {
     Ok(Arc::new(Image { executable, ..Image::default() }))
 }
 
-/// Where in a library TVM's modules are, if it has any.
+/// Range of TVM's modules in a library, if it has any.
 fn tvm_modules(bytes: &[u8]) -> Result<Option<Range<usize>>, ElfError> {
     match elf::Elf::read(bytes) {
         Ok(elf) => Ok(elf.find(tvm::SYMBOL)),
@@ -145,7 +148,7 @@ fn tvm_modules(bytes: &[u8]) -> Result<Option<Range<usize>>, ElfError> {
 }
 
 impl Vm {
-    /// Prepares a linked model.
+    /// Creates a virtual machine for a linked model.
     pub fn from_library(library: &Arc<Library>, options: Options) -> Result<Vm, Error> {
         let failed = |error: LibraryError| Error::runtime(error.to_string());
         let kernel = |name: &str| library.kernel(name).map_err(failed);
@@ -160,24 +163,24 @@ impl Library {
         Library::of_file(Arc::new(Snapshot::open(path)?), Some(path))
     }
 
-    /// Takes an open file; what belongs to it lies beside `path`.
+    /// Opens a library from an open file; its companion files are next to `path`.
     fn of_file(file: Arc<Snapshot>, path: Option<&Path>) -> Result<Library, LibraryError> {
         let range = 0..(*file).as_ref().len();
         Library::load(file.clone(), range, Some((file, path)), Integrity::Check, None)
     }
 
-    /// Loads a library from memory. With [`Integrity::Trust`], its bytes need no seal: the caller has just made them.
+    /// Loads a library from memory. With [`Integrity::Trust`], it needs no seal: the caller has just created the bytes.
     pub fn from_bytes(owner: SharedBytes, integrity: Integrity) -> Result<Library, LibraryError> {
         let range = 0..(*owner).as_ref().len();
         Library::load(owner, range, None, integrity, None)
     }
 
-    /// Loads a library that was just linked: the bytes before its constants, the constants, and the bytes after them. The
-    /// constants are used where they are, so a model takes no more memory than its weights.
+    /// Loads a library that was just linked: the bytes before its constants, the constants, and the bytes after them.
+    /// The constants are not copied, so a model takes no more memory than its weights.
     pub fn from_linked(before: &[u8], constants: &ConstantData, after: &[u8]) -> Result<Library, LibraryError> {
         let begin = before.len() + constants.len();
         let room = MmapOptions::new().len(begin + after.len()).no_reserve_swap().map_anon();
-        // Nobody reads the bytes between, so they take no memory.
+        // The bytes in between are never read, so they take no memory.
         let bytes = room.and_then(|mut bytes| {
             bytes[..before.len()].copy_from_slice(before);
             bytes[begin..].copy_from_slice(after);
@@ -188,9 +191,9 @@ impl Library {
         Library::load(owner, range, None, Integrity::Trust, Some(constants))
     }
 
-    /// Loads the library appended to the running program ([`seal::append`]); `None` if there is none.
+    /// Loads the library appended to the running program's file ([`seal::append`]); `None` if there is none.
     pub fn appended() -> Result<Option<Library>, LibraryError> {
-        // A program that cannot read itself has nothing to find in itself.
+        // A program that cannot read its own file has no appended library.
         let Ok(program) = map_program() else { return Ok(None) };
         let owner: SharedBytes = Arc::new(program);
         match seal::appended((*owner).as_ref()) {
@@ -209,12 +212,12 @@ impl Library {
         let bytes = &(*owner).as_ref()[range.clone()];
         let (file, path) = file.map_or((None, None), |(file, path)| (Some(file), path));
         if integrity == Integrity::Check {
-            seal::check(bytes).map_err(|error| refusal(error, bytes))?;
+            seal::check(bytes).map_err(|error| seal_error(error, bytes, path))?;
         }
         let elf = elf::Elf::read(bytes)?;
         let image_range = match (elf.find(image::SYMBOL), elf.find(tvm::SYMBOL)) {
             (Some(range), _) => range,
-            (None, Some(_)) => return Err(LibraryError::OfTvm),
+            (None, Some(_)) => return Err(LibraryError::TvmFormat),
             (None, None) => return Err(LibraryError::NoImage),
         };
         let kernels = elf.names().filter_map(|name| name.strip_prefix(KERNEL_PREFIX)).map(str::to_owned).collect();
@@ -225,7 +228,7 @@ impl Library {
         let in_owner = range.start + image_range.start..range.start + image_range.end;
         let image = Arc::new(match constants {
             Some(constants) => Image::load_with(owner.clone(), in_owner, constants)?,
-            None => Image::load_beside(owner.clone(), in_owner, Integrity::Trust, path)?,
+            None => Image::load_with_companions(owner.clone(), in_owner, Integrity::Trust, path)?,
         });
         let contents = Contents { owner, range, data, file, constants: constants.cloned() };
         Ok(Library { image, kernels, contents, code: OnceLock::new() })
@@ -241,7 +244,7 @@ impl Library {
         &self.kernels
     }
 
-    /// The number of bytes of the shared library.
+    /// Size of the shared library in bytes.
     pub fn size(&self) -> usize {
         self.contents.range.len()
     }
@@ -257,7 +260,7 @@ impl Library {
         whole.into()
     }
 
-    /// The kernel called `name`, which looks at its arguments when it is called. The first call maps the code.
+    /// The kernel `name`, which checks its arguments when it is called. The first call maps the code.
     pub fn kernel(&self, name: &str) -> Result<Option<Function>, LibraryError> {
         if !self.kernels.iter().any(|kernel| kernel == name) {
             return Ok(None);
@@ -281,7 +284,7 @@ impl Library {
             return Err(LibraryError::Changed);
         }
         let load = || {
-            let wanted = code::wanted_version().map(CStr::to_bytes);
+            let wanted = code::requested_version().map(CStr::to_bytes);
             let version = versions::choose(&self.image.versions, Features::detected(), wanted);
             let version = version.map_err(|unfit| unfit.to_string())?;
             Code::load(self.contents.bytes(), data, version).map(Arc::new)
@@ -290,45 +293,46 @@ impl Library {
     }
 }
 
-/// The file beside a library that has its weights, if there is one, as far as can be told without having checked either.
+/// The file next to a library that has its weights, if there is one. Neither file is verified.
 pub fn external_weights(path: &Path) -> Option<PathBuf> {
     let bytes = MappedFile::new(&open_regular(path).ok()?).ok()?;
     let image = elf::Elf::read(&bytes).ok()?.find(image::SYMBOL)?;
     image::external_file(bytes.get(image)?, path)
 }
 
-/// Where in a library's bytes the data of its constants lies, as far as can be told without having checked them.
+/// Range of the constants' data in a library's bytes, which need not be verified.
 fn constants_of(bytes: &[u8]) -> Option<Range<usize>> {
     let image = elf::Elf::read(bytes).ok()?.find(image::SYMBOL)?;
     constants_in(bytes, &image)
 }
 
-/// The same, for a library whose image is at hand.
+/// Like [`constants_of`], for a known range of the image.
 fn constants_in(bytes: &[u8], image: &Range<usize>) -> Option<Range<usize>> {
     let constants = image::constants_range(&bytes[image.clone()])?;
     Some(image.start + constants.start..image.start + constants.end)
 }
 
-/// Why a library whose seal is wrong is refused.
-fn refusal(error: SealError, bytes: &[u8]) -> LibraryError {
-    match tvm_modules(bytes) {
-        Ok(Some(_)) if error == SealError::Missing => LibraryError::OfTvm,
+/// The error for a library whose seal is invalid.
+fn seal_error(error: SealError, bytes: &[u8], path: Option<&Path>) -> LibraryError {
+    match (tvm_modules(bytes), path) {
+        (Ok(Some(_)), _) if error == SealError::Missing => LibraryError::TvmFormat,
+        (_, Some(path)) if error == SealError::Missing => LibraryError::NotAModel(path.to_owned()),
         _ => error.into(),
     }
 }
 
-/// Maps the running program's file, which nobody can write to. Where the system does not show it, as without `/proc`, it is
-/// where the program was started from.
+/// Maps the running program's file, which nobody can write to. If the system does not show it, as without `/proc`, it
+/// is the file from which the program was started.
 fn map_program() -> io::Result<MappedFile> {
     let file = File::open("/proc/self/exe").or_else(|error| File::open(started_from().ok_or(error)?))?;
     MappedFile::new(&file)
 }
 
-/// The path that the system was given to start the program.
+/// The path that the system received to start the program.
 #[cfg(target_os = "linux")]
 fn started_from() -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
-    // SAFETY: the system's entry is null or a C string that stays as it is.
+    // SAFETY: the system's entry is null or a C string that does not change.
     unsafe {
         let path = std::ptr::with_exposed_provenance::<std::ffi::c_char>(libc::getauxval(libc::AT_EXECFN) as usize);
         (!path.is_null()).then(|| std::ffi::OsStr::from_bytes(CStr::from_ptr(path).to_bytes()).into())

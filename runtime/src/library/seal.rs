@@ -1,4 +1,4 @@
-//! Seals: checksums at the end of a file, which reveal damage before any of the file is mapped for execution.
+//! Seals: checksums at the end of a file, which detect damage before any of the file is mapped for execution.
 //!
 //! A seal is the last 64 bytes of a file; the linker writes it with [`seal`]. All numbers are little-endian.
 //!
@@ -12,7 +12,7 @@
 //! | 60..64 | CRC-32 of the 60 bytes before |
 //!
 //! A stand-alone program is a runner, padding up to a page, a sealed library, and a *footer* of 32 bytes: magic
-//! `hmktail\0`, offset and length of the library (8 each), CRC-32 of the 24 bytes before (4), zero (4).
+//! `hmktail\0`, offset and length of the library (8 each), CRC-32 of the preceding 24 bytes (4), zero (4).
 use crate::bytes::{Put, Reader, pad_to};
 use crate::executable::ConstantData;
 use crate::parallel;
@@ -25,21 +25,21 @@ const VERSION: u32 = 1;
 const SIZE: usize = 64;
 const FOOTER_MAGIC: &[u8; 8] = b"hmktail\0";
 const FOOTER_SIZE: usize = 32;
-/// Bytes that one thread checks at a time.
+/// Number of bytes that one thread checks at a time.
 const PART: usize = if cfg!(miri) { 4 << 8 } else { 4 << 20 };
-/// Libraries are mapped by pages.
+/// Page size: libraries are mapped.
 const PAGE: usize = 4096;
 
-/// Why a file is not as it was when it was written.
+/// Reason why a seal is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// It does not end with a seal: it is not a compiled model, or its end is missing.
-    #[error("not a compiled model, or a truncated one: it does not end with a seal")]
+    /// There is no seal: the file is not a compiled model, or is truncated.
+    #[error("the file is not a compiled model, or is truncated")]
     Missing,
-    /// Its seal is of a version this runtime does not know.
+    /// The seal's version is unsupported.
     #[error("the file's seal is of version {0}; this runtime reads version 1")]
     BadVersion(u32),
-    /// Its bytes have changed since.
+    /// The bytes have changed since they were sealed.
     #[error("the file is damaged: its checksum does not match")]
     Damaged,
 }
@@ -50,7 +50,7 @@ pub fn seal(bytes: &mut Vec<u8>) {
     bytes.put(&seal);
 }
 
-/// The seal of a file of these parts.
+/// The seal of a file that consists of these parts.
 pub fn seal_around(before: &[u8], constants: &ConstantData, after: &[u8]) -> Vec<u8> {
     let mut whole = Hasher::new();
     whole.update(before);
@@ -61,7 +61,7 @@ pub fn seal_around(before: &[u8], constants: &ConstantData, after: &[u8]) -> Vec
     seal_of(whole.finalize(), before.len() + constants.len() + after.len())
 }
 
-/// The seal of a file of so many bytes with that CRC-32.
+/// The seal of a file of `len` bytes with that CRC-32.
 fn seal_of(checksum: u32, len: usize) -> Vec<u8> {
     let mut seal = Vec::with_capacity(SIZE);
     seal.put(MAGIC);
@@ -73,7 +73,7 @@ fn seal_of(checksum: u32, len: usize) -> Vec<u8> {
     seal
 }
 
-/// Checks that a file's bytes are those that were sealed.
+/// Verifies that a file's bytes are those that were sealed.
 pub fn check(bytes: &[u8]) -> Result<(), SealError> {
     let (contents, seal) = bytes.split_last_chunk::<SIZE>().ok_or(SealError::Missing)?;
     if !seal.starts_with(MAGIC) {
@@ -92,7 +92,7 @@ pub fn check(bytes: &[u8]) -> Result<(), SealError> {
     if len == bytes.len() as u64 && checksum(contents) == sealed { Ok(()) } else { Err(SealError::Damaged) }
 }
 
-/// The CRC-32 of many bytes, on all threads: it is what loading a model spends most of its time with.
+/// The CRC-32 of many bytes, on all threads: it dominates the time to load a model.
 fn checksum(bytes: &[u8]) -> u32 {
     let parts: Vec<(&[u8], OnceLock<Hasher>)> = bytes.chunks(PART).map(|part| (part, OnceLock::new())).collect();
     let hash = |(part, hash): &(&[u8], OnceLock<Hasher>)| {
@@ -113,7 +113,7 @@ fn checksum(bytes: &[u8]) -> u32 {
     whole.finalize()
 }
 
-/// Appends a sealed library to a runner's program file.
+/// Appends a sealed library to a runner's executable file.
 pub fn append(program: &mut Vec<u8>, library: &[u8]) {
     pad_to(program, PAGE);
     let begin = program.len();
@@ -126,7 +126,7 @@ pub fn append(program: &mut Vec<u8>, library: &[u8]) {
     program.put_u32(0);
 }
 
-/// Where the library appended to a program is, if there is one.
+/// Range of the library that is appended to a program, if there is one.
 pub fn appended(program: &[u8]) -> Option<Range<usize>> {
     let (rest, footer) = program.split_last_chunk::<FOOTER_SIZE>()?;
     let mut reader = Reader::new(footer.strip_prefix(FOOTER_MAGIC)?);

@@ -4,13 +4,13 @@ use crate::executable::{Constant, Executable, build::ret};
 use crate::value::{Any, Tensor};
 use crate::vm::{Options, Vm};
 
-/// A shared library as a linker would write it: one segment with an image, the kernel `answer` and the runtime's
+/// A shared library as a linker would write it: one segment with an image, the kernel `answer`, and the runtime's
 /// pointer, which the kernel `runtime` returns.
 fn library(image: &[u8]) -> Vec<u8> {
     answering(42, image)
 }
 
-/// The same, where the kernel returns another number.
+/// Like `library`, with a kernel that returns another number.
 fn answering(number: u8, image: &[u8]) -> Vec<u8> {
     let runtime_pointer = 0x200u64;
     // Writes an integer (tag 1) to `*result` and returns 0; `result` is the fourth argument, in rcx.
@@ -99,7 +99,7 @@ fn constants_are_used_where_the_file_is_mapped() {
     let vm = Vm::from_library(&library, Options::default()).unwrap();
     let result: Tensor = vm.call("main", &[]).unwrap().get().unwrap();
     assert!(mapped.contains(&result.data_ptr().cast_const()) && result.is_aligned());
-    // The constant outlives everything it came with.
+    // The constant outlives its library and virtual machine.
     drop((library, vm));
     assert_eq!(result.as_slice::<i32>().unwrap(), [1, 2, 3, 4, 5]);
 }
@@ -125,7 +125,7 @@ fn kernels_run_from_memory_and_from_files() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// As where there is no `/proc`, through which the system's loader finds files in memory.
+/// As without `/proc`, through which the dynamic loader finds files in memory.
 #[test]
 #[cfg_attr(miri, ignore = "runs machine code")]
 fn kernels_run_from_files_of_their_own() {
@@ -134,19 +134,19 @@ fn kernels_run_from_files_of_their_own() {
     let bytes = sample();
     let folder = tempfile::tempdir().unwrap();
     let files = || std::fs::read_dir(folder.path()).unwrap().count();
-    // The same library twice: each is mapped for itself.
+    // The same library twice: each is mapped separately.
     let load = || temporary::load(folder.path(), &bytes, &(0..0)).map_err(|error| error.to_string());
     let (first, second) = (load().unwrap(), load().unwrap());
     assert_eq!(files(), 0, "files are gone once they are mapped");
     let address = |library: &libloading::os::unix::Library| {
-        // SAFETY: the symbol is the kernel's function, whose address alone is looked at.
+        // SAFETY: the symbol is the kernel's function; only its address is used.
         unsafe { *library.get::<crate::ffi::SafeCall>("__tvm_ffi_answer").unwrap() as usize }
     };
     assert_ne!(address(&first), address(&second));
     let damaged = temporary::load(folder.path(), &bytes[..100], &(0..0)).unwrap_err();
     assert!(damaged.contains("dlopen failed: ") && damaged.contains(&folder.path().display().to_string()), "{damaged}");
     assert_eq!(files(), 0);
-    // Others could replace the file there.
+    // Others could replace the file in this folder.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     assert!(load().unwrap_err().contains("others may replace files in it"));
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o1777)).unwrap();
@@ -192,7 +192,7 @@ fn nonsense_behind_a_good_seal_is_refused_or_harmless() {
 
 #[test]
 #[cfg_attr(miri, ignore = "maps a file")]
-fn reading_what_is_no_file_is_an_error() {
+fn reading_other_than_files_is_an_error() {
     let absent = Library::open(Path::new("/nonexistent/model.so")).err().unwrap();
     assert!(absent.to_string().starts_with("cannot read /nonexistent/model.so: "), "{absent}");
     assert!(Library::open(&std::env::temp_dir()).is_err());
@@ -209,7 +209,7 @@ fn appended_libraries_run() {
     assert_eq!(loaded.kernel("answer").unwrap().unwrap().call(&[]).unwrap().type_index(), Any::from(0i64).type_index());
 }
 
-/// A library whose `main` returns `value` and whose kernel answers with it.
+/// A library whose `main` and kernel return `value`.
 fn numbered(value: u8) -> Vec<u8> {
     let mut executable = Executable::default();
     let constant = Tensor::from_slice(&[4096], &[i32::from(value); 4096]).unwrap();
@@ -224,10 +224,10 @@ fn constant(library: Library) -> i32 {
     vm.call("main", &[]).unwrap().get::<Tensor>().unwrap().as_slice::<i32>().unwrap()[4000]
 }
 
-/// Between the check and the first use of a kernel the path may come to mean another file.
+/// Between the verification and the first use of a kernel, the path may come to refer to another file.
 #[test]
 #[cfg_attr(miri, ignore = "maps a file")]
-fn what_was_checked_runs_after_the_file_was_replaced() {
+fn verified_bytes_run_after_the_file_was_replaced() {
     let path = std::env::temp_dir().join(format!("hammock-replaced-{}.so", std::process::id()));
     let other = path.with_extension("other");
     for most_read in [0, 1 << 20] {
@@ -240,7 +240,7 @@ fn what_was_checked_runs_after_the_file_was_replaced() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// What was read stays; constants that were not, because there are too many, are not taken for those that were checked.
+/// Data that was read stays; constants that are too large to be read are not confused with the verified ones.
 #[test]
 #[cfg_attr(miri, ignore = "maps a file")]
 fn files_written_to_after_the_check_change_nothing_unnoticed() {
@@ -256,10 +256,10 @@ fn files_written_to_after_the_check_change_nothing_unnoticed() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// The system's loader takes a path that it has seen for what it has loaded from there; descriptors are used again.
+/// The dynamic loader identifies loaded libraries by path, and descriptor numbers are reused.
 #[test]
 #[cfg_attr(miri, ignore = "runs machine code")]
-fn libraries_are_not_taken_for_each_other() {
+fn libraries_with_equal_paths_are_distinguished() {
     let load = |number| Library::from_bytes(Arc::new(numbered(number)), Integrity::Check).unwrap();
     let libraries: Vec<Library> = (1..20).map(load).collect();
     for (library, number) in libraries.iter().zip(1..) {

@@ -1,12 +1,12 @@
-//! Libraries in TVM's form: kernels by tvm-ffi's convention and, under the symbol [`SYMBOL`], the modules they belong
-//! to. The form's reader and writer.
+//! Reader and writer of TVM's library format: kernels in tvm-ffi's calling convention and, under the symbol [`SYMBOL`],
+//! the modules they belong to.
 //!
-//! All numbers are little-endian and 64 bits wide; a *vector* is a count followed by that many numbers, a *blob* a length followed
-//! by that many bytes. The symbol holds
+//! All numbers are little-endian and 64 bits wide; a *vector* is a count followed by that many numbers, a *blob* a
+//! length followed by that many bytes. The symbol's data is
 //!
-//! - the length of what follows;
-//! - the import tree: a vector that says where the imports of each module begin in the next, with its length at the
-//!   end, and the vector of imports, each the number of a module;
+//! - the length of the rest;
+//! - the import tree in compressed sparse row form: a vector with the start of each module's imports in the second
+//!   vector, and its length at the end, then the vector of imports, each a module's index;
 //! - for each module its kind (a blob) and, unless that is `_lib`, its contents (a blob).
 //!
 //! `_lib` stands for the library's own kernels. The first module is the one that loading the library returns: the
@@ -19,13 +19,13 @@ pub const SYMBOL: &str = "__tvm_ffi__library_bin";
 const EXECUTABLE: &[u8] = b"relax.VMExecutable";
 const KERNELS: &[u8] = b"_lib";
 
-/// Why a library's modules cannot be used.
+/// Reason why a library's modules cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TvmError {
-    /// They end too early, or a length in them is wrong.
+    /// The input ends too early, or a length in it is wrong.
     #[error("the library's modules are damaged: they end too early")]
     Truncated,
-    /// The import tree points outside.
+    /// The import tree has indices out of range.
     #[error("the library's modules are damaged: their import tree is inconsistent")]
     Tree,
     /// None of them is bytecode.
@@ -39,7 +39,7 @@ impl From<Truncated> for TvmError {
     }
 }
 
-/// What [`SYMBOL`] holds in a library of an executable (as [`crate::Executable::save`] writes it) and its kernels.
+/// The data of [`SYMBOL`] in a library of an executable (as [`crate::Executable::save`] writes it) and its kernels.
 pub fn modules(executable: &[u8]) -> Vec<u8> {
     let mut rest = Vec::with_capacity(executable.len() + 128);
     rest.put_i64s(&[0, 1, 1]);
@@ -52,7 +52,7 @@ pub fn modules(executable: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The executable among the modules that [`SYMBOL`] holds.
+/// The executable among the modules in [`SYMBOL`]'s data.
 pub fn executable(symbol: &[u8]) -> Result<&[u8], TvmError> {
     let mut reader = Reader::new(Reader::new(symbol).blob()?);
     let (begins, imports) = (reader.i64s()?, reader.i64s()?);
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn writing_and_reading_round_trips() {
         let bytes = modules(b"an executable");
         assert_eq!(executable(&bytes), Ok(&b"an executable"[..]));
         for len in 0..bytes.len() {

@@ -1,8 +1,7 @@
-//! Allocators: one per device and program, handing out blocks that return to it when dropped.
+//! Allocators: one per device and program. Blocks return to their allocator when dropped.
 //!
-//! *Naive* goes to the device for every block. *Pooled* keeps returned blocks and hands them out again, so that a
-//! program that runs over and over stops asking the system after the first run. Both count what is in use and refuse
-//! to exceed their limit.
+//! *Naive* requests every block from the device. *Pooled* caches returned blocks for reuse, so a program that runs
+//! repeatedly allocates nothing from the system after the first run. Both count the memory in use and enforce a limit.
 use super::lock::Lock;
 use super::pool::{Pool, SizeClass};
 use super::workspace;
@@ -14,60 +13,59 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-/// What happens to blocks that are given back.
+/// Policy for released blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AllocatorKind {
-    /// They go back to the device.
+    /// They are returned to the device.
     Naive,
-    /// They are kept for the next request of about their size.
+    /// They are cached for the next request of about their size.
     #[default]
     Pooled,
 }
 
-/// What an allocator has handed out, in bytes.
+/// Statistics of an allocator, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryStats {
-    /// In blocks that are alive.
+    /// Size of live blocks.
     pub used: usize,
-    /// The most that was ever in use at once.
+    /// Maximum of `used`.
     pub peak: usize,
-    /// Kept for reuse.
+    /// Size of cached blocks.
     pub pooled: usize,
-    /// The most that ever counted towards the limit at once: blocks, and what is charged besides. So high a limit is
-    /// enough.
-    pub most: usize,
+    /// Maximum that counted towards the limit at once: blocks and charges. This limit would be sufficient.
+    pub charged_peak: usize,
 }
 
-/// Hands out memory of one device.
+/// Allocates memory of one device.
 ///
-/// Blocks may outlive it; the last of them takes what is shared with it.
+/// Blocks may outlive it; the last of them frees the shared state.
 pub struct Allocator(NonNull<Shared>);
 
-// SAFETY: what is shared is behind a lock or never written.
+// SAFETY: the shared state is behind a lock or never written.
 unsafe impl Send for Allocator {}
 // SAFETY: as above.
 unsafe impl Sync for Allocator {}
 
-/// What an allocator and its blocks have in common. It goes with the last of them, which a count under the lock tells:
-/// cheaper than a reference count of its own.
+/// State shared by an allocator and its blocks. The last of them frees it, by a count under the lock, which is cheaper
+/// than a reference count.
 struct Shared {
     api: &'static dyn DeviceApi,
     device: Device,
     kind: AllocatorKind,
     limit: usize,
     state: Lock<State>,
-    /// Bytes that a stack of scratch memory begins with: of threads that call kernels, and of those that help them.
+    /// Initial size of scratch stacks: of threads that call kernels, and of pool workers.
     workspaces: [AtomicUsize; 2],
 }
 
 struct State {
     stats: MemoryStats,
-    /// Bytes that are no blocks, but count towards the limit.
+    /// Bytes that count towards the limit without being blocks.
     charged: usize,
     pool: Pool,
-    /// Blocks and reservations that are alive.
+    /// Number of live blocks and reservations.
     blocks: usize,
-    /// Is the allocator gone, so that blocks need not be kept?
+    /// True if the allocator is gone, so that blocks need not be cached.
     retired: bool,
 }
 
@@ -78,20 +76,20 @@ pub struct Block {
     shared: NonNull<Shared>,
 }
 
-// SAFETY: a block is plain memory; who may write it is its holders' agreement.
+// SAFETY: a block is plain memory; its holders synchronize writes.
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
 
 impl Allocator {
-    /// An allocator for `device` that takes at most `limit` bytes from it at a time.
+    /// Creates an allocator for `device` that holds at charged_peak `limit` bytes at once.
     pub fn new(device: Device, kind: AllocatorKind, limit: usize) -> Result<Arc<Allocator>, Error> {
         Ok(Arc::new(Allocator::on(device::find(device)?, kind, limit)))
     }
 
-    /// An allocator for the device behind `api`.
+    /// Creates an allocator for the device behind `api`.
     pub(super) fn on(api: &'static dyn DeviceApi, kind: AllocatorKind, limit: usize) -> Allocator {
-        let stats = MemoryStats { used: 0, peak: 0, pooled: 0, most: 0 };
+        let stats = MemoryStats { used: 0, peak: 0, pooled: 0, charged_peak: 0 };
         let pool = if kind == AllocatorKind::Pooled { Pool::new() } else { Pool::default() };
         let state = Lock::new(State { stats, charged: 0, pool, blocks: 0, retired: false });
         let workspaces = Default::default();
@@ -101,14 +99,14 @@ impl Allocator {
         Allocator(shared)
     }
 
-    /// Holds its lock.
+    /// Locks the allocator.
     #[cfg(all(test, not(any(loom, miri))))]
     pub(crate) fn lock(&self) -> impl Drop {
         self.shared().state.lock()
     }
 
     fn shared(&self) -> &Shared {
-        // SAFETY: what is shared lives as long as the allocator.
+        // SAFETY: the shared state lives as long as the allocator.
         unsafe { self.0.as_ref() }
     }
 
@@ -117,20 +115,20 @@ impl Allocator {
         self.shared().device
     }
 
-    /// A block of at least `bytes` bytes, aligned to 64. Its contents are unspecified but initialized.
+    /// Allocates at least `bytes` bytes, aligned to 64. Their contents are unspecified but initialized.
     pub fn alloc(&self, bytes: usize) -> Result<Block, Error> {
         let shared = self.shared();
-        let class = SizeClass::of(bytes).ok_or_else(|| shared.exhausted(bytes))?;
+        let class = SizeClass::of(bytes).ok_or_else(|| shared.out_of_memory(bytes))?;
         let mut state = shared.state.lock();
         let used = state.stats.used.saturating_add(class.bytes);
         let counted = used.saturating_add(state.charged);
         if counted > shared.limit {
             drop(state);
-            return if make_room() { self.alloc(bytes) } else { Err(self.over_limit(bytes)) };
+            return if release_idle() { self.alloc(bytes) } else { Err(self.over_limit(bytes)) };
         }
         state.stats.used = used;
         state.stats.peak = state.stats.peak.max(used);
-        state.stats.most = state.stats.most.max(counted);
+        state.stats.charged_peak = state.stats.charged_peak.max(counted);
         state.blocks += 1;
         if let Some(data) = state.pool.take(class) {
             state.stats.pooled -= class.bytes;
@@ -145,12 +143,12 @@ impl Allocator {
                 state.stats.used -= class.bytes;
                 state.blocks -= 1;
                 drop(state);
-                Err(shared.exhausted(bytes))
+                Err(shared.out_of_memory(bytes))
             }
         }
     }
 
-    /// Memory of the device's; what is kept for reuse is given up for it if need be.
+    /// Allocates from the device, after releasing cached blocks if necessary.
     #[cold]
     fn alloc_fresh(&self, class: SizeClass, crowded: bool) -> Option<NonNull<u8>> {
         if crowded {
@@ -163,38 +161,38 @@ impl Allocator {
         })
     }
 
-    /// What is in use now, and what was at most.
+    /// Current and peak memory use.
     pub fn stats(&self) -> MemoryStats {
         self.shared().state.lock().stats
     }
 
-    /// The most memory it takes from the device at a time, in bytes.
+    /// Limit in bytes.
     pub fn limit(&self) -> usize {
         self.shared().limit
     }
 
-    /// Forgets the peak: from now on, the most in use is what is in use.
+    /// Resets the peaks to the current use.
     pub fn reset_peak(&self) {
         let mut state = self.shared().state.lock();
         state.stats.peak = state.stats.used;
-        state.stats.most = state.stats.used + state.charged;
+        state.stats.charged_peak = state.stats.used + state.charged;
     }
 
-    /// How many bytes the stacks of scratch memory begin with that are for helpers, or for those who call kernels.
-    pub(super) fn workspace(&self, helpers: bool) -> &AtomicUsize {
-        &self.shared().workspaces[usize::from(helpers)]
+    /// Initial size of scratch stacks, for pool workers or for threads that call kernels.
+    pub(super) fn workspace(&self, workers: bool) -> &AtomicUsize {
+        &self.shared().workspaces[usize::from(workers)]
     }
 
-    /// Gives what is kept for reuse back to the device.
+    /// Returns cached blocks to the device.
     pub fn clear(&self) {
         let mut state = self.shared().state.lock();
         state.stats.pooled = 0;
-        // Under the lock: who sees that nothing is kept may take as much from the device.
-        // SAFETY: the blocks were this device's, and waited.
+        // Under the lock: a thread that sees an empty cache may allocate as much from the device.
+        // SAFETY: the blocks were allocated by this device and are cached, so nobody refers to them.
         unsafe { free_all(self.shared().api, state.pool.drain()) };
     }
 
-    /// Counts so many bytes towards the limit, if they do not exceed it; what is kept for reuse is given up for them.
+    /// Charges bytes to the limit, after releasing cached blocks if necessary; returns false if they exceed it.
     pub(super) fn charge(&self, bytes: usize) -> bool {
         let shared = self.shared();
         let mut state = shared.state.lock();
@@ -202,22 +200,22 @@ impl Allocator {
         let fits = used <= shared.limit;
         if fits {
             state.charged += bytes;
-            state.stats.most = state.stats.most.max(used);
+            state.stats.charged_peak = state.stats.charged_peak.max(used);
         }
         let crowded = used.saturating_add(state.stats.pooled) > shared.limit;
         drop(state);
         if crowded {
             self.clear();
         }
-        fits || make_room() && self.charge(bytes)
+        fits || release_idle() && self.charge(bytes)
     }
 
-    /// Takes back what [`Allocator::charge`] counted.
+    /// Reverts [`Allocator::charge`].
     pub(super) fn discharge(&self, bytes: usize) {
         self.shared().state.lock().charged -= bytes;
     }
 
-    /// Counts memory that comes from elsewhere towards the limit, as long as the reservation lives.
+    /// Charges memory from another source to the limit until the reservation is dropped.
     pub fn reserve(&self, bytes: usize) -> Result<Reservation, Error> {
         if !self.charge(bytes) {
             return Err(self.over_limit(bytes));
@@ -237,22 +235,22 @@ impl Allocator {
     }
 }
 
-/// Gives up idle memory that the program under way on this thread counts as in use; says whether there was any.
+/// Releases idle memory that counts as used by the program on this thread; returns true if there was any.
 #[cold]
-fn make_room() -> bool {
-    workspace::give_up_idle() || vm::trim()
+fn release_idle() -> bool {
+    workspace::release_idle() || vm::trim()
 }
 
 impl Shared {
-    fn exhausted(&self, bytes: usize) -> Error {
+    fn out_of_memory(&self, bytes: usize) -> Error {
         Error::new(kind::MEMORY, format!("out of memory: cannot allocate {bytes} bytes on {}", self.device))
     }
 }
 
-/// Gives blocks back to the device.
+/// Returns blocks to the device.
 ///
 /// # Safety
-/// They were allocated by it with these sizes, and nobody refers to them any more.
+/// They were allocated by the device with these sizes, and nobody refers to them any more.
 unsafe fn free_all(api: &dyn DeviceApi, blocks: Vec<(NonNull<u8>, usize)>) {
     for (data, bytes) in blocks {
         // SAFETY: as the caller promises.
@@ -267,29 +265,29 @@ impl Drop for Allocator {
         state.retired = true;
         let (waiting, last) = (state.pool.drain(), state.blocks == 0);
         drop(state);
-        // SAFETY: the blocks were this device's, and waited.
+        // SAFETY: the blocks were allocated by this device and are cached, so nobody refers to them.
         unsafe { free_all(api, waiting) };
         if last {
-            // SAFETY: neither allocator nor blocks are left.
+            // SAFETY: the allocator and all its blocks are gone.
             unsafe { all::end(self.0) };
         }
     }
 }
 
 impl Block {
-    /// The first byte.
+    /// Address of the first byte.
     pub fn as_ptr(&self) -> *mut u8 {
         self.data.as_ptr()
     }
 
-    /// The number of bytes, at least what was asked for.
+    /// Size in bytes, at least the requested size.
     pub fn size(&self) -> usize {
         self.class.bytes
     }
 
-    /// Where the memory is.
+    /// The device of the memory.
     pub fn device(&self) -> Device {
-        // SAFETY: what is shared lives as long as the block.
+        // SAFETY: the shared state lives as long as the block.
         unsafe { self.shared.as_ref() }.device
     }
 }
@@ -297,13 +295,13 @@ impl Block {
 impl Drop for Block {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: what is shared lives as long as the block. Once the lock is given back, it may be gone.
+        // SAFETY: the shared state lives as long as the block. Once the lock is released, it may be gone.
         let shared = unsafe { self.shared.as_ref() };
         let (api, kind) = (shared.api, shared.kind);
         // SAFETY: allocated by this device with this size, and nobody refers to it any more.
         let free = || unsafe { api.free(self.data, self.class.bytes) };
         if kind == AllocatorKind::Naive {
-            // Before it counts as free: who sees that may take as much from the device.
+            // Before it counts as free: a thread that sees the count may allocate as much from the device.
             free();
         }
         let mut state = shared.state.lock();
@@ -320,40 +318,40 @@ impl Drop for Block {
             free();
         }
         if last {
-            // SAFETY: neither allocator nor blocks are left.
+            // SAFETY: the allocator and all its blocks are gone.
             unsafe { all::end(self.shared) };
         }
     }
 }
 
-/// Memory that comes from elsewhere and counts towards an allocator's limit.
+/// Memory from another source that counts towards an allocator's limit.
 #[derive(Debug)]
 pub struct Reservation {
     bytes: usize,
     shared: NonNull<Shared>,
 }
 
-// SAFETY: what is shared is behind a lock or never written.
+// SAFETY: the shared state is behind a lock or never written.
 unsafe impl Send for Reservation {}
 // SAFETY: as above.
 unsafe impl Sync for Reservation {}
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // SAFETY: what is shared lives as long as the reservation. Once the lock is given back, it may be gone.
+        // SAFETY: the shared state lives as long as the reservation. Once the lock is released, it may be gone.
         let mut state = unsafe { self.shared.as_ref() }.state.lock();
         state.charged -= self.bytes;
         state.blocks -= 1;
         let last = state.retired && state.blocks == 0;
         drop(state);
         if last {
-            // SAFETY: neither allocator nor blocks are left.
+            // SAFETY: the allocator and all its blocks are gone.
             unsafe { all::end(self.shared) };
         }
     }
 }
 
-/// What all allocators of the process share with their blocks, for those who need all their locks.
+/// The shared states of all allocators of the process, for forks, which lock all of them.
 mod all {
     use super::{NonNull, Shared};
 
@@ -363,22 +361,22 @@ mod all {
         use std::collections::BTreeSet;
         use std::sync::{Mutex, MutexGuard, PoisonError};
 
-        /// Addresses.
+        /// Addresses of the shared states.
         static ALL: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
         pub(super) fn lock() -> MutexGuard<'static, BTreeSet<usize>> {
             ALL.lock().unwrap_or_else(PoisonError::into_inner)
         }
 
-        /// Takes the locks of all allocators, and keeps any from coming and going.
+        /// Locks all allocators, and keeps allocators from being created and freed.
         pub(crate) fn take_locks(guards: &mut crate::fork::Guards) {
             let all = lock();
             for address in &*all {
-                // SAFETY: who is about to free it waits for the set's lock, which is given back after this one.
+                // SAFETY: freeing it takes the set's lock, which is released after this one.
                 let shared = unsafe { std::ptr::with_exposed_provenance::<Shared>(*address).as_ref() };
                 guards.extend(shared.map(|shared: &'static Shared| Box::new(shared.state.lock()) as Box<_>));
             }
-            // Guards are given back from the last on.
+            // Guards are dropped from the last to the first.
             guards.insert(0, Box::new(all));
         }
 
@@ -400,10 +398,10 @@ mod all {
         known::add(_shared);
     }
 
-    /// Frees it.
+    /// Frees a shared state.
     ///
     /// # Safety
-    /// `Allocator::on` boxed it, and neither allocator nor blocks are left.
+    /// `Allocator::on` boxed it, and the allocator and all its blocks are gone.
     pub(super) unsafe fn end(shared: NonNull<Shared>) {
         #[cfg(not(any(loom, miri)))]
         known::remove(shared);
@@ -426,20 +424,20 @@ mod tests {
         let first = allocator.alloc(100).unwrap();
         let address = first.as_ptr();
         assert_eq!(address.addr() % ALIGNMENT, 0);
-        assert_eq!(allocator.stats(), MemoryStats { used: 128, peak: 128, pooled: 0, most: 128 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 128, peak: 128, pooled: 0, charged_peak: 128 });
         drop(first);
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 128, pooled: 128, most: 128 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 128, pooled: 128, charged_peak: 128 });
         assert_eq!(allocator.alloc(65).unwrap().as_ptr(), address);
         allocator.clear();
         allocator.reset_peak();
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 0, pooled: 0, most: 0 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 0, pooled: 0, charged_peak: 0 });
     }
 
     #[test]
     fn naive_blocks_go_back_at_once() {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Naive, usize::MAX).unwrap();
         drop(allocator.alloc(1).unwrap());
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 64, pooled: 0, most: 64 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 64, pooled: 0, charged_peak: 64 });
     }
 
     #[test]
@@ -457,11 +455,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_counts_towards_the_limit() {
+    fn cached_blocks_count_towards_the_limit() {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1000).unwrap();
         drop(allocator.alloc(900).unwrap());
         let _other = allocator.alloc(500).unwrap();
-        assert_eq!(allocator.stats(), MemoryStats { used: 512, peak: 960, pooled: 0, most: 960 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 512, peak: 960, pooled: 0, charged_peak: 960 });
     }
 
     #[test]
@@ -469,7 +467,7 @@ mod tests {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1000).unwrap();
         drop(allocator.alloc(900).unwrap());
         let held = allocator.reserve(700).unwrap();
-        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 960, pooled: 0, most: 960 });
+        assert_eq!(allocator.stats(), MemoryStats { used: 0, peak: 960, pooled: 0, charged_peak: 960 });
         assert_eq!(
             allocator.reserve(301).unwrap_err().message(),
             "301 bytes on cpu:0 would exceed the limit of 1000 (700 are in use)"
@@ -504,7 +502,7 @@ mod tests {
                 scope.spawn(move || {
                     for i in 0..if cfg!(miri) { 4 } else { 200 } {
                         let block = allocator.alloc(1 + (i * 37 + thread) % 4096).unwrap();
-                        // SAFETY: the block is this thread's.
+                        // SAFETY: the block belongs to this thread.
                         unsafe { block.as_ptr().write_bytes(thread as u8, block.size()) };
                     }
                 });

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 /// Alignment of all data the runtime allocates: a cache line, and the widest vector register.
 pub const ALIGNMENT: usize = 64;
 
-/// Bytes in whole lines, at least one: kernels may read (never write) to the end of a line.
+/// Rounds up to whole cache lines, at least one: kernels may read (never write) to the end of a line.
 pub(super) fn lines(len: usize) -> Option<usize> {
     len.max(1).checked_next_multiple_of(ALIGNMENT)
 }
@@ -16,7 +16,7 @@ fn layout(len: usize) -> Option<Layout> {
     Layout::from_size_align(lines(len)?, ALIGNMENT).ok()
 }
 
-/// `len` zeroed bytes of the host, or `None` if the system has none.
+/// Allocates `len` zeroed bytes of host memory; `None` if the system has none.
 pub(crate) fn allocate(len: usize) -> Option<NonNull<u8>> {
     if fenced::is_on() {
         return fenced::allocate(len);
@@ -45,34 +45,34 @@ pub(crate) unsafe fn free(data: NonNull<u8>, len: usize) {
     }
 }
 
-/// A block of zeroed host memory, aligned to [`ALIGNMENT`], that belongs to no allocator.
+/// A block of zeroed host memory, aligned to [`ALIGNMENT`], without an allocator.
 pub struct Buffer {
     data: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: a buffer is plain memory that only its owner hands out.
+// SAFETY: a buffer is plain memory; its owner synchronizes writes.
 unsafe impl Send for Buffer {}
 // SAFETY: as above.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// A block of `len` bytes, or `None` if the system has none.
+    /// Allocates `len` bytes; `None` if the system has none.
     pub fn new(len: usize) -> Option<Buffer> {
         allocate(len).map(|data| Buffer { data, len })
     }
 
-    /// The first byte.
+    /// Address of the first byte.
     pub fn as_ptr(&self) -> *mut u8 {
         self.data.as_ptr()
     }
 
-    /// The number of bytes asked for.
+    /// Requested size in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Was it asked for with length zero?
+    /// Returns true if the requested size is zero.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

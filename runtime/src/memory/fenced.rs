@@ -1,37 +1,38 @@
-//! Blocks between pages that nobody may touch: with `HAMMOCK_FENCE=1` in the environment, a kernel that reads or writes
-//! outside of a buffer ends the program there and then, instead of taking what lies beside it.
+//! Blocks between guard pages: with `HAMMOCK_FENCE=1` in the environment, a kernel that reads or writes outside of a
+//! buffer crashes at once instead of accessing adjacent memory.
 //!
-//! A block ends with the last line before a page. What is read before it is found only where its length is whole pages.
+//! A block ends with the last cache line before a guard page. Accesses before its start are only detected if its length
+//! is a multiple of the page size.
 use super::buffer::lines;
 use super::large::{SMALL_PAGE as PAGE, map, unmap};
 use std::env;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-/// Returns true if blocks are fenced, in this process.
+/// Returns true if this process fences blocks.
 pub(super) fn is_on() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     *ON.get_or_init(|| env::var_os("HAMMOCK_FENCE").is_some_and(|value| value == "1"))
 }
 
-/// `len` zeroed bytes in whole lines, or `None` if the system has none.
+/// Allocates `len` zeroed bytes in whole cache lines; `None` if the system has none.
 pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
     let lines = lines(len)?;
     let pages = lines.checked_next_multiple_of(PAGE)?;
     let start = map(pages.checked_add(2 * PAGE)?)?;
     let after = start.wrapping_byte_add(PAGE + pages);
-    // SAFETY: the first and the last page of a mapping that nobody knows yet.
+    // SAFETY: the first and the last page of a new mapping that nothing refers to yet.
     let fenced =
         unsafe { [start, after].map(|page| libc::mprotect(page, PAGE, libc::PROT_NONE)) }.iter().all(|code| *code == 0);
     if !fenced {
-        // SAFETY: all of a mapping that nobody knows yet.
+        // SAFETY: a whole mapping that nothing refers to yet.
         unsafe { unmap(start, pages + 2 * PAGE) };
         return None;
     }
     NonNull::new(after.wrapping_byte_sub(lines).cast())
 }
 
-/// Gives the block back.
+/// Frees a block.
 ///
 /// # Safety
 /// `data` came from `allocate(len)` and nobody refers to it any more.
@@ -43,7 +44,7 @@ pub(super) unsafe fn free(data: NonNull<u8>, len: usize) {
     unsafe { unmap(start.cast(), pages + 2 * PAGE) };
 }
 
-/// Bytes that end, to the byte, where memory begins that nobody may touch.
+/// A copy of bytes that ends exactly at a guard page.
 #[cfg(test)]
 pub(crate) struct Exact {
     block: NonNull<u8>,
@@ -51,7 +52,7 @@ pub(crate) struct Exact {
 }
 
 #[cfg(test)]
-// SAFETY: plain memory; who may write it is its holders' agreement.
+// SAFETY: plain memory; its holders synchronize writes.
 unsafe impl Send for Exact {}
 #[cfg(test)]
 // SAFETY: as above.
@@ -61,7 +62,7 @@ unsafe impl Sync for Exact {}
 impl Exact {
     pub(crate) fn new(bytes: &[u8]) -> Exact {
         let exact = Exact { block: allocate(bytes.len()).unwrap(), len: bytes.len() };
-        // SAFETY: the block is new, and as long as the bytes from there on.
+        // SAFETY: the block is new, and large enough from there on.
         unsafe { exact.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         exact
     }
@@ -91,7 +92,7 @@ mod tests {
             let lines = lines(len).unwrap();
             assert!(block.addr().get().is_multiple_of(ALIGNMENT));
             assert!((block.addr().get() + lines).is_multiple_of(PAGE));
-            // SAFETY: the block is ours, that long.
+            // SAFETY: the block is ours and has this length.
             let bytes = unsafe { std::slice::from_raw_parts_mut(block.as_ptr(), lines) };
             assert!(bytes.iter().all(|byte| *byte == 0));
             bytes.fill(1);

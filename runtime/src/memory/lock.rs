@@ -1,25 +1,25 @@
-//! A lock for a few instructions at a time: taking it costs one atomic operation, or none while the process has one
-//! thread; releasing it costs none.
+//! A lock for very short critical sections: locking costs one atomic operation, or none while the process has a single
+//! thread; unlocking costs none.
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{UnsafeCell, thread::yield_now};
 use crate::value::object::is_only_thread;
 use std::hint::spin_loop;
 use std::ops::{Deref, DerefMut};
 
-/// How often a waiting thread looks before it lets others run.
+/// Number of spins of a waiting thread before it yields.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 100 };
 
-/// A value that one thread at a time may use, briefly.
+/// A value that one thread at a time may use, for a few instructions.
 #[derive(Default)]
 pub(super) struct Lock<T> {
     held: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached through guards only, of which one exists at a time.
+// SAFETY: the value is only reached through guards, and only one guard exists at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// The right to use the value.
+/// Exclusive access to the value.
 pub(super) struct Guard<'a, T>(&'a Lock<T>);
 
 impl<T> Lock<T> {
@@ -27,7 +27,7 @@ impl<T> Lock<T> {
         Lock { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
-    /// Waits until nobody else uses the value.
+    /// Spins until the lock is free, then takes it.
     #[inline]
     pub(super) fn lock(&self) -> Guard<'_, T> {
         let is_free = match is_only_thread() {
@@ -41,7 +41,7 @@ impl<T> Lock<T> {
         Guard(self)
     }
 
-    /// Takes the lock if nobody has it.
+    /// Tries to take the lock.
     #[inline]
     fn take(&self) -> bool {
         self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()

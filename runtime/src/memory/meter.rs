@@ -1,10 +1,11 @@
-//! Memory that a call uses beyond its allocators' blocks: tensors that builtins make, and objects. All of it counts
-//! towards the limit of the program's host memory.
+//! Memory that a call uses in addition to its allocators' blocks: tensors that builtins create, and objects. All of it
+//! counts towards the limit of the program's host memory.
 //!
-//! While a thread works for a program, its meter knows the allocator of that memory, from which the scratch memory of
-//! kernels comes as well ([`super::workspace`]). Tensors are counted exactly, before they are allocated ([`reserve`]). Objects are too many and too small for that: a thread counts
-//! the memory that it takes from the system for them and returns, reserves more room from the allocator in steps, and
-//! tells the call to stop when there is none. Objects count until the call is over; after that they are the caller's.
+//! While a thread works for a program, its meter refers to the allocator of that memory, which also provides the
+//! scratch memory of kernels ([`super::workspace`]). Tensors are counted exactly, before they are allocated
+//! ([`reserve`]). Objects are too many and too small for that: a thread counts the memory that it takes from the system
+//! for them and returns, reserves budget from the allocator in fixed increments, and interrupts the call when there is
+//! none. Objects count until the call is over; then they belong to the caller.
 use super::allocator::{Allocator, AllocatorKind, Reservation};
 use super::workspace::Workspace;
 use crate::ffi::Error;
@@ -16,40 +17,40 @@ use std::mem::ManuallyDrop;
 use std::ptr::null;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Bytes of objects that a thread takes before it asks, and gets when it asks.
+/// Budget for objects that a thread starts with, and the increment in which it reserves more.
 const STEP: isize = 256 << 10;
 
-/// On whose behalf a thread works. Valid while the work that it was started for goes on.
+/// The program for which a thread works. Valid during that work only.
 #[derive(Clone, Copy)]
 pub(crate) struct Account {
     allocator: *const Allocator,
-    /// What stops the call.
+    /// Interrupts the call.
     flag: *const AtomicU8,
-    /// Does the thread help another with a parallel loop?
-    is_helper: bool,
+    /// True if the thread is a worker in another thread's parallel loop.
+    is_worker: bool,
 }
 
-/// Nobody's.
-const NOBODY: Account = Account { allocator: null(), flag: null(), is_helper: false };
+/// No program.
+const NO_PROGRAM: Account = Account { allocator: null(), flag: null(), is_worker: false };
 
 struct Meter {
     account: Cell<Account>,
-    /// Bytes of objects that this thread took from the system and did not give back.
+    /// Bytes of objects that this thread has allocated from the system and not freed.
     taken: Cell<isize>,
-    /// How many it may have taken before it asks.
+    /// Value of `taken` at which it has to reserve more.
     allowed: Cell<isize>,
-    /// How many it was given for the call under way.
+    /// Bytes that are reserved for the current call.
     charged: Cell<usize>,
-    /// The stack of scratch memory that kernels work on; null for the thread's own.
+    /// The current stack of scratch memory; null for the thread's own.
     workspace: Cell<*const Workspace>,
-    /// Empty whenever no kernel runs.
+    /// The thread's own stack, empty whenever no kernel runs.
     own_workspace: ManuallyDrop<Workspace>,
 }
 
 thread_local! {
     static METER: Meter = const {
         Meter {
-            account: Cell::new(NOBODY),
+            account: Cell::new(NO_PROGRAM),
             taken: Cell::new(0),
             allowed: Cell::new(isize::MAX),
             charged: Cell::new(0),
@@ -60,50 +61,50 @@ thread_local! {
 }
 
 impl Account {
-    /// Of a call that `flag` stops and whose host memory comes from `allocator`.
+    /// The account of a call that `flag` interrupts and whose host memory comes from `allocator`.
     pub(crate) fn new(allocator: &Allocator, flag: &AtomicU8) -> Account {
-        Account { allocator, flag, is_helper: false }
+        Account { allocator, flag, is_worker: false }
     }
 
-    /// The one that this thread works for.
+    /// The current thread's account.
     pub(crate) fn current() -> Account {
         METER.with(|meter| meter.account.get())
     }
 
-    /// The same for threads that help this one.
-    pub(crate) fn for_helpers() -> Account {
-        Account { is_helper: true, ..Account::current() }
+    /// The account for workers of this thread's parallel loops.
+    pub(crate) fn for_workers() -> Account {
+        Account { is_worker: true, ..Account::current() }
     }
 
-    /// Is no program's work done?
-    pub(crate) fn is_nobodys(self) -> bool {
+    /// Returns true if there is no program.
+    pub(crate) fn is_none(self) -> bool {
         self.allocator.is_null()
     }
 
-    pub(super) fn is_helper(self) -> bool {
-        self.is_helper
+    pub(super) fn is_worker(self) -> bool {
+        self.is_worker
     }
 
-    /// Where the memory comes from; none if nobody's work is done.
+    /// The allocator; `None` if there is no program.
     ///
     /// # Safety
-    /// The result is used during that work only.
+    /// The result is only used during that work.
     pub(super) unsafe fn allocator<'a>(self) -> Option<&'a Allocator> {
-        // SAFETY: allocators live as long as the work for them.
+        // SAFETY: allocators outlive the work for them.
         unsafe { self.allocator.as_ref() }
     }
 
-    /// Makes this thread work for the account until the result is dropped.
+    /// Sets the thread's account until the result is dropped.
     ///
     /// # Safety
-    /// The allocator and the flag live until then, and the result is dropped on this thread before those made earlier.
+    /// The allocator and the flag live until then, and results are dropped on this thread in reverse order.
     #[must_use]
-    pub(crate) unsafe fn enter(self) -> Option<Outer> {
+    pub(crate) unsafe fn enter(self) -> Option<AccountGuard> {
         METER.with(|meter| {
             if std::ptr::eq(meter.account.get().allocator, self.allocator) {
                 return None;
             }
-            Some(Outer {
+            Some(AccountGuard {
                 account: meter.account.replace(self),
                 allowed: meter.allowed.replace(meter.taken.get().saturating_add(STEP)),
                 charged: meter.charged.replace(0),
@@ -113,24 +114,24 @@ impl Account {
     }
 }
 
-/// What the meter goes back to.
-pub(crate) struct Outer {
+/// The meter's previous state, which dropping restores.
+pub(crate) struct AccountGuard {
     account: Account,
     allowed: isize,
     charged: usize,
     workspace: *const Workspace,
 }
 
-impl Drop for Outer {
+impl Drop for AccountGuard {
     fn drop(&mut self) {
         METER.with(|meter| {
             let charged = meter.charged.replace(self.charged);
             meter.allowed.set(self.allowed);
             meter.workspace.set(self.workspace);
-            if self.account.is_nobodys() {
+            if self.account.is_none() {
                 parallel::leave();
             }
-            // SAFETY: the account is still that of `enter`.
+            // SAFETY: `enter` set the current account.
             if let Some(allocator) = unsafe { meter.account.replace(self.account).allocator.as_ref() } {
                 allocator.discharge(charged);
             }
@@ -138,38 +139,39 @@ impl Drop for Outer {
     }
 }
 
-/// Runs work that no program does; host memory that this thread takes for tensors meanwhile counts towards a limit of its own.
+/// Runs work outside of any program; host memory that this thread allocates for tensors counts towards a limit of its
+/// own.
 ///
 /// # Errors
-/// When there is no device for the host.
+/// If there is no host device.
 pub fn within_limit<R>(limit: usize, work: impl FnOnce() -> R) -> Result<R, Error> {
     let allocator = Allocator::new(Device::CPU, AllocatorKind::Naive, limit)?;
     let flag = AtomicU8::default();
-    // SAFETY: allocator and flag live until the work is done; accounts that it enters are left before.
+    // SAFETY: allocator and flag outlive the work, and the accounts that it enters are left before.
     let _account = unsafe { Account::new(&allocator, &flag).enter() };
     Ok(work())
 }
 
-/// Counts memory that is about to be taken, as long as the reservation lives; nothing where no program is at work on
-/// this thread.
+/// Charges memory that is about to be allocated until the reservation is dropped; `None` if this thread works for no
+/// program.
 ///
 /// # Errors
-/// When the program may not take so much.
+/// If that exceeds the program's limit.
 pub fn reserve(bytes: usize) -> Result<Option<Reservation>, Error> {
-    // SAFETY: the work goes on.
+    // SAFETY: only used during the work.
     unsafe { Account::current().allocator() }.map(|allocator| allocator.reserve(bytes)).transpose()
 }
 
-/// Memory of an object that grows with what programs ask of it, counted towards the limits of those at work when it does.
+/// Charges for an object that grows: its memory counts towards the limit of the program that grows it.
 #[derive(Default)]
-pub(crate) struct Growth {
+pub(crate) struct GrowingReservation {
     bytes: usize,
-    /// Few: each is at least half of those before it together.
+    /// Few: each is at least half of the sum of those before.
     reservations: Vec<Reservation>,
 }
 
-impl Growth {
-    /// Counts the object as one of so many bytes, unless it is counted as a larger one.
+impl GrowingReservation {
+    /// Charges the object with this size, unless it is charged with a larger one.
     pub(crate) fn cover(&mut self, bytes: usize) -> Result<(), Error> {
         if bytes > self.bytes {
             let more = (bytes - self.bytes).max(self.bytes / 2);
@@ -180,37 +182,38 @@ impl Growth {
     }
 }
 
-/// Gives `f` this thread's stack of scratch memory, if one is set, and its own.
+/// Passes the thread's current stack of scratch memory, if one is set, and its own stack to `f`.
 #[inline]
 pub(super) fn workspace<R>(f: impl FnOnce(&Cell<*const Workspace>, &Workspace) -> R) -> R {
     METER.with(|meter| f(&meter.workspace, &meter.own_workspace))
 }
 
-/// Counts memory that was taken for an object.
+/// Counts memory allocated for an object.
 #[inline]
-pub(crate) fn take(bytes: usize) {
+pub(crate) fn count_alloc(bytes: usize) {
     METER.with(|meter| {
         let taken = meter.taken.get() + bytes as isize;
         meter.taken.set(taken);
         if taken > meter.allowed.get() {
-            meter.ask(taken);
+            meter.reserve_more(taken);
         }
     });
 }
 
-/// Counts memory of an object that was given back.
+/// Counts freed memory of an object.
 #[inline]
-pub(crate) fn give(bytes: usize) {
+pub(crate) fn count_free(bytes: usize) {
     METER.with(|meter| meter.taken.set(meter.taken.get() - bytes as isize));
 }
 
 impl Meter {
-    /// Asks for room for what was taken and one step more. Without, the call is told to stop, and may go on until then.
+    /// Reserves budget for the memory in use and one more step. If there is none, interrupts the call, which may
+    /// continue until it polls.
     #[cold]
-    fn ask(&self, taken: isize) {
+    fn reserve_more(&self, taken: isize) {
         let Account { allocator, flag, .. } = self.account.get();
         let more = taken - self.allowed.get() + STEP;
-        // SAFETY: allocator and flag live as long as the work for them.
+        // SAFETY: allocator and flag outlive the work for them.
         let Some((allocator, flag)) = (unsafe { allocator.as_ref().zip(flag.as_ref()) }) else { return };
         if allocator.charge(more as usize) {
             self.charged.set(self.charged.get() + more as usize);
@@ -234,7 +237,7 @@ mod tests {
         let flag = AtomicU8::new(0);
         let list = |count: usize| (0..count).fold(Any::NONE, |list, _| Tuple::new([list].into_iter()).into());
         let account = Account::new(&allocator, &flag);
-        // SAFETY: allocator and flag outlive what is entered, one thing after the other.
+        // SAFETY: allocator and flag outlive the accounts, which are left in reverse order.
         let enter = || unsafe { account.enter() };
         let call = enter();
         let kept = list(20_000);
@@ -258,7 +261,7 @@ mod tests {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 10_000).unwrap();
         let flag = AtomicU8::new(0);
         let tensor = || Tensor::empty(DType::INT8, &[6000], Device::CPU);
-        // SAFETY: allocator and flag outlive what is entered.
+        // SAFETY: allocator and flag outlive the account.
         let call = unsafe { Account::new(&allocator, &flag).enter() };
         let (first, second) = (tensor(), tensor());
         drop(call);

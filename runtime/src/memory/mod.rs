@@ -1,10 +1,10 @@
-//! Memory for tensors' data: its allocation, how much is in use, and its limits.
+//! Memory for tensor data: allocation, accounting and limits.
 mod allocator;
 pub(crate) mod buffer;
+mod default_limit;
 pub(crate) mod fenced;
 mod large;
 mod lock;
-mod machine;
 mod mapped;
 pub(crate) mod meter;
 #[cfg(loom)]
@@ -16,6 +16,6 @@ pub(crate) mod workspace;
 pub(crate) use allocator::take_locks;
 pub use allocator::{Allocator, AllocatorKind, Block, MemoryStats, Reservation};
 pub use buffer::{ALIGNMENT, Buffer};
-pub use machine::default_limit;
+pub use default_limit::default_limit;
 pub use mapped::{MappedFile, ScratchFile};
 pub use meter::{reserve, within_limit};

@@ -1,4 +1,4 @@
-//! Models of the lock and the allocators: what threads do with them, in every order of their steps.
+//! Loom models of the lock and the allocators, explored in every interleaving.
 use super::allocator::{Allocator, AllocatorKind, Block, MemoryStats};
 use super::buffer;
 use super::lock::Lock;
@@ -12,10 +12,10 @@ use loom::model::Builder;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// The smallest block.
+/// Size of the smallest block.
 const LINE: usize = 64;
 
-/// A device that watches how much is taken from it, and by whom: every block begins with a checked cell.
+/// A device that checks its use: every block begins with a cell that loom checks.
 struct Watched {
     limit: usize,
     taken: AtomicUsize,
@@ -31,7 +31,7 @@ impl DeviceApi for Watched {
         assert!(taken <= self.limit, "{taken} bytes are taken, more than the limit");
         let data = buffer::allocate(bytes)?;
         const { assert!(size_of::<UnsafeCell<u32>>() <= LINE) }
-        // SAFETY: the cell fits.
+        // SAFETY: the block has room for the cell.
         unsafe { data.cast::<UnsafeCell<u32>>().write(UnsafeCell::new(0)) };
         Some(data)
     }
@@ -53,13 +53,13 @@ impl DeviceApi for Watched {
     }
 }
 
-/// Uses a block, which is checked to be this thread's alone.
+/// Uses a block; loom checks that no other thread does.
 fn touch(block: &Block) {
-    // SAFETY: the device wrote the cell; that nobody else uses the block is what loom checks.
+    // SAFETY: the device wrote the cell; loom checks that nobody else uses the block.
     unsafe { *block.as_ptr().cast::<UnsafeCell<u32>>().as_ref().unwrap().get() += 1 };
 }
 
-/// Checks what threads do with an allocator in every order with at most so many involuntary switches.
+/// Explores all interleavings of threads that use an allocator, with a bounded number of involuntary switches.
 fn check(
     kind: AllocatorKind,
     limit: usize,
@@ -74,7 +74,7 @@ fn check(
     });
 }
 
-/// Runs these on two threads, with an allocator, to their end.
+/// Runs the bodies on two threads with an allocator, and joins them.
 fn both<F: Fn(&Allocator) + Send + 'static>(allocator: &Arc<Allocator>, bodies: [F; 2]) {
     let threads = bodies.map(|body| {
         let allocator = allocator.clone();
@@ -83,7 +83,7 @@ fn both<F: Fn(&Allocator) + Send + 'static>(allocator: &Arc<Allocator>, bodies: 
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// Takes a block, uses it, gives it back.
+/// Allocates a block, uses it and frees it.
 fn take_and_return(allocator: &Allocator, bytes: usize) -> bool {
     let block = allocator.alloc(bytes);
     block.iter().for_each(touch);
@@ -117,7 +117,7 @@ fn no_block_is_given_out_twice() {
 #[test]
 fn limits_hold_at_every_moment() {
     for kind in [AllocatorKind::Naive, AllocatorKind::Pooled] {
-        // Either block fits the limit, the two together do not.
+        // Each block fits the limit, both together do not.
         check(kind, 3 * LINE, 3, |allocator, device| {
             let body = |lines: usize| {
                 move |allocator: &Allocator| {
@@ -133,8 +133,8 @@ fn limits_hold_at_every_moment() {
 }
 
 #[test]
-fn what_is_kept_makes_room() {
-    // One thread's block fits only once what is kept was given up; the other has use for what is kept.
+fn cached_blocks_are_released_for_others() {
+    // One thread's block only fits after cached blocks are released; the other can use a cached block.
     check(AllocatorKind::Pooled, 4 * LINE, 2, |allocator, device| {
         assert!(take_and_return(&allocator, 2 * LINE));
         let body =
@@ -146,7 +146,7 @@ fn what_is_kept_makes_room() {
 }
 
 #[test]
-fn trimming_gives_back_what_waits() {
+fn trimming_frees_cached_blocks() {
     check(AllocatorKind::Pooled, 2 * LINE, 3, |allocator, device| {
         let body = |trims: bool| {
             move |allocator: &Allocator| match trims {

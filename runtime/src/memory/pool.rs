@@ -1,24 +1,24 @@
-//! Blocks that wait for reuse, by size.
+//! Cached blocks by size class.
 use super::ALIGNMENT;
 use std::ptr::NonNull;
 
-/// Sizes up to here are whole lines; above, eight sizes divide each power of two.
+/// Sizes up to here are whole cache lines; above, eight classes divide each power of two.
 const LINES_UP_TO: usize = 4096;
 const LINES: usize = LINES_UP_TO / ALIGNMENT;
 const FIRST_LOG: usize = LINES_UP_TO.ilog2() as usize;
-/// A class for every size that the address space has room for.
+/// Number of size classes for the whole address space.
 const CLASSES: usize = LINES + (usize::BITS as usize - 1 - FIRST_LOG) * 8;
 
-/// A size that blocks come in: nearby requests share blocks.
+/// A size class: requests of similar size share blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SizeClass {
-    /// Bytes of its blocks.
+    /// Size of its blocks in bytes.
     pub(super) bytes: usize,
     index: usize,
 }
 
 impl SizeClass {
-    /// The smallest size for a request, at most an eighth more (and a line); `None` if nothing is that big.
+    /// The smallest class for a request, at most an eighth larger (and a line); `None` if the request is too large.
     pub(super) fn of(request: usize) -> Option<SizeClass> {
         if request <= LINES_UP_TO {
             let lines = request.div_ceil(ALIGNMENT).max(1);
@@ -32,32 +32,32 @@ impl SizeClass {
     }
 }
 
-/// Waiting blocks of one size.
+/// Cached blocks of one size class.
 #[derive(Default)]
-struct Waiting {
+struct FreeList {
     bytes: usize,
     blocks: Vec<NonNull<u8>>,
 }
 
-/// Waiting blocks of all sizes. The default has room for none.
+/// Cached blocks of all size classes. The default cannot hold any.
 #[derive(Default)]
-pub(super) struct Pool(Box<[Waiting]>);
+pub(super) struct Pool(Box<[FreeList]>);
 
-// SAFETY: a waiting block is plain memory that nobody else refers to.
+// SAFETY: a cached block is plain memory that nobody else refers to.
 unsafe impl Send for Pool {}
 
 impl Pool {
     pub(super) fn new() -> Pool {
-        Pool((0..CLASSES).map(|_| Waiting::default()).collect())
+        Pool((0..CLASSES).map(|_| FreeList::default()).collect())
     }
 
-    /// Takes a block out.
+    /// Takes a block.
     #[inline]
     pub(super) fn take(&mut self, class: SizeClass) -> Option<NonNull<u8>> {
         self.0.get_mut(class.index)?.blocks.pop()
     }
 
-    /// Puts a block in.
+    /// Adds a block.
     #[inline]
     pub(super) fn put(&mut self, class: SizeClass, block: NonNull<u8>) {
         let waiting = &mut self.0[class.index];
@@ -65,7 +65,7 @@ impl Pool {
         waiting.blocks.push(block);
     }
 
-    /// Takes all blocks out, with their sizes.
+    /// Removes all blocks and returns them with their sizes.
     pub(super) fn drain(&mut self) -> Vec<(NonNull<u8>, usize)> {
         let all = self.0.iter_mut().flat_map(|waiting| waiting.blocks.drain(..).map(|block| (block, waiting.bytes)));
         all.collect()

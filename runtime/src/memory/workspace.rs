@@ -1,14 +1,15 @@
 //! Scratch memory of kernels.
 //!
-//! A kernel gives back first what it took last, so a thread that runs kernels works on a stack of scratch memory, in a
-//! block of the allocator of the program that it works for. The stack is that of the machine whose call the thread runs,
-//! or of a parallel loop that it helps with; a kernel that is called by itself has the thread's own, whose block goes when
-//! the kernel ends. A machine keeps its block for the next call. So scratch memory counts like any other, in use or idle, and is given up idle before other memory is
-//! refused.
+//! Kernels release scratch memory in reverse order of allocation, so each thread that runs kernels has a stack of
+//! scratch memory, in a block of the allocator of the program that it works for. The stack belongs to the virtual
+//! machine whose call the thread runs, or to the parallel loop that it works on. A kernel that is called outside of a
+//! program uses the thread's own stack, whose block is released when the kernel returns; a virtual machine retains its
+//! block for the next call. So scratch memory counts like any other, in use or idle, and idle scratch memory is
+//! released before an allocation fails.
 //!
-//! A stack that grows beyond its block goes on in a second one. Those that begin for the same program after that begin
-//! with a block for everything, so a program holds as much as its kernels need at once, not one block for each of the
-//! sizes they ask for. Threads that help with parallel loops need less than those that call kernels, and count apart.
+//! A stack that outgrows its block continues in a second one. Stacks that are created for the same program afterwards
+//! start with a block for everything, so a program holds as much as its kernels need at once, not one block per
+//! requested size. Pool workers need less than threads that call kernels, so their initial size is tracked separately.
 use super::ALIGNMENT;
 use super::allocator::{Allocator, AllocatorKind, Block};
 use super::meter::{self, Account};
@@ -20,50 +21,50 @@ use std::sync::{Arc, OnceLock};
 
 /// A stack of scratch memory.
 pub(crate) struct Workspace {
-    /// Where the block begins and ends, and the next piece begins; null if there is no block.
+    /// Start and end of the block, and top of the stack; null if there is no block.
     base: Cell<*mut u8>,
     top: Cell<*mut u8>,
     end: Cell<*mut u8>,
-    /// Where the block begins if it is given up as soon as it is empty, else null.
+    /// Start of the block if it is released as soon as it is empty, otherwise null.
     floor: Cell<*mut u8>,
     block: Cell<Option<Block>>,
-    /// The rest of the stack, in a block that had no room for what is in this one.
+    /// The rest of the stack, in a block that was too small for the allocations in this one.
     below: Cell<Option<Box<Workspace>>>,
 }
 
-/// So many bytes on this thread, aligned to [`ALIGNMENT`]; null if there are none, or the program may not take so many.
+/// Allocates on this thread's stack, aligned to [`ALIGNMENT`]; null if the system or the program's limit has no room.
 #[inline]
-pub(crate) fn take(bytes: u64) -> *mut u8 {
+pub(crate) fn alloc(bytes: u64) -> *mut u8 {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(1);
-    current(|workspace| workspace.take(bytes))
+    current(|workspace| workspace.alloc(bytes))
 }
 
-/// Gives back what [`take`] returned last on this thread, of all that was not given back.
+/// Releases the last live result of [`alloc`] on this thread.
 #[inline]
-pub(crate) fn give(piece: *mut u8) {
-    current(|workspace| workspace.give(piece));
+pub(crate) fn free(piece: *mut u8) {
+    current(|workspace| workspace.free(piece));
 }
 
-/// Gives up this thread's scratch memory if it is idle; says whether there was any.
-pub(super) fn give_up_idle() -> bool {
-    current(Workspace::give_up)
+/// Releases this thread's block if it is idle; returns true if there was one.
+pub(super) fn release_idle() -> bool {
+    current(Workspace::release)
 }
 
-/// The stack that kernels on this thread work on.
+/// The stack of kernels on this thread.
 #[inline]
 fn current<R>(f: impl FnOnce(&Workspace) -> R) -> R {
-    // SAFETY: `within` sets the address for the time it borrows the stack, and no longer.
+    // SAFETY: `within` sets the address only while it borrows the stack.
     meter::workspace(|set, own| f(unsafe { set.get().as_ref() }.unwrap_or(own)))
 }
 
 impl Workspace {
-    /// Without a block.
+    /// A stack without a block.
     pub(crate) const fn new() -> Workspace {
         let [base, top, end, floor] = [const { Cell::new(null_mut()) }; 4];
         Workspace { base, top, end, floor, block: Cell::new(None), below: Cell::new(None) }
     }
 
-    /// In a block.
+    /// A stack in a block.
     fn on(block: Block) -> Workspace {
         let workspace = Workspace::new();
         let base = block.as_ptr();
@@ -74,7 +75,7 @@ impl Workspace {
         workspace
     }
 
-    /// Runs `body`; its kernels work on this stack.
+    /// Runs `body` with this stack for its kernels.
     #[inline]
     pub(crate) fn within<R>(&self, body: impl FnOnce() -> R) -> R {
         struct Restore(*const Workspace);
@@ -87,39 +88,39 @@ impl Workspace {
         body()
     }
 
-    /// Bytes of its block.
+    /// Size of the block in bytes.
     pub(crate) fn size(&self) -> usize {
         self.end.get().addr() - self.base.get().addr()
     }
 
     #[inline]
-    fn take(&self, bytes: usize) -> *mut u8 {
+    fn alloc(&self, bytes: usize) -> *mut u8 {
         let top = self.top.get();
         if bytes > self.end.get().addr() - top.addr() {
             return self.grow(bytes).unwrap_or(null_mut());
         }
-        // The room is in whole lines.
+        // Sizes are rounded up to whole lines.
         self.top.set(top.wrapping_add(bytes.next_multiple_of(ALIGNMENT)));
         top
     }
 
     #[inline]
-    fn give(&self, piece: *mut u8) {
+    fn free(&self, piece: *mut u8) {
         self.top.set(piece);
         if self.top == self.floor {
             self.pop();
         }
     }
 
-    /// The first piece of a new block.
+    /// Allocates from a new block.
     #[cold]
     fn grow(&self, bytes: usize) -> Option<*mut u8> {
-        self.give_up();
-        let (allocator, most) = allocator()?;
-        let (held, known) = (self.in_use(), most.load(Relaxed));
+        self.release();
+        let (allocator, initial) = allocator()?;
+        let (held, known) = (self.in_use(), initial.load(Relaxed));
         let whole = if held == 0 && known > bytes { allocator.alloc(known).ok() } else { None };
         let below = Workspace::on(whole.or_else(|| allocator.alloc(bytes).ok())?);
-        most.fetch_max(held + bytes, Relaxed);
+        initial.fetch_max(held + bytes, Relaxed);
         self.swap(&below);
         if held > 0 {
             self.below.set(Some(Box::new(below)));
@@ -127,10 +128,10 @@ impl Workspace {
         if held > 0 || meter::workspace(|_, own| std::ptr::eq(self, own)) {
             self.floor.set(self.base.get());
         }
-        Some(self.take(bytes))
+        Some(self.alloc(bytes))
     }
 
-    /// Gives up the block, which is empty, and goes on below it, in a block that is too small.
+    /// Releases the empty block and continues in the smaller block below.
     #[cold]
     fn pop(&self) {
         let size = self.size();
@@ -138,16 +139,16 @@ impl Workspace {
         below.floor.set(below.base.get());
         self.swap(&below);
         drop(below);
-        if let Some((allocator, most)) = allocator()
-            && size < most.load(Relaxed)
+        if let Some((allocator, initial)) = allocator()
+            && size < initial.load(Relaxed)
         {
-            // Blocks of this size will not be asked for again.
+            // Blocks of this size will not be requested again.
             allocator.clear();
         }
     }
 
-    /// Gives up the block if it is empty; says whether there was one.
-    pub(crate) fn give_up(&self) -> bool {
+    /// Releases the block if it is empty; returns true if there was one.
+    pub(crate) fn release(&self) -> bool {
         let is_idle = self.top == self.base && !self.base.get().is_null();
         if is_idle {
             self.pop();
@@ -173,14 +174,14 @@ impl Workspace {
     }
 }
 
-/// Where this thread's scratch memory comes from, and how many bytes a stack of it begins with.
+/// The allocator of this thread's scratch memory, and the initial size of a stack.
 fn allocator<'a>() -> Option<(&'a Allocator, &'a AtomicUsize)> {
-    static NOBODYS: OnceLock<Option<Arc<Allocator>>> = OnceLock::new();
+    static DEFAULT: OnceLock<Option<Arc<Allocator>>> = OnceLock::new();
     let new = || Allocator::new(Device::CPU, AllocatorKind::Pooled, usize::MAX).ok();
     let account = Account::current();
     // SAFETY: the result is used at once.
-    let allocator = unsafe { account.allocator() }.or_else(|| NOBODYS.get_or_init(new).as_deref())?;
-    Some((allocator, allocator.workspace(account.is_helper())))
+    let allocator = unsafe { account.allocator() }.or_else(|| DEFAULT.get_or_init(new).as_deref())?;
+    Some((allocator, allocator.workspace(account.is_worker())))
 }
 
 #[cfg(test)]
@@ -193,7 +194,7 @@ mod tests {
 
     const KB: u64 = 1 << 10;
 
-    /// Does work for a program on this thread.
+    /// Runs work for a program on this thread.
     fn call<R>(allocator: &Allocator, work: impl FnOnce() -> R) -> R {
         let flag = AtomicU8::new(0);
         // SAFETY: allocator and flag outlive the work.
@@ -206,26 +207,26 @@ mod tests {
         Allocator::new(Device::CPU, AllocatorKind::Pooled, limit as usize).unwrap()
     }
 
-    /// A kernel with temporaries of these sizes; says whether it got them.
+    /// A kernel with temporaries of these sizes; returns true if it got them.
     fn kernel(sizes: &[u64]) -> bool {
         let [size, rest @ ..] = sizes else { return true };
-        let piece = take(*size);
+        let piece = alloc(*size);
         if piece.is_null() {
             return false;
         }
         assert!(piece.addr().is_multiple_of(ALIGNMENT));
         let (size, mark) = (*size as usize, rest.len() as u8);
-        // SAFETY: the memory is this kernel's.
+        // SAFETY: the memory belongs to this kernel.
         unsafe { piece.write_bytes(mark, size) };
         let done = kernel(rest);
         // SAFETY: as above.
         assert!(unsafe { std::slice::from_raw_parts(piece, size) }.iter().all(|byte| *byte == mark));
-        give(piece);
+        free(piece);
         done
     }
 
     #[test]
-    fn a_program_holds_what_one_kernel_needs() {
+    fn a_program_holds_memory_for_one_kernel() {
         let allocator = allocator(u64::MAX / 2);
         for _ in 0..5 {
             call(&allocator, || {
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!((stats.used, stats.pooled), (0, held), "one block, and not one for each size");
         allocator.reset_peak();
         call(&allocator, || assert!(kernel(&[100 * KB, 8 * KB, 20 * KB]) && kernel(&[64 * KB, 64 * KB])));
-        assert_eq!(allocator.stats().most, held, "as much as it holds");
+        assert_eq!(allocator.stats().charged_peak, held, "as much as it holds");
     }
 
     #[test]
@@ -251,9 +252,9 @@ mod tests {
             drop(allocator.alloc(80 << 10).unwrap());
             assert!(kernel(&[64 * KB]) && allocator.reserve(80 << 10).is_ok());
             assert!(kernel(&[80 * KB]) && !kernel(&[101 * KB]));
-            let piece = take(64 * KB);
+            let piece = alloc(64 * KB);
             assert!(allocator.alloc(80 << 10).is_err() && allocator.reserve(80 << 10).is_err() && !kernel(&[80 * KB]));
-            give(piece);
+            free(piece);
             let _other = allocator.alloc(80 << 10).unwrap();
             assert!(!kernel(&[64 * KB]) && kernel(&[16 * KB]), "though a larger one was known to be needed");
         });
@@ -264,15 +265,15 @@ mod tests {
     fn programs_within_programs_have_memory_of_their_own() {
         let (outer, inner) = (allocator(100 * KB), allocator(50 * KB));
         call(&outer, || {
-            let piece = take(64 * KB);
+            let piece = alloc(64 * KB);
             call(&inner, || assert!(kernel(&[40 * KB]) && !kernel(&[64 * KB])));
             assert_eq!((outer.stats().used, inner.stats().used), (64 << 10, 0));
             assert!(kernel(&[16 * KB]));
-            give(piece);
+            free(piece);
         });
-        assert_eq!(take(u64::MAX), null_mut());
+        assert_eq!(alloc(u64::MAX), null_mut());
         assert!(kernel(&[64 * KB, 64 * KB]), "nobody counts");
-        assert_eq!(inner.stats().most, 40 << 10);
+        assert_eq!(inner.stats().charged_peak, 40 << 10);
     }
 
     #[test]
@@ -293,23 +294,23 @@ mod tests {
             }
         });
         let stats = allocator.stats();
-        assert_eq!((stats.used, stats.pooled, stats.most), (0, 64 << 10, 64 << 10));
+        assert_eq!((stats.used, stats.pooled, stats.charged_peak), (0, 64 << 10, 64 << 10));
     }
 
     #[test]
-    fn helpers_count_apart() {
+    fn workers_count_apart() {
         let allocator = allocator(u64::MAX / 2);
         call(&allocator, || {
             for _ in 0..20 {
-                let shared = take(496 * KB);
+                let shared = alloc(496 * KB);
                 let threads = Mutex::new(BTreeSet::new());
                 parallel::for_each(64, 1, |_| {
                     assert!(kernel(&[16 * KB]));
                     threads.lock().unwrap().insert(format!("{:?}", std::thread::current().id()));
                 });
-                give(shared);
-                let helpers = threads.into_inner().unwrap().len() - 1;
-                assert!(allocator.stats().used <= (512 + 16 * helpers) << 10, "{helpers}: {:?}", allocator.stats());
+                free(shared);
+                let workers = threads.into_inner().unwrap().len() - 1;
+                assert!(allocator.stats().used <= (512 + 16 * workers) << 10, "{workers}: {:?}", allocator.stats());
             }
         });
         assert_eq!(allocator.stats().used, 0);

@@ -6,12 +6,13 @@
 //! | kind | node | functions |
 //! |---|---|---|
 //! | `library` | a linked library | its kernels |
-//! | `relax.VMExecutable` | an image | views of the bytecode, and `vm_load_executable`, which makes a machine of it |
-//! | `relax.VirtualMachine` | a machine | the program's |
-//! | `host` | functions of the program that embeds the runtime | those |
+//! | `relax.VMExecutable` | an image | views of the bytecode, and `vm_load_executable`, which creates a virtual machine
+//! |
+//! | `relax.VirtualMachine` | a virtual machine | the program's |
+//! | `host` | functions of the host program | those |
 //!
-//! Imports are given when a module is made, so no module can import itself. [`Module::find`] looks through them, depth
-//! first, and remembers what it found.
+//! Imports are passed when a module is created, so no module can import itself. [`Module::find`] searches them depth
+//! first, and caches the results.
 mod nodes;
 mod save;
 
@@ -26,12 +27,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-/// Property: [`Module::save`] works.
+/// Property: [`Module::save`] is supported.
 pub const SERIALIZABLE: u32 = 1;
-/// Property: it has functions to call.
+/// Property: it has functions that can be called.
 pub const RUNNABLE: u32 = 2;
 
-/// What a module does.
+/// The implementation of a module.
 pub trait Node: Send + Sync + 'static {
     /// Its kind.
     fn kind(&self) -> &str;
@@ -42,10 +43,10 @@ pub trait Node: Send + Sync + 'static {
     /// Names of its own functions.
     fn names(&self) -> Vec<String>;
 
-    /// Its own function called `name`. `module` is the module that it is the node of.
+    /// Its own function `name`. `module` is the module of this node.
     fn function(&self, module: &Module, name: &str) -> Result<Option<Function>, Error>;
 
-    /// Its contents, its imports aside, for a [`Loader`] of its kind.
+    /// Serializes the contents, without imports, for a [`Loader`] of its kind.
     fn save(&self) -> Result<Vec<u8>, Error> {
         Err(Error::type_error(format!("modules of kind `{}` cannot be saved", self.kind())))
     }
@@ -58,7 +59,8 @@ pub struct ModuleCell {
     found: RwLock<BTreeMap<String, Function>>,
 }
 
-// SAFETY: the index is Hammock's own, and only `Module::new` makes such objects; nodes may be used from any thread.
+// SAFETY: the type index belongs to Hammock, and only `Module::new` creates such objects; nodes may be used from any
+// thread.
 unsafe impl Cell for ModuleCell {
     const TYPE_INDEX: i32 = index::OWN_MODULE;
 }
@@ -75,7 +77,7 @@ impl Drop for ModuleCell {
 pub struct Module(pub(crate) Ref<ModuleCell>);
 
 impl Module {
-    /// A module that does what `node` does and imports others.
+    /// Creates a module from its implementation and its imports.
     pub fn new(node: impl Node, imports: Vec<Module>) -> Module {
         Module::of_box(Box::new(node), imports)
     }
@@ -104,12 +106,12 @@ impl Module {
         &self.0.imports
     }
 
-    /// Its own function called `name`.
+    /// Its own function `name`.
     pub fn function(&self, name: &str) -> Result<Option<Function>, Error> {
         self.0.node.function(self, name)
     }
 
-    /// The function called `name`: its own, or the first among its imports and theirs.
+    /// The function `name`: its own, or the first one among its imports, depth first.
     pub fn find(&self, name: &str) -> Result<Option<Function>, Error> {
         if let Some(found) = self.0.found.read().unwrap_or_else(PoisonError::into_inner).get(name) {
             return Ok(Some(found.clone()));
@@ -126,12 +128,12 @@ impl Module {
         Ok(None)
     }
 
-    /// The contents of this module alone.
+    /// Serialized contents of this module, without imports.
     pub(crate) fn contents(&self) -> Result<Vec<u8>, Error> {
         self.0.node.save()
     }
 
-    /// Do both share one object?
+    /// Returns true if both refer to the same object.
     pub fn ptr_eq(&self, other: &Module) -> bool {
         self.0.ptr_eq(&other.0)
     }

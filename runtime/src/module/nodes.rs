@@ -1,4 +1,4 @@
-//! The kinds of modules that the runtime has itself.
+//! The kinds of modules that the runtime provides.
 use super::{Module, Node, RUNNABLE, SERIALIZABLE};
 use crate::ffi::{Args, Error};
 use crate::image::Image;
@@ -9,9 +9,9 @@ use crate::vm::{Options, Vm};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The kind of linked libraries.
+/// Kind of linked libraries.
 pub(super) const LIBRARY: &str = "library";
-/// The kind of executables.
+/// Kind of executables.
 pub(super) const EXECUTABLE: &str = "relax.VMExecutable";
 
 struct LibraryNode(Arc<Library>);
@@ -37,22 +37,22 @@ impl Module {
         Module::new(LibraryNode(library), Vec::new())
     }
 
-    /// An executable. Kernels, when a machine is made of it, come from the imports.
+    /// An executable. A virtual machine created from it gets its kernels from the imports.
     pub fn from_image(image: Arc<Image>, imports: Vec<Module>) -> Module {
         Module::new(ExecutableNode(image), imports)
     }
 
-    /// The functions of a program that is ready to run.
+    /// The functions of a virtual machine's program.
     pub fn from_vm(vm: Vm) -> Module {
         Module::new(VmNode(vm), Vec::new())
     }
 
-    /// Functions of the program that embeds the runtime.
+    /// Functions of the host program.
     pub fn host<S: Into<String>>(functions: impl IntoIterator<Item = (S, Function)>) -> Module {
         Module::host_of_kind("host", functions)
     }
 
-    /// The same, under a kind of their own.
+    /// Like [`host`](Module::host), with a kind of its own.
     pub fn host_of_kind<S: Into<String>>(kind: &str, functions: impl IntoIterator<Item = (S, Function)>) -> Module {
         let functions = functions.into_iter().map(|(name, function)| (name.into(), function)).collect();
         Module::new(HostNode { kind: kind.to_owned(), functions }, Vec::new())
@@ -81,7 +81,7 @@ impl Node for LibraryNode {
     }
 }
 
-/// Functions of an executable, and what text those without parameters return.
+/// Functions of an executable that return it as text.
 const VIEWS: [(&str, fn(&Image) -> String); 3] = [
     ("as_text", |image| image.executable.as_text()),
     ("as_python", |image| image.executable.as_python()),
@@ -113,7 +113,7 @@ impl Node for ExecutableNode {
                 let name: &str = Args::new(HAS_FUNCTION, values).get(0)?;
                 Ok(image.executable.function(name).is_some().into())
             })),
-            // The imports, not the module: it will remember the function.
+            // It captures the imports, not the module, which would be a cycle: the module caches the function.
             LOAD => {
                 let imports = module.imports().to_vec();
                 Some(Function::new(move |values| load(&image, &imports, &Args::new(LOAD, values))))
@@ -127,8 +127,8 @@ impl Node for ExecutableNode {
     }
 }
 
-/// Makes a machine. The arguments are those of TVM's `vm_initialization`: device kind, number, and allocator (1 naive, 2
-/// pooled) for each device; without any, the defaults.
+/// Creates a virtual machine. The arguments are those of TVM's `vm_initialization`: device kind, number, and allocator
+/// (1 naive, 2 pooled) for each device; without arguments, the defaults.
 fn load(image: &Arc<Image>, imports: &[Module], args: &Args<'_>) -> Result<Any, Error> {
     let mut options = Options::default();
     if args.len() > 0 {

@@ -1,7 +1,7 @@
-//! Modules as bytes, with everything they import.
+//! Serialization of modules with everything they import.
 //!
-//! Little-endian: magic, number of modules, then for each, imports first and the module itself last: kind, contents
-//! (each a length and bytes), and the numbers of its imports. A module that is imported twice is stored once.
+//! Little-endian: magic, number of modules, then each module, imports first: kind, contents (each a length and bytes),
+//! and the indices of its imports. A module that is imported twice is stored once.
 use super::Module;
 use super::nodes::{EXECUTABLE, LIBRARY};
 use crate::bytes::{Put, Reader, Truncated};
@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hmodtree");
 
-/// Makes a module of the contents that its node saved, and of its imports.
+/// Creates a module from the contents that its node saved and from its imports.
 pub type Loader = fn(contents: Vec<u8>, imports: Vec<Module>) -> Result<Module, Error>;
 
 static LOADERS: RwLock<BTreeMap<String, Loader>> = RwLock::new(BTreeMap::new());
@@ -24,8 +24,7 @@ pub(crate) fn take_locks(guards: &mut crate::fork::Guards) {
     guards.push(Box::new(LOADERS.write().unwrap_or_else(PoisonError::into_inner)));
 }
 
-/// Makes it known how modules of a kind are loaded; returns what was known before. The runtime's own kinds cannot be
-/// replaced.
+/// Registers the loader of a kind of modules; returns the previous one. The runtime's own kinds cannot be replaced.
 pub fn register_loader(kind: &str, loader: Loader) -> Option<Loader> {
     LOADERS.write().unwrap_or_else(PoisonError::into_inner).insert(kind.to_owned(), loader)
 }
@@ -49,7 +48,7 @@ fn load_library(contents: Vec<u8>, _: Vec<Module>) -> Result<Module, Error> {
 }
 
 impl Module {
-    /// The module and all it imports as bytes, for [`load`].
+    /// Serializes the module and all its imports, for [`load`].
     pub fn save(&self) -> Result<Vec<u8>, Error> {
         let order = in_order(self);
         let numbers: HashMap<_, _> = order.iter().enumerate().map(|(i, m)| (m.address(), i as i64)).collect();
@@ -70,7 +69,7 @@ impl Module {
     }
 }
 
-/// A module and all it imports, imports first, each once.
+/// A module and all its imports, imports first, each once.
 fn in_order(root: &Module) -> Vec<&Module> {
     let (mut order, mut seen) = (Vec::new(), HashMap::new());
     let mut steps = vec![(root, false)];
@@ -85,7 +84,7 @@ fn in_order(root: &Module) -> Vec<&Module> {
     order
 }
 
-/// The module that [`Module::save`] made bytes of.
+/// Loads a module that [`Module::save`] serialized.
 pub fn load(bytes: &[u8]) -> Result<Module, Error> {
     let damaged = |_| Error::value("the bytes are not saved modules, or they are damaged");
     let mut reader = Reader::new(bytes);

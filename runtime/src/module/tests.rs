@@ -13,7 +13,7 @@ fn called(function: Option<Function>) -> Option<i64> {
     function?.call(&[]).unwrap().get()
 }
 
-/// A program whose `main` returns what the kernel `seven` does.
+/// A program whose `main` returns the result of the kernel `seven`.
 fn image() -> Arc<Image> {
     let mut executable = Executable::default();
     let body = [executable.call(0, "test.module.seven", &[]), ret(0)];

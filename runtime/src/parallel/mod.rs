@@ -1,17 +1,17 @@
-//! The fork-join pool that kernels call: one per process, its threads started on first use.
+//! The fork-join pool that kernels use: one per process, its threads started at first use.
 //!
-//! A *region* is a range of work cut into chunks (`region.rs`). The calling thread works too; helpers enter the region if
-//! they are awake and leave it when no chunk is left. The caller closes the region and waits only for helpers inside, so a
-//! sleeping helper costs only its wake-up call. A region inside a region runs inline.
+//! A *region* is a range of iterations cut into chunks (`region.rs`). The calling thread takes part; *workers*
+//! enter the region if they are awake and leave it when no chunk is left. The caller closes the region and
+//! waits only for workers inside, so a sleeping worker costs only its wake-up call. A nested region runs inline.
 //!
-//! Several threads may have regions open at a time, such as those that call machines of their own. Together they have no
-//! more threads at work than the process may use: helpers stay out as long as there are so many callers, and go where the
-//! fewest are if there are fewer (`pool.rs`).
+//! Several threads may have regions open at once, such as threads that call different virtual machines. Together they
+//! use no more threads than the process may use: workers stay out while there are enough callers, and otherwise enter
+//! the region with the fewest workers (`pool.rs`).
 //!
-//! Idle helpers spin for about half a millisecond, which keeps a region within a model below half a microsecond
-//! (`benches/regions.rs`), then sleep. A program that has threads of its own for such work can run regions on them
-//! (`caller.rs`).
-mod caller;
+//! Idle workers spin for about half a millisecond, which keeps the overhead of a region within a model below half a
+//! microsecond (`benches/regions.rs`), then sleep. A host program with a thread pool of its own can run regions on it
+//! (`host_pool.rs`).
+mod host_pool;
 #[cfg(loom)]
 mod models;
 mod pool;
@@ -19,10 +19,10 @@ mod region;
 
 use crate::ffi::{self, Error, kind};
 use crate::sync::Mutex;
-pub use caller::{Runner, set_caller_pool};
+pub use host_pool::{Runner, set_host_pool};
 pub(crate) use pool::leave;
 #[cfg(not(any(loom, miri)))]
-pub(crate) use pool::start_anew;
+pub(crate) use pool::reset_after_fork;
 use pool::{Pool, pool};
 use region::Region;
 use std::ffi::c_void;
@@ -32,13 +32,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{OnceLock, PoisonError};
 use std::thread;
 
-/// Work on part of a region: 0, or -1 with an error raised.
+/// Body of a region, for a range of iterations: returns 0, or -1 after raising an error.
 pub type Body = unsafe extern "C" fn(context: *mut c_void, begin: i64, end: i64) -> i32;
 
-/// Threads a region may use; 0 stands for "as many as the machine has".
+/// Number of threads of a region; 0 stands for the number of CPUs.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// How many threads a region may use, the caller included.
+/// Number of threads that a region may use, including the caller.
 pub fn threads() -> usize {
     match THREADS.load(Relaxed) {
         0 => machine_threads(),
@@ -46,7 +46,7 @@ pub fn threads() -> usize {
     }
 }
 
-/// Sets how many threads a region may use, the caller included; 0 for as many as the machine has.
+/// Sets the number of threads that a region may use, including the caller; 0 for the number of CPUs.
 pub fn set_threads(count: usize) {
     THREADS.store(count.min(1024), Relaxed);
 }
@@ -56,7 +56,8 @@ fn machine_threads() -> usize {
     *COUNT.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Runs `body` over `0..extent` in chunks of at least `grain`, on several threads if there are several such chunks.
+/// Runs `body` over `0..extent` in chunks of at least `grain` iterations, on several threads if there are several
+/// chunks.
 pub fn for_each<F: Fn(Range<i64>) + Sync>(extent: i64, grain: i64, body: F) {
     type Panic = Box<dyn std::any::Any + Send>;
     struct Context<F>(F, Mutex<Option<Panic>>);
@@ -70,14 +71,14 @@ pub fn for_each<F: Fn(Range<i64>) + Sync>(extent: i64, grain: i64, body: F) {
     }
 
     let context = Context(body, Mutex::new(None));
-    // SAFETY: `call` is made for this context, and `F` may be called from several threads.
+    // SAFETY: `call` accepts this context, and `F` may be called from several threads.
     let outcome = unsafe { run(pool(), call::<F>, (&raw const context).cast_mut().cast(), extent, grain) };
     if let (Err(_), Some(panic)) = (outcome, context.1.into_inner().unwrap_or_else(PoisonError::into_inner)) {
         resume_unwind(panic);
     }
 }
 
-/// The same for compiled kernels: 0, or -1 with the first error raised again on the calling thread.
+/// Like [`for_each`], for compiled kernels. Returns 0, or -1 after raising the first error on the calling thread.
 ///
 /// # Safety
 /// `body` may be called with `context` from several threads at once, on parts of `0..extent`.
@@ -99,7 +100,7 @@ unsafe fn run(pool: &'static Pool, body: Body, context: *mut c_void, extent: i64
     let grain = grain.max(1);
     let useful = threads().min(usize::try_from(extent / grain).unwrap_or(usize::MAX));
     if useful > 1 && !region::is_inside() {
-        if let Some(lent) = caller::pool() {
+        if let Some(lent) = host_pool::pool() {
             return lent.run(Region::new(body, context, extent, grain, useful), extent, grain);
         }
         if let Some(slot) = pool.claim() {
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_no_smaller_than_the_grain() {
+    fn chunks_have_at_least_grain_iterations() {
         let smallest = AtomicI64::new(i64::MAX);
         for extent in [20, 100, 1009] {
             for_each(extent, 10, |range| {
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_the_range_are_no_trouble() {
+    fn bounds_of_the_range_are_handled() {
         let count = AtomicI64::new(0);
         for_each(i64::MAX, i64::MAX / 7, |range| {
             count.fetch_add(range.end - range.start, Relaxed);
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_is_late_leaves_its_share_to_others() {
+    fn a_worker_that_is_late_leaves_its_share_to_others() {
         let (slow, taken) = (AtomicI64::new(0), AtomicI64::new(0));
         let caller = thread::current().id();
         let late = Instant::now() + Duration::from_mins(1);
@@ -188,7 +189,7 @@ mod tests {
                 }
             }
         });
-        // The first chunks of the shares, and not all of the shares.
+        // The first chunks of the shares, but not all of the shares.
         assert!(slow.into_inner() <= 8 * (threads() as i64 - 1).max(1));
     }
 

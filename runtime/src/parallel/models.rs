@@ -1,36 +1,36 @@
-//! Models of the pool: regions in every order of its threads' steps.
+//! Loom models of the pool: regions in every interleaving.
 use super::*;
 use crate::sync::{UnsafeCell, thread};
 use loom::model::Builder;
 
-/// Chunks of a region that stand for themselves: each notes in its own cell that it ran.
+/// Chunks of a region; each one sets its own cell when it runs.
 struct Chunks(Vec<UnsafeCell<u32>>);
 
-// SAFETY: the cells are checked; that no two threads touch one at a time is what the models are about.
+// SAFETY: loom checks that no two threads access a cell at the same time.
 unsafe impl Sync for Chunks {}
 
 unsafe extern "C" fn note(chunks: *mut c_void, begin: i64, end: i64) -> i32 {
-    // SAFETY: the context of these regions.
+    // SAFETY: these regions have this context.
     let chunks = unsafe { &*chunks.cast::<Chunks>() };
     for i in begin..end {
-        // SAFETY: every chunk is given to one thread; loom checks it.
+        // SAFETY: every chunk is run by one thread; loom checks it.
         unsafe { *chunks.0[i as usize].get() += 1 };
     }
     0
 }
 
-/// Runs a region with a chunk for every thread.
+/// Runs a region with one chunk per thread.
 fn region(pool: &'static Pool) {
     let chunks = Chunks((0..threads()).map(|_| UnsafeCell::default()).collect());
-    // SAFETY: `note` is for this context.
+    // SAFETY: `note` accepts this context.
     unsafe { run(pool, note, (&raw const chunks).cast_mut().cast(), threads() as i64, 1) }.unwrap();
-    // SAFETY: the region is over, so that nobody else refers to the cells; loom checks it.
+    // SAFETY: the region is over, so nobody else accesses the cells; loom checks it.
     chunks.0.iter().for_each(|chunk| assert_eq!(unsafe { *chunk.get() }, 1, "a chunk runs once"));
 }
 
-/// Checks what `threads` threads do with a pool in every order with at most so many involuntary switches.
+/// Explores all interleavings of `threads` threads that use a pool, with a bounded number of involuntary switches.
 fn check(threads: usize, switches: usize, model: impl Fn(&'static Pool) + Sync + Send + 'static) {
-    // The number of threads is the process's, so the models take turns.
+    // The number of threads is global, so the models run one after the other.
     static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     set_threads(threads);
@@ -66,7 +66,7 @@ fn callers_share_the_pool() {
 }
 
 #[test]
-fn two_helpers_share_the_work() {
+fn two_workers_share_the_work() {
     check(3, 2, region);
 }
 

@@ -1,4 +1,4 @@
-//! The pool's threads: how they enter regions, leave them, sleep and wake.
+//! The pool's workers: how they enter and leave regions, sleep and wake up.
 use super::region::Region;
 use super::threads;
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
@@ -10,31 +10,31 @@ use std::ops::Deref;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-/// How long an idle helper spins before it sleeps.
+/// Time that an idle worker spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 500 });
-/// How long the caller spins for helpers inside before it lets other threads run.
+/// Time that the caller spins for workers inside before it yields.
 const JOIN_SPIN: Duration = Duration::from_micros(if cfg!(loom) { 0 } else { 20 });
-/// How often to spin between looks at the clock.
+/// Number of spins between reads of the clock.
 const SPINS: u32 = if cfg!(loom) { 1 } else { 64 };
-/// How many regions may be open at a time; callers beyond work alone.
+/// Maximum number of open regions; further callers work alone.
 const SLOTS: usize = if cfg!(loom) { 2 } else { 16 };
-/// A slot's `state`: number of helpers inside, the most that are of use, bits that say "open" and "taken", and the region's
-/// number above.
+/// Layout of a slot's `state`: number of workers inside, maximum number of workers, the bits "open" and "taken", and
+/// the region's number in the high bits.
 const INSIDE: u64 = WANTED - 1;
 const WANTED: u64 = 1 << 12;
 const OPEN: u64 = WANTED << 12;
 const TAKEN: u64 = OPEN << 1;
 const NUMBER: u64 = TAKEN << 1;
-/// The pool's `crew`: number of helpers asleep, and above those that were started.
+/// Layout of the pool's `counts`: number of sleeping workers, and the number of started workers in the high bits.
 const STARTED: u64 = 1 << 32;
 const ASLEEP: u64 = STARTED - 1;
 
-// The slot of the process's pool that this thread keeps.
+// The slot of the process's pool that this thread holds.
 thread_local! {
-    static KEPT: Cell<Option<usize>> = const { Cell::new(None) };
+    static HELD_SLOT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// A value that shares its line, and the line that the processor loads with it, with nothing else.
+/// A value on a cache line of its own, and also apart from the line that the adjacent-line prefetcher loads.
 #[repr(align(128))]
 #[cfg_attr(loom, derive(Default))]
 struct Line<T>(T);
@@ -47,7 +47,7 @@ impl<T> Deref for Line<T> {
     }
 }
 
-struct Helper {
+struct Worker {
     number: usize,
     thread: Thread,
     asleep: AtomicBool,
@@ -56,39 +56,39 @@ struct Helper {
 #[cfg_attr(loom, derive(Default))]
 pub(super) struct Pool {
     slots: [Line<Slot>; SLOTS],
-    /// Slots after the first that have ever been taken.
+    /// Number of slots after the first that have ever been used.
     more: Line<AtomicUsize>,
-    /// What a caller has to know of the helpers: usually, that it need not look.
-    crew: Line<AtomicU64>,
-    helpers: Mutex<Vec<&'static Helper>>,
+    /// Numbers of workers that a caller needs; usually, they tell that nothing has to be woken.
+    counts: Line<AtomicU64>,
+    workers: Mutex<Vec<&'static Worker>>,
 }
 
-/// Room for a region.
+/// Storage for a region.
 #[cfg_attr(loom, derive(Default))]
 struct Slot {
     state: AtomicU64,
     region: AtomicPtr<Region>,
 }
 
-/// A slot that a caller has taken, as a helper sees it.
-struct Seen {
+/// A slot in use, as read by a worker.
+struct SlotState {
     slot: usize,
     state: u64,
 }
 
-/// What a helper found.
-enum Found {
+/// Result of a worker's search.
+enum SearchResult {
     Nothing,
-    /// Regions, but as many threads as may work.
-    Crowd,
-    Region(Seen),
+    /// There are regions, but enough threads work already.
+    Saturated,
+    Region(SlotState),
 }
 
-/// The pool of a process that was not forked by one with a pool.
+/// The pool of the process, unless it was forked by one with a pool.
 #[cfg(not(loom))]
 static FIRST: Pool = Pool::new();
 
-/// That of a process that was: null for the first.
+/// The pool of a forked process; null for `FIRST`.
 #[cfg(not(loom))]
 static OWN: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -96,22 +96,22 @@ static OWN: AtomicPtr<Pool> = AtomicPtr::new(std::ptr::null_mut());
 #[cfg(not(loom))]
 #[inline]
 pub(super) fn pool() -> &'static Pool {
-    // SAFETY: pools stay in memory.
+    // SAFETY: pools are never freed.
     unsafe { OWN.load(Acquire).as_ref() }.unwrap_or(&FIRST)
 }
 
-/// Not used: every model makes a pool of its own.
+/// Not used: every model creates its own pool.
 #[cfg(loom)]
 pub(super) fn pool() -> &'static Pool {
     static POOL: std::sync::LazyLock<Pool> = std::sync::LazyLock::new(Pool::default);
     &POOL
 }
 
-/// Leaves the pool to the parent, whose helpers it is of, with whatever they were at: called in a new process.
+/// Abandons the parent's pool, whose workers do not exist in this process: called in a forked child.
 #[cfg(not(any(loom, miri)))]
-pub(crate) fn start_anew() {
+pub(crate) fn reset_after_fork() {
     OWN.store(Box::into_raw(Box::new(Pool::new())), Release);
-    KEPT.with(|kept| kept.set(None));
+    HELD_SLOT.with(|held| held.set(None));
 }
 
 impl Pool {
@@ -121,14 +121,14 @@ impl Pool {
             slots: [const { Line(Slot { state: AtomicU64::new(0), region: AtomicPtr::new(std::ptr::null_mut()) }) };
                 SLOTS],
             more: Line(AtomicUsize::new(0)),
-            crew: Line(AtomicU64::new(0)),
-            helpers: Mutex::new(Vec::new()),
+            counts: Line(AtomicU64::new(0)),
+            workers: Mutex::new(Vec::new()),
         }
     }
 
-    /// A slot for a region of this thread, if one is free; `fork_join` gives it back.
+    /// Takes a slot for a region of this thread, if one is free; `fork_join` releases it.
     pub(super) fn claim(&self) -> Option<usize> {
-        KEPT.with(Cell::get).or_else(|| self.take())
+        HELD_SLOT.with(Cell::get).or_else(|| self.take())
     }
 
     fn take(&self) -> Option<usize> {
@@ -143,102 +143,103 @@ impl Pool {
         Some(slot)
     }
 
-    fn give_back(&self, slot: usize) {
+    fn release_slot(&self, slot: usize) {
         self.slots[slot].state.fetch_and(!TAKEN, Release);
     }
 
-    /// Opens the region to so many helpers, works, closes it, waits for helpers inside. A thread at work for a program
-    /// keeps the slot until that is over: others are to count it among those that work.
+    /// Opens the region to up to `wanted` workers, takes part, closes it, and waits for workers inside. A thread that
+    /// works for a program holds the slot until that is over, so that others count it among the working threads.
     pub(super) fn fork_join(&'static self, slot: usize, region: &Region, wanted: usize) {
         let Slot { state, region: opened } = &*self.slots[slot];
         opened.store(std::ptr::from_ref(region).cast_mut(), Relaxed);
-        // Nobody is inside: the last region was closed and left before this one was made.
+        // Nobody is inside: the previous region was closed and left before this one was created.
         let number = (state.load(Relaxed) & !(NUMBER - 1)).wrapping_add(NUMBER);
         state.store(number | TAKEN | OPEN | (wanted as u64 * WANTED), Release);
         self.call(wanted);
         region.work(0, || false);
         state.fetch_and(!OPEN, AcqRel);
-        let mut patience = Patience::new(JOIN_SPIN);
+        let mut deadline = SpinDeadline::new(JOIN_SPIN);
         while state.load(Acquire) & INSIDE != 0 {
-            if patience.is_over() {
+            if deadline.is_over() {
                 thread::yield_now();
             }
         }
         if region.is_for_a_program() {
-            KEPT.with(|kept| kept.set(Some(slot)));
+            HELD_SLOT.with(|held| held.set(Some(slot)));
         } else {
-            self.give_back(slot);
+            self.release_slot(slot);
         }
     }
 
-    /// Makes sure that so many helpers are awake, or as many as may work.
+    /// Ensures that `wanted` workers are awake, or as many as may work.
     fn call(&'static self, wanted: usize) {
-        // A change: what was opened before it is seen by those who fall asleep after it, and it sees those before.
-        let crew = self.crew.fetch_add(0, AcqRel);
-        if crew & ASLEEP != 0 || crew / STARTED < wanted as u64 {
+        // A read-modify-write: workers that fall asleep after it see what was opened before it, and it sees those
+        // before.
+        let counts = self.counts.fetch_add(0, AcqRel);
+        if counts & ASLEEP != 0 || counts / STARTED < wanted as u64 {
             let (callers, inside) = self.taken().fold((0, 0), |(n, inside), slot| (n + 1, inside + slot.inside()));
             self.wake((inside + wanted).min(threads().saturating_sub(callers)));
         }
     }
 
-    /// Wakes sleeping helpers, and starts missing ones, up to `count`.
+    /// Wakes sleeping workers, and starts new ones, up to `count`.
     #[cold]
     fn wake(&'static self, count: usize) {
         #[cfg(not(any(loom, miri)))]
         crate::fork::prepare();
-        let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
-        while helpers.len() < count {
+        let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        while workers.len() < count {
             let Ok(handle) = thread::Builder::new().name("hammock-worker".into()).spawn(move || self.serve()) else {
                 break;
             };
-            let number = helpers.len();
-            let helper = Helper { number, thread: handle.thread().clone(), asleep: AtomicBool::new(false) };
-            let helper: &'static Helper = Box::leak(Box::new(helper));
-            helpers.push(helper);
-            self.crew.fetch_add(STARTED, AcqRel);
+            let number = workers.len();
+            let worker = Worker { number, thread: handle.thread().clone(), asleep: AtomicBool::new(false) };
+            let worker: &'static Worker = Box::leak(Box::new(worker));
+            workers.push(worker);
+            self.counts.fetch_add(STARTED, AcqRel);
         }
-        for helper in helpers.iter().take(count) {
-            if self.rouse(helper) {
-                helper.thread.unpark();
+        for worker in workers.iter().take(count) {
+            if self.mark_awake(worker) {
+                worker.thread.unpark();
             }
         }
     }
 
-    /// Makes a sleeper one that is awake; says whether it was asleep.
-    fn rouse(&self, helper: &Helper) -> bool {
-        let slept = helper.asleep.swap(false, AcqRel);
+    /// Marks a sleeping worker as awake; returns true if it was asleep.
+    fn mark_awake(&self, worker: &Worker) -> bool {
+        let slept = worker.asleep.swap(false, AcqRel);
         if slept {
-            self.crew.fetch_sub(1, AcqRel);
+            self.counts.fetch_sub(1, AcqRel);
         }
         slept
     }
 
-    /// A helper's life.
+    /// Main loop of a worker.
     fn serve(&'static self) {
         let me = self.find_self();
         let mut done = [0; SLOTS];
         while !self.is_over() {
-            let mut patience = Patience::new(SPIN);
+            let mut deadline = SpinDeadline::new(SPIN);
             loop {
                 match self.find(&done) {
-                    Found::Region(region) => {
+                    SearchResult::Region(region) => {
                         self.enter(me.number, &region, &mut done);
-                        patience = Patience::new(SPIN);
+                        deadline = SpinDeadline::new(SPIN);
                         continue;
                     }
-                    Found::Crowd => thread::yield_now(),
-                    Found::Nothing => {}
+                    SearchResult::Saturated => thread::yield_now(),
+                    SearchResult::Nothing => {}
                 }
-                if patience.is_over() {
+                if deadline.is_over() {
                     break;
                 }
             }
-            // Counted first: who finds it asleep takes it from the number.
-            self.crew.fetch_add(1, AcqRel);
+            // Counted first: whoever finds it asleep subtracts it from the count.
+            self.counts.fetch_add(1, AcqRel);
             me.asleep.swap(true, AcqRel);
-            // A region opened before `asleep` was seen would have sent no wake-up call.
-            if self.is_over() || matches!(self.find(&done), Found::Region(_)) {
-                self.rouse(me);
+            // The opener of a region that was opened before `asleep` was seen sent no wake-up call.
+            if self.is_over() || matches!(self.find(&done), SearchResult::Region(_)) {
+                self.mark_awake(me);
                 continue;
             }
             while me.asleep.load(Acquire) {
@@ -247,40 +248,40 @@ impl Pool {
         }
     }
 
-    /// The entry that `wake` made for the current thread; its lock is held until the entry is there.
-    fn find_self(&self) -> &'static Helper {
+    /// The entry that `wake` added for the current thread; its lock is held until the entry exists.
+    fn find_self(&self) -> &'static Worker {
         let id = thread::current().id();
         loop {
-            let helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(helper) = helpers.iter().find(|helper| helper.thread.id() == id) {
-                return helper;
+            let workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(worker) = workers.iter().find(|worker| worker.thread.id() == id) {
+                return worker;
             }
         }
     }
 
-    /// Was the last region opened? A model's pool ends; the process's never does.
+    /// Returns true if no more regions will be opened. A model's pool ends; the process's never does.
     fn is_over(&self) -> bool {
         cfg!(loom) && self.more.load(Relaxed) >= SLOTS
     }
 
-    /// Sends the helpers home: a model ends when all its threads do.
+    /// Stops the workers: a model ends when all its threads do.
     #[cfg(loom)]
     pub(super) fn end(&'static self) {
         self.more.fetch_max(SLOTS, AcqRel);
-        let crew = self.crew.fetch_add(0, AcqRel);
-        self.wake((crew / STARTED) as usize);
+        let counts = self.counts.fetch_add(0, AcqRel);
+        self.wake((counts / STARTED) as usize);
     }
 
-    /// The slots of threads that have work for helpers, or had some a moment ago.
-    fn taken(&self) -> impl Iterator<Item = Seen> {
+    /// The slots of threads that have work for workers, or had some recently.
+    fn taken(&self) -> impl Iterator<Item = SlotState> {
         let used = (self.more.load(Acquire) + 1).min(SLOTS);
-        let seen = |(slot, state): (usize, &Line<Slot>)| Seen { slot, state: state.state.load(Acquire) };
+        let seen = |(slot, state): (usize, &Line<Slot>)| SlotState { slot, state: state.state.load(Acquire) };
         self.slots[..used].iter().enumerate().map(seen).filter(|slot| slot.state & TAKEN != 0)
     }
 
-    /// The region with the fewest helpers of those that have work for one more.
-    fn find(&self, done: &[u64; SLOTS]) -> Found {
-        let (mut busy, mut best) = (0, None::<Seen>);
+    /// The region with the fewest workers among those that accept one more.
+    fn find(&self, done: &[u64; SLOTS]) -> SearchResult {
+        let (mut busy, mut best) = (0, None::<SlotState>);
         for region in self.taken() {
             busy += 1 + region.inside();
             let has_work = region.has_room() && region.number() != done[region.slot];
@@ -289,27 +290,27 @@ impl Pool {
             }
         }
         match best {
-            Some(region) if busy < threads() => Found::Region(region),
-            Some(_) => Found::Crowd,
-            None => Found::Nothing,
+            Some(region) if busy < threads() => SearchResult::Region(region),
+            Some(_) => SearchResult::Saturated,
+            None => SearchResult::Nothing,
         }
     }
 
-    /// Works on a region, unless it has just changed.
-    fn enter(&self, me: usize, region: &Seen, done: &mut [u64; SLOTS]) {
+    /// Enters a region and works on it, unless the slot has just changed.
+    fn enter(&self, me: usize, region: &SlotState, done: &mut [u64; SLOTS]) {
         let slot = &self.slots[region.slot];
         if slot.state.compare_exchange(region.state, region.state + 1, AcqRel, Relaxed).is_ok() {
             // SAFETY: the region was open when we were counted in, and its owner waits until we are counted out.
             let opened = unsafe { &*slot.region.load(Relaxed) };
-            if opened.help(me + 1, || self.is_uneven(region.slot)) {
+            if opened.help(me + 1, || self.should_leave(region.slot)) {
                 done[region.slot] = region.number();
             }
             slot.state.fetch_sub(1, Release);
         }
     }
 
-    /// Returns true if a helper of one region is needed elsewhere: another has two fewer, or too many threads work.
-    fn is_uneven(&self, slot: usize) -> bool {
+    /// Returns true if a worker should leave the region: another one has two fewer workers, or too many threads work.
+    fn should_leave(&self, slot: usize) -> bool {
         if self.more.load(Relaxed) == 0 {
             return false;
         }
@@ -326,8 +327,8 @@ impl Pool {
     }
 }
 
-impl Seen {
-    /// Which region it is of those in its slot.
+impl SlotState {
+    /// Number of the region in its slot.
     fn number(&self) -> u64 {
         self.state / NUMBER
     }
@@ -336,33 +337,33 @@ impl Seen {
         (self.state & INSIDE) as usize
     }
 
-    /// Returns true if it is open to one more helper.
+    /// Returns true if it accepts one more worker.
     fn has_room(&self) -> bool {
         self.state & OPEN != 0 && (self.state & INSIDE) < self.state / WANTED % WANTED
     }
 }
 
-/// This thread's work for a program is over.
+/// Releases the thread's slot when its work for a program is over.
 pub(crate) fn leave() {
-    if let Some(slot) = KEPT.with(Cell::get) {
-        KEPT.with(|kept| kept.set(None));
-        pool().give_back(slot);
+    if let Some(slot) = HELD_SLOT.with(Cell::get) {
+        HELD_SLOT.with(|held| held.set(None));
+        pool().release_slot(slot);
     }
 }
 
-/// A deadline that looks at the clock only now and then.
-struct Patience {
+/// A deadline that only reads the clock every few spins.
+struct SpinDeadline {
     spins: u32,
     limit: Duration,
     begin: Option<Instant>,
 }
 
-impl Patience {
-    fn new(limit: Duration) -> Patience {
-        Patience { spins: 0, limit, begin: None }
+impl SpinDeadline {
+    fn new(limit: Duration) -> SpinDeadline {
+        SpinDeadline { spins: 0, limit, begin: None }
     }
 
-    /// Spins once; is the time over?
+    /// Spins once; returns true if the time is over.
     fn is_over(&mut self) -> bool {
         spin_loop();
         self.spins += 1;

@@ -1,21 +1,22 @@
-//! A profile as a flame graph (Gregg 2016, "The Flame Graph"): each call is drawn above its caller, as wide as its time.
+//! A profile as a flame graph (Gregg 2016, "The Flame Graph"): each call is drawn above its caller, with a width
+//! proportional to its time.
 //!
-//! The picture is plain SVG without scripts: names where they fit, and everything else in tooltips.
+//! The output is plain SVG without scripts: names where they fit, everything else in tooltips.
 use super::{Node, Profile, longest_first, table::cut};
 use crate::vm::instrument::CalleeKind;
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-/// Pixels.
+/// Layout in pixels.
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 18.0;
 const MARGIN: f64 = 10.0;
-/// A letter of the font, on average.
+/// Average width of a letter of the font.
 const LETTER: f64 = 6.6;
-/// Calls narrower than this are not drawn.
+/// Minimum width of a call that is drawn.
 const NARROWEST: f64 = 0.2;
 
-/// Calls of the same thing on the same stack.
+/// Calls of the same function on the same stack.
 struct Flame<'a> {
     name: &'a str,
     kind: CalleeKind,
@@ -25,7 +26,7 @@ struct Flame<'a> {
 }
 
 impl Profile {
-    /// A flame graph, as an SVG file.
+    /// Renders a flame graph as an SVG file.
     pub fn flame_graph(&self) -> String {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
         let mut roots = Vec::new();
@@ -42,12 +43,12 @@ impl Profile {
              <rect width=\"100%\" height=\"100%\" fill=\"#fffdf8\"/>\n"
         );
         let scale = (WIDTH - 2.0 * MARGIN) / total.as_secs_f64();
-        draw_all(&mut out, &flames, Place { x: MARGIN, y: height - MARGIN - ROW, scale, total });
+        draw_all(&mut out, &flames, Position { x: MARGIN, y: height - MARGIN - ROW, scale, total });
         out + "</svg>\n"
     }
 }
 
-/// The nodes with the calls above them; those of the same thing are one.
+/// Turns nodes and the calls below them into a tree; calls of the same function are merged.
 fn merge<'a>(nodes: &'a [Node], children: &[Vec<usize>], these: &[usize]) -> Vec<Flame<'a>> {
     let mut groups: Vec<(&Node, Vec<usize>)> = Vec::new();
     for i in these {
@@ -74,27 +75,27 @@ fn depth(flame: &Flame<'_>) -> usize {
     1 + flame.above.iter().map(depth).max().unwrap_or(0)
 }
 
-/// Where to draw, and how wide a second is.
+/// Position of a rectangle, and the scale.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     x: f64,
     y: f64,
     scale: f64,
     total: Duration,
 }
 
-fn draw_all(out: &mut String, flames: &[Flame<'_>], mut place: Place) {
+fn draw_all(out: &mut String, flames: &[Flame<'_>], mut position: Position) {
     for flame in flames {
-        let width = flame.time.as_secs_f64() * place.scale;
+        let width = flame.time.as_secs_f64() * position.scale;
         if width >= NARROWEST {
-            draw(out, flame, place, width);
-            draw_all(out, &flame.above, Place { y: place.y - ROW, ..place });
+            draw(out, flame, position, width);
+            draw_all(out, &flame.above, Position { y: position.y - ROW, ..position });
         }
-        place.x += width;
+        position.x += width;
     }
 }
 
-fn draw(out: &mut String, flame: &Flame<'_>, Place { x, y, total, .. }: Place, width: f64) {
+fn draw(out: &mut String, flame: &Flame<'_>, Position { x, y, total, .. }: Position, width: f64) {
     let share = 100.0 * flame.time.as_secs_f64() / total.as_secs_f64();
     let (name, kind, count) = (Escaped(flame.name), flame.kind, flame.count);
     let microseconds = flame.time.as_secs_f64() * 1e6;
@@ -121,7 +122,7 @@ fn color(kind: CalleeKind) -> &'static str {
     }
 }
 
-/// Text as XML has it.
+/// Text with XML escapes.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {

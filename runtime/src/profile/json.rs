@@ -4,8 +4,8 @@ use crate::json::Json;
 use std::time::Duration;
 
 impl Profile {
-    /// One object: `total_ns`, and `rows` with `name`, `kind`, `count`, `own_ns`, `share`, `total_ns`, `mean_ns`, `min_ns`,
-    /// `max_ns`, `bytes`, `sources` (a list of `file:line`) and `lines` (their texts).
+    /// One object: `total_ns`, and `rows` with `name`, `kind`, `count`, `own_ns`, `share`, `total_ns`, `mean_ns`,
+    /// `min_ns`, `max_ns`, `bytes`, `sources` (a list of `file:line`) and `lines` (their texts).
     pub fn json(&self) -> String {
         let rows = self.rows().iter().map(object).collect();
         format!("{}\n", Json::object([("total_ns", nanoseconds(self.total())), ("rows", rows)]))

@@ -1,11 +1,11 @@
-//! The profiler: where a program's time goes.
+//! The profiler: measures where a program spends its time.
 //!
-//! A [`Profiler`] is an [`Instrument`]. It keeps a tree of calls: below each function are the calls it made, by
-//! instruction, with their count and times. A [`Profile`] is what it has recorded so far; it renders as a table, as JSON, as
-//! a trace for Chrome or Perfetto, and as a flame graph.
+//! A [`Profiler`] is an [`Instrument`]. It records a call tree: the children of a function are the calls it made, by
+//! instruction, with their count and times. A [`Profile`] is a snapshot of the recorded data; it renders as a table, as
+//! JSON, as a trace for Chrome or Perfetto, and as a flame graph.
 //!
-//! Times come from a clock that stops while the profiler itself works, so a function's own time does not include the cost
-//! of profiling it. They do include what the machine loses by running one instruction at a time.
+//! Times come from a clock that stops while the profiler itself works, so a function's own time does not include the
+//! cost of profiling. It does include the cost of running one instruction at a time.
 //!
 //! ```no_run
 //! # use hammock_runtime::{Error, Vm, profile::Profiler};
@@ -32,65 +32,65 @@ use record::{Record, Site};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Watches a machine ([`crate::Vm::set_instrument`]), or several, on any number of threads.
+/// Observes a virtual machine ([`crate::Vm::set_instrument`]), or several, on any number of threads.
 pub struct Profiler {
     start: Instant,
     record: Mutex<Record>,
 }
 
-/// What a profiler has seen.
+/// Data that a profiler has recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
-    /// Calls; those of a call come after it.
+    /// The call tree; children come after their parents.
     pub nodes: Vec<Node>,
-    /// Every single call, in the order in which they ended, if the profiler keeps them.
+    /// Every individual call, in the order in which they ended, if the profiler records them.
     pub events: Vec<Event>,
-    /// How many calls are missing there.
+    /// Number of calls that are missing in `events`.
     pub lost: u64,
 }
 
-/// What a function or kernel took, wherever it was called.
+/// Statistics of a function or kernel over all its call sites.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Kind of the callee.
     pub kind: CalleeKind,
-    /// How often it was called.
+    /// Number of calls.
     pub count: u64,
-    /// The time of all calls; of a function that calls itself, inner calls count again.
+    /// Inclusive time of all calls; recursive calls count repeatedly.
     pub total: Duration,
-    /// The same without the calls it made.
+    /// Exclusive time: without callees.
     pub own: Duration,
-    /// The shortest call.
+    /// Inclusive time of the shortest call.
     pub min: Duration,
-    /// The longest call.
+    /// Inclusive time of the longest call.
     pub max: Duration,
-    /// Bytes of the tensors among its arguments and results, if it reads or writes them.
+    /// Bytes of the tensors among arguments and results, if the callee accesses their elements.
     pub bytes: u64,
-    /// Its own time's share of the time of all calls from outside.
+    /// Exclusive time relative to the total time.
     pub share: f64,
-    /// Where in the source it is called.
+    /// Source locations of the calls.
     pub sources: Vec<Location>,
 }
 
 impl Profiler {
-    /// A profiler that counts.
+    /// A profiler that records the call tree.
     pub fn new() -> Arc<Profiler> {
         Profiler::with_events(0)
     }
 
-    /// A profiler that keeps up to `most` calls one by one as well, for a trace.
-    pub fn with_events(most: usize) -> Arc<Profiler> {
-        Arc::new(Profiler { start: Instant::now(), record: Mutex::new(Record::new(most)) })
+    /// A profiler that also records up to `max_events` individual calls, for a trace.
+    pub fn with_events(max_events: usize) -> Arc<Profiler> {
+        Arc::new(Profiler { start: Instant::now(), record: Mutex::new(Record::new(max_events)) })
     }
 
-    /// What it has seen so far.
+    /// The data recorded so far.
     pub fn profile(&self) -> Profile {
         self.record().profile()
     }
 
-    /// Forgets what it has seen.
+    /// Clears the recorded data.
     pub fn reset(&self) {
         self.record().reset();
     }
@@ -99,7 +99,7 @@ impl Profiler {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `body` while the thread's clock stands still.
+    /// Runs `body` while the thread's clock is stopped.
     fn pause(&self, body: impl FnOnce(&mut Record, u32)) {
         let now = self.start.elapsed();
         let mut record = self.record();
@@ -138,7 +138,8 @@ impl Instrument for Profiler {
     }
 }
 
-/// Does the callee read or write the elements of its tensors? The machine's own builtins pass tensors around.
+/// Returns true if the callee accesses the elements of its tensors. The virtual machine's builtins only pass tensors
+/// on.
 fn reads(call: &Call<'_>) -> bool {
     call.kind != CalleeKind::Function && !call.callee.starts_with("vm.builtin.")
 }
@@ -153,12 +154,12 @@ fn bytes(value: &Any) -> u64 {
 }
 
 impl Profile {
-    /// The time of all calls from outside.
+    /// Total time of all top-level calls.
     pub fn total(&self) -> Duration {
         self.nodes.iter().filter(|node| node.parent.is_none()).map(|node| node.total).sum()
     }
 
-    /// What each function and kernel took; those that took most of themselves come first.
+    /// Statistics of each function and kernel, sorted by exclusive time, largest first.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         for node in self.nodes.iter().filter(|node| node.count > 0) {
@@ -173,7 +174,7 @@ impl Profile {
     }
 }
 
-/// In the order of their times. One sort of numbers does for all types.
+/// Sorts by time, descending. One sort of numbers serves all types, which keeps the code small.
 fn longest_first<T>(items: Vec<T>, time: impl Fn(&T) -> Duration) -> Vec<T> {
     let mut order: Vec<(u64, usize)> =
         items.iter().map(|item| u64::MAX - time(item).as_nanos() as u64).zip(0..).collect();
@@ -209,7 +210,7 @@ impl Row {
             .extend(node.source.iter().filter(|source| !self.sources.contains(source)).cloned().collect::<Vec<_>>());
     }
 
-    /// The time of a call on average.
+    /// Average time of a call.
     pub fn mean(&self) -> Duration {
         Duration::from_secs_f64(self.total.as_secs_f64() / self.count.max(1) as f64)
     }

@@ -1,4 +1,4 @@
-//! The tree of calls, as it grows.
+//! The call tree while it is recorded.
 use super::Profile;
 use crate::ffi::Location;
 use crate::vm::instrument::CalleeKind;
@@ -7,52 +7,52 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Calls of one function or kernel, from one instruction, below one call.
+/// Calls of one function or kernel, from one instruction, below one parent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// The call that made them; none for calls from outside.
+    /// The calling node; none for top-level calls.
     pub parent: Option<usize>,
-    /// What is called.
+    /// Name of the callee.
     pub name: String,
-    /// What kind of thing that is.
+    /// Kind of the callee.
     pub kind: CalleeKind,
-    /// Where in the source it is called.
+    /// Source location of the call.
     pub source: Option<Location>,
-    /// How often it was called.
+    /// Number of calls.
     pub count: u64,
-    /// The time of all calls.
+    /// Inclusive time of all calls.
     pub total: Duration,
-    /// Of it, the time of calls below.
+    /// Time of the callees.
     pub below: Duration,
-    /// The shortest call.
+    /// Inclusive time of the shortest call.
     pub min: Duration,
-    /// The longest call.
+    /// Inclusive time of the longest call.
     pub max: Duration,
     /// Bytes of the tensors among arguments and results.
     pub bytes: u64,
 }
 
 impl Node {
-    /// The time that is not that of calls below.
+    /// Exclusive time: without callees.
     pub fn own(&self) -> Duration {
         self.total.saturating_sub(self.below)
     }
 }
 
-/// One call.
+/// An individual call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Which calls it belongs to.
+    /// Index of its node.
     pub node: usize,
-    /// The thread it ran on, from 0.
+    /// Number of its thread, from 0.
     pub thread: u32,
-    /// When it began, on the thread's clock.
+    /// Start time on the thread's clock.
     pub start: Duration,
-    /// How long it took.
+    /// Duration.
     pub time: Duration,
 }
 
-/// Where a call comes from.
+/// A call site.
 pub(super) struct Site<'a> {
     pub(super) instruction: usize,
     pub(super) name: &'a str,
@@ -60,15 +60,16 @@ pub(super) struct Site<'a> {
     pub(super) source: &'a dyn Fn() -> Option<Location>,
 }
 
-/// Calls nested deeper than this count as calls of the one at this depth: recursion must not grow the tree for ever.
+/// Maximum depth of the tree; deeper calls count for the node at this depth, so recursion does not grow the tree
+/// forever.
 const MAX_DEPTH: usize = 100;
-/// Stands for the instruction of calls from outside.
+/// Stands for the instruction of top-level calls.
 const OUTSIDE: usize = usize::MAX;
 
 #[derive(Default)]
 pub(super) struct Record {
     nodes: Vec<Node>,
-    /// Nodes by parent, instruction, and name where that does not say it all: from outside, and for function values.
+    /// Nodes by parent and instruction, and by name where the callee varies: for top-level calls and function values.
     known: HashMap<(Option<usize>, usize, Option<String>), usize>,
     threads: Vec<Thread>,
     events: Vec<Event>,
@@ -76,23 +77,23 @@ pub(super) struct Record {
     lost: u64,
 }
 
-/// Calls under way on a thread.
+/// State of a thread's calls.
 struct Thread {
     id: u32,
     open: Vec<Open>,
-    /// The call that the next function to begin belongs to.
+    /// The call site of the function that begins next.
     expected: Option<(usize, Option<Location>)>,
-    /// When the clock was stopped last.
+    /// Time at which the clock was stopped.
     now: Duration,
-    /// How long it has stood still so far, this time not counted.
+    /// Total time that the clock was stopped before.
     paused: Duration,
-    /// What the system's clock said then.
+    /// System time at which the clock was stopped.
     stopped: Duration,
 }
 
 struct Open {
     node: usize,
-    /// The instruction; functions that begin and end have none.
+    /// The instruction; `None` for frames of functions.
     instruction: Option<usize>,
     start: Duration,
 }
@@ -101,7 +102,7 @@ thread_local! {
     static ID: Cell<u32> = const { Cell::new(u32::MAX) };
 }
 
-/// A number of one's own for each thread.
+/// A unique number of the current thread.
 fn thread_id() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     ID.with(|id| {
@@ -121,37 +122,37 @@ impl Record {
         Profile { nodes: self.nodes.clone(), events: self.events.clone(), lost: self.lost }
     }
 
-    /// Forgets everything, calls under way too.
+    /// Clears everything, including calls in progress.
     pub(super) fn reset(&mut self) {
         *self = Record::new(self.most_events);
     }
 
-    /// Stops the clock of the running thread; returns the thread's place.
+    /// Stops the current thread's clock; returns the thread's index.
     pub(super) fn stop_clock(&mut self, now: Duration) -> u32 {
         let id = thread_id();
-        let place = self.threads.iter().position(|thread| thread.id == id).unwrap_or_else(|| {
+        let index = self.threads.iter().position(|thread| thread.id == id).unwrap_or_else(|| {
             let (open, expected, paused) = Default::default();
             self.threads.push(Thread { id, open, expected, paused, now, stopped: now });
             self.threads.len() - 1
         });
-        let thread = &mut self.threads[place];
+        let thread = &mut self.threads[index];
         thread.now = now.saturating_sub(thread.paused);
         thread.stopped = now;
-        place as u32
+        index as u32
     }
 
-    /// Lets it go on.
+    /// Restarts the clock.
     pub(super) fn start_clock(&mut self, thread: u32, now: impl FnOnce() -> Duration) {
         let thread = &mut self.threads[thread as usize];
         thread.paused += now().saturating_sub(thread.stopped);
     }
 
-    /// A call of a function of the program: the function begins next.
+    /// Records a call of a bytecode function, which begins next.
     pub(super) fn expect(&mut self, thread: u32, site: &Site<'_>) {
         self.threads[thread as usize].expected = Some((site.instruction, (site.source)()));
     }
 
-    /// A call begins.
+    /// Records the start of a call.
     pub(super) fn open(&mut self, thread: u32, site: &Site<'_>, bytes: u64) {
         let node = self.node(thread, site);
         self.nodes[node].bytes += bytes;
@@ -159,7 +160,7 @@ impl Record {
         thread.open.push(Open { node, instruction: Some(site.instruction), start: thread.now });
     }
 
-    /// A call is over.
+    /// Records the end of a call.
     pub(super) fn close(&mut self, thread: u32, instruction: usize, bytes: u64) {
         let open = &mut self.threads[thread as usize].open;
         if let Some(call) = open.pop_if(|call| call.instruction == Some(instruction)) {
@@ -168,7 +169,7 @@ impl Record {
         }
     }
 
-    /// A function of the program begins.
+    /// Records the start of a bytecode function.
     pub(super) fn enter(&mut self, thread: u32, function: &str) {
         let expected = self.threads[thread as usize].expected.take();
         let (instruction, source) = expected.unwrap_or((OUTSIDE, None));
@@ -179,7 +180,7 @@ impl Record {
         thread.open.push(Open { node, instruction: None, start: thread.now });
     }
 
-    /// The innermost function is over. A call in its tail has no end of its own.
+    /// Records the end of the innermost function. Its tail call has no end event.
     pub(super) fn leave(&mut self, thread: u32) {
         while let Some(call) = self.threads[thread as usize].open.pop() {
             let is_function = call.instruction.is_none();
@@ -190,8 +191,8 @@ impl Record {
         }
     }
 
-    fn count(&mut self, place: u32, call: Open) {
-        let thread = &self.threads[place as usize];
+    fn count(&mut self, index: u32, call: Open) {
+        let thread = &self.threads[index as usize];
         let time = thread.now.saturating_sub(call.start);
         let node = &mut self.nodes[call.node];
         node.count += 1;
@@ -208,7 +209,7 @@ impl Record {
         }
     }
 
-    /// The node of a call from where the thread stands.
+    /// The node of a call from the thread's current frame.
     fn node(&mut self, thread: u32, site: &Site<'_>) -> usize {
         let open = &self.threads[thread as usize].open;
         let parent = open[..open.len().min(MAX_DEPTH)].last().map(|call| call.node);

@@ -4,15 +4,15 @@ use crate::ffi::Location;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// The widest line: what a terminal shows without wrapping.
+/// Maximum line width: that of a terminal.
 const WIDTH: usize = 120;
-/// The widest name; longer ones lose their middle.
+/// Maximum width of a name; longer ones are abbreviated in the middle.
 const NAME_WIDTH: usize = 38;
 const COLUMNS: usize = 8;
 
 impl Profile {
-    /// A table: a line for each function and kernel, and the sum. The last column is where it is called, with the text of
-    /// that line, which names the node of an ONNX model. [`Profile::json`] has more figures, and names in full.
+    /// Renders a table: a line for each function and kernel, and the sum. The last column is the call site, with the
+    /// text of its line, which names the node of an ONNX model. [`Profile::json`] has more figures, and full names.
     pub fn table(&self) -> String {
         let header = ["name", "kind", "count", "own", "share", "total", "GB/s", "called at"];
         let mut lines = vec![header.map(str::to_owned)];
@@ -23,7 +23,7 @@ impl Profile {
             let start = out.chars().count();
             for (column, cell) in line.iter().enumerate() {
                 let width = widths[column];
-                // Words are left-aligned, figures right-aligned; nothing follows the last column.
+                // Words are left-aligned, figures right-aligned; the last column is not padded.
                 let _ = match column {
                     0 | 1 => write!(out, "{cell:width$}  "),
                     LAST => write!(out, "{}", cut(cell, (start + WIDTH).saturating_sub(out.chars().count()))),
@@ -57,7 +57,7 @@ fn line(row: &Row) -> [String; COLUMNS] {
     ]
 }
 
-/// `model.py:3 y = R.add(x, w)`, and how many more places there are.
+/// `model.py:3 y = R.add(x, w)`, and the number of further locations.
 fn called_at(sources: &[Location]) -> String {
     let [first, others @ ..] = sources else { return String::new() };
     let file = first.file.rsplit('/').next().unwrap_or_default();
@@ -65,12 +65,13 @@ fn called_at(sources: &[Location]) -> String {
     format!("{file}:{}{more} {}", first.line, node(&first.text).unwrap_or(first.text.trim()))
 }
 
-/// The name of a node, which an ONNX model's listing has at the end of its line: `y = Conv(x, w)  # node /conv1/Conv`.
+/// The name of a node, which the listing of an ONNX model has at the end of its line: `y = Conv(x, w)  # node
+/// /conv1/Conv`.
 fn node(line: &str) -> Option<&str> {
     line.rsplit_once("  # node ").map(|(_, name)| name)
 }
 
-/// A text's beginning, if it is longer.
+/// Truncates a text.
 pub(super) fn cut(text: &str, width: usize) -> String {
     match text.chars().count() <= width {
         true => text.to_owned(),
@@ -78,7 +79,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     }
 }
 
-/// A name's beginning and end, if it is longer than the column.
+/// Abbreviates a name in the middle if it is longer than the column.
 fn without_middle(name: &str) -> String {
     let length = name.chars().count();
     if length <= NAME_WIDTH {
@@ -89,13 +90,13 @@ fn without_middle(name: &str) -> String {
 }
 
 impl Row {
-    /// How many gigabytes of tensors it passes in a second, if it reads or writes any.
+    /// Throughput in gigabytes of tensors per second, if it accesses any.
     pub fn gigabytes_per_second(&self) -> Option<f64> {
         (self.bytes > 0 && !self.total.is_zero()).then(|| self.bytes as f64 / 1e9 / self.total.as_secs_f64())
     }
 }
 
-/// Four digits or so.
+/// Formats a time with about four digits.
 fn time(time: Duration) -> String {
     match time.as_nanos() as f64 {
         ns if ns < 1e3 => format!("{ns:.0} ns"),

@@ -5,7 +5,7 @@ use std::thread;
 
 static NOTHING: Any = Any::NONE;
 
-/// Plays a program's part: `main` calls the function `helper` twice, which calls `add`, and `add` itself once.
+/// Simulates a program: `main` calls the function `helper` twice, which calls `add`, and `add` itself once.
 fn play(profiler: &Profiler, wait: Duration) {
     let (sources, tensor) = (SourceMap::default(), Any::from(Tensor::from_slice(&[4], &[0f32; 4]).unwrap()));
     let args = [tensor.clone(), tensor];
@@ -60,7 +60,7 @@ fn times_add_up() {
 }
 
 #[test]
-fn calls_are_kept_by_thread_up_to_a_limit() {
+fn calls_are_recorded_by_thread_up_to_a_limit() {
     let profiler = Profiler::with_events(12);
     thread::scope(|scope| {
         for _ in 0..3 {
@@ -113,7 +113,7 @@ fn calls_in_the_tail_and_deep_recursion_stay_small() {
     assert_eq!(profile.rows()[0].count, rounds + 1001);
 }
 
-/// A profile with round times.
+/// A profile with round numbers.
 fn sample() -> Profile {
     let node = |parent, name: &str, kind, count, total, below| Node {
         parent,

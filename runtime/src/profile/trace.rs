@@ -1,11 +1,12 @@
-//! A profile as a trace, in the Trace Event Format that Chrome (`chrome://tracing`) and Perfetto (`ui.perfetto.dev`) show.
+//! A profile as a trace, in the Trace Event Format that Chrome (`chrome://tracing`) and Perfetto (`ui.perfetto.dev`)
+//! show.
 use super::{Event, Profile};
 use crate::json::Json;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 impl Profile {
-    /// The calls that were kept one by one ([`super::Profiler::with_events`]), as complete events, in microseconds, after
+    /// The individually recorded calls ([`super::Profiler::with_events`]) as complete events, in microseconds, after
     /// metadata events that name the process and its threads.
     pub fn trace(&self) -> String {
         let threads: BTreeSet<u32> = self.events.iter().map(|event| event.thread).collect();
@@ -39,7 +40,7 @@ fn thread_name(thread: u32) -> Json {
     metadata("thread_name", thread, &name)
 }
 
-/// A metadata event, which has no time.
+/// A metadata event.
 fn metadata(what: &str, thread: u32, name: &str) -> Json {
     Json::object([
         ("name", what.into()),

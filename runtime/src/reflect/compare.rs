@@ -1,13 +1,13 @@
-//! Equality and hashes by contents.
+//! Structural equality and hashing.
 //!
-//! Floats compare by their bits, so that NaN equals itself and the two zeros differ; tensors compare by dtype, shape
-//! and elements, on any device.
+//! Floats compare by their bits, so NaN equals itself and the two zeros differ; tensors compare by dtype, shape and
+//! elements, on any device.
 use super::graph::{Node, nodes};
 use crate::value::{Any, DType, Device, Shape, Tensor};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
-/// What a node says, its parts being known by number. Equal contents are equal parts.
+/// Contents of a node, with its parts replaced by their value numbers. Equal contents have equal numbers.
 #[derive(PartialEq, Eq, Hash)]
 enum Contents {
     Leaf(Leaf),
@@ -15,7 +15,7 @@ enum Contents {
     Object(&'static str, Vec<usize>),
 }
 
-/// A value that holds no others.
+/// A value without parts.
 #[derive(PartialEq, Eq, Hash)]
 enum Leaf {
     None,
@@ -28,11 +28,11 @@ enum Leaf {
     Device(Device),
     Shape(Vec<i64>),
     Tensor(DType, Vec<i64>, Elements),
-    /// Known by its address alone.
+    /// Compared by its address.
     Address(usize),
 }
 
-/// The elements of a dense tensor on the host.
+/// The elements of a contiguous host tensor.
 struct Elements(Tensor);
 
 impl Elements {
@@ -86,12 +86,12 @@ impl Leaf {
     }
 }
 
-/// Numbers for contents, equal ones for equal contents.
+/// Value numbering: equal contents get equal numbers.
 #[derive(Default)]
 struct Numbers(HashMap<Contents, usize>);
 
 impl Numbers {
-    /// The number of a value; `None` if an object in it holds itself.
+    /// The number of a value; `None` if an object contains itself.
     fn of(&mut self, value: &Any) -> Option<usize> {
         let mut numbers: Vec<usize> = Vec::new();
         for node in nodes(value).ok()? {
@@ -109,15 +109,15 @@ impl Numbers {
     }
 }
 
-/// Have the two values the same contents?
+/// Returns true if both values have the same contents.
 pub fn equal(a: &Any, b: &Any) -> bool {
     let mut numbers = Numbers::default();
     let (a, b) = (numbers.of(a), numbers.of(b));
     a.is_some() && a == b
 }
 
-/// A number that values of the same contents have in common, in this and every other process that runs the same
-/// build, unless functions or objects without declared fields are among them.
+/// A hash of the contents. It is the same in every process that runs the same build, unless the value contains
+/// functions or objects without declared fields.
 pub fn hash(value: &Any) -> u64 {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let mut hashes: Vec<u64> = Vec::new();

@@ -1,35 +1,35 @@
-//! A value as a list of nodes that refer to each other by number.
+//! A value as a flat list of nodes that refer to each other by index.
 use super::types::{ObjectType, type_of};
 use crate::ffi::Error;
 use crate::value::{Any, Tuple};
 use std::collections::HashMap;
 
-/// A value without the values in it.
+/// A value whose parts are references to other nodes.
 pub(super) enum Node {
-    /// One that holds no others, or does not say what it holds.
+    /// A value without parts, or one that does not declare them.
     Leaf(Any),
     /// A tuple of nodes.
     Tuple(Vec<usize>),
-    /// An object that declares its fields: their names and nodes.
+    /// An object with declared fields: their names and nodes.
     Object(&'static ObjectType, Vec<(&'static str, usize)>),
 }
 
-/// The values in a node.
+/// Named parts of a value.
 type Parts = Vec<(&'static str, Any)>;
 
 enum Step {
-    /// Makes the node of a value.
+    /// Visits the parts of a value.
     Visit(Any),
-    /// Makes the node of a value whose parts have their nodes now.
+    /// Creates the node of a value whose parts have nodes.
     Finish(Any, Option<&'static ObjectType>, Vec<&'static str>),
 }
 
-/// The nodes of a value, parts before wholes, the value itself last. An object that occurs several times is one node.
+/// The nodes of a value in post-order; the value itself is last. An object that occurs several times is one node.
 ///
-/// Fails if an object holds itself, which only objects of other makers can.
+/// Fails if an object contains itself, which only objects created by other code can.
 pub(super) fn nodes(root: &Any) -> Result<Vec<Node>, Error> {
     let mut nodes = Vec::new();
-    // The node of an object, none as long as its parts are being made.
+    // The node of each object; none while its parts are visited.
     let mut seen: HashMap<usize, Option<usize>> = HashMap::new();
     let mut done = Vec::new();
     let mut steps = vec![Step::Visit(root.clone())];

@@ -1,8 +1,8 @@
 //! Values as JSON graphs: `{"root_index", "nodes": [{"type", "data"}], "metadata"}`.
 //!
-//! Type names and data are tvm-ffi's: numbers, strings and shapes stand as themselves, bytes as base64, tuples as the
-//! numbers of their fields' nodes, objects as their fields' by name. Beyond those there are tensors, as base64 of the
-//! form that executables hold them in. Parts come before wholes.
+//! Type names and data are tvm-ffi's: numbers, strings and shapes as JSON values, bytes as base64, tuples as the node
+//! indices of their fields, objects as their fields' indices by name. In addition there are tensors, as base64 of the
+//! executable format's encoding. Parts come before the values that contain them.
 use super::graph::{Node, nodes};
 use super::types::{Fields, find};
 use crate::base64;
@@ -11,10 +11,10 @@ use crate::ffi::Error;
 use crate::json::Json;
 use crate::value::{Any, Bytes, DType, Device, Shape, Str, Tensor, Tuple};
 
-/// Names of floats that JSON has no words for.
+/// Names of floats that JSON cannot represent.
 const NO_NUMBERS: [(&str, f64); 3] = [("nan", f64::NAN), ("inf", f64::INFINITY), ("-inf", f64::NEG_INFINITY)];
 
-/// The value as a JSON graph. Functions, and objects that are something in their process only, cannot be saved.
+/// Serializes a value as a JSON graph. Functions, and objects that are only valid in their process, cannot be saved.
 pub fn save(value: &Any) -> Result<String, Error> {
     let nodes = nodes(value)?;
     let root = nodes.len().saturating_sub(1);
@@ -84,7 +84,7 @@ fn float(value: f64) -> Json {
     }
 }
 
-/// The value that a JSON graph describes.
+/// Reads the value of a JSON graph.
 pub fn load(text: &str) -> Result<Any, Error> {
     let graph = Json::parse(text).map_err(|error| Error::value(error.to_string()))?;
     let nodes = graph.get("nodes").and_then(Json::as_array);
@@ -115,7 +115,7 @@ fn load_node(node: &Json, values: &[Any]) -> Result<Any, Error> {
     load_leaf(ty, data, values)?.ok_or_else(|| Error::value(format!("its data is not of type {ty}")))
 }
 
-/// The value of a node that came before.
+/// The value of a preceding node.
 fn part_of(part: &Json, values: &[Any]) -> Result<Any, Error> {
     let value = part.as_size().and_then(|part| values.get(part));
     value.cloned().ok_or_else(|| Error::value(format!("it refers to {part}, which is not a node before it")))

@@ -1,13 +1,13 @@
-//! Reflection: what values consist of, so that any value can be printed, compared, hashed, saved and read back.
+//! Reflection: the fields of objects, so that any value can be printed, compared, hashed, saved and loaded.
 //!
-//! Each type of objects declares its fields once ([`types`]); programs that link the runtime declare theirs with
-//! [`Reflect`] and [`register`]. Everything here works on those declarations, through the flat [`graph`] of a value:
-//! any depth of nesting works, and shared parts are visited once.
+//! Each object type declares its fields once ([`types`]); programs that link the runtime declare theirs with
+//! [`Reflect`] and [`register`]. Everything here uses these declarations, through the flat [`graph`] of a value:
+//! nesting depth is unlimited, and shared parts are visited once.
 //!
-//! - [`fields`]: an object's, by name.
+//! - [`fields`]: an object's fields by name.
 //! - [`text`]: a value as text for people.
-//! - [`equal`] and [`hash`]: by contents. Functions, and objects that declare nothing, are equal only to themselves.
-//! - [`save`] and [`load`]: as a JSON graph in tvm-ffi's form; [`plain`]: as JSON for programs that read numbers.
+//! - [`equal`] and [`hash`]: by contents. Functions, and objects without declared fields, are equal only to themselves.
+//! - [`save`] and [`load`]: a JSON graph in tvm-ffi's format; [`plain`]: plain JSON for programs that read numbers.
 mod compare;
 mod graph;
 mod json;

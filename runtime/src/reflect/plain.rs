@@ -1,8 +1,8 @@
 //! Values as plain JSON, for programs that read numbers: `jq '.data[0]'`.
 //!
-//! Numbers, strings and booleans stand as themselves, shapes and tuples as lists, tensors as objects `{"dtype", "shape",
-//! "data"}` with nested lists of their elements, other objects as `{"type"}` and their fields. Values that JSON lacks
-//! (`nan`, `inf`, `-inf`) are strings. Shared parts are written everywhere they occur; [`save`] writes them once.
+//! Numbers, strings and booleans become JSON values, shapes and tuples lists, tensors objects `{"dtype", "shape",
+//! "data"}` with nested lists of their elements, other objects `{"type"}` and their fields. Values that JSON lacks
+//! (`nan`, `inf`, `-inf`) are strings. Shared parts are repeated wherever they occur; [`save`] writes them once.
 //!
 //! [`save`]: super::save
 use super::graph::{Node, nodes};
@@ -12,14 +12,14 @@ use crate::json::Json;
 use crate::value::{Any, DType, Device, Shape, Tensor};
 use std::fmt::Write;
 
-/// Bytes that repeating shared parts may come to.
-const MOST_REPEATED: usize = 256 << 20;
+/// Maximum size of repeated shared parts, in bytes.
+const MAX_REPEATED: usize = 256 << 20;
 
-/// The value as plain JSON.
+/// Serializes a value as plain JSON.
 ///
 /// # Errors
-/// When the value is or holds a function, or an object that declares no fields; when it holds itself; when shared parts
-/// occur so often that the text would be too long.
+/// If the value is or contains a function, or an object without declared fields; if it contains itself; if repeated
+/// shared parts make the text too long.
 pub fn plain(value: &Any) -> Result<String, Error> {
     let parts: Vec<Part> = nodes(value)?.into_iter().map(part).collect::<Result<_, _>>()?;
     let mut lengths: Vec<usize> = Vec::with_capacity(parts.len());
@@ -31,11 +31,11 @@ pub fn plain(value: &Any) -> Result<String, Error> {
     }
     let once: usize = parts.iter().map(Part::text).sum();
     let length = lengths.last().copied().unwrap_or_default();
-    if length > once.max(MOST_REPEATED) {
+    if length > once.max(MAX_REPEATED) {
         return Err(Error::value("the value repeats its parts too often to write it in full: write it as a graph"));
     }
     let mut out = String::with_capacity(length);
-    // The nodes that are being written, with what remains of each.
+    // A stack of the nodes being written, each with its remaining pieces.
     let mut open: Vec<std::slice::Iter<'_, Piece>> = parts.last().map(|root| root.iter()).into_iter().collect();
     while let Some(pieces) = open.last_mut() {
         match pieces.next() {
@@ -47,7 +47,7 @@ pub fn plain(value: &Any) -> Result<String, Error> {
     Ok(out)
 }
 
-/// A node's text, and the nodes in it.
+/// The pieces of a node: text and references to other nodes.
 struct Part(Vec<Piece>);
 
 enum Piece {
@@ -60,7 +60,7 @@ impl Part {
         self.0.iter()
     }
 
-    /// How long its own text is.
+    /// Length of its own text.
     fn text(&self) -> usize {
         self.iter().map(|piece| if let Piece::Text(text) = piece { text.len() } else { 0 }).sum()
     }
@@ -115,12 +115,12 @@ fn leaf(value: &Any) -> Result<String, Error> {
     })
 }
 
-/// A number, or the name of what is none.
+/// A number, or the name of infinity and NaN.
 fn float(value: f64) -> String {
     if value.is_finite() { format!("{value:?}") } else { format!("\"{}\"", value.to_string().to_ascii_lowercase()) }
 }
 
-/// The same in the fewest digits that tell a float32 from its neighbours.
+/// Like `float`, with the fewest digits that identify a float32.
 fn short(value: f32) -> String {
     if value.is_finite() { format!("{value:?}") } else { float(value.into()) }
 }
@@ -152,12 +152,12 @@ fn tensor_text(tensor: &Tensor) -> Result<String, Error> {
     Ok(format!("{{\"dtype\":\"{}\",\"shape\":{shape},\"data\":{data}}}", tensor.dtype()))
 }
 
-/// Elements in brackets, one pair for each dimension.
+/// Elements in nested brackets, one pair per dimension.
 fn nested<T>(shape: &[i64], elements: &[T], text: impl Fn(&T) -> String) -> String {
     if elements.is_empty() {
         return "[]".to_owned();
     }
-    // Elements in a list of each dimension, from the outside in.
+    // Number of elements of a list at each dimension, from the outside in.
     let mut sizes: Vec<usize> = shape.iter().map(|size| *size as usize).collect();
     for at in (1..sizes.len()).rev() {
         sizes[at - 1] *= sizes[at];
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_and_sharing_have_no_price_but_length() {
+    fn depth_and_sharing_are_handled_in_linear_time() {
         let mut deep: Any = 1i64.into();
         for _ in 0..100_000 {
             deep = Tuple::new([deep].into_iter()).into();

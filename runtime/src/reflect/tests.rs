@@ -95,7 +95,7 @@ fn depth_and_sharing_cost_nothing() {
 }
 
 #[test]
-fn what_lives_in_its_process_only_is_not_saved() {
+fn process_local_values_are_not_saved() {
     let function = Any::from(Function::new(|_| Ok(Any::NONE)));
     let closure = Any::from(Closure::new(1, 2, vec![true.into()]));
     for (value, name) in [(tuple([function]), "Function"), (closure, "hammock.Closure")] {
@@ -160,7 +160,7 @@ fn damaged_graphs_are_refused() {
     for end in (0..json.len()).step_by(if cfg!(miri) { 499 } else { 11 }).filter(|end| json.is_char_boundary(*end)) {
         assert!(load(&json[..end]).is_err());
     }
-    // Whatever one changed character makes of it, it is refused or read.
+    // With one character changed, it is either rejected or read.
     for (i, c) in json.char_indices().step_by(if cfg!(miri) { 997 } else { 31 }) {
         for other in ["\"", "[", "}", "9", "-", "\\", ""] {
             let _ = load(&format!("{}{other}{}", &json[..i], &json[i + c.len_utf8()..]));

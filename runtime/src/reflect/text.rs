@@ -3,27 +3,27 @@ use super::types::type_of;
 use crate::show;
 use crate::value::{Any, Tensor, Tuple};
 
-/// How deeply values may nest before `…` stands for the rest.
+/// Maximum nesting depth; deeper values are shown as `…`.
 const MAX_DEPTH: u32 = 64;
-/// How many fields of a tuple are shown.
+/// Maximum number of fields of a tuple that are shown.
 const MAX_FIELDS: usize = 1000;
-/// How many values are shown in all: parts may be shared, so that a small value has no end of them.
+/// Maximum number of values that are shown: with shared parts, a small value may expand without end.
 const MAX_VALUES: usize = 10_000;
 
-/// A value on one line: objects by their names with their fields, tensors without axes by their element, others by
+/// Formats a value on one line: objects by their names with their fields, scalar tensors by their element, others by
 /// shape and dtype.
 pub fn text(value: &Any) -> String {
     text_of(value, leaf)
 }
 
-/// The same with other words for what has no fields.
+/// Like `text`, with another format for values without fields.
 pub(crate) fn text_of(value: &Any, leaf: fn(&Any) -> String) -> String {
     let mut writer = Writer { out: String::new(), leaf, left: MAX_VALUES };
     writer.write(value, 0);
     writer.out
 }
 
-/// The same for objects that mean something outside their process; none for others.
+/// Like `text`, for objects that are meaningful outside of their process; `None` for others.
 pub(crate) fn described(value: &Any) -> Option<String> {
     type_of(value).filter(|ty| ty.make.is_some()).map(|_| text(value))
 }
@@ -31,7 +31,7 @@ pub(crate) fn described(value: &Any) -> Option<String> {
 struct Writer {
     out: String,
     leaf: fn(&Any) -> String,
-    /// How many more values may be shown.
+    /// Remaining number of values.
     left: usize,
 }
 
@@ -39,7 +39,7 @@ impl Writer {
     fn write(&mut self, value: &Any, depth: u32) {
         let fields = match value.get::<&Tuple>() {
             Some(tuple) => {
-                // Those that are left out below cost nothing.
+                // Fields that are not shown cost nothing.
                 tuple.iter().take(MAX_FIELDS + 1).map(|field| ("", field.clone())).collect()
             }
             None => match type_of(value) {
@@ -57,7 +57,7 @@ impl Writer {
                 self.out.push('…');
                 break;
             }
-            // An object's fields are made anew, as many as they are.
+            // An object's fields are created on every visit, however many there are.
             self.left = self.left.saturating_sub(1 + field.get::<&Tuple>().map_or(0, |tuple| tuple.len() / MAX_FIELDS));
             if !name.is_empty() {
                 self.out.push_str(name);

@@ -1,17 +1,17 @@
-//! Types of objects and their fields.
+//! Object types and their fields.
 use crate::ffi::{Error, TraceEntry};
 use crate::value::{Adt, Any, Closure, ErrorObject, FromAny, Opaque, Storage, Tuple, index};
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
-/// A type of objects: its name, its fields, and how one is made of them.
+/// An object type: its name, its fields, and its constructor.
 pub(super) struct ObjectType {
-    /// The name it is saved under.
+    /// The name in saved values.
     pub(super) key: &'static str,
     /// Names and values of an object's fields, always the same names in the same order.
     pub(super) fields: fn(&Any) -> Vec<(&'static str, Any)>,
-    /// Makes an object; none if such objects mean something in the process that made them only.
+    /// Constructs an object; `None` if such objects are only valid in the process that created them.
     pub(super) make: Option<fn(&Fields<'_>) -> Result<Any, Error>>,
 }
 
@@ -81,7 +81,7 @@ where
     value.get::<&'a T>().map(fields).unwrap_or_default()
 }
 
-/// The type of an object that declares its fields.
+/// The type of an object with declared fields.
 pub(super) fn type_of(value: &Any) -> Option<&'static ObjectType> {
     match value.type_index() {
         index::ADT => Some(&ADT),
@@ -93,26 +93,26 @@ pub(super) fn type_of(value: &Any) -> Option<&'static ObjectType> {
     }
 }
 
-/// The fields of an object that declares them, with their names; none of other values.
+/// Names and values of an object's declared fields; empty for other values.
 pub fn fields(value: &Any) -> Vec<(&'static str, Any)> {
     type_of(value).map(|ty| (ty.fields)(value)).unwrap_or_default()
 }
 
-/// The type that objects are saved under the name `key` of.
+/// The type with the name `key` in saved values.
 pub(super) fn find(key: &str) -> Option<&'static ObjectType> {
     let own = [&ADT, &ERROR, &STORAGE, &CLOSURE].into_iter().find(|ty| ty.key == key);
     own.or_else(|| REGISTERED.read().unwrap_or_else(PoisonError::into_inner).0.values().copied().find(|t| t.key == key))
 }
 
-/// A type of Rust values that declares its fields, for values that programs pass about as [`Opaque`] objects.
+/// A Rust type with declared fields, for values that programs pass around as [`Opaque`] objects.
 pub trait Reflect: Send + Sync + Sized + 'static {
-    /// The name it is saved under, such as `app.Tokenizer`.
+    /// The name in saved values, such as `app.Tokenizer`.
     const KEY: &'static str;
 
     /// Names and values of its fields: always the same names in the same order.
     fn fields(&self) -> Vec<(&'static str, Any)>;
 
-    /// Makes a value of fields that were saved.
+    /// Constructs a value from saved fields.
     fn from_fields(fields: &Fields<'_>) -> Result<Self, Error>;
 }
 
@@ -132,14 +132,14 @@ impl Registered {
     }
 }
 
-/// Makes the fields of `T` known; fails if another type has its name.
+/// Registers the type `T`; fails if another type has its name.
 pub fn register<T: Reflect>() -> Result<(), Error> {
     if let Some(taken) = find(T::KEY) {
         let known = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).0.get(&TypeId::of::<T>()).copied();
         let same = known.is_some_and(|known| std::ptr::eq(known, taken));
         return if same { Ok(()) } else { Err(Error::value(format!("type `{}` already exists", T::KEY))) };
     }
-    // Types are registered once for the whole process, which then refers to them without a count.
+    // Types are registered once for the whole process and never freed.
     let ty = Box::leak(Box::new(ObjectType {
         key: T::KEY,
         fields: |value| of(value, |object: &Opaque| object.downcast::<T>().map(T::fields).unwrap_or_default()),
@@ -149,14 +149,14 @@ pub fn register<T: Reflect>() -> Result<(), Error> {
     Ok(())
 }
 
-/// The fields of an object that is read back.
+/// The fields of an object that is being loaded.
 pub struct Fields<'a> {
     pub(super) key: &'a str,
     pub(super) values: Vec<(&'a str, Any)>,
 }
 
 impl Fields<'_> {
-    /// The field called `name` as `T`.
+    /// The field `name` as a `T`.
     pub fn get<'a, T: FromAny<'a>>(&'a self, name: &str) -> Result<T, Error> {
         let wrong = || Error::type_error(format!("a {} needs a field `{name}` of kind {}", self.key, T::NAME));
         let value = self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value);

@@ -1,18 +1,18 @@
 //! Elements of tensors as text.
 //!
-//! Only the elements that are shown are read, one by one, wherever they are: a tensor may be larger than memory (its strides may be
-//! zero), start at any address, and have elements of any type.
+//! Only the elements that are shown are read, one by one: a tensor may be larger than memory (its strides may be zero),
+//! start at any address, and have elements of any dtype.
 use crate::value::{DType, MAX_NDIM, Tensor, dtype_code};
 use std::fmt::Write;
 
-/// Tensors of up to this many elements are shown whole.
+/// Maximum number of elements of a tensor that is shown completely.
 const WHOLE: usize = 200;
-/// How many elements at each end of a longer dimension are shown.
+/// Number of elements shown at each end of a longer dimension.
 const EDGE: usize = 3;
-/// The most elements that are shown of a tensor.
-const MOST: usize = 4096;
+/// Maximum number of elements that are shown of a tensor.
+const MAX_ELEMENTS: usize = 4096;
 
-/// The elements in brackets, one pair for each dimension; long dimensions shortened.
+/// Formats the elements in nested brackets; long dimensions are abbreviated.
 pub(super) fn elements(tensor: &Tensor) -> String {
     let shape = tensor.shape();
     if !tensor.device().is_host() || !tensor.dtype().is_storable() {
@@ -33,7 +33,7 @@ pub(super) fn elements(tensor: &Tensor) -> String {
     out
 }
 
-/// Which positions of a dimension are shown: some, and, if there are more, some at the end.
+/// The indices of a dimension that are shown: the first ones, and possibly some at the end.
 struct Axis {
     first: usize,
     last: usize,
@@ -50,11 +50,11 @@ impl Axis {
     }
 }
 
-/// What is shown of each dimension. The inner ones are shown first.
+/// The indices shown of each dimension. Inner dimensions have priority.
 fn axes(shape: &[i64]) -> Vec<Axis> {
     let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(*size as usize));
     let is_short = count.is_some_and(|count| count <= WHOLE);
-    let mut room = MOST;
+    let mut room = MAX_ELEMENTS;
     let axis = |size: &i64| {
         let size = *size as usize;
         let shown = |edge: usize| if is_short || size <= 2 * edge { size } else { 2 * edge };
@@ -113,7 +113,7 @@ fn write_rows<'a>(
     out.push(']');
 }
 
-/// A value of a type by its bytes; those of a vector in angle brackets.
+/// Formats an element given as bytes; vectors in angle brackets.
 fn text(dtype: DType, bytes: &[u8]) -> String {
     if dtype.is_scalar() {
         return lane(dtype, bytes, 0);
@@ -145,7 +145,7 @@ fn small_float(value: f32) -> String {
     float(value.is_finite(), format!("{value:?}"))
 }
 
-/// A float's shortest text, lower-case for what is not a number.
+/// A float's shortest text; infinity and NaN in lower case.
 fn float(is_finite: bool, text: String) -> String {
     if is_finite { text } else { text.to_ascii_lowercase() }
 }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_bounded() {
+    fn output_is_bounded() {
         let one = Tensor::from_slice(&[1], &[7i8]).unwrap();
         let wide = one.strided(&[3; 36], &[0; 36], 0).unwrap();
         let shown = elements(&wide);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_of_every_type_are_shown_where_they_lie() {
+    fn elements_of_every_type_are_shown_in_place() {
         let bytes = Tensor::from_slice(&[9], &[0u8, 0x21, 0xF3, 0, 0, 0x80, 0x3F, 2, 0]).unwrap();
         let shown = |dtype: DType, shape: &[i64], offset| elements(&bytes.view(dtype, shape, offset).unwrap());
         assert_eq!(shown(DType::FLOAT32, &[1], 3), "[1.0]");

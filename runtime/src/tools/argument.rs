@@ -1,5 +1,6 @@
-//! Arguments as people write them: `@x.npy`, `@x.npz#name`, `@x.safetensors#name`, `@input_0.pb`, `shape(2,3)`, `7`, `1.5`, `true`, `"text"`, `null`,
-//! `(A, B)`, `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `zeros(2,3):float32`, `ones(…)`, `random(…)`.
+//! The syntax of arguments: `@x.npy`, `@x.npz#name`, `@x.safetensors#name`, `@input_0.pb`, `shape(2,3)`, `7`, `1.5`,
+//! `true`, `"text"`, `null`, `(A, B)`, `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `zeros(2,3):float32`, `ones(…)`,
+//! `random(…)`.
 
 use super::{
     InputError, Weights, brief, listed, load_npy, load_npz, load_onnx_tensor,
@@ -7,33 +8,33 @@ use super::{
 };
 use crate::{
     Any, DType, Shape, Tensor, Tuple,
-    near::{nearest, nearest_dtype},
+    suggest::{nearest, nearest_dtype},
 };
 use std::path::Path;
 
 const FORMS: &str = "write @x.npy, @x.npz#name, @x.safetensors#name, @input_0.pb, shape(2,3), 7, 1.5, true, \"text\", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32 or random(2,3):float32";
 
-/// The most tuples inside each other.
-const MOST_NESTED: usize = 100;
+/// Maximum nesting depth of tuples.
+const MAX_NESTING: usize = 100;
 
-/// Reads one argument.
+/// Parses one argument.
 ///
 /// # Errors
-/// When the text is none of the forms, or a file that it names cannot be read.
+/// If the syntax is invalid, or a file that it names cannot be read.
 pub fn parse_argument(text: &str) -> Result<Any, InputError> {
     parse_for(text, None)
 }
 
-/// Reads one argument; generated tensors are of the given dtype unless they say another.
+/// Parses one argument; `dtype` is the default of generated tensors.
 pub(super) fn parse_for(text: &str, dtype: Option<DType>) -> Result<Any, InputError> {
     nested(text, dtype.unwrap_or(DType::FLOAT32), 0)
 }
 
-/// Reads an argument, or a member of so many tuples inside each other.
+/// Parses an argument at this nesting depth of tuples.
 fn nested(text: &str, usual: DType, depth: usize) -> Result<Any, InputError> {
     let text = text.trim();
-    if depth > MOST_NESTED {
-        return Err(InputError::new(format!("an argument has more than {MOST_NESTED} tuples inside each other")));
+    if depth > MAX_NESTING {
+        return Err(InputError::new(format!("an argument has more than {MAX_NESTING} tuples inside each other")));
     }
     let bad = || InputError::new(format!("`{}` is not an argument", brief(text))).help(FORMS);
     if let Some(file) = text.strip_prefix('@') {
@@ -82,7 +83,7 @@ fn load(file: &str) -> Result<Any, InputError> {
     }
 }
 
-/// The files that an argument names, those of members of tuples too; it need not be right otherwise.
+/// The files that an argument names, including those of tuple fields. The argument may be invalid otherwise.
 pub(super) fn files_of(text: &str) -> Vec<&str> {
     let mut open = vec![super::call::split_name(text).map_or(text, |(_, value)| value)];
     let mut files = Vec::new();
@@ -108,7 +109,7 @@ fn named(path: &Path, name: &str) -> Result<Tensor, InputError> {
     Err(error.help(format!("{}it has {}", near.unwrap_or_default(), listed(names()))))
 }
 
-/// The parts between commas that no bracket or quote encloses; a comma at the end adds none.
+/// Splits at commas outside of brackets and quotes; a trailing comma is ignored.
 pub(super) fn split_top(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut quoted, mut escaped, mut start) = (Vec::new(), 0, false, false, 0);
     for (i, c) in text.char_indices() {
@@ -132,7 +133,7 @@ pub(super) fn split_top(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Reads a dtype's name.
+/// Parses a dtype.
 pub(super) fn parse_dtype(name: &str) -> Result<DType, InputError> {
     name.parse().map_err(|_| {
         let error = InputError::new(format!("there is no dtype `{name}`"));
@@ -166,7 +167,7 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// `zeros(2,3):float32` and its like; `None` when the text has another form.
+/// Parses `zeros(2,3):float32` and similar forms; `None` if the text has another form.
 fn generated(text: &str, usual: DType) -> Option<Result<Any, InputError>> {
     let (kind, rest) = text.split_once('(')?;
     let (dims, dtype) = rest.split_once(')')?;
@@ -182,17 +183,17 @@ fn generated(text: &str, usual: DType) -> Option<Result<Any, InputError>> {
     Some(generate(kind, dtype, &dims))
 }
 
-/// What [`generate`] makes.
+/// Kinds of generated tensors.
 pub(super) const GENERATED: [&str; 3] = ["zeros", "ones", "random"];
 
-/// A tensor of zeros, ones, or else random numbers.
+/// A tensor of zeros, ones, or random numbers.
 pub(super) fn generate(kind: &str, dtype: DType, dims: &[i64]) -> Result<Any, InputError> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let result = match kind {
         "zeros" => zeros(dtype, dims),
         "ones" => fill(dtype, dims, |_| Number::Integer(1)),
         _ => {
-            // Whole numbers below 10 for integers, [0, 1) for floats.
+            // Integers are below 10, floats in [0, 1).
             let scale = if dtype.is_floating() { 1.0 } else { 10.0 };
             fill(dtype, dims, |_| Number::Float(random.next() * scale))
         }
@@ -200,7 +201,7 @@ pub(super) fn generate(kind: &str, dtype: DType, dims: &[i64]) -> Result<Any, In
     result.map(Any::from)
 }
 
-/// A small generator of pseudo-random numbers (xorshift64*, Vigna 2016): the same sequence in every run.
+/// A small pseudo-random number generator (xorshift64*, Vigna 2016): the same sequence in every run.
 struct Random(u64);
 
 impl Random {

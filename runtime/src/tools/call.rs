@@ -1,4 +1,4 @@
-//! The arguments of a call: by position, by name (`NAME=VALUE`), from weights, or made up to fit (`random`).
+//! The arguments of a call: by position, by name (`NAME=VALUE`), from weights, or generated to fit (`random`).
 
 use super::{
     CallSpec, InputError, Weights,
@@ -9,30 +9,30 @@ use super::{
 use crate::{
     Any, Tensor,
     image::signature::{Dims, Param, Signature, Size, ValueType},
-    near::nearest,
+    suggest::nearest,
 };
 use std::collections::HashMap;
 
-/// The arguments of a call, in order, and the bytes of those that are weights.
+/// The arguments of a call in order, and the total size of those that are weights.
 pub(super) struct Arguments {
     pub(super) values: Vec<Any>,
     pub(super) weight_bytes: usize,
 }
 
-/// What a parameter is given.
+/// Source of a parameter's value.
 #[derive(Clone, Copy)]
 enum Given<'a> {
-    /// A value as people write it.
+    /// An argument on the command line.
     Text(&'a str),
-    /// A tensor, with its name in the file of weights.
+    /// A tensor, with its name in the weights file.
     Weight(&'a str, &'a Tensor),
 }
 
-/// The arguments of a call. Those without a name are for the parameters that neither a name nor a weight is for, in
-/// order; if there are as many as parameters without a name, weights are left out.
+/// The arguments of a call. Positional arguments go, in order, to the parameters that have neither a named argument nor
+/// a weight; if there is one for every parameter without a named argument, weights are not used.
 ///
 /// # Errors
-/// When their number is wrong, one cannot be read, or some are not of the signature's types: these are all listed.
+/// If their number is wrong, one cannot be read, or some do not match the signature: all of these are listed.
 pub(super) fn arguments(signature: &Signature, spec: &CallSpec) -> Result<Arguments, InputError> {
     let params: Vec<&Param> = signature.given().collect();
     let mut call = Call { signature, params, sizes: HashMap::new() };
@@ -43,7 +43,7 @@ pub(super) fn arguments(signature: &Signature, spec: &CallSpec) -> Result<Argume
     Ok(Arguments { weight_bytes: given.iter().map(weight).sum(), values })
 }
 
-/// The parameters that arguments are given for although weights have tensors for them.
+/// The parameters that have both an argument and a weight.
 pub(super) fn given_twice<'a>(signature: &'a Signature, spec: &CallSpec) -> Vec<&'a str> {
     let params: Vec<&Param> = signature.given().collect();
     let mut call = Call { signature, params, sizes: HashMap::new() };
@@ -53,16 +53,16 @@ pub(super) fn given_twice<'a>(signature: &'a Signature, spec: &CallSpec) -> Vec<
     twice.map(|(param, _)| param.name.as_str()).collect()
 }
 
-/// A call whose arguments are looked for.
+/// State of resolving the arguments of a call.
 struct Call<'a> {
     signature: &'a Signature,
     params: Vec<&'a Param>,
-    /// Symbolic sizes: those that are given by name, and those of arguments.
+    /// Symbolic sizes: those given by name, and those of arguments.
     sizes: HashMap<String, i64>,
 }
 
 impl Call<'_> {
-    /// What each parameter is given.
+    /// The source of each parameter's value.
     fn assign<'a>(&mut self, spec: &CallSpec<'a>) -> Result<Vec<Given<'a>>, InputError> {
         let mut given: Vec<Option<Given>> = vec![None; self.params.len()];
         let mut unnamed = Vec::new();
@@ -96,14 +96,14 @@ impl Call<'_> {
         Ok(given.into_iter().flatten().collect())
     }
 
-    /// The parameter of a name, or of the only one that differs from it in marks alone.
+    /// The parameter of a name, or the only one that differs from it only in punctuation.
     fn parameter(&self, name: &str) -> Option<usize> {
         let known = self.params.iter().position(|param| param.name == name);
         let mut alike = (0..self.params.len()).filter(|at| identifier(&self.params[*at].name) == identifier(name));
         known.or_else(|| alike.next().filter(|_| alike.next().is_none()))
     }
 
-    /// Takes the value of a symbolic size.
+    /// Sets a symbolic size.
     fn size(&mut self, name: &str, value: &str) -> Result<(), InputError> {
         let mut symbols: Vec<&str> = Vec::new();
         for param in &self.params {
@@ -127,25 +127,33 @@ impl Call<'_> {
     }
 
     fn wrong_count(&self, open: &[usize], given: usize, weights: Option<&Weights>) -> InputError {
+        let function = &self.signature.function;
+        if let (true, [param, others @ ..]) = (open.is_empty(), &self.params[..]) {
+            let message = match others.len() {
+                0 => format!("parameter `{}` of `{function}` is already set by name", param.name),
+                others => format!("all {} parameters of `{function}` are already set by name", others + 1),
+            };
+            return InputError::new(message).help("remove the positional `--arg`");
+        }
         let many = |n: usize| format!("{n} argument{}", if n == 1 { "" } else { "s" });
-        let message = format!("`{}` takes {}, {given} given", self.signature.function, many(open.len()));
+        let message = format!("`{function}` takes {}, {given} given", many(open.len()));
         let names: Vec<&str> = open.iter().map(|at| self.params[*at].name.as_str()).collect();
-        let meant = weights.and_then(|w| w.instead_of(&names)).map(|text| format!("; {text}"));
+        let meant = weights.and_then(|w| w.suggestions_for(&names)).map(|text| format!("; {text}"));
         InputError::new(message).about(names).help(if open.is_empty() {
-            "it takes none".to_owned()
+            "remove the positional `--arg`".to_owned()
         } else {
             format!("one --arg each for: {}{}", self.described(open.iter().copied()), meant.unwrap_or_default())
         })
     }
 
-    /// Parameters with their types.
+    /// Parameters with their types, for a message.
     fn described(&self, which: impl Iterator<Item = usize>) -> String {
         let one = |at: usize| format!("{}: {}", self.params[at].name, self.params[at].ty);
         let all: Vec<String> = which.map(one).collect();
         if all.is_empty() { "none".to_owned() } else { all.join(", ") }
     }
 
-    /// The values, those that have to fit others last.
+    /// The values; those whose shape depends on others come last.
     fn values(&mut self, given: &[Given]) -> Result<Vec<Any>, InputError> {
         let is_generated = |given: &Given| matches!(given, Given::Text(text) if GENERATED.contains(text));
         let mut values = vec![Any::default(); given.len()];
@@ -163,7 +171,7 @@ impl Call<'_> {
         Ok(values)
     }
 
-    /// Takes the sizes that an argument gives to symbols that have none.
+    /// Binds unknown symbols to the sizes of an argument.
     fn bind(&mut self, at: usize, value: &Any) {
         let (Some(tensor), Some(sizes)) = (value.get::<&Tensor>(), self.params[at].ty.sizes()) else { return };
         for (size, actual) in sizes.iter().zip(tensor.shape()) {
@@ -173,7 +181,7 @@ impl Call<'_> {
         }
     }
 
-    /// A tensor of a parameter's shape.
+    /// Generates a tensor of a parameter's shape.
     fn generate(&self, at: usize, kind: &str) -> Result<Any, InputError> {
         let Param { name, ty, .. } = self.params[at];
         let (ValueType::Tensor { dtype: Some(dtype), .. }, Some(sizes)) = (ty, ty.sizes()) else {
@@ -201,7 +209,7 @@ impl Call<'_> {
         generate(kind, *dtype, &sizes)
     }
 
-    /// Refuses tensors that are not of their parameters' types.
+    /// Rejects tensors that do not have their parameters' types.
     fn check(&self, given: &[Given], values: &[Any], weights: Option<&Weights>) -> Result<(), InputError> {
         let mut sizes = self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         let (mut wrong, mut about) = (Vec::new(), Vec::new());
@@ -224,7 +232,7 @@ impl Call<'_> {
     }
 }
 
-/// An argument's name and value: `NAME=VALUE`.
+/// Splits an argument `NAME=VALUE`.
 pub fn split_name(text: &str) -> Option<(&str, &str)> {
     let (name, value) = text.split_once('=')?;
     let name = name.trim();
@@ -239,7 +247,7 @@ fn each_size<'a>(ty: &'a ValueType, each: &mut dyn FnMut(&'a Size)) {
     }
 }
 
-/// Whether a tensor is of a type; if not, why, unless that is seen at a glance. `sizes` are those of symbols.
+/// Checks that a tensor has a type; the error says why not, unless that is obvious. `sizes` holds the symbols' values.
 pub(super) fn fit<'a>(ty: &'a ValueType, tensor: &Tensor, sizes: &mut HashMap<&'a str, i64>) -> Result<(), String> {
     let ValueType::Tensor { dtype, shape } = ty else { return Ok(()) };
     let rank = match shape {

@@ -1,8 +1,8 @@
-//! The files that a command reads and writes. No output may be an input or another output of the same command: replacing it
-//! would lose data that the user still needs.
+//! The files that a command reads and writes. No output may be an input or another output of the same command:
+//! replacing it would lose data that the user still needs.
 //!
-//! Files are the same if they have the same device and inode, whatever their names are (symbolic links, hard links,
-//! `./x` for `x`); those that do not exist yet, if they would have the same canonical path.
+//! Two paths are the same file if they have the same device and inode, whatever their names are (symbolic links, hard
+//! links, `./x` for `x`); for files that do not exist yet, if they have the same canonical path.
 
 use super::{FileKind, InputError, argument::files_of, output::follow, shards::weight_files};
 use crate::library::external_weights;
@@ -20,19 +20,19 @@ pub struct CommandFiles {
     outputs: Vec<(String, PathBuf)>,
 }
 
-/// What a path leads to.
+/// Identity of a file.
 #[derive(PartialEq, Eq, Hash)]
 enum Identity {
     /// An existing regular file: its device and inode.
     Existing(u64, u64),
-    /// A file that is yet to be made: its canonical path.
+    /// A file that does not exist yet: its canonical path.
     New(PathBuf),
-    /// Standard output, as `-`. Who calls it by another name wants to have all there.
+    /// Standard output, written as `-`. If it is named by another path, sharing it is intended.
     Stdout,
 }
 
 impl Identity {
-    /// None for what takes bytes without losing any, such as `/dev/null`, and for folders.
+    /// `None` for folders and for files that can be shared without loss, such as `/dev/null`.
     fn of(path: &Path) -> Option<Identity> {
         if path == Path::new("-") {
             return Some(Identity::Stdout);
@@ -55,13 +55,13 @@ impl Identity {
 }
 
 impl CommandFiles {
-    /// Adds a file that the command reads: `-` is standard input.
+    /// Adds an input: `-` is standard input.
     pub fn reads(&mut self, flag: &str, path: impl AsRef<Path>) {
         let path = if path.as_ref() == Path::new("-") { Path::new("/dev/stdin") } else { path.as_ref() };
         self.inputs.push((format!("`{flag} {}`", path.display()), path.to_owned()));
     }
 
-    /// Adds a model: of a compiled one also the file with its weights.
+    /// Adds a model, including the weights file of a compiled one.
     pub fn reads_model(&mut self, flag: &str, path: impl AsRef<Path>) {
         let path = path.as_ref();
         self.reads(flag, path);
@@ -70,16 +70,16 @@ impl CommandFiles {
         }
     }
 
-    /// Adds files that belong to a model and lie beside it.
+    /// Adds companion files in a model's folder.
     pub fn reads_beside(&mut self, model: &Path, files: impl IntoIterator<Item = PathBuf>) {
         let named = |file: PathBuf| (format!("{}, which has data of {}", file.display(), model.display()), file);
         self.inputs.extend(files.into_iter().map(named));
     }
 
-    /// Adds a file of weights: of an index or a folder of them, every file.
+    /// Adds a weights file; of an index or a folder, every file.
     pub fn reads_weights(&mut self, flag: &str, path: &Path) {
         self.reads(flag, path);
-        // What cannot be read is an error of reading it.
+        // If it cannot be read, reading it reports the error.
         for file in weight_files(path).unwrap_or_default() {
             self.inputs.push((format!("{} of `{flag} {}`", file.display(), path.display()), file));
         }
@@ -92,7 +92,7 @@ impl CommandFiles {
         }
     }
 
-    /// Adds a file that the command writes: `-` is standard output.
+    /// Adds an output: `-` is standard output.
     pub fn writes(&mut self, flag: &str, path: impl AsRef<Path>) {
         self.outputs.push((format!("`{flag} {}`", path.as_ref().display()), path.as_ref().to_owned()));
     }
@@ -102,10 +102,10 @@ impl CommandFiles {
         !self.outputs.is_empty()
     }
 
-    /// Refuses outputs that are inputs, or other outputs.
+    /// Rejects outputs that are also inputs or other outputs.
     ///
     /// # Errors
-    /// Names both.
+    /// Names both flags.
     pub fn check(&self) -> Result<(), InputError> {
         let mut known: HashMap<Identity, (&str, &str)> = HashMap::new();
         if self.has_outputs() {

@@ -1,4 +1,4 @@
-//! Comparing results with recorded ones.
+//! Comparison of results with recorded ones.
 
 use super::{ToolError, Weights, leaves};
 use crate::{
@@ -25,21 +25,21 @@ pub struct ExpectFlags {
     pub atol: f64,
 }
 
-/// How far a tensor is from the expected one.
+/// Result of comparing a tensor with the expected one.
 struct Distance {
-    /// The largest absolute difference, infinite where numbers cannot be compared.
+    /// Maximum absolute difference, infinite if numbers cannot be compared.
     largest: f64,
-    /// How many elements differ by more than allowed.
+    /// Number of elements outside the tolerance.
     outside: usize,
-    /// The first of them, as an index into the elements, with what it is and what it should be.
+    /// The first of them: its linear index, its value and the expected value.
     first: Option<(usize, f64, f64)>,
 }
 
 impl ExpectFlags {
-    /// Compares a result with that of `--expect`, if that is given: one line for each tensor.
+    /// Compares a result with that of `--expect`, if the flag is set; returns one line per tensor.
     ///
     /// # Errors
-    /// When the file cannot be read, or the result differs.
+    /// If the file cannot be read, or the result differs.
     pub fn check(&self, actual: &Any) -> Result<Option<String>, ToolError> {
         let Some(path) = &self.expect else { return Ok(None) };
         let recorded = Weights::open(path)?;
@@ -50,10 +50,10 @@ impl ExpectFlags {
             .map_err(|why| ToolError::Mismatch(format!("the result differs from {}: {why}", path.display())))
     }
 
-    /// How two results differ; `None` if they are equal within the tolerances.
+    /// The difference between two results; `None` if they are equal within the tolerances.
     ///
     /// # Errors
-    /// When one of them has parts that are no tensors.
+    /// If one of them has parts that are not tensors.
     pub fn difference(&self, expected: &Any, actual: &Any) -> Result<Option<String>, Error> {
         Ok(self.tensors(&leaves(expected)?, &leaves(actual)?).err())
     }
@@ -86,7 +86,7 @@ impl ExpectFlags {
 
     fn distance(&self, expected: &Tensor, actual: &Tensor) -> Result<Distance, String> {
         let text = |t: &Tensor| format!("{} of shape {:?}", t.dtype(), t.shape());
-        // Files of numpy have floats that numpy has not as float32.
+        // .npz files hold floats that numpy lacks as float32.
         let written = |dtype: DType| if dtype.is_bfloat16() || dtype.is_float8() { DType::FLOAT32 } else { dtype };
         let same = expected.dtype() == actual.dtype() || expected.dtype() == written(actual.dtype());
         if expected.shape() != actual.shape() || !same {
@@ -102,7 +102,7 @@ impl ExpectFlags {
             let away = (should - is).abs();
             let away = if away.is_nan() { f64::INFINITY } else { away };
             distance.largest = distance.largest.max(away);
-            // What should be infinite or no number, and is not, differs by any measure.
+            // An expected infinity or NaN must match exactly.
             if !should.is_finite() || away > self.atol + self.rtol * should.abs() {
                 distance.outside += 1;
                 distance.first.get_or_insert((at, *is, *should));
@@ -112,7 +112,7 @@ impl ExpectFlags {
     }
 }
 
-/// The indices of an element: `[1, 2]`.
+/// The multi-index of an element: `[1, 2]`.
 fn index(mut at: usize, shape: &[i64]) -> String {
     let mut indices: Vec<usize> = shape
         .iter()
@@ -128,7 +128,7 @@ fn index(mut at: usize, shape: &[i64]) -> String {
     format!("{indices:?}")
 }
 
-/// The elements as numbers; `None` for dtypes that are no numbers of Rust.
+/// The elements as float64; `None` for dtypes without a Rust type.
 fn numbers(tensor: &Tensor) -> Option<Vec<f64>> {
     fn all<T: Element>(tensor: &Tensor, number: impl Fn(&T) -> f64) -> Option<Vec<f64>> {
         Some(tensor.as_slice::<T>().ok()?.iter().map(number).collect())

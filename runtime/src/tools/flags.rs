@@ -11,41 +11,42 @@ use std::{
 /// A view of an executable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// What functions take and give.
+    /// Signatures of functions.
     Signature,
-    /// The same as JSON.
+    /// Signatures as JSON.
     SignatureJson,
-    /// Instructions, as TVM's `as_text`.
+    /// Instructions, in the format of TVM's `as_text`.
     Text,
-    /// Instructions as Python, as TVM's `as_python`.
+    /// Instructions as Python, in the format of TVM's `as_python`.
     Python,
-    /// Sizes of the tables, as TVM's `stats`.
+    /// Sizes of the tables, in the format of TVM's `stats`.
     Stats,
-    /// All of it, as a listing that can be assembled; tensors of more than so many bytes beside it.
+    /// The whole executable, as a listing that can be assembled; tensors of more than this many bytes are in a separate
+    /// file.
     Listing(usize),
 }
 
-/// What to call, and with what.
+/// A call: function and arguments.
 #[derive(Clone, Debug, Default)]
 pub struct CallSpec<'a> {
     /// The function.
     pub func: &'a str,
-    /// Arguments as people write them: those without a name are, in order, for the parameters that have no other value.
+    /// Arguments as on the command line: positional ones are, in order, for the parameters without another value.
     pub args: &'a [String],
-    /// Values of parameters that `args` do not give, by name; not used if `args` has one for each parameter.
+    /// Values of parameters that `args` lack, by name; not used if `args` has one for each parameter.
     pub weights: Option<&'a Weights>,
 }
 
 impl CallSpec<'_> {
-    /// Names of the arguments that have one, and the number of the others.
+    /// The names of named arguments, and the number of positional ones.
     pub fn names(&self) -> (Vec<&str>, usize) {
         let names: Vec<&str> = self.args.iter().filter_map(|text| Some(split_name(text)?.0)).collect();
         let unnamed = self.args.len() - names.len();
         (names, unnamed)
     }
 
-    /// The weights that are left for a function of these parameters: for those that arguments do not name, and none if there
-    /// is an argument for each.
+    /// The weights that a function with these parameters uses: those without an argument, and none if every parameter
+    /// has an argument.
     pub fn weights_for(&self, params: &[&str]) -> Option<Weights> {
         let named: Vec<&str> = self.args.iter().filter_map(|text| Some(split_name(text)?.0)).collect();
         let is_named = |param: &str| named.iter().any(|name| identifier(name) == identifier(param));
@@ -55,7 +56,7 @@ impl CallSpec<'_> {
     }
 }
 
-/// What to call, and with what.
+/// A call: function and arguments.
 #[derive(Args, Clone, Debug)]
 pub struct CallFlags {
     /// The function to call
@@ -80,26 +81,26 @@ pub struct CallFlags {
     /// up to hundreds of times
     #[arg(long)]
     pub flush_denormals: bool,
-    /// What the model may take.
+    /// Limits of memory, time and depth.
     #[command(flatten)]
     pub limits: LimitFlags,
 }
 
-/// How a model runs.
+/// Execution options.
 #[derive(Clone, Debug, Default)]
-pub struct How {
-    /// Threads that kernels run on; all by default.
+pub struct RunOptions {
+    /// Number of threads for kernels; all by default.
     pub threads: Option<usize>,
     /// Devices, by number; the host by default.
     pub devices: Vec<Device>,
     /// True if denormals are flushed to zero.
     pub flush_denormals: bool,
-    /// What the model may take.
+    /// Limits of memory, time and depth.
     pub limits: LimitFlags,
 }
 
-impl How {
-    /// The machine's options.
+impl RunOptions {
+    /// The virtual machine's options.
     pub fn options(&self) -> Options {
         let defaults = Options::default();
         let devices = if self.devices.is_empty() { defaults.devices } else { self.devices.clone() };
@@ -110,10 +111,10 @@ impl How {
 }
 
 impl CallFlags {
-    /// The weights of `--params`.
+    /// Loads the weights of `--params`.
     ///
     /// # Errors
-    /// When the file cannot be read or is damaged.
+    /// If the file cannot be read or is damaged.
     pub fn weights(&self) -> Result<Option<Weights>, InputError> {
         self.params.as_deref().map(Weights::open).transpose()
     }
@@ -123,9 +124,9 @@ impl CallFlags {
         CallSpec { func: &self.func, args: &self.args, weights }
     }
 
-    /// How to run.
-    pub fn how(&self) -> How {
-        How {
+    /// Execution options.
+    pub fn run_options(&self) -> RunOptions {
+        RunOptions {
             threads: self.threads.map(usize::from),
             devices: self.devices.clone(),
             flush_denormals: self.flush_denormals,
@@ -165,7 +166,7 @@ pub enum JsonForm {
 }
 
 impl OutputFlags {
-    /// The file.
+    /// The file of `--output`.
     pub fn path(&self) -> Option<&Path> {
         self.output.as_deref()
     }
@@ -185,17 +186,17 @@ pub struct BenchFlags {
 }
 
 impl BenchFlags {
-    /// The least time.
+    /// Minimum measurement time.
     ///
     /// # Errors
-    /// When it is not a valid time.
-    pub fn least(&self) -> Result<Duration, InputError> {
+    /// If it is not a valid time.
+    pub fn min_time(&self) -> Result<Duration, InputError> {
         Duration::try_from_secs_f64(self.min_time)
             .map_err(|_| InputError::new(format!("--min-time {} is not a time in seconds", self.min_time)))
     }
 }
 
-/// What to show of an executable.
+/// The view of an executable.
 #[derive(Args, Clone, Debug)]
 pub struct InspectFlags {
     /// What functions take and give (the default) as JSON
@@ -218,14 +219,14 @@ pub struct InspectFlags {
     pub params_out: Option<PathBuf>,
 }
 
-/// Larger tensors, in bytes, go to the file beside a listing, if there is one.
-const MOST_INLINE: usize = 256;
+/// Maximum size in bytes of tensors in a listing with a separate file for tensors.
+const MAX_INLINE: usize = 256;
 
 impl InspectFlags {
-    /// The view asked for.
+    /// The requested view.
     pub fn view(&self) -> View {
         match self {
-            _ if self.asm && self.params_out.is_some() => View::Listing(MOST_INLINE),
+            _ if self.asm && self.params_out.is_some() => View::Listing(MAX_INLINE),
             _ if self.asm => View::Listing(usize::MAX),
             _ if self.python => View::Python,
             _ if self.stats => View::Stats,

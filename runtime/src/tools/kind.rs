@@ -1,9 +1,9 @@
-//! Finds the kind of a file from its first bytes.
+//! Detects the kind of a file by its first bytes.
 
 use crate::{executable::is_executable, regular_file::open_regular};
 use std::{io::Read, path::Path};
 
-/// A kind of binary file that people have around models.
+/// A kind of binary file that users have around models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A shared library or program: compiled by Hammock or TVM, or something else.
@@ -14,30 +14,30 @@ pub enum FileKind {
     Tensors,
 }
 
-/// How many bytes tell.
+/// Number of bytes that are read.
 const HEAD: u64 = 64;
 
 impl FileKind {
-    /// The kind of a file that begins so; `None` for text and whatever else.
+    /// The kind of a file with these first bytes; `None` for text and unknown formats.
     pub fn of(head: &[u8]) -> Option<FileKind> {
         match head {
             _ if head.starts_with(b"\x7fELF") => Some(FileKind::Elf),
             _ if is_executable(head) => Some(FileKind::Bytecode),
             _ if head.starts_with(b"\x93NUMPY") || head.starts_with(b"PK\x03\x04") => Some(FileKind::Tensors),
-            // The length of the header, and the header: a JSON object.
+            // The length of the header, and the header: a JSON object (safetensors).
             [_, _, _, _, 0, 0, 0, 0, b'{', ..] => Some(FileKind::Tensors),
             _ => None,
         }
     }
 
-    /// The kind of a file. One that cannot be read, or only once, has none.
+    /// The kind of a file; `None` if it cannot be read, or only once.
     pub fn of_file(path: &Path) -> Option<FileKind> {
         let mut head = Vec::new();
         open_regular(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
         FileKind::of(&head)
     }
 
-    /// What it is and what to do with it, when a model is wanted; nothing for what may be one.
+    /// A description of the file and advice, for a command that expects a model; `None` if it may be a model.
     pub fn mistaken(self, file: &str) -> Option<(String, &'static str)> {
         match self {
             FileKind::Elf => None,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// The heading of these flags in `--help`. (`next_help_heading` would hold for flags after them, too.)
 const LIMITS: &str = "Limits";
 
-/// What a command may take.
+/// Memory and time limits of a command.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BudgetFlags {
     /// Maximum memory for tensors: while the model is compiled, and on each device while it runs, including the model and
@@ -22,10 +22,10 @@ pub struct BudgetFlags {
     pub timeout: Option<Duration>,
 }
 
-/// What a model may take.
+/// Limits of a model.
 #[derive(Args, Clone, Debug, Default)]
 pub struct LimitFlags {
-    /// Memory and time.
+    /// Memory and time limits.
     #[command(flatten)]
     pub budget: BudgetFlags,
     /// Maximum depth of nested function calls
@@ -33,15 +33,15 @@ pub struct LimitFlags {
     pub max_depth: Option<u32>,
 }
 
-/// Bytes of small tensors that a compiler makes besides those of a model.
+/// Memory for small tensors that a compiler creates in addition to those of a model.
 const SMALL_TENSORS: usize = 1 << 20;
 
 impl BudgetFlags {
-    /// Reads and compiles a model within the limits. Tensors that exceed the limit of memory are errors. A command that
-    /// takes too long, or whose compiler takes much more memory than the limit, ends with status 1.
+    /// Reads and compiles a model within the limits. Exceeding the tensor memory is an error. A command that takes too
+    /// long, or whose process takes much more memory than the limit, exits with status 1.
     ///
     /// # Errors
-    /// When the limits cannot be watched.
+    /// If the watchdog cannot be started.
     pub fn compiling<R>(&self, work: impl FnOnce() -> R) -> Result<R, Error> {
         let counted = || match self.max_memory {
             Some(limit) => within_limit(limit.max(SMALL_TENSORS), work),
@@ -52,11 +52,11 @@ impl BudgetFlags {
     }
 }
 
-/// What the watchdog calls the work.
+/// Name of the work in the watchdog's message.
 const COMPILING: &str = "reading and compiling";
 
-/// Memory that a process may have while it compiles with a limit for tensors: passes and code generators take some on each
-/// thread, whatever the model.
+/// Memory limit of the process while it compiles with a limit for tensors: passes and code generators take some memory
+/// on each thread, whatever the model.
 fn most_resident(limit: usize) -> usize {
     const FOR_PASSES: usize = 256 << 20;
     const FOR_EACH_THREAD: usize = 64 << 20;
@@ -65,7 +65,7 @@ fn most_resident(limit: usize) -> usize {
 }
 
 impl LimitFlags {
-    /// Sets those that were given.
+    /// Sets the limits that are given.
     pub(super) fn apply(&self, options: &mut Options) {
         options.memory_limit = self.budget.max_memory.unwrap_or(options.memory_limit);
         options.max_depth = self.max_depth.map_or(options.max_depth, |depth| depth as usize);
@@ -73,10 +73,10 @@ impl LimitFlags {
     }
 }
 
-/// A size of memory as people write it: a number of bytes, or of units such as `64M` and `2G`.
+/// Parses a memory size: a number of bytes, or with a unit such as `64M` and `2G`.
 ///
 /// # Errors
-/// When it is none.
+/// If it is invalid.
 pub fn parse_bytes(text: &str) -> Result<usize, String> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let shift = match unit.to_ascii_uppercase().trim_end_matches('B').trim_end_matches('I') {
@@ -92,10 +92,10 @@ pub fn parse_bytes(text: &str) -> Result<usize, String> {
     bytes.ok_or_else(|| "not a number of bytes: write 1000000, 64M or 2G".to_owned())
 }
 
-/// A time in seconds, more than none.
+/// Parses a positive time in seconds.
 ///
 /// # Errors
-/// When it is none.
+/// If it is invalid.
 pub fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.filter(|time| !time.is_zero()).ok_or_else(|| "not a time in seconds".to_owned())

@@ -1,5 +1,5 @@
-//! Code that `hammock-run` and the command line share: arguments as people write them, npy and npz files,
-//! values and executables as text, timing.
+//! Code that `hammock-run` and the command line share: parsing of arguments, npy and npz files, values and executables
+//! as text, timing.
 
 mod argument;
 mod call;
@@ -31,32 +31,32 @@ pub use argument::parse_argument;
 pub use call::split_name;
 pub use command_files::CommandFiles;
 pub use expect::ExpectFlags;
-pub use flags::{BenchFlags, CallFlags, CallSpec, How, InspectFlags, JsonForm, OutputFlags, View};
+pub use flags::{BenchFlags, CallFlags, CallSpec, InspectFlags, JsonForm, OutputFlags, RunOptions, View};
 pub use kind::FileKind;
 pub use limits::{BudgetFlags, LimitFlags, parse_bytes, parse_seconds};
 pub use npz::{load_npy, load_npz, save_npz};
 pub use onnx_tensor::{ElementType, load_onnx_tensor};
-pub use output::{Content, Sink, check_writable, print, print_colored, say, say_colored, write_file};
+pub use output::{Content, Sink, check_writable, print, print_colored, print_stderr, print_stderr_colored, write_file};
 pub use profiling::{ProfileFlags, ProfileForm};
 pub use safetensors_file::{ExternalWeights, save_safetensors};
 pub use session::{Session, Step, ToolError, inspect};
 pub use signature::{signature_json, signature_text};
-pub use terminal::{Color, TerminalFlags, last_words, parse};
+pub use terminal::{Color, TerminalFlags, parse, report_fatal};
 pub use timing::{Samples, sample};
-pub use watchdog::at_timeout;
+pub use watchdog::set_timeout_handler;
 pub use weights::{Fit, Weights, Wrong, map_file};
 pub use weights_format::{WeightsFormat, save_weights};
 
 use std::{borrow::Cow, fmt};
 
-/// What is wrong with an argument or a file, and what to do about it.
+/// A problem with an argument or a file, and advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError {
     /// One sentence that quotes the argument or names the file.
     pub message: String,
     /// Advice.
     pub help: Option<String>,
-    /// The parameters of the function that is called which it is about.
+    /// The parameters of the callee that the error is about.
     pub parameters: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl InputError {
         self
     }
 
-    /// Says which parameters it is about.
+    /// Sets the parameters that the error is about.
     fn about<'a>(mut self, parameters: impl IntoIterator<Item = &'a str>) -> Self {
         self.parameters = parameters.into_iter().map(str::to_owned).collect();
         self
@@ -91,22 +91,22 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// A text of a file for a message: its first words.
+/// Abbreviates a text from a file for a message.
 fn brief(text: &str) -> Cow<'_, str> {
-    const MOST: usize = 120;
-    match text.char_indices().nth(MOST) {
+    const MAX: usize = 120;
+    match text.char_indices().nth(MAX) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
         None => text.into(),
     }
 }
 
-/// Names for a message: the first of many.
+/// Lists names for a message, abbreviated if there are many.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    const MOST: usize = 24;
+    const MAX: usize = 24;
     let names: Vec<&str> = names.collect();
-    let mut list = names.iter().take(MOST).map(|name| brief(name)).collect::<Vec<_>>().join(", ");
-    if names.len() > MOST {
-        list += &format!(", and {} more", names.len() - MOST);
+    let mut list = names.iter().take(MAX).map(|name| brief(name)).collect::<Vec<_>>().join(", ");
+    if names.len() > MAX {
+        list += &format!(", and {} more", names.len() - MAX);
     }
     if names.is_empty() { "none".to_owned() } else { list }
 }

@@ -1,17 +1,17 @@
-//! The `.npy` format: a header that is a Python dictionary, then the elements.
+//! The `.npy` format: a header that is a Python dictionary, followed by the elements.
 //!
-//! A header is compared with the number of bytes that follow before any memory is allocated for them.
+//! The header is compared with the number of bytes that follow before memory is allocated for them.
 
 use crate::{DType, Device, Tensor, value::small_float};
 use std::io::{Error, ErrorKind, Read, Write};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// The longest header that is read: as long as those of version 1.0 can be. Tensors' headers have 118 bytes.
-const MOST_HEADER: usize = 1 << 16;
-/// The most dimensions of an array, as in numpy.
-const MOST_DIMS: usize = 64;
+/// Maximum size of a header: that of version 1.0. Typical headers have 118 bytes.
+const MAX_HEADER: usize = 1 << 16;
+/// Maximum rank of an array, as in numpy.
+const MAX_DIMS: usize = 64;
 
-/// Element types: the name that headers have for one in the byte order of this machine, and ours.
+/// Element types: name in headers, in native byte order, and dtype.
 const DTYPES: [(&str, DType); 12] = [
     ("<f4", DType::FLOAT32),
     ("<f8", DType::FLOAT64),
@@ -27,11 +27,10 @@ const DTYPES: [(&str, DType); 12] = [
     ("|b1", DType::BOOL),
 ];
 
-/// Reads one array, which must be all that the source has; `size` is the number of bytes of the source, where it is
-/// known beforehand.
+/// Reads one array, which must be all that the source has; `size` is the number of bytes of the source, if it is known.
 ///
 /// # Errors
-/// Why the bytes are no array, or one that no tensor can hold.
+/// If the bytes are not a valid array, or one that a tensor cannot hold.
 pub(super) fn read(mut source: impl Read, size: Option<u64>) -> Result<Tensor, String> {
     let (header, begin) = Header::read(&mut source)?;
     let bytes = crate::value::byte_size(header.dtype, &header.shape).map_err(|e| e.to_string())?;
@@ -47,7 +46,7 @@ pub(super) fn read(mut source: impl Read, size: Option<u64>) -> Result<Tensor, S
     let mut tensor = Tensor::empty(header.dtype, &header.shape, Device::CPU).map_err(|e| e.to_string())?;
     let elements = tensor.as_bytes_mut().map_err(|e| e.to_string())?;
     source.read_exact(elements).map_err(|e| ended(&e))?;
-    // Also a checksum is only looked at by a reader that meets the end.
+    // A checksum is only verified when the reader reaches the end.
     if source.read(&mut [0]).map_err(|e| ended(&e))? > 0 {
         return Err("it has more data than the array".to_owned());
     }
@@ -60,7 +59,7 @@ pub(super) fn read(mut source: impl Read, size: Option<u64>) -> Result<Tensor, S
     if header.fortran { column_major(&tensor).map_err(|e| e.to_string()) } else { Ok(tensor) }
 }
 
-/// The tensor whose elements lie with the first dimension contiguous, in our order.
+/// Transposes a tensor that was read from column-major elements to row-major order.
 fn column_major(tensor: &Tensor) -> Result<Tensor, crate::TensorError> {
     if tensor.element_count() == 0 {
         return Ok(tensor.clone());
@@ -85,7 +84,7 @@ pub(super) fn has_dtype(dtype: DType) -> bool {
 /// Writes an array.
 ///
 /// # Errors
-/// When its dtype has no counterpart, or it cannot be written.
+/// If its dtype has no counterpart, or it cannot be written.
 pub(super) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn std::error::Error>> {
     let mut tensor = tensor.to_contiguous()?;
     if let Some(values) = as_float32(&tensor)? {
@@ -96,7 +95,7 @@ pub(super) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn 
     let mut shape: String = tensor.shape().iter().map(|d| format!("{d}, ")).collect();
     shape.truncate(shape.len() - usize::from(tensor.shape().len() > 1) * 2 - usize::from(tensor.shape().len() == 1));
     let text = format!("{{'descr': '{name}', 'fortran_order': False, 'shape': ({shape}), }}");
-    // The elements begin at a multiple of 64 bytes.
+    // The elements are aligned to 64 bytes.
     let len = (text.len() + 1 + 10).next_multiple_of(64) - 10;
     out.write_all(MAGIC)?;
     out.write_all(&[1, 0])?;
@@ -106,7 +105,7 @@ pub(super) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn 
     Ok(())
 }
 
-/// The elements of floats that numpy has not: every value is a float32.
+/// The elements of floats that numpy lacks, converted to float32, which is exact.
 fn as_float32(tensor: &Tensor) -> Result<Option<Vec<f32>>, crate::TensorError> {
     if tensor.dtype() == DType::BFLOAT16 {
         return Ok(Some(tensor.as_slice::<half::bf16>()?.iter().map(|v| v.to_f32()).collect()));
@@ -117,19 +116,19 @@ fn as_float32(tensor: &Tensor) -> Result<Option<Vec<f32>>, crate::TensorError> {
     Ok(Some(tensor.as_bytes()?.iter().map(|code| format.decode(*code) as f32).collect()))
 }
 
-/// What a file says of its array.
+/// The contents of an array's header.
 #[derive(Debug, PartialEq)]
 struct Header {
     dtype: DType,
-    /// Are the bytes of an element in the other order?
+    /// True if elements have the other byte order.
     swapped: bool,
-    /// Is the first dimension the contiguous one?
+    /// True if the array is column-major.
     fortran: bool,
     shape: Vec<i64>,
 }
 
 impl Header {
-    /// The header, and how many bytes it took.
+    /// Reads the header; also returns its size in bytes.
     fn read(source: &mut impl Read) -> Result<(Header, u64), String> {
         let mut head = [0; 8];
         source.read_exact(&mut head).map_err(|e| ended(&e))?;
@@ -144,7 +143,7 @@ impl Header {
         };
         source.read_exact(&mut len[..len_bytes]).map_err(|e| ended(&e))?;
         let len = u32::from_le_bytes(len) as usize;
-        if len > MOST_HEADER {
+        if len > MAX_HEADER {
             return Err(format!("its header claims to have {len} bytes"));
         }
         let mut text = vec![0; len];
@@ -154,7 +153,7 @@ impl Header {
         Ok((header, (8 + len_bytes + len) as u64))
     }
 
-    /// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, whose keys may come in any order.
+    /// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, with keys in any order.
     fn parse(text: &str) -> Result<Header, String> {
         let raw = Header::entries(text).map_err(|why| format!("its header is damaged: {why}"))?;
         let (dtype, swapped) = element_type(raw.descr)?;
@@ -193,14 +192,14 @@ impl Header {
     }
 }
 
-/// The entries of a header as they are written.
+/// The entries of a header.
 struct Entries<'a> {
     descr: &'a str,
     fortran: bool,
     shape: Vec<i64>,
 }
 
-/// The dtype, and whether its bytes lie in the other order.
+/// The dtype, and whether the byte order is swapped.
 fn element_type(descr: &str) -> Result<(DType, bool), String> {
     let name = descr.trim_start_matches(['<', '>', '|', '=']);
     let found = DTYPES.iter().find(|(known, _)| known[1..] == *name && descr.len() - name.len() <= 1);
@@ -266,8 +265,8 @@ impl<'a> Cursor<'a> {
             // Python 2 wrote long integers with an L.
             self.0 = rest.strip_prefix('L').unwrap_or(rest);
             shape.push(dim);
-            if shape.len() > MOST_DIMS {
-                return Err(format!("it has more than {MOST_DIMS} dimensions"));
+            if shape.len() > MAX_DIMS {
+                return Err(format!("it has more than {MAX_DIMS} dimensions"));
             }
             if !self.eat(",") {
                 self.expect(")")?;
@@ -282,7 +281,7 @@ impl<'a> Cursor<'a> {
 pub(super) mod tests {
     use super::*;
 
-    /// A file with that header and those elements.
+    /// A file with the given header and elements.
     pub fn file(header: &str, elements: &[u8]) -> Vec<u8> {
         let text = format!("{header:<117}\n");
         [MAGIC, &[1, 0][..], &(text.len() as u16).to_le_bytes(), text.as_bytes(), elements].concat()
@@ -296,7 +295,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn writing_and_reading_round_trips() {
         for shape in [&[][..], &[3], &[2, 3], &[0, 4]] {
             let values: Vec<i16> = (0..shape.iter().product::<i64>() as i16).collect();
             let tensor = Tensor::from_slice(shape, &values).unwrap();
@@ -357,7 +356,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn headers_are_not_longer_than_they_may_be() {
+    fn header_size_is_limited() {
         let claim = [MAGIC, &[2, 0][..], &u32::MAX.to_le_bytes(), b"{"].concat();
         assert!(of(&claim).unwrap_err().contains("4294967295"));
         let long = format!("{{'{}': 1}}", "x".repeat(60_000));

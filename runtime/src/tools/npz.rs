@@ -1,4 +1,4 @@
-//! Files of arrays: `.npy` with one, `.npz` with several by name.
+//! Array files: `.npy` with one array, `.npz` with several by name.
 
 use super::{Content, InputError, brief, listed, npy, write_file};
 use crate::{Tensor, regular_file::open_regular};
@@ -11,16 +11,16 @@ use std::{
 };
 use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
 
-/// What zip files begin with, such as `.npz` files.
+/// Magic number of zip files, such as `.npz` files.
 pub(super) const ZIP: &[u8] = b"PK\x03\x04";
 
-/// No byte of deflated data becomes more than so many.
-const MOST_INFLATION: u64 = 1032;
+/// Maximum compression ratio of deflate.
+const MAX_INFLATION: u64 = 1032;
 
 /// Reads a `.npy` file.
 ///
 /// # Errors
-/// When it cannot be read, is damaged, or holds elements that are no numbers.
+/// If it cannot be read, is damaged, or has elements that are not numbers.
 pub fn load_npy(path: &Path) -> Result<Tensor, InputError> {
     let file = File::open(path).map_err(|e| failed(path, &e))?;
     let about = file.metadata().map_err(|e| failed(path, &e))?;
@@ -33,7 +33,7 @@ pub fn load_npy(path: &Path) -> Result<Tensor, InputError> {
     npy::read(file, size).map_err(|why| failed(path, &why))
 }
 
-/// An archive in the place of an array.
+/// Error for an archive where an array is expected.
 fn unnamed(path: &Path) -> InputError {
     let error = InputError::new(format!("{} holds arrays by name: say which one", path.display()));
     match Archive::open(path) {
@@ -45,7 +45,7 @@ fn unnamed(path: &Path) -> InputError {
 /// Reads one array of a `.npz` file.
 ///
 /// # Errors
-/// When the file cannot be read or is damaged, or has no array of that name.
+/// If the file cannot be read or is damaged, or has no array of that name.
 pub fn load_npz(path: &Path, name: &str) -> Result<Tensor, InputError> {
     Archive::open(path)?.array(name)
 }
@@ -54,7 +54,7 @@ pub fn load_npz(path: &Path, name: &str) -> Result<Tensor, InputError> {
 pub(super) struct Archive {
     path: PathBuf,
     zip: ZipArchive<BufReader<File>>,
-    /// Bytes that members may still take of the file: none lies in two of them.
+    /// Remaining bytes of the file that members can occupy: members do not overlap.
     room: u64,
 }
 
@@ -62,7 +62,7 @@ impl Archive {
     /// Opens a file.
     ///
     /// # Errors
-    /// When it cannot be read, or its directory is damaged.
+    /// If it cannot be read, or its directory is damaged.
     pub fn open(path: &Path) -> Result<Archive, InputError> {
         let file = open_regular(path).map_err(|e| failed(path, &e))?;
         let room = file.metadata().map_err(|e| failed(path, &e))?.len();
@@ -81,15 +81,16 @@ impl Archive {
         self.zip.file_names().filter_map(|name| name.strip_suffix(".npy"))
     }
 
-    /// Reads an array; each once at most.
+    /// Reads an array; each can be read only once.
     ///
     /// # Errors
-    /// When there is none of that name, or it is damaged.
+    /// If there is none of that name, or it is damaged.
     pub fn array(&mut self, name: &str) -> Result<Tensor, InputError> {
         let entry = format!("{name}.npy");
         if self.zip.index_for_name(&entry).is_none() {
             let error = InputError::new(format!("{} has no array `{}`", self.path.display(), brief(name)));
-            let near = crate::near::nearest(name, self.names()).map(|near| format!("did you mean `{}`? ", brief(near)));
+            let near =
+                crate::suggest::nearest(name, self.names()).map(|near| format!("did you mean `{}`? ", brief(near)));
             return Err(error.help(format!("{}it has {}", near.unwrap_or_default(), listed(self.names()))));
         }
         self.member(&entry).map_err(|why| {
@@ -101,7 +102,7 @@ impl Archive {
     fn member(&mut self, entry: &str) -> Result<Tensor, String> {
         let member = self.zip.by_name(entry).map_err(|e| e.to_string())?;
         let (size, packed) = (member.size(), member.compressed_size());
-        if size > packed.saturating_mul(MOST_INFLATION).saturating_add(MOST_INFLATION) {
+        if size > packed.saturating_mul(MAX_INFLATION).saturating_add(MAX_INFLATION) {
             return Err(format!("{packed} bytes of the archive cannot hold {size}"));
         }
         self.room = self.room.checked_sub(packed).ok_or("the archive's members overlap")?;
@@ -109,10 +110,11 @@ impl Archive {
     }
 }
 
-/// What the entries of a zip file's directory begin with, and how long they are without names.
+/// Magic number of the entries of a zip file's directory, and their size without names.
 const ENTRY: (&[u8; 4], usize) = (b"PK\x01\x02", 46);
 
-/// A name that two members of an archive have, whose directory begins at `start`: readers differ in which they take.
+/// A name that two members of an archive have; readers differ in which member they use. The directory begins at
+/// `start`.
 fn repeated_name(mut file: impl Read + Seek, start: u64) -> io::Result<Option<String>> {
     file.seek(SeekFrom::Start(start))?;
     let mut names = HashSet::new();
@@ -130,10 +132,10 @@ fn repeated_name(mut file: impl Read + Seek, start: u64) -> io::Result<Option<St
     Ok(None)
 }
 
-/// Writes arrays to a `.npz` file. The file appears whole or not at all.
+/// Writes arrays to a `.npz` file, atomically.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn save_npz(path: &Path, arrays: &[(String, Tensor)]) -> Result<(), InputError> {
     write_file(path, Content::Data, |out| {
         let mut npz = ZipWriter::new(out);
@@ -147,7 +149,7 @@ pub fn save_npz(path: &Path, arrays: &[(String, Tensor)]) -> Result<(), InputErr
     })
 }
 
-/// What the system said, if it was the system.
+/// Extracts the system's error, if it is one.
 fn system_error(error: Box<dyn std::error::Error>) -> io::Error {
     match error.downcast::<io::Error>() {
         Ok(error) => *error,
@@ -217,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn no_changed_byte_gives_other_numbers() {
+    fn changed_bytes_never_change_values() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("d.npz");
         let values: Vec<f64> = (0..64).map(f64::from).collect();
@@ -248,7 +250,7 @@ mod tests {
         };
         archive(&path, &[("x", &one(1f32)), ("y", &one(2f32)), ("z", &one(3f32))]);
         assert_eq!(load_npz(&path, "z").unwrap().as_slice::<f32>().unwrap(), [3.0]);
-        // Member z gets the name of x, where it is and in the directory.
+        // Member z gets the name of x, in its header and in the directory.
         let mut bytes = std::fs::read(&path).unwrap();
         while let Some(at) = bytes.windows(5).position(|window| window == b"z.npy") {
             bytes[at] = b'x';
@@ -261,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn members_that_inflate_to_more_than_they_say_are_refused_early() {
+    fn members_with_a_wrong_inflated_size_are_refused_early() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bomb.npz");
         let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,)}";
         archive(&path, &[("x", &file(header, &vec![0; 64 << 20]))]);
         assert!(load_npz(&path, "x").unwrap_err().message.contains("2 bytes, but 67108864 follow"));
-        // The directory says less than there is.
+        // The directory states a smaller size than the actual one.
         let mut bytes = std::fs::read(&path).unwrap();
         let real = ((64 << 20) + 128u32).to_le_bytes();
         while let Some(at) = bytes.windows(4).position(|window| window == real) {

@@ -1,7 +1,7 @@
-//! Tensors as ONNX writes them: the element types that it numbers, and files of one tensor, such as the
-//! `test_data_set_0/input_0.pb` that come with models. Field numbers are those of `TensorProto` in `onnx.proto3`.
+//! Tensors in ONNX's format: its element types, and files of one tensor, such as the `test_data_set_0/input_0.pb` that
+//! come with models. Field numbers are those of `TensorProto` in `onnx.proto3`.
 //!
-//! Elements of 4 and 2 bits, and those that are exponents alone, are held by wider ones: each has its value.
+//! Elements of 4 and 2 bits, and exponent-only floats, are held in wider dtypes that represent all their values.
 
 use super::{InputError, brief, map_file};
 use crate::{
@@ -15,9 +15,9 @@ use std::path::Path;
 pub struct ElementType {
     /// Its number in `TensorProto.DataType`.
     pub number: i32,
-    /// How elements lie in a file: packed where they have fewer bits than a byte, the first in the lowest bits.
+    /// Dtype in a file: elements of less than a byte are packed, the first in the lowest bits.
     pub stored: DType,
-    /// The dtype of tensors that hold them.
+    /// Dtype in tensors.
     pub held: DType,
 }
 
@@ -56,17 +56,17 @@ const ELEMENT_TYPES: [ElementType; 23] = [
 ];
 
 impl ElementType {
-    /// The element type with that number; none for strings, complex numbers and what is not known.
+    /// The element type with this number; `None` for strings, complex numbers and unknown types.
     pub fn of(number: i64) -> Option<ElementType> {
         ELEMENT_TYPES.iter().find(|known| i64::from(known.number) == number).copied()
     }
 
-    /// Returns true if tensors hold its elements in another dtype.
+    /// Returns true if tensors hold its elements in a wider dtype.
     pub fn is_narrow(self) -> bool {
         self.stored != self.held
     }
 
-    /// So many elements as tensors hold them, from the bytes of a file.
+    /// Converts `count` elements from the bytes of a file to the dtype in tensors.
     pub fn unpacked(self, stored: &[u8], count: usize) -> Vec<u8> {
         let bits = usize::from(self.stored.bits);
         let code = |at: usize| (stored[at * bits / 8] >> (at * bits % 8)) & ((1u16 << bits) - 1) as u8;
@@ -87,7 +87,7 @@ impl ElementType {
 /// Reads a file with one tensor.
 ///
 /// # Errors
-/// When it cannot be read or is damaged, or its elements cannot be in a tensor.
+/// If it cannot be read or is damaged, or a tensor cannot hold its elements.
 pub fn load_onnx_tensor(path: &Path) -> Result<Tensor, InputError> {
     let map = map_file(path)?;
     let failed = |why: String| InputError::new(format!("cannot read {}: {}", path.display(), brief(&why)));
@@ -95,15 +95,15 @@ pub fn load_onnx_tensor(path: &Path) -> Result<Tensor, InputError> {
     proto.tensor().map_err(failed)
 }
 
-/// The fields of a tensor's message.
+/// The fields of a `TensorProto` message.
 #[derive(Default)]
 struct Proto<'a> {
     dims: Vec<i64>,
     number: i64,
     raw: Option<&'a [u8]>,
-    /// The elements of lists by type, as bytes.
+    /// The elements of the typed lists, as bytes.
     listed: Vec<u8>,
-    elsewhere: bool,
+    is_external: bool,
 }
 
 impl<'a> Proto<'a> {
@@ -118,7 +118,7 @@ impl<'a> Proto<'a> {
                 (2, Field::Int(number)) => proto.number = number as i64,
                 (4 | 5 | 7 | 10 | 11, field) => lists.push((number, field)),
                 (9, Field::Bytes(raw)) => proto.raw = Some(raw),
-                (14, Field::Int(place)) => proto.elsewhere = place != 0,
+                (14, Field::Int(location)) => proto.is_external = location != 0,
                 (6, _) => return None,
                 _ => {}
             }
@@ -140,7 +140,7 @@ impl<'a> Proto<'a> {
     fn tensor(self) -> Result<Tensor, String> {
         let element = ElementType::of(self.number);
         let element = element.ok_or_else(|| format!("elements of number {} are not supported", self.number))?;
-        if self.elsewhere {
+        if self.is_external {
             return Err("its data are in another file, which is not supported".to_owned());
         }
         let dims = &self.dims;
@@ -164,7 +164,7 @@ impl<'a> Proto<'a> {
     }
 }
 
-/// The value of a field: a number of variable or fixed size, or a length and so many bytes.
+/// The value of a field: an integer of variable or fixed size, or length-delimited bytes.
 enum Field<'a> {
     Int(u64),
     Fixed(u64),
@@ -172,7 +172,7 @@ enum Field<'a> {
 }
 
 impl Field<'_> {
-    /// A number, or the packed numbers of a list.
+    /// One integer, or the integers of a packed list.
     fn integers(&self) -> Option<Vec<u64>> {
         match self {
             Field::Int(value) => Some(vec![*value]),
@@ -188,7 +188,7 @@ impl Field<'_> {
     }
 }
 
-/// What is left of a message.
+/// The rest of a message.
 struct Wire<'a>(&'a [u8]);
 
 impl<'a> Wire<'a> {
@@ -239,7 +239,7 @@ mod tests {
         // dims 3, data_type float32, float_data packed
         let listed = [&[0x08, 3, 0x10, 1, 0x22, 12][..], &[1f32, 2.0, 3.0].map(f32::to_le_bytes).concat()].concat();
         assert_eq!(read(&listed).unwrap().as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0]);
-        // packed dims 1, 2, int64, int64_data -1 and 300 one by one
+        // unpacked dims 1, 2, int64, int64_data -1 and 300
         let ones = [0xff; 9];
         let ints = [&[0x0a, 2, 1, 2, 0x10, 7, 0x38][..], &ones, &[1, 0x38, 0xac, 2]].concat();
         assert_eq!(read(&ints).unwrap().as_slice::<i64>().unwrap(), [-1, 300]);

@@ -1,10 +1,10 @@
 //! The output of commands: files, standard output, standard error. All output goes through here.
 //!
-//! - A file is written completely or not at all: it is written without a name and replaces the old one when it is
-//!   complete. It keeps the mode and owner of the old file; a new file's mode follows the umask.
+//! - A file is written atomically: as an unnamed file that replaces the old one when it is complete. It has the mode
+//!   and owner of the old file; a new file's mode follows the umask.
 //! - Links are followed: the file that a link points to is replaced.
-//! - A file that is not regular (`/dev/null`, a FIFO, `/dev/stdout`) is written in place. `-` is standard output.
-//! - Text is [`printable`] on its way out.
+//! - A file that is not regular (`/dev/null`, a FIFO, `/dev/stdout`) is written to directly. `-` is standard output.
+//! - Text is escaped for a terminal ([`printable`]).
 //! - Failing to write is an error, unless the reader has gone away (`… | head`).
 
 use super::{InputError, temporary::Temporary};
@@ -19,7 +19,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is written, and thereby who may do what with it.
+/// Kind of contents, which determines the mode of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Text for people.
@@ -37,22 +37,22 @@ impl Content {
     }
 }
 
-/// Where the contents of a file are written.
+/// Destination of a file's contents.
 pub trait Sink: Write + Seek {}
 impl<T: Write + Seek> Sink for T {}
 
 /// Writes text to standard output.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn print(text: &str) -> Result<(), InputError> {
     print_colored(&printable(text))
 }
 
-/// Writes text to standard output whose only control characters are colours.
+/// Writes text to standard output; its only control sequences are colors.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub fn print_colored(text: &str) -> Result<(), InputError> {
     put(io::stdout().lock(), text.as_bytes()).map_err(|e| cannot("to standard output", &e))
 }
@@ -60,101 +60,103 @@ pub fn print_colored(text: &str) -> Result<(), InputError> {
 /// Writes text to standard error.
 ///
 /// # Errors
-/// When it cannot be written.
-pub fn say(text: &str) -> Result<(), InputError> {
-    say_colored(&printable(text))
+/// If it cannot be written.
+pub fn print_stderr(text: &str) -> Result<(), InputError> {
+    print_stderr_colored(&printable(text))
 }
 
-/// Writes text to standard error whose only control characters are colours.
+/// Writes text to standard error; its only control sequences are colors.
 ///
 /// # Errors
-/// When it cannot be written.
-pub fn say_colored(text: &str) -> Result<(), InputError> {
+/// If it cannot be written.
+pub fn print_stderr_colored(text: &str) -> Result<(), InputError> {
     put(io::stderr().lock(), text.as_bytes()).map_err(|e| cannot("to standard error", &e))
 }
 
-/// Writes a file, or to what the path stands for: see the [module](self). `fill` writes its contents.
+/// Writes a file, or to the stream at the path: see the [module](self). `fill` writes the contents.
 ///
 /// # Errors
-/// When it cannot be written; an old file is then as it was.
+/// If it cannot be written; an existing file is then unchanged.
 pub fn write_file(
     path: &Path,
     content: Content,
     fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>,
 ) -> Result<(), InputError> {
-    Place::of(path).and_then(|place| place.write(content, fill)).map_err(|e| cannot(&said(path), &e))
+    Destination::of(path)
+        .and_then(|destination| destination.write(content, fill))
+        .map_err(|e| cannot(&display_name(path), &e))
 }
 
-/// Whether [`write_file`] can begin to write a file, for what takes long to make. It leaves nothing behind.
+/// Checks that [`write_file`] can write a file, before its contents are computed. It leaves nothing behind.
 ///
 /// # Errors
-/// When it cannot.
+/// If it cannot.
 pub fn check_writable(path: &Path) -> Result<(), InputError> {
-    // Who reads from a pipe would take it for its end if it were opened and closed.
+    // Opening and closing a pipe would signal its end to the reader.
     if fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
         return Ok(());
     }
-    let check = |place| match place {
-        Place::Regular(path, _) => Temporary::create(folder(&path), Content::Data.mode()).map(drop),
-        Place::Stdout | Place::Stream(_) => Ok(()),
+    let check = |destination| match destination {
+        Destination::Regular(path, _) => Temporary::create(folder(&path), Content::Data.mode()).map(drop),
+        Destination::Stdout | Destination::Stream(_) => Ok(()),
     };
-    Place::of(path).and_then(check).map_err(|e| cannot(&said(path), &e))
+    Destination::of(path).and_then(check).map_err(|e| cannot(&display_name(path), &e))
 }
 
-/// What a path is called in messages.
-fn said(path: &Path) -> String {
+/// The name of a path in messages.
+fn display_name(path: &Path) -> String {
     if path == Path::new("-") { "to standard output".to_owned() } else { path.display().to_string() }
 }
 
-/// What a path stands for.
-enum Place {
+/// Destination at a path.
+enum Destination {
     /// Standard output.
     Stdout,
-    /// Something that takes bytes where it is.
+    /// A file that is not regular, such as a pipe.
     Stream(File),
-    /// A regular file, with what is there now.
+    /// A regular file, with the metadata of the existing file.
     Regular(PathBuf, Option<Metadata>),
 }
 
-/// How many links lead to a file at most, as Linux has it.
-const MOST_LINKS: usize = 40;
+/// Maximum number of links that are followed, as in Linux.
+const MAX_LINKS: usize = 40;
 
-impl Place {
-    fn of(path: &Path) -> io::Result<Place> {
+impl Destination {
+    fn of(path: &Path) -> io::Result<Destination> {
         let path = match follow(path) {
             Ok(path) => path,
-            Err(1) => return Ok(Place::Stdout),
-            Err(descriptor) => return duplicate(descriptor).map(Place::Stream),
+            Err(1) => return Ok(Destination::Stdout),
+            Err(descriptor) => return duplicate(descriptor).map(Destination::Stream),
         };
         match fs::metadata(&path) {
             Ok(known) if known.is_dir() => Err(ErrorKind::IsADirectory.into()),
             Ok(known) if known.is_file() => {
                 may_write(&path)?;
-                Ok(Place::Regular(path, Some(known)))
+                Ok(Destination::Regular(path, Some(known)))
             }
-            Ok(_) => OpenOptions::new().write(true).open(&path).map(Place::Stream),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Place::Regular(path, None)),
+            Ok(_) => OpenOptions::new().write(true).open(&path).map(Destination::Stream),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Destination::Regular(path, None)),
             Err(error) => Err(error),
         }
     }
 
     fn write(self, content: Content, fill: impl FnOnce(&mut dyn Sink) -> io::Result<()>) -> io::Result<()> {
         match self {
-            Place::Regular(path, old) => replace(&path, old.as_ref(), content, fill),
-            Place::Stdout => stream(io::stdout().lock(), content, fill),
-            Place::Stream(file) => stream(file, content, fill),
+            Destination::Regular(path, old) => replace(&path, old.as_ref(), content, fill),
+            Destination::Stdout => stream(io::stdout().lock(), content, fill),
+            Destination::Stream(file) => stream(file, content, fill),
         }
     }
 }
 
-/// The path that symbolic links lead to, also to a file that is yet to be made. An error is the number of an open file of
-/// this process that the path stands for: 1 for standard output.
+/// Resolves symbolic links, also to a file that does not exist yet. The error is the descriptor of this process that
+/// the path refers to: 1 for standard output.
 pub(super) fn follow(path: &Path) -> Result<PathBuf, RawFd> {
     if path == Path::new("-") {
         return Err(1);
     }
     let mut path = path.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         if let Some(descriptor) = descriptor(&path) {
             return Err(descriptor);
         }
@@ -168,7 +170,7 @@ pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The number of an open file of this process that the path stands for, as `/dev/fd/3` and `/proc/self/fd/3` do.
+/// The descriptor of this process that the path refers to, as `/dev/fd/3` and `/proc/self/fd/3` do.
 fn descriptor(path: &Path) -> Option<RawFd> {
     let number = path.file_name()?.to_str()?.parse().ok()?;
     let ours = fs::canonicalize("/proc/self/fd").ok()?;
@@ -176,12 +178,13 @@ fn descriptor(path: &Path) -> Option<RawFd> {
 }
 
 fn duplicate(descriptor: RawFd) -> io::Result<File> {
-    // SAFETY: it is open: `/proc/self/fd` is about to list it. If it is closed meanwhile, duplicating fails.
+    // SAFETY: it is open, because `/proc/self/fd` lists it. If it is closed in between, duplicating fails.
     let open = unsafe { BorrowedFd::borrow_raw(descriptor) };
     Ok(open.try_clone_to_owned()?.into())
 }
 
-/// Whether what is there may be replaced: as far as it may be written. A program that runs cannot be written, but
+/// Checks that an existing file may be replaced, which needs write permission. A running program cannot be written, but
+/// replaced.
 /// replaced.
 fn may_write(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).open(path) {
@@ -190,7 +193,7 @@ fn may_write(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes to what takes bytes one after the other.
+/// Writes to a stream.
 fn stream(
     out: impl Write + IsTerminal,
     content: Content,
@@ -208,13 +211,13 @@ fn stream(
     }
 }
 
-/// Writes all of it. That nobody reads it any more is no error.
+/// Writes all bytes. A closed pipe is not an error.
 fn put(mut out: impl Write, bytes: &[u8]) -> io::Result<()> {
     let written = out.write_all(bytes).and_then(|()| out.flush());
     written.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
-/// Replaces a regular file, or makes it.
+/// Creates or replaces a regular file.
 fn replace(
     path: &Path,
     old: Option<&Metadata>,
@@ -229,7 +232,7 @@ fn replace(
     if let Some(old) = old {
         let new = temporary.file().metadata()?;
         if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
-            // Only root can give files away; for others the file is theirs from now on.
+            // Only root can change the owner; otherwise the file belongs to the user.
             let _ = fchown(temporary.file(), Some(old.uid()), Some(old.gid()));
         }
         temporary.file().set_permissions(fs::Permissions::from_mode(old.mode() & 0o777))?;
@@ -268,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_replaced_whole() {
+    fn files_are_replaced_atomically() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         write(&path, "one").unwrap();
@@ -290,7 +293,7 @@ mod tests {
         let [file, link, far] = ["file", "link", "far"].map(|name| folder.path().join(name));
         symlink("file", &link).unwrap();
         symlink(&link, &far).unwrap();
-        // First through a link to nothing.
+        // First through a dangling link.
         for text in ["one", "two"] {
             write(&far, text).unwrap();
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_written_where_it_is() {
+    fn other_than_regular_files_are_written_in_place() {
         write(Path::new("/dev/null"), "nothing").unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
         assert!(write(Path::new("/dev/full"), "x").unwrap_err().message.contains("no space is left"));
@@ -315,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_cannot_be_written() {
+    fn unwritable_destinations_are_errors() {
         let folder = tempfile::tempdir().unwrap();
         let message = |path: &Path| {
             let message = write(path, "").unwrap_err().message;

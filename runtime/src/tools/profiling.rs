@@ -1,6 +1,6 @@
 //! Flags for profiling a model.
 
-use super::{CallSpec, CommandFiles, Content, InputError, Session, ToolError, say, write_file};
+use super::{CallSpec, CommandFiles, Content, InputError, Session, ToolError, print_stderr, write_file};
 use crate::{
     printable,
     profile::{Profile, Profiler},
@@ -8,7 +8,7 @@ use crate::{
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// What a profile looks like.
+/// Output format of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProfileForm {
     /// A table
@@ -21,7 +21,7 @@ pub enum ProfileForm {
     Flame,
 }
 
-/// Whether to profile.
+/// Profiling flags.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Profile")]
 pub struct ProfileFlags {
@@ -33,25 +33,25 @@ pub struct ProfileFlags {
     pub profile_output: Option<PathBuf>,
 }
 
-/// The most calls that a trace shows.
-const MOST_EVENTS: usize = 1_000_000;
-/// Calls of the function in the profile of `bench`.
+/// Maximum number of calls in a trace.
+const MAX_EVENTS: usize = 1_000_000;
+/// Number of calls in the profile of `bench`.
 const REPEATS: usize = 10;
 
 impl ProfileFlags {
-    /// The file that the flags name.
+    /// Adds the output file of the flags.
     pub fn files(&self, files: &mut CommandFiles) {
         self.profile_output.iter().for_each(|path| files.writes("--profile-output", path));
     }
 
-    /// Runs `body` and reports where the time went, even if it fails.
+    /// Runs `body` and reports the profile, even if it fails.
     ///
     /// # Errors
-    /// Those of `body`, and when the profile cannot be written.
+    /// Those of `body`, and if the profile cannot be written.
     pub fn watch<R>(&self, session: &Session, body: impl FnOnce() -> Result<R, ToolError>) -> Result<R, ToolError> {
         let Some(form) = self.profile else { return body() };
         let profiler = match form {
-            ProfileForm::Trace => Profiler::with_events(MOST_EVENTS),
+            ProfileForm::Trace => Profiler::with_events(MAX_EVENTS),
             _ => Profiler::new(),
         };
         session.vm().set_instrument(Some(profiler.clone()));
@@ -61,7 +61,7 @@ impl ProfileFlags {
         result
     }
 
-    /// Calls the function a few more times and reports where the time went.
+    /// Calls the function a few more times and reports the profile.
     ///
     /// # Errors
     /// As for [`ProfileFlags::watch`].
@@ -76,7 +76,7 @@ impl ProfileFlags {
 
     fn write(&self, text: &str) -> Result<(), InputError> {
         match self.profile_output.as_deref() {
-            None => say(text),
+            None => print_stderr(text),
             Some(path) => write_file(path, Content::Text, |out| out.write_all(text.as_bytes())),
         }
     }
@@ -89,6 +89,6 @@ fn render(profile: &Profile, form: ProfileForm) -> String {
         ProfileForm::Trace => profile.trace(),
         ProfileForm::Flame => profile.flame_graph(),
     };
-    // Names are what others chose; the SVG would not even be well formed.
+    // Names may come from untrusted sources; control characters would make the SVG ill-formed.
     printable(&text).into_owned()
 }

@@ -1,13 +1,13 @@
-//! Writing safetensors files, piece by piece.
+//! Writing safetensors files in pieces.
 
 use super::{Content, InputError, weights::DTYPES, write_file};
 use crate::{DType, Tensor, executable::ConstantData, image::External, json::Json};
 use std::{cmp::Reverse, io, path::Path};
 
-/// What data begins at a multiple of: constants are used where they lie.
+/// Alignment of the data: constants are used in place.
 const ALIGNMENT: usize = 64;
 
-/// An entry of a file's table.
+/// An entry of the header.
 struct Entry {
     name: String,
     dtype: String,
@@ -15,7 +15,7 @@ struct Entry {
     bytes: usize,
 }
 
-/// The beginning of a file: the length of the table, and the table of what follows without gaps.
+/// The beginning of a file: the size of the header, and the header, which describes contiguous data.
 fn head(entries: &[Entry]) -> Vec<u8> {
     let mut end = 0;
     let members = entries.iter().map(|Entry { name, dtype, shape, bytes }| {
@@ -36,10 +36,10 @@ fn dtype_name(dtype: DType) -> Option<String> {
     DTYPES.iter().find(|(_, ours)| *ours == dtype).map(|(theirs, _)| theirs.to_string())
 }
 
-/// Writes tensors by name as a safetensors file: those of large elements first, so that all are aligned.
+/// Writes tensors by name as a safetensors file, sorted by descending element size, so that all are aligned.
 ///
 /// # Errors
-/// When a tensor has a dtype that such files cannot hold, or the file cannot be written.
+/// If a tensor has a dtype that the format lacks, or the file cannot be written.
 pub fn save_safetensors(path: &Path, tensors: &[(String, Tensor)]) -> Result<(), InputError> {
     let fail = |error: &dyn std::fmt::Display| InputError::new(format!("cannot write {}: {error}", path.display()));
     let mut sorted: Vec<&(String, Tensor)> = tensors.iter().collect();
@@ -60,21 +60,21 @@ pub fn save_safetensors(path: &Path, tensors: &[(String, Tensor)]) -> Result<(),
     })
 }
 
-/// The constants of an executable as a safetensors file beside it.
+/// The constants of an executable as a separate safetensors file.
 pub struct ExternalWeights {
     head: Vec<u8>,
     constants: ConstantData,
 }
 
 impl ExternalWeights {
-    /// Where the constants will be in a file, and its beginning.
-    pub fn place(file: &str, constants: &ConstantData) -> (External, Vec<u8>) {
+    /// The location that the constants will have in a file, and the file's header.
+    pub fn locate(file: &str, constants: &ConstantData) -> (External, Vec<u8>) {
         let head = head(&entries(constants));
         let (start, len) = (head.len(), constants.len());
         (External { file: file.to_owned(), start, len, checksum: constants.checksum().finalize() }, head)
     }
 
-    /// The file that has that beginning.
+    /// The file with this header.
     pub fn new(head: Vec<u8>, constants: ConstantData) -> Self {
         ExternalWeights { head, constants }
     }
@@ -82,7 +82,7 @@ impl ExternalWeights {
     /// Writes the file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), InputError> {
         write_file(path, Content::Data, |out| {
             out.write_all(&self.head)?;
@@ -91,7 +91,7 @@ impl ExternalWeights {
     }
 }
 
-/// Constants by number. What lies between them is in the table, too, which has no gaps.
+/// Entries of constants, named by index. The padding between them gets entries too, because the format has no gaps.
 fn entries(constants: &ConstantData) -> Vec<Entry> {
     let bytes = |name: String, bytes: usize| Entry { name, dtype: "U8".into(), shape: vec![bytes as i64], bytes };
     let (mut entries, mut end) = (Vec::new(), 0);

@@ -1,11 +1,11 @@
-//! A loaded model with its arguments: what `run`, `bench` and `inspect` do to a compiled file.
+//! A loaded model and its calls: the implementation of `run`, `bench` and `inspect`.
 
 use super::call::{Arguments, arguments, given_twice};
 use super::listing::{Listing, list};
 use super::signature::signatures;
 use super::{
-    CallSpec, FileKind, Fit, How, InputError, JsonForm, OutputFlags, Samples, View, Weights, leaves, listed, sample,
-    save_npz, show, signature_json, signature_text, watchdog,
+    CallSpec, FileKind, Fit, InputError, JsonForm, OutputFlags, RunOptions, Samples, View, Weights, leaves, listed,
+    sample, save_npz, show, signature_json, signature_text, watchdog,
 };
 use crate::{
     Any, Error, Library, Tuple, Vm,
@@ -13,8 +13,8 @@ use crate::{
     image::{Image, Integrity, Signature, Version},
     library::{LibraryError, image_of},
     memory::Reservation,
-    near::nearest,
     parallel, reflect,
+    suggest::nearest,
     value::SharedBytes,
 };
 use std::{
@@ -24,40 +24,40 @@ use std::{
     time::Duration,
 };
 
-/// Why a command failed.
+/// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// An argument or a file is wrong.
+    /// An argument or a file is invalid.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The executable was refused.
+    /// The executable was rejected.
     #[error(transparent)]
     Library(#[from] LibraryError),
-    /// The model failed while it ran; with its call stack.
+    /// The model failed at run time; with its stack trace.
     #[error("{0:#}")]
     Run(#[from] Error),
-    /// The result differs from the one of `--expect`.
+    /// The result differs from that of `--expect`.
     #[error("{0}")]
     Mismatch(String),
 }
 
-/// What a run consists of.
+/// Step of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Arguments are read.
+    /// Reading arguments.
     Arguments,
-    /// The model runs.
+    /// Running the model.
     Call,
-    /// The result is written.
+    /// Writing the result.
     Output,
 }
 
-/// A model ready to run.
+/// A model that is ready to run.
 pub struct Session {
     vm: Vm,
-    /// How long what it is asked to do may take.
+    /// Time limit of a call with its input and output.
     timeout: Option<Duration>,
-    /// The weights among the arguments, in the count of what the program takes.
+    /// Reserves memory for the weights among the arguments, so that they count towards the program's limit.
     weights: Mutex<Option<Reservation>>,
 }
 
@@ -65,8 +65,8 @@ impl Session {
     /// Opens a compiled file.
     ///
     /// # Errors
-    /// When it is damaged, or a kernel or builtin that it needs is missing.
-    pub fn open(path: &Path, how: &How) -> Result<Session, ToolError> {
+    /// If it is damaged, or a kernel or builtin that it needs is missing.
+    pub fn open(path: &Path, how: &RunOptions) -> Result<Session, ToolError> {
         let mistaken = FileKind::of_file(path).and_then(|kind| kind.mistaken(&path.display().to_string()));
         if let Some((message, help)) = mistaken {
             return Err(InputError::new(message).help(help).into());
@@ -77,45 +77,50 @@ impl Session {
     /// Loads a library that was just linked in memory.
     ///
     /// # Errors
-    /// When a kernel or builtin that it needs is missing.
-    pub fn from_bytes(bytes: Vec<u8>, how: &How) -> Result<Session, ToolError> {
+    /// If a kernel or builtin that it needs is missing.
+    pub fn from_bytes(bytes: Vec<u8>, how: &RunOptions) -> Result<Session, ToolError> {
         let owner: SharedBytes = Arc::new(bytes);
         Session::from_library(Library::from_bytes(owner, Integrity::Trust)?, how)
     }
 
-    /// Loads a library that was just linked, whose constants are used where they are: see [`Library::from_linked`].
+    /// Loads a library that was just linked without copying its constants: see [`Library::from_linked`].
     ///
     /// # Errors
-    /// When a kernel or builtin that it needs is missing.
-    pub fn from_linked(before: &[u8], constants: &ConstantData, after: &[u8], how: &How) -> Result<Session, ToolError> {
+    /// If a kernel or builtin that it needs is missing.
+    pub fn from_linked(
+        before: &[u8],
+        constants: &ConstantData,
+        after: &[u8],
+        how: &RunOptions,
+    ) -> Result<Session, ToolError> {
         Session::from_library(Library::from_linked(before, constants, after)?, how)
     }
 
-    /// Prepares a library.
+    /// Loads a library into a virtual machine.
     ///
     /// # Errors
-    /// When a kernel or builtin that it needs is missing.
-    pub fn from_library(library: Library, how: &How) -> Result<Session, ToolError> {
+    /// If a kernel or builtin that it needs is missing.
+    pub fn from_library(library: Library, how: &RunOptions) -> Result<Session, ToolError> {
         if let Some(threads) = how.threads {
             parallel::set_threads(threads);
         }
         Ok(Session::from_vm(Vm::from_library(&Arc::new(library), how.options())?))
     }
 
-    /// Takes a machine that is ready.
+    /// Wraps a virtual machine.
     pub fn from_vm(vm: Vm) -> Session {
         Session { timeout: vm.options().timeout, vm, weights: Mutex::default() }
     }
 
-    /// The machine.
+    /// The virtual machine.
     pub fn vm(&self) -> &Vm {
         &self.vm
     }
 
-    /// The arguments of a call: see [`CallSpec`].
+    /// Resolves the arguments of a call: see [`CallSpec`].
     ///
     /// # Errors
-    /// When there is no such function, their number or types are wrong, or one cannot be read.
+    /// If there is no such function, their number or types are wrong, or one cannot be read.
     pub fn arguments(&self, spec: &CallSpec) -> Result<Vec<Any>, InputError> {
         let signature = self.signature(spec.func)?;
         let read = watchdog::within(self.timeout, || self.vm.counting(|| arguments(&signature, spec)));
@@ -125,12 +130,12 @@ impl Session {
         Ok(values)
     }
 
-    /// How weights fit the parameters of the functions.
+    /// Matches weights against the parameters of the functions.
     pub fn fit<'a>(&self, weights: &'a Weights) -> Fit<'a> {
         weights.fit(&signatures(self.vm.image()), |_| false)
     }
 
-    /// What is to be said of weights that are not used, since arguments are given for their parameters.
+    /// A warning about weights that are not used because their parameters have arguments.
     pub fn spare_weights(&self, spec: &CallSpec) -> Option<String> {
         let signature = self.signature(spec.func).ok()?;
         let (twice, weights) = (given_twice(&signature, spec), spec.weights?);
@@ -155,11 +160,11 @@ impl Session {
         })
     }
 
-    /// Calls the function and gives its result as text, or writes it to a `.npz` file; `began` is told of each step before
-    /// it.
+    /// Calls the function and returns its result as text, or writes it to a `.npz` file. `began` is called before each
+    /// step.
     ///
     /// # Errors
-    /// When the arguments do not fit, the model fails, or the file cannot be written.
+    /// If the arguments do not fit, the model fails, or the file cannot be written.
     pub fn run(&self, spec: &CallSpec, output: &OutputFlags, began: &mut dyn FnMut(Step)) -> Result<String, ToolError> {
         watchdog::within(self.timeout, || {
             began(Step::Arguments);
@@ -173,7 +178,7 @@ impl Session {
                     Ok(String::new())
                 }
                 None => Ok(match output.json {
-                    // Nothing is what a function returns that only writes.
+                    // The empty tuple is the result of a function that only writes.
                     None if result.get::<&Tuple>().is_some_and(|fields| fields.is_empty()) => String::new(),
                     None => show(&result),
                     Some(JsonForm::Plain) => reflect::plain(&result)? + "\n",
@@ -186,25 +191,25 @@ impl Session {
     /// Calls the function.
     ///
     /// # Errors
-    /// When the arguments do not fit or the model fails.
+    /// If the arguments do not fit or the model fails.
     pub fn call(&self, func: &str, args: &[Any]) -> Result<Any, Error> {
         watchdog::within(self.timeout, || self.vm.call(func, args))?
     }
 
-    /// Calls the function again and again for at least that long, and gives the times as text or as JSON.
+    /// Calls the function repeatedly for at min_time `min_time`, and returns the times as text or as JSON.
     ///
     /// # Errors
-    /// When the arguments do not fit or the model fails.
-    pub fn bench(&self, spec: &CallSpec, least: Duration, json: bool) -> Result<String, ToolError> {
+    /// If the arguments do not fit or the model fails.
+    pub fn bench(&self, spec: &CallSpec, min_time: Duration, json: bool) -> Result<String, ToolError> {
         let args = self.arguments(spec)?;
-        let samples: Samples = sample(least, || self.call(spec.func, &args).map(drop))?;
-        let (threads, peak) = (parallel::threads(), self.vm.memory().most);
+        let samples: Samples = sample(min_time, || self.call(spec.func, &args).map(drop))?;
+        let (threads, peak) = (parallel::threads(), self.vm.memory().charged_peak);
         let text = if json { samples.json(threads, peak) } else { samples.text(threads, peak) };
         Ok(text + "\n")
     }
 }
 
-/// What kernels are compiled for, a line each.
+/// The CPUs that kernels are compiled for, one per line.
 fn targets(image: &Image) -> String {
     let line = |version: &Version| {
         let features: Vec<&str> = version.features.names().collect();
@@ -215,10 +220,10 @@ fn targets(image: &Image) -> String {
     if lines.is_empty() { lines } else { format!("Kernels for:\n{lines}") }
 }
 
-/// What is in an executable: a linked model, a library that TVM exported, or bytecode alone.
+/// Lists the contents of an executable: a linked model, a library that TVM exported, or plain bytecode.
 ///
 /// # Errors
-/// When it cannot be read or is damaged.
+/// If it cannot be read or is damaged.
 pub fn inspect(path: &Path, view: View) -> Result<Listing, ToolError> {
     let image = image_of(path)?;
     let text = match view {
@@ -227,7 +232,7 @@ pub fn inspect(path: &Path, view: View) -> Result<Listing, ToolError> {
         View::Text => image.executable.as_text(),
         View::Python => image.executable.as_python(),
         View::Stats => image.executable.stats() + &targets(&image),
-        View::Listing(most) => return Ok(list(&image, most)),
+        View::Listing(max_inline) => return Ok(list(&image, max_inline)),
     };
     Ok(Listing { text, tensors: Vec::new() })
 }

@@ -1,4 +1,4 @@
-//! Weights in several files: a folder of them, or the index that says which file has which tensor.
+//! Weights in several files: a folder of shards, or an index that maps tensors to shards.
 
 use super::{InputError, Weights, brief, listed};
 use crate::{Tensor, json::Json, regular_file::open_regular};
@@ -9,15 +9,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How such an index is called.
+/// File name suffix of an index.
 const INDEX: &str = ".safetensors.index.json";
-/// The largest index that is read, in bytes.
-const MOST_INDEX: u64 = 64 << 20;
+/// Maximum size of an index in bytes.
+const MAX_INDEX: u64 = 64 << 20;
 
-/// The files with the weights that a path names: of a folder or an index those that belong to it, the index too.
+/// The weights files that a path refers to: for a folder or an index, its shards and the index itself.
 ///
 /// # Errors
-/// When the folder or the index cannot be read.
+/// If the folder or the index cannot be read.
 pub(super) fn weight_files(path: &Path) -> Result<Vec<PathBuf>, InputError> {
     let index = match path {
         _ if path.is_dir() => match files_of_folder(path)? {
@@ -31,12 +31,12 @@ pub(super) fn weight_files(path: &Path) -> Result<Vec<PathBuf>, InputError> {
     Ok(shards.into_iter().chain([index]).collect())
 }
 
-/// Returns true if a path names an index of shards.
+/// Returns true if a path is the name of an index of shards.
 pub(super) fn is_index(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "json")
 }
 
-/// The tensors of all files of a folder; where it has an index, those of the files that this names.
+/// The tensors of all files of a folder; if it has an index, those of the index's shards.
 pub(super) fn of_folder(folder: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     match files_of_folder(folder)? {
         FolderFiles::Index(index) => of_index(&index),
@@ -44,11 +44,11 @@ pub(super) fn of_folder(folder: &Path) -> Result<Vec<(String, Tensor)>, InputErr
     }
 }
 
-/// The files of a folder that have weights.
+/// The weights files of a folder.
 enum FolderFiles {
-    /// Those that this index names.
+    /// The shards of this index.
     Index(PathBuf),
-    /// These.
+    /// These files.
     Shards(Vec<PathBuf>),
 }
 
@@ -71,7 +71,7 @@ fn files_of_folder(folder: &Path) -> Result<FolderFiles, InputError> {
     Ok(FolderFiles::Shards(shards))
 }
 
-/// An index: the names of tensors, and the files that have them.
+/// An index: names of tensors, and the shards that contain them.
 struct Index {
     tensors: Vec<String>,
     shards: BTreeSet<PathBuf>,
@@ -85,12 +85,12 @@ impl Index {
     fn read(path: &Path) -> Result<Index, InputError> {
         let wrong = |why: &dyn std::fmt::Display| wrong_index(path, why);
         let file = open_regular(path).map_err(|e| wrong(&e))?;
-        if file.metadata().map_err(|e| wrong(&e))?.len() > MOST_INDEX {
+        if file.metadata().map_err(|e| wrong(&e))?.len() > MAX_INDEX {
             return Err(wrong(&"it is too large for one"));
         }
         let mut text = String::new();
-        // A file in /proc does not say how long it is.
-        file.take(MOST_INDEX).read_to_string(&mut text).map_err(|e| wrong(&e))?;
+        // A file in /proc does not have a length.
+        file.take(MAX_INDEX).read_to_string(&mut text).map_err(|e| wrong(&e))?;
         let index = Json::parse(&text).map_err(|e| wrong(&e))?;
         let Some(Json::Object(map)) = index.get("weight_map") else { return Err(wrong(&"it has no `weight_map`")) };
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -105,7 +105,7 @@ impl Index {
     }
 }
 
-/// The tensors of the files that an index names.
+/// The tensors of an index's shards.
 pub(super) fn of_index(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     let Index { tensors: names, shards } = Index::read(path)?;
     let tensors = joined(path, shards.iter().map(PathBuf::as_path))?;
@@ -117,7 +117,7 @@ pub(super) fn of_index(path: &Path) -> Result<Vec<(String, Tensor)>, InputError>
     }
 }
 
-/// The tensors of several files, which must have different names.
+/// The tensors of several files; duplicate names are an error.
 fn joined<'a>(whole: &Path, files: impl Iterator<Item = &'a Path>) -> Result<Vec<(String, Tensor)>, InputError> {
     let (mut tensors, mut names): (Vec<(String, Tensor)>, _) = (Vec::new(), HashSet::new());
     for file in files {

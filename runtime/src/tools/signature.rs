@@ -1,4 +1,4 @@
-//! What functions take and give, as text and as JSON.
+//! Signatures of functions as text and as JSON.
 
 use crate::{
     image::{
@@ -8,13 +8,13 @@ use crate::{
     json::Json,
 };
 
-/// The signatures of the functions of an image that are there to be called.
+/// The signatures of the callable functions of an image.
 pub(super) fn signatures(image: &Image) -> Vec<Signature> {
     let names = image.executable.exported();
     names.filter_map(|name| image.signature(name)).map(std::borrow::Cow::into_owned).collect()
 }
 
-/// Signatures for people: a line for each parameter and result.
+/// Formats signatures for people: one line per parameter and result.
 pub fn signature_text(signatures: &[Signature]) -> String {
     let mut text = String::new();
     for Signature { function, params, results } in signatures {
@@ -34,7 +34,7 @@ pub fn signature_text(signatures: &[Signature]) -> String {
     text
 }
 
-/// Signatures for programs: one object.
+/// Formats signatures for programs: one JSON object.
 pub fn signature_json(signatures: &[Signature]) -> String {
     let functions = signatures.iter().map(|Signature { function, params, results }| {
         let of = |roles: &[Role]| params.iter().filter(|param| roles.contains(&param.role)).map(json).collect();

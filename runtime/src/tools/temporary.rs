@@ -1,8 +1,8 @@
-//! Incomplete files. They leave nothing behind if writing fails or the process is interrupted.
+//! Incomplete files, which leave nothing behind if writing fails or the process is interrupted.
 //!
 //! If the file system supports it, such a file has no name until it is complete (`O_TMPFILE`), and disappears with the
-//! process, however it ends. Otherwise, the code that gives up removes the name, and so does a handler of the signals
-//! that users and systems send to end a process.
+//! process, however it ends. Otherwise, its name is removed on drop, and by a handler of the signals that end a
+//! process.
 
 use std::{
     ffi::{CString, c_char, c_int},
@@ -28,11 +28,11 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// An empty file of a mode (less the umask) in a folder.
+    /// Creates an empty file in a folder, with a mode (less the umask).
     pub(super) fn create(folder: &Path, mode: u32) -> io::Result<Temporary> {
         handle_signals();
         let nameless = || OpenOptions::new().write(true).mode(mode).custom_flags(libc::O_TMPFILE).open(folder).ok();
-        // The way from a file without a name to one that has one.
+        // An unnamed file is linked through `/proc`.
         let file = if Path::new("/proc/self/fd").exists() { nameless() } else { None };
         if let Some(file) = file {
             return Ok(Temporary { file, name: None, folder: folder.to_owned() });
@@ -42,12 +42,12 @@ impl Temporary {
         Ok(Temporary { file, name: Some(name), folder: folder.to_owned() })
     }
 
-    /// To write to.
+    /// The file, for writing.
     pub(super) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Puts the file in the place of another, or of none.
+    /// Renames the complete file, replacing an existing one.
     pub(super) fn rename(self, path: &Path) -> io::Result<()> {
         let name = match self.name {
             Some(name) => name,
@@ -61,27 +61,27 @@ impl Temporary {
     }
 }
 
-/// Gives a name to a file that has none.
+/// Links an unnamed file to a path.
 fn link(file: &File, path: &Path) -> io::Result<()> {
     let from = c_path(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())));
     let to = c_path(path);
-    // SAFETY: both are strings that end with a zero byte.
+    // SAFETY: both are NUL-terminated strings.
     let result =
         unsafe { libc::linkat(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), libc::AT_SYMLINK_FOLLOW) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Paths that the system took or will refuse; one with a zero byte it refuses as it refuses the empty one.
+/// A path for a system call. Paths with a NUL byte become empty, which the system rejects too.
 fn c_path(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).unwrap_or_default()
 }
 
-/// The name that the handler removes.
+/// The path that the signal handler removes.
 static UNFINISHED: AtomicPtr<c_char> = AtomicPtr::new(ptr::null_mut());
-/// Names are given one at a time.
+/// Held while `UNFINISHED` is in use: there is one named file at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// A name in a folder that is removed when this value goes, or a signal ends the process.
+/// A path that is removed when this value is dropped, or when a signal ends the process.
 struct Named {
     path: PathBuf,
     unfinished: *mut c_char,
@@ -100,53 +100,53 @@ impl Named {
 
 impl Drop for Named {
     fn drop(&mut self) {
-        // Gone already, if it was renamed.
+        // It does not exist any more if it was renamed.
         let _ = std::fs::remove_file(&self.path);
         if !UNFINISHED.swap(ptr::null_mut(), Ordering::SeqCst).is_null() {
-            // SAFETY: it came from `into_raw`; the handler, which took nothing, does not see it any more.
+            // SAFETY: it came from `into_raw`, and the handler, which has not taken it, cannot see it any more.
             drop(unsafe { CString::from_raw(self.unfinished) });
         }
     }
 }
 
-/// Signals that end a process unless it handles them.
+/// Signals that end a process by default.
 const ENDING: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM];
 
-/// Has signals leave nothing unfinished behind, and files that grow too large fail.
+/// Installs the handler of signals that removes an unfinished file. Files that exceed the size limit fail to be
+/// written.
 pub(super) fn handle_signals() {
     static HANDLERS: Once = Once::new();
     HANDLERS.call_once(install);
 }
 
 fn install() {
-    // SAFETY: the handler calls functions only that may be called in one; `sigaction` and `signal` get valid pointers.
+    // SAFETY: the handler only calls async-signal-safe functions; `sigaction` and `signal` get valid pointers.
     unsafe {
         for signal in ENDING {
             let mut known: libc::sigaction = std::mem::zeroed();
-            // What the caller has us ignore (`nohup`), or handles itself, stays so.
+            // Signals that the caller has us ignore (`nohup`) or handles itself are left alone.
             if libc::sigaction(signal, ptr::null(), &mut known) == 0 && known.sa_sigaction == libc::SIG_DFL {
                 libc::signal(signal, remove_unfinished as *const () as libc::sighandler_t);
             }
         }
-        // A file beyond the limit is an error of `write` then, not the end.
+        // Exceeding the limit becomes an error of `write` instead of a signal.
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
 
-/// Removes the unfinished file of a process that is about to end.
+/// Removes the unfinished file before the process exits.
 pub(super) fn abandon() {
     let path = UNFINISHED.swap(ptr::null_mut(), Ordering::SeqCst);
     if !path.is_null() {
-        // SAFETY: the path lives as long as it is to be found: whoever takes it away owns it. `unlink` may be called in
-        // a signal's handler.
+        // SAFETY: whoever takes the path out owns it, so it is alive. `unlink` is async-signal-safe.
         unsafe { libc::unlink(path) };
     }
 }
 
-/// Removes the unfinished file, and lets the signal do what it does.
+/// Removes the unfinished file, and raises the signal again with its default action.
 extern "C" fn remove_unfinished(signal: c_int) {
     abandon();
-    // SAFETY: both may be called in a signal's handler.
+    // SAFETY: both are async-signal-safe.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
@@ -168,7 +168,7 @@ mod tests {
         let path = folder.path().join("a");
         drop(Temporary::create(folder.path(), 0o600).unwrap());
         assert_eq!(count(folder.path()), 0);
-        // As on a file system that knows no files without names.
+        // As on a file system without unnamed files.
         let named = || {
             let name = Named::new(folder.path());
             let file = File::create(&name.path).unwrap();
@@ -188,7 +188,7 @@ mod tests {
     fn a_signal_removes_the_unfinished_file() {
         let folder = tempfile::tempdir().unwrap();
         handle_signals();
-        // SAFETY: the child calls functions of the system only, and ends by the signal.
+        // SAFETY: the child only makes system calls, and ends by the signal.
         unsafe {
             let name = Named::new(folder.path());
             File::create(&name.path).unwrap();

@@ -1,4 +1,4 @@
-//! Tensors written out: `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `[true, false]:bool`.
+//! Tensor literals: `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `[true, false]:bool`.
 
 use super::{
     InputError,
@@ -7,15 +7,15 @@ use super::{
 };
 use crate::{DType, Device, Shape, Tensor, value::small_float};
 
-/// The most lists inside each other: as many dimensions as numpy has.
-const MOST_DIMS: usize = 64;
+/// Maximum nesting depth of lists, and so maximum rank, as in numpy.
+const MAX_DIMS: usize = 64;
 
-/// Reads a tensor; `None` when the text has another form.
+/// Parses a tensor; `None` if the text has another form.
 pub(super) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
     let (values, dtype) = text.rsplit_once(':')?;
     let dtype = match parse_dtype(dtype.trim()) {
         Ok(dtype) => dtype,
-        // What has a colon need not be a tensor.
+        // Text with a colon need not be a tensor.
         Err(error) => return looks_like_tensor(values).then_some(Err(error)),
     };
     let (mut dims, mut numbers) = (Vec::new(), Vec::new());
@@ -30,7 +30,7 @@ fn looks_like_tensor(values: &str) -> bool {
     values.trim_start().starts_with('[') || number(values.trim()).is_some()
 }
 
-/// Collects the numbers of nested lists, and the length of the lists of each depth.
+/// Collects the numbers of nested lists, and the length of the lists at each depth.
 fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<Number>) -> Result<(), String> {
     let Some(inner) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) else {
         if depth != dims.len() {
@@ -39,8 +39,8 @@ fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<Numb
         numbers.push(number(text).ok_or_else(|| format!("`{}` is not a number", brief(text)))?);
         return Ok(());
     };
-    if depth == MOST_DIMS {
-        return Err(format!("it has more than {MOST_DIMS} dimensions"));
+    if depth == MAX_DIMS {
+        return Err(format!("it has more than {MAX_DIMS} dimensions"));
     }
     let items = split_top(inner);
     match dims.get(depth) {
@@ -51,7 +51,7 @@ fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<Numb
     items.into_iter().try_for_each(|item| flatten(item.trim(), depth + 1, dims, numbers))
 }
 
-/// A number as it is written. float64 does not have every integer that int64 and uint64 have.
+/// A number in its source type: float64 does not represent all integers of int64 and uint64.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Integer(i128),
@@ -87,7 +87,7 @@ fn number(text: &str) -> Option<Number> {
     match text {
         "true" | "True" => Some(Number::Integer(1)),
         "false" | "False" => Some(Number::Integer(0)),
-        // -0 is a float's zero, and 0 is that of integers.
+        // `-0` is a float's zero; `0` is an integer.
         _ => match text.parse::<i128>() {
             Ok(v) if v != 0 => Some(Number::Integer(v)),
             _ => text.parse().ok().map(Number::Float),
@@ -95,18 +95,18 @@ fn number(text: &str) -> Option<Number> {
     }
 }
 
-/// Whether a dtype has a number: integers have no fractions.
+/// Checks that a dtype can represent a number: integers have no fractions.
 fn check(value: Number, dtype: DType) -> Result<(), InputError> {
     let is_known = dtype.is_bool() || dtype.is_integer() && (1..=64).contains(&dtype.bits);
     if !is_known {
         return Ok(());
     }
-    let (least, most) = match dtype.bits {
+    let (min, max) = match dtype.bits {
         _ if dtype.is_bool() => (0, 1),
         bits if dtype.is_int() => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
         bits => (0, (1i128 << bits) - 1),
     };
-    let range = least..=most;
+    let range = min..=max;
     let whole = matches!(value, Number::Integer(_)) || value.float().fract() == 0.0;
     if whole && range.contains(&value.integer()) {
         return Ok(());
@@ -115,7 +115,7 @@ fn check(value: Number, dtype: DType) -> Result<(), InputError> {
     Err(InputError::new(format!("{value} is not a value of dtype {dtype}{why}")))
 }
 
-/// A tensor of zeros, whose memory is not touched; not one that the machine has no room for.
+/// A tensor of zeros, whose memory is not touched; an error if it exceeds the machine's memory.
 pub(super) fn zeros(dtype: DType, dims: &[i64]) -> Result<Tensor, InputError> {
     let fail =
         |e: crate::TensorError| InputError::new(format!("cannot make a tensor of shape {}: {e}", Shape::new(dims)));
@@ -126,7 +126,7 @@ pub(super) fn zeros(dtype: DType, dims: &[i64]) -> Result<Tensor, InputError> {
     Tensor::empty(dtype, dims, Device::CPU).map_err(fail)
 }
 
-/// A tensor of the given values, converted to the dtype.
+/// A tensor of the given values, converted to its dtype.
 pub(super) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> Number) -> Result<Tensor, InputError> {
     let mut tensor = zeros(dtype, dims)?;
     macro_rules! of {

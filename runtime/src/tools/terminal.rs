@@ -1,6 +1,6 @@
 //! How the programs interact with the terminal: flags, colours, final errors.
 
-use super::{print_colored, say, say_colored, temporary::handle_signals};
+use super::{print_colored, print_stderr, print_stderr_colored, temporary::handle_signals};
 use crate::printable;
 use clap::{Args, Parser, ValueEnum};
 use std::{
@@ -9,7 +9,7 @@ use std::{
     process::ExitCode,
 };
 
-/// When messages are coloured.
+/// When to color messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set; always if CLICOLOR_FORCE is
@@ -21,7 +21,7 @@ pub enum Color {
     Never,
 }
 
-/// The flags of every command.
+/// Flags of every command.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct TerminalFlags {
     /// Colour messages
@@ -30,7 +30,7 @@ pub struct TerminalFlags {
 }
 
 impl Color {
-    /// Whether to colour text written to a stream.
+    /// Returns true if text for a stream should be colored.
     pub fn applies(self, stream: &impl IsTerminal) -> bool {
         self.decide(|name| env::var(name).ok(), || stream.is_terminal())
     }
@@ -48,7 +48,7 @@ impl Color {
         }
     }
 
-    /// The value of `--color` in arguments that may otherwise be wrong.
+    /// The value of `--color` in arguments that may otherwise be invalid.
     fn of_arguments(arguments: impl Iterator<Item = String>) -> Color {
         let mut color = Color::default();
         let mut arguments = arguments.take_while(|argument| argument != "--");
@@ -64,29 +64,30 @@ impl Color {
     }
 }
 
-/// Reads the command line. On wrong usage, and for `--help` and `--version`, prints the message and returns the status
-/// to exit with.
+/// Parses the command line. For invalid usage, `--help` and `--version`, prints the message and returns the exit
+/// status.
 pub fn parse<C: Parser>() -> Result<C, ExitCode> {
     handle_signals();
     C::try_parse().map_err(|error| {
         let color = Color::of_arguments(env::args_os().map(|argument| argument.to_string_lossy().into_owned()));
         let colored = if error.use_stderr() { color.applies(&stderr()) } else { color.applies(&stdout()) };
         let plain = error.render().to_string();
-        // Colours are escapes: of text that has some of its own, none gets through.
+        // Colors are escape sequences. If an argument contains control characters, the message is printed without
+        // colors.
         let pure = !env::args_os().any(|argument| printable(&argument.to_string_lossy()) != argument.to_string_lossy());
         let text = if colored && pure { error.render().ansi().to_string() } else { printable(&plain).into_owned() };
-        let written = if error.use_stderr() { say_colored(&text) } else { print_colored(&text) };
+        let written = if error.use_stderr() { print_stderr_colored(&text) } else { print_colored(&text) };
         match written {
             Ok(()) => ExitCode::from(error.exit_code() as u8),
-            Err(error) => last_words(&error),
+            Err(error) => report_fatal(&error),
         }
     })
 }
 
-/// Reports an error on standard error and returns the status to exit with.
-pub fn last_words(error: &dyn std::fmt::Display) -> ExitCode {
-    // Where this cannot be written, nothing can be said.
-    let _ = say(&format!("error: {error}\n"));
+/// Reports a fatal error on standard error and returns the exit status.
+pub fn report_fatal(error: &dyn std::fmt::Display) -> ExitCode {
+    // If this fails, there is no way to report it.
+    let _ = print_stderr(&format!("error: {error}\n"));
     ExitCode::FAILURE
 }
 

@@ -2,24 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-/// Times of repeated calls, sorted, in nanoseconds per call.
+/// Sorted samples of repeated calls, in nanoseconds per call.
 pub struct Samples(Vec<f64>);
 
-/// A sample lasts at least this long, so that the clock's own cost does not show: short calls are timed in batches.
+/// Minimum duration of a sample, so that reading the clock is negligible: short calls are timed in batches.
 const SAMPLE: Duration = Duration::from_micros(200);
 
-/// Calls `f` until `least` has passed, after one call that warms up, and returns the times.
+/// Calls `f` until `min_time` has passed, after one warm-up call, and returns the times.
 ///
 /// # Errors
 /// The first error of `f`.
-pub fn sample<E>(least: Duration, mut f: impl FnMut() -> Result<(), E>) -> Result<Samples, E> {
+pub fn sample<E>(min_time: Duration, mut f: impl FnMut() -> Result<(), E>) -> Result<Samples, E> {
     let start = Instant::now();
     f()?;
     let once = start.elapsed().max(Duration::from_nanos(1));
     let batch = (SAMPLE.as_nanos() / once.as_nanos()).clamp(1, 100_000) as u32;
     let mut times = Vec::new();
     let start = Instant::now();
-    while start.elapsed() < least || times.is_empty() {
+    while start.elapsed() < min_time || times.is_empty() {
         let begin = Instant::now();
         for _ in 0..batch {
             f()?;
@@ -31,22 +31,22 @@ pub fn sample<E>(least: Duration, mut f: impl FnMut() -> Result<(), E>) -> Resul
 }
 
 impl Samples {
-    /// The value below which the given share of the samples lies.
+    /// The quantile of the samples for `share`.
     pub fn quantile(&self, share: f64) -> f64 {
         self.0[((self.0.len() - 1) as f64 * share).round() as usize]
     }
 
-    /// The middle one.
+    /// The median.
     pub fn median(&self) -> f64 {
         self.quantile(0.5)
     }
 
-    /// How many there are.
+    /// Number of samples.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The object that `bench --json` prints.
+    /// The JSON object that `bench --json` prints.
     pub fn json(&self, threads: usize, peak_bytes: usize) -> String {
         format!(
             "{{\"median_ns\":{:.1},\"p90_ns\":{:.1},\"min_ns\":{:.1},\"samples\":{},\"threads\":{threads},\"peak_bytes\":{peak_bytes}}}",
@@ -57,7 +57,7 @@ impl Samples {
         )
     }
 
-    /// One line for people.
+    /// A one-line summary.
     pub fn text(&self, threads: usize, peak_bytes: usize) -> String {
         format!(
             "median {}   p90 {}   min {}   ({} samples, {threads} threads, peak {:.1} MiB)",

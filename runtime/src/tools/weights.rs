@@ -1,4 +1,4 @@
-//! Weights by name: `.safetensors` files, used in place, and `.npz` files.
+//! Weights by name: memory-mapped `.safetensors` files, and `.npz` files.
 
 use super::{
     InputError, brief, listed,
@@ -12,8 +12,8 @@ use crate::{
         signature::{Dims, Role},
     },
     memory::{MappedFile, reserve},
-    near::nearest,
     regular_file::open_regular,
+    suggest::nearest,
 };
 use safetensors::{Dtype, SafeTensors};
 use std::{
@@ -22,10 +22,10 @@ use std::{
     sync::Arc,
 };
 
-/// The bytes of a file, mapped.
+/// Maps a file.
 ///
 /// # Errors
-/// When it cannot be read, is empty, or is no regular file.
+/// If it cannot be read, is empty, or is not a regular file.
 pub fn map_file(path: &Path) -> Result<Arc<MappedFile>, InputError> {
     let file = open_regular(path).map_err(|e| failed(path, e))?;
     if file.metadata().map_err(|e| failed(path, e))?.len() == 0 {
@@ -35,23 +35,23 @@ pub fn map_file(path: &Path) -> Result<Arc<MappedFile>, InputError> {
     Ok(Arc::new(map))
 }
 
-/// Tensors by name, in the order of the file.
+/// Tensors by name, in file order.
 #[derive(Clone, Debug, Default)]
 pub struct Weights {
     file: Option<PathBuf>,
     tensors: Vec<(String, Tensor)>,
     index: HashMap<String, usize>,
-    /// By names as parameters can have them, where only one tensor has such a name.
+    /// Indices by the identifier form of their names; `None` if it is ambiguous.
     identifiers: HashMap<String, Option<usize>>,
 }
 
 impl Weights {
-    /// Reads a `.npz` file, which it is by its first bytes or its name, or any other as safetensors. Tensors of a
-    /// safetensors file stay in the file, mapped, as long as they are aligned there. Of a folder, or an index of shards
-    /// (`.json`), the tensors of all files are taken.
+    /// Reads a `.npz` file, recognized by its first bytes or extension, or any other as safetensors. Tensors of a
+    /// safetensors file stay mapped if they are aligned there. For a folder or an index of shards (`.json`), the
+    /// tensors of all files are read.
     ///
     /// # Errors
-    /// When the file cannot be read or is damaged, or holds a dtype that tensors cannot have.
+    /// If the file cannot be read or is damaged, or has an unsupported dtype.
     pub fn open(path: &Path) -> Result<Weights, InputError> {
         let tensors = match path {
             _ if path.is_dir() => of_folder(path)?,
@@ -69,19 +69,19 @@ impl Weights {
         if is_npz { npz(path) } else { safetensors(path, map) }
     }
 
-    /// The tensor for a parameter: of its name, or of the only name that differs from it in marks alone, as `e.weight`
-    /// does from `e_weight`.
+    /// The tensor of a parameter: the one with its name, or the only one whose name has the same identifier form, as
+    /// `e.weight` and `e_weight` have.
     pub fn get(&self, parameter: &str) -> Option<&Tensor> {
         self.named(parameter).map(|(_, tensor)| tensor)
     }
 
-    /// That tensor with its name in the file.
+    /// Like [`get`](Weights::get), with the tensor's name in the file.
     pub fn named(&self, parameter: &str) -> Option<(&str, &Tensor)> {
         let at = self.index.get(parameter).or_else(|| self.identifiers.get(&identifier(parameter))?.as_ref())?;
         self.tensors.get(*at).map(|(name, tensor)| (name.as_str(), tensor))
     }
 
-    /// The same but for the tensors for these parameters.
+    /// The weights without those of the given parameters.
     pub fn without(&self, parameters: &[&str]) -> Weights {
         let not: HashSet<&str> = parameters.iter().filter_map(|name| Some(self.named(name)?.0)).collect();
         let left =
@@ -89,17 +89,17 @@ impl Weights {
         Weights { file: self.file.clone(), ..left.collect() }
     }
 
-    /// Names and tensors in the order of the file.
+    /// Names and tensors in file order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Tensor)> {
         self.tensors.iter().map(|(n, t)| (n.as_str(), t))
     }
 
-    /// Returns true if there are none.
+    /// Returns true if there are no tensors.
     pub fn is_empty(&self) -> bool {
         self.tensors.is_empty()
     }
 
-    /// How the tensors fit the parameters of functions; `used` knows of tensors that have another use.
+    /// Matches the tensors against the parameters of functions; `used` returns true for tensors with another use.
     pub fn fit(&self, functions: &[Signature], used: impl Fn(&Tensor) -> bool) -> Fit<'_> {
         let params = || functions.iter().flat_map(|function| function.given().map(move |param| (function, param)));
         let taken: HashSet<&str> = params().filter_map(|(_, param)| Some(self.named(&param.name)?.0)).collect();
@@ -110,7 +110,7 @@ impl Weights {
         open.sort_unstable();
         open.dedup();
         let pair = |(tensor, param): (&str, &str)| format!("`{tensor}` looks like the parameter `{param}`");
-        let mut advice: Vec<String> = near(&spare, &open).map(pair).collect();
+        let mut advice: Vec<String> = similar(&spare, &open).map(pair).collect();
         let has = functions.iter().flat_map(|f| &f.params).filter(|param| param.role == Role::Bound);
         let has = has.filter(|param| spare.iter().any(|name| identifier(name) == identifier(&param.name)));
         let has: BTreeSet<&str> = has.map(|param| &*param.name).collect();
@@ -132,7 +132,7 @@ impl Weights {
         }
     }
 
-    /// What is to be said of a function's weights that have no tensor, when others have one.
+    /// A message about a function's weights without a tensor, if others have one.
     fn missing(&self, function: &Signature) -> Option<String> {
         let weights = function.params.iter().filter(|param| param.role == Role::Weight).map(|param| &*param.name);
         let (given, open): (Vec<&str>, Vec<&str>) = weights.partition(|name| self.get(name).is_some());
@@ -140,7 +140,7 @@ impl Weights {
         is_part.then(|| format!("weights of `{}` have no tensor: {}", function.function, listed(open.into_iter())))
     }
 
-    /// The parameters of a function that cannot have the tensors of their names.
+    /// The parameters of a function whose tensors do not match their types.
     fn wrong(&self, function: &Signature) -> Vec<Wrong> {
         let mut sizes = HashMap::new();
         let wrong = function.given().filter_map(|param| {
@@ -153,10 +153,10 @@ impl Weights {
         wrong.collect()
     }
 
-    /// What to say of parameters that have neither a tensor nor an argument: tensors whose names resemble theirs.
-    pub fn instead_of(&self, parameters: &[&str]) -> Option<String> {
+    /// Advice for parameters that have neither a tensor nor an argument: tensors with similar names.
+    pub fn suggestions_for(&self, parameters: &[&str]) -> Option<String> {
         let names: Vec<&str> = self.iter().map(|(name, _)| name).collect();
-        let found: Vec<String> = near(parameters, &names).map(|(p, t)| format!("`{t}` for `{p}`")).collect();
+        let found: Vec<String> = similar(parameters, &names).map(|(p, t)| format!("`{t}` for `{p}`")).collect();
         (!found.is_empty()).then(|| format!("{} has {}", self.source(), found.join(", ")))
     }
 
@@ -165,39 +165,39 @@ impl Weights {
     }
 }
 
-/// How weights fit the parameters of functions.
+/// Result of matching weights against the parameters of functions.
 pub struct Fit<'a> {
     file: String,
-    /// Parameters whose tensors are of another shape or dtype.
+    /// Parameters whose tensors have another shape or dtype.
     pub wrong: Vec<Wrong>,
-    /// What is to be said of weights without a tensor.
+    /// Messages about weights without a tensor.
     pub missing: Vec<String>,
-    /// Tensors that belong to no parameter.
+    /// Tensors without a parameter.
     pub spare: Vec<&'a str>,
-    /// True if that is all that there are, as in the weights of another model.
+    /// True if no tensor matches, as with the weights of another model.
     pub none: bool,
-    /// What may have been meant.
+    /// Suggestions.
     advice: Vec<String>,
 }
 
-/// A parameter whose tensor is of another shape or dtype.
+/// A parameter whose tensor has another shape or dtype.
 pub struct Wrong {
     /// The function.
     pub function: String,
     /// The parameter.
     pub parameter: String,
-    /// What it takes, and what the tensor is.
+    /// The parameter's type, and the tensor's.
     pub text: String,
 }
 
 impl Fit<'_> {
-    /// Returns true if the weights cannot be those of the model.
+    /// Returns true if the weights cannot belong to the model.
     pub fn is_error(&self) -> bool {
         self.none || !self.wrong.is_empty()
     }
 
-    /// All that does not fit, as one message; nothing if all does.
-    pub fn said(&self) -> Option<(String, Vec<String>)> {
+    /// All mismatches as a message with advice; `None` if everything matches.
+    pub fn message(&self) -> Option<(String, Vec<String>)> {
         let (file, spare) = (&self.file, listed(self.spare.iter().copied()));
         let mut said = Vec::new();
         if !self.wrong.is_empty() {
@@ -215,24 +215,24 @@ impl Fit<'_> {
     }
 }
 
-/// The first of many sentences.
+/// Joins sentences, abbreviated if there are many.
 fn joined<'a>(texts: impl Iterator<Item = &'a String>) -> String {
-    const MOST: usize = 24;
+    const MAX: usize = 24;
     let texts: Vec<&str> = texts.map(String::as_str).collect();
-    let more = if texts.len() > MOST { format!("; and {} more", texts.len() - MOST) } else { String::new() };
-    texts[..texts.len().min(MOST)].join("; ") + &more
+    let more = if texts.len() > MAX { format!("; and {} more", texts.len() - MAX) } else { String::new() };
+    texts[..texts.len().min(MAX)].join("; ") + &more
 }
 
-/// A name as parameters can have it: letters, digits and `_`.
+/// Identifier form of a name: letters, digits and `_`.
 pub(super) fn identifier(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()
 }
 
-/// Names, the first of many, with those among others that they resemble.
-fn near<'a>(names: &'a [&str], others: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a str)> {
-    const MOST: usize = 8;
+/// Pairs of names, at most a few, and similar names among `others`.
+fn similar<'a>(names: &'a [&str], others: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    const MAX: usize = 8;
     let pair = |name: &&'a str| nearest(&identifier(name), others.iter().copied()).map(|other| (*name, other));
-    names.iter().filter(|name| name.len() < 1000).take(4 * MOST).filter_map(pair).take(MOST)
+    names.iter().filter(|name| name.len() < 1000).take(4 * MAX).filter_map(pair).take(MAX)
 }
 
 impl FromIterator<(String, Tensor)> for Weights {
@@ -259,7 +259,7 @@ fn npz(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
 
 fn safetensors(path: &Path, map: Arc<MappedFile>) -> Result<Vec<(String, Tensor)>, InputError> {
     let whole = &map[..];
-    // Where memory is limited, it has to have room for the tensors.
+    // If memory is limited, the tensors must fit.
     let _room = reserve(whole.len()).map_err(|e| failed(path, e.message()))?;
     let damaged =
         |why: &dyn std::fmt::Display| failed(path, format!("it is not a safetensors file, or damaged: {why}"));
@@ -287,13 +287,13 @@ fn safetensors(path: &Path, map: Arc<MappedFile>) -> Result<Vec<(String, Tensor)
         }
         found.push((start, name, tensor));
     }
-    // Tensors without elements share their place with others.
+    // Tensors without elements share their offset with others.
     found.sort_by(|(a, n, _), (b, m, _)| (a, n).cmp(&(b, m)));
     Ok(found.into_iter().map(|(_, name, tensor)| (name, tensor)).collect())
 }
 
-/// How many tensors a safetensors header names, each as often as it does: `__metadata__` aside, the keys of an object
-/// that is known to be well formed.
+/// Number of tensors that a safetensors header names, counting duplicates: the keys of a well-formed object, except
+/// `__metadata__`.
 fn entries(header: &[u8]) -> usize {
     let (mut depth, mut quoted, mut escaped, mut count, mut start) = (0, false, false, 0, 0);
     for (at, byte) in header.iter().enumerate() {
@@ -373,7 +373,7 @@ mod tests {
         let fit = |weights: &Weights, params: &[&str]| {
             let names: Vec<String> = params.iter().map(|name| (*name).to_owned()).collect();
             let fit = weights.fit(&[Signature::of_names("main", names.iter())], |_| false);
-            (fit.none, fit.said())
+            (fit.none, fit.message())
         };
         assert!(
             fit(&weights, &["layers_0_weight", "b", "a_d"])
@@ -388,7 +388,9 @@ mod tests {
         assert!(!none && advice == help, "{advice:?}");
         let (none, said) = fit(&named(&["p", "q"]), &["x"]);
         assert!(none && said.unwrap().0.starts_with("no tensor of the weight file"));
-        assert!(named(&["p"]).fit(&[Signature::of_names("main", ["x".to_owned()].iter())], |_| true).said().is_none());
+        assert!(
+            named(&["p"]).fit(&[Signature::of_names("main", ["x".to_owned()].iter())], |_| true).message().is_none()
+        );
     }
 
     #[test]
@@ -415,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_comes_back() {
+    fn saving_and_loading_round_trips() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("w.safetensors");
         let tensors = [

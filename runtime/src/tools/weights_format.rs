@@ -1,23 +1,24 @@
-//! Files of weights that commands write: the extension says how a file holds tensors by name.
+//! Weights files that commands write: the extension selects the format.
 
 use super::{InputError, npy, save_npz, save_safetensors};
 use crate::Tensor;
 use std::path::Path;
 
-/// How a file holds tensors by name.
+/// Format of a weights file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightsFormat {
-    /// As safetensors, which are mapped when they are read.
+    /// safetensors, which are mapped when they are read.
     Safetensors,
-    /// As numpy's archive of arrays.
+    /// numpy's archive of arrays.
     Npz,
 }
 
 impl WeightsFormat {
-    /// The format of a file of that name: safetensors without an extension, and for what is no regular file (`/dev/null`).
+    /// The format of a file by its name: safetensors without an extension, and for files that are not regular
+    /// (`/dev/null`).
     ///
     /// # Errors
-    /// When it has another extension.
+    /// If it has another extension.
     pub fn of(path: &Path) -> Result<WeightsFormat, InputError> {
         if std::fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
             return Ok(WeightsFormat::Safetensors);
@@ -33,10 +34,10 @@ impl WeightsFormat {
     }
 }
 
-/// Writes tensors by name, in the format that the file's extension says.
+/// Writes tensors by name, in the format of the file's extension.
 ///
 /// # Errors
-/// When the extension says none, files of the format cannot hold the dtype of a tensor, or the file cannot be written.
+/// If the extension is unknown, the format lacks the dtype of a tensor, or the file cannot be written.
 pub fn save_weights(path: &Path, tensors: &[(String, Tensor)]) -> Result<(), InputError> {
     if WeightsFormat::of(path)? == WeightsFormat::Safetensors {
         return save_safetensors(path, tensors);

@@ -1,31 +1,32 @@
-//! Tagged data: a constructor's number and its fields.
+//! Tagged unions (algebraic data types): a constructor's tag and its fields.
 use super::object::{Cell, Ref};
 use super::tuple::Items;
 use super::{Any, index};
 use std::fmt;
 
-/// The cell of tagged data: the tag, and the fields behind it.
+/// The cell of an ADT value: the tag, followed by the fields.
 pub struct AdtCell {
     data: *const Any,
     len: usize,
     tag: i64,
 }
 
-// SAFETY: the index is Hammock's own, only `Adt::new` makes such objects, and fields are never written after that.
+// SAFETY: the type index belongs to Hammock, only `Adt::new` creates such objects, and fields are never written after
+// that.
 unsafe impl Cell for AdtCell {
     const TYPE_INDEX: i32 = index::ADT;
 }
 
-/// A value of an algebraic data type: the tag says which constructor made it, the fields are what that was given.
+/// A value of an algebraic data type: the tag identifies the constructor.
 ///
-/// What tags mean, and how many fields belong to each, the program knows. Cheap to clone; dropping a list of any
-/// length takes no native stack.
+/// Only the program knows the meaning of tags and the number of fields. Cheap to clone; dropping a list of any length
+/// does not overflow the native stack.
 #[derive(Clone)]
 #[repr(transparent)]
 pub struct Adt(pub(super) Ref<AdtCell>);
 
 impl Adt {
-    /// Tagged data of the given fields.
+    /// Creates a value with the given tag and fields.
     pub fn new(tag: i64, fields: impl ExactSizeIterator<Item = Any>) -> Adt {
         Adt(Ref::allocate::<Items, Any>(fields.len(), |data| {
             let items = Items::write(data, fields);
@@ -33,14 +34,14 @@ impl Adt {
         }))
     }
 
-    /// Which constructor made it.
+    /// The constructor's tag.
     pub fn tag(&self) -> i64 {
         self.0.tag
     }
 
-    /// What the constructor was given.
+    /// The constructor's fields.
     pub fn fields(&self) -> &[Any] {
-        // SAFETY: the cell describes values that live and stay as they are while the object lives.
+        // SAFETY: the cell refers to values that live and do not change while the object lives.
         unsafe { std::slice::from_raw_parts(self.0.data, self.0.len) }
     }
 }

@@ -1,8 +1,8 @@
-//! A value of any kind: 16 bytes, a tag and a payload, as tvm-ffi lays it out.
+//! A dynamically typed value: 16 bytes, a tag and a payload, in tvm-ffi's layout.
 //!
-//! An `Any` owns what it refers to. The three *borrowed* kinds (`RAW_STR`, `BYTE_ARRAY_PTR`, `DL_TENSOR_PTR`) and
-//! `OBJECT_RVALUE_REF` appear only among the arguments of a call made by other code, which keeps the referent alive
-//! for the call; cloning such an argument makes an owned value of it.
+//! An `Any` owns the object that it refers to. The three *borrowed* kinds (`RAW_STR`, `BYTE_ARRAY_PTR`,
+//! `DL_TENSOR_PTR`) and `OBJECT_RVALUE_REF` only occur among the arguments of a call from other code, which keeps the
+//! referent alive for the call; cloning such an argument creates an owned value.
 use super::object::{Cell, Header, Ref, release, retain};
 use super::string::valid_prefix;
 use super::{ByteArray, Bytes, DLTensor, DType, Device, Str, Tensor, index};
@@ -12,7 +12,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-/// The eight bytes behind the tag.
+/// The eight bytes after the tag.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) union Payload {
@@ -25,11 +25,11 @@ pub(super) union Payload {
     pub(super) bytes: [u8; 8],
 }
 
-/// A value of any kind.
+/// A dynamically typed value.
 #[repr(C)]
 pub struct Any {
     type_index: i32,
-    /// Length of a small string, else zero.
+    /// Length of a small string, otherwise zero.
     small_len: u32,
     payload: Payload,
 }
@@ -42,23 +42,23 @@ unsafe impl Sync for Any {}
 
 const _: () = assert!(size_of::<Any>() == 16);
 
-/// Where the payload of a value is, in bytes; the tag comes first.
+/// Offset of a value's payload in bytes; the tag comes first.
 pub(crate) const PAYLOAD: usize = std::mem::offset_of!(Any, payload);
 
 impl Any {
-    /// No value.
+    /// The none value.
     pub const NONE: Any = Any::plain(index::NONE, Payload { int: 0 });
 
     pub(super) const fn plain(type_index: i32, payload: Payload) -> Any {
         Any { type_index, small_len: 0, payload }
     }
 
-    /// An address that means nothing to the runtime.
+    /// An address that the runtime does not interpret.
     pub fn opaque(address: *mut c_void) -> Any {
         Any::plain(index::OPAQUE_PTR, Payload { ptr: address })
     }
 
-    /// A string: inline up to seven bytes, else a string object.
+    /// A string: inline up to seven bytes, otherwise a string object.
     pub fn str(text: &str) -> Any {
         if text.len() > 7 {
             return Any::object(Str::new(text).0);
@@ -78,30 +78,30 @@ impl Any {
         self.type_index
     }
 
-    /// What messages call this kind of value.
+    /// Name of the kind of value in messages.
     pub fn type_name(&self) -> &'static str {
         index::name(self.type_index)
     }
 
-    /// Is it no value?
+    /// Returns true for the none value.
     #[inline]
     pub fn is_none(&self) -> bool {
         self.type_index == index::NONE
     }
 
-    /// Is it an object on the heap?
+    /// Returns true for heap objects.
     #[inline]
     pub fn is_object(&self) -> bool {
         self.type_index >= index::OBJECT_BEGIN
     }
 
-    /// Does it refer to what the other side of a call keeps alive?
+    /// Returns true if it refers to memory that the other side of a call keeps alive.
     #[inline]
     pub fn is_borrowed(&self) -> bool {
         (index::DL_TENSOR_PTR..=index::OBJECT_RVALUE_REF).contains(&self.type_index)
     }
 
-    /// The payload; which of its fields means something, the tag says.
+    /// The payload; the tag determines which of its fields is valid.
     pub(super) fn payload(&self) -> &Payload {
         &self.payload
     }
@@ -115,10 +115,10 @@ impl Any {
         }
     }
 
-    /// The description of a tensor: an object's own, or one that the other side of a call made.
+    /// The `DLTensor` of a tensor: an object's own, or one that the other side of a call passes.
     pub fn as_dl_tensor(&self) -> Option<&DLTensor> {
         match self.type_index {
-            // SAFETY: the tag says what the address points to, and whoever made the value keeps it alive.
+            // SAFETY: the tag says what the address points to, and the value's creator keeps it alive.
             index::DL_TENSOR_PTR => unsafe { self.payload.ptr.cast::<DLTensor>().as_ref() },
             _ => self.get::<&Tensor>().map(Tensor::as_dl),
         }
@@ -126,7 +126,7 @@ impl Any {
 
     /// The text of a string of any of the three kinds.
     pub fn as_str(&self) -> Option<&str> {
-        // SAFETY: the tag says which field of the payload is set, and whoever made the value keeps its bytes alive.
+        // SAFETY: the tag says which field of the payload is set, and the value's creator keeps its bytes alive.
         unsafe {
             match self.type_index {
                 index::SMALL_STR => Some(valid_prefix(&self.payload.bytes[..(self.small_len as usize).min(7)])),
@@ -144,7 +144,7 @@ impl Any {
 
     /// The bytes of a byte string of any of the three kinds.
     pub fn as_bytes(&self) -> Option<&[u8]> {
-        // SAFETY: the tag says which field of the payload is set, and whoever made the value keeps its bytes alive.
+        // SAFETY: the tag says which field of the payload is set, and the value's creator keeps its bytes alive.
         unsafe {
             match self.type_index {
                 index::SMALL_BYTES => Some(&self.payload.bytes[..(self.small_len as usize).min(7)]),
@@ -158,27 +158,27 @@ impl Any {
         }
     }
 
-    /// The address of the object, if it is one: the same for values that share it.
+    /// The address of the object, if it is one: equal for values that share it.
     pub fn address(&self) -> Option<usize> {
         // SAFETY: the tag says that the payload is an address.
         self.is_object().then(|| unsafe { self.payload.ptr }.addr())
     }
 
-    /// A value without its own claim on the object it refers to: for argument lists built bit by bit.
+    /// A bitwise copy that does not count as a reference: for argument lists.
     ///
     /// # Safety
-    /// The copy must not be dropped, and must not outlive `self`'s claim.
+    /// The copy must not be dropped, and must not outlive `self`'s reference.
     #[inline]
     pub unsafe fn alias(&self) -> ManuallyDrop<Any> {
         ManuallyDrop::new(Any { type_index: self.type_index, small_len: self.small_len, payload: self.payload })
     }
 
-    /// Checks what can be checked of a value that other code made: what it lends is there, and tensors are such as there
-    /// can be.
+    /// Validates a value from other code as far as possible: borrowed pointers are not null, and tensors are
+    /// consistent.
     pub fn check(&self) -> Result<(), Error> {
         let missing = || Error::value("the value has a reference kind, but its pointer is null");
-        // SAFETY: the tag says that the payload is an address; what other code says of its tensors and strings is true,
-        // as far as it is checked here.
+        // SAFETY: the tag says that the payload is an address; other code describes its tensors and strings correctly,
+        // beyond what is checked here.
         unsafe {
             match self.type_index {
                 index::DL_TENSOR_PTR => {
@@ -203,19 +203,20 @@ impl Any {
         Ok(())
     }
 
-    /// A value of its own: what other code lends is copied, if it can be.
+    /// An owned value: borrowed data is copied, if possible.
     #[cold]
     pub fn owned(&self) -> Result<Any, Error> {
         self.check()?;
         match self.type_index {
-            // SAFETY: the tag says what the address points to, which is not null, and whoever made the value keeps it.
+            // SAFETY: the tag says what the address points to, which is not null, and the value's creator keeps it
+            // alive.
             index::DL_TENSOR_PTR => Ok(unsafe { Tensor::copy_of(&*self.payload.ptr.cast::<DLTensor>()) }?.into()),
             _ => Ok(self.clone()),
         }
     }
 
     fn clone_borrowed(&self) -> Any {
-        // SAFETY: the tag says what the address points to, and the caller of the call that brought it keeps it alive.
+        // SAFETY: the tag says what the address points to, and the caller that passed it keeps it alive.
         unsafe {
             match self.type_index {
                 index::RAW_STR => self.as_str().map_or(Any::NONE, Any::str),
@@ -252,7 +253,7 @@ impl Clone for Any {
             },
             _ => (),
         }
-        // SAFETY: the claim on an object was added above, so the copy may be dropped.
+        // SAFETY: a reference to the object was added above, so the copy may be dropped.
         ManuallyDrop::into_inner(unsafe { self.alias() })
     }
 }
@@ -288,7 +289,7 @@ mod tests {
     use super::*;
     use crate::value::MAX_NDIM;
 
-    /// What comes of a false description of two floats.
+    /// The error for an invalid `DLTensor` of two floats.
     fn refused(change: impl FnOnce(&mut DLTensor)) -> String {
         let (mut data, mut shape, mut strides) = ([1f32, 2.0], [2i64], [1i64]);
         let (data, shape, strides) = (data.as_mut_ptr().cast(), shape.as_mut_ptr(), strides.as_mut_ptr());
@@ -305,7 +306,7 @@ mod tests {
     fn views_by_other_code_are_looked_at() {
         assert!(refused(|tensor| tensor.data = std::ptr::null_mut()).contains("null address"));
         assert!(refused(|tensor| tensor.byte_offset = u64::MAX).contains("offset"));
-        // SAFETY: the stride is the test's.
+        // SAFETY: the stride belongs to the test.
         assert!(refused(|tensor| unsafe { *tensor.strides = i64::MAX }).contains("strides"));
         assert!(refused(|tensor| tensor.ndim = 100_000).contains("100000 dimensions"));
         assert!(refused(|tensor| tensor.ndim = MAX_NDIM as i32 + 1).contains("dimensions"));
@@ -313,7 +314,7 @@ mod tests {
         assert!(refused(|tensor| tensor.shape = std::ptr::null_mut()).contains("no shape"));
         assert!(refused(|tensor| tensor.dtype = DType::VOID).contains("elements of void"));
         assert!(refused(|tensor| tensor.dtype.lanes = 0xFFFE).contains("elements of"));
-        // SAFETY: the size is the test's.
+        // SAFETY: the size belongs to the test.
         assert!(refused(|tensor| unsafe { *tensor.shape = -3 }).contains("shape"));
     }
 

@@ -1,20 +1,20 @@
-//! Elements that are not whole bytes: packed one after the other, the first bit of a byte being its lowest.
+//! Elements of less than a byte: packed without gaps, least significant bit first.
 
-/// Copies `count` bits, from bit `source` of `from` on to bit `target` of `to`; the bits around them stay.
+/// Copies `count` bits from bit `source` of `from` to bit `target` of `to`; other bits are unchanged.
 ///
 /// # Panics
-/// If either slice ends before them.
+/// If either slice is too short.
 pub(crate) fn copy_bits(to: &mut [u8], target: usize, from: &[u8], source: usize, count: usize) {
     let end = |start: usize| start.checked_add(count).map(|end| end.div_ceil(8));
     assert!(end(target).is_some_and(|end| end <= to.len()) && end(source).is_some_and(|end| end <= from.len()));
-    // SAFETY: the bits lie within both slices, as was just checked.
+    // SAFETY: the bits are within both slices, as checked above.
     unsafe { copy_bits_between(to.as_mut_ptr(), target, from.as_ptr(), source, count) }
 }
 
-/// [`copy_bits`] between memory that may overlap: whole bytes are moved as by `memmove`, parts of bytes in order.
+/// Like [`copy_bits`], for memory that may overlap: whole bytes are moved as by `memmove`, partial bytes in order.
 ///
 /// # Safety
-/// Both addresses are those of so much memory that the bits lie in it, which nobody else uses meanwhile.
+/// Both ranges of bits are in valid memory that nobody else accesses during the call.
 pub(crate) unsafe fn copy_bits_between(to: *mut u8, target: usize, from: *const u8, source: usize, count: usize) {
     if [target, source, count].iter().all(|bits| bits.is_multiple_of(8)) {
         // SAFETY: as the caller promises.
@@ -23,10 +23,10 @@ pub(crate) unsafe fn copy_bits_between(to: *mut u8, target: usize, from: *const 
     let mut done = 0;
     while done < count {
         let (at, next) = (target + done, source + done);
-        // No further than the end of the target's byte.
+        // At most up to the end of the target's byte.
         let part = (8 - at % 8).min(count - done);
         let mask = ((1u16 << part) - 1) as u8;
-        // SAFETY: bytes that the bits lie in; the source's next byte is read only if they reach into it.
+        // SAFETY: bytes that contain the bits; the source's next byte is read only if they extend into it.
         unsafe {
             let mut bits = *from.add(next / 8) >> (next % 8);
             if next % 8 + part > 8 {

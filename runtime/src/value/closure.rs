@@ -1,16 +1,16 @@
-//! Closures: a function of a program and its last arguments.
+//! Closures: a function of a program with bound trailing arguments.
 use super::object::{Cell, Ref};
 use super::{Any, drop_nested, index};
 use std::fmt;
 
-/// The cell of a closure: which program, which of its functions, the arguments bound to its last parameters.
+/// The cell of a closure: the program, the function, and the values bound to its last parameters.
 pub struct ClosureCell {
     program: u64,
     function: u32,
     bound: Vec<Any>,
 }
 
-// SAFETY: the index is Hammock's own, and only `Closure::new` makes such objects.
+// SAFETY: the type index belongs to Hammock, and only `Closure::new` creates such objects.
 unsafe impl Cell for ClosureCell {
     const TYPE_INDEX: i32 = index::CLOSURE;
 }
@@ -21,14 +21,14 @@ impl Drop for ClosureCell {
     }
 }
 
-/// A closure value. Cheap to clone. It does not keep its program alive; the machine that runs the program checks
-/// that the closure is the program's own.
+/// A closure value. Cheap to clone. It does not keep its program alive; the virtual machine that calls it checks that
+/// it belongs to the machine's program.
 #[derive(Clone)]
 #[repr(transparent)]
 pub struct Closure(pub(super) Ref<ClosureCell>);
 
 impl Closure {
-    /// Function number `function` of the program with identity `program`, its last parameters bound.
+    /// A closure of function `function` of the program with identity `program`.
     pub fn new(program: u64, function: u32, bound: Vec<Any>) -> Closure {
         Closure(Ref::allocate::<(), u8>(0, |_| (ClosureCell { program, function, bound }, ())))
     }
@@ -38,7 +38,7 @@ impl Closure {
         self.0.program
     }
 
-    /// Number of the function in its program.
+    /// Index of the function in its program.
     pub fn function(&self) -> u32 {
         self.0.function
     }
@@ -48,7 +48,7 @@ impl Closure {
         &self.0.bound
     }
 
-    /// The closure that has `last` bound as well: they go before those bound already, which stay the last.
+    /// Returns a closure with `last` bound before the values that are bound already.
     pub fn bind(&self, last: &[Any]) -> Closure {
         let bound = last.iter().chain(self.bound()).cloned().collect();
         Closure::new(self.program(), self.function(), bound)

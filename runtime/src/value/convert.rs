@@ -1,4 +1,4 @@
-//! Between `Any` and Rust types.
+//! Conversions between `Any` and Rust types.
 use super::any::{Any, Payload};
 use super::object::Ref;
 use super::{
@@ -7,19 +7,19 @@ use super::{
 use crate::module::Module;
 use std::fmt;
 
-/// A type that an `Any` may hold or lend.
+/// A type that can be read from an `Any`.
 pub trait FromAny<'a>: Sized {
-    /// What signatures and messages call it.
+    /// Name in signatures and messages.
     const NAME: &'static str;
-    /// May the value be missing?
+    /// True if the value may be missing.
     const OPTIONAL: bool = false;
 
-    /// The value, if it is of this kind.
+    /// The value, if it has this type.
     fn from_any(value: &'a Any) -> Option<Self>;
 }
 
 impl Any {
-    /// The value as `T`, if it is of that kind. Integers pass for booleans and floats, booleans for integers.
+    /// The value as `T`, if it has that type. Integers convert to booleans and floats, booleans to integers.
     #[inline]
     pub fn get<'a, T: FromAny<'a>>(&'a self) -> Option<T> {
         T::from_any(self)
@@ -110,7 +110,7 @@ impl FromAny<'_> for Str {
     }
 }
 
-/// Objects behind a transparent handle: they can be borrowed from an `Any` without touching their count.
+/// Object handles: they can be borrowed from an `Any` without changing the reference count.
 macro_rules! handles {
     ($($handle:ident = $index:ident, $name:literal;)*) => {$(
         impl<'a> FromAny<'a> for &'a $handle {
@@ -186,7 +186,7 @@ plain! {
     Device = DEVICE, value => Payload { device: value };
 }
 
-/// A data type fills half of the payload; the rest is zero.
+/// A dtype fills half of the payload; the rest is zero.
 fn payload_of_dtype(dtype: DType) -> Payload {
     let mut payload = Payload { int: 0 };
     payload.dtype = dtype;
@@ -199,7 +199,7 @@ impl<T: Into<Any>> From<Option<T>> for Any {
     }
 }
 
-/// One line for messages: kind and, where short, value.
+/// A short text for messages: the kind and, if it is short, the value.
 impl fmt::Display for Any {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(text) = self.as_str() {

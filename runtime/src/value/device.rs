@@ -1,4 +1,4 @@
-//! Where data lives: DLPack's device kind and number.
+//! Devices: DLPack's device kind and number.
 use std::fmt;
 use std::str::FromStr;
 
@@ -43,18 +43,18 @@ impl Device {
         Device { kind: kind::CUDA, id }
     }
 
-    /// Can the host read and write its memory through plain pointers?
+    /// Returns true if the host can access its memory through plain pointers.
     pub const fn is_host(self) -> bool {
         self.kind == kind::CPU || self.kind == kind::CUDA_HOST
     }
 }
 
-/// A text names no device.
+/// The text is not a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a device, such as cpu:0 or cuda:1")]
 pub struct ParseDeviceError(String);
 
-/// `kind:number`, or `kind` for its first device.
+/// Parses `kind:number`, or `kind` for its first device.
 impl FromStr for Device {
     type Err = ParseDeviceError;
 

@@ -1,8 +1,8 @@
-//! Element types: DLPack's three-field description, spelled as TVM spells it.
+//! Data types: DLPack's three-field description, in TVM's spelling.
 //!
-//! A `DType` is what a tensor's elements, a TIR value and an `Any` of kind "data type" all carry. The layout is
-//! DLPack's `DLDataType`; codes are those of DLPack 1.2. `bool` is its own code with 8 bits. Scalable vectors store
-//! a negative lane count, as tvm-ffi does.
+//! The `DType` of tensor elements, TIR values, and `Any` values of kind "data type". The layout is DLPack's
+//! `DLDataType`, with the codes of DLPack 1.2. `bool` has its own code, with 8 bits. Scalable vectors store a negative
+//! lane count, as in tvm-ffi.
 use std::fmt;
 
 /// DLPack type codes.
@@ -28,7 +28,7 @@ pub mod code {
     pub const FLOAT4_E2M1FN: u8 = 17;
 }
 
-/// Small floats whose width is part of their name: code, name, bits.
+/// Small floats whose name includes their width: code, name, bits.
 pub(super) const NAMED_FLOATS: [(u8, &str, u8); 11] = [
     (code::FLOAT8_E3M4, "float8_e3m4", 8),
     (code::FLOAT8_E4M3, "float8_e4m3", 8),
@@ -43,7 +43,7 @@ pub(super) const NAMED_FLOATS: [(u8, &str, u8); 11] = [
     (code::FLOAT4_E2M1FN, "float4_e2m1fn", 4),
 ];
 
-/// An element type: kind, bits per lane, lanes.
+/// A data type: kind, bits per lane, lanes.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DType {
@@ -73,7 +73,7 @@ impl DType {
         FLOAT6_E2M3FN = FLOAT6_E2M3FN 6, FLOAT6_E3M2FN = FLOAT6_E3M2FN 6, FLOAT4_E2M1FN = FLOAT4_E2M1FN 4,
     }
 
-    /// No value at all: a handle of zero bits and zero lanes.
+    /// The void type: a handle of zero bits and zero lanes.
     pub const VOID: DType = DType::new(code::HANDLE, 0, 0);
 
     /// A type from its DLPack fields.
@@ -96,87 +96,87 @@ impl DType {
         DType::new(code::UINT, bits, 1)
     }
 
-    /// Is it a signed integer?
+    /// Returns true for signed integers.
     pub const fn is_int(self) -> bool {
         self.code == code::INT
     }
 
-    /// Is it an unsigned integer?
+    /// Returns true for unsigned integers.
     pub const fn is_uint(self) -> bool {
         self.code == code::UINT
     }
 
-    /// Is it a signed or unsigned integer (not `bool`)?
+    /// Returns true for signed and unsigned integers (not `bool`).
     pub const fn is_integer(self) -> bool {
         self.is_int() || self.is_uint()
     }
 
-    /// Is it an IEEE float of any width (not bfloat16, not the 8-, 6- and 4-bit kinds)?
+    /// Returns true for IEEE floats of any width (not bfloat16, not the 8-, 6- and 4-bit kinds).
     pub const fn is_float(self) -> bool {
         self.code == code::FLOAT
     }
 
-    /// Is it bfloat16?
+    /// Returns true for bfloat16.
     pub const fn is_bfloat16(self) -> bool {
         self.code == code::BFLOAT && self.bits == 16
     }
 
-    /// Is it float16?
+    /// Returns true for float16.
     pub const fn is_float16(self) -> bool {
         self.code == code::FLOAT && self.bits == 16
     }
 
-    /// Is it one of the 8-bit floats?
+    /// Returns true for the 8-bit floats.
     pub const fn is_float8(self) -> bool {
         self.code >= code::FLOAT8_E3M4 && self.code <= code::FLOAT8_E8M0FNU
     }
 
-    /// Is it one of the 6-bit floats?
+    /// Returns true for the 6-bit floats.
     pub const fn is_float6(self) -> bool {
         self.code == code::FLOAT6_E2M3FN || self.code == code::FLOAT6_E3M2FN
     }
 
-    /// Is it the 4-bit float?
+    /// Returns true for the 4-bit float.
     pub const fn is_float4(self) -> bool {
         self.code == code::FLOAT4_E2M1FN
     }
 
-    /// Is it a floating-point number of any kind?
+    /// Returns true for floating-point numbers of any kind.
     pub const fn is_floating(self) -> bool {
         self.is_float() || self.code == code::BFLOAT || self.is_float8() || self.is_float6() || self.is_float4()
     }
 
-    /// Is it `bool` (or a vector of it)? `uint1` counts, as older files spell it so.
+    /// Returns true for `bool` and vectors of it. `uint1` counts, because older files spell it so.
     pub const fn is_bool(self) -> bool {
         self.code == code::BOOL || (self.code == code::UINT && self.bits == 1)
     }
 
-    /// Is it an opaque pointer?
+    /// Returns true for opaque pointers.
     pub const fn is_handle(self) -> bool {
         self.code == code::HANDLE && !self.is_void()
     }
 
-    /// Is it [`DType::VOID`]?
+    /// Returns true for [`DType::VOID`].
     pub const fn is_void(self) -> bool {
         self.code == code::HANDLE && self.bits == 0 && self.lanes == 0
     }
 
-    /// Has it exactly one lane?
+    /// Returns true if it has exactly one lane.
     pub const fn is_scalar(self) -> bool {
         self.lanes == 1
     }
 
-    /// Has it more than one lane, fixed or scalable?
+    /// Returns true if it has more than one lane, fixed or scalable.
     pub const fn is_vector(self) -> bool {
         self.lanes > 1
     }
 
-    /// Is its lane count a multiple of the machine's vector length?
+    /// Returns true if its lane count is a multiple of the machine's vector length.
     pub const fn is_scalable(self) -> bool {
         (self.lanes as i16) < -1
     }
 
-    /// Can memory hold values of it? Nothing and vectors of unknown length cannot be stored.
+    /// Returns true if values can be stored in memory: not for void and scalable vectors.
     pub const fn is_storable(self) -> bool {
         self.bits > 0 && self.lanes > 0 && self.lanes <= i16::MAX as u16
     }
@@ -206,24 +206,24 @@ impl DType {
         if self.is_void() { self } else { self.with_lanes(1) }
     }
 
-    /// Bytes of one value when it stands alone: bits of all lanes, rounded up. Scalable vectors count one unit.
+    /// Size of a single value in bytes: bits of all lanes, rounded up. Scalable vectors count one unit.
     ///
     /// Several values take [`storage_bytes`](DType::storage_bytes), which may be less than a multiple of this.
     pub const fn bytes(self) -> usize {
         self.width().div_ceil(8)
     }
 
-    /// Bits of one value: of all its lanes. Scalable vectors count one unit.
+    /// Size of one value in bits, over all lanes. Scalable vectors count one unit.
     pub const fn width(self) -> usize {
         self.bits as usize * self.lane_count()
     }
 
-    /// True if a value takes whole bytes, so that each of several has an address of its own.
+    /// Returns true if a value takes whole bytes, so that every element has an address.
     pub const fn is_byte_sized(self) -> bool {
         self.width().is_multiple_of(8)
     }
 
-    /// Bytes of `count` values stored densely: their bits, packed without gaps and rounded up once for all of them.
+    /// Size of `count` contiguous values in bytes: their bits are packed without gaps, and the total is rounded up.
     /// `None` if that overflows.
     pub fn storage_bytes(self, count: usize) -> Option<usize> {
         Some(count.checked_mul(self.width())?.div_ceil(8))

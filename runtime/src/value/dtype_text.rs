@@ -1,16 +1,16 @@
-//! Reading a [`DType`] from its text, aliases included (`fp8_e4m3fn`, `f32`, `bf16`, `int`).
+//! Parses a [`DType`], including aliases (`fp8_e4m3fn`, `f32`, `bf16`, `int`).
 use super::dtype::{DType, NAMED_FLOATS, code};
 use std::str::FromStr;
 
-/// A text that names no element type.
+/// The text is not a data type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown data type `{text}`")]
 pub struct ParseDTypeError {
-    /// What was read.
+    /// The text.
     pub text: String,
 }
 
-/// Prefix, code, bits when none are written.
+/// Prefix, code, default number of bits.
 const KINDS: [(&str, u8, u8); 10] = [
     ("uint", code::UINT, 32),
     ("u", code::UINT, 0),
@@ -52,7 +52,7 @@ fn plain(text: &str) -> Option<DType> {
     (bits > 0).then_some(DType::new(*code, bits, lanes(&tail[digits..])?))
 }
 
-/// Nothing, `x4` or `xvscalex4`.
+/// Parses an empty suffix, `x4` or `xvscalex4`.
 fn lanes(text: &str) -> Option<u16> {
     if text.is_empty() {
         return Some(1);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_names_no_type() {
+    fn refuses_unknown_types() {
         for text in
             ["foo", "f", "i", "float32x", "float32x0", "int300", "float8_e9m9", "float32 ", "x4", "boolx0", "int0"]
         {

@@ -1,15 +1,16 @@
-//! Which Rust types stand for which element types.
+//! Rust types of tensor elements.
 use super::dtype::DType;
 
-/// A Rust type whose values are stored as the elements of a tensor.
+/// A Rust type that represents elements of a tensor.
 ///
 /// # Safety
-/// The type has no padding, its size and alignment are those of `DTYPE`, and bytes that pass `is_valid` are values.
+/// The type has no padding, its size and alignment are those of `DTYPE`, and bytes that pass `is_valid` are valid
+/// values.
 pub unsafe trait Element: Copy + Send + Sync + 'static {
-    /// The element type it stands for.
+    /// The corresponding dtype.
     const DTYPE: DType;
 
-    /// May these bytes be read as values of this type? Only `bool` can say no.
+    /// Returns true if the bytes are valid values of this type. Only `bool` has invalid ones.
     fn is_valid(_bytes: &[u8]) -> bool {
         true
     }
@@ -27,7 +28,7 @@ elements! {
     f32 => FLOAT32, f64 => FLOAT64, half::f16 => FLOAT16, half::bf16 => BFLOAT16,
 }
 
-// SAFETY: one byte without padding; bytes other than 0 and 1 are refused.
+// SAFETY: one byte without padding; bytes other than 0 and 1 are rejected.
 unsafe impl Element for bool {
     const DTYPE: DType = DType::BOOL;
 

@@ -1,4 +1,4 @@
-//! Errors as values, as they travel through the C ABI.
+//! Error objects: errors as values of the C ABI.
 use super::object::{Cell, Ref};
 use super::string::valid_prefix;
 use super::{Any, ByteArray, drop_nested, index};
@@ -15,15 +15,15 @@ use std::sync::{Mutex, PoisonError};
 pub struct ErrorCell {
     kind: ByteArray,
     message: ByteArray,
-    /// One function a line, innermost first. Written by `update_backtrace` alone.
+    /// One frame per line, innermost first. Only `update_backtrace` writes it.
     backtrace: UnsafeCell<ByteArray>,
     update_backtrace: Option<UpdateBacktrace>,
     cause: Option<ErrorObject>,
-    /// An object of other makers that says more; never set by us.
+    /// An object from other code with more information; we never set it.
     extra_context: *mut c_void,
 }
 
-// SAFETY: tvm-ffi fixes this layout for index 67. The backtrace of an error is written only by those who pass the error
+// SAFETY: tvm-ffi fixes this layout for index 67. The backtrace of an error is only written by those who pass the error
 // on, one after the other; everything else is never written.
 unsafe impl Cell for ErrorCell {
     const TYPE_INDEX: i32 = index::ERROR;
@@ -31,17 +31,17 @@ unsafe impl Cell for ErrorCell {
 
 type UpdateBacktrace = unsafe extern "C" fn(object: *mut c_void, backtrace: *const ByteArray, mode: i32);
 
-/// The mode of [`UpdateBacktrace`] that adds lines; the other one, 0, replaces them.
+/// The mode of [`UpdateBacktrace`] that appends; mode 0 replaces.
 const APPEND: i32 = 1;
 
-/// Chains of causes are followed this far.
+/// Maximum length of a chain of causes.
 const MAX_CAUSES: usize = 64;
 
-/// The texts that a cell of ours refers to. Strings may move while others refer to their bytes; boxes may not.
+/// The texts that our cells point to. They are `String`s because moving a box would invalidate pointers to its contents.
 struct Texts {
     _kind: String,
     _message: String,
-    /// The backtrace, and what it was before: readers may still look at that.
+    /// The backtrace, and its previous versions, which readers may still use.
     backtraces: Mutex<Vec<String>>,
 }
 
@@ -57,7 +57,7 @@ impl Drop for ErrorCell {
 pub struct ErrorObject(pub(super) Ref<ErrorCell>);
 
 impl ErrorObject {
-    /// A value that says what `error` says.
+    /// Creates a value from `error`.
     pub fn new(error: &Error) -> ErrorObject {
         let causes: Vec<_> = std::iter::successors(error.cause(), |cause| cause.cause()).take(MAX_CAUSES).collect();
         let innermost = causes.into_iter().rev().fold(None, |cause, error| Some(ErrorObject::with_cause(error, cause)));
@@ -88,28 +88,28 @@ impl ErrorObject {
         valid_prefix(unsafe { self.0.kind.as_slice() })
     }
 
-    /// What happened.
+    /// The message.
     pub fn message(&self) -> &str {
         // SAFETY: as above.
         valid_prefix(unsafe { self.0.message.as_slice() })
     }
 
-    /// The functions that were running, one a line, innermost first.
+    /// The stack trace, one frame per line, innermost first.
     pub fn backtrace(&self) -> &str {
-        // SAFETY: as above. Backtraces of our objects that were replaced live on, and nobody replaces one while the lock
-        // is held.
+        // SAFETY: as above. Backtraces of our objects that were replaced live on, and nobody replaces one while the
+        // lock is held.
         unsafe {
             let _lock = self.0.is_ours().then(|| self.0.extra::<Texts>().backtraces.lock());
             valid_prefix((*self.0.backtrace.get()).as_slice())
         }
     }
 
-    /// What caused it.
+    /// The cause of the error.
     pub fn cause(&self) -> Option<&ErrorObject> {
         self.0.cause.as_ref()
     }
 
-    /// The error that the value stands for.
+    /// Converts the value to an [`Error`].
     pub fn to_error(&self) -> Error {
         let chain: Vec<_> = std::iter::successors(Some(self), |error| error.cause()).take(MAX_CAUSES).collect();
         let error = chain.into_iter().rev().fold(None, |cause, object| {
@@ -132,7 +132,7 @@ unsafe extern "C" fn update_backtrace(object: *mut c_void, backtrace: *const Byt
     let (Some(object), Some(backtrace)) = (NonNull::new(object.cast()), NonNull::new(backtrace.cast_mut())) else {
         return;
     };
-    // SAFETY: the caller passes the object that has this function in its cell, which `with_cause` made, and a text.
+    // SAFETY: the caller passes the object whose cell has this function, which `with_cause` created, and a text.
     unsafe {
         let error = ManuallyDrop::new(Ref::<ErrorCell>::from_header(object));
         let added = String::from_utf8_lossy(backtrace.as_ref().as_slice());

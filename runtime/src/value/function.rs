@@ -1,4 +1,4 @@
-//! Function objects: Rust closures and C functions called by the packed convention.
+//! Function objects: Rust closures and C functions in the packed calling convention.
 use super::object::{Cell, Header, Ref};
 use super::{Any, Nested, Tensor, index};
 use crate::ffi::{self, Error, SafeCall};
@@ -7,20 +7,20 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-/// tvm-ffi's function cell. `safe_call` gets the function object itself as its handle.
+/// tvm-ffi's function cell. `safe_call` receives the function object itself as its handle.
 #[repr(C)]
 pub struct FunctionCell {
     safe_call: SafeCall,
-    /// Another way to call functions written in C++; never set by us, never used by us.
+    /// Alternative entry of C++ functions; we neither set nor use it.
     cpp_call: *mut c_void,
 }
 
-// SAFETY: tvm-ffi fixes this layout for index 68; constructors ask for what may be called from any thread.
+// SAFETY: tvm-ffi fixes this layout for index 68; constructors require functions that any thread may call.
 unsafe impl Cell for FunctionCell {
     const TYPE_INDEX: i32 = index::FUNCTION;
 }
 
-/// Called with the handle of a C function that is no longer needed.
+/// Called with the handle of a C function when it is released.
 pub type HandleDeleter = unsafe extern "C" fn(handle: *mut c_void);
 
 /// A function value. Cheap to clone.
@@ -29,7 +29,7 @@ pub type HandleDeleter = unsafe extern "C" fn(handle: *mut c_void);
 pub struct Function(pub(super) Ref<FunctionCell>);
 
 impl Function {
-    /// A function that runs `body`. A panic in it becomes an error of the call.
+    /// Wraps a Rust closure. A panic in it becomes an error of the call.
     pub fn new<F>(body: F) -> Function
     where
         F: Fn(&[Any]) -> Result<Any, Error> + Send + Sync + 'static,
@@ -37,18 +37,18 @@ impl Function {
         Function::allocate(call_body::<F>, body)
     }
 
-    /// A function that the runtime tells from others.
-    pub(crate) fn known<K: Known>(known: K) -> Function {
-        Function::marked(K::MARK, call_known::<K>, known)
+    /// Wraps a callable that the runtime can recognize later.
+    pub(crate) fn from_callable<K: Callable>(callable: K) -> Function {
+        Function::marked(K::MARK, call_callable::<K>, callable)
     }
 
-    /// What the function was made of, if that is a `K`.
-    pub(crate) fn as_known<K: Known>(&self) -> Option<&K> {
-        // SAFETY: the mark says that `known` made the function of a `K`.
+    /// The wrapped callable, if it is a `K`.
+    pub(crate) fn downcast<K: Callable>(&self) -> Option<&K> {
+        // SAFETY: the mark says that `known` created the function from a `K`.
         self.0.is_marked(K::MARK).then(|| unsafe { &**self.0.extra::<Nested<K>>() })
     }
 
-    /// A kernel that `body` computes: it gives the result, and new contents for arguments that are tensors, by position.
+    /// A kernel implemented in Rust: `body` returns the result, and new contents of tensor arguments by index.
     pub fn kernel<F>(body: F) -> Function
     where
         F: Fn(&[Any]) -> Result<(Any, Vec<(usize, Tensor)>), Error> + Send + Sync + 'static,
@@ -63,7 +63,8 @@ impl Function {
         })
     }
 
-    /// A C function that ignores its handle. `owner` is dropped with the function object: the library it lies in.
+    /// Wraps a C function that ignores its handle. `owner` is dropped with the function object: the library that
+    /// contains it.
     ///
     /// # Safety
     /// `call` follows the packed convention, may be called from any thread, and stays valid while `owner` lives.
@@ -71,8 +72,8 @@ impl Function {
         Function::allocate(call, owner)
     }
 
-    /// A C function with the handle it expects. `deleter`, if any, is called with the handle when the function object
-    /// goes.
+    /// Wraps a C function with the handle it expects. `deleter`, if there is one, is called with the handle when the
+    /// function object is dropped.
     ///
     /// # Safety
     /// `call` follows the packed convention with `handle` first; both it and the deleter may be called from any thread.
@@ -91,27 +92,27 @@ impl Function {
 
     /// Calls the function.
     pub fn call(&self, args: &[Any]) -> Result<Any, Error> {
-        // SAFETY: the function object is live, and its constructor vouched for its convention.
+        // SAFETY: the function object is live, and its constructor ensured its convention.
         unsafe { ffi::invoke(self.0.safe_call, self.handle(), args) }
     }
 
-    /// The C function to call, with [`Function::handle`] first.
+    /// The C function; its first argument is [`Function::handle`].
     pub fn safe_call(&self) -> SafeCall {
         self.0.safe_call
     }
 
-    /// The handle that [`Function::safe_call`] takes. It is live as long as the function object.
+    /// The handle for [`Function::safe_call`]. It is valid as long as the function object.
     pub fn handle(&self) -> *mut c_void {
         self.0.as_header().as_ptr().cast()
     }
 }
 
-/// What the runtime calls as a function, and finds again in the function.
+/// A callable type that the runtime can recognize in a function object.
 ///
 /// # Safety
-/// No two types have the same mark, and none has 0.
-pub(crate) unsafe trait Known: Send + Sync + 'static {
-    /// Tells functions made of this type.
+/// Every type has another mark, and none has 0.
+pub(crate) unsafe trait Callable: Send + Sync + 'static {
+    /// Identifies functions of this type.
     const MARK: u8;
 
     /// Calls the function.
@@ -128,15 +129,15 @@ struct Foreign {
 impl Drop for Foreign {
     fn drop(&mut self) {
         if let Some(deleter) = self.deleter {
-            // SAFETY: `from_c_handle` was given the two together, and the function is called no more.
+            // SAFETY: `from_c_handle` received the two together, and the function is not called any more.
             unsafe { deleter(self.handle) }
         }
     }
 }
 
 unsafe extern "C" fn call_with_handle(function: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32 {
-    // SAFETY: only `from_c_handle` makes functions with this entry, so that the object holds a `Foreign`; the caller
-    // keeps it alive and passes on what the C function expects.
+    // SAFETY: only `from_c_handle` creates functions with this entry, so the object holds a `Foreign`; the caller keeps
+    // it alive and passes the arguments that the C function expects.
     unsafe {
         let header = NonNull::new_unchecked(function.cast::<Header>());
         let function = ManuallyDrop::new(Ref::<FunctionCell>::from_header(header));
@@ -149,8 +150,8 @@ unsafe extern "C" fn call_body<F>(handle: *mut c_void, args: *const Any, count: 
 where
     F: Fn(&[Any]) -> Result<Any, Error> + Send + Sync + 'static,
 {
-    // SAFETY: the handle is the function object that `Function::new` made with an extra of type `F`; the caller
-    // keeps it alive and passes `count` arguments and room for a result.
+    // SAFETY: the handle is the function object that `Function::new` created with an extra of type `F`; the caller
+    // keeps it alive and passes `count` arguments and space for a result.
     unsafe {
         let header = NonNull::new_unchecked(handle.cast::<Header>());
         let function = ManuallyDrop::new(Ref::<FunctionCell>::from_header(header));
@@ -158,9 +159,14 @@ where
     }
 }
 
-unsafe extern "C" fn call_known<K: Known>(handle: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32 {
-    // SAFETY: the handle is the function object that `Function::known` made of a `K`; the caller keeps it alive and
-    // passes `count` arguments and room for a result.
+unsafe extern "C" fn call_callable<K: Callable>(
+    handle: *mut c_void,
+    args: *const Any,
+    count: i32,
+    result: *mut Any,
+) -> i32 {
+    // SAFETY: the handle is the function object that `Function::from_callable` created from a `K`; the caller keeps it
+    // alive and passes `count` arguments and space for a result.
     unsafe {
         let header = NonNull::new_unchecked(handle.cast::<Header>());
         let function = ManuallyDrop::new(Ref::<FunctionCell>::from_header(header));
@@ -198,10 +204,10 @@ mod tests {
     }
 
     #[test]
-    fn c_functions_get_their_handle_and_give_it_back() {
+    fn c_functions_get_and_release_their_handle() {
         use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
         unsafe extern "C" fn add(handle: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32 {
-            // SAFETY: the handle is the test's number; the caller passes arguments and room for a result.
+            // SAFETY: the handle is the test's number; the caller passes arguments and space for a result.
             unsafe {
                 let sum = (*handle.cast::<AtomicI64>()).load(Relaxed);
                 ffi::answer(result, || {
@@ -240,7 +246,7 @@ mod tests {
     #[test]
     fn c_functions_keep_their_library_alive() {
         unsafe extern "C" fn seven(_: *mut c_void, _: *const Any, _: i32, result: *mut Any) -> i32 {
-            // SAFETY: the caller passes room for a result.
+            // SAFETY: the caller passes space for a result.
             unsafe { *result = Any::from(7i64) };
             0
         }

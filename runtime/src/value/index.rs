@@ -14,7 +14,7 @@ pub const BYTE_ARRAY_PTR: i32 = 9;
 pub const OBJECT_RVALUE_REF: i32 = 10;
 pub const SMALL_STR: i32 = 11;
 pub const SMALL_BYTES: i32 = 12;
-/// The first index of heap objects.
+/// First index of heap objects.
 pub const OBJECT_BEGIN: i32 = 64;
 pub const OBJECT: i32 = 64;
 pub const STR: i32 = 65;
@@ -26,20 +26,19 @@ pub const TENSOR: i32 = 70;
 pub const ARRAY: i32 = 71;
 pub const MAP: i32 = 72;
 pub const MODULE: i32 = 73;
-/// Indices from here on are given out at run time.
+/// First index that is assigned at run time.
 pub const DYNAMIC_BEGIN: i32 = 128;
 
-/// The first index of kinds that are Hammock's own. tvm-ffi numbers its run-time kinds upwards from 128, so that
-/// objects of either never pass for the other's.
+/// First index of Hammock's own kinds. tvm-ffi assigns run-time kinds from 128 upwards, so the two do not collide.
 pub const OURS_BEGIN: i32 = 0x4841_4D00;
 pub const STORAGE: i32 = OURS_BEGIN;
 pub const CLOSURE: i32 = OURS_BEGIN + 1;
 pub const OPAQUE: i32 = OURS_BEGIN + 2;
 pub const ADT: i32 = OURS_BEGIN + 3;
-/// Modules of ours; those of tvm-ffi have C++ behind them.
+/// Hammock's modules; those of tvm-ffi have a C++ implementation.
 pub const OWN_MODULE: i32 = OURS_BEGIN + 4;
 
-/// What messages call a value of this kind.
+/// Name of a kind of values in messages.
 pub fn name(index: i32) -> &'static str {
     match index {
         NONE => "None",

@@ -1,4 +1,4 @@
-//! Values a program computes with, in tvm-ffi's layout so that they cross the C ABI without translation.
+//! Values of programs, in tvm-ffi's layout, so that they cross the C ABI without translation.
 //!
 //! [`Any`] can hold any of the others. Objects ([`Tensor`], [`Shape`], [`Str`], [`Tuple`],
 //! [`Function`], …) are reference-counted handles: cheap to clone, shared between threads.
@@ -12,19 +12,19 @@ mod dtype;
 mod dtype_text;
 mod element;
 mod error_object;
+mod free_list;
 mod function;
 pub mod index;
 mod nested;
 pub mod object;
 mod opaque;
-mod recycle;
 mod shape;
 pub mod small_float;
 mod storage;
 mod string;
 mod tensor;
+mod tensor_borrow;
 mod tensor_error;
-mod tensor_lent;
 mod tensor_plan;
 mod tensor_view;
 mod tuple;
@@ -40,7 +40,7 @@ pub use dtype::{DType, code as dtype_code};
 pub use dtype_text::ParseDTypeError;
 pub use element::{Element, bytes_of};
 pub use error_object::ErrorObject;
-pub(crate) use function::Known;
+pub(crate) use function::Callable;
 pub use function::{Function, HandleDeleter};
 pub(crate) use nested::{Nested, drop_nested};
 pub use opaque::Opaque;
@@ -49,7 +49,7 @@ pub use storage::Storage;
 pub use string::{ByteArray, Bytes, Str};
 pub use tensor::{DLTensor, SharedBytes, Tensor};
 pub(crate) use tensor::{byte_size, is_dense};
+pub(crate) use tensor_borrow::Lender;
+pub use tensor_borrow::MAX_NDIM;
 pub use tensor_error::TensorError;
-pub(crate) use tensor_lent::Lender;
-pub use tensor_lent::MAX_NDIM;
 pub use tuple::Tuple;

@@ -1,17 +1,17 @@
-//! Dropping values that hold values.
+//! Dropping of nested values without recursion.
 //!
-//! Chains of values (a closure that holds a closure, …) can be as long as memory allows; the native stack is smaller. So
-//! everything that holds values of any kind drops them with [`drop_nested`], or as [`Nested`].
+//! Chains of values (a closure that holds a closure, …) can be as long as memory allows; the native stack is smaller.
+//! So every container of arbitrary values drops them with [`drop_nested`], or as [`Nested`].
 use super::Any;
 use std::any::Any as RustAny;
 use std::cell::{Cell, RefCell};
 use std::mem::{ManuallyDrop, needs_drop};
 use std::ops::Deref;
 
-/// How deeply drops may nest before the rest is dropped one after the other.
+/// Maximum depth of nested drops; the rest is dropped iteratively.
 const MAX_DEPTH: u32 = 64;
 
-/// What is dropped later.
+/// A deferred drop.
 enum Pending {
     Value(Any),
     Other(Box<dyn RustAny>),
@@ -22,18 +22,18 @@ thread_local! {
     static PENDING: RefCell<Vec<Pending>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Drops the contents of a value, or, when that is itself part of a deep chain of drops, sets them aside for later.
+/// Drops the contents of a value or, at a great depth, defers the drop.
 pub(crate) fn drop_nested(values: impl Iterator<Item = Any>) {
     if DEPTH.get() < MAX_DEPTH {
-        return deeper(|| values.for_each(drop));
+        return nested_drop(|| values.for_each(drop));
     }
-    // Without the list, at a thread's end, leaking the rest of a deep chain is the safe choice.
+    // Without the list, while a thread exits, leaking the rest of a deep chain is the safe choice.
     let values = values.filter(Any::is_object).map(Pending::Value);
     let _ = PENDING.try_with(|pending| pending.borrow_mut().extend(values));
 }
 
-/// Runs drops one level further down.
-fn deeper(drops: impl FnOnce()) {
+/// Runs drops one level nested_drop.
+fn nested_drop(drops: impl FnOnce()) {
     let depth = DEPTH.get();
     DEPTH.set(depth + 1);
     drops();
@@ -52,16 +52,16 @@ fn drop_pending() {
     }
 }
 
-/// Sets something aside for later; without the list, at a thread's end, it is leaked.
+/// Defers a drop; without the list, while a thread exits, the value is leaked.
 #[cold]
-fn set_aside(other: Box<dyn RustAny>) {
+fn defer(other: Box<dyn RustAny>) {
     let mut pending = Some(Pending::Other(other));
     if PENDING.try_with(|list| list.borrow_mut().extend(pending.take())).is_err() {
         std::mem::forget(pending);
     }
 }
 
-/// Something that may hold values of any kind, dropped as they are.
+/// A container of arbitrary values whose drop may be deferred.
 #[repr(transparent)]
 pub(crate) struct Nested<T: 'static>(ManuallyDrop<T>);
 
@@ -84,9 +84,9 @@ impl<T: 'static> Drop for Nested<T> {
         if !needs_drop::<T>() {
             return;
         }
-        // SAFETY: this is the only place that takes the value, and it runs once.
+        // SAFETY: only this takes the value, and it runs once.
         let value = unsafe { ManuallyDrop::take(&mut self.0) };
-        if DEPTH.get() < MAX_DEPTH { deeper(|| drop(value)) } else { set_aside(Box::new(value)) }
+        if DEPTH.get() < MAX_DEPTH { nested_drop(|| drop(value)) } else { defer(Box::new(value)) }
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
 
     const LEVELS: usize = if cfg!(miri) { 300 } else { 200_000 };
 
-    /// Every kind of value that may hold values of every kind.
+    /// Every kind of value that can contain arbitrary values.
     #[test]
     fn chains_of_any_length_are_dropped() {
         let kinds: [fn(Any) -> Any; 5] = [
@@ -117,14 +117,14 @@ mod tests {
     fn chains_of_loans_are_dropped() {
         let mut tensor = Tensor::from_slice(&[2], &[1i32, 2]).unwrap();
         for _ in 0..LEVELS {
-            // SAFETY: the loan was made for it.
+            // SAFETY: the DLPack tensor was created for this.
             tensor = unsafe { Tensor::from_dlpack(tensor.to_dlpack().unwrap().as_ptr()) }.unwrap();
         }
         assert_eq!(tensor.as_slice::<i32>().unwrap(), [1, 2]);
     }
 
     #[test]
-    fn what_is_set_aside_is_dropped_in_the_end() {
+    fn deferred_values_are_dropped() {
         let last = std::sync::Arc::new(());
         let first = Any::from(Opaque::new(last.clone()));
         drop((0..1000).fold(first, |value, _| Opaque::new(value).into()));

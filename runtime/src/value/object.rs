@@ -1,13 +1,13 @@
 //! Reference-counted heap objects in tvm-ffi's layout.
 //!
-//! Every object starts with a 24-byte [`Header`]; after it comes a *cell* whose layout tvm-ffi fixes for the object's
-//! type (a `DLTensor`, a byte array, …). Code that did not create the object may rely on header and cell only. Anything
-//! else that our own constructors need (owners, trailing elements) follows the cell in the same block, and only the
-//! block's deleter knows about it.
+//! Every object starts with a 24-byte [`Header`]; then comes a *cell* whose layout tvm-ffi fixes for the object's type
+//! (a `DLTensor`, a byte array, …). Code that did not create the object may only rely on header and cell. Anything else
+//! that our own constructors need (owners, trailing elements) follows the cell in the same block, and only the block's
+//! deleter knows about it.
 #[cfg(loom)]
 mod models;
 
-use super::recycle;
+use super::free_list;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ffi::c_void;
@@ -20,19 +20,19 @@ const WEAK_ONE: u64 = 1 << 32;
 const BOTH_ONE: u64 = STRONG_ONE | WEAK_ONE;
 const STRONG_MASK: u64 = WEAK_ONE - 1;
 
-/// Asks a deleter to destroy the contents.
+/// Flag for a deleter: destroy the contents.
 const DELETE_STRONG: i32 = 1;
-/// Asks a deleter to free the block.
+/// Flag for a deleter: free the block.
 const DELETE_WEAK: i32 = 2;
 
-/// Stands in the header's padding of objects that this crate made, but for the lowest byte, which tells apart what they
-/// hold behind their cells; other makers leave zero there.
+/// Stored in the header's padding of objects that this crate created, except for the lowest byte, which identifies the
+/// data after the cell. Other code leaves the padding zero.
 const OURS: u32 = 0x6D68_6100;
 
 /// Destroys an object's contents, frees its block, or both, by its flags.
 pub type Deleter = unsafe extern "C" fn(object: *mut c_void, flags: i32);
 
-/// The head of every object: strong count (low half) and weak count (high half), type index, deleter.
+/// Header of every object: strong count (low half) and weak count (high half), type index, deleter.
 #[repr(C)]
 pub struct Header {
     counts: AtomicU64,
@@ -47,7 +47,7 @@ impl Header {
         self.type_index
     }
 
-    /// How many strong references exist.
+    /// Number of strong references.
     pub fn strong_count(&self) -> u32 {
         (self.counts.load(Ordering::Relaxed) & STRONG_MASK) as u32
     }
@@ -67,7 +67,7 @@ pub unsafe fn retain(object: NonNull<Header>) {
     }
 }
 
-/// Takes a strong reference off the counts; returns what they were.
+/// Decrements the strong count; returns the previous counts.
 #[inline(always)]
 fn subtract_strong(counts: &AtomicU64) -> u64 {
     if !is_only_thread() {
@@ -78,8 +78,8 @@ fn subtract_strong(counts: &AtomicU64) -> u64 {
     before
 }
 
-/// Is this the process's only thread? Then plain loads and stores count as well as atomic additions, and are several
-/// times as fast. A thread that is started sees what its starter wrote.
+/// Returns true if this is the process's only thread. Then plain loads and stores are sufficient, and several times as
+/// fast as atomic operations. A new thread sees everything that its creator wrote.
 #[inline(always)]
 pub(crate) fn is_only_thread() -> bool {
     #[cfg(all(target_os = "linux", target_env = "gnu", not(any(miri, loom))))]
@@ -95,7 +95,7 @@ pub(crate) fn is_only_thread() -> bool {
     false
 }
 
-/// Gives up a strong reference; the last one destroys the object.
+/// Releases a strong reference; the last one destroys the object.
 ///
 /// # Safety
 /// `object` points to a live object, and the caller owns one strong reference to it.
@@ -107,12 +107,12 @@ pub unsafe fn release(object: NonNull<Header>) {
     };
     let call = |flags| {
         if let Some(deleter) = deleter {
-            // SAFETY: the deleter belongs to this object, and each of its two duties is asked for once.
+            // SAFETY: the deleter belongs to this object, and each flag is passed once.
             unsafe { deleter(object.as_ptr().cast(), flags) }
         }
     };
-    // SAFETY: as above. Nobody can take a reference to an object whose one reference is ours, so that a plain load
-    // decides about it, at a fraction of the cost of an atomic subtraction.
+    // SAFETY: as above. Nobody else can add a reference to an object whose only reference is ours, so a plain load
+    // suffices, which is much cheaper than an atomic subtraction.
     if unsafe { (*counts).load(Ordering::Acquire) } == BOTH_ONE {
         return call(DELETE_STRONG | DELETE_WEAK);
     }
@@ -126,20 +126,20 @@ pub unsafe fn release(object: NonNull<Header>) {
         return call(DELETE_STRONG | DELETE_WEAK);
     }
     call(DELETE_STRONG);
-    // SAFETY: the block outlives its last weak reference, and one is still held for all strong ones together.
+    // SAFETY: the block outlives its last weak reference, and all strong ones together hold one.
     if unsafe { object.as_ref() }.counts.fetch_sub(WEAK_ONE, Ordering::Release) == WEAK_ONE {
         fence(Ordering::Acquire);
         call(DELETE_WEAK);
     }
 }
 
-/// The part of an object behind its header whose layout the type index fixes.
+/// The part of an object after its header, whose layout the type index fixes.
 ///
 /// # Safety
-/// `TYPE_INDEX` must stand for exactly this layout, for every producer of such objects in the process, and the cell
-/// must be usable from any thread.
+/// All code in the process that creates objects with `TYPE_INDEX` uses this layout, and the cell can be used from any
+/// thread.
 pub unsafe trait Cell: Sized {
-    /// The type index that promises this layout.
+    /// The type index of this layout.
     const TYPE_INDEX: i32;
 }
 
@@ -156,7 +156,7 @@ struct Block<C, E> {
     extra: E,
 }
 
-/// Where the cell of an object is, in bytes; the counts come first.
+/// Offset of an object's cell in bytes; the counts come first.
 pub(crate) const fn cell_offset<C: Cell>() -> usize {
     offset_of!(Object<C>, cell)
 }
@@ -165,26 +165,26 @@ pub(crate) const fn cell_offset<C: Cell>() -> usize {
 #[repr(transparent)]
 pub struct Ref<C: Cell>(NonNull<Object<C>>);
 
-// SAFETY: counts are atomic, and `Cell` promises that cells may be used from any thread.
+// SAFETY: counts are atomic, and `Cell` promises that any thread may use cells.
 unsafe impl<C: Cell> Send for Ref<C> {}
 // SAFETY: as above.
 unsafe impl<C: Cell> Sync for Ref<C> {}
 
 impl<C: Cell> Ref<C> {
-    /// A new object holding a cell, an `extra` value dropped with it, and room for `tail_len` values of `T`.
+    /// Creates an object with a cell, an `extra` value that is dropped with it, and space for `tail_len` values of `T`.
     ///
-    /// `init` gets the address of the tail and writes it; whatever the tail's values need on drop is `extra`'s to do.
+    /// `init` writes the tail at the given address. If the tail's values need to be dropped, `extra` has to do it.
     #[inline(always)]
     pub(crate) fn allocate<E, T>(tail_len: usize, init: impl FnOnce(*mut T) -> (C, E)) -> Ref<C> {
         Ref::allocate_marked(0, tail_len, init)
     }
 
-    /// The same with a mark that says what the `extra` value is.
+    /// Like [`allocate`](Ref::allocate), with a mark that identifies the type of `extra`.
     #[inline(always)]
     pub(crate) fn allocate_marked<E, T>(mark: u8, tail_len: usize, init: impl FnOnce(*mut T) -> (C, E)) -> Ref<C> {
         let layout = block_layout::<C, E, T>(tail_len).expect("an object fits the address space");
-        let Some(block) = NonNull::new(recycle::allocate(layout)) else { handle_alloc_error(layout) };
-        // SAFETY: `tail` lies within the block.
+        let Some(block) = NonNull::new(free_list::allocate(layout)) else { handle_alloc_error(layout) };
+        // SAFETY: `tail` is in the block.
         let (cell, extra) = init(unsafe { block.add(tail_offset::<C, E, T>()) }.cast().as_ptr());
         let header = Header {
             counts: AtomicU64::new(BOTH_ONE),
@@ -203,45 +203,46 @@ impl<C: Cell> Ref<C> {
         self.0.cast()
     }
 
-    /// Gives the reference away as an address.
+    /// Converts the reference to a raw address.
     pub fn into_header(self) -> NonNull<Header> {
         let header = self.as_header();
         std::mem::forget(self);
         header
     }
 
-    /// Takes over a strong reference from an address.
+    /// Takes ownership of a strong reference from a raw address.
     ///
     /// # Safety
-    /// `header` points to a live object whose type index is `C::TYPE_INDEX`, and its reference passes to the result.
+    /// `header` points to a live object whose type index is `C::TYPE_INDEX`, and the caller gives up one reference to
+    /// it.
     pub unsafe fn from_header(header: NonNull<Header>) -> Ref<C> {
         Ref(header.cast())
     }
 
-    /// Is this the only reference?
+    /// Returns true if this is the only reference.
     pub fn is_unique(&self) -> bool {
         // SAFETY: we hold a reference, so the header is live.
         unsafe { self.as_header().as_ref() }.counts.load(Ordering::Acquire) == BOTH_ONE
     }
 
-    /// How many references there are.
-    pub(crate) fn claims(&self) -> u32 {
+    /// Number of strong references.
+    pub(crate) fn ref_count(&self) -> u32 {
         // SAFETY: we hold a reference, so the header is live.
         unsafe { self.as_header().as_ref() }.strong_count()
     }
 
-    /// Do both refer to the same object?
+    /// Returns true if both refer to the same object.
     pub fn ptr_eq(&self, other: &Ref<C>) -> bool {
         self.0 == other.0
     }
 
-    /// Was the object made by this crate?
+    /// Returns true if this crate created the object.
     pub(crate) fn is_ours(&self) -> bool {
         // SAFETY: we hold a reference, so the header is live.
         unsafe { self.as_header().as_ref() }.padding & !0xFF == OURS
     }
 
-    /// Was the object made by this crate with this mark?
+    /// Returns true if this crate created the object with this mark.
     pub(crate) fn is_marked(&self, mark: u8) -> bool {
         // SAFETY: as above.
         unsafe { self.as_header().as_ref() }.padding == OURS | u32::from(mark)
@@ -250,14 +251,14 @@ impl<C: Cell> Ref<C> {
     /// The `extra` value.
     ///
     /// # Safety
-    /// The object was made by [`Ref::allocate`] with this `E`.
+    /// [`Ref::allocate`] created the object with this `E`.
     pub(crate) unsafe fn extra<E>(&self) -> &E {
         // SAFETY: as the caller promises, the object is the head of a `Block<C, E>`.
         unsafe { &(*self.0.as_ptr().cast::<Block<C, E>>()).extra }
     }
 }
 
-/// Where the tail of an object begins.
+/// Offset of an object's tail.
 const fn tail_offset<C, E, T>() -> usize {
     size_of::<Block<C, E>>().next_multiple_of(align_of::<T>())
 }
@@ -273,15 +274,15 @@ fn block_layout<C, E, T>(tail_len: usize) -> Option<Layout> {
 unsafe extern "C" fn delete<C, E, T>(object: *mut c_void, flags: i32) {
     let block = object.cast::<Block<C, E>>();
     if flags & DELETE_STRONG != 0 {
-        // SAFETY: asked once, when no strong reference is left; `allocate` wrote the block.
+        // SAFETY: requested once, when no strong reference is left; `allocate` wrote the block.
         unsafe {
             std::ptr::drop_in_place(&raw mut (*block).extra);
             std::ptr::drop_in_place(&raw mut (*block).object.cell);
         }
     }
     if flags & DELETE_WEAK != 0 {
-        // SAFETY: asked once, when no reference of either kind is left; the layout is the one it was allocated with.
-        unsafe { recycle::free(block.cast(), block_layout::<C, E, T>((*block).tail_len).unwrap_unchecked()) }
+        // SAFETY: requested once, when no reference of either kind is left; the layout is that of the allocation.
+        unsafe { free_list::free(block.cast(), block_layout::<C, E, T>((*block).tail_len).unwrap_unchecked()) }
     }
 }
 
@@ -304,7 +305,7 @@ impl<C: Cell> Clone for Ref<C> {
 
 impl<C: Cell> Drop for Ref<C> {
     fn drop(&mut self) {
-        // SAFETY: this reference is ours to give up.
+        // SAFETY: this reference is ours to release.
         unsafe { release(self.as_header()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Objects that only the code that made them understands, such as a builtin's state kept between calls.
+//! Opaque objects: Rust values that only their creator understands, such as a builtin's state between calls.
 use super::object::{Cell, Ref};
 use super::{Nested, index};
 use std::any::{Any as RustAny, TypeId};
@@ -7,7 +7,7 @@ use std::fmt;
 /// The cell of an opaque object.
 pub struct OpaqueCell(Nested<Box<dyn RustAny + Send + Sync>>);
 
-// SAFETY: the index is Hammock's own, and only `Opaque::new` makes such objects.
+// SAFETY: the type index belongs to Hammock, and only `Opaque::new` creates such objects.
 unsafe impl Cell for OpaqueCell {
     const TYPE_INDEX: i32 = index::OPAQUE;
 }
@@ -23,7 +23,7 @@ impl Opaque {
         Opaque(Ref::allocate::<(), u8>(0, |_| (OpaqueCell(Nested::new(Box::new(value))), ())))
     }
 
-    /// What type the value is of.
+    /// Type of the value.
     pub fn type_id(&self) -> TypeId {
         (**self.0.0).type_id()
     }

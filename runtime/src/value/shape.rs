@@ -1,10 +1,10 @@
-//! Run-time shapes: immutable lists of 64-bit sizes.
+//! Shape values: immutable lists of 64-bit sizes.
 use super::index;
 use super::object::{Cell, Ref};
 use std::fmt;
 use std::ops::Deref;
 
-/// tvm-ffi's shape cell: where the sizes are and how many.
+/// tvm-ffi's shape cell: address and number of the sizes.
 #[repr(C)]
 pub struct ShapeCell {
     data: *const i64,
@@ -22,12 +22,12 @@ unsafe impl Cell for ShapeCell {
 pub struct Shape(pub(super) Ref<ShapeCell>);
 
 impl Shape {
-    /// A shape of the given sizes.
+    /// Creates a shape with the given sizes.
     pub fn new(sizes: &[i64]) -> Shape {
         Shape::with_len(sizes.len(), |i| sizes[i])
     }
 
-    /// A shape of `len` sizes, each asked for once, in order.
+    /// Creates a shape of `len` sizes, calling `size` once for each, in order.
     pub fn with_len(len: usize, mut size: impl FnMut(usize) -> i64) -> Shape {
         Shape(Ref::allocate::<(), i64>(len, |tail| {
             for i in 0..len {
@@ -43,7 +43,7 @@ impl Shape {
         if self.0.len == 0 {
             return &[];
         }
-        // SAFETY: the cell describes sizes that live and stay as they are while the object lives.
+        // SAFETY: the cell refers to sizes that live and do not change while the object lives.
         unsafe { std::slice::from_raw_parts(self.0.data, self.0.len) }
     }
 }
@@ -82,7 +82,7 @@ impl fmt::Debug for Shape {
     }
 }
 
-/// Sizes as a Python tuple: `()`, `(3,)`, `(2, 3)`.
+/// Formats sizes as a Python tuple: `()`, `(3,)`, `(2, 3)`.
 pub(crate) fn write_sizes(sizes: &[i64], f: &mut dyn fmt::Write) -> fmt::Result {
     f.write_char('(')?;
     for (i, size) in sizes.iter().enumerate() {

@@ -1,32 +1,32 @@
-//! Floats of 16 bits and fewer: one description per format, one encoder and decoder for all.
+//! Floats of 16 bits and fewer: a descriptor per format, and one encoder and decoder for all.
 
 use super::{DType, dtype_code as code};
 
-/// How a small float is laid out: sign (if any), exponent, mantissa.
+/// Layout of a small float: sign (if any), exponent, mantissa.
 #[derive(Clone, Copy)]
 pub struct Format {
     /// Bits of the exponent.
     pub exponent_bits: u32,
     /// Bits of the mantissa.
     pub mantissa_bits: u32,
-    /// What is added to exponents to store them.
+    /// Exponent bias.
     pub bias: i32,
     /// True if the highest bit is a sign.
     pub signed: bool,
-    /// Which codes are not finite numbers.
+    /// Encoding of infinity and NaN.
     pub special: Special,
 }
 
-/// Which codes are not finite numbers.
+/// Encoding of infinity and NaN.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Special {
-    /// The highest exponent holds infinity and NaN, as in IEEE 754.
+    /// The highest exponent encodes infinity and NaN, as in IEEE 754.
     Ieee,
-    /// All ones is NaN, there is no infinity.
+    /// All ones is NaN; there is no infinity.
     OnesNan,
-    /// Negative zero is NaN, there is no infinity.
+    /// Negative zero is NaN; there is no infinity.
     NegativeZeroNan,
-    /// Every code is a number.
+    /// Every code is a finite number.
     None,
 }
 
@@ -57,18 +57,18 @@ pub fn format(dtype: DType) -> Option<Format> {
     }
 }
 
-/// The nearest float16, ties to even.
+/// Rounds to float16, ties to even.
 pub fn to_float16(value: f64) -> half::f16 {
     half::f16::from_f32(round_to_odd(value))
 }
 
-/// The nearest bfloat16, ties to even.
+/// Rounds to bfloat16, ties to even.
 pub fn to_bfloat16(value: f64) -> half::bf16 {
     half::bf16::from_f32(round_to_odd(value))
 }
 
-/// Rounds to odd: what float32 cannot hold becomes the neighbour whose last bit is set. Rounding that to a format at least
-/// two bits shorter gives what one rounding would (Boldo and Melquiond, "When double rounding is odd").
+/// Rounds to odd: an inexact result becomes the neighbor whose last bit is set. Rounding that to a format at least two
+/// bits shorter equals a single rounding (Boldo and Melquiond, "When double rounding is odd").
 fn round_to_odd(value: f64) -> f32 {
     let near = value as f32;
     if f64::from(near) == value || value.is_nan() {
@@ -78,8 +78,8 @@ fn round_to_odd(value: f64) -> f32 {
     f32::from_bits((near.to_bits() - u32::from(is_beyond)) | 1)
 }
 
-/// A 64-bit integer whose bits that float64 cannot hold are folded into the lowest that it can hold, so that the conversion
-/// is exact and a rounding of its result gives what one rounding of the integer would.
+/// Folds the bits of a 64-bit integer that float64 cannot represent into the lowest one that it can, so that the
+/// conversion is exact and rounding its result equals a single rounding of the integer.
 pub fn fold_for_float64(value: i64, is_unsigned: bool) -> i64 {
     const LOST: i64 = (1 << 11) - 1;
     let is_exact = if is_unsigned { value as u64 >> 53 == 0 } else { value.unsigned_abs() >> 53 == 0 };
@@ -87,7 +87,7 @@ pub fn fold_for_float64(value: i64, is_unsigned: bool) -> i64 {
 }
 
 impl Format {
-    /// The number a code stands for.
+    /// The value of a code.
     pub fn decode(self, bits: u8) -> f64 {
         let magnitude = u32::from(bits) & self.magnitude_mask();
         let negative = self.signed && u32::from(bits) >> (self.exponent_bits + self.mantissa_bits) & 1 == 1;
@@ -101,8 +101,8 @@ impl Format {
         }
     }
 
-    /// The code of the nearest number, ties to even. What is too large becomes infinity, NaN in formats without
-    /// infinity, and the largest number in formats without either.
+    /// The code of the nearest number, ties to even. Overflow gives infinity, NaN in formats without infinity, and the
+    /// largest number in formats without either.
     pub fn encode(self, value: f64) -> u8 {
         let sign =
             if self.signed && value.is_sign_negative() { 1 << (self.exponent_bits + self.mantissa_bits) } else { 0 };
@@ -126,7 +126,7 @@ impl Format {
         }
     }
 
-    /// The magnitude code nearest to a value that is not negative; one more than the largest if it is beyond.
+    /// The magnitude code nearest to a non-negative value; one more than the largest on overflow.
     fn nearest(self, value: f64) -> u32 {
         let beyond = self.largest() + 1;
         let (mut low, mut high) = (0, beyond);
@@ -139,7 +139,7 @@ impl Format {
         if up && value > below { high } else { low }
     }
 
-    /// The finite reading of a magnitude code, specials included.
+    /// The value of a magnitude code, treating special codes as finite.
     fn finite(self, magnitude: u32) -> f64 {
         let (exponent, mantissa) = (magnitude >> self.mantissa_bits, magnitude & ((1 << self.mantissa_bits) - 1));
         let fraction = f64::from(mantissa) / f64::from(1u32 << self.mantissa_bits);
@@ -153,7 +153,7 @@ impl Format {
         (1 << (self.exponent_bits + self.mantissa_bits)) - 1
     }
 
-    /// The magnitude code of infinity, where there is one.
+    /// The magnitude code of infinity, if there is one.
     pub fn infinity(self) -> u32 {
         ((1 << self.exponent_bits) - 1) << self.mantissa_bits
     }
@@ -167,7 +167,7 @@ impl Format {
         }
     }
 
-    /// A code that is not a number; the largest number where there is none.
+    /// A NaN code; the largest number if there is none.
     pub fn nan(self) -> u32 {
         match self.special {
             Special::NegativeZeroNan => 1 << (self.exponent_bits + self.mantissa_bits),
@@ -199,7 +199,8 @@ mod tests {
     fn float64_is_rounded_once() {
         let bit = |n: i32| 2f64.powi(-n);
         for sign in [1.0, -1.0] {
-            // Just above, at and just below the middle between 1 and the next number, further away than float32 sees.
+            // Just above, at and just below the midpoint between 1 and the next number, closer than float32 can
+            // represent.
             for (off, f16, bf16) in [(bit(50), 1.0 + bit(10), 1.0 + bit(7)), (0.0, 1.0, 1.0), (-bit(50), 1.0, 1.0)] {
                 assert_eq!(to_float16(sign * (1.0 + bit(11) + off)).to_f64(), sign * f16);
                 assert_eq!(to_bfloat16(sign * (1.0 + bit(8) + off)).to_f64(), sign * bf16);

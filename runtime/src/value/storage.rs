@@ -1,4 +1,4 @@
-//! Storage: memory that tensors are placed into, by plan.
+//! Storage: memory in which tensors are allocated at planned offsets.
 use super::object::{Cell, Ref};
 use super::tensor::{Owner, byte_size};
 use super::tensor_view::check_bounds;
@@ -9,7 +9,7 @@ use std::fmt;
 /// The cell of a storage object.
 pub struct StorageCell(Block);
 
-// SAFETY: the index is Hammock's own, and only `Storage::new` makes such objects.
+// SAFETY: the type index belongs to Hammock, and only `Storage::new` creates such objects.
 unsafe impl Cell for StorageCell {
     const TYPE_INDEX: i32 = index::STORAGE;
 }
@@ -25,9 +25,9 @@ impl Storage {
         Storage(Ref::allocate::<(), u8>(0, |_| (StorageCell(block), ())))
     }
 
-    /// How many references to it there are.
-    pub(crate) fn claims(&self) -> u32 {
-        self.0.claims()
+    /// Number of references.
+    pub(crate) fn ref_count(&self) -> u32 {
+        self.0.ref_count()
     }
 
     /// The block.
@@ -35,12 +35,12 @@ impl Storage {
         &self.0.0
     }
 
-    /// A dense tensor `byte_offset` bytes into the storage.
+    /// A contiguous tensor at `byte_offset` in the storage.
     pub fn tensor(&self, dtype: DType, shape: &[i64], byte_offset: usize) -> Result<Tensor, TensorError> {
         self.tensor_of(dtype, shape, byte_offset, byte_size(dtype, shape)?)
     }
 
-    /// The same when its size in bytes is known.
+    /// Like [`tensor`](Storage::tensor), for a known size in bytes.
     #[inline]
     pub(crate) fn tensor_of(
         &self,
@@ -52,7 +52,8 @@ impl Storage {
         self.place(dtype, shape, offset, bytes, || Owner::Storage(self.clone()))
     }
 
-    /// The same, when nothing else will ever be in the storage: the memory may be used again for the same `plan`.
+    /// Like [`tensor`](Storage::tensor), for the only tensor of the storage, whose memory can be reused for the same
+    /// `plan`.
     pub(crate) fn planned(self, dtype: DType, shape: &[i64], offset: usize, plan: u64) -> Result<Tensor, TensorError> {
         let storage = self.clone();
         storage.place(dtype, shape, offset, byte_size(dtype, shape)?, || Owner::Planned(self, plan))

@@ -4,13 +4,13 @@ use super::object::{Cell, Ref};
 use std::fmt;
 use std::ops::Deref;
 
-/// tvm-ffi's byte array: where the bytes are and how many.
+/// tvm-ffi's byte array: address and number of the bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ByteArray {
-    /// The first byte.
+    /// Address of the first byte.
     pub data: *const u8,
-    /// The number of bytes.
+    /// Number of bytes.
     pub len: usize,
 }
 
@@ -18,7 +18,7 @@ impl ByteArray {
     /// The bytes.
     ///
     /// # Safety
-    /// The array describes memory that stays live and unchanged for `'a`.
+    /// The array refers to memory that stays live and unchanged for `'a`.
     pub unsafe fn as_slice<'a>(self) -> &'a [u8] {
         if self.len == 0 {
             return &[];
@@ -59,14 +59,14 @@ where
     }
 
     fn as_slice(&self) -> &[u8] {
-        // SAFETY: the cell describes bytes that live and stay as they are while the object lives.
+        // SAFETY: the cell refers to bytes that live and do not change while the object lives.
         unsafe { self.0.as_slice() }
     }
 }
 
 /// A string value. Cheap to clone; dereferences to `str`.
 ///
-/// A string made by other code may hold bytes that are not UTF-8; it reads as the longest valid prefix.
+/// A string created by other code may contain invalid UTF-8; it reads as the longest valid prefix.
 #[derive(Clone)]
 #[repr(transparent)]
 pub struct Str(pub(super) Ref<BytesCell<{ index::STR }>>);

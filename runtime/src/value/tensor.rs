@@ -1,13 +1,13 @@
-//! Tensors: a reference-counted `DLTensor` and the owner of its data.
+//! Tensors: a reference-counted `DLTensor` with the owner of its data.
 //!
-//! Cloning shares; data is never copied unless a method says so. Safe code can read a tensor's data, and write it only
-//! while it holds the only reference to the tensor and its memory ([`Tensor::as_mut_slice`]); kernels write through
-//! [`Tensor::data_ptr`], and the code generator promises that they write nothing but their outputs.
+//! Cloning shares; data is never copied unless a method says so. Safe code can read a tensor's data, and can write it
+//! only through the only reference to the tensor and its memory ([`Tensor::as_mut_slice`]). Kernels write through
+//! [`Tensor::data_ptr`], and the code generator promises that they write only their outputs.
 use super::element::{Element, bytes_of};
 use super::object::{Cell, Ref};
 use super::shape::write_sizes;
+use super::tensor_borrow::Lender;
 use super::tensor_error::TensorError;
-use super::tensor_lent::Lender;
 use super::{DType, Device, Storage, index};
 use crate::memory::{ALIGNMENT, Buffer, MappedFile, Reservation, ScratchFile, meter};
 use std::fmt;
@@ -20,37 +20,37 @@ use std::sync::Arc;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct DLTensor {
-    /// Start of the memory the elements lie in.
+    /// Base address of the memory.
     pub data: *mut u8,
-    /// Where that memory is.
+    /// Device of the memory.
     pub device: Device,
     /// Number of dimensions.
     pub ndim: i32,
-    /// Type of the elements.
+    /// Dtype.
     pub dtype: DType,
     /// `ndim` sizes.
     pub shape: *mut i64,
-    /// `ndim` strides in elements, or null for a dense tensor.
+    /// `ndim` strides in elements, or null for a contiguous tensor.
     pub strides: *mut i64,
     /// Offset of the first element from `data`, in bytes.
     pub byte_offset: u64,
 }
 
 impl DLTensor {
-    /// Its sizes, as many as it has dimensions.
+    /// Its `ndim` sizes.
     pub(crate) fn sizes(&self) -> &[i64] {
-        // SAFETY: a description points to as many sizes as it has dimensions.
+        // SAFETY: `shape` points to `ndim` sizes.
         unsafe { counted(self.shape, self.ndim) }
     }
 
-    /// Its strides in elements; none for a dense tensor that states none.
+    /// Its strides in elements; empty for a contiguous tensor without explicit strides.
     pub(crate) fn steps(&self) -> &[i64] {
         // SAFETY: as above.
         unsafe { counted(self.strides, self.ndim) }
     }
 }
 
-// SAFETY: tvm-ffi fixes this layout for index 70; the description is never written after construction.
+// SAFETY: tvm-ffi fixes this layout for index 70; the cell is never written after construction.
 unsafe impl Cell for DLTensor {
     const TYPE_INDEX: i32 = index::TENSOR;
 }
@@ -58,23 +58,23 @@ unsafe impl Cell for DLTensor {
 /// Memory that a tensor may borrow: a mapped file, a section of an executable.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// What a tensor's memory belongs to.
+/// Owner of a tensor's memory.
 #[expect(dead_code, reason = "most are held for their drop")]
 pub(super) enum Owner {
     Buffer(Buffer),
-    /// The same, made while a program was at work, whose limit it counts towards.
+    /// A buffer that was allocated by a running program, whose limit it counts towards.
     Counted(Box<(Buffer, Reservation)>),
     Storage(Storage),
-    /// A storage of its own, by a plan of a program.
+    /// A storage of its own, allocated by this plan of a program.
     Planned(Storage, u64),
-    /// A tensor that owns the memory itself, and is no view.
+    /// A tensor that owns the memory itself, not a view.
     Tensor(Tensor),
-    /// The same, but the memory must not be written.
+    /// A tensor that owns the memory, which must not be written.
     Constant(Tensor),
     Shared(SharedBytes),
-    /// A mapped file, which nobody writes to.
+    /// A mapped file that nobody writes to.
     Mapped(Arc<MappedFile>),
-    /// A file of its own.
+    /// A scratch file.
     Scratch(ScratchFile),
     Lent(Box<dyn Lender>),
     Nobody,
@@ -86,7 +86,7 @@ pub(super) enum Owner {
 pub struct Tensor(pub(super) Ref<DLTensor>);
 
 impl Tensor {
-    /// A tensor of zeroes in fresh memory of the host.
+    /// Creates a tensor of zeroes in host memory.
     pub fn empty(dtype: DType, shape: &[i64], device: Device) -> Result<Tensor, TensorError> {
         if !device.is_host() {
             return Err(TensorError::NotOnHost(device));
@@ -101,26 +101,26 @@ impl Tensor {
         }))
     }
 
-    /// A tensor on the host holding a copy of `bytes`.
+    /// Creates a host tensor with a copy of `bytes`.
     pub fn from_bytes(dtype: DType, shape: &[i64], bytes: &[u8]) -> Result<Tensor, TensorError> {
         check_size(dtype, shape, bytes.len())?;
         let tensor = Tensor::empty(dtype, shape, Device::CPU)?;
-        // SAFETY: the tensor is new, so nobody else sees its memory, which is as long as `bytes`.
+        // SAFETY: the tensor is new, so nobody else accesses its memory, which is as long as `bytes`.
         unsafe { tensor.data_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(tensor)
     }
 
-    /// A tensor on the host holding a copy of `values`.
+    /// Creates a host tensor with a copy of `values`.
     pub fn from_slice<T: Element>(shape: &[i64], values: &[T]) -> Result<Tensor, TensorError> {
         Tensor::from_bytes(T::DTYPE, shape, bytes_of(values))
     }
 
-    /// A tensor without dimensions holding `value`.
+    /// Creates a tensor of rank 0 with the given element.
     pub fn scalar<T: Element>(value: T) -> Result<Tensor, TensorError> {
         Tensor::from_slice(&[], &[value])
     }
 
-    /// A read-only tensor over a range of memory that `owner` keeps alive; nothing is copied.
+    /// Creates a read-only tensor over a range of memory that `owner` keeps alive; nothing is copied.
     pub fn from_shared(
         dtype: DType,
         shape: &[i64],
@@ -131,7 +131,7 @@ impl Tensor {
         Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, || Owner::Shared(owner)))
     }
 
-    /// A read-only tensor over a range of a mapped file, which leaves memory when it is [set aside](Tensor::set_aside).
+    /// Creates a read-only tensor over a range of a mapped file, which can be [evicted](Tensor::evict) from memory.
     pub fn from_mapped(
         dtype: DType,
         shape: &[i64],
@@ -142,16 +142,16 @@ impl Tensor {
         Ok(Tensor::assemble(data, Device::CPU, dtype, shape, None, || Owner::Mapped(file)))
     }
 
-    /// A tensor of zeroes in a file that is empty and has no other use: it can be [set aside](Tensor::set_aside), too.
+    /// Creates a tensor of zeroes in an empty scratch file; it can be [evicted](Tensor::evict) from memory, too.
     ///
     /// # Errors
-    /// Those of the system, and sizes that no tensor has.
+    /// Those of the system, and invalid shapes.
     pub fn in_scratch(dtype: DType, shape: &[i64], file: &File) -> io::Result<Tensor> {
         let scratch = ScratchFile::new(file, byte_size(dtype, shape).map_err(io::Error::other)?)?;
         Ok(Tensor::assemble(scratch.as_ptr(), Device::CPU, dtype, shape, None, || Owner::Scratch(scratch)))
     }
 
-    // Made part of its callers so that what they hand over stays in registers; the owner is made where it will lie.
+    // Inlined into its callers, so that arguments stay in registers and the owner is constructed in place.
     #[inline(always)]
     pub(super) fn assemble(
         data: *mut u8,
@@ -167,7 +167,7 @@ impl Tensor {
             let mut dense = 1i64;
             for (i, size) in shape.iter().enumerate().rev() {
                 let stride = strides.and_then(|strides| strides.get(i).copied()).unwrap_or(dense);
-                // SAFETY: the tail has room for shape and strides, `ndim` values each.
+                // SAFETY: the tail has space for shape and strides, `ndim` values each.
                 unsafe {
                     tail.add(i).write(*size);
                     own_strides.add(i).write(stride);
@@ -179,22 +179,22 @@ impl Tensor {
         }))
     }
 
-    /// Type of the elements.
+    /// Dtype.
     pub fn dtype(&self) -> DType {
         self.0.dtype
     }
 
-    /// The sizes.
+    /// Shape.
     pub fn shape(&self) -> &[i64] {
         self.0.sizes()
     }
 
-    /// Strides in elements; empty for a dense tensor of other code that states none.
+    /// Strides in elements; empty for a contiguous tensor of other code without explicit strides.
     pub fn strides(&self) -> &[i64] {
         self.0.steps()
     }
 
-    /// Where the data is.
+    /// Device of the data.
     pub fn device(&self) -> Device {
         self.0.device
     }
@@ -204,47 +204,47 @@ impl Tensor {
         element_count(self.shape()).unwrap_or(0)
     }
 
-    /// Bytes of all elements stored densely.
+    /// Size of all elements in bytes, stored contiguously.
     pub fn nbytes(&self) -> usize {
         byte_size(self.dtype(), self.shape()).unwrap_or(0)
     }
 
-    /// Do the elements lie densely in row-major order? Dimensions of size 1 may have any stride.
+    /// Returns true if the elements are contiguous in row-major order. Dimensions of size 1 may have any stride.
     pub fn is_contiguous(&self) -> bool {
         is_dense(self.shape(), self.strides())
     }
 
-    /// Address of the first element. Writing through it while others read the tensor is the writer's fault.
+    /// Address of the first element. Writers must ensure that nobody reads the tensor at the same time.
     pub fn data_ptr(&self) -> *mut u8 {
         self.0.data.wrapping_add(self.0.byte_offset as usize)
     }
 
-    /// Does the first element lie on a 64-byte boundary?
+    /// Returns true if the first element is aligned to 64 bytes.
     pub fn is_aligned(&self) -> bool {
         self.data_ptr().addr().is_multiple_of(ALIGNMENT)
     }
 
-    /// DLPack's description of the tensor.
+    /// The `DLTensor`.
     pub fn as_dl(&self) -> &DLTensor {
         &self.0
     }
 
-    /// Do both share one description?
+    /// Returns true if both refer to the same object.
     pub fn ptr_eq(&self, other: &Tensor) -> bool {
         self.0.ptr_eq(&other.0)
     }
 
-    /// The bytes of a dense tensor on the host.
+    /// The bytes of a contiguous host tensor.
     pub fn as_bytes(&self) -> Result<&[u8], TensorError> {
         self.check_dense_on_host()?;
         match self.nbytes() {
             0 => Ok(&[]),
-            // SAFETY: a dense tensor on the host has this many initialized bytes at its address.
+            // SAFETY: a contiguous host tensor has this many initialized bytes at its address.
             len => Ok(unsafe { std::slice::from_raw_parts(self.data_ptr(), len) }),
         }
     }
 
-    /// The elements of a dense tensor on the host, in row-major order.
+    /// The elements of a contiguous host tensor, in row-major order.
     pub fn as_slice<T: Element>(&self) -> Result<&[T], TensorError> {
         self.check_type::<T>()?;
         let bytes = self.as_bytes()?;
@@ -258,36 +258,36 @@ impl Tensor {
         }
     }
 
-    /// The elements for writing, if this is the only reference to tensor and memory.
+    /// The elements for writing, if this is the only reference to the tensor and its memory.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
         self.check_owned()?;
         let (data, len) = (self.data_ptr().cast(), self.as_slice::<T>()?.len());
-        // SAFETY: `as_slice` checked the range; the memory is the tensor's own and nobody else refers to either.
+        // SAFETY: `as_slice` checked the range; the tensor owns the memory and nobody else refers to either.
         Ok(unsafe { std::slice::from_raw_parts_mut(data, len) })
     }
 
-    /// The bytes for writing, if this is the only reference to tensor and memory.
+    /// The bytes for writing, if this is the only reference to the tensor and its memory.
     pub fn as_bytes_mut(&mut self) -> Result<&mut [u8], TensorError> {
         self.check_owned()?;
         let len = self.as_bytes()?.len();
-        // SAFETY: `as_bytes` checked the range; the memory is the tensor's own and nobody else refers to either.
+        // SAFETY: `as_bytes` checked the range; the tensor owns the memory and nobody else refers to either.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.data_ptr(), len) })
     }
 
-    /// Takes the data of a mapped file out of the process's memory until it is read again, when the system maps it anew.
-    /// Data that lies elsewhere stays.
-    pub fn set_aside(&self) {
+    /// Evicts the data of a mapped file from the process's memory; the next access loads it again. Other tensors are
+    /// unchanged.
+    pub fn evict(&self) {
         match self.owner() {
             Some(Owner::Mapped(file)) => {
                 let begin = self.data_ptr().addr() - file.as_ptr().addr();
-                file.set_aside(begin..begin + self.nbytes());
+                file.evict(begin..begin + self.nbytes());
             }
-            Some(Owner::Scratch(file)) => file.set_aside(),
+            Some(Owner::Scratch(file)) => file.evict(),
             _ => {}
         }
     }
 
-    /// Must its memory not be written, because it is a constant's or was lent on that condition?
+    /// Returns true if the memory must not be written, because it is a constant's or was borrowed on that condition.
     pub fn is_read_only(&self) -> bool {
         match self.owner() {
             Some(Owner::Shared(_) | Owner::Mapped(_) | Owner::Constant(_)) => true,
@@ -302,9 +302,9 @@ impl Tensor {
         if owns_memory && self.0.is_unique() { Ok(()) } else { Err(TensorError::Shared) }
     }
 
-    /// What the memory belongs to; unknown for tensors of other makers.
+    /// Owner of the memory; `None` for tensors that other code created.
     pub(super) fn owner(&self) -> Option<&Owner> {
-        // SAFETY: our tensors are made by `assemble` only.
+        // SAFETY: only `assemble` creates our tensors.
         self.0.is_ours().then(|| unsafe { self.0.extra::<Owner>() })
     }
 
@@ -321,7 +321,8 @@ impl Tensor {
     }
 }
 
-/// The product of the sizes that are not zero, and whether one is; `None` if a size is negative or the product too large.
+/// The product of the sizes that are not zero, and whether one is zero; `None` if a size is negative or the product
+/// overflows.
 #[inline]
 fn extent(sizes: impl Iterator<Item = i64>) -> Option<(usize, bool)> {
     let (mut product, mut signs, mut overflows, mut is_empty) = (1i64, 0, false, false);
@@ -339,16 +340,16 @@ pub(super) fn element_count(shape: &[i64]) -> Option<usize> {
     extent(shape.iter().copied()).map(|(product, is_empty)| if is_empty { 0 } else { product })
 }
 
-/// Bytes of a dense tensor.
+/// Size of a contiguous tensor in bytes.
 #[inline]
 pub(crate) fn byte_size(dtype: DType, shape: &[i64]) -> Result<usize, TensorError> {
     byte_size_of(dtype, shape.iter().copied()).ok_or_else(|| TensorError::BadShape(shape.to_vec()))
 }
 
-/// The one place where sizes become bytes: elements that are not whole bytes are rounded up once, for the whole. `None` if
-/// a size is negative or all are too large together.
+/// Computes every size in bytes: elements of less than a byte are packed, and the total is rounded up. `None` if a size
+/// is negative or the total overflows.
 ///
-/// Sizes other than zero may not be too large together even where one is zero: so no product of some of a tensor's sizes
+/// The sizes other than zero must not overflow even if another one is zero, so no partial product of a tensor's sizes
 /// overflows, in elements, bits or bytes.
 #[inline]
 pub(super) fn byte_size_of(dtype: DType, sizes: impl Iterator<Item = i64>) -> Option<usize> {
@@ -364,7 +365,7 @@ fn check_size(dtype: DType, shape: &[i64], actual: usize) -> Result<(), TensorEr
     }
 }
 
-/// Where the part of `bytes` begins that a tensor fills.
+/// Start of the range of `bytes` that a tensor fills.
 fn part(bytes: &[u8], range: Range<usize>, dtype: DType, shape: &[i64]) -> Result<*mut u8, TensorError> {
     let out = TensorError::OutOfBounds { begin: range.start, end: range.end, available: bytes.len() };
     let part = bytes.get(range).ok_or(out)?;
@@ -393,10 +394,10 @@ pub(crate) fn is_dense(shape: &[i64], strides: &[i64]) -> bool {
     })
 }
 
-/// A slice of `len` values, none for a null pointer.
+/// A slice of `len` values; empty for a null pointer.
 ///
 /// # Safety
-/// `values` is null or points to `len` values that stay as they are for `'a`.
+/// `values` is null or points to `len` values that do not change for `'a`.
 pub(super) unsafe fn counted<'a>(values: *const i64, len: i32) -> &'a [i64] {
     match usize::try_from(len) {
         // SAFETY: as the caller promises.

@@ -1,16 +1,16 @@
-//! Tensors that a program makes over and over: the holder of the only reference to one may reuse its memory.
+//! Planned tensors, which a program creates repeatedly: the holder of the only reference may reuse the memory.
 use super::object::Ref;
 use super::tensor::{DLTensor, Owner, byte_size_of, fill_dense_strides};
 use super::{Any, DType, Device, Tensor, index};
 
 impl Any {
-    /// The tensor that the value is.
+    /// The tensor in the value, if it is one.
     #[inline]
     pub(crate) fn into_tensor(self) -> Option<Tensor> {
         if self.type_index() != index::TENSOR {
             return None;
         }
-        // SAFETY: the tag says that the payload is a tensor object; the value's claim passes to the result.
+        // SAFETY: the tag says that the payload is a tensor object; the value's reference moves to the result.
         let header = unsafe { self.payload().object }?;
         std::mem::forget(self);
         // SAFETY: as above.
@@ -19,14 +19,14 @@ impl Any {
 }
 
 impl Tensor {
-    /// A description without memory: for asking whether a tensor like this would do.
-    pub(crate) fn phantom(dtype: DType, shape: &[i64], device: Device) -> Tensor {
+    /// A tensor without memory, to check whether one like it would fit.
+    pub(crate) fn without_memory(dtype: DType, shape: &[i64], device: Device) -> Tensor {
         Tensor::assemble(std::ptr::null_mut(), device, dtype, shape, None, || Owner::Nobody)
     }
 
-    /// The plan the tensor was made by, if this is the only reference to it.
+    /// The plan of the tensor's allocation, if this is the only reference to it.
     #[inline]
-    pub(crate) fn sole_plan(&self) -> Option<u64> {
+    pub(crate) fn unique_plan(&self) -> Option<u64> {
         if !self.0.is_unique() {
             return None;
         }
@@ -36,12 +36,12 @@ impl Tensor {
         }
     }
 
-    /// Is this the only reference to the tensor?
-    pub(crate) fn is_sole(&self) -> bool {
+    /// Returns true if this is the only reference to the tensor.
+    pub(crate) fn is_unique(&self) -> bool {
         self.0.is_unique()
     }
 
-    /// Bytes of the storage that a planned tensor has for itself.
+    /// Size of a planned tensor's own storage in bytes.
     pub(crate) fn planned_bytes(&self) -> usize {
         match self.owner() {
             Some(Owner::Planned(storage, _)) => storage.block().size(),
@@ -49,8 +49,8 @@ impl Tensor {
         }
     }
 
-    /// Gives a planned tensor that nobody else refers to other sizes, of the same number. False if its memory, from
-    /// `offset` on, is too small for them, or so large that it would be a waste.
+    /// Changes the sizes of a planned tensor with a single reference, preserving the rank. Returns false if its memory
+    /// after `offset` is too small, or wastefully large.
     pub(crate) fn refit(&mut self, offset: usize, size: impl Fn(usize) -> i64) -> bool {
         let same = self.shape().iter().enumerate().all(|(axis, current)| *current == size(axis));
         if same {
@@ -63,8 +63,8 @@ impl Tensor {
         let end = byte_size_of(dtype, (0..ndim).map(&size)).and_then(|bytes| bytes.checked_add(offset));
         let fits = end.is_some_and(|end| end <= available && available / 4 <= end.max(64));
         if fits {
-            // SAFETY: the tensor is one of ours, so it has `ndim` sizes and strides of its own behind it, and nobody
-            // else refers to them.
+            // SAFETY: we created the tensor, so `ndim` sizes and strides of its own follow it, and nobody else refers
+            // to them.
             let (shape, strides) =
                 unsafe { (std::slice::from_raw_parts_mut(shape, ndim), std::slice::from_raw_parts_mut(strides, ndim)) };
             (0..ndim).for_each(|axis| shape[axis] = size(axis));

@@ -6,7 +6,7 @@ use crate::ffi::Error;
 use crate::memory::{Allocator, AllocatorKind, Buffer};
 
 impl Tensor {
-    /// The same elements under another shape of as many elements. The tensor must be dense.
+    /// The same elements with another shape of as many elements. The tensor must be contiguous.
     pub fn reshape(&self, shape: &[i64]) -> Result<Tensor, TensorError> {
         byte_size(self.dtype(), shape)?;
         if element_count(shape) != Some(self.element_count()) {
@@ -15,7 +15,7 @@ impl Tensor {
         self.view(self.dtype(), shape, 0)
     }
 
-    /// A dense tensor over part of this one's memory, `byte_offset` bytes in. The tensor must be dense.
+    /// A contiguous tensor over part of this one's memory, at `byte_offset`. The tensor must be contiguous.
     pub fn view(&self, dtype: DType, shape: &[i64], byte_offset: usize) -> Result<Tensor, TensorError> {
         if !self.is_contiguous() {
             return Err(TensorError::NotContiguous);
@@ -25,8 +25,8 @@ impl Tensor {
         Ok(Tensor::assemble(data, self.device(), dtype, shape, None, || self.share()))
     }
 
-    /// A tensor that steps through this one's memory by `strides` (in elements, not negative), `byte_offset` bytes in.
-    /// The tensor must be dense, and its elements whole bytes.
+    /// A strided view of this tensor's memory (strides in elements, not negative) at `byte_offset`. The tensor must be
+    /// contiguous, with elements of whole bytes.
     pub fn strided(&self, shape: &[i64], strides: &[i64], byte_offset: usize) -> Result<Tensor, TensorError> {
         let bad = || TensorError::BadShape(strides.to_vec());
         if !self.is_contiguous() {
@@ -42,7 +42,7 @@ impl Tensor {
         Ok(Tensor::assemble(data, self.device(), self.dtype(), shape, Some(strides), || self.share()))
     }
 
-    /// The same tensor, which must not be written.
+    /// The tensor, marked as read-only.
     pub(crate) fn constant(&self) -> Tensor {
         if self.is_read_only() {
             return self.clone();
@@ -55,8 +55,7 @@ impl Tensor {
         Tensor::assemble(self.data_ptr(), self.device(), self.dtype(), self.shape(), strides, || Owner::Constant(owner))
     }
 
-    /// What a view of the tensor belongs to: what owns the memory, not the views on the way to it, of which there may
-    /// be any number.
+    /// Owner of a view's memory: the owner of the memory itself, not another view, to avoid long chains of views.
     fn share(&self) -> Owner {
         match self.owner() {
             Some(Owner::Tensor(owner)) => Owner::Tensor(owner.clone()),
@@ -64,12 +63,13 @@ impl Tensor {
             Some(Owner::Shared(owner)) => Owner::Shared(owner.clone()),
             Some(Owner::Mapped(file)) => Owner::Mapped(file.clone()),
             Some(Owner::Storage(storage)) => Owner::Storage(storage.clone()),
-            // Its memory is lent, or used again when the tensor goes: the tensor itself must stay.
+            // Its memory is borrowed, or reused when the tensor is dropped, so the tensor itself must stay alive.
             _ => Owner::Tensor(self.clone()),
         }
     }
 
-    /// This tensor if it is dense, else a dense copy. Elements that are not whole bytes are always dense.
+    /// This tensor if it is contiguous, otherwise a contiguous copy. Elements of less than a byte are always
+    /// contiguous.
     pub fn to_contiguous(&self) -> Result<Tensor, TensorError> {
         if self.is_contiguous() {
             return Ok(self.clone());
@@ -80,7 +80,7 @@ impl Tensor {
         let copy = Tensor::empty(self.dtype(), self.shape(), Device::CPU)?;
         let size = self.dtype().bytes();
         for (position, offset) in offsets(self.shape(), self.strides()).enumerate() {
-            // SAFETY: both describe as many elements of `size` bytes within their memory; the copy is new.
+            // SAFETY: both have the same number of elements of `size` bytes within their memory; the copy is new.
             unsafe {
                 let from = self.data_ptr().offset(offset as isize * size as isize);
                 copy.data_ptr().add(position * size).copy_from_nonoverlapping(from, size);
@@ -89,7 +89,8 @@ impl Tensor {
         Ok(copy)
     }
 
-    /// The bytes of the element at an index, its first bit first; none if there is no such element on the host.
+    /// The bytes of the element at an index, least significant bit first; `None` if there is no such element on the
+    /// host.
     pub(crate) fn element(&self, index: &[i64]) -> Option<Vec<u8>> {
         let (dtype, shape, strides) = (self.dtype(), self.shape(), self.strides());
         let is_there = index.len() == shape.len() && index.iter().zip(shape).all(|(at, size)| (0..*size).contains(at));
@@ -104,16 +105,16 @@ impl Tensor {
         let width = dtype.width();
         let (first, shift) = match dtype.is_byte_sized() {
             true => (position as isize * (width / 8) as isize, 0),
-            // Only dense tensors have elements that begin within a byte.
+            // Only contiguous tensors have elements that begin within a byte.
             false => (position as isize * width as isize / 8, position as usize * width % 8),
         };
         let mut bytes = vec![0; dtype.bytes()];
-        // SAFETY: the element lies in the tensor's memory, which may be read while the tensor lives.
+        // SAFETY: the element is in the tensor's memory, which may be read while the tensor lives.
         unsafe { copy_bits_between(bytes.as_mut_ptr(), 0, self.data_ptr().offset(first), shift, width) };
         Some(bytes)
     }
 
-    /// This tensor if it lives on `device`, else a dense copy there.
+    /// This tensor if it is on `device`, otherwise a contiguous copy there.
     pub fn to_device(&self, device: Device) -> Result<Tensor, Error> {
         if self.device() == device {
             return Ok(self.clone());
@@ -121,13 +122,13 @@ impl Tensor {
         self.copy_into(&*Allocator::new(device, AllocatorKind::Naive, usize::MAX)?)
     }
 
-    /// A dense copy in memory of an allocator, on its device.
+    /// A contiguous copy in memory of an allocator, on its device.
     pub fn copy_into(&self, allocator: &Allocator) -> Result<Tensor, Error> {
         let (source, target) = (device::find(self.device())?, device::find(allocator.device())?);
         let (dense, bytes) = (self.to_contiguous()?, self.nbytes());
         let copy = Storage::new(allocator.alloc(bytes)?).tensor(self.dtype(), self.shape(), 0)?;
         let (from, to) = (dense.data_ptr(), copy.data_ptr());
-        // SAFETY: all hold `bytes` bytes; the copy is new, and so is the buffer that devices other than the host meet in.
+        // SAFETY: all have `bytes` bytes; the copy is new, and so is the staging buffer for copies between devices.
         unsafe {
             if copy.device().is_host() {
                 source.copy_to_host(from, to, bytes)?;
@@ -142,8 +143,8 @@ impl Tensor {
         Ok(copy)
     }
 
-    /// Writes the elements of a tensor of the same dtype and shape into this one, as kernels do with their outputs. Both
-    /// must be dense and on the host. That nobody reads this one meanwhile is what the caller vouches for.
+    /// Copies the elements of a tensor of the same dtype and shape into this one, as kernels do with their outputs.
+    /// Both must be contiguous and on the host. The caller ensures that nobody else reads this one during the call.
     pub(crate) fn overwrite(&self, contents: &Tensor) -> Result<(), Error> {
         if self.dtype() != contents.dtype() || self.shape() != contents.shape() {
             return Err(Error::type_error(format!("{contents:?} cannot be written into {self:?}")));
@@ -153,21 +154,22 @@ impl Tensor {
         }
         let (len, source) = (self.as_bytes()?.len(), contents.as_bytes()?);
         if len > 0 {
-            // SAFETY: both are dense on the host and `len` bytes long, and lie apart or are the same memory.
+            // SAFETY: both are contiguous on the host and `len` bytes long, and are disjoint or identical.
             unsafe { std::ptr::copy(source.as_ptr(), self.data_ptr(), len) };
         }
         Ok(())
     }
 }
 
-/// Do so many bytes lie within `available`?
+/// Checks that a range is within `available` bytes.
 #[inline]
 pub(super) fn check_bounds(begin: usize, bytes: usize, available: usize) -> Result<(), TensorError> {
     let end = begin.saturating_add(bytes);
     if end <= available { Ok(()) } else { Err(TensorError::OutOfBounds { begin, end, available }) }
 }
 
-/// Elements from the first to the last, both included, for sizes that are not zero; `None` if strides step back or overflow.
+/// Number of elements from the first to the last, inclusive, for sizes that are not zero; `None` if a stride is
+/// negative or the number overflows.
 fn span(shape: &[i64], strides: &[i64]) -> Option<usize> {
     let last = shape.iter().zip(strides).try_fold(0i64, |last, (size, stride)| {
         if *stride < 0 { None } else { last.checked_add(stride.checked_mul(size - 1)?) }
@@ -229,9 +231,9 @@ mod tests {
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Naive, 64).unwrap();
         let planned = Storage::new(allocator.alloc(8).unwrap()).planned(DType::INT32, &[2], 0, 7).unwrap();
         let view = planned.reshape(&[1, 2]).unwrap().reshape(&[2]).unwrap();
-        assert_eq!(planned.sole_plan(), None);
+        assert_eq!(planned.unique_plan(), None);
         drop(view);
-        assert_eq!(planned.sole_plan(), Some(7));
+        assert_eq!(planned.unique_plan(), Some(7));
     }
 
     #[test]

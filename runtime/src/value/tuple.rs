@@ -1,4 +1,4 @@
-//! Tuples: sequences of values, tvm-ffi's `Array`. They do not change, except that fields can be emptied.
+//! Tuples: tvm-ffi's `Array`. They are immutable, except that fields can be taken.
 use super::object::{Cell, Ref};
 use super::{Any, drop_nested, index};
 use std::ffi::c_void;
@@ -14,31 +14,31 @@ pub struct SeqCell {
     data_deleter: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
-// SAFETY: tvm-ffi fixes this layout for index 71; `Tuple::take` alone writes to arrays that are shared, and leaves it to
-// its callers that nobody reads them meanwhile.
+// SAFETY: tvm-ffi fixes this layout for index 71; only `Tuple::take` writes to shared arrays, and its callers ensure
+// that nobody reads them at the same time.
 unsafe impl Cell for SeqCell {
     const TYPE_INDEX: i32 = index::ARRAY;
 }
 
-/// Values that lie behind an object's cell; drops them with it.
+/// Values that follow an object's cell and are dropped with it.
 pub(super) struct Items {
     data: *mut Any,
     len: usize,
 }
 
 impl Items {
-    /// Writes values to `data`, where there must be room for as many as the iterator says it has.
+    /// Writes values to `data`, which must have space for all of them.
     pub(super) fn write(data: *mut Any, values: impl ExactSizeIterator<Item = Any>) -> Items {
         let (room, mut len) = (values.len(), 0);
         for value in values.take(room) {
-            // SAFETY: `len` is below the number of values there is room for.
+            // SAFETY: `len` is less than the number of values that fit.
             unsafe { data.add(len).write(value) };
             len += 1;
         }
         Items { data, len }
     }
 
-    /// How many there are.
+    /// Number of values.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -57,7 +57,7 @@ impl Drop for Items {
 pub struct Tuple(pub(super) Ref<SeqCell>);
 
 impl Tuple {
-    /// A tuple of the given fields.
+    /// Creates a tuple of the given fields.
     pub fn new(fields: impl ExactSizeIterator<Item = Any>) -> Tuple {
         let capacity = fields.len();
         Tuple(Ref::allocate::<Items, Any>(capacity, |data| {
@@ -72,16 +72,16 @@ impl Tuple {
         if self.0.len <= 0 {
             return &[];
         }
-        // SAFETY: the cell describes values that live and stay as they are while the object is shared.
+        // SAFETY: the cell refers to values that live and do not change while the object is shared.
         unsafe { std::slice::from_raw_parts(self.0.data, self.0.len as usize) }
     }
 
-    /// Empties field `position`, if there is one, for all who have the tuple; gives what it held.
+    /// Empties field `position`, if it exists, for all holders of the tuple, and returns its value.
     ///
     /// # Safety
-    /// Nobody has a reference to the field or looks at it meanwhile, on this thread or another.
+    /// Nobody has a reference to the field or reads it at the same time, on this thread or another.
     pub unsafe fn take(&self, position: usize) -> Option<Any> {
-        // SAFETY: the field is one of those that the cell describes, and it is the caller's alone.
+        // SAFETY: the field is in the cell's range, and only the caller accesses it.
         (position < self.len()).then(|| unsafe { self.0.data.add(position).replace(Any::NONE) })
     }
 }
@@ -124,7 +124,7 @@ mod tests {
         let held: Any = Tuple::new([].into_iter()).into();
         let tuple = Tuple::new([held.clone(), Any::from(2i64)].into_iter());
         let other = tuple.clone();
-        // SAFETY: nobody else looks at the tuple.
+        // SAFETY: nobody else accesses the tuple.
         let taken = unsafe { [tuple.take(0), tuple.take(0), tuple.take(2)] };
         assert_eq!(taken.map(|field| field.map(|field| field.address())), [Some(held.address()), Some(None), None]);
         assert!(other[0].is_none() && other[1].get() == Some(2i64));

@@ -1,4 +1,4 @@
-//! What a builtin is: a name, typed parameters, one line of documentation, a function.
+//! Declarations of builtins: name, typed parameters, a line of documentation, and the function.
 use crate::ffi::{self, Args, Error, SafeCall};
 use crate::value::{Any, FromAny, Function};
 use std::ffi::c_void;
@@ -9,9 +9,9 @@ use std::fmt;
 pub struct Param {
     /// Its name.
     pub name: &'static str,
-    /// What kind of value it takes.
+    /// Kind of value.
     pub kind: &'static str,
-    /// May it be none, or left out at the end?
+    /// True if it may be none, or omitted at the end.
     pub optional: bool,
 }
 
@@ -24,15 +24,15 @@ impl Param {
 
 /// A function of the runtime that programs call by name.
 pub struct Builtin {
-    /// Its name, as TVM has it.
+    /// Name, as in TVM.
     pub name: &'static str,
-    /// Its parameters, in order.
+    /// Parameters in order.
     pub params: &'static [Param],
-    /// What further arguments it takes, if it looks at them itself.
+    /// Description of further arguments, if the function accepts any.
     pub rest: Option<&'static str>,
-    /// What kind of value it returns.
+    /// Kind of the result.
     pub returns: &'static str,
-    /// What it does, in one line.
+    /// Documentation in one line.
     pub doc: &'static str,
     pub(crate) body: fn(Args<'_>) -> Result<Any, Error>,
 }
@@ -42,8 +42,8 @@ impl Builtin {
     pub fn call(&self, args: &[Any]) -> Result<Any, Error> {
         let args = Args::new(self.name, args);
         let required = self.params.iter().filter(|param| !param.optional).count();
-        let most = if self.rest.is_some() { usize::MAX } else { self.params.len() };
-        if args.len() < required || args.len() > most {
+        let max = if self.rest.is_some() { usize::MAX } else { self.params.len() };
+        if args.len() < required || args.len() > max {
             return Err(args.error(format!("called with {} arguments; it is {self}", args.len())));
         }
         (self.body)(args)
@@ -61,8 +61,8 @@ impl Builtin {
 }
 
 unsafe extern "C" fn call_builtin(handle: *mut c_void, args: *const Any, count: i32, result: *mut Any) -> i32 {
-    // SAFETY: `safe_call` pairs this function with the address of a static builtin; the caller passes `count`
-    // arguments and room for a result.
+    // SAFETY: `safe_call` pairs this function with the address of a static builtin; the caller passes `count` arguments
+    // and space for a result.
     unsafe {
         let builtin = &*handle.cast::<Builtin>();
         ffi::answer(result, || builtin.call(ffi::arguments(args, count)))
@@ -84,9 +84,9 @@ impl fmt::Display for Builtin {
     }
 }
 
-/// Declares a builtin: name, `function(parameter: type, …; the rest)`, what it returns, documentation.
+/// Declares a builtin: name, `function(parameter: type, …; the rest)`, kind of the result, documentation.
 ///
-/// Without "the rest", the function gets its parameters converted; with it, it gets the [`Args`] as they are.
+/// Without "the rest", the function receives its parameters converted; with it, it receives the raw [`Args`].
 macro_rules! builtin {
     ($name:literal, $function:ident($($param:ident: $ty:ty),*) -> $returns:literal, $doc:literal) => {
         $crate::vm::Builtin {

@@ -6,7 +6,7 @@ use crate::executable::compact::{CheckPlan, MatchSize, Matching, PlanArg, Size, 
 use crate::ffi::{self, Error, kind};
 use crate::value::{Any, Shape, Tensor};
 
-/// Does a value match a plan? Sizes that the plan keeps are kept if they come before one that does not match.
+/// Returns true if a value matches a plan. Sizes before a mismatch are stored to the heap.
 #[inline]
 pub(super) fn holds(frame: &Registers<'_>, slot: Slot, heap: Slot, plan: u32) -> bool {
     let value = frame.get(slot);
@@ -24,18 +24,18 @@ pub(super) fn holds(frame: &Registers<'_>, slot: Slot, heap: Slot, plan: u32) ->
             let matches = |(expected, size): (&MatchSize, &i64)| match *expected {
                 MatchSize::Any => true,
                 MatchSize::Equal(Size::Static(expected)) => *size == expected,
-                MatchSize::Equal(Size::Heap(place)) => frame.heap(heap, place).is_some_and(|place| {
-                    // SAFETY: an address within a heap, which belongs to one call of one function and is known to its
-                    // thread alone.
-                    unsafe { place.read() == *size }
+                MatchSize::Equal(Size::Heap(index)) => frame.heap(heap, index).is_some_and(|address| {
+                    // SAFETY: an address in a heap, which belongs to one call of one function and is only used by its
+                    // thread.
+                    unsafe { address.read() == *size }
                 }),
-                // Constants may lie in memory that cannot be written.
+                // Constants may be in read-only memory.
                 MatchSize::Store(_) if frame.get(heap).get::<&Tensor>().is_some_and(Tensor::is_read_only) => false,
-                // A size is never negative: what is proved of the program relies on it.
+                // A size is never negative: proofs about the program rely on it.
                 MatchSize::Store(_) if *size < 0 => false,
-                MatchSize::Store(place) => frame.heap(heap, place).is_some_and(|place| {
+                MatchSize::Store(index) => frame.heap(heap, index).is_some_and(|address| {
                     // SAFETY: as above.
-                    unsafe { place.write(*size) };
+                    unsafe { address.write(*size) };
                     true
                 }),
             };
@@ -44,7 +44,7 @@ pub(super) fn holds(frame: &Registers<'_>, slot: Slot, heap: Slot, plan: u32) ->
     }
 }
 
-/// Makes the call that a check stands for, to learn what is wrong.
+/// Makes the call that a check replaces, to get its error message.
 #[cold]
 pub(super) fn explain(program: &Program, frame: &Registers<'_>, plan: u32) -> Result<(), Error> {
     let CheckPlan { function, args, .. } = &frame.body.checks[plan as usize];
@@ -56,6 +56,6 @@ pub(super) fn explain(program: &Program, frame: &Registers<'_>, plan: u32) -> Re
     let Some(native) = &program.natives[*function as usize] else {
         return Err(Error::new(kind::INTERNAL, "a check is not a function of the runtime"));
     };
-    // SAFETY: the program keeps its native functions, which keep to the convention.
+    // SAFETY: the program owns its native functions, which follow the convention.
     unsafe { ffi::invoke(native.callee.call, native.callee.handle, &args) }.map(drop)
 }

@@ -1,4 +1,4 @@
-//! The program running on this thread, which builtins need beyond their arguments.
+//! The program that runs on this thread, which builtins need in addition to their arguments.
 use super::interrupt::{self, Flag, NEVER};
 use super::program::Program;
 use crate::ffi::{Error, kind};
@@ -7,9 +7,8 @@ use crate::value::Any;
 use std::cell::Cell;
 use std::sync::atomic::AtomicU8;
 
-/// How often native code called by a program may call back into it, one call within the other. Such calls, unlike
-/// those between a program's own functions, take native stack: 10 KB each where nothing is optimized, of the 2 MB that
-/// threads have.
+/// Maximum nesting depth of native code that a program calls and that calls back into it. Such calls, unlike those
+/// between a program's own functions, use the native stack: 10 KB each in unoptimized builds, of the 2 MB of a thread.
 const MAX_NESTING: u32 = 128;
 
 thread_local! {
@@ -20,13 +19,13 @@ thread_local! {
 struct Current {
     program: *const Program,
     nesting: u32,
-    /// What stops the call.
+    /// Interrupts the call.
     flag: Flag,
 }
 
-/// Runs `body` while `program` is the current one. It gets the flag that stops it: the one given, or that of the call
-/// around it. What the thread takes meanwhile counts towards the program's limit, and it computes as the program's options
-/// say.
+/// Runs `body` with `program` as the current one. `body` receives the interrupt flag: the one given, or that of the
+/// enclosing call. Memory that the thread allocates counts towards the program's limit, and the program's
+/// floating-point state is set.
 pub(super) fn within<R>(
     program: &Program,
     flag: Option<&AtomicU8>,
@@ -51,7 +50,7 @@ pub(super) fn within<R>(
         None => outer.flag,
     };
     CURRENT.set(Current { program, nesting: outer.nesting + 1, flag });
-    // SAFETY: the flag given lives until this function returns, and so do its own and that of the call around it.
+    // SAFETY: the flag given lives until this function returns, and so do its own and that of the enclosing call.
     let flag = unsafe { &*flag };
     // SAFETY: so do the program's allocators.
     let _account = unsafe { Account::new(program.host(), flag).enter() };
@@ -59,33 +58,32 @@ pub(super) fn within<R>(
     body(flag)
 }
 
-/// Gives `body` the current program.
+/// Passes the current program to `body`.
 pub(super) fn with<R>(body: impl FnOnce(&Program) -> Result<R, Error>) -> Result<R, Error> {
     let program = CURRENT.get().program;
-    // SAFETY: `within` sets the address for the time it borrows the program, and no longer.
+    // SAFETY: `within` sets the address only while it borrows the program.
     match unsafe { program.as_ref() } {
         Some(program) => body(program),
         None => Err(Error::runtime("no program is running on this thread")),
     }
 }
 
-/// Gives up what a machine of the current program's that is at rest keeps for reuse; says whether there was any.
+/// Releases what an idle machine of the current program retains for reuse; returns true if there was one.
 pub(crate) fn trim() -> bool {
     with(|program| Ok(program.trim_machine())).unwrap_or(false)
 }
 
-/// Fails once the call that this thread is at work on is to stop: for native functions that take long.
+/// Fails if the current call on this thread is interrupted: for long-running native functions.
 ///
 /// # Errors
-/// Why it is to stop.
-pub fn go_on() -> Result<(), Error> {
-    // SAFETY: `within` sets the address for the time it borrows the flag, and no longer.
+/// The reason of the interruption.
+pub fn check_interrupt() -> Result<(), Error> {
+    // SAFETY: `within` sets the address only while it borrows the flag.
     let flag = unsafe { &*CURRENT.get().flag };
     if interrupt::is_set(flag) { Err(interrupt::reason(flag)) } else { Ok(()) }
 }
 
-/// Calls a function, or a closure of the program that runs on this thread: for native functions that programs call
-/// with functions as arguments.
+/// Calls a function, or a closure of the current program: for native functions that receive functions as arguments.
 pub fn invoke(callee: &Any, args: &[Any]) -> Result<Any, Error> {
     with(|program| program.invoke(callee, args))
 }

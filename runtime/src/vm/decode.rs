@@ -1,7 +1,7 @@
-//! Functions as the machine runs them: folded ([`crate::executable::compact`]), with addresses in place of callees.
+//! Functions in executable form: folded ([`crate::executable::compact`]), with addresses as callees.
 use super::native::{MachineCode, NativeBody};
 use super::program::{Native, Plans};
-use crate::executable::compact::{self, CheckPlan, Compact, Content, Facts, Folding, PlacePlan, Slot};
+use crate::executable::compact::{self, CheckPlan, Compact, Content, Facts, Folding, Slot, SuballocPlan};
 use crate::executable::{Arg, Executable, Register};
 use crate::image::{ArgumentCheck, Fit, KernelSignature};
 use crate::value::{Any, Device};
@@ -11,47 +11,47 @@ pub(super) use super::native::NativeFunction as Callee;
 /// A step.
 pub(super) type Op = compact::Op<Callee>;
 
-/// A call of a kernel, and how its arguments are looked at.
+/// A kernel call with a check of its arguments.
 pub(super) struct CheckedKernel {
     pub(super) check: ArgumentCheck,
     pub(super) signature: u32,
-    /// The call that follows.
+    /// The call.
     pub(super) call: Op,
 }
 
 /// A function of bytecode.
 pub(super) struct Body {
-    /// Its number in the function table.
+    /// Its index in the function table.
     pub(super) function: u32,
     pub(super) ops: Vec<Op>,
-    /// The instruction of the executable that each step begins with.
+    /// For each step, its first instruction in the executable.
     pub(super) origins: Vec<u32>,
     /// Slots of all calls' arguments.
     pub(super) slots: Vec<Slot>,
     pub(super) num_args: usize,
     pub(super) registers: usize,
-    /// What the frame's pool is filled with.
+    /// Initial contents of the frame's pool.
     pub(super) pool: Vec<Any>,
-    /// Slots of the whole frame.
+    /// Number of slots of the frame.
     pub(super) frame_size: usize,
-    /// Plans of allocations, by number in the program.
+    /// Indices of allocation plans in the program.
     pub(super) allocs: Vec<u32>,
-    pub(super) places: Vec<PlacePlan>,
-    /// Plans of arenas, by number in the program.
+    pub(super) suballocs: Vec<SuballocPlan>,
+    /// Indices of arena plans in the program.
     pub(super) arenas: Vec<u32>,
     pub(super) checks: Vec<CheckPlan>,
     pub(super) kernels: Vec<CheckedKernel>,
-    /// Its machine code, if it has any and nobody looks on.
+    /// Its machine code, if it has any and no instrument is set.
     pub(super) native: Option<NativeBody>,
 }
 
-/// What instructions refer to.
+/// Tables that instructions refer to.
 pub(super) struct Tables<'a> {
     pub(super) executable: &'a Executable,
     pub(super) signatures: &'a [KernelSignature],
-    /// The function table; none for bytecode.
+    /// By index of the function table; `None` for bytecode.
     pub(super) natives: &'a [Option<Native>],
-    /// Its functions as values.
+    /// Functions as values.
     pub(super) values: &'a [Any],
     pub(super) constants: &'a [Any],
     /// By index of the function table.
@@ -76,11 +76,11 @@ pub(super) fn decode(tables: &Tables<'_>, function: usize, folding: Folding, pla
         origins: compact.origins.iter().map(|origin| info.start as u32 + origin).collect(),
         num_args: compact.num_args,
         registers: compact.registers,
-        frame_size: compact.registers + pool.len() + compact.most_args,
+        frame_size: compact.registers + pool.len() + compact.max_args,
         pool,
         allocs: compact.allocs.iter().map(|plan| plans.number(plan)).collect(),
         slots: compact.slots,
-        places: compact.places,
+        suballocs: compact.suballocs,
         arenas: compact.arenas.into_iter().map(|plan| plans.arena(plan)).collect(),
         checks: compact.checks,
         kernels,
@@ -88,19 +88,19 @@ pub(super) fn decode(tables: &Tables<'_>, function: usize, folding: Folding, pla
     }
 }
 
-/// An argument that is not a register of the frame, as a value.
+/// The value of an argument that is not a register of the frame.
 pub(super) fn value(functions: &[Any], constants: &[Any], arg: Arg) -> Any {
     match arg {
         Arg::Immediate(value) => value.into(),
         Arg::Constant(index) => constants[index as usize].clone(),
         Arg::Function(index) => functions[index as usize].clone(),
-        // Builtins find the machine by the thread they run on; the argument only says that they want it.
+        // Builtins find the virtual machine through the current thread; the argument only requests it.
         Arg::Register(Register::VM) => Any::opaque(std::ptr::null_mut()),
         Arg::Register(_) => Any::NONE,
     }
 }
 
-/// Puts addresses in place of callees, and checks before calls of kernels whose arguments may not fit.
+/// Resolves callees to addresses, and inserts checks before kernel calls whose arguments may not fit.
 struct Linker<'a> {
     tables: &'a Tables<'a>,
     compact: &'a Compact,
@@ -113,7 +113,7 @@ impl Linker<'_> {
     fn ops(&mut self) -> Vec<Op> {
         let (compact, joins) = (self.compact, self.compact.targets());
         let op = |(at, op)| {
-            // Whoever looks on may skip calls, and with them what they check.
+            // An instrument may skip calls, and with them the checks they contain.
             if self.folding == Folding::None || joins.contains(at) {
                 self.facts.forget();
             }
@@ -132,12 +132,12 @@ impl Linker<'_> {
         linked
     }
 
-    /// The call with a look at its arguments before, if it is that of a kernel and they may not fit.
+    /// The call with a check of its arguments, if it is a kernel call whose arguments may not fit.
     fn checked(&mut self, op: &compact::Op<u32>, call: Op) -> Option<Op> {
         let (args, native) = (op.native_args()?, self.tables.natives[op.native_callee()? as usize].as_ref()?);
         let number = native.signature?;
         let (signature, slots) = (&self.tables.signatures[number as usize], &self.compact.slots[args.range()]);
-        if signature.fit(&self.facts, slots) == Fit::Surely {
+        if signature.fit(&self.facts, slots) == Fit::Always {
             return None;
         }
         let is_writable = |arg: usize| {

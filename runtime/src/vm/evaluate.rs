@@ -1,4 +1,4 @@
-//! Times a function by TVM's rules: repeats of many calls each.
+//! Timing of functions by TVM's rules: repeats of several calls each.
 use super::Vm;
 use crate::ffi::Error;
 use crate::value::Any;
@@ -6,16 +6,16 @@ use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How to time a function.
+/// Options of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evaluation {
-    /// Calls in a repeat, at least one.
+    /// Number of calls per repeat, at min_time one.
     pub number: usize,
-    /// Repeats, at least one.
+    /// Number of repeats, at min_time one.
     pub repeat: usize,
-    /// A repeat that is shorter is done again with more calls, and those after it with as many.
+    /// Minimum duration of a repeat. A shorter one is repeated with more calls, as are those after it.
     pub min_repeat: Duration,
-    /// Pause before each repeat but the first.
+    /// Pause before each repeat except the first.
     pub cooldown: Duration,
 }
 
@@ -25,17 +25,17 @@ impl Default for Evaluation {
     }
 }
 
-/// Seconds a call took: one figure, the mean, for each repeat.
+/// Mean seconds per call, one figure per repeat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timings(Vec<f64>);
 
-/// More calls in a repeat than anybody waits for.
+/// Upper bound of the number of calls per repeat.
 const MAX_NUMBER: f64 = 1e12;
-/// What the number of calls grows by at least when a repeat was too short.
+/// Minimum growth of the number of calls after a repeat that was too short.
 const GROWTH: f64 = 1.618;
 
 impl Vm {
-    /// Times a function, after one call that is not timed.
+    /// Times a function, after one warm-up call.
     pub fn time(&self, function: &str, args: &[Any], how: &Evaluation) -> Result<Timings, Error> {
         let call = || self.call(function, args).map(drop);
         call()?;
@@ -62,15 +62,15 @@ fn run(number: usize, call: impl Fn() -> Result<(), Error>) -> Result<Duration, 
     Ok(start.elapsed())
 }
 
-/// How many calls will last long enough, when `number` took `time`.
-fn more(number: usize, time: Duration, least: Duration) -> usize {
+/// Number of calls that will take long enough, if `number` calls took `time`.
+fn more(number: usize, time: Duration, min_time: Duration) -> usize {
     let one = time.as_secs_f64().max(1e-9) / number as f64;
-    let enough = least.as_secs_f64() / one + 1.0;
+    let enough = min_time.as_secs_f64() / one + 1.0;
     enough.max(number as f64 * GROWTH).min(MAX_NUMBER).ceil() as usize
 }
 
 impl Timings {
-    /// By repeat.
+    /// Figures of the repeats.
     pub fn seconds(&self) -> &[f64] {
         &self.0
     }
@@ -80,7 +80,7 @@ impl Timings {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
-    /// The middle repeat, or between the two in the middle.
+    /// The median of the repeats.
     pub fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_unstable_by(f64::total_cmp);

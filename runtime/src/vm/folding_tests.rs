@@ -1,4 +1,4 @@
-//! Folding changes no result: random programs give the same results step by step, as instruments run them, and folded.
+//! Folding preserves results: random programs give the same results folded and step by step, as instruments run them.
 use super::tests::{Assembler, arithmetic};
 use super::*;
 use crate::executable::build::{VOID, branch, goto, int, reg, ret};
@@ -10,12 +10,12 @@ use proptest::prelude::*;
 /// Registers of a random function; the first two are its parameters.
 const REGISTERS: i64 = 7;
 
-/// Looks on and does nothing.
+/// An instrument that does nothing.
 struct Idle;
 
 impl Instrument for Idle {}
 
-/// What a random instruction does. Registers and places are taken modulo what there is.
+/// A random instruction. Register and instruction numbers are taken modulo their count.
 #[derive(Debug, Clone)]
 enum Draw {
     Copy(i64, i64),
@@ -58,7 +58,7 @@ struct Constants {
     bytes: Arg,
 }
 
-/// The instructions of a draw.
+/// The instructions of a random instruction.
 fn instructions(a: &mut Assembler, constants: &Constants, draw: &Draw) -> Vec<Instruction> {
     let &Constants { size, shape, float, bytes } = constants;
     let vm = Arg::Register(Register::VM);
@@ -85,8 +85,8 @@ fn instructions(a: &mut Assembler, constants: &Constants, draw: &Draw) -> Vec<In
     }
 }
 
-/// A function of two parameters: every register gets a value, then come the draws. Jumps that lead too far end at the
-/// last instruction.
+/// A function with two parameters: every register gets a value, followed by the random instructions. Jumps beyond the
+/// end go to the last instruction.
 fn function(a: &mut Assembler, constants: &Constants, name: &str, draws: &[Draw]) {
     let mut body: Vec<_> = (2..REGISTERS).map(|r| a.call(r, "vm.builtin.copy", &[reg(r % 2)])).collect();
     body.extend(draws.iter().flat_map(|draw| instructions(a, constants, draw)).collect::<Vec<_>>());
@@ -106,7 +106,7 @@ fn function(a: &mut Assembler, constants: &Constants, name: &str, draws: &[Draw]
     a.define(name, 2, REGISTERS as usize, &body);
 }
 
-/// `fill(t)`: all ones; `add_to(x, y)`: adds x to y, in place. Both refuse what is no such tensor.
+/// `fill(t)` writes ones; `add_to(x, y)` adds x to y in place. Both reject other arguments.
 fn kernel(name: &str) -> Option<Function> {
     fn data(value: &Any) -> Result<*mut [f32; 4], Error> {
         let tensor = value.get::<&Tensor>().filter(|tensor| tensor.shape() == [4]);
@@ -115,7 +115,7 @@ fn kernel(name: &str) -> Option<Function> {
     }
     match name {
         "fill" => Some(Function::new(|args| {
-            // SAFETY: four floats of the program's own, which runs on this thread alone.
+            // SAFETY: four floats that the program owns, which runs on this thread only.
             unsafe { data(&args[0])?.write([1.0; 4]) };
             Ok(Any::NONE)
         })),
@@ -150,7 +150,7 @@ proptest! {
             float: a.constant(Constant::DType(DType::FLOAT32)),
             bytes: a.constant(Constant::DType(DType::UINT8)),
         };
-        // The functions may not call each other in circles.
+        // Functions must not be mutually recursive.
         let calm = |draws: &[Draw], most: usize| -> Vec<Draw> {
             draws.iter().filter(|draw| !matches!(draw, Draw::Call(f, ..) if *f >= most)).cloned().collect()
         };
@@ -163,7 +163,7 @@ proptest! {
         vm.set_instrument(Some(Arc::new(Idle)));
         let plain = outcome(&vm, &args());
         vm.set_instrument(None);
-        // Twice, since the second time finds tensors to use again.
+        // Twice, because the second run reuses tensors.
         prop_assert_eq!(&outcome(&vm, &args()), &plain);
         prop_assert_eq!(&outcome(&vm, &args()), &plain);
         prop_assert_eq!(vm.memory().used, 0, "nothing is lost");

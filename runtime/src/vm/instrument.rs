@@ -1,32 +1,32 @@
-//! Watching a program: an [`Instrument`] sees every `Call` instruction before and after it runs, and may run in its place.
+//! Instruments: callbacks before and after every `Call` instruction, which may also replace it.
 //!
-//! While an instrument is set, the machine runs the program as the executable states it: instruction by instruction,
-//! one event per `Call`, with nothing fused or left out. An instrument sees, in order:
+//! While an instrument is set, the virtual machine runs the unfolded executable: instruction by instruction, with one
+//! event per `Call`. An instrument receives, in order:
 //!
 //! | event | when |
 //! |---|---|
-//! | [`Instrument::enter`] | a function of the program begins: it was called from outside, or by the `Call` before |
+//! | [`Instrument::enter`] | a function of the program begins: it was called from outside, or by the preceding `Call` |
 //! | [`Instrument::before`] | a `Call` is about to run |
-//! | [`Instrument::after`] | it has run, or failed; not after one that was skipped |
-//! | [`Instrument::leave`] | the function is over, by `Ret` or by an error |
+//! | [`Instrument::after`] | it has returned or failed; not after a skipped one |
+//! | [`Instrument::leave`] | the function ends, by `Ret` or by an error |
 //!
-//! Meanwhile, a call whose result is returned at once is an ordinary call: it does not replace its caller. All events of
-//! one call from outside come on its thread, properly nested; events of calls on different threads mix.
+//! There are no tail calls in this mode. All events of a call from outside occur on its thread, properly nested; events
+//! of calls on different threads interleave.
 use crate::ffi::{Error, Location};
 use crate::image::SourceMap;
 use crate::value::{Any, Function};
 use std::fmt;
 
-/// What the callee of a `Call` is.
+/// Kind of the callee of a `Call`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CalleeKind {
     /// A compiled kernel of the program.
     Kernel,
-    /// A function of the runtime.
+    /// A builtin of the runtime.
     Builtin,
-    /// A function of the program.
+    /// A bytecode function of the program.
     Function,
-    /// A function that somebody registered.
+    /// A function from the global registry.
     Registered,
 }
 
@@ -41,69 +41,69 @@ impl fmt::Display for CalleeKind {
     }
 }
 
-/// A `Call` instruction under way.
+/// A `Call` instruction in progress.
 #[derive(Clone, Copy)]
 pub struct Call<'a> {
-    /// Name of the function that calls.
+    /// Name of the caller.
     pub function: &'a str,
-    /// Name of what is called.
+    /// Name of the callee.
     pub callee: &'a str,
-    /// What that is.
+    /// Kind of the callee.
     pub kind: CalleeKind,
-    /// The same as a value: a function, or a closure of the program.
+    /// The callee as a value: a function, or a closure of the program.
     pub value: &'a Any,
-    /// Number of the instruction in the executable.
+    /// Index of the instruction in the executable.
     pub instruction: usize,
     /// The arguments.
     pub args: &'a [Any],
-    /// Where instructions come from.
+    /// Source locations of instructions.
     pub sources: &'a SourceMap,
 }
 
 impl Call<'_> {
-    /// The line of the model that the instruction comes from.
+    /// Source location of the instruction.
     pub fn location(&self) -> Option<Location> {
         self.sources.locate(self.instruction)
     }
 }
 
-/// What happens to a `Call`.
+/// Result of [`Instrument::before`].
 #[derive(Debug, Clone, Default)]
 pub enum Action {
     /// It runs.
     #[default]
     Run,
-    /// It does not run; the value stands for its result.
+    /// It is skipped; the value is its result.
     Skip(Any),
 }
 
-/// Sees what a program does. An error of an instrument is an error of the call.
+/// Observes a program. An error of an instrument becomes an error of the call.
 pub trait Instrument: Send + Sync {
-    /// A `Call` is about to run.
+    /// Called before a `Call`.
     fn before(&self, call: &Call<'_>) -> Result<Action, Error> {
         let _ = call;
         Ok(Action::Run)
     }
 
-    /// A `Call` has run.
+    /// Called after a `Call`.
     fn after(&self, call: &Call<'_>, result: Result<&Any, &Error>) -> Result<(), Error> {
         let _ = (call, result);
         Ok(())
     }
 
-    /// A function of the program begins.
+    /// Called when a function of the program begins.
     fn enter(&self, function: &str) {
         let _ = function;
     }
 
-    /// A function of the program is over.
+    /// Called when a function of the program ends.
     fn leave(&self, function: &str) {
         let _ = function;
     }
 }
 
-/// TVM's form of an instrument: a function of `(function, name, before_run, result, args…)`, called before and after
-/// every `Call`. If it returns 1 beforehand, the call does not run.
+/// An instrument as TVM defines it: a function of `(function, name, before_run, result, args…)`, called before and
+/// after every `Call`. If it returns 1 before the call, the call is skipped.
 impl Instrument for Function {
     fn before(&self, call: &Call<'_>) -> Result<Action, Error> {
         let answer = notify(self, call, true, &Any::NONE)?;
@@ -118,7 +118,7 @@ impl Instrument for Function {
     }
 }
 
-/// The answer by which a function of TVM's form keeps a call from running.
+/// Result of a TVM instrument that skips the call.
 const SKIP_RUN: i64 = 1;
 
 fn notify(function: &Function, call: &Call<'_>, before: bool, result: &Any) -> Result<Any, Error> {

@@ -1,71 +1,70 @@
-//! Stops calls: from other threads, or when their time runs out.
+//! Interruption of calls: by other threads, or by a timeout.
 use crate::ffi::{Error, kind};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-const GO_ON: u8 = 0;
+const RUNNING: u8 = 0;
 const CANCELLED: u8 = 1;
 const TIMED_OUT: u8 = 2;
-/// The objects that a call made take more memory than it may.
+/// Objects created by the call exceed its memory limit.
 pub(crate) const EXHAUSTED: u8 = 3;
 
-/// Stops the calls it was given to ([`super::Vm::call_with`]). Clones stop the same calls.
+/// Interrupts calls that are started with it ([`super::Vm::call_with`]). Clones share their state.
 ///
-/// A call looks whether it is to stop before every kernel, function call and backward jump. A kernel under way runs
-/// to its end.
+/// A call polls before every kernel, function call and backward jump. A running kernel is not interrupted.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     flag: Arc<AtomicU8>,
-    /// Flags of calls whose time is limited too.
+    /// Flags of calls that have a timeout as well.
     timed: Mutex<Vec<Weak<AtomicU8>>>,
 }
 
 impl Interrupt {
-    /// One that stops nothing yet.
+    /// Creates an interrupt that is not cancelled.
     pub fn new() -> Interrupt {
         Interrupt::default()
     }
 
-    /// Stops the calls, now and from now on, with a `CancelledError`.
+    /// Interrupts the calls, present and future, with a `CancelledError`.
     pub fn cancel(&self) {
         self.0.flag.store(CANCELLED, Relaxed);
         let timed = self.0.timed.lock().unwrap_or_else(PoisonError::into_inner);
         timed.iter().filter_map(Weak::upgrade).for_each(|flag| flag.store(CANCELLED, Relaxed));
     }
 
-    /// Was it told to stop?
+    /// Returns true if it was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.flag.load(Relaxed) == CANCELLED
     }
 
-    /// Stops a call that has a flag of its own as well.
+    /// Also interrupts a call with a flag of its own.
     fn link(&self, flag: &Arc<AtomicU8>) {
         let mut timed = self.0.timed.lock().unwrap_or_else(PoisonError::into_inner);
         timed.retain(|other| other.strong_count() > 0);
         timed.push(Arc::downgrade(flag));
-        // Under the lock, so that a cancellation is seen either here or there.
+        // Under the lock, so that a concurrent cancellation is not lost.
         flag.store(self.0.flag.load(Relaxed), Relaxed);
     }
 }
 
-/// What a call looks at. Never dangling while the call runs: it is the call's own, or its caller's.
+/// The flag that a call polls. Valid during the call: it is the call's own, or its caller's.
 pub(super) type Flag = *const AtomicU8;
 
-/// The flag of calls that nobody can stop.
-pub(super) static NEVER: AtomicU8 = AtomicU8::new(GO_ON);
+/// The flag of calls that cannot be interrupted.
+pub(super) static NEVER: AtomicU8 = AtomicU8::new(RUNNING);
 
-/// Is a call told to stop?
+/// Returns true if a call is interrupted.
 #[inline(always)]
 pub(super) fn is_set(flag: &AtomicU8) -> bool {
-    flag.load(Relaxed) != GO_ON
+    flag.load(Relaxed) != RUNNING
 }
 
-/// Why it is.
+/// The error of an interrupted call.
 #[cold]
 pub(super) fn reason(flag: &AtomicU8) -> Error {
     match flag.load(Relaxed) {
@@ -79,7 +78,7 @@ fn timed_out() -> Error {
     Error::new(kind::TIMEOUT, "the call exceeded its time limit")
 }
 
-/// Calls whose time is limited, by the end of it. One thread waits for the first of them.
+/// Calls with a timeout, by deadline. One thread waits for the first of them.
 struct Watchdog {
     calls: Mutex<Calls>,
     changed: Condvar,
@@ -89,18 +88,18 @@ struct Watchdog {
 struct Calls {
     by_deadline: BTreeMap<(Instant, u64), Weak<AtomicU8>>,
     count: u64,
-    /// The process, by its number, that a thread watches them in.
+    /// The process, by its number, in which the thread runs.
     watched_in: Option<u32>,
 }
 
 static WATCHDOG: Watchdog = Watchdog { calls: Mutex::new(Calls::new()), changed: Condvar::new() };
 
-/// How many forks lie between the first process of the program and this one: threads do not come along.
+/// Number of forks between the program's first process and this one: threads do not survive a fork.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// Begins a new process, in which no thread watches calls yet.
+/// Called in a forked child, in which the watchdog's thread does not run yet.
 #[cfg(not(any(loom, miri)))]
-pub(crate) fn start_anew() {
+pub(crate) fn reset_after_fork() {
     PROCESS.fetch_add(1, Relaxed);
 }
 
@@ -116,14 +115,14 @@ impl Calls {
     }
 }
 
-/// What ends one call early, its time or an interrupt, as long as it exists.
+/// Interrupts one call after a timeout or through an interrupt, until it is dropped.
 pub(super) struct Deadline {
     flag: Arc<AtomicU8>,
     key: Option<(Instant, u64)>,
 }
 
 impl Deadline {
-    /// Makes a flag that is set after `timeout`, or when `interrupt` is.
+    /// Creates a flag that is set after `timeout`, or by `interrupt`.
     pub(super) fn start(interrupt: Option<&Interrupt>, timeout: Duration) -> Result<Deadline, Error> {
         let flag = Arc::default();
         interrupt.into_iter().for_each(|interrupt| interrupt.link(&flag));
@@ -146,7 +145,7 @@ impl Deadline {
         &self.flag
     }
 
-    /// Fails once the time is over, even if nobody noticed so far.
+    /// Fails if the timeout has passed, even if the flag was not polled.
     pub(super) fn check(&self) -> Result<(), Error> {
         match self.key {
             Some((end, _)) if Instant::now() >= end => Err(timed_out()),

@@ -1,14 +1,14 @@
-//! The state of one call from outside: a stack of registers, a list of frames, tensors to reuse.
+//! State of one call from outside: a register stack, a list of frames, and reusable tensors.
 //!
-//! Calls between functions of bytecode push frames; the native stack does not grow. Registers own their values; the
-//! pool and the scratch space of a frame hold plain copies that are never dropped.
+//! Calls between bytecode functions push frames; the native stack does not grow. Registers own their values; the pool
+//! and the scratch space of a frame hold bitwise copies that are never dropped.
 use super::builtins::{expect_sizes, storage_bytes};
 use super::decode::Body;
 use super::program::Program;
 use super::registers::{Registers, is_tensor};
 use super::run::Run;
 use super::stack::{Mark, Stack};
-use crate::executable::compact::{AllocPlan, ArenaPlan, PlacePlan, Size, Slot};
+use crate::executable::compact::{AllocPlan, ArenaPlan, Size, Slot, SuballocPlan};
 use crate::ffi::{Error, Location, TraceEntry, kind};
 use crate::memory::AllocatorKind;
 use crate::memory::Block;
@@ -16,29 +16,29 @@ use crate::memory::workspace::Workspace;
 use crate::value::{Any, Storage, Tensor};
 use std::rc::Rc;
 
-/// Frames of a failed call that its trace names at either end.
-const TRACED: usize = 16;
-/// The most tensors of one plan that are kept for reuse.
-const MOST_SPARE: usize = 64;
+/// Number of frames at either end of a failed call's stack trace.
+const MAX_TRACE_FRAMES: usize = 16;
+/// Maximum number of cached tensors per plan.
+const MAX_SPARE: usize = 64;
 
-/// A function under way.
+/// An activation of a function.
 pub(super) struct Frame {
     /// Its first slot.
     base: *mut Any,
     body: *const Body,
-    /// The step it stands at: the call under way, unless the frame is the innermost.
+    /// The current step: the call in progress, unless the frame is the innermost.
     pc: u32,
-    /// Where in the caller's frame the result goes.
+    /// Slot of the caller's frame that receives the result.
     dst: Slot,
-    /// The stack before it.
+    /// The stack's mark before it.
     mark: Mark,
-    /// How many arenas were in use before it.
+    /// Number of open arenas before it.
     arenas: usize,
 }
 
 /// A storage with its tensors, while nobody else refers to them.
 struct Arena {
-    /// Its plan.
+    /// Index of its plan.
     number: u32,
     storage: Storage,
     tensors: Vec<Any>,
@@ -48,34 +48,34 @@ struct Arena {
 pub(super) struct Machine {
     stack: Stack,
     frames: Vec<Frame>,
-    /// Tensors that nobody refers to, by plan.
+    /// Unreferenced tensors by plan.
     spare: Vec<Vec<Tensor>>,
-    /// Arenas in use by frames, the innermost frame's last.
+    /// Open arenas of all frames, the innermost frame's last.
     arenas: Vec<Arena>,
-    /// Arenas that nobody uses, by plan.
+    /// Cached arenas by plan.
     spare_arenas: Vec<Vec<Arena>>,
-    /// Arguments on their way from a frame to the one that replaces it.
+    /// Arguments of a tail call, in transit to the new frame.
     pub(super) transfer: Vec<Any>,
-    /// Where functions put results that nobody wants; no object.
-    pub(super) unwanted: Any,
-    /// Sizes of what is being allocated.
+    /// Destination of unused results; never an object.
+    pub(super) discarded: Any,
+    /// Sizes of the current allocation.
     sizes: Vec<i64>,
     /// Scratch memory of kernels.
     workspace: Rc<Workspace>,
 }
 
-// SAFETY: a machine's pointers lead into its own stack, and to bodies of the program it belongs to. Its scratch memory is
-// shared by nobody but the call that it is used for.
+// SAFETY: a machine's pointers refer to its own stack, and to bodies of its program. Its scratch memory is only shared
+// with the call that uses it.
 unsafe impl Send for Machine {}
 
 impl Machine {
-    /// A machine for a program with so many plans of allocations and of arenas.
+    /// Creates a machine for a program with these numbers of allocation and arena plans.
     pub(super) fn new(plans: usize, arenas: usize) -> Machine {
         let (stack, frames, transfer, sizes) = Default::default();
         let spare = (0..plans).map(|_| Vec::new()).collect();
         let spare_arenas = (0..arenas).map(|_| Vec::new()).collect();
-        let (unwanted, workspace) = (Any::NONE, Rc::new(Workspace::new()));
-        Machine { stack, frames, spare, arenas: Vec::new(), spare_arenas, transfer, unwanted, sizes, workspace }
+        let (discarded, workspace) = (Any::NONE, Rc::new(Workspace::new()));
+        Machine { stack, frames, spare, arenas: Vec::new(), spare_arenas, transfer, discarded, sizes, workspace }
     }
 
     /// Scratch memory of kernels.
@@ -101,8 +101,8 @@ impl Machine {
         }
         let mark = self.stack.mark();
         let base = self.stack.push(body.frame_size, program.options.max_stack)?;
-        // SAFETY: the frame has room for registers and pool. A none is all zeroes. The pool's values are copied
-        // without a claim: the program keeps them alive while it runs.
+        // SAFETY: the frame has space for registers and pool. The none value is all zeroes. The pool's values are
+        // copied without adding references: the program keeps them alive while it runs.
         unsafe {
             base.write_bytes(0, body.registers);
             for (i, arg) in args.into_iter().take(body.registers).enumerate() {
@@ -114,14 +114,14 @@ impl Machine {
         Ok(Registers::new(body, base))
     }
 
-    /// Pops the innermost frame; returns where its result goes.
+    /// Pops the innermost frame; returns the destination of its result.
     #[inline]
     pub(super) fn leave(&mut self, program: &Program) -> Slot {
         let Some(frame) = self.frames.pop() else { return 0 };
         // SAFETY: the program keeps its bodies while it runs.
         let registers = unsafe { (*frame.body).registers };
         for register in 0..registers {
-            // SAFETY: the frame's registers are initialized and owned by it, and nobody looks at them again.
+            // SAFETY: the frame's registers are initialized and owned by it, and are not read again.
             let value = unsafe { frame.base.add(register).read() };
             self.discard(program, value);
         }
@@ -132,15 +132,15 @@ impl Machine {
         frame.dst
     }
 
-    /// The innermost frame, and the step it was left at.
+    /// The innermost frame, and its current step.
     #[inline]
     pub(super) fn caller<'p>(&self) -> Option<(Registers<'p>, usize)> {
         let frame = self.frames.last()?;
-        // SAFETY: the program, borrowed for 'p by whoever runs the machine, keeps its bodies.
+        // SAFETY: the program, borrowed for 'p by the code that runs the machine, owns its bodies.
         Some((Registers::new(unsafe { &*frame.body }, frame.base), frame.pc as usize))
     }
 
-    /// Notes the step that the innermost frame stands at.
+    /// Stores the current step of the innermost frame.
     #[inline]
     pub(super) fn save(&mut self, pc: usize) {
         if let Some(frame) = self.frames.last_mut() {
@@ -148,12 +148,12 @@ impl Machine {
         }
     }
 
-    /// The innermost frame's function.
+    /// Function of the innermost frame.
     pub(super) fn function(&self) -> u32 {
         self.frames.last().map_or(0, Frame::function)
     }
 
-    /// Drops a value, or keeps it if it is a tensor whose memory can be used again.
+    /// Drops a value, or caches it if it is a tensor whose memory can be reused.
     #[inline(always)]
     pub(super) fn discard(&mut self, program: &Program, value: Any) {
         if value.is_object() {
@@ -164,17 +164,17 @@ impl Machine {
     #[inline]
     fn discard_object(&mut self, program: &Program, value: Any) {
         if is_tensor(&value)
-            && let Some(plan) = value.get::<&Tensor>().and_then(Tensor::sole_plan)
+            && let Some(plan) = value.get::<&Tensor>().and_then(Tensor::unique_plan)
             && let Some(plan) = program.own_plan(plan)
             && let Some(spare) = self.spare.get_mut(plan)
-            && spare.len() < MOST_SPARE
+            && spare.len() < MAX_SPARE
             && let Some(tensor) = value.into_tensor()
         {
             spare.push(tensor);
         }
     }
 
-    /// Makes a tensor by plan.
+    /// Allocates a tensor by plan.
     #[inline]
     pub(super) fn allocate(
         &mut self,
@@ -206,7 +206,7 @@ impl Machine {
         let mut known = std::mem::take(&mut self.sizes);
         known.clear();
         let sizes = storage.iter().chain(shape).map(|of| size(frame, heap, *of));
-        let no_heap = || Error::value("sizes are read from outside a heap of sizes");
+        let no_heap = || Error::value("sizes are read from outside the shape heap");
         sizes.into_iter().try_for_each(|size| size.map(|size| known.push(size))).ok_or_else(no_heap)?;
         let tensor = self.allocate_sizes(program, number, &known[..storage.len()], &known[storage.len()..]);
         self.sizes = known;
@@ -221,7 +221,7 @@ impl Machine {
         shape: &[i64],
     ) -> Result<Tensor, Error> {
         let AllocPlan { device, storage_dtype, offset, dtype, .. } = program.plans[number as usize].alloc;
-        // Before the bytes, which are a number of no meaning then.
+        // Before computing the size in bytes, which is meaningless for negative sizes.
         expect_sizes(shape, dtype)?;
         let storage = Storage::new(self.block(program, device, storage_bytes(storage, storage_dtype)?)?);
         Ok(match program.options.allocator {
@@ -230,7 +230,7 @@ impl Machine {
         })
     }
 
-    /// A block of a device of the program; what is kept for reuse is given up for it if need be.
+    /// Allocates a block on a device of the program, after releasing cached memory if necessary.
     fn block(&mut self, program: &Program, device: i64, bytes: usize) -> Result<Block, Error> {
         let allocator = program.allocator(device)?;
         match allocator.alloc(bytes) {
@@ -239,7 +239,8 @@ impl Machine {
         }
     }
 
-    /// Makes an arena by plan, and puts its tensors into their slots, without a claim: it stays until the frame is left.
+    /// Opens an arena by plan, and copies its tensors to their slots without adding references: it stays open until the
+    /// frame is left.
     #[inline]
     pub(super) fn open_arena(&mut self, program: &Program, frame: &Registers<'_>, plan: u32) -> Result<(), Error> {
         let number = frame.body.arenas[plan as usize];
@@ -248,7 +249,7 @@ impl Machine {
             None => self.make_arena(program, number)?,
         };
         let first = frame.at(program.arenas[number as usize].first);
-        // SAFETY: folding reserved as many slots of the pool there, whose values are never dropped.
+        // SAFETY: folding reserved one slot of the pool for each tensor, and their values are never dropped.
         unsafe { first.copy_from_nonoverlapping(arena.tensors.as_ptr(), arena.tensors.len()) };
         self.arenas.push(arena);
         Ok(())
@@ -256,25 +257,25 @@ impl Machine {
 
     #[cold]
     fn make_arena(&mut self, program: &Program, number: u32) -> Result<Arena, Error> {
-        let ArenaPlan { device, storage, storage_dtype, places, .. } = &program.arenas[number as usize];
+        let ArenaPlan { device, storage, storage_dtype, tensors, .. } = &program.arenas[number as usize];
         let storage = Storage::new(self.block(program, *device, storage_bytes(storage, *storage_dtype)?)?);
-        let tensor = |place: &PlacePlan| storage.tensor_of(place.dtype, &place.shape, place.offset, place.bytes);
-        let tensors = places.iter().map(|place| tensor(place).map(Any::from)).collect::<Result<_, _>>()?;
+        let tensor = |plan: &SuballocPlan| storage.tensor_of(plan.dtype, &plan.shape, plan.offset, plan.bytes);
+        let tensors = tensors.iter().map(|plan| tensor(plan).map(Any::from)).collect::<Result<_, _>>()?;
         Ok(Arena { number, storage, tensors })
     }
 
-    /// Keeps the arenas of a frame for reuse, but for those that somebody else refers to.
+    /// Caches the arenas of a frame, except those that are still referenced.
     fn close_arenas(&mut self, program: &Program, before: usize) {
         let is_pooled = program.options.allocator == AllocatorKind::Pooled;
         for arena in self.arenas.drain(before..) {
             let spare = &mut self.spare_arenas[arena.number as usize];
-            if is_pooled && arena.is_unused() && spare.len() < MOST_SPARE {
+            if is_pooled && arena.is_unused() && spare.len() < MAX_SPARE {
                 spare.push(arena);
             }
         }
     }
 
-    /// Bytes of storage kept for reuse on each allocator's device are counted as in use by it; this is their sum.
+    /// Total size of cached storage on a device, which the allocators count as used.
     pub(super) fn spare_bytes(&self, device: crate::Device) -> usize {
         let tensors = self.spare.iter().flatten().filter(|tensor| tensor.device() == device);
         let arenas = self.spare_arenas.iter().flatten().map(|arena| arena.storage.block());
@@ -283,26 +284,26 @@ impl Machine {
         workspace + arenas + tensors.map(Tensor::planned_bytes).sum::<usize>()
     }
 
-    /// Gives up what is kept for reuse; says whether there was any.
+    /// Releases cached memory; returns true if there was any.
     pub(super) fn trim(&mut self) -> bool {
         let arenas = self.spare_arenas.iter().any(|arenas| !arenas.is_empty());
         let any = arenas || self.spare.iter().any(|tensors| !tensors.is_empty());
         self.spare.iter_mut().for_each(Vec::clear);
         self.spare_arenas.iter_mut().for_each(Vec::clear);
-        self.workspace.give_up() || any
+        self.workspace.release() || any
     }
 
-    /// Pops every frame and notes in the error where they stood.
+    /// Pops all frames and adds them to the error's stack trace.
     #[cold]
     pub(super) fn unwind(&mut self, run: &Run<'_>, mut error: Error) -> Error {
         let program = run.program;
         let count = self.frames.len();
         for (i, frame) in self.frames.iter().rev().enumerate() {
-            if i < TRACED || count - i <= TRACED {
+            if i < MAX_TRACE_FRAMES || count - i <= MAX_TRACE_FRAMES {
                 let location = frame.location(program);
                 error.push_trace(TraceEntry { function: program.name(frame.function()).to_owned(), location });
-            } else if i == TRACED {
-                let function = format!("… {} more calls …", count - 2 * TRACED);
+            } else if i == MAX_TRACE_FRAMES {
+                let function = format!("… {} more calls …", count - 2 * MAX_TRACE_FRAMES);
                 error.push_trace(TraceEntry { function, location: None });
             }
         }
@@ -326,22 +327,22 @@ fn too_deep(program: &Program, function: u32) -> Error {
 fn size(frame: &Registers<'_>, heap: Slot, size: Size) -> Option<i64> {
     match size {
         Size::Static(size) => Some(size),
-        // SAFETY: `heap` gives addresses within a heap, which belongs to one call of one function and is known to its
-        // thread alone.
-        Size::Heap(place) => frame.heap(heap, place).map(|place| unsafe { place.read() }),
+        // SAFETY: `heap` returns addresses in a heap, which belongs to one call of one function and is only used by its
+        // thread.
+        Size::Heap(index) => frame.heap(heap, index).map(|address| unsafe { address.read() }),
     }
 }
 
 impl Arena {
-    /// Does nobody but the arena refer to its memory?
+    /// Returns true if only the arena refers to its memory.
     fn is_unused(&self) -> bool {
-        let unique = |tensor: &Any| tensor.get::<&Tensor>().is_some_and(Tensor::is_sole);
-        self.storage.claims() as usize == self.tensors.len() + 1 && self.tensors.iter().all(unique)
+        let unique = |tensor: &Any| tensor.get::<&Tensor>().is_some_and(Tensor::is_unique);
+        self.storage.ref_count() as usize == self.tensors.len() + 1 && self.tensors.iter().all(unique)
     }
 }
 
 impl Frame {
-    /// Number of its function.
+    /// Index of its function.
     fn function(&self) -> u32 {
         // SAFETY: the program keeps its bodies while it runs.
         unsafe { (*self.body).function }
@@ -354,11 +355,12 @@ impl Frame {
     }
 }
 
-/// After a panic; calls leave no frames behind otherwise.
+/// Frames are only left after a panic.
 impl Drop for Machine {
     fn drop(&mut self) {
         while let Some(frame) = self.frames.pop() {
-            // SAFETY: the program outlives its machines' calls, and the registers are initialized and owned by the frame.
+            // SAFETY: the program outlives its machines' calls, and the registers are initialized and owned by the
+            // frame.
             unsafe {
                 let registers = std::ptr::slice_from_raw_parts_mut(frame.base, (*frame.body).registers);
                 std::ptr::drop_in_place(registers);

@@ -2,20 +2,20 @@
 //!
 //! Loading resolves every function by name (kernels of the library, then builtins, then the [`crate::registry`]), folds
 //! its instructions into fewer steps ([`crate::executable::compact`]) and replaces callees with addresses: see
-//! [`program`] and [`decode`]. Running is a loop over steps ([`run`]) on frames ([`registers`]) that a [`machine`] keeps on
-//! its own stack ([`stack`]). Functions that come with machine code ([`native`]) are entered from the same loop and
-//! work on the same frames. [`builtins`] do what the loop cannot. While an [`instrument`] is set, the unfolded program
-//! runs.
+//! [`program`] and [`decode`]. Running is an interpreter loop ([`run`]) on frames ([`registers`]) that a [`machine`]
+//! allocates on its own stack ([`stack`]). Functions with machine code ([`native`]) are entered from the same loop and
+//! work on the same frames. [`builtins`] do everything else. While an [`instrument`] is set, the unfolded program runs.
 //!
-//! A [`Vm`] is a handle that threads share. Each call borrows a stack of its own, so calls do not wait for each
-//! other; constants, steps and memory pools are shared. [`Interrupt`]s and deadlines end calls early. Beyond calls by name
-//! there are calls in steps and saved functions ([`stateful`]), and timing ([`evaluate`]).
+//! A [`Vm`] is a handle that threads share. Each call borrows a stack of its own, so calls do not block each other;
+//! constants, steps and memory pools are shared. [`Interrupt`]s and timeouts end calls early. In addition to calls by
+//! name there are stateful calls and saved functions ([`stateful`]), and timing ([`evaluate`]).
 //!
-//! Calls between functions use no native stack: recursion ends with an error at [`Options::max_depth`], and a call
-//! whose result is returned at once replaces the caller, so that loops written as recursion run in constant space.
+//! Calls between functions use no native stack: recursion ends with an error at [`Options::max_depth`], and tail calls
+//! replace the caller, so loops written as recursion run in constant space.
 mod builtin;
 pub mod builtins;
 mod check;
+mod condition;
 mod current;
 mod decode;
 pub mod evaluate;
@@ -23,21 +23,20 @@ pub mod instrument;
 mod interrupt;
 mod machine;
 pub mod native;
+mod notify;
 mod program;
 mod registers;
 mod run;
 mod stack;
 mod stateful;
-mod test;
-mod watch;
 
 pub use builtin::{Builtin, Param};
 pub(crate) use current::trim;
-pub use current::{go_on, invoke};
+pub use current::{check_interrupt, invoke};
 pub(crate) use interrupt::EXHAUSTED;
 pub use interrupt::Interrupt;
 #[cfg(not(any(loom, miri)))]
-pub(crate) use interrupt::start_anew;
+pub(crate) use interrupt::reset_after_fork;
 #[cfg(not(any(loom, miri)))]
 pub(crate) use program::Programs;
 
@@ -56,7 +55,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::time::Duration;
 
-/// Takes the locks of programs and of what they share. The result is to be kept longer than the guards.
+/// Takes the locks of programs and of the state they share. The result must outlive the guards.
 #[cfg(not(any(loom, miri)))]
 pub(crate) fn take_locks(guards: &mut crate::fork::Guards) -> Programs {
     builtins::take_locks(guards);
@@ -64,26 +63,26 @@ pub(crate) fn take_locks(guards: &mut crate::fork::Guards) -> Programs {
     program::take_locks(guards)
 }
 
-/// How a program runs.
+/// Options of a program.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where it runs, most wanted first. The host is added at the end if it is not there.
+    /// Devices in order of preference. The host is appended if it is missing.
     pub devices: Vec<Device>,
-    /// What its allocators do with memory given back.
+    /// Policy of its allocators for released blocks.
     pub allocator: AllocatorKind,
-    /// The most memory it may take on each device, in bytes: tensors, kernels' scratch memory, values, frames, and on the
-    /// host the model itself. By default what [`crate::memory::default_limit`] says.
+    /// Maximum memory on each device in bytes: tensors, kernels' scratch memory, values, frames, and on the host the
+    /// model itself. The default is [`crate::memory::default_limit`].
     pub memory_limit: usize,
-    /// The most calls that may be under way within one call from outside.
+    /// Maximum depth of nested calls in one call from outside.
     pub max_depth: usize,
-    /// The most memory that the frames of those calls may take, in bytes.
+    /// Maximum memory of the frames of those calls in bytes.
     pub max_stack: usize,
-    /// How long a call from outside may take, unless it says otherwise itself.
+    /// Timeout of a call from outside, unless the call specifies one.
     pub timeout: Option<Duration>,
-    /// Are arguments of kernels checked against the kernels' signatures?
+    /// True if arguments of kernels are checked against the kernels' signatures.
     pub check_kernels: bool,
-    /// Are subnormal numbers (denormals) zero, as operands and as results of all that a call computes on any thread? They
-    /// take a processor up to hundreds of times as long as others. Without, calls compute as IEEE 754 says.
+    /// True if subnormal numbers (denormals) are flushed to zero, as operands and as results, on all threads of a call.
+    /// They slow down a processor by up to hundreds of times. Otherwise calls compute by IEEE 754.
     pub flush_denormals: bool,
 }
 
@@ -109,12 +108,12 @@ impl Options {
     }
 }
 
-/// What ends a call early.
+/// Limits of a call.
 #[derive(Debug, Clone, Default)]
 pub struct CallLimits {
-    /// Who may stop it.
+    /// Interrupt of the call.
     pub interrupt: Option<Interrupt>,
-    /// How long it may take; none: as the program's [`Options`] say.
+    /// Timeout; `None`: that of the program's [`Options`].
     pub timeout: Option<Duration>,
 }
 
@@ -123,7 +122,7 @@ pub struct CallLimits {
 pub struct Vm(Arc<Program>, Arc<State>);
 
 impl Vm {
-    /// Prepares an image whose kernels `kernel` finds by name; its functions are of bytecode only.
+    /// Loads an image; `kernel` finds its kernels by name. All functions are interpreted.
     pub fn new(
         image: Arc<Image>,
         options: Options,
@@ -132,7 +131,7 @@ impl Vm {
         Vm::with_code(image, 0, options, kernel, |_| Ok(None))
     }
 
-    /// The same for an image that was read with `bytes` bytes; `machine_code` finds its functions that are compiled.
+    /// Like [`new`](Vm::new), for an image of `bytes` bytes; `machine_code` finds the code of compiled functions.
     pub(crate) fn with_code(
         image: Arc<Image>,
         bytes: usize,
@@ -149,13 +148,13 @@ impl Vm {
         &self.0.image
     }
 
-    /// How it runs.
+    /// The program's options.
     pub fn options(&self) -> &Options {
         &self.0.options
     }
 
-    /// Names of the functions that are there to be called, in the table's order: not those that the compiler made for
-    /// others, whose names begin with `_`.
+    /// Names of the callable functions, in the table's order: not those that the compiler generated, whose names begin
+    /// with `_`.
     pub fn functions(&self) -> impl Iterator<Item = &str> {
         self.0.image.executable.exported()
     }
@@ -167,17 +166,17 @@ impl Vm {
         Ok(&executable.functions[function].param_names)
     }
 
-    /// What a function takes and gives.
+    /// Signature of a function.
     pub fn signature(&self, name: &str) -> Result<Cow<'_, Signature>, Error> {
         self.image().signature(name).ok_or_else(|| self.unknown(name))
     }
 
-    /// Calls a function, one of the program's or a saved one, by name.
+    /// Calls a function of the program, or a saved one, by name.
     pub fn call(&self, name: &str, args: &[Any]) -> Result<Any, Error> {
         self.call_with(&CallLimits::default(), name, args)
     }
 
-    /// The same, but the call ends with a `CancelledError` or a `TimeoutError` when a limit is reached.
+    /// Like [`call`](Vm::call), but the call ends with a `CancelledError` or a `TimeoutError` when a limit is reached.
     pub fn call_with(&self, limits: &CallLimits, name: &str, args: &[Any]) -> Result<Any, Error> {
         let interrupt = limits.interrupt.as_ref();
         let timeout = limits.timeout.or(self.0.options.timeout);
@@ -197,26 +196,25 @@ impl Vm {
         Ok(result)
     }
 
-    /// Runs `body`; host memory that it takes for tensors counts towards the program's limit, as in a call.
+    /// Runs `body`; host memory that it allocates for tensors counts towards the program's limit, as in a call.
     pub fn counting<R>(&self, body: impl FnOnce() -> R) -> R {
         let flag = AtomicU8::default();
-        // SAFETY: the program lives as long as this handle, and the flag until the body is done.
+        // SAFETY: the program lives as long as this handle, and the flag until `body` returns.
         let _account = unsafe { Account::new(self.0.host(), &flag).enter() };
         body()
     }
 
-    /// Counts host memory that was taken elsewhere towards the program's limit, as long as the reservation lives.
+    /// Charges host memory from another source to the program's limit until the reservation is dropped.
     pub fn reserve(&self, bytes: usize) -> Result<Reservation, Error> {
         self.0.host().reserve(bytes)
     }
 
-    /// Sets who looks on from the next call on; none: nobody. The machine is slower while somebody does.
+    /// Sets the instrument for future calls; `None` removes it. The virtual machine is slower with an instrument.
     pub fn set_instrument(&self, instrument: Option<Arc<dyn Instrument>>) {
         self.0.set_instrument(instrument);
     }
 
-    /// The function called `name`, one of the program's or a saved one, as a value that keeps the program alive and may
-    /// be called by anyone.
+    /// The function `name` of the program, or a saved one, as a value that keeps the program alive.
     pub fn function(&self, name: &str) -> Option<Function> {
         let Some(function) = self.image().executable.function(name) else { return self.1.saved(name) };
         let program = self.0.clone();
@@ -228,17 +226,17 @@ impl Vm {
         self.0.invoke(callee, args)
     }
 
-    /// Memory in use on the first device.
+    /// Memory statistics of the first device.
     pub fn memory(&self) -> MemoryStats {
         self.0.memory(0)
     }
 
-    /// Memory in use on device number `device` of the program's, the host being the last.
+    /// Memory statistics of the program's device number `device`; the host is the last one.
     pub fn memory_of(&self, device: usize) -> Option<MemoryStats> {
         (device < self.allocators().len()).then(|| self.0.memory(device))
     }
 
-    /// Gives memory that is kept for reuse back to the devices.
+    /// Returns cached memory to the devices.
     pub fn trim(&self) {
         self.0.trim();
     }

@@ -1,23 +1,24 @@
-//! Functions as machine code: what such code receives, what it may ask the machine to do, and how the machine runs it.
+//! Machine code of functions: its calling convention, the helpers that it may call, and how the machine runs it.
 //!
 //! A function's code is `__vmtir__name(context, registers, constants, functions) -> status`. It works on the frame that
-//! the machine made for the function, laid out as [`crate::executable::compact`] says, and runs from one of the function's
-//! [entries](crate::executable::compact::Compact::entries) to a step that enters or leaves a frame. The machine
-//! carries out that step, and then enters or interprets the code of the function that is innermost at that point. So both
-//! kinds of functions can call each other freely, and neither uses native stack.
+//! the machine pushed for the function, laid out as [`crate::executable::compact`] says, and runs from one of the
+//! function's [entries](crate::executable::compact::Compact::entries) to a step that enters or leaves a frame. The
+//! machine executes that step, and then enters or interprets the code of the innermost function. So both kinds of
+//! functions can call each other freely, and neither uses the native stack.
 //!
-//! The status is the number of the step at which the machine continues or, if it is negative, the complement of the step
-//! that failed, whose error has already been raised. The code may stop before any step: it leaves what it does not do
-//! itself, such as composing error messages, to the interpreter.
+//! The status is the index of the step at which the machine continues or, if it is negative, the complement of the step
+//! that failed, whose error has already been raised. The code may stop before any step: it leaves rare cases, such as
+//! error messages, to the interpreter.
 //!
-//! What generated code may rely on:
-//! - `result` holds no object;
-//! - device 0 is a CPU, and tensors of the constant pool are dense and aligned: otherwise the program is not loaded.
+//! Generated code may assume:
+//! - `result` is not an object;
+//! - device 0 is a CPU, and tensors of the constant pool are contiguous and aligned: otherwise the program is not
+//!   loaded.
 use super::decode::{Body, Op};
 use super::machine::Machine;
 use super::registers::Registers;
 use super::run::{self, Run};
-use super::{check, interrupt, test};
+use super::{check, condition, interrupt};
 use crate::executable::compact;
 use crate::ffi::{self, Error, SafeCall, kind};
 use crate::value::object::{self, cell_offset};
@@ -27,16 +28,16 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 
-/// What precedes a function's name in the symbol of its machine code.
+/// Prefix of the symbol of a function's machine code.
 pub const PREFIX: &str = "__vmtir__";
 
-/// The symbol of the word that says which runtime machine code was made for: [`VERSION`].
+/// The symbol of the runtime version that machine code was generated for: [`VERSION`].
 pub const VERSION_SYMBOL: &str = "__hammock_vmtir_version";
 
-/// Changes with everything that machine code and runtime must agree about: how bytecode folds, and this file.
+/// Incremented with every change of the contract between machine code and runtime: of folding, and of this file.
 pub const VERSION: u64 = (compact::VERSION as u64) << 32 | 3;
 
-/// Where the parts of values and objects lie, in bytes.
+/// Offsets in values and objects, in bytes.
 pub mod layout {
     use super::*;
 
@@ -44,11 +45,11 @@ pub mod layout {
     pub const TAG: usize = 0;
     /// The payload of a value.
     pub const PAYLOAD: usize = crate::value::PAYLOAD;
-    /// The description in a tensor object.
+    /// The `DLTensor` in a tensor object.
     pub const TENSOR: usize = cell_offset::<DLTensor>();
 }
 
-/// A function's machine code.
+/// Entry point of a function's machine code.
 pub type NativeEntry = unsafe extern "C" fn(
     context: *mut NativeContext,
     registers: *mut Any,
@@ -56,26 +57,26 @@ pub type NativeEntry = unsafe extern "C" fn(
     functions: *const NativeFunction,
 ) -> i32;
 
-/// What a call needs of a native function.
+/// A native function as machine code calls it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct NativeFunction {
-    /// The code.
+    /// The function.
     pub call: SafeCall,
-    /// What it is called with.
+    /// Its handle.
     pub handle: *mut c_void,
 }
 
-/// What machine code is given, beside the frame.
+/// Context that is passed to machine code, in addition to the frame.
 #[repr(C)]
 pub struct NativeContext {
-    /// Which entry to begin at.
+    /// Index of the entry to begin at.
     pub entry: u32,
-    /// What the code may ask of the machine.
+    /// Runtime functions that the code may call.
     pub helpers: &'static Helpers,
-    /// Not zero when the call is to stop.
+    /// Not zero if the call is interrupted.
     pub flag: *const AtomicU8,
-    /// Room for a result that replaces one of the arguments, or that nobody wants.
+    /// Destination of a result that replaces one of the arguments, or that is unused.
     pub result: Any,
     machine: *mut Machine,
     run: *const c_void,
@@ -83,32 +84,32 @@ pub struct NativeContext {
     base: *mut Any,
 }
 
-/// What machine code may ask of the machine. Steps, slots and plans are those of the function under way.
+/// Runtime functions that machine code may call. Steps, slots and plans are those of the current function.
 #[repr(C)]
 pub struct Helpers {
-    /// Adds a claim on an object.
+    /// Adds a reference to an object.
     pub retain: unsafe extern "C" fn(*mut NativeContext, object: *mut c_void),
-    /// Drops the value of a register, leaving none.
+    /// Drops the value of a register and sets it to none.
     pub discard: unsafe extern "C" fn(*mut NativeContext, register: *mut Any),
-    /// Makes a tensor: register, heap, plan. Not zero: it failed.
+    /// Allocates a tensor: register, heap, plan. Not zero on failure.
     pub allocate: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
-    /// Makes a tensor in a storage: register, storage, plan. Not zero: it failed.
-    pub place: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
-    /// Does a value match: slot, heap, plan? Zero: it may not.
+    /// Allocates a tensor in a storage: register, storage, plan. Not zero on failure.
+    pub suballocate: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
+    /// Checks a value: slot, heap, plan. Zero if it does not match.
     pub holds: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
-    /// Does a condition hold? Negative: it is none.
+    /// Evaluates a condition. Negative if the value is not one.
     pub test: unsafe extern "C" fn(*mut NativeContext, condition: *const Any) -> i32,
-    /// Raises the reason for which the call is to stop.
+    /// Raises the error of the interruption.
     pub stop: unsafe extern "C" fn(*mut NativeContext),
-    /// Runs a call or a check as the interpreter does; returns the code's status.
+    /// Runs a call or a check like the interpreter; returns the code's status.
     pub step: unsafe extern "C" fn(*mut NativeContext, step: u32) -> i32,
-    /// Takes over after a call that failed or has a result to take care of; returns the code's status.
+    /// Continues after a call that failed or whose result needs attention; returns the code's status.
     pub after: unsafe extern "C" fn(*mut NativeContext, step: u32, status: i32) -> i32,
 }
 
-static HELPERS: Helpers = Helpers { retain, discard, allocate, place, holds, test, stop, step, after };
+static HELPERS: Helpers = Helpers { retain, discard, allocate, suballocate, holds, test, stop, step, after };
 
-/// Machine code, and what keeps it there.
+/// Machine code and its owner.
 #[derive(Clone)]
 pub struct MachineCode {
     entry: NativeEntry,
@@ -116,23 +117,23 @@ pub struct MachineCode {
 }
 
 impl MachineCode {
-    /// Code that stays as long as its owner.
+    /// Wraps code that is valid as long as its owner.
     ///
     /// # Safety
-    /// The code was generated for the function it is found for, by this [`VERSION`] of the runtime.
+    /// The code was generated for the function it is used for, by this [`VERSION`] of the runtime.
     pub unsafe fn new(entry: NativeEntry, owner: Arc<dyn std::any::Any + Send + Sync>) -> MachineCode {
         MachineCode { entry, _owner: owner }
     }
 }
 
-/// The machine code of a body, and the steps that entering it replaced.
+/// The machine code of a body, and the steps that its entries replaced.
 pub(super) struct NativeBody {
     code: MachineCode,
     replaced: Vec<Op>,
 }
 
 impl NativeBody {
-    /// Has steps enter machine code.
+    /// Replaces the steps at the entries with steps that enter machine code.
     pub(super) fn attach(code: MachineCode, ops: &mut [Op], entries: &[u32]) -> NativeBody {
         let enter =
             |(entry, at): (usize, &u32)| std::mem::replace(&mut ops[*at as usize], Op::Native { entry: entry as u32 });
@@ -141,7 +142,7 @@ impl NativeBody {
     }
 }
 
-/// Stands in the table of native functions for bytecode, which machine code never calls.
+/// Entry of bytecode in the table of native functions, which machine code never calls.
 pub(super) const NOT_NATIVE: NativeFunction = NativeFunction { call: not_native, handle: std::ptr::null_mut() };
 
 unsafe extern "C" fn not_native(_: *mut c_void, _: *const Any, _: i32, _: *mut Any) -> i32 {
@@ -165,8 +166,8 @@ impl Machine {
             base: frame.base,
         };
         let constants = frame.base.wrapping_add(frame.body.registers);
-        // SAFETY: the code was made for this body, whose frame this is, and runs against this version of the runtime;
-        // while it does, the machine is used by its helpers alone.
+        // SAFETY: the code was generated for this body, whose frame this is, and for this version of the runtime; while
+        // it runs, only its helpers use the machine.
         unsafe { (native.code.entry)(&mut context, frame.base, constants, run.program.callees.as_ptr()) }
     }
 
@@ -181,13 +182,13 @@ impl Machine {
             }
             Op::Check { value, heap, plan } if check::holds(frame, *value, *heap, *plan) => {}
             Op::Check { plan, .. } => check::explain(program, frame, *plan)?,
-            Op::If { condition, .. } => return Err(test::no_condition(frame.get(*condition))),
+            Op::If { condition, .. } => return Err(condition::not_a_condition(frame.get(*condition))),
             _ => return Err(Error::new(kind::INTERNAL, "machine code leaves a step to the machine that is its own")),
         }
         Ok(())
     }
 
-    /// Takes care of the result of a call.
+    /// Handles the result of a call.
     #[cold]
     fn finish_call(&mut self, run: &Run<'_>, frame: &Registers<'_>, at: u32, result: Any) -> Result<(), Error> {
         let op = original(frame, at);
@@ -195,14 +196,14 @@ impl Machine {
             Op::Call { dst, .. } => frame.take(*dst),
             _ => result,
         };
-        // What other code left borrowed becomes the register's own.
+        // A borrowed result is copied.
         let result = if result.is_borrowed() { result.owned()? } else { result };
         self.called(run.program, frame, op, result);
         Ok(())
     }
 }
 
-/// A step as it was before entering machine code replaced it.
+/// The step that an entry of machine code replaced.
 fn original<'p>(frame: &Registers<'p>, at: u32) -> &'p Op {
     match (frame.op(at as usize), &frame.body.native) {
         (Op::Native { entry }, Some(native)) => &native.replaced[*entry as usize],
@@ -210,16 +211,16 @@ fn original<'p>(frame: &Registers<'p>, at: u32) -> &'p Op {
     }
 }
 
-/// Gives `body` what a context stands for.
+/// Passes the references behind a context to `body`.
 ///
 /// # Safety
-/// The context is one of [`Machine::native`], whose code is running.
+/// The context comes from [`Machine::native`], whose code is running.
 #[inline(always)]
 unsafe fn with<R>(
     context: *mut NativeContext,
     body: impl FnOnce(&mut Machine, &Run<'_>, &Registers<'_>, &mut Any) -> R,
 ) -> R {
-    // SAFETY: `Machine::native` made the context out of references that it still holds, and uses none of them before
+    // SAFETY: `Machine::native` created the context from references that it still holds, and uses none of them before
     // the code returns.
     unsafe {
         let context = &mut *context;
@@ -256,10 +257,10 @@ unsafe extern "C" fn allocate(context: *mut NativeContext, dst: u32, heap: u32, 
     }
 }
 
-unsafe extern "C" fn place(context: *mut NativeContext, dst: u32, storage: u32, plan: u32) -> i32 {
+unsafe extern "C" fn suballocate(context: *mut NativeContext, dst: u32, storage: u32, plan: u32) -> i32 {
     // SAFETY: as above.
     unsafe {
-        with(context, |machine, run, frame, _| match run::place(frame, storage, plan) {
+        with(context, |machine, run, frame, _| match run::suballocate(frame, storage, plan) {
             Ok(tensor) => {
                 machine.put(run.program, frame, dst, tensor.into());
                 0
@@ -276,7 +277,7 @@ unsafe extern "C" fn holds(context: *mut NativeContext, value: u32, heap: u32, p
 
 unsafe extern "C" fn test(_: *mut NativeContext, condition: *const Any) -> i32 {
     // SAFETY: machine code passes the address of a slot.
-    match test::holds(unsafe { &*condition }) {
+    match condition::holds(unsafe { &*condition }) {
         Ok(holds) => i32::from(holds),
         Err(error) => ffi::raise(error),
     }

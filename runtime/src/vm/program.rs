@@ -1,4 +1,4 @@
-//! A program: an image made ready to run.
+//! A program: an image that is ready to run.
 use super::Options;
 use super::builtins;
 use super::current;
@@ -18,11 +18,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-/// A function that is not bytecode: what to call, and what keeps it callable.
+/// A function that is not bytecode, with the owner of its code.
 pub(super) struct Native {
     pub(super) callee: Callee,
     pub(super) kind: CalleeKind,
-    /// Index of the signature its arguments are checked against.
+    /// Index of the signature for the check of its arguments.
     pub(super) signature: Option<u32>,
     value: Function,
 }
@@ -30,11 +30,11 @@ pub(super) struct Native {
 /// An allocation.
 pub(super) struct Plan {
     pub(super) alloc: AllocPlan,
-    /// Are all sizes known?
+    /// True if all sizes are constants.
     pub(super) is_static: bool,
 }
 
-/// Allocations of the program, each once.
+/// Allocation plans of the program, without duplicates.
 #[derive(Default)]
 pub(super) struct Plans {
     list: Vec<Plan>,
@@ -43,7 +43,7 @@ pub(super) struct Plans {
 }
 
 impl Plans {
-    /// The number of a plan.
+    /// The index of a plan.
     pub(super) fn number(&mut self, plan: &AllocPlan) -> u32 {
         *self.numbers.entry(plan.clone()).or_insert_with(|| {
             self.list.push(Plan { alloc: plan.clone(), is_static: !plan.reads_heap() });
@@ -51,7 +51,7 @@ impl Plans {
         })
     }
 
-    /// The number of an arena, which is its function's alone.
+    /// The index of an arena, which belongs to one function.
     pub(super) fn arena(&mut self, plan: ArenaPlan) -> u32 {
         self.arenas.push(plan);
         self.arenas.len() as u32 - 1
@@ -60,19 +60,19 @@ impl Plans {
 
 /// An image with its functions resolved and its instructions decoded.
 pub(super) struct Program {
-    /// Tells the program's closures from those of others.
+    /// Identifies the program's closures.
     pub(super) id: u64,
     pub(super) image: Arc<Image>,
     pub(super) options: Options,
-    /// By index of the function table; none for bytecode.
+    /// By index of the function table; `None` for bytecode.
     pub(super) natives: Vec<Option<Native>>,
-    /// The same as machine code finds them.
+    /// The same functions as machine code accesses them.
     pub(super) callees: Vec<NativeFunction>,
-    /// By index of the function table; none for functions that are interpreted, and for native ones.
+    /// By index of the function table; `None` for functions that are interpreted, and for native ones.
     machine_code: Vec<Option<MachineCode>>,
-    /// By index of the function table; none for native functions.
+    /// By index of the function table; `None` for native functions.
     bodies: Vec<Option<Body>>,
-    /// The same, one step for each instruction: made when an instrument wants to see them.
+    /// The unfolded bodies, with one step per instruction: created when an instrument is set.
     plain: OnceLock<Vec<Option<Body>>>,
     /// The functions as values.
     pub(super) values: Vec<Any>,
@@ -81,43 +81,44 @@ pub(super) struct Program {
     pub(super) arenas: Vec<ArenaPlan>,
     instrument: RwLock<Option<Arc<dyn Instrument>>>,
     is_watched: AtomicBool,
-    /// One for each device; the host's is the last.
+    /// One per device; the host's is the last.
     pub(super) allocators: Vec<Arc<Allocator>>,
-    /// Machines at rest, for the next calls.
+    /// Idle machines.
     machines: Mutex<Vec<Machine>>,
-    /// Constants that were computed when they were first needed, by the numbers that the program gives them.
+    /// Constants that were computed at first use, by their number in the program.
     pub(super) prepared: RwLock<HashMap<i64, Tensor>>,
-    /// What the model itself takes of the host's memory.
+    /// Reserves the model's own memory.
     _size: Reservation,
 }
 
-// SAFETY: raw pointers in a program are handles of native functions, which may be called from any thread, and
-// addresses within its own immutable parts.
+// SAFETY: raw pointers in a program are handles of native functions, which any thread may call, and addresses in its
+// own immutable parts.
 unsafe impl Send for Program {}
-// SAFETY: as above; what changes is behind a lock.
+// SAFETY: as above; mutable state is behind locks.
 unsafe impl Sync for Program {}
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// The programs of the process by their numbers, for those who need all their locks.
+/// The programs of the process by their IDs, for forks, which take all their locks.
 #[cfg(not(any(loom, miri)))]
 static ALL: Mutex<std::collections::BTreeMap<u64, std::sync::Weak<Program>>> =
     Mutex::new(std::collections::BTreeMap::new());
 
-/// Programs whose locks are taken.
+/// Programs whose locks are held.
 #[cfg(not(any(loom, miri)))]
 pub(crate) struct Programs(#[expect(dead_code, reason = "held for their drop")] Vec<Arc<Program>>);
 
-/// Takes the locks of all programs, and keeps any from coming and going. The result is to be kept longer than the guards.
+/// Takes the locks of all programs, and keeps programs from being created and dropped. The result must outlive the
+/// guards.
 #[cfg(not(any(loom, miri)))]
 pub(super) fn take_locks(guards: &mut crate::fork::Guards) -> Programs {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let programs: Vec<Arc<Program>> = all.values().filter_map(std::sync::Weak::upgrade).collect();
     guards.push(Box::new(all));
     for program in &programs {
-        // SAFETY: the result keeps the program, and is kept longer than the guards.
+        // SAFETY: the result owns the program and outlives the guards.
         let program: &'static Program = unsafe { &*Arc::as_ptr(program) };
-        guards.push(Box::new(program.resting()));
+        guards.push(Box::new(program.idle_machines()));
         guards.push(Box::new(program.instrument.write().unwrap_or_else(PoisonError::into_inner)));
         guards.push(Box::new(program.prepared.write().unwrap_or_else(PoisonError::into_inner)));
     }
@@ -132,7 +133,7 @@ impl Drop for Program {
 }
 
 impl Program {
-    /// Makes an image ready; the file that it comes from has `size` bytes, if it comes from one.
+    /// Loads an image; the file that it comes from has `size` bytes, or 0.
     pub(super) fn load(
         image: Arc<Image>,
         size: usize,
@@ -202,7 +203,7 @@ impl Program {
         (0..self.natives.len()).map(decode).collect()
     }
 
-    /// Calls function number `function` from outside. A flag stops it, that of the call around it if it is given none.
+    /// Calls function number `function` from outside. `flag` interrupts it; by default, that of the enclosing call.
     pub(super) fn call(&self, function: usize, args: &[Any], flag: Option<&AtomicU8>) -> Result<Any, Error> {
         match (&self.bodies[function], &self.natives[function]) {
             (Some(_), _) if args.iter().any(Any::is_borrowed) => self.call_with_copies(function, args, flag),
@@ -215,7 +216,7 @@ impl Program {
         }
     }
 
-    /// The same with what the caller only lends copied, if it can be.
+    /// Like `call`, with copies of borrowed arguments.
     #[cold]
     fn call_with_copies(&self, function: usize, args: &[Any], flag: Option<&AtomicU8>) -> Result<Any, Error> {
         let args = args.iter().map(Any::owned).collect::<Result<Vec<_>, _>>()?;
@@ -224,23 +225,23 @@ impl Program {
 
     fn run(&self, function: usize, args: &[Any], flag: &AtomicU8) -> Result<Any, Error> {
         if !self.is_watched.load(Ordering::Relaxed) {
-            let run = Run { program: self, bodies: &self.bodies, flag, watch: None };
+            let run = Run { program: self, bodies: &self.bodies, flag, instrument: None };
             return self.with_machine(|machine| machine.call(&run, function, args));
         }
         let instrument = self.instrument.read().unwrap_or_else(PoisonError::into_inner).clone();
         let bodies = self.plain.get_or_init(|| self.decode(Folding::None, &mut Plans::default()));
-        let run = Run { program: self, bodies, flag, watch: instrument.as_deref() };
+        let run = Run { program: self, bodies, flag, instrument: instrument.as_deref() };
         self.with_machine(|machine| machine.call(&run, function, args))
     }
 
-    /// Sets who looks on from the next call on.
+    /// Sets the instrument for future calls.
     pub(super) fn set_instrument(&self, instrument: Option<Arc<dyn Instrument>>) {
         let is_watched = instrument.is_some();
         *self.instrument.write().unwrap_or_else(PoisonError::into_inner) = instrument;
         self.is_watched.store(is_watched, Ordering::Relaxed);
     }
 
-    /// May a kernel be called with these arguments?
+    /// Checks arguments against a kernel's signature.
     #[inline]
     pub(super) fn check_arguments(&self, kernel: &CheckedKernel, args: &[Any]) -> Result<(), Error> {
         if kernel.check.accepts(args) { Ok(()) } else { self.image.kernels[kernel.signature as usize].check(args) }
@@ -259,33 +260,33 @@ impl Program {
         &self.allocators[self.allocators.len() - 1]
     }
 
-    /// How tensors made by a plan of the program are marked.
+    /// The mark of tensors that are allocated by a plan of this program.
     pub(super) fn plan_key(&self, number: u32) -> u64 {
         (self.id << 32) | u64::from(number)
     }
 
-    /// The number of the plan that a mark stands for, if it is the program's own.
+    /// The index of the plan of a mark, if it belongs to this program.
     #[inline]
     pub(super) fn own_plan(&self, key: u64) -> Option<usize> {
         (key >> 32 == self.id & 0xFFFF_FFFF).then_some((key & 0xFFFF_FFFF) as usize)
     }
 
-    /// Memory in use on a device, by number; what machines at rest keep for reuse counts as pooled.
+    /// Memory statistics of a device, by number; memory that idle machines cache counts as pooled.
     pub(super) fn memory(&self, device: usize) -> MemoryStats {
-        let (stats, place) = (self.allocators[device].stats(), self.allocators[device].device());
-        let spare: usize = self.resting().iter().map(|machine| machine.spare_bytes(place)).sum();
+        let (stats, device) = (self.allocators[device].stats(), self.allocators[device].device());
+        let spare: usize = self.idle_machines().iter().map(|machine| machine.spare_bytes(device)).sum();
         MemoryStats { used: stats.used.saturating_sub(spare), pooled: stats.pooled + spare, ..stats }
     }
 
-    /// Gives memory that is kept for reuse back to the devices.
+    /// Returns cached memory to the devices.
     pub(super) fn trim(&self) {
-        self.resting().iter_mut().for_each(|machine| _ = machine.trim());
+        self.idle_machines().iter_mut().for_each(|machine| _ = machine.trim());
         self.allocators.iter().for_each(|allocator| allocator.clear());
     }
 
-    /// Gives up what a machine at rest keeps for reuse; says whether there was any.
+    /// Releases memory that an idle machine caches; returns true if there was any.
     pub(super) fn trim_machine(&self) -> bool {
-        self.resting().iter_mut().any(Machine::trim)
+        self.idle_machines().iter_mut().any(Machine::trim)
     }
 
     /// Calls a function, or a closure of this program, from outside.
@@ -298,7 +299,7 @@ impl Program {
         self.call(closure.function() as usize, &args, None)
     }
 
-    /// The closure, if it is one of this program's.
+    /// The closure, if it belongs to this program.
     pub(super) fn own_closure<'a>(&self, callee: &'a Any) -> Result<&'a Closure, Error> {
         match callee.get::<&Closure>() {
             Some(closure) if closure.program() == self.id => Ok(closure),
@@ -322,25 +323,25 @@ impl Program {
         &self.image.executable.functions[function as usize].name
     }
 
-    fn resting(&self) -> MutexGuard<'_, Vec<Machine>> {
+    fn idle_machines(&self) -> MutexGuard<'_, Vec<Machine>> {
         self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with_machine<R>(&self, body: impl FnOnce(&mut Machine) -> R) -> R {
-        let resting = self.resting().pop();
-        let mut machine = resting.unwrap_or_else(|| Machine::new(self.plans.len(), self.arenas.len()));
+        let idle = self.idle_machines().pop();
+        let mut machine = idle.unwrap_or_else(|| Machine::new(self.plans.len(), self.arenas.len()));
         let workspace = machine.workspace().clone();
         let result = workspace.within(|| body(&mut machine));
         if self.options.allocator == AllocatorKind::Naive {
-            workspace.give_up();
+            workspace.release();
         }
         drop(workspace);
-        self.resting().push(machine);
+        self.idle_machines().push(machine);
         result
     }
 }
 
-/// Finds the function behind an entry of the table; none for bytecode.
+/// Resolves an entry of the function table; `None` for bytecode.
 fn resolve(
     info: &FunctionInfo,
     image: &Image,
@@ -352,7 +353,8 @@ fn resolve(
         FunctionKind::Compiled if info.start < info.end => return Ok(None),
         FunctionKind::Compiled => {
             let name = &info.name;
-            let value = refusing(format!("function `{name}` has no bytecode, only machine code for TVM's runtime"));
+            let value =
+                failing_function(format!("function `{name}` has no bytecode, only machine code for TVM's runtime"));
             let callee = callee(&value);
             return Ok(Some(Native { callee, kind: CalleeKind::Function, signature: None, value }));
         }
@@ -368,7 +370,7 @@ fn resolve(
                 value: found,
             }));
         };
-        // Calls by bytecode are checked by the machine, or known to fit; all others by the value.
+        // Calls by bytecode are checked by the machine, or known to fit; the function value checks all others.
         let signature = &image.kernels[number];
         let callee = callee(signature.guarded(&found).unwrap_or(&found));
         let (value, signature) = (signature.guard(found), Some(number as u32));
@@ -379,7 +381,7 @@ fn resolve(
         let (callee, value) = (Callee { call, handle }, builtin.function());
         return Ok(Some(Native { callee, kind: CalleeKind::Builtin, signature: None, value }));
     }
-    let value = registry::get(&info.name).unwrap_or_else(|| missing(&info.name));
+    let value = registry::get(&info.name).unwrap_or_else(|| missing_function(&info.name));
     Ok(Some(Native { callee: callee(&value), kind: CalleeKind::Registered, signature: None, value }))
 }
 
@@ -387,13 +389,15 @@ fn callee(value: &Function) -> Callee {
     Callee { call: value.safe_call(), handle: value.handle() }
 }
 
-/// Stands in for a function that nobody provides: programs may name functions they never call.
-fn missing(name: &str) -> Function {
-    refusing(format!("function `{name}` is neither a kernel of the program nor a builtin, and nobody registered it"))
+/// Placeholder for a function that was not found: programs may name functions they never call.
+fn missing_function(name: &str) -> Function {
+    failing_function(format!(
+        "function `{name}` is neither a kernel of the program nor a builtin, and nobody registered it"
+    ))
 }
 
-/// Stands in for a function that cannot be called.
-fn refusing(message: String) -> Function {
+/// A function that always fails.
+fn failing_function(message: String) -> Function {
     Function::new(move |_| Err(Error::value(message.clone())))
 }
 
@@ -405,7 +409,7 @@ fn function_value(id: u64, index: usize, native: &Option<Native>) -> Any {
     }
 }
 
-/// The machine code of functions that have some, after a look at whether it may rely on what it relies on.
+/// The machine code of functions that have some, after checking its assumptions.
 fn load_machine_code(
     image: &Image,
     options: &Options,
@@ -434,13 +438,13 @@ fn load_machine_code(
     }
 }
 
-/// What the tensors of the constant pool take.
+/// Size of the tensors in the constant pool.
 fn constant_bytes(image: &Image) -> usize {
     let bytes = |constant: &Constant| if let Constant::Tensor(tensor) = constant { tensor.nbytes() } else { 0 };
     image.executable.constants.iter().map(bytes).fold(0, usize::saturating_add)
 }
 
-/// The constant pool, its tensors on `device` unless their memory scope says otherwise.
+/// The constant pool. Tensors are on `device` unless their memory scope says otherwise.
 fn load_constants(image: &Image, device: Device) -> Result<Vec<Any>, Error> {
     let load = |constant: &Constant| match constant {
         Constant::Tensor(tensor) => Ok(Tensor::to_device(tensor, device)?.constant().into()),

@@ -1,22 +1,22 @@
-//! The frame that the loop works on.
+//! Access to the current frame.
 use super::decode::{Body, Callee, Op};
 use crate::executable::compact::{MOVED, Slot, Slots};
 use crate::ffi::{self, Error};
 use crate::value::{Any, Tensor};
 use crate::{DType, value::index};
 
-/// What the loop needs of the innermost frame.
+/// View of the innermost frame.
 #[derive(Clone, Copy)]
 pub(super) struct Registers<'p> {
     pub(super) body: &'p Body,
     pub(super) base: *mut Any,
     ops: *const Op,
-    /// The scratch space behind registers and pool.
+    /// The scratch space after registers and pool.
     scratch: *mut Any,
 }
 
 impl<'p> Registers<'p> {
-    /// The frame of a function at its first slot.
+    /// The frame of a function, given its first slot.
     pub(super) fn new(body: &'p Body, base: *mut Any) -> Registers<'p> {
         let scratch = base.wrapping_add(body.registers + body.pool.len());
         Registers { body, base, ops: body.ops.as_ptr(), scratch }
@@ -25,14 +25,14 @@ impl<'p> Registers<'p> {
     /// A step of the function.
     #[inline(always)]
     pub(super) fn op(&self, pc: usize) -> &'p Op {
-        // SAFETY: the verifier saw to it that jumps stay within the function and that nothing runs off its end.
+        // SAFETY: the verifier checked that jumps stay in the function and that the end is not reached.
         unsafe { &*self.ops.add(pc) }
     }
 
-    /// Where a slot is.
+    /// Address of a slot.
     #[inline(always)]
     pub(super) fn at(&self, slot: Slot) -> *mut Any {
-        // SAFETY: folding gives out only slots of the frame.
+        // SAFETY: folding only assigns slots of the frame.
         unsafe { self.base.add(slot as usize) }
     }
 
@@ -47,11 +47,11 @@ impl<'p> Registers<'p> {
     /// Writes a value to a register that holds none.
     #[inline(always)]
     pub(super) fn fill(&self, slot: Slot, value: Any) {
-        // SAFETY: the slot is a register of the frame; overwriting none loses nothing.
+        // SAFETY: the slot is a register of the frame; overwriting the none value leaks nothing.
         unsafe { self.at(slot).write(value) };
     }
 
-    /// Takes a register's value, leaving none.
+    /// Takes a register's value and leaves none.
     #[inline(always)]
     pub(super) fn take(&self, slot: Slot) -> Any {
         // SAFETY: registers are initialized and owned by the frame.
@@ -68,17 +68,17 @@ impl<'p> Registers<'p> {
         if (slot as usize) < self.body.registers { self.take(slot) } else { self.get(slot).clone() }
     }
 
-    /// A part of the function's list of slots.
+    /// A range of the function's slot list.
     #[inline(always)]
     pub(super) fn slots(&self, args: Slots) -> &'p [Slot] {
-        // SAFETY: folding appended as many slots there when it made the step.
+        // SAFETY: folding appended that range when it created the step.
         unsafe { self.body.slots.get_unchecked(args.range()) }
     }
 
     /// The registers to clear after a call.
     #[inline(always)]
     pub(super) fn kills(&self, args: Slots) -> &'p [Slot] {
-        // SAFETY: folding put their number behind the arguments of every call, and them behind it.
+        // SAFETY: folding put their number after the arguments of every call, followed by them.
         unsafe {
             let end = (args.start + args.count) as usize;
             let count = *self.body.slots.get_unchecked(end) as usize;
@@ -86,11 +86,11 @@ impl<'p> Registers<'p> {
         }
     }
 
-    /// Copies arguments of which none is moved, without a claim, into the frame's scratch space.
+    /// Copies arguments, none of which is moved, to the frame's scratch space without adding references.
     #[inline(always)]
     pub(super) fn gather(&self, args: Slots) -> &[Any] {
-        // SAFETY: the scratch space behind the pool has room for the arguments of every call of the function; its
-        // contents are never dropped and stay as they are until the next call of this frame.
+        // SAFETY: the scratch space after the pool has room for the arguments of every call of the function; its
+        // contents are never dropped and do not change until the next call of this frame.
         unsafe {
             for (i, slot) in self.slots(args).iter().enumerate() {
                 copy_words(self.at(*slot), self.scratch.add(i));
@@ -99,7 +99,7 @@ impl<'p> Registers<'p> {
         }
     }
 
-    /// The arguments of a call of bytecode, moved where the callee may have them.
+    /// The arguments of a call of bytecode; those marked as moved are taken.
     #[inline(always)]
     pub(super) fn pass(&self, args: Slots) -> impl Iterator<Item = Any> {
         let frame = *self;
@@ -109,8 +109,8 @@ impl<'p> Registers<'p> {
         })
     }
 
-    /// Calls a function that keeps to the convention and is alive; its result goes to register `dst`, which holds none
-    /// and is none of the arguments.
+    /// Calls a live function that follows the convention; its result goes to register `dst`, which holds none and is
+    /// not an argument.
     #[inline(always)]
     pub(super) fn call_into(&self, callee: Callee, dst: Slot, args: Slots) -> Result<(), Error> {
         self.gather(args);
@@ -123,49 +123,50 @@ impl<'p> Registers<'p> {
         Ok(())
     }
 
-    /// Makes a result that other code left borrowed the register's own.
+    /// Copies a borrowed result.
     #[cold]
     fn own(&self, dst: Slot) -> Result<(), Error> {
         self.fill(dst, self.get(dst).owned()?);
         Ok(())
     }
 
-    /// Calls such a function with the arguments in the scratch space; its result goes to a place that holds no object.
+    /// Calls such a function with the arguments in the scratch space; the destination of its result must not hold an
+    /// object.
     #[inline(always)]
     pub(super) fn call_gathered(&self, callee: Callee, count: u32, result: *mut Any) -> i32 {
-        // SAFETY: as this function's users promise; the scratch space is no part of the registers.
+        // SAFETY: as this function's users promise; the scratch space does not overlap the registers.
         unsafe { (callee.call)(callee.handle, self.scratch, count as i32, result) }
     }
 
-    /// Calls a function that keeps to the convention and is alive; returns its result.
+    /// Calls a live function that follows the convention; returns its result.
     #[inline(always)]
     pub(super) fn call(&self, callee: Callee, args: Slots) -> Result<Any, Error> {
         // SAFETY: as this function's users promise.
         unsafe { ffi::invoke(callee.call, callee.handle, self.gather(args)) }
     }
 
-    /// A number in the heap of sizes that a slot holds, if it does hold a heap with such a place.
+    /// The address of an entry of the shape heap in a slot, if the slot holds a heap with that entry.
     #[inline(always)]
-    pub(super) fn heap(&self, heap: Slot, place: u32) -> Option<*mut i64> {
+    pub(super) fn heap(&self, heap: Slot, index: u32) -> Option<*mut i64> {
         let dl = self.get(heap).get::<&Tensor>()?.as_dl();
-        // SAFETY: a tensor's description holds as many sizes as it has dimensions.
-        let in_bounds = dl.ndim == 1 && i64::from(place) < unsafe { *dl.shape };
-        // SAFETY: as above; strides may be missing.
+        // SAFETY: a `DLTensor` has `ndim` sizes.
+        let in_bounds = dl.ndim == 1 && i64::from(index) < unsafe { *dl.shape };
+        // SAFETY: as above; strides may be null.
         let dense = dl.strides.is_null() || unsafe { *dl.strides } == 1;
         let fits = in_bounds && dense && dl.dtype == DType::INT64 && dl.device.is_host() && dl.byte_offset == 0;
         let first = dl.data.cast::<i64>();
-        (fits && first.is_aligned()).then(|| first.wrapping_add(place as usize))
+        (fits && first.is_aligned()).then(|| first.wrapping_add(index as usize))
     }
 }
 
-/// Copies a value bit by bit, as two words: functions write results word by word, and a load wider than the store
-/// before it waits until that has reached the cache, which took most of a call's time.
+/// Copies a value bitwise, as two words. Functions write results word by word, and a wider load after these stores
+/// would stall on store forwarding, which dominated the time of a call.
 ///
 /// # Safety
-/// `from` is a value, and `to` has room for one. The copy has no claim on what the value refers to.
+/// `from` is a value, and `to` has space for one. The copy does not count as a reference.
 #[inline(always)]
 pub(super) unsafe fn copy_words(from: *const Any, to: *mut Any) {
-    // Pointers, since an integer would not be one to what the value refers to.
+    // Pointers, because integers would lose their provenance.
     let (from, to) = (from.cast::<*const ()>(), to.cast::<*const ()>());
     const { assert!(size_of::<Any>() == 2 * size_of::<*const ()>()) };
     // SAFETY: as the caller promises; values are two words. Volatile reads are not merged into one.
@@ -175,7 +176,7 @@ pub(super) unsafe fn copy_words(from: *const Any, to: *mut Any) {
     }
 }
 
-/// Is it a tensor object?
+/// Returns true for tensor objects.
 #[inline(always)]
 pub(super) fn is_tensor(value: &Any) -> bool {
     value.type_index() == index::TENSOR

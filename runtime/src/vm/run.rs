@@ -1,40 +1,40 @@
-//! The loop that runs steps.
+//! The interpreter loop.
 use super::decode::{Body, Callee, Op};
 use super::instrument::Instrument;
 use super::interrupt;
 use super::machine::Machine;
 use super::program::Program;
 use super::registers::Registers;
-use super::{check, test};
-use crate::executable::compact::{PlacePlan, Slot, Slots};
+use super::{check, condition};
+use crate::executable::compact::{Slot, Slots, SuballocPlan};
 use crate::ffi::{self, Args, Error, kind};
 use crate::value::{Any, Function, Storage, Tensor, index};
 use std::sync::atomic::AtomicU8;
 
-/// What a run looks at, beside the machine.
+/// Context of a run, in addition to the machine.
 pub(super) struct Run<'p> {
     pub(super) program: &'p Program,
-    /// The functions, by index of the table.
+    /// Bodies by index of the function table.
     pub(super) bodies: &'p [Option<Body>],
-    /// Set when the call is to stop.
+    /// Set when the call is interrupted.
     pub(super) flag: &'p AtomicU8,
-    /// Who looks on, if anybody does.
-    pub(super) watch: Option<&'p dyn Instrument>,
+    /// The instrument, if one is set.
+    pub(super) instrument: Option<&'p dyn Instrument>,
 }
 
-/// What a function value stands for.
+/// The callee of a function value.
 enum FunctionValue {
     Native(Function),
-    /// With all its arguments.
+    /// A bytecode function with all its arguments.
     Bytecode(u32, Vec<Any>),
 }
 
 impl Machine {
-    /// Runs a function of bytecode whose arity was checked.
+    /// Runs a bytecode function; the caller has checked the number of arguments.
     pub(super) fn call(&mut self, run: &Run<'_>, function: usize, args: &[Any]) -> Result<Any, Error> {
         let entered = self.enter(run.program, function as u32, args.iter().cloned(), 0, run.bodies);
         run.entered(function as u32);
-        let outcome = entered.and_then(|frame| match &run.watch {
+        let outcome = entered.and_then(|frame| match &run.instrument {
             None => self.run::<false>(run, frame),
             Some(_) => self.run::<true>(run, frame),
         });
@@ -42,10 +42,10 @@ impl Machine {
     }
 
     /// Runs until every frame has returned.
-    fn run<'p, const WATCHED: bool>(&mut self, run: &Run<'p>, mut frame: Registers<'p>) -> Result<Any, Error> {
+    fn run<'p, const INSTRUMENTED: bool>(&mut self, run: &Run<'p>, mut frame: Registers<'p>) -> Result<Any, Error> {
         let program = run.program;
         let mut pc = 0;
-        // What a step that may fail does on failure: the frame notes where it stands.
+        // Evaluates a step that may fail; on failure, saves the current step for the stack trace.
         macro_rules! attempt {
             ($outcome:expr) => {
                 match $outcome {
@@ -56,27 +56,27 @@ impl Machine {
         }
         let error = loop {
             match *frame.op(pc) {
-                Op::CallVoid { callee, args } if !WATCHED => {
-                    attempt!(run.go_on());
+                Op::CallVoid { callee, args } if !INSTRUMENTED => {
+                    attempt!(run.check_interrupt());
                     attempt!(self.call_void(&frame, callee, args));
                     self.kill(program, &frame, args);
                     pc += 1;
                 }
-                Op::Call { callee, dst, args } if !WATCHED => {
-                    attempt!(run.go_on());
+                Op::Call { callee, dst, args } if !INSTRUMENTED => {
+                    attempt!(run.check_interrupt());
                     self.put(program, &frame, dst, Any::NONE);
                     attempt!(frame.call_into(callee, dst, args));
                     self.kill(program, &frame, args);
                     pc += 1;
                 }
-                Op::CheckedCall { kernel, args } if !WATCHED => {
-                    attempt!(run.go_on());
+                Op::CheckedCall { kernel, args } if !INSTRUMENTED => {
+                    attempt!(run.check_interrupt());
                     attempt!(self.checked_call(program, &frame, kernel, args));
                     pc += 1;
                 }
                 ref op @ (Op::CallVoid { .. } | Op::Call { .. } | Op::CallOver { .. } | Op::CheckedCall { .. }) => {
-                    attempt!(run.go_on());
-                    let result = attempt!(run.watch(&frame, pc, || call(program, &frame, op)));
+                    attempt!(run.check_interrupt());
+                    let result = attempt!(run.call_instrumented(&frame, pc, || call(program, &frame, op)));
                     self.called(program, &frame, op, result);
                     pc += 1;
                 }
@@ -85,8 +85,8 @@ impl Machine {
                     self.put(program, &frame, dst, tensor.into());
                     pc += 1;
                 }
-                Op::Place { dst, storage, plan } => {
-                    let tensor = attempt!(place(&frame, storage, plan));
+                Op::Suballoc { dst, storage, plan } => {
+                    let tensor = attempt!(suballocate(&frame, storage, plan));
                     self.put(program, &frame, dst, tensor.into());
                     pc += 1;
                 }
@@ -114,16 +114,16 @@ impl Machine {
                 }
                 Op::Goto { target } => pc = target as usize,
                 Op::Loop { target } => {
-                    attempt!(run.go_on());
+                    attempt!(run.check_interrupt());
                     pc = target as usize;
                 }
                 Op::If { condition, otherwise } => match frame.get(condition).get::<i64>() {
                     Some(0) => pc = otherwise as usize,
                     Some(_) => pc += 1,
-                    None => break test::no_condition(frame.get(condition)),
+                    None => break condition::not_a_condition(frame.get(condition)),
                 },
                 Op::Test { condition, otherwise } => {
-                    pc = if attempt!(test::holds(frame.get(condition))) { pc + 1 } else { otherwise as usize };
+                    pc = if attempt!(condition::holds(frame.get(condition))) { pc + 1 } else { otherwise as usize };
                 }
                 Op::Native { entry } => {
                     let status = self.native(run, &frame, entry);
@@ -146,8 +146,8 @@ impl Machine {
                     pc += 1;
                 }
                 Op::Invoke { function, dst, args } => {
-                    attempt!(run.go_on());
-                    if WATCHED && attempt!(self.is_skipped(run, &frame, pc, dst)) {
+                    attempt!(run.check_interrupt());
+                    if INSTRUMENTED && attempt!(self.is_skipped(run, &frame, pc, dst)) {
                         pc += 1;
                         continue;
                     }
@@ -157,18 +157,18 @@ impl Machine {
                     run.entered(function);
                 }
                 Op::TailInvoke { function, args } => {
-                    attempt!(run.go_on());
+                    attempt!(run.check_interrupt());
                     let mut transfer = std::mem::take(&mut self.transfer);
                     transfer.extend(frame.pass(args));
                     let dst = self.leave(program);
                     let entered = self.enter(program, function, transfer.drain(..), dst, run.bodies);
                     self.transfer = transfer;
-                    // The caller is gone, and the frame before it stands where it stood.
+                    // The caller's frame is gone, and the one before it is unchanged.
                     (frame, pc) = (entered?, 0);
                 }
                 Op::InvokeValue { dst, args, tail } => {
-                    attempt!(run.go_on());
-                    if WATCHED && attempt!(self.is_skipped(run, &frame, pc, dst)) {
+                    attempt!(run.check_interrupt());
+                    if INSTRUMENTED && attempt!(self.is_skipped(run, &frame, pc, dst)) {
                         pc += 1;
                         continue;
                     }
@@ -194,14 +194,15 @@ impl Machine {
         Err(error)
     }
 
-    /// Tells who looks on that a call begins; has it a value in the result's place, the call is not made.
+    /// Notifies the instrument before a call. If it returns a value, that value becomes the result and the call is
+    /// skipped.
     fn is_skipped(&mut self, run: &Run<'_>, frame: &Registers<'_>, pc: usize, dst: Slot) -> Result<bool, Error> {
         let Some(instead) = run.before(frame, pc)? else { return Ok(false) };
         self.put(run.program, frame, dst, instead);
         Ok(true)
     }
 
-    /// Writes a value to a register in place of the one it holds.
+    /// Replaces the value of a register.
     #[inline(always)]
     pub(super) fn put(&mut self, program: &Program, frame: &Registers<'_>, dst: Slot, value: Any) {
         let old = frame.take(dst);
@@ -217,24 +218,24 @@ impl Machine {
         }
     }
 
-    /// Calls a native function whose result nobody wants.
+    /// Calls a native function and discards its result.
     #[inline(always)]
     fn call_void(&mut self, frame: &Registers<'_>, callee: Callee, args: Slots) -> Result<(), Error> {
         frame.gather(args);
         self.call_void_gathered(frame, callee, args)
     }
 
-    /// The same when the arguments are in the scratch space already.
+    /// Like `call_void`, with arguments that are already in the scratch space.
     #[inline(always)]
     fn call_void_gathered(&mut self, frame: &Registers<'_>, callee: Callee, args: Slots) -> Result<(), Error> {
-        let status = frame.call_gathered(callee, args.count, &mut self.unwanted);
-        if status != 0 || self.unwanted.type_index() >= index::DL_TENSOR_PTR {
-            self.unwanted = Any::NONE;
+        let status = frame.call_gathered(callee, args.count, &mut self.discarded);
+        if status != 0 || self.discarded.type_index() >= index::DL_TENSOR_PTR {
+            self.discarded = Any::NONE;
         }
         if status == 0 { Ok(()) } else { Err(ffi::take_raised()) }
     }
 
-    /// Calls a kernel if its arguments are what it takes.
+    /// Calls a kernel after checking its arguments.
     #[inline]
     fn checked_call(
         &mut self,
@@ -258,7 +259,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What is to be done when a native function has returned.
+    /// Handles the result of a native call.
     #[inline]
     pub(super) fn called(&mut self, program: &Program, frame: &Registers<'_>, op: &Op, result: Any) {
         match called_op(frame, op).native_result() {
@@ -270,14 +271,14 @@ impl Machine {
 }
 
 impl Run<'_> {
-    /// Is the call to stop?
+    /// Fails if the call is interrupted.
     #[inline(always)]
-    fn go_on(&self) -> Result<(), Error> {
+    fn check_interrupt(&self) -> Result<(), Error> {
         if interrupt::is_set(self.flag) { Err(interrupt::reason(self.flag)) } else { Ok(()) }
     }
 }
 
-/// The call itself, where arguments are looked at before.
+/// The call of a checked call, or the step itself.
 pub(super) fn called_op<'p>(frame: &Registers<'p>, op: &'p Op) -> &'p Op {
     match op {
         Op::CheckedCall { kernel, .. } => &frame.body.kernels[*kernel as usize].call,
@@ -285,7 +286,7 @@ pub(super) fn called_op<'p>(frame: &Registers<'p>, op: &'p Op) -> &'p Op {
     }
 }
 
-/// Calls a native function as a step says.
+/// Calls the native function of a step.
 #[inline]
 pub(super) fn call(program: &Program, frame: &Registers<'_>, op: &Op) -> Result<Any, Error> {
     match *op {
@@ -301,10 +302,10 @@ pub(super) fn call(program: &Program, frame: &Registers<'_>, op: &Op) -> Result<
     }
 }
 
-/// A tensor in the storage that a slot holds.
+/// Allocates a tensor in the storage that a slot holds.
 #[inline]
-pub(super) fn place(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<Tensor, Error> {
-    let PlacePlan { offset, shape, dtype, bytes } = &frame.body.places[plan as usize];
+pub(super) fn suballocate(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<Tensor, Error> {
+    let SuballocPlan { offset, shape, dtype, bytes } = &frame.body.suballocs[plan as usize];
     match frame.get(storage).get::<&Storage>() {
         Some(storage) => Ok(storage.tensor_of(*dtype, shape, *offset, *bytes)?),
         None => {
@@ -314,7 +315,7 @@ pub(super) fn place(frame: &Registers<'_>, storage: Slot, plan: u32) -> Result<T
     }
 }
 
-/// The function value that is the second of the arguments, and what it is called with.
+/// The function value in the second argument, with its arguments.
 fn function_value(
     program: &Program,
     bodies: &[Option<Body>],

@@ -1,28 +1,28 @@
-//! The stack of registers: frames of values in chunks that never move.
+//! The register stack: frames of values in chunks that never move.
 //!
-//! A frame lies within one chunk. It holds, in this order:
+//! A frame is contiguous in one chunk. It has, in this order:
 //!
-//! | slots | contents | claims on objects |
+//! | slots | contents | references to objects |
 //! |---|---|---|
 //! | registers | parameters, then the rest, none at first | owned |
-//! | pool | constants and immediates the function uses, so that every argument is a slot | borrowed |
-//! | scratch | the arguments of the call under way | borrowed |
+//! | pool | constants and immediates of the function, so that every argument is a slot | borrowed |
+//! | scratch | the arguments of the current call | borrowed |
 use crate::ffi::{Error, kind};
 use crate::memory::{Reservation, meter};
 use crate::value::Any;
 use std::mem::MaybeUninit;
 
-/// Slots of the first chunk; each further one is twice as big as the one before.
+/// Number of slots of the first chunk; each further one is twice as large as the one before.
 const FIRST_CHUNK: usize = 4096;
 
-/// A point of the stack to go back to.
+/// A point to which the stack can be popped.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     top: *mut Any,
     chunk: usize,
 }
 
-/// Slots, and their place in the program's count of its memory.
+/// Slots, with their memory reservation.
 struct Chunk {
     slots: Box<[MaybeUninit<Any>]>,
     _counted: Option<Reservation>,
@@ -31,7 +31,7 @@ struct Chunk {
 /// A stack of slots.
 pub(super) struct Stack {
     chunks: Vec<Chunk>,
-    /// Where the next frame begins, and the end of its chunk.
+    /// Start of the next frame, and end of its chunk.
     top: *mut Any,
     end: *mut Any,
     chunk: usize,
@@ -46,13 +46,13 @@ impl Default for Stack {
 }
 
 impl Stack {
-    /// Where the next frame begins.
+    /// The current top of the stack.
     #[inline]
     pub(super) fn mark(&self) -> Mark {
         Mark { top: self.top, chunk: self.chunk }
     }
 
-    /// Room for a frame of `size` slots, uninitialized. It stays where it is until the stack goes back before it.
+    /// Allocates a frame of `size` slots, uninitialized. Its address is valid until it is popped.
     #[inline]
     pub(super) fn push(&mut self, size: usize, max_bytes: usize) -> Result<*mut Any, Error> {
         let room = (self.end.addr() - self.top.addr()) / size_of::<Any>();
@@ -64,7 +64,7 @@ impl Stack {
         Ok(frame)
     }
 
-    /// Forgets the frames pushed since `mark`. Their owned values must have been dropped.
+    /// Pops the frames pushed since `mark`. Their owned values must have been dropped.
     #[inline]
     pub(super) fn pop(&mut self, mark: Mark) {
         if mark.chunk == self.chunk && !mark.top.is_null() {
@@ -75,7 +75,7 @@ impl Stack {
         }
     }
 
-    /// Goes on in the next chunk that has room.
+    /// Continues in the next chunk with enough space.
     #[cold]
     fn next_chunk(&mut self, size: usize, max_bytes: usize) -> Result<(), Error> {
         let first = if self.top.is_null() { 0 } else { self.chunk + 1 };

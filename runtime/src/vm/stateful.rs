@@ -1,7 +1,7 @@
 //! Stateful calls (set inputs, invoke, read outputs), and functions saved with their arguments.
 //!
-//! Inputs and outputs belong to the machine, by function; threads that share a machine share them. Setting and reading
-//! are each atomic; for independent calls, use [`Vm::call`].
+//! Inputs and outputs belong to the virtual machine, by function; threads that share a virtual machine share them.
+//! Setting and reading are each atomic; for independent calls, use [`Vm::call`].
 use super::Vm;
 use crate::ffi::{Error, kind};
 use crate::show::MAX_PARTS;
@@ -9,18 +9,18 @@ use crate::value::{Any, Device, Function, Tensor, Tuple};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a machine keeps between calls.
+/// State of a virtual machine between calls.
 #[derive(Default)]
 pub(super) struct State {
-    /// By function.
-    calls: Mutex<BTreeMap<String, Steps>>,
-    /// Saved functions.
+    /// Stateful calls by function.
+    calls: Mutex<BTreeMap<String, StatefulCall>>,
+    /// Saved functions by name.
     saved: Mutex<BTreeMap<String, Function>>,
 }
 
-/// A call in steps.
+/// Inputs and result of a stateful call.
 #[derive(Default)]
-struct Steps {
+struct StatefulCall {
     /// By parameter.
     inputs: Vec<Option<Any>>,
     output: Option<Any>,
@@ -31,14 +31,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl State {
-    /// The saved function called `name`.
+    /// The saved function `name`.
     pub(super) fn saved(&self, name: &str) -> Option<Function> {
         lock(&self.saved).get(name).cloned()
     }
 }
 
 impl Vm {
-    /// Sets all inputs of a function. Tensors go to the machine's first device.
+    /// Sets all inputs of a function. Tensors are copied to the first device.
     pub fn set_inputs(&self, function: &str, args: &[Any]) -> Result<(), Error> {
         let names = self.parameters(function)?;
         if args.len() != names.len() {
@@ -50,7 +50,7 @@ impl Vm {
         Ok(())
     }
 
-    /// Sets one input of a function by its parameter's name.
+    /// Sets one input of a function by parameter name.
     pub fn set_input(&self, function: &str, parameter: &str, value: &Any) -> Result<(), Error> {
         let names = self.parameters(function)?;
         let position = names.iter().position(|name| name == parameter).ok_or_else(|| {
@@ -65,7 +65,7 @@ impl Vm {
         Ok(())
     }
 
-    /// Calls a function with the inputs that were set, which stay set, and keeps its result.
+    /// Calls a function with the inputs that were set, which stay set, and stores its result.
     pub fn invoke_stateful(&self, function: &str) -> Result<(), Error> {
         let names = self.parameters(function)?;
         let inputs = lock(&self.1.calls).get(function).map(|steps| steps.inputs.clone()).unwrap_or_default();
@@ -78,7 +78,7 @@ impl Vm {
         Ok(())
     }
 
-    /// The kept result of a function, or the part of it that `path` leads to: a field, a field of that, …
+    /// The stored result of a function, or the part of it that `path` selects: a field, a field of that, …
     pub fn output(&self, function: &str, path: &[usize]) -> Result<Any, Error> {
         let output = lock(&self.1.calls).get(function).and_then(|steps| steps.output.clone());
         let output = output.ok_or_else(|| Error::value(format!("`{function}` was not invoked with inputs set")))?;
@@ -88,15 +88,15 @@ impl Vm {
         })
     }
 
-    /// How many fields the kept result, or the part of it that `path` leads to, has; none if it is not a tuple.
+    /// Number of fields of the stored result or of the part that `path` selects; `None` if it is not a tuple.
     pub fn output_arity(&self, function: &str, path: &[usize]) -> Result<Option<usize>, Error> {
         Ok(self.output(function, path)?.get::<&Tuple>().map(|tuple| tuple.len()))
     }
 
-    /// Calls a function and writes its result into tensors that the caller gives: one for each tensor of the result,
-    /// in order, those in tuples one after the other.
+    /// Calls a function and writes its result into given tensors: one for each tensor of the result in order, with
+    /// tuples flattened.
     ///
-    /// The result is copied: programs place their results themselves. Nothing is allocated for the copies.
+    /// The result is copied, because programs allocate their results. The copies need no allocation.
     pub fn call_into(&self, function: &str, args: &[Any], outputs: &[Tensor]) -> Result<(), Error> {
         let result = self.call(function, args)?;
         let mut rest = outputs;
@@ -111,7 +111,7 @@ impl Vm {
         }
     }
 
-    /// Makes `saved` a function without parameters that calls `function` with `args`. Without `include_return`, it
+    /// Defines `saved` as a function without parameters that calls `function` with `args`. Without `include_return`, it
     /// returns nothing.
     pub fn save_function(&self, function: &str, saved: &str, args: &[Any], include_return: bool) -> Result<(), Error> {
         if self.image().executable.function(saved).is_some() {
@@ -131,7 +131,7 @@ impl Vm {
         Ok(())
     }
 
-    /// The value as the program wants it: its own, and on the first device.
+    /// Converts an input for the program: owned, and on the first device.
     fn to_input(&self, value: &Any) -> Result<Any, Error> {
         let value = value.clone();
         match value.get::<&Tensor>() {
@@ -146,12 +146,12 @@ fn no_output(function: &str, path: &[usize]) -> Error {
     Error::new(kind::INDEX, format!("the result of `{function}` has nothing at {}", path.join(".")))
 }
 
-/// Writes the tensors of a value into the first of `outputs`, and leaves the others.
+/// Copies the tensors of a value to the first of `outputs`, and removes these from the list.
 fn fill(value: &Any, outputs: &mut &[Tensor]) -> Result<(), Error> {
     let (mut values, mut looked_at) = (vec![value], 0);
     while let Some(value) = values.pop() {
         if let Some(tuple) = value.get::<&Tuple>() {
-            // Tuples may be shared, so that a small value has no end of parts.
+            // Tuples may be shared, so a small value may expand without end.
             looked_at += 1 + tuple.len();
             if looked_at > MAX_PARTS {
                 return Err(Error::type_error(format!("the result has more than {MAX_PARTS} parts")));

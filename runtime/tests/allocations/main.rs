@@ -1,5 +1,4 @@
-//! Values and blocks that are made and dropped over and over take nothing from the system once the first ones went, and
-//! neither do programs that run over and over.
+//! Values, blocks and programs in a steady state allocate nothing from the system.
 
 mod program;
 
@@ -9,12 +8,12 @@ use hammock_runtime::{Any, DType, Device, Error, Function, Shape, Tensor, Tuple,
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, counting each thread's requests.
+/// The system's allocator, counting each thread's allocations.
 struct Counting;
 
 thread_local!(static COUNT: Cell<usize> = const { Cell::new(0) });
 
-// SAFETY: everything is the system's.
+// SAFETY: all calls are forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.set(COUNT.get() + 1);
@@ -37,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static GLOBAL: Counting = Counting;
 
-/// System allocations of a hundred steps, after some to warm up.
+/// System allocations of a hundred steps, after warming up.
 fn counted(mut step: impl FnMut() -> Result<(), Error>) -> usize {
     (0..10).for_each(|_| step().unwrap());
     let before = COUNT.get();
@@ -77,7 +76,7 @@ fn calls_take_nothing_from_the_system() {
 }
 
 #[test]
-fn many_values_at_once_are_kept_too() {
+fn many_values_at_once_are_cached_too() {
     let step = || {
         let shapes: [_; 200] = std::array::from_fn(|i| Shape::new(&[i as i64]));
         drop(shapes);

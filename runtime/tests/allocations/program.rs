@@ -1,4 +1,4 @@
-//! A program that has run once asks the system for no more memory: not for tensors, not for frames, not for shapes.
+//! A program that has run once allocates nothing from the system: no tensors, frames or shapes.
 use super::COUNT;
 use hammock_runtime::executable::Constant;
 use hammock_runtime::executable::build::{VM, VOID, branch, int, reg, ret};
@@ -6,8 +6,8 @@ use hammock_runtime::vm::Options;
 use hammock_runtime::{Any, DType, Device, Executable, Function, Image, Shape, Str, Tensor, Vm};
 use std::sync::Arc;
 
-/// `loop(n, x)`: `n` times over, by recursion: a tensor of known size, one whose size the heap knows, a shape, a tuple
-/// and one of its fields, a call of another function, a branch.
+/// `loop(n, x)`, `n` times, by recursion: a tensor of static size, one whose size is in the shape heap, a shape, a
+/// tuple and one of its fields, a call of another function, a branch.
 fn program() -> Executable {
     let mut b = Executable::default();
     let bytes = b.constant(Constant::DType(DType::UINT8));
@@ -48,7 +48,7 @@ fn kernel(name: &str) -> Option<Function> {
     let body: fn(&[Any]) -> Any = match name {
         "kernel" => |args| {
             let data = |i: usize| args[i].get::<&Tensor>().map(|tensor| tensor.data_ptr()).unwrap();
-            // SAFETY: the program passes two vectors of four floats of its own.
+            // SAFETY: the program passes two vectors of four floats that it owns.
             unsafe { data(1).copy_from(data(0), 16) };
             Any::NONE
         },

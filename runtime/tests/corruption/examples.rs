@@ -1,4 +1,4 @@
-//! Three executables, and kernels for them that need no compiler.
+//! Three executables, with kernels that need no compiler.
 
 use hammock_runtime::{
     Any, Error, Executable, Function, Image, Tensor,
@@ -7,21 +7,21 @@ use hammock_runtime::{
 };
 use std::{io::Write, sync::Arc, time::Duration};
 
-/// An executable and calls that it answers.
+/// An executable with calls of its functions.
 pub struct Example {
     pub name: &'static str,
     pub bytes: Vec<u8>,
     calls: Vec<(&'static str, Vec<Any>)>,
 }
 
-/// What became of a damaged executable.
+/// Outcome for a damaged executable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It was refused before anything ran.
+    /// It was rejected before anything ran.
     Refused,
     /// A call failed.
     Failed,
-    /// All calls gave results.
+    /// All calls returned results.
     Ran,
 }
 
@@ -44,12 +44,12 @@ pub fn examples() -> Vec<Example> {
 }
 
 impl Example {
-    /// Loads an executable in the place of the example's and makes the calls.
+    /// Loads damaged bytes of the example's executable and makes the calls.
     pub fn outcome_of_bytes(&self, bytes: &[u8]) -> Outcome {
         Executable::load(bytes).map_or(Outcome::Refused, |executable| self.outcome(executable))
     }
 
-    /// Makes the calls of a verified executable.
+    /// Makes the calls on a verified executable.
     pub fn outcome(&self, executable: Executable) -> Outcome {
         let image = Arc::new(Image { executable, ..Image::default() });
         let options = Options {
@@ -95,7 +95,7 @@ fn kernel(name: &str) -> Option<Function> {
     }))
 }
 
-/// A heap of sizes `n`, then `8 * n` and `2 * n`. Other tensors get ones.
+/// A shape heap with `n`, `8 * n` and `2 * n`. Other tensors are filled with ones.
 fn heap(tensors: &[&Tensor]) -> Result<(Any, Vec<(usize, Tensor)>), Error> {
     let [only] = tensors else { return Err(Error::type_error("a kernel of the test takes tensors")) };
     let filled = match only.as_slice::<i64>() {

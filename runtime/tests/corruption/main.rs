@@ -1,6 +1,6 @@
-//! Damaged executables: whatever a file says, it is refused, or its calls end within their limits, with results or
-//! errors. `cargo test --release -p hammock-runtime --test corruption -- --ignored --nocapture` tries every change of
-//! every byte and a million changes of contents; without `--ignored` a sample is tried.
+//! Damaged executables: every file is rejected, or its calls end within their limits, with results or errors. `cargo
+//! test --release -p hammock-runtime --test corruption -- --ignored --nocapture` tries every change of every byte and a
+//! million changes of contents; without `--ignored`, a sample is tried.
 
 mod examples;
 mod mutate;
@@ -13,18 +13,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The longest that a case may take: several times the limit of a call, for machines that are busy.
+/// Maximum duration of a case: several times the timeout of a call, for busy machines.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// The most memory that this process may have taken, in kB; a program's tensors and its frames are limited to 20 MB.
-const MOST_MEMORY: usize = 500_000;
+/// Maximum memory of this process in kB; tensors and frames of a program are limited to 20 MB.
+const MAX_MEMORY: usize = 500_000;
 
-/// Outcomes of many cases.
+/// Counts of outcomes.
 #[derive(Default)]
 struct Counts([AtomicUsize; 3]);
 
 impl Counts {
-    /// Runs a case, which must neither panic nor take long.
+    /// Runs a case, which must neither panic nor take too long.
     fn count(&self, what: &dyn Fn() -> String, case: impl FnOnce() -> Outcome) {
         let begin = Instant::now();
         let outcome = case();
@@ -37,18 +37,18 @@ impl Counts {
         let [refused, failed, ran] = self.0.each_ref().map(|count| count.load(Relaxed));
         let (all, peak) = (refused + failed + ran, peak_memory());
         println!("{name}: {all} cases: {refused} refused, {failed} failed, {ran} ran; at most {peak} kB");
-        assert!(peak < MOST_MEMORY, "{name}: {peak} kB");
+        assert!(peak < MAX_MEMORY, "{name}: {peak} kB");
     }
 }
 
-/// The most memory that the process took so far, in kB, where the system tells.
+/// Peak memory of the process in kB, if the system reports it.
 fn peak_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
 
-/// Panics that the runtime caught count too.
+/// Number of panics, including those that the runtime caught.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 fn watch_panics() {
@@ -59,7 +59,7 @@ fn watch_panics() {
     }));
 }
 
-/// Runs `body` for numbers below `count`, on two threads.
+/// Runs `body` for indices below `count`, on two threads.
 fn in_parallel(count: usize, body: impl Fn(usize) + Sync) {
     let body = &body;
     std::thread::scope(|scope| {
@@ -108,7 +108,7 @@ fn a_million_changed_contents_are_refused_or_end() {
     changed_contents(1_000_000);
 }
 
-/// Every byte of an executable becomes each of the 255 others, or every `step`-th of these changes is made.
+/// Changes every byte of an executable to each of the 255 other values, or makes every `step`-th of these changes.
 fn changed_bytes(example: &Example, step: usize) {
     let counts = Counts::default();
     in_parallel((example.bytes.len() * 255).div_ceil(step), |number| {
@@ -133,7 +133,7 @@ fn truncations(example: &Example, step: usize) {
     assert_eq!(refused, example.bytes.len() / step, "no part of an executable is one");
 }
 
-/// Changes of registers, offsets, indices, immediates, constants and kinds, after which what passes the verifier runs.
+/// Changes registers, offsets, indices, immediates, constants and kinds; executables that pass the verifier are run.
 fn changed_contents(count: usize) {
     let examples = examples();
     let mutants = examples.iter().map(|e| Mutant::new(&Executable::load(&e.bytes).unwrap()));

@@ -1,11 +1,11 @@
-//! Changes of an executable's contents that keep its format.
+//! Mutations of an executable's contents that preserve the format.
 
 use hammock_runtime::{
     DType, Executable, Shape, Str, Tensor, builtins,
     executable::{Arg, Code, Constant, FunctionInfo, FunctionKind, Instruction, Register},
 };
 
-/// Numbers that follow from a seed.
+/// Random numbers derived from a seed.
 pub struct Random(pub fastrand::Rng);
 
 impl Random {
@@ -21,7 +21,7 @@ impl Random {
         items[self.below(items.len())].clone()
     }
 
-    /// A number that is likely to be at some edge.
+    /// A number that is probably an edge case.
     fn number(&mut self) -> i64 {
         match self.below(4) {
             0 => self.below(8) as i64,
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// An executable as instructions that can be changed.
+/// An executable with mutable instructions.
 pub struct Mutant {
     pub executable: Executable,
     code: Vec<Instruction>,
@@ -42,7 +42,7 @@ pub struct Mutant {
 const PRINTERS: &[&str] = &["vm.builtin.debug_print", "relax.run.print"];
 
 impl Mutant {
-    /// An executable; its table gets every builtin, so that any may be called.
+    /// Wraps an executable; its table gets every builtin, so that any may be called.
     pub fn new(executable: &Executable) -> Mutant {
         let code = (0..executable.code.len()).filter_map(|at| executable.code.get(at)).collect();
         let mut executable = executable.clone();
@@ -54,7 +54,7 @@ impl Mutant {
         Mutant { executable, code }
     }
 
-    /// The executable with some changes.
+    /// The executable with some mutations.
     pub fn changed(&self, random: &mut Random) -> Executable {
         let (mut executable, mut code) = (self.executable.clone(), self.code.clone());
         for _ in 0..1 + random.below(3) {
@@ -133,7 +133,7 @@ fn change_instruction(code: &mut [Instruction], at: usize, size: (usize, usize),
                 args[at] = argument(functions, constants, random);
             }
             _ => {
-                // Another function, with as many arguments as chance will have.
+                // Another function, whatever its number of parameters.
                 *function = index(functions, random);
                 *args = (0..random.below(7)).map(|_| argument(functions, constants, random)).collect();
             }

@@ -1,5 +1,5 @@
-//! Damaged files of tensors are refused, or read without a panic and with little memory; what an archive's checksums
-//! cover never reads as other numbers. So are damaged arguments. `CASES=1000000` tries more, `CASE=17` one.
+//! Damaged tensor files and arguments are rejected, or read without a panic and with little memory. Data that an
+//! archive's checksums cover are never read as other values. `CASES=1000000` tries more, `CASE=17` only one.
 
 mod survive;
 
@@ -10,8 +10,8 @@ use hammock_runtime::{
 use std::{io::Write, path::Path, time::Instant};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
-/// The most memory that this process may have taken, in kB.
-const MOST_MEMORY: usize = 400_000;
+/// Maximum memory of this process in kB.
+const MAX_MEMORY: usize = 400_000;
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 struct Random(fastrand::Rng);
@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// Runs a body for the numbers of all cases, or of one.
+/// Runs a body for the indices of all cases, or of one.
 fn cases(count: u64, mut body: impl FnMut(u64)) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     if let Some(one) = number("CASE") {
@@ -36,7 +36,7 @@ fn cases(count: u64, mut body: impl FnMut(u64)) {
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok());
-    assert!(peak.unwrap_or(0) < MOST_MEMORY, "{peak:?} kB");
+    assert!(peak.unwrap_or(0) < MAX_MEMORY, "{peak:?} kB");
 }
 
 fn tensors() -> Vec<(String, Tensor)> {
@@ -79,7 +79,7 @@ fn npy(descr: &str, fortran: &str, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Numbers and words that try limits.
+/// Numbers and words at the limits.
 const ODD: [&[u8]; 12] = [
     b"0",
     b"-1",
@@ -95,7 +95,7 @@ const ODD: [&[u8]; 12] = [
     b"\"",
 ];
 
-/// A file with bytes changed, cut out, doubled, or replaced by odd ones.
+/// A file with bytes changed, removed, duplicated, or replaced by edge cases.
 fn damaged(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..=random.below(3) {

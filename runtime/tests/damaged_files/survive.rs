@@ -1,4 +1,4 @@
-//! What must hold for any bytes that are given as a file of tensors, and any text that is given as an argument.
+//! Properties that hold for any bytes in a tensor file, and for any text as an argument.
 
 use hammock_runtime::{
     Tensor,
@@ -7,7 +7,7 @@ use hammock_runtime::{
 };
 use std::path::Path;
 
-/// Reads bytes in every way that files are read in; what they hold, by name. `file` is a place for them.
+/// Reads bytes by every reader of tensor files, and returns their tensors by name. `file` is a path for them.
 pub fn survive(bytes: &[u8], file: &Path) -> Vec<(String, Tensor)> {
     std::fs::write(file, bytes).unwrap();
     let mut found = Vec::new();
@@ -20,7 +20,7 @@ pub fn survive(bytes: &[u8], file: &Path) -> Vec<(String, Tensor)> {
             }
         }
         let names = ["x", "a_b"].map(str::to_owned);
-        weights.fit(&[Signature::of_names("main", names.iter())], |_| false).said();
+        weights.fit(&[Signature::of_names("main", names.iter())], |_| false).message();
     }
     found.extend(said(load_npy(file)).map(|tensor| (String::new(), tensor)));
     for (_, tensor) in &found {
@@ -31,14 +31,14 @@ pub fn survive(bytes: &[u8], file: &Path) -> Vec<(String, Tensor)> {
 
 /// Reads text as an argument.
 pub fn survive_argument(text: &str) {
-    // Sizes that a text asks for are not damage.
+    // Large sizes in the text are not damage.
     let sized = ["zeros", "ones", "random"].iter().any(|word| text.contains(word));
     if !sized && !text.contains('@') {
         said(parse_argument(text));
     }
 }
 
-/// What was read; an error has to be short enough to be read too.
+/// The value, if reading succeeded; an error message must be short enough to be read.
 fn said<T, E: std::fmt::Display>(read: Result<T, E>) -> Option<T> {
     read.inspect_err(|error| assert!(error.to_string().len() < 10_000, "{error}")).ok()
 }

@@ -40,8 +40,8 @@ impl Emitter<'_> {
         let Some(kernel) = self.kernel(callee) else { return true };
         let slots = &self.steps.slots[args.range()];
         match kernel.fit(&self.facts, slots) {
-            Fit::Surely => return true,
-            Fit::Perhaps if is_comparable(kernel) && self.writes_its_own(kernel, slots) => (),
+            Fit::Always => return true,
+            Fit::Maybe if is_comparable(kernel) && self.writes_its_own(kernel, slots) => (),
             _ => {
                 self.leave_to_interpreter(at);
                 return false;

@@ -191,7 +191,7 @@ impl Emitter<'_> {
 
     pub(super) fn make_in_place(&mut self, dst: Slot, storage: Slot, plan: u32) -> Value {
         let args = [dst, storage, plan].map(|number| self.number(number));
-        self.answer(offset_of!(Helpers, place), self.signatures.by_plan, &args)
+        self.answer(offset_of!(Helpers, suballocate), self.signatures.by_plan, &args)
     }
 
     pub(super) fn holds(&mut self, value: Slot, heap: Slot, plan: u32) -> Value {

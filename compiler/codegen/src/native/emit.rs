@@ -115,7 +115,7 @@ impl<'a> Emitter<'a> {
         self.flag = self.context_field(I64, offset_of!(NativeContext, flag));
         self.find_blocks(&entries);
         self.enter(&entries);
-        let left: FxHashSet<u32> = self.steps.left().into_iter().map(|steps| steps.start).collect();
+        let left: FxHashSet<u32> = self.steps.interpreted().into_iter().map(|steps| steps.start).collect();
         for at in 0..self.steps.ops.len() as u32 {
             self.begin(at);
             if self.is_open && left.contains(&at) {
@@ -196,7 +196,7 @@ impl<'a> Emitter<'a> {
                 let status = self.allocate(dst, heap, plan);
                 self.made(at, status);
             }
-            Op::Place { dst, storage, plan } => {
+            Op::Suballoc { dst, storage, plan } => {
                 let status = self.make_in_place(dst, storage, plan);
                 self.made(at, status);
             }

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use hammock_diagnostics::codes;
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use std::str::FromStr;
 
 /// How graphs and kernels run.

@@ -37,7 +37,7 @@ use hammock_ir::Module;
 use hammock_kernels::plan::Flops;
 use hammock_ops::Table;
 use hammock_passes::{Environment, NamedTensors, Observer, Pipeline, pipeline};
-use hammock_runtime::tools::{How, Session};
+use hammock_runtime::tools::{RunOptions, Session};
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
 /// A model that is being compiled.
@@ -179,14 +179,14 @@ impl<'a> Build<'a> {
     ///
     /// # Errors
     /// If the module cannot be compiled to bytecode, or code generators have produced object code.
-    pub fn interpret(&self, how: &How) -> Result<Session, Failure> {
+    pub fn interpret(&self, run: &RunOptions) -> Result<Session, Failure> {
         if self.has_objects() {
             let message = "what code generators made is machine code, which `--exec-mode reference` does not run";
             let failure = Failure::new(codes::UNSUPPORTED_OPTION, message);
             return Err(failure.help("leave out `--exec-mode`, or `RunCodegen`"));
         }
         let Model { module, source, .. } = &self.model;
-        reference(module, source, self.options.bytecode.as_deref(), how.options()).map(Session::from_vm)
+        reference(module, source, self.options.bytecode.as_deref(), run.options()).map(Session::from_vm)
     }
 
     /// Plan of each kernel of the lowered module as text, with the kernel's name.

@@ -3,7 +3,7 @@
 use crate::{Timing, kernels::Temporaries};
 use hammock_kernels::Accesses;
 use hammock_link::Linked;
-use hammock_runtime::tools::{ExternalWeights, How, Session, ToolError};
+use hammock_runtime::tools::{ExternalWeights, RunOptions, Session, ToolError};
 use std::io::{self, Write};
 
 /// The result of compiling a module.
@@ -48,13 +48,13 @@ impl Artifact {
     ///
     /// # Errors
     /// If it is not a library, or the runtime rejects it.
-    pub fn load(&self, how: &How) -> Result<Session, ToolError> {
+    pub fn load(&self, run: &RunOptions) -> Result<Session, ToolError> {
         match &self.file {
             Output::Library(linked) => {
                 let (before, constants, after) = linked.parts();
-                Session::from_linked(before, constants, after, how)
+                Session::from_linked(before, constants, after, run)
             }
-            Output::Bytes(bytes) => Session::from_bytes(bytes.clone(), how),
+            Output::Bytes(bytes) => Session::from_bytes(bytes.clone(), run),
         }
     }
 }

@@ -92,14 +92,14 @@ fn link(
     let objects: Vec<Object> = kernels.chain(others.map(Object::plain)).collect();
     let (image, constants, weights) = match &options.external_weights {
         None => {
-            let (image, constants) = image.save_apart();
+            let (image, constants) = image.save_in_parts();
             (image, constants, None)
         }
         Some(name) => {
             let mut head = Vec::new();
             let (image, constants) = image.save_external(|constants| {
                 let place;
-                (place, head) = ExternalWeights::place(name, constants);
+                (place, head) = ExternalWeights::locate(name, constants);
                 place
             });
             (image, ConstantData::default(), Some(ExternalWeights::new(head, constants)))

@@ -29,14 +29,14 @@ pub fn output(dtype: DType, shape: &[i64]) -> Result<Tensor, TensorError> {
 /// Runs `work`, which reads and writes these tensors. Their pages are released at the end; those of large tensors also
 /// while it runs.
 pub fn during<T>(tensors: &[Tensor], work: impl FnOnce() -> T) -> T {
-    let set_aside = || tensors.iter().for_each(Tensor::set_aside);
+    let evict = || tensors.iter().for_each(Tensor::evict);
     let result = if tensors.iter().any(|tensor| tensor.nbytes() >= LARGE) {
         thread::scope(|scope| {
             let (finished, waits) = mpsc::channel::<()>();
             scope.spawn(move || {
                 while waits.recv_timeout(EACH) == Err(mpsc::RecvTimeoutError::Timeout) {
                     if mapped().is_none_or(|bytes| bytes > MOST) {
-                        set_aside();
+                        evict();
                     }
                 }
             });
@@ -47,7 +47,7 @@ pub fn during<T>(tensors: &[Tensor], work: impl FnOnce() -> T) -> T {
     } else {
         work()
     };
-    set_aside();
+    evict();
     result
 }
 

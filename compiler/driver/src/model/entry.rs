@@ -9,7 +9,7 @@ use hammock_ir::{
     relax::{Binding, Block, Body, Call, Callee, Function, Lambda, Operand, Value, Var},
     tir::{Param, PrimFunc, Stmt, StmtKind},
 };
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use indexmap::{IndexMap, IndexSet};
 
 /// Adds a function `wanted` to a module without graphs. It calls the kernel of that name, or the only kernel. Its parameters

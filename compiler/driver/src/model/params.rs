@@ -40,7 +40,7 @@ pub fn misfit_in(module: &Module, weights: &Weights) -> Option<Diagnostic> {
 
 /// A diagnostic about weights that do not fit.
 pub fn misfit(fit: &Fit) -> Option<Diagnostic> {
-    let (message, advice) = fit.said()?;
+    let (message, advice) = fit.message()?;
     let say = if fit.is_error() { Diagnostic::error } else { Diagnostic::warning };
     let code = if fit.wrong.is_empty() { codes::UNUSED_WEIGHT } else { codes::WEIGHT_MISMATCH };
     Some(advice.into_iter().fold(say(code, message), Diagnostic::help))

@@ -14,7 +14,7 @@ use hammock_ir::{
     },
 };
 use hammock_ops::{Op, OperandKind, ParamKind, lookup};
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use hammock_syntax::ast::{Arg, Call, Expr, ExprKind, Star};
 
 /// The functions that make patterns.

@@ -3,7 +3,7 @@
 use super::values::{index, number};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::relax::pattern::{NodeId, PatternNode, PatternNodes};
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use hammock_syntax::ast::{BinaryOp, Expr, ExprKind, Index, UnaryOp};
 use rustc_hash::FxHashMap;
 

@@ -2,7 +2,7 @@
 
 use hammock_ir::{DType, Name, prim::PrimType};
 
-pub(crate) use hammock_runtime::near::nearest_dtype as nearest;
+pub(crate) use hammock_runtime::suggest::nearest_dtype as nearest;
 
 /// The dtype that a name of `T` stands for: `float32`, `int8x4`, `bool`, `f16`; none for other names of `T`.
 pub(crate) fn of_name(name: &str) -> Option<DType> {

@@ -1,7 +1,7 @@
 //! "Did you mean …?"
 
-pub(crate) use hammock_runtime::near::nearest;
-use hammock_runtime::near::nearest_dotted;
+pub(crate) use hammock_runtime::suggest::nearest;
+use hammock_runtime::suggest::nearest_dotted;
 
 /// What operators are called elsewhere, and here.
 const SYNONYMS: [(&str, &str); 34] = [

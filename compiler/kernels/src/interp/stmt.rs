@@ -7,7 +7,7 @@ use hammock_ir::{
     prim::{IterKind, IterVar},
     tir::{AttrNode, Block, Buffer, Loop, Stmt, StmtKind},
 };
-use hammock_runtime::vm::go_on;
+use hammock_runtime::vm::check_interrupt;
 use std::rc::Rc;
 
 /// How control goes on after a statement.
@@ -121,7 +121,7 @@ impl Interpreter {
         }
         let mut distance = 0i64;
         while if step > 0 { distance < extent } else { distance > extent } {
-            go_on()?;
+            check_interrupt()?;
             self.vars.insert(l.var.clone(), Value::Int(min.wrapping_add(distance)));
             match self.execute(&l.body)? {
                 Flow::Break => break,
@@ -136,7 +136,7 @@ impl Interpreter {
 
     fn while_loop(&mut self, condition: &PrimExpr, body: &Stmt) -> Result<Flow, Fault> {
         while self.eval(condition)?.truth()? {
-            go_on()?;
+            check_interrupt()?;
             match self.execute(body)? {
                 Flow::Break => break,
                 returned @ Flow::Return(_) => return Ok(returned),
@@ -149,7 +149,7 @@ impl Interpreter {
     /// `T.launch_thread`: all threads of the axis, one after the other.
     fn threads(&mut self, iter: &IterVar, extent: &PrimExpr, body: &Stmt) -> Result<Flow, Fault> {
         for thread in 0..self.int(extent)? {
-            go_on()?;
+            check_interrupt()?;
             self.vars.insert(iter.var.clone(), Value::Int(thread));
             if let returned @ Flow::Return(_) = self.execute(body)? {
                 return Ok(returned);

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use hammock_ir::{PrimExpr, Span, count};
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 
 type Result<T> = std::result::Result<T, PlanError>;
 

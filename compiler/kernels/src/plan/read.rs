@@ -27,7 +27,7 @@ use super::{
     names::{self, Naming},
 };
 use hammock_ir::Span;
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use lines::{Line, lines};
 pub(super) use primitives::{ArgsText, ChangeText, LoopName};
 use stages::parts;

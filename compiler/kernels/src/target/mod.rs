@@ -7,7 +7,7 @@
 mod caches;
 
 pub use caches::Caches;
-pub use hammock_runtime::machine::{FEATURES, Features};
+pub use hammock_runtime::cpu_features::{FEATURES, Features};
 
 use std::sync::OnceLock;
 

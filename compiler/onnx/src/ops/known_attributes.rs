@@ -5,7 +5,7 @@
 
 use super::Op;
 use hammock_ir::relax::InferError;
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 

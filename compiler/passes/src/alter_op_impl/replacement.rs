@@ -8,7 +8,7 @@ use hammock_ir::{
     prim::{IndexMap, Var},
     tir::{Block, Buffer, Param, PrimFunc, Region, call::callees},
 };
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ops::{Op, layout::Layout, lookup, ops};
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use rustc_hash::FxHashMap;
 
 /// Layouts by operator: as many as it takes, or one less.

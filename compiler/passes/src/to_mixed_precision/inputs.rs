@@ -8,7 +8,7 @@ use hammock_ir::{
     relax::{Block, Body, Function, Value, Var},
 };
 use hammock_ops::lookup;
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 use rustc_hash::FxHashSet;
 
 /// The names of parameters to convert.

@@ -1,104 +1,104 @@
-//! Allocations: the steps for `alloc_storage`, `alloc_tensor` and the shapes they take.
+//! Allocation steps, matched from `alloc_storage`, `alloc_tensor` and the shapes they take.
 use super::super::{Arg, Constant, Executable, Instruction, Register};
 use crate::value::{DType, byte_size};
 
-/// A size, known or found in the function's heap of sizes.
+/// A size: a constant, or an entry of the function's shape heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Size {
-    /// This.
+    /// A constant.
     Static(i64),
-    /// What this place of the heap holds.
+    /// The value at this index of the shape heap.
     Heap(u32),
 }
 
-/// A tensor in a storage of its own.
+/// Plan of a tensor with a storage of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AllocPlan {
     /// The device's number in the program; -1 is the host.
     pub device: i64,
-    /// Sizes of the storage, in elements of its type.
+    /// Shape of the storage, in elements of its dtype.
     pub storage: Vec<Size>,
-    /// Type of the storage's elements.
+    /// Dtype of the storage.
     pub storage_dtype: DType,
-    /// Where in the storage the tensor begins, in bytes.
+    /// Offset of the tensor in the storage, in bytes.
     pub offset: usize,
-    /// Sizes of the tensor.
+    /// Shape of the tensor.
     pub shape: Vec<Size>,
-    /// Type of its elements.
+    /// Dtype of the tensor.
     pub dtype: DType,
 }
 
 impl AllocPlan {
-    /// A heap of sizes.
+    /// The plan of a shape heap.
     pub(super) fn heap(size: i64) -> AllocPlan {
         let sizes = vec![Size::Static(size)];
         let (storage_dtype, dtype) = (DType::INT64, DType::INT64);
         AllocPlan { device: -1, storage: sizes.clone(), storage_dtype, offset: 0, shape: sizes, dtype }
     }
 
-    /// Does it need the heap?
+    /// Returns true if it reads the shape heap.
     pub fn reads_heap(&self) -> bool {
         self.storage.iter().chain(&self.shape).any(|size| matches!(size, Size::Heap(_)))
     }
 }
 
-/// A tensor in a storage that others share.
+/// Plan of a tensor at an offset in a shared storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacePlan {
-    /// Where in the storage it begins, in bytes.
+pub struct SuballocPlan {
+    /// Offset in the storage, in bytes.
     pub offset: usize,
-    /// Its sizes.
+    /// Shape of the tensor.
     pub shape: Vec<i64>,
-    /// Type of its elements.
+    /// Dtype of the tensor.
     pub dtype: DType,
     /// Its size in bytes.
     pub bytes: usize,
 }
 
-impl PlacePlan {
-    /// What the arguments of `alloc_tensor` behind the storage say, if they are known.
-    pub(super) fn new(executable: &Executable, args: &[Arg]) -> Option<PlacePlan> {
+impl SuballocPlan {
+    /// The plan given by the arguments of `alloc_tensor` after the storage; `None` if they are not constants.
+    pub(super) fn new(executable: &Executable, args: &[Arg]) -> Option<SuballocPlan> {
         let [Arg::Immediate(offset), Arg::Constant(shape), Arg::Constant(dtype), ..] = *args else { return None };
         let constant = |index: i64| &executable.constants[index as usize];
         let (Constant::Shape(shape), Constant::DType(dtype)) = (constant(shape), constant(dtype)) else { return None };
         let (offset, bytes) = (usize::try_from(offset).ok()?, byte_size(*dtype, shape).ok()?);
-        Some(PlacePlan { offset, shape: shape.to_vec(), dtype: *dtype, bytes })
+        Some(SuballocPlan { offset, shape: shape.to_vec(), dtype: *dtype, bytes })
     }
 }
 
-/// A run of instructions that allocates one tensor.
+/// A sequence of instructions that allocates one tensor.
 pub(super) struct Allocation {
     pub(super) plan: AllocPlan,
     pub(super) dst: usize,
     pub(super) heap: Option<Register>,
-    /// The storage's register, which nobody fills now.
+    /// The storage's register, which is not written any more.
     pub(super) storage: usize,
-    /// How many instructions it takes.
+    /// Number of instructions in the sequence.
     pub(super) len: usize,
 }
 
-/// Reads instructions from a position on, as long as they make one allocation.
+/// Matches an allocation at the start of a range of instructions.
 pub(super) struct Matcher<'a> {
     pub(super) executable: &'a Executable,
-    /// From the position on, up to the next block.
+    /// The instructions, up to the end of the block.
     pub(super) code: &'a [Instruction],
-    /// Is the value of a register read for the last time by the instruction this far in?
+    /// Returns true if the instruction at this offset reads the register for the last time.
     pub(super) is_last_read: &'a dyn Fn(usize, usize) -> bool,
     pub(super) at: usize,
     pub(super) heap: Option<Register>,
-    pub(super) made: Vec<MadeShape>,
+    pub(super) made: Vec<ComputedShape>,
 }
 
-/// A shape made on the way.
-pub(super) struct MadeShape {
+/// A shape that the sequence computes.
+pub(super) struct ComputedShape {
     register: usize,
     sizes: Vec<Size>,
-    /// Was it read for the last time?
+    /// True after its last read.
     is_done: bool,
 }
 
 impl<'a> Matcher<'a> {
-    /// The allocation that begins here.
+    /// Returns the allocation at the start of the code.
     pub(super) fn allocation(mut self) -> Option<Allocation> {
         self.make_shape()?;
         let (storage, args) = self.call("vm.builtin.alloc_storage")?;
@@ -114,7 +114,7 @@ impl<'a> Matcher<'a> {
         (is_own && shapes_are_own).then_some(Allocation { plan, dst, heap: self.heap, storage, len: self.at })
     }
 
-    /// The next instruction's result and arguments, if it calls this function.
+    /// Result and arguments of the next instruction if it calls `name`.
     fn call(&mut self, name: &str) -> Option<(usize, &'a [Arg])> {
         let Instruction::Call { dst, function, args } = self.code.get(self.at)? else { return None };
         let called = self.executable.functions[*function as usize].name == name;
@@ -123,24 +123,24 @@ impl<'a> Matcher<'a> {
         Some((dst, args))
     }
 
-    /// Takes note of the shape that the next instruction makes, if it makes one; fails if that cannot be part of a plan.
+    /// Records the shape that the next instruction makes, if it makes one; fails if that cannot be part of a plan.
     fn make_shape(&mut self) -> Option<()> {
         let Some((register, args)) = self.call("vm.builtin.make_shape") else { return Some(()) };
         let [Arg::Register(heap), Arg::Immediate(count), codes @ ..] = args else { return None };
         let sizes = codes.chunks_exact(2).map(|pair| match *pair {
             [Arg::Immediate(0), Arg::Immediate(size)] => Some(Size::Static(size)),
-            [Arg::Immediate(1), Arg::Immediate(place)] => u32::try_from(place).ok().map(Size::Heap),
+            [Arg::Immediate(1), Arg::Immediate(index)] => u32::try_from(index).ok().map(Size::Heap),
             _ => None,
         });
         let sizes: Vec<_> = sizes.collect::<Option<_>>()?;
         let complete = codes.len() % 2 == 0 && sizes.len() as i64 == *count;
         let same_heap = self.heap.is_none_or(|known| known == *heap) && Some(register) != heap.index();
         self.heap = Some(*heap);
-        self.made.push(MadeShape { register, sizes, is_done: false });
+        self.made.push(ComputedShape { register, sizes, is_done: false });
         (complete && same_heap).then_some(())
     }
 
-    /// The sizes of the shape that the instruction just read takes: a constant, or one made just before.
+    /// The sizes that the instruction just read takes: those of a constant, or of a shape made just before.
     fn sizes(&mut self, shape: Arg) -> Option<Vec<Size>> {
         match shape {
             Arg::Register(register) => {

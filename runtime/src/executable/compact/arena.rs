@@ -1,58 +1,58 @@
-//! Arenas: storages whose tensors are all known when a function begins.
+//! Arenas: storages whose tensors are all usage statically.
 //!
-//! A planner puts tensors that are not needed at the same time into one storage. If all sizes are known, the storage and
-//! its tensors are made in one step, and kept for the next call: to the function, the tensors are like constants, and
-//! making and dropping them costs nothing. This goes for a storage that is allocated once, before any branch, by a
-//! function that calls no bytecode, and whose tensors are only copied and given to native functions. (Should somebody
-//! keep a tensor, the machine notices when the function returns.)
-use super::alloc::PlacePlan;
+//! The memory planner puts tensors with disjoint lifetimes into one storage. If all sizes are constants, the storage
+//! and its tensors are created in one step and reused by the next call. The function reads the tensors like constants,
+//! so creating and dropping them costs nothing. This applies to a storage that is allocated once, before any branch, by
+//! a function that calls no bytecode, and whose tensors are only copied and passed to native functions. (If a tensor
+//! escapes, the virtual machine notices when the function returns.)
+use super::alloc::SuballocPlan;
 use super::{Compact, Slot};
 use crate::executable::flow::{self, Flow};
 use crate::executable::{Arg, Constant, Executable, FunctionKind, Instruction, Register};
 use crate::value::DType;
 use std::collections::HashMap;
 
-/// A storage with its tensors.
+/// Plan of a storage with its tensors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArenaPlan {
     /// The device's number in the program; -1 is the host.
     pub device: i64,
-    /// Sizes of the storage, in elements of its type.
+    /// Shape of the storage, in elements of its dtype.
     pub storage: Vec<i64>,
-    /// Type of the storage's elements.
+    /// Dtype of the storage.
     pub storage_dtype: DType,
-    /// Its tensors.
-    pub places: Vec<PlacePlan>,
+    /// Plans of the tensors.
+    pub tensors: Vec<SuballocPlan>,
     /// The slot of the first tensor; the others follow.
     pub first: Slot,
 }
 
-/// What a register is for.
+/// Role of a register that belongs to an arena.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
-    /// The storage of an arena, by number.
+    /// The storage of the arena with this index.
     Storage(u32),
     /// A tensor, in this slot.
     Tensor(Slot),
 }
 
-/// What is known of a register.
+/// Usage of a register.
 #[derive(Clone, Default)]
-struct Known {
-    /// How often it is written; emptying it does not count.
+struct Usage {
+    /// Number of writes, not counting `null_value`.
     writes: usize,
-    /// Where it is emptied first, and read last.
-    emptied: Option<usize>,
+    /// Index of the instruction that clears it first, and of its last read.
+    cleared: Option<usize>,
     read: usize,
-    /// Where tensors are made in it, if it is a storage.
-    placed: Vec<usize>,
-    /// True if it is read by nothing else.
+    /// Indices of the instructions that allocate tensors in it, if it is a storage.
+    allocs: Vec<usize>,
+    /// True if only allocations of tensors read it.
     is_storage: bool,
-    /// True if it is only read by calls of native functions that may have an arena's tensor, copies included.
-    is_given: bool,
+    /// True if only calls of native functions that may receive an arena's tensor read it, also through copies.
+    is_passed: bool,
 }
 
-/// Finds arenas of a function and adds their plans to the result, whose pool is empty so far.
+/// Finds the arenas of a function and adds their plans to the result, whose pool must be empty.
 pub(super) fn find(
     executable: &Executable,
     flow: &Flow<'_>,
@@ -61,8 +61,8 @@ pub(super) fn find(
 ) -> HashMap<usize, Role> {
     let mut roles = HashMap::new();
     let finder = Finder { executable, flow };
-    let Some(known) = finder.known(registers) else { return roles };
-    let storages = (0..flow.block(0).end).filter_map(|at| finder.arena(at, &known, result.num_args));
+    let Some(usage) = finder.usage(registers) else { return roles };
+    let storages = (0..flow.block(0).end).filter_map(|at| finder.arena(at, &usage, result.num_args));
     for (storage, mut plan, tensors) in storages {
         let number = result.arenas.len() as u32;
         plan.first = (result.registers + result.pool.len()) as Slot;
@@ -82,9 +82,9 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// What is known of each register; nothing if the function calls bytecode, or runs steps more than once.
-    fn known(&self, registers: usize) -> Option<Vec<Known>> {
-        let mut known = vec![Known { is_storage: true, is_given: true, ..Known::default() }; registers];
+    /// Usage of each register; `None` if the function calls bytecode or has loops.
+    fn usage(&self, registers: usize) -> Option<Vec<Usage>> {
+        let mut usage = vec![Usage { is_storage: true, is_passed: true, ..Usage::default() }; registers];
         for (at, instruction) in self.flow.code.iter().enumerate() {
             let callee = match instruction {
                 Instruction::Call { dst, function, args } => {
@@ -95,8 +95,8 @@ impl<'a> Finder<'a> {
                     }
                     if let Some(dst) = dst.index() {
                         match (info.name.as_str(), args.as_slice()) {
-                            ("vm.builtin.null_value", []) => drop(known[dst].emptied.get_or_insert(at)),
-                            _ => known[dst].writes += 1,
+                            ("vm.builtin.null_value", []) => drop(usage[dst].cleared.get_or_insert(at)),
+                            _ => usage[dst].writes += 1,
                         }
                     }
                     Some(info.name.as_str())
@@ -106,16 +106,16 @@ impl<'a> Finder<'a> {
                 _ => None,
             };
             let makes_tensor = callee == Some("vm.builtin.alloc_tensor");
-            let is_given = callee.is_some() && !makes_tensor;
+            let is_passed = callee.is_some() && !makes_tensor;
             for register in flow::reads(instruction) {
-                let known = &mut known[register];
-                known.read = at;
-                known.is_given &= is_given;
-                known.is_storage &= makes_tensor;
-                known.placed.extend(makes_tensor.then_some(at));
+                let usage = &mut usage[register];
+                usage.read = at;
+                usage.is_passed &= is_passed;
+                usage.is_storage &= makes_tensor;
+                usage.allocs.extend(makes_tensor.then_some(at));
             }
         }
-        Some(known)
+        Some(usage)
     }
 
     fn call(&self, at: usize, name: &str) -> Option<(usize, &'a [Arg])> {
@@ -125,8 +125,8 @@ impl<'a> Finder<'a> {
             .map(|dst| (dst, args.as_slice()))
     }
 
-    /// The arena whose storage an instruction allocates: the storage's register, the plan, the tensors' registers.
-    fn arena(&self, at: usize, known: &[Known], params: usize) -> Option<(usize, ArenaPlan, Vec<usize>)> {
+    /// The arena whose storage an instruction allocates: the storage's register, the plan, and the tensors' registers.
+    fn arena(&self, at: usize, usage: &[Usage], params: usize) -> Option<(usize, ArenaPlan, Vec<usize>)> {
         let (register, args) = self.call(at, "vm.builtin.alloc_storage")?;
         let [Arg::Register(Register::VM), Arg::Constant(shape), Arg::Immediate(device), Arg::Constant(dtype), ..] =
             *args
@@ -138,32 +138,32 @@ impl<'a> Finder<'a> {
             return None;
         };
         let bytes = crate::value::byte_size(*storage_dtype, shape).ok()?;
-        let storage = &known[register];
+        let storage = &usage[register];
         if !storage.is_storage || !storage.is_written_once(register, params) {
             return None;
         }
-        let (mut places, mut tensors) = (Vec::new(), Vec::new());
-        for reader in &storage.placed {
+        let (mut tensors, mut registers) = (Vec::new(), Vec::new());
+        for reader in &storage.allocs {
             let (tensor, args) = self.call(*reader, "vm.builtin.alloc_tensor")?;
-            let place = PlacePlan::new(self.executable, &args[1..])?;
-            let fits = place.offset.checked_add(place.bytes).is_some_and(|end| end <= bytes);
-            let is_given = known[tensor].is_given && known[tensor].is_written_once(tensor, params);
-            if !fits || !is_given || args[0] != Arg::Register(Register(register as i64)) {
+            let plan = SuballocPlan::new(self.executable, &args[1..])?;
+            let fits = plan.offset.checked_add(plan.bytes).is_some_and(|end| end <= bytes);
+            let is_passed = usage[tensor].is_passed && usage[tensor].is_written_once(tensor, params);
+            if !fits || !is_passed || args[0] != Arg::Register(Register(register as i64)) {
                 return None;
             }
-            places.push(place);
-            tensors.push(tensor);
+            tensors.push(plan);
+            registers.push(tensor);
         }
         let (storage, storage_dtype) = (shape.to_vec(), *storage_dtype);
-        let plan = ArenaPlan { device, storage, storage_dtype, places, first: 0 };
-        (tensors.len() > 1).then_some((register, plan, tensors))
+        let plan = ArenaPlan { device, storage, storage_dtype, tensors, first: 0 };
+        (registers.len() > 1).then_some((register, plan, registers))
     }
 }
 
-impl Known {
-    /// Does the register hold one value, wherever it is read? Code runs from its start to its end here, so it does not
-    /// matter on which path it is emptied.
+impl Usage {
+    /// Returns true if the register has the same value at every read. The code has no loops, so it does not matter on
+    /// which path it is cleared.
     fn is_written_once(&self, register: usize, params: usize) -> bool {
-        self.writes == 1 && register >= params && self.emptied.is_none_or(|emptied| emptied > self.read)
+        self.writes == 1 && register >= params && self.cleared.is_none_or(|cleared| cleared > self.read)
     }
 }

@@ -1,58 +1,58 @@
-//! Checks of values: the steps for `check_tensor_info` and `match_shape`.
+//! Checks of values: steps for `check_tensor_info` and `match_shape`.
 use super::super::{Arg, Constant, Executable};
 use super::{Size, Slot};
 use crate::value::DType;
 
-/// A check, and the call it stands for, which is made when the check fails: it finds out what to say.
+/// Plan of a check, with the call it replaces. If the check fails, the call is made and reports the error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckPlan {
-    /// The builtin, by index of the function table.
+    /// Index of the builtin in the function table.
     pub function: u32,
     /// All its arguments.
     pub args: Vec<PlanArg>,
-    /// What is checked.
+    /// The condition.
     pub matching: Matching,
 }
 
-/// An argument of a call that is seldom made.
+/// An argument of a call on a slow path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PlanArg {
-    /// What a register holds.
+    /// The value of a slot.
     Slot(Slot),
-    /// What holds for the whole program.
+    /// A constant or immediate.
     Fixed(Arg),
 }
 
-/// What a value must be.
+/// Condition on a value.
 #[expect(missing_docs, reason = "the variants say it")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Matching {
-    /// A tensor of this rank (-1: any) and type.
+    /// A tensor of this rank (-1: any) and dtype.
     Tensor { ndim: i64, dtype: Option<DType> },
-    /// A tensor or shape whose sizes are these.
+    /// A tensor or shape with these sizes.
     Shape(Vec<MatchSize>),
 }
 
 impl Matching {
-    /// Does it read or write the heap of sizes?
+    /// Returns true if it reads or writes the shape heap.
     pub(super) fn uses_heap(&self) -> bool {
         let uses = |size: &MatchSize| matches!(size, MatchSize::Store(_) | MatchSize::Equal(Size::Heap(_)));
         matches!(self, Matching::Shape(sizes) if sizes.iter().any(uses))
     }
 }
 
-/// What a size must be, or is kept as.
+/// Condition on a size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MatchSize {
-    /// Equal to this.
+    /// Equal to a known size.
     Equal(Size),
-    /// Anything; it goes to this place of the heap.
+    /// Any size, which is stored at this index of the shape heap.
     Store(u32),
-    /// Anything.
+    /// Any size.
     Any,
 }
 
-/// What a call of `check_tensor_info` checks.
+/// The condition that a call of `check_tensor_info` checks.
 pub(super) fn tensor(executable: &Executable, args: &[Arg]) -> Option<Matching> {
     match *args {
         [Arg::Register(_), Arg::Immediate(ndim), Arg::Constant(dtype), _] => {
@@ -64,17 +64,17 @@ pub(super) fn tensor(executable: &Executable, args: &[Arg]) -> Option<Matching> 
     }
 }
 
-/// What a call of `match_shape` checks.
+/// The condition that a call of `match_shape` checks.
 pub(super) fn shape(args: &[Arg]) -> Option<Matching> {
     let [Arg::Register(_), Arg::Register(_), Arg::Immediate(count), codes @ .., _] = args else { return None };
     let sizes = codes.chunks_exact(2).map(|pair| {
         let [Arg::Immediate(code), Arg::Immediate(number)] = *pair else { return None };
-        let place = u32::try_from(number).ok();
+        let index = u32::try_from(number).ok();
         match code {
             0 => Some(MatchSize::Equal(Size::Static(number))),
-            1 => place.map(MatchSize::Store),
+            1 => index.map(MatchSize::Store),
             2 => Some(MatchSize::Any),
-            3 => place.map(|place| MatchSize::Equal(Size::Heap(place))),
+            3 => index.map(|index| MatchSize::Equal(Size::Heap(index))),
             _ => None,
         }
     });

@@ -1,24 +1,24 @@
-//! Facts about the values in slots, known before a function runs.
+//! Data-flow facts about the values in slots, known before a function runs.
 //!
-//! Facts hold along straight-line code; where paths meet, only those about the pool remain. The code that walks over the
-//! steps adds what it learns: the loader and the machine code generator know which arguments a kernel takes.
-use super::{AllocPlan, Compact, MOVED, MatchSize, Matching, Op, PlacePlan, Size, Slot, Slots};
+//! Facts hold along straight-line code; at joins, only those about the pool survive. The user that walks over the steps
+//! adds what it learns: the loader and the machine code generator know which arguments a kernel takes.
+use super::{AllocPlan, Compact, MOVED, MatchSize, Matching, Op, Size, Slot, Slots, SuballocPlan};
 use crate::executable::Executable;
 use crate::memory::ALIGNMENT;
 use crate::value::{Any, DType, Device, Tensor, index};
 
-/// The builtin that makes storages, and which of its arguments is the device's number.
+/// The builtin that allocates storage, and the index of its device argument.
 const ALLOC_STORAGE: &str = "vm.builtin.alloc_storage";
 const STORAGE_DEVICE: usize = 2;
-/// The most sizes of a tensor that are told apart.
-const MOST_DIMS: usize = 64;
+/// Maximum rank of a tensor whose sizes are tracked.
+const MAX_DIMS: usize = 64;
 
-/// What a slot holds.
+/// Abstract value of a slot.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
     /// Anything.
     Unknown,
-    /// Nothing: all its bytes are zero.
+    /// Empty: all bytes are zero.
     Nothing,
     /// No object.
     Plain,
@@ -28,12 +28,12 @@ pub enum Content {
     Float,
     /// A tensor.
     Tensor(TensorFacts),
-    /// Storage of this device, as large as it may be.
+    /// Storage on this device, of unknown size.
     Storage(Device),
 }
 
 impl Content {
-    /// What is known of a value that stays as it is.
+    /// The facts about a value that does not change.
     pub fn of(value: &Any) -> Content {
         if let Some(tensor) = value.get::<&Tensor>() {
             return Content::Tensor(TensorFacts {
@@ -54,20 +54,20 @@ impl Content {
     }
 }
 
-/// What is known of a tensor.
+/// Facts about a tensor.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TensorFacts {
-    /// Type of its elements.
+    /// Dtype.
     pub dtype: Option<DType>,
-    /// Its sizes, if their number is known.
+    /// Sizes, if the rank is known.
     pub dims: Option<Vec<Option<i64>>>,
-    /// Where its data is; if that is the host, the number may be another.
+    /// Device of the data. The number of a host device is not significant.
     pub device: Option<Device>,
-    /// Do its elements follow each other?
+    /// True if it is known to be contiguous.
     pub is_dense: bool,
-    /// What its address is a multiple of; 0 as good as 1.
+    /// Known alignment of its address; 0 is the same as 1.
     pub alignment: usize,
-    /// May it surely be written?
+    /// True if it is known to be writable.
     pub is_writable: bool,
 }
 
@@ -80,8 +80,8 @@ impl TensorFacts {
         TensorFacts::made(plan.dtype, plan.shape.iter().map(size).collect(), device, plan.offset)
     }
 
-    /// A tensor made in a storage, which may be anywhere if nothing is known of it.
-    fn placed(plan: &PlacePlan, storage: &Content) -> TensorFacts {
+    /// A tensor in a storage; its device is unknown if nothing is known about the storage.
+    fn in_storage(plan: &SuballocPlan, storage: &Content) -> TensorFacts {
         let device = match storage {
             Content::Storage(device) => Some(*device),
             _ => None,
@@ -89,14 +89,14 @@ impl TensorFacts {
         TensorFacts::made(plan.dtype, plan.shape.iter().copied().map(Some).collect(), device, plan.offset)
     }
 
-    /// A tensor in memory of a device, or in memory that nothing is known of.
+    /// A tensor on a device, or in unknown memory.
     fn made(dtype: DType, dims: Vec<Option<i64>>, device: Option<Device>, offset: usize) -> TensorFacts {
         let is_aligned = device.is_some() && offset.is_multiple_of(ALIGNMENT);
         let alignment = if is_aligned { ALIGNMENT } else { 1 };
         TensorFacts { dtype: Some(dtype), dims: Some(dims), device, is_dense: true, alignment, is_writable: true }
     }
 
-    /// A tensor of which both hold.
+    /// Combines two sets of facts that both hold.
     #[must_use]
     pub fn and(self, other: &TensorFacts) -> TensorFacts {
         let dims = match (self.dims, &other.dims) {
@@ -116,7 +116,7 @@ impl TensorFacts {
         }
     }
 
-    /// Is its data surely on this device?
+    /// Returns true if its data is known to be on this device.
     pub fn is_on(&self, device: Device) -> bool {
         self.device.is_some_and(|known| known == device || known.is_host() && device.is_host())
     }
@@ -133,31 +133,31 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// What is known where a function begins: its pool. The last of the program's devices is the host.
+    /// The facts at a function's entry, which are those about its pool. The last of the program's devices is the host.
     pub fn new(executable: &'a Executable, steps: &'a Compact, pool: Vec<Content>, devices: &'a [Device]) -> Facts<'a> {
         let registers = vec![Content::Unknown; steps.registers];
         let mut facts = Facts { executable, steps, devices, registers, pool };
         for arena in &steps.arenas {
             let storage = facts.device(arena.device).map_or(Content::Unknown, Content::Storage);
-            for (place, slot) in arena.places.iter().zip(arena.first as usize - steps.registers..) {
-                facts.pool[slot] = Content::Tensor(TensorFacts::placed(place, &storage));
+            for (plan, slot) in arena.tensors.iter().zip(arena.first as usize - steps.registers..) {
+                facts.pool[slot] = Content::Tensor(TensorFacts::in_storage(plan, &storage));
             }
         }
         facts
     }
 
-    /// Keeps only what always holds.
+    /// Forgets everything except the facts about the pool.
     pub fn forget(&mut self) {
         self.registers.fill(Content::Unknown);
     }
 
-    /// What a slot holds.
+    /// The abstract value of a slot.
     pub fn get(&self, slot: Slot) -> &Content {
         let slot = slot as usize;
         self.registers.get(slot).unwrap_or_else(|| &self.pool[slot - self.registers.len()])
     }
 
-    /// What is known of a tensor; `None` if the value may be something else.
+    /// Facts about a tensor; `None` if the value may be something else.
     pub fn tensor(&self, slot: Slot) -> Option<&TensorFacts> {
         match self.get(slot) {
             Content::Tensor(facts) => Some(facts),
@@ -165,20 +165,20 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Adds what was found out about a tensor.
+    /// Adds facts about a tensor.
     pub fn learn(&mut self, slot: Slot, facts: &TensorFacts) {
         let known = self.tensor(slot).cloned().unwrap_or_default();
         self.set(slot, Content::Tensor(known.and(facts)));
     }
 
     fn set(&mut self, register: Slot, content: Content) {
-        // What the pool holds is known already.
+        // The pool's facts are complete already.
         if let Some(slot) = self.registers.get_mut(register as usize) {
             *slot = content;
         }
     }
 
-    /// Goes on behind a step.
+    /// Applies the effect of a step.
     pub fn step(&mut self, op: &Op<u32>) {
         let steps = self.steps;
         match *op {
@@ -204,8 +204,8 @@ impl<'a> Facts<'a> {
                 let plan = &steps.allocs[plan as usize];
                 self.set(dst, Content::Tensor(TensorFacts::planned(plan, self.device(plan.device))));
             }
-            Op::Place { dst, storage, plan } => {
-                let facts = TensorFacts::placed(&steps.places[plan as usize], self.get(storage));
+            Op::Suballoc { dst, storage, plan } => {
+                let facts = TensorFacts::in_storage(&steps.suballocs[plan as usize], self.get(storage));
                 self.set(dst, Content::Tensor(facts));
             }
             Op::Check { value, plan, .. } => self.checked(value, &steps.checks[plan as usize].matching),
@@ -215,12 +215,12 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// A device of the program by number; the host by any that is negative.
+    /// Device of the program by number; negative numbers are the host.
     fn device(&self, number: i64) -> Option<Device> {
         usize::try_from(number).map_or(self.devices.last(), |number| self.devices.get(number)).copied()
     }
 
-    /// What a call makes that asks for storage.
+    /// Abstract result of a call that allocates storage.
     fn storage(&self, args: Slots) -> Content {
         match self.steps.slots[args.range()].get(STORAGE_DEVICE).map(|slot| self.get(*slot)) {
             Some(Content::Int(number)) => self.device(*number).map_or(Content::Unknown, Content::Storage),
@@ -232,11 +232,11 @@ impl<'a> Facts<'a> {
         args.kills(&self.steps.slots).iter().for_each(|register| self.set(*register, Content::Nothing));
     }
 
-    /// A value matched.
+    /// Applies the effect of a successful check.
     fn checked(&mut self, value: Slot, matching: &Matching) {
         let facts = match matching {
             Matching::Tensor { ndim, dtype } => {
-                let dims = usize::try_from(*ndim).ok().filter(|ndim| *ndim <= MOST_DIMS).map(|ndim| vec![None; ndim]);
+                let dims = usize::try_from(*ndim).ok().filter(|ndim| *ndim <= MAX_DIMS).map(|ndim| vec![None; ndim]);
                 TensorFacts { dtype: *dtype, dims, ..TensorFacts::default() }
             }
             // It may be a shape.

@@ -1,5 +1,5 @@
-//! Folding: a walk over the instructions that emits ops.
-use super::alloc::{AllocPlan, Matcher, PlacePlan};
+//! Folding: walks over the instructions and emits ops.
+use super::alloc::{AllocPlan, Matcher, SuballocPlan};
 use super::arena::{self, Role};
 use super::check::{self, CheckPlan, Matching, PlanArg};
 use super::registers::Registers;
@@ -8,7 +8,7 @@ use crate::executable::flow::{self, BitSet, Flow};
 use crate::executable::{Arg, Executable, FunctionInfo, FunctionKind, Instruction, Register};
 use std::collections::HashMap;
 
-/// How far a tail call may be from its Ret, in jumps and copies.
+/// Maximum distance of a tail call from its Ret, in jumps and copies.
 const MAX_TAIL: usize = 64;
 
 pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Folding) -> Compact {
@@ -17,7 +17,7 @@ pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Foldin
     let num_args = info.num_args as usize;
     let registers = match folding {
         Folding::Full => Registers::share(&flow, info.register_count, num_args),
-        Folding::None => Registers::apart(info.register_count),
+        Folding::None => Registers::one_to_one(info.register_count),
     };
     let void = registers.count as Slot;
     let mut result = Compact {
@@ -27,9 +27,9 @@ pub(super) fn fold(executable: &Executable, info: &FunctionInfo, folding: Foldin
         num_args,
         registers: registers.count + 1,
         pool: Vec::new(),
-        most_args: 0,
+        max_args: 0,
         allocs: Vec::new(),
-        places: Vec::new(),
+        suballocs: Vec::new(),
         arenas: Vec::new(),
         checks: Vec::new(),
     };
@@ -60,16 +60,16 @@ struct Folder<'a> {
     flow: &'a Flow<'a>,
     registers: Registers,
     folding: Folding,
-    /// Registers of arenas, which are none of the frame's.
+    /// Registers of arenas, which have no slot in the frame's registers.
     roles: HashMap<usize, Role>,
-    /// The register for results of bytecode that nobody wants.
+    /// The register for unused results of bytecode.
     void: Slot,
     result: Compact,
     /// Slots of the pool by the argument they hold.
     pooled: HashMap<Arg, Slot>,
-    /// Registers of the bytecode that hold nothing at this point of the block, though the bytecode may say otherwise.
+    /// Registers that are empty at this point of the block, although the bytecode has not cleared them.
     vacant: BitSet,
-    /// Registers that would hold the storage of a tensor made in one step, and hold what they held before.
+    /// Registers that would hold the storage of a tensor allocated in one step; they keep their previous value.
     unfilled: BitSet,
     /// The first op of the current block.
     block_start: usize,
@@ -90,13 +90,14 @@ impl Folder<'_> {
                 at += self.step(at, range.end);
             }
         }
-        // Jumps were written as instruction numbers.
+        // Jump targets are instruction indices so far.
         for op in &mut self.result.ops {
             op.target_mut().into_iter().for_each(|target| *target = positions[*target as usize]);
         }
     }
 
-    /// Emits what begins at instruction `at` of a block that ends at `end`; returns how many instructions that was.
+    /// Emits the step that begins at instruction `at` of a block that ends at `end`; returns its number of
+    /// instructions.
     fn step(&mut self, at: usize, end: usize) -> usize {
         if self.arena(at) {
             return 1;
@@ -125,7 +126,7 @@ impl Folder<'_> {
         1
     }
 
-    /// Emits what an instruction that writes to a register of an arena comes to.
+    /// Emits the step of an instruction that writes a register of an arena.
     fn arena(&mut self, at: usize) -> bool {
         let role = flow::writes(&self.flow.code[at]).and_then(|register| self.roles.get(&register).copied());
         let empties = || matches!(&self.flow.code[at], Instruction::Call { args, .. } if args.is_empty());
@@ -179,13 +180,13 @@ impl Folder<'_> {
         self.emit(at, op);
     }
 
-    /// Notes that a register has a value that nothing is known of.
+    /// Records that the value of a register is unknown.
     fn assign(&mut self, register: usize) {
         self.vacant.remove(register);
         self.unfilled.remove(register);
     }
 
-    /// Emits what a builtin that has an op of its own comes to.
+    /// Emits the op of a builtin that has one.
     fn special(&mut self, at: usize, dst: Register, function: usize, args: &[Arg]) -> bool {
         match (self.name(function), args, dst.index()) {
             ("vm.builtin.null_value", [], Some(register)) => self.clear(at, register),
@@ -195,12 +196,12 @@ impl Folder<'_> {
             {
                 self.alloc(at, AllocPlan::heap(*size), register, None);
             }
-            ("vm.builtin.alloc_tensor", [storage @ Arg::Register(_), place @ ..], Some(register)) => {
-                let Some(plan) = PlacePlan::new(self.executable, place) else { return false };
+            ("vm.builtin.alloc_tensor", [storage @ Arg::Register(_), layout @ ..], Some(register)) => {
+                let Some(plan) = SuballocPlan::new(self.executable, layout) else { return false };
                 let (storage, dst) = (self.slot(*storage), self.registers.slot(register));
                 self.assign(register);
-                self.result.places.push(plan);
-                self.emit(at, Op::Place { dst, storage, plan: self.result.places.len() as u32 - 1 });
+                self.result.suballocs.push(plan);
+                self.emit(at, Op::Suballoc { dst, storage, plan: self.result.suballocs.len() as u32 - 1 });
             }
             ("vm.builtin.check_tensor_info", _, None) => {
                 let Some(matching) = check::tensor(self.executable, args) else { return false };
@@ -231,7 +232,7 @@ impl Folder<'_> {
         }
     }
 
-    /// Clears a register: with the call before it, if there is one.
+    /// Clears a register, as part of the preceding call if there is one.
     fn clear(&mut self, at: usize, register: usize) {
         let slot = self.registers.slot(register);
         if self.vacant.contains(register) || self.unfilled.contains(register) && self.registers.is_unread(at) {
@@ -292,7 +293,7 @@ impl Folder<'_> {
         self.emit(at, Op::Check { value, heap, plan: self.result.checks.len() as u32 - 1 });
     }
 
-    /// A condition that is read for one If alone.
+    /// A condition that is only read by one If.
     fn test(&mut self, at: usize, end: usize) -> Option<usize> {
         let [Instruction::Call { dst, function, args }, Instruction::If { condition, false_offset }] =
             self.flow.code[at..end].first_chunk()?
@@ -309,8 +310,8 @@ impl Folder<'_> {
         Some(2)
     }
 
-    /// Is the result of the call at `at` all that the function still has to return? Copies of the result and clearing
-    /// of other registers on the way change nothing.
+    /// Returns true if the function only returns the result of the call at `at`. Copies of the result and clearing of
+    /// other registers do not matter.
     fn is_tail_call(&self, at: usize, dst: Register) -> bool {
         let (mut at, mut result) = (at + 1, dst);
         for _ in 0..MAX_TAIL {
@@ -335,11 +336,12 @@ impl Folder<'_> {
         let slots: Vec<_> = args.iter().map(|arg| self.slot(*arg)).collect();
         let start = self.result.slots.len() as u32;
         self.result.slots.extend(slots);
-        self.result.most_args = self.result.most_args.max(args.len());
+        self.result.max_args = self.result.max_args.max(args.len());
         Slots { start, count: args.len() as u32 }
     }
 
-    /// The same for a call of bytecode: the last mention of a register that is not read again is marked as moved; before
+    /// Like `args`, for a call of bytecode: the last use of a register that is not read again is marked as moved,
+    /// except before a tail call.
     /// a tail call, none is.
     fn moved_args(&mut self, at: usize, args: &[Arg], tail: bool) -> Slots {
         let slots = self.args(args);
@@ -356,7 +358,7 @@ impl Folder<'_> {
         slots
     }
 
-    /// The slot of an argument; those that are no registers get one in the pool.
+    /// The slot of an argument; arguments that are not registers get one in the pool.
     fn slot(&mut self, arg: Arg) -> Slot {
         if let Arg::Register(register) = arg
             && let Some(index) = register.index()

@@ -1,15 +1,15 @@
-//! The form in which functions run: bytecode folded once, at load, into fewer and faster steps.
+//! The executed form of functions: bytecode folded once, at load, into fewer and faster steps.
 //!
-//! Folding does not change the executable itself; it reads instructions and writes [`Op`]s:
-//! - registers that are never in use at the same time share a slot of the frame;
-//! - constants and immediates get slots after the registers, so that every argument is a slot;
-//! - a `null_value` after the last call that needed the register becomes part of that call; a copy or an argument
-//!   whose register is not read again is moved;
-//! - storages of known size and all their tensors are made in one step;
-//! - several calls of builtins for shapes, checks, memory and conditions become one op.
+//! Folding does not change the executable; it reads instructions and emits [`Op`]s:
+//! - registers with disjoint live ranges share a slot of the frame;
+//! - constants and immediates get slots after the registers, so every argument is a slot;
+//! - a `null_value` after the last call that reads the register becomes part of that call; copies and arguments whose
+//!   register is dead afterwards become moves;
+//! - storages of known size and all their tensors are allocated in one step;
+//! - sequences of builtin calls for shapes, checks, memory and conditions become one op.
 //!
-//! It has two users: the machine, which replaces callees with addresses ([`crate::vm`]), and the machine code generator.
-//! [`VERSION`] tells whether both use the same form.
+//! It has two users: the virtual machine, which replaces callees with addresses ([`crate::vm`]), and the machine code
+//! generator. [`VERSION`] identifies the form, so that both agree.
 mod alloc;
 mod arena;
 mod check;
@@ -18,7 +18,7 @@ mod facts;
 mod fold;
 mod registers;
 
-pub use alloc::{AllocPlan, PlacePlan, Size};
+pub use alloc::{AllocPlan, Size, SuballocPlan};
 pub use arena::ArenaPlan;
 pub use check::{CheckPlan, MatchSize, Matching, PlanArg};
 pub use facts::{Content, Facts, TensorFacts};
@@ -26,27 +26,27 @@ pub use facts::{Content, Facts, TensorFacts};
 use super::flow::BitSet;
 use super::{Arg, Executable, FunctionInfo};
 
-/// Changes whenever the same bytecode folds into other ops.
+/// Incremented whenever the same bytecode folds into different ops.
 pub const VERSION: u32 = 7;
 
-/// A slot of the frame: a register, or an entry of the pool behind the registers.
+/// Index of a slot of the frame: a register, or an entry of the pool after the registers.
 pub type Slot = u32;
 
-/// In a list of arguments of [`Op::Invoke`] and [`Op::TailInvoke`]: the callee may have the register's value.
+/// Flag in the argument list of [`Op::Invoke`] and [`Op::TailInvoke`]: the callee takes over the register's value.
 pub const MOVED: Slot = 1 << 31;
 
-/// Arguments of a call: a part of the function's list of slots. Behind the arguments of calls of native functions
-/// stands the number of registers to clear after the call, and then those.
+/// Arguments of a call: a range of the function's slot list. For calls of native functions, the number of registers to
+/// clear after the call and those registers follow the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slots {
-    /// Where they begin in the function's list.
+    /// First index in the function's list.
     pub start: u32,
-    /// How many arguments there are.
+    /// Number of arguments.
     pub count: u32,
 }
 
 impl Slots {
-    /// Where the arguments are in the function's list.
+    /// Range of the arguments in the function's list.
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..(self.start + self.count) as usize
     }
@@ -63,25 +63,25 @@ impl Slots {
     }
 }
 
-/// A step of a function. `F` says which native function is called.
+/// A step of a function. `F` identifies a native function.
 #[expect(missing_docs, reason = "fields are slots and arguments, plans by number, and steps to go on at")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op<F> {
-    /// Calls a native function, whose result nobody wants.
+    /// Calls a native function and discards the result.
     CallVoid { callee: F, args: Slots },
-    /// The same; the result goes to a register that is none of the arguments.
+    /// Calls a native function; the result goes to a register that is not an argument.
     Call { callee: F, dst: Slot, args: Slots },
-    /// The same; the result replaces one of the arguments.
+    /// Calls a native function; the result replaces one of the arguments.
     CallOver { callee: F, dst: Slot, args: Slots },
-    /// One of those calls, of a kernel, after checking the arguments against its signature. Made when the kernels are
-    /// known.
+    /// Like one of those calls, for a kernel, after checking the arguments against its signature. Created when kernels
+    /// are resolved.
     CheckedCall { kernel: u32, args: Slots },
     /// Calls bytecode.
     Invoke { function: u32, dst: Slot, args: Slots },
-    /// Calls bytecode in place of the current function.
+    /// Tail call of bytecode.
     TailInvoke { function: u32, args: Slots },
-    /// Calls a function value; the first argument is the machine, the second the function. If it is bytecode, and
-    /// `tail` is set, in place of the current function.
+    /// Calls a function value; the first argument is the virtual machine, the second the function. If it is bytecode
+    /// and `tail` is set, it is a tail call.
     InvokeValue { dst: Slot, args: Slots, tail: bool },
     /// Copies a value.
     Copy { dst: Slot, from: Slot },
@@ -89,30 +89,30 @@ pub enum Op<F> {
     Move { dst: Slot, from: Slot },
     /// Drops a register's value.
     Clear { dst: Slot },
-    /// Makes a tensor in memory of its own, by plan.
+    /// Allocates a tensor with a storage of its own, by plan.
     Alloc { dst: Slot, heap: Slot, plan: u32 },
-    /// Makes a tensor in a storage, by plan.
-    Place { dst: Slot, storage: Slot, plan: u32 },
-    /// Makes a storage with all its tensors, by plan.
+    /// Allocates a tensor in an existing storage, by plan.
+    Suballoc { dst: Slot, storage: Slot, plan: u32 },
+    /// Allocates a storage with all its tensors, by plan.
     Arena { plan: u32 },
     /// Checks a value against an annotation, by plan.
     Check { value: Slot, heap: Slot, plan: u32 },
     /// Returns.
     Ret { value: Slot },
-    /// Jumps forwards.
+    /// Jumps forward.
     Goto { target: u32 },
-    /// Jumps backwards.
+    /// Jumps backward.
     Loop { target: u32 },
-    /// Goes on if an integer is not zero, else jumps.
+    /// Falls through if an integer is not zero, otherwise jumps.
     If { condition: Slot, otherwise: u32 },
-    /// Goes on if a condition holds, which may be a tensor; else jumps.
+    /// Falls through if a condition, which may be a tensor, holds; otherwise jumps.
     Test { condition: Slot, otherwise: u32 },
-    /// Goes on in machine code, at one of its entries. Made when the function has some.
+    /// Continues in machine code, at one of its entries. Created when the function has machine code.
     Native { entry: u32 },
 }
 
 impl<F> Op<F> {
-    /// The same step with another idea of what native functions are.
+    /// Returns the step with another representation of native functions.
     pub fn map_callee<G>(self, callee: impl FnOnce(F) -> G) -> Op<G> {
         match self {
             Op::CallVoid { callee: f, args } => Op::CallVoid { callee: callee(f), args },
@@ -126,7 +126,7 @@ impl<F> Op<F> {
             Op::Move { dst, from } => Op::Move { dst, from },
             Op::Clear { dst } => Op::Clear { dst },
             Op::Alloc { dst, heap, plan } => Op::Alloc { dst, heap, plan },
-            Op::Place { dst, storage, plan } => Op::Place { dst, storage, plan },
+            Op::Suballoc { dst, storage, plan } => Op::Suballoc { dst, storage, plan },
             Op::Arena { plan } => Op::Arena { plan },
             Op::Check { value, heap, plan } => Op::Check { value, heap, plan },
             Op::Ret { value } => Op::Ret { value },
@@ -138,7 +138,7 @@ impl<F> Op<F> {
         }
     }
 
-    /// The native function that is called, if one is.
+    /// The callee, if it is a native function.
     pub fn native_callee(&self) -> Option<F>
     where
         F: Copy,
@@ -149,7 +149,7 @@ impl<F> Op<F> {
         }
     }
 
-    /// The arguments, if it calls a native function.
+    /// The arguments, if the callee is a native function.
     pub fn native_args(&self) -> Option<Slots> {
         match *self {
             Op::CallVoid { args, .. } | Op::Call { args, .. } => Some(args),
@@ -158,7 +158,7 @@ impl<F> Op<F> {
         }
     }
 
-    /// Where the result goes, if it calls a native function whose result is wanted.
+    /// The register of the result, if the step calls a native function and uses its result.
     pub fn native_result(&self) -> Option<Slot> {
         match *self {
             Op::Call { dst, .. } | Op::CallOver { dst, .. } => Some(dst),
@@ -166,7 +166,7 @@ impl<F> Op<F> {
         }
     }
 
-    /// Where the step may go on other than at the next one.
+    /// The jump target, if the step may jump.
     pub fn target(&self) -> Option<u32> {
         match *self {
             Op::Goto { target } | Op::Loop { target } => Some(target),
@@ -175,7 +175,7 @@ impl<F> Op<F> {
         }
     }
 
-    /// The same, to change it.
+    /// Like [`target`](Op::target), mutable.
     pub(super) fn target_mut(&mut self) -> Option<&mut u32> {
         match self {
             Op::Goto { target } | Op::Loop { target } => Some(target),
@@ -185,27 +185,27 @@ impl<F> Op<F> {
     }
 }
 
-/// A folded function. Its frame holds registers, pool and room for the arguments of one call, in this order.
+/// A folded function. Its frame has registers, pool and space for the arguments of one call, in this order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compact {
     /// The steps.
     pub ops: Vec<Op<u32>>,
-    /// For each step, the instruction (counted from the function's first) it begins with.
+    /// For each step, its first instruction, relative to the function's first.
     pub origins: Vec<u32>,
     /// Slots of all calls' arguments.
     pub slots: Vec<Slot>,
     /// Number of parameters, which are the first registers.
     pub num_args: usize,
-    /// Number of registers. Nobody reads the last one: it takes results of bytecode that nobody wants.
+    /// Number of registers. The last one is never read: it takes unused results of bytecode.
     pub registers: usize,
-    /// What the pool holds; no registers of the frame. It begins with the tensors of arenas, for which nothing stands here.
+    /// Contents of the pool, never registers of the frame. The tensors of arenas come first and have no entry here.
     pub pool: Vec<Arg>,
-    /// The most arguments that a call has.
-    pub most_args: usize,
+    /// Maximum number of arguments of a call.
+    pub max_args: usize,
     /// Plans of [`Op::Alloc`].
     pub allocs: Vec<AllocPlan>,
-    /// Plans of [`Op::Place`].
-    pub places: Vec<PlacePlan>,
+    /// Plans of [`Op::Suballoc`].
+    pub suballocs: Vec<SuballocPlan>,
     /// Plans of [`Op::Arena`].
     pub arenas: Vec<ArenaPlan>,
     /// Plans of [`Op::Check`].
@@ -213,7 +213,7 @@ pub struct Compact {
 }
 
 impl Compact {
-    /// Steps that others jump to.
+    /// Steps that are jump targets.
     pub(crate) fn targets(&self) -> BitSet {
         let mut targets = BitSet::new(self.ops.len());
         self.ops.iter().filter_map(Op::target).for_each(|target| targets.insert(target as usize));
@@ -221,12 +221,12 @@ impl Compact {
     }
 }
 
-/// How far a function is folded.
+/// Degree of folding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Folding {
-    /// As far as it goes.
+    /// Full folding.
     Full,
-    /// One step for each instruction, every Call a call: what instruments look at.
+    /// One step per instruction; every Call stays a call. Used while an instrument is set.
     None,
 }
 

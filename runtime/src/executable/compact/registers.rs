@@ -1,4 +1,4 @@
-//! Which registers share a slot, and where values are read for the last time.
+//! Slot allocation for registers, and last reads.
 use super::Slot;
 use crate::executable::flow::{self, BitSet, Flow};
 use std::cmp::Reverse;
@@ -7,30 +7,30 @@ use std::collections::BinaryHeap;
 /// Slots of a function's registers.
 pub(super) struct Registers {
     slots: Vec<Slot>,
-    /// How many slots they take together.
+    /// Number of slots.
     pub(super) count: usize,
-    /// Instructions with the registers that they read last, in order.
+    /// Sorted pairs of an instruction and a register that it reads last.
     last_reads: Vec<(usize, usize)>,
-    /// Instructions whose result nobody reads.
+    /// Instructions whose result is never read.
     unread: BitSet,
 }
 
 impl Registers {
-    /// Every register keeps its own slot.
-    pub(super) fn apart(count: usize) -> Registers {
+    /// Every register gets a slot of its own.
+    pub(super) fn one_to_one(count: usize) -> Registers {
         Registers { slots: (0..count as Slot).collect(), count, last_reads: Vec::new(), unread: BitSet::default() }
     }
 
-    /// Registers that are never in use at the same time share slots: a linear scan over the stretches between the
-    /// first and the last instruction at which each may hold a value. Parameters keep their places.
+    /// Registers that are never live at the same time share slots: a linear scan over the intervals between the first
+    /// and the last instruction at which each may hold a value. Parameters keep their slots.
     pub(super) fn share(flow: &Flow<'_>, count: usize, params: usize) -> Registers {
         let live_out = flow.live_out(count);
         let unread = BitSet::new(flow.code.len());
-        let mut scan = Scan { stretches: vec![None; count], last_reads: Vec::new(), unread };
+        let mut scan = Scan { intervals: vec![None; count], last_reads: Vec::new(), unread };
         (0..params).for_each(|param| scan.extend(param, 0));
         (0..flow.len()).for_each(|block| scan.block(flow, block, live_out[block].clone()));
         scan.last_reads.sort_unstable();
-        let (slots, count) = assign(&scan.stretches, params);
+        let (slots, count) = assign(&scan.intervals, params);
         Registers { slots, count, last_reads: scan.last_reads, unread: scan.unread }
     }
 
@@ -39,28 +39,28 @@ impl Registers {
         self.slots[register]
     }
 
-    /// Does nobody read the register's value after instruction `at`, which does?
+    /// Returns true if instruction `at` is the last one that reads the register's value.
     pub(super) fn is_last_read(&self, at: usize, register: usize) -> bool {
         self.last_reads.binary_search(&(at, register)).is_ok()
     }
 
-    /// Does nobody read what instruction `at` writes to its register?
+    /// Returns true if the result of instruction `at` is never read.
     pub(super) fn is_unread(&self, at: usize) -> bool {
         self.unread.contains(at)
     }
 }
 
 struct Scan {
-    /// First and last position of each register; 0 is the entry, `i + 1` instruction `i`.
-    stretches: Vec<Option<(usize, usize)>>,
+    /// First and last point of each register's live interval; 0 is the entry, `i + 1` instruction `i`.
+    intervals: Vec<Option<(usize, usize)>>,
     last_reads: Vec<(usize, usize)>,
     unread: BitSet,
 }
 
 impl Scan {
     fn extend(&mut self, register: usize, position: usize) {
-        let (first, last) = self.stretches[register].unwrap_or((position, position));
-        self.stretches[register] = Some((first.min(position), last.max(position)));
+        let (first, last) = self.intervals[register].unwrap_or((position, position));
+        self.intervals[register] = Some((first.min(position), last.max(position)));
     }
 
     fn block(&mut self, flow: &Flow<'_>, block: usize, mut live: BitSet) {
@@ -87,20 +87,20 @@ impl Scan {
     }
 }
 
-/// Slots for stretches, and how many that takes.
-fn assign(stretches: &[Option<(usize, usize)>], params: usize) -> (Vec<Slot>, usize) {
-    let mut order: Vec<_> = (0..stretches.len()).filter(|r| *r >= params && stretches[*r].is_some()).collect();
-    order.sort_unstable_by_key(|register| (stretches[*register], *register));
-    let mut slots: Vec<Slot> = vec![0; stretches.len()];
+/// Slots for the intervals, and the number of slots.
+fn assign(intervals: &[Option<(usize, usize)>], params: usize) -> (Vec<Slot>, usize) {
+    let mut order: Vec<_> = (0..intervals.len()).filter(|r| *r >= params && intervals[*r].is_some()).collect();
+    order.sort_unstable_by_key(|register| (intervals[*register], *register));
+    let mut slots: Vec<Slot> = vec![0; intervals.len()];
     let mut busy: BinaryHeap<Reverse<(usize, Slot)>> = BinaryHeap::new();
     let mut free: BinaryHeap<Reverse<Slot>> = BinaryHeap::new();
     let mut count = params;
     for param in 0..params {
         slots[param] = param as Slot;
-        busy.extend(stretches[param].map(|(_, last)| Reverse((last, param as Slot))));
+        busy.extend(intervals[param].map(|(_, last)| Reverse((last, param as Slot))));
     }
     for register in order {
-        let Some((first, last)) = stretches[register] else { continue };
+        let Some((first, last)) = intervals[register] else { continue };
         while let Some(Reverse((end, slot))) = busy.peek().copied().filter(|Reverse((end, _))| *end < first) {
             debug_assert!(end < first);
             busy.pop();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_loop_needs_stays_through_it() {
+    fn values_are_live_throughout_a_loop() {
         let code = [
             call(1, &[0]),
             call(2, &[1]),

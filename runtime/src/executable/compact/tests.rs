@@ -31,7 +31,7 @@ impl Function {
     }
 }
 
-/// Two kernels, each into memory of its own.
+/// Two kernels, each writing to memory of its own.
 fn two_kernels(second_input: i64) -> Function {
     let mut f = Function::default();
     let size = f.constant(Constant::Shape(Shape::new(&[16])));
@@ -50,7 +50,7 @@ fn two_kernels(second_input: i64) -> Function {
     f
 }
 
-/// The registers that surely hold a tensor of four aligned floats before a step.
+/// The registers that are known to hold a tensor of four aligned floats before a step.
 fn planned(executable: &Executable, folded: &Compact, at: u32) -> Vec<Slot> {
     let content = |arg: &Arg| if let Arg::Immediate(value) = arg { Content::Int(*value) } else { Content::Unknown };
     let pool = folded.pool.iter().map(content).collect();
@@ -99,7 +99,7 @@ fn unfolded_functions_keep_every_call() {
 }
 
 #[test]
-fn what_an_allocation_shares_with_others_stays_apart() {
+fn shared_shapes_stay_separate_from_allocations() {
     let mut f = Function::default();
     let size = f.constant(Constant::Shape(Shape::new(&[16])));
     let float = f.constant(Constant::DType(DType::FLOAT32));
@@ -111,12 +111,12 @@ fn what_an_allocation_shares_with_others_stays_apart() {
     f.ret(3);
     let folded = f.fold(1, 4, Folding::Full);
     assert!(folded.allocs.is_empty());
-    let Op::Place { dst: aligned, .. } = folded.ops[1] else { panic!("{:?}", folded.ops) };
+    let Op::Suballoc { dst: aligned, .. } = folded.ops[1] else { panic!("{:?}", folded.ops) };
     assert_eq!(planned(&f.executable, &folded, 3), [aligned], "the other is not at a multiple of 64");
 }
 
 #[test]
-fn cleared_registers_are_known_no_more() {
+fn facts_about_cleared_registers_are_dropped() {
     let mut f = two_kernels(2);
     f.code.truncate(8);
     f.call(4, "vm.builtin.null_value", &[]);
@@ -168,7 +168,7 @@ fn storage_and_tensor_may_take_one_shape() {
     assert!(matches!(one_shape_for_both(true).ops[..], [Op::Call { .. }, ..]), "somebody else reads the shape");
 }
 
-/// A row of allocations; behind it a loop, if `is_loop` around it.
+/// A sequence of allocations; if `is_loop`, a loop follows.
 fn row(length: usize, is_loop: bool) -> Compact {
     let mut f = Function::default();
     let size = f.constant(Constant::Shape(Shape::new(&[16])));
@@ -188,7 +188,7 @@ fn row(length: usize, is_loop: bool) -> Compact {
 
 #[test]
 fn machine_code_is_left_for_long_rows() {
-    let left = |steps: &Compact| -> Vec<_> { steps.left().iter().map(|left| (left.start, left.end)).collect() };
+    let left = |steps: &Compact| -> Vec<_> { steps.interpreted().iter().map(|left| (left.start, left.end)).collect() };
     assert_eq!(left(&row(100, false)), []);
     assert_eq!(left(&row(105, false)), [], "for a few steps it is not worth it");
     let long = row(200, false);
@@ -221,8 +221,8 @@ fn conditions_and_last_copies_become_steps_of_their_own() {
     assert_eq!(folded.pool, [int(7)]);
 }
 
-/// Two kernels, whose tensors are in one storage; `last` is what the second kernel's output is used for.
-fn two_places(last: &dyn Fn(&mut Function)) -> Compact {
+/// Two kernels whose tensors share one storage; `last` emits the use of the second kernel's output.
+fn two_suballocs(last: &dyn Fn(&mut Function)) -> Compact {
     let mut f = Function::default();
     let size = f.constant(Constant::Shape(Shape::new(&[128])));
     let bytes = f.constant(Constant::DType(DType::UINT8));
@@ -241,7 +241,7 @@ fn two_places(last: &dyn Fn(&mut Function)) -> Compact {
 
 #[test]
 fn tensors_of_an_arena_are_like_constants() {
-    let folded = two_places(&|f| {
+    let folded = two_suballocs(&|f| {
         f.call(VOID, "kernel", &[reg(3), reg(0)]);
         f.call(3, "vm.builtin.null_value", &[]);
         f.ret(0);
@@ -250,14 +250,14 @@ fn tensors_of_an_arena_are_like_constants() {
         (folded.registers as Slot, |start| Op::CallVoid { callee: 2, args: Slots { start, count: 2 } });
     assert_eq!(folded.ops, [Op::Arena { plan: 0 }, kernel(0), kernel(3), kernel(6), Op::Ret { value: 0 }]);
     assert_eq!(folded.slots, [0, first, 0, first, first + 1, 0, first + 1, 0, 0], "nothing is cleared");
-    assert_eq!((folded.arenas[0].first, folded.pool.len(), folded.places.len()), (first, 2, 0));
-    assert_eq!(folded.arenas[0].places.iter().map(|place| place.offset).collect::<Vec<_>>(), [0, 64]);
+    assert_eq!((folded.arenas[0].first, folded.pool.len(), folded.suballocs.len()), (first, 2, 0));
+    assert_eq!(folded.arenas[0].tensors.iter().map(|plan| plan.offset).collect::<Vec<_>>(), [0, 64]);
 }
 
-/// What is moved out of an arena would be missing in the next call.
+/// A tensor moved out of an arena would be missing in the next call.
 #[test]
 fn tensors_of_an_arena_are_copied_and_not_moved() {
-    let folded = two_places(&|f| {
+    let folded = two_suballocs(&|f| {
         f.call(4, "vm.builtin.copy", &[reg(3)]);
         f.ret(4);
     });
@@ -266,25 +266,25 @@ fn tensors_of_an_arena_are_copied_and_not_moved() {
 }
 
 #[test]
-fn tensors_that_leave_are_in_no_arena() {
-    let places = |last: &dyn Fn(&mut Function)| two_places(last).places.len();
-    assert_eq!(places(&|f| f.ret(3)), 2, "it is returned");
+fn escaping_tensors_are_in_no_arena() {
+    let suballocs = |last: &dyn Fn(&mut Function)| two_suballocs(last).suballocs.len();
+    assert_eq!(suballocs(&|f| f.ret(3)), 2, "it is returned");
     let called = |f: &mut Function| {
         f.executable.define("other", 1, 1, &[ret(0)]);
         f.call(4, "other", &[reg(0)]);
         f.ret(4);
     };
-    assert_eq!(places(&called), 2, "bytecode runs meanwhile");
+    assert_eq!(suballocs(&called), 2, "bytecode runs in between");
     let again = |f: &mut Function| {
         f.code.push(goto(-3));
         f.ret(0);
     };
-    assert_eq!(places(&again), 2, "a loop would need two");
+    assert_eq!(suballocs(&again), 2, "a loop would need two");
     let branch_only = |f: &mut Function| {
         f.call(4, "vm.builtin.read_if_cond", &[reg(3)]);
         f.code.push(branch(4, 2));
         f.call(VOID, "kernel", &[reg(3), reg(0)]);
         f.ret(0);
     };
-    assert_eq!(places(&branch_only), 0, "a branch is no reason");
+    assert_eq!(suballocs(&branch_only), 0, "a branch does not matter");
 }

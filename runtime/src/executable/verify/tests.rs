@@ -3,7 +3,7 @@ use crate::executable::Code;
 use crate::executable::build::{branch, goto, reg, ret};
 use crate::value::Tensor;
 
-/// One function `f` of one parameter and four registers, and a packed function `g`.
+/// A function `f` with one parameter and four registers, and a packed function `g`.
 fn program(instructions: &[Instruction]) -> Executable {
     let mut executable = Executable::default();
     executable.define("f", 1, 4, instructions).param_names = vec!["x".into()];
@@ -40,7 +40,7 @@ fn accepts_branches_loops_and_special_registers() {
 }
 
 #[test]
-fn refuses_what_breaks_a_rule_of_instructions() {
+fn refuses_invalid_instructions() {
     for (rule, instructions) in [
         ("there is no register %4", vec![ret(4)]),
         ("a result cannot go to %-1", vec![call(-1, 1, &[]), ret(0)]),
@@ -68,7 +68,7 @@ fn refuses_what_breaks_a_rule_of_instructions() {
 }
 
 #[test]
-fn refuses_what_breaks_a_rule_of_functions() {
+fn refuses_invalid_functions() {
     type Breakage = fn(&mut Executable);
     let cases: [(&str, Breakage); 9] = [
         ("another function has the same name", |e| e.functions[1].name = "f".into()),
@@ -102,7 +102,7 @@ fn compiled_functions_need_room_for_their_result() {
 }
 
 #[test]
-fn instructions_lie_one_behind_the_other() {
+fn instructions_are_contiguous() {
     for (offsets, words) in
         [(vec![], vec![2, 0]), (vec![1], vec![0, 2, 0]), (vec![0, 2, 1], vec![2, 0]), (vec![0, 3], vec![2])]
     {

@@ -4,12 +4,12 @@ use super::quote::quoted;
 use crate::{DType, Element, Tensor, executable::Constant};
 use std::{fmt::Write, str::FromStr};
 
-/// Tensors of up to so many elements are written as numbers.
+/// Maximum number of elements of a tensor that is written as numbers.
 const FEW: usize = 8;
-/// Bytes on a line of a tensor's data.
+/// Bytes per line of a tensor's data.
 const LINE: usize = 32;
 
-/// A constant as text; a tensor with a `name` lies in another file under that.
+/// Formats a constant; a tensor with a `name` is stored in another file under that name.
 pub(super) fn write(constant: &Constant, name: Option<&str>) -> String {
     match constant {
         Constant::Tensor(tensor) => match name {
@@ -33,7 +33,7 @@ fn joined(sizes: &[i64]) -> String {
     sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A dtype's name or, when that does not say it all, its numbers.
+/// A dtype's name or, if that is ambiguous, its numbers.
 fn dtype_text(dtype: DType) -> String {
     let text = dtype.to_string();
     match text.is_empty() || DType::from_str(&text) != Ok(dtype) {

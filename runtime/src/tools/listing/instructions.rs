@@ -3,7 +3,7 @@
 use super::quote::global;
 use crate::executable::{Arg, Executable, Instruction, Register};
 
-/// An instruction as text; jumps go to the label that `target` names by their offset.
+/// Formats an instruction; jumps go to the label that `target` returns for their offset.
 pub(super) fn write(instruction: &Instruction, executable: &Executable, target: impl Fn(i64) -> String) -> String {
     match instruction {
         Instruction::Call { dst, function, args } => {

@@ -1,4 +1,4 @@
-//! Listings: executables as complete text, which can be assembled to the same bytes.
+//! Listings: complete textual form of executables, which can be assembled to the same bytes.
 //!
 //! A listing is read line by line; `#` begins a comment, and source lines are shown in comments. Sections may be in any
 //! order:
@@ -14,10 +14,10 @@
 //! c3 = int 1152921504606846976
 //! c4 = float 0.5
 //! c5 = tensor float32(2) [0.0, 1.5]       numbers, or the bytes in memory: {x"00000000 0000c03f"}
-//! c6 = tensor float32(8, 8) from "c6"     in a file beside the listing, by name
+//! c6 = tensor float32(8, 8) from "c6"     stored in a separate file, by name
 //! scope c5 "global.texture"
 //!
-//! code @main:                             instructions; functions' code lies in the order of the listing
+//! code @main:                             instructions; functions' code is stored in the order of the listing
 //!    0: %2 = call @add(%0, -3, c5, @main) a number and a colon before an instruction are not read
 //!    1: if %2 else L3
 //!    2: call @add(%vm, %void)
@@ -25,9 +25,9 @@
 //!    3: ret %2
 //! ```
 //!
-//! Rare cases have their own notation: `args 2` if parameters have no names, `range 3 7` if a function
-//! without code claims to have some, and `unused:` before `words 1 2 3`, instructions of no function.
-//! Functions whose names are not identifiers are written `@"like this"`.
+//! Rare cases have their own notation: `args 2` if parameters have no names, `range 3 7` if a function without code has
+//! a range, and `unused:` before `words 1 2 3`, instructions outside of functions. Functions whose names are not
+//! identifiers are written `@"like this"`.
 mod constants;
 mod instructions;
 mod quote;
@@ -39,16 +39,16 @@ use crate::{
 use quote::{global, parameter, quoted};
 use std::{collections::BTreeSet, fmt::Write};
 
-/// An executable as text, and the tensors that lie beside it.
+/// The text of an executable, and the tensors that are stored separately.
 pub struct Listing {
     /// The text.
     pub text: String,
-    /// Tensors that it only names.
+    /// Tensors that the text refers to by name.
     pub tensors: Vec<(String, Tensor)>,
 }
 
-/// Lists the executable of an image; tensors of more than `most` bytes go beside the listing.
-pub fn list(image: &Image, most: usize) -> Listing {
+/// Lists the executable of an image; tensors of more than `max_inline` bytes are stored separately.
+pub fn list(image: &Image, max_inline: usize) -> Listing {
     let executable = &image.executable;
     let mut listing = Listing { text: String::new(), tensors: Vec::new() };
     listing.put(format_args!(
@@ -60,12 +60,12 @@ pub fn list(image: &Image, most: usize) -> Listing {
     for (index, function) in executable.functions.iter().enumerate() {
         listing.put(format_args!("{}", function_line(function, has_block(executable, index))));
     }
-    listing.constants(executable, most);
+    listing.constants(executable, max_inline);
     listing.code(image);
     listing
 }
 
-/// Does a block of the listing say what the function's code is?
+/// Returns true if the function's code is written as a block of the listing.
 fn has_block(executable: &Executable, index: usize) -> bool {
     let f = &executable.functions[index];
     f.kind != FunctionKind::Packed && f.start < f.end && f.end <= executable.code.len()
@@ -100,12 +100,12 @@ impl Listing {
         let _ = writeln!(self.text, "{line}");
     }
 
-    fn constants(&mut self, executable: &Executable, most: usize) {
+    fn constants(&mut self, executable: &Executable, max_inline: usize) {
         self.text.push('\n');
         for (index, constant) in executable.constants.iter().enumerate() {
             let mut name = None;
             if let Constant::Tensor(tensor) = constant
-                && tensor.nbytes() > most
+                && tensor.nbytes() > max_inline
             {
                 name = Some(format!("c{index}"));
                 self.tensors.push((format!("c{index}"), tensor.clone()));
@@ -117,7 +117,7 @@ impl Listing {
         }
     }
 
-    /// The code of all functions in its order, and what lies between.
+    /// The code of all functions in its order, and unused instructions in between.
     fn code(&mut self, image: &Image) {
         let executable = &image.executable;
         let indices = 0..executable.functions.len();
@@ -134,7 +134,7 @@ impl Listing {
         self.unused(executable, next..executable.code.len());
     }
 
-    /// Instructions of no function, as words: they may be anything.
+    /// Instructions outside of functions, as words, because they may be invalid.
     fn unused(&mut self, executable: &Executable, range: std::ops::Range<usize>) {
         if range.is_empty() {
             return;
@@ -150,18 +150,18 @@ impl Listing {
         let executable = &image.executable;
         let code: Vec<Instruction> = (function.start..function.end).filter_map(|at| executable.code.get(at)).collect();
         let targets = targets(&code, function.start);
-        let mut place = None;
+        let mut location = None;
         for (at, instruction) in (function.start..).zip(&code) {
             if targets.contains(&(at as i64)) {
                 self.put(format_args!("L{at}:"));
             }
             let here = image.sources.locate(at).map(|l| (l.file, l.line, l.text));
             if let Some((file, line, text)) = &here
-                && here != place
+                && here != location
             {
                 let text = text.trim().replace(['\n', '\r'], " ");
                 self.put(format_args!("      # {}:{line}: {text}", file.replace(['\n', '\r'], " ")));
-                place = here.clone();
+                location = here.clone();
             }
             let target = |offset: i64| format!("L{}", at as i64 + offset);
             self.put(format_args!("{at:>4}: {}", instructions::write(instruction, executable, target)));
@@ -169,7 +169,7 @@ impl Listing {
     }
 }
 
-/// The instructions that jumps of a function's code go to.
+/// The jump targets in a function's code.
 fn targets(code: &[Instruction], start: usize) -> BTreeSet<i64> {
     let jumps = code.iter().enumerate().filter_map(|(position, instruction)| match instruction {
         Instruction::Goto { offset } => Some((start + position) as i64 + offset),

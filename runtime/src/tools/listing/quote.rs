@@ -1,4 +1,4 @@
-//! Strings and names as they are written.
+//! Quoting of strings and names.
 
 /// A text in quotes.
 pub(super) fn quoted(text: &str) -> String {
@@ -18,7 +18,7 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
-/// A function's name as it is written: in quotes when it is none that the lexer takes.
+/// A function's name, in quotes if it is not an identifier.
 pub(super) fn global(name: &str) -> String {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     match starts && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
@@ -27,7 +27,7 @@ pub(super) fn global(name: &str) -> String {
     }
 }
 
-/// A parameter's name as it is written.
+/// A parameter's name, in quotes if necessary.
 pub(super) fn parameter(name: &str) -> String {
     let written = global(name);
     written[1..].to_owned()

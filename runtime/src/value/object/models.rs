@@ -1,4 +1,4 @@
-//! Models of reference counts: an object's end comes once, after everything that was done with it.
+//! Loom models of reference counting: an object is destroyed once, after all accesses to it.
 use super::{BOTH_ONE, Cell, DELETE_WEAK, Ref, WEAK_ONE};
 use crate::sync::atomic::Ordering::*;
 use crate::sync::thread;
@@ -6,21 +6,21 @@ use loom::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-/// A value that is read through references, and written at its end or by its only owner.
+/// A value that is read through references, and written by its destructor or its only owner.
 struct Watched {
     value: UnsafeCell<u32>,
-    /// How many have ended; not a part of the model.
+    /// Number of destroyed values; not part of the model.
     ended: Arc<AtomicUsize>,
 }
 
-// SAFETY: nobody else has this index, and loom checks how the cell is used.
+// SAFETY: no other type has this index, and loom checks the accesses to the cell.
 unsafe impl Cell for Watched {
     const TYPE_INDEX: i32 = 1 << 20;
 }
 
 impl Watched {
     fn read(&self) -> u32 {
-        // SAFETY: loom checks that nobody writes meanwhile.
+        // SAFETY: loom checks that nobody writes at the same time.
         self.value.with(|value| unsafe { *value })
     }
 
@@ -37,7 +37,7 @@ impl Drop for Watched {
     }
 }
 
-/// A new object, and how many of its kind have ended.
+/// A new object, and the number of destroyed objects of its type.
 fn object() -> (Ref<Watched>, Arc<AtomicUsize>) {
     let ended = Arc::new(AtomicUsize::new(0));
     let cell = Watched { value: UnsafeCell::new(0), ended: ended.clone() };
@@ -86,7 +86,7 @@ fn an_only_owner_may_write() {
             second.read();
             drop(second);
         });
-        // Loom would not think of letting the other be done by here.
+        // Lets loom explore the case in which the other thread is done.
         thread::yield_now();
         if first.is_unique() {
             first.write();
@@ -97,9 +97,9 @@ fn an_only_owner_may_write() {
     });
 }
 
-/// Gives up a weak reference, as other runtimes do.
+/// Releases a weak reference, as other runtimes do.
 fn release_weak(object: std::ptr::NonNull<super::Header>) {
-    // SAFETY: the reference keeps the block.
+    // SAFETY: the reference keeps the block alive.
     let header = unsafe { object.as_ref() };
     if header.counts.fetch_sub(WEAK_ONE, Release) == WEAK_ONE {
         header.counts.load(Acquire);

@@ -1,4 +1,4 @@
-//! Checks of values against annotations, and how their failures read.
+//! Checks of values against annotations, and their messages.
 use crate::ffi::{Args, Error, kind};
 use crate::value::{Any, Closure, DType, Function, Shape, Tensor, Tuple, dtype_code};
 use crate::vm::{Builtin, builtin::builtin};
@@ -20,7 +20,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "Checks that the value is callable."),
 ];
 
-/// What the compiler says about the place of a check, for the message of a failure.
+/// The context of a check, which the compiler provides for the message of a failure.
 ///
 /// It comes as a string: `ErrorContext(fn=main, loc=param[0], param=x, annotation=R.Tensor((n,), dtype="float32")) `,
 /// `ErrorContext(fn=main, loc=return, annotation=…) ` or `ErrorContext(match_cast, ty=…) `.
@@ -31,7 +31,7 @@ impl<'a> Context<'a> {
         Context(text)
     }
 
-    /// The error of a value that is not as annotated.
+    /// The error for a value that does not match its annotation.
     pub(super) fn error(&self, kind: &'static str, value: &Any, reason: impl fmt::Display) -> Error {
         Error::new(kind, format!("{self}got {}: {reason}", describe(value)))
     }
@@ -48,20 +48,20 @@ impl fmt::Display for Context<'_> {
         if let Some(annotation) = parts.strip_prefix("match_cast, ty=") {
             return write!(f, "match_cast: expected {annotation}, ");
         }
-        let Some((place, annotation)) = parts.split_once(", annotation=") else { return write!(f, "{parts}: ") };
-        let field = |name: &str| place.split(", ").find_map(|part| part.strip_prefix(name));
+        let Some((location, annotation)) = parts.split_once(", annotation=") else { return write!(f, "{parts}: ") };
+        let field = |name: &str| location.split(", ").find_map(|part| part.strip_prefix(name));
         write!(f, "function `{}`", field("fn=").unwrap_or("?"))?;
         match (field("param="), field("loc=")) {
             (Some(param), _) => write!(f, ", parameter `{param}`")?,
             (None, Some("return")) => f.write_str(", return value")?,
-            (None, Some(place)) => write!(f, ", {place}")?,
+            (None, Some(location)) => write!(f, ", {location}")?,
             (None, None) => (),
         }
         write!(f, ": expected {annotation}, ")
     }
 }
 
-/// A value in words.
+/// Describes a value for a message.
 fn describe(value: &Any) -> String {
     if let Some(tensor) = value.get::<&Tensor>() {
         return format!("a {} Tensor of shape {}", tensor.dtype(), Shape::new(tensor.shape()));

@@ -1,6 +1,6 @@
-//! Collectives for a single worker, which gets back what it contributes.
+//! Collective operations for a single worker: every result is the worker's own input.
 //!
-//! They write their result into the last argument, as TVM's do.
+//! Like TVM's, they write the result into the last argument.
 use crate::ffi::Error;
 use crate::value::{Any, Device, Shape, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
@@ -26,7 +26,7 @@ fn all_reduce(value: &Tensor, _reduction: &Shape, in_group: &Any, result: &Tenso
     share(value, in_group, result)
 }
 
-/// Copies a tensor's elements into another of as many.
+/// Copies a tensor's elements into another one of the same size.
 fn share(value: &Tensor, _in_group: &Any, result: &Tensor) -> Result<(), Error> {
     if value.dtype() != result.dtype() || value.element_count() != result.element_count() || !result.is_contiguous() {
         let (given, wanted) = (value.shape(), result.shape());

@@ -1,7 +1,7 @@
 //! Conditions, closures, calls.
 use super::order::scratch;
 use crate::ffi::{Args, Error};
-use crate::value::{Any, Closure, Device, Function, Known, Shape, Tensor};
+use crate::value::{Any, Callable, Closure, Device, Function, Shape, Tensor};
 use crate::vm::current;
 use crate::vm::{Builtin, builtin::builtin};
 
@@ -20,11 +20,11 @@ pub(in crate::vm) fn read_if_cond(condition: &Any) -> Result<bool, Error> {
     if let Some(value) = condition.get::<bool>() {
         return Ok(value);
     }
-    let no_condition = || Error::type_error(format!("{condition} is not a condition"));
-    let tensor = condition.get::<&Tensor>().ok_or_else(no_condition)?;
+    let not_a_condition = || Error::type_error(format!("{condition} is not a condition"));
+    let tensor = condition.get::<&Tensor>().ok_or_else(not_a_condition)?;
     let dtype = tensor.dtype();
     if !(dtype.is_integer() || dtype.is_bool()) || tensor.element_count() != 1 {
-        return Err(no_condition());
+        return Err(not_a_condition());
     }
     let host = tensor.to_device(Device::CPU)?.to_contiguous()?;
     Ok(host.as_bytes()?.iter().any(|byte| *byte != 0))
@@ -36,20 +36,20 @@ fn make_closure(args: Args<'_>) -> Result<Any, Error> {
         return Ok(closure.bind(last).into());
     }
     let function = args.get::<&Function>(0)?;
-    // One that is bound already gets more arguments: calls do not go through a chain of functions.
-    let (function, bound) = function.as_known().map_or((function, &[][..]), |b: &Bound| (&b.function, &b.last));
+    // Binding more arguments to a bound function does not create a chain of functions.
+    let (function, bound) = function.downcast().map_or((function, &[][..]), |b: &Bound| (&b.function, &b.last));
     let last = last.iter().chain(bound).cloned().collect();
-    Ok(Function::known(Bound { function: function.clone(), last }).into())
+    Ok(Function::from_callable(Bound { function: function.clone(), last }).into())
 }
 
-/// A native function with its last arguments.
+/// A native function with bound trailing arguments.
 struct Bound {
     function: Function,
     last: Vec<Any>,
 }
 
-// SAFETY: see `Known`'s implementors for the other marks.
-unsafe impl Known for Bound {
+// SAFETY: see the other implementations of `Callable`.
+unsafe impl Callable for Bound {
     const MARK: u8 = 2;
 
     fn call(&self, args: &[Any]) -> Result<Any, Error> {
@@ -57,7 +57,7 @@ unsafe impl Known for Bound {
     }
 }
 
-/// Programs' own invocations are done by the machine; this is for those that come another way.
+/// The virtual machine handles the program's own calls; this handles others.
 fn invoke_closure(args: Args<'_>) -> Result<Any, Error> {
     current::invoke(args.get(1)?, &args.values()[2..])
 }

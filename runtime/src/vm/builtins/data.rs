@@ -1,4 +1,4 @@
-//! Tuples and tagged data.
+//! Tuples and ADT values.
 use crate::ffi::{Args, Error, kind};
 use crate::value::{Adt, Any, Tuple};
 use crate::vm::{Builtin, builtin::builtin};
@@ -55,9 +55,9 @@ fn tuple_getitem(tuple: &Tuple, index: i64) -> Result<Any, Error> {
 
 fn tuple_reset_item(tuple: &Tuple, index: i64) -> Result<(), Error> {
     let position = position(tuple, index)?;
-    // SAFETY: machines and builtins hold fields of their own, never references to those of a tuple, while they run
-    // something. Whoever calls a model from outside while it looks at a tuple's fields, or gives one tuple to two calls
-    // at a time, has to know whether the model empties it, as with TVM's runtime.
+    // SAFETY: the virtual machine and builtins hold fields of their own, never references to a tuple's fields, while
+    // they run anything. A caller that reads a tuple's fields during a call of a model, or passes one tuple to two
+    // calls at once, must know whether the model empties it, as with TVM's runtime.
     drop(unsafe { tuple.take(position) });
     Ok(())
 }

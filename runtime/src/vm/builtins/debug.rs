@@ -1,6 +1,6 @@
-//! Printing and asserting. What programs print goes to standard error: standard output is for results.
+//! Printing and assertions. Programs print to standard error: standard output is for results.
 use crate::ffi::{Args, Error, kind};
-use crate::memory::meter::Growth;
+use crate::memory::meter::GrowingReservation;
 use crate::printable;
 use crate::registry;
 use crate::show;
@@ -13,14 +13,14 @@ pub(super) const TABLE: &[Builtin] = &[
         "Prints values, formatted by a Python format string unless that is empty."),
     builtin!("relax.run.assert_op", assert_op(condition: &Any, format: &str; "values…") -> "None",
         "Raises an error with a formatted message unless the condition holds."),
-    builtin!("vm.builtin.debug_print", debug_print(place: &str, value: &Tensor) -> "None",
+    builtin!("vm.builtin.debug_print", debug_print(location: &str, value: &Tensor) -> "None",
         "Prints a tensor with the source line that asked for it."),
     builtin!("vm.builtin.invoke_debug_func",
-        invoke_debug_func(effect: &Any, function: &str, place: &str; "values…") -> "Any",
+        invoke_debug_func(effect: &Any, function: &str, location: &str; "values…") -> "Any",
         "Calls a registered function with a source line and the values, and returns the effect."),
 ];
 
-/// Writes a line. That nobody reads it any more is no reason for a program to fail.
+/// Writes a line. A closed standard error does not make a program fail.
 fn write_line(text: &str) -> Result<(), Error> {
     match writeln!(std::io::stderr().lock(), "{}", printable(text)) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Error::runtime(format!("cannot print: {error}"))),
@@ -49,7 +49,7 @@ fn assert_op(args: Args<'_>) -> Result<(), Error> {
     Err(Error::new(kind::ASSERTION, message))
 }
 
-/// Reads the condition of an assertion: a number or a boolean scalar.
+/// Reads an assertion's condition: a number or a boolean scalar.
 fn holds(condition: &Any) -> Result<bool, Error> {
     if let Some(value) = condition.get::<bool>() {
         return Ok(value);
@@ -59,12 +59,12 @@ fn holds(condition: &Any) -> Result<bool, Error> {
     Ok(scalar.to_device(Device::CPU)?.as_bytes()?.iter().any(|byte| *byte != 0))
 }
 
-/// Python's `str.format` with `{}`, `{0}`, `{{` and `}}`.
+/// Formats like Python's `str.format`, with `{}`, `{0}`, `{{` and `}}`.
 fn format_values(template: &str, values: &[String]) -> Result<String, Error> {
     let bad = || Error::value(format!("{template:?} does not format {} values", values.len()));
     let too_long = |bytes| Error::new(kind::MEMORY, format!("there is no memory for a text of {bytes} bytes"));
     let (mut out, mut rest, mut next) = (String::new(), template, 0);
-    let mut counted = Growth::default();
+    let mut counted = GrowingReservation::default();
     while let Some(at) = rest.find(['{', '}']) {
         out.push_str(&rest[..at]);
         let brace = &rest[at..at + 1];
@@ -77,7 +77,7 @@ fn format_values(template: &str, values: &[String]) -> Result<String, Error> {
         let (field, tail) = rest.split_once('}').filter(|_| brace == "{").ok_or_else(bad)?;
         let index = if field.is_empty() { next } else { field.parse::<usize>().map_err(|_| bad())? };
         let value = values.get(index).ok_or_else(bad)?;
-        // A template may have a long value any number of times.
+        // A template may contain a long value any number of times.
         counted.cover(out.len() + value.len())?;
         out.try_reserve(value.len()).map_err(|_| too_long(out.len() + value.len()))?;
         out.push_str(value);
@@ -86,10 +86,10 @@ fn format_values(template: &str, values: &[String]) -> Result<String, Error> {
     Ok(out + rest)
 }
 
-fn debug_print(place: &str, value: &Tensor) -> Result<(), Error> {
+fn debug_print(location: &str, value: &Tensor) -> Result<(), Error> {
     let data = show::plain(&value.clone().into());
     let shape = crate::Shape::new(value.shape());
-    write_line(&format!("{place}: shape = {shape}, dtype = {}, data =\n{data}", value.dtype()))
+    write_line(&format!("{location}: shape = {shape}, dtype = {}, data =\n{data}", value.dtype()))
 }
 
 fn invoke_debug_func(args: Args<'_>) -> Result<Any, Error> {

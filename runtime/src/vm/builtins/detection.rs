@@ -1,4 +1,4 @@
-//! Suppression of overlapping boxes; how many remain is known only at run time.
+//! Non-maximum suppression. The number of remaining boxes is only known at run time.
 use super::order::{float, scratch, sorted};
 use crate::ffi::Error;
 use crate::value::{Any, DType, Device, Tensor, Tuple};
@@ -12,17 +12,17 @@ pub(super) const TABLE: &[Builtin] = &[builtin!("vm.builtin.all_class_non_max_su
     ) -> "Tuple",
     "Runs non-maximum suppression within each class; lists the surviving boxes in ONNX's or TensorFlow's format.")];
 
-/// Which boxes of a class are left.
+/// Parameters of the suppression.
 struct Rules {
-    /// The most of them.
-    most: usize,
-    /// The overlap from which on the worse of two boxes goes.
+    /// Maximum number of boxes per class.
+    max_boxes: usize,
+    /// Minimum IoU at which the box with the lower score is suppressed.
     overlap: f32,
     /// The score that a box must exceed.
     score: f32,
 }
 
-/// A box left: its class, number and score.
+/// A selected box: its class, index and score.
 struct Selected {
     class: usize,
     index: usize,
@@ -32,7 +32,7 @@ struct Selected {
 fn all_class_non_max_suppression(
     boxes: &Tensor,
     scores: &Tensor,
-    most: &Tensor,
+    max_boxes: &Tensor,
     iou_threshold: &Tensor,
     score_threshold: &Tensor,
     format: &str,
@@ -44,11 +44,12 @@ fn all_class_non_max_suppression(
         return Err(misfit(boxes, scores));
     }
     let rules = Rules {
-        most: scalar(most)?.clamp(0.0, count as f64) as usize,
+        max_boxes: scalar(max_boxes)?.clamp(0.0, count as f64) as usize,
         overlap: scalar(iou_threshold)? as f32,
         score: scalar(score_threshold)? as f32,
     };
-    // Boxes and scores as float32, and what may be left of each score's box, in order and as results; a list per image.
+    // Accounts for boxes and scores as float32, and for the selected boxes with their order and results; a list per
+    // image.
     let _scratch = (scratch(boxes.element_count(), 4)?, scratch(scores.element_count(), 100)?);
     let _lists = scratch(batch as usize, 64)?;
     let (boxes, scores) = (floats(boxes)?, floats(scores)?);
@@ -84,7 +85,7 @@ fn listed(images: &[Vec<Selected>]) -> Result<Any, Error> {
     Ok(Tuple::new([indices.into(), Tensor::from_slice(&[1], &[count])?.into()].into_iter()).into())
 }
 
-/// For each image rows of class and box, scores, and their number; `room` rows, those not used zero.
+/// For each image, rows of class and box, scores, and their number; padded with zeros to `room` rows.
 fn padded(images: &[Vec<Selected>], room: usize) -> Result<Any, Error> {
     let (mut indices, mut scores) = (Vec::new(), Vec::new());
     for image in images {
@@ -100,24 +101,24 @@ fn padded(images: &[Vec<Selected>], room: usize) -> Result<Any, Error> {
     Ok(Tuple::new([indices.into(), scores.into(), Tensor::from_slice(&[batch], &counts)?.into()].into_iter()).into())
 }
 
-/// The boxes left, best first; of equal scores the first goes first.
+/// The selected boxes, best first; equal scores keep their order.
 fn select(boxes: &[f32], scores: &[f32], rules: &Rules) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
     let order = sorted(scores.iter().map(|score| !float((*score).into())));
     for j in order.into_iter().filter(|j| scores[*j] > rules.score) {
         let suppresses = |k: &usize| {
             let overlap = overlap(&boxes[k * 4..k * 4 + 4], &boxes[j * 4..j * 4 + 4]);
-            // Boxes that only touch nothing are never too close.
+            // Boxes that do not overlap are never suppressed.
             overlap >= rules.overlap && overlap > 0.0
         };
-        if kept.len() < rules.most && !kept.iter().any(suppresses) {
+        if kept.len() < rules.max_boxes && !kept.iter().any(suppresses) {
             kept.push(j);
         }
     }
     kept
 }
 
-/// The area that two boxes share by the area of both together. A box is two opposite corners.
+/// Intersection over union (IoU) of two boxes, each given by two opposite corners.
 fn overlap(a: &[f32], b: &[f32]) -> f32 {
     let side = |c: &[f32], k: usize| (c[k].min(c[k + 2]), c[k].max(c[k + 2]));
     let area = |c: &[f32]| (side(c, 0).1 - side(c, 0).0) * (side(c, 1).1 - side(c, 1).0);

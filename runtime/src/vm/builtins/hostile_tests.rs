@@ -1,7 +1,7 @@
-//! Every builtin, called with tensors of every kind of type and shape and with sizes that no program should give.
+//! Every builtin, called with tensors of all dtypes and shapes and with hostile sizes.
 //!
-//! All data end where memory begins that nobody may touch, and the process may not take much memory: what writes past a
-//! block, collects more than the program may take, or panics, ends the process, so the calls are made in one of their own.
+//! All data end at a guard page, and the process's memory is limited: a write past a block, an allocation beyond the
+//! program's limit, or a panic ends the process, so the calls run in a child process.
 use super::all;
 use crate::memory::{Allocator, AllocatorKind, fenced::Exact, meter::Account};
 use crate::value::{Any, DLTensor, DType, Device, Lender, Shape, Tensor, Tuple, byte_size};
@@ -9,12 +9,12 @@ use std::process::Command;
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicU8;
 
-/// Says that this is the process for the calls.
+/// Marks the child process.
 const CHILD: &str = "HAMMOCK_HOSTILE_ARGUMENTS";
-/// How often each builtin is called, and those of several tensors, which seldom fit each other by chance.
+/// Number of calls of each builtin; builtins with several tensors get more, because random tensors rarely match.
 const CALLS: usize = 200;
 const CALLS_OF_TENSORS: usize = 800;
-/// What the program may take, and what the process may.
+/// Memory limits of the program and of the process.
 const LIMIT: usize = 16 << 20;
 const ADDRESS_SPACE: u64 = 1 << 30;
 
@@ -46,11 +46,11 @@ impl Lender for Exact {
     }
 }
 
-/// Arguments by chance, and results of earlier calls.
+/// Random arguments, and results of earlier calls.
 struct Arguments {
     random: u64,
     made: Vec<Any>,
-    /// What most tensors of a call have in common: a type, the shape of a row, and a number of rows.
+    /// Properties that most tensors of a call share: a dtype, the shape of a row, and a number of rows.
     dtype: DType,
     row: &'static [i64],
     rows: i64,
@@ -76,14 +76,14 @@ impl Arguments {
         (0..self.number(5)).map(|_| self.size()).collect()
     }
 
-    /// Chooses what the tensors of the next call have in common.
+    /// Chooses the properties for the next call.
     fn begin(&mut self) {
         self.dtype = self.one(&DTYPES);
         self.row = self.one(&[&[], &[1], &[3], &[4], &[2, 3]]);
         self.rows = 1 + self.number(3) as i64;
     }
 
-    /// A tensor whose last byte is the last before memory that nobody may touch.
+    /// A tensor that ends at a guard page.
     fn tensor(&mut self) -> Any {
         let dtype = match self.number(8) {
             0..4 => self.dtype,
@@ -108,10 +108,10 @@ impl Arguments {
         self.filled(dtype, shape)
     }
 
-    /// A tensor of this type and shape.
+    /// A tensor of this dtype and shape.
     fn filled(&mut self, dtype: DType, mut shape: Vec<i64>) -> Any {
         let len = byte_size(dtype, &shape).unwrap();
-        // Small values, most of them, which are positions and numbers of elements as well.
+        // Mostly small values, which are valid indices and sizes too.
         let wide = self.number(3) == 0;
         let bytes: Vec<u8> = match dtype {
             _ if wide => (0..len).map(|_| self.number(256) as u8).collect(),
@@ -132,10 +132,10 @@ impl Arguments {
             byte_offset: 0,
         };
         if self.number(8) == 0 && shape.len() == 2 && dtype.is_byte_sized() && len > 0 {
-            // The same elements, across.
+            // The same elements, transposed.
             let mut strides = [1, shape[0]];
             described.strides = strides.as_mut_ptr();
-            // SAFETY: the description is true as long as the memory is there.
+            // SAFETY: the `DLTensor` is valid as long as the memory.
             return unsafe { Tensor::borrow(&described, || Box::new(memory)) }.unwrap().into();
         }
         // SAFETY: as above.
@@ -143,7 +143,7 @@ impl Arguments {
         if self.number(8) == 0 { tensor.constant().into() } else { tensor.into() }
     }
 
-    /// A value of a kind.
+    /// A value of the given kind.
     fn of_kind(&mut self, kind: &str) -> Any {
         let earlier: Vec<usize> = (0..self.made.len()).filter(|i| self.made[*i].type_name() == kind).collect();
         if !earlier.is_empty() && (self.number(3) == 0 || !matches!(kind, "int" | "Tensor" | "Shape" | "str")) {
@@ -176,7 +176,7 @@ impl Arguments {
         self.of_kind(kind)
     }
 
-    /// Keeps a result for later calls, some of which change it.
+    /// Stores a result for later calls, some of which change it.
     fn keep(&mut self, value: Any) {
         let room = 200;
         match self.made.len() < room {
@@ -213,7 +213,7 @@ fn call_all() {
         Arguments { random: 0x2545_F491_4F6C_DD1D, made: Vec::new(), dtype: DType::INT8, row: &[], rows: 1 };
     let mut answered = 0;
     let is_verbose = std::env::var(CHILD).is_ok_and(|level| level == "2");
-    // Not those that print what they get, and not what other code registers.
+    // Builtins that do not print, and only the runtime's own.
     let quiet = |name: &str| !name.contains("print") && name != "vm.builtin.invoke_debug_func";
     for round in 0..CALLS_OF_TENSORS {
         for builtin in all().filter(|builtin| quiet(builtin.name)) {
@@ -229,11 +229,11 @@ fn call_all() {
                 let at = arguments.number(list.len());
                 list[at] = arguments.any();
             }
-            // With HAMMOCK_HOSTILE_ARGUMENTS=2, what ends the process is the last line of what it says.
+            // With HAMMOCK_HOSTILE_ARGUMENTS=2, the last line printed is the call that ends the process.
             if is_verbose {
                 eprintln!("{}({list:?})", builtin.name);
             }
-            // SAFETY: allocator and flag outlive what is entered.
+            // SAFETY: allocator and flag outlive the account.
             let call = unsafe { Account::new(&allocator, &flag).enter() };
             let result = builtin.call(&list);
             drop(call);
@@ -247,26 +247,26 @@ fn call_all() {
     assert!(answered > 5_000, "only {answered} calls were answered");
 }
 
-/// Calls those that write to the memory of an argument with tensors of every pair of types, in shapes that fit each other.
+/// Calls builtins that write to an argument with tensors of every pair of dtypes, in matching shapes.
 fn write_in_place(arguments: &mut Arguments) -> usize {
     let mut answered = 0;
     let mut call = |name: &str, list: &[Any]| answered += usize::from(super::find(name).unwrap().call(list).is_ok());
     for (dtype, other) in DTYPES.iter().flat_map(|dtype| DTYPES.iter().map(move |other| (*dtype, *other))) {
         for row in [&[][..], &[1], &[3], &[8], &[2, 3]] {
             let shape = |first: &[i64]| [first, row].concat();
-            for (count, place) in [(1, 5), (1, 0), (3, 3)] {
-                let places: Vec<i64> = (place..place + count).collect();
-                let places = Tensor::from_slice(&[count], &places).unwrap().into();
+            for (count, slot) in [(1, 5), (1, 0), (3, 3)] {
+                let slots: Vec<i64> = (slot..slot + count).collect();
+                let slots = Tensor::from_slice(&[count], &slots).unwrap().into();
                 let data = arguments.filled(dtype, shape(&[2, 3]));
                 let rows = arguments.filled(other, shape(&[count]));
-                call("hammock.kv_pages.write", &[data, places, rows]);
+                call("hammock.kv_pages.write", &[data, slots, rows]);
             }
-            let [data, out, places] = [dtype, other, DType::INT32].map(|dtype| arguments.filled(dtype, shape(&[4])));
+            let [data, out, indices] = [dtype, other, DType::INT32].map(|dtype| arguments.filled(dtype, shape(&[4])));
             let how = [0i64.into(), true.into()];
             call("tvm.contrib.sort.sort", &[&[data.clone(), out.clone()], &how[..]].concat());
             call("tvm.contrib.sort.argsort", &[&[data.clone(), out.clone()], &how[..]].concat());
             let top = [4i64.into(), 0i64.into(), "both".into(), false.into()];
-            call("tvm.contrib.sort.topk", &[&[data.clone(), out.clone(), places], &top[..]].concat());
+            call("tvm.contrib.sort.topk", &[&[data.clone(), out.clone(), indices], &top[..]].concat());
             call("runtime.disco.allgather", &[data, Any::NONE, out]);
         }
     }

@@ -1,7 +1,7 @@
-//! Attention caches: keys or values of past positions, kept between calls of a decoding step.
+//! KV caches: keys or values of past positions, stored between decoding steps.
 //!
-//! A cache is a tensor with room for more rows than are filled. Rows are written in place as long as there is no
-//! view of the tensor; otherwise the cache continues with a copy, so that a view never changes.
+//! A cache is a tensor with spare capacity for more rows. Rows are written in place as long as there is no view of the
+//! tensor; otherwise the cache continues with a copy, so that a view never changes.
 use crate::ffi::{Args, Error, kind};
 use crate::value::{Device, Opaque, Shape, Tensor, Tuple, copy_bits};
 use crate::vm::{Builtin, builtin::builtin};
@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.attention_kv_cache_create",
         create(rows: &Tensor, reserve: &Shape, filled: i64) -> "Cache",
-        "Creates a KV cache with the shape `reserve` and copies in the data, of which the first `filled` rows are \
-         valid (-1 for all)."),
+        "Creates a KV cache with the shape `reserve` and copies the data into it; the first `filled` rows are valid \
+         (-1 for all)."),
     builtin!("vm.builtin.attention_kv_cache_append", append(cache: &Opaque, rows: &Tensor) -> "Cache",
         "Appends rows to the cache and returns it."),
     builtin!("vm.builtin.attention_kv_cache_update", update(cache: &Opaque, rows: &Tensor) -> "Cache",
@@ -36,8 +36,8 @@ struct Rows {
     /// Rows along the first dimension.
     data: Tensor,
     filled: usize,
-    /// Where a windowed cache writes next. Rows are in the order in which they came where this is behind the last one;
-    /// else the window is a ring behind the first `sinks` rows, and its oldest row is here.
+    /// Next row that a windowed cache writes. Rows are in order of insertion if it is at the end; otherwise the window
+    /// is a ring after the first `sinks` rows, with its oldest row here.
     position: usize,
     sinks: usize,
 }
@@ -51,12 +51,12 @@ impl Rows {
         self.data.shape()[0] as usize
     }
 
-    /// Bits of a row: those of types below a byte need not begin and end where bytes do.
+    /// Size of a row in bits: rows of types below a byte are packed.
     fn row_bits(&self) -> usize {
         self.row_shape().iter().map(|size| *size as usize).product::<usize>() * self.data.dtype().width()
     }
 
-    /// The number of rows in `rows`, which must be of the cache's kind.
+    /// The number of rows in `rows`, which must match the cache's row shape and dtype.
     fn count(&self, rows: &Tensor) -> Result<usize, Error> {
         match rows.shape() {
             [count, shape @ ..] if shape == self.row_shape() && rows.dtype() == self.data.dtype() => {
@@ -71,7 +71,7 @@ impl Rows {
         Ok(self.data.view(self.data.dtype(), &shape, 0)?)
     }
 
-    /// Makes room for `count` rows, doubling.
+    /// Grows the capacity for `count` more rows, doubling it.
     fn reserve(&mut self, count: usize) -> Result<(), Error> {
         let mut room = self.room().max(1);
         while room < count {
@@ -92,7 +92,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Copies `count` rows of `rows` from row `from` on to row `to` of the cache.
+    /// Copies `count` rows of `rows`, starting with row `from`, to row `to` of the cache.
     fn write(&mut self, to: usize, rows: &Tensor, from: usize, count: usize) -> Result<(), Error> {
         if count == 0 {
             return Ok(());
@@ -105,8 +105,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Puts the rows in the order in which they came.
-    fn straighten(&mut self) -> Result<(), Error> {
+    /// Rotates the ring so that rows are in order of insertion.
+    fn linearize(&mut self) -> Result<(), Error> {
         if self.position == self.filled {
             return Ok(());
         }
@@ -123,17 +123,17 @@ impl Rows {
     fn append(&mut self, rows: &Tensor) -> Result<(), Error> {
         let count = self.count(rows)?;
         let filled = total(self.filled, count)?;
-        self.straighten()?;
+        self.linearize()?;
         self.reserve(filled)?;
         self.write(self.filled, rows, 0, count)?;
         (self.filled, self.position) = (filled, filled);
         Ok(())
     }
 
-    /// Removes the rows that came last.
+    /// Removes the last inserted rows.
     fn remove(&mut self, count: usize) -> Result<(), Error> {
         if count > 0 {
-            self.straighten()?;
+            self.linearize()?;
             self.filled -= count;
             self.position = self.filled;
         }
@@ -146,13 +146,13 @@ impl Rows {
             |value: i64| usize::try_from(value).map_err(|_| Error::value(format!("{value} is not a number of rows")));
         let (window, sinks) = (size(window)?, size(sinks)?);
         if count > window.saturating_sub(sinks) {
-            return Err(Error::value(format!("{count} rows do not fit a window of {window} with {sinks} kept")));
+            return Err(Error::value(format!("{count} rows do not fit a window of {window} with {sinks} sink rows")));
         }
         if self.filled > window {
             return Err(Error::value(format!("the cache has {} rows, more than a window of {window}", self.filled)));
         }
         if self.filled < window || self.sinks != sinks {
-            self.straighten()?;
+            self.linearize()?;
         }
         self.sinks = sinks;
         self.reserve(total(self.filled, count)?.min(window))?;

@@ -1,13 +1,13 @@
-//! Pages of an attention cache: which rows of it belong to which sequence.
+//! Page tables of paged KV caches: which rows of the cache belong to which sequence.
 //!
-//! A cache of many sequences is a tensor of pages, each with room for so many rows (keys or values of one position).
-//! `Pages` gives free pages to sequences as they grow, and takes them back; it knows nothing of the tensors, so one serves
-//! all layers of a model. A row's place is `page * rows of a page + row in the page`. Programs read a sequence's rows by
-//! its line of the block table.
+//! A paged cache is a tensor of pages, each with space for a fixed number of rows (keys or values of one position).
+//! `Pages` assigns free pages to sequences as they grow, and reclaims them; it does not refer to the tensors, so one
+//! serves all layers of a model. The slot of a row is `page * rows per page + row in the page`. Programs read a
+//! sequence's rows through its row of the block table.
 use super::order::scratch;
 use super::sampling::check_in_place;
 use crate::ffi::{Error, kind};
-use crate::memory::meter::Growth;
+use crate::memory::meter::GrowingReservation;
 use crate::value::{DType, Device, Opaque, Shape, Tensor, copy_bits_between};
 use crate::vm::{Builtin, builtin::builtin};
 use std::collections::BTreeMap;
@@ -15,33 +15,33 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("hammock.kv_pages.create", create(pages: i64, rows: i64) -> "Pages",
-        "Creates so many free pages, each with room for so many rows."),
+        "Creates a pool of `pages` free pages of `rows` rows each."),
     builtin!("hammock.kv_pages.extend", extend(pages: &Opaque, sequences: &Shape, rows: &Shape) -> "Tensor",
-        "Gives each sequence (a number; new ones begin) room for so many more rows; returns their places, int64, \
-         sequence by sequence."),
+        "Extends each sequence (given by number; a new number begins one) by `rows` rows; returns the slots of these \
+         rows, int64, sequence by sequence."),
     builtin!("hammock.kv_pages.truncate", truncate(pages: &Opaque, sequence: i64, rows: i64) -> "None",
-        "Keeps the first rows of a sequence; pages without any are free again, and a sequence without any is forgotten."),
+        "Truncates a sequence to its first rows; empty pages are freed, and an empty sequence is removed."),
     builtin!("hammock.kv_pages.table", table(pages: &Opaque, sequences: &Shape) -> "Tensor",
-        "Returns the block table, int32: the pages of each sequence in order, and zeros behind those of shorter ones."),
+        "Returns the block table, int32: the pages of each sequence in order, padded with zeros."),
     builtin!("hammock.kv_pages.lengths", lengths(pages: &Opaque, sequences: &Shape) -> "Tensor",
-        "Returns how many rows each sequence has, int32."),
-    builtin!("hammock.kv_pages.write", write(data: &Tensor, places: &Tensor, rows: &Tensor) -> "Tensor",
-        "Writes rows to their places in a tensor of pages (pages, rows of a page, …), in place, and returns the tensor."),
+        "Returns the number of rows of each sequence, int32."),
+    builtin!("hammock.kv_pages.write", write(data: &Tensor, slots: &Tensor, rows: &Tensor) -> "Tensor",
+        "Writes rows to their slots in a tensor of pages (pages, rows per page, …), in place, and returns the tensor."),
 ];
 
 struct Pages(Mutex<State>);
 
 struct State {
-    /// Rows of a page.
+    /// Rows per page.
     rows: usize,
-    /// Pages from this one on were never given to a sequence; there are `pages` in all.
+    /// Pages from this one on were never assigned; there are `pages` in all.
     fresh: usize,
     pages: usize,
-    /// Pages that were given back; the last is given first.
+    /// A stack of released pages.
     free: Vec<i32>,
     sequences: BTreeMap<i64, Sequence>,
-    /// The memory of all these lists.
-    counted: Growth,
+    /// Charges for the memory of these lists.
+    counted: GrowingReservation,
 }
 
 #[derive(Default)]
@@ -50,10 +50,10 @@ struct Sequence {
     rows: usize,
 }
 
-/// Bytes that a page takes that was ever given to a sequence: an entry in that one's list and one in the list of free
-/// pages, both of which may have room for twice as many.
+/// Memory for a page that was ever assigned: an entry in its sequence's list and one in the list of free pages, both of
+/// which may have twice the capacity.
 const PAGE_ENTRY: usize = 2 * 2 * size_of::<i32>();
-/// Bytes that a sequence takes besides.
+/// Additional memory per sequence.
 const SEQUENCE_ENTRY: usize = 96;
 
 impl State {
@@ -61,7 +61,7 @@ impl State {
         self.sequences.get(&number).ok_or_else(|| Error::new(kind::INDEX, format!("there is no sequence {number}")))
     }
 
-    /// The pages that a sequence needs for so many rows more.
+    /// The number of pages that a sequence needs for `more` rows.
     fn wanted(&self, number: i64, more: usize) -> usize {
         let (pages, rows) = self.sequences.get(&number).map_or((0, 0), |s| (s.pages.len(), s.rows));
         rows.saturating_add(more).div_ceil(self.rows) - pages
@@ -78,22 +78,22 @@ impl State {
         })
     }
 
-    /// Makes room in the lists for so many pages of so many sequences more.
+    /// Reserves capacity in the lists for more pages and sequences.
     fn reserve(&mut self, pages: usize, sequences: usize) -> Result<(), Error> {
         let given = self.fresh.saturating_add(pages).min(self.pages);
         self.counted.cover(given * PAGE_ENTRY + (self.sequences.len() + sequences) * SEQUENCE_ENTRY)?;
-        // Whatever is given may come back.
+        // All assigned pages may be released.
         let all = given - self.free.len().min(given);
         self.free.try_reserve(all).map_err(|_| no_memory(given))
     }
 
-    /// Extends a sequence, for which there are enough pages, and notes the places of its new rows.
-    fn extend(&mut self, number: i64, more: usize, places: &mut [i64]) {
+    /// Extends a sequence, for which there are enough pages, and writes the slots of its new rows.
+    fn extend(&mut self, number: i64, more: usize, slots: &mut [i64]) {
         let wanted = self.wanted(number, more);
         let mut sequence = self.sequences.remove(&number).unwrap_or_default();
         sequence.pages.extend((0..wanted).map(|_| self.take()));
-        for (row, place) in (sequence.rows..).zip(places) {
-            *place = (sequence.pages[row / self.rows] as usize * self.rows + row % self.rows) as i64;
+        for (row, slot) in (sequence.rows..).zip(slots) {
+            *slot = (sequence.pages[row / self.rows] as usize * self.rows + row % self.rows) as i64;
         }
         sequence.rows += more;
         self.sequences.insert(number, sequence);
@@ -117,12 +117,18 @@ fn count(value: i64, of: &str) -> Result<usize, Error> {
 
 fn create(pages: i64, rows: i64) -> Result<Opaque, Error> {
     let (pages, rows) = (count(pages, "pages")?, count(rows, "rows")?);
-    // Block tables and lengths have 32 bits for a number.
+    // Block tables and lengths are 32-bit.
     if rows == 0 || pages.checked_mul(rows).is_none_or(|all| i32::try_from(all).is_err()) {
         return Err(Error::value(format!("there cannot be {pages} pages of {rows} rows")));
     }
-    let state =
-        State { rows, fresh: 0, pages, free: Vec::new(), sequences: BTreeMap::new(), counted: Growth::default() };
+    let state = State {
+        rows,
+        fresh: 0,
+        pages,
+        free: Vec::new(),
+        sequences: BTreeMap::new(),
+        counted: GrowingReservation::default(),
+    };
     Ok(Opaque::new(Pages(Mutex::new(state))))
 }
 
@@ -181,9 +187,9 @@ fn table(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
     let _scratch = scratch(sequences.len(), size_of::<&Sequence>())?;
     let state = state(pages)?;
     let lines: Vec<_> = sequences.iter().map(|number| state.sequence(*number)).collect::<Result<_, _>>()?;
-    let most = lines.iter().map(|line| line.pages.len()).max().unwrap_or(0);
-    let mut table = Tensor::empty(DType::INT32, &[lines.len() as i64, most as i64], Device::CPU)?;
-    for (line, padded) in lines.iter().zip(table.as_mut_slice::<i32>()?.chunks_exact_mut(most.max(1))) {
+    let longest = lines.iter().map(|line| line.pages.len()).max().unwrap_or(0);
+    let mut table = Tensor::empty(DType::INT32, &[lines.len() as i64, longest as i64], Device::CPU)?;
+    for (line, padded) in lines.iter().zip(table.as_mut_slice::<i32>()?.chunks_exact_mut(longest.max(1))) {
         padded[..line.pages.len()].copy_from_slice(&line.pages);
     }
     Ok(table)
@@ -198,26 +204,26 @@ fn lengths(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
     Ok(lengths)
 }
 
-fn write(data: &Tensor, places: &Tensor, rows: &Tensor) -> Result<Tensor, Error> {
-    let (places, rows) =
-        (places.to_device(Device::CPU)?.to_contiguous()?, rows.to_device(Device::CPU)?.to_contiguous()?);
-    let (slots, places) = (data.shape().iter().take(2).product::<i64>(), places.as_slice::<i64>()?);
+fn write(data: &Tensor, slots: &Tensor, rows: &Tensor) -> Result<Tensor, Error> {
+    let (slots, rows) = (slots.to_device(Device::CPU)?.to_contiguous()?, rows.to_device(Device::CPU)?.to_contiguous()?);
+    let (capacity, slots) = (data.shape().iter().take(2).product::<i64>(), slots.as_slice::<i64>()?);
     let fits =
-        data.shape().len() >= 2 && rows.shape().split_first() == Some((&(places.len() as i64), &data.shape()[2..]));
+        data.shape().len() >= 2 && rows.shape().split_first() == Some((&(slots.len() as i64), &data.shape()[2..]));
     if !fits || rows.dtype() != data.dtype() {
-        return Err(Error::value(format!("{rows:?} does not hold {} rows for pages in {data:?}", places.len())));
+        return Err(Error::value(format!("{rows:?} does not hold {} rows for pages in {data:?}", slots.len())));
     }
     check_in_place(data)?;
-    if let Some(place) = places.iter().find(|place| !(0..slots).contains(*place)) {
-        return Err(Error::new(kind::INDEX, format!("there is no place {place} among {slots} rows")));
+    if let Some(slot) = slots.iter().find(|slot| !(0..capacity).contains(*slot)) {
+        return Err(Error::new(kind::INDEX, format!("slot {slot} is out of bounds for {capacity} rows")));
     }
-    // Rows of types below a byte need not begin and end where bytes do.
+    // Rows of types below a byte are packed.
     let bits = data.shape()[2..].iter().map(|size| *size as usize).product::<usize>() * data.dtype().width();
     let (from, to) = (rows.as_bytes()?.as_ptr(), data.data_ptr());
-    for (row, place) in places.iter().enumerate().filter(|_| bits > 0) {
-        // SAFETY: both are dense on the host and have more rows of so many bits than `row` and `place`. That nobody else
-        // uses them meanwhile is what callers of functions that work in place vouch for. The rows may be part of the data.
-        unsafe { copy_bits_between(to, *place as usize * bits, from, row * bits, bits) };
+    for (row, slot) in slots.iter().enumerate().filter(|_| bits > 0) {
+        // SAFETY: both are contiguous on the host and have more rows of `bits` bits than `row` and `slot`. Callers of
+        // functions that work in place ensure that nobody else uses them during the call. The rows may be part of the
+        // data.
+        unsafe { copy_bits_between(to, *slot as usize * bits, from, row * bits, bits) };
     }
     Ok(data.clone())
 }
@@ -238,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_grow_by_pages_and_give_them_back() {
+    fn sequences_grow_by_pages_and_release_them() {
         let pages = create(4, 2).unwrap();
         assert_eq!(more(&pages, &[7, 8], &[3, 1]).unwrap(), [0, 1, 2, 4]);
         assert_eq!(more(&pages, &[8, 7], &[2, 1]).unwrap(), [5, 6, 3]);
@@ -246,7 +252,7 @@ mod tests {
         let shown = table(&pages, &both).unwrap();
         assert_eq!((shown.shape(), ints(&shown)), (&[2, 2][..], vec![0, 1, 2, 3]));
         assert_eq!(ints(&lengths(&pages, &both).unwrap()), [4, 3]);
-        // Nothing is taken when there is too little.
+        // A failed allocation takes no pages.
         let full = more(&pages, &[8, 7], &[1, 1]).unwrap_err();
         assert_eq!(full.to_string(), "MemoryError: 1 pages are needed, and 0 are free");
         truncate(&pages, 8, 2).unwrap();
@@ -258,18 +264,18 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_written_to_their_places() {
+    fn rows_are_written_to_their_slots() {
         let data = Tensor::from_slice(&[2, 2, 2], &[0f32; 8]).unwrap();
         let rows = Tensor::from_slice(&[2, 2], &[1f32, 2.0, 3.0, 4.0]).unwrap();
-        let places = |at: &[i64]| Tensor::from_slice(&[at.len() as i64], at).unwrap();
-        write(&data, &places(&[3, 0]), &rows).unwrap();
+        let slots = |at: &[i64]| Tensor::from_slice(&[at.len() as i64], at).unwrap();
+        write(&data, &slots(&[3, 0]), &rows).unwrap();
         assert_eq!(data.as_slice::<f32>().unwrap(), [3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0]);
-        assert_eq!(write(&data, &places(&[0, 4]), &rows).unwrap_err().kind(), "IndexError");
-        assert_eq!(write(&data, &places(&[0]), &rows).unwrap_err().kind(), "ValueError");
-        assert!(write(&rows, &places(&[]), &Tensor::from_slice::<f32>(&[0], &[]).unwrap()).is_ok());
+        assert_eq!(write(&data, &slots(&[0, 4]), &rows).unwrap_err().kind(), "IndexError");
+        assert_eq!(write(&data, &slots(&[0]), &rows).unwrap_err().kind(), "ValueError");
+        assert!(write(&rows, &slots(&[]), &Tensor::from_slice::<f32>(&[0], &[]).unwrap()).is_ok());
     }
 
-    /// Elements of bytes that follow from a number.
+    /// Elements with pseudo-random bytes.
     fn noise(dtype: DType, shape: &[i64], number: usize) -> Tensor {
         let bytes = crate::value::byte_size(dtype, shape).unwrap();
         let bytes: Vec<u8> = (0..bytes).map(|i| (((i + 1) * (number * 2 + 37) * 0x9E37) >> 5) as u8).collect();
@@ -284,19 +290,19 @@ mod tests {
                 let data = noise(dtype, &shape(&[2, 3]), 1);
                 let before = noise(dtype, &shape(&[6]), 1);
                 let rows = noise(dtype, &shape(&[3]), 2);
-                let places = [5i64, 0, 3];
-                write(&data, &Tensor::from_slice(&[3], &places).unwrap(), &rows).unwrap();
+                let slots = [5i64, 0, 3];
+                write(&data, &Tensor::from_slice(&[3], &slots).unwrap(), &rows).unwrap();
                 let after = data.reshape(&shape(&[6])).unwrap();
-                for place in 0..6 {
-                    let written = places.iter().position(|to| *to == place);
-                    let (from, at) = written.map_or((&before, place), |row| (&rows, row as i64));
+                for slot in 0..6 {
+                    let written = slots.iter().position(|to| *to == slot);
+                    let (from, at) = written.map_or((&before, slot), |row| (&rows, row as i64));
                     let count = row.iter().product::<i64>();
                     for element in 0..count {
                         let index = |first: i64| match row {
                             [_, inner] => vec![first, element / inner, element % inner],
                             row => [&[first][..], &[element][..row.len()]].concat(),
                         };
-                        assert_eq!(after.element(&index(place)), from.element(&index(at)), "{dtype} {row:?} {place}");
+                        assert_eq!(after.element(&index(slot)), from.element(&index(at)), "{dtype} {row:?} {slot}");
                     }
                 }
             }
@@ -304,19 +310,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_collected_counts_towards_the_limit() {
+    fn page_lists_count_towards_the_limit() {
         use crate::memory::{Allocator, AllocatorKind, meter::Account};
         let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 1 << 20).unwrap();
         let flag = std::sync::atomic::AtomicU8::new(0);
         let pages = create(1 << 20, 1).unwrap();
         more(&pages, &[1], &[10_000]).unwrap();
-        // SAFETY: allocator and flag outlive what is entered.
+        // SAFETY: allocator and flag outlive the account.
         let _call = unsafe { Account::new(&allocator, &flag).enter() };
         let over = |error: Error| assert!(error.message().contains("exceed the limit of 1048576"), "{error}");
         over(more(&pages, &[2], &[200_000]).unwrap_err());
         over(table(&pages, &Shape::new(&[1; 1000])).unwrap_err());
         assert_eq!(lengths(&pages, &Shape::new(&[2])).unwrap_err().kind(), "IndexError");
-        // The lists alone are too large in the end.
+        // In the end, the lists alone exceed the limit.
         let grown = (2..200).find_map(|number| more(&pages, &[number], &[10_000]).err());
         over(grown.unwrap());
         assert!(table(&pages, &Shape::new(&[1])).is_ok());

@@ -1,4 +1,4 @@
-//! Storage, tensors in it, and copying tensors.
+//! Storage, tensor allocation, and copies of tensors.
 use crate::ffi::Error;
 use crate::memory::ALIGNMENT;
 use crate::value::{Any, DType, Device, Shape, Storage, Tensor, TensorError, byte_size};
@@ -40,7 +40,7 @@ fn alloc_storage(
     current::with(|program| Ok(Storage::new(program.allocator(device)?.alloc(bytes)?)))
 }
 
-/// Refuses a tensor with a negative size.
+/// Rejects a tensor with a negative size.
 pub(in crate::vm) fn expect_sizes(shape: &[i64], dtype: DType) -> Result<(), Error> {
     match shape.iter().find(|size| **size < 0) {
         Some(size) => {
@@ -51,7 +51,7 @@ pub(in crate::vm) fn expect_sizes(shape: &[i64], dtype: DType) -> Result<(), Err
     }
 }
 
-/// Bytes of so many elements.
+/// Size of a tensor in bytes.
 pub(in crate::vm) fn storage_bytes(sizes: &[i64], dtype: DType) -> Result<usize, Error> {
     expect_sizes(sizes, dtype)?;
     byte_size(dtype, sizes)
@@ -94,7 +94,7 @@ fn view(value: &Tensor, shape: Option<&Shape>, dtype: Option<DType>, offset: Opt
     Ok(value.to_contiguous()?.view(dtype, shape, start)?)
 }
 
-/// Our own views keep their offset in the address; other makers' tensors may state it apart.
+/// Our own views include the offset in the address; tensors from other code may state it separately.
 fn ensure_zero_offset(value: &Tensor) -> Result<Tensor, Error> {
     let description = value.as_dl();
     if description.byte_offset == 0 {
@@ -113,7 +113,7 @@ fn to_device(value: &Tensor, kind: i64, id: i64, _scope: Option<&str>) -> Result
     if value.device() == device {
         return Ok(value.clone());
     }
-    // The program's own allocator, which has a limit, if it has one for the device.
+    // The program's own allocator for the device, which has a limit, if there is one.
     let own = current::with(|program| Ok(program.allocators.iter().find(|own| own.device() == device).cloned()));
     match own.ok().flatten() {
         Some(allocator) => value.copy_into(&allocator),

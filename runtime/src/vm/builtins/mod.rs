@@ -1,4 +1,4 @@
-//! The runtime's own functions, one file per family. Each is declared once: name, typed parameters, documentation, body.
+//! Builtins, one file per family. Each is declared once: name, typed parameters, documentation, body.
 mod check;
 mod collective;
 mod control;
@@ -55,7 +55,7 @@ pub fn all() -> impl Iterator<Item = &'static Builtin> {
     FAMILIES.iter().copied().flatten()
 }
 
-/// The builtin called `name`.
+/// The builtin `name`.
 pub fn find(name: &str) -> Option<&'static Builtin> {
     all().find(|builtin| builtin.name == name)
 }

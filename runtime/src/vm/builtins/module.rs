@@ -1,4 +1,4 @@
-//! Modules as values: what they are, and their functions. The names are tvm-ffi's.
+//! Modules as values: their properties and functions, under tvm-ffi's names.
 use crate::ffi::Error;
 use crate::module::Module;
 use crate::value::{Any, Function, Tuple};

@@ -1,7 +1,7 @@
-//! The order of elements, whatever their dtype: each is represented by an integer, its *key*.
+//! Comparison of elements of any dtype: each is mapped to an integer, its *sort key*.
 //!
-//! Keys compare as elements do. NaN comes after every number, all NaNs are one, and so are both zeros. With keys, code that
-//! sorts and compares is not compiled again for every dtype.
+//! Keys have the order of the elements. NaN is above every number, all NaNs are equal, and so are both zeros. With
+//! keys, code that sorts and compares is not compiled for every dtype.
 use crate::ffi::{Error, kind};
 use crate::memory::{Reservation, reserve};
 use crate::value::{DType, Device, Tensor};
@@ -10,11 +10,12 @@ use half::{bf16, f16};
 /// The key of a signed zero.
 const MIDDLE: u64 = 1 << 63;
 
-/// Scratch of so many bytes is asked for before it is needed: vectors that find none would end the process.
+/// Minimum size of scratch memory that is probed before it is needed: a vector that cannot be allocated would end the
+/// process.
 const LARGE_SCRATCH: usize = 1 << 20;
 
-/// Counts what a function needs for itself, so many bytes for each of so many elements, for as long as the result lives:
-/// it may not be more than the program may take, nor than the system has.
+/// Reserves memory for temporaries, `bytes` for each of `elements`, until the result is dropped; fails if that exceeds
+/// the program's limit or the system's memory.
 pub(super) fn scratch(elements: usize, bytes: usize) -> Result<Option<Reservation>, Error> {
     let bytes = elements.saturating_mul(bytes);
     let counted = reserve(bytes)?;
@@ -27,7 +28,7 @@ pub(super) fn scratch(elements: usize, bytes: usize) -> Result<Option<Reservatio
     Ok(counted)
 }
 
-/// The keys of the elements of a dense tensor on the host.
+/// The keys of the elements of a contiguous host tensor.
 pub(super) fn keys(tensor: &Tensor) -> Result<Vec<u64>, Error> {
     macro_rules! each {
         ($element:ty, $key:expr) => {
@@ -58,7 +59,7 @@ pub(super) fn zero_key(dtype: DType) -> Result<u64, Error> {
     Ok(zero.first().copied().unwrap_or_default())
 }
 
-/// Positions in the order of their keys; of equal ones, the first comes first.
+/// Indices sorted by their keys; the sort is stable.
 pub(super) fn sorted(keys: impl Iterator<Item = u64>) -> Vec<usize> {
     let mut order: Vec<_> = keys.zip(0..).collect();
     order.sort_unstable();
@@ -78,7 +79,7 @@ pub(super) fn float(value: f64) -> u64 {
     if value.is_nan() {
         return u64::MAX;
     }
-    // Adding zero makes a positive zero of a negative one.
+    // Adding zero turns a negative zero into a positive one.
     let bits = (value + 0.0).to_bits();
     if bits & MIDDLE == 0 { bits | MIDDLE } else { !bits }
 }

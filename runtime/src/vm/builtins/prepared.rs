@@ -1,4 +1,4 @@
-//! Constants that are stored as less data than they are.
+//! Constants that are computed at first use from smaller stored data.
 use super::storage_bytes;
 use crate::ffi::{Args, Error};
 use crate::memory::workspace::Workspace;
@@ -20,7 +20,8 @@ fn prepared(args: Args<'_>) -> Result<Tensor, Error> {
         if let Some(known) = known {
             return Ok(known);
         }
-        // Threads that come here at once all compute it: none waits for another, which may be stopped.
+        // Threads that get here at once all compute it: waiting for another one, which may be interrupted, would be
+        // worse.
         let made = prepare(program, args)?;
         let mut known = program.prepared.write().unwrap_or_else(PoisonError::into_inner);
         Ok(known.entry(number).or_insert(made).clone())
@@ -33,7 +34,7 @@ fn prepare(program: &Program, args: Args<'_>) -> Result<Tensor, Error> {
     let made = Storage::new(block).tensor(dtype, shape, 0)?;
     let mut given = args.slice(4..args.len())?.to_vec();
     given.push(Any::from(made.clone()));
-    // What the kernel needs meanwhile is not kept.
+    // The kernel's scratch memory is not retained.
     Rc::new(Workspace::new()).within(|| kernel.call(&given))?;
     Ok(made.constant())
 }

@@ -1,5 +1,5 @@
-//! Choosing the next token of a text, with a number between 0 and 1 that the caller drew, and the changes to the logits
-//! before that. Tensors are of float32 and hold one row: all axes but the last have size 1.
+//! Sampling of the next token with a uniform random number drawn by the caller, and transformations of the logits
+//! before that. Tensors are float32 with one row: all axes but the last have size 1.
 use super::order::{float, scratch, sorted};
 use crate::ffi::Error;
 use crate::value::{DType, Device, Tensor};
@@ -8,8 +8,8 @@ use crate::vm::{Builtin, builtin::builtin};
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.sample_top_p_from_logits",
         sample_from_logits(logits: &Tensor, temperature: f64, top_p: f64, uniform: f64, top_k: Option<i64>) -> "int",
-        "Samples a token from logits by top-p (nucleus) sampling, from the `top_k` likeliest tokens if that is given and \
-         not 0; temperature 0 takes the most likely token."),
+        "Samples a token from logits by top-p (nucleus) sampling, restricted to the `top_k` most likely tokens if that is \
+         given and not 0; temperature 0 takes the most likely token."),
     builtin!("vm.builtin.sample_top_p_from_prob", sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> "int",
         "Samples a token from probabilities by top-p (nucleus) sampling."),
     builtin!("vm.builtin.multinomial_from_uniform",
@@ -29,15 +29,15 @@ pub(super) const TABLE: &[Builtin] = &[
         softmax_with_temperature(logits: &Tensor, temperature: f64) -> "None",
         "Replaces logits by softmax(logits / temperature), in place."),
     builtin!("hammock.random.uniform", random_uniform(seed: i64, index: i64) -> "float",
-        "Returns a number from [0, 1): one of a sequence of random ones that the seed determines, by its index."),
+        "Returns the pseudo-random number in [0, 1) at an index of the sequence that the seed determines."),
 ];
 
-/// Temperatures below this take the likeliest token.
+/// Temperatures below this select the most likely token.
 const COLD: f64 = 1e-6;
-/// Tokens with less than this part of `top_p` are looked at only if the others are too few.
+/// Tokens with less than this fraction of `top_p` are only considered if the others do not suffice.
 const UNLIKELY: f64 = 1.0 / 1024.0;
 
-/// A tensor of one row on the host.
+/// A host tensor with a single row.
 fn row(tensor: &Tensor, dtype: DType) -> Result<Tensor, Error> {
     let leading = tensor.shape().split_last().map_or(&[][..], |(_, leading)| leading);
     if tensor.dtype() != dtype || tensor.shape().is_empty() || leading.iter().any(|size| *size != 1) {
@@ -52,13 +52,13 @@ fn change_row(logits: &Tensor, change: impl FnOnce(&mut [f32]) -> Result<(), Err
     let mut values = row(logits, DType::FLOAT32)?.as_slice::<f32>()?.to_vec();
     check_in_place(logits)?;
     change(&mut values)?;
-    // SAFETY: the tensor is dense on the host and has as many elements. That nobody else reads it meanwhile is what
-    // callers of functions that work in place vouch for.
+    // SAFETY: the tensor is contiguous on the host and has as many elements. Callers of functions that work in place
+    // ensure that nobody else reads it during the call.
     unsafe { logits.data_ptr().copy_from_nonoverlapping(values.as_ptr().cast(), size_of_val(values.as_slice())) };
     Ok(())
 }
 
-/// Refuses a tensor whose elements cannot be changed where they are.
+/// Rejects a tensor that cannot be changed in place.
 pub(super) fn check_in_place(tensor: &Tensor) -> Result<(), Error> {
     if tensor.device().is_host() && tensor.is_contiguous() && !tensor.is_read_only() {
         return Ok(());
@@ -66,12 +66,12 @@ pub(super) fn check_in_place(tensor: &Tensor) -> Result<(), Error> {
     Err(Error::value(format!("{tensor:?} cannot be changed in place: it must be dense and not a constant")))
 }
 
-fn between(name: &str, value: f64, least: f64, most: f64) -> Result<f64, Error> {
-    let fits = (least..=most).contains(&value);
-    if fits { Ok(value) } else { Err(Error::value(format!("{name} must be from {least} to {most}, not {value}"))) }
+fn between(name: &str, value: f64, min: f64, max: f64) -> Result<f64, Error> {
+    let fits = (min..=max).contains(&value);
+    if fits { Ok(value) } else { Err(Error::value(format!("{name} must be from {min} to {max}, not {value}"))) }
 }
 
-/// Draws from tokens with their probabilities, likeliest first.
+/// Draws from tokens with their probabilities, most likely first.
 fn draw(tokens: &[(f64, usize)], top_p: f64, uniform: f64) -> Option<usize> {
     let mut sums = Vec::new();
     let mut sum = 0.0;
@@ -86,10 +86,10 @@ fn draw(tokens: &[(f64, usize)], top_p: f64, uniform: f64) -> Option<usize> {
     tokens.get(chosen).map(|(_, token)| *token)
 }
 
-/// Bytes that drawing from ranked tokens takes for each: its number, its place in the order, its rank, a sum.
+/// Memory per ranked token in bytes: its index, its position in the order, its rank, a sum.
 const RANKED: usize = 64;
 
-/// Tokens with a number each, largest first; those without one are left out.
+/// Tokens with their values, sorted in descending order; NaNs are dropped.
 fn ranked(values: Vec<f64>) -> Vec<(f64, usize)> {
     let order = sorted(values.iter().map(|value| !float(*value))).into_iter();
     order.map(|token| (values[token], token)).filter(|(value, _)| !value.is_nan()).collect()
@@ -119,7 +119,7 @@ fn sample_from_logits(
     if top_k > 0 {
         tokens.truncate(top_k);
     }
-    // An infinite logit leaves nothing to the finite ones.
+    // An infinite logit gets all the probability.
     let weight = |logit: f64| if logit == largest { 1.0 } else { ((logit - largest) / temperature).exp() };
     tokens.iter_mut().for_each(|(value, _)| *value = weight(*value));
     let sum: f64 = tokens.iter().map(|(weight, _)| weight).sum();
@@ -131,15 +131,15 @@ fn sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> Result<i64, Erro
     let (top_p, uniform) = (between("top_p", top_p, 0.0, 1.0)?, between("the sample", uniform, 0.0, 1.0)?);
     let prob = row(prob, DType::FLOAT32)?;
     let _scratch = scratch(prob.element_count(), RANKED)?;
-    let at_least = |least: f64| {
+    let min_prob = |least: f64| {
         let probs = prob.as_slice::<f32>()?.iter().map(|prob| f64::from(*prob));
         Ok::<_, Error>(ranked(probs.map(|prob| if prob >= least { prob } else { f64::NAN }).collect()))
     };
-    let mut tokens = at_least(top_p * UNLIKELY)?;
+    let mut tokens = min_prob(top_p * UNLIKELY)?;
     if tokens.iter().map(|(prob, _)| prob).sum::<f64>() < top_p {
-        tokens = at_least(0.0)?;
+        tokens = min_prob(0.0)?;
     }
-    // As TVM has it, though the tokens that are drawn from may sum up to more than `top_p`.
+    // Like TVM, although the considered tokens may sum to more than `top_p`.
     if let Some((_, likeliest)) = tokens.first().filter(|(prob, _)| uniform < prob / top_p) {
         return Ok(*likeliest as i64);
     }
@@ -160,7 +160,7 @@ fn multinomial_from_uniform(prob: &Tensor, uniform: &Tensor) -> Result<Tensor, E
     Ok(Tensor::from_slice(&[rows, 1], &drawn)?)
 }
 
-/// The first place where the sum so far is above `uniform`, else the last one.
+/// The first index whose prefix sum exceeds `uniform`, otherwise the last index.
 fn first_above(row: &[f32], uniform: f32) -> i64 {
     let mut sum = 0.0;
     let found = row.iter().position(|prob| {
@@ -170,7 +170,7 @@ fn first_above(row: &[f32], uniform: f32) -> i64 {
     found.unwrap_or(row.len() - 1) as i64
 }
 
-/// Token numbers as places in a row of so many.
+/// Token IDs as indices into a row of `count` tokens.
 fn tokens(token_ids: &Tensor, count: usize) -> Result<Vec<usize>, Error> {
     let token_ids = row(token_ids, DType::INT32)?;
     let place = |token: &i32| {
@@ -223,7 +223,7 @@ fn softmax_with_temperature(logits: &Tensor, temperature: f64) -> Result<(), Err
 }
 
 /// The output of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014) in a state
-/// that follows from both numbers.
+/// derived from both numbers.
 fn random_uniform(seed: i64, index: i64) -> Result<f64, Error> {
     let mixed = |state: u64| {
         let state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -243,7 +243,7 @@ mod tests {
         Tensor::from_slice(&[1, values.len() as i64], values).unwrap()
     }
 
-    /// The tokens drawn for samples spread evenly, counted.
+    /// Histogram of the tokens drawn for evenly spaced samples.
     fn histogram(tokens: usize, draw: impl Fn(f64) -> i64) -> Vec<usize> {
         let mut counts = vec![0; tokens];
         (0..1000).for_each(|i| counts[draw((f64::from(i) + 0.5) / 1000.0) as usize] += 1);
@@ -255,7 +255,7 @@ mod tests {
     fn draws_follow_the_probabilities() {
         let prob = vector(&[0.1f32, 0.6, 0.0, 0.3]);
         assert_eq!(histogram(4, |u| sample_from_prob(&prob, 1.0, u).unwrap()), [100, 600, 0, 300]);
-        // The two likeliest, at 2 to 1.
+        // The two most likely ones, at 2 to 1.
         let counts = histogram(4, |u| sample_from_prob(&prob, 0.9, u).unwrap());
         assert_eq!(counts, [0, 667, 0, 333]);
         assert_eq!(histogram(4, |u| sample_from_prob(&prob, 0.5, u).unwrap()), [0, 1000, 0, 0]);
@@ -276,13 +276,13 @@ mod tests {
         assert_eq!(draw(1.0, 2), [0, 667, 0, 333]);
         assert_eq!(draw(1.0, 1), [0, 1000, 0, 0]);
         assert_eq!((draw(1.0, 0), draw(1.0, 9)), (vec![100, 600, 0, 300], vec![100, 600, 0, 300]));
-        // Of the two that are left, the likelier one has two thirds.
+        // Of the two remaining tokens, the more likely one has two thirds.
         assert_eq!(draw(0.66, 2), [0, 1000, 0, 0]);
         assert_eq!(draw(0.62, 0), [0, 667, 0, 333]);
         assert!(sample_from_logits(&logits, 1.0, 1.0, 0.5, Some(-1)).is_err());
     }
 
-    /// Numbers are even, and those of neighbouring seeds and places have nothing in common.
+    /// Random numbers are uniform, and those of adjacent seeds and indices are independent.
     #[test]
     #[cfg_attr(miri, ignore = "draws thousands of times")]
     fn random_numbers_are_even_and_belong_to_their_seed() {
@@ -306,7 +306,7 @@ mod tests {
         counts
     }
 
-    /// TVM's choices, by the same numbers.
+    /// The same choices as TVM for the same random numbers.
     #[test]
     fn the_likeliest_token_is_drawn_as_tvm_draws_it() {
         let prob = vector(&[0.16528778f32, 0.10097826, 0.13344432, 0.16990027, 0.1510606, 0.13346158, 0.14586718]);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_drawn_from_by_themselves() {
+    fn rows_are_sampled_independently() {
         let prob = Tensor::from_slice(&[2, 3], &[0.2f32, 0.5, 0.3, 1.0, 0.0, 0.0]).unwrap();
         let uniform = Tensor::from_slice(&[2, 1], &[0.69f32, 0.999]).unwrap();
         let drawn = multinomial_from_uniform(&prob, &uniform).unwrap();

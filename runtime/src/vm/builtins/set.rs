@@ -20,13 +20,13 @@ fn nonzero(value: &Tensor) -> Result<Tensor, Error> {
     let value = value.to_device(Device::CPU)?.to_contiguous()?;
     // A scalar counts as a vector of one element.
     let shape = if value.shape().is_empty() { &[1] } else { value.shape() };
-    // Keys, positions, and an index for each dimension.
+    // Keys, order, and an index for each dimension.
     let _scratch = scratch(value.element_count(), 16 + 8 * shape.len())?;
     let mut left = positions(&value)?;
     let count = left.len();
     let mut indices = vec![0; shape.len() * count];
     for (axis, size) in shape.iter().enumerate().skip(1).rev() {
-        // Positions ascend, so rows are counted on: a division takes longer than all else here.
+        // Indices ascend, so rows are advanced incrementally: a division would dominate the time.
         let (mut row, mut start) = (0, 0);
         for (index, at) in indices[axis * count..].iter_mut().zip(&mut left) {
             while *at - start >= *size {
@@ -41,11 +41,11 @@ fn nonzero(value: &Tensor) -> Result<Tensor, Error> {
     Ok(Tensor::from_slice(&[shape.len() as i64, count as i64], &indices)?)
 }
 
-/// Where elements are not zero, in order.
+/// Linear indices of the nonzero elements, in order.
 fn positions(value: &Tensor) -> Result<Vec<i64>, Error> {
     let dtype = value.dtype();
     zero_key(dtype)?;
-    // A signed zero is zero, too.
+    // The sign of a zero is ignored.
     let ignored = u32::from(dtype.is_floating());
     fn of<const N: usize>(bytes: &[u8], ignored: u32) -> Vec<i64> {
         let mut found = vec![0; bytes.len() / N];
@@ -77,7 +77,7 @@ fn unique(
     axis: Option<i64>,
 ) -> Result<Any, Error> {
     let host = value.to_device(Device::CPU)?.to_contiguous()?;
-    // Slices along an axis may have no elements.
+    // Slices along an axis may be empty.
     let (_, slices, _) = split(&host, axis)?;
     let _scratch = scratch(host.element_count().max(slices), UNIQUE)?;
     let rows = find_unique(&host, axis, sorted)?;
@@ -94,16 +94,16 @@ fn unique(
     Ok(Tuple::new(fields.into_iter()).into())
 }
 
-/// Bytes that finding unique elements takes for each at most: its key, its value, its group, orders and results.
+/// Maximum memory per element for finding unique elements: its key, its value, its group, orders and results.
 const UNIQUE: usize = 160;
 
 struct Unique {
     values: Tensor,
-    /// Where each unique slice occurs first.
+    /// Index of the first occurrence of each unique slice.
     first: Vec<i64>,
-    /// Which unique slice each slice is.
+    /// Index of the unique slice of each slice.
     inverse: Vec<i64>,
-    /// How often each unique slice occurs.
+    /// Number of occurrences of each unique slice.
     counts: Vec<i64>,
 }
 
@@ -116,7 +116,7 @@ fn find_unique(value: &Tensor, axis: Option<i64>, by_value: bool) -> Result<Uniq
     let compare = |a: &usize, b: &usize| slice(*a).map(|at| keys[at]).cmp(slice(*b).map(|at| keys[at]));
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_unstable_by(|a, b| compare(a, b).then(a.cmp(b)));
-    // Equal slices are neighbours now, the first occurrence in front.
+    // Equal slices are adjacent now, with the first occurrence in front.
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for slice in order {
         match groups.last_mut() {
@@ -144,7 +144,7 @@ fn find_unique(value: &Tensor, axis: Option<i64>, by_value: bool) -> Result<Uniq
     Ok(Unique { values: Tensor::from_bytes(value.dtype(), &shape, &values)?, first, inverse, counts })
 }
 
-/// Sizes before, at and after the axis; without one, of the flattened tensor.
+/// Sizes before, at and after the axis; without an axis, of the flattened tensor.
 fn split(value: &Tensor, axis: Option<i64>) -> Result<(usize, usize, usize), Error> {
     let shape: Vec<_> = value.shape().iter().map(|size| *size as usize).collect();
     let Some(axis) = axis else { return Ok((1, value.element_count(), 1)) };

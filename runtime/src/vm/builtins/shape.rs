@@ -1,7 +1,7 @@
-//! Symbolic sizes: the heap they are kept in while a function runs, matching them, making shapes of them.
+//! Symbolic sizes: the shape heap of a function call, matching against it, and making shapes from it.
 //!
-//! The heap is a vector of 64-bit integers, one for each symbolic expression of a function. Codes say what to do with
-//! a size; the number after a code is an immediate or a place in the heap.
+//! The shape heap is a vector of 64-bit integers, one per symbolic expression of a function. Codes select an operation
+//! on a size; the number after a code is an immediate or an index into the heap.
 use super::check::Context;
 use super::order::scratch;
 use crate::ffi::{Args, Error, kind};
@@ -38,7 +38,7 @@ const MATCH_LOAD: i64 = 3;
 const MAKE_IMMEDIATE: i64 = 0;
 const MAKE_LOAD: i64 = 1;
 
-/// More symbolic expressions than any function has.
+/// Maximum size of a heap, more than any function needs.
 const MAX_HEAP: i64 = 1 << 24;
 
 fn alloc_shape_heap(_machine: &Any, size: i64) -> Result<Tensor, Error> {
@@ -48,33 +48,33 @@ fn alloc_shape_heap(_machine: &Any, size: i64) -> Result<Tensor, Error> {
     Ok(Tensor::empty(DType::INT64, &[size], Device::CPU)?)
 }
 
-/// The integers of a function's heap.
+/// The integers of a function's shape heap.
 struct Heap<'a>(Option<&'a Tensor>);
 
 impl Heap<'_> {
-    fn slot(&self, place: i64) -> Result<*mut i64, Error> {
-        let missing = || Error::value(format!("the heap of sizes has no place {place}"));
+    fn slot(&self, index: i64) -> Result<*mut i64, Error> {
+        let missing = || Error::value(format!("the shape heap has no index {index}"));
         let heap = self.0.ok_or_else(missing)?;
         let len = heap.as_slice::<i64>()?.len();
-        let place = usize::try_from(place).ok().filter(|place| *place < len).ok_or_else(missing)?;
-        Ok(heap.data_ptr().cast::<i64>().wrapping_add(place))
+        let index = usize::try_from(index).ok().filter(|index| *index < len).ok_or_else(missing)?;
+        Ok(heap.data_ptr().cast::<i64>().wrapping_add(index))
     }
 
-    fn load(&self, place: i64) -> Result<i64, Error> {
+    fn load(&self, index: i64) -> Result<i64, Error> {
         // SAFETY: within the heap; see `store`.
-        Ok(unsafe { self.slot(place)?.read() })
+        Ok(unsafe { self.slot(index)?.read() })
     }
 
-    fn store(&self, place: i64, value: i64) -> Result<(), Error> {
+    fn store(&self, index: i64, value: i64) -> Result<(), Error> {
         if self.0.is_some_and(Tensor::is_read_only) {
-            return Err(Error::value("the heap of sizes is a constant"));
+            return Err(Error::value("the shape heap is a constant"));
         }
-        // SAFETY: within the heap, which belongs to one call of one function and is known to its thread alone.
-        unsafe { self.slot(place)?.write(value) };
+        // SAFETY: within the heap, which belongs to one call of one function and is only used by its thread.
+        unsafe { self.slot(index)?.write(value) };
         Ok(())
     }
 
-    /// What `value` must be and is not, if it does not match.
+    /// The expected value, if `value` does not match.
     fn mismatch(&self, value: i64, code: i64, number: i64) -> Result<Option<Expected>, Error> {
         let (expected, earlier) = match code {
             MATCH_IMMEDIATE => (number, false),
@@ -89,7 +89,7 @@ impl Heap<'_> {
 
 struct Expected {
     value: i64,
-    /// Does an earlier value say so, not the annotation itself?
+    /// True if it is given by an earlier value, not by the annotation itself.
     earlier: bool,
 }
 
@@ -185,7 +185,7 @@ pub(super) fn tensor_to_shape(value: &Tensor) -> Result<Shape, Error> {
     }
     fn widen<T: crate::Element + Into<i64>>(value: &Tensor) -> Result<Shape, Error> {
         let sizes = value.as_slice::<T>()?;
-        // Objects are counted once they are there; this one may be large.
+        // Objects are only counted after they are allocated; this one may be large.
         let _room = scratch(sizes.len(), size_of::<i64>())?;
         Ok(Shape::with_len(sizes.len(), |i| sizes[i].into()))
     }

@@ -32,7 +32,7 @@ fn dynamic_strided_slice(value: &Tensor, begin: &Tensor, end: &Tensor, strides: 
     Ok(Tensor::from_bytes(host.dtype(), &shape, &bytes)?)
 }
 
-/// What is kept of an axis.
+/// A slice of an axis.
 struct Axis {
     begin: i64,
     stride: i64,
@@ -40,7 +40,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// Bounds count from the end when negative, then move into the axis.
+    /// Negative bounds count from the end; then bounds are clamped to the axis.
     fn new(size: i64, begin: i64, end: i64, stride: i64) -> Result<Axis, Error> {
         if stride == 0 {
             return Err(Error::value("a slice cannot step by zero".to_owned()));
@@ -55,7 +55,7 @@ impl Axis {
     }
 }
 
-/// Appends the elements that the axes keep, of the part of a dense tensor that begins `at` elements in.
+/// Appends the selected elements of the part of a contiguous tensor that begins at element `at`.
 fn copy(from: &[u8], size: usize, shape: &[i64], axes: &[Axis], at: usize, to: &mut Vec<u8>) {
     let (Some((axis, rest)), Some((_, inner))) = (axes.split_first(), shape.split_first()) else {
         return to.extend_from_slice(&from[at * size..(at + 1) * size]);

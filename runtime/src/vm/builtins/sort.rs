@@ -1,6 +1,6 @@
-//! Sorting for kernels that ask for it by name: results go into tensors that the caller gives.
+//! Sorting functions that kernels call by name: results are written to tensors that the caller passes.
 //!
-//! Sorting is stable. NaN counts as greater than every number, so it comes first in descending order.
+//! Sorting is stable. NaN is above every number, so it comes first in descending order.
 use super::order::{keys, scratch, sorted};
 use crate::ffi::{Args, Error};
 use crate::value::{DType, Device, Tensor, byte_size};
@@ -38,7 +38,7 @@ fn argsort_nms(args: Args<'_>) -> Result<(), Error> {
     lines.write(args.get(4)?, None, Some(&out))
 }
 
-/// As many int32 as there are lines.
+/// One int32 per line: the number of elements to sort.
 fn counts(args: &Args<'_>, position: usize, lines: usize) -> Result<Vec<usize>, Error> {
     let tensor: Option<Tensor> = args.values().get(position).and_then(|value| value.clone().get());
     let fits = |tensor: &Tensor| tensor.dtype() == DType::INT32 && tensor.element_count() == lines;
@@ -59,13 +59,13 @@ fn topk(args: Args<'_>) -> Result<(), Error> {
     }
 }
 
-/// A tensor as lines along an axis: element `i` of a line is `inner` elements after element `i - 1`.
+/// A tensor as lines along an axis: adjacent elements of a line are `inner` elements apart.
 struct Lines {
     data: Tensor,
     outer: usize,
     length: usize,
     inner: usize,
-    /// How many elements of each line are sorted; of none, all.
+    /// Number of elements of each line that are sorted; all if empty.
     counts: Vec<usize>,
 }
 
@@ -73,7 +73,7 @@ impl Lines {
     fn of(args: &Args<'_>, axis: i64) -> Result<Self, Error> {
         let data: Option<Tensor> = args.values().first().and_then(|value| value.clone().get());
         let data = data.ok_or_else(|| args.error("argument #0 must be a tensor"))?;
-        // A copy, as results may go to where the data is.
+        // A copy, because results may be written over the data.
         let host = data.to_device(Device::CPU)?.to_contiguous()?;
         let data = Tensor::from_bytes(host.dtype(), host.shape(), host.as_bytes()?)?;
         let ndim = data.shape().len() as i64;
@@ -86,12 +86,12 @@ impl Lines {
         Ok(Lines { length: data.shape()[at] as usize, data, outer, inner, counts: Vec::new() })
     }
 
-    /// The element at a position of a line.
+    /// Index of the element at a position of a line.
     fn element(&self, line: usize, position: usize) -> usize {
         (line / self.inner * self.length + position) * self.inner + line % self.inner
     }
 
-    /// The positions of a line's elements in the order of their keys, and of their places where keys are equal.
+    /// Argsort of a line: positions sorted by key, stably.
     fn order(&self, keys: &[u64], line: usize) -> Vec<usize> {
         let count = self.counts.get(line).map_or(self.length, |count| self.length.min(*count));
         let mut order = sorted((0..count).map(|at| keys[self.element(line, at)]));
@@ -99,7 +99,7 @@ impl Lines {
         order
     }
 
-    /// Writes of each line the first elements in order, as many as the targets hold.
+    /// Writes the first elements of each sorted line, as many as the targets hold.
     fn write(&self, ascending: bool, values: Option<&Target>, places: Option<&Target>) -> Result<(), Error> {
         let (width, bytes) = (self.data.dtype().bytes(), self.data.as_bytes()?);
         if bytes.is_empty() {
@@ -125,7 +125,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Where a line's element of that rank goes, if the target holds as many of each line.
+    /// Index of the element with that rank of a line in the target, if it has one.
     fn place<'t>(&self, target: Option<&'t Target>, line: usize, rank: usize) -> Option<(&'t Target, usize)> {
         let target = target?;
         let kept = target.count / (self.outer * self.inner);
@@ -134,7 +134,7 @@ impl Lines {
     }
 }
 
-/// Where results go: memory that the caller lends for the call.
+/// Destination of results: memory that the caller lends for the call.
 struct Target {
     start: *mut u8,
     dtype: DType,
@@ -155,7 +155,7 @@ impl Target {
             return Err(wrong());
         }
         let bytes = byte_size(tensor.dtype, tensor.sizes())?;
-        // Elements that are not whole bytes have no place of their own to be written to.
+        // Elements of less than a byte cannot be written individually.
         let count = if tensor.dtype.is_byte_sized() { bytes.checked_div(tensor.dtype.bytes()) } else { None };
         let count = count.ok_or_else(|| args.error(format!("results cannot be {}", tensor.dtype)))?;
         Ok(Target { start: tensor.data.wrapping_add(tensor.byte_offset as usize), dtype: tensor.dtype, count })
@@ -165,7 +165,7 @@ impl Target {
         if at >= self.count || bytes.len() != self.dtype.bytes() {
             return Err(Error::value(format!("{} elements of {} cannot hold the results", self.count, self.dtype)));
         }
-        // SAFETY: element `at` is one of the `count` that the caller's description says the memory holds.
+        // SAFETY: element `at` is one of the `count` elements that the memory holds, as the caller's `DLTensor` says.
         unsafe { self.start.add(at * bytes.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(())
     }
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_few_are_kept() {
+    fn top_k_selects_the_first_elements() {
         let data = Tensor::from_slice(&[2, 3], &[5i64, 7, 6, 1, 1, 3]).unwrap();
         let values = Tensor::from_slice(&[2, 2], &[0i64; 4]).unwrap();
         let places = Tensor::from_slice(&[2, 2], &[0i64; 4]).unwrap();

@@ -1,8 +1,8 @@
-//! Weights by name, kept for all programs of the process: loaded from a folder, or put in one by one.
+//! A process-wide cache of weights by name: loaded from a folder, or added one by one.
 //!
-//! A folder has a table of contents, `tensor-cache.json`, and files of tensors one after the other: `{"records":
-//! [{"dataPath", "format": "raw-shard", "nbytes", "records": [{"name", "shape", "dtype", "format", "nbytes",
-//! "byteOffset"}]}]}`. Tensors of float32 may be stored as bfloat16 (format `f32-to-bf16`).
+//! A folder has an index, `tensor-cache.json`, and files of concatenated tensors: `{"records": [{"dataPath", "format":
+//! "raw-shard", "nbytes", "records": [{"name", "shape", "dtype", "format", "nbytes", "byteOffset"}]}]}`. Tensors of
+//! float32 may be stored as bfloat16 (format `f32-to-bf16`).
 use super::order::scratch;
 use crate::ffi::{Args, Error, kind};
 use crate::json::Json;
@@ -52,7 +52,7 @@ fn get(name: &str) -> Result<Option<Tensor>, Error> {
     Ok(cache().get(name).cloned())
 }
 
-/// A tensor that other code only describes is copied.
+/// A tensor borrowed from other code is copied.
 fn update(name: &str, value: &Any, replace: Option<bool>) -> Result<(), Error> {
     let owned = value.clone();
     let tensor = Tensor::from_any(&owned).ok_or_else(|| Error::type_error(format!("{value} is not a Tensor")))?;
@@ -142,7 +142,7 @@ fn load(folder: &str, device_type: i64, device_id: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// A regular file's bytes, counted as long as they are held: others may have no end, or nobody who writes to them.
+/// Reads a regular file and reserves memory for it: others may be endless, or block.
 fn read(path: &Path) -> Result<(Vec<u8>, Option<Reservation>), Error> {
     let failed = |error: io::Error| Error::new("OSError", format!("cannot read {}: {error}", path.display()));
     let about = std::fs::metadata(path).map_err(failed)?;

@@ -36,7 +36,7 @@ fn the_table_is_sound() {
 }
 
 #[test]
-fn what_builtins_need_for_themselves_counts() {
+fn scratch_memory_of_builtins_counts() {
     use crate::memory::{Allocator, AllocatorKind, meter::Account};
     let allocator = Allocator::new(crate::Device::CPU, AllocatorKind::Pooled, 100_000).unwrap();
     let flag = std::sync::atomic::AtomicU8::new(0);
@@ -55,7 +55,7 @@ fn what_builtins_need_for_themselves_counts() {
     for (name, args) in &calls {
         call(name, args).unwrap();
     }
-    // SAFETY: allocator and flag outlive what is entered.
+    // SAFETY: allocator and flag outlive the account.
     let _call = unsafe { Account::new(&allocator, &flag).enter() };
     for (name, args) in &calls {
         let error = message(name, args);
@@ -76,7 +76,7 @@ fn wrong_arguments_name_the_builtin() {
     );
 }
 
-/// What programs that TVM compiles may call, on a CPU and without state of its own for serving many users.
+/// The functions that programs compiled by TVM may call, on a CPU and without a serving engine.
 #[test]
 fn the_table_has_all_of_tvms() {
     let families = [
@@ -97,7 +97,7 @@ fn the_table_has_all_of_tvms() {
     }
 }
 
-/// Every builtin, given anything, answers or refuses.
+/// Every builtin returns a result or an error for any arguments.
 #[test]
 fn nothing_panics() {
     let samples = [
@@ -120,7 +120,7 @@ fn nothing_panics() {
         Error::value("no").into(),
     ];
     let (some, lists) = if cfg!(miri) { (&samples[7..8], 1) } else { (&samples[..], 2000) };
-    // Not those that print, and not the one that takes from other tests what they put into the cache.
+    // Except builtins that print, and `clear`, which would remove values of other tests from the cache.
     for builtin in all().filter(|builtin| !builtin.name.contains("print") && !builtin.name.ends_with("cache.clear")) {
         for first in some {
             let _ = builtin.call(std::slice::from_ref(first));
@@ -132,7 +132,7 @@ fn nothing_panics() {
                 }
             }
         }
-        // Longer lists, and those that begin right: of as many arguments as there are parameters, and some more.
+        // Longer lists, with as many arguments as parameters and some more, whose first arguments are valid.
         let mut random = 0x2545_F491_4F6C_DD1Du64;
         for length in (0..lists).map(|i| i % 12) {
             let list: Vec<_> = (0..length).map(|_| samples[next(&mut random) % samples.len()].clone()).collect();
@@ -147,7 +147,7 @@ fn nothing_panics() {
     }
 }
 
-/// Xorshift, for tests that shall do the same every time.
+/// Xorshift, for reproducible tests.
 fn next(state: &mut u64) -> usize {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -175,14 +175,14 @@ fn shapes_match_and_store() {
     );
     let constant = Tensor::from_shared(DType::INT64, &[1], std::sync::Arc::new([0u8; 8]), 0..8);
     let store = [x, constant.unwrap().into(), int(2), int(1), int(0), int(3), int(0), "".into()];
-    assert_eq!(message("match_shape", &store), "ValueError: the heap of sizes is a constant");
+    assert_eq!(message("match_shape", &store), "ValueError: the shape heap is a constant");
     let outside = message("make_shape", &[heap, int(1), int(1), int(2)]);
-    assert_eq!(outside, "ValueError: the heap of sizes has no place 2");
+    assert_eq!(outside, "ValueError: the shape heap has no index 2");
     assert!(message("make_shape", &[Any::NONE, int(3), int(0)]).contains("expected 8 arguments"));
 }
 
 #[test]
-fn checks_say_what_is_wrong() {
+fn failed_checks_have_precise_messages() {
     let context = "ErrorContext(fn=f, loc=return, annotation=R.Any) ";
     let wrong = |name, value: Any, rest: &[Any]| {
         let args: Vec<_> = [value].iter().chain(rest).cloned().chain([context.into()]).collect();
@@ -303,21 +303,21 @@ fn shapes_and_tensors_convert() {
 
 #[test]
 fn nonzero_lists_indices_by_axis() {
-    let places = call("relax.run.nonzero", &[tensor(&[2, 2], &[0f32, 1.0, f32::NAN, -0.0])]).unwrap();
-    let places = places.get::<&Tensor>().unwrap();
-    assert_eq!((places.shape(), places.as_slice::<i64>().unwrap()), (&[2, 2][..], &[0, 1, 1, 0][..]));
+    let indices = call("relax.run.nonzero", &[tensor(&[2, 2], &[0f32, 1.0, f32::NAN, -0.0])]).unwrap();
+    let indices = indices.get::<&Tensor>().unwrap();
+    assert_eq!((indices.shape(), indices.as_slice::<i64>().unwrap()), (&[2, 2][..], &[0, 1, 1, 0][..]));
     let scalar = call("relax.run.nonzero", &[tensor(&[], &[5i8])]).unwrap();
     assert_eq!(scalar.get::<&Tensor>().unwrap().shape(), [1, 1]);
-    // Few and many of them, with whole rows and planes between, in elements of every width.
+    // Sparse and dense, with whole rows and planes in between, in elements of every width.
     for every in [1, 2, 7, 50] {
         let is_zero = |at: usize| !(at * at / 3).is_multiple_of(every);
         let of = |value: Any| {
-            let places = call("relax.run.nonzero", &[value]).unwrap();
-            places.get::<&Tensor>().unwrap().as_slice::<i64>().unwrap().to_vec()
+            let indices = call("relax.run.nonzero", &[value]).unwrap();
+            indices.get::<&Tensor>().unwrap().as_slice::<i64>().unwrap().to_vec()
         };
         let all = 0..5 * 4 * 9;
-        let places: Vec<usize> = all.clone().filter(|at| !is_zero(*at)).collect();
-        let along = |stride: usize, size: usize| places.iter().map(move |at| (at / stride % size) as i64);
+        let indices: Vec<usize> = all.clone().filter(|at| !is_zero(*at)).collect();
+        let along = |stride: usize, size: usize| indices.iter().map(move |at| (at / stride % size) as i64);
         let expected: Vec<i64> = along(36, 5).chain(along(9, 4)).chain(along(1, 9)).collect();
         let small: Vec<i8> = all.clone().map(|at| if is_zero(at) { 0 } else { i8::MIN }).collect();
         assert_eq!(of(tensor(&[5, 4, 9], &small)), expected);
@@ -337,7 +337,7 @@ fn unique(value: Any, sorted: bool, axis: Option<i64>) -> String {
 }
 
 #[test]
-fn unique_finds_values_places_and_counts() {
+fn unique_finds_values_indices_and_counts() {
     let x = tensor(&[2, 3], &[3i64, 1, 3, 2, 1, 1]);
     assert_eq!(unique(x.clone(), true, None), "([1 2 3], [1 3 0], [2 0 2 1 0 0], [3 1 2])");
     assert_eq!(unique(x, false, None), "([3 1 2], [0 1 3], [0 1 0 2 1 1], [2 3 1])");
@@ -403,14 +403,14 @@ fn windows_wrap_around_their_sinks() {
     assert_eq!(push(&[1, 1, 2, 2]).unwrap(), [0, 0, 1, 1, 2, 2]);
     assert_eq!(push(&[3, 3, 4, 4]).unwrap(), [0, 0, 4, 4, 2, 2, 3, 3]);
     assert_eq!(push(&[5, 5]).unwrap(), [0, 0, 4, 4, 5, 5, 3, 3]);
-    // Those that came last go, wherever the window has them.
+    // The last rows are removed, wherever they are in the window.
     kv("array_popn", &[Tuple::from_iter([cache.clone()]).into(), int(2)]).unwrap();
     assert_eq!(contents(&cache), [0, 0, 3, 3]);
     assert_eq!(push(&[6, 6]).unwrap(), [0, 0, 3, 3, 6, 6]);
-    assert_eq!(push(&[0; 8]).unwrap_err().message(), "4 rows do not fit a window of 4 with 1 kept");
+    assert_eq!(push(&[0; 8]).unwrap_err().message(), "4 rows do not fit a window of 4 with 1 sink rows");
 }
 
-/// Rows as (position, value) under random operations on caches, against a list of them.
+/// Rows as (position, value) under random operations on caches, compared with a list.
 #[test]
 fn caches_keep_the_rows_that_came_last() {
     let mut random = 0x9E37_79B9_7F4A_7C15u64;
@@ -460,7 +460,7 @@ fn caches_keep_the_rows_that_came_last() {
     }
 }
 
-/// Rows of elements below a byte: as those of a byte each, with which they are packed after the fact.
+/// Rows of elements below a byte: they equal rows of bytes that are packed afterwards.
 #[test]
 fn caches_hold_rows_of_any_type() {
     for (bits, row) in [(4u8, 1i64), (4, 3), (4, 2), (1, 5), (6, 3)] {
@@ -501,7 +501,7 @@ fn caches_hold_rows_of_any_type() {
 }
 
 #[test]
-fn suppression_lists_what_is_left() {
+fn suppression_lists_selected_boxes() {
     let boxes = tensor(&[1, 3, 4], &[0f32, 0.0, 1.0, 1.0, 1.0, 1.1, 0.0, 0.1, 2.0, 2.0, 3.0, 3.0]);
     let scores = tensor(&[1, 2, 3], &[0.9f32, 0.95, 0.5, 0.1, 0.1, 0.8]);
     let limits = |most: i64| [tensor(&[], &[most]), tensor(&[], &[0.5f32]), tensor(&[1], &[0.2f32])];
@@ -558,7 +558,7 @@ fn a_tensor_tells_of_itself() {
 }
 
 #[test]
-fn the_only_worker_gets_what_it_gives() {
+fn a_single_worker_gets_its_own_input() {
     let (value, result) = (tensor(&[2, 2], &[1i32, 2, 3, 4]), tensor(&[4], &[0i32; 4]));
     call("runtime.disco.allreduce", &[value.clone(), Shape::new(&[0]).into(), int(1), result.clone()]).unwrap();
     assert_eq!(result.get::<&Tensor>().unwrap().as_slice::<i32>().unwrap(), [1, 2, 3, 4]);

@@ -1,4 +1,4 @@
-//! Text as bytes: what language models read, and write one at a time.
+//! Text as bytes: the input of language models, and their output one byte at a time.
 use super::order::scratch;
 use crate::ffi::{Error, kind};
 use crate::printable;
@@ -28,7 +28,7 @@ fn print_byte(byte: i64) -> Result<(), Error> {
     if value.is_ascii() { print(char::from(value).encode_utf8(&mut [0])) } else { output(&[value]) }
 }
 
-/// That nobody reads it any more is no reason for a program to fail.
+/// A closed standard output does not make a program fail.
 fn output(text: &[u8]) -> Result<(), Error> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text).and_then(|()| out.flush()) {

@@ -1,4 +1,4 @@
-//! Calls of every kind: to itself, in tails, of closures, from several threads.
+//! Calls of every kind: recursion, tail calls, closures, calls from several threads.
 use super::*;
 
 #[test]
@@ -26,7 +26,7 @@ fn loops_jump_back() {
     assert_eq!(call(&a.vm(), "sum", &[1000]), Ok(499_500));
 }
 
-/// `down(n, s) = if n { down(n - 1, s + 1) } else { s }`, with the merge of a Relax conditional before the Ret.
+/// `down(n, s) = if n { down(n - 1, s + 1) } else { s }`, with the join of a Relax conditional before the Ret.
 fn down() -> Assembler {
     let mut a = Assembler::default();
     let body = [
@@ -128,7 +128,7 @@ fn threads_share_a_program() {
     });
 }
 
-/// Binding arguments again and again makes no chain of functions that call each other.
+/// Binding arguments repeatedly does not create a chain of functions.
 #[test]
 fn functions_bound_over_and_over_are_called_without_native_stack() {
     let make = builtins::find("vm.builtin.make_closure").unwrap();

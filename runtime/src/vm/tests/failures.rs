@@ -1,4 +1,4 @@
-//! Errors, and functions that are found by name.
+//! Errors, and functions that are resolved by name.
 use super::*;
 
 #[test]

@@ -1,7 +1,7 @@
 //! Instruments see every call.
 use super::*;
 
-/// Writes down what it sees; keeps `sub` from running.
+/// Records events; skips `sub`.
 #[derive(Default)]
 struct Notes(std::sync::Mutex<Vec<String>>);
 
@@ -38,7 +38,7 @@ fn instruments_see_every_call() {
     let vm = factorial().vm();
     let notes = Arc::new(Notes::default());
     vm.set_instrument(Some(notes.clone()));
-    // The subtraction that is kept from running would give 2.
+    // The skipped subtraction would give 2.
     assert_eq!(call(&vm, "factorial", &[3]), Ok(3));
     let seen = std::mem::take(&mut *notes.0.lock().unwrap());
     let expected = [
@@ -61,14 +61,14 @@ fn instruments_see_every_call() {
 }
 
 #[test]
-fn functions_of_tvms_form_get_what_is_called() {
+fn tvm_instruments_receive_the_callee() {
     let vm = factorial().vm();
     let kinds = Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = kinds.clone();
     vm.set_instrument(Some(Arc::new(Function::new(move |args| {
         let before = args[2].get() == Some(true);
         seen.lock().unwrap().push(format!("{} {} {before}", args[1].as_str().unwrap(), args[0].type_name()));
-        // The function that it gets can be called: what a kernel makes of the arguments comes out afterwards again.
+        // The function that it receives can be called: the result of a kernel is passed to the instrument afterwards.
         if let (Some(function), false) = (args[0].get::<&Function>(), before) {
             assert_eq!(function.call(&args[4..])?.get::<i64>(), args[3].get());
         }

@@ -1,8 +1,8 @@
-//! Kernels' arguments are checked, however they are called.
+//! Kernels' arguments are checked, whoever calls them.
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A program whose kernel `k` writes its first argument, two floats; that kernel.
+/// A program whose kernel `k` writes its first argument, two floats; and the kernel.
 fn with_kernel(mut a: Assembler) -> (Assembler, Function) {
     let kind = ParamKind::Tensor { dtype: crate::DType::FLOAT32, shape: vec![Dim::Static(2)], alignment: 4 };
     let params = vec![KernelParam { name: "x".to_owned(), kind, is_written: true }];
@@ -10,7 +10,7 @@ fn with_kernel(mut a: Assembler) -> (Assembler, Function) {
     (a, Function::new(|args| Ok(args[0].get::<&Tensor>().map_or(-1, |tensor| tensor.nbytes() as i64).into())))
 }
 
-/// However a kernel is called, its arguments are looked at.
+/// A kernel's arguments are checked, whoever calls it.
 #[test]
 fn kernels_as_values_check_their_arguments() {
     let (mut a, kernel) = with_kernel(Assembler::default());
@@ -54,7 +54,7 @@ fn kernels_as_values_check_their_arguments() {
     }
 }
 
-/// Results depend neither on the floating-point state of the caller nor on the thread that computes them.
+/// Results do not depend on the floating-point state of the caller or on the thread that computes them.
 #[test]
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn calls_compute_in_a_state_of_their_own() {
@@ -62,7 +62,7 @@ fn calls_compute_in_a_state_of_their_own() {
     use crate::parallel;
     use std::hint::black_box;
 
-    /// How many threads' parts of a loop kept a subnormal number, and how many rounded a third to the nearest.
+    /// Counts the threads of a loop that preserved a subnormal number, and those that rounded a third to nearest.
     fn kernel(_: &[Any]) -> Result<Any, crate::Error> {
         let (kept, nearest) = (AtomicUsize::new(0), AtomicUsize::new(0));
         parallel::for_each(64, 1, |range| {
@@ -99,7 +99,7 @@ fn calls_compute_in_a_state_of_their_own() {
     assert_eq!(checked.call(&[]).unwrap().get::<i64>(), Some(64_064));
 }
 
-/// Whatever made the bytecode may have given a kernel fewer arguments than it takes.
+/// Bytecode may pass fewer arguments to a kernel than it takes.
 #[test]
 fn calls_with_too_few_arguments_are_errors() {
     let (mut a, kernel) = with_kernel(Assembler::default());
@@ -126,7 +126,7 @@ fn kernels_do_not_write_constants_of_the_program() {
     }
 }
 
-/// A constant that is stored as data is computed by the first call that succeeds; nobody may write it.
+/// A constant that is stored as other data is computed by the first successful call, and is read-only.
 #[test]
 fn constants_are_prepared_once() {
     let mut a = Assembler::default();

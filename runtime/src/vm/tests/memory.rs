@@ -1,4 +1,4 @@
-//! Sizes, storages, limits of memory, and values that are dropped.
+//! Sizes, storages, memory limits, and drops of values.
 use super::*;
 
 #[test]
@@ -10,7 +10,7 @@ fn constants_are_no_heaps_to_write() {
     a.define("main", 2, 2, &body);
     let constant = Tensor::from_shared(crate::DType::INT64, &[1], Arc::new([0u8; 8]), 0..8).unwrap();
     let error = a.vm().call("main", &[Shape::new(&[3]).into(), constant.into()]).unwrap_err();
-    assert!(error.message().ends_with("the heap of sizes is a constant"), "{error}");
+    assert!(error.message().ends_with("the shape heap is a constant"), "{error}");
 }
 
 #[test]
@@ -46,12 +46,12 @@ fn dynamic_shapes_flow_through_the_heap() {
     assert_eq!(fields[1].get::<&Shape>().unwrap().as_slice(), [3, 7]);
     assert_eq!(vm.memory().used, 4096, "the tensor keeps its storage");
     drop(result);
-    // The heap of sizes takes 64 bytes.
+    // The shape heap takes 64 bytes.
     let in_use = |memory: MemoryStats| (memory.used, memory.peak, memory.pooled);
     assert_eq!(in_use(vm.memory()), (0, 4160, 4160));
     vm.trim();
     assert_eq!(in_use(vm.memory()), (0, 4160, 0));
-    assert!(vm.memory().most > 4160, "frames count as well");
+    assert!(vm.memory().charged_peak > 4160, "frames count as well");
 
     let message = |arg| vm.call("main", &[arg]).unwrap_err().to_string();
     let expected = "function `main`, parameter `x`: expected R.Tensor((n, 4), dtype=\"float32\"), got ";
@@ -77,7 +77,7 @@ fn memory_limits_are_errors() {
     assert_eq!(vm.call("main", &[]).unwrap_err().kind(), kind::MEMORY);
 }
 
-/// What a program takes other than by its allocations counts as well.
+/// Memory other than planned allocations counts as well.
 #[test]
 fn memory_limits_count_everything() {
     const LIMIT: usize = 1 << 20;
@@ -113,7 +113,7 @@ fn memory_limits_count_everything() {
     a.define("main", 1, 2, &body);
     refused(&limited(a), &[1_000_000]);
 
-    // Tensors of builtins: a cache for more rows than there is room for.
+    // Tensors of builtins: a cache with more rows than the limit allows.
     let mut a = Assembler::default();
     let row = a.constant(Constant::Tensor(Tensor::from_slice(&[1, 4], &[0f32; 4]).unwrap()));
     let room = a.constant(Constant::Shape(Shape::new(&[1 << 17, 4])));
@@ -145,7 +145,7 @@ fn long_chains_of_values_are_dropped_safely() {
     drop(a.vm().call("nest", &[depth.into(), Any::NONE]).unwrap());
 }
 
-/// Machines keep kernels' scratch memory for their next calls, and give it up when others need the room.
+/// Idle machines retain kernels' scratch memory, and release it when others need the memory.
 #[test]
 fn scratch_memory_rests_with_machines() {
     use crate::memory::workspace;
@@ -154,14 +154,14 @@ fn scratch_memory_rests_with_machines() {
     let both = together.clone();
     let kernel = Function::new(move |args| {
         let bytes = args[0].get::<i64>().unwrap_or(0);
-        let piece = workspace::take(bytes as u64);
+        let piece = workspace::alloc(bytes as u64);
         if bytes == 64 << 10 {
             both.wait();
         }
         if piece.is_null() {
             return Err(Error::new(kind::MEMORY, "no room"));
         }
-        workspace::give(piece);
+        workspace::free(piece);
         Ok(Any::NONE)
     });
     let mut a = Assembler::default();
@@ -179,10 +179,10 @@ fn scratch_memory_rests_with_machines() {
         assert_eq!(in_use(), (0, 128 * KB), "a block of each machine");
     }
     // Two machines' frames take 128 KB.
-    assert!(call(250 * KB).is_ok(), "the other machine's block goes");
+    assert!(call(250 * KB).is_ok(), "the other machine's block is released");
     assert_eq!(in_use(), (0, 256 * KB));
     assert!(call(300 * KB).is_err() && call(KB).is_ok());
     vm.trim();
     assert_eq!(in_use(), (0, 0));
-    assert_eq!(vm.memory().most, 384 * KB);
+    assert_eq!(vm.memory().charged_peak, 384 * KB);
 }

@@ -1,4 +1,4 @@
-//! What the tests share: programs under construction, and kernels for them.
+//! Shared test utilities: an assembler for programs, and kernels.
 mod calls;
 mod failures;
 mod instruments;
@@ -14,7 +14,7 @@ use crate::image::{Dim, KernelParam, KernelSignature, ParamKind, SourceMap, Span
 use crate::value::{Shape, Str, Tensor, Tuple};
 use std::ops::{Deref, DerefMut};
 
-/// An executable under construction, and where its instructions come from.
+/// An executable under construction, with source locations of its instructions.
 #[derive(Default)]
 pub(super) struct Assembler {
     executable: Executable,
@@ -52,7 +52,7 @@ impl Assembler {
     }
 }
 
-/// Integer functions that the tests' programs call as kernels.
+/// Integer functions that tests call as kernels.
 pub(super) fn arithmetic(name: &str) -> Option<Function> {
     let operation: fn(i64, i64) -> i64 = match name {
         "add" => |a, b| a + b,

@@ -1,7 +1,7 @@
-//! Limits of time, and calls that are stopped.
+//! Timeouts and interruption.
 use super::*;
 
-/// A call that is over before anybody looked at its time took too long all the same.
+/// A call that ends after its timeout without having polled fails.
 #[test]
 fn the_shortest_times_count() {
     let mut a = Assembler::default();

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::plan::primitives::{Form, PRIMITIVES, Primitive};
 use hammock_ir::Span;
-use hammock_runtime::near::nearest;
+use hammock_runtime::suggest::nearest;
 
 /// A primitive with its arguments.
 #[derive(Clone, Debug)]

@@ -1,5 +1,5 @@
-//! Parallel loops on threads of the program that hosts the runtime. The pool is the process's, so this is a test program of
-//! its own, with one test.
+//! Parallel loops on a host program's thread pool. The pool is global, so this is a separate test program with one
+//! test.
 use hammock_runtime::ffi::{self, Error};
 use hammock_runtime::parallel::{self, Body};
 use std::ffi::c_void;
@@ -8,22 +8,22 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-/// What the runner was asked to do, in iterations.
+/// Number of iterations that the runner was asked to run.
 static ASKED: AtomicI64 = AtomicI64::new(0);
 
 #[derive(Clone, Copy)]
 struct Loop(Body, *mut c_void);
-// SAFETY: parts of a loop run on any thread.
+// SAFETY: any thread may run parts of a loop.
 unsafe impl Send for Loop {}
 
 impl Loop {
     fn part(self, begin: i64, end: i64) -> i32 {
-        // SAFETY: as the runtime says: the loop goes on while the runner runs.
+        // SAFETY: the loop lives while the runner runs.
         unsafe { (self.0)(self.1, begin, end) }
     }
 }
 
-/// A part for each of three threads.
+/// Runs one part on each of three threads.
 unsafe extern "C" fn in_thirds(_: *mut c_void, part: Body, region: *mut c_void, extent: i64, grain: i64) {
     assert!(extent >= 2 * grain);
     ASKED.fetch_add(extent, Relaxed);
@@ -35,12 +35,12 @@ unsafe extern "C" fn in_thirds(_: *mut c_void, part: Body, region: *mut c_void, 
     });
 }
 
-/// All but the last iteration.
+/// Skips the last iteration.
 unsafe extern "C" fn not_all(_: *mut c_void, part: Body, region: *mut c_void, extent: i64, _: i64) {
     Loop(part, region).part(0, extent - 1);
 }
 
-/// More than there is.
+/// Runs iterations beyond the range.
 unsafe extern "C" fn too_much(_: *mut c_void, part: Body, region: *mut c_void, extent: i64, _: i64) {
     assert_eq!(Loop(part, region).part(0, extent + 1), -1);
 }
@@ -56,10 +56,10 @@ unsafe extern "C" fn fail(_: *mut c_void, begin: i64, _: i64) -> i32 {
     if begin > 0 { ffi::raise(Error::value("a part is bad")) } else { 0 }
 }
 
-/// What `add` makes of 100 iterations.
+/// The sum that `add` computes in 100 iterations.
 fn sum(grain: i64) -> Result<i64, Error> {
     let sum = AtomicI64::new(0);
-    // SAFETY: `add` is for this context, which outlives the loop.
+    // SAFETY: `add` accepts this context, which outlives the loop.
     let status = unsafe { parallel::hammock_parallel_for(add, (&raw const sum).cast_mut().cast(), 100, grain) };
     if status == 0 { Ok(sum.into_inner()) } else { Err(ffi::take_raised()) }
 }
@@ -67,8 +67,8 @@ fn sum(grain: i64) -> Result<i64, Error> {
 #[test]
 fn loops_run_on_the_callers_pool() {
     parallel::set_threads(4);
-    // SAFETY: the runners do what they are to do, or what is refused, from any thread.
-    let set = |runner| unsafe { parallel::set_caller_pool(runner, null_mut()) };
+    // SAFETY: the runners conform to the contract or violate it in ways that are detected, on any thread.
+    let set = |runner| unsafe { parallel::set_host_pool(runner, null_mut()) };
     set(Some(in_thirds as parallel::Runner));
     assert_eq!((sum(1).unwrap(), ASKED.load(Relaxed)), (4950, 100));
     assert_eq!((sum(100).unwrap(), ASKED.load(Relaxed)), (4950, 100), "a loop for one thread stays where it is");

@@ -1,10 +1,10 @@
-//! Conditions, as separate steps.
+//! Conditions of branches, as a separate step.
 use super::builtins::read_if_cond;
 use crate::DType;
 use crate::ffi::Error;
 use crate::value::{Any, Tensor};
 
-/// Does a condition hold? Boolean tensors without dimensions, the usual ones, are read in place.
+/// Evaluates a condition. Boolean scalar tensors, the usual ones, are read in place.
 #[inline]
 pub(super) fn holds(condition: &Any) -> Result<bool, Error> {
     if let Some(tensor) = condition.get::<&Tensor>() {
@@ -17,8 +17,8 @@ pub(super) fn holds(condition: &Any) -> Result<bool, Error> {
     read_if_cond(condition)
 }
 
-/// What is wrong with a value that is neither zero nor another integer.
+/// The error for a value that is not a condition.
 #[cold]
-pub(super) fn no_condition(value: &Any) -> Error {
+pub(super) fn not_a_condition(value: &Any) -> Error {
     Error::type_error(format!("{value} is not a condition"))
 }

@@ -1,20 +1,20 @@
-//! What processors can do beyond plain x86-64, as far as machine code may depend on it.
+//! CPU features beyond plain x86-64 that machine code may depend on.
 
-/// Names of features as LLVM writes them, with Rust's where they differ, and which of them this machine has.
+/// Declares features by LLVM's names, with Rust's where they differ, and their detection.
 macro_rules! features {
     ($($name:tt $(= $rust:tt)?),* $(,)?) => {
-        /// Names of features, as LLVM writes them. Executables refer to them by their places: new ones go to the end.
+        /// Names of features, as LLVM writes them. Executables refer to them by index: new ones go to the end.
         pub const FEATURES: &[&str] = &[$($name),*];
 
         #[cfg(target_arch = "x86_64")]
         fn detected() -> u64 {
             let mut set = 0;
-            let mut place = 0;
+            let mut bit = 0;
             $(
-                set |= u64::from(features!(@detect $name $($rust)?)) << place;
-                place += 1;
+                set |= u64::from(features!(@detect $name $($rust)?)) << bit;
+                bit += 1;
             )*
-            debug_assert!(place <= 64);
+            debug_assert!(bit <= 64);
             set
         }
     };
@@ -22,7 +22,8 @@ macro_rules! features {
     (@detect $name:tt $rust:tt) => { is_x86_feature_detected!($rust) };
 }
 
-// Those that code generators use by themselves; what is only reached through functions of its own (AES, SHA) is not here.
+// Features that code generators use on their own; those only reached through dedicated intrinsics (AES, SHA) are
+// absent.
 features!(
     "sse4.1",
     "avx",
@@ -70,56 +71,56 @@ fn detected() -> u64 {
 pub struct Features(u64);
 
 impl Features {
-    /// What this machine has.
+    /// The features of this machine.
     pub fn detected() -> Features {
         Features(detected())
     }
 
-    /// Those in LLVM's list of what a machine has and has not: `+avx2,-avx512f`.
+    /// The enabled features in LLVM's list of target features: `+avx2,-avx512f`.
     pub fn listed(attributes: &str) -> Features {
         attributes.split(',').filter_map(|entry| entry.strip_prefix('+')).collect()
     }
 
-    /// Returns true if it is among them.
+    /// Returns true if the feature is in the set.
     pub fn has(self, name: &str) -> bool {
         self.names().any(|own| own == name)
     }
 
     /// Their names.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        FEATURES.iter().enumerate().filter(move |(place, _)| self.0 >> place & 1 == 1).map(|(_, name)| *name)
+        FEATURES.iter().enumerate().filter(move |(bit, _)| self.0 >> bit & 1 == 1).map(|(_, name)| *name)
     }
 
-    /// Those that are not among others.
+    /// The difference of two sets.
     pub fn without(self, others: Features) -> Features {
         Features(self.0 & !others.0)
     }
 
-    /// Returns true if there are none.
+    /// Returns true if the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// How many they are.
+    /// Number of features.
     pub fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// The set as a number: a bit for each feature.
+    /// The set as a bit mask.
     pub fn bits(self) -> u64 {
         self.0
     }
 
-    /// The set that a number stands for. It may have features of later versions of this table, which no machine has.
+    /// The set of a bit mask. It may have features of later versions of this table, which no machine has.
     pub fn from_bits(bits: u64) -> Features {
         Features(bits)
     }
 }
 
-/// The features of these names; others do not matter.
+/// The set of the features with these names; unknown names are ignored.
 impl<'a> FromIterator<&'a str> for Features {
     fn from_iter<I: IntoIterator<Item = &'a str>>(names: I) -> Features {
-        let bit = |name: &str| FEATURES.iter().position(|known| *known == name).map_or(0, |place| 1 << place);
+        let bit = |name: &str| FEATURES.iter().position(|known| *known == name).map_or(0, |bit| 1 << bit);
         Features(names.into_iter().fold(0, |set, name| set | bit(name)))
     }
 }

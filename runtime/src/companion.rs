@@ -1,69 +1,70 @@
-//! Files that belong to a model and lie beside it: data of an ONNX model, weights of a compiled one.
+//! Companion files in a model's folder: external data of an ONNX model, weights of a compiled one.
 //!
-//! A model from elsewhere says how such a file is called, so it must not reach any file that its reader can. A file is used
-//! only if it lies, all symbolic links resolved, in the folder that the model is opened in or in the folder of the model's
-//! own file. The second is another when the model is opened by a link, as in the cache of a model hub, whose links lead to a
-//! folder of blobs: `snapshots/1/model.onnx` to `blobs/a`, and `snapshots/1/model.onnx_data` to `blobs/b`. Whoever opens the
-//! model can name more folders that links may lead to, for models that are files among links.
+//! The model names its companion files, and it may come from an untrusted source, so it must not reach any file that
+//! its reader can access. A file is used only if its path, with all symbolic links resolved, is in the folder in which
+//! the model is opened or in the folder of the model's own file. The two differ when the model is opened through a
+//! link, as in the cache of a model hub, whose links point into a folder of blobs: `snapshots/1/model.onnx` to
+//! `blobs/a`, and `snapshots/1/model.onnx_data` to `blobs/b`. The caller can name further folders that links may point
+//! to.
 
 use std::{
     fmt, io,
     path::{Component, Path, PathBuf},
 };
 
-/// Why a file beside a model is not used.
+/// Reason why a companion file is rejected.
 #[derive(Debug)]
-pub enum BesideError {
-    /// Its name leads out of the model's folder.
+pub enum CompanionError {
+    /// Its path leads out of the model's folder.
     Outside,
-    /// It is a link out of the model's folder.
+    /// It is a link that points out of the model's folder.
     Link(PathBuf),
-    /// There is no such file, or it cannot be found.
+    /// It does not exist or cannot be resolved.
     Missing(io::Error),
 }
 
-impl fmt::Display for BesideError {
+impl fmt::Display for CompanionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BesideError::Outside => f.write_str("it is not in the model's folder"),
-            BesideError::Link(target) => {
+            CompanionError::Outside => f.write_str("it is not in the model's folder"),
+            CompanionError::Link(target) => {
                 let target = target.display();
                 write!(
                     f,
                     "it is a link to {target}, out of the model's folder and of the folder of the model's own file"
                 )
             }
-            BesideError::Missing(error) if error.kind() == io::ErrorKind::NotFound => {
+            CompanionError::Missing(error) if error.kind() == io::ErrorKind::NotFound => {
                 f.write_str("there is no such file")
             }
-            BesideError::Missing(error) => error.fmt(f),
+            CompanionError::Missing(error) => error.fmt(f),
         }
     }
 }
 
-/// Finds a file by its path relative to a model's folder, first beside the path by which the model is opened, then beside
-/// the model's own file. The result is a path without links.
+/// Finds a file by its path relative to a model's folder: first in the folder of the path by which the model is opened,
+/// then in the folder of the model's own file. The result has no links.
 ///
 /// # Errors
-/// When the file is in neither folder, see the [module](self).
-pub fn find_beside(model: &Path, file: &str) -> Result<PathBuf, BesideError> {
+/// If the file is in neither folder, see the [module](self).
+pub fn find_companion(model: &Path, file: &str) -> Result<PathBuf, CompanionError> {
     find_linked(model, file, &[])
 }
 
-/// The same where links beside the model may also lead to files under `targets`.
+/// Like [`find_companion`], but links may also point to files under `targets`.
 ///
 /// # Errors
-/// When the file is in none of these folders, or one of `targets` cannot be found.
-pub fn find_linked(model: &Path, file: &str, targets: &[PathBuf]) -> Result<PathBuf, BesideError> {
+/// If the file is in none of these folders, or one of `targets` cannot be resolved.
+pub fn find_linked(model: &Path, file: &str, targets: &[PathBuf]) -> Result<PathBuf, CompanionError> {
     let inside = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
     if file.is_empty() || !Path::new(file).components().all(inside) {
-        return Err(BesideError::Outside);
+        return Err(CompanionError::Outside);
     }
-    let opened_in = folder(model).canonicalize().map_err(BesideError::Missing)?;
-    let own = model.canonicalize().map_err(BesideError::Missing)?;
+    let opened_in = folder(model).canonicalize().map_err(CompanionError::Missing)?;
+    let own = model.canonicalize().map_err(CompanionError::Missing)?;
     let folders = [opened_in.as_path(), folder(&own)];
     let targets = targets.iter().map(|folder| folder.canonicalize()).collect::<Result<Vec<_>, _>>();
-    let targets = targets.map_err(BesideError::Missing)?;
+    let targets = targets.map_err(CompanionError::Missing)?;
     let allowed = |found: &Path| {
         folders.iter().any(|folder| found.starts_with(folder)) || targets.iter().any(|folder| found.starts_with(folder))
     };
@@ -71,11 +72,11 @@ pub fn find_linked(model: &Path, file: &str, targets: &[PathBuf]) -> Result<Path
     for folder in folders {
         match folder.join(file).canonicalize() {
             Ok(found) if allowed(&found) => return Ok(found),
-            Ok(found) => return Err(BesideError::Link(found)),
+            Ok(found) => return Err(CompanionError::Link(found)),
             Err(error) => missing = error,
         }
     }
-    Err(BesideError::Missing(missing))
+    Err(CompanionError::Missing(missing))
 }
 
 fn folder(path: &Path) -> &Path {
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
     use std::{fs, os::unix::fs::symlink};
 
-    /// A folder `store` beside a folder `models`, with a file `data` in each, and `secret` beside both.
+    /// A folder `store` next to a folder `models`, with a file `data` in each, and `secret` next to both.
     fn tree() -> tempfile::TempDir {
         let tree = tempfile::tempdir().unwrap();
         for folder in ["models/sub", "store"] {
@@ -104,13 +105,13 @@ mod tests {
         let tree = tree();
         let models = tree.path().canonicalize().unwrap().join("models");
         for (file, found) in [("data", "data"), ("./data", "data"), ("sub/data", "sub/data")] {
-            assert_eq!(find_beside(&models.join("model"), file).unwrap(), models.join(found));
+            assert_eq!(find_companion(&models.join("model"), file).unwrap(), models.join(found));
         }
         symlink("sub/data", models.join("inside")).unwrap();
-        assert_eq!(find_beside(&models.join("model"), "inside").unwrap(), models.join("sub/data"));
-        assert!(matches!(find_beside(&models.join("model"), "none"), Err(BesideError::Missing(_))));
+        assert_eq!(find_companion(&models.join("model"), "inside").unwrap(), models.join("sub/data"));
+        assert!(matches!(find_companion(&models.join("model"), "none"), Err(CompanionError::Missing(_))));
         for file in ["", "../secret", "/etc/passwd", "sub/../../secret"] {
-            assert!(matches!(find_beside(&models.join("model"), file), Err(BesideError::Outside)), "{file}");
+            assert!(matches!(find_companion(&models.join("model"), file), Err(CompanionError::Outside)), "{file}");
         }
     }
 
@@ -122,7 +123,7 @@ mod tests {
         symlink("one", tree.path().join("models/two")).unwrap();
         symlink("..", tree.path().join("models/up")).unwrap();
         for file in ["one", "two", "up/secret", "up/store/data"] {
-            assert!(matches!(find_beside(&model, file), Err(BesideError::Link(_))), "{file}");
+            assert!(matches!(find_companion(&model, file), Err(CompanionError::Link(_))), "{file}");
         }
     }
 
@@ -136,14 +137,14 @@ mod tests {
         symlink("../secret", models.join("out")).unwrap();
         symlink("../secret", store.join("out")).unwrap();
         let model = models.join("link");
-        assert_eq!(find_beside(&model, "blob").unwrap(), store.join("data"));
-        // A model that is no link does not reach the store, and nothing reaches what is in neither folder.
-        assert!(matches!(find_beside(&models.join("model"), "blob"), Err(BesideError::Link(_))));
-        assert!(matches!(find_beside(&model, "out"), Err(BesideError::Link(_))));
-        // Beside the link first, then beside its target.
-        assert!(find_beside(&model, "data").unwrap().ends_with("models/data"));
+        assert_eq!(find_companion(&model, "blob").unwrap(), store.join("data"));
+        // A model that is not a link does not reach the store, and nothing reaches a file outside both folders.
+        assert!(matches!(find_companion(&models.join("model"), "blob"), Err(CompanionError::Link(_))));
+        assert!(matches!(find_companion(&model, "out"), Err(CompanionError::Link(_))));
+        // The link's folder first, then its target's.
+        assert!(find_companion(&model, "data").unwrap().ends_with("models/data"));
         fs::remove_file(models.join("data")).unwrap();
-        assert_eq!(find_beside(&model, "data").unwrap(), store.join("data"));
+        assert_eq!(find_companion(&model, "data").unwrap(), store.join("data"));
     }
 
     #[test]
@@ -159,13 +160,13 @@ mod tests {
         let find = |file: &str, targets: &[PathBuf]| find_linked(&models.join("model"), file, targets);
         let named = [store.clone()];
         assert_eq!(find("blob", &named).unwrap(), store.join("data"));
-        assert!(matches!(find("blob", &[models.join("sub")]), Err(BesideError::Link(_))));
+        assert!(matches!(find("blob", &[models.join("sub")]), Err(CompanionError::Link(_))));
         for file in ["out", "near", "twice"] {
-            assert!(matches!(find(file, &named), Err(BesideError::Link(_))), "{file}");
+            assert!(matches!(find(file, &named), Err(CompanionError::Link(_))), "{file}");
         }
-        // Only links lead there.
-        assert!(matches!(find("../store/data", &named), Err(BesideError::Outside)));
-        assert!(matches!(find("data2", &named), Err(BesideError::Missing(_))));
-        assert!(matches!(find("blob", &[tree.path().join("none")]), Err(BesideError::Missing(_))));
+        // Only links may point there.
+        assert!(matches!(find("../store/data", &named), Err(CompanionError::Outside)));
+        assert!(matches!(find("data2", &named), Err(CompanionError::Missing(_))));
+        assert!(matches!(find("blob", &[tree.path().join("none")]), Err(CompanionError::Missing(_))));
     }
 }

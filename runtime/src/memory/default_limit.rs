@@ -1,10 +1,10 @@
-//! How much memory the machine lets a process use.
+//! The amount of memory that the machine lets a process use.
 use std::fs::read_to_string;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// The memory that programs may take unless they are told otherwise, in bytes: seven eighths of the machine's, or of what
-/// its control group leaves the process.
+/// Default memory limit of programs in bytes: seven eighths of the machine's memory, or of the limit of the process's
+/// control group.
 pub fn default_limit() -> usize {
     static LIMIT: OnceLock<usize> = OnceLock::new();
     *LIMIT.get_or_init(|| {
@@ -19,7 +19,7 @@ fn physical() -> Option<usize> {
     usize::try_from(pages).ok()?.checked_mul(usize::try_from(size).ok()?)
 }
 
-/// The limits of the process's control group and those around it, of either version.
+/// Memory limits of the process's control group and its ancestors, for cgroup v1 and v2.
 fn control_groups() -> impl Iterator<Item = usize> {
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default().to_owned();
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "asks the system")]
-    fn there_is_a_limit() {
+    fn the_default_limit_is_positive() {
         assert!((1 << 20..usize::MAX / 2).contains(&default_limit()), "{}", default_limit());
     }
 }

@@ -1,29 +1,29 @@
-//! Tensors over memory that other code describes: copied out of it, or borrowed.
+//! Tensors from other code: copied, or borrowed.
 use super::tensor::{Owner, byte_size, is_dense};
 use super::{DLTensor, DType, Shape, Tensor, TensorError};
 
-/// What keeps alive memory that other code lent; dropped when nobody needs it any more.
+/// Owner of borrowed memory; dropping it ends the loan.
 pub(crate) trait Lender: Send + Sync {
-    /// Must the memory not be written?
+    /// Returns true if the memory must not be written.
     fn is_read_only(&self) -> bool;
 }
 
-/// The most dimensions that a tensor of other code may have; numpy has the same limit. What claims more is taken for a
-/// damaged description, whose sizes nobody should follow.
+/// Maximum rank of a tensor from other code; numpy has the same limit. A larger rank is treated as a damaged
+/// descriptor, whose sizes must not be read.
 pub const MAX_NDIM: usize = 64;
 
-/// A tensor that other code describes, after a look at whether one can be like that.
+/// A validated tensor from other code.
 pub(crate) struct Description<'a> {
     pub(crate) shape: &'a [i64],
-    /// None for a dense tensor.
+    /// `None` for a contiguous tensor.
     pub(crate) strides: Option<&'a [i64]>,
-    /// The first element.
+    /// Address of the first element.
     pub(crate) data: *mut u8,
 }
 
 impl DLTensor {
-    /// Checks everything in the description that can be checked.
-    /// Shape and strides must be there, unless they are null or say that they are more than [`MAX_NDIM`].
+    /// Validates everything in a `DLTensor` that can be checked. Shape and strides must point to `ndim` values, unless
+    /// they are null or `ndim` exceeds [`MAX_NDIM`].
     pub(crate) fn check(&self) -> Result<Description<'_>, TensorError> {
         check_plain(self)?;
         let (shape, strides) = (self.sizes(), self.steps());
@@ -45,12 +45,12 @@ impl DLTensor {
     }
 }
 
-/// More than the part of the address space that processors give to programs; far less than where adding up addresses,
-/// offsets and sizes goes wrong.
+/// More than the user address space, but far less than the values at which sums of addresses, offsets and sizes
+/// overflow.
 const ADDRESS_SPACE: usize = 1 << 57;
 
 impl DLTensor {
-    /// Can all elements lie in memory of the process, those that strides step back to and the last one?
+    /// Returns true if all elements, from the lowest to the highest address, can be in the process's memory.
     fn is_in_memory(&self, shape: &[i64], strides: &[i64], bytes: usize) -> bool {
         let offset = usize::try_from(self.byte_offset).unwrap_or(usize::MAX);
         if !self.device.is_host() {
@@ -75,10 +75,10 @@ impl DLTensor {
 }
 
 impl Tensor {
-    /// A dense copy, on the host, of a tensor that other code describes.
+    /// A contiguous copy, on the host, of a tensor from other code.
     ///
     /// # Safety
-    /// The description is true.
+    /// The `DLTensor` is valid.
     pub(super) unsafe fn copy_of(tensor: &DLTensor) -> Result<Tensor, TensorError> {
         let Description { shape, strides, data } = tensor.check()?;
         // The alias does not outlive this function.
@@ -87,10 +87,10 @@ impl Tensor {
         Tensor::from_bytes(dense.dtype(), dense.shape(), dense.as_bytes()?)
     }
 
-    /// A tensor over memory that other code describes and `lender` keeps alive.
+    /// A tensor over memory that `lender` keeps alive.
     ///
     /// # Safety
-    /// The description is true as long as the lender lives.
+    /// The `DLTensor` is valid as long as the lender lives.
     pub(crate) unsafe fn borrow(
         tensor: &DLTensor,
         lender: impl FnOnce() -> Box<dyn Lender>,
@@ -104,7 +104,7 @@ fn bad(what: impl Into<String>) -> TensorError {
     TensorError::BadDescription(what.into())
 }
 
-/// Checks the fields that need no look at shape and strides.
+/// Checks the fields other than shape and strides.
 fn check_plain(tensor: &DLTensor) -> Result<(), TensorError> {
     if usize::try_from(tensor.ndim).is_ok_and(|ndim| ndim > MAX_NDIM) || tensor.ndim < 0 {
         return Err(bad(format!("{} dimensions", tensor.ndim)));
@@ -119,7 +119,7 @@ fn check_plain(tensor: &DLTensor) -> Result<(), TensorError> {
     first.map(|_| ()).ok_or_else(|| bad(format!("an offset of {} bytes", tensor.byte_offset)))
 }
 
-/// Can the elements be stepped through? Those that are not whole bytes cannot.
+/// Returns true if elements of the dtype can have these strides; those of less than a byte must be contiguous.
 fn steps_fit(dtype: DType, shape: &[i64], strides: &[i64]) -> bool {
     let reach = reach(shape, strides).and_then(|reach| reach.checked_mul(dtype.bytes()));
     dtype.is_byte_sized() && reach.is_some_and(|reach| isize::try_from(reach).is_ok())

@@ -1,7 +1,7 @@
-//! "Did you mean …?"
+//! "Did you mean …?" suggestions for mistyped names.
 
-/// The candidate nearest to a mistyped name, when one is near enough to be meant. Names of one or two letters resemble
-/// too many others: they are only taken for the same letters in another case, or two for three of which one is missing.
+/// The candidate closest to a mistyped name, if it is close enough. Names of one or two letters resemble too many
+/// others: they only match the same letters in another case, or three letters of which one is missing.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let len = name.chars().count();
     let limit = if len == 2 { 1 } else { len / 3 };
@@ -19,7 +19,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, c)| c)
 }
 
-/// The dotted name that was meant: one spelt almost alike, or of the same last part in another family.
+/// Suggestion for a dotted name: one with a similar spelling, or with the same last component in another namespace.
 pub fn nearest_dotted<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let last = |path: &'a str| path.rsplit('.').next().unwrap_or(path);
     let wanted = name.rsplit('.').next().unwrap_or(name);
@@ -29,7 +29,7 @@ pub fn nearest_dotted<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
         .or_else(|| in_family(nearest(wanted, known.iter().map(|k| last(k)))?))
 }
 
-/// The dtype that was meant: spelt almost alike, or under the name that other frameworks have for it.
+/// Suggestion for a dtype: one with a similar spelling, or Hammock's name for another framework's dtype.
 pub fn nearest_dtype(text: &str) -> Option<&'static str> {
     const NAMES: [&str; 14] = [
         "float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
@@ -53,8 +53,8 @@ pub fn nearest_dtype(text: &str) -> Option<&'static str> {
     foreign.or(same).or_else(|| nearest(name, NAMES))
 }
 
-/// Edits that turn `a` into `b`: insertions, deletions, replacements, swapped neighbours (optimal string alignment).
-/// Anything above `limit` is only known to be above.
+/// Edit distance: insertions, deletions, substitutions and adjacent transpositions (optimal string alignment). Results
+/// above `limit` are not exact.
 fn distance(a: &str, b: &str, limit: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > limit {

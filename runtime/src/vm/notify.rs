@@ -1,4 +1,4 @@
-//! How a run tells an [`Instrument`] what it does.
+//! Notification of an [`Instrument`] by the interpreter loop.
 use super::instrument::{Action, Call, CalleeKind};
 use super::program::Program;
 use super::registers::Registers;
@@ -9,57 +9,57 @@ use crate::ffi::Error;
 use crate::value::Any;
 
 impl Run<'_> {
-    /// Runs a call of a native function, unless the instrument has a value in its place.
-    pub(super) fn watch(
+    /// Runs a call of a native function, unless the instrument provides a result.
+    pub(super) fn call_instrumented(
         &self,
         frame: &Registers<'_>,
         pc: usize,
         call: impl FnOnce() -> Result<Any, Error>,
     ) -> Result<Any, Error> {
-        let Some(watch) = &self.watch else { return call() };
+        let Some(instrument) = &self.instrument else { return call() };
         if let Some(instead) = self.before(frame, pc)? {
             return Ok(instead);
         }
         let result = call();
-        self.describe(frame, pc, |call| watch.after(call, result.as_ref()))?;
+        self.describe(frame, pc, |call| instrument.after(call, result.as_ref()))?;
         result
     }
 
-    /// Tells that a call begins; a value stands for its result.
+    /// Notifies before a call; a returned value becomes its result.
     pub(super) fn before(&self, frame: &Registers<'_>, pc: usize) -> Result<Option<Any>, Error> {
-        let Some(watch) = &self.watch else { return Ok(None) };
-        match self.describe(frame, pc, |call| watch.before(call))? {
+        let Some(instrument) = &self.instrument else { return Ok(None) };
+        match self.describe(frame, pc, |call| instrument.before(call))? {
             Action::Run => Ok(None),
             Action::Skip(value) => Ok(Some(value)),
         }
     }
 
-    /// Tells that a call that took a frame of its own, or a function value, has returned.
+    /// Notifies after a bytecode function or function value has returned.
     #[inline(always)]
     pub(super) fn returned(&self, frame: &Registers<'_>, pc: usize, result: &Any) -> Result<(), Error> {
-        match &self.watch {
+        match &self.instrument {
             None => Ok(()),
-            Some(watch) => self.describe(frame, pc, |call| watch.after(call, Ok(result))),
+            Some(instrument) => self.describe(frame, pc, |call| instrument.after(call, Ok(result))),
         }
     }
 
-    /// Tells that a function begins.
+    /// Notifies that a function begins.
     #[inline(always)]
     pub(super) fn entered(&self, function: u32) {
-        if let Some(watch) = &self.watch {
-            watch.enter(self.program.name(function));
+        if let Some(instrument) = &self.instrument {
+            instrument.enter(self.program.name(function));
         }
     }
 
-    /// Tells that a function is over.
+    /// Notifies that a function ends.
     #[inline(always)]
     pub(super) fn left(&self, function: u32) {
-        if let Some(watch) = &self.watch {
-            watch.leave(self.program.name(function));
+        if let Some(instrument) = &self.instrument {
+            instrument.leave(self.program.name(function));
         }
     }
 
-    /// The call that a frame stands at.
+    /// Describes the current call of a frame.
     fn describe<R>(
         &self,
         frame: &Registers<'_>,

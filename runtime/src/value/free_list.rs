@@ -1,47 +1,47 @@
-//! Blocks for small objects, kept for reuse.
+//! Free lists of blocks for small objects.
 //!
-//! Programs create and drop tensor descriptions all the time, a few at once and always of the same few sizes. Each
-//! thread keeps the blocks that were freed on it in lists by size, so that a program in its steady state asks the
-//! system for none. A block may be freed on another thread than it was made on; it is then kept there. Lists are
-//! bounded. When a thread ends, its lists go back to the system, and so does anything freed on it after that.
+//! Programs create and drop tensor descriptors all the time, a few at once and always of the same few sizes. Each
+//! thread has free lists by size, so that a program in its steady state allocates nothing from the system. A block may
+//! be freed on another thread than it was allocated on; it then goes to that thread's list. Lists are bounded. When a
+//! thread exits, its lists are returned to the system, and so is anything freed on it after that.
 use crate::memory::meter;
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;
 use std::ptr::null_mut;
 
-/// Blocks' sizes are multiples of this.
+/// Granularity of block sizes.
 const GRAIN: usize = 32;
-/// Largest block that is kept: a tensor of six dimensions fits.
-const LARGEST: usize = 256;
-const CLASSES: usize = LARGEST / GRAIN;
-/// Alignment of blocks that are kept: the allocator's own, which costs nothing.
+/// Maximum size of a block in a free list: a tensor with six dimensions fits.
+const MAX_SIZE: usize = 256;
+const CLASSES: usize = MAX_SIZE / GRAIN;
+/// Alignment of blocks: the system allocator's, which costs nothing.
 const ALIGN: usize = 16;
-/// Blocks kept of each size.
-const KEPT: u32 = 256;
+/// Maximum number of blocks in each list.
+const MAX_BLOCKS: u32 = 256;
 
-/// What stands in a block that waits for reuse.
+/// Header of a free block.
 struct Free {
     next: *mut Free,
 }
 
-/// Waiting blocks of one size.
+/// Free blocks of one size.
 struct List {
     first: Cell<*mut Free>,
-    /// How many more may be kept. Zero before the first block is freed and after the thread's end.
+    /// Remaining capacity. Zero before the first block is freed and after the thread has exited.
     room: Cell<u32>,
 }
 
 struct Lists {
     classes: [List; CLASSES],
-    /// Has the thread been told to give the lists back at its end?
+    /// True if the thread's exit handler is registered.
     started: Cell<bool>,
 }
 
-/// Gives the lists of a thread back to the system.
+/// Returns a thread's lists to the system on exit.
 struct AtExit;
 
 thread_local! {
-    // Without a destructor, so that it can be used without asking whether it is there; `AT_EXIT` cleans up.
+    // Without a destructor, so that accesses need no check of its state; `AT_EXIT` cleans up.
     static LISTS: Lists = const {
         Lists {
             classes: [const { List { first: Cell::new(null_mut()), room: Cell::new(0) } }; CLASSES],
@@ -51,19 +51,19 @@ thread_local! {
     static AT_EXIT: AtExit = const { AtExit };
 }
 
-/// The list for blocks of this layout.
+/// The size class of a layout.
 #[inline(always)]
 fn class_of(layout: Layout) -> Option<usize> {
     // The layout of an object is never empty.
-    (layout.size() <= LARGEST && layout.align() <= ALIGN).then(|| (layout.size() - 1) / GRAIN)
+    (layout.size() <= MAX_SIZE && layout.align() <= ALIGN).then(|| (layout.size() - 1) / GRAIN)
 }
 
 fn layout_of(class: usize) -> Layout {
-    // SAFETY: the alignment is a power of two and the size at most `LARGEST`.
+    // SAFETY: the alignment is a power of two and the size at most `MAX_SIZE`.
     unsafe { Layout::from_size_align_unchecked((class + 1) * GRAIN, ALIGN) }
 }
 
-/// A block of at least this layout, which is not empty; null if the system has none.
+/// Allocates a block of at least this layout, which is not empty; null if the system has none.
 #[inline]
 pub(super) fn allocate(layout: Layout) -> *mut u8 {
     let Some(class) = class_of(layout) else {
@@ -75,38 +75,38 @@ pub(super) fn allocate(layout: Layout) -> *mut u8 {
         if first.is_null() {
             return from_system(layout_of(class));
         }
-        // SAFETY: waiting blocks are the list's own and hold its links.
+        // SAFETY: the list owns its free blocks, and they contain its links.
         list.first.set(unsafe { (*first).next });
         list.room.set(list.room.get() + 1);
         first.cast()
     })
 }
 
-/// A block of the system's, which is counted; null if it has none.
+/// Allocates a block from the system and counts it; null if it has none.
 fn from_system(layout: Layout) -> *mut u8 {
-    meter::take(layout.size());
+    meter::count_alloc(layout.size());
     // SAFETY: no object's layout is empty.
     unsafe { alloc(layout) }
 }
 
-/// Gives a block back to the system.
+/// Returns a block to the system.
 ///
 /// # Safety
 /// The block came from the system with this layout, and nobody refers to it any more.
 unsafe fn to_system(block: *mut u8, layout: Layout) {
-    meter::give(layout.size());
+    meter::count_free(layout.size());
     // SAFETY: as the caller promises.
     unsafe { dealloc(block, layout) }
 }
 
-/// Takes a block back.
+/// Frees a block.
 ///
 /// # Safety
 /// `block` came from [`allocate`] with the same layout, on any thread, and nobody refers to it any more.
 #[inline]
 pub(super) unsafe fn free(block: *mut u8, layout: Layout) {
     let Some(class) = class_of(layout) else {
-        // SAFETY: a block of no class was allocated with its own layout.
+        // SAFETY: a block without a class was allocated with its own layout.
         return unsafe { to_system(block, layout) };
     };
     LISTS.with(|lists| match lists.classes[class].room.get() {
@@ -118,14 +118,14 @@ pub(super) unsafe fn free(block: *mut u8, layout: Layout) {
 }
 
 impl List {
-    /// Keeps a block.
+    /// Adds a block to the list.
     ///
     /// # Safety
-    /// The block is of the list's size and nobody refers to it; there is room for it.
+    /// The block has the list's size, nobody refers to it, and the list has capacity.
     #[inline(always)]
     unsafe fn push(&self, block: *mut u8) {
         let block = block.cast::<Free>();
-        // SAFETY: the block is ours now, as big as a link and aligned for it.
+        // SAFETY: the block is ours, large enough for a link and aligned for it.
         unsafe { block.write(Free { next: self.first.get() }) };
         self.first.set(block);
         self.room.set(self.room.get() - 1);
@@ -133,18 +133,19 @@ impl List {
 }
 
 impl Lists {
-    /// Starts keeping blocks, with this one, or gives it back if that is done already or can no longer be done.
+    /// Enables the thread's lists and adds the block, or returns the block to the system if they are full or the thread
+    /// exits.
     ///
     /// # Safety
-    /// The block is of that class and nobody refers to it.
+    /// The block has this class, and nobody refers to it.
     #[cold]
     unsafe fn free_without_room(&self, class: usize, block: *mut u8) {
         if self.started.replace(true) || AT_EXIT.try_with(|_| ()).is_err() {
             // SAFETY: blocks of a class are allocated with its layout.
             return unsafe { to_system(block, layout_of(class)) };
         }
-        self.classes.iter().for_each(|list| list.room.set(KEPT));
-        // SAFETY: there is room now.
+        self.classes.iter().for_each(|list| list.room.set(MAX_BLOCKS));
+        // SAFETY: there is capacity now.
         unsafe { self.classes[class].push(block) }
     }
 }
@@ -156,7 +157,7 @@ impl Drop for AtExit {
                 list.room.set(0);
                 let mut block = list.first.replace(null_mut());
                 while !block.is_null() {
-                    // SAFETY: waiting blocks hold links and were allocated with the layout of their class.
+                    // SAFETY: free blocks contain links and were allocated with the layout of their class.
                     unsafe {
                         let next = (*block).next;
                         to_system(block.cast(), layout_of(class));
@@ -177,8 +178,10 @@ mod tests {
         Layout::from_size_align(size, 8).unwrap()
     }
 
-    fn kept(size: usize) -> u32 {
-        LISTS.with(|lists| if lists.started.get() { KEPT - lists.classes[(size - 1) / GRAIN].room.get() } else { 0 })
+    fn cached(size: usize) -> u32 {
+        LISTS.with(
+            |lists| if lists.started.get() { MAX_BLOCKS - lists.classes[(size - 1) / GRAIN].room.get() } else { 0 },
+        )
     }
 
     #[test]
@@ -190,7 +193,7 @@ mod tests {
                 free(small, layout(33));
                 free(big, layout(256));
             }
-            assert_eq!((kept(33), kept(256)), (1, 1));
+            assert_eq!((cached(33), cached(256)), (1, 1));
             assert_eq!(allocate(layout(64)), small);
             assert_eq!(allocate(layout(250)), big);
             // SAFETY: as above.
@@ -204,23 +207,23 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_bounded_and_large_blocks_are_not_kept() {
-        let blocks: Vec<_> = (0..KEPT + 10).map(|_| allocate(layout(100))).collect();
+    fn lists_are_bounded_and_large_blocks_are_not_cached() {
+        let blocks: Vec<_> = (0..MAX_BLOCKS + 10).map(|_| allocate(layout(100))).collect();
         // SAFETY: nobody refers to the blocks.
         blocks.into_iter().for_each(|block| unsafe { free(block, layout(100)) });
-        assert!(kept(100) <= KEPT);
-        let large = allocate(layout(LARGEST + 1));
+        assert!(cached(100) <= MAX_BLOCKS);
+        let large = allocate(layout(MAX_SIZE + 1));
         // SAFETY: as above.
-        unsafe { free(large, layout(LARGEST + 1)) };
+        unsafe { free(large, layout(MAX_SIZE + 1)) };
     }
 
     #[test]
     fn blocks_wander_between_threads() {
         let sent = allocate(layout(200)).expose_provenance();
         std::thread::spawn(move || {
-            // SAFETY: the block is this thread's now.
+            // SAFETY: the block belongs to this thread now.
             unsafe { free(std::ptr::with_exposed_provenance_mut(sent), layout(200)) };
-            assert_eq!(kept(200), 1);
+            assert_eq!(cached(200), 1);
             assert_eq!(allocate(layout(200)).addr(), sent);
             // SAFETY: as above.
             unsafe { free(std::ptr::with_exposed_provenance_mut(sent), layout(200)) };
@@ -240,7 +243,7 @@ mod tests {
         }
         thread_local!(static LATE: RefCell<Vec<Late>> = const { RefCell::new(Vec::new()) });
         std::thread::spawn(|| {
-            // Registered before the lists' own end, so dropped after it; the second one the other way round.
+            // Registered before the lists' exit handler, so dropped after it; the second one in the opposite order.
             LATE.with_borrow_mut(|late| late.push(Late(allocate(layout(40)))));
             drop(Late(allocate(layout(40))));
             LATE.with_borrow_mut(|late| late.push(Late(allocate(layout(40)))));
