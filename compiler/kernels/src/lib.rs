@@ -24,7 +24,7 @@
 //! - Intrinsics left: `fma` (where the target has it), `sqrt`, `fabs`, `floor`, `ceil`, `trunc`, `nearbyint` (where the
 //!   target rounds), `reinterpret`, `bitwise_and`, `_or`, `_xor`, `_not`, `shift_left`, `shift_right` (arithmetic for
 //!   signed dtypes), `popcount`, `clz`, `if_then_else`, `vector_any` (a scalar: whether a lane of a mask is on),
-//!   those of [`math::steps`] (where the target has masks), the checks of [`check`], of any lanes, and what concerns memory and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`.
+//!   those of [`math::exp_table`] (where the target has masks), the checks of [`check`], of any lanes, and what concerns memory and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`.
 //!   `Let` binds values inside expressions.
 //! - Dot products of [words](stage::dots): `word_at` is the word that lies in memory from an element on; `dot_…` adds the
 //!   products of the parts of two words to a sum, that of bfloat16 (`dot_bf16`) only where the target has it.

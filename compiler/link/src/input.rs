@@ -2,7 +2,7 @@
 
 use crate::{
     LinkError, Object,
-    place::{PAGE, Place},
+    sections::{PAGE, Place},
 };
 use object::{
     Architecture, BinaryFormat, Object as _, ObjectKind, ObjectSection, ObjectSymbol, RelocationFlags,

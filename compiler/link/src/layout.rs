@@ -7,7 +7,7 @@
 
 use crate::{
     input::Chunk,
-    place::{PAGE, PLACES, Place, Segment},
+    sections::{PAGE, PLACES, Place, Segment},
 };
 
 /// A section's place.

@@ -21,9 +21,9 @@ mod error;
 mod imports;
 mod input;
 mod layout;
-mod place;
 mod relocate;
 mod resolve;
+mod sections;
 mod write;
 
 pub use error::LinkError;
@@ -34,8 +34,8 @@ use hammock_runtime::{
     library::{RUNTIME_SYMBOL, seal, tvm},
 };
 use input::{Binding, Chunk, Inputs, Value};
-use place::{PAGE, Place};
 use resolve::{Resolved, Slots};
+use sections::{PAGE, Place};
 
 /// An object to link.
 #[derive(Clone, Copy)]

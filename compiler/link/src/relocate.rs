@@ -5,8 +5,8 @@ use crate::{
     elf::Rela,
     input::{Inputs, Relocation},
     layout::Layout,
-    place::Place,
     resolve::{LEA, PLT_ENTRY, Resolved, Slots, Stored, Target},
+    sections::Place,
 };
 use object::elf;
 

@@ -4,7 +4,7 @@ use crate::{
     LinkError,
     imports::SystemLibrary,
     input::{Binding, Inputs, Relocation, Symbol, Value},
-    place::Place,
+    sections::Place,
 };
 use object::elf;
 use rustc_hash::FxHashMap;

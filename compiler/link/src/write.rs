@@ -6,9 +6,9 @@ use crate::{
     imports::SystemLibrary,
     input::{Binding, Inputs, Value},
     layout::{Layout, Section},
-    place::{PAGE, Place, Segment},
     relocate::{Addresses, put},
     resolve::{Resolved, Slots, Stored, loader_relocations, slot_tables},
+    sections::{PAGE, Place, Segment},
 };
 use object::elf;
 
@@ -96,7 +96,7 @@ impl<'a> Strings<'a> {
 
 fn section_names() -> Strings<'static> {
     let mut names = Strings { bytes: vec![0], ..Strings::default() };
-    crate::place::PLACES.iter().for_each(|p| names.push(p.name()));
+    crate::sections::PLACES.iter().for_each(|p| names.push(p.name()));
     names
 }
 

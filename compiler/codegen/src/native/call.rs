@@ -1,6 +1,6 @@
 //! Calls of native functions.
-use super::elements::RESULT;
 use super::emit::Emitter;
+use super::primitives::RESULT;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I32;
 use cranelift_codegen::ir::{InstBuilder, Value};

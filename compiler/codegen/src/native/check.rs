@@ -1,7 +1,7 @@
 //! Compares values with what kernels take and what annotations say. A value that does not match, or may not match, is
 //! left to the interpreter, which reports the error or continues.
-use super::elements::tensor_field;
 use super::emit::{Emitter, dtype_word};
+use super::primitives::tensor_field;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};

@@ -1,6 +1,6 @@
 //! A function's steps, block by block.
-use super::elements::{Signatures, Words, tensor_field};
 use super::facts::facts;
+use super::primitives::{Signatures, Words, tensor_field};
 use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{self, AbiParam, Block, InstBuilder, JumpTableData, Signature, Value, condcodes::IntCC};
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
@@ -397,7 +397,7 @@ fn is_condition(tensor: &TensorFacts) -> bool {
     is_scalar && tensor.is_on(Device::CPU) && tensor.dtype == Some(DType::BOOL)
 }
 
-/// A type of elements as the word that descriptions hold.
+/// A type of primitives as the word that descriptions hold.
 pub(super) fn dtype_word(dtype: DType) -> i64 {
     i64::from(i32::from_le_bytes([dtype.code, dtype.bits, dtype.lanes as u8, (dtype.lanes >> 8) as u8]))
 }

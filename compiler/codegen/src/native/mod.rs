@@ -16,11 +16,11 @@
 //! [`Compact::left`]: hammock_runtime::executable::compact::Compact::left
 mod call;
 mod check;
-mod elements;
 mod emit;
 mod error;
 mod facts;
 mod object;
+mod primitives;
 
 pub use error::NativeError;
 

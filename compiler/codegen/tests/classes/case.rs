@@ -1,6 +1,6 @@
 //! One stage as text, with numbers for its inputs.
 
-use super::support::{Kernel, check_kernel, function, neighbours::check_neighbours, rng::Rng};
+use super::support::{Kernel, check_kernel, function, plan_edits::check_neighbours, rng::Rng};
 use hammock_ir::{DType, Tensor};
 use hammock_kernels::{Options, Target};
 use hammock_runtime::Any;

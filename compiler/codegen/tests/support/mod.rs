@@ -1,6 +1,6 @@
 //! Building, compiling and running small kernels.
 
-pub mod neighbours;
+pub mod plan_edits;
 #[path = "../random_kernels/rng.rs"]
 pub mod rng;
 

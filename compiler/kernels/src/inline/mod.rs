@@ -4,14 +4,13 @@
 //! buffers (bounds, which arguments are written) also cover the buffers of the kernels that it calls. The result has no
 //! calls of kernels.
 
-mod ending;
+mod remove_returns;
 
 use crate::{
     check,
     error::{KernelError, Reason},
     lower::check_stmt,
 };
-use ending::ending;
 use hammock_ir::{
     DType, Name, PrimExpr, Span,
     prim::{PrimKind, Var},
@@ -21,6 +20,7 @@ use hammock_ir::{
         fresh,
     },
 };
+use remove_returns::ending;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 

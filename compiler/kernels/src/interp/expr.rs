@@ -46,7 +46,7 @@ impl Interpreter {
             _ => return result,
         };
         let named = |v: &Var| Some(format!("{} = {}", v.name(), self.variable(v).ok()?.int().ok()?));
-        let values: Vec<String> = crate::lower::exact::variables(e).iter().filter_map(named).collect();
+        let values: Vec<String> = crate::lower::size_overflow::variables(e).iter().filter_map(named).collect();
         let values = if values.is_empty() { String::new() } else { format!(" with {}", values.join(", ")) };
         Err(Fault::Size { text: hammock_ir::print::dim_text(e), what, values })
     }

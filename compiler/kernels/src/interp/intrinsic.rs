@@ -1,9 +1,9 @@
 //! Intrinsics: lazy choice, pointers, bits, and mathematics through libm.
 
-use super::{Fault, Interpreter, Pointer, Value, dots, number};
+use super::{Fault, Interpreter, Pointer, Value, dot, number};
 use crate::{
     check,
-    math::steps,
+    math::exp_table,
     stage::dots::{Dot, WORD_AT},
 };
 use hammock_ir::{
@@ -50,7 +50,7 @@ impl Interpreter {
             (WORD_AT, [place]) => self.word_at(place),
             (known, [a, b, sum]) if let Some(dot) = Dot::named(known) => {
                 let (values, to) = ([self.eval(a)?, self.eval(b)?, self.eval(sum)?], e.dtype().element());
-                Value::lanewise([&values[0], &values[1], &values[2]], |[a, b, sum]| dots::add(dot, a, b, sum, to))
+                Value::lanewise([&values[0], &values[1], &values[2]], |[a, b, sum]| dot::add(dot, a, b, sum, to))
             }
             ("isnullptr", [pointer]) => Ok((self.eval(pointer)? == Value::Int(0)).into()),
             (_, args) => self.elementwise(name, args, e.dtype().element()),
@@ -123,7 +123,7 @@ impl Interpreter {
 fn unary(name: &Name, a: &Value, from: DType, to: DType) -> Result<Value, Fault> {
     match (name.as_str(), a) {
         ("reinterpret", a) => number::from_bits(number::to_bits(a, from)?, to),
-        (steps::POWER, Value::Int(k)) => Ok(Value::Float(number::round(steps::power(*k), to))),
+        (exp_table::POWER, Value::Int(k)) => Ok(Value::Float(number::round(exp_table::power(*k), to))),
         ("isnan", Value::Float(v)) => Ok(v.is_nan().into()),
         ("isinf", Value::Float(v)) => Ok(v.is_infinite().into()),
         ("isfinite", Value::Float(v)) => Ok(v.is_finite().into()),
@@ -220,7 +220,7 @@ fn float_binary(name: &str) -> Option<fn(f64, f64) -> f64> {
         "fmod" => libm::fmod,
         "hypot" => f64::hypot,
         "copysign" => f64::copysign,
-        steps::WITHIN => steps::within,
+        exp_table::WITHIN => exp_table::within,
         _ => return None,
     })
 }

@@ -33,7 +33,7 @@
 
 mod arguments;
 mod arith;
-mod dots;
+mod dot;
 mod error;
 mod expr;
 mod intrinsic;

@@ -1,24 +1,24 @@
 //! From any valid TIR function to flat code.
 
-mod across;
-mod bits;
-mod blocks;
+mod bitcast_copies;
 mod bounds;
-pub mod exact;
+mod derived_sizes;
 mod flatten;
-mod free;
+mod guard_div_shift;
+mod lazy_select;
 mod legalize;
 mod loops;
-mod reshapes;
-mod selects;
-mod sizes;
+mod promote_indices;
+mod register_transpose;
+mod remove_blocks;
+mod reshape_indices;
+mod serialize_threads;
+mod simplify;
+pub mod size_overflow;
 pub mod steps;
-mod threads;
-mod tidy;
-mod traps;
 mod unroll;
 mod vectorize;
-mod widen;
+mod verify_vars;
 
 use crate::{
     FlatKernel, Target,
@@ -88,7 +88,7 @@ fn flat_kernel(func: &PrimFunc, options: Options<'_>) -> Result<FlatKernel, Reas
     let lowered = Lowering::new(func, options).before(None)?;
     let accesses = lowered.accesses();
     let (func, signature) = lowered.into_func();
-    free::check_variables(&func)?;
+    verify_vars::check_variables(&func)?;
     let name = name_of(&func);
     Ok(FlatKernel { said: name.clone(), name, func, signature, accesses })
 }

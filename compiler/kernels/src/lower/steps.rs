@@ -4,8 +4,9 @@
 //! what the steps before [`LOOPS`] leave.
 
 use super::{
-    Accesses, Options, across, bits, blocks, bounds, exact, flatten, legalize, loops, reshapes, selects, sizes,
-    threads, tidy, traps, unroll, vectorize, widen,
+    Accesses, Options, bitcast_copies, bounds, derived_sizes, flatten, guard_div_shift, lazy_select, legalize, loops,
+    promote_indices, register_transpose, remove_blocks, reshape_indices, serialize_threads, simplify, size_overflow,
+    unroll, vectorize,
 };
 use crate::{
     error::Reason,
@@ -36,7 +37,7 @@ pub static STEPS: &[Step] = &[
     Step {
         name: "threads",
         doc: "axes of GPU threads become serial loops",
-        run: |l| threads::serialize_threads(&mut l.body),
+        run: |l| serialize_threads::serialize_threads(&mut l.body),
     },
     Step {
         name: "init",
@@ -46,25 +47,29 @@ pub static STEPS: &[Step] = &[
     Step {
         name: "reshapes",
         doc: "indices of reshapes lose the quotients that loops decide",
-        run: |l| l.edit(|l| reshapes::simplify(&l.func, &mut l.body)),
+        run: |l| l.edit(|l| reshape_indices::simplify(&l.func, &mut l.body)),
     },
     Step { name: "bounds", doc: "accesses that are not proved to be in bounds are checked", run: bounded },
     Step {
         name: "exact",
         doc: "what computes sizes is marked: none of it may wrap",
-        run: |l| l.edit(|l| exact::mark(&l.func, &mut l.body)),
+        run: |l| l.edit(|l| size_overflow::mark(&l.func, &mut l.body)),
     },
     Step {
         name: "traps",
         doc: "divisors, and counts of shifts, that may be invalid are checked",
-        run: |l| l.edit(|l| l.relied = traps::check(&l.func, &mut l.body, l.options.place)),
+        run: |l| l.edit(|l| l.relied = guard_div_shift::check(&l.func, &mut l.body, l.options.place)),
     },
     Step {
         name: "selects",
         doc: "choices that guard accesses become lazy",
-        run: |l| l.edit(|l| selects::guard(&mut l.body)),
+        run: |l| l.edit(|l| lazy_select::guard(&mut l.body)),
     },
-    Step { name: "widen", doc: "loop variables become int64", run: |l| l.edit(|l| widen::widen(&mut l.body)) },
+    Step {
+        name: "widen",
+        doc: "loop variables become int64",
+        run: |l| l.edit(|l| promote_indices::widen(&mut l.body)),
+    },
     Step {
         name: LOOPS,
         doc: "stages become the loops of their plans",
@@ -84,17 +89,19 @@ pub static STEPS: &[Step] = &[
     Step {
         name: "vectorize",
         doc: "vectorized loops become vectors, with masks where the CPU has them",
-        run: |l| l.rewrite(|l, body| Ok(tidy::tidy(vectorize::vectorize(body, l.options.target.masks), &l.sizes()))),
+        run: |l| {
+            l.rewrite(|l, body| Ok(simplify::tidy(vectorize::vectorize(body, l.options.target.masks), &l.sizes())))
+        },
     },
     Step {
         name: "bits",
         doc: "what is only moved is moved as integers",
-        run: |l| l.edit(|l| bits::move_bits(&mut l.body)),
+        run: |l| l.edit(|l| bitcast_copies::move_bits(&mut l.body)),
     },
     Step {
         name: "across",
         doc: "blocks of memory that are read across are transposed in registers",
-        run: |l| l.rewrite(|l, body| Ok(across::transpose(&l.func, body))),
+        run: |l| l.rewrite(|l, body| Ok(register_transpose::transpose(&l.func, body))),
     },
     Step {
         name: "legalize",
@@ -116,7 +123,7 @@ pub(super) struct Lowering<'a> {
     pub interface: Interface,
     options: Options<'a>,
     checked: bounds::Checked,
-    relied: traps::Relied,
+    relied: guard_div_shift::Relied,
     is_flat: bool,
 }
 
@@ -125,12 +132,12 @@ impl<'a> Lowering<'a> {
     pub fn new(func: &'a PrimFunc, options: Options<'a>) -> Self {
         let func = func.with_data_marked().map_or(Cow::Borrowed(func), Cow::Owned);
         let interface = signature::interface(&func);
-        let func = match sizes::named(&func, &interface) {
+        let func = match derived_sizes::named(&func, &interface) {
             Cow::Owned(named) => Cow::Owned(named),
             Cow::Borrowed(_) => func,
         };
         let body = func.body.clone();
-        let (checked, relied) = (bounds::Checked::default(), traps::Relied::default());
+        let (checked, relied) = (bounds::Checked::default(), guard_div_shift::Relied::default());
         Lowering { func, body, interface, options, checked, relied, is_flat: false }
     }
 
@@ -190,7 +197,7 @@ fn checks_first(l: &mut Lowering<'_>) -> Result<(), Reason> {
     let known = &l.checked.limited;
     let more = l.relied.limited.iter().filter(|size| !known.iter().any(|known| same_expr(known, size)));
     let limits = known.iter().chain(more).map(bounds::limit);
-    let exact = l.relied.exact.iter().map(|size| Stmt::new(StmtKind::Evaluate(exact::exact(size))));
+    let exact = l.relied.exact.iter().map(|size| Stmt::new(StmtKind::Evaluate(size_overflow::exact(size))));
     let first: Vec<Stmt> = first.into_iter().chain(limits).chain(exact).collect();
     let first = first.into_iter().chain(std::mem::take(&mut l.checked.prologue));
     l.rewrite(|l, body| {
@@ -207,7 +214,7 @@ fn flat(l: &mut Lowering<'_>) -> Result<(), Reason> {
     l.is_flat = true;
     l.rewrite(|l, body| {
         let body = flatten::flatten(body, &buffers, &handles, l.interface.values.clone())?;
-        Ok(tidy::tidy(blocks::remove_blocks(body), &l.sizes()))
+        Ok(simplify::tidy(remove_blocks::remove_blocks(body), &l.sizes()))
     })
 }
 

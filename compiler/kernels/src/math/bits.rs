@@ -1,6 +1,6 @@
 //! Functions of the bits of floats.
 
-use super::{Scope, choice::Choice};
+use super::{Scope, compare_ops::Choice};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, binary},

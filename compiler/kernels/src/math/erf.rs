@@ -1,7 +1,7 @@
 //! The error function.
 #![allow(clippy::approx_constant, reason = "coefficients come from fits")]
 
-use super::{Scope, choice::Choice, exp};
+use super::{Scope, compare_ops::Choice, exp};
 use hammock_ir::PrimExpr;
 
 /// erf(x) / x - 1 over x^2 for |x| <= 1: without the one, the first coefficient has three bits more.

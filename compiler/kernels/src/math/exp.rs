@@ -1,7 +1,7 @@
 //! Exponentials: `e^x = 2^n e^r` with an integer `n` and `|r| <= ln 2 / 2`, or with [steps] between integers.
 #![allow(clippy::approx_constant, reason = "coefficients come from fits")]
 
-use super::{Scope, choice::Choice, steps};
+use super::{Scope, compare_ops::Choice, exp_table};
 use hammock_ir::PrimExpr;
 use std::f64::consts::{LN_10, LOG2_10, LOG2_E};
 
@@ -70,8 +70,8 @@ pub fn exp(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 
 /// `e^x * 2^extra`, also where `e^x` itself is too large.
 pub fn scaled_exp(s: &mut Scope, x: &PrimExpr, extra: i64) -> PrimExpr {
-    if steps::are_for(s) {
-        return steps::exp(s, x, extra);
+    if exp_table::are_for(s) {
+        return exp_table::exp(s, x, extra);
     }
     let (_, high) = limits(s);
     let (n, p) = parts(s, &s.at_most(x, high));
@@ -80,8 +80,8 @@ pub fn scaled_exp(s: &mut Scope, x: &PrimExpr, extra: i64) -> PrimExpr {
 
 /// `e^x` of a number that is not positive.
 pub fn exp_of_negative(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    if steps::are_for(s) {
-        return steps::exp(s, x, 0);
+    if exp_table::are_for(s) {
+        return exp_table::exp(s, x, 0);
     }
     let (n, p) = parts(s, x);
     n.times(s, p, 0)
@@ -89,8 +89,8 @@ pub fn exp_of_negative(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 
 /// `e^x` of a number whose exponential is a normal float.
 pub fn normal_exp(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    if steps::are_for(s) {
-        return steps::exp(s, x, 0);
+    if exp_table::are_for(s) {
+        return exp_table::exp(s, x, 0);
     }
     let (n, r) = reduce(s, x);
     let p = exp_of_rest(s, &r);
@@ -171,8 +171,8 @@ impl Whole {
 
 /// `2^x`.
 pub fn exp2(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    if steps::are_for(s) {
-        return steps::exp2(s, x);
+    if exp_table::are_for(s) {
+        return exp_table::exp2(s, x);
     }
     let (low, high) = if s.is_single() { (-151.0, 129.0) } else { (-1076.0, 1025.0) };
     let x = s.name("x", s.at_least(&s.at_most(x, high), low));

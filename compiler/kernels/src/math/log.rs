@@ -1,6 +1,6 @@
 //! Logarithms: `x = 2^e m` with `m` between the roots of 1/2 and 2, so that nothing cancels.
 
-use super::{Scope, choice::Choice};
+use super::{Scope, compare_ops::Choice};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, binary},

@@ -24,22 +24,22 @@
 //! squares, weighted anew by the errors of the round before (Lawson 1961), then the same for the coefficients left when
 //! one is rounded.
 
-mod angle;
-mod arc;
+mod angle_reduction;
 mod bits;
-mod choice;
+mod compare_ops;
 mod erf;
 mod exp;
+pub mod exp_table;
+mod fmod;
 mod hyperbolic;
+mod inverse_trig;
 mod log;
 mod pow;
-mod remainder;
 mod round;
 mod scope;
-pub mod steps;
 mod trig;
 
-use choice::Choice;
+use compare_ops::Choice;
 use hammock_ir::{DType, PrimExpr};
 pub use scope::{Machine, Scope};
 
@@ -99,9 +99,9 @@ fn unary(s: &mut Scope, name: &str, x: &PrimExpr) -> Option<PrimExpr> {
         "sin" => trig::sin(s, x),
         "cos" => trig::cos(s, x),
         "tan" => trig::tan(s, x),
-        "asin" => arc::asin(s, x),
-        "acos" => arc::acos(s, x),
-        "atan" => arc::atan(s, x),
+        "asin" => inverse_trig::asin(s, x),
+        "acos" => inverse_trig::acos(s, x),
+        "atan" => inverse_trig::atan(s, x),
         "sinh" => hyperbolic::sinh(s, x),
         "cosh" => hyperbolic::cosh(s, x),
         "tanh" => hyperbolic::tanh(s, x),
@@ -125,9 +125,9 @@ fn unary(s: &mut Scope, name: &str, x: &PrimExpr) -> Option<PrimExpr> {
 fn binary(s: &mut Scope, name: &str, x: &PrimExpr, y: &PrimExpr) -> Option<PrimExpr> {
     Some(match name {
         "pow" => pow::pow(s, x, y),
-        "atan2" => arc::atan2(s, x, y),
+        "atan2" => inverse_trig::atan2(s, x, y),
         "hypot" => pow::hypot(s, x, y),
-        "fmod" => remainder::fmod(s, x, y),
+        "fmod" => fmod::fmod(s, x, y),
         "copysign" => s.copy_sign(x, y),
         "nextafter" => bits::next_after(s, x, y),
         "ldexp" => bits::ldexp(s, x, y),

@@ -1,6 +1,6 @@
 //! Powers and the hypotenuse, in float64.
 
-use super::{Scope, choice::Choice, exp, log};
+use super::{Scope, compare_ops::Choice, exp, log};
 use hammock_ir::PrimExpr;
 
 /// (log((1 + s) / (1 - s)) - 2 s - 2/3 s^3) / s^5 over s^2.

@@ -1,6 +1,6 @@
 //! Rounding to the nearest integer, ties to even, for both `round` and `nearbyint`.
 
-use super::{Scope, choice::Choice};
+use super::{Scope, compare_ops::Choice};
 use hammock_ir::PrimExpr;
 
 /// Rounding on machines that cannot: through the bits that fall off when a large number is added, or an integer.

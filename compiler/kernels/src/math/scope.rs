@@ -12,7 +12,7 @@ pub struct Machine {
     pub fma: bool,
     /// Rounding to integers: `floor`, `ceil`, `trunc`, `nearbyint`.
     pub rounds: bool,
-    /// `a * 2^floor(b)` of a float `b`, rounded once: `ldexp`; and what [steps](super::steps) take.
+    /// `a * 2^floor(b)` of a float `b`, rounded once: `ldexp`; and what [steps](super::exp_table) take.
     pub scales: bool,
 }
 

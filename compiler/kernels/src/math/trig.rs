@@ -1,6 +1,6 @@
 //! Sine, cosine and tangent: the angle is reduced to at most an eighth of a turn and a quadrant.
 
-use super::{Scope, angle, choice::Choice};
+use super::{Scope, angle_reduction, compare_ops::Choice};
 use hammock_ir::PrimExpr;
 
 /// (sin r - r) / r^3 over r^2 for |r| <= pi / 4.
@@ -67,18 +67,18 @@ pub fn tan(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 fn with_any_angle(
     s: &mut Scope,
     x: &PrimExpr,
-    f: impl Fn(&mut Scope, angle::Angle, &PrimExpr) -> PrimExpr,
+    f: impl Fn(&mut Scope, angle_reduction::Angle, &PrimExpr) -> PrimExpr,
 ) -> PrimExpr {
-    let limit = angle::short_limit(s);
+    let limit = angle_reduction::short_limit(s);
     let is_long = s.abs(x).is_gt(s.c(limit));
     let is_long = s.name("long", is_long);
     let short = s.nested(|s| {
-        let angle = angle::reduce_short(s, x);
+        let angle = angle_reduction::reduce_short(s, x);
         f(s, angle, x)
     });
     let short = s.name("short", short);
     let long = s.nested(|s| {
-        let angle = angle::reduce_long(s, x);
+        let angle = angle_reduction::reduce_long(s, x);
         let long = f(s, angle, x);
         is_long.pick(long, short.clone())
     });
@@ -93,8 +93,8 @@ pub(super) fn any(condition: PrimExpr) -> PrimExpr {
     }
 }
 
-fn evaluate(s: &mut Scope, angle: angle::Angle) -> Reduced {
-    let angle::Angle { high: r, low, quadrant } = angle;
+fn evaluate(s: &mut Scope, angle: angle_reduction::Angle) -> Reduced {
+    let angle_reduction::Angle { high: r, low, quadrant } = angle;
     let z = s.name("z", &r * &r);
     let (sin_terms, cos_terms): (&[f64], &[f64]) =
         if s.is_single() { (&SIN_SINGLE, &COS_SINGLE) } else { (&SIN_DOUBLE, &COS_DOUBLE) };

@@ -10,7 +10,7 @@ use hammock_ir::{
 };
 use hammock_kernels::{
     check, interp,
-    math::steps,
+    math::exp_table,
     stage::dots::{self, Dot},
 };
 
@@ -67,11 +67,11 @@ impl Emitter<'_, '_> {
                 self.refuse(&wrong, "shifts past the width", &message);
                 Ok(value)
             }
-            (steps::POWER, [k]) => {
+            (exp_table::POWER, [k]) => {
                 let k = self.eval(k)?;
                 Ok(self.power_of_step(&k))
             }
-            (steps::WITHIN, [x, bound]) => {
+            (exp_table::WITHIN, [x, bound]) => {
                 let (x, bound) = (self.eval(x)?, self.eval(bound)?);
                 Ok(self.within(&x, &bound))
             }

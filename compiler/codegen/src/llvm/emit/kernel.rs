@@ -5,7 +5,7 @@
 //! does ([`check`](super::check)), and calls the raw entry.
 
 use super::{
-    Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type, extremum, extremum::Version,
+    Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type, min_max, min_max::Version,
     outline::MAX_OPTIMISED_PARAMS,
 };
 use crate::llvm::{
@@ -60,7 +60,7 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
         Ok(())
     };
     let is_param = |data: &Var| func.params.iter().any(|param| param.var == *data);
-    if !extremum::is_long(&func.body) || !extremum::is_watched(&func.body, |data| is_distinct && is_param(data)) {
+    if !min_max::is_long(&func.body) || !min_max::is_watched(&func.body, |data| is_distinct && is_param(data)) {
         return add(kernel, &symbol, Linkage::Exported, Version::Only);
     }
     let [fast, careful] = ["body", "nan"].map(|part| format!("{symbol}.{part}"));
@@ -68,7 +68,7 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
     add(kernel, &careful, Linkage::Internal, Version::Careful)?;
     let (mut f, values) = Function::new(&symbol, Linkage::Exported, Ty::I32, &params);
     let args: Vec<&Value> = values.iter().collect();
-    extremum::call_watching(kernel.module, &mut f, [&fast, &careful], &args);
+    min_max::call_watching(kernel.module, &mut f, [&fast, &careful], &args);
     kernel.module.add(f);
     Ok(())
 }

@@ -34,7 +34,7 @@ impl Emitter<'_, '_> {
     ) -> Result<Value> {
         let mask = self.mask(mask, dtype.lanes)?;
         let ty = memory_type(dtype)?;
-        if let Some(step) = spaced::step(buffer, indices) {
+        if let Some(step) = strided_load::step(buffer, indices) {
             let value = self.load_spaced(buffer, indices, step, ty, mask.as_ref())?;
             return Ok(if dtype.is_bool() { self.f.compare("icmp ne", &value, &Value::int(0, ty)) } else { value });
         }

@@ -18,19 +18,19 @@ mod check;
 mod control;
 mod convert;
 mod dot;
-mod exact;
+mod exp_table;
 mod expr;
-mod extremum;
 mod intrinsic;
 mod kernel;
 mod memory;
+mod min_max;
 mod outline;
 mod parallel;
-mod pieces;
 mod runtime;
-mod spaced;
-mod steps;
+mod size_overflow;
+mod split_vectors;
 mod stmt;
+mod strided_load;
 mod tvm;
 
 pub use kernel::emit_kernel;
@@ -86,7 +86,7 @@ struct Emitter<'e, 'k> {
     loops: Vec<LoopScope>,
     /// The exact expression being evaluated.
     exact: Option<Exact>,
-    /// True if minima and maxima may lose NaN, because the caller repeats the work then, see [`extremum`].
+    /// True if minima and maxima may lose NaN, because the caller repeats the work then, see [`min_max`].
     may_lose_nan: bool,
 }
 

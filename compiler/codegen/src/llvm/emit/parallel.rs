@@ -7,7 +7,7 @@
 //! Parallel loops with nothing between them are one range of iterations, in the order of the loops.
 
 use super::{
-    Emitter, Function, Linkage, Result, Ty, Unsupported, Value, extremum, extremum::Version, stmt::leaves_early,
+    Emitter, Function, Linkage, Result, Ty, Unsupported, Value, min_max, min_max::Version, stmt::leaves_early,
 };
 use hammock_ir::{
     Attrs, DType, PrimExpr,
@@ -40,7 +40,7 @@ impl Emitter<'_, '_> {
         let nest = nest(l);
         let extent = if nest.len() > 1 { self.index(&iterations(&nest))? } else { extent };
         let is_distinct = |data: &Var| captured.contains(data) && self.distinct.contains(data);
-        let is_watched = nest.last().is_some_and(|l| extremum::is_watched(&l.body, is_distinct));
+        let is_watched = nest.last().is_some_and(|l| min_max::is_watched(&l.body, is_distinct));
         let version = if is_watched { Version::Fast } else { Version::Only };
         self.outline_body(&nest, &format!("{name}.body"), &captured, &min, version)?;
         if is_watched {
@@ -134,7 +134,7 @@ impl Emitter<'_, '_> {
         let args: Vec<&Value> = args.iter().collect();
         let body = format!("{name}.body");
         if is_watched {
-            extremum::call_watching(self.kernel.module, &mut f, [&body, &format!("{name}.nan")], &args);
+            min_max::call_watching(self.kernel.module, &mut f, [&body, &format!("{name}.nan")], &args);
         } else {
             let status = f.call(&Value::global(&body), Ty::I32, &args);
             f.ret(&status);

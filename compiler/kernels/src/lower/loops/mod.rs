@@ -3,16 +3,16 @@
 //! The result is scheduled TIR without blocks: lanes are loops of kind `vectorized`, and what is side by side is written
 //! out.
 
-mod limit;
-mod margins;
-mod moved;
+mod collapse_parallel;
+mod fuse_loops;
+mod hoist_reciprocal;
 mod nest;
-mod quotients;
-mod regions;
-mod rows;
-mod staging;
+mod pack_operands;
+mod peel_boundary;
+mod row_tiling;
+mod signed_dot_fixup;
+mod tail_mask;
 mod tile;
-mod together;
 
 use crate::{
     error::Reason,
@@ -67,7 +67,7 @@ pub fn start_reductions(body: &mut Stmt) {
     // Stages are read from loops that the steps between have widened.
     let is_planned = |stmt: &Stmt| {
         let mut wide = stmt.clone();
-        super::widen::widen(&mut wide);
+        super::promote_indices::widen(&mut wide);
         is_stage(&wide)
     };
     let start = |stmt: Stmt| match started(&stmt) {
@@ -157,9 +157,9 @@ fn apply(kernel: Kernel, plan: &Plan, choice: Choice) -> Vec<Stmt> {
     parts
         .map(|(part, plan)| match (part, plan) {
             (Part::Stage(stage), PartPlan::Stage(plan)) => nest::loops(&stage, plan, choice),
-            (Part::Rows(rows), PartPlan::Rows(plan)) => rows::loops(&rows, plan, choice),
+            (Part::Rows(rows), PartPlan::Rows(plan)) => row_tiling::loops(&rows, plan, choice),
             (Part::Other(other), PartPlan::AsWritten(Some((loops, grain)))) => {
-                regions::spread(other.stmt, *loops, *grain)
+                collapse_parallel::spread(other.stmt, *loops, *grain)
             }
             (Part::Other(other), _) => other.stmt,
             _ => unreachable!("a plan has the parts of its kernel"),

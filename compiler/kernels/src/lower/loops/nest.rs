@@ -4,11 +4,11 @@
 //! every axis has a constant number of values.
 
 use super::{
-    limit, margins,
-    moved::Moved,
-    quotients::{self, Quotient},
-    regions::{self, Counted},
-    staging,
+    collapse_parallel::{self, Counted},
+    hoist_reciprocal::{self, Quotient},
+    pack_operands, peel_boundary,
+    signed_dot_fixup::Moved,
+    tail_mask,
 };
 use crate::{
     index::same_expr,
@@ -140,10 +140,10 @@ impl Nest<'_> {
     /// The loops from this number on.
     pub fn level(&self, number: usize, at: &At) -> Stmt {
         if let Some(quotient) = self.quotient.filter(|quotient| quotient.inside == number) {
-            return quotients::loops(self, quotient, at);
+            return hoist_reciprocal::loops(self, quotient, at);
         }
         if self.plan.staged.iter().any(|staged| staged.inside == number) {
-            let staging::Copied { mut stmts, stage, parts, moved } = staging::staged(self, number, at);
+            let pack_operands::Copied { mut stmts, stage, parts, moved } = pack_operands::staged(self, number, at);
             let zeros = vec![PrimExpr::int64(0); at.position.len()];
             let inner = Nest { stage: &stage, parts: &parts, moved: moved.or(self.moved), ..*self };
             stmts.push(inner.loops_from(number, &At { position: zeros, ..at.clone() }));
@@ -155,12 +155,12 @@ impl Nest<'_> {
     /// The same after copies.
     fn loops_from(&self, number: usize, at: &At) -> Stmt {
         if number == self.tile {
-            return margins::tile(self, at);
+            return peel_boundary::tile(self, at);
         }
         if let Some((last, grain)) = self.spread(number) {
             let counted = |number: usize| Counted { name: self.name(number).clone(), count: self.count(number, at) };
             let loops: Vec<Counted> = (number..=last).map(counted).collect();
-            return regions::region(&loops, grain, |indices| self.iteration(number, at, indices));
+            return collapse_parallel::region(&loops, grain, |indices| self.iteration(number, at, indices));
         }
         let inside = |at: &At| self.level(number + 1, at);
         let whole = self.iterations(number, at, PrimExpr::int64(0), self.whole(number, at), self.step(number), &inside);
@@ -234,7 +234,7 @@ impl Nest<'_> {
         }
         // The tile takes constant sizes only: vectors of fewer and fewer registers follow those of several.
         let is_vector = self.plan.vector().is_some_and(|l| l.axis == axis);
-        let masks = is_vector && step > 1 && limit::takes_masks(self);
+        let masks = is_vector && step > 1 && tail_mask::takes_masks(self);
         if masks {
             let lanes = PrimExpr::int64((step as u64).next_power_of_two() as i64);
             let there = Some((axis, extent - &start));
@@ -280,8 +280,8 @@ impl Nest<'_> {
         count: &PrimExpr,
         inside: &dyn Fn(PrimExpr) -> Stmt,
     ) -> Stmt {
-        match margins::are_along(self.stage, axis) && step > 1 {
-            true => margins::at_edges(index, count, inside),
+        match peel_boundary::are_along(self.stage, axis) && step > 1 {
+            true => peel_boundary::at_edges(index, count, inside),
             false => inside(index.clone()),
         }
     }

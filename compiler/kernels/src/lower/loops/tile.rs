@@ -1,13 +1,13 @@
 //! What is computed in registers: for a reduction, accumulators in a local buffer, the loops over what is combined, then
 //! the stores; otherwise the stores alone.
 
-mod parts;
-mod search;
+mod arg_reduce;
+mod split_reduction;
 
 use super::{
-    limit::{self, limited},
-    moved::Moved,
     nest::{self, At, Nest, moved, smaller_steps},
+    signed_dot_fixup::Moved,
+    tail_mask::{self, limited},
 };
 use crate::{
     index::same_expr,
@@ -20,13 +20,13 @@ use crate::{
         replace_loads, steps, substitution,
     },
 };
+use arg_reduce::Found;
+pub use arg_reduce::Sums;
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, Var, binary},
     tir::{Buffer, ForKind, Stmt, StmtKind},
 };
-use search::Found;
-pub use search::Sums;
 
 /// The tile of a nest.
 pub fn tile(nest: &Nest, at: &At) -> Stmt {
@@ -293,7 +293,7 @@ impl Tile<'_> {
             if step == 1 {
                 return repeated(&zero, count.clone(), 1);
             }
-            let masks = limit::takes_masks(self.nest);
+            let masks = tail_mask::takes_masks(self.nest);
             let (mut parts, mut start) = (Vec::new(), zero);
             let smaller = smaller_steps(step).chain([1]).filter(|_| !masks);
             for step in [step].into_iter().chain(smaller) {

@@ -4,7 +4,7 @@
 //! Waite 1980). The long one, for any float, multiplies by as many digits of 2/pi as can matter (Payne and Hanek 1983),
 //! in float64 pieces whose products and sums are kept exactly.
 
-use super::{Scope, choice::Choice};
+use super::{Scope, compare_ops::Choice};
 use hammock_ir::{DType, PrimExpr};
 use std::f64::consts::FRAC_2_PI;
 

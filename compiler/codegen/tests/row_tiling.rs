@@ -8,7 +8,7 @@ mod support;
 use hammock_ir::{Function, Tensor, print};
 use hammock_kernels::{Options, Target, lower};
 use std::fmt::Write;
-use support::{check, function, neighbours::check_neighbours, rng::Rng};
+use support::{check, function, plan_edits::check_neighbours, rng::Rng};
 
 /// A buffer of a chain: the rows' axes in some order, then perhaps one more.
 #[derive(Clone)]

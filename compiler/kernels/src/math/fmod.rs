@@ -1,6 +1,6 @@
 //! The remainder of division towards zero, exactly.
 
-use super::{Scope, choice::Choice, trig::any};
+use super::{Scope, compare_ops::Choice, trig::any};
 use hammock_ir::PrimExpr;
 
 /// `x - y trunc(x / y)`.

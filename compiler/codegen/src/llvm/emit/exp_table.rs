@@ -1,7 +1,7 @@
 //! Instructions of AVX-512 that exponentials are made of.
 
 use super::{Emitter, Ty, Value};
-use hammock_kernels::math::steps;
+use hammock_kernels::math::exp_table;
 
 impl Emitter<'_, '_> {
     /// Floats times powers of two whose exponents are the floors of floats.
@@ -19,7 +19,7 @@ impl Emitter<'_, '_> {
 
     /// The powers of two that the lowest bits of integers stand for, from a table in a register.
     pub(super) fn power_of_step(&mut self, k: &Value) -> Value {
-        let bits = (0..steps::STEPS).map(|k| i64::from((steps::power(k) as f32).to_bits()));
+        let bits = (0..exp_table::STEPS).map(|k| i64::from((exp_table::power(k) as f32).to_bits()));
         let bits = Value::vector(bits, Ty::I32);
         let table = self.f.convert("bitcast", &bits, Ty::FLOAT.with_lanes(bits.ty.lanes));
         self.in_pieces([k], k.ty.lanes, table.ty.lanes, &mut |s, [k]| {

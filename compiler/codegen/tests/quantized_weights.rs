@@ -8,7 +8,7 @@ mod support;
 use hammock_ir::Tensor;
 use hammock_kernels::{Options, Target, plan_text};
 use hammock_runtime::Any;
-use support::{Kernel, check_kernel, function, neighbours::check_neighbours, rng::Rng};
+use support::{Kernel, check_kernel, function, plan_edits::check_neighbours, rng::Rng};
 
 const ROWS: [i64; 8] = [1, 1, 2, 3, 5, 17, 33, 64];
 const SIZES: [i64; 10] = [1, 7, 8, 16, 24, 31, 40, 64, 67, 130];

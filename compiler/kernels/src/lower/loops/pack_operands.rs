@@ -1,8 +1,8 @@
 //! Copies of what a load reads inside some loops, in an order that suits the loops.
 
 use super::{
-    moved::Moved,
     nest::{self, At, Nest, moved as position_moved},
+    signed_dot_fixup::Moved,
 };
 use crate::{
     index::same_expr,

@@ -1,6 +1,6 @@
 //! Inverse trigonometric functions, in float64.
 
-use super::{Scope, choice::Choice};
+use super::{Scope, compare_ops::Choice};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, binary},

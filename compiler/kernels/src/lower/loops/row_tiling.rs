@@ -1,9 +1,8 @@
 //! The loops of stages that share rows: over the rows, and inside of them those of each stage.
 
 use super::{
-    nest,
-    regions::{self, Counted},
-    together,
+    collapse_parallel::{self, Counted},
+    fuse_loops, nest,
 };
 use crate::{
     plan::{RowsPlan, StagePlan},
@@ -53,7 +52,7 @@ impl Loops<'_> {
             count: if number + 1 < self.rows.extents().len() { extent.clone() } else { count(&tiles) },
         };
         let loops: Vec<Counted> = self.rows.extents().take(axis + 1).enumerate().map(count).collect();
-        regions::region(&loops, grain, |indices| {
+        collapse_parallel::region(&loops, grain, |indices| {
             let mut position = indices.to_vec();
             if axis + 1 < self.rows.extents().len() {
                 return self.axis(&mut position);
@@ -103,7 +102,7 @@ impl Loops<'_> {
         let (number, tiles) = (position.len(), self.tiles());
         if let Some((_, grain)) = self.plan.parallel.filter(|(axis, _)| *axis == number) {
             let loops = [Counted { name: self.name(number), count: count(&tiles) }];
-            return regions::region(&loops, grain, |index| self.choice(position, &index[0], &tiles));
+            return collapse_parallel::region(&loops, grain, |index| self.choice(position, &index[0], &tiles));
         }
         let each = |tiles: &Tiles| {
             let tile = |at: PrimExpr| self.tile(&[position, &[at]].concat(), tiles);
@@ -147,7 +146,7 @@ impl Loops<'_> {
         for (stage, plan) in tile.stages.iter().zip(tiles.stages) {
             let loops = nest::loops(stage, plan, self.choice);
             match before.replace((stage, plan)).zip(stmts.pop_if(|stmt| !matches!(stmt.kind, StmtKind::Alloc(..)))) {
-                Some((elements, first)) => stmts.extend(together::merged(elements, (stage, plan), [first, loops])),
+                Some((elements, first)) => stmts.extend(fuse_loops::merged(elements, (stage, plan), [first, loops])),
                 None => stmts.push(loops),
             }
         }

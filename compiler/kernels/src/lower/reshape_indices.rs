@@ -5,7 +5,7 @@
 //! are proved to be in bounds as they will be made. As everywhere, sizes are numbers without end (see
 //! [`prim`](hammock_ir::prim)); a divisor has to be positive, so that no error is lost.
 
-use super::traps::factors;
+use super::guard_div_shift::factors;
 use crate::check;
 use hammock_ir::{
     PrimExpr,

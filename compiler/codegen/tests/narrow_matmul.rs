@@ -8,7 +8,7 @@ mod support;
 use hammock_ir::Tensor;
 use hammock_kernels::{Options, Target, plan_text};
 use hammock_runtime::Any;
-use support::{Kernel, check_kernel, floats, function, neighbours::check_neighbours, rng::Rng};
+use support::{Kernel, check_kernel, floats, function, plan_edits::check_neighbours, rng::Rng};
 
 /// Around words, the lanes of vectors, and tiles of them.
 const SIZES: [i64; 17] = [0, 1, 2, 3, 4, 5, 7, 8, 11, 16, 17, 31, 33, 40, 64, 67, 130];
