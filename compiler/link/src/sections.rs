@@ -1,15 +1,15 @@
-//! Where what is linked goes: the sections of the library, their order and rights.
+//! Output sections of the library: their order and permissions.
 
 use crate::elf as record;
 use object::elf;
 
-/// Bytes of a page: the unit of rights.
+/// Page size in bytes: the granularity of permissions.
 pub(crate) const PAGE: u64 = 4096;
 
-/// The sections of the library, in file order.
+/// Output sections, in file order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub(crate) enum Place {
+pub(crate) enum SectionId {
     Hash,
     DynamicSymbols,
     DynamicStrings,
@@ -27,26 +27,26 @@ pub(crate) enum Place {
     SectionNames,
 }
 
-/// Places in order.
-pub(crate) const PLACES: [Place; 15] = [
-    Place::Hash,
-    Place::DynamicSymbols,
-    Place::DynamicStrings,
-    Place::Relocations,
-    Place::ReadOnly,
-    Place::EhFrame,
-    Place::Text,
-    Place::Plt,
-    Place::RelRo,
-    Place::Dynamic,
-    Place::Got,
-    Place::Data,
-    Place::Bss,
-    Place::Image,
-    Place::SectionNames,
+/// All output sections, in file order.
+pub(crate) const SECTIONS: [SectionId; 15] = [
+    SectionId::Hash,
+    SectionId::DynamicSymbols,
+    SectionId::DynamicStrings,
+    SectionId::Relocations,
+    SectionId::ReadOnly,
+    SectionId::EhFrame,
+    SectionId::Text,
+    SectionId::Plt,
+    SectionId::RelRo,
+    SectionId::Dynamic,
+    SectionId::Got,
+    SectionId::Data,
+    SectionId::Bss,
+    SectionId::Image,
+    SectionId::SectionNames,
 ];
 
-/// Groups of sections with the same rights.
+/// Groups of sections with the same permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
     Read,
@@ -59,73 +59,73 @@ pub(crate) enum Segment {
     None,
 }
 
-impl Place {
+impl SectionId {
     pub fn segment(self) -> Segment {
         match self {
-            Place::Hash | Place::DynamicSymbols | Place::DynamicStrings => Segment::Read,
-            Place::Relocations | Place::ReadOnly | Place::EhFrame => Segment::Read,
-            Place::Text | Place::Plt => Segment::Execute,
-            Place::RelRo | Place::Dynamic | Place::Got => Segment::RelRo,
-            Place::Data | Place::Bss => Segment::Write,
-            Place::Image => Segment::Image,
-            Place::SectionNames => Segment::None,
+            SectionId::Hash | SectionId::DynamicSymbols | SectionId::DynamicStrings => Segment::Read,
+            SectionId::Relocations | SectionId::ReadOnly | SectionId::EhFrame => Segment::Read,
+            SectionId::Text | SectionId::Plt => Segment::Execute,
+            SectionId::RelRo | SectionId::Dynamic | SectionId::Got => Segment::RelRo,
+            SectionId::Data | SectionId::Bss => Segment::Write,
+            SectionId::Image => Segment::Image,
+            SectionId::SectionNames => Segment::None,
         }
     }
 
-    /// Returns true if the loader may write it while relocating.
+    /// Returns true if the loader may relocate it.
     pub fn is_writable(self) -> bool {
         matches!(self.segment(), Segment::RelRo | Segment::Write)
     }
 
     pub fn name(self) -> &'static str {
         match self {
-            Place::Hash => ".hash",
-            Place::DynamicSymbols => ".dynsym",
-            Place::DynamicStrings => ".dynstr",
-            Place::Relocations => ".rela.dyn",
-            Place::ReadOnly => ".rodata",
-            Place::EhFrame => ".eh_frame",
-            Place::Text => ".text",
-            Place::Plt => ".plt",
-            Place::RelRo => ".data.rel.ro",
-            Place::Dynamic => ".dynamic",
-            Place::Got => ".got",
-            Place::Data => ".data",
-            Place::Bss => ".bss",
-            Place::Image => ".hammock",
-            Place::SectionNames => ".shstrtab",
+            SectionId::Hash => ".hash",
+            SectionId::DynamicSymbols => ".dynsym",
+            SectionId::DynamicStrings => ".dynstr",
+            SectionId::Relocations => ".rela.dyn",
+            SectionId::ReadOnly => ".rodata",
+            SectionId::EhFrame => ".eh_frame",
+            SectionId::Text => ".text",
+            SectionId::Plt => ".plt",
+            SectionId::RelRo => ".data.rel.ro",
+            SectionId::Dynamic => ".dynamic",
+            SectionId::Got => ".got",
+            SectionId::Data => ".data",
+            SectionId::Bss => ".bss",
+            SectionId::Image => ".hammock",
+            SectionId::SectionNames => ".shstrtab",
         }
     }
 
     pub fn kind(self) -> elf::SectionType {
         match self {
-            Place::Hash => elf::SHT_HASH,
-            Place::DynamicSymbols => elf::SHT_DYNSYM,
-            Place::DynamicStrings | Place::SectionNames => elf::SHT_STRTAB,
-            Place::Relocations => elf::SHT_RELA,
-            Place::Dynamic => elf::SHT_DYNAMIC,
-            Place::Bss => elf::SHT_NOBITS,
+            SectionId::Hash => elf::SHT_HASH,
+            SectionId::DynamicSymbols => elf::SHT_DYNSYM,
+            SectionId::DynamicStrings | SectionId::SectionNames => elf::SHT_STRTAB,
+            SectionId::Relocations => elf::SHT_RELA,
+            SectionId::Dynamic => elf::SHT_DYNAMIC,
+            SectionId::Bss => elf::SHT_NOBITS,
             _ => elf::SHT_PROGBITS,
         }
     }
 
-    /// The section that the header's link field names.
-    pub fn link(self) -> Option<Place> {
+    /// Section that the header's link field refers to.
+    pub fn link(self) -> Option<SectionId> {
         match self {
-            Place::Hash | Place::Relocations => Some(Place::DynamicSymbols),
-            Place::DynamicSymbols | Place::Dynamic => Some(Place::DynamicStrings),
+            SectionId::Hash | SectionId::Relocations => Some(SectionId::DynamicSymbols),
+            SectionId::DynamicSymbols | SectionId::Dynamic => Some(SectionId::DynamicStrings),
             _ => None,
         }
     }
 
-    /// Bytes of one entry, for tables.
+    /// Size in bytes of one entry, for tables.
     pub fn entry_size(self) -> u64 {
         match self {
-            Place::Hash => 4,
-            Place::DynamicSymbols => record::SYMBOL,
-            Place::Relocations => record::RELA,
-            Place::Dynamic => record::DYNAMIC,
-            Place::Got => 8,
+            SectionId::Hash => 4,
+            SectionId::DynamicSymbols => record::SYMBOL,
+            SectionId::Relocations => record::RELA,
+            SectionId::Dynamic => record::DYNAMIC,
+            SectionId::Got => 8,
             _ => 0,
         }
     }

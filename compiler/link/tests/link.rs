@@ -1,4 +1,4 @@
-//! Objects written by hand, linked, loaded and called.
+//! Hand-assembled objects, linked, loaded and called.
 
 use hammock_link::{LinkError, link};
 use hammock_runtime::{
@@ -183,7 +183,7 @@ fn code_with_absolute_addresses_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever mixture of data, zeros and image: the bytes are found again, and linking twice gives the same file.
+    /// For any mixture of data, zeros and image, the bytes are found again, and linking twice gives the same file.
     #[test]
     fn data_survives_and_linking_is_deterministic(
         data in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..300), 0..6),
@@ -205,7 +205,7 @@ proptest! {
         prop_assert_eq!(&bytes, &link(&[&object], &image).unwrap());
         let (library, _file) = load(&bytes);
         for (i, expected) in data.iter().enumerate() {
-            // SAFETY: the symbol stands before that many bytes.
+            // SAFETY: the symbol is the address of that many bytes.
             let found = unsafe { std::slice::from_raw_parts(address(&library, &format!("data{i}")), expected.len()) };
             prop_assert_eq!(found, &expected[..]);
         }
