@@ -1,13 +1,13 @@
-//! Bodies without `return`.
+//! Removal of `return` from inlined bodies.
 
 use hammock_ir::{
     PrimExpr,
     tir::{Buffer, Stmt, StmtKind},
 };
 
-/// A body that reaches its end instead of returning: a returned value goes to `result`. `None` where a loop would have
-/// to be left.
-pub fn ending(stmt: Stmt, result: Option<&Buffer>) -> Option<Stmt> {
+/// Rewrites a body so that it reaches its end instead of returning; a returned value is stored in `result`. `None` if
+/// it returns from inside a loop.
+pub fn remove_returns(stmt: Stmt, result: Option<&Buffer>) -> Option<Stmt> {
     if !returns(&stmt) {
         return Some(stmt);
     }
@@ -19,23 +19,23 @@ pub fn ending(stmt: Stmt, result: Option<&Buffer>) -> Option<Stmt> {
         }
         StmtKind::If(condition, then, otherwise) => {
             let otherwise = match otherwise {
-                Some(otherwise) => Some(Box::new(ending(*otherwise, result)?)),
+                Some(otherwise) => Some(Box::new(remove_returns(*otherwise, result)?)),
                 None => None,
             };
-            StmtKind::If(condition, Box::new(ending(*then, result)?), otherwise)
+            StmtKind::If(condition, Box::new(remove_returns(*then, result)?), otherwise)
         }
         StmtKind::Attr { node, key, value, body } => {
-            StmtKind::Attr { node, key, value, body: Box::new(ending(*body, result)?) }
+            StmtKind::Attr { node, key, value, body: Box::new(remove_returns(*body, result)?) }
         }
         StmtKind::Block(mut block) if block.axes.is_empty() => {
-            block.body = ending(block.body, result)?;
+            block.body = remove_returns(block.body, result)?;
             StmtKind::Block(block)
         }
         StmtKind::Seq(mut stmts) => {
             let first = stmts.iter().position(returns)?;
             let rest = stmts.split_off(first + 1);
             let last = stmts.pop()?;
-            stmts.push(ending_before(last, rest, result)?);
+            stmts.push(remove_returns_before(last, rest, result)?);
             StmtKind::Seq(stmts)
         }
         _ => return None,
@@ -43,17 +43,17 @@ pub fn ending(stmt: Stmt, result: Option<&Buffer>) -> Option<Stmt> {
     Some(Stmt { kind, span })
 }
 
-/// A statement that may return, and those after it, which run where it does not.
-fn ending_before(stmt: Stmt, rest: Vec<Stmt>, result: Option<&Buffer>) -> Option<Stmt> {
+/// Rewrites a statement that may return, and the statements after it, which run only if it does not.
+fn remove_returns_before(stmt: Stmt, rest: Vec<Stmt>, result: Option<&Buffer>) -> Option<Stmt> {
     if rest.is_empty() || always_returns(&stmt) {
-        return ending(stmt, result);
+        return remove_returns(stmt, result);
     }
     let span = stmt.span;
     match stmt.kind {
         StmtKind::If(condition, then, otherwise) if always_returns(&then) => {
             let rest = otherwise.map(|s| *s).into_iter().chain(rest).collect();
             let rest = Stmt::new(StmtKind::Seq(rest));
-            ending(Stmt::new(StmtKind::If(condition, then, Some(Box::new(rest)))).at(span), result)
+            remove_returns(Stmt::new(StmtKind::If(condition, then, Some(Box::new(rest)))).at(span), result)
         }
         _ => None,
     }

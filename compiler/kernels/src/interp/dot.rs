@@ -1,28 +1,28 @@
-//! Dot products of words, in flat code.
+//! Dot products of packed groups, in flat code.
 
 use super::{Fault, Interpreter, Value, number};
 use crate::stage::dots::{Dot, WORD};
 use hammock_ir::{DType, PrimExpr, prim::PrimKind};
 
 impl Interpreter {
-    /// The word that begins with an element in memory.
-    pub fn word_at(&mut self, place: &PrimExpr) -> Result<Value, Fault> {
-        let PrimKind::Load(buffer, indices, None) = place.kind() else {
-            return Err(Fault::Mismatch { expected: "an element of a buffer", found: format!("{place:?}") });
+    /// Loads the packed group that starts at an element.
+    pub fn word_at(&mut self, element: &PrimExpr) -> Result<Value, Fault> {
+        let PrimKind::Load(buffer, indices, None) = element.kind() else {
+            return Err(Fault::Mismatch { expected: "an element of a buffer", found: format!("{element:?}") });
         };
         let access = self.access(buffer, indices, None)?;
         let (first, bits) = (access.position(0)?.unwrap_or(0), buffer.dtype.bits);
         let mut word = 0;
         for n in 0..WORD.bits / bits {
             let value = self.heap.load(access.view.base, first + i64::from(n), buffer.dtype, &access.view.name)?;
-            let kept = number::to_bits(&value, buffer.dtype)? & ((1 << bits) - 1);
-            word |= kept << (n * bits);
+            let low_bits = number::to_bits(&value, buffer.dtype)? & ((1 << bits) - 1);
+            word |= low_bits << (n * bits);
         }
         Ok(Value::Int(number::wrap(word as i64, WORD)))
     }
 }
 
-/// A sum with the products of the parts of two words.
+/// Adds the dot product of two packed groups to a sum.
 pub fn add(dot: Dot, a: &Value, b: &Value, sum: &Value, to: DType) -> Result<Value, Fault> {
     let [a, b] = [a.int()? as u32, b.int()? as u32];
     let part = |word: u32, n: i64, bits: i64| word >> (n * bits) & ((1 << bits) - 1);

@@ -10,7 +10,7 @@ use hammock_ir::{
 use hammock_runtime::vm::go_on;
 use std::rc::Rc;
 
-/// How control goes on after a statement.
+/// Control flow after a statement.
 pub enum Flow {
     Next,
     Break,
@@ -19,7 +19,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// What `return` gave.
+    /// Returned value, if any.
     pub fn returned(self) -> Option<Value> {
         match self {
             Flow::Return(value) => Some(value),
@@ -42,7 +42,7 @@ impl Access {
         self.indices.iter().any(|i| matches!(i, Value::Vector(_)))
     }
 
-    /// How many elements.
+    /// Number of elements.
     pub fn lanes(&self) -> usize {
         self.indices.iter().map(Value::lanes).max().unwrap_or(1)
     }

@@ -13,11 +13,11 @@ pub enum Value {
     Float(f64),
     /// A vector's lanes.
     Vector(Vec<Value>),
-    /// A place in memory.
+    /// An address.
     Pointer(Pointer),
     /// A string.
     Str(Name),
-    /// What a call without result gives.
+    /// Result of a call without a result.
     Void,
 }
 

@@ -1,4 +1,4 @@
-//! Views: what a buffer means at run time.
+//! Views: buffers at run time.
 
 use super::{Fault, Interpreter, Pointer};
 use hammock_ir::{
@@ -13,7 +13,7 @@ pub struct View {
     pub base: Pointer,
     /// Size of each dimension.
     pub shape: Vec<i64>,
-    /// Distance between neighbours in each dimension, in elements.
+    /// Stride of each dimension, in elements.
     pub strides: Vec<i64>,
     /// Element type.
     pub dtype: DType,
@@ -73,7 +73,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Declares a buffer over memory that is there, inside of which it must lie.
+    /// Declares a buffer over existing memory, which must contain it.
     pub fn declare_inside(&mut self, buffer: &Buffer) -> Result<(), Fault> {
         let (shape, strides, offset) = self.sizes(buffer)?;
         let start = self.variable(&buffer.data)?.pointer()?;
@@ -97,7 +97,7 @@ impl Interpreter {
         self.declare(buffer)
     }
 
-    /// Makes a block's buffer that names a region of another, and binds the variables in its declaration.
+    /// Declares a match region, and binds the variables in its declaration.
     pub fn match_buffer(&mut self, matched: &MatchBuffer) -> Result<(), Fault> {
         let (buffer, source) = (&matched.buffer, self.view(&matched.source.buffer)?);
         let mut corner = 0i64;

@@ -1,31 +1,31 @@
-//! Reduction of angles to a quadrant and a remainder of at most an eighth of a turn.
+//! Range reduction of angles to a quadrant and a remainder of at most pi/4.
 //!
-//! The short reduction subtracts multiples of pi/2 given in parts whose products with the quadrant are exact (Cody and
-//! Waite 1980). The long one, for any float, multiplies by as many digits of 2/pi as can matter (Payne and Hanek 1983),
-//! in float64 pieces whose products and sums are kept exactly.
+//! The short reduction subtracts multiples of pi/2, split into parts that are multiplied exactly by the quadrant (Cody
+//! and Waite 1980). The long one, for any float, multiplies by as many digits of 2/pi as can matter (Payne and Hanek
+//! 1983), in float64 pieces with exact arithmetic.
 
-use super::{Scope, compare_ops::Choice};
+use super::{Scope, compare_ops::CompareOps};
 use hammock_ir::{DType, PrimExpr};
 use std::f64::consts::FRAC_2_PI;
 
 /// A reduced angle.
 pub struct Angle {
-    /// The rest, rounded.
+    /// Rounded remainder.
     pub high: PrimExpr,
-    /// What rounding lost, where that counts.
+    /// Rounding error of the remainder, if it matters.
     pub low: Option<PrimExpr>,
-    /// The quadrant, an integer of the float's width of which the two lowest bits count.
+    /// Quadrant, as an integer of the float's width; only the two lowest bits matter.
     pub quadrant: PrimExpr,
 }
 
 /// pi/2 in parts of 33 bits each.
 const HALF_PI: [f64; 4] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32];
 
-/// pi/2 as a rounded value and the rest.
+/// pi/2 as a rounded value and the error.
 const HALF_PI_HIGH: f64 = std::f64::consts::FRAC_PI_2;
 const HALF_PI_LOW: f64 = 6.123233995736766e-17;
 
-/// 2/pi: the bits behind the point.
+/// Fraction bits of 2/pi.
 const TWO_OVER_PI: [u64; 19] = [
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,
@@ -48,7 +48,7 @@ const TWO_OVER_PI: [u64; 19] = [
     0x5603_3046_fc7b_6bab,
 ];
 
-/// The largest magnitude that the short reduction takes: without fused products, quadrants of 20 bits are exact.
+/// Maximum magnitude for the short reduction: without FMA, only quadrants of up to 20 bits are exact.
 pub fn short_limit(s: &Scope) -> f64 {
     if s.is_single() && s.machine.fma { 134_217_728.0 } else { 1_048_576.0 }
 }
@@ -80,7 +80,7 @@ fn two_difference(s: &mut Scope, a: &PrimExpr, b: &PrimExpr) -> (PrimExpr, PrimE
     s.two_sum(a, &minus)
 }
 
-/// Reduces a float32 angle in float64; `f` gives the rest and the quadrant as floats.
+/// Reduces a float32 angle in float64; `f` returns the remainder and the quadrant as floats.
 fn single(s: &mut Scope, x: &PrimExpr, f: impl FnOnce(&mut Scope, &PrimExpr) -> (PrimExpr, PrimExpr)) -> Angle {
     let lanes = s.dtype.lanes;
     let (r, q) = s.in_double(|s| {
@@ -104,17 +104,17 @@ pub fn reduce_long(s: &mut Scope, x: &PrimExpr) -> Angle {
     Angle { high, low: Some(low), quadrant }
 }
 
-/// Pieces of 2/pi that one bucket of exponents needs.
+/// Number of pieces of 2/pi for one bucket of exponents.
 const PIECES: usize = 5;
-/// Bits of a piece: short enough that nothing overlaps, long enough that five reach 53 bits below the smallest rest.
+/// Bits per piece: short enough for exact arithmetic, long enough that five reach 53 bits below the smallest remainder.
 const PIECE_BITS: u32 = 48;
 
-/// The rest in two parts and the quadrant, for float64 `x`; the exponents above 52 fill
-/// `2^bucket_bits` buckets of 64.
+/// Returns the remainder in two parts and the quadrant, for float64 `x`; the exponents above 52 fill `2^bucket_bits`
+/// buckets of 64.
 fn payne_hanek(s: &mut Scope, x: &PrimExpr, bucket_bits: u32) -> (PrimExpr, PrimExpr, PrimExpr) {
     let bits = s.bits(x);
     let exponent = s.bitwise("bitwise_and", &s.bitwise("shift_right", &bits, s.i(52)), s.i(0x7ff)) - s.i(1023);
-    // Scaled, x is still a whole number, unless it keeps all of 2/pi: whole turns of the digits are whole turns of x.
+    // The scaled x is still an integer, unless all of 2/pi is used, so whole turns of the digits are whole turns of x.
     let bucket = s.bitwise("shift_right", &(exponent - s.i(52)), s.i(6));
     let bucket = s.name("bucket", bucket.max(s.i(0)));
     let scale = s.power_of_two(s.i(0) - s.bitwise("shift_left", &bucket, s.i(6)));
@@ -140,13 +140,13 @@ fn payne_hanek(s: &mut Scope, x: &PrimExpr, bucket_bits: u32) -> (PrimExpr, Prim
     (angle, lost, q)
 }
 
-/// What is left of a number of quarter turns without whole turns.
+/// Reduces a number of quarter turns modulo whole turns.
 fn quarter_turns(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let whole = s.truncate(&(x * s.c(0.25))) * s.c(4.0);
     s.name("part", x - whole)
 }
 
-/// A sum in three parts of falling size.
+/// Returns an exact sum as three parts of decreasing magnitude.
 fn exact_sum(s: &mut Scope, terms: Vec<PrimExpr>) -> (PrimExpr, PrimExpr, PrimExpr) {
     let zero = s.c(0.0);
     let (mut sum, mut errors) = (zero.clone(), Vec::new());
@@ -162,7 +162,7 @@ fn exact_sum(s: &mut Scope, terms: Vec<PrimExpr>) -> (PrimExpr, PrimExpr, PrimEx
     (sum, carry, rest)
 }
 
-/// The leaf whose number is `index`, by its bits from `bit` upwards.
+/// Selects the leaf at `index`, by its bits from `bit` upwards.
 fn choose(s: &mut Scope, index: &PrimExpr, mut leaves: Vec<PrimExpr>, bit: u32) -> PrimExpr {
     if leaves.len() == 1 {
         return leaves.remove(0);
@@ -173,15 +173,15 @@ fn choose(s: &mut Scope, index: &PrimExpr, mut leaves: Vec<PrimExpr>, bit: u32) 
     choose(s, index, pairs, bit + 1)
 }
 
-/// Piece number `piece` of `2^(64 bucket) * 2/pi` without whole turns.
+/// Returns piece `piece` of `2^(64 bucket) * 2/pi`, modulo whole turns.
 fn piece_of(bucket: u32, piece: u32) -> f64 {
-    // Bits worth 2 and 1 lie before the point; they are those just before the bucket's own.
+    // The integer bits, 2 and 1, are those just before the bucket's own.
     let start = i64::from(bucket) * 64 - 2 + i64::from(piece * PIECE_BITS);
     let value = (0..i64::from(PIECE_BITS)).fold(0u64, |value, i| value << 1 | bit_of_two_over_pi(start + i));
     value as f64 * 2f64.powi(2 - (PIECE_BITS * (piece + 1)) as i32)
 }
 
-/// Bit `i` behind the point.
+/// Returns fraction bit `i`.
 fn bit_of_two_over_pi(i: i64) -> u64 {
     let word = usize::try_from(i.div_euclid(64)).ok().and_then(|w| TWO_OVER_PI.get(w));
     word.map_or(0, |w| w >> (63 - i.rem_euclid(64)) & 1)

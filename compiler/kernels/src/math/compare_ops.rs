@@ -1,9 +1,9 @@
-//! Comparisons and selects that borrow, for values used again.
+//! Comparisons and selects that borrow their operands.
 
 use hammock_ir::PrimExpr;
 
-/// Operations whose operands stay usable.
-pub trait Choice {
+/// Comparisons and selects that borrow their first operand.
+pub trait CompareOps {
     /// `self < other`
     fn is_lt(&self, other: impl Into<PrimExpr>) -> PrimExpr;
     /// `self <= other`
@@ -20,7 +20,7 @@ pub trait Choice {
     fn pick(&self, then: PrimExpr, otherwise: PrimExpr) -> PrimExpr;
 }
 
-impl Choice for PrimExpr {
+impl CompareOps for PrimExpr {
     fn is_lt(&self, other: impl Into<PrimExpr>) -> PrimExpr {
         self.clone().lt(other)
     }

@@ -1,6 +1,6 @@
-//! The remainder of division towards zero, exactly.
+//! Exact remainder of truncating division.
 
-use super::{Scope, compare_ops::Choice, trig::any};
+use super::{Scope, compare_ops::CompareOps, trig::any};
 use hammock_ir::PrimExpr;
 
 /// `x - y trunc(x / y)`.
@@ -18,7 +18,7 @@ pub fn fmod(s: &mut Scope, x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
     finish(s, x, y, value)
 }
 
-/// The sign of `x`, and the cases without remainder or without division.
+/// Applies the sign of `x`, and handles the special cases.
 fn finish(s: &mut Scope, x: &PrimExpr, y: &PrimExpr, value: PrimExpr) -> PrimExpr {
     let value = s.copy_sign(&value, x);
     let (a, b) = (s.abs(x), s.abs(y));
@@ -28,14 +28,14 @@ fn finish(s: &mut Scope, x: &PrimExpr, y: &PrimExpr, value: PrimExpr) -> PrimExp
     y.is_ne(y).pick(y.clone(), value)
 }
 
-/// The remainder of the magnitudes by long division, `digit` bits of the quotient a step; all steps but the last are
-/// computed only where some quotient is so large.
+/// Remainder of the magnitudes by long division, `digit` bits of the quotient per step; all steps but the last are
+/// skipped unless some lane needs them.
 fn magnitude(s: &mut Scope, x: &PrimExpr, y: &PrimExpr, digit: i32, steps: i32) -> PrimExpr {
     let (a, b) = (s.name("a", s.abs(x)), s.name("b", s.abs(y)));
     let large = a.is_gt(&b * s.c(2f64.powi(digit)));
     let large = s.name("large", large);
     let long = s.nested(|s| {
-        // The divisor is scaled up as far as it stays finite, then down step by step.
+        // Scale the divisor up as far as it stays finite, then down step by step.
         let mut rest = a.clone();
         for step in (1..steps).rev() {
             rest = long_step(s, rest, &b, step * digit);
@@ -47,7 +47,7 @@ fn magnitude(s: &mut Scope, x: &PrimExpr, y: &PrimExpr, digit: i32, steps: i32) 
     step(s, &rest, &b)
 }
 
-/// One step with the divisor times `2^shift`, where that is finite and not larger than the rest.
+/// One step with the divisor times `2^shift`, if that is finite and not larger than the remainder.
 fn long_step(s: &mut Scope, rest: PrimExpr, b: &PrimExpr, shift: i32) -> PrimExpr {
     let mut divisor = b.clone();
     let mut left = shift;
@@ -61,20 +61,20 @@ fn long_step(s: &mut Scope, rest: PrimExpr, b: &PrimExpr, shift: i32) -> PrimExp
     s.name("rest", applies.pick(next, rest))
 }
 
-/// The rest after taking away the whole multiples of the divisor, which are fewer than `2^50`.
+/// Subtracts the multiples of the divisor, fewer than `2^50`.
 fn step(s: &mut Scope, rest: &PrimExpr, divisor: &PrimExpr) -> PrimExpr {
-    // Close to overflow both are scaled down, which loses no bits there.
+    // Close to overflow both are scaled down, which is exact there.
     let large = s.name("large", rest.is_gt(s.c(2f64.powi(900))));
     let (scale, back) = (large.pick(s.c(2f64.powi(-128)), s.c(1.0)), large.pick(s.c(2f64.powi(128)), s.c(1.0)));
     let scale = s.name("scale", scale);
     let (rest, divisor) = (&s.name("rest", rest * &scale), &s.name("divisor", divisor * scale));
-    // A hair smaller, so that rounding never makes the quotient too large; it may be too small by one.
+    // Slightly smaller, so that rounding never makes the quotient too large; it may be too small by one.
     let quotient = s.truncate(&((rest / divisor) * s.c(1.0 - f64::EPSILON)));
     let quotient = s.name("quotient", quotient);
     let (high, low) = s.two_product(&quotient, divisor);
     let most = s.name("most", rest - high);
     let next = s.name("next", &most - &low);
-    // Taken together a value beyond the divisor may need one bit too many, so the divisor goes before the low part.
+    // The sum of both parts may need one bit too many, so the divisor is subtracted before the low part.
     let reduced = next.is_ge(divisor).select((most - divisor) - low, next);
     s.name("next", reduced * back)
 }

@@ -1,6 +1,6 @@
 //! Inverse trigonometric functions, in float64.
 
-use super::{Scope, compare_ops::Choice};
+use super::{Scope, compare_ops::CompareOps};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, binary},
@@ -47,7 +47,7 @@ pub fn atan(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     s.copy_sign(&value, x)
 }
 
-/// `atan(y / x)` of numbers that are not negative, not both zero and not both infinite.
+/// `atan(y / x)` of non-negative numbers that are not both zero or both infinite.
 fn atan_of_ratio(s: &mut Scope, y: &PrimExpr, x: &PrimExpr) -> PrimExpr {
     // Above tan(3 pi / 8) and tan(pi / 8) the angle is pi/2 and pi/4 plus a smaller one.
     let steep = s.name("steep", y.is_gt(x * s.c(2.414_213_562_373_095)));
@@ -104,7 +104,7 @@ fn asin_of_smaller(s: &mut Scope, a: &PrimExpr, large: &PrimExpr) -> (PrimExpr, 
 pub fn atan2(s: &mut Scope, y: &PrimExpr, x: &PrimExpr) -> PrimExpr {
     let (a, b) = (s.name("a", s.abs(y)), s.name("b", s.abs(x)));
     let infinity = s.c(f64::INFINITY);
-    // Both zero is the angle zero, both infinite the diagonal.
+    // The angle is zero if both are zero, and diagonal if both are infinite.
     let both_zero = binary(BinaryOp::Max, a.clone(), b.clone()).is_eq(s.c(0.0));
     let both_infinite = s.name("infinite", a.is_eq(&infinity).and(b.is_eq(&infinity)));
     let rise = both_infinite.pick(s.c(1.0), a);

@@ -1,6 +1,6 @@
-//! Sine, cosine and tangent: the angle is reduced to at most an eighth of a turn and a quadrant.
+//! Sine, cosine and tangent, after range reduction to a quadrant and at most pi/4.
 
-use super::{Scope, angle_reduction, compare_ops::Choice};
+use super::{Scope, angle_reduction, compare_ops::CompareOps};
 use hammock_ir::PrimExpr;
 
 /// (sin r - r) / r^3 over r^2 for |r| <= pi / 4.
@@ -24,7 +24,7 @@ const COS_DOUBLE: [f64; 6] = [
     -1.1357377463751611e-11,
 ];
 
-/// Sine and cosine of a reduced angle, and the quadrant it came from.
+/// Sine and cosine of a reduced angle, and its quadrant.
 struct Reduced {
     sin: PrimExpr,
     cos: PrimExpr,
@@ -62,8 +62,8 @@ pub fn tan(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     })
 }
 
-/// A function of the reduced angle: angles beyond the reach of the short reduction take the long one, which is
-/// computed only where some lane needs it.
+/// Computes a function of the reduced angle. Angles beyond the short reduction take the long one, which is skipped
+/// unless some lane needs it.
 fn with_any_angle(
     s: &mut Scope,
     x: &PrimExpr,
@@ -85,7 +85,7 @@ fn with_any_angle(
     any(is_long).if_then_else(long, short)
 }
 
-/// Whether a condition holds in some lane.
+/// Tests if a condition holds in any lane.
 pub(super) fn any(condition: PrimExpr) -> PrimExpr {
     match condition.dtype().lanes {
         1 => condition,
@@ -110,7 +110,7 @@ fn evaluate(s: &mut Scope, angle: angle_reduction::Angle) -> Reduced {
     Reduced { sin: r + sin_rest, cos, quadrant }
 }
 
-/// The sine of the angle `turns` quadrants further.
+/// Sine of the angle plus `turns` quadrants.
 fn turned(s: &mut Scope, reduced: &Reduced, turns: i64) -> PrimExpr {
     let quadrant = s.name("q", &reduced.quadrant + s.i(turns));
     let odd = s.bitwise("bitwise_and", &quadrant, s.i(1)).is_ne(s.i(0));
