@@ -1,4 +1,4 @@
-//! Building blocks of the code: loads and stores of values, jumps, calls of the machine's helpers.
+//! Code generation primitives: loads and stores of values, jumps, calls of the virtual machine's helpers.
 use super::emit::Emitter;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
@@ -9,7 +9,7 @@ use hammock_runtime::value::{Any, DLTensor, index};
 use hammock_runtime::vm::native::{Helpers, NativeContext, NativeFunction, layout};
 use std::mem::offset_of;
 
-/// A field of a tensor's description, counted from the start of the object.
+/// Offset of a field of a tensor's descriptor from the start of the object.
 macro_rules! tensor_field {
     ($field:ident) => {
         hammock_runtime::vm::native::layout::TENSOR + std::mem::offset_of!(hammock_runtime::value::DLTensor, $field)
@@ -17,15 +17,15 @@ macro_rules! tensor_field {
 }
 pub(super) use tensor_field;
 
-/// Memory that is there, at a multiple of what is read.
+/// Flags of accesses to valid, aligned memory.
 const PLAIN: MemFlagsData = MemFlagsData::trusted();
 
-/// Signatures of what code calls.
+/// Signatures of callees.
 pub(super) struct Signatures {
     native: SigRef,
-    /// Of `retain` and `discard`.
+    /// Signature of `retain` and `discard`.
     claim: SigRef,
-    /// Of `allocate`, `place` and `holds`.
+    /// Signature of `allocate`, `place` and `holds`.
     by_plan: SigRef,
     test: SigRef,
     stop: SigRef,
@@ -53,7 +53,7 @@ impl Signatures {
     }
 }
 
-/// A value's two words.
+/// The two words of a value.
 #[derive(Clone, Copy)]
 pub(super) struct Words(pub(super) Value, pub(super) Value);
 
@@ -62,7 +62,7 @@ impl Emitter<'_> {
         self.ins().iconst(I64, value)
     }
 
-    /// A step, slot or plan, as helpers take it.
+    /// Returns the index of a step, slot or plan, as an argument of helpers.
     pub(super) fn number(&mut self, value: u32) -> Value {
         self.ins().iconst(I32, i64::from(value))
     }
@@ -75,8 +75,8 @@ impl Emitter<'_> {
         self.ins().store(PLAIN, value, base, offset as i32);
     }
 
-    /// Where a slot is: base and offset.
-    pub(super) fn place(&self, slot: Slot) -> (Value, usize) {
+    /// Address of a slot: base and offset.
+    pub(super) fn slot_addr(&self, slot: Slot) -> (Value, usize) {
         match (slot as usize).checked_sub(self.steps.registers) {
             None => (self.registers, slot as usize * size_of::<Any>()),
             Some(index) => (self.constants, index * size_of::<Any>()),
@@ -84,33 +84,33 @@ impl Emitter<'_> {
     }
 
     pub(super) fn address(&mut self, slot: Slot) -> Value {
-        let (base, offset) = self.place(slot);
+        let (base, offset) = self.slot_addr(slot);
         if offset == 0 { base } else { self.ins().iadd_imm_s(base, offset as i64) }
     }
 
     pub(super) fn tag(&mut self, slot: Slot) -> Value {
-        let (base, offset) = self.place(slot);
+        let (base, offset) = self.slot_addr(slot);
         self.load(I32, base, offset + layout::TAG)
     }
 
     pub(super) fn payload(&mut self, of: Type, slot: Slot) -> Value {
-        let (base, offset) = self.place(slot);
+        let (base, offset) = self.slot_addr(slot);
         self.load(of, base, offset + layout::PAYLOAD)
     }
 
-    /// A field of the object that a slot holds.
+    /// Loads a field of the object in a slot.
     pub(super) fn field(&mut self, of: Type, slot: Slot, offset: usize) -> Value {
         let object = self.payload(I64, slot);
         self.load(of, object, offset)
     }
 
-    /// The words are read one by one: functions write results so, and a load wider than the stores before it waits.
+    /// Loads the words separately: functions store results so, and a load that is wider than the stores stalls.
     pub(super) fn words(&mut self, base: Value, offset: usize) -> Words {
         Words(self.load(I64, base, offset), self.load(I64, base, offset + layout::PAYLOAD))
     }
 
     pub(super) fn words_of(&mut self, slot: Slot) -> Words {
-        let (base, offset) = self.place(slot);
+        let (base, offset) = self.slot_addr(slot);
         self.words(base, offset)
     }
 
@@ -124,7 +124,7 @@ impl Emitter<'_> {
         self.put_words(Words(zero, zero), base, offset);
     }
 
-    /// Is a tag among `count` from `first` on?
+    /// Tests if a tag is in `first .. first + count`.
     pub(super) fn is_among(&mut self, tag: Value, first: i32, count: i64) -> Value {
         let distance = self.ins().iadd_imm_s(tag, -i64::from(first));
         self.ins().icmp_imm_s(IntCC::UnsignedLessThan, distance, count)
@@ -134,13 +134,13 @@ impl Emitter<'_> {
         self.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, tag, i64::from(index::OBJECT_BEGIN))
     }
 
-    /// One more claim on an object.
+    /// Adds a reference to an object.
     pub(super) fn retain(&mut self, object: Value) {
         self.helper(offset_of!(Helpers, retain), self.signatures.claim, &[object]);
     }
 
-    /// Goes on in a new block; leaves for `exit` with `args` if the condition holds. Numbers among them are written
-    /// far from here, where the code leaves.
+    /// Branches to `exit` with `args` if the condition holds, otherwise continues in a new block. Constants among the
+    /// arguments are materialized in a cold block.
     pub(super) fn leave_if(&mut self, condition: Value, exit: Block, args: &[Value]) {
         let (out, next) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_cold_block(out);
@@ -155,12 +155,12 @@ impl Emitter<'_> {
         self.ins().jump(block, &args);
     }
 
-    /// Writes what follows into a block all of whose predecessors may not be known yet.
+    /// Switches to a block, some of whose predecessors may not be known yet.
     pub(super) fn start(&mut self, block: Block) {
         self.builder.switch_to_block(block);
     }
 
-    /// Runs `body` in a block of its own if the condition holds, and goes on.
+    /// Emits `body` in a conditional block.
     pub(super) fn when(&mut self, condition: Value, body: impl FnOnce(&mut Self)) {
         let (then, next) = (self.builder.create_block(), self.builder.create_block());
         self.ins().brif(condition, then, &[], next, &[]);
@@ -171,9 +171,9 @@ impl Emitter<'_> {
     }
 
     pub(super) fn call_native(&mut self, callee: u32, args: Value, count: u32, result: Value) -> Value {
-        let place = callee as usize * size_of::<NativeFunction>();
-        let code = self.load(I64, self.functions, place + offset_of!(NativeFunction, call));
-        let handle = self.load(I64, self.functions, place + offset_of!(NativeFunction, handle));
+        let offset = callee as usize * size_of::<NativeFunction>();
+        let code = self.load(I64, self.functions, offset + offset_of!(NativeFunction, call));
+        let handle = self.load(I64, self.functions, offset + offset_of!(NativeFunction, handle));
         let count = self.number(count);
         let call = self.builder.ins().call_indirect(self.signatures.native, code, &[handle, args, count, result]);
         self.builder.inst_results(call)[0]
@@ -227,7 +227,7 @@ impl Emitter<'_> {
         self.ins().call_indirect(signature, code, &args)
     }
 
-    /// Is the call to stop?
+    /// Exits if the call is interrupted.
     pub(super) fn poll(&mut self, at: u32) {
         let flag = self.flag;
         let flag = self.ins().atomic_load(I8, PLAIN, flag);
@@ -240,7 +240,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Where the context keeps a result that replaces an argument, or that nobody wants.
+/// Offset in the context of a result that replaces an argument or is unused.
 pub(super) const RESULT: usize = offset_of!(NativeContext, result);
 
 const _: () = assert!(size_of::<DLTensor>() == 48);

@@ -1,4 +1,4 @@
-//! Bindings to instructions.
+//! Translation of bindings to instructions.
 
 use super::{CodegenError, ExecBuilder};
 use hammock_ir::{
@@ -11,18 +11,18 @@ use hammock_runtime::{
 };
 use rustc_hash::FxHashMap;
 
-/// An executable, and where its instructions come from.
+/// An executable with the source spans of its instructions.
 pub struct Bytecode {
     /// Functions, constants, instructions.
     pub executable: Executable,
-    /// The place in the text of each instruction, by index.
+    /// Source span of each instruction, by index.
     pub spans: Vec<Span>,
 }
 
-/// Writes every Relax function of a lowered module as bytecode.
+/// Compiles every Relax function of a lowered module to bytecode.
 ///
 /// # Errors
-/// When an operator or symbolic value is left that passes should have lowered.
+/// When the module has an operator or symbolic value that passes should have lowered.
 pub fn generate(module: &Module) -> Result<Bytecode, CodegenError> {
     let mut builder = ExecBuilder::new();
     let mut spans = Vec::new();
@@ -47,11 +47,11 @@ struct Generator<'a> {
     function: &'a Function,
     builder: &'a mut ExecBuilder,
     spans: &'a mut Vec<Span>,
-    /// Registers in use.
+    /// Number of registers in use.
     registers: usize,
-    /// Where each variable's value is.
+    /// Location of each variable's value.
     values: FxHashMap<Var, Arg>,
-    /// Where the binding being written stands.
+    /// Source span of the current binding.
     span: Span,
 }
 
@@ -80,7 +80,7 @@ impl Generator<'_> {
 
     fn binding(&mut self, binding: &Binding) -> Result<Arg, CodegenError> {
         match &binding.value {
-            // A variable that only renames another has a register of its own: the other one's may be cleared before.
+            // A variable that only renames another needs its own register, since the other may be killed first.
             Value::Operand(Operand::Var(v)) => {
                 let value = self.variable(*v)?;
                 Ok(Arg::Register(self.copied(value)))
@@ -116,7 +116,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Calls a function of the table, which has its entry before those that its arguments need.
+    /// Calls a function of the table, whose entry precedes those that its arguments add.
     fn call_index(&mut self, function: i64, args: &[Operand], var: Var) -> Result<Arg, CodegenError> {
         let args = self.operands(args)?;
         let dst = self.destination(var);
@@ -153,7 +153,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Both branches leave their result in one register.
+    /// Compiles a branch; both sides write the same result register.
     fn branch(&mut self, cond: &Operand, then: &Body, otherwise: &Body) -> Result<Arg, CodegenError> {
         let condition = self.operand(cond)?;
         let condition = self.packed_register("vm.builtin.read_if_cond", vec![condition]);
@@ -215,7 +215,7 @@ impl Generator<'_> {
         self.values.get(&var).copied().ok_or_else(|| self.unsupported("a variable used before it is bound"))
     }
 
-    /// The index of a function of the module.
+    /// Returns the index of a function of the module.
     fn global(&mut self, name: &Name) -> Result<i64, CodegenError> {
         let missing = || CodegenError::Missing { name: name.clone(), function: self.name.clone(), span: self.span };
         let global = self.module.functions.get(name).ok_or_else(missing)?;
@@ -228,7 +228,7 @@ impl Generator<'_> {
         Register(self.registers as i64 - 1)
     }
 
-    /// Where a call's result goes: nowhere when it has none.
+    /// Returns the destination of a call's result; void if it has none.
     fn destination(&mut self, var: Var) -> Register {
         if self.function.ty(var).is_void() { Register::VOID } else { self.new_register() }
     }
@@ -256,12 +256,12 @@ impl Generator<'_> {
         self.builder.emit_call("vm.builtin.copy", vec![value], dst);
     }
 
-    /// The value in a register of its own.
+    /// Copies a value to a new register.
     fn copied(&mut self, value: Arg) -> Register {
         self.packed_register("vm.builtin.copy", vec![value])
     }
 
-    /// Notes where the next instruction comes from.
+    /// Records the source span of the next instruction.
     fn note(&mut self) {
         self.spans.resize(self.builder.position(), self.span);
         self.spans.push(self.span);

@@ -1,35 +1,37 @@
-//! Instructions of AVX-512 that exponentials are made of.
+//! AVX-512 instructions of the table-driven exponentials.
 
 use super::{Emitter, Ty, Value};
 use hammock_kernels::math::exp_table;
 
 impl Emitter<'_, '_> {
-    /// Floats times powers of two whose exponents are the floors of floats.
+    /// `a * 2^floor(n)` (`vscalef`).
     pub(super) fn scaled(&mut self, a: &Value, n: &Value) -> Value {
         let full = 512 / a.ty.bits();
-        self.in_pieces([a, n], a.ty.lanes, full, &mut |s, [a, n]| s.rounded_masked("scalef", &[&a, &n]))
+        self.per_register([a, n], a.ty.lanes, full, &mut |s, [a, n]| s.rounded_masked("scalef", &[&a, &n]))
     }
 
-    /// The first operand where its magnitude is not above that of the second, which it is else, with the first one's sign.
+    /// Clamps the magnitude of the first operand to that of the second, with the sign of the first (`vrange`).
     pub(super) fn within(&mut self, x: &Value, bound: &Value) -> Value {
-        // Of the two, the lesser magnitude; the sign of the first.
+        // The smaller magnitude, with the sign of the first.
         let how = Value::int(0b0010, Ty::I32);
-        self.in_pieces([x, bound], x.ty.lanes, 16, &mut |s, [x, bound]| s.rounded_masked("range", &[&x, &bound, &how]))
+        self.per_register([x, bound], x.ty.lanes, 16, &mut |s, [x, bound]| {
+            s.rounded_masked("range", &[&x, &bound, &how])
+        })
     }
 
-    /// The powers of two that the lowest bits of integers stand for, from a table in a register.
+    /// Looks up `2^(k / 16)` by the lowest bits of integers, in a table in a register.
     pub(super) fn power_of_step(&mut self, k: &Value) -> Value {
         let bits = (0..exp_table::STEPS).map(|k| i64::from((exp_table::power(k) as f32).to_bits()));
         let bits = Value::vector(bits, Ty::I32);
         let table = self.f.convert("bitcast", &bits, Ty::FLOAT.with_lanes(bits.ty.lanes));
-        self.in_pieces([k], k.ty.lanes, table.ty.lanes, &mut |s, [k]| {
+        self.per_register([k], k.ty.lanes, table.ty.lanes, &mut |s, [k]| {
             let lanes = usize::from(k.ty.lanes);
             let k = s.f.shuffle(&k, &Value::poison(k.ty), (0..table.ty.lanes.into()).map(|lane| lane % lanes));
             s.call_x86("avx512.permvar.sf.512", table.ty, &[&table, &k])
         })
     }
 
-    /// An instruction on registers of floats, with all lanes, in the current rounding mode.
+    /// Emits a float instruction with all lanes active, in the current rounding mode.
     fn rounded_masked(&mut self, name: &str, args: &[&Value]) -> Value {
         let ty = args[0].ty;
         let bits = ty.lanes * ty.bits();

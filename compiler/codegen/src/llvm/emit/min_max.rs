@@ -1,12 +1,12 @@
 //! Minimum and maximum of floats, which propagate NaN.
 //!
-//! The processor's own instructions (`a > b ? a : b`) return `b` if an operand is NaN, so a NaN in `a` is lost. It is put
-//! back by setting all bits of the result, which are a NaN too. An operand that is never NaN needs no such thing.
+//! The processor's instructions (`a > b ? a : b`) return `b` if an operand is NaN, so a NaN in `a` is lost. Setting all
+//! bits of the result, which is a NaN too, restores it. This is unnecessary for an operand that is never NaN.
 //!
-//! In a long reduction this would take twice the time. But the instructions also set a sticky flag of the processor, the
-//! invalid-operation flag of MXCSR, whenever an operand is NaN. So long kernels and bodies of parallel loops that can be
-//! repeated are compiled twice: without care for NaN, and with. The caller clears the flag, calls the first, and calls the
-//! second if the flag is set then. Other invalid operations set it too, which costs time only.
+//! In a long reduction this would take twice the time. But the instructions also set a sticky flag of the processor,
+//! the invalid-operation flag of MXCSR, whenever an operand is NaN. So long kernels and bodies of parallel loops that
+//! can be repeated are compiled twice: without care for NaN, and with. The caller clears the flag, calls the first, and
+//! calls the second if the flag is set then. Other invalid operations set it too, which costs time only.
 
 use super::{Emitter, Function, Module, Result, Ty, Unsupported, Value};
 use hammock_ir::{
@@ -19,7 +19,7 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashSet;
 
-/// The sticky flag of an invalid operation in MXCSR.
+/// Invalid-operation flag in MXCSR.
 const INVALID: i64 = 1;
 
 /// Number of stores above which checking the flag costs less than 1 %.
@@ -29,9 +29,9 @@ const LONG: i64 = 4096;
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Version {
     Only,
-    /// Loses NaN in minima and maxima.
+    /// Does not propagate NaN in minima and maxima.
     Fast,
-    /// Runs after the fast one when there was a NaN.
+    /// Propagates NaN; runs after the fast version if there was one.
     Careful,
 }
 
@@ -46,7 +46,7 @@ impl Emitter<'_, '_> {
         let (x, y) = (self.widen(&x, dtype), self.widen(&y, dtype));
         let result = match (is_never_nan(a), is_never_nan(b)) {
             (true, _) => self.choose_extreme(op, &x, &y, dtype),
-            // Only zeros can be equal without having the same bits.
+            // Only zeros can be equal with different bits.
             (_, true) if y.as_float().is_some_and(|v| v != 0.0) => self.choose_extreme(op, &y, &x, dtype),
             (_, true) => {
                 let first = self.f.compare(if op == BinaryOp::Min { "fcmp ult" } else { "fcmp ugt" }, &x, &y);
@@ -61,7 +61,7 @@ impl Emitter<'_, '_> {
         Ok(self.narrow(&result, dtype))
     }
 
-    /// `number`, but NaN where `x` is NaN.
+    /// `number`, or NaN where `x` is NaN.
     fn nan_if_nan(&mut self, number: &Value, x: &Value) -> Value {
         let is_nan = self.f.compare("fcmp uno", x, x);
         if x.ty.lanes == 1 {
@@ -75,7 +75,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// True if a float can be told not to be NaN: a number, a converted integer, or a difference of such.
+/// Returns true if a float is certainly not NaN: a constant, a converted integer, or a difference of these.
 fn is_never_nan(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Broadcast(a) => is_never_nan(a),
@@ -95,18 +95,18 @@ fn is_finite(e: &PrimExpr) -> bool {
     }
 }
 
-/// Returns true if a statement is run by [`call_watching`]: minima and maxima in it would lose NaN, and it may be run
-/// again.
+/// Returns true if a statement can be run by [`call_watching`]: it has minima or maxima that would lose NaN, and can be
+/// run again.
 pub(super) fn is_watched(body: &Stmt, is_distinct: impl Fn(&Var) -> bool) -> bool {
     loses_nan(body) && may_repeat(body, is_distinct)
 }
 
-/// Returns true if a statement takes so long that watching it costs nothing.
+/// Returns true if a statement runs long enough that watching the flag is negligible.
 pub(super) fn is_long(body: &Stmt) -> bool {
     stores(body) >= LONG
 }
 
-/// Stores that a statement makes, of any number of lanes; loops of unknown extent are long.
+/// Number of stores in a statement, of any number of lanes; loops of dynamic extent count as long.
 fn stores(stmt: &Stmt) -> i64 {
     let mut inside = 0i64;
     stmt.each_child(&mut |s| inside = inside.saturating_add(stores(s)));
@@ -129,8 +129,8 @@ fn loses_nan(body: &Stmt) -> bool {
     found
 }
 
-/// Returns true if a statement can be run again: what it reads from memory of others it does not write, and it calls
-/// nothing. `is_distinct` says of a pointer from outside whether no other reaches the same memory.
+/// Returns true if a statement can be run again: it does not write external memory that it reads, and calls nothing.
+/// `is_distinct` returns true for an external pointer that no other aliases.
 fn may_repeat(body: &Stmt, is_distinct: impl Fn(&Var) -> bool) -> bool {
     let (mut own, mut written, mut read) = (FxHashSet::default(), FxHashSet::default(), FxHashSet::default());
     let mut calls = false;
@@ -160,12 +160,12 @@ fn may_repeat(body: &Stmt, is_distinct: impl Fn(&Var) -> bool) -> bool {
     !calls && known && !written.iter().filter(from_outside).any(|data| read.contains(data))
 }
 
-/// Returns true if a call only computes.
+/// Returns true if a call is pure.
 fn is_pure(callee: &PrimCallee) -> bool {
     matches!(callee, PrimCallee::Intrin(name) if intrinsics::effect(name) == Effect::Pure)
 }
 
-/// Ends a function with a call that watches the flag of invalid operations, and another call if it was set.
+/// Ends a function with a call that watches the invalid-operation flag, and a second call if it was set.
 pub(super) fn call_watching(module: &mut Module, f: &mut Function, [fast, careful]: [&str; 2], args: &[&Value]) {
     let read = module.declare("llvm.x86.sse.stmxcsr", Ty::VOID, &[Ty::PTR]);
     let write = module.declare("llvm.x86.sse.ldmxcsr", Ty::VOID, &[Ty::PTR]);
@@ -180,7 +180,7 @@ pub(super) fn call_watching(module: &mut Module, f: &mut Function, [fast, carefu
     f.call(&write, Ty::VOID, &[&at]);
     let status = f.call(&Value::global(fast), Ty::I32, args);
     let after = state(f);
-    // What was set before stays set for who looks at it.
+    // Flags that were set before stay set.
     let all = f.binary("or", &after, &before);
     f.store(&all, &at, 4);
     f.call(&write, Ty::VOID, &[&at]);

@@ -1,5 +1,5 @@
-//! Sizes, which are computed exactly or not at all: an overflow or a division by zero is an error that shows the
-//! expression and the values of its variables.
+//! Overflow checks of size computations: an overflow or a division by zero is an error that shows the expression and
+//! the values of its variables.
 
 use super::{Emitter, Exact, Result, Ty, Unsupported, Value};
 use hammock_ir::{
@@ -7,11 +7,11 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind},
 };
 
-/// Wide enough for every sum, difference and product of 64-bit integers.
+/// Wide enough for 64-bit additions, subtractions and multiplications.
 const WIDE: Ty = Ty::int(128);
 
 impl Emitter<'_, '_> {
-    /// `exact(value, text, name, variable, …)`: the value.
+    /// `exact(value, text, name, variable, …)`: evaluates the value.
     pub(super) fn exact(&mut self, value: &PrimExpr, text: &PrimExpr, variables: &[PrimExpr]) -> Result<Value> {
         let name = |e: &PrimExpr| match e.kind() {
             PrimKind::Str(name) => Ok(name.to_string()),
@@ -28,7 +28,7 @@ impl Emitter<'_, '_> {
         result
     }
 
-    /// The sum, difference or product, where it must be exact.
+    /// Adds, subtracts or multiplies, if the result must be exact.
     pub(super) fn exact_binary(&mut self, op: BinaryOp, a: &Value, b: &Value, dtype: DType) -> Option<Value> {
         let instruction = match op {
             BinaryOp::Add => "add",
@@ -46,7 +46,7 @@ impl Emitter<'_, '_> {
         Some(result)
     }
 
-    /// Where integers must be exact, they have to be the same in a narrower dtype.
+    /// Checks that an exact integer is unchanged in a narrower dtype.
     pub(super) fn require_same(&mut self, wide: &Value, narrow: &Value, dtype: DType) {
         if self.exact.is_some() && dtype.is_int() && dtype.lanes == 1 {
             let back = self.f.convert("sext", narrow, wide.ty);
@@ -55,8 +55,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Leaves the function with an error where a lane of a condition holds: that the exact expression does `what`, or
-    /// elsewhere the message `otherwise`.
+    /// Exits the function with an error if any lane of a condition is true: that the exact expression does `what`, or
+    /// the message `otherwise` outside of exact expressions.
     pub(super) fn refuse(&mut self, wrong: &Value, what: &str, otherwise: &str) {
         let wrong = self.any_lane(wrong);
         let (failed, next) = (self.f.label(), self.f.label());

@@ -1,11 +1,11 @@
-//! Functions of whole registers, for vectors of any length.
+//! Splits vectors of any length into registers, for functions of whole registers.
 
 use super::{Emitter, Ty, Value};
 
 impl Emitter<'_, '_> {
-    /// A function of vectors lane by lane that is there for registers only, of up to `full` lanes: it gets pieces of 4, 8,
-    /// … lanes, the last one filled up with what does not matter.
-    pub(super) fn in_pieces<const N: usize>(
+    /// Applies a lanewise function that exists for registers of up to `full` lanes: splits the operands into pieces of
+    /// 4, 8, … lanes; the padding of the last one is arbitrary.
+    pub(super) fn per_register<const N: usize>(
         &mut self,
         values: [&Value; N],
         lanes: u16,
@@ -19,14 +19,14 @@ impl Emitter<'_, '_> {
             let result = f(self, pieces);
             let result = self.first_lanes(&result, count);
             all = Some(match all {
-                Some(all) => self.joined(&all, &result),
+                Some(all) => self.concat(&all, &result),
                 None => result,
             });
         }
         all.unwrap_or_else(|| Value::poison(values[0].ty))
     }
 
-    /// So many lanes of a vector, filled up to as many as an instruction takes.
+    /// Returns `count` lanes of a vector, padded to the width of an instruction.
     fn piece(&mut self, value: &Value, start: u16, count: u16) -> Value {
         let wide = count.next_power_of_two().max(4);
         if value.ty.lanes == 1 {
@@ -47,8 +47,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Two vectors end to end.
-    pub(super) fn joined(&mut self, a: &Value, b: &Value) -> Value {
+    /// Concatenates two vectors.
+    pub(super) fn concat(&mut self, a: &Value, b: &Value) -> Value {
         let (first, second) = (usize::from(a.ty.lanes), usize::from(b.ty.lanes));
         let widest = first.max(second) as u16;
         let [a, b] = [a, b].map(|value| match value.ty.lanes {
@@ -63,7 +63,7 @@ impl Emitter<'_, '_> {
         self.f.shuffle(&a, &b, lanes)
     }
 
-    /// An intrinsic of x86.
+    /// Calls an x86 intrinsic.
     pub(super) fn call_x86(&mut self, name: &str, ret: Ty, args: &[&Value]) -> Value {
         let params: Vec<Ty> = args.iter().map(|a| a.ty).collect();
         let callee = self.kernel.module.declare(&format!("llvm.x86.{name}"), ret, &params);

@@ -1,12 +1,12 @@
-//! Loads of elements that lie a few apart: all that lies between them is loaded, too, and vectors are shuffled.
+//! Strided loads with a small stride: loads the whole range contiguously, and shuffles.
 //!
-//! Nothing before the first element or after the last one is read, and under a mask nothing that it leaves out.
+//! Never reads before the first or after the last element, nor inactive lanes under a mask.
 
 use super::{Emitter, Result, Ty, Value, memory::ramp};
 use hammock_ir::{PrimExpr, tir::Buffer};
 use hammock_kernels::stage::access::SPACING;
 
-/// How many elements apart an access's lanes are, if they are a few.
+/// Returns the stride of an access, if it is small.
 pub(super) fn step(buffer: &Buffer, indices: &[PrimExpr]) -> Option<usize> {
     let [index] = indices else { return None };
     let (_, step, lanes) = ramp(index)?;
@@ -15,34 +15,34 @@ pub(super) fn step(buffer: &Buffer, indices: &[PrimExpr]) -> Option<usize> {
     (plain && lanes > 1).then_some(step as usize)
 }
 
-/// The vectors that are loaded for some lanes.
+/// The vectors that are loaded for a register of lanes.
 struct Pieces {
     step: usize,
     lanes: usize,
 }
 
 impl Pieces {
-    /// Where a vector begins, in elements from the first one. The last one ends with the last element.
+    /// Offset of a vector from the first element. The last vector ends at the last element.
     fn start(&self, piece: usize) -> usize {
         if piece + 1 < self.step { piece * self.lanes } else { (self.step - 1) * (self.lanes - 1) }
     }
 
-    /// The vector that has the element of a lane, and where.
+    /// Returns the vector that has the element of a lane, and the position in it.
     fn of(&self, lane: usize) -> (usize, usize) {
         let at = lane * self.step;
         let piece = (at / self.lanes).min(self.step - 1);
         (piece, at - self.start(piece))
     }
 
-    /// The lane whose element a vector has at a place.
+    /// Returns the lane whose element is at a position of a vector.
     fn lane(&self, piece: usize, at: usize) -> Option<usize> {
         (0..self.lanes).find(|lane| self.of(*lane) == (piece, at))
     }
 }
 
 impl Emitter<'_, '_> {
-    /// Elements so many apart; where the mask is off, zeros.
-    pub(super) fn load_spaced(
+    /// Loads elements with a stride; zero in inactive lanes.
+    pub(super) fn load_strided(
         &mut self,
         buffer: &Buffer,
         indices: &[PrimExpr],
@@ -60,17 +60,17 @@ impl Emitter<'_, '_> {
             let lanes = register.min(all - start);
             let from = self.f.address(&at, element, &Value::i64((start * step) as i64));
             let mask = mask.map(|mask| self.f.shuffle(mask, &Value::poison(mask.ty), start..start + lanes));
-            let part = self.load_part_spaced(&from, Pieces { step, lanes }, ty.with_lanes(lanes as u16), mask.as_ref());
+            let part = self.load_register(&from, Pieces { step, lanes }, ty.with_lanes(lanes as u16), mask.as_ref());
             value = Some(match value {
-                Some(before) => self.joined(&before, &part),
+                Some(before) => self.concat(&before, &part),
                 None => part,
             });
         }
         Ok(value.unwrap_or_else(|| Value::zero(ty)))
     }
 
-    /// The same for the lanes of one register.
-    fn load_part_spaced(&mut self, from: &Value, pieces: Pieces, ty: Ty, mask: Option<&Value>) -> Value {
+    /// Loads the lanes of one register.
+    fn load_register(&mut self, from: &Value, pieces: Pieces, ty: Ty, mask: Option<&Value>) -> Value {
         let lanes = pieces.lanes;
         if lanes == 1 {
             let (first, ty) = (Ty::I1, ty.with_lanes(1));
