@@ -1,5 +1,5 @@
-//! Windows over data with a margin, of float32 and of floats that are widened: at every width of vectors, compared with
-//! the reference interpreter. Numbers are small integers, so that sums are exact in any order.
+//! Sliding windows over padded data, of float32 and of narrow floats, at every vector width, compared with the
+//! reference interpreter. Values are small integers, so that sums are exact in any order.
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
@@ -11,7 +11,7 @@ use hammock_runtime::Any;
 use std::fmt::Write;
 use support::{Kernel, check_kernel, floats, function, rng::Rng};
 
-/// Sizes of results and channels: shorter than a tile, whole tiles, and one more or less.
+/// Sizes of results and channels: less than a tile, full tiles, and one more or less.
 const SIZES: [i64; 7] = [1, 3, 4, 7, 8, 13, 29];
 const CHANNELS: [i64; 5] = [1, 5, 16, 33, 70];
 
@@ -20,7 +20,7 @@ struct Window {
     dtype: &'static str,
     /// Rows and columns of results.
     size: [i64; 2],
-    /// True if they are as many as callers say.
+    /// True if the size is symbolic.
     symbolic: [bool; 2],
     channels: i64,
     taps: [i64; 2],
@@ -45,7 +45,7 @@ impl Window {
             taps,
             step: rng.between(1, 3),
             dilation,
-            // Some windows see nothing but the margin.
+            // Some windows contain only padding.
             before: rng.between(0, 9),
             more: rng.between(0, 5),
             sums: rng.chance(70),
@@ -83,7 +83,7 @@ impl Window {
         (0..2).filter(|dim| self.symbolic[*dim]).for_each(|dim| writeln!(text, "    n{dim} = T.int64()").unwrap());
         writeln!(text, "    x = T.match_buffer(x_, ({}), \"{dtype}\")", order(&height, &width, &channels)).unwrap();
         writeln!(text, "    w = T.match_buffer(w_, ({tap_rows}, {tap_columns}, {channels}), \"{dtype}\")").unwrap();
-        // It says how many results there are.
+        // Its shape gives the numbers of results.
         writeln!(text, "    n = T.match_buffer(n_, ({rows}, {columns}), \"int8\")").unwrap();
         writeln!(text, "    y = T.match_buffer(y_, ({}))", order(&rows, &columns, &channels)).unwrap();
         let (loops, axes) = match self.channels_last {
@@ -136,7 +136,7 @@ fn windows_over_margins() {
     }
 }
 
-/// Rows that share what they load do so too where it is widened: their loops are the same.
+/// Narrow data that is upcast has the same loops as float32.
 #[test]
 fn narrow_windows_have_the_loops_of_wide_ones() {
     let loops = |dtype| {

@@ -1,4 +1,4 @@
-//! Listings of bytecode for modules as the passes leave them, and runs of them on the machine.
+//! Bytecode listings of lowered modules, and runs of them on the virtual machine.
 
 use hammock_codegen::vm::{ExecBuilder, generate};
 use hammock_ir::{
@@ -108,7 +108,7 @@ fn listing(module: &Module, name: &str) {
     settings.bind(|| insta::assert_snapshot!(name, executable.as_text()));
 }
 
-/// A function that calls itself, with a choice inside a choice.
+/// A recursive function with nested branches.
 fn add_helper(module: &mut Module) {
     let mut b = Builder::new(&["x", "k"]);
     let (x, k) = (b.param(0), b.param(1));

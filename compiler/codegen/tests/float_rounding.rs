@@ -1,5 +1,5 @@
-//! What floats become at their edges, at every width of vectors, compared with the reference interpreter and with plain
-//! numbers: NaN in minima and maxima, and conversions to short floats, which round once.
+//! Edge cases of floats at every vector width, compared with the reference interpreter and with expected values: NaN in
+//! minima and maxima, and conversions to narrow floats, which round once.
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
@@ -10,7 +10,7 @@ use hammock_kernels::{Options, Target};
 use hammock_runtime::{Any, value::small_float};
 use support::{Kernel, check_kernel, function};
 
-/// Processors of every width that this machine can stand in for.
+/// Targets of every vector width that this machine can run.
 fn targets() -> Vec<Target> {
     let (names, host) = (["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"], Target::host());
     let known = names.iter().filter_map(|name| Target::named(name));
@@ -29,7 +29,7 @@ fn elementwise(from: &str, to: &str, count: usize, value: &str) -> String {
     )
 }
 
-/// The elements of `y` for each processor; the interpreter's are the same.
+/// Returns the elements of `y` for each target, which equal the interpreter's.
 fn results(text: &str, inputs: &[Tensor]) -> Vec<Tensor> {
     let (func, inputs) = (function(text), inputs.iter().cloned().map(Any::from).collect::<Vec<_>>());
     let run = |target: &Target| {
@@ -76,7 +76,7 @@ fn minima_and_maxima_propagate_nan() {
     }
 }
 
-/// Around the middles between numbers of the format: closer to them than float32 can tell.
+/// Numbers close to ties of the format: closer than float32 can represent.
 fn near_ties(fraction_bits: i32) -> Vec<f64> {
     let ulp = |bits: i32| 2f64.powi(-bits);
     let near = |exponent: i32| {
@@ -106,7 +106,7 @@ fn float64_is_rounded_once() {
             "bfloat16" => small_float::to_bfloat16(v).to_f64(),
             _ => small_float::format(dtype).unwrap().decode(small_float::format(dtype).unwrap().encode(v)),
         };
-        // Once as it is stored, once as it is computed with.
+        // Once as stored, once as computed with.
         for (value, to) in [
             (format!("T.Cast(\"{to}\", a[vi])"), to),
             (format!("T.Cast(\"float32\", T.Cast(\"{to}\", a[vi]))"), "float32"),
@@ -132,7 +132,7 @@ fn integers_are_rounded_once() {
         .chain([0, 5, 70_000, i64::MAX, i64::MIN])
         .flat_map(|v| [v, v.wrapping_neg()])
         .collect();
-    // The upper half of the bits as the nearest number with 8 digits has them, computed with integers alone.
+    // Upper half of the bits, rounded to 8 significant bits in integer arithmetic.
     let nearest = |v: i128| {
         let (size, sign) = (v.unsigned_abs(), if v < 0 { -1.0 } else { 1.0 });
         let dropped = (128 - size.leading_zeros()).saturating_sub(8);
@@ -161,7 +161,7 @@ fn integers_are_rounded_once() {
     }
 }
 
-/// The same where it is stored right away.
+/// The same for a value that is stored directly.
 fn check_stored(from: &str, input: &Tensor, count: usize) {
     results(&elementwise(from, "bfloat16", count, "T.Cast(\"bfloat16\", a[vi])"), &[input.clone(), input.clone()]);
     results(&elementwise(from, "float16", count, "T.Cast(\"float16\", a[vi])"), &[input.clone(), input.clone()]);

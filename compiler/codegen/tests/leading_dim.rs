@@ -1,6 +1,5 @@
-//! Convolutions over padded data with many channels side by side, whose rows have room between them where they would
-//! compete for places in the cache: at every width of vectors, compared with the reference interpreter. Numbers are small
-//! integers, so that sums are exact in any order.
+//! Channels-last convolutions with leading-dimension padding against cache-set conflicts, at every vector width,
+//! compared with the reference interpreter. Values are small integers, so that sums are exact in any order.
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
@@ -62,8 +61,8 @@ fn numbers(shape: &[i64], dtype: &str, rng: &mut Rng) -> Any {
     tensor.unwrap().into()
 }
 
-/// The most elements that a kernel keeps in one place.
-fn most_kept(text: &str, target: &Target) -> i64 {
+/// Returns the number of elements of the largest buffer of a kernel.
+fn max_elements(text: &str, target: &Target) -> i64 {
     let flat = lower_with(&function(text), Options::new(target)).unwrap();
     let mut most = 0;
     flat.func.body.walk(&mut |stmt| {
@@ -94,7 +93,7 @@ fn rows_with_room_hold_what_the_interpreter_computes() {
                     continue;
                 }
                 println!("vectors of {} bytes\n{text}", target.vector_bytes);
-                assert_eq!(most_kept(&text, &target), rows * (channels + room));
+                assert_eq!(max_elements(&text, &target), rows * (channels + room));
                 check_kernel(&Kernel::planned(&func, Options::new(&target)), &inputs);
             }
         }

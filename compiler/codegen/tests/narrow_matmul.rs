@@ -1,4 +1,4 @@
-//! Sums of products of narrow numbers, of random sizes and layouts, for processors with dot products and without:
+//! Matmuls of narrow types, of random sizes and layouts, for targets with and without dot-product instructions,
 //! compared with the reference interpreter.
 #![cfg(feature = "native")]
 
@@ -8,19 +8,19 @@ mod support;
 use hammock_ir::Tensor;
 use hammock_kernels::{Options, Target, plan_text};
 use hammock_runtime::Any;
-use support::{Kernel, check_kernel, floats, function, plan_edits::check_neighbours, rng::Rng};
+use support::{Kernel, check_kernel, floats, function, plan_edits::check_plan_edits, rng::Rng};
 
-/// Around words, the lanes of vectors, and tiles of them.
+/// Sizes around packed groups, vectors, and tiles.
 const SIZES: [i64; 17] = [0, 1, 2, 3, 4, 5, 7, 8, 11, 16, 17, 31, 33, 40, 64, 67, 130];
-/// Values that a stage combines at most, so that the interpreter keeps up.
-const MOST: i64 = 60_000;
+/// Maximum number of multiply-adds of a stage, so that the interpreter is fast enough.
+const MAX_COMBINED: i64 = 60_000;
 
-/// Processors of every width, with dot products and without, that this machine can stand in for.
+/// Targets of every vector width, with and without dot-product instructions, that this machine can run.
 fn targets() -> Vec<Target> {
     let names = ["znver4", "x86-64-v4", "alderlake", "x86-64-v3", "x86-64"];
     let known = names.iter().filter_map(|name| Target::named(name));
     let host = Target::host();
-    // There are machines with dot products of bytes in masked registers only.
+    // Some CPUs have int8 dot products only in AVX-512 form.
     let dots = |target: &Target| match target.vector_bytes {
         64 => host.int8_dot,
         _ => host.attributes.contains("+avxvnni"),
@@ -30,7 +30,7 @@ fn targets() -> Vec<Target> {
             && (!target.int8_dot || dots(target))
             && (!target.bfloat16_dot || host.bfloat16_dot)
     };
-    // AMD's and Intel's names imply other instructions than those that matter here.
+    // CPU names imply other features that do not matter here.
     let plain = |target: Target| {
         let level = match target.vector_bytes {
             64 => "x86-64-v4",
@@ -48,30 +48,30 @@ fn targets() -> Vec<Target> {
     known.filter(runs).map(plain).collect()
 }
 
-/// A product of matrices.
-struct Product {
+/// A matmul.
+struct Matmul {
     rng: Rng,
-    /// Rows, columns, terms: their sizes, and whether these are variables.
+    /// Extents of rows, columns and reduction; true if symbolic.
     sizes: [(i64, bool); 3],
     batch: Option<i64>,
-    /// The indices of the factors and of the result.
+    /// Index orders of the operands and of the result.
     indices: [Vec<usize>; 3],
-    /// How many dimensions of size one the factors have behind the others, as the window of a 1 x 1 convolution.
+    /// Number of trailing dimensions of size one in the operands, as the window of a 1 x 1 convolution.
     ones: usize,
-    /// In which blocks the second factor is packed in words of so many terms.
+    /// Block size and group size, if the RHS is packed.
     packed: Option<(i64, i64)>,
-    /// True if the sign bits of the first one are turned over.
+    /// True if the sign bits of the LHS are flipped.
     moved: bool,
 }
 
 const NAMES: [&str; 4] = ["i", "j", "k", "b"];
 
-impl Product {
-    fn random(seed: u64) -> Product {
+impl Matmul {
+    fn random(seed: u64) -> Matmul {
         let mut rng = Rng::new(seed);
         let mut sizes = [0; 3].map(|_| (*rng.pick(&SIZES), rng.chance(20)));
         sizes[2].0 = sizes[2].0.max(1);
-        while sizes.iter().map(|size| size.0.max(1)).product::<i64>() > MOST {
+        while sizes.iter().map(|size| size.0.max(1)).product::<i64>() > MAX_COMBINED {
             let largest = sizes.iter_mut().max_by_key(|size| size.0).unwrap();
             largest.0 = largest.0 / 2 + 1;
         }
@@ -83,19 +83,19 @@ impl Product {
         let indices =
             [order([0, 2]), order([2, 1]), if seed.is_multiple_of(4) { order([0, 1]) } else { result(batch) }];
         let ones = if rng.chance(25) { 2 } else { 0 };
-        Product { rng, sizes, batch, indices, ones, packed: None, moved: false }
+        Matmul { rng, sizes, batch, indices, ones, packed: None, moved: false }
     }
 
-    /// The same with the second factor packed in words, and perhaps the first one moved.
-    fn packed(seed: u64, terms: i64) -> Product {
-        let mut product = Product::random(seed);
-        let block = *product.rng.pick(&[1, 3, 16, 24, 64]);
-        product.sizes[1].1 = false;
-        product.sizes[2].1 = false;
-        Product { packed: Some((block, terms)), moved: terms == 4 && product.rng.chance(50), ..product }
+    /// The same with a packed RHS, and possibly a sign-flipped LHS.
+    fn packed(seed: u64, terms: i64) -> Matmul {
+        let mut matmul = Matmul::random(seed);
+        let block = *matmul.rng.pick(&[1, 3, 16, 24, 64]);
+        matmul.sizes[1].1 = false;
+        matmul.sizes[2].1 = false;
+        Matmul { packed: Some((block, terms)), moved: terms == 4 && matmul.rng.chance(50), ..matmul }
     }
 
-    /// The shape of the second factor where it is packed.
+    /// Shape of the packed RHS.
     fn packed_shape(&self) -> Option<Vec<i64>> {
         let (block, terms) = self.packed?;
         let [_, (columns, _), (sums, _)] = self.sizes;
@@ -113,7 +113,7 @@ impl Product {
         }
     }
 
-    /// The function of factors of these dtypes, whose sums have another one and start from a number.
+    /// Returns the function for operand dtypes, an accumulator dtype and an initial value.
     fn text(&self, factors: [&str; 2], sum: &str, init: &str) -> String {
         let behind = |n: usize, mut own: Vec<String>, one: &str| {
             own.resize(own.len() + if n < 2 { self.ones } else { 0 }, one.to_owned());
@@ -160,7 +160,7 @@ impl Product {
         lines.join("\n")
     }
 
-    /// A factor of numbers of a dtype: small ones, and those at the ends of its range.
+    /// Returns an operand of small values, and of those at the ends of the range of its dtype.
     fn numbers(&mut self, factor: usize, dtype: &str) -> Any {
         let ones = std::iter::repeat_n(1, self.ones);
         let plain = || self.indices[factor].iter().map(|axis| self.size(*axis).1).chain(ones).collect();
@@ -184,7 +184,7 @@ impl Product {
         tensor.unwrap().into()
     }
 
-    /// Compares the function for every processor, and plans near those that rules make.
+    /// Compares the function for every target, also with edited plans.
     fn check(&mut self, factors: [&str; 2], sum: &str, init: &str) -> usize {
         let text = self.text(factors, sum, init);
         let func = function(&text);
@@ -197,19 +197,19 @@ impl Product {
             dots += usize::from(plan.contains(" dot"));
             check_kernel(&Kernel::for_options(&func, options), &inputs);
             if target.vector_bytes == Target::host().vector_bytes {
-                check_neighbours(&func, options, &inputs, &mut self.rng);
+                check_plan_edits(&func, options, &inputs, &mut self.rng);
             }
         }
         dots
     }
 }
 
-/// The result's axes in order.
+/// Axes of the result, in order.
 fn result(batch: Option<i64>) -> Vec<usize> {
     batch.map(|_| 3).into_iter().chain([0, 1]).collect()
 }
 
-/// How many cases to try: few in every run, `CLASSES` of them by hand.
+/// Seeds of the cases: a few by default, `CLASSES` of them on request.
 fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let from = number("CLASSES_FROM", 0);
@@ -220,59 +220,59 @@ fn seeds() -> std::ops::Range<u64> {
 fn bytes() {
     let mut dots = 0;
     for seed in seeds() {
-        let mut product = Product::random(seed);
-        let factors = [0; 2].map(|_| *product.rng.pick(&["int8", "int8", "uint8"]));
-        // From there, sums of a few terms wrap.
-        let init = *product.rng.pick(&["0", "0", "2147483000", "-2147483000"]);
-        dots += product.check(factors, "int32", init);
+        let mut matmul = Matmul::random(seed);
+        let factors = [0; 2].map(|_| *matmul.rng.pick(&["int8", "int8", "uint8"]));
+        // Sums that start there wrap soon.
+        let init = *matmul.rng.pick(&["0", "0", "2147483000", "-2147483000"]);
+        dots += matmul.check(factors, "int32", init);
     }
-    assert!(dots > 0, "no product is made of dot products");
+    assert!(dots > 0, "no matmul is made of dot products");
 }
 
 #[test]
 fn bfloats() {
     for seed in seeds() {
-        Product::random(1000 + seed).check(["bfloat16"; 2], "float32", "0");
+        Matmul::random(1000 + seed).check(["bfloat16"; 2], "float32", "0");
     }
 }
 
-/// Numbers that are widened, copied for several rows at a time.
+/// Narrow floats that are upcast and packed for several rows.
 #[test]
 fn halves() {
     for seed in seeds() {
-        Product::random(4000 + seed).check(["float16"; 2], "float32", "0");
+        Matmul::random(4000 + seed).check(["float16"; 2], "float32", "0");
     }
     let target = Target::named("x86-64-v3").unwrap();
-    let product = Product {
+    let matmul = Matmul {
         sizes: [(33, false), (40, false), (64, false)],
         batch: None,
         indices: [vec![0, 2], vec![2, 1], vec![0, 1]],
-        ..Product::random(0)
+        ..Matmul::random(0)
     };
-    let plan = plan_text(&function(&product.text(["float16"; 2], "float32", "0")), Options::new(&target)).unwrap();
+    let plan = plan_text(&function(&matmul.text(["float16"; 2], "float32", "0")), Options::new(&target)).unwrap();
     assert_eq!(plan.matches("copy of factor").count(), 2, "{plan}");
 }
 
-/// What is packed in words is read as it lies, whatever is in the place of terms that the last word lacks.
+/// Packed operands are used directly, whatever the padding of the last group is.
 #[test]
 fn packed_bytes() {
     let mut dots = 0;
     for seed in seeds() {
-        let mut product = Product::packed(2000 + seed, 4);
-        let factors = [0; 2].map(|_| *product.rng.pick(&["int8", "int8", "uint8"]));
-        dots += product.check(factors, "int32", "0");
+        let mut matmul = Matmul::packed(2000 + seed, 4);
+        let factors = [0; 2].map(|_| *matmul.rng.pick(&["int8", "int8", "uint8"]));
+        dots += matmul.check(factors, "int32", "0");
     }
-    assert!(dots > 0, "no product is made of dot products");
+    assert!(dots > 0, "no matmul is made of dot products");
 }
 
 #[test]
 fn packed_bfloats() {
     for seed in seeds() {
-        Product::packed(3000 + seed, 2).check(["bfloat16"; 2], "float32", "0");
+        Matmul::packed(3000 + seed, 2).check(["bfloat16"; 2], "float32", "0");
     }
 }
 
-/// What is a region of a buffer has words where that lies.
+/// Match regions of a buffer have packed groups at their own offset.
 #[test]
 fn regions_are_read_where_they_lie() {
     let text = "# from tvm.script import tirx as T

@@ -1,4 +1,4 @@
-//! Statements that are no stage: which of the loops around them have threads, and that threads change no result.
+//! Opaque statements: which loops around them run in parallel, and that this changes no result.
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
@@ -9,7 +9,7 @@ use hammock_kernels::{Options, Target, plan_text};
 use hammock_runtime::parallel;
 use support::{Kernel, check_kernel, function};
 
-/// A block over axes `i` and `j` of 40 x 30 whose lines of 50 are `body`, with the loops that it is expected to spread.
+/// A block over axes `i` and `j` of 40 x 30 whose lines of 50 are `body`.
 fn block(attrs: &str, kinds: &str, body: &str) -> String {
     let lines: String = body.lines().map(|line| format!("            {line}\n")).collect();
     format!(
@@ -47,7 +47,7 @@ fn lines_that_are_apart_have_threads() {
         (block(noalias, "SS", other_line), "as written, 1 loop parallel"),
         (chosen_lines.clone(), "as written\n"),
         (block(noalias, "SR", SCAN), "as written, 1 loop parallel"),
-        // Parameters may be the same memory.
+        // Parameters may alias.
         (block("", "SS", SCAN), "as written\n"),
     ];
     parallel::set_threads(3);
@@ -61,7 +61,7 @@ fn lines_that_are_apart_have_threads() {
         let (func, target) = (function(&text), Target::host());
         let plan = plan_text(&func, Options::new(&target)).unwrap();
         assert!(plan.contains(expected), "{expected}\n{plan}\n{text}");
-        // Some lines are not chosen at all.
+        // Some lines are not selected at all.
         if text != chosen_lines {
             check_kernel(&Kernel::new(&func), &inputs);
         }

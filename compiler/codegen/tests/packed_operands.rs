@@ -1,5 +1,5 @@
-//! Products through copies with room for more values than there are: at every width of vectors, compared with the
-//! reference interpreter. Numbers are small integers, so that sums are exact in any order.
+//! Matmuls with padded packed operands, at every vector width, compared with the reference interpreter. Values are
+//! small integers, so that sums are exact in any order.
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
@@ -10,11 +10,11 @@ use hammock_kernels::{Options, Target, plan::Plans};
 use hammock_runtime::Any;
 use support::{Kernel, check_kernel, function, rng::Rng};
 
-/// Around the lanes of vectors, and tiles of them.
+/// Sizes around vectors and tiles.
 const SIZES: [i64; 9] = [2, 5, 7, 8, 15, 17, 31, 33, 50];
 
-/// Whole vectors of results, of terms, and of both dimensions; lines that are only longer; what is computed, copied; parts
-/// of the terms, outside of the tile and in it.
+/// Plans with operands padded to full vectors of results, of the reduction axis, and of both; with longer rows; with
+/// packed computed values; with split reductions, outside of the tile and in it.
 const PLANS: [&str; 8] = [
     "outer-product: vj by 32 parallel 1, copy of x1 as [vk, vj padded 16] (elementwise: vk, vj), vi by 3, vk, vi unrolled, \
      vj vector",
@@ -31,7 +31,7 @@ const PLANS: [&str; 8] = [
      vk), vi, vj, vk by 16, vk by 8, vk vector",
 ];
 
-/// `y = f(x0) x1^T` of sizes in the order `i`, `j`, `k`, some of which are variables.
+/// `y = f(x0) x1^T` with sizes in the order `i`, `j`, `k`; true marks symbolic sizes.
 fn product(sizes: [(i64, bool); 3], dtype: &str, factor: &str) -> String {
     let names = ["i", "j", "k"];
     let size = |at: usize| if sizes[at].1 { format!("n_{}", names[at]) } else { sizes[at].0.to_string() };
@@ -64,7 +64,7 @@ fn products_through_padded_copies() {
     for seed in 0..4 {
         let mut rng = Rng::new(seed);
         for plan in PLANS {
-            // Copies are made for some values at least of the axes that they do not have, and parts have a known number of terms.
+            // Packing pays only if the copy is reused, and split reductions need a constant part size.
             let of_one = !plan.contains("copy of x0") && !plan.contains("copy of factor");
             let in_parts = plan.matches("vk by").count() > usize::from(plan.contains("vk vector"));
             let symbolic = [false, of_one && rng.chance(30), !in_parts && rng.chance(30)];
@@ -86,7 +86,7 @@ fn products_through_padded_copies() {
     }
 }
 
-/// Words of products of bytes, with room for more results.
+/// Packed int8 groups, padded along the results.
 #[test]
 fn words_with_room_for_whole_vectors() {
     let text = "# from tvm.script import tirx as T\n\n@T.prim_func(s_tir=True)\n\

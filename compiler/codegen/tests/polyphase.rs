@@ -1,6 +1,6 @@
-//! Convolutions in steps over padded data, which is kept by remainders: random windows, steps, dilations and paddings at
-//! every width of vectors, compared with the reference interpreter. Numbers are small integers, so that sums are exact in
-//! any order.
+//! Strided convolutions over padded data in polyphase layout: random windows, strides, dilations and paddings at every
+//! vector width, compared with the reference interpreter. Values are small integers, so that sums are exact in any
+//! order.
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
@@ -9,9 +9,9 @@ mod support;
 use hammock_ir::tir::StmtKind;
 use hammock_kernels::{Options, Target, lower_with, plan_text};
 use hammock_runtime::Any;
-use support::{Kernel, check_kernel, floats, function, neighbours::check_neighbours, rng::Rng};
+use support::{Kernel, check_kernel, floats, function, plan_edits::check_plan_edits, rng::Rng};
 
-/// A window that slides along an axis.
+/// A sliding window along an axis.
 struct Window {
     size: i64,
     taps: i64,
@@ -44,7 +44,7 @@ impl Window {
     }
 }
 
-/// Each of `c` channels by itself; or three sums over them. Results are float32.
+/// A depthwise convolution of `c` channels, or three sums over them. Results are float32.
 fn convolution([h, w]: &[Window; 2], c: &str, sums: bool, dtype: &str) -> String {
     let (taps, results) = (format!("{}, {}", h.taps, w.taps), format!("{}, {}", h.results(), w.results()));
     let (size, padded) = (format!("{}, {}", h.size, w.size), format!("{}, {}", h.padded, w.padded));
@@ -85,10 +85,10 @@ fn numbers(shape: &[i64], dtype: &str, rng: &mut Rng) -> Any {
 }
 
 #[test]
-fn convolutions_in_steps_compute_what_the_interpreter_does() {
+fn strided_convolutions_match_the_interpreter() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let from: u64 = number("CLASSES_FROM", 0);
-    let mut kept = 0;
+    let mut polyphase = 0;
     for seed in from..from + number("CLASSES", 12) {
         let mut rng = Rng::new(seed);
         let windows = [Window::new(&mut rng), Window::new(&mut rng)];
@@ -107,15 +107,15 @@ fn convolutions_in_steps_compute_what_the_interpreter_does() {
             let options = Options { strict_order: rng.chance(30), ..Options::new(&target) };
             println!("case {seed}, vectors of {} bytes\n{text}", target.vector_bytes);
             check_kernel(&Kernel::planned(&func, options), &inputs);
-            check_neighbours(&func, options, &inputs, &mut rng);
-            // One axis more than the padding has.
-            kept += usize::from(plan_text(&func, options).unwrap().contains("#2"));
+            check_plan_edits(&func, options, &inputs, &mut rng);
+            // The polyphase layout has one more axis.
+            polyphase += usize::from(plan_text(&func, options).unwrap().contains("#2"));
         }
     }
-    assert!(kept > 0, "data is kept by remainders");
+    assert!(polyphase > 0, "some data has a polyphase layout");
 }
 
-/// Three channels of any number of images, in steps of two.
+/// Three channels of a symbolic number of images, with stride two.
 const IMAGES: &str = "# from tvm.script import tirx as T
 
 @T.prim_func(s_tir=True)
@@ -147,7 +147,7 @@ fn data_of_any_number_of_images_is_kept() {
             continue;
         }
         let options = Options::new(&target);
-        assert!(plan_text(&func, options).unwrap().contains("#2"), "it is kept by remainders");
+        assert!(plan_text(&func, options).unwrap().contains("#2"), "its layout is polyphase");
         let kernel = Kernel::planned(&func, options);
         for images in [0, 1, 4] {
             check_kernel(
@@ -158,21 +158,21 @@ fn data_of_any_number_of_images_is_kept() {
     }
 }
 
-/// What sums over float16 load often is widened where it is padded, and bfloat16 is not: there are dot products.
+/// Padding upcasts float16 that is loaded often, but not bfloat16, which has dot products.
 #[test]
-fn what_is_padded_is_widened_once() {
-    let kept = |dtype| {
+fn padding_upcasts_once() {
+    let padded_bits = |dtype| {
         let window = || Window { size: 14, taps: 3, step: 1, dilation: 1, before: 1, padded: 16 };
         let text = convolution(&[window(), window()], "16", true, dtype);
         let flat = lower_with(&function(&text), Options::new(&Target::avx512())).unwrap();
-        let mut kept = Vec::new();
+        let mut buffers = Vec::new();
         flat.func.body.walk(&mut |stmt| {
             if let StmtKind::Alloc(buffer, _) = &stmt.kind {
-                kept.push((buffer.name.to_string(), buffer.dtype.bits));
+                buffers.push((buffer.name.to_string(), buffer.dtype.bits));
             }
         });
-        kept.into_iter().find(|(name, _)| name.starts_with("pad")).unwrap().1
+        buffers.into_iter().find(|(name, _)| name.starts_with("pad")).unwrap().1
     };
-    assert_eq!(kept("float16"), 32);
-    assert_eq!(kept("bfloat16"), 16);
+    assert_eq!(padded_bits("float16"), 32);
+    assert_eq!(padded_bits("bfloat16"), 16);
 }

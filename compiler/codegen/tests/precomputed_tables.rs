@@ -1,5 +1,5 @@
-//! Numbers that are computed in floating point from places alone are kept in tables, and kernels compute what the
-//! reference interpreter does.
+//! Precomputed tables of floating-point values that depend only on loop indices, compared with the reference
+//! interpreter.
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
@@ -9,7 +9,7 @@ use hammock_ir::Tensor;
 use hammock_kernels::{Options, Target, plan_text};
 use support::{Kernel, check_kernel, function, rng::Rng};
 
-/// Rows that are resampled along memory, with weights: sums of three.
+/// Rows that are resampled with weights: sums of three elements.
 const TEXT: &str = "# from tvm.script import tirx as T
 
 @T.prim_func(s_tir=True)

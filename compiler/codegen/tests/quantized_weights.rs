@@ -1,5 +1,5 @@
-//! Products with weights that are kept in few bits, of random sizes, layouts and groups: compared with the reference
-//! interpreter. Numbers are such that sums are exact in any order.
+//! Matmuls with weight-only quantization, of random sizes, layouts and groups, compared with the reference interpreter.
+//! Values are chosen so that sums are exact in any order.
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
@@ -8,24 +8,24 @@ mod support;
 use hammock_ir::Tensor;
 use hammock_kernels::{Options, Target, plan_text};
 use hammock_runtime::Any;
-use support::{Kernel, check_kernel, function, plan_edits::check_neighbours, rng::Rng};
+use support::{Kernel, check_kernel, function, plan_edits::check_plan_edits, rng::Rng};
 
 const ROWS: [i64; 8] = [1, 1, 2, 3, 5, 17, 33, 64];
 const SIZES: [i64; 10] = [1, 7, 8, 16, 24, 31, 40, 64, 67, 130];
-/// Products of a case at most, so that the interpreter keeps up.
-const MOST: i64 = 40_000;
+/// Maximum number of multiply-adds of a case, so that the interpreter is fast enough.
+const MAX_COMBINED: i64 = 40_000;
 
-/// How numbers are kept: their dtype, how many are in one, and what zero is.
-const KEPT: [(&str, i64, i64); 4] = [("int8", 1, 3), ("uint8", 1, 128), ("uint8", 2, 7), ("uint32", 8, 7)];
+/// Storage formats: dtype, number of weights per element, and zero point.
+const FORMATS: [(&str, i64, i64); 4] = [("int8", 1, 3), ("uint8", 1, 128), ("uint8", 2, 7), ("uint32", 8, 7)];
 
 struct Weights {
     rows: i64,
     columns: i64,
     terms: i64,
     kept: (&'static str, i64, i64),
-    /// Terms that share a scale.
+    /// Group size along the reduction axis, per scale.
     group: i64,
-    /// True if terms are side by side in memory, not columns.
+    /// True if the reduction axis is contiguous, rather than the columns.
     terms_last: bool,
 }
 
@@ -35,11 +35,11 @@ impl Weights {
             rows: *rng.pick(&ROWS),
             columns: *rng.pick(&SIZES),
             terms: *rng.pick(&SIZES),
-            kept: *rng.pick(&KEPT),
+            kept: *rng.pick(&FORMATS),
             group: *rng.pick(&[1000, 32, 16, 8]),
             terms_last: rng.chance(60),
         };
-        while own.rows * own.columns * own.terms > MOST {
+        while own.rows * own.columns * own.terms > MAX_COMBINED {
             own.terms = own.terms / 2 + 1;
             own.columns = own.columns / 2 + 1;
         }
@@ -131,7 +131,7 @@ fn weights_are_read_as_they_are_kept() {
             let parts = plan.lines().filter(|line| !line.starts_with('#')).count();
             assert_eq!(parts, 1, "wide weights are in memory");
             check_kernel(&Kernel::planned(&func, options), &inputs);
-            near += check_neighbours(&func, options, &inputs, &mut rng);
+            near += check_plan_edits(&func, options, &inputs, &mut rng);
         }
     }
     assert!(near > 0, "no edited plan can be used");

@@ -1,5 +1,5 @@
-//! Stages that share rows, compiled against the reference interpreter: random chains of maps, reductions and products
-//! over rows, whose intermediate values stand in any order of axes, are used several times, or are results themselves.
+//! Row tiling, compared with the reference interpreter: random chains of elementwise operations, reductions and matmuls
+//! over rows, whose intermediates have any axis order, are used several times, or are results themselves.
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
@@ -8,7 +8,7 @@ mod support;
 use hammock_ir::{Function, Tensor, print};
 use hammock_kernels::{Options, Target, lower};
 use std::fmt::Write;
-use support::{check, function, plan_edits::check_neighbours, rng::Rng};
+use support::{check, function, plan_edits::check_plan_edits, rng::Rng};
 
 /// A buffer of a chain: the rows' axes in some order, then perhaps one more.
 #[derive(Clone)]
@@ -18,14 +18,14 @@ struct Value {
     order: Vec<usize>,
     /// The size of the last axis; `None` for a value of each row.
     width: Option<i64>,
-    /// True if its numbers are small, so that sums and products of them are exact.
+    /// True if its values are small enough for exact arithmetic.
     small: bool,
 }
 
 struct Chain {
     rng: Rng,
     sizes: Vec<i64>,
-    /// How the text calls the sizes of the rows' axes: numbers, or variables.
+    /// Sizes of the row axes in the text: numbers, or variables.
     names: Vec<String>,
     values: Vec<Value>,
     /// Names and shapes.
@@ -79,7 +79,7 @@ impl Chain {
 
     fn pick(&mut self, fits: impl Fn(&Value) -> bool) -> Option<Value> {
         let found: Vec<Value> = self.values.iter().filter(|value| fits(value)).cloned().collect();
-        // Mostly what was computed last, so that chains are long.
+        // Prefer the last value, so that chains are long.
         match self.rng.chance(60) {
             true => found.last().cloned(),
             false => (!found.is_empty()).then(|| self.rng.pick(&found).clone()),
@@ -143,7 +143,7 @@ impl Chain {
         let Some(from) = self.pick(|value| value.width.is_some() && value.small) else { return };
         let (width, inner) = (*self.rng.pick(&[1, 5, 16, 40]), from.width.unwrap_or(1));
         let weight = format!("w{}", self.values.len());
-        // As it is multiplied, or along the other axis: then it is worth to copy it first.
+        // Contiguous, or along the other axis, which makes packing worthwhile.
         let across = self.rng.chance(40);
         let ([rows, columns], at) = if across { ([width, inner], "j, k") } else { ([inner, width], "k, j") };
         self.params.push((weight.clone(), format!("({rows}, {columns})")));
@@ -202,11 +202,11 @@ fn chains_over_rows_compute_what_the_interpreter_does() {
         println!("chain {seed}\n{text}");
         let func = function(&text);
         check(&func, &inputs);
-        check_neighbours(&func, Options::new(&Target::host()), &inputs, &mut rng);
+        check_plan_edits(&func, Options::new(&Target::host()), &inputs, &mut rng);
     }
 }
 
-/// Sizes as people write them are 32 bits wide; loops over them are chosen all the same.
+/// Sizes of 32 bits, as users write them, are planned as well.
 #[test]
 fn narrow_sizes_are_no_reason_to_keep_loops_as_written() {
     let [wide, narrow] = [|n: i64| format!("T.int64({n})"), |n: i64| n.to_string()].map(|size| {
@@ -229,7 +229,7 @@ def f(a: T.Buffer({shape}, \"float32\"), b: T.Buffer({shape}, \"float32\")):
     assert_eq!(narrow, wide);
 }
 
-/// Rows that are chosen by numbers in memory are read side by side, not gathered element by element.
+/// Rows that are selected by an index buffer are loaded as vectors, not gathered.
 #[test]
 fn chosen_rows_are_read_in_vectors() {
     let text = "# from tvm.script import tirx as T

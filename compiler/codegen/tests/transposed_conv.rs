@@ -1,6 +1,6 @@
-//! Transposed convolutions as sums over data that is spread out with zeros, compiled against the reference interpreter:
-//! random strides, dilations, windows and paddings, with and without something done to the results. Numbers are small
-//! integers, so that sums are exact in any order. And what they store in the end: elements of several rows by turns.
+//! Transposed convolutions as convolutions over zero-inserted data, compared with the reference interpreter: random
+//! strides, dilations, windows and paddings, with and without an epilogue. Values are small integers, so that sums are
+//! exact in any order. Also tests their final interleaved stores.
 #![cfg(feature = "native")]
 
 #[allow(dead_code)]
@@ -9,9 +9,9 @@ mod support;
 use hammock_ir::{Function, Tensor, print};
 use hammock_kernels::{Options, Target, lower, plan_text};
 use hammock_runtime::Any;
-use support::{Kernel, check, check_kernel, function, neighbours::check_neighbours, rng::Rng};
+use support::{Kernel, check, check_kernel, function, plan_edits::check_plan_edits, rng::Rng};
 
-/// What happens along a spatial axis.
+/// Geometry of a spatial axis.
 struct Axis {
     name: char,
     size: i64,
@@ -20,7 +20,7 @@ struct Axis {
     stride: i64,
     dilation: i64,
     before: i64,
-    /// Results at the end besides those that the data reaches, or less.
+    /// Output padding: results beyond the data at the end, possibly negative.
     extra: i64,
 }
 
@@ -38,7 +38,7 @@ impl Axis {
         (self.kernel - 1) * self.dilation
     }
 
-    /// A number that is so many times the size and some more.
+    /// Returns `times * size + more`.
     fn sum(&self, times: i64, more: i64) -> String {
         match self.symbolic {
             true if (times, more) == (1, 0) => format!("n_{}", self.name),
@@ -56,10 +56,10 @@ impl Axis {
     }
 }
 
-/// Writes a list of channels and what each axis has, in the order of a buffer's dimensions.
-type Places<'a> = dyn Fn(&str, &dyn Fn(&Axis) -> String) -> String + 'a;
+/// Writes the channel and spatial components of an index or shape in the order of a buffer's dimensions.
+type Dims<'a> = dyn Fn(&str, &dyn Fn(&Axis) -> String) -> String + 'a;
 
-/// A kernel with its inputs' shapes.
+/// A kernel with its input shapes.
 struct Case {
     text: String,
     shapes: Vec<Vec<i64>>,
@@ -71,20 +71,20 @@ fn list(parts: impl Iterator<Item = String>) -> String {
 
 impl Case {
     fn new(rng: &mut Rng) -> Case {
-        // Few along each of two axes, so that the interpreter keeps up.
+        // Two axes are small, so that the interpreter is fast enough.
         let axes: Vec<Axis> = match rng.chance(60) {
             true => "hw".chars().map(|name| Axis::new(name, &[1, 2, 3, 6], rng)).collect(),
             false => vec![Axis::new('w', &[1, 7, 16, 35], rng)],
         };
         let (inputs, outputs, last) = (*rng.pick(&[1, 2, 4]), *rng.pick(&[1, 3, 8, 17]), rng.chance(50));
         // Channels first or last, in all buffers.
-        let places = |channel: &str, place: &dyn Fn(&Axis) -> String| {
+        let dims = |channel: &str, place: &dyn Fn(&Axis) -> String| {
             let own = list(axes.iter().map(place));
             if last { format!("{own}, {channel}") } else { format!("{channel}, {own}") }
         };
-        let result = places(&outputs.to_string(), &Axis::result);
-        let spread = places(&inputs.to_string(), &|a| a.sum(a.results().0, a.results().1 + a.reach()));
-        let data = places(&inputs.to_string(), &|a| a.sum(1, 0));
+        let result = dims(&outputs.to_string(), &Axis::result);
+        let spread = dims(&inputs.to_string(), &|a| a.sum(a.results().0, a.results().1 + a.reach()));
+        let data = dims(&inputs.to_string(), &|a| a.sum(1, 0));
         let kernel = format!("{inputs}, {}, {outputs}", list(axes.iter().map(|a| a.kernel.to_string())));
         let symbols: String =
             axes.iter().filter(|a| a.symbolic).map(|a| format!("    n_{} = T.int64()\n", a.name)).collect();
@@ -93,9 +93,9 @@ impl Case {
         let vars = |list: &str| list.split(", ").map(|name| format!("v{name}")).collect::<Vec<_>>().join(", ");
         let kinds = |spatial: usize, reduce: usize| "S".repeat(spatial) + &"R".repeat(reduce);
         let rank = axes.len();
-        let taken = places("vc", &|a| format!("v{0} + vk{0} * {1}", a.name, a.dilation));
+        let taken = dims("vc", &|a| format!("v{0} + vk{0} * {1}", a.name, a.dilation));
         let tap = list(axes.iter().map(|a| format!("{} - vk{}", a.kernel - 1, a.name)));
-        let at = places("vo", &|a| format!("v{}", a.name));
+        let at = dims("vo", &|a| format!("v{}", a.name));
         let (sum, after) = match rng.below(3) {
             0 => ("y", String::new()),
             choice => {
@@ -113,7 +113,7 @@ impl Case {
         };
         let total =
             if sum == "total" { format!("    total = T.sblock_alloc_buffer(({result},))\n") } else { String::new() };
-        let (room, filled) = filled(&axes, &places, inputs, rng.chance(50));
+        let (room, filled) = filled(&axes, &dims, inputs, rng.chance(50));
         let text = format!(
             "# from tvm.script import tirx as T
 
@@ -149,13 +149,13 @@ def f(x0_: T.handle, x1_: T.handle, x2_: T.handle, y_: T.handle):
     }
 }
 
-/// The stages that spread the data out, at once or with zeros between first and around it then, and the buffer between.
-fn filled(axes: &[Axis], places: &Places, inputs: i64, twice: bool) -> (String, String) {
+/// Returns the stages that insert zeros and pad, in one step or in two, and the buffer between them.
+fn filled(axes: &[Axis], dims: &Dims, inputs: i64, twice: bool) -> (String, String) {
     let names = list(axes.iter().map(|a| a.name.to_string()));
     let vars = list(axes.iter().map(|a| format!("v{}", a.name)));
     let stage = |to: &str, sizes: String, conditions: Vec<String>, value: String| {
         let kinds = "S".repeat(axes.len() + 1);
-        let at = places("vc", &|a| format!("v{}", a.name));
+        let at = dims("vc", &|a| format!("v{}", a.name));
         format!(
             "    for c, {names} in T.grid({inputs}, {sizes}):
         with T.sblock(\"{to}\"):
@@ -164,20 +164,20 @@ fn filled(axes: &[Axis], places: &Places, inputs: i64, twice: bool) -> (String, 
             conditions.join(" and "),
         )
     };
-    // Where the first element stands.
+    // Offset of the first element.
     let begin = |a: &Axis| a.reach() - a.before;
     let spread = |a: &Axis| a.sum(a.results().0, a.results().1 + a.reach());
     let moved = |a: &Axis| format!("v{} - {}", a.name, begin(a)).replace("- -", "+ ");
     if twice {
         let between = |a: &Axis| a.sum(a.stride, 1 - a.stride);
-        let value = places("vc", &|a| format!("v{} // {}", a.name, a.stride));
+        let value = dims("vc", &|a| format!("v{} // {}", a.name, a.stride));
         let apart = axes.iter().map(|a| format!("v{} % {} == 0", a.name, a.stride)).collect();
         let first = stage("apart", list(axes.iter().map(between)), apart, format!("x0[{value}]"));
         let inside = axes.iter().flat_map(|a| [format!("0 <= {}", moved(a)), format!("{} < {}", moved(a), between(a))]);
-        let value = format!("apart[{}]", places("vc", &moved));
+        let value = format!("apart[{}]", dims("vc", &moved));
         let second = stage("spread", list(axes.iter().map(spread)), inside.collect(), value);
         return (
-            format!("    apart = T.sblock_alloc_buffer(({},))\n", places(&inputs.to_string(), &between)),
+            format!("    apart = T.sblock_alloc_buffer(({},))\n", dims(&inputs.to_string(), &between)),
             first + &second,
         );
     }
@@ -189,7 +189,7 @@ fn filled(axes: &[Axis], places: &Places, inputs: i64, twice: bool) -> (String, 
             format!("({at}) % {} == 0", a.stride),
         ]
     });
-    let value = format!("x0[{}]", places("vc", &|a| format!("({}) // {}", moved(a), a.stride)));
+    let value = format!("x0[{}]", dims("vc", &|a| format!("({}) // {}", moved(a), a.stride)));
     (String::new(), stage("spread", list(axes.iter().map(spread)), conditions.collect(), value))
 }
 
@@ -216,7 +216,7 @@ fn transposed_convolutions_compute_what_the_interpreter_does() {
             println!("case {seed}, vectors of {} bytes, strict order: {strict_order}\n{text}", target.vector_bytes);
             let options = Options { strict_order, ..Options::new(&target) };
             check_kernel(&Kernel::planned(&func, options), &inputs);
-            check_neighbours(&func, options, &inputs, &mut rng);
+            check_plan_edits(&func, options, &inputs, &mut rng);
             closed += usize::from(plan_text(&func, options).unwrap().contains("by_turns"));
         }
     }

@@ -1,5 +1,5 @@
-//! Kernels for TVM's runtime, loaded as its loader loads them: pointers of known names are filled with functions, which
-//! here are the test's own.
+//! Kernels for TVM's runtime, loaded as by its loader: named pointers are filled with functions, which are the test's
+//! own.
 #![cfg(feature = "native")]
 
 #[path = "support/build.rs"]
@@ -50,13 +50,13 @@ unsafe extern "C" fn free_workspace(_kind: i32, _number: i32, _memory: *mut c_vo
 /// Finds any name; the function found is the name itself.
 unsafe extern "C" fn look_up(library: *mut c_void, name: *const c_char, found: *mut *const c_char) -> i32 {
     assert_eq!(library.addr(), 42);
-    // SAFETY: kernels pass a place for the function.
+    // SAFETY: kernels pass a pointer for the function.
     unsafe { *found = name };
     0
 }
 
 unsafe extern "C" fn call(function: *const c_char, args: *const Any, count: i32, result: *mut Any) -> i32 {
-    // SAFETY: `look_up` gave the name, and kernels pass so many values and a place for the result.
+    // SAFETY: `look_up` returned the name, and kernels pass `count` values and a pointer for the result.
     let (name, args) = unsafe { (CStr::from_ptr(function), std::slice::from_raw_parts(args, count as usize)) };
     assert_eq!(name, c"test.twice");
     // SAFETY: as above; the result holds no object.
@@ -96,7 +96,7 @@ impl Loaded {
         // SAFETY: the symbol is the kernel's packed entry.
         let entry = unsafe { *self.library.get::<Entry>("__tvm_ffi_f").unwrap() };
         let mut result = Any::NONE;
-        // SAFETY: so many values, and a place for the result.
+        // SAFETY: the values and the result are valid for the call.
         match unsafe { entry(std::ptr::null_mut(), args.as_ptr(), args.len() as i32, &mut result) } {
             0 => Ok(result),
             _ => Err(RAISED.take().unwrap()),

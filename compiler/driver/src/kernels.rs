@@ -179,7 +179,7 @@ pub fn each<T: Send>(
             });
             file = found.map(|(file, _)| file);
             let plan = found.map(|(_, plan)| plan);
-            let options = hammock_kernels::Options { target: &target, checked, strict_order, plan, place: &place };
+            let options = hammock_kernels::Options { target: &target, checked, strict_order, plan, locate: &place };
             f(name, func.into_owned(), options)
         });
         result.map_err(|trouble| {

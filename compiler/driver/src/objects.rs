@@ -108,7 +108,7 @@ impl Compiler<'_> {
 
     /// The key of a kernel without names in its messages, and of one that has some.
     fn keys(self, name: &str, func: &mut PrimFunc, options: hammock_kernels::Options<'_>) -> [Key; 2] {
-        let hammock_kernels::Options { target, checked, strict_order, plan, place } = options;
+        let hammock_kernels::Options { target, checked, strict_order, plan, locate } = options;
         let mut facts = Bytes::default();
         [llvm::SOURCES, &llvm::version()].iter().for_each(|text| facts.text(text));
         facts.text(&format!("{:?}", (target, checked, strict_order, self.level, self.host, plan)));
@@ -117,7 +117,7 @@ impl Compiler<'_> {
         hash::kernel(func, &mut facts);
         let mut named = facts.clone();
         [name, &function_text(&"f".into(), &Function::Tir(func.clone()))].iter().for_each(|text| named.text(text));
-        place_of_each(func, place, &mut |place| named.text(&place));
+        place_of_each(func, locate, &mut |place| named.text(&place));
         if let Some(symbol) = symbol {
             func.attrs.set("global_symbol", symbol);
         }

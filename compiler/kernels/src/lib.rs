@@ -52,7 +52,8 @@ mod written;
 pub use error::{KernelError, Reason};
 pub use inline::inline_calls;
 pub use lower::{
-    Accesses, Near, Neighbours, Options, before, flops, lower, lower_with, neighbours, packings, plan_text, steps,
+    Accesses, Candidate, Options, SearchSpace, before, flops, lower, lower_with, packings, plan_text, search_space,
+    steps,
 };
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc, arguments};
 pub use target::{Caches, FEATURES, Features, Target};

@@ -168,7 +168,7 @@ fn what_is_no_condition_is_an_error() {
     assert_eq!(p.run(&[Any::str("a text, not a number")]).unwrap_err().kind(), kind::TYPE);
 }
 
-/// Loops without a call in them, too.
+/// Also loops without a call.
 #[test]
 fn compiled_loops_can_be_stopped() {
     let mut p = Program::default();
@@ -192,7 +192,7 @@ fn compiled_loops_can_be_stopped() {
     assert_eq!(vm.call("main", &ints(&[0])).unwrap().get::<i64>(), Some(0));
 }
 
-/// Notes the callees of all calls.
+/// Records the callees of all calls.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
 

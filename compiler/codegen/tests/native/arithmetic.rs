@@ -1,4 +1,4 @@
-//! Arithmetic: casts, divisions, shifts and functions of numbers.
+//! Arithmetic: casts, divisions, shifts and math functions.
 
 use super::{
     build::{elementwise, func},
@@ -17,7 +17,7 @@ use hammock_ir::{
 use hammock_kernels::{Options, Target};
 use hammock_runtime::{Any, Device, Tensor};
 
-/// A spread of numbers that conversions and divisions stumble over.
+/// Edge cases of conversions and divisions.
 fn floats() -> Vec<f32> {
     let special = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 1e-8, 6e-8, 3e38, 65519.0, 65520.0, 1e10, -1e10];
     // The ends of integers, and their neighbours.
@@ -71,7 +71,7 @@ fn float_arithmetic_rounds_once() {
         let f = elementwise(2, DType::FLOAT32, |x| {
             let (a, b) = (x[0].clone().cast(dtype), x[1].clone().cast(dtype));
             let mut ops = vec![Add, Sub, Mul, Div, Min, Max];
-            // Narrow floats round where they are stored, which makes a difference here.
+            // Narrow floats are rounded when stored, which matters here.
             ops.extend((dtype.bits >= 32).then_some(FloorDiv));
             ops.into_iter().map(|op| binary(op, a.clone(), b.clone())).collect()
         });
@@ -100,7 +100,7 @@ fn integer_arithmetic_wraps_and_never_traps() {
     }
 }
 
-/// The error of `out[i] = f(in0[i], in1[i])`, in a serial loop and in vectors.
+/// Returns the errors of `out[i] = f(in0[i], in1[i])`, in a serial loop and vectorized.
 fn errors(f: impl Fn(&PrimExpr, &PrimExpr) -> PrimExpr, left: &[i32], right: &[i32]) -> Vec<Option<String>> {
     let size = PrimExpr::int64(left.len() as i64);
     let kinds = [ForKind::Serial, ForKind::Vectorized];
@@ -126,7 +126,7 @@ fn division_by_zero_is_an_error_where_it_is_reached() {
         assert_eq!(by_zero, vec![Some(expected); 2], "{op:?}");
         let wraps = errors(|a, b| binary(op, a.clone(), b.clone()), &[i32::MIN, 8], &[-1, 2]);
         assert_eq!(wraps, [None, None], "{op:?}: integers wrap");
-        // By a condition on the divisor itself, which is proof, and by others.
+        // Guarded by a condition on the divisor itself, which is a proof, and by others.
         for other in [0i32, 1] {
             let guards: [fn(PrimExpr, PrimExpr, PrimExpr) -> PrimExpr; 2] = [PrimExpr::select, PrimExpr::if_then_else];
             for choose in guards {
@@ -343,8 +343,8 @@ def f(x_: T.handle, d_: T.handle, y_: T.handle):
     }
 }
 
-/// The first result of a product of so many terms of which the first is large and the others are ones.
-fn large_and_ones(terms: usize, shape: &str, places: &str, attrs: &str, options: Options) -> f32 {
+/// Returns the first result of a matmul whose reduction sums a large value and ones.
+fn large_and_ones(terms: usize, shape: &str, indices: &str, attrs: &str, options: Options) -> f32 {
     let (rows, results) = (8, 64);
     let func = function(&format!(
         "# from tvm.script import tirx as T
@@ -357,7 +357,7 @@ def f(x: T.Buffer(({rows}, {terms}), \"float32\"), w: T.Buffer(({shape}), \"floa
             T.sblock_attr({{{attrs}}})
             with T.init():
                 y[vi, vj] = T.float32(0)
-            y[vi, vj] = y[vi, vj] + x[vi, vk] * w[{places}]
+            y[vi, vj] = y[vi, vj] + x[vi, vk] * w[{indices}]
 "
     ));
     let mut numbers = vec![1f32; rows * terms];
@@ -368,22 +368,22 @@ def f(x: T.Buffer(({rows}, {terms}), \"float32\"), w: T.Buffer(({shape}), \"floa
     Kernel::planned(&func, options).run(&[x.into(), w.into()]).remove(0).as_slice::<f32>().unwrap()[0]
 }
 
-/// Beside it, ones are lost.
+/// Adding one to it is lost in rounding.
 const LARGE: f32 = 16_777_216.0;
 
 #[test]
 fn a_long_sum_is_made_in_parts_unless_its_order_is_kept() {
     let target = Target::host();
-    // Side by side results, of one part of the terms outside of the tile or of several, and terms as lanes.
+    // Vectorized results, with one or several outer reduction parts, and a vectorized reduction.
     for terms in [512, 1000, 4097] {
-        for (shape, places) in [(format!("{terms}, 64"), "vk, vj"), (format!("64, {terms}"), "vj, vk")] {
+        for (shape, indices) in [(format!("{terms}, 64"), "vk, vj"), (format!("64, {terms}"), "vj, vk")] {
             let sum = |strict_order| {
-                large_and_ones(terms, &shape, places, "", Options { strict_order, ..Options::new(&target) })
+                large_and_ones(terms, &shape, indices, "", Options { strict_order, ..Options::new(&target) })
             };
-            assert_eq!(sum(true), LARGE, "{terms} terms of {places}");
-            // Of the parts, only the ones of the first are lost.
+            assert_eq!(sum(true), LARGE, "{terms} terms of {indices}");
+            // Only the ones of the first part are lost.
             let left = sum(false) - LARGE;
-            assert!(left >= terms as f32 - 256.0, "{left} of {terms} terms of {places}");
+            assert!(left >= terms as f32 - 256.0, "{left} of {terms} terms of {indices}");
         }
     }
 }

@@ -109,7 +109,7 @@ fn many_small_buffers_do_not_fill_the_stack() {
         Buffer::new("B", vec![PrimExpr::int64(1)], DType::INT64),
     );
     let zero = || vec![PrimExpr::int64(0)];
-    // 16 KiB each, more than this thread's stack together. Where they are read is known only at run time.
+    // 16 KiB each, together more than this thread's stack. Their indices are known only at run time.
     let locals: Vec<Buffer> = (0..600).map(|_| Buffer::new("L", vec![PrimExpr::int64(2048)], DType::INT64)).collect();
     let at = PrimExpr::load(&a, zero());
     let fill = |l: &Buffer| Stmt::store(l, vec![at.clone()], at.clone());
@@ -254,10 +254,10 @@ fn fallible_names_are_errors() {
     );
 }
 
-/// Checks that move out of loops stay where all that they need is known: here how often a loop runs depends on the block's
+/// Checks are hoisted only to where their operands are defined: here the trip count of a loop depends on the block
 /// axis, and the index does not.
 #[test]
-fn checks_are_made_where_how_often_loops_run_is_known() {
+fn checks_are_hoisted_to_where_trip_counts_are_defined() {
     let func = function(
         "# from tvm.script import tirx as T
 

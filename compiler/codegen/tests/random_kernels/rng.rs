@@ -1,4 +1,4 @@
-//! Numbers that follow from a seed.
+//! Seeded random numbers.
 
 /// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
 pub struct Rng(u64);
@@ -28,7 +28,7 @@ impl Rng {
         low + self.below((high - low + 1) as u64) as i64
     }
 
-    /// True so often in a hundred.
+    /// True with a probability of `percent` %.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

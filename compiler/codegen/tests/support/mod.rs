@@ -1,4 +1,4 @@
-//! Building, compiling and running small kernels.
+//! Helpers that build, compile and run small kernels.
 
 pub mod plan_edits;
 #[path = "../random_kernels/rng.rs"]
@@ -46,7 +46,7 @@ impl Kernel {
         Kernel::of(func, compile_with(func, &llvm::host(), options).unwrap())
     }
 
-    /// Compiles and plans for the same processor, of which this machine must have all that matters.
+    /// Compiles and plans for the same processor, whose features this machine must have.
     pub fn for_options(func: &PrimFunc, options: Options) -> Kernel {
         Kernel::of(func, compile_with(func, options.target, options).unwrap())
     }
@@ -61,7 +61,7 @@ impl Kernel {
         self.function.call(args)
     }
 
-    /// Calls with fresh outputs for the parameters behind the inputs.
+    /// Calls the kernel with fresh outputs for the parameters after the inputs.
     pub fn run(&self, inputs: &[Any]) -> Vec<Tensor> {
         let outputs = self.outputs(inputs);
         let fresh = |(shape, dtype): &(Vec<i64>, DType)| Tensor::empty(*dtype, shape, Device::CPU).unwrap();
@@ -71,14 +71,14 @@ impl Kernel {
         outputs
     }
 
-    /// What the interpreter computes of the same.
+    /// Returns the results of the interpreter.
     pub fn interpreted(&self, inputs: &[Any]) -> Vec<Tensor> {
         let tensor = |a: &Any| interp::Arg::Tensor(a.get::<&Tensor>().unwrap().clone());
         let args: Vec<interp::Arg> = inputs.iter().map(tensor).collect();
         interp::call_tir(&self.func, &args, &self.outputs(inputs)).unwrap()
     }
 
-    /// Shapes and dtypes of the parameters behind the inputs, with symbolic sizes taken from these.
+    /// Shapes and dtypes of the parameters after the inputs, with symbolic sizes bound by these.
     fn outputs(&self, inputs: &[Any]) -> Vec<(Vec<i64>, DType)> {
         let mut sizes = hammock_ir::prim::Substitution::default();
         for (param, arg) in self.func.params.iter().zip(inputs) {
@@ -95,7 +95,7 @@ impl Kernel {
     }
 }
 
-/// The value of sums and products of constants.
+/// Evaluates additions and multiplications of constants.
 fn constant(e: &PrimExpr) -> i64 {
     match e.kind() {
         PrimKind::Binary(BinaryOp::Mul, a, b) => constant(a) * constant(b),
@@ -145,7 +145,7 @@ pub fn floats(dtype: &str, shape: &[i64], values: impl IntoIterator<Item = i64>)
     Tensor::from_bytes(dtype.parse::<DType>().unwrap(), shape, &bytes).unwrap().into()
 }
 
-/// The kernel that a text has.
+/// Parses a kernel.
 pub fn function(text: &str) -> PrimFunc {
     let source = SourceFile::new("kernel.py", text).unwrap();
     let module = hammock_import::read_module(&source, &Default::default()).unwrap_or_else(|found| {

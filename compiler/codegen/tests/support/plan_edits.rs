@@ -1,47 +1,47 @@
-//! Plans near those that rules make: edited as a user would, by hand and with primitives, read, and compared with the
-//! reference interpreter.
+//! Random edits of plans, as text and with primitives: each is read, and its results are compared with the reference
+//! interpreter.
 
 use super::{Kernel, check_kernel, rng::Rng};
 use hammock_ir::tir::PrimFunc;
 use hammock_kernels::{
-    Options, Reason, lower_with, neighbours,
+    Options, Reason, lower_with,
     plan::{
         Plans,
         primitives::{Form, PRIMITIVES},
     },
-    plan_text,
+    plan_text, search_space,
 };
 use hammock_runtime::Any;
 
-/// Compares one of the plans that are tried when kernels are measured with the reference interpreter.
+/// Compares one of the candidates of autotuning with the reference interpreter.
 fn check_tried(func: &PrimFunc, options: Options, inputs: &[Any], rng: &mut Rng) {
-    let near = neighbours(func, options).unwrap();
-    if near.others.is_empty() {
+    let space = search_space(func, options).unwrap();
+    if space.others.is_empty() {
         return;
     }
-    let plan = &rng.pick(&near.others).text;
+    let plan = &rng.pick(&space.others).text;
     println!("{plan}");
     let lines: String = plan.lines().map(|line| format!("    {line}\n")).collect();
     let plans = Plans::read_numbered(&format!("f:\n{lines}")).unwrap();
     check_kernel(&Kernel::planned(func, Options { plan: plans.of("f"), ..options }), inputs);
 }
 
-/// How many edits are tried, and how many of those that can be used are run.
-const TRIED: usize = 16;
+/// Number of edits of each kind, and number of valid ones that run.
+const EDITS: usize = 16;
 const RUN: usize = 1;
-/// Of how many percent of kernels a plan is run that measuring would try.
-const TUNED: u64 = 25;
+/// Percentage of kernels for which a candidate of autotuning runs.
+const CANDIDATE_PERCENT: u64 = 25;
 
-/// Reads the plan that rules make of a function, which changes nothing, then edited ones: each is refused, or gives the
-/// interpreter's results. Says how many were run.
-pub fn check_neighbours(func: &PrimFunc, options: Options, inputs: &[Any], rng: &mut Rng) -> usize {
+/// Reads back the plan that the rules choose, which must not change, then edited ones: each is rejected, or gives the
+/// interpreter's results. Returns the number of plans that ran.
+pub fn check_plan_edits(func: &PrimFunc, options: Options, inputs: &[Any], rng: &mut Rng) -> usize {
     let own = plan_text(func, options).unwrap();
     assert_eq!(read(func, options, &own).unwrap(), own, "a printed plan reads as what it is");
-    if rng.chance(TUNED) {
+    if rng.chance(CANDIDATE_PERCENT) {
         check_tried(func, options, inputs, rng);
     }
     let (mut run, mut seen) = (0, vec![own.clone()]);
-    for number in 0..2 * TRIED {
+    for number in 0..2 * EDITS {
         let mut text = own.clone();
         match number % 2 {
             0 => (0..rng.between(1, 3)).for_each(|_| text = edited(&text, rng)),
@@ -65,7 +65,7 @@ fn plans(plan: &str) -> Result<Plans, String> {
     Plans::read(&format!("f:\n{lines}")).map_err(|e| e.to_string())
 }
 
-/// The plan of a function with a given one, printed.
+/// Binds a plan to a function, and prints it.
 fn read(func: &PrimFunc, options: Options, plan: &str) -> Result<String, String> {
     let plans = plans(plan)?;
     let options = Options { plan: plans.of("f"), ..options };
@@ -76,7 +76,7 @@ fn read(func: &PrimFunc, options: Options, plan: &str) -> Result<String, String>
     }
 }
 
-/// A plan with one change.
+/// Returns a plan with one change.
 fn edited(text: &str, rng: &mut Rng) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let plans: Vec<usize> = (0..lines.len()).filter(|n| !lines[*n].trim_start().starts_with('#')).collect();
@@ -119,7 +119,7 @@ fn line(text: &str, rng: &mut Rng) -> String {
     format!("{head}: {}", items.join(", "))
 }
 
-/// A plan with primitives below some of its stages, which may be as rules plan them.
+/// Returns a plan with primitives below some of its stages.
 fn changed(text: &str, rng: &mut Rng) -> String {
     let mut changed = String::new();
     for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
@@ -144,7 +144,7 @@ fn changed(text: &str, rng: &mut Rng) -> String {
     changed
 }
 
-/// A primitive that names some of these loops.
+/// Returns a primitive on some of these loops.
 fn primitive(loops: &[String; 3], rng: &mut Rng) -> String {
     let primitive = rng.pick(PRIMITIVES);
     let [first, second, third] = loops;
@@ -169,7 +169,7 @@ fn step(rng: &mut Rng) -> i64 {
     *rng.pick(&[1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 32, 48, 50, 64, 100])
 }
 
-/// Where numbers stand that are words of their own.
+/// Returns the ranges of standalone numbers in a text.
 fn numbers(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -183,7 +183,7 @@ fn numbers(text: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// What commas separate, outside of parentheses and brackets.
+/// Splits a list at commas outside of parentheses and brackets.
 fn items(list: &str) -> Vec<String> {
     let (mut items, mut depth) = (vec![String::new()], 0);
     for c in list.chars() {

@@ -9,7 +9,7 @@ use crate::{
 use hammock_codegen::llvm::Host;
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Module, prim::Var, tir::PrimFunc};
-use hammock_kernels::{Near, Neighbours, Target, plan::Plans};
+use hammock_kernels::{Candidate, SearchSpace, Target, plan::Plans};
 use hammock_runtime::{Function, parallel};
 use std::{
     collections::HashSet,
@@ -35,7 +35,7 @@ struct Job {
     name: String,
     func: PrimFunc,
     key: String,
-    plans: Neighbours,
+    plans: SearchSpace,
     /// Its share of what the whole module takes.
     share: f64,
 }
@@ -81,7 +81,7 @@ fn jobs(module: &Module, source: &SourceFile, options: &Options, threads: usize)
         if has_one(&options.plans, name) || has_one(&options.tuned, &key) {
             return Ok(None);
         }
-        let plans = hammock_kernels::neighbours(&func, hammock_kernels::Options { plan: None, ..how })?;
+        let plans = hammock_kernels::search_space(&func, hammock_kernels::Options { plan: None, ..how })?;
         let share = plans.own.cycles * kernels::calls_of(module, name) as f64;
         Ok(Some(Job { name: name.to_owned(), func, key, plans, share }))
     })?;
@@ -156,16 +156,16 @@ impl Search<'_> {
     }
 
     /// Plans near one that were not tried.
-    fn near(&self, plan: &str, seen: &HashSet<String>) -> Option<Vec<Near>> {
-        let near = self.with(plan, |options| hammock_kernels::neighbours(&self.job.func, options))?;
+    fn near(&self, plan: &str, seen: &HashSet<String>) -> Option<Vec<Candidate>> {
+        let near = self.with(plan, |options| hammock_kernels::search_space(&self.job.func, options))?;
         Some(self.sorted(&near.ok()?, seen))
     }
 
     /// Plans in the order in which they are tried: by what is expected of them.
-    fn sorted(&self, plans: &Neighbours, seen: &HashSet<String>) -> Vec<Near> {
+    fn sorted(&self, plans: &SearchSpace, seen: &HashSet<String>) -> Vec<Candidate> {
         let most = self.job.plans.own.cycles * HOPELESS;
-        let wanted = |near: &&Near| near.cycles <= most && !seen.contains(&near.text);
-        let mut others: Vec<Near> = plans.others.iter().filter(wanted).cloned().collect();
+        let wanted = |near: &&Candidate| near.cycles <= most && !seen.contains(&near.text);
+        let mut others: Vec<Candidate> = plans.others.iter().filter(wanted).cloned().collect();
         others.sort_by(|a, b| a.cycles.total_cmp(&b.cycles));
         others
     }
@@ -175,14 +175,14 @@ impl Search<'_> {
         let lines: String = plan.lines().map(|line| format!("    {line}\n")).collect();
         let plans = Plans::read_numbered(&format!("f:\n{lines}")).ok()?;
         let (checked, strict_order) = (kernels::checked(self.options), self.options.strict_order);
-        let (target, place) = (&self.target, &|_| None);
-        Some(f(hammock_kernels::Options { target, checked, strict_order, plan: plans.of("f"), place }))
+        let (target, locate) = (&self.target, &|_| None);
+        Some(f(hammock_kernels::Options { target, checked, strict_order, plan: plans.of("f"), locate }))
     }
 
     /// Machine code for plans, on all cores; none for those that cannot be compiled.
-    fn compiled(&self, plans: &[&Near]) -> Vec<Option<Function>> {
+    fn compiled(&self, plans: &[&Candidate]) -> Vec<Option<Function>> {
         let compiler = Compiler { level: kernels::opt_level(self.options), host: Host::Hammock, cache: None };
-        let compile = |near: &&Near| {
+        let compile = |near: &&Candidate| {
             let compile = |options: hammock_kernels::Options<'_>| {
                 compiler.compile(SYMBOL, self.job.func.clone(), options).ok().map(Compiled::load)
             };

@@ -1,10 +1,10 @@
-//! Checks integer operations that may have no result: division by zero, and shifts by a negative count or by the width
-//! or more, stop the kernel with an error, as they do in the reference interpreter.
+//! Guards integer divisions and shifts: division by zero, and shifts by a negative count or by the width or more, stop
+//! the kernel with an error, as they do in the reference interpreter.
 //!
-//! If a divisor or count is not proved to be valid, it is wrapped in an intrinsic ([`check::DIVISOR`], [`check::COUNT`])
-//! that returns the same number or fails. Proved ones cost nothing. Proofs come from constants, ranges of loops and sizes,
-//! the conditions around the operation, and factors of the extent of a loop around it, which cannot be zero when the
-//! loop's body runs. This comes first, while loops and indices are still those of the text.
+//! A divisor or count that is not proved to be valid is wrapped in an intrinsic ([`check::DIVISOR`], [`check::COUNT`])
+//! that returns the same number or fails. Proofs come from constants, ranges of loops and sizes, the conditions around
+//! the operation, and factors of the extents of enclosing loops, which cannot be zero when the body runs. This runs
+//! early, while loops and indices are still those of the source.
 
 use crate::{check, index::same_expr};
 use hammock_ir::{
@@ -17,31 +17,31 @@ use hammock_ir::{
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 
-/// What proofs take for granted, and a kernel has to check when it begins.
+/// Assumptions of proofs, which a kernel checks on entry.
 #[derive(Default)]
-pub struct Relied {
-    /// Sizes that are no larger than [`LARGEST_SIZE`].
-    pub limited: Vec<PrimExpr>,
-    /// Divisors made of sizes that are computed without wrapping.
+pub struct Assumptions {
+    /// Sizes that are at most [`LARGEST_SIZE`].
+    pub bounded: Vec<PrimExpr>,
+    /// Divisors over sizes whose computation must not wrap.
     pub exact: Vec<PrimExpr>,
 }
 
-/// Rewrites the body of a function. `place` says where in a text a span lies, for messages.
-pub fn check(func: &PrimFunc, body: &mut Stmt, place: &dyn Fn(Span) -> Option<String>) -> Relied {
+/// Guards the divisions and shifts of a function. `locate` returns the source location of a span, for messages.
+pub fn guard(func: &PrimFunc, body: &mut Stmt, locate: &dyn Fn(Span) -> Option<String>) -> Assumptions {
     let mut found = false;
-    body.walk(&mut |s| s.each_expr(&mut |e| found |= e.any(&mut is_candidate)));
+    body.walk(&mut |s| s.each_expr(&mut |e| found |= e.any(&mut may_trap)));
     if !found {
-        return Relied::default();
+        return Assumptions::default();
     }
-    let relied = RefCell::default();
+    let assumed = RefCell::default();
     let mut facts = Facts {
         known: Analyzer::default(),
         extents: Vec::new(),
-        held: Vec::new(),
+        conditions: Vec::new(),
         values: Substitution::default(),
         sizes: FxHashSet::default(),
-        relied: &relied,
-        place,
+        assumed: &assumed,
+        locate,
         span: func.span,
     };
     for size in func.buffers().flat_map(|b| &b.shape) {
@@ -51,11 +51,11 @@ pub fn check(func: &PrimFunc, body: &mut Stmt, place: &dyn Fn(Span) -> Option<St
         }
     }
     facts.stmt(body);
-    relied.into_inner()
+    assumed.into_inner()
 }
 
-/// Returns true if the node divides or shifts by what is no harmless constant.
-fn is_candidate(e: &PrimExpr) -> bool {
+/// Returns true if the node divides or shifts by anything but a valid constant.
+fn may_trap(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Binary(op, _, d) => divides(*op, e) && constant(d).is_none_or(|d| d == 0),
         PrimKind::Call(call) => {
@@ -69,7 +69,7 @@ fn divides(op: BinaryOp, e: &PrimExpr) -> bool {
     check::divides(op) && !e.dtype().is_floating()
 }
 
-/// What is shifted and by how much.
+/// Returns the operand and the count of a shift.
 fn shift<'e>(call: &'e PrimCall, e: &PrimExpr) -> Option<(&'e PrimExpr, &'e PrimExpr)> {
     let PrimCallee::Intrin(name) = &call.callee else { return None };
     match call.args.as_slice() {
@@ -84,7 +84,7 @@ fn in_width(count: i64, e: &PrimExpr) -> bool {
     (0..i64::from(e.dtype().bits)).contains(&count)
 }
 
-/// The number that it is, in every lane.
+/// Returns the value of a constant that is the same in all lanes.
 fn constant(e: &PrimExpr) -> Option<i64> {
     match e.kind() {
         PrimKind::Broadcast(inner) => constant(inner),
@@ -92,20 +92,20 @@ fn constant(e: &PrimExpr) -> Option<i64> {
     }
 }
 
-/// What holds where a statement or expression stands.
+/// Facts that hold at a statement or expression.
 #[derive(Clone)]
 struct Facts<'a> {
     known: Analyzer,
-    /// Extents of the loops around, which are 1 or more.
+    /// Extents of the enclosing loops, which are at least 1.
     extents: Vec<PrimExpr>,
-    /// Conditions that hold.
-    held: Vec<PrimExpr>,
-    /// What axes and named values stand for.
+    /// Conditions that are true.
+    conditions: Vec<PrimExpr>,
+    /// Values of axes and bound variables.
     values: Substitution,
     sizes: FxHashSet<Var>,
-    relied: &'a RefCell<Relied>,
-    place: &'a dyn Fn(Span) -> Option<String>,
-    /// Where the statement stands in its text.
+    assumed: &'a RefCell<Assumptions>,
+    locate: &'a dyn Fn(Span) -> Option<String>,
+    /// Source span of the statement.
     span: Span,
 }
 
@@ -137,13 +137,13 @@ impl Facts<'_> {
             }
             StmtKind::While(condition, body) => {
                 *condition = self.expr(condition);
-                self.lasting(condition).stmt(body);
+                self.in_branch(condition).stmt(body);
             }
             StmtKind::If(condition, then, otherwise) => {
                 *condition = self.expr(condition);
-                self.lasting(condition).stmt(then);
+                self.in_branch(condition).stmt(then);
                 if let Some(otherwise) = otherwise {
-                    self.lasting(&negated(condition)).stmt(otherwise);
+                    self.in_branch(&negated(condition)).stmt(otherwise);
                 }
             }
             StmtKind::Block(block) => {
@@ -154,7 +154,7 @@ impl Facts<'_> {
                 }
                 block.predicate = block.predicate.as_ref().map(|p| self.expr(p));
                 if let Some(predicate) = &block.predicate {
-                    inner = inner.lasting(predicate);
+                    inner = inner.in_branch(predicate);
                 }
                 block.init.iter_mut().for_each(|s| inner.stmt(s));
                 inner.stmt(&mut block.body);
@@ -167,7 +167,7 @@ impl Facts<'_> {
         }
     }
 
-    /// A statement of a sequence, behind what its declaration evaluates.
+    /// Guards a statement of a sequence, after the checks of its declaration.
     fn in_sequence(&mut self, mut stmt: Stmt) -> Vec<Stmt> {
         let mut stmts = Vec::new();
         if let StmtKind::Alloc(buffer, _) | StmtKind::Decl(buffer) = &stmt.kind {
@@ -182,7 +182,7 @@ impl Facts<'_> {
         stmts
     }
 
-    /// The sizes, strides and offset of a buffer that could fail.
+    /// Returns the sizes, strides and offset of a buffer that contain checks.
     fn sizes(&self, buffer: &Buffer) -> Vec<PrimExpr> {
         let mut checked = Vec::new();
         buffer.each_expr(&mut |e| {
@@ -198,11 +198,11 @@ impl Facts<'_> {
         match e.kind() {
             PrimKind::Binary(op, a, b) if divides(*op, e) => {
                 let (x, y) = (self.expr(a), self.expr(b));
-                let harmless = self.is_nonzero(b);
+                let is_safe = self.is_nonzero(b);
                 binary(
                     *op,
                     x,
-                    if harmless { y } else { PrimExpr::intrin(check::DIVISOR, vec![y, self.line()], b.dtype()) },
+                    if is_safe { y } else { PrimExpr::intrin(check::DIVISOR, vec![y, self.line()], b.dtype()) },
                 )
             }
             PrimKind::Binary(BinaryOp::And, a, b) => self.expr(a).and(self.under(a).expr(b)),
@@ -229,12 +229,12 @@ impl Facts<'_> {
         }
     }
 
-    /// Where the statement at hand stands, as messages say it.
+    /// Source location of the current statement, for messages.
     fn line(&self) -> PrimExpr {
-        PrimExpr::str(check::suffix(self.place, self.span))
+        PrimExpr::str(check::suffix(self.locate, self.span))
     }
 
-    /// What holds in the body of a loop.
+    /// Adds the facts that hold in the body of a loop.
     fn enter(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
         let (min, extent) = (min.substitute(&self.values), extent.substitute(&self.values));
         self.known.bind(var, &min, &extent);
@@ -242,19 +242,19 @@ impl Facts<'_> {
         self.extents.push(extent);
     }
 
-    /// Notes what a variable stands for, unless that can change.
+    /// Records the value of a variable, unless it can change.
     fn name(&mut self, var: &Var, value: &PrimExpr) {
         if !reads(value) {
             self.values.insert(var.clone(), value.substitute(&self.values));
         }
     }
 
-    /// What holds in statements under a condition: memory may change before the next is reached.
-    fn lasting(&self, condition: &PrimExpr) -> Self {
+    /// Returns the facts that hold in statements under a condition. Memory may change before the last of them.
+    fn in_branch(&self, condition: &PrimExpr) -> Self {
         if reads(condition) { self.clone() } else { self.under(condition) }
     }
 
-    /// What holds in an expression under a condition. That of a vector is evaluated for all lanes.
+    /// Returns the facts that hold in an expression under a condition. Vector expressions are evaluated in all lanes.
     fn under(&self, condition: &PrimExpr) -> Self {
         let mut inner = self.clone();
         if condition.dtype().is_scalar() {
@@ -271,7 +271,7 @@ impl Facts<'_> {
             }
             PrimKind::Binary(op, ..) if op.is_comparison() => {
                 self.known.assume(condition);
-                self.held.push(condition.clone());
+                self.conditions.push(condition.clone());
             }
             _ => {}
         }
@@ -325,16 +325,16 @@ impl Facts<'_> {
             || (c.dtype().is_uint() || self.proves(c, BinaryOp::Ge, 0)) && self.proves(c, BinaryOp::Lt, width)
     }
 
-    /// Returns true if a condition that holds says `x op value` of just this expression.
+    /// Returns true if a condition that holds is exactly `x op value`.
     fn proves(&self, x: &PrimExpr, op: BinaryOp, value: i64) -> bool {
-        self.held.iter().any(|condition| {
+        self.conditions.iter().any(|condition| {
             let PrimKind::Binary(held, a, b) = condition.kind() else { return false };
             *held == op && same_expr(a, x) && b.as_int() == Some(value)
         })
     }
 
-    /// Returns true if nothing wraps while the expression is computed, as far as ranges say: those of sizes by their
-    /// limit. What is made of sizes alone may be checked when the kernel begins.
+    /// Returns true if the expression cannot wrap, given the ranges of its variables; sizes are bounded by their limit.
+    /// An expression over sizes alone may instead be checked on entry.
     fn is_exact(&self, e: &PrimExpr) -> bool {
         let mut of_sizes = true;
         let mut sized = false;
@@ -342,30 +342,30 @@ impl Facts<'_> {
             sized |= self.sizes.contains(v);
             of_sizes &= self.sizes.contains(v);
         });
-        let mut relied = self.relied.borrow_mut();
+        let mut assumed = self.assumed.borrow_mut();
         if !e.any(&mut |node| grows(node) && !self.is_in_range(node)) {
             if sized && e.any(&mut grows) {
                 e.each_var(&mut |v| {
-                    if self.sizes.contains(v) && !relied.limited.iter().any(|known| known.as_var() == Some(v)) {
-                        relied.limited.push(v.expr());
+                    if self.sizes.contains(v) && !assumed.bounded.iter().any(|known| known.as_var() == Some(v)) {
+                        assumed.bounded.push(v.expr());
                     }
                 });
             }
             return true;
         }
-        // Numbers that large wrap whatever the sizes are, and that may be meant.
+        // Constants that large wrap for any sizes, which may be intended.
         let is_huge = |node: &PrimExpr| node.as_int().is_some_and(|v| v.unsigned_abs() > LARGEST_SIZE.unsigned_abs());
         let checkable = of_sizes && sized && e.dtype() == DType::INT64 && !reads(e) && !e.any(&mut |x| is_huge(x));
-        if checkable && !relied.exact.iter().any(|known| same_expr(known, e)) {
-            relied.exact.push(e.clone());
+        if checkable && !assumed.exact.iter().any(|known| same_expr(known, e)) {
+            assumed.exact.push(e.clone());
         }
         checkable
     }
 
-    /// Returns true if a sum, difference or product stays inside of its dtype.
+    /// Returns true if the value of an expression is in the range of its dtype.
     fn is_in_range(&self, e: &PrimExpr) -> bool {
         let inside = match e.dtype().bits {
-            // What is at the ends may have been cut off there.
+            // Values at the ends may have been clamped.
             64 => Interval::new(i64::MIN + 1, i64::MAX - 1),
             _ => Interval::of_dtype(e.dtype()),
         };
@@ -373,20 +373,20 @@ impl Facts<'_> {
     }
 }
 
-/// Returns true if a node's value may be larger than its operands.
+/// Returns true if a node's value may exceed its operands.
 fn grows(e: &PrimExpr) -> bool {
     let shifts = || e.as_intrin("shift_left").is_some();
     e.dtype().is_integer()
         && (matches!(e.kind(), PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..)) || shifts())
 }
 
-/// Returns true if a cast keeps the number.
+/// Returns true if a cast preserves the value.
 fn widens(from: &PrimExpr, to: &PrimExpr) -> bool {
     let (from, to) = (from.dtype(), to.dtype());
     from.is_integer() && to.is_integer() && (from.is_uint() == to.is_uint() && from.bits <= to.bits)
 }
 
-/// The factors of a product.
+/// Returns the factors of a multiplication.
 pub(super) fn factors(e: &PrimExpr) -> Vec<&PrimExpr> {
     match e.kind() {
         PrimKind::Binary(BinaryOp::Mul, a, b) => factors(a).into_iter().chain(factors(b)).collect(),
@@ -394,7 +394,7 @@ pub(super) fn factors(e: &PrimExpr) -> Vec<&PrimExpr> {
     }
 }
 
-/// A condition that holds where this one does not; `True` where there is none so simple.
+/// Returns the negation of a condition, or `True` if it is not simple.
 fn negated(condition: &PrimExpr) -> PrimExpr {
     use BinaryOp::*;
     match condition.kind() {
@@ -425,7 +425,7 @@ mod tests {
     use super::*;
     use crate::samples::{buffer, function};
 
-    /// How many checks are made of `B[i] = value(i, n, A[i])` for `i` below `n * 3`.
+    /// Counts the checks in `B[i] = value(i, n, A[i])` for `i` below `n * 3`.
     fn checks(value: impl FnOnce(PrimExpr, PrimExpr, PrimExpr) -> PrimExpr) -> usize {
         let n = Var::int64("n");
         let (a, b) = (buffer("A", &[n.expr()], DType::INT64), buffer("B", &[n.expr() * 3i64], DType::INT64));
@@ -433,7 +433,7 @@ mod tests {
         let stored = Stmt::store(&b, vec![i.expr()], value(i.expr(), n.expr(), PrimExpr::load(&a, vec![i.expr()])));
         let mut func = function(&[&a, &b], &[], vec![Stmt::serial(i, n.expr() * 3i64, stored)]);
         let mut body = std::mem::replace(&mut func.body, Stmt::nop());
-        super::check(&func, &mut body, &|_| None);
+        super::guard(&func, &mut body, &|_| None);
         let mut count = 0;
         body.walk(&mut |s| s.each_expr(&mut |e| e.walk(&mut |x| count += usize::from(check::is_check(x)))));
         count
@@ -459,9 +459,9 @@ mod tests {
         assert_eq!(checks(|i, _, a| shift(i, a.floormod(65i64))), 1);
         assert_eq!(checks(|i, _, a| shift(a, i)), 1);
         let narrow = |a: PrimExpr| a.floormod(8i64).cast(DType::UINT32);
-        let place = |a: PrimExpr, bits: i64| (narrow(a) * PrimExpr::int(bits, DType::UINT32)).cast(DType::INT64);
-        assert_eq!(checks(|i, _, a| shift(i, place(a, 4))), 0);
-        assert_eq!(checks(|i, _, a| shift(i, place(a, 16))), 1);
+        let scaled = |a: PrimExpr, bits: i64| (narrow(a) * PrimExpr::int(bits, DType::UINT32)).cast(DType::INT64);
+        assert_eq!(checks(|i, _, a| shift(i, scaled(a, 4))), 0);
+        assert_eq!(checks(|i, _, a| shift(i, scaled(a, 16))), 1);
         let wraps = |a: PrimExpr| (narrow(a) - PrimExpr::int(4, DType::UINT32)).cast(DType::INT64);
         assert_eq!(checks(|i, _, a| shift(i, wraps(a))), 1);
         let in_width = |a: &PrimExpr| a.clone().ge(zero()).and(a.clone().lt(64i64));

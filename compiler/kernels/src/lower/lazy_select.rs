@@ -1,8 +1,8 @@
-//! Makes a choice lazy if an operand that is not chosen must not be evaluated.
+//! Makes a select lazy if the operand that is not selected must not be evaluated.
 //!
-//! `T.Select` and `and` may evaluate all operands, yet programs guard accesses with them. If an operand has an access that
-//! is not provably in bounds, an integer division or a checked operand, the choice becomes `T.if_then_else`. This runs
-//! before flattening, while indices and dimensions can be compared one by one.
+//! `T.Select` and `and` may evaluate all operands, yet programs guard accesses with them. If an operand has an access
+//! that is not provably in bounds, an integer division or a checked operand, the select becomes `T.if_then_else`. This
+//! runs before flattening, while indices can be compared with the dimensions one by one.
 
 use crate::{
     check,
@@ -15,21 +15,21 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// Rewrites a body.
-pub fn guard(body: &mut Stmt) {
-    let mut guard = Guard::default();
-    guard.learn(body);
-    body.map_exprs(&mut |e| guard.expr(e));
+/// Makes the selects of a body lazy where necessary.
+pub fn make_lazy(body: &mut Stmt) {
+    let mut selects = LazySelects::default();
+    selects.learn(body);
+    body.map_exprs(&mut |e| selects.expr(e));
 }
 
 #[derive(Default)]
-struct Guard {
+struct LazySelects {
     simplifier: Simplifier,
-    /// Extents of variables that count from zero.
+    /// Extents of variables that start at zero.
     extents: FxHashMap<Var, PrimExpr>,
 }
 
-impl Guard {
+impl LazySelects {
     fn learn(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::For(l) => self.learn_range(&l.var, &l.min, &l.extent),
@@ -62,7 +62,7 @@ impl Guard {
         }
     }
 
-    /// Returns true if an expression can be evaluated wherever it stands.
+    /// Returns true if an expression can be evaluated unconditionally.
     fn is_safe(&self, e: &PrimExpr) -> bool {
         !e.any(&mut |x| match x.kind() {
             PrimKind::Load(buffer, indices, _) => !self.is_inside(buffer, indices),

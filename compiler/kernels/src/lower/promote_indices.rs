@@ -1,6 +1,6 @@
-//! Loop variables of narrow integers become int64, so that all index arithmetic has one dtype.
+//! Promotes loop variables of narrow integers to int64, so that all index arithmetic has one dtype.
 //!
-//! Where the program uses such a variable as a value it still sees the narrow dtype, through a cast.
+//! Where the program uses such a variable as a value, a cast restores the narrow dtype.
 
 use hammock_ir::{
     DType, PrimExpr,
@@ -8,14 +8,14 @@ use hammock_ir::{
     tir::{Stmt, StmtKind},
 };
 
-/// Rewrites loops and block axes of a body.
-pub fn widen(body: &mut Stmt) {
+/// Promotes the variables of loops and block axes.
+pub fn promote_indices(body: &mut Stmt) {
     let mut values = Substitution::default();
     rename(body, &mut values);
     body.substitute(&values);
 }
 
-/// Replaces the variables of loops and axes, noting what stands for the old ones.
+/// Replaces the variables of loops and axes, and records the values of the old ones.
 fn rename(stmt: &mut Stmt, values: &mut Substitution) {
     match &mut stmt.kind {
         StmtKind::For(l) => {

@@ -1,5 +1,5 @@
-//! Blocks become the statements they stand for: axes become the values they are bound to, a predicate and the first
-//! iteration of the reduce axes become conditions, buffers of a block become allocations.
+//! Removes blocks: axes are replaced by their bindings, predicates and reduction inits become conditions, and buffers
+//! of a block become allocations.
 
 use crate::index::same_expr;
 use hammock_ir::{
@@ -8,7 +8,7 @@ use hammock_ir::{
     tir::{Block, Stmt, StmtKind},
 };
 
-/// Removes all blocks from a body. Their regions were matched before, by flattening.
+/// Removes all blocks from a body. Flattening has resolved their match regions.
 pub fn remove_blocks(mut stmt: Stmt) -> Stmt {
     let children = &mut |s: &mut Stmt| *s = remove_blocks(std::mem::replace(s, Stmt::nop()));
     stmt.each_child_mut(children);

@@ -1,9 +1,9 @@
-//! Indices of reshapes between symbolic sizes: quotients and remainders that the loops around them decide go away.
+//! Simplifies indices of reshapes with symbolic sizes: removes divisions and remainders using the ranges of loops.
 //!
-//! Where `i` runs up to `m` and `j` up to `n`, a reshape loads from `(i * n + j) // n % m` and `(i * n + j) % n`. That is
-//! `i` and `j`, of which all that follows can tell how the kernel goes through memory. This comes first, so that accesses
-//! are proved to be in bounds as they will be made. As everywhere, sizes are numbers without end (see
-//! [`prim`](hammock_ir::prim)); a divisor has to be positive, so that no error is lost.
+//! For `i < m` and `j < n`, a reshape loads from `(i * n + j) // n % m` and `(i * n + j) % n`, which are `i` and `j`.
+//! Later steps need affine indices to see the access pattern. This runs before bounds checks, so that these apply to
+//! the final indices. Sizes are assumed not to overflow (see [`prim`](hammock_ir::prim)); divisors must be positive, so
+//! that no error is lost.
 
 use super::guard_div_shift::factors;
 use crate::check;
@@ -16,27 +16,27 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// Simplifies such indices in the body of a function.
-pub fn simplify(func: &PrimFunc, body: &mut Stmt) {
+/// Simplifies the indices in the body of a function.
+pub fn simplify_reshapes(func: &PrimFunc, body: &mut Stmt) {
     let mut found = false;
-    body.walk(&mut |s| s.each_expr(&mut |e| found |= quotients(e) > 0));
+    body.walk(&mut |s| s.each_expr(&mut |e| found |= count_divisions(e) > 0));
     if !found {
         return;
     }
     let mut known = Analyzer::default();
     let sizes = func.buffers().flat_map(|buffer| &buffer.shape);
     sizes.filter_map(PrimExpr::as_var).for_each(|size| known.bound(size, Interval::new(0, LARGEST_SIZE)));
-    Place { known, loops: FxHashMap::default() }.stmt(body);
+    Context { known, loops: FxHashMap::default() }.stmt(body);
 }
 
-/// How many quotients and remainders by what is no number an expression has.
-fn quotients(e: &PrimExpr) -> usize {
+/// Counts the divisions and remainders with a non-constant divisor.
+fn count_divisions(e: &PrimExpr) -> usize {
     let mut count = 0;
     e.walk(&mut |x| count += usize::from(divisor(x).is_some()));
     count
 }
 
-/// What an expression divides by, if that is no number.
+/// Returns the divisor of an expression, if it is not a constant.
 fn divisor(e: &PrimExpr) -> Option<&PrimExpr> {
     match e.kind() {
         PrimKind::Binary(op, _, d) if check::divides(*op) => Some(d).filter(|d| d.as_int().is_none()),
@@ -44,15 +44,15 @@ fn divisor(e: &PrimExpr) -> Option<&PrimExpr> {
     }
 }
 
-/// What is known where a statement stands.
+/// Facts that hold at a statement.
 #[derive(Clone)]
-struct Place {
+struct Context {
     known: Analyzer,
-    /// From where on, and over how many values, the variables of loops run.
+    /// Minimum and extent of loop variables.
     loops: FxHashMap<Var, (PrimExpr, PrimExpr)>,
 }
 
-impl Place {
+impl Context {
     fn stmt(&mut self, stmt: &mut Stmt) {
         match &mut stmt.kind {
             StmtKind::For(l) => {
@@ -78,7 +78,7 @@ impl Place {
         }
     }
 
-    /// Notes what holds in the body of a loop, which runs only if no factor of its extent is zero.
+    /// Adds facts for the body of a loop, which runs only if no factor of its extent is zero.
     fn enter(&mut self, l: &Loop) {
         if l.step.is_some() {
             return;
@@ -91,7 +91,8 @@ impl Place {
         self.known.bind(&l.var, &l.min, &l.extent);
         self.loops.insert(l.var.clone(), (l.min.clone(), l.extent.clone()));
     }
-    /// A value, with the indices of its loads simplified.
+
+    /// Simplifies the indices of the loads in a value.
     fn expr(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Load(buffer, indices, mask) => {
@@ -106,8 +107,8 @@ impl Place {
         let e = self.expr(e);
         let mut is_positive = true;
         e.walk(&mut |x| is_positive &= divisor(x).is_none_or(|d| self.known.interval(d).min > 0));
-        let simple = Some(&e).filter(|e| is_positive && quotients(e) > 0).map(|e| self.known.simplify(e));
-        let gains = |simple: &PrimExpr| quotients(simple) <= quotients(&e) && simple.size() < e.size();
+        let simple = Some(&e).filter(|e| is_positive && count_divisions(e) > 0).map(|e| self.known.simplify(e));
+        let gains = |simple: &PrimExpr| count_divisions(simple) <= count_divisions(&e) && simple.size() < e.size();
         simple.filter(gains).unwrap_or(e)
     }
 }

@@ -1,4 +1,4 @@
-//! Code written for GPU threads, run on one thread: an axis of threads is a serial loop.
+//! Runs code for GPU threads on one thread: thread axes become serial loops.
 
 use crate::error::Reason;
 use hammock_ir::{
@@ -10,10 +10,10 @@ use hammock_ir::{
     tir::{AttrNode, ForKind, Loop, Stmt, StmtKind},
 };
 
-/// Rewrites thread axes.
+/// Turns thread axes into serial loops.
 ///
 /// # Errors
-/// When threads work together: they wait for one another or exchange values.
+/// When threads cooperate: they synchronize or exchange values.
 pub fn serialize_threads(stmt: &mut Stmt) -> Result<(), Reason> {
     match stmt.kind {
         StmtKind::For(ref mut l) if matches!(l.kind, ForKind::ThreadBinding(_)) => l.kind = ForKind::Serial,
@@ -38,7 +38,7 @@ pub fn serialize_threads(stmt: &mut Stmt) -> Result<(), Reason> {
     failed.map_or(Ok(()), Err)
 }
 
-/// The first intrinsic that needs several threads at once.
+/// Returns the first intrinsic that needs several threads at once.
 fn cooperation(e: &PrimExpr) -> Option<Reason> {
     let mut found: Option<Name> = None;
     e.walk(&mut |x| {

@@ -1,5 +1,5 @@
-//! Simplification of flat code: indices, bounds and conditions over loop variables, loops of one iteration, branches
-//! that are always or never taken.
+//! Simplification of flat code: indices, bounds and conditions over loop variables, single-iteration loops, constant
+//! branches.
 
 use crate::{check, index::Simplifier};
 use hammock_ir::{
@@ -8,18 +8,18 @@ use hammock_ir::{
     tir::{Loop, Stmt, StmtKind},
 };
 
-/// Simplifies a body. `sizes` are variables known not to be negative.
-pub fn tidy(stmt: Stmt, sizes: &[Var]) -> Stmt {
+/// Simplifies a body. `sizes` are non-negative variables.
+pub fn simplify(stmt: Stmt, sizes: &[Var]) -> Stmt {
     let mut simplifier = Simplifier::default();
     sizes.iter().for_each(|v| simplifier.at_least(v, 0));
-    Tidier { simplifier }.stmt(stmt)
+    StmtSimplifier { simplifier }.stmt(stmt)
 }
 
-struct Tidier {
+struct StmtSimplifier {
     simplifier: Simplifier,
 }
 
-impl Tidier {
+impl StmtSimplifier {
     fn stmt(&mut self, stmt: Stmt) -> Stmt {
         let span = stmt.span;
         let kind = match stmt.kind {
@@ -55,7 +55,7 @@ impl Tidier {
         l.step = l.step.map(|s| self.simplifier.value(&s)).filter(|s| s.as_int() != Some(1));
         match l.extent.as_int() {
             Some(n) if n <= 0 && l.step.as_ref().is_none_or(|s| s.as_int().is_some_and(|s| s > 0)) => {
-                return evaluated([&l.min]);
+                return keep_checks([&l.min]);
             }
             Some(1) if l.step.is_none() && !l.body.jumps() => {
                 let value = Substitution::from_iter([(l.var.clone(), l.min.clone())]);
@@ -66,7 +66,7 @@ impl Tidier {
         }
         self.simplifier.learn(&l.var, &l.min, &l.extent);
         l.body = self.stmt(l.body);
-        if l.body.is_nop() { evaluated([&l.min, &l.extent]) } else { Stmt::new(StmtKind::For(Box::new(l))) }
+        if l.body.is_nop() { keep_checks([&l.min, &l.extent]) } else { Stmt::new(StmtKind::For(Box::new(l))) }
     }
 
     fn branch(&mut self, condition: &PrimExpr, then: Stmt, otherwise: Option<Box<Stmt>>) -> Stmt {
@@ -78,7 +78,7 @@ impl Tidier {
             None => {
                 let (then, otherwise) = (self.stmt(then), self.stmt(otherwise));
                 if then.is_nop() && otherwise.is_nop() {
-                    return evaluated([&condition]);
+                    return keep_checks([&condition]);
                 }
                 let otherwise = (!otherwise.is_nop()).then(|| Box::new(otherwise));
                 Stmt::new(StmtKind::If(condition, Box::new(then), otherwise))
@@ -90,7 +90,7 @@ impl Tidier {
         indices.iter().map(|i| self.index(i)).collect()
     }
 
-    /// An index: a scalar as one polynomial, a ramp by its parts.
+    /// Simplifies an index: a scalar as a polynomial, a ramp by its base and stride.
     fn index(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             _ if e.dtype() == DType::INT64 => self.simplifier.index(&self.expr(e)),
@@ -99,7 +99,7 @@ impl Tidier {
         }
     }
 
-    /// A value: indices of its loads and its conditions simplified, the arithmetic as it is.
+    /// Simplifies the load indices and conditions of a value; other arithmetic is unchanged.
     fn expr(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Load(buffer, indices, mask) => {
@@ -149,8 +149,8 @@ impl Tidier {
     }
 }
 
-/// What is left of a statement that does nothing: those of its expressions that may stop the kernel.
-fn evaluated<'a>(exprs: impl IntoIterator<Item = &'a PrimExpr>) -> Stmt {
+/// Replaces a statement without effect by those of its expressions that contain checks.
+fn keep_checks<'a>(exprs: impl IntoIterator<Item = &'a PrimExpr>) -> Stmt {
     let open = exprs.into_iter().filter(|e| check::count(e) > 0);
     Stmt::seq(open.map(|e| Stmt::new(StmtKind::Evaluate(e.clone()))))
 }

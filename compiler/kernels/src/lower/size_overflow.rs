@@ -1,8 +1,8 @@
-//! Functions that compute sizes: none of their integers may wrap.
+//! Overflow checks for functions that compute sizes.
 //!
-//! Every value that a function with the attribute [`EXACT`] stores, names or returns becomes `exact(value, text, name,
-//! variable, …)`, before anything else rewrites it: code generation checks each operation inside, and an error shows the
-//! text with the names and values of the variables.
+//! Every value that a function with the attribute [`EXACT`] stores, binds or returns becomes `exact(value, text, name,
+//! variable, …)` before other steps rewrite it. Code generation checks each operation inside; an error shows the text
+//! with the names and values of the variables.
 
 use hammock_ir::{
     PrimExpr,
@@ -11,8 +11,8 @@ use hammock_ir::{
     tir::{EXACT, PrimFunc, Stmt, StmtKind},
 };
 
-/// Marks what must be exact in the body of a function.
-pub fn mark(func: &PrimFunc, body: &mut Stmt) {
+/// Marks the values that must not overflow in the body of a function.
+pub fn mark_exact(func: &PrimFunc, body: &mut Stmt) {
     if func.attrs.is_true(EXACT) {
         mark_stmt(body);
     }
@@ -25,7 +25,7 @@ fn mark_stmt(stmt: &mut Stmt) {
     }
 }
 
-/// The value, which must not wrap on the way.
+/// Wraps a value whose computation must not overflow.
 pub fn exact(value: &PrimExpr) -> PrimExpr {
     if matches!(value.kind(), PrimKind::Load(..)) {
         return value.clone();
@@ -37,7 +37,7 @@ pub fn exact(value: &PrimExpr) -> PrimExpr {
     PrimExpr::intrin(crate::check::EXACT, args, value.ty().clone())
 }
 
-/// The integer variables of an expression, each once.
+/// Returns the integer variables of an expression, each once.
 pub fn variables(value: &PrimExpr) -> Vec<Var> {
     let mut found = Vec::new();
     value.each_var(&mut |v| {

@@ -1,4 +1,4 @@
-//! Checks that every variable of a flat function has a value.
+//! Verifies that every variable of a flat function is defined.
 
 use crate::error::Reason;
 use hammock_ir::{
@@ -8,60 +8,60 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashSet;
 
-/// Finds a variable without value.
+/// Verifies that a function has no undefined variable.
 ///
 /// # Errors
 /// When there is one.
-pub fn check_variables(func: &PrimFunc) -> Result<(), Reason> {
-    let mut known: FxHashSet<Var> = func.params.iter().map(|p| p.var.clone()).collect();
-    check(&func.body, &mut known)
+pub fn verify_vars(func: &PrimFunc) -> Result<(), Reason> {
+    let mut defined: FxHashSet<Var> = func.params.iter().map(|p| p.var.clone()).collect();
+    check(&func.body, &mut defined)
 }
 
-fn check(stmt: &Stmt, known: &mut FxHashSet<Var>) -> Result<(), Reason> {
+fn check(stmt: &Stmt, defined: &mut FxHashSet<Var>) -> Result<(), Reason> {
     let mut result = Ok(());
     stmt.each_expr(&mut |e| {
         if result.is_ok() {
-            result = check_expr(e, known);
+            result = check_expr(e, defined);
         }
     });
     result?;
     match &stmt.kind {
-        StmtKind::For(l) => drop(known.insert(l.var.clone())),
-        StmtKind::Bind(v, _) => drop(known.insert(v.clone())),
-        StmtKind::Alloc(b, _) => drop(known.insert(b.data.clone())),
-        StmtKind::Decl(b) => known_or_free(&b.data, known)?,
-        StmtKind::Store { buffer, .. } => known_or_free(&buffer.data, known)?,
+        StmtKind::For(l) => drop(defined.insert(l.var.clone())),
+        StmtKind::Bind(v, _) => drop(defined.insert(v.clone())),
+        StmtKind::Alloc(b, _) => drop(defined.insert(b.data.clone())),
+        StmtKind::Decl(b) => require_defined(&b.data, defined)?,
+        StmtKind::Store { buffer, .. } => require_defined(&buffer.data, defined)?,
         _ => {}
     }
     let mut result = Ok(());
     stmt.each_child(&mut |s| {
         if result.is_ok() {
-            result = check(s, known);
+            result = check(s, defined);
         }
     });
     result
 }
 
-fn check_expr(e: &PrimExpr, known: &mut FxHashSet<Var>) -> Result<(), Reason> {
+fn check_expr(e: &PrimExpr, defined: &mut FxHashSet<Var>) -> Result<(), Reason> {
     match e.kind() {
-        PrimKind::Var(v) => known_or_free(v, known)?,
-        PrimKind::Load(b, ..) => known_or_free(&b.data, known)?,
+        PrimKind::Var(v) => require_defined(v, defined)?,
+        PrimKind::Load(b, ..) => require_defined(&b.data, defined)?,
         PrimKind::Let(v, value, body) => {
-            check_expr(value, known)?;
-            known.insert(v.clone());
-            return check_expr(body, known);
+            check_expr(value, defined)?;
+            defined.insert(v.clone());
+            return check_expr(body, defined);
         }
         _ => {}
     }
     let mut result = Ok(());
     e.each_child(&mut |c| {
         if result.is_ok() {
-            result = check_expr(c, known);
+            result = check_expr(c, defined);
         }
     });
     result
 }
 
-fn known_or_free(var: &Var, known: &FxHashSet<Var>) -> Result<(), Reason> {
-    if known.contains(var) { Ok(()) } else { Err(Reason::Free(var.name().clone())) }
+fn require_defined(var: &Var, defined: &FxHashSet<Var>) -> Result<(), Reason> {
+    if defined.contains(var) { Ok(()) } else { Err(Reason::Free(var.name().clone())) }
 }

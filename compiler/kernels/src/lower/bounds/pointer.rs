@@ -1,4 +1,4 @@
-//! Pointers into buffers: how much memory remains after them.
+//! Pointers into buffers, and the size of the memory behind them.
 
 use super::{Checker, checked};
 use crate::error::Reason;
@@ -9,7 +9,7 @@ use hammock_ir::{
 };
 
 impl Checker<'_> {
-    /// A pointer gets a name: what is left behind it is worked out here, while what it was made of is what it is.
+    /// Binds a pointer: records the size of the memory behind it, while the operands of the pointer are unchanged.
     pub fn bind_pointer(&mut self, var: &Var, value: &PrimExpr) {
         let Some(rest) = self.rest(value) else {
             if self.is_foreign(value) {
@@ -24,14 +24,14 @@ impl Checker<'_> {
         self.before.push(Stmt::new(StmtKind::Bind(bytes, rest)).at(self.span));
     }
 
-    /// The bytes behind a pointer, where they are known: not behind those that come from outside.
+    /// Returns the number of bytes behind a pointer, if known; that of a foreign pointer is not.
     fn rest(&self, pointer: &PrimExpr) -> Option<PrimExpr> {
         match pointer.kind() {
             PrimKind::Var(v) => self.memory.get(v).cloned(),
             PrimKind::Int(_) => Some(PrimExpr::int64(0)),
             PrimKind::Cast(inner) => self.rest(inner),
             PrimKind::Call(call) => match &call.args[..] {
-                [place] if pointer.as_intrin("address_of").is_some() => match place.kind() {
+                [element] if pointer.as_intrin("address_of").is_some() => match element.kind() {
                     PrimKind::Load(buffer, indices, _) => {
                         let all = self.memory.get(&buffer.data)?;
                         Some(all - bytes_of(position(buffer, indices), buffer.dtype))
@@ -51,8 +51,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns true if a pointer leads to where one of those leads that the program around gives. One read from memory,
-    /// or given by another function, may lead anywhere: nothing can be declared over it.
+    /// Returns true if a pointer is derived from a pointer of the caller. One that is loaded from memory, or returned
+    /// by another function, may point anywhere, so no buffer can be declared over it.
     fn is_foreign(&self, pointer: &PrimExpr) -> bool {
         match pointer.kind() {
             PrimKind::Var(v) => self.foreign.contains(v),
@@ -64,7 +64,7 @@ impl Checker<'_> {
                 {
                     self.is_foreign(data)
                 }
-                [place] if pointer.as_intrin("address_of").is_some() => match place.kind() {
+                [element] if pointer.as_intrin("address_of").is_some() => match element.kind() {
                     PrimKind::Load(buffer, ..) => self.foreign.contains(&buffer.data),
                     _ => false,
                 },
@@ -74,7 +74,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `call_packed("f", …)`: what describes a tensor (`tvm_stack_make_array`) lies inside of memory that is there.
+    /// `call_packed("f", …)`: checks that tensor descriptors (`tvm_stack_make_array`) are inside of existing memory.
     pub fn descriptions(&mut self, call: &PrimCall) {
         for arg in &call.args {
             let Some(given) = Description::of(arg) else { continue };
@@ -86,7 +86,7 @@ impl Checker<'_> {
                 b.strides = given.strides.unwrap_or_default().to_vec();
                 b.elem_offset = Some(given.offset.clone());
             });
-            self.refuse_what_changes(&buffer);
+            self.reject_mutable_sizes(&buffer);
             match self.rest(given.data) {
                 Some(memory) => self.reaches(&buffer, &memory, &format!("what describes `{name}`")),
                 None if self.is_foreign(given.data) => {}
@@ -95,7 +95,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `tvm_access_ptr(type, data, offset, extent, mode)`: the offset and what follows are inside of the memory.
+    /// `tvm_access_ptr(type, data, offset, extent, mode)`: checks that the accessed range is inside of the memory.
     pub fn access_ptr(&mut self, e: &PrimExpr, call: &PrimCall) -> PrimExpr {
         let e = e.map_children(&mut |c| self.expr(c));
         let [of, data, offset, extent, _] = &call.args[..] else { return e };
@@ -133,7 +133,7 @@ impl Checker<'_> {
     }
 }
 
-/// The distance of an element from the memory's beginning, in elements.
+/// Returns the offset of an element from the start of its memory, in elements.
 fn position(buffer: &Buffer, indices: &[PrimExpr]) -> PrimExpr {
     let wide = |e: &PrimExpr| e.clone().cast(DType::INT64);
     let start = buffer.elem_offset.as_ref().map_or(PrimExpr::int64(0), wide);

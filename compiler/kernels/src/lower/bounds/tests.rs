@@ -18,7 +18,7 @@ fn lowered(func: &PrimFunc) -> crate::FlatKernel {
     lower(func, &Target::avx512()).unwrap()
 }
 
-/// How many accesses were proved, and how many are checked.
+/// Returns the numbers of proved and of checked accesses.
 fn accesses(func: &PrimFunc) -> (usize, usize) {
     let Accesses { proved, checked } = lowered(func).accesses;
     (proved, checked)
@@ -32,7 +32,7 @@ fn copy(from: PrimExpr, n: PrimExpr, index: impl FnOnce(&PrimExpr) -> PrimExpr) 
     function(&[&a, &b], &[], vec![stage])
 }
 
-/// Runs the kernel's flat code on zeros; gives the message of its error.
+/// Runs the kernel's flat code on zeros; returns its error message.
 fn error(func: &PrimFunc, sizes: &[&[i64]]) -> Option<String> {
     let tensor = |n: &&[i64]| {
         let count = n.iter().product::<i64>() as usize;
@@ -57,8 +57,11 @@ fn what_is_written_by_axes_is_proved() {
     assert_eq!(accesses(&copy(int(8), int(9), padded)), (2, 0));
 }
 
-/// `copy` of `A` to `B`, which are as large as two expressions over a number `p` and the size of `S` say.
-fn copy_of_told_size(sizes: [fn(&PrimExpr, &PrimExpr) -> PrimExpr; 3], index: fn(&PrimExpr) -> PrimExpr) -> PrimFunc {
+/// `copy` of `A` to `B`, whose sizes are expressions over a scalar `p` and the size of `S`.
+fn copy_of_derived_size(
+    sizes: [fn(&PrimExpr, &PrimExpr) -> PrimExpr; 3],
+    index: fn(&PrimExpr) -> PrimExpr,
+) -> PrimFunc {
     let [p, s] = ["p", "s"].map(Var::int64);
     let [of_a, of_b, of_loop] = sizes.map(|size| size(&p.expr(), &s.expr()));
     let (a, b) = (buffer("A", &[of_a], DType::INT32), buffer("B", &[of_b], DType::INT32));
@@ -75,22 +78,22 @@ fn sizes_that_follow_from_numbers_are_sizes() {
     let sum = |p: &PrimExpr, s: &PrimExpr| p + s;
     let turned = |p: &PrimExpr, s: &PrimExpr| s + p;
     let same = |v: &PrimExpr| v.clone();
-    assert_eq!(accesses(&copy_of_told_size([sum, sum, sum], same)), (2, 0));
-    assert_eq!(accesses(&copy_of_told_size([sum, turned, turned], same)), (2, 0));
+    assert_eq!(accesses(&copy_of_derived_size([sum, sum, sum], same)), (2, 0));
+    assert_eq!(accesses(&copy_of_derived_size([sum, turned, turned], same)), (2, 0));
     let less = |p: &PrimExpr, s: &PrimExpr| s.clone() - int(1) + p;
-    assert_eq!(accesses(&copy_of_told_size([sum, turned, less], |v| v + int(1))), (2, 0), "by what the number is");
-    assert_eq!(accesses(&copy_of_told_size([sum, turned, sum], |v| v + int(1))), (1, 1));
+    assert_eq!(accesses(&copy_of_derived_size([sum, turned, less], |v| v + int(1))), (2, 0), "by what the number is");
+    assert_eq!(accesses(&copy_of_derived_size([sum, turned, sum], |v| v + int(1))), (1, 1));
     let least = |p: &PrimExpr, _: &PrimExpr| p.clone().min(int(1));
-    assert_eq!(accesses(&copy_of_told_size([least, least, least], same)), (2, 0));
+    assert_eq!(accesses(&copy_of_derived_size([least, least, least], same)), (2, 0));
     let number = |p: &PrimExpr, _: &PrimExpr| p.clone();
     let twice = |p: &PrimExpr, _: &PrimExpr| p * int(2);
     assert_eq!(
-        accesses(&copy_of_told_size([twice, twice, number], same)),
+        accesses(&copy_of_derived_size([twice, twice, number], same)),
         (2, 0),
         "it is checked to be no more than a size"
     );
     let others = |p: &PrimExpr, s: &PrimExpr| p + s + s;
-    assert_eq!(accesses(&copy_of_told_size([sum, sum, others], same)), (0, 2), "`s` may be more than nothing");
+    assert_eq!(accesses(&copy_of_derived_size([sum, sum, others], same)), (0, 2), "`s` may be more than nothing");
 }
 
 #[test]
@@ -122,7 +125,7 @@ fn linear_indices_are_checked_before_loops() {
     assert_eq!(error(&func, &[&[0], &[0]]), None);
     let message = error(&func, &[&[8], &[20]]).unwrap();
     assert_eq!(message, "IndexError: index 19 is outside of dimension 0 of buffer `A`, whose size is 8");
-    // The loop itself is as it would be without.
+    // The loop itself is unchanged.
     let mut lanes = 1;
     lowered(&func).func.body.walk(&mut |s| s.each_expr(&mut |e| e.walk(&mut |e| lanes = lanes.max(e.dtype().lanes))));
     assert!(lanes > 1);
@@ -261,7 +264,7 @@ fn checks_are_made_where_the_value_is_known_without_them() {
     let empty = Stmt::new(StmtKind::If(never, Box::new(Stmt::nop()), None));
     let bound = Stmt::new(StmtKind::Bind(s, int(1)));
     assert!(error(&function(&[&a, &b], &[], vec![bound, empty]), &[&[4], &[1]]).is_some());
-    // Indices of one place, whatever is read for them.
+    // Indices of a single element, whatever their value.
     let nothing = |value: PrimExpr| Stmt::store(&b, vec![value.cast(DType::INT64)], zero());
     for index in [outside() * zero(), outside().floormod(PrimExpr::int32(1)), outside() - outside()] {
         assert!(error(&function(&[&a, &b], &[], vec![nothing(index)]), &[&[4], &[1]]).is_some());

@@ -1,8 +1,8 @@
-//! Replaces operations that machines do not have with operations that they have.
+//! Legalization: replaces operations that the target lacks.
 //!
 //! In: flat code with any intrinsic and any float dtype. Out: arithmetic on bools, integers, float32 and float64 with
 //! the intrinsics that `math` leaves, and on request loads, stores and conversions of float16. Narrow floats compute in
-//! float32 from load to store: their rounding happens where a value is stored or explicitly cast.
+//! float32 from load to store, and are rounded only when a value is stored or explicitly cast.
 
 mod integer;
 mod narrow_floats;
@@ -24,7 +24,7 @@ use hammock_ir::{
 use rustc_hash::FxHashMap;
 use std::slice;
 
-/// Rewrites a body and the parameters it is over. `sizes` are variables known not to be negative.
+/// Legalizes a body and its parameters. `sizes` are non-negative variables.
 ///
 /// # Errors
 /// When a dtype has no representation.
@@ -50,9 +50,9 @@ struct Legalizer {
     machine: Machine,
     float16: bool,
     simplifier: Simplifier,
-    /// Variables of narrow floats and the float32 ones that stand for them.
+    /// Variables of narrow floats, and the float32 variables that replace them.
     vars: FxHashMap<Var, Var>,
-    /// Buffers of narrow floats and those of their bits.
+    /// Buffers of narrow floats, and the buffers of their bits.
     buffers: FxHashMap<Buffer, Buffer>,
     failed: Option<Reason>,
 }
@@ -95,7 +95,7 @@ impl Legalizer {
         Stmt { kind, span }
     }
 
-    /// An expression in the dtype it is computed in.
+    /// Legalizes an expression, in the dtype it is computed in.
     fn expr(&mut self, e: &PrimExpr) -> PrimExpr {
         let dtype = narrow_floats::carrier(e.dtype());
         match e.kind() {
@@ -196,9 +196,9 @@ impl Legalizer {
         }
     }
 
-    /// A word takes the bits as they are in memory.
-    fn word_at(&mut self, place: &PrimExpr) -> PrimExpr {
-        let PrimKind::Load(buffer, indices, _) = place.kind() else { return dots::word_at(&self.expr(place)) };
+    /// Legalizes the load of a packed group, whose bits are those in memory.
+    fn word_at(&mut self, element: &PrimExpr) -> PrimExpr {
+        let PrimKind::Load(buffer, indices, _) = element.kind() else { return dots::word_at(&self.expr(element)) };
         let indices = indices.iter().map(|i| self.expr(i)).collect();
         dots::word_at(&PrimExpr::load(&self.buffer(buffer), indices))
     }

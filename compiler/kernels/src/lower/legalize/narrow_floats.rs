@@ -1,4 +1,4 @@
-//! Floats narrower than float32: loaded as bits, computed in float32, rounded when stored.
+//! Legalization of floats narrower than float32: loaded as bits, computed in float32, rounded when stored.
 
 use super::Legalizer;
 use crate::error::Reason;
@@ -14,17 +14,17 @@ pub fn is_narrow(dtype: DType) -> bool {
     dtype.is_floating() && dtype.bits < 32
 }
 
-/// The dtype in which values of a dtype are computed.
+/// Returns the dtype in which values of a dtype are computed.
 pub fn carrier(dtype: DType) -> DType {
     if is_narrow(dtype) { DType::FLOAT32.with_lanes(dtype.lanes) } else { dtype }
 }
 
-/// The float32 of a value that is rounded to a narrow dtype next. What float32 cannot hold is rounded to odd, so that both
-/// roundings together give what one would.
+/// Converts a value to float32 before it is rounded to a narrow dtype. Inexact values are rounded to odd, so that
+/// rounding twice gives the same result as rounding once.
 pub fn single(value: PrimExpr, to: DType) -> PrimExpr {
     let from = value.dtype();
     let wide = DType::FLOAT64.with_lanes(from.lanes);
-    // Integers that the other formats can hold are exact in float32.
+    // Integers in the range of the other formats are exact in float32.
     let loses = from.is_integer() && !from.is_bool() && from.bits >= 32 && to.is_bfloat16();
     match from.bits {
         64 if from.is_floating() => round_to_odd(value),
@@ -34,9 +34,9 @@ pub fn single(value: PrimExpr, to: DType) -> PrimExpr {
     }
 }
 
-/// A float64 as float32; what is not exact becomes the neighbour whose last bit is set.
+/// Rounds a float64 to float32, to odd: inexact values become the neighbour whose last bit is set.
 fn round_to_odd(value: PrimExpr) -> PrimExpr {
-    let words = Words { lanes: value.dtype().lanes };
+    let words = FloatBits { lanes: value.dtype().lanes };
     let (x, near) = (Var::new("x", value.dtype()), Var::new("near", DType::FLOAT32.with_lanes(words.lanes)));
     let (exact, back) = (x.expr(), near.expr().cast(value.dtype()));
     let bits = PrimExpr::intrin("reinterpret", vec![near.expr()], DType::UINT32.with_lanes(words.lanes));
@@ -48,7 +48,7 @@ fn round_to_odd(value: PrimExpr) -> PrimExpr {
     PrimExpr::bind(x, value, PrimExpr::bind(near, single, rounded))
 }
 
-/// A 64-bit integer that float64 holds, and that a shorter float is made of as of the given one: see
+/// Maps a 64-bit integer to one that float64 holds exactly, and that rounds to the same narrow float: see
 /// [`fold_for_float64`](hammock_runtime::value::small_float::fold_for_float64).
 fn fold_for_float64(value: PrimExpr) -> PrimExpr {
     let dtype = value.dtype();
@@ -65,13 +65,13 @@ fn fold_for_float64(value: PrimExpr) -> PrimExpr {
     PrimExpr::bind(var, value, is_exact.select(x, folded))
 }
 
-/// The unsigned integer with the dtype's bits.
+/// Returns the unsigned integer dtype of the same width.
 fn bits_type(dtype: DType) -> DType {
     DType::uint(dtype.bits).with_lanes(dtype.lanes)
 }
 
 impl Legalizer {
-    /// The variable that carries the values of a variable.
+    /// Returns the variable that replaces a variable of a narrow float.
     pub fn carry(&mut self, var: &Var) -> Var {
         if !is_narrow(var.dtype()) {
             return var.clone();
@@ -80,7 +80,7 @@ impl Legalizer {
         self.vars.entry(var.clone()).or_insert_with(new).clone()
     }
 
-    /// The buffer as memory knows it: bits, unless the machine converts float16 itself.
+    /// Returns a buffer as it is in memory: as bits, unless the target converts float16 itself.
     pub fn buffer(&mut self, buffer: &Buffer) -> Buffer {
         if buffer.dtype.bits < 8 {
             self.failed.get_or_insert(Reason::Element(buffer.dtype));
@@ -96,13 +96,13 @@ impl Legalizer {
         self.float16 && dtype.is_float16()
     }
 
-    /// The value of what was loaded from a buffer of a dtype.
+    /// Decodes a value loaded from a buffer of a dtype.
     pub fn loaded(&mut self, memory: PrimExpr, dtype: DType) -> PrimExpr {
         let dtype = dtype.with_lanes(memory.dtype().lanes);
         if !is_narrow(dtype) { memory } else { self.decode(memory, dtype) }
     }
 
-    /// What to store in a buffer of a dtype.
+    /// Encodes a value for a store to a buffer of a dtype.
     pub fn stored(&mut self, value: &PrimExpr, dtype: DType) -> PrimExpr {
         if !is_narrow(dtype) {
             return self.expr(value);
@@ -119,13 +119,13 @@ impl Legalizer {
         self.encode(value, dtype)
     }
 
-    /// A float32 rounded to what a dtype can hold.
+    /// Rounds a float32 to the precision of a dtype.
     pub fn rounded(&mut self, value: PrimExpr, dtype: DType) -> PrimExpr {
         let narrow = self.encode(value, dtype);
         self.decode(narrow, dtype)
     }
 
-    /// The bits of a value as another dtype, where one of them is narrow.
+    /// Reinterprets the bits of a value as another dtype, if either is narrow.
     pub fn reinterpret(&mut self, value: &PrimExpr, to: DType) -> PrimExpr {
         let from = value.dtype();
         let carried = self.expr(value);
@@ -146,7 +146,7 @@ impl Legalizer {
     }
 
     fn decode_bits(&mut self, bits: PrimExpr, dtype: DType) -> PrimExpr {
-        let words = Words { lanes: dtype.lanes };
+        let words = FloatBits { lanes: dtype.lanes };
         let wide = bits.cast(DType::UINT32.with_lanes(dtype.lanes));
         if dtype.is_bfloat16() {
             return words.float(words.op("shift_left", &wide, 16));
@@ -158,7 +158,7 @@ impl Legalizer {
     }
 
     fn encode_bits(&mut self, value: PrimExpr, dtype: DType) -> PrimExpr {
-        let words = Words { lanes: dtype.lanes };
+        let words = FloatBits { lanes: dtype.lanes };
         let to = bits_type(dtype);
         let bits = PrimExpr::intrin("reinterpret", vec![value], DType::UINT32.with_lanes(dtype.lanes));
         if dtype.is_bfloat16() {
@@ -183,11 +183,11 @@ impl Legalizer {
 }
 
 /// Arithmetic on the bits of float32 values.
-struct Words {
+struct FloatBits {
     lanes: u16,
 }
 
-impl Words {
+impl FloatBits {
     fn c(&self, value: i64) -> PrimExpr {
         PrimExpr::int(value, DType::UINT32).broadcast(self.lanes)
     }
@@ -210,7 +210,7 @@ impl Words {
         PrimExpr::bind(var, value, body)
     }
 
-    /// The upper half of float32 bits, rounded to nearest even; NaN stays NaN.
+    /// Returns the upper half of float32 bits, rounded to nearest even; NaN stays NaN.
     fn bfloat16(&self, bits: &PrimExpr) -> PrimExpr {
         let odd = self.op("bitwise_and", &self.op("shift_right", bits, 16), 1);
         let rounded = self.op("shift_right", &(bits + odd + self.c(0x7fff)), 16);
@@ -219,7 +219,7 @@ impl Words {
         magnitude.gt(self.c(0x7f80_0000)).select(quiet, rounded)
     }
 
-    /// The float32 with the value of a code.
+    /// Decodes a narrow float to float32.
     fn decode(&self, code: &PrimExpr, f: Format) -> PrimExpr {
         let digits = i64::from(23 - f.mantissa_bits);
         let width = f.exponent_bits + f.mantissa_bits;
@@ -246,7 +246,7 @@ impl Words {
         self.float(PrimExpr::intrin("bitwise_or", vec![bits, sign.clone()], sign.dtype()))
     }
 
-    /// The code nearest to a float32, ties to even.
+    /// Encodes a float32 as the nearest narrow float, ties to even.
     fn encode(&self, bits: &PrimExpr, f: Format) -> PrimExpr {
         let dropped = i64::from(23 - f.mantissa_bits);
         let width = i64::from(f.exponent_bits + f.mantissa_bits);
@@ -254,7 +254,7 @@ impl Words {
         let odd = self.op("bitwise_and", &self.op("shift_right", &magnitude, dropped), 1);
         let rounded = self.op("shift_right", &(&magnitude + odd + self.c((1 << (dropped - 1)) - 1)), dropped);
         let normal = rounded - self.c(i64::from(127 - f.bias) << f.mantissa_bits);
-        // Adding a number whose last place is the least unit leaves the multiple of the unit in the low bits.
+        // Adding a number whose ulp is the smallest subnormal leaves the mantissa in the low bits.
         let anchor = 2f64.powi(1 - f.bias - f.mantissa_bits as i32 + 23);
         let shifted = self.float(magnitude.clone()) + self.single(anchor);
         let shifted = PrimExpr::intrin("reinterpret", vec![shifted], magnitude.dtype());
@@ -272,7 +272,7 @@ impl Words {
         let sign = self.op("shift_left", &self.op("shift_right", bits, 31), width);
         let join = |a: PrimExpr, b: &PrimExpr| PrimExpr::intrin("bitwise_or", vec![a, b.clone()], b.dtype());
         if f.special == Special::NegativeZeroNan {
-            // Zero has one sign, and what is not a number has one code.
+            // There is one zero and one NaN.
             let signed = code.clone().eq(self.c(0)).select(self.c(0), join(code, &sign));
             return is_nan.or(beyond).select(self.c(overflow), signed);
         }

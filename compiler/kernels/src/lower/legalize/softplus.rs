@@ -1,5 +1,5 @@
-//! What is cheaper and more exact as a whole than step by step: what becomes of `log(1 + e^z)`, known as softplus, and
-//! `1 + tanh x`.
+//! Matchers for softplus, `log(1 + e^z)`, and `1 + tanh x`: a single expansion of these is cheaper and more accurate
+//! than one of each function.
 
 use crate::index::same_expr;
 use hammock_ir::{
@@ -7,11 +7,11 @@ use hammock_ir::{
     prim::{BinaryOp, PrimCall, PrimCallee, PrimKind},
 };
 
-/// From there on, `log(1 + e^z)` is `z` as far as its hyperbolic tangent can tell.
-const LARGE: f64 = 20.0;
+/// Value of `z` above which `tanh(log(1 + e^z))` equals `tanh z`.
+const SOFTPLUS_CUTOFF: f64 = 20.0;
 
-/// The `z` of `log(1 + e^z)`, in any of the forms in which models have it: as it is, as `max(z, 0) + log(1 + e^-|z|)`, and
-/// with `z` itself where it is large.
+/// Matches `log(1 + e^z)` and returns `z`. Models also write it as `max(z, 0) + log(1 + e^-|z|)`, or select `z` itself
+/// if it is large.
 pub fn softplus(e: &PrimExpr) -> Option<&PrimExpr> {
     match e.kind() {
         PrimKind::Select(condition, large, soft) => with_large(condition, large, soft),
@@ -30,7 +30,7 @@ pub fn softplus(e: &PrimExpr) -> Option<&PrimExpr> {
     }
 }
 
-/// The `x` of `1 + tanh x`.
+/// Matches `1 + tanh x` and returns `x`.
 pub fn one_plus_tanh<'a>(op: BinaryOp, a: &'a PrimExpr, b: &'a PrimExpr) -> Option<&'a PrimExpr> {
     let other = match (op, float(a), float(b)) {
         (BinaryOp::Add, Some(1.0), _) => b,
@@ -40,14 +40,14 @@ pub fn one_plus_tanh<'a>(op: BinaryOp, a: &'a PrimExpr, b: &'a PrimExpr) -> Opti
     of_function("tanh", other).filter(|x| softplus(x).is_none())
 }
 
-/// `large` above a bound, its softplus below.
+/// Matches a select of `large` above a bound, and of its softplus below.
 fn with_large<'a>(condition: &PrimExpr, large: &PrimExpr, soft: &'a PrimExpr) -> Option<&'a PrimExpr> {
     let PrimKind::Binary(BinaryOp::Gt | BinaryOp::Ge, z, bound) = condition.kind() else { return None };
-    let far = float(bound).is_some_and(|bound| bound >= LARGE);
+    let far = float(bound).is_some_and(|bound| bound >= SOFTPLUS_CUTOFF);
     softplus(soft).filter(|of| far && same_expr(of, z) && same_expr(of, large))
 }
 
-/// `max(z, 0) + log(1 + e^-|z|)`.
+/// Matches `max(z, 0) + log(1 + e^-|z|)`.
 fn of_magnitude<'a>(max: &'a PrimExpr, tail: &PrimExpr) -> Option<&'a PrimExpr> {
     let PrimKind::Binary(BinaryOp::Max, a, b) = max.kind() else { return None };
     let z = if float(b) == Some(0.0) { a } else { Some(b).filter(|_| float(a) == Some(0.0))? };
@@ -55,7 +55,7 @@ fn of_magnitude<'a>(max: &'a PrimExpr, tail: &PrimExpr) -> Option<&'a PrimExpr> 
     same_expr(of, z).then_some(z)
 }
 
-/// The `z` of `-|z|`.
+/// Matches `-|z|` and returns `z`.
 fn magnitude(e: &PrimExpr) -> Option<&PrimExpr> {
     let size = match e.kind() {
         PrimKind::Binary(BinaryOp::Sub, zero, size) if float(zero) == Some(0.0) => size,
@@ -66,12 +66,12 @@ fn magnitude(e: &PrimExpr) -> Option<&PrimExpr> {
     of_function("fabs", size).or_else(|| of_function("abs", size))
 }
 
-/// Returns true if this is `e^-|z|`, which is from 0 to 1.
+/// Returns true if an expression is `e^-|z|`, which is in `[0, 1]`.
 pub fn is_fraction(e: &PrimExpr) -> bool {
     of_function("exp", e).is_some_and(|z| magnitude(z).is_some())
 }
 
-/// The operand of a function of one.
+/// Returns the operand of a call of a unary function.
 fn of_function<'a>(name: &str, e: &'a PrimExpr) -> Option<&'a PrimExpr> {
     match e.kind() {
         PrimKind::Call(call) => match intrinsic(call) {
@@ -89,7 +89,7 @@ fn intrinsic(call: &PrimCall) -> (&str, &[PrimExpr]) {
     }
 }
 
-/// A constant, the same in all lanes.
+/// Returns the value of a constant that is the same in all lanes.
 fn float(e: &PrimExpr) -> Option<f64> {
     match e.kind() {
         PrimKind::Broadcast(value, ..) => float(value),

@@ -1,9 +1,9 @@
-//! Divisors that are the same for many elements: each is inverted once, and elements are multiplied.
+//! Hoisted reciprocals: divisions by a loop-invariant divisor become multiplications by its reciprocal.
 //!
-//! Where the inverse would not be a normal number, elements are divided after all: a product with infinity or with a
-//! denormal inverse would be far from the quotient.
+//! The loops are emitted twice (unswitched). They divide if the reciprocal would not be a normal number, because
+//! multiplying by infinity or by a denormal reciprocal is inaccurate.
 
-use super::nest::{At, Nest};
+use super::nest::{Domain, Nest};
 use crate::{
     index::same_expr,
     plan::StagePlan,
@@ -15,43 +15,43 @@ use hammock_ir::{
     tir::{Stmt, StmtKind},
 };
 
-/// A divisor that is inverted.
-pub struct Quotient {
-    /// Inside how many loops.
-    pub inside: usize,
+/// Divisor whose reciprocal is hoisted.
+pub struct HoistedDivisor {
+    /// Number of loops around the definition of the reciprocal.
+    pub depth: usize,
     divisor: PrimExpr,
 }
 
-impl Quotient {
-    /// What a plan inverts.
-    pub fn of(stage: &Stage, plan: &StagePlan) -> Option<Quotient> {
+impl HoistedDivisor {
+    /// Returns the divisor that a plan hoists.
+    pub fn of(stage: &Stage, plan: &StagePlan) -> Option<HoistedDivisor> {
         let vector = plan.vector().filter(|_| plan.inverts)?;
         let divisor = common_divisor(stage, vector.axis)?;
-        Some(Quotient { inside: plan.known(stage, divisor)?, divisor: divisor.clone() })
+        Some(HoistedDivisor { depth: plan.known(stage, divisor)?, divisor: divisor.clone() })
     }
 }
 
-/// The loops inside, once with products and once with quotients.
-pub fn loops(nest: &Nest, quotient: &Quotient, at: &At) -> Stmt {
-    let dtype = quotient.divisor.dtype();
-    let (divisor, inverse) = (Var::new("divisor", dtype), Var::new("inverse", dtype));
+/// Returns the loops inside, once with multiplications and once with divisions.
+pub fn divisor_loops(nest: &Nest, hoisted: &HoistedDivisor, at: &Domain) -> Stmt {
+    let dtype = hoisted.divisor.dtype();
+    let (divisor, reciprocal) = (Var::new("divisor", dtype), Var::new("reciprocal", dtype));
     let inside = |op, by: &Var| {
-        let value = divided(&nest.stage.value, &quotient.divisor, op, &by.expr());
+        let value = replace_divisions(&nest.stage.value, &hoisted.divisor, op, &by.expr());
         let stage = Stage { value, ..nest.stage.clone() };
-        Nest { stage: &stage, quotient: None, ..*nest }.level(quotient.inside, at)
+        Nest { stage: &stage, divisor: None, ..*nest }.level(hoisted.depth, at)
     };
     let magnitude = divisor.expr().unary("fabs");
     let exponent = if dtype.bits == 32 { 126 } else { 1022 };
     let bound = |exponent: i32| PrimExpr::constant(2f64.powi(exponent), dtype);
     let normal = bound(-exponent).le(magnitude.clone()).and(magnitude.le(bound(exponent)));
     let one = PrimExpr::constant(1.0, dtype);
-    let inverted = vec![bind(&inverse, one / divisor.expr()), inside(BinaryOp::Mul, &inverse)];
-    let divides = inside(BinaryOp::Div, &divisor);
-    let choice = StmtKind::If(normal, Box::new(Stmt::seq(inverted)), Some(Box::new(divides)));
-    let value = quotient.divisor.substitute(&substitution(&nest.stage.axes, &at.position));
+    let by_reciprocal = vec![bind(&reciprocal, one / divisor.expr()), inside(BinaryOp::Mul, &reciprocal)];
+    let by_division = inside(BinaryOp::Div, &divisor);
+    let choice = StmtKind::If(normal, Box::new(Stmt::seq(by_reciprocal)), Some(Box::new(by_division)));
+    let value = hoisted.divisor.substitute(&substitution(&nest.stage.axes, &at.position));
     let all = Stmt::seq(vec![bind(&divisor, value), Stmt::new(choice)]);
-    // Where there are no elements, there need not be a divisor.
-    let sizes = at.left.iter().filter(|size| size.as_int().is_none());
+    // Without elements the divisor need not exist.
+    let sizes = at.extents.iter().filter(|size| size.as_int().is_none());
     sizes.fold(all, |all, size| Stmt::new(StmtKind::If(PrimExpr::int64(0).lt(size), Box::new(all), None)))
 }
 
@@ -59,12 +59,12 @@ fn bind(var: &Var, value: PrimExpr) -> Stmt {
     Stmt::new(StmtKind::Bind(var.clone(), value))
 }
 
-/// A value with `_ / divisor` replaced by `_ op by`.
-fn divided(value: &PrimExpr, divisor: &PrimExpr, op: BinaryOp, by: &PrimExpr) -> PrimExpr {
+/// Replaces `_ / divisor` in a value by `_ op by`.
+fn replace_divisions(value: &PrimExpr, divisor: &PrimExpr, op: BinaryOp, by: &PrimExpr) -> PrimExpr {
     match value.kind() {
         PrimKind::Binary(BinaryOp::Div, a, b) if same_expr(b, divisor) => {
-            hammock_ir::prim::binary(op, divided(a, divisor, op, by), by.clone())
+            hammock_ir::prim::binary(op, replace_divisions(a, divisor, op, by), by.clone())
         }
-        _ => value.map_children(&mut |child| divided(child, divisor, op, by)),
+        _ => value.map_children(&mut |child| replace_divisions(child, divisor, op, by)),
     }
 }

@@ -1,8 +1,8 @@
-//! Copies of what a load reads inside some loops, in an order that suits the loops.
+//! Operand packing: copies what a load reads inside some loops into a buffer in the tile's order.
 
 use super::{
-    nest::{self, At, Nest, moved as position_moved},
-    signed_dot_fixup::Moved,
+    nest::{self, Domain, Nest, offset_by},
+    signed_dot_fixup::SignFlip,
 };
 use crate::{
     index::same_expr,
@@ -19,51 +19,52 @@ use hammock_ir::{
     tir::{Buffer, Stmt, StmtKind},
 };
 
-/// A copy of at most so many bytes is on the stack.
-const STACK: i64 = 8 << 10;
+/// Maximum size in bytes of a packed operand on the stack.
+const MAX_STACK_BYTES: i64 = 8 << 10;
 
-/// What is made of a stage inside of some loops.
-pub struct Copied {
-    /// What stands before the other loops.
+/// A stage whose operands are packed inside some loops.
+pub struct PackedOperands {
+    /// Statements before the inner loops.
     pub stmts: Vec<Stmt>,
-    /// The stage as it is there: it loads from the copies, and its axes count from the position at hand.
+    /// Stage that loads from the packed operands, and whose axes count from the current position.
     pub stage: Stage,
-    /// Its parts as they are there.
+    /// Its parts, rewritten in the same way.
     pub parts: Vec<PrimExpr>,
-    /// A factor of dot products that is moved from here on.
-    pub moved: Option<Moved>,
+    /// Dot-product operand whose sign bits are flipped from here on.
+    pub sign_flip: Option<SignFlip>,
 }
 
-/// Copies what is copied inside of so many loops.
-pub fn staged(nest: &Nest, inside: usize, at: &At) -> Copied {
+/// Packs the operands that the plan packs inside `inside` loops.
+pub fn pack(nest: &Nest, inside: usize, at: &Domain) -> PackedOperands {
     let (stage, loads) = (nest.stage, nest.parts);
-    // Stand for the axes where the copies are loaded, as long as the others still count from zero.
+    // Placeholders for the axes of packed loads, while the other axes still count from zero.
     let own: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.fresh().expr()).collect();
-    let (mut stmts, mut value, mut init, mut moved) = (Vec::new(), stage.value.clone(), stage.init.clone(), None);
+    let (mut stmts, mut value, mut init, mut sign_flip) = (Vec::new(), stage.value.clone(), stage.init.clone(), None);
     let mut parts = loads.to_vec();
     for staged in nest.plan.staged.iter().filter(|staged| staged.inside == inside) {
-        let copy = copy(nest, staged, &loads[staged.load], at);
-        let in_words = in_words(nest, staged);
-        let place = |axis: &usize| match in_words {
-            Some((words, dot)) if words == *axis => own[*axis].clone().floordiv(PrimExpr::int64(dot.terms())),
+        let copy = packing_stage(nest, staged, &loads[staged.load], at);
+        let packed_axis = packed_axis(nest, staged);
+        let element = |axis: &usize| match packed_axis {
+            Some((packed, dot)) if packed == *axis => own[*axis].clone().floordiv(PrimExpr::int64(dot.terms())),
             _ => own[*axis].clone(),
         };
-        let index: Vec<PrimExpr> = staged.axes.iter().map(place).collect();
+        let index: Vec<PrimExpr> = staged.axes.iter().map(element).collect();
         let own = PrimExpr::load(&copy.buffer, index.clone());
         value = replaced(&value, &loads[staged.load], &own);
         parts.iter_mut().for_each(|part| *part = replaced(part, &loads[staged.load], &own));
         stmts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
         stmts.push(nest::loops(&copy, &staged.copy, nest.choice));
-        stmts.extend(zeros(&copy, staged));
-        if let (Some(own), Some(start), Some(_)) = (Moved::of(nest, &loads[staged.load]), &init, in_words) {
+        stmts.extend(fill_padding(&copy, staged));
+        if let (Some(own), Some(start), Some(_)) = (SignFlip::for_packed(nest, &loads[staged.load]), &init, packed_axis)
+        {
             let reduced: Vec<bool> = staged.axes.iter().map(|axis| stage.axes[*axis].reduce).collect();
-            let (sums, start) = own.sums(nest, &copy, &reduced, start, &index);
+            let (sums, start) = own.compensation(nest, &copy, &reduced, start, &index);
             stmts.extend(sums);
-            (init, moved) = (Some(start), Some(own));
+            (init, sign_flip) = (Some(start), Some(own));
         }
     }
     let axes = stage.axes.iter().zip(&at.position);
-    let from_here: Vec<PrimExpr> = axes.map(|(axis, position)| position_moved(position, axis.var.expr())).collect();
+    let from_here: Vec<PrimExpr> = axes.map(|(axis, position)| offset_by(position, axis.var.expr())).collect();
     let from_here = substitution(&stage.axes, &from_here);
     let own = own.iter().zip(&stage.axes).filter_map(|(own, axis)| Some((own.as_var()?.clone(), axis.var.expr())));
     let own = own.collect();
@@ -77,16 +78,16 @@ pub fn staged(nest: &Nest, inside: usize, at: &At) -> Copied {
     let init = init.as_ref().map(here);
     let parts = all(&parts);
     let stage = Stage { indices: all(&stage.indices), value: here(&value), init, epilogue, ..stage.clone() };
-    Copied { stmts, stage, parts, moved }
+    PackedOperands { stmts, stage, parts, sign_flip }
 }
 
-/// The axis that a copy has in words.
-fn in_words(nest: &Nest, staged: &Staged) -> Option<(usize, Dot)> {
+/// Returns the axis along which a packed operand has packed groups.
+fn packed_axis(nest: &Nest, staged: &Staged) -> Option<(usize, Dot)> {
     nest.dot.filter(|(axis, _)| staged.axes.contains(axis))
 }
 
-/// Fills the room that a copy has beyond the values of its axes.
-fn zeros(copy: &Stage, staged: &Staged) -> Vec<Stmt> {
+/// Zero-fills the padding of a packed operand.
+fn fill_padding(copy: &Stage, staged: &Staged) -> Vec<Stmt> {
     let mut counts: Vec<PrimExpr> = copy.axes.iter().map(|axis| axis.extent.clone()).collect();
     let mut stmts = Vec::new();
     for (number, axis) in staged.axes.iter().enumerate() {
@@ -99,32 +100,32 @@ fn zeros(copy: &Stage, staged: &Staged) -> Vec<Stmt> {
             };
             let vars: Vec<Var> = copy.axes.iter().map(|axis| axis.var.fresh()).collect();
             let mut indices: Vec<PrimExpr> = vars.iter().map(Var::expr).collect();
-            indices[number] = position_moved(&count, indices[number].clone());
+            indices[number] = offset_by(&count, indices[number].clone());
             let zero = Stmt::store(&copy.buffer, indices, PrimExpr::constant(0.0, copy.buffer.dtype));
             let loops = vars.into_iter().zip(&counts).rev();
             stmts.push(loops.fold(zero, |body, (var, count)| Stmt::serial(var, count.clone(), body)));
         }
-        // What lies beyond another axis is as long.
+        // Padding of the next axes spans the padded extent of this one.
         counts[number] = room;
     }
     stmts
 }
 
-/// The stage that copies what a load reads from a position on.
-fn copy(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &At) -> Stage {
+/// Returns the stage that packs what a load reads from a position on.
+fn packing_stage(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &Domain) -> Stage {
     let stage = nest.stage;
-    // Room for whole blocks, so that distances in the copy are constants.
+    // Full blocks, so that the strides of the copy are constants.
     let room = |axis: &usize| match nest.plan.range(*axis, staged.inside) {
         Some(count) => staged.room(*axis, &PrimExpr::int64(count)),
         None => staged.room(*axis, at.count(*axis)),
     };
-    let in_words = in_words(nest, staged);
-    let sizes = |terms: Vec<PrimExpr>| dots::sizes(&staged.axes, terms, in_words);
+    let packed_axis = packed_axis(nest, staged);
+    let sizes = |terms: Vec<PrimExpr>| dots::sizes(&staged.axes, terms, packed_axis);
     let shape = sizes(staged.axes.iter().map(room).collect());
-    let dtype = if in_words.is_some() { dots::WORD } else { load.dtype() };
+    let dtype = if packed_axis.is_some() { dots::WORD } else { load.dtype() };
     let bytes = shape.iter().try_fold(dtype.bytes() as i64, |bytes, size| bytes.checked_mul(size.as_int()?));
-    let scope = if bytes.is_some_and(|bytes| bytes <= STACK) { "local" } else { "global" };
-    let left = sizes(staged.axes.iter().map(|axis| at.count(*axis).clone()).collect());
+    let scope = if bytes.is_some_and(|bytes| bytes <= MAX_STACK_BYTES) { "local" } else { "global" };
+    let extents = sizes(staged.axes.iter().map(|axis| at.count(*axis).clone()).collect());
     let buffer = Buffer::scoped("copy", shape, dtype, scope);
-    stage.copy_of(load, &staged.axes, left, &at.position, buffer, in_words)
+    stage.copy_of(load, &staged.axes, extents, &at.position, buffer, packed_axis)
 }

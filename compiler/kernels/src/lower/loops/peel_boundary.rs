@@ -1,10 +1,9 @@
-//! Tiles of windows that do not reach into the margin around what they go over.
+//! Boundary peeling for sliding windows: interior tiles skip the padding checks that boundary tiles need.
 //!
-//! A window loads nothing in a margin, which each load would have to ask. Most tiles lie inside: that is asked once, and
-//! their loads have no conditions.
+//! Every load of a padded window is guarded. One test per tile finds the interior tiles, whose loads need no guard.
 
 use super::{
-    nest::{At, Nest},
+    nest::{Domain, Nest},
     tile,
 };
 use crate::{
@@ -21,24 +20,24 @@ use hammock_ir::{
     tir::{Stmt, StmtKind},
 };
 
-/// The tile of a nest, once as it is where it is inside, and once for where it may not be.
-pub fn tile(nest: &Nest, at: &At) -> Stmt {
-    let anywhere = || tile::tile(nest, at);
-    if !has_margin(nest.stage) {
-        return anywhere();
+/// Returns the tile of a nest in two versions: for the interior, and for the boundary.
+pub fn tile(nest: &Nest, at: &Domain) -> Stmt {
+    let guarded_tile = || tile::tile(nest, at);
+    if !has_padding(nest.stage) {
+        return guarded_tile();
     }
-    let mut margins = Margins { stage: nest.stage, at, inside: Vec::new() };
-    let stage = Stage { value: margins.without(&nest.stage.value), ..nest.stage.clone() };
-    let plain = tile::tile(&Nest { stage: &stage, ..*nest }, at);
-    match margins.inside.into_iter().reduce(PrimExpr::and) {
-        Some(inside) => Stmt::new(StmtKind::If(inside, Box::new(plain), Some(Box::new(anywhere())))),
-        None => plain,
+    let mut boundary = Boundary { stage: nest.stage, at, interior: Vec::new() };
+    let stage = Stage { value: boundary.drop_implied_guards(&nest.stage.value), ..nest.stage.clone() };
+    let unguarded = tile::tile(&Nest { stage: &stage, ..*nest }, at);
+    match boundary.interior.into_iter().reduce(PrimExpr::and) {
+        Some(interior) => Stmt::new(StmtKind::If(interior, Box::new(unguarded), Some(Box::new(guarded_tile())))),
+        None => unguarded,
     }
 }
 
-/// What is done at one of `count` steps along an axis. A margin may begin and end in the first and in the last of them: these
-/// are written for themselves, so that code knows what lies in it.
-pub fn at_edges(index: &PrimExpr, count: &PrimExpr, inside: &dyn Fn(PrimExpr) -> Stmt) -> Stmt {
+/// Returns the body of one of `count` steps along an axis, with the first and last step peeled. Padding begins and ends
+/// in these, so their guards fold.
+pub fn peel_edges(index: &PrimExpr, count: &PrimExpr, inside: &dyn Fn(PrimExpr) -> Stmt) -> Stmt {
     let last = count.as_int().map(|count| count - 1);
     if index.as_int().is_some() || last == Some(0) {
         return inside(PrimExpr::int64(index.as_int().unwrap_or(0)));
@@ -50,30 +49,30 @@ pub fn at_edges(index: &PrimExpr, count: &PrimExpr, inside: &dyn Fn(PrimExpr) ->
     })
 }
 
-/// Returns true if a stage goes over data with a margin.
-fn has_margin(stage: &Stage) -> bool {
+/// Returns true if a stage loads padded data.
+fn has_padding(stage: &Stage) -> bool {
     stage.reduces() && stage.value.any(&mut |e| in_margin(e))
 }
 
-/// Returns true if the margins of what a stage goes over lie along an axis.
-pub fn are_along(stage: &Stage, axis: usize) -> bool {
+/// Returns true if the data that a stage loads are padded along an axis.
+pub fn pads_axis(stage: &Stage, axis: usize) -> bool {
     let var = &stage.axes[axis].var;
-    let asks = |e: &PrimExpr| guarded(e).is_some_and(|(condition, ..)| in_margin(e) && condition.uses(var));
-    stage.reduces() && stage.value.any(&mut |e| asks(e))
+    let is_guarded = |e: &PrimExpr| guarded(e).is_some_and(|(condition, ..)| in_margin(e) && condition.uses(var));
+    stage.reduces() && stage.value.any(&mut |e| is_guarded(e))
 }
 
-struct Margins<'a> {
+struct Boundary<'a> {
     stage: &'a Stage,
-    at: &'a At,
-    /// What holds where all of a tile is inside.
-    inside: Vec<PrimExpr>,
+    at: &'a Domain,
+    /// Conditions under which the whole tile is interior.
+    interior: Vec<PrimExpr>,
 }
 
-impl Margins<'_> {
-    /// A value that only asks what never is true of all of the tile.
-    fn without(&mut self, value: &PrimExpr) -> PrimExpr {
+impl Boundary<'_> {
+    /// Drops the guards that hold in interior tiles from a value.
+    fn drop_implied_guards(&mut self, value: &PrimExpr) -> PrimExpr {
         let Some((condition, load, other)) = guarded(value).filter(|_| in_margin(value)) else {
-            return value.map_children(&mut |child| self.without(child));
+            return value.map_children(&mut |child| self.drop_implied_guards(child));
         };
         let open = conjuncts(condition).into_iter().filter(|condition| !self.holds(condition));
         match open.reduce(PrimExpr::and) {
@@ -82,22 +81,22 @@ impl Margins<'_> {
         }
     }
 
-    /// Returns true if a condition is true of all of the tile where that is inside.
+    /// Returns true if a condition holds for all of an interior tile.
     fn holds(&mut self, condition: &PrimExpr) -> bool {
-        let Some(least) = excess(condition).and_then(|excess| least(&excess, self.stage, self.at)) else {
+        let Some(minimum) = excess(condition).and_then(|excess| minimum(&excess, self.stage, self.at)) else {
             return false;
         };
-        match least.as_constant() {
-            Some(least) => least >= 0,
+        match minimum.as_constant() {
+            Some(minimum) => minimum >= 0,
             None => {
-                self.inside.push(least.to_expr().ge(PrimExpr::int64(0)));
+                self.interior.push(minimum.to_expr().ge(PrimExpr::int64(0)));
                 true
             }
         }
     }
 }
 
-/// By how much a comparison of integers holds: it does where this is no less than zero.
+/// Returns the slack of an integer comparison, which holds if the slack is not negative.
 fn excess(condition: &PrimExpr) -> Option<Poly> {
     let PrimKind::Binary(op, a, b) = condition.kind() else { return None };
     let simplifier = Simplifier::default();
@@ -112,14 +111,14 @@ fn excess(condition: &PrimExpr) -> Option<Poly> {
     }
 }
 
-/// The least value of a number in a tile, if it changes evenly along the axes.
-fn least(number: &Poly, stage: &Stage, at: &At) -> Option<Poly> {
+/// Returns the minimum of an affine value over a tile.
+fn minimum(number: &Poly, stage: &Stage, at: &Domain) -> Option<Poly> {
     let simplifier = Simplifier::default();
-    stage.axes.iter().zip(&at.position).zip(&at.left).try_fold(number.clone(), |number, ((axis, first), left)| {
+    stage.axes.iter().zip(&at.position).zip(&at.extents).try_fold(number.clone(), |number, ((axis, first), extent)| {
         let factor = number.coefficient(&axis.var)?.as_constant()?;
         let rest = &number - &Poly::atom(axis.var.expr()).scale(factor);
         let first = simplifier.poly(first);
-        let last = &(&first + &simplifier.poly(left)) - &Poly::constant(1);
+        let last = &(&first + &simplifier.poly(extent)) - &Poly::constant(1);
         Some(&rest + &(if factor < 0 { last } else { first }).scale(factor))
     })
 }

@@ -1,9 +1,9 @@
-//! Products of bytes that are both signed, or both unsigned, for an instruction that multiplies unsigned bytes with signed
-//! ones.
+//! Zero-point shift for int8 dot products whose operands have the same signedness: `vpdpbusd` needs one unsigned and
+//! one signed operand.
 //!
-//! The factor that is the same along the results is moved by 128, which is its sign bit turned over. What that adds to a
-//! sum does not depend on the row: 128 times all numbers of the other factor. It is added up once for each copy of that
-//! factor, and taken off what sums start from. Integers wrap, so nothing is lost.
+//! The operand that is broadcast along the results is shifted by 128, which flips its sign bits. Accumulators start at
+//! the compensation term, 128 times the column sums of the other operand, computed once when that one is packed.
+//! Integers wrap, so the result is exact.
 
 use super::nest::{self, Nest};
 use crate::{
@@ -20,56 +20,56 @@ use hammock_ir::{
     tir::{Buffer, Stmt, StmtKind},
 };
 
-/// Bytes that are all one.
+/// Four int8 ones.
 const ONES: i64 = 0x0101_0101;
-/// The sign bits of bytes.
+/// Sign bits of four int8 values.
 const SIGNS: i64 = 0x8080_8080;
 
-/// A factor that is moved.
+/// Operand whose sign bits are flipped.
 #[derive(Clone, Copy)]
-pub struct Moved {
-    /// Which of the two.
-    pub factor: usize,
-    /// What is added to sums then.
+pub struct SignFlip {
+    /// Index of the operand.
+    pub operand: usize,
+    /// Dot product with the flipped operand.
     pub dot: Dot,
 }
 
-impl Moved {
-    /// The factor to move where another one, along the results, is copied.
-    pub fn of(nest: &Nest, copied: &PrimExpr) -> Option<Moved> {
+impl SignFlip {
+    /// Returns the operand to flip if the other one, which varies along the results, is packed.
+    pub fn for_packed(nest: &Nest, copied: &PrimExpr) -> Option<SignFlip> {
         let (_, Dot::Bytes(signed)) = nest.dot? else { return None };
         let factors = dots::narrow(nest.stage)?;
         let along = nest.plan.vector().is_some_and(|l| copied.uses(&nest.stage.axes[l.axis].var));
         let other = factors.iter().position(|factor| crate::index::same_expr(factor.load, copied))?;
-        let as_it_is = !factors[other].moved;
+        let is_unflipped = !factors[other].moved;
         let wanted =
-            nest.choice.target.int8_dot && signed[0] == signed[1] && along && nest.stage.init.is_some() && as_it_is;
-        let factor = 1 - other;
-        let mut moved = signed;
-        moved[factor] = !signed[factor];
-        wanted.then_some(Moved { factor, dot: Dot::Bytes(moved) })
+            nest.choice.target.int8_dot && signed[0] == signed[1] && along && nest.stage.init.is_some() && is_unflipped;
+        let operand = 1 - other;
+        let mut flipped = signed;
+        flipped[operand] = !signed[operand];
+        wanted.then_some(SignFlip { operand, dot: Dot::Bytes(flipped) })
     }
 
-    /// A word of the moved factor.
-    pub fn word(word: PrimExpr) -> PrimExpr {
-        PrimExpr::intrin("bitwise_xor", vec![word, PrimExpr::int(SIGNS, dots::WORD)], dots::WORD)
+    /// Flips the sign bits of a packed group.
+    pub fn flip_signs(group: PrimExpr) -> PrimExpr {
+        PrimExpr::intrin("bitwise_xor", vec![group, PrimExpr::int(SIGNS, dots::WORD)], dots::WORD)
     }
 
-    /// Adds up the numbers of a copy in words for each result: the statements, and what a sum starts from at some place.
-    /// `reduced` says which of the copy's axes are summed up.
-    pub fn sums(
+    /// Computes the column sums of a packed operand. Returns the statements, and the initial value of the accumulator
+    /// at `index`. `reduced` marks the reduction axes of the packed operand.
+    pub fn compensation(
         self,
         nest: &Nest,
         copy: &Stage,
         reduced: &[bool],
         start: &PrimExpr,
-        place: &[PrimExpr],
+        index: &[PrimExpr],
     ) -> (Vec<Stmt>, PrimExpr) {
-        let Dot::Bytes(signed) = self.dot else { unreachable!("only bytes are moved") };
-        let kept = |at: &usize| !reduced[*at];
-        let results: Vec<usize> = (0..reduced.len()).filter(kept).collect();
+        let Dot::Bytes(signed) = self.dot else { unreachable!("only int8 operands are flipped") };
+        let is_result = |at: &usize| !reduced[*at];
+        let results: Vec<usize> = (0..reduced.len()).filter(is_result).collect();
         let shape = results.iter().map(|at| copy.buffer.shape[*at].clone()).collect();
-        let sums = Buffer::scoped("moved", shape, DType::INT32, &*copy.buffer.scope);
+        let sums = Buffer::scoped("column_sums", shape, DType::INT32, &*copy.buffer.scope);
         let vars: Vec<Var> = copy.axes.iter().map(|axis| axis.var.fresh()).collect();
         let axis = |(at, axis): (usize, &Axis)| Axis {
             var: vars[at].clone(),
@@ -77,12 +77,12 @@ impl Moved {
             reduce: reduced[at],
         };
         let indices: Vec<PrimExpr> = results.iter().map(|at| vars[*at].expr()).collect();
-        let word = PrimExpr::load(&copy.buffer, vars.iter().map(Var::expr).collect());
+        let group = PrimExpr::load(&copy.buffer, vars.iter().map(Var::expr).collect());
         let (ones, own) = (PrimExpr::int(ONES, dots::WORD), PrimExpr::load(&sums, indices.clone()));
-        let factors = if signed[1 - self.factor] { [ones, word] } else { [word, ones] };
+        let factors = if signed[1 - self.operand] { [ones, group] } else { [group, ones] };
         let add = Dot::Bytes([false, true]).intrinsic();
         let stage = Stage {
-            name: format!("{}_moved", copy.name),
+            name: format!("{}_column_sums", copy.name),
             axes: copy.axes.iter().enumerate().map(axis).collect(),
             buffer: sums.clone(),
             indices,
@@ -99,11 +99,11 @@ impl Moved {
         loops.extend(results.last().map(|last| Loop::vector(*last)));
         let plan = StagePlan::new("lanes-of-results", loops);
         let alloc = Stmt::new(StmtKind::Alloc(sums.clone(), Attrs::new()));
-        let place = results.iter().map(|at| place[*at].clone()).collect();
-        let own = PrimExpr::load(&sums, place) * PrimExpr::int32(128);
+        let index = results.iter().map(|at| index[*at].clone()).collect();
+        let own = PrimExpr::load(&sums, index) * PrimExpr::int32(128);
         let start = start.clone();
-        // A factor that is signed now was unsigned before: 128 was taken off.
-        let start = if signed[self.factor] {
+        // An operand that is signed now was unsigned: 128 was subtracted.
+        let start = if signed[self.operand] {
             start + own.cast(nest.stage.buffer.dtype)
         } else {
             start - own.cast(nest.stage.buffer.dtype)

@@ -17,13 +17,13 @@ fn n() -> PrimExpr {
     Var::int64("n").expr()
 }
 
-/// The plan of a function, as text without remarks.
+/// Returns the plan of a function as text, without remarks.
 fn plan(func: &PrimFunc, target: &Target) -> String {
     let text = plan_text(func, func.body.clone(), fastest(target)).unwrap();
     text.lines().filter(|line| !line.trim_start().starts_with('#')).map(|line| format!("{line}\n")).collect()
 }
 
-/// The number of parts that a function's stages become.
+/// Returns the number of parts that a function's stages become.
 fn parts(func: &PrimFunc) -> usize {
     plan(func, &Target::avx512()).lines().filter(|line| !line.starts_with(' ')).count()
 }
@@ -37,8 +37,7 @@ fn contractions_share_rows_and_fill_registers() {
     assert_eq!(narrow, "outer-product: v0 by 6 parallel 4, v1 by 16, v2, v0 unrolled, v1 vector\n");
 }
 
-/// The loops of a product that are on threads, outermost first, with their iterations; and whether all that computes is in
-/// them.
+/// Returns the iterations of the parallel loops of a matmul, outermost first, and true if they contain all computation.
 fn threads(n: PrimExpr, m: i64, k: i64) -> (Vec<Option<i64>>, bool) {
     let mut func = matmul(n, m.into(), k.into(), DType::FLOAT32);
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
@@ -64,14 +63,14 @@ fn threads(n: PrimExpr, m: i64, k: i64) -> (Vec<Option<i64>>, bool) {
 fn outer_loops_are_spread_together_with_what_is_left_of_them() {
     assert_eq!(threads(64.into(), 64, 64), (vec![], true), "two microseconds");
     assert_eq!(threads(128.into(), 128, 128).0.len(), 1, "eighteen microseconds");
-    // Tiles of 4 x 64, of which rows are left: 251 = 62 * 4 + 3.
+    // Tiles of 4 x 64, with a tail of rows: 251 = 62 * 4 + 3.
     assert_eq!(threads(251.into(), 64, 512), (vec![Some(63)], true));
-    // Columns first: a block of them stays in the cache.
+    // Columns first: a block of them stays in cache.
     assert_eq!(threads(22.into(), 500, 512), (vec![Some(8), Some(6)], true));
     assert_eq!(threads(n(), 500, 512), (vec![Some(8), None], true));
 }
 
-/// How many lanes the products of a kernel with this plan have.
+/// Returns the numbers of lanes of the multiplications of a kernel with this plan.
 fn lanes_of_products(mut func: PrimFunc, plan: &str) -> Vec<i64> {
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
     let plans = plan::Plans::read(&format!("f:\n    {plan}\n")).unwrap();
@@ -147,7 +146,7 @@ fn transposes_go_through_tiles() {
     assert_eq!(plan, "tiles: v0 by 16, v1 by 16, v0 unrolled, v1 vector\n");
 }
 
-/// `C = relu(A @ B + bias)` as three stages, of parameters that share no memory.
+/// `C = relu(A @ B + bias)` as three stages.
 fn epilogue(noalias: bool) -> PrimFunc {
     let (n, m, k) = (n(), PrimExpr::int64(64), PrimExpr::int64(32));
     let product = matmul(n.clone(), m.clone(), k, DType::FLOAT32);
@@ -187,7 +186,7 @@ fn parameters_that_may_share_memory_keep_stages_apart() {
     assert_eq!(parts(&epilogue(false)), 3);
 }
 
-/// Two stages in a row: whether the second computes what the first does.
+/// Returns the number of stages that two consecutive stages become.
 fn stages(first: impl Fn(PrimExpr) -> PrimExpr, second: impl Fn(&Buffer, &[PrimExpr]) -> PrimExpr) -> usize {
     let m = PrimExpr::int64(64);
     let [a, t, c] = ["A", "T", "C"].map(|name| buffer(name, &[m.clone(), m.clone()], DType::FLOAT32));
@@ -212,7 +211,7 @@ fn stages_merge_where_no_work_and_no_vectors_are_lost() {
     assert_eq!(stages(|x| PrimExpr::intrin(check::DIVISOR, vec![x], DType::FLOAT32), at), 2, "checks stay");
 }
 
-/// The check of an index is made if the second stage reads each element, not where it might leave some out.
+/// A stage that checks an index is fused if the second stage reads every element, not if it may skip some.
 #[test]
 fn stages_that_check_indices_merge_into_those_that_read_all() {
     let checked = |x: PrimExpr| {
@@ -228,7 +227,7 @@ fn stages_that_check_indices_merge_into_those_that_read_all() {
     assert_eq!(stages(checked, row), 2, "most are left out");
 }
 
-/// Words of one factor are read from memory, vectors of those of the other go along the results.
+/// One operand is broadcast from memory in packed groups, the other is vectorized along the results.
 #[test]
 fn dot_products_stay_what_they_are() {
     let [n, m, k, four] = [48, 32, 64, 4].map(PrimExpr::int64);
@@ -258,12 +257,12 @@ fn dot_products_stay_what_they_are() {
     assert!(!plan.contains("copy of w"), "{plan}");
 }
 
-/// Softmax over the last or the first axis of 32 x 48 numbers.
+/// Softmax over the last or the first axis of a 32 x 48 tensor.
 fn softmax(last: bool) -> PrimFunc {
     softmax_of([32, 48].map(PrimExpr::int64), last)
 }
 
-/// The same of so many numbers.
+/// Softmax over the last or the first axis of a tensor.
 fn softmax_of(sizes: [PrimExpr; 2], last: bool) -> PrimFunc {
     let [kept, reduced] = if last { [0, 1] } else { [1, 0] };
     let [x, exp, out] = ["x", "exp", "out"].map(|name| buffer(name, &sizes, DType::FLOAT32));
@@ -332,14 +331,14 @@ fn quotients_of_long_rows_are_products_with_an_inverse() {
     assert!(!inverted(&softmax(true), false), "three vectors are not worth two loops");
 }
 
-/// In how many loops of a body elements of softmax are made and added.
+/// Counts the loops that both compute and add elements of a softmax.
 fn loops_of_both(body: &Stmt) -> usize {
     let stores = |body: &Stmt, name: &str| {
         let mut found = false;
         body.walk(&mut |s| found |= matches!(&s.kind, StmtKind::Store { buffer, .. } if *buffer.name == *name));
         found
     };
-    // Elements lie where the results will be.
+    // Elements are stored in the output buffer.
     let both = |body: &Stmt| stores(body, "out") && stores(body, "sum_sum") && !stores(body, "max_sum");
     let mut loops = 0;
     body.walk(&mut |s| {
@@ -351,7 +350,7 @@ fn loops_of_both(body: &Stmt) -> usize {
 #[test]
 fn elements_are_added_in_the_loop_that_makes_them() {
     for (rows, columns) in [(2, PrimExpr::int64(8000)), (2, PrimExpr::int64(8003)), (2, n())] {
-        // Where functions fill fewer registers than sums, the loops differ.
+        // The loops differ if math functions use fewer registers than sums.
         for (target, together) in [(Target::avx512(), 1), (Target::avx2(), 0)] {
             let func = softmax_of([PrimExpr::int64(rows), columns.clone()], true);
             let mut body = func.body.clone();
@@ -388,6 +387,6 @@ fn only_the_rows_at_hand_are_in_memory() {
             sizes.push(buffer.shape.iter().map(|size| size.as_int().unwrap()).product::<i64>());
         }
     });
-    // Exponentials lie where the results will be.
+    // Exponentials are stored in the output buffer.
     assert_eq!(sizes, [8, 8]);
 }

@@ -1,4 +1,4 @@
-//! The shuffles that make columns of rows.
+//! Shuffles that transpose a block of rows into columns.
 
 use super::Block;
 use crate::stage::access::SPACING;
@@ -8,40 +8,42 @@ use hammock_ir::{
     tir::{Stmt, StmtKind},
 };
 
-/// The statements that load a block and shuffle it, and its columns.
+/// Returns the statements that load and shuffle a block, and its columns.
 pub fn columns(block: &Block) -> (Vec<Stmt>, Vec<PrimExpr>) {
     let (rows, count) = (usize::from(block.rows), block.columns);
     let mut shuffles = Shuffles { stmts: Vec::new(), group: block.group() };
     let square = count.is_power_of_two() && count > shuffles.group && (count / 2 + 1..=count).contains(&rows);
     let columns = match () {
-        () if block.pitch.as_constant().is_some_and(|pitch| pitch <= SPACING) => shuffles.side_by_side(block, count),
+        () if block.row_stride.as_constant().is_some_and(|row_stride| row_stride <= SPACING) => {
+            shuffles.contiguous_rows(block, count)
+        }
         () if square => shuffles.square(block, count),
         () => shuffles.in_groups(block, count),
     };
-    let columns = columns.into_iter().map(|column| shuffles.part(column, 0..rows)).collect();
+    let columns = columns.into_iter().map(|column| shuffles.select_lanes(column, 0..rows)).collect();
     (shuffles.stmts, columns)
 }
 
-/// Writes shuffles.
+/// Builds shuffles.
 struct Shuffles {
     stmts: Vec<Stmt>,
-    /// How many lanes a group has: shuffles change the order in it at no more cost than an addition.
+    /// Number of elements in a group, which is a 128-bit lane: shuffles within one cost as little as an addition.
     group: usize,
 }
 
 impl Shuffles {
-    /// The columns of rows that follow each other in memory: each takes some lanes of every vector.
-    fn side_by_side(&mut self, block: &Block, count: usize) -> Vec<PrimExpr> {
+    /// Transposes rows that are contiguous in memory: a column takes some lanes of every vector.
+    fn contiguous_rows(&mut self, block: &Block, count: usize) -> Vec<PrimExpr> {
         let lanes = usize::from(block.rows);
         let vectors: Vec<PrimExpr> =
             (0..count).map(|number| self.bind("row", block.load(0, number * lanes, lanes))).collect();
         let column = |column: usize| {
-            let place = |lane: usize| lane * count + column;
+            let element = |lane: usize| lane * count + column;
             let mut all = vectors[0].clone();
             for (number, vector) in vectors.iter().enumerate().skip(1) {
-                let chosen = |lane: usize| match place(lane) / lanes {
-                    own if own == number => lanes + place(lane) % lanes,
-                    0 if number == 1 => place(lane),
+                let chosen = |lane: usize| match element(lane) / lanes {
+                    own if own == number => lanes + element(lane) % lanes,
+                    0 if number == 1 => element(lane),
                     _ => lane,
                 };
                 all = self.shuffle(&all, vector, (0..lanes).map(chosen));
@@ -51,26 +53,26 @@ impl Shuffles {
         (0..count).map(column).collect()
     }
 
-    /// About as many rows as columns: whole rows are loaded, groups transposed, and then the groups themselves.
+    /// Transposes a nearly square block: loads whole rows, transposes within groups, then transposes the groups.
     fn square(&mut self, block: &Block, side: usize) -> Vec<PrimExpr> {
         let last = usize::from(block.rows) - 1;
         let rows: Vec<PrimExpr> = (0..=last).map(|row| self.bind("row", block.load(row, 0, side))).collect();
         let group = self.group;
         let inside: Vec<Vec<PrimExpr>> = (0..side)
             .step_by(group)
-            .map(|row| self.transposed((row..row + group).map(|row| rows[row.min(last)].clone())))
+            .map(|row| self.transpose((row..row + group).map(|row| rows[row.min(last)].clone())))
             .collect();
         let mut columns = vec![PrimExpr::int64(0); side];
-        for place in 0..group {
-            let vectors = inside.iter().map(|vectors| vectors[place].clone()).collect();
+        for offset in 0..group {
+            let vectors = inside.iter().map(|vectors| vectors[offset].clone()).collect();
             for (number, column) in self.groups(vectors).into_iter().enumerate() {
-                columns[number * group + place] = column;
+                columns[number * group + offset] = column;
             }
         }
         columns
     }
 
-    /// As many vectors as they have groups: whole groups are transposed.
+    /// Transposes whole groups, given as many vectors as they have groups.
     fn groups(&mut self, vectors: Vec<PrimExpr>) -> Vec<PrimExpr> {
         if vectors.len() == 1 {
             return vectors;
@@ -89,12 +91,12 @@ impl Shuffles {
         even.into_iter().zip(odd).flat_map(|(even, odd)| [even, odd]).collect()
     }
 
-    /// A few rows or columns: of rows that are as far apart as a group has lanes, pieces of one group are put side by side.
+    /// Transposes a few rows or columns: concatenates one-group pieces of every n-th row, n being the size of a group.
     fn in_groups(&mut self, block: &Block, count: usize) -> Vec<PrimExpr> {
         let group = self.group;
         let mut columns = Vec::new();
         for start in (0..count).step_by(group) {
-            // The last pieces end with the last column.
+            // The last pieces end at the last column.
             let from = start.min(count.saturating_sub(group));
             let made = self.group_of_columns(block, from, group.min(count));
             columns.extend_from_slice(&made[start - from..group.min(count - from)]);
@@ -102,24 +104,25 @@ impl Shuffles {
         columns
     }
 
-    /// A group of columns, of which only so many are there.
+    /// Returns a group of columns, of which `count` exist.
     fn group_of_columns(&mut self, block: &Block, column: usize, count: usize) -> Vec<PrimExpr> {
         let (group, rows) = (self.group, usize::from(block.rows));
         let piece = |row: usize, own: &mut Self| {
             let piece = own.bind("row", block.load(row, column, count));
-            own.part(piece, (0..group).map(|at| at.min(count - 1)))
+            own.select_lanes(piece, (0..group).map(|at| at.min(count - 1)))
         };
         let pieces: Vec<PrimExpr> = (0..rows).map(|row| piece(row, self)).collect();
         let last = (rows - 1) / group;
         let groups = || (0..(last + 1).next_power_of_two()).map(|number| number.min(last) * group);
-        let side_by_side = |place: usize| groups().map(move |first| (first + place).min(rows - 1));
-        let vectors: Vec<PrimExpr> =
-            (0..group).map(|place| self.joined(side_by_side(place).map(|row| pieces[row].clone()).collect())).collect();
-        self.transposed(vectors)
+        let row_of_groups = |offset: usize| groups().map(move |first| (first + offset).min(rows - 1));
+        let vectors: Vec<PrimExpr> = (0..group)
+            .map(|offset| self.concat(row_of_groups(offset).map(|row| pieces[row].clone()).collect()))
+            .collect();
+        self.transpose(vectors)
     }
 
-    /// Vectors one after the other as one.
-    fn joined(&mut self, mut vectors: Vec<PrimExpr>) -> PrimExpr {
+    /// Concatenates vectors.
+    fn concat(&mut self, mut vectors: Vec<PrimExpr>) -> PrimExpr {
         while vectors.len() > 1 {
             let lanes = usize::from(vectors[0].dtype().lanes);
             vectors = vectors.chunks(2).map(|pair| self.shuffle(&pair[0], &pair[1], 0..2 * lanes)).collect();
@@ -127,36 +130,36 @@ impl Shuffles {
         vectors.swap_remove(0)
     }
 
-    /// As many vectors as groups have lanes: the groups are transposed, each on its own. Two lists of vectors become one,
-    /// whose vectors have half as many columns of twice as many rows.
-    fn transposed(&mut self, rows: impl IntoIterator<Item = PrimExpr>) -> Vec<PrimExpr> {
+    /// Transposes within groups, given as many vectors as a group has elements. Each round merges two lists of vectors
+    /// into one with half as many columns of twice as many rows.
+    fn transpose(&mut self, rows: impl IntoIterator<Item = PrimExpr>) -> Vec<PrimExpr> {
         let mut lists: Vec<Vec<PrimExpr>> = rows.into_iter().map(|row| vec![row]).collect();
         let mut piece = 1;
         while lists.len() > 1 {
             let mut next = Vec::new();
             for pair in lists.chunks(2) {
                 let both = pair[0].iter().zip(&pair[1]).flat_map(|(a, b)| [(a, b, 0), (a, b, 1)]);
-                next.push(both.map(|(a, b, half)| self.by_turns(a, b, piece, half)).collect());
+                next.push(both.map(|(a, b, half)| self.interleave(a, b, piece, half)).collect());
             }
             (lists, piece) = (next, 2 * piece);
         }
         lists.swap_remove(0)
     }
 
-    /// Pieces of so many lanes by turns from two vectors, of the lower or upper half of each group.
-    fn by_turns(&mut self, a: &PrimExpr, b: &PrimExpr, piece: usize, half: usize) -> PrimExpr {
+    /// Interleaves pieces of `piece` lanes from two vectors, taken from the lower or upper half of each group.
+    fn interleave(&mut self, a: &PrimExpr, b: &PrimExpr, piece: usize, half: usize) -> PrimExpr {
         let (group, lanes) = (self.group, usize::from(a.dtype().lanes));
         let turn = move |start: usize| [0, lanes].map(|vector| (0..piece).map(move |lane| vector + start + lane));
         let starts = (0..lanes / group).flat_map(move |at| (0..group / 2 / piece).map(move |n| at * group + n * piece));
         self.shuffle(a, b, starts.flat_map(|start| turn(start + half * group / 2).into_iter().flatten()))
     }
 
-    /// Some lanes of a vector: it stays if these are all.
-    fn part(&mut self, vector: PrimExpr, lanes: impl ExactSizeIterator<Item = usize>) -> PrimExpr {
+    /// Selects lanes of a vector, which is unchanged if these are all.
+    fn select_lanes(&mut self, vector: PrimExpr, lanes: impl ExactSizeIterator<Item = usize>) -> PrimExpr {
         if usize::from(vector.dtype().lanes) == lanes.len() { vector } else { self.shuffle(&vector, &vector, lanes) }
     }
 
-    /// Lanes of two vectors: those of the second count on.
+    /// Shuffles two vectors; lanes of the second are numbered after those of the first.
     fn shuffle(&mut self, a: &PrimExpr, b: &PrimExpr, lanes: impl Iterator<Item = usize>) -> PrimExpr {
         let lanes: Vec<PrimExpr> = lanes.map(|lane| PrimExpr::int64(lane as i64)).collect();
         let ty = a.dtype().with_lanes(lanes.len() as u16);

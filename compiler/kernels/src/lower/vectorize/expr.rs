@@ -1,4 +1,4 @@
-//! Expressions for all iterations at once.
+//! Vectorization of expressions.
 
 use super::Vectorizer;
 use crate::{
@@ -13,7 +13,8 @@ use hammock_ir::{
 };
 
 impl Vectorizer {
-    /// The values of an expression: a vector if they differ, else the scalar. `None` if there is no such form.
+    /// Returns an expression as a vector if it varies between iterations, otherwise as a scalar; `None` if there is no
+    /// vector form.
     pub fn expr(&mut self, e: &PrimExpr) -> Option<PrimExpr> {
         if !self.varies(e) && (self.mask.is_none() || !may_fail(e)) {
             return Some(e.clone());
@@ -63,7 +64,8 @@ impl Vectorizer {
         Some(self.broadcast(value))
     }
 
-    /// An index that is linear in the variable. What may fail is where all iterations need it, and is the same for all.
+    /// Returns the ramp of an index that is affine in the loop variable. Checks in it are uniform and run
+    /// unconditionally.
     fn ramp(&self, e: &PrimExpr) -> Option<PrimExpr> {
         if self.vectors.keys().any(|v| e.uses(v)) || self.mask.is_some() && may_fail(e) {
             return None;
@@ -75,7 +77,7 @@ impl Vectorizer {
         Some(PrimExpr::ramp(base.to_expr(), stride.to_expr(), self.lanes))
     }
 
-    /// A vector that is a harmless number in lanes that do not take part.
+    /// Replaces inactive lanes of a vector by a harmless value.
     fn elsewhere(&mut self, vector: PrimExpr, harmless: i64) -> Option<PrimExpr> {
         match self.mask_vector()? {
             Some(mask) if !check::is_check(&vector) => {
@@ -89,7 +91,7 @@ impl Vectorizer {
     fn load(&mut self, buffer: &Buffer, indices: &[PrimExpr], mask: Option<&PrimExpr>) -> Option<PrimExpr> {
         let [index] = indices else { return None };
         if let (None, None) = (mask, &self.mask)
-            && let Some(shuffled) = self.repeated(buffer, index).or_else(|| self.by_turns(buffer, index))
+            && let Some(shuffled) = self.broadcast_load(buffer, index).or_else(|| self.interleaved(buffer, index))
         {
             return Some(shuffled);
         }
@@ -101,9 +103,9 @@ impl Vectorizer {
         Some(PrimExpr::load_masked(buffer, vec![index], mask))
     }
 
-    /// A load of which several lanes after each other take the same element: each element is loaded once.
-    fn repeated(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
-        let (own, base) = self.moving(buffer, index)?;
+    /// Vectorizes a load in which runs of lanes read the same element: loads each element once.
+    fn broadcast_load(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
+        let (own, base) = self.varying_terms(buffer, index)?;
         let mut terms = own.terms();
         let ([atom], 1) = terms.next()? else { return None };
         let count = self.divided(atom, BinaryOp::FloorDiv)?;
@@ -121,9 +123,9 @@ impl Vectorizer {
         Some(PrimExpr::new(PrimKind::Shuffle(vec![PrimExpr::load(buffer, vec![at])], chosen), ty))
     }
 
-    /// A load whose lanes take elements of several rows by turns: pieces of the rows are loaded, and shuffled.
-    fn by_turns(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
-        let (own, base) = self.moving(buffer, index)?;
+    /// Vectorizes a load that interleaves several rows: loads pieces of the rows, and shuffles them.
+    fn interleaved(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
+        let (own, base) = self.varying_terms(buffer, index)?;
         let place = |atoms: &[PrimExpr], factor: i64| match atoms {
             [atom] if factor == 1 => self.divided(atom, BinaryOp::FloorDiv),
             _ => None,
@@ -151,8 +153,8 @@ impl Vectorizer {
         Some(PrimExpr::new(PrimKind::Shuffle(pieces, chosen), ty))
     }
 
-    /// The terms of an index that change from lane to lane, and the others, where lanes are counted from zero.
-    fn moving(&self, buffer: &Buffer, index: &PrimExpr) -> Option<(Poly, Poly)> {
+    /// Splits an index into the terms that vary between lanes, and the others; lanes count from zero.
+    fn varying_terms(&self, buffer: &Buffer, index: &PrimExpr) -> Option<(Poly, Poly)> {
         let zero = self.min.as_int() == Some(0) && buffer.dtype.is_scalar();
         if !zero || may_fail(index) || self.vectors.keys().any(|v| index.uses(v)) {
             return None;
@@ -160,7 +162,7 @@ impl Vectorizer {
         Some(self.simplifier.poly(index).partition(|atoms, _| atoms.iter().any(|atom| atom.uses(&self.var))))
     }
 
-    /// What a lane's number is divided by, where an atom is the quotient, or what is left.
+    /// Returns the constant by which an atom divides the lane index, for a quotient or a remainder.
     fn divided(&self, atom: &PrimExpr, of: BinaryOp) -> Option<i64> {
         match atom.kind() {
             PrimKind::Binary(op, place, count) if *op == of && place.as_var() == Some(&self.var) => {
@@ -192,8 +194,8 @@ impl Vectorizer {
         }
     }
 
-    /// A lazy choice: what all iterations agree on stays a branch, the rest selects between masked values. Where masks cost
-    /// nothing, a vector is loaded under one rather than behind a branch.
+    /// Vectorizes a lazy select: a uniform condition stays a branch, others select between masked values. If masks are
+    /// free, a masked load is preferred to a branch.
     fn choice(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
         let (common, own): (Vec<_>, Vec<_>) = conjuncts(condition).into_iter().partition(|c| !self.varies(c));
         let lanes = self.lanes;

@@ -1,9 +1,9 @@
-//! Searches in registers: each accumulator has the best value so far and the number of the term that it was found at.
+//! Arg-reductions in registers: each accumulator holds the best value so far, and its index on the reduction axis.
 //!
-//! Every accumulator sees terms in the order of their numbers, so a later one is taken only where it is better. Where
-//! terms are lanes, accumulators are compared in the end, and of equal ones that with the smaller number is taken.
+//! Every accumulator sees elements in index order, so a later one replaces it only if it is better. Lanes along the
+//! reduction axis are reduced horizontally at the end; ties go to the smaller index.
 
-use super::{Lanes, Step, Tile, in_halves, indices};
+use super::{Lanes, Step, Tile, indices, tree_reduce};
 use crate::stage::{Place, access::combiner, search, substitution};
 use hammock_ir::{
     DType, PrimExpr,
@@ -11,51 +11,51 @@ use hammock_ir::{
     tir::{Buffer, Stmt, StmtKind},
 };
 
-/// The accumulators of a tile.
-pub struct Sums {
-    /// Their values.
+/// Accumulators of a tile.
+pub struct Accumulators {
+    /// Values.
     pub values: Buffer,
-    /// The numbers of terms, of a search.
-    pub found: Option<Found>,
+    /// Indices of these values, for an arg-reduction.
+    pub indices: Option<ArgIndices>,
 }
 
-/// The second half of a search's accumulators.
-pub struct Found {
-    numbers: Buffer,
+/// Index half of the accumulators of an arg-reduction.
+pub struct ArgIndices {
+    slots: Buffer,
     op: BinaryOp,
-    nan: bool,
+    nan_wins: bool,
 }
 
-impl Sums {
-    /// Returns true if a buffer is in registers.
+impl Accumulators {
+    /// Returns true if a buffer holds accumulators.
     pub fn has(&self, buffer: &Buffer) -> bool {
-        *buffer == self.values || self.found.as_ref().is_some_and(|found| found.numbers == *buffer)
+        *buffer == self.values || self.indices.as_ref().is_some_and(|found| found.slots == *buffer)
     }
 
-    /// A declaration of all.
+    /// Returns the allocations of all accumulators.
     pub fn alloc(&self) -> impl Iterator<Item = Stmt> {
-        let buffers = [&self.values].into_iter().chain(self.found.as_ref().map(|found| &found.numbers));
+        let buffers = [&self.values].into_iter().chain(self.indices.as_ref().map(|found| &found.slots));
         buffers.map(|buffer| Stmt::new(StmtKind::Alloc(buffer.clone(), Default::default())))
     }
 }
 
-impl Found {
-    /// Room for so many accumulators.
-    pub(super) fn new(tile: &Tile, place: &Place, size: &PrimExpr) -> Option<Found> {
+impl ArgIndices {
+    /// Returns `size` accumulators.
+    pub(super) fn new(tile: &Tile, place: &Place, size: &PrimExpr) -> Option<ArgIndices> {
         let stage = tile.nest.stage;
         let (op, _) = combiner(stage)?;
         let reduced = stage.axes.iter().filter(|axis| axis.reduce);
         let count = reduced.into_iter().try_fold(1i64, |count, axis| count.checked_mul(axis.extent.as_int()?));
-        // Half as many bytes, where they are enough.
+        // 32-bit indices if they suffice.
         let dtype = if count.is_some_and(|count| i32::try_from(count).is_ok()) { DType::INT32 } else { DType::INT64 };
-        let numbers = Buffer::scoped(format!("{}_at", stage.buffer.name), vec![size.clone()], dtype, "local");
-        Some(Found { numbers, op, nan: place.finds_nan })
+        let slots = Buffer::scoped(format!("{}_at", stage.buffer.name), vec![size.clone()], dtype, "local");
+        Some(ArgIndices { slots, op, nan_wins: place.finds_nan })
     }
 
-    /// Whether a value goes before another.
+    /// Returns the condition under which a value replaces another.
     fn is_better(&self, new: &PrimExpr, old: &PrimExpr) -> PrimExpr {
         let (new, old) = (new.clone(), old.clone());
-        if self.nan {
+        if self.nan_wins {
             let no_better = if self.op == BinaryOp::Max { new.le(old.clone()) } else { new.ge(old.clone()) };
             let is_nan = PrimExpr::intrin("isnan", vec![old], DType::BOOL);
             return is_nan.select(PrimExpr::bool(false), no_better.not());
@@ -65,62 +65,63 @@ impl Found {
 }
 
 impl Tile<'_> {
-    /// A reduction that searches.
-    pub(super) fn search(&self, place: &Place, sums: &Sums, found: &Found) -> Stmt {
+    /// Returns an arg-reduction.
+    pub(super) fn arg_reduction(&self, place: &Place, sums: &Accumulators, found: &ArgIndices) -> Stmt {
         let (stage, first) = (self.nest.stage, &self.at.position);
-        let terms = self.terms();
-        let lanes = terms.map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], there: None });
-        let start = self.each(first, lanes.as_ref().or(self.results.as_ref()), Some(sums), |slot, at| {
-            let none = cast(&place.init, found.numbers.dtype);
-            let value = self.initial(at, false);
-            Stmt::seq([
-                Stmt::store(&found.numbers, vec![slot.clone()], none),
-                Stmt::store(&sums.values, vec![slot], value),
-            ])
-        });
-        let of = Step { lanes: self.results.as_ref().filter(|_| terms.is_none()), left: None };
+        let terms = self.reduced_lanes();
+        let lanes = terms.map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], active: None });
+        let start =
+            self.for_each_accumulator(first, lanes.as_ref().or(self.results.as_ref()), Some(sums), |slot, at| {
+                let none = cast(&place.init, found.slots.dtype);
+                let value = self.initial(at, false);
+                Stmt::seq([
+                    Stmt::store(&found.slots, vec![slot.clone()], none),
+                    Stmt::store(&sums.values, vec![slot], value),
+                ])
+            });
+        let of = Step { lanes: self.results.as_ref().filter(|_| terms.is_none()), extent: None };
         let update = self.update(0, first, of, sums);
         let rows = self.rows(first).into_iter();
-        let joined = terms.map(|(_, lanes)| rows.map(move |(slot, _)| best(sums, found, &slot, lanes)));
-        let finish = self.each(first, self.results.as_ref(), Some(sums), |slot, at| {
+        let reduced = terms.map(|(_, lanes)| rows.map(move |(slot, _)| best_lane(sums, found, &slot, lanes)));
+        let finish = self.for_each_accumulator(first, self.results.as_ref(), Some(sums), |slot, at| {
             let load = |buffer: &Buffer| PrimExpr::load(buffer, vec![slot.clone()]);
-            let number = cast(&load(&found.numbers), place.buffer.dtype);
+            let number = cast(&load(&found.slots), place.buffer.dtype);
             let value = || Stmt::store(&stage.buffer, indices(stage, at), load(&sums.values));
             let number = Stmt::store(&place.buffer, indices(stage, at), number);
             Stmt::seq([number].into_iter().chain(place.keeps_value.then(value)))
         });
-        let joined = joined.into_iter().flatten();
-        Stmt::new(StmtKind::Seq(sums.alloc().chain([start, update]).chain(joined).chain([finish]).collect()))
+        let reduced = reduced.into_iter().flatten();
+        Stmt::new(StmtKind::Seq(sums.alloc().chain([start, update]).chain(reduced).chain([finish]).collect()))
     }
 
-    /// What one accumulator does with one term.
-    pub(super) fn search_term(&self, sums: &Sums, found: &Found, slot: PrimExpr, at: &[PrimExpr]) -> Stmt {
+    /// Updates one accumulator with one element.
+    pub(super) fn arg_update(&self, sums: &Accumulators, found: &ArgIndices, slot: PrimExpr, at: &[PrimExpr]) -> Stmt {
         let stage = self.nest.stage;
-        let Some((_, term)) = combiner(stage) else { unreachable!("searches combine terms") };
+        let Some((_, term)) = combiner(stage) else { unreachable!("arg-reductions have a combiner") };
         let dtype = stage.buffer.dtype;
         let (new, takes) = (Var::new("term", dtype), Var::new("takes", DType::BOOL));
         let load = |buffer: &Buffer| PrimExpr::load(buffer, vec![slot.clone()]);
         let better = found.is_better(&new.expr(), &load(&sums.values));
-        let number = cast(&search::number(&stage.axes, at), found.numbers.dtype);
+        let number = cast(&search::number(&stage.axes, at), found.slots.dtype);
         let take = |buffer: &Buffer, by: PrimExpr| {
             Stmt::store(buffer, vec![slot.clone()], takes.expr().select(by, load(buffer)))
         };
         Stmt::seq([
             Stmt::new(StmtKind::Bind(new.clone(), term.substitute(&substitution(&stage.axes, at)))),
             Stmt::new(StmtKind::Bind(takes.clone(), better)),
-            take(&found.numbers, number),
+            take(&found.slots, number),
             take(&sums.values, new.expr()),
         ])
     }
 }
 
-/// Compares the accumulators of a row, until the first holds the best.
-fn best(sums: &Sums, found: &Found, first: &PrimExpr, lanes: i64) -> Stmt {
-    in_halves(first, lanes, |own, other| {
+/// Reduces the accumulators of a row, until the first holds the best value.
+fn best_lane(sums: &Accumulators, found: &ArgIndices, first: &PrimExpr, lanes: i64) -> Stmt {
+    tree_reduce(first, lanes, |own, other| {
         let load = |buffer: &Buffer, slot: &PrimExpr| PrimExpr::load(buffer, vec![slot.clone()]);
         let [new, old] = [other, own].map(|slot| load(&sums.values, slot));
-        // Choices rather than `and` and `or`, which branch.
-        let earlier = load(&found.numbers, other).lt(load(&found.numbers, own));
+        // Selects rather than `and` and `or`, which branch.
+        let earlier = load(&found.slots, other).lt(load(&found.slots, own));
         let equal = found.is_better(&old, &new).select(PrimExpr::bool(false), earlier);
         let takes = Var::new("takes", DType::BOOL);
         let take = |buffer: &Buffer| {
@@ -128,7 +129,7 @@ fn best(sums: &Sums, found: &Found, first: &PrimExpr, lanes: i64) -> Stmt {
             Stmt::store(buffer, vec![own.clone()], value)
         };
         let better = found.is_better(&new, &old).select(PrimExpr::bool(true), equal);
-        Stmt::seq([Stmt::new(StmtKind::Bind(takes.clone(), better)), take(&found.numbers), take(&sums.values)])
+        Stmt::seq([Stmt::new(StmtKind::Bind(takes.clone(), better)), take(&found.slots), take(&sums.values)])
     })
 }
 

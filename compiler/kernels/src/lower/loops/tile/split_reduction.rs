@@ -1,7 +1,7 @@
-//! Sums in parts: the terms of each are added up by themselves, in accumulators of their own, and then to the sum. The fewer
-//! numbers are added one after the other, the less is lost.
+//! Split reductions: each part of a reduction is summed in its own accumulators, which are then added to the total.
+//! Shorter sums lose less precision.
 
-use super::{Lanes, Step, Sums, Tile, neutral, shifted};
+use super::{Accumulators, Lanes, Step, Tile, identity, shifted};
 use crate::{lower::loops::nest, plan::Loop, stage::access::combiner};
 use hammock_ir::{
     PrimExpr,
@@ -10,44 +10,44 @@ use hammock_ir::{
 };
 
 impl Tile<'_> {
-    /// The parts of the terms that a loop of the tile is over.
-    pub(super) fn parts(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Sums) -> Stmt {
+    /// Returns the loop over the parts of a split reduction.
+    pub(super) fn split_reduction(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Accumulators) -> Stmt {
         let Loop { axis, step, .. } = self.loops()[number];
-        let (count, whole) = (&self.at.left[axis], PrimExpr::int64(step));
+        let (count, whole) = (&self.at.extents[axis], PrimExpr::int64(step));
         let divides = count.as_int().is_some_and(|count| count % step == 0);
-        let parts = nest::whole(&(count + PrimExpr::int64(step - 1)), step);
-        nest::repeated(self.nest.stage.axes[axis].var.name(), &PrimExpr::int64(0), parts, step, |start| {
-            let left = if divides { whole.clone() } else { binary(BinaryOp::Min, whole.clone(), count - &start) };
-            let at_part = self.at.part(axis, start.clone(), left);
+        let parts = nest::full_steps(&(count + PrimExpr::int64(step - 1)), step);
+        nest::strided_loop(self.nest.stage.axes[axis].var.name(), &PrimExpr::int64(0), parts, step, |start| {
+            let extent = if divides { whole.clone() } else { binary(BinaryOp::Min, whole.clone(), count - &start) };
+            let at_part = self.at.part(axis, start.clone(), extent);
             let (results, computed) = (self.results.clone(), self.computed.clone());
             let part = Tile { at: &at_part, results, computed, ..*self };
-            part.part(number + 1, &shifted(at, axis, start), of, sums)
+            part.partial_reduction(number + 1, &shifted(at, axis, start), of, sums)
         })
     }
 
-    /// The terms of a part: the loops from this number on.
-    fn part(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Sums) -> Stmt {
+    /// Returns the reduction of one part: the loops from index `number` on.
+    fn partial_reduction(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Accumulators) -> Stmt {
         let all = &sums.values;
         let own = Buffer::scoped(format!("{}_part", all.name), all.shape.clone(), all.dtype, "local");
-        let part = Sums { values: own, found: None };
+        let part = Accumulators { values: own, indices: None };
         let op = combiner(self.nest.stage).map(|(op, _)| op);
-        let Some((op, nothing)) = op.and_then(|op| Some((op, neutral(op, all.dtype)?))) else {
-            unreachable!("plans are checked: what has parts may be combined in any order")
+        let Some((op, zero)) = op.and_then(|op| Some((op, identity(op, all.dtype)?))) else {
+            unreachable!("plans are checked: split reductions may be reordered")
         };
         let load = |buffer: &Buffer, slot: &PrimExpr| PrimExpr::load(buffer, vec![slot.clone()]);
-        let clear = self.accumulators(&|slot| Stmt::store(&part.values, vec![slot], nothing.clone()));
+        let clear = self.for_all(&|slot| Stmt::store(&part.values, vec![slot], zero.clone()));
         let terms = self.update(number, at, of, &part);
-        let add = self.accumulators(&|slot| {
+        let add = self.for_all(&|slot| {
             let sum = binary(op, load(all, &slot), load(&part.values, &slot));
             Stmt::store(all, vec![slot], sum)
         });
         Stmt::new(StmtKind::Seq(part.alloc().chain([clear, terms, add]).collect()))
     }
 
-    /// A statement for every accumulator.
-    fn accumulators(&self, f: &dyn Fn(PrimExpr) -> Stmt) -> Stmt {
-        let of_terms = self.terms().map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], there: None });
-        let lanes = of_terms.or_else(|| Some(Lanes { there: None, ..self.computed.clone()? }));
-        self.each(&self.at.position, lanes.as_ref(), None, |slot, _| f(slot))
+    /// Returns a statement for every accumulator.
+    fn for_all(&self, f: &dyn Fn(PrimExpr) -> Stmt) -> Stmt {
+        let of_terms = self.reduced_lanes().map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], active: None });
+        let lanes = of_terms.or_else(|| Some(Lanes { active: None, ..self.computed.clone()? }));
+        self.for_each_accumulator(&self.at.position, lanes.as_ref(), None, |slot, _| f(slot))
     }
 }
