@@ -58,21 +58,21 @@ impl<'a> Cursor<'a> {
         self.position >= self.tokens.len()
     }
 
-    /// Takes the next token.
+    /// Consumes the next token.
     pub fn bump(&mut self) -> (Token, Span) {
         let token = self.at(self.position);
         self.position += 1;
         token
     }
 
-    /// Takes the next token if it is this one.
+    /// Consumes the next token if it is this one.
     pub fn take(&mut self, token: Token) -> bool {
         let is_next = self.peek() == token;
         self.position += usize::from(is_next);
         is_next
     }
 
-    /// Takes the next token, which must be this one.
+    /// Consumes the next token, which must be this one.
     pub fn expect(&mut self, token: Token) -> Parsed<Span> {
         match self.peek() == token {
             true => Ok(self.bump().1),

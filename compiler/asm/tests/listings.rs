@@ -45,7 +45,7 @@ fn snapshot(name: &str, text: &str) {
 }
 
 #[test]
-fn what_tvm_wrote_is_listed_and_assembled() {
+fn tvm_executables_round_trip() {
     for name in ["control_flow.so", "constants.bin"] {
         let image = image_of(&of_tvm(name)).unwrap();
         round_trip(&image, usize::MAX);
@@ -55,7 +55,7 @@ fn what_tvm_wrote_is_listed_and_assembled() {
 }
 
 #[test]
-fn mistakes_are_told_where_they_are() {
+fn mistakes_are_reported_with_spans() {
     let text = include_str!("mistakes.txt");
     let listings = text.split("---\n").map(source);
     let messages = listings.map(|source| {
@@ -66,7 +66,7 @@ fn mistakes_are_told_where_they_are() {
 }
 
 #[test]
-fn what_no_function_runs_is_kept() {
+fn words_outside_of_functions_round_trip() {
     let mut executable = Executable::default();
     executable.code.push_words(&[7, -1]);
     executable.code.push(&Instruction::Ret { value: Register::VOID });

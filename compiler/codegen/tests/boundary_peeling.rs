@@ -27,7 +27,7 @@ struct Window {
     step: i64,
     dilation: i64,
     before: i64,
-    /// Rows and columns of data that are more than one for each step.
+    /// Additional rows and columns of data.
     more: i64,
     sums: bool,
     channels_last: bool,
@@ -121,7 +121,7 @@ impl Window {
 }
 
 #[test]
-fn windows_over_margins() {
+fn padded_windows() {
     let mut rng = Rng::new(3);
     for _ in 0..24 {
         let window = Window::random(&mut rng);

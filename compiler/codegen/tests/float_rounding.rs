@@ -19,7 +19,7 @@ fn targets() -> Vec<Target> {
     targets
 }
 
-/// A kernel that computes each of `count` elements of `y` from those of two inputs.
+/// Returns a kernel that computes each of `count` elements of `y` from those of two inputs.
 fn elementwise(from: &str, to: &str, count: usize, value: &str) -> String {
     format!(
         "# from tvm.script import tirx as T\n\n@T.prim_func(s_tir=True)\n\

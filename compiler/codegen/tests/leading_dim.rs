@@ -74,7 +74,7 @@ fn max_elements(text: &str, target: &Target) -> i64 {
 }
 
 #[test]
-fn rows_with_room_hold_what_the_interpreter_computes() {
+fn padded_rows_match_the_interpreter() {
     let mut rng = Rng::new(0);
     let mut parted = 0;
     for (dtype, bytes, whole) in [("float32", 4, 512), ("float64", 8, 256)] {

@@ -86,7 +86,7 @@ impl Matmul {
         Matmul { rng, sizes, batch, indices, ones, packed: None, moved: false }
     }
 
-    /// The same with a packed RHS, and possibly a sign-flipped LHS.
+    /// Returns the same with a packed RHS, and possibly a sign-flipped LHS.
     fn packed(seed: u64, terms: i64) -> Matmul {
         let mut matmul = Matmul::random(seed);
         let block = *matmul.rng.pick(&[1, 3, 16, 24, 64]);
@@ -144,7 +144,7 @@ impl Matmul {
         let names: Vec<&str> = axes.iter().map(|axis| NAMES[*axis]).collect();
         let sizes: Vec<String> = axes.iter().map(|axis| self.size(*axis).0).collect();
         lines.push(format!("    for {} in T.grid({}):", names.join(", "), sizes.join(", ")));
-        lines.push("        with T.sblock(\"product\"):".to_owned());
+        lines.push("        with T.sblock(\"matmul\"):".to_owned());
         for (axis, name) in axes.iter().zip(&names) {
             let kind = if *axis == 2 { "reduce" } else { "spatial" };
             lines.push(format!("            v{name} = T.axis.{kind}({}, {name})", self.size(*axis).0));
@@ -226,7 +226,7 @@ fn bytes() {
         let init = *matmul.rng.pick(&["0", "0", "2147483000", "-2147483000"]);
         dots += matmul.check(factors, "int32", init);
     }
-    assert!(dots > 0, "no matmul is made of dot products");
+    assert!(dots > 0, "no matmul uses dot4");
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn packed_bytes() {
         let factors = [0; 2].map(|_| *matmul.rng.pick(&["int8", "int8", "uint8"]));
         dots += matmul.check(factors, "int32", "0");
     }
-    assert!(dots > 0, "no matmul is made of dot products");
+    assert!(dots > 0, "no matmul uses dot4");
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn packed_bfloats() {
 
 /// Match regions of a buffer have packed groups at their own offset.
 #[test]
-fn regions_are_read_where_they_lie() {
+fn match_regions_are_read_in_place() {
     let text = "# from tvm.script import tirx as T
 
 @T.prim_func(s_tir=True)
@@ -283,7 +283,7 @@ def f(A: T.Buffer((16, 32), \"int8\"), W: T.Buffer((40, 32), \"int8\"), C: T.Buf
     with T.sblock(\"root\"):
         B = T.match_buffer(W[16:40, 0:32], (24, 32), \"int8\")
         for i, j, k in T.grid(16, 24, 32):
-            with T.sblock(\"product\"):
+            with T.sblock(\"matmul\"):
                 vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
                 with T.init():
                     C[vi, vj] = 0

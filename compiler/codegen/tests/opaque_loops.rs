@@ -32,7 +32,7 @@ for k in range(50):
     y[vi, vj, k] = sum[0]";
 
 #[test]
-fn lines_that_are_apart_have_threads() {
+fn independent_lines_run_in_parallel() {
     let noalias = "\"tirx.noalias\": True";
     let other_line =
         "for k in range(50):\n    y[vi, vj, k] = x[vi, vj, k]\n    y[vi, T.max(vj - 1, 0), k] = x[vi, vj, k]";

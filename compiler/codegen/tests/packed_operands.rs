@@ -60,7 +60,7 @@ fn numbers(shape: [i64; 2], dtype: &str, rng: &mut Rng) -> Any {
 }
 
 #[test]
-fn products_through_padded_copies() {
+fn matmuls_with_padded_copies() {
     for seed in 0..4 {
         let mut rng = Rng::new(seed);
         for plan in PLANS {
@@ -88,7 +88,7 @@ fn products_through_padded_copies() {
 
 /// Packed int8 groups, padded along the results.
 #[test]
-fn words_with_room_for_whole_vectors() {
+fn packed_groups_padded_to_full_vectors() {
     let text = "# from tvm.script import tirx as T\n\n@T.prim_func(s_tir=True)\n\
         def f(x0: T.Buffer((5, 11), \"uint8\"), x1: T.Buffer((11, 21), \"int8\"), y: T.Buffer((5, 21), \"int32\")):\n    \
         T.func_attr({\"tirx.noalias\": True})\n    for i, j, k in T.grid(5, 21, 11):\n        with T.sblock(\"stage\"):\n            \

@@ -35,7 +35,7 @@ impl Window {
         (self.padded - (self.taps - 1) * self.dilation - 1) / self.step + 1
     }
 
-    fn place(&self, at: &str, tap: &str) -> String {
+    fn index(&self, at: &str, tap: &str) -> String {
         format!("{at} * {} + {tap} * {}", self.step, self.dilation)
     }
 
@@ -52,7 +52,7 @@ fn convolution([h, w]: &[Window; 2], c: &str, sums: bool, dtype: &str) -> String
     let [own, axis, kind, count] = more;
     let symbol = if c == "n" { "    n = T.int64()\n" } else { "" };
     let inside = format!("{} and {}", h.inside("vi"), w.inside("vj"));
-    let (row, column) = (h.place("vi", "vr"), w.place("vj", "vs"));
+    let (row, column) = (h.index("vi", "vr"), w.index("vj", "vs"));
     let wide = |load: String| if dtype == "float32" { load } else { format!("T.Cast(\"float32\", {load})") };
     let [x, k] = [format!("pad[vc, {row}, {column}]"), format!("x1[v{o}, {axis}vr, vs]")].map(wide);
     format!(
@@ -139,7 +139,7 @@ def f(data: T.handle, weight: T.handle, result: T.handle):
 ";
 
 #[test]
-fn data_of_any_number_of_images_is_kept() {
+fn symbolic_batches_have_a_polyphase_layout() {
     let mut rng = Rng::new(0);
     let func = function(IMAGES);
     for target in [Target::avx512(), Target::avx2(), Target::baseline()] {

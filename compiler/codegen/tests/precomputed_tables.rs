@@ -27,7 +27,7 @@ def f(x_: T.handle, y_: T.handle):
 ";
 
 #[test]
-fn kernels_read_what_they_would_compute_for_each_row() {
+fn tables_match_the_interpreter() {
     for (rows, symbolic, to, is_kept) in [(40, false, 33, true), (40, true, 33, true), (2, false, 50, false)] {
         let text = TEXT.replace("{rows}", if symbolic { "n" } else { "{number}" });
         let text = text.replace("{number}", &rows.to_string()).replace("{from}", "13").replace("{to}", &to.to_string());

@@ -85,7 +85,7 @@ def f(x: T.handle, w: T.handle, s: T.handle, y: T.handle):
             vj, vk = T.axis.remap(\"SS\", [j, k])
             D[{at}] = ({number} - T.float32({zero})) * S[{scale}]
     for i, j, k in T.grid({rows}, {columns}, {terms}):
-        with T.sblock(\"product\"):
+        with T.sblock(\"matmul\"):
             vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
             with T.init():
                 Y[vi, vj] = T.float32(0)
@@ -112,7 +112,7 @@ def f(x: T.handle, w: T.handle, s: T.handle, y: T.handle):
 }
 
 #[test]
-fn weights_are_read_as_they_are_kept() {
+fn quantized_weights_match_the_interpreter() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let from = number("CLASSES_FROM", 0);
     let mut near = 0;

@@ -187,7 +187,7 @@ impl Chain {
 }
 
 #[test]
-fn chains_over_rows_compute_what_the_interpreter_does() {
+fn row_tiled_chains_match_the_interpreter() {
     let (from, count) = (std::env::var("ROWS_FROM"), std::env::var("ROWS"));
     let number = |text: Result<String, _>, default| text.map_or(default, |text: String| text.parse().unwrap());
     let (from, count) = (number(from, 0), number(count, 25));
@@ -208,7 +208,7 @@ fn chains_over_rows_compute_what_the_interpreter_does() {
 
 /// Sizes of 32 bits, as users write them, are planned as well.
 #[test]
-fn narrow_sizes_are_no_reason_to_keep_loops_as_written() {
+fn narrow_sizes_do_not_prevent_planning() {
     let [wide, narrow] = [|n: i64| format!("T.int64({n})"), |n: i64| n.to_string()].map(|size| {
         let shape = format!("({}, {})", size(24), size(40));
         let text = format!(
@@ -231,7 +231,7 @@ def f(a: T.Buffer({shape}, \"float32\"), b: T.Buffer({shape}, \"float32\")):
 
 /// Rows that are selected by an index buffer are loaded as vectors, not gathered.
 #[test]
-fn chosen_rows_are_read_in_vectors() {
+fn indexed_rows_are_loaded_as_vectors() {
     let text = "# from tvm.script import tirx as T
 
 @T.prim_func(s_tir=True)

@@ -86,7 +86,7 @@ fn table(names: &[String]) -> String {
 }
 
 #[test]
-fn the_table_is_what_llvm_says() {
+fn the_table_matches_llvm() {
     let found = table(&names());
     if std::env::var_os("UPDATE_TARGETS").is_some() {
         std::fs::write(TABLE, &found).unwrap();

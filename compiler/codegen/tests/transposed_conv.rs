@@ -199,7 +199,7 @@ fn numbers(shape: &[i64], rng: &mut Rng) -> Any {
 }
 
 #[test]
-fn transposed_convolutions_compute_what_the_interpreter_does() {
+fn transposed_convolutions_match_the_interpreter() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let from: u64 = number("CLASSES_FROM", 0);
     let mut closed = 0;
@@ -224,7 +224,7 @@ fn transposed_convolutions_compute_what_the_interpreter_does() {
 }
 
 #[test]
-fn elements_of_rows_by_turns_are_shuffled() {
+fn interleaved_rows_are_shuffled() {
     for (turns, width) in [(2, 64), (3, 33), (4, 70), (5, 20), (2, 3), (2, 37)] {
         let rows = (width + turns - 1) / turns;
         let text = format!(

@@ -20,8 +20,7 @@ pub enum LinkError {
         /// Index of the input.
         object: usize,
     },
-    /// A section needs something that the linker does not set up (thread-local storage, constructors), or is aligned
-    /// beyond a page.
+    /// A section is unsupported (thread-local storage, constructors), or is aligned beyond a page.
     #[error("object {object} has a section `{section}`, which is not supported")]
     Section {
         /// Index of the input.
@@ -47,7 +46,7 @@ pub enum LinkError {
         /// The object that uses it.
         object: usize,
     },
-    /// A relocation is of a kind that position-independent code does not need.
+    /// A relocation is of a type that position-independent code does not need.
     #[error(
         "object {object} has a relocation of type {kind} in `{section}`, which is not supported in a shared library"
     )]

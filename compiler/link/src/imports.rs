@@ -18,7 +18,7 @@ impl SystemLibrary {
         }
     }
 
-    /// The library that defines a symbol.
+    /// Returns the library that defines a symbol.
     pub fn of(symbol: &str) -> Option<SystemLibrary> {
         if C.contains(&symbol) {
             return Some(SystemLibrary::C);
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn float_and_double_functions_are_of_the_mathematics_library() {
+    fn float_and_double_functions_are_in_libm() {
         for name in ["exp", "expf", "erf", "erff", "fmodf", "ldexpf"] {
             assert_eq!(SystemLibrary::of(name), Some(SystemLibrary::Math), "{name}");
         }

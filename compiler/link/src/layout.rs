@@ -1,9 +1,9 @@
 //! Layout: the library's sections, their sizes, file offsets and addresses.
 //!
-//! Sections are in the order of [`SectionId`], with no padding but their alignment. Segments with different
-//! rights never share a page in memory: where the rights change, addresses skip to the next page while offsets go on
-//! (the page at the border is mapped twice). The image starts on a page of its own in the file too, so that its parts
-//! keep their alignment in memory.
+//! Sections are in the order of [`SectionId`], with no padding but their alignment. Segments with different permissions
+//! never share a page in memory: at a change of permissions, addresses skip to the next page while offsets continue
+//! (the page at the border is mapped twice). The image also starts on a new page of the file, so that its parts keep
+//! their alignment in memory.
 
 use crate::{
     input::Chunk,

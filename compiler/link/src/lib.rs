@@ -1,15 +1,15 @@
 //! Linker: combines objects and an executable's image into one shared library, without a system linker.
 //!
 //! The input is relocatable ELF64 objects for x86-64 (kernels) and an executable's image; the output is a shared
-//! library that the runtime and `dlopen` load, and that `readelf`, `objdump` and `nm` understand. The same input makes
-//! the same bytes.
+//! library that the runtime and `dlopen` load, and that `readelf`, `objdump` and `nm` understand. The output is
+//! deterministic.
 //!
 //! - Every global symbol of default visibility is exported; hidden ones are only visible to other objects.
 //! - [`RUNTIME_SYMBOL`] is the pointer through which kernels call the runtime: eight exported zero bytes, which the
 //!   loader of the library fills in. Objects refer to it as an undefined symbol.
 //! - The image is mapped read-only and lazily, at the start of a page, under the name [`image::SYMBOL`].
-//! - What no object defines is bound to libc or libm when those define it (all at load, none lazily); anything else
-//!   undefined is an error here, not when the library is loaded.
+//! - Undefined symbols are bound to libc or libm if those define them (at load, not lazily); any other undefined symbol
+//!   is a link error.
 //! - The file ends with the runtime's seal ([`seal`]).
 //!
 //! Not supported, with an error that says so: thread-local storage, constructors, code that is not
@@ -47,7 +47,7 @@ pub struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// An object whose symbols keep their names.
+    /// Returns an object whose symbols keep their names.
     pub fn plain(bytes: &'a [u8]) -> Self {
         Object { bytes, renamed: &[] }
     }
@@ -100,12 +100,12 @@ impl Linked {
         f(&self.after)
     }
 
-    /// The bytes before the constants, the constants, and the bytes after them.
+    /// Returns the bytes before the constants, the constants, and the bytes after them.
     pub fn parts(&self) -> (&[u8], &ConstantData, &[u8]) {
         (&self.before, &self.constants, &self.after)
     }
 
-    /// The library's bytes, constants included.
+    /// Returns the library's bytes, constants included.
     pub fn into_bytes(self) -> Vec<u8> {
         let Linked { before: mut bytes, constants, after } = self;
         bytes.reserve_exact(constants.len() + after.len());

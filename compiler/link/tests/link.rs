@@ -62,7 +62,7 @@ fn load(bytes: &[u8]) -> (Library, tempfile::NamedTempFile) {
     (unsafe { Library::new(file.path()) }.unwrap(), file)
 }
 
-/// The address of a symbol.
+/// Returns the address of a symbol.
 fn address(library: &Library, name: &str) -> *mut u8 {
     // SAFETY: the symbol is only used as an address.
     *unsafe { library.get::<*mut u8>(name.as_bytes()) }.unwrap_or_else(|e| panic!("{name}: {e}"))
@@ -171,7 +171,7 @@ fn missing_and_double_symbols_are_named() {
 }
 
 #[test]
-fn code_with_absolute_addresses_is_refused() {
+fn code_with_absolute_addresses_is_rejected() {
     let mut asm = Assembler::new();
     let (_, _, data) = asm.define("data", StandardSection::Data, &[0; 8]);
     let (text, at, _) = asm.define("entry", StandardSection::Text, &[0; 16]);
@@ -216,7 +216,7 @@ proptest! {
         }
     }
 
-    /// A damaged object is an error or a library, never a panic.
+    /// A damaged object gives an error or a library, never a panic.
     #[test]
     fn damaged_objects_do_not_panic(at in 0usize..900, to in any::<u8>(), cut in 0usize..900) {
         let mut asm = Assembler::new();

@@ -21,7 +21,7 @@ pub enum LlvmError {
     /// LLVM rejects the generated text: a bug of the code generator.
     #[error("LLVM does not accept the generated code: {0}")]
     Invalid(String),
-    /// LLVM failed to optimise or emit.
+    /// LLVM failed to optimize or emit.
     #[error("LLVM failed: {0}")]
     Failed(String),
 }

@@ -1,7 +1,7 @@
 //! Compiles kernels from flat TIR to machine code with LLVM.
 //!
 //! [`ir_text`] writes LLVM's textual IR and needs no LLVM. With the feature `llvm` (or `llvm-static`), [`compile`] has
-//! LLVM read, verify, optimise and emit it. A module holds any number of kernels; each call uses its own context, so
+//! LLVM read, verify, optimize and emit it. A module holds any number of kernels; each call uses its own context, so
 //! modules can be compiled on several threads at once.
 //!
 //! Each kernel has two entries: the raw one, `i32 name.raw(raw parameters…)` ([`raw_symbol`]), whose parameters are

@@ -73,7 +73,7 @@ mod tests {
     };
     use hammock_kernels::{Target, lower};
 
-    /// The signature of `f(n, x: (n, n + 1), y: (n + 1, m + 1), v: (2,) of four floats, m, p)`.
+    /// Returns the signature of `f(n, x: (n, n + 1), y: (n + 1, m + 1), v: (2,) of four floats, m, p)`.
     fn sample() -> KernelSignature {
         let [n, m] = ["n", "m"].map(Var::int64);
         let next = |var: &Var| var.expr() + PrimExpr::int64(1);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_the_same_wherever_they_stand() {
+    fn symbolic_sizes_are_consistent() {
         let KernelSignature { symbol_count, params, .. } = sample();
         let symbols = |shape: &[Dim]| shape.iter().map(|dim| format!("{dim:?}")).collect::<Vec<_>>().join(" ");
         let told = params.iter().map(|param| match &param.kind {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_writes_is_known() {
+    fn written_arguments_are_marked() {
         let written = sample().params.into_iter().filter(|param| param.is_written).map(|param| param.name);
         assert_eq!(written.collect::<Vec<_>>(), ["x"]);
     }

@@ -12,7 +12,7 @@ use hammock_runtime::{DType, Device};
 use std::mem::offset_of;
 
 /// Requirements on a tensor.
-struct Wanted<'a> {
+struct TensorSpec<'a> {
     dtype: Option<DType>,
     /// Required alignment, if it must be dense and on the CPU.
     alignment: Option<u32>,
@@ -52,8 +52,8 @@ impl Emitter<'_> {
         for (param, slot) in kernel.params.iter().zip(slots) {
             match &param.kind {
                 ParamKind::Tensor { dtype, shape, alignment } => {
-                    let wanted = Wanted { dtype: Some(*dtype), alignment: Some(*alignment), dims: Some(shape) };
-                    self.compare_tensor(at, *slot, &wanted, &mut symbols, &mut difference);
+                    let spec = TensorSpec { dtype: Some(*dtype), alignment: Some(*alignment), dims: Some(shape) };
+                    self.compare_tensor(at, *slot, &spec, &mut symbols, &mut difference);
                 }
                 ParamKind::Scalar { dtype, symbol } => {
                     self.compare_scalar(*slot, *dtype, *symbol, &mut symbols, &mut difference);
@@ -108,7 +108,7 @@ impl Emitter<'_> {
         &mut self,
         at: u32,
         slot: Slot,
-        wanted: &Wanted<'_>,
+        spec: &TensorSpec<'_>,
         symbols: &mut Symbols,
         difference: &mut Difference,
     ) {
@@ -120,8 +120,8 @@ impl Emitter<'_> {
             self.leave_if_different(at, std::mem::take(difference));
         }
         let mut facts = known.unwrap_or_default();
-        self.compare_description(slot, wanted, &mut facts, difference);
-        if let Some(dims) = wanted.dims {
+        self.compare_descriptor(slot, spec, &mut facts, difference);
+        if let Some(dims) = spec.dims {
             if facts.dims.is_none() {
                 let rank = self.field(I32, slot, tensor_field!(ndim));
                 let other = self.ins().bxor_imm_s(rank, dims.len() as i64);
@@ -131,7 +131,7 @@ impl Emitter<'_> {
                 facts.dims = Some(vec![None; dims.len()]);
             }
             let extents = self.compare_sizes(slot, dims, &mut facts, symbols, difference);
-            if wanted.alignment.is_some() && !facts.is_dense {
+            if spec.alignment.is_some() && !facts.is_dense {
                 self.compare_strides(at, slot, &extents, difference);
                 facts.is_dense = true;
             }
@@ -139,20 +139,20 @@ impl Emitter<'_> {
         self.facts.learn(slot, &facts);
     }
 
-    fn compare_description(
+    fn compare_descriptor(
         &mut self,
         slot: Slot,
-        wanted: &Wanted<'_>,
+        spec: &TensorSpec<'_>,
         facts: &mut TensorFacts,
         difference: &mut Difference,
     ) {
-        if let Some(dtype) = wanted.dtype.filter(|dtype| facts.dtype != Some(*dtype)) {
+        if let Some(dtype) = spec.dtype.filter(|dtype| facts.dtype != Some(*dtype)) {
             let word = self.field(I32, slot, tensor_field!(dtype));
             let other = self.ins().bxor_imm_s(word, dtype_word(dtype));
             self.add(difference, other);
             facts.dtype = Some(dtype);
         }
-        let Some(alignment) = wanted.alignment else { return };
+        let Some(alignment) = spec.alignment else { return };
         if !facts.is_on(Device::CPU) {
             // The device id does not matter for host memory.
             let kind = self.field(I32, slot, tensor_field!(device) + offset_of!(Device, kind));
@@ -283,14 +283,14 @@ impl Emitter<'_> {
         match &self.steps.checks[plan as usize].matching {
             Matching::Tensor { ndim, dtype } => {
                 let dims = usize::try_from(*ndim).ok().map(any_sizes);
-                let wanted = Wanted { dtype: *dtype, alignment: None, dims: dims.as_deref() };
+                let spec = TensorSpec { dtype: *dtype, alignment: None, dims: dims.as_deref() };
                 let mut symbols = vec![None; dims.as_ref().map_or(0, Vec::len)];
-                self.check_tensor(at, value, &wanted, &mut symbols, &mut difference);
+                self.check_tensor(at, value, &spec, &mut symbols, &mut difference);
             }
             Matching::Shape(sizes) => match static_sizes(sizes) {
                 Some(dims) if self.facts.tensor(value).is_some() => {
-                    let wanted = Wanted { dtype: None, alignment: None, dims: Some(&dims) };
-                    self.check_tensor(at, value, &wanted, &mut vec![None; dims.len()], &mut difference);
+                    let spec = TensorSpec { dtype: None, alignment: None, dims: Some(&dims) };
+                    self.check_tensor(at, value, &spec, &mut vec![None; dims.len()], &mut difference);
                 }
                 _ => {
                     let holds = self.holds(value, heap, plan);
@@ -307,16 +307,16 @@ impl Emitter<'_> {
         &mut self,
         at: u32,
         value: Slot,
-        wanted: &Wanted<'_>,
+        spec: &TensorSpec<'_>,
         symbols: &mut Symbols,
         difference: &mut Difference,
     ) {
         let known = self.facts.tensor(value).and_then(|facts| facts.dims.as_ref()).map(Vec::len);
-        if known.is_some_and(|rank| wanted.dims.is_some_and(|dims| dims.len() != rank)) {
+        if known.is_some_and(|rank| spec.dims.is_some_and(|dims| dims.len() != rank)) {
             let different = self.int(1);
             return self.add(difference, different);
         }
-        self.compare_tensor(at, value, wanted, symbols, difference);
+        self.compare_tensor(at, value, spec, symbols, difference);
     }
 }
 

@@ -10,8 +10,8 @@
 //! only an exit:
 //! - [`emit`] walks over the steps and writes their blocks;
 //! - [`call`] passes arguments and checks results;
-//! - [`check`] compares tensors with what kernels take, unless they are known to fit;
-//! - [`facts`] say what is known about them at first.
+//! - [`check`] checks tensors against kernel signatures, unless they are known to match;
+//! - [`facts`] are the facts that are known on entry.
 //!
 //! [`Compact::left`]: hammock_runtime::executable::compact::Compact::left
 mod call;

@@ -32,7 +32,7 @@ impl DerefMut for Program {
 }
 
 impl Program {
-    /// A function as an argument.
+    /// Returns the argument for a function.
     pub fn value(&mut self, name: &str) -> Arg {
         Arg::Function(self.declare(name))
     }

@@ -68,8 +68,8 @@ fn planned_memory_is_used_again() {
     assert_eq!(error.trace().len(), 1, "{error:#}");
 }
 
-/// A chain of increments in one storage, in which each tensor reuses the memory of the one before the last. The result
-/// has its own memory.
+/// Returns a chain of increments in one storage, in which each tensor reuses the memory of the one before the last. The
+/// result has its own memory.
 fn chain_in_arena(length: i64) -> Program {
     let mut p = Program { kernels: vectors(Dim::Static(4)), ..Program::default() };
     let (bytes, uint8) = (shape(&mut p, &[128]), dtype(&mut p, DType::UINT8));
@@ -92,7 +92,7 @@ fn chain_in_arena(length: i64) -> Program {
 }
 
 #[test]
-fn tensors_of_an_arena_are_kept_for_the_next_call() {
+fn arena_tensors_are_reused() {
     let x = |first: f32| [floats(&[first, 2.0, 3.0, 4.0])];
     for length in [3u8, 20, 150] {
         let result = chain_in_arena(length.into()).run(&x(1.0)).unwrap();
@@ -151,7 +151,7 @@ fn keeps(copied: bool) {
 
 /// Arguments that do not match go through the interpreter, with the same result.
 #[test]
-fn kernels_get_what_bytecode_gives_them() {
+fn kernels_get_the_same_arguments() {
     for size in [Dim::Static(4), Dim::Symbol(0)] {
         let mut p = Program { kernels: vectors(size), ..Program::default() };
         let body = [
@@ -270,7 +270,7 @@ unsafe extern "C" fn lend(_: *mut c_void, args: *const Any, _: i32, result: *mut
 }
 
 #[test]
-fn what_is_lent_becomes_the_registers_own() {
+fn borrowed_results_become_owned() {
     // SAFETY: it follows the packed convention, and stays.
     registry::register("lend", unsafe { Function::from_c(lend, ()) });
     let mut p = Program::default();

@@ -289,7 +289,7 @@ fn exponentials_of_all_magnitudes() {
 }
 
 #[test]
-fn rare_functions_come_from_the_mathematics_library() {
+fn rare_functions_use_libm() {
     let f = elementwise(1, DType::FLOAT64, |x| vec![x[0].clone().unary("atan")]);
     let values = [0.0f64, 0.5, -3.0, 1e9];
     let out = Kernel::new(&f).run(&[tensor(&values).into()]).remove(0);
@@ -299,7 +299,7 @@ fn rare_functions_come_from_the_mathematics_library() {
 }
 
 #[test]
-fn a_divisor_of_many_elements_is_inverted_where_its_inverse_is_normal() {
+fn reciprocals_are_hoisted_if_they_are_normal() {
     let divisors = [3.0, -7.5, 0.0, -0.0, f32::INFINITY, f32::NAN, 1e-40, -1e-45, 3e38, 1e-38, 1.2e-38, 8e37, 1e38];
     let width = floats().len() as i64;
     let numbers: Vec<f32> = divisors.iter().flat_map(|_| floats()).collect();
@@ -352,7 +352,7 @@ fn large_and_ones(terms: usize, shape: &str, indices: &str, attrs: &str, options
 @T.prim_func(s_tir=True)
 def f(x: T.Buffer(({rows}, {terms}), \"float32\"), w: T.Buffer(({shape}), \"float32\"), y: T.Buffer(({rows}, {results}), \"float32\")):
     for i, j, k in T.grid({rows}, {results}, {terms}):
-        with T.sblock(\"product\"):
+        with T.sblock(\"matmul\"):
             vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
             T.sblock_attr({{{attrs}}})
             with T.init():
@@ -372,7 +372,7 @@ def f(x: T.Buffer(({rows}, {terms}), \"float32\"), w: T.Buffer(({shape}), \"floa
 const LARGE: f32 = 16_777_216.0;
 
 #[test]
-fn a_long_sum_is_made_in_parts_unless_its_order_is_kept() {
+fn long_sums_are_split_unless_the_order_is_strict() {
     let target = Target::host();
     // Vectorized results, with one or several outer reduction parts, and a vectorized reduction.
     for terms in [512, 1000, 4097] {
@@ -380,16 +380,16 @@ fn a_long_sum_is_made_in_parts_unless_its_order_is_kept() {
             let sum = |strict_order| {
                 large_and_ones(terms, &shape, indices, "", Options { strict_order, ..Options::new(&target) })
             };
-            assert_eq!(sum(true), LARGE, "{terms} terms of {indices}");
-            // Only the ones of the first part are lost.
+            assert_eq!(sum(true), LARGE, "{indices}: {terms}");
+            // Only ones of the first part are lost.
             let left = sum(false) - LARGE;
-            assert!(left >= terms as f32 - 256.0, "{left} of {terms} terms of {indices}");
+            assert!(left >= terms as f32 - 256.0, "{left} of {indices}: {terms}");
         }
     }
 }
 
 #[test]
-fn a_block_may_say_how_many_terms_are_summed_up_by_themselves() {
+fn blocks_may_set_the_split_size() {
     let target = Target::host();
     let sum = |attrs: &str| large_and_ones(64, "64, 64", "vk, vj", attrs, Options::new(&target)) - LARGE;
     assert_eq!([sum(""), sum("\"sum_parts\": 16"), sum("\"sum_parts\": 0")], [0.0, 48.0, 0.0]);

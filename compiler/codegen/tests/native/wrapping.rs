@@ -211,7 +211,7 @@ fn wide_data(rng: &mut Rng) -> Vec<i64> {
 }
 
 #[test]
-fn data_wrap_whatever_is_computed_of_them() {
+fn data_wrap_in_any_expression() {
     // Debug builds have large frames, so use a stack as large as the command line's.
     let run = std::thread::Builder::new().stack_size(64 << 20).spawn(compare);
     if let Err(panic) = run.unwrap().join() {

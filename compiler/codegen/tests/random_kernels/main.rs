@@ -32,7 +32,7 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 #[test]
-fn compiled_kernels_do_as_the_interpreter_says() {
+fn random_kernels_match_the_interpreter() {
     if let Some(one) = number("KERNEL") {
         let case = generate::case(one);
         println!("{}", run::text(&case));

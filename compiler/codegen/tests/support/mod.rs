@@ -15,7 +15,7 @@ use hammock_kernels::{Options, Target, interp, lower_with};
 use hammock_runtime::{Any, Device, Error, Function, Image, Library, image::Integrity};
 use std::sync::Arc;
 
-/// An object for a processor.
+/// Compiles an object for a target.
 pub fn compile(f: &PrimFunc, target: &Target) -> Result<Vec<u8>, LlvmError> {
     compile_with(f, target, Options::new(target))
 }
@@ -25,7 +25,7 @@ fn compile_with(f: &PrimFunc, target: &Target, options: Options) -> Result<Vec<u
     llvm::compile(&[flat], target, Host::Hammock, OptLevel::Lean, Emit::Object)
 }
 
-/// A compiled function and where its result goes.
+/// A compiled function and its result slot.
 pub struct Kernel {
     function: Function,
     func: PrimFunc,
@@ -41,7 +41,7 @@ impl Kernel {
         Kernel::of(func, compile(func, target).unwrap())
     }
 
-    /// Compiles for this machine with plans for another.
+    /// Compiles for this machine, with plans for another.
     pub fn planned(func: &PrimFunc, options: Options) -> Kernel {
         Kernel::of(func, compile_with(func, &llvm::host(), options).unwrap())
     }
@@ -109,7 +109,7 @@ pub fn check(f: &PrimFunc, inputs: &[Any]) {
     check_kernel(&Kernel::new(f), inputs);
 }
 
-/// The same for a kernel compiled before.
+/// The same for a compiled kernel.
 pub fn check_kernel(kernel: &Kernel, inputs: &[Any]) {
     let f = &kernel.func;
     let expected = kernel.interpreted(inputs);
@@ -133,7 +133,7 @@ fn is_nan(bytes: &[u8], dtype: DType) -> bool {
     }
 }
 
-/// A tensor of these numbers in a dtype of floats.
+/// Returns a tensor of these numbers in a dtype of floats.
 pub fn floats(dtype: &str, shape: &[i64], values: impl IntoIterator<Item = i64>) -> Any {
     let values = values.into_iter().map(|v| v as f32);
     let bytes: Vec<u8> = match dtype {

@@ -29,19 +29,19 @@ impl Poly {
         Poly::default()
     }
 
-    /// A constant.
+    /// Returns a constant.
     pub fn constant(value: i64) -> Self {
         let mut poly = Poly::zero();
         poly.add_term(Vec::new(), value);
         poly
     }
 
-    /// An opaque int64 expression.
+    /// Returns an opaque int64 expression.
     pub fn atom(expr: PrimExpr) -> Self {
         Poly(vec![Term { atoms: vec![expr], coefficient: 1 }])
     }
 
-    /// The value, if it is a constant.
+    /// Returns the value of a constant polynomial.
     pub fn as_constant(&self) -> Option<i64> {
         match self.0.as_slice() {
             [] => Some(0),
@@ -91,7 +91,7 @@ impl Poly {
         self.0.iter().any(|t| t.coefficient == coefficient && same_atoms(&t.atoms, atoms))
     }
 
-    /// The polynomial divided by a constant that divides every coefficient.
+    /// Divides by a constant, if it divides every coefficient.
     pub fn divide_exactly(&self, divisor: i64) -> Option<Poly> {
         let divides = self.0.iter().all(|t| t.coefficient.checked_rem(divisor) == Some(0));
         divides.then(|| {
@@ -100,7 +100,7 @@ impl Poly {
         })
     }
 
-    /// The polynomial times a constant.
+    /// Multiplies by a constant.
     pub fn scale(&self, factor: i64) -> Poly {
         let mut product = Poly::zero();
         for term in &self.0 {
@@ -109,7 +109,7 @@ impl Poly {
         product
     }
 
-    /// The polynomial as an int64 expression.
+    /// Converts to an int64 expression.
     pub fn to_expr(&self) -> PrimExpr {
         let (positive, negative): (Vec<_>, Vec<_>) = self.0.iter().partition(|t| t.coefficient > 0);
         let (constants, products): (Vec<_>, Vec<_>) = positive.into_iter().partition(|t| t.atoms.is_empty());
@@ -249,7 +249,7 @@ mod tests {
 
     /// A power of a sum is not expanded beyond the limits.
     #[test]
-    fn large_products_are_not_distributed() {
+    fn large_multiplications_are_not_distributed() {
         let sum = (0..9).fold(Poly::constant(1), |sum, _| &sum + &Poly::atom(Var::int64("n").expr()));
         let power = (0..40).fold(sum.clone(), |power, _| &power * &sum);
         assert!(power.terms().len() <= MAX_TERMS);

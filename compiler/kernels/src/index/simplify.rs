@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_beyond_the_range_decide_nothing() {
+    fn overflowing_differences_prove_nothing() {
         let i = Var::int64("i");
         let s = simplifier(&[(&i, 2)]);
         let lowest = PrimExpr::int64(i64::MIN);
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn divisions_of_the_least_number_are_left() {
+    fn divisions_of_i64_min_are_unchanged() {
         let lowest = Var::int64("i").expr() * PrimExpr::int64(i64::MIN);
         for divisor in [-1, 0] {
             let quotient = lowest.clone().floordiv(PrimExpr::int64(divisor));

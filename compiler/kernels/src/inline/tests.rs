@@ -46,7 +46,7 @@ fn results(f: &PrimFunc, numbers: &[i64]) -> Result<Vec<i64>, String> {
 }
 
 #[test]
-fn bodies_that_return_early_reach_their_end() {
+fn early_returns_are_removed() {
     let x = Var::int64("x");
     let add = |n: i64| give(x.expr() + int(n));
     let small = || when(x.expr().lt(int(10)), add(1));
@@ -70,7 +70,7 @@ fn returns_from_loops_are_rejected() {
 }
 
 #[test]
-fn calls_do_not_multiply_without_limit() {
+fn inlining_is_bounded() {
     let x = Var::int64("x");
     let last = function(&x, vec![give(x.expr())]);
     let name = |n: usize| format!("f{n}");

@@ -86,7 +86,7 @@ impl Interpreter {
         }
     }
 
-    /// Binds an expression that is a variable without value.
+    /// Binds an expression that is an unbound variable.
     pub fn bind_if_free(&mut self, size: &PrimExpr, actual: i64) {
         if let Some(var) = size.as_var() {
             self.vars.entry(var.clone()).or_insert(Value::Int(number::wrap(actual, var.dtype())));
@@ -124,7 +124,7 @@ impl Bound {
 }
 
 impl Arg {
-    /// The tensor, if it is one.
+    /// Returns the tensor, if it is one.
     pub fn tensor(&self) -> Option<&Tensor> {
         match self {
             Arg::Tensor(tensor) => Some(tensor),

@@ -82,7 +82,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The kind of error that compiled kernels report.
+    /// Returns the kind of error that compiled kernels report.
     pub fn kind(&self) -> &str {
         match self {
             Fault::OutOfBounds { .. } | Fault::OutsideRegion { .. } | Fault::OutsideMemory { .. } => "IndexError",

@@ -12,7 +12,7 @@ use hammock_ir::{
 };
 
 impl Interpreter {
-    /// The value of a call.
+    /// Evaluates a call.
     pub fn call(&mut self, call: &PrimCall, e: &PrimExpr) -> Result<Value, Fault> {
         let name = match &call.callee {
             PrimCallee::Intrin(name) => name,
@@ -276,7 +276,7 @@ fn fma(a: &Value, b: &Value, c: &Value, to: DType) -> Result<Value, Fault> {
     }))
 }
 
-/// The neighbour of `x` in the direction of `y`, in `dtype`.
+/// Returns the neighbour of `x` in the direction of `y`, in `dtype`.
 fn next_after(x: f64, y: f64, dtype: DType) -> Result<Value, Fault> {
     if x.is_nan() || y.is_nan() {
         return Ok(Value::Float(f64::NAN));

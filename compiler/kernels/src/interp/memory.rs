@@ -62,7 +62,7 @@ impl Heap {
         self.push(len, |bytes| bytes.resize(len, 0xff))
     }
 
-    /// A mark to return to with [`Heap::release`].
+    /// Returns a mark to return to with [`Heap::release`].
     pub fn mark(&self) -> usize {
         self.0.len()
     }
@@ -78,12 +78,12 @@ impl Heap {
         Some((memory.bytes.len() as i64).saturating_mul(8).saturating_sub(pointer.bits))
     }
 
-    /// The bytes behind a pointer to the start of a memory, if anything was written there.
+    /// Returns the bytes of a memory, given a pointer to its start, if it was written.
     pub fn written(&self, pointer: Pointer) -> Option<&[u8]> {
         self.0.get(pointer.memory).filter(|m| m.written).map(|m| m.bytes.as_slice())
     }
 
-    /// The scalar or vector at `element` of the elements behind `base`.
+    /// Loads the scalar or vector at index `element` from `base`.
     pub fn load(&self, base: Pointer, element: i64, dtype: DType, name: &Name) -> Result<Value, Fault> {
         let scalar = |lane: i64| {
             let at = base.offset(element, dtype).offset(lane, dtype.element());
@@ -97,7 +97,7 @@ impl Heap {
         }
     }
 
-    /// Stores a scalar or vector at `element` of the elements behind `base`.
+    /// Stores a scalar or vector at index `element` from `base`.
     pub fn store(
         &mut self,
         base: Pointer,

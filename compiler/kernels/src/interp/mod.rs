@@ -122,7 +122,7 @@ pub fn call_tir(func: &PrimFunc, inputs: &[Arg], outputs: &[(Vec<i64>, DType)]) 
     Ok(tensors.collect())
 }
 
-/// The value of an expression, given values of its variables.
+/// Evaluates an expression, given values of its variables.
 ///
 /// # Errors
 /// As [`run`].
@@ -132,7 +132,7 @@ pub fn evaluate(e: &PrimExpr, values: &[(Var, Value)]) -> Result<Value, Fault> {
     interpreter.eval(e)
 }
 
-/// The function's symbol, for messages.
+/// Returns the function's symbol, for messages.
 fn function_name(func: &PrimFunc) -> Name {
     func.attrs.get("global_symbol").and_then(|v| v.as_str()).unwrap_or("(private)").into()
 }

@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_not_proven_is_checked() {
+    fn only_unproved_operands_are_checked() {
         let zero = || PrimExpr::int64(0);
         assert_eq!(checks(|i, n, _| i.floordiv(n)), 0, "the loop runs only where n is 1 or more");
         assert_eq!(checks(|i, n, _| (&n + 1i64).floormod(i + 1i64)), 0);

@@ -48,7 +48,7 @@ pub struct Options<'a> {
     pub checked: bool,
     /// True if reductions keep their source order, which forbids vectorizing along the reduction axis.
     pub strict_order: bool,
-    /// Plan to use instead of the one that rules choose.
+    /// Plan that overrides the choice of the rules.
     pub plan: Option<&'a Written>,
     /// Returns the source location of a span (`model.py:12`), for messages at run time.
     pub locate: &'a dyn Fn(Span) -> Option<String>,

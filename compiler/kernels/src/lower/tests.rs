@@ -126,7 +126,7 @@ fn scheduled_loops_become_vectors() {
 }
 
 #[test]
-fn vectorized_statements_without_vector_form_run_one_by_one() {
+fn statements_without_vector_form_are_scalarized() {
     let (a, b) = (buffer("A", &[int(8)], DType::INT32), buffer("B", &[int(8)], DType::INT32));
     let v = Var::int64("v");
     let bound = Var::new("x", DType::INT32);
@@ -319,7 +319,7 @@ fn integer_functions_are_exact() {
 }
 
 #[test]
-fn the_tangent_of_a_softplus_is_one_exponential() {
+fn tanh_of_softplus_has_one_exponential() {
     let float = |v: f64| PrimExpr::float(v, DType::FLOAT32);
     let size = |x: &PrimExpr| x.clone().unary("fabs");
     let stable = |x: &PrimExpr| x.clone().max(float(0.0)) + (float(0.0) - size(x)).unary("exp").unary("log1p");
@@ -348,7 +348,7 @@ fn the_tangent_of_a_softplus_is_one_exponential() {
 }
 
 #[test]
-fn nothing_cancels_in_one_and_a_tangent() {
+fn one_plus_tanh_does_not_cancel() {
     let one = PrimExpr::float(1.0, DType::FLOAT32);
     let numbers = [0.3f32, -1.5, 2.0, -8.0, -30.0, 19.0, 0.0, -0.5];
     let x = Tensor::from_slice(&[8], &numbers).unwrap();
@@ -365,7 +365,7 @@ fn nothing_cancels_in_one_and_a_tangent() {
 }
 
 #[test]
-fn no_intrinsic_is_left_that_machines_lack() {
+fn unsupported_intrinsics_are_legalized() {
     let x = [0.3f32, -1.5, 2.0, 4.0].iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let two = PrimExpr::float(2.0, DType::FLOAT32);
     check_map(DType::FLOAT32, DType::FLOAT32, &x, |x| {

@@ -6,7 +6,7 @@ use hammock_ir::{
     prim::{BinaryOp, binary},
 };
 
-/// The neighbour of `x` in the direction of `y`.
+/// Returns the neighbour of `x` in the direction of `y`.
 pub fn next_after(s: &mut Scope, x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
     let bits = s.bits(x);
     let bits = s.name("bits", bits);
@@ -27,7 +27,7 @@ pub fn ldexp(s: &mut Scope, x: &PrimExpr, n: &PrimExpr) -> PrimExpr {
     let n = bound(BinaryOp::Min, bound(BinaryOp::Max, n, -2200), 2200);
     let mut rest = s.name("n", n);
     let mut value = x.clone();
-    // Scale in steps that stay 53 bits above the denormals, so that only the last one rounds.
+    // Every factor stays 53 bits above the denormals, so that only the last multiplication rounds.
     for _ in 0..2 {
         let step = binary(BinaryOp::Min, binary(BinaryOp::Max, rest.clone(), s.i(-969)), s.i(1023));
         let step = s.name("step", step);

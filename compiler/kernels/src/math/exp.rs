@@ -1,5 +1,4 @@
-//! Exponentials: `e^x = 2^n e^r` with an integer `n` and `|r| <= ln 2 / 2`, or with a [table](exp_table) of `2^(k /
-//! 16)`.
+//! Exponentials: `e^x = 2^n e^r` with an integer `n` and `|r| <= ln 2 / 2`, or [table-driven](exp_table).
 #![allow(clippy::approx_constant, reason = "coefficients come from fits")]
 
 use super::{Scope, compare_ops::CompareOps, exp_table};

@@ -100,7 +100,7 @@ fn asin_of_smaller(s: &mut Scope, a: &PrimExpr, large: &PrimExpr) -> (PrimExpr, 
     (t, s.name("p", p))
 }
 
-/// The angle of the point `(x, y)`.
+/// Returns the angle of the point `(x, y)`.
 pub fn atan2(s: &mut Scope, y: &PrimExpr, x: &PrimExpr) -> PrimExpr {
     let (a, b) = (s.name("a", s.abs(y)), s.name("b", s.abs(x)));
     let infinity = s.c(f64::INFINITY);

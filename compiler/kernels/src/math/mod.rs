@@ -1,7 +1,7 @@
 //! Vector math functions: each is expanded to arithmetic on whole vectors, so that no inner loop calls a library.
 //!
 //! Every function takes operands of float32 or float64 with any number of lanes and returns an expression that uses
-//! only operations that machines have: `+ - * /`, `fma`, `sqrt`, `floor`, `ceil`, `trunc`, `nearbyint`, `fabs`,
+//! only operations that CPUs have: `+ - * /`, `fma`, `sqrt`, `floor`, `ceil`, `trunc`, `nearbyint`, `fabs`,
 //! comparisons and selects, conversions, integer arithmetic on the bits, and `vector_any` around paths that are rarely
 //! taken.
 //!

@@ -26,7 +26,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// A scope for values of a dtype.
+    /// Returns a scope for values of a dtype.
     pub fn new(dtype: DType, machine: Machine) -> Self {
         Scope { dtype, machine, names: Vec::new() }
     }
@@ -68,27 +68,27 @@ impl Scope {
         var.expr()
     }
 
-    /// A float constant in each lane.
+    /// Returns a float constant in each lane.
     pub fn c(&self, value: f64) -> PrimExpr {
         PrimExpr::float(value, self.dtype.element()).broadcast(self.dtype.lanes)
     }
 
-    /// The integer dtype of the same width.
+    /// Returns the integer dtype of the same width.
     pub fn int_type(&self) -> DType {
         DType::int(self.dtype.bits).with_lanes(self.dtype.lanes)
     }
 
-    /// An integer constant of the same width in each lane.
+    /// Returns an integer constant of the same width in each lane.
     pub fn i(&self, value: i64) -> PrimExpr {
         PrimExpr::int(value, self.int_type().element()).broadcast(self.dtype.lanes)
     }
 
-    /// The bits of a float as an integer.
+    /// Returns the bits of a float as an integer.
     pub fn bits(&self, x: &PrimExpr) -> PrimExpr {
         PrimExpr::intrin("reinterpret", vec![x.clone()], self.int_type())
     }
 
-    /// The float with these bits.
+    /// Returns the float with these bits.
     pub fn float(&self, bits: PrimExpr) -> PrimExpr {
         PrimExpr::intrin("reinterpret", vec![bits], self.dtype)
     }
@@ -115,7 +115,7 @@ impl Scope {
         self.float(self.bitwise("shift_left", &exponent, self.i(self.mantissa_bits())))
     }
 
-    /// `a * b + c`, rounded once where the machine can.
+    /// `a * b + c`, rounded once if the target has FMA.
     pub fn fma(&self, a: &PrimExpr, b: &PrimExpr, c: &PrimExpr) -> PrimExpr {
         if self.machine.fma {
             return PrimExpr::intrin("fma", vec![a.clone(), b.clone(), c.clone()], self.dtype);
@@ -123,7 +123,7 @@ impl Scope {
         a * b + c
     }
 
-    /// A polynomial in `x`, coefficients from the constant upwards.
+    /// Returns a polynomial in `x`, coefficients from the constant upwards.
     pub fn poly(&mut self, x: &PrimExpr, coefficients: &[f64]) -> PrimExpr {
         let mut terms = coefficients.iter().rev().map(|c| self.c(*c)).collect::<Vec<_>>().into_iter();
         let first = terms.next().unwrap_or_else(|| self.c(0.0));
@@ -151,17 +151,17 @@ impl Scope {
         binary(BinaryOp::Max, self.c(bound), x.clone())
     }
 
-    /// The nearest integer, as a float.
+    /// Returns the nearest integer, as a float.
     pub fn nearest(&mut self, x: &PrimExpr) -> PrimExpr {
         if self.machine.rounds { x.clone().unary("nearbyint") } else { super::round::emulate(self, "nearbyint", x) }
     }
 
-    /// The integer part, as a float.
+    /// Returns the integer part, as a float.
     pub fn truncate(&mut self, x: &PrimExpr) -> PrimExpr {
         if self.machine.rounds { x.clone().unary("trunc") } else { super::round::emulate(self, "trunc", x) }
     }
 
-    /// The magnitude of `x` with the sign of `y`.
+    /// Returns the magnitude of `x` with the sign of `y`.
     pub fn copy_sign(&mut self, x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
         let sign = self.bitwise("bitwise_and", &self.bits(y), self.i(self.sign_bit()));
         let magnitude = self.bitwise("bitwise_and", &self.bits(x), self.i(!self.sign_bit()));

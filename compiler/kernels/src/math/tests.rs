@@ -1,6 +1,6 @@
-//! Each expansion against the library's function in float64, over all magnitudes and at every edge.
+//! Compares each expansion with the library's function in float64, over all magnitudes and at edge cases.
 //!
-//! The table of errors, with forty times as many samples as in an ordinary run:
+//! To print the table of errors, with forty times as many samples:
 //! `ULP_EFFORT=40 cargo test --release -p hammock-kernels math -- --nocapture`.
 
 use super::*;
@@ -276,7 +276,7 @@ fn bounded_functions_reach_their_bounds_and_stay_within() {
 }
 
 #[test]
-fn neighbours_and_scaling_follow_the_format() {
+fn nextafter_and_ldexp_are_exact() {
     for dtype in [DType::FLOAT32, DType::FLOAT64] {
         let (x, y) = (Var::new("x", dtype), Var::new("y", dtype));
         let next = expand("nextafter", &[x.expr(), y.expr()], MACHINES[0]).unwrap();

@@ -152,8 +152,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Left shift, or right shift (arithmetic for signed numbers). A count that is negative, or at least the width,
-    /// shifts out all bits.
+    /// Left shift, or right shift (arithmetic for signed numbers). A negative count, or one not below the width, shifts
+    /// out all bits.
     pub(super) fn shift(&mut self, is_left: bool, a: &Value, count: &Value, is_signed: bool) -> Value {
         let width = i64::from(a.ty.bits());
         let name = match (is_left, is_signed) {

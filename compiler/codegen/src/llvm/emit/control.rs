@@ -25,26 +25,26 @@ impl Emitter<'_, '_> {
 
     fn choose_lanes(&mut self, condition: &Value, a: &PrimExpr, b: &PrimExpr) -> Result<Value> {
         let opposite = self.not(condition);
-        let a = self.where_wanted(condition, a)?;
-        let b = self.where_wanted(&opposite, b)?;
+        let a = self.eval_masked(condition, a)?;
+        let b = self.eval_masked(&opposite, b)?;
         Ok(self.f.select(condition, &a, &b))
     }
 
     /// Evaluates an expression with loads masked to the active lanes.
-    fn where_wanted(&mut self, wanted: &Value, e: &PrimExpr) -> Result<Value> {
+    fn eval_masked(&mut self, active: &Value, e: &PrimExpr) -> Result<Value> {
         if is_harmless(e) {
             return self.eval(e);
         }
-        let both = match &self.wanted.clone() {
-            Some(outer) if outer.ty == wanted.ty => self.f.binary("and", outer, wanted),
-            _ => wanted.clone(),
+        let both = match &self.active.clone() {
+            Some(outer) if outer.ty == active.ty => self.f.binary("and", outer, active),
+            _ => active.clone(),
         };
-        let outer = self.wanted.replace(both);
+        let outer = self.active.replace(both);
         // Values loaded under this mask are invalid under another.
         let memo = self.memo.clone();
         let value = self.eval(e);
         self.memo = memo;
-        self.wanted = outer;
+        self.active = outer;
         value
     }
 

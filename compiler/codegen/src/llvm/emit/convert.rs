@@ -3,7 +3,7 @@
 use super::{Emitter, Result, Ty, Unsupported, Value};
 use hammock_ir::DType;
 
-/// The type of a value in a register.
+/// Returns the type of a value in a register.
 pub(super) fn register_type(dtype: DType) -> Result<Ty> {
     let scalar = match dtype.bits {
         _ if dtype.is_bool() => Ty::I1,
@@ -21,7 +21,7 @@ pub(super) fn register_type(dtype: DType) -> Result<Ty> {
     Ok(scalar.with_lanes(dtype.lanes))
 }
 
-/// The type of a value in memory.
+/// Returns the type of a value in memory.
 pub(super) fn memory_type(dtype: DType) -> Result<Ty> {
     let ty = register_type(dtype)?;
     Ok(if dtype.is_bool() { Ty::I8.with_lanes(ty.lanes) } else { ty })
@@ -32,7 +32,7 @@ fn is_narrow(dtype: DType) -> bool {
     dtype.is_float16() || dtype.is_bfloat16()
 }
 
-/// A float constant as a value of its dtype.
+/// Returns a float constant as a value of its dtype.
 pub(super) fn float_constant(value: f64, dtype: DType) -> Result<Value> {
     let ty = register_type(dtype)?;
     if dtype.is_bfloat16() {
@@ -147,8 +147,8 @@ impl Emitter<'_, '_> {
         self.f.convert("bitcast", &chosen, Ty::HALF.with_lanes(lanes))
     }
 
-    /// Double to single precision such that a second rounding to a narrower dtype gives what one rounding would: what
-    /// is not exact gets an odd last bit.
+    /// Rounds float64 to float32, to odd: inexact results get an odd last bit, so that a second rounding to a narrower
+    /// dtype is correct.
     fn double_to_odd_float(&mut self, value: &Value) -> Value {
         let lanes = value.ty.lanes;
         let (int, float) = (Ty::I32.with_lanes(lanes), Ty::FLOAT.with_lanes(lanes));

@@ -6,7 +6,7 @@
 
 use super::{
     Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type, min_max, min_max::Version,
-    outline::MAX_OPTIMISED_PARAMS,
+    outline::MAX_OPTIMIZED_PARAMS,
 };
 use crate::llvm::{
     Host, raw_symbol, signature,
@@ -173,8 +173,8 @@ fn emit_packed(kernel: &mut Kernel<'_>, flat: &FlatKernel) -> Result<()> {
     }
     emitter.f.ret(&status);
     let mut f = emitter.f;
-    if flat.signature.raw.len() > MAX_OPTIMISED_PARAMS {
-        f.forbid_optimising();
+    if flat.signature.raw.len() > MAX_OPTIMIZED_PARAMS {
+        f.disable_optimization();
     }
     kernel.module.add(f);
     Ok(())

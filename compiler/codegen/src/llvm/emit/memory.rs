@@ -161,11 +161,11 @@ impl Emitter<'_, '_> {
             }
             None => None,
         };
-        let outer = match self.wanted.clone() {
-            Some(wanted) if wanted.ty.lanes == lanes => Some(wanted),
+        let outer = match self.active.clone() {
+            Some(active) if active.ty.lanes == lanes => Some(active),
             // A scalar is needed if any lane is active.
-            Some(wanted) => {
-                let any = self.any_lane(&wanted);
+            Some(active) => {
+                let any = self.any_lane(&active);
                 Some(self.f.splat(&any, lanes))
             }
             None => None,

@@ -5,8 +5,8 @@
 //!
 //! In a long reduction this would take twice the time. But the instructions also set a sticky flag of the processor,
 //! the invalid-operation flag of MXCSR, whenever an operand is NaN. So long kernels and bodies of parallel loops that
-//! can be repeated are compiled twice: without care for NaN, and with. The caller clears the flag, calls the first, and
-//! calls the second if the flag is set then. Other invalid operations set it too, which costs time only.
+//! can be repeated are compiled twice: without and with NaN propagation. The caller clears the flag, calls the first,
+//! and calls the second if the flag is set then. Other invalid operations also set it, which only costs time.
 
 use super::{Emitter, Function, Module, Result, Ty, Unsupported, Value};
 use hammock_ir::{
@@ -23,7 +23,7 @@ use rustc_hash::FxHashSet;
 const INVALID: i64 = 1;
 
 /// Number of stores above which checking the flag costs less than 1 %.
-const LONG: i64 = 4096;
+const MIN_LONG_STORES: i64 = 4096;
 
 /// Version of a function that may be compiled twice.
 #[derive(Clone, Copy, PartialEq)]
@@ -103,7 +103,7 @@ pub(super) fn is_watched(body: &Stmt, is_distinct: impl Fn(&Var) -> bool) -> boo
 
 /// Returns true if a statement runs long enough that watching the flag is negligible.
 pub(super) fn is_long(body: &Stmt) -> bool {
-    stores(body) >= LONG
+    stores(body) >= MIN_LONG_STORES
 }
 
 /// Number of stores in a statement, of any number of lanes; loops of dynamic extent count as long.
@@ -111,7 +111,7 @@ fn stores(stmt: &Stmt) -> i64 {
     let mut inside = 0i64;
     stmt.each_child(&mut |s| inside = inside.saturating_add(stores(s)));
     match &stmt.kind {
-        StmtKind::For(l) => inside.saturating_mul(l.extent.as_int().unwrap_or(LONG)),
+        StmtKind::For(l) => inside.saturating_mul(l.extent.as_int().unwrap_or(MIN_LONG_STORES)),
         StmtKind::Store { .. } => 1,
         _ => inside,
     }

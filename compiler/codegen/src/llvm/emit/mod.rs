@@ -5,13 +5,12 @@
 //! after it, so that no processor feature changes a result. Signed and unsigned integers share a type; operations tell
 //! them apart.
 //!
-//! Nothing that TIR defines is undefined here: integers wrap, even the smallest number divided by -1, and conversions
-//! of floats to integers saturate (NaN gives zero). Divisors and shift counts that could be wrong arrive already
-//! checked. Values that lowering computes in unused lanes never trap: there, division by zero gives zero, and shifts by
-//! the width or more push all bits out.
+//! No undefined behaviour: integers wrap, even the minimum divided by -1, and conversions of floats to integers
+//! saturate (NaN gives zero). Divisors and shift counts are already checked. Values in inactive lanes never trap:
+//! there, division by zero gives zero, and shifts by the width or more shift out all bits.
 //!
-//! Functions. Every generated function returns a status: 0, or -1 after it has left the error with the runtime. An
-//! operation that can fail is followed by a test that releases workspaces and returns.
+//! Functions. Every generated function returns a status: 0, or -1 after it has reported an error to the runtime. An
+//! operation that can fail is followed by a test that frees workspaces and returns.
 
 mod any;
 mod arith;
@@ -77,7 +76,7 @@ struct Emitter<'e, 'k> {
     /// Temporary nodes, retained so that their addresses in `memo` are not reused.
     made: Vec<PrimExpr>,
     /// Mask of active lanes inside a vector select.
-    wanted: Option<Value>,
+    active: Option<Value>,
     /// Workspaces to free on exit.
     workspaces: Vec<Value>,
     /// For each of them, the label that frees it and those before it after a failure, if used.
@@ -116,7 +115,7 @@ impl<'e, 'k> Emitter<'e, 'k> {
             distinct: FxHashSet::default(),
             memo: FxHashMap::default(),
             made: Vec::new(),
-            wanted: None,
+            active: None,
             workspaces: Vec::new(),
             unwinding: Vec::new(),
             stack_bytes: 0,

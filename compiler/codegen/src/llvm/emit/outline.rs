@@ -23,9 +23,9 @@ const PART_OPS: usize = 1024;
 /// Number of captured values after which an outlined function ends, on the same condition.
 const MAX_CAPTURED: usize = 128;
 
-/// Maximum number of parameters of a function that is optimised although its statements are outlined: LLVM's register
+/// Maximum number of parameters of a function that is optimized although its statements are outlined: LLVM's register
 /// allocation is quadratic in values that are live for long.
-pub(super) const MAX_OPTIMISED_PARAMS: usize = 128;
+pub(super) const MAX_OPTIMIZED_PARAMS: usize = 128;
 
 impl<'k> Emitter<'_, 'k> {
     /// Emits statements in order; their allocations end with them.
@@ -39,8 +39,8 @@ impl<'k> Emitter<'_, 'k> {
         let stmts: Vec<&Stmt> = stmts.iter().filter(|stmt| !is_alias(stmt)).collect();
         let is_outer = |var: &Var| self.vars.contains_key(var);
         let parts = parts(&stmts, &is_outer);
-        if self.f.param_count() > MAX_OPTIMISED_PARAMS {
-            self.f.forbid_optimising();
+        if self.f.param_count() > MAX_OPTIMIZED_PARAMS {
+            self.f.disable_optimization();
         }
         for part in parts {
             let part = &stmts[part];

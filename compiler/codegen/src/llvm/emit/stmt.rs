@@ -8,7 +8,7 @@ use hammock_ir::{
 use hammock_kernels::check;
 
 /// Maximum number of iterations of a loop that is unrolled.
-const UNROLL_LIMIT: i64 = 256;
+const MAX_UNROLLED_ITERATIONS: i64 = 256;
 
 impl Emitter<'_, '_> {
     /// Emits a statement.
@@ -140,7 +140,7 @@ impl Emitter<'_, '_> {
         };
         if l.kind == ForKind::Unrolled
             && let (Some(min), Some(extent), Some(step)) = (min.as_int(), extent.as_int(), step.as_int())
-            && extent <= UNROLL_LIMIT
+            && extent <= MAX_UNROLLED_ITERATIONS
             && step > 0
             && !leaves_early(&l.body)
         {

@@ -109,7 +109,7 @@ mod tests {
     use super::Pieces;
 
     #[test]
-    fn vectors_have_every_element_and_nothing_beyond() {
+    fn vectors_cover_exactly_the_range() {
         for step in 2..=4 {
             for lanes in 2..=17 {
                 let pieces = Pieces { step, lanes };

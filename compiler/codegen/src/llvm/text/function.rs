@@ -34,7 +34,7 @@ pub struct Function {
     is_noinline: bool,
     param_count: usize,
     /// True if it is not optimized, regardless of its length.
-    is_unoptimised: bool,
+    is_unoptimized: bool,
 }
 
 impl Function {
@@ -65,7 +65,7 @@ impl Function {
             blocks: 1,
             is_noinline: false,
             param_count: params.len(),
-            is_unoptimised: false,
+            is_unoptimized: false,
         };
         (function, values)
     }
@@ -76,8 +76,8 @@ impl Function {
             self.body.push_str("  unreachable\n");
         }
         let is_long = self.longest.max(self.length) > MAX_BLOCK_LENGTH || self.blocks > MAX_BLOCKS;
-        let optimised = !is_long && !self.is_unoptimised;
-        let attributes = match (optimised, self.is_noinline) {
+        let optimized = !is_long && !self.is_unoptimized;
+        let attributes = match (optimized, self.is_noinline) {
             (true, false) => "#0",
             (true, true) => "noinline #0",
             (false, _) => "noinline optnone #0",
@@ -91,8 +91,8 @@ impl Function {
     }
 
     /// Disables optimization.
-    pub fn forbid_optimising(&mut self) {
-        self.is_unoptimised = true;
+    pub fn disable_optimization(&mut self) {
+        self.is_unoptimized = true;
     }
 
     /// Number of its parameters.

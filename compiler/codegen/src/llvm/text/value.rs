@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn constants_are_spelled_as_llvm_reads_them() {
+    fn constants_use_llvm_syntax() {
         let v16 = Ty::FLOAT.with_lanes(16);
         assert_eq!(Value::float(0.1, v16).typed().to_string(), "<16 x float> splat (float 0x3FB99999A0000000)");
         assert_eq!(Value::float(1.0, Ty::HALF).typed().to_string(), "half 0xH3C00");

@@ -48,7 +48,7 @@ fn error(func: &PrimFunc, sizes: &[&[i64]]) -> Option<String> {
 }
 
 #[test]
-fn what_is_written_by_axes_is_proved() {
+fn accesses_by_axes_are_proved() {
     let [n, m, k] = ["n", "m", "k"].map(|name| Var::int64(name).expr());
     assert_eq!(accesses(&matmul(n.clone(), m, k, DType::FLOAT32)), (5, 0));
     assert_eq!(accesses(&map(n, DType::FLOAT32, DType::FLOAT32, |x| x)), (2, 0));
@@ -74,7 +74,7 @@ fn copy_of_derived_size(
 }
 
 #[test]
-fn sizes_that_follow_from_numbers_are_sizes() {
+fn derived_sizes_are_sizes() {
     let sum = |p: &PrimExpr, s: &PrimExpr| p + s;
     let turned = |p: &PrimExpr, s: &PrimExpr| s + p;
     let same = |v: &PrimExpr| v.clone();
@@ -132,7 +132,7 @@ fn linear_indices_are_checked_before_loops() {
 }
 
 #[test]
-fn indices_that_are_read_are_checked_where_they_are_used() {
+fn loaded_indices_are_checked_at_their_use() {
     let (a, b, at) = (
         buffer("A", &[int(4)], DType::INT32),
         buffer("B", &[int(2)], DType::INT32),
@@ -205,7 +205,7 @@ fn regions_are_inside_of_their_buffers() {
 }
 
 #[test]
-fn sizes_and_strides_that_are_expressions_are_compared() {
+fn derived_sizes_and_strides_are_compared() {
     let n = Var::int64("n");
     let (a, b) = (buffer("A", &[n.expr()], DType::INT32), buffer("B", &[n.expr() + int(1)], DType::INT32));
     let one = PrimExpr::int32(1);
@@ -255,7 +255,7 @@ fn lanes_are_checked_before_loops() {
 }
 
 #[test]
-fn checks_are_made_where_the_value_is_known_without_them() {
+fn checks_are_hoisted_to_where_operands_are_defined() {
     let (a, b) = (buffer("A", &[int(4)], DType::INT32), buffer("B", &[int(1)], DType::INT32));
     let s = Var::int64("s");
     let outside = || PrimExpr::load(&a, vec![PrimExpr::load(&b, vec![int(0)]).cast(DType::INT64) - int(1)]);
@@ -286,7 +286,7 @@ fn unchecked_kernels_have_no_checks() {
 }
 
 #[test]
-fn memory_that_no_machine_has_is_refused() {
+fn impossible_allocations_are_rejected() {
     let (a, huge) = (buffer("A", &[int(1)], DType::INT32), buffer("W", &[int(1 << 40), int(1 << 40)], DType::INT32));
     let l = Stmt::for_kind(Var::int64("i"), int(1), ForKind::Serial, Stmt::nop());
     let error: KernelError = lower(&function(&[&a], &[&huge], vec![l]), &Target::avx512()).unwrap_err();

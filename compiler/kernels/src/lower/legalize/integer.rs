@@ -117,12 +117,12 @@ pub fn multiply_shift(x: &PrimExpr, y: &PrimExpr, q: &PrimExpr, s: &PrimExpr) ->
     let zero = constant(0, &s);
     let shift = |name: &'static str, a: PrimExpr, b: PrimExpr| PrimExpr::intrin(name, vec![a, b], wide);
     let last = constant(63, &s);
-    let product = shift("shift_left", x, s.clone().max(&zero).min(&last)) * y;
+    let wide = shift("shift_left", x, s.clone().max(&zero).min(&last)) * y;
     let right = (q - s.min(&zero)).max(&zero).min(last);
     with("right", right, |right| {
         let one = constant(1, &right);
         let half = shift("shift_left", one.clone(), right.clone().max(&one) - one);
         let half = right.clone().gt(&zero).select(half, zero);
-        shift("shift_right", product + half, right).cast(to)
+        shift("shift_right", wide + half, right).cast(to)
     })
 }

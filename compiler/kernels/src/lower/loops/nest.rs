@@ -57,9 +57,9 @@ pub struct Nest<'a> {
     pub tile: usize,
     /// Loop-invariant divisor whose reciprocal is hoisted.
     pub divisor: Option<&'a HoistedDivisor>,
-    /// Dot-product instruction, and the reduction axis that its packed groups run along.
+    /// Dot instruction, and the reduction axis that its packed groups run along.
     pub dot: Option<(usize, Dot)>,
-    /// Dot-product operand whose sign bits are flipped.
+    /// Operand of the dot instruction whose sign bits are flipped.
     pub sign_flip: Option<SignFlip>,
     /// True if tail vectors are full because operands are zero-padded.
     pub fills: bool,
@@ -364,7 +364,7 @@ mod tests {
     use super::{tail_steps, vector_lengths};
 
     #[test]
-    fn smaller_steps_divide_larger_ones() {
+    fn tail_steps_divide_larger_ones() {
         let steps = |step| tail_steps(step).collect::<Vec<_>>();
         assert_eq!([steps(64), steps(48), steps(50), steps(36)], [vec![16], vec![12], vec![], vec![9]]);
     }

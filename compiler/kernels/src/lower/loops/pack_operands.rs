@@ -30,7 +30,7 @@ pub struct PackedOperands {
     pub stage: Stage,
     /// Its parts, rewritten in the same way.
     pub parts: Vec<PrimExpr>,
-    /// Dot-product operand whose sign bits are flipped from here on.
+    /// Operand of the dot instruction whose sign bits are flipped from here on.
     pub sign_flip: Option<SignFlip>,
 }
 

@@ -60,7 +60,7 @@ fn threads(n: PrimExpr, m: i64, k: i64) -> (Vec<Option<i64>>, bool) {
 }
 
 #[test]
-fn outer_loops_are_spread_together_with_what_is_left_of_them() {
+fn outer_loops_are_collapsed_with_their_tails() {
     assert_eq!(threads(64.into(), 64, 64), (vec![], true), "two microseconds");
     assert_eq!(threads(128.into(), 128, 128).0.len(), 1, "eighteen microseconds");
     // Tiles of 4 x 64, with a tail of rows: 251 = 62 * 4 + 3.
@@ -89,7 +89,7 @@ fn lanes_of_products(mut func: PrimFunc, plan: &str) -> Vec<i64> {
 }
 
 #[test]
-fn vectors_are_whole_where_copies_have_room() {
+fn padded_copies_allow_full_vectors() {
     let results = |room: &str| {
         let plan = format!("outer-product: copy of B as [v2, v1{room}] (elementwise: v2, v1), v0, v2, v1 vector");
         lanes_of_products(matmul(8.into(), 21.into(), 5.into(), DType::FLOAT32), &plan)
@@ -112,7 +112,7 @@ fn vectors_are_whole_where_copies_have_room() {
 }
 
 #[test]
-fn a_matrix_that_is_used_once_is_read_in_order() {
+fn matrices_used_once_are_not_packed() {
     let one_row = |columns: i64, terms: i64| {
         plan(&matmul(1.into(), columns.into(), terms.into(), DType::FLOAT32), &Target::avx512())
     };
@@ -134,7 +134,7 @@ fn elementwise_stages_run_along_the_contiguous_axis() {
 }
 
 #[test]
-fn transposes_go_through_tiles() {
+fn transposes_use_tiles() {
     let m = PrimExpr::int64(8);
     let (a, b) =
         (buffer("A", &[m.clone(), m.clone()], DType::FLOAT32), buffer("B", &[m.clone(), m.clone()], DType::FLOAT32));
@@ -149,8 +149,8 @@ fn transposes_go_through_tiles() {
 /// `C = relu(A @ B + bias)` as three stages.
 fn epilogue(noalias: bool) -> PrimFunc {
     let (n, m, k) = (n(), PrimExpr::int64(64), PrimExpr::int64(32));
-    let product = matmul(n.clone(), m.clone(), k, DType::FLOAT32);
-    let [a, b, c] = [0, 1, 2].map(|i| product.params[i].buffer.clone().unwrap());
+    let matmul = matmul(n.clone(), m.clone(), k, DType::FLOAT32);
+    let [a, b, c] = [0, 1, 2].map(|i| matmul.params[i].buffer.clone().unwrap());
     let bias = buffer("bias", std::slice::from_ref(&m), DType::FLOAT32);
     let [sum, out] = ["sum", "out"].map(|name| buffer(name, &[n.clone(), m.clone()], DType::FLOAT32));
     let axes = [('S', n), ('S', m)];
@@ -162,7 +162,7 @@ fn epilogue(noalias: bool) -> PrimFunc {
         let value = PrimExpr::load(&sum, v.to_vec()).max(PrimExpr::constant(0.0, DType::FLOAT32));
         (None, Stmt::store(&out, v.to_vec(), value))
     });
-    let StmtKind::Block(root) = product.body.kind else { unreachable!("the sample has a root block") };
+    let StmtKind::Block(root) = matmul.body.kind else { unreachable!("the sample has a root block") };
     let mut func = function(&[&a, &b, &bias, &out], &[&c, &sum], vec![root.body, add, relu]);
     if noalias {
         func.attrs.set("tirx.noalias", true);
@@ -171,7 +171,7 @@ fn epilogue(noalias: bool) -> PrimFunc {
 }
 
 #[test]
-fn what_follows_a_reduction_is_done_before_its_result_is_stored() {
+fn epilogues_are_fused_into_reductions() {
     let mut func = epilogue(true);
     let plan = plan(&func, &Target::avx512());
     assert_eq!(plan, "outer-product: v0 by 4 parallel 15, v1 by 64, v2, v0 unrolled, v1 vector\n");
@@ -182,7 +182,7 @@ fn what_follows_a_reduction_is_done_before_its_result_is_stored() {
 }
 
 #[test]
-fn parameters_that_may_share_memory_keep_stages_apart() {
+fn aliasing_parameters_prevent_fusion() {
     assert_eq!(parts(&epilogue(false)), 3);
 }
 
@@ -199,7 +199,7 @@ fn stages(first: impl Fn(PrimExpr) -> PrimExpr, second: impl Fn(&Buffer, &[PrimE
 }
 
 #[test]
-fn stages_merge_where_no_work_and_no_vectors_are_lost() {
+fn stages_fuse_without_recomputation_or_lost_vectors() {
     let exp = |x: PrimExpr| x.unary("exp");
     let at = |t: &Buffer, v: &[PrimExpr]| PrimExpr::load(t, v.to_vec());
     let across = |t: &Buffer, v: &[PrimExpr]| PrimExpr::load(t, vec![v[1].clone(), v[0].clone()]);
@@ -213,7 +213,7 @@ fn stages_merge_where_no_work_and_no_vectors_are_lost() {
 
 /// A stage that checks an index is fused if the second stage reads every element, not if it may skip some.
 #[test]
-fn stages_that_check_indices_merge_into_those_that_read_all() {
+fn stages_with_checks_fuse_into_full_readers() {
     let checked = |x: PrimExpr| {
         let index = PrimExpr::intrin(check::INDEX, vec![x.clone().cast(DType::INT64), 8i64.into()], DType::INT64);
         x + index.cast(DType::FLOAT32)
@@ -229,7 +229,7 @@ fn stages_that_check_indices_merge_into_those_that_read_all() {
 
 /// One operand is broadcast from memory in packed groups, the other is vectorized along the results.
 #[test]
-fn dot_products_stay_what_they_are() {
+fn dot_products_use_packed_groups() {
     let [n, m, k, four] = [48, 32, 64, 4].map(PrimExpr::int64);
     let x = buffer("x", &[n.clone(), k.clone()], DType::FLOAT32);
     let quantized = buffer("quantized", &x.shape, DType::INT8);
@@ -239,7 +239,7 @@ fn dot_products_stay_what_they_are() {
     let quantize = sblock("quantize", &[('S', n.clone()), ('S', k.clone())], |v| {
         (None, Stmt::store(&quantized, v.to_vec(), PrimExpr::load(&x, v.to_vec()).cast(DType::INT8)))
     });
-    let product = sblock("product", &[('S', n.clone()), ('S', m.clone()), ('R', k)], |v| {
+    let matmul = sblock("matmul", &[('S', n.clone()), ('S', m.clone()), ('R', k)], |v| {
         let own = v[..2].to_vec();
         let a = PrimExpr::load(&quantized, vec![v[0].clone(), v[2].clone()]).cast(DType::INT32);
         let place = vec![v[2].clone().floordiv(4i64), v[1].clone(), v[2].clone().floormod(4i64)];
@@ -249,7 +249,7 @@ fn dot_products_stay_what_they_are() {
     let transpose = sblock("transpose", &[('S', m), ('S', n)], |v| {
         (None, Stmt::store(&out, v.to_vec(), PrimExpr::load(&sums, vec![v[1].clone(), v[0].clone()])))
     });
-    let mut func = function(&[&x, &w, &out], &[&quantized, &sums], vec![quantize, product, transpose]);
+    let mut func = function(&[&x, &w, &out], &[&quantized, &sums], vec![quantize, matmul, transpose]);
     func.attrs.set("tirx.noalias", true);
     let plan = plan(&func, &Target::avx512());
     let rules: Vec<&str> = plan.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
@@ -264,12 +264,12 @@ fn softmax(last: bool) -> PrimFunc {
 
 /// Softmax over the last or the first axis of a tensor.
 fn softmax_of(sizes: [PrimExpr; 2], last: bool) -> PrimFunc {
-    let [kept, reduced] = if last { [0, 1] } else { [1, 0] };
+    let [result_axis, reduced] = if last { [0, 1] } else { [1, 0] };
     let [x, exp, out] = ["x", "exp", "out"].map(|name| buffer(name, &sizes, DType::FLOAT32));
-    let [max, sum] = ["max", "sum"].map(|name| buffer(name, std::slice::from_ref(&sizes[kept]), DType::FLOAT32));
+    let [max, sum] = ["max", "sum"].map(|name| buffer(name, std::slice::from_ref(&sizes[result_axis]), DType::FLOAT32));
     let at = |v: &[PrimExpr]| if last { v.to_vec() } else { vec![v[1].clone(), v[0].clone()] };
     let reduce = |to: &Buffer, from: &Buffer, init: f64, f: fn(PrimExpr, PrimExpr) -> PrimExpr| {
-        sblock(&to.name.clone(), &[('S', sizes[kept].clone()), ('R', sizes[reduced].clone())], |v| {
+        sblock(&to.name.clone(), &[('S', sizes[result_axis].clone()), ('R', sizes[reduced].clone())], |v| {
             let own = vec![v[0].clone()];
             let value = f(PrimExpr::load(to, own.clone()), PrimExpr::load(from, at(v)));
             let init = PrimExpr::constant(init, DType::FLOAT32);
@@ -278,7 +278,7 @@ fn softmax_of(sizes: [PrimExpr; 2], last: bool) -> PrimFunc {
     };
     let each = |to: &Buffer, f: &dyn Fn(&[PrimExpr], Vec<PrimExpr>) -> PrimExpr| {
         sblock(&to.name.clone(), &[('S', sizes[0].clone()), ('S', sizes[1].clone())], |v| {
-            (None, Stmt::store(to, v.to_vec(), f(v, vec![v[kept].clone()])))
+            (None, Stmt::store(to, v.to_vec(), f(v, vec![v[result_axis].clone()])))
         })
     };
     let stages = vec![
@@ -293,7 +293,7 @@ fn softmax_of(sizes: [PrimExpr; 2], last: bool) -> PrimFunc {
 }
 
 #[test]
-fn stages_run_row_by_row_where_that_keeps_vectors() {
+fn row_tiling_preserves_vectors() {
     let plan = plan(&softmax(true), &Target::avx512());
     let expected = "\
 rows, 8 at a time:
@@ -307,7 +307,7 @@ rows, 8 at a time:
 }
 
 #[test]
-fn quotients_of_long_rows_are_products_with_an_inverse() {
+fn divisions_of_long_rows_use_a_hoisted_reciprocal() {
     let inverted = |func: &PrimFunc, strict_order| {
         let target = Target::avx512();
         plan_text(func, func.body.clone(), planner(&target, strict_order)).unwrap().contains("divisor inverted")
@@ -348,7 +348,7 @@ fn loops_of_both(body: &Stmt) -> usize {
 }
 
 #[test]
-fn elements_are_added_in_the_loop_that_makes_them() {
+fn elementwise_loops_fuse_with_reductions() {
     for (rows, columns) in [(2, PrimExpr::int64(8000)), (2, PrimExpr::int64(8003)), (2, n())] {
         // The loops differ if math functions use fewer registers than sums.
         for (target, together) in [(Target::avx512(), 1), (Target::avx2(), 0)] {
@@ -373,7 +373,7 @@ fn elements_are_added_in_the_loop_that_makes_them() {
 }
 
 #[test]
-fn only_the_rows_at_hand_are_in_memory() {
+fn intermediates_have_one_tile_of_rows() {
     let mut func = softmax(true);
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
     schedule(&func, &mut body, fastest(&Target::avx512())).unwrap();

@@ -404,7 +404,7 @@ impl Tile<'_> {
         Stmt::store(stage.target(), target_indices(stage, at), sum)
     }
 
-    /// Stores the result of an element.
+    /// Stores the result of an element, after the epilogue.
     fn finish(&self, sum: &PrimExpr, at: &[PrimExpr]) -> Stmt {
         let stage = self.nest.stage;
         let Some(epilogue) = &stage.epilogue else {

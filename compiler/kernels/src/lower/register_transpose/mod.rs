@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn single_columns_stay() {
+    fn single_columns_are_unchanged() {
         let block = Buffer::scoped("block", vec![PrimExpr::int64(64)], DType::FLOAT32, "local");
         assert_eq!(shuffles(columns(&block, 4, 1), false), 0);
         assert!(shuffles(columns(&block, 3, 2), false) > 0);

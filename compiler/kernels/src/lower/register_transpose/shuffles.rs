@@ -104,7 +104,7 @@ impl Shuffles {
         columns
     }
 
-    /// Returns a group of columns, of which `count` exist.
+    /// Returns a group of up to `count` columns.
     fn group_of_columns(&mut self, block: &Block, column: usize, count: usize) -> Vec<PrimExpr> {
         let (group, rows) = (self.group, usize::from(block.rows));
         let piece = |row: usize, own: &mut Self| {

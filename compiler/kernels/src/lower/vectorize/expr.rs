@@ -202,7 +202,7 @@ impl Vectorizer {
         let both =
             |condition: PrimExpr, a: PrimExpr, b: PrimExpr| condition.if_then_else(spread(a, lanes), spread(b, lanes));
         let (common, own) = (common.into_iter().reduce(PrimExpr::and), own.into_iter().reduce(PrimExpr::and));
-        if self.masks && own.is_some() && self.is_loaded_side_by_side(a) && !may_fail(condition) && !may_fail(b) {
+        if self.masks && own.is_some() && self.has_contiguous_loads(a) && !may_fail(condition) && !may_fail(b) {
             return self.select_masked(condition, a, b);
         }
         match (common, own) {
@@ -219,7 +219,7 @@ impl Vectorizer {
         }
     }
 
-    fn is_loaded_side_by_side(&self, e: &PrimExpr) -> bool {
+    fn has_contiguous_loads(&self, e: &PrimExpr) -> bool {
         let PrimKind::Load(_, indices, None) = e.kind() else { return false };
         let [index] = indices.as_slice() else { return false };
         let ramp = self.ramp(index);
