@@ -168,12 +168,12 @@ impl Assembler {
                 self.instruction_spans.push(*span);
             }
             if let Some(function) = block.function {
-                self.give_code(&function, start);
+                self.define_code(&function, start);
             }
         }
     }
 
-    fn give_code(&mut self, function: &Name, start: usize) {
+    fn define_code(&mut self, function: &Name, start: usize) {
         let end = self.executable.code.len();
         match self.function(function) {
             Ok(index) => {

@@ -55,14 +55,14 @@ fn tensor(cursor: &mut Cursor<'_>, span: Span, tensors: &dyn Fn(&str) -> Option<
         Token::Name if cursor.text(cursor.span()) == "from" => {
             cursor.bump();
             let (span, name) = (cursor.span(), cursor.string()?);
-            return elsewhere(span, &name, dtype, &shape, tensors);
+            return external_tensor(span, &name, dtype, &shape, tensors);
         }
         _ => return Err(cursor.expected("`[` and numbers, `{` and bytes, or `from` and a name")),
     };
     Tensor::from_bytes(dtype, &shape, &bytes).map_err(|e| error(span, e.to_string()))
 }
 
-fn elsewhere(
+fn external_tensor(
     span: Span,
     name: &str,
     dtype: DType,

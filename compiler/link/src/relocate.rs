@@ -30,7 +30,7 @@ impl Addresses<'_> {
     }
 
     /// Address that a pc-relative displacement refers to.
-    fn reached(&self, target: Target) -> Option<u64> {
+    fn target_address(&self, target: Target) -> Option<u64> {
         match target {
             Target::Absolute(_) => None,
             Target::Defined { chunk, offset } => Some(self.of_chunk(chunk, offset)),
@@ -72,7 +72,7 @@ impl Addresses<'_> {
             self.store_address(file, offset, address, target, r.addend, rest);
             return Ok(());
         }
-        let reached = if stored == Stored::SlotDistance { self.slot(target) } else { self.reached(target) };
+        let reached = if stored == Stored::SlotDistance { self.slot(target) } else { self.target_address(target) };
         let reached = reached.ok_or_else(out_of_range)?;
         let distance = reached.wrapping_add_signed(r.addend).wrapping_sub(address) as i64;
         if stored == Stored::Relaxed {

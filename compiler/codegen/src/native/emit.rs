@@ -194,11 +194,11 @@ impl<'a> Emitter<'a> {
             Op::CallOver { callee, dst, args } => self.call_over(at, callee, dst, args),
             Op::Alloc { dst, heap, plan } => {
                 let status = self.allocate(dst, heap, plan);
-                self.made(at, status);
+                self.record_allocation(at, status);
             }
             Op::Place { dst, storage, plan } => {
                 let status = self.make_in_place(dst, storage, plan);
-                self.made(at, status);
+                self.record_allocation(at, status);
             }
             Op::Check { value, heap, plan } => self.check(at, value, heap, plan),
             Op::Copy { dst, from } => self.copy(dst, from),
@@ -224,7 +224,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Records that a tensor was allocated; exits if the status is nonzero.
-    fn made(&mut self, at: u32, status: Value) {
+    fn record_allocation(&mut self, at: u32, status: Value) {
         let failed = self.failed(at);
         self.leave_if(status, self.exits.leave, &[failed]);
     }

@@ -63,7 +63,7 @@ impl Generator<'_> {
             Arg::Register(register) if register != Register::VOID => register,
             other => self.copied(other),
         };
-        self.note();
+        self.record_span();
         self.builder.emit_ret(result);
         self.builder.end_function();
         Ok(())
@@ -120,7 +120,7 @@ impl Generator<'_> {
     fn call_index(&mut self, function: i64, args: &[Operand], var: Var) -> Result<Arg, CodegenError> {
         let args = self.operands(args)?;
         let dst = self.destination(var);
-        self.note();
+        self.record_span();
         self.builder.emit_call_index(function, args, dst);
         Ok(Arg::Register(dst))
     }
@@ -138,7 +138,7 @@ impl Generator<'_> {
             }
             ("vm.kill_object", [object]) => {
                 if let Arg::Register(register) = self.operand(object)? {
-                    self.note();
+                    self.record_span();
                     self.builder.emit_call("vm.builtin.null_value", Vec::new(), register);
                 }
                 Ok(self.builder.void_arg())
@@ -157,12 +157,12 @@ impl Generator<'_> {
     fn branch(&mut self, cond: &Operand, then: &Body, otherwise: &Body) -> Result<Arg, CodegenError> {
         let condition = self.operand(cond)?;
         let condition = self.packed_register("vm.builtin.read_if_cond", vec![condition]);
-        self.note();
+        self.record_span();
         let to_else = self.builder.emit_if(condition, 0);
         let result = self.body(then)?;
         let merged = self.new_register();
         self.copy(result, merged);
-        self.note();
+        self.record_span();
         let to_end = self.builder.emit_goto(0);
         self.builder.land(to_else);
         let result = self.body(otherwise)?;
@@ -239,20 +239,20 @@ impl Generator<'_> {
 
     fn packed_register(&mut self, name: &str, args: Vec<Arg>) -> Register {
         let dst = self.new_register();
-        self.note();
+        self.record_span();
         self.builder.emit_call(name, args, dst);
         dst
     }
 
     fn packed_unless_void(&mut self, name: &str, args: Vec<Arg>, var: Var) -> Arg {
         let dst = self.destination(var);
-        self.note();
+        self.record_span();
         self.builder.emit_call(name, args, dst);
         Arg::Register(dst)
     }
 
     fn copy(&mut self, value: Arg, dst: Register) {
-        self.note();
+        self.record_span();
         self.builder.emit_call("vm.builtin.copy", vec![value], dst);
     }
 
@@ -262,7 +262,7 @@ impl Generator<'_> {
     }
 
     /// Records the source span of the next instruction.
-    fn note(&mut self) {
+    fn record_span(&mut self) {
         self.spans.resize(self.builder.position(), self.span);
         self.spans.push(self.span);
     }

@@ -51,7 +51,7 @@ impl Budget {
 }
 
 /// A value divided into multiples of a unit and a rest.
-struct Coarse {
+struct Multiple {
     size: i64,
     /// The divisor, in units.
     divisor: i64,
@@ -69,7 +69,7 @@ impl Simplifier {
     /// Records that a variable is in `min .. min + extent`.
     pub fn learn(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
         let (first, count) = (self.range(&self.parts(min)), self.range(&self.parts(extent)));
-        let last = known(known(first + count) - Interval::point(1));
+        let last = wrapped_range(wrapped_range(first + count) - Interval::point(1));
         self.ranges.insert(var.clone(), Interval::new(first.min, last.max));
     }
 
@@ -147,7 +147,7 @@ impl Simplifier {
     fn fits(&self, poly: &Poly, e: &PrimExpr) -> bool {
         let inside = match (e.kind(), e.dtype().bits) {
             // Values at the ends may have been clamped.
-            (PrimKind::Binary(op, ..), 64) if grows(*op) => Interval::new(i64::MIN + 1, i64::MAX - 1),
+            (PrimKind::Binary(op, ..), 64) if may_overflow(*op) => Interval::new(i64::MIN + 1, i64::MAX - 1),
             _ => Interval::of_dtype(e.dtype()),
         };
         self.range(poly).is_within(inside)
@@ -233,7 +233,7 @@ impl Simplifier {
         if self.within(&rest, y) {
             return multiple;
         }
-        if let Some(Coarse { divisor, units, .. }) = self.coarsen(&rest, y) {
+        if let Some(Multiple { divisor, units, .. }) = self.coarsen(&rest, y) {
             return &multiple + &self.floor_div(&units, &Poly::constant(divisor));
         }
         &multiple + &Poly::atom(rest.to_expr().floordiv(y.to_expr()))
@@ -245,7 +245,7 @@ impl Simplifier {
         if rest.is_zero() || self.within(&rest, y) {
             return rest;
         }
-        if let Some(Coarse { size, divisor, units, rest }) = self.coarsen(&rest, y) {
+        if let Some(Multiple { size, divisor, units, rest }) = self.coarsen(&rest, y) {
             return &self.floor_mod(&units, &Poly::constant(divisor)).scale(size) + &rest;
         }
         Poly::atom(rest.to_expr().floormod(y.to_expr()))
@@ -253,13 +253,13 @@ impl Simplifier {
 
     /// Expresses `x` in units that divide `y`, if the rest is always smaller than a unit: e.g. rows of an image, if a
     /// pixel index is divided by the size of the image.
-    fn coarsen(&self, x: &Poly, y: &Poly) -> Option<Coarse> {
+    fn coarsen(&self, x: &Poly, y: &Poly) -> Option<Multiple> {
         let whole = y.as_constant().filter(|c| *c > 1)?;
         let sizes = x.terms().filter(|(atoms, _)| !atoms.is_empty()).map(|(_, k)| gcd(k, whole));
         sizes.filter(|size| (2..whole).contains(size)).find_map(|size| {
             let (units, rest) = self.divide(x, &Poly::constant(size));
             let fits = self.within(&rest, &Poly::constant(size));
-            fits.then_some(Coarse { size, divisor: whole / size, units, rest })
+            fits.then_some(Multiple { size, divisor: whole / size, units, rest })
         })
     }
 
@@ -297,7 +297,7 @@ impl Simplifier {
         };
         let mut multiple = Poly::zero();
         for (atoms, k) in x.terms() {
-            if let Some(rest) = without(atoms, divisor) {
+            if let Some(rest) = remove_factors(atoms, divisor) {
                 let product = rest.into_iter().map(Poly::atom).fold(Poly::constant(k), |p, a| &p * &a);
                 multiple = &multiple + &product;
             }
@@ -324,8 +324,8 @@ impl Simplifier {
     fn range(&self, x: &Poly) -> Interval {
         let Some(_part) = self.budget.begin() else { return Interval::ALL };
         x.terms().fold(Interval::point(0), |sum, (atoms, k)| {
-            let term = atoms.iter().fold(Interval::point(k), |term, atom| known(term * self.atom_range(atom)));
-            known(sum + term)
+            let term = atoms.iter().fold(Interval::point(k), |term, atom| wrapped_range(term * self.atom_range(atom)));
+            wrapped_range(sum + term)
         })
     }
 
@@ -333,7 +333,7 @@ impl Simplifier {
         match atom.kind() {
             PrimKind::Var(v) => self.ranges.get(v).copied().unwrap_or(Interval::ALL),
             PrimKind::Cast(a) if a.is_data() && is_index(a.dtype()) => {
-                let range = known(self.atom_range(a)).intersect(Interval::of_dtype(a.dtype()));
+                let range = wrapped_range(self.atom_range(a)).intersect(Interval::of_dtype(a.dtype()));
                 let of_dtype = Interval::of_dtype(atom.dtype());
                 if range.is_within(of_dtype) { range } else { of_dtype }
             }
@@ -370,7 +370,7 @@ impl Simplifier {
 }
 
 /// Returns true if the result may exceed the operands: for a division, `i64::MIN / -1`.
-fn grows(op: BinaryOp) -> bool {
+fn may_overflow(op: BinaryOp) -> bool {
     use BinaryOp::*;
     matches!(op, Add | Sub | Mul | Div | FloorDiv)
 }
@@ -389,7 +389,7 @@ fn is_index(dtype: DType) -> bool {
 }
 
 /// Removes factors from the atoms of a term, if it has them all.
-fn without(atoms: &[PrimExpr], factors: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
+fn remove_factors(atoms: &[PrimExpr], factors: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
     let mut rest = atoms.to_vec();
     for factor in factors {
         let at = rest.iter().position(|a| super::same_expr(a, factor))?;
@@ -399,7 +399,7 @@ fn without(atoms: &[PrimExpr], factors: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
 }
 
 /// Range of the values of an interval after wrapping; unbounded if all are outside of int64.
-fn known(interval: Interval) -> Interval {
+fn wrapped_range(interval: Interval) -> Interval {
     let beyond = interval.min >= i64::MAX - 1 || interval.max <= i64::MIN + 1;
     if beyond { Interval::ALL } else { interval }
 }

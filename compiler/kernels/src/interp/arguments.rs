@@ -7,7 +7,7 @@ use hammock_ir::{
 };
 
 /// Memory of each tensor argument.
-pub struct Bound(Vec<BoundTensor>);
+pub struct BoundArgs(Vec<BoundTensor>);
 
 struct BoundTensor {
     /// Its index among the arguments.
@@ -18,11 +18,11 @@ struct BoundTensor {
 
 impl Interpreter {
     /// Binds every parameter to its argument and every symbolic size to its value, and checks that they match.
-    pub fn bind_arguments(&mut self, func: &PrimFunc, args: &[Arg]) -> Result<Bound, Fault> {
+    pub fn bind_arguments(&mut self, func: &PrimFunc, args: &[Arg]) -> Result<BoundArgs, Fault> {
         if func.params.len() != args.len() {
             return Err(Fault::ArgumentCount { expected: func.params.len(), actual: args.len() });
         }
-        let mut bound = Bound(Vec::new());
+        let mut bound = BoundArgs(Vec::new());
         for (i, (param, arg)) in func.params.iter().zip(args).enumerate() {
             match arg {
                 Arg::Tensor(tensor) => self.bind_tensor(param, i, tensor, &mut bound)?,
@@ -52,7 +52,7 @@ impl Interpreter {
         Ok(())
     }
 
-    fn bind_tensor(&mut self, param: &Param, arg: usize, tensor: &Tensor, bound: &mut Bound) -> Result<(), Fault> {
+    fn bind_tensor(&mut self, param: &Param, arg: usize, tensor: &Tensor, bound: &mut BoundArgs) -> Result<(), Fault> {
         let fits = match &param.buffer {
             Some(buffer) => buffer.dtype == tensor.dtype() && buffer.ndim() == tensor.shape().len(),
             None => param.var.dtype().is_handle(),
@@ -111,11 +111,11 @@ impl Interpreter {
     }
 }
 
-impl Bound {
+impl BoundArgs {
     /// Replaces the tensors that were written by their new contents.
     pub fn write_back(&self, heap: &Heap, args: &mut [Arg]) -> Result<(), Fault> {
         for bound in &self.0 {
-            if let Some(bytes) = heap.written(bound.base) {
+            if let Some(bytes) = heap.written_bytes(bound.base) {
                 args[bound.arg] = Arg::Tensor(gather(&bound.tensor, bytes)?);
             }
         }

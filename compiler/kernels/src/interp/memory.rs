@@ -79,7 +79,7 @@ impl Heap {
     }
 
     /// Returns the bytes of a memory, given a pointer to its start, if it was written.
-    pub fn written(&self, pointer: Pointer) -> Option<&[u8]> {
+    pub fn written_bytes(&self, pointer: Pointer) -> Option<&[u8]> {
         self.0.get(pointer.memory).filter(|m| m.written).map(|m| m.bytes.as_slice())
     }
 

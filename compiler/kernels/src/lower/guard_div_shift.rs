@@ -343,8 +343,8 @@ impl Facts<'_> {
             of_sizes &= self.sizes.contains(v);
         });
         let mut assumed = self.assumed.borrow_mut();
-        if !e.any(&mut |node| grows(node) && !self.is_in_range(node)) {
-            if sized && e.any(&mut grows) {
+        if !e.any(&mut |node| may_overflow(node) && !self.is_in_range(node)) {
+            if sized && e.any(&mut may_overflow) {
                 e.each_var(&mut |v| {
                     if self.sizes.contains(v) && !assumed.bounded.iter().any(|known| known.as_var() == Some(v)) {
                         assumed.bounded.push(v.expr());
@@ -374,7 +374,7 @@ impl Facts<'_> {
 }
 
 /// Returns true if a node's value may exceed its operands.
-fn grows(e: &PrimExpr) -> bool {
+fn may_overflow(e: &PrimExpr) -> bool {
     let shifts = || e.as_intrin("shift_left").is_some();
     e.dtype().is_integer()
         && (matches!(e.kind(), PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..)) || shifts())

@@ -13,12 +13,12 @@ pub fn remove_blocks(mut stmt: Stmt) -> Stmt {
     let children = &mut |s: &mut Stmt| *s = remove_blocks(std::mem::replace(s, Stmt::nop()));
     stmt.each_child_mut(children);
     match stmt.kind {
-        StmtKind::Block(block) => open(*block).at(stmt.span),
+        StmtKind::Block(block) => expand_block(*block).at(stmt.span),
         _ => stmt,
     }
 }
 
-fn open(block: Block) -> Stmt {
+fn expand_block(block: Block) -> Stmt {
     let values: Substitution = block.axes.iter().map(|a| (a.var.clone(), a.binding.clone())).collect();
     let first = block
         .axes

@@ -105,9 +105,9 @@ impl StmtSimplifier {
             PrimKind::Load(buffer, indices, mask) => {
                 PrimExpr::load_masked(buffer, self.access(indices), mask.as_ref().map(|m| self.expr(m)))
             }
-            PrimKind::Select(c, a, b) => self.choice(c, a, b, |c, a, b| c.select(a, b)),
+            PrimKind::Select(c, a, b) => self.select(c, a, b, |c, a, b| c.select(a, b)),
             PrimKind::Call(call) => match (e.as_intrin("if_then_else"), call.args.as_slice()) {
-                (Some(_), [c, a, b]) => self.choice(c, a, b, |c, a, b| c.if_then_else(a, b)),
+                (Some(_), [c, a, b]) => self.select(c, a, b, |c, a, b| c.if_then_else(a, b)),
                 _ => e.map_children(&mut |c| self.expr(c)),
             },
             PrimKind::Binary(..) | PrimKind::Not(_) if e.dtype() == DType::BOOL => self.condition(e),
@@ -115,7 +115,7 @@ impl StmtSimplifier {
         }
     }
 
-    fn choice(
+    fn select(
         &self,
         condition: &PrimExpr,
         then: &PrimExpr,

@@ -98,7 +98,7 @@ pub fn normal_exp(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 }
 
 /// Returns `n` and `p` such that `e^x = 2^n p`, for `x` below the upper limit.
-fn parts(s: &mut Scope, x: &PrimExpr) -> (Whole, PrimExpr) {
+fn parts(s: &mut Scope, x: &PrimExpr) -> (Exponent, PrimExpr) {
     let (low, _) = limits(s);
     let x = s.name("x", s.at_least(x, low));
     let (n, r) = reduce(s, &x);
@@ -107,8 +107,8 @@ fn parts(s: &mut Scope, x: &PrimExpr) -> (Whole, PrimExpr) {
 }
 
 /// Returns `n` and `r` such that `x = n ln 2 + r`.
-fn reduce(s: &mut Scope, x: &PrimExpr) -> (Whole, PrimExpr) {
-    let n = Whole::nearest(s, x, LOG2_E);
+fn reduce(s: &mut Scope, x: &PrimExpr) -> (Exponent, PrimExpr) {
+    let n = Exponent::nearest(s, x, LOG2_E);
     let (high, low) = ln2(s);
     let r = s.fma(&n.value, &s.c(-high), x);
     let r = s.fma(&n.value, &s.c(-low), &r);
@@ -122,24 +122,24 @@ fn exp_of_rest(s: &mut Scope, r: &PrimExpr) -> PrimExpr {
 }
 
 /// An integer exponent.
-pub(super) struct Whole {
+pub(super) struct Exponent {
     /// The integer as a float.
     pub value: PrimExpr,
     /// The integer plus twice the exponent bias, in the lowest bits.
     bits: PrimExpr,
 }
 
-impl Whole {
+impl Exponent {
     /// Returns the integer nearest to `x * factor`, which has fewer bits than half a mantissa. Adding a number whose
     /// ulp is one rounds it and moves its bits to the bottom, which is cheaper than a saturating conversion.
-    pub fn nearest(s: &mut Scope, x: &PrimExpr, factor: f64) -> Whole {
+    pub fn nearest(s: &mut Scope, x: &PrimExpr, factor: f64) -> Exponent {
         let unit = 2f64.powi(s.mantissa_bits() as i32);
         let shift = s.c(1.5 * unit + 2.0 * s.bias() as f64);
         let sum = if factor == 1.0 { x + &shift } else { s.fma(x, &s.c(factor), &shift) };
         let sum = s.name("n", sum);
         let value = s.name("n", &sum - shift);
         let bits = s.name("bits", s.bits(&sum));
-        Whole { value, bits }
+        Exponent { value, bits }
     }
 
     /// `p * 2^(n + extra)`, rounded once. Without an instruction for it, this takes two steps, so that neither factor
@@ -175,7 +175,7 @@ pub fn exp2(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     }
     let (low, high) = if s.is_single() { (-151.0, 129.0) } else { (-1076.0, 1025.0) };
     let x = s.name("x", s.at_least(&s.at_most(x, high), low));
-    let n = Whole::nearest(s, &x, 1.0);
+    let n = Exponent::nearest(s, &x, 1.0);
     let r = s.name("r", x - &n.value);
     let p = s.poly(&r, if s.is_single() { &EXP2_SINGLE } else { &EXP2_DOUBLE });
     let p = s.fma(&p, &r, &s.c(1.0));
@@ -185,7 +185,7 @@ pub fn exp2(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 /// `10^x`, in float64.
 pub fn exp10(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let x = s.name("x", s.at_least(&s.at_most(x, 309.0), -324.5));
-    let n = Whole::nearest(s, &x, LOG2_10);
+    let n = Exponent::nearest(s, &x, LOG2_10);
     let r = s.fma(&n.value, &s.c(-LOG10_2.0), &x);
     let r = s.fma(&n.value, &s.c(-LOG10_2.1), &r);
     let r = s.name("r", r * s.c(LN_10));
@@ -196,7 +196,7 @@ pub fn exp10(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 /// `e^x - 1`, in float64.
 pub fn expm1(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let bounded = s.name("x", s.at_least(&s.at_most(x, 710.0), -40.0));
-    let n = Whole::nearest(s, &bounded, LOG2_E);
+    let n = Exponent::nearest(s, &bounded, LOG2_E);
     let (high, low) = ln2(s);
     let head = s.fma(&n.value, &s.c(-high), &bounded);
     let head = s.name("head", head);

@@ -28,7 +28,7 @@ pub fn pow(s: &mut Scope, x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
     let (product, lost) = s.two_product(y, &high);
     let rest = s.fma(y, &low, &lost);
     let magnitude = exp2_pair(s, &product, &rest);
-    let magnitude = edges(s, &a, y, magnitude);
+    let magnitude = special_cases(s, &a, y, magnitude);
     with_sign(s, x, y, magnitude)
 }
 
@@ -61,7 +61,7 @@ fn log2_pair(s: &mut Scope, a: &PrimExpr) -> Pair {
 fn exp2_pair(s: &mut Scope, high: &PrimExpr, low: &PrimExpr) -> PrimExpr {
     let bounded = s.name("t", s.at_least(&s.at_most(high, 1100.0), -1100.0));
     let low = bounded.is_eq(high).pick(low.clone(), s.c(0.0));
-    let n = exp::Whole::nearest(s, &bounded, 1.0);
+    let n = exp::Exponent::nearest(s, &bounded, 1.0);
     let r = s.name("r", (bounded - &n.value) + low);
     let p = s.poly(&r, &exp::EXP2_DOUBLE);
     let p = s.fma(&p, &r, &s.c(1.0));
@@ -69,7 +69,7 @@ fn exp2_pair(s: &mut Scope, high: &PrimExpr, low: &PrimExpr) -> PrimExpr {
 }
 
 /// Handles magnitudes and exponents that are zero, one or infinite.
-fn edges(s: &mut Scope, a: &PrimExpr, y: &PrimExpr, value: PrimExpr) -> PrimExpr {
+fn special_cases(s: &mut Scope, a: &PrimExpr, y: &PrimExpr, value: PrimExpr) -> PrimExpr {
     let infinity = s.c(f64::INFINITY);
     let extreme = |s: &Scope, grows: PrimExpr| grows.pick(s.c(f64::INFINITY), s.c(0.0));
     let endless = extreme(s, a.is_gt(s.c(1.0)).is_eq(y.is_gt(s.c(0.0))));

@@ -25,7 +25,7 @@ const COS_DOUBLE: [f64; 6] = [
 ];
 
 /// Sine and cosine of a reduced angle, and its quadrant.
-struct Reduced {
+struct SinCos {
     sin: PrimExpr,
     cos: PrimExpr,
     quadrant: PrimExpr,
@@ -52,7 +52,7 @@ pub fn cos(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 /// `tan x`.
 pub fn tan(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     with_any_angle(s, x, |s, angle, x| {
-        let Reduced { sin, cos, quadrant } = evaluate(s, angle);
+        let SinCos { sin, cos, quadrant } = evaluate(s, angle);
         let (sin, cos) = (s.name("sin", sin), s.name("cos", cos));
         let odd = s.bitwise("bitwise_and", &quadrant, s.i(1)).is_ne(s.i(0));
         let odd = s.name("odd", odd);
@@ -93,7 +93,7 @@ pub(super) fn any(condition: PrimExpr) -> PrimExpr {
     }
 }
 
-fn evaluate(s: &mut Scope, angle: angle_reduction::Angle) -> Reduced {
+fn evaluate(s: &mut Scope, angle: angle_reduction::Angle) -> SinCos {
     let angle_reduction::Angle { high: r, low, quadrant } = angle;
     let z = s.name("z", &r * &r);
     let (sin_terms, cos_terms): (&[f64], &[f64]) =
@@ -107,11 +107,11 @@ fn evaluate(s: &mut Scope, angle: angle_reduction::Angle) -> Reduced {
         cos_rest = s.fma(&s.neg(&r), &low, &cos_rest);
     }
     let cos = &head + (((s.c(1.0) - &head) - half_z) + cos_rest);
-    Reduced { sin: r + sin_rest, cos, quadrant }
+    SinCos { sin: r + sin_rest, cos, quadrant }
 }
 
 /// Sine of the angle plus `turns` quadrants.
-fn turned(s: &mut Scope, reduced: &Reduced, turns: i64) -> PrimExpr {
+fn turned(s: &mut Scope, reduced: &SinCos, turns: i64) -> PrimExpr {
     let quadrant = s.name("q", &reduced.quadrant + s.i(turns));
     let odd = s.bitwise("bitwise_and", &quadrant, s.i(1)).is_ne(s.i(0));
     let value = odd.pick(reduced.cos.clone(), reduced.sin.clone());

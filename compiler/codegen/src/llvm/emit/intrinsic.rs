@@ -55,7 +55,7 @@ impl Emitter<'_, '_> {
                 let value = self.decide(divisor)?;
                 let wrong = self.f.compare("icmp eq", &value, &Value::int(0, value.ty));
                 let message = format!("{}{}", interp::DIVISION_BY_ZERO, location.as_str().unwrap_or_default());
-                self.refuse(&wrong, "divides by zero", &message);
+                self.fail_if(&wrong, "divides by zero", &message);
                 Ok(value)
             }
             (check::COUNT, [count, width, location]) => {
@@ -63,7 +63,7 @@ impl Emitter<'_, '_> {
                 let bits = width.as_int().ok_or(Unsupported::Form("a width that is not a constant"))?;
                 let wrong = self.f.compare("icmp uge", &value, &Value::int(bits, value.ty));
                 let message = format!("{}{}", interp::shift_error(bits as u8), location.as_str().unwrap_or_default());
-                self.refuse(&wrong, "shifts past the width", &message);
+                self.fail_if(&wrong, "shifts past the width", &message);
                 Ok(value)
             }
             (exp_table::POWER, [k]) => {

@@ -51,13 +51,13 @@ impl Emitter<'_, '_> {
         if self.exact.is_some() && dtype.is_int() && dtype.lanes == 1 {
             let back = self.f.convert("sext", narrow, wide.ty);
             let wrong = self.f.compare("icmp ne", &back, wide);
-            self.refuse(&wrong, &format!("overflows {dtype}"), "");
+            self.fail_if(&wrong, &format!("overflows {dtype}"), "");
         }
     }
 
     /// Exits the function with an error if any lane of a condition is true: that the exact expression does `what`, or
     /// the message `otherwise` outside of exact expressions.
-    pub(super) fn refuse(&mut self, wrong: &Value, what: &str, otherwise: &str) {
+    pub(super) fn fail_if(&mut self, wrong: &Value, what: &str, otherwise: &str) {
         let wrong = self.any_lane(wrong);
         let (failed, next) = (self.f.label(), self.f.label());
         self.f.branch(&wrong, failed, next);

@@ -18,7 +18,7 @@ impl Emitter<'_, '_> {
             StmtKind::Seq(stmts) => self.sequence(stmts),
             StmtKind::For(l) => self.for_loop(l),
             StmtKind::While(condition, body) => self.while_loop(condition, body),
-            StmtKind::If(condition, then, otherwise) => self.choice(condition, then, otherwise.as_deref()),
+            StmtKind::If(condition, then, otherwise) => self.branch(condition, then, otherwise.as_deref()),
             StmtKind::Store { buffer, indices, value, predicate } => {
                 self.store(buffer, indices, value, predicate.as_ref())
             }
@@ -76,7 +76,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    fn choice(&mut self, condition: &PrimExpr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
+    fn branch(&mut self, condition: &PrimExpr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
         self.forget();
         let condition = self.decide(condition)?;
         if let Some(known) = condition.as_int() {

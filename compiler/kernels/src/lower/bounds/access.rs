@@ -22,19 +22,19 @@ impl Checker<'_> {
                 let load = PrimExpr::load_masked(buffer, indices, mask);
                 if same_expr(&load, e) { e.clone() } else { load }
             }
-            PrimKind::Select(c, a, b) if c.dtype().is_scalar() && touches(e) => {
+            PrimKind::Select(c, a, b) if c.dtype().is_scalar() && accesses_memory(e) => {
                 let c = self.expr(c);
                 c.clone().select(self.under(&c, true, a), self.under(&c, false, b))
             }
-            PrimKind::Binary(BinaryOp::And, a, b) if a.dtype().is_scalar() && touches(b) => {
+            PrimKind::Binary(BinaryOp::And, a, b) if a.dtype().is_scalar() && accesses_memory(b) => {
                 let a = self.expr(a);
                 a.clone().and(self.under(&a, true, b))
             }
-            PrimKind::Binary(BinaryOp::Or, a, b) if a.dtype().is_scalar() && touches(b) => {
+            PrimKind::Binary(BinaryOp::Or, a, b) if a.dtype().is_scalar() && accesses_memory(b) => {
                 let a = self.expr(a);
                 a.clone().or(self.under(&a, false, b))
             }
-            PrimKind::Let(var, value, body) if touches(e) => {
+            PrimKind::Let(var, value, body) if accesses_memory(e) => {
                 let value = self.expr(value);
                 let outside = self.scope.clone();
                 self.depths.insert(var.clone(), self.frames.len());
@@ -65,7 +65,7 @@ impl Checker<'_> {
 
     /// Checks an operand that is evaluated only if a condition holds (or does not).
     fn under(&mut self, condition: &PrimExpr, holds: bool, e: &PrimExpr) -> PrimExpr {
-        if !touches(e) {
+        if !accesses_memory(e) {
             return e.clone();
         }
         let (outside, conditional) = (self.scope.clone(), std::mem::replace(&mut self.conditional, true));
@@ -161,7 +161,7 @@ impl Checker<'_> {
 }
 
 /// Returns true if an expression accesses memory, or may let other code access it.
-fn touches(e: &PrimExpr) -> bool {
+fn accesses_memory(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) => true,
         PrimKind::Call(call) => match &call.callee {

@@ -11,7 +11,7 @@ use hammock_ir::{
 impl Checker<'_> {
     /// Binds a pointer: records the size of the memory behind it, while the operands of the pointer are unchanged.
     pub fn bind_pointer(&mut self, var: &Var, value: &PrimExpr) {
-        let Some(rest) = self.rest(value) else {
+        let Some(rest) = self.bytes_behind(value) else {
             if self.is_foreign(value) {
                 self.foreign.insert(var.clone());
             }
@@ -25,11 +25,11 @@ impl Checker<'_> {
     }
 
     /// Returns the number of bytes behind a pointer, if known; that of a foreign pointer is not.
-    fn rest(&self, pointer: &PrimExpr) -> Option<PrimExpr> {
+    fn bytes_behind(&self, pointer: &PrimExpr) -> Option<PrimExpr> {
         match pointer.kind() {
             PrimKind::Var(v) => self.memory.get(v).cloned(),
             PrimKind::Int(_) => Some(PrimExpr::int64(0)),
-            PrimKind::Cast(inner) => self.rest(inner),
+            PrimKind::Cast(inner) => self.bytes_behind(inner),
             PrimKind::Call(call) => match &call.args[..] {
                 [element] if pointer.as_intrin("address_of").is_some() => match element.kind() {
                     PrimKind::Load(buffer, indices, _) => {
@@ -39,12 +39,12 @@ impl Checker<'_> {
                     _ => None,
                 },
                 [of, data, offset, _, _] if pointer.as_intrin("tvm_access_ptr").is_some() => {
-                    Some(self.rest(data)? - bytes_of(offset.clone().cast(DType::INT64), of.dtype()))
+                    Some(self.bytes_behind(data)? - bytes_of(offset.clone().cast(DType::INT64), of.dtype()))
                 }
                 [data, bytes] if pointer.as_intrin("handle_add_byte_offset").is_some() => {
-                    Some(self.rest(data)? - bytes.clone().cast(DType::INT64))
+                    Some(self.bytes_behind(data)? - bytes.clone().cast(DType::INT64))
                 }
-                [inner] if pointer.as_intrin("reinterpret").is_some() => self.rest(inner),
+                [inner] if pointer.as_intrin("reinterpret").is_some() => self.bytes_behind(inner),
                 _ => None,
             },
             _ => None,
@@ -87,7 +87,7 @@ impl Checker<'_> {
                 b.elem_offset = Some(given.offset.clone());
             });
             self.reject_mutable_sizes(&buffer);
-            match self.rest(given.data) {
+            match self.bytes_behind(given.data) {
                 Some(memory) => self.reaches(&buffer, &memory, &format!("what describes `{name}`")),
                 None if self.is_foreign(given.data) => {}
                 None => _ = self.failed.get_or_insert(Reason::NoMemory(name)),
@@ -99,7 +99,7 @@ impl Checker<'_> {
     pub fn access_ptr(&mut self, e: &PrimExpr, call: &PrimCall) -> PrimExpr {
         let e = e.map_children(&mut |c| self.expr(c));
         let [of, data, offset, extent, _] = &call.args[..] else { return e };
-        let Some(memory) = self.rest(data) else { return e };
+        let Some(memory) = self.bytes_behind(data) else { return e };
         let size = PrimExpr::int64(of.dtype().bytes().max(1) as i64);
         let limit = memory.floordiv(size) + PrimExpr::int64(1);
         let wide = |e: &PrimExpr| e.clone().cast(DType::INT64);
@@ -120,7 +120,7 @@ impl Checker<'_> {
     /// `handle_add_byte_offset(data, bytes)`.
     pub fn byte_offset(&mut self, e: &PrimExpr, data: &PrimExpr, bytes: &PrimExpr) -> PrimExpr {
         let (pointer, bytes) = (self.expr(data), self.expr(bytes));
-        let limit = self.rest(data).map(|memory| memory + PrimExpr::int64(1));
+        let limit = self.bytes_behind(data).map(|memory| memory + PrimExpr::int64(1));
         let bytes = match limit {
             Some(limit) if !self.scope.is_inside(&bytes, &limit) => {
                 let texts =

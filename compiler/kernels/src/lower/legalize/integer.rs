@@ -26,7 +26,7 @@ pub fn divide(op: BinaryOp, x: PrimExpr, y: PrimExpr, not_negative: bool, safe: 
         (BinaryOp::FloorMod, true) => binary(BinaryOp::Mod, x, y),
         (BinaryOp::FloorDiv | BinaryOp::FloorMod, false) => match scalar_constant(&y) {
             Some(d) if d > 0 && d & (d - 1) == 0 => by_power_of_two(op, x, &y, d),
-            _ => towards_minus_infinity(op, x, y),
+            _ => floor_division(op, x, y),
         },
         _ => binary(op, x, y),
     }
@@ -55,7 +55,7 @@ fn with(name: &'static str, value: PrimExpr, body: impl FnOnce(PrimExpr) -> Prim
     PrimExpr::bind(var, value, body)
 }
 
-fn towards_minus_infinity(op: BinaryOp, x: PrimExpr, y: PrimExpr) -> PrimExpr {
+fn floor_division(op: BinaryOp, x: PrimExpr, y: PrimExpr) -> PrimExpr {
     with("y", y, |y| {
         with("x", x, |x| {
             with("rest", binary(BinaryOp::Mod, x.clone(), y.clone()), |rest| {

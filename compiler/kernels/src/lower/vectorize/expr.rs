@@ -37,7 +37,7 @@ impl Vectorizer {
                 let (a, mut b) = (self.vector(a)?, self.vector(b)?);
                 let by_constant = matches!(b.kind(), PrimKind::Broadcast(d) if d.as_int().is_some_and(|d| d != 0));
                 if divides(*op) && !e.dtype().is_floating() && !by_constant {
-                    b = self.elsewhere(b, 1)?;
+                    b = self.fill_inactive(b, 1)?;
                 }
                 Some(binary(*op, a, b))
             }
@@ -78,7 +78,7 @@ impl Vectorizer {
     }
 
     /// Replaces inactive lanes of a vector by a harmless value.
-    fn elsewhere(&mut self, vector: PrimExpr, harmless: i64) -> Option<PrimExpr> {
+    fn fill_inactive(&mut self, vector: PrimExpr, harmless: i64) -> Option<PrimExpr> {
         match self.mask_vector()? {
             Some(mask) if !check::is_check(&vector) => {
                 let harmless = PrimExpr::int(harmless, vector.dtype().element()).broadcast(self.lanes);
@@ -108,7 +108,7 @@ impl Vectorizer {
         let (own, base) = self.varying_terms(buffer, index)?;
         let mut terms = own.terms();
         let ([atom], 1) = terms.next()? else { return None };
-        let count = self.divided(atom, BinaryOp::FloorDiv)?;
+        let count = self.lane_divisor(atom, BinaryOp::FloorDiv)?;
         if terms.next().is_some() {
             return None;
         }
@@ -127,7 +127,7 @@ impl Vectorizer {
     fn interleaved(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
         let (own, base) = self.varying_terms(buffer, index)?;
         let place = |atoms: &[PrimExpr], factor: i64| match atoms {
-            [atom] if factor == 1 => self.divided(atom, BinaryOp::FloorDiv),
+            [atom] if factor == 1 => self.lane_divisor(atom, BinaryOp::FloorDiv),
             _ => None,
         };
         let count = own.terms().find_map(|(atoms, factor)| place(atoms, factor))?;
@@ -135,7 +135,7 @@ impl Vectorizer {
         let mut rows = rows.terms();
         let (Some((atoms, factor)), None) = (rows.next(), rows.next()) else { return None };
         let lanes = i64::from(self.lanes);
-        let row = atoms.iter().position(|atom| self.divided(atom, BinaryOp::FloorMod) == Some(count))?;
+        let row = atoms.iter().position(|atom| self.lane_divisor(atom, BinaryOp::FloorMod) == Some(count))?;
         let others: Vec<PrimExpr> = [&atoms[..row], &atoms[row + 1..]].concat();
         if lanes < 2 * count || others.iter().any(|other| other.uses(&self.var)) {
             return None;
@@ -163,7 +163,7 @@ impl Vectorizer {
     }
 
     /// Returns the constant by which an atom divides the lane index, for a quotient or a remainder.
-    fn divided(&self, atom: &PrimExpr, of: BinaryOp) -> Option<i64> {
+    fn lane_divisor(&self, atom: &PrimExpr, of: BinaryOp) -> Option<i64> {
         match atom.kind() {
             PrimKind::Binary(op, place, count) if *op == of && place.as_var() == Some(&self.var) => {
                 count.as_int().filter(|count| *count > 1)
@@ -175,11 +175,11 @@ impl Vectorizer {
     fn call(&mut self, e: &PrimExpr, call: &PrimCall, ty: DType) -> Option<PrimExpr> {
         let PrimCallee::Intrin(name) = &call.callee else { return None };
         match (name.as_str(), call.args.as_slice()) {
-            ("if_then_else", [condition, a, b]) => self.choice(condition, a, b),
+            ("if_then_else", [condition, a, b]) => self.lazy_select(condition, a, b),
             ("likely", [value]) => self.expr(value),
             (check::DIVISOR | check::COUNT, [operand, rest @ ..]) => {
                 let operand = self.vector(operand)?;
-                let operand = self.elsewhere(operand, i64::from(name == check::DIVISOR))?;
+                let operand = self.fill_inactive(operand, i64::from(name == check::DIVISOR))?;
                 let args = [operand].into_iter().chain(rest.iter().cloned()).collect();
                 Some(PrimExpr::intrin(name.clone(), args, ty))
             }
@@ -196,7 +196,7 @@ impl Vectorizer {
 
     /// Vectorizes a lazy select: a uniform condition stays a branch, others select between masked values. If masks are
     /// free, a masked load is preferred to a branch.
-    fn choice(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
+    fn lazy_select(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
         let (common, own): (Vec<_>, Vec<_>) = conjuncts(condition).into_iter().partition(|c| !self.varies(c));
         let lanes = self.lanes;
         let both =
