@@ -167,13 +167,14 @@ fn sizes_that_are_not_known_are_measured_at_several() {
     let (general, _) = record_of(before, "sum");
     assert_eq!(key, format!("{}.128:", general.trim_end_matches(':')));
     // A record for the size goes before one for all, which serves others.
-    let record = |key: &str, lanes: i64| format!("{key}\n    lanes-of-terms: axis0, axis1 by {lanes}, axis1 vector\n");
+    let record =
+        |key: &str, lanes: i64| format!("{key}\n    horizontal-reduction: axis0, axis1 by {lanes}, axis1 vector\n");
     folder.write("tuned.txt", &[record(general, 8), record(key, 16)].concat());
     let plan = |flags: &[&str]| {
         let plans = folder.plans(&[&["--threads", "1", "--tune-file", "tuned.txt"], flags].concat());
         plan_of(&plans, "sum").to_owned()
     };
-    let lanes = |lanes: i64| format!("lanes-of-terms: v_ax0, v_k1 by {lanes}, v_k1 vector");
+    let lanes = |lanes: i64| format!("horizontal-reduction: v_ax0, v_k1 by {lanes}, v_k1 vector");
     for (flags, expected) in [
         (&[][..], 8),
         (&["--tune-size", "65"], 16),
@@ -204,8 +205,8 @@ fn wrong_records_are_refused() {
         (record("outer-product: axis0, axis1, axis2"), "", ""),
         (record("outer-product: axis0, axis7, axis2"), "tuned.txt:3:27", "there is no axis `axis7` here"),
         (record("outer-product: v_ax0, axis1, axis2"), "tuned.txt:3:20", "there is no axis `v_ax0` here"),
-        (record("outer-product: axis2 parallel 2, axis0, axis1"), "tuned.txt:3:20", "threads cannot share that"),
-        (record("outer-product: axis0, axis1"), "tuned.txt:3:5", "no loop is over the axis `axis2`"),
+        (record("outer-product: axis2 parallel 2, axis0, axis1"), "tuned.txt:3:20", "which cannot be parallel"),
+        (record("outer-product: axis0, axis1"), "tuned.txt:3:5", "no loop over axis `axis2`"),
         (record("outer-product: axis0 by, axis1"), "tuned.txt:3:28", "expected a step"),
         (record("nosuch: axis0, axis1, axis2"), "tuned.txt:3:5", "there is no rule `nosuch`"),
         (record("elementwise: axis0\n    elementwise: axis0"), "tuned.txt:2:1", "the kernel has 1 part"),

@@ -50,7 +50,7 @@ matmul:
         unroll v_ax1
 ---
 max:
-    chains: v_ax0, v_k1
+    unrolled-reduction: v_ax0, v_k1
         rfactor v_k1 by 32
         parallel v_ax0 grain 4
 ---
@@ -59,9 +59,9 @@ softmax:
         planned
         planned
             resplit v_ax1 by 16 to 32
-        planned by chains
+        planned by unrolled-reduction
         planned
-            invert_divisor
+            hoist_reciprocal
 ---
 softmax:
     planned
@@ -183,7 +183,7 @@ fn primitives_are_refused_where_they_cannot_hold() {
         "attach x1 at root",
         "inline x1",
         "attach x2",
-        "invert_divisor",
+        "hoist_reciprocal",
         "cache_write",
         "cache_write matmul",
         "pad v_ax0 by 8",
@@ -195,10 +195,10 @@ fn primitives_are_refused_where_they_cannot_hold() {
     }
     for plan in [
         "matmul:\n    planned by nosuch\n",
-        "matmul:\n    planned by tiles\n",
+        "matmul:\n    planned by transpose\n",
         "softmax:\n    planned\n        split v_ax0 by 4\n",
         "softmax:\n    rows, 8 at a time:\n        planned\n            parallel v_ax0\n        planned\n        planned\n        planned\n",
-        "max:\n    chains: v_ax0, v_k1\n        rfactor v_k1 by 24\n",
+        "max:\n    unrolled-reduction: v_ax0, v_k1\n        rfactor v_k1 by 24\n",
         "max:\n    planned\n        cache_read x at root\n        pad x along v_k1 to 16\n",
     ] {
         all += &model.refused(plan, &target);
@@ -237,29 +237,32 @@ fn impossible_plans_are_refused() {
         ),
         ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k by 2, v_k"),
         ("matmul", "outer-product: v_ax0, v_ax1, v_k by 8, v_k vector"),
-        ("max", "chains: v_ax0, v_k1 by 8, v_k1"),
+        ("max", "unrolled-reduction: v_ax0, v_k1 by 8, v_k1"),
         ("matmul", "inner-product: v_k by 64, v_k by 4, v_ax0, v_ax1, v_k vector"),
         ("matmul", "outer-product: v_ax1, v_ax0 by 8, v_k, v_ax0 vector"),
         ("matmul", "outer-product: v_ax0, v_ax1 by 8, v_k, v_ax1 by 2 vector"),
         ("matmul", "outer-product: v_ax0, v_ax1 by 8, v_ax1 by 16, v_k, v_ax1 vector"),
         ("matmul", "outer-product: v_ax1, v_k, v_ax0 unrolled, v_ax1 vector, v_ax1"),
         ("matmul", "outer-product: v_ax0 by 64, v_ax1 by 100, v_k, v_ax0 unrolled, v_ax1 unrolled"),
-        ("matmul", "packed-product: v_ax1, v_ax0, copy of x3 as [v_k] (elementwise: v_k), v_k"),
-        ("matmul", "packed-product: v_ax1 by 8, copy of x2 as [v_k] (elementwise: v_k), v_ax0, v_k, v_ax1 vector"),
-        ("matmul", "packed-product: v_ax1, copy of x2 as [v_k, v_ax0] (elementwise: v_k, v_ax0), v_ax0, v_k"),
-        ("matmul", "packed-product: v_ax1, copy of x2 as [v_k] (elementwise: v_k parallel 2), v_ax0, v_k"),
-        ("matmul", "packed-product: v_ax1, v_ax0, v_k, copy of x2 as [] (elementwise:)"),
+        ("matmul", "packed-outer-product: v_ax1, v_ax0, copy of x3 as [v_k] (elementwise: v_k), v_k"),
+        (
+            "matmul",
+            "packed-outer-product: v_ax1 by 8, copy of x2 as [v_k] (elementwise: v_k), v_ax0, v_k, v_ax1 vector",
+        ),
+        ("matmul", "packed-outer-product: v_ax1, copy of x2 as [v_k, v_ax0] (elementwise: v_k, v_ax0), v_ax0, v_k"),
+        ("matmul", "packed-outer-product: v_ax1, copy of x2 as [v_k] (elementwise: v_k parallel 2), v_ax0, v_k"),
+        ("matmul", "packed-outer-product: v_ax1, v_ax0, v_k, copy of x2 as [] (elementwise:)"),
         ("matmul", "outer-product: v_ax0 by 0, v_ax0, v_ax1, v_k"),
         ("matmul", "outer-product: v_ax0 twice, v_ax1, v_k"),
         ("matmul", "outer-product v_ax0, v_ax1, v_k"),
-        ("matmul", "as written"),
-        ("matmul", "outer-product: v_ax0, v_ax1, v_k\n    as written"),
-        ("sum", "lanes-of-results: v_ax0 by 8, v_k0, v_ax0 vector, divisor inverted"),
-        ("transpose", "tiles: v_ax0, v_ax1 by 8, v_ax1 vector"),
+        ("matmul", "opaque"),
+        ("matmul", "outer-product: v_ax0, v_ax1, v_k\n    opaque"),
+        ("sum", "vertical-reduction: v_ax0 by 8, v_k0, v_ax0 vector, reciprocal hoisted"),
+        ("transpose", "transpose: v_ax0, v_ax1 by 8, v_ax1 vector"),
         ("fused_add_tir_tanh", "elementwise: v_ax1, v_ax0 unrolled"),
-        ("shape_func", "elementwise: i\n    as written"),
+        ("shape_func", "elementwise: i\n    opaque"),
         ("softmax", "rows, 8 at a time:\n        elementwise: v_ax0"),
-        ("matmull", "as written"),
+        ("matmull", "opaque"),
         ("attention", "rows, 8 at a time, v_ax1 parallel 1:"),
     ] {
         all += &model.refused(&format!("# edited\n{kernel}:\n    {plan}\n"), &target);
@@ -268,7 +271,7 @@ fn impossible_plans_are_refused() {
     all += &model.refused(&printed, &strict);
     all += &model.refused("matmul:\n    outer-product: v_ax0, v_ax1, v_k by 8, v_k\n", &strict);
     all += &model.refused("matmul\n", &target);
-    all += &model.refused("sum:\n    as written\nsum:\n    as written\n", &target);
+    all += &model.refused("sum:\n    opaque\nsum:\n    opaque\n", &target);
     all += &model.refused("attention:\n    copy of key as [v_d] for stage 1 (elementwise: v_d)\n", &target);
     snapshot("plans", "refused", &all);
 }

@@ -115,7 +115,7 @@ fn narrow_products_have_dot_products() {
         (", v_k dot", "", &[]),
         ("dot-product: v_ax1 by 64", "dot-product: v_k by 32, v_ax1 by 64", &[]),
         ("copy of x2 as [v_k by 4, v_ax1] (elementwise: v_k, v_ax1 by 32, v_ax1 vector), ", "", &[]),
-        ("copy of x2 as", "copy of factor as", &[]),
+        ("copy of x2 as", "copy of operand as", &[]),
         ("dot-product", "dot-product", &["--strict-order"]),
     ] {
         assert!(printed.contains(what), "{what}\n{printed}");

@@ -42,13 +42,13 @@ fn independent_lines_run_in_parallel() {
         "for k in range(50):\n    y[T.max(T.min(at[vi, vj, k], T.int64(39)), T.int64(0)), vj, k] = x[vi, vj, k]";
     let chosen_lines = block(noalias, "SS", chosen_line);
     let cases = [
-        (block(noalias, "SS", SCAN), "as written, 2 loops parallel"),
-        (block(noalias, "SS", chosen), "as written, 2 loops parallel"),
-        (block(noalias, "SS", other_line), "as written, 1 loop parallel"),
-        (chosen_lines.clone(), "as written\n"),
-        (block(noalias, "SR", SCAN), "as written, 1 loop parallel"),
+        (block(noalias, "SS", SCAN), "opaque, 2 loops parallel"),
+        (block(noalias, "SS", chosen), "opaque, 2 loops parallel"),
+        (block(noalias, "SS", other_line), "opaque, 1 loop parallel"),
+        (chosen_lines.clone(), "opaque\n"),
+        (block(noalias, "SR", SCAN), "opaque, 1 loop parallel"),
         // Parameters may alias.
-        (block("", "SS", SCAN), "as written\n"),
+        (block("", "SS", SCAN), "opaque\n"),
     ];
     parallel::set_threads(3);
     let values: Vec<f32> = (0..60_000).map(|n| ((n * 7) % 11 - 5) as f32).collect();

@@ -24,7 +24,7 @@ const PLANS: [&str; 8] = [
     "inner-product: copy of x1 as [vj padded 2, vk padded 16] (elementwise: vj, vk), copy of x0 as [vi, vk padded 16] \
      (elementwise: vi, vk), vk by 16, vi, vj, vk by 16, vk vector",
     "inner-product: copy of x1 as [vj padded 5, vk padded 9] (elementwise: vj, vk), vi, vj, vk by 8, vk vector",
-    "inner-product: vi, copy of factor as [vk padded 8] (elementwise: vk), vj, copy of x1 as [vk padded 8] (elementwise: \
+    "inner-product: vi, copy of operand as [vk padded 8] (elementwise: vk), vj, copy of x1 as [vk padded 8] (elementwise: \
      vk), vk by 8, vk vector",
     "outer-product: vj by 16, copy of x1 as [vk, vj padded 16] (elementwise: vk, vj), vi, vk by 6, vk, vj vector",
     "inner-product: copy of x1 as [vj, vk padded 8] (elementwise: vj, vk), copy of x0 as [vi, vk padded 8] (elementwise: vi, \
@@ -65,12 +65,12 @@ fn matmuls_with_padded_copies() {
         let mut rng = Rng::new(seed);
         for plan in PLANS {
             // Packing pays only if the copy is reused, and split reductions need a constant part size.
-            let of_one = !plan.contains("copy of x0") && !plan.contains("copy of factor");
+            let of_one = !plan.contains("copy of x0") && !plan.contains("copy of operand");
             let in_parts = plan.matches("vk by").count() > usize::from(plan.contains("vk vector"));
             let symbolic = [false, of_one && rng.chance(30), !in_parts && rng.chance(30)];
             let sizes = symbolic.map(|symbolic| (*rng.pick(&SIZES), symbolic));
             let dtype = *rng.pick(&["float32", "float64", "int32"]);
-            let factor = if plan.contains("factor") { "(x0[vi, vk] + x0[vi, vk])" } else { "x0[vi, vk]" };
+            let factor = if plan.contains("operand") { "(x0[vi, vk] + x0[vi, vk])" } else { "x0[vi, vk]" };
             let func = function(&product(sizes, dtype, factor));
             let [i, j, k] = sizes.map(|size| size.0);
             let inputs = [numbers([i, k], dtype, &mut rng), numbers([j, k], dtype, &mut rng)];

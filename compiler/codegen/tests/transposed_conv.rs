@@ -217,7 +217,7 @@ fn transposed_convolutions_match_the_interpreter() {
             let options = Options { strict_order, ..Options::new(&target) };
             check_kernel(&Kernel::planned(&func, options), &inputs);
             check_plan_edits(&func, options, &inputs, &mut rng);
-            closed += usize::from(plan_text(&func, options).unwrap().contains("by_turns"));
+            closed += usize::from(plan_text(&func, options).unwrap().contains("_interleaved"));
         }
     }
     assert!(closed > 0, "zeros are left out");

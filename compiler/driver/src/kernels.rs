@@ -20,7 +20,7 @@ use hammock_ir::{
 use hammock_kernels::{
     Accesses, FlatKernel, KernelError, Reason, Target,
     plan::Flops,
-    rules::{PackedWords, Packing},
+    rules::{PackedGroups, Packing},
 };
 use hammock_passes::{Packed, Planner, Words, check_deadline};
 use hammock_runtime::image::{KernelSignature, versions::symbol};
@@ -144,7 +144,7 @@ fn packed(kernel: &PrimFunc, options: &Options, target: &str) -> Vec<Packed> {
         param,
         dim: packing.dim,
         block: packing.block,
-        words: packing.words.map(|PackedWords { dim, terms, moved }| Words { dim, terms, moved }),
+        words: packing.groups.map(|PackedGroups { dim, size, flip_sign }| Words { dim, terms: size, moved: flip_sign }),
     };
     packings.into_iter().map(packed).collect()
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 use hammock_codegen::llvm::{self, Host, LlvmError, OptLevel};
 use hammock_ir::{Function, hash, print::function_text, tir::PrimFunc};
-use hammock_kernels::{Accesses, FlatKernel, Target, arguments, lower_with, plan::Written};
+use hammock_kernels::{Accesses, FlatKernel, Target, arguments, lower_with, plan::ParsedPlan};
 use hammock_runtime::{Function as Value, Image, Library, image::Integrity, library::KERNEL_PREFIX};
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ impl Compiler<'_> {
             func.attrs.set("global_symbol", symbol);
         }
         // Plans may name axes and buffers, and TVM's callers find a kernel by its name.
-        let is_named = plan.is_some_and(Written::has_names) || self.host == Host::Tvm;
+        let is_named = plan.is_some_and(ParsedPlan::has_names) || self.host == Host::Tvm;
         let named = Key::of(&named);
         [if is_named { named } else { Key::of(&facts) }, named]
     }
@@ -148,7 +148,7 @@ struct Code {
 impl Code {
     fn of(flat: &FlatKernel, object: Vec<u8>, threads: u32) -> Code {
         let temporary_bytes = flat.temporary_bytes(threads as usize);
-        Code { written: flat.written(), accesses: flat.accesses, temporary_bytes, object }
+        Code { written: flat.output_args(), accesses: flat.accesses, temporary_bytes, object }
     }
 
     fn bytes(&self) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use crate::{Failure, kernels, read_source, tune::is_bucket};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
-use hammock_kernels::plan::{PlanError, Plans, Written};
+use hammock_kernels::plan::{ParsedPlan, PlanError, Plans};
 
 /// A file of plans.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl PlanFile {
     }
 
     /// The plan of a kernel.
-    pub fn of(&self, kernel: &str) -> Option<&Written> {
+    pub fn of(&self, kernel: &str) -> Option<&ParsedPlan> {
         self.plans.of(kernel)
     }
 

@@ -1,30 +1,30 @@
-//! Checks inside expressions: intrinsics that either return their first operand or end the kernel with an error.
+//! Runtime checks in expressions: intrinsics that return their first operand or end the kernel with an error.
 //!
-//! A check is made whenever its expression is evaluated, even if the value is known without it: `0 * check_index(i, n)`
-//! is not simply zero. Code that simplifies expressions asks [`kept`].
+//! A check runs whenever its expression is evaluated, even if the value is a known constant: `0 * check_index(i, n)`
+//! does not simplify to zero. Code that simplifies expressions asks [`simplify_with_checks`].
 
 use hammock_ir::{
     PrimExpr, Span,
     prim::{BinaryOp, PrimCall, PrimCallee, PrimKind},
 };
 
-/// `check_index(index, extent, before, between, after)`: an index that is not negative and less than the extent. The
-/// error's message is the three texts around the index and the extent. A mask may follow: lanes to check.
+/// `check_index(index, extent, before, between, after)`: an index in `0..extent`. The error message consists of the
+/// three texts around the index and the extent. A mask of lanes to check may follow.
 pub const INDEX: &str = "check_index";
-/// `checked_divisor(d, place)`: `d`, which is not zero. The place follows the error's message.
+/// `checked_divisor(d, location)`: `d`, which is not zero. The location is appended to the error message.
 pub const DIVISOR: &str = "checked_divisor";
-/// `checked_count(c, width, place)`: the count of a shift, which is not negative and less than the width.
+/// `checked_count(c, width, location)`: the count of a shift, in `0..width`.
 pub const COUNT: &str = "checked_count";
 /// `exact(value, text, variables…)`: a value that is computed without wrapping.
 pub const EXACT: &str = "exact";
 
-/// How the message of a failed check ends: with the place of a span in the text, where there is one.
-pub fn suffix(place: &dyn Fn(Span) -> Option<String>, span: Span) -> String {
-    place(span).map_or_else(String::new, |place| format!(" ({place})"))
+/// Returns the suffix of a failed check's message: the location of a span, if it has one.
+pub fn suffix(locate: &dyn Fn(Span) -> Option<String>, span: Span) -> String {
+    locate(span).map_or_else(String::new, |location| format!(" ({location})"))
 }
 
-/// The two integers that an assertion's condition compares, and the words between them when it fails; `None` where the
-/// condition is another. Of alternatives, that between two values neither of which is a constant says most.
+/// Returns the two integers that an assertion compares, and the words between them in its message; `None` for other
+/// conditions. Of alternatives, a comparison without constants says most.
 pub fn compared(condition: &PrimExpr) -> Option<(&PrimExpr, &'static str, &PrimExpr)> {
     let PrimKind::Binary(op, a, b) = condition.kind() else { return None };
     let words = match op {
@@ -51,19 +51,19 @@ pub fn is_check(e: &PrimExpr) -> bool {
         if [INDEX, DIVISOR, COUNT, EXACT].contains(&name.as_str()))
 }
 
-/// How many checks an expression makes.
+/// Returns the number of checks in an expression.
 pub fn count(e: &PrimExpr) -> usize {
     let mut count = 0;
     e.walk(&mut |x| count += usize::from(is_check(x)));
     count
 }
 
-/// Returns true if the operation fails on a divisor of zero.
+/// Returns true if an operation fails on a divisor of zero.
 pub fn divides(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod)
 }
 
-/// Returns true if evaluating the expression where it was not meant to be could do harm: it loads, divides or checks.
+/// Returns true if an expression must not be evaluated speculatively: it loads, divides or checks.
 pub fn may_fail(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) | PrimKind::Call(PrimCall { callee: PrimCallee::Global(_), .. }) => true,
@@ -73,8 +73,8 @@ pub fn may_fail(e: &PrimExpr) -> bool {
     })
 }
 
-/// A simpler form of an expression, or the expression itself if that form makes fewer checks.
-pub fn kept(e: PrimExpr, simplify: impl FnOnce(&PrimExpr) -> PrimExpr) -> PrimExpr {
+/// Simplifies an expression, unless that removes checks.
+pub fn simplify_with_checks(e: PrimExpr, simplify: impl FnOnce(&PrimExpr) -> PrimExpr) -> PrimExpr {
     let simple = simplify(&e);
     if count(&simple) < count(&e) { e } else { simple }
 }

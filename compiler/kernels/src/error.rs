@@ -1,23 +1,23 @@
-//! Why a function cannot become a kernel.
+//! Errors of compiling a function to a kernel.
 
 use crate::plan::PlanError;
 use hammock_ir::{DType, Name, Span, count};
 use thiserror::Error;
 
-/// What stands in the way, in which function.
+/// Error in a function.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error("TIR function `{function}` cannot be compiled: {reason}")]
 pub struct KernelError {
-    /// The function's symbol.
+    /// Symbol of the function.
     pub function: Name,
-    /// Where it stands in the text.
+    /// Location in the source.
     pub span: Span,
-    /// What is wrong.
+    /// Reason.
     #[source]
     pub reason: Reason,
 }
 
-/// What stands in the way of a kernel.
+/// Reason why a function cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[allow(missing_docs, reason = "the message says what each is")]
 pub enum Reason {

@@ -1,36 +1,36 @@
-//! From block TIR to scheduled and flat TIR; the reference interpreter.
+//! Compiles block TIR to scheduled and flat TIR; contains the reference interpreter.
 //!
-//! - [`interp`]: runs TIR of every stage, slowly and exactly; everything else is tested against it.
-//! - [`lower()`]: turns a TIR function into a [`FlatKernel`] for a [`Target`].
+//! - [`interp`]: interprets TIR at every stage of lowering, slowly and exactly; everything else is tested against it.
+//! - [`lower()`]: lowers a TIR function to a [`FlatKernel`] for a [`Target`].
 //!
 //! # Flat TIR
-//! What code generation reads is a [`PrimFunc`] of this form:
-//! - Parameters are plain variables: a pointer ([`PrimType::Pointer`](hammock_ir::prim::PrimType)) for every buffer
-//!   and handle of the original, then an int64 for every symbolic size and stride, then its scalars, then a pointer to
-//!   the result if it returns a value. [`Signature`] says where each comes from.
-//! - Every buffer has one dimension and lies at its pointer variable without offset. `Decl` gives a pointer that has
-//!   memory another element type; `Alloc` makes memory for the rest of its sequence, on the stack for scope `local`
-//!   (always of small constant size), from the runtime's workspace for scope `global`.
-//! - An index is a scalar of int64, or a vector: a `Ramp` (stride 1 for a plain vector access, any other scalar for a
-//!   strided one) or any int64 vector (a gather or scatter). A mask is a bool vector of as many lanes; a lane whose
-//!   mask is off does not touch memory, and loads zero.
+//! Code generation reads a [`PrimFunc`] of this form:
+//! - Parameters are plain variables: a pointer ([`PrimType::Pointer`](hammock_ir::prim::PrimType)) for every buffer and
+//!   handle of the original, then an int64 for every symbolic size and stride, then its scalars, then a pointer to the
+//!   result if it returns a value. [`Signature`] describes where each comes from.
+//! - Every buffer has one dimension and starts at its pointer variable. `Decl` reinterprets a pointer with another
+//!   element type; `Alloc` allocates memory for the rest of its sequence, on the stack for scope `local` (always of
+//!   small constant size), from the runtime's workspace for scope `global`.
+//! - An index is a scalar of int64, or a vector: a `Ramp` (stride 1 for a contiguous access, any other scalar for a
+//!   strided one) or any int64 vector (a gather or scatter). A mask is a bool vector with as many lanes; inactive lanes
+//!   do not access memory, and load zero.
 //! - Operands of an operation have equal lanes (`Broadcast` makes vectors of scalars), but the condition of a select or
 //!   `if_then_else` may be scalar over vectors. `if_then_else` has a scalar condition and evaluates one operand;
 //!   `Select`, `and` and `or` may evaluate all.
-//! - Arithmetic is on bool, integers of 8 to 64 bits, float32 and float64. Float16 appears only where the target converts
-//!   it: in loads, stores and casts from and to float32. Integer `Div` and `Mod` are towards zero; `FloorDiv` and
-//!   `FloorMod` are gone. Casts from floats to integers are towards zero; what does not fit becomes the nearest bound,
-//!   NaN zero.
-//! - Intrinsics left: `fma` (where the target has it), `sqrt`, `fabs`, `floor`, `ceil`, `trunc`, `nearbyint` (where the
+//! - Arithmetic is on bool, integers of 8 to 64 bits, float32 and float64. Float16 appears only where the target
+//!   converts it: in loads, stores and casts from and to float32. Integer `Div` and `Mod` truncate; there is no
+//!   `FloorDiv` or `FloorMod`. Casts from floats to integers truncate and saturate; NaN becomes zero.
+//! - Remaining intrinsics: `fma` (if the target has it), `sqrt`, `fabs`, `floor`, `ceil`, `trunc`, `nearbyint` (if the
 //!   target rounds), `reinterpret`, `bitwise_and`, `_or`, `_xor`, `_not`, `shift_left`, `shift_right` (arithmetic for
-//!   signed dtypes), `popcount`, `clz`, `if_then_else`, `vector_any` (a scalar: whether a lane of a mask is on),
-//!   those of [`math::exp_table`] (where the target has masks), the checks of [`check`], of any lanes, and what concerns memory and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`.
-//!   `Let` binds values inside expressions.
-//! - Dot products of [words](stage::dots): `word_at` is the word that lies in memory from an element on; `dot_…` adds the
-//!   products of the parts of two words to a sum, that of bfloat16 (`dot_bf16`) only where the target has it.
-//! - Loops are `Serial` or `Parallel` (any order, on the pool), over int64 variables. There are no blocks.
+//!   signed dtypes), `popcount`, `clz`, `if_then_else`, `vector_any` (a scalar: true if a lane of a mask is active),
+//!   those of [`math::exp_table`] (if the target has masks), the checks of [`check`], with any number of lanes, and memory
+//!   accesses and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`. `Let` binds
+//!   values inside expressions.
+//! - [Dot instructions](stage::dots): `load_packed` loads the packed group at the address of an element; `dot_…`
+//!   multiplies two packed groups and accumulates, for bfloat16 (`dot_bf16`) only if the target has it.
+//! - Loops are `Serial` or `Parallel` (in any order, on the thread pool), over int64 variables. There are no blocks.
 //! - A body returns status 0 by `Return(0)` or by reaching its end; a failed `Assert` ends the kernel with an error.
-//! - A declaration holds to the end of its sequence; a sequence inside a sequence is a scope.
+//! - A declaration is in scope up to the end of its sequence; a nested sequence is a scope.
 #![forbid(unsafe_code)]
 
 pub mod check;
@@ -40,6 +40,7 @@ mod inline;
 pub mod interp;
 mod lower;
 pub mod math;
+mod output_args;
 pub mod plan;
 pub mod rules;
 #[cfg(test)]
@@ -47,7 +48,6 @@ mod samples;
 mod signature;
 pub mod stage;
 mod target;
-mod written;
 
 pub use error::{KernelError, Reason};
 pub use inline::inline_calls;
@@ -66,28 +66,28 @@ use hammock_ir::{
 /// A function ready for code generation.
 #[derive(Clone, Debug)]
 pub struct FlatKernel {
-    /// The symbol it is known by.
+    /// Its symbol.
     pub name: Name,
-    /// What its messages call it.
+    /// Its name in messages.
     pub said: Name,
     /// Flat TIR.
     pub func: PrimFunc,
-    /// What its parameters are, and how packed arguments become them.
+    /// Its parameters, and how packed arguments become them.
     pub signature: Signature,
-    /// How its accesses stay inside of their buffers.
+    /// How its accesses stay in bounds.
     pub accesses: Accesses,
 }
 
 impl FlatKernel {
-    /// The most bytes that a call takes from the runtime at once for temporary buffers, when a loop runs on so many
-    /// threads. Buffers on the stack are left out, and those of symbolic size.
+    /// Returns the peak bytes of temporary buffers that a call allocates from the runtime, with a number of threads.
+    /// Excludes buffers on the stack, and those of symbolic size.
     pub fn temporary_bytes(&self, threads: usize) -> u64 {
         let Temporaries { caller, helper } = Temporaries::of(&self.func.body);
         helper.saturating_mul(threads.saturating_sub(1) as u64).saturating_add(caller)
     }
 }
 
-/// Bytes that are taken from the runtime at once by the thread that calls a kernel, and by each that helps it.
+/// Peak bytes of workspace of the thread that calls a kernel, and of each worker thread.
 #[derive(Default)]
 struct Temporaries {
     caller: u64,
@@ -96,7 +96,7 @@ struct Temporaries {
 
 impl Temporaries {
     fn of(stmt: &Stmt) -> Temporaries {
-        // What a statement allocates lives to the end of its sequence.
+        // Allocations live to the end of their sequence.
         let (mut kept, mut most) = (0u64, Temporaries::default());
         stmt.each_child(&mut |child| {
             if let StmtKind::Alloc(buffer, _) = &child.kind {
@@ -111,7 +111,7 @@ impl Temporaries {
     }
 }
 
-/// Bytes of an allocation that is not on the stack.
+/// Returns the bytes of an allocation, or 0 if it is on the stack.
 fn runtime_bytes(buffer: &Buffer) -> u64 {
     let count = buffer.shape.iter().try_fold(1u64, |n, dim| n.checked_mul(dim.as_int()?.try_into().ok()?));
     let bytes = count.unwrap_or(0).saturating_mul(buffer.dtype.bytes() as u64);

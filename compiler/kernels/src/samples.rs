@@ -1,4 +1,4 @@
-//! Functions in block TIR, as legalization writes them, for tests.
+//! Functions in block TIR for tests, in the form that legalization produces.
 
 use hammock_ir::{
     DType, PrimExpr,
@@ -7,10 +7,10 @@ use hammock_ir::{
 };
 use std::slice::from_ref;
 
-/// What a block does in one iteration: its init and its body.
+/// Initialization and body of a block.
 pub type Body = (Option<Stmt>, Stmt);
 
-/// A block of axes (`S` or `R` and an extent each) under as many loops.
+/// Creates a block with axes (`S` or `R` and an extent each) in as many loops.
 pub fn sblock(name: &str, axes: &[(char, PrimExpr)], body: impl FnOnce(&[PrimExpr]) -> Body) -> Stmt {
     let loops: Vec<Var> = (0..axes.len()).map(|i| Var::int64(format!("i{i}"))).collect();
     let vars: Vec<Var> = (0..axes.len()).map(|i| Var::int64(format!("v{i}"))).collect();
@@ -34,7 +34,7 @@ pub fn sblock(name: &str, axes: &[(char, PrimExpr)], body: impl FnOnce(&[PrimExp
     (0..axes.len()).rev().fold(block.into(), nest)
 }
 
-/// A function of these buffers with intermediate ones.
+/// Creates a function of buffers, with temporary ones.
 pub fn function(params: &[&Buffer], temporaries: &[&Buffer], stages: Vec<Stmt>) -> PrimFunc {
     PrimFunc {
         params: params.iter().map(|b| Param::buffer((*b).clone())).collect(),
@@ -46,7 +46,7 @@ pub fn function(params: &[&Buffer], temporaries: &[&Buffer], stages: Vec<Stmt>) 
     }
 }
 
-/// A buffer of 64-bit sizes.
+/// Creates a buffer with 64-bit sizes.
 pub fn buffer(name: &str, shape: &[PrimExpr], dtype: DType) -> Buffer {
     Buffer::new(name, shape.to_vec(), dtype)
 }

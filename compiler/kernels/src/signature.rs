@@ -1,4 +1,4 @@
-//! A kernel's raw parameters, and the table that is used to check packed arguments and turn them into raw ones.
+//! Raw parameters of a kernel, and the table that checks packed arguments and converts them.
 
 use crate::index::{Poly, Simplifier, same_expr};
 use hammock_ir::{
@@ -9,12 +9,12 @@ use hammock_ir::{
     tir::{Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
 
-/// What a packed argument must be.
+/// Description of a packed argument.
 #[derive(Clone, Debug)]
 pub enum ArgDesc {
     /// A tensor.
     Tensor(TensorDesc),
-    /// A number; sizes of tensors may be told in terms of it.
+    /// A number; sizes of tensors may depend on it.
     Scalar(Var),
     /// Any pointer, or a tensor's data.
     Handle {
@@ -23,7 +23,7 @@ pub enum ArgDesc {
     },
 }
 
-/// What a tensor argument must be.
+/// Description of a tensor argument.
 #[derive(Clone, Debug)]
 pub struct TensorDesc {
     /// The parameter's name, for messages.
@@ -32,11 +32,11 @@ pub struct TensorDesc {
     pub dtype: DType,
     /// Size of each dimension.
     pub shape: Vec<PrimExpr>,
-    /// Distance of neighbours in each dimension, in elements; `None` for a tensor that must be compact.
+    /// Strides in elements; `None` for a tensor that must be compact.
     pub strides: Option<Vec<PrimExpr>>,
 }
 
-/// Where the value of a raw parameter comes from.
+/// Source of a raw parameter's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawParam {
     /// The address of the first element of a tensor argument, or a handle argument itself.
@@ -47,51 +47,51 @@ pub enum RawParam {
     Stride(usize, usize),
     /// A scalar argument, in its own dtype.
     Scalar(usize),
-    /// Where to store the value that the function returns.
+    /// Address to store the function's return value at.
     Result,
 }
 
-/// The packed and the raw interface of a kernel. Sizes and strides that are expressions are over the variables of the
-/// raw parameters; whoever fills the raw parameters checks that they have these values.
+/// Packed and raw interface of a kernel. Sizes and strides that are expressions are over the variables of the raw
+/// parameters; the caller that fills these checks the values.
 #[derive(Clone, Debug)]
 pub struct Signature {
     /// Packed arguments in order.
     pub args: Vec<ArgDesc>,
-    /// Raw parameters in order, one for each parameter of the flat function: pointers, then sizes and strides as
-    /// int64, then scalars, then the result's place.
+    /// Raw parameters in order, one for each parameter of the flat function: pointers, then sizes and strides as int64,
+    /// then scalars, then the address of the result.
     pub raw: Vec<RawParam>,
 }
 
-/// The flat function's parameters as they come into being.
+/// Builder of the flat function's parameters.
 pub struct Interface {
     /// Raw parameters.
     pub params: Vec<Param>,
-    /// What they mean.
+    /// Their meaning.
     pub signature: Signature,
-    /// What stands for symbolic sizes and handles in the body.
+    /// Values of symbolic sizes and handles in the body.
     pub values: Substitution,
-    /// Where a returned value goes.
+    /// Buffer of the return value.
     pub result: Option<Buffer>,
-    /// Sizes and strides that are told in terms of others: what they must be.
+    /// Sizes and strides that are expressions of others.
     derived: Vec<Derived>,
 }
 
-/// A size or stride of an argument that the kernel knows by an expression.
+/// A size or stride of an argument that must equal an expression.
 struct Derived {
     actual: Var,
     expected: PrimExpr,
     is_size: bool,
-    /// Where it matters: a stride in a dimension of several elements.
+    /// Size of the dimension of a stride, which matters only if it has several elements.
     matters: Option<PrimExpr>,
     what: String,
 }
 
-/// What the packed arguments of a function must be, in order.
+/// Returns the packed arguments of a function, in order.
 pub fn arguments(func: &PrimFunc) -> Vec<ArgDesc> {
     interface(func).signature.args
 }
 
-/// Works out the interface of a function.
+/// Computes the interface of a function.
 pub fn interface(func: &PrimFunc) -> Interface {
     let mut i = Interface {
         params: Vec::new(),
@@ -111,18 +111,17 @@ pub fn interface(func: &PrimFunc) -> Interface {
 }
 
 impl Interface {
-    /// Variables that hold sizes.
+    /// Returns the variables that hold sizes.
     pub fn sizes(&self) -> impl Iterator<Item = Var> + '_ {
         let is_size = |raw: &RawParam| matches!(raw, RawParam::Size(..));
         self.params.iter().zip(&self.signature.raw).filter(move |(_, raw)| is_size(raw)).map(|(p, _)| p.var.clone())
     }
 
-    /// Statements that compare the arguments' sizes and strides with what the kernel takes them for, where the table
-    /// that its callers check arguments by cannot say it.
+    /// Returns statements that check sizes and strides of arguments that the callers' argument table cannot express.
     pub fn checks(&self) -> Vec<Stmt> {
         let check = |d: &Derived| {
             let equal = d.actual.expr().eq(d.expected.clone().cast(DType::INT64));
-            // A number that the size is a multiple of has to be a size itself: see `size_in_multiple`.
+            // The number that a size is a multiple of must be a valid size: see `size_in_multiple`.
             let number = size_in_multiple(&d.expected).filter(|var| d.is_size && self.is_number(var));
             let within = number
                 .map(|var| var.expr().cast(DType::INT64))
@@ -140,12 +139,12 @@ impl Interface {
         self.derived.iter().map(check).collect()
     }
 
-    /// Sizes that are told in terms of others, as they are written, and the variables that hold them.
+    /// Returns sizes that are expressions of others, with the variables that hold them.
     pub fn derived_sizes(&self) -> impl Iterator<Item = (&PrimExpr, &Var)> {
         self.derived.iter().filter(|d| d.is_size).map(|d| (&d.expected, &d.actual))
     }
 
-    /// Returns true if a variable is a number that callers give.
+    /// Returns true if a variable is a scalar argument.
     fn is_number(&self, var: &Var) -> bool {
         let is_scalar = |raw: &RawParam| matches!(raw, RawParam::Scalar(_));
         self.params.iter().zip(&self.signature.raw).any(|(param, raw)| param.var == *var && is_scalar(raw))
@@ -169,7 +168,7 @@ impl Interface {
         }
     }
 
-    /// One raw parameter for each variable that stands alone as a size or stride and is not a parameter itself.
+    /// Adds a raw parameter for each variable that is a size or stride, and not a parameter itself.
     fn add_sizes(&mut self, func: &PrimFunc) {
         for (i, buffer) in func.params.iter().enumerate().filter_map(|(i, p)| Some((i, p.buffer.as_ref()?))) {
             for (axis, size) in buffer.shape.iter().enumerate() {
@@ -197,11 +196,11 @@ impl Interface {
         self.push(wide, raw);
     }
 
-    /// One raw parameter for each size that is an expression, and each stride that is not what follows from the sizes.
+    /// Adds a raw parameter for each size that is an expression, and each stride that is not implied by the sizes.
     fn add_derived(&mut self, func: &PrimFunc) {
         for (i, buffer) in func.params.iter().enumerate().filter_map(|(i, p)| Some((i, p.buffer.as_ref()?))) {
             for (axis, size) in buffer.shape.iter().enumerate() {
-                // The table compares those that are written alike.
+                // The argument table compares sizes with equal expressions.
                 let known = self.derived.iter().any(|d| d.is_size && same_expr(&d.expected, size));
                 if size.as_var().is_none() && size.as_int().is_none() && !known {
                     let what = format!("dimension {axis} of argument `{}` must be {size}", buffer.name);

@@ -86,7 +86,7 @@ mod tests {
         let attrs = Attrs::new().with("global_symbol", "f");
         let func = PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() };
         let flat = lower(&func, &Target::baseline()).unwrap();
-        signature(&flat.name, &flat.signature.args, &flat.written())
+        signature(&flat.name, &flat.signature.args, &flat.output_args())
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn line(text: &str, rng: &mut Rng) -> String {
             let kind = *rng.pick(&[" unrolled", " vector", " parallel 1", " parallel 3", ""]);
             items[at] = plain + kind;
         }
-        _ => items.push("divisor inverted".to_owned()),
+        _ => items.push("reciprocal hoisted".to_owned()),
     }
     format!("{head}: {}", items.join(", "))
 }
@@ -159,7 +159,7 @@ fn primitive(loops: &[String; 3], rng: &mut Rng) -> String {
         Form::Copy if rng.chance(50) => format!("{buffer} as [{second}] at {first}"),
         Form::Copy | Form::Place => format!("{buffer} at {}", if rng.chance(30) { "root" } else { first }),
         Form::Buffer => buffer.to_owned(),
-        Form::Room => format!("{buffer} along {} to {}", first.split(' ').next().unwrap(), step(rng)),
+        Form::Padding => format!("{buffer} along {} to {}", first.split(' ').next().unwrap(), step(rng)),
         Form::Nothing => String::new(),
     };
     format!("{} {args}", primitive.name)

@@ -98,7 +98,7 @@ impl Simplifier {
 
     /// Simplifies the index expressions inside an expression; its own dtype is unchanged.
     pub fn inner(&self, e: &PrimExpr) -> PrimExpr {
-        check::kept(e.clone(), |e| self.simple(e))
+        check::simplify_with_checks(e.clone(), |e| self.simple(e))
     }
 
     /// Returns true if an integer expression is never negative.

@@ -1,24 +1,24 @@
 //! Dot products of packed groups, in flat code.
 
 use super::{Fault, Interpreter, Value, number};
-use crate::stage::dots::{Dot, WORD};
+use crate::stage::dots::{Dot, PACKED_DTYPE};
 use hammock_ir::{DType, PrimExpr, prim::PrimKind};
 
 impl Interpreter {
     /// Loads the packed group that starts at an element.
-    pub fn word_at(&mut self, element: &PrimExpr) -> Result<Value, Fault> {
+    pub fn load_packed(&mut self, element: &PrimExpr) -> Result<Value, Fault> {
         let PrimKind::Load(buffer, indices, None) = element.kind() else {
             return Err(Fault::Mismatch { expected: "an element of a buffer", found: format!("{element:?}") });
         };
         let access = self.access(buffer, indices, None)?;
         let (first, bits) = (access.position(0)?.unwrap_or(0), buffer.dtype.bits);
         let mut word = 0;
-        for n in 0..WORD.bits / bits {
+        for n in 0..PACKED_DTYPE.bits / bits {
             let value = self.heap.load(access.view.base, first + i64::from(n), buffer.dtype, &access.view.name)?;
             let low_bits = number::to_bits(&value, buffer.dtype)? & ((1 << bits) - 1);
             word |= low_bits << (n * bits);
         }
-        Ok(Value::Int(number::wrap(word as i64, WORD)))
+        Ok(Value::Int(number::wrap(word as i64, PACKED_DTYPE)))
     }
 }
 
@@ -32,12 +32,13 @@ pub fn add(dot: Dot, a: &Value, b: &Value, sum: &Value, to: DType) -> Result<Val
                 let dtype = if signed { DType::INT8 } else { DType::UINT8 };
                 number::wrap(i64::from(part(word, n, 8)), dtype)
             };
-            let products = (0..dot.terms()).map(|n| byte(a, n, signed[0]) * byte(b, n, signed[1]));
+            let products = (0..dot.group_size()).map(|n| byte(a, n, signed[0]) * byte(b, n, signed[1]));
             Ok(Value::Int(number::wrap(sum.int()? + products.sum::<i64>(), to)))
         }
         Dot::Bfloat16 => {
             let wide = |word, n| f64::from(f32::from_bits(part(word, n, 16) << 16));
-            let all = (0..dot.terms()).fold(sum.float()?, |sum, n| number::round(sum + wide(a, n) * wide(b, n), to));
+            let all =
+                (0..dot.group_size()).fold(sum.float()?, |sum, n| number::round(sum + wide(a, n) * wide(b, n), to));
             Ok(Value::Float(all))
         }
     }

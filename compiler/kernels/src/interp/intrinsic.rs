@@ -4,7 +4,7 @@ use super::{Fault, Interpreter, Pointer, Value, dot, number};
 use crate::{
     check,
     math::exp_table,
-    stage::dots::{Dot, WORD_AT},
+    stage::dots::{Dot, LOAD_PACKED},
 };
 use hammock_ir::{
     DType, Name, PrimExpr,
@@ -47,7 +47,7 @@ impl Interpreter {
                 self.checked(count, |c| (0..bits).contains(&c), Fault::Shift { bits: bits as u8 })
             }
             (check::INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
-            (WORD_AT, [element]) => self.word_at(element),
+            (LOAD_PACKED, [element]) => self.load_packed(element),
             (known, [a, b, sum]) if let Some(dot) = Dot::named(known) => {
                 let (values, to) = ([self.eval(a)?, self.eval(b)?, self.eval(sum)?], e.dtype().element());
                 Value::lanewise([&values[0], &values[1], &values[2]], |[a, b, sum]| dot::add(dot, a, b, sum, to))

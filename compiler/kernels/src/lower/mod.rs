@@ -24,8 +24,8 @@ use crate::{
     FlatKernel, Target,
     error::{KernelError, Reason},
     index::same_expr,
-    plan::{Flops, Written},
-    rules::{Choice, PackedWords, Packing},
+    plan::{Flops, ParsedPlan},
+    rules::{PackedGroups, Packing, ScheduleContext},
 };
 use hammock_ir::{
     Name, Span,
@@ -49,7 +49,7 @@ pub struct Options<'a> {
     /// True if reductions keep their source order, which forbids vectorizing along the reduction axis.
     pub strict_order: bool,
     /// Plan that overrides the choice of the rules.
-    pub plan: Option<&'a Written>,
+    pub plan: Option<&'a ParsedPlan>,
     /// Returns the source location of a span (`model.py:12`), for messages at run time.
     pub locate: &'a dyn Fn(Span) -> Option<String>,
 }
@@ -61,7 +61,7 @@ impl<'a> Options<'a> {
     }
 
     fn planner(&self) -> Planner<'a> {
-        let choice = Choice { target: self.target, strict_order: self.strict_order };
+        let choice = ScheduleContext { target: self.target, strict_order: self.strict_order };
         Planner { choice, written: self.plan }
     }
 }
@@ -156,11 +156,11 @@ fn parameter(func: &PrimFunc, packing: Packing) -> Option<(usize, Packing)> {
         let rest = own.shape[at..].iter().zip(&buffer.shape[dim..]);
         rest.into_iter().all(|(a, b)| same_expr(a, b)).then_some(at)
     };
-    let words = match packing.words {
-        Some(words) => Some(PackedWords { dim: own_dim(words.dim)?, ..words }),
+    let words = match packing.groups {
+        Some(words) => Some(PackedGroups { dim: own_dim(words.dim)?, ..words }),
         None => None,
     };
-    let packing = Packing { dim: own_dim(packing.dim)?, words, buffer: own.clone(), block: packing.block };
+    let packing = Packing { dim: own_dim(packing.dim)?, groups: words, buffer: own.clone(), block: packing.block };
     is_plain.then_some((number, packing))
 }
 

@@ -1,53 +1,53 @@
-//! What must hold so that loops compute a stage: what [`lower::loops`](crate::lower) relies on, and what keeps code small.
+//! Validity of plans: the conditions that [`lower::loops`](crate::lower) relies on, and limits of code size.
 //!
-//! The plans that rules make have these properties by how they are made; here they are checked for plans that are read.
+//! Rules produce valid plans by construction; these checks are for plans that users write.
 
 mod copies;
-mod terms;
+mod reductions;
 
 use super::{Loop, LoopKind, StagePlan};
 use crate::{
     index::same_expr,
-    rules::{Choice, register_lanes},
+    rules::{ScheduleContext, register_lanes},
     stage::{
         Stage,
         access::{
-            combiner, combines_along, common_divisor, computes_in_lanes, is_contiguous, loads, parts, spacing,
-            stores_along,
+            can_reduce_in_lanes, combiner, invariant_divisor, is_contiguous, is_vectorizable, load_stride, loads,
+            parts, stores_along,
         },
         dots, replaced,
     },
 };
 use hammock_ir::{PrimExpr, count};
 
-/// The most loops of a stage.
-const LOOPS: usize = 32;
-/// The most vectors or numbers that are computed side by side.
-const SIDE_BY_SIDE: i64 = 256;
-/// The most of them in all places where they are written: for whole blocks, and for what is left of each axis.
-const WRITTEN: i64 = 8192;
+/// Maximum loops of a stage.
+const MAX_LOOPS: usize = 32;
+/// Maximum vectors or scalars in the register tile.
+const MAX_TILE_VECTORS: i64 = 256;
+/// Maximum vectors or scalars in all unrolled copies: main bodies and tails.
+const MAX_UNROLLED_VECTORS: i64 = 8192;
 
-/// What is wrong with a plan.
+/// Violation of a condition.
 pub struct Violation {
-    /// At which of its items.
+    /// The invalid item.
     pub at: Item,
-    /// What must hold and does not.
+    /// The violated condition.
     pub message: String,
-    /// What to do.
+    /// Suggested fix.
     pub help: String,
 }
 
 /// An item of a plan.
 #[derive(Clone, Copy)]
 pub enum Item {
-    /// All of it.
+    /// The plan as a whole.
     Plan,
     /// A loop.
     Loop(usize),
     /// A copy.
     Copy(usize),
-    /// The inverted divisor.
-    Inverts,
+    /// The hoisted reciprocal.
+    Reciprocal,
 }
 
 type Checked = Result<(), Violation>;
@@ -56,27 +56,27 @@ fn violation(at: Item, message: impl Into<String>, help: impl Into<String>) -> C
     Err(Violation { at, message: message.into(), help: help.into() })
 }
 
-/// Checks the plan of a stage whose axes have these names. `inner`: whether loops around it may have threads already.
-pub fn check(stage: &Stage, plan: &StagePlan, names: &[String], choice: Choice, inner: bool) -> Checked {
-    let check = Check { stage, plan, names, choice, tile: plan.tile(stage) };
-    if plan.loops.len() > LOOPS {
-        return violation(Item::Plan, format!("a stage has at most {LOOPS} loops"), "leave some out");
+/// Checks the plan of a stage whose axes have these names. `inner`: true if enclosing loops may be parallel.
+pub fn check(stage: &Stage, plan: &StagePlan, names: &[String], ctx: ScheduleContext, inner: bool) -> Checked {
+    let check = Check { stage, plan, names, ctx, tile: plan.tile(stage) };
+    if plan.loops.len() > MAX_LOOPS {
+        return violation(Item::Plan, format!("a stage has at most {MAX_LOOPS} loops"), "leave some out");
     }
-    (0..stage.axes.len()).try_for_each(|axis| check.axis(axis))?;
-    (0..plan.loops.len()).try_for_each(|number| check.kind(number, inner))?;
-    check.order()?;
-    check.one_vector()?;
-    (0..plan.loops.len()).try_for_each(|number| check.constant(number))?;
-    (0..plan.staged.len()).try_for_each(|number| check.copy(number))?;
-    check.divisor()?;
-    check.size()
+    (0..stage.axes.len()).try_for_each(|axis| check.check_axis(axis))?;
+    (0..plan.loops.len()).try_for_each(|number| check.check_kind(number, inner))?;
+    check.check_order()?;
+    check.check_vector()?;
+    (0..plan.loops.len()).try_for_each(|number| check.check_extent(number))?;
+    (0..plan.staged.len()).try_for_each(|number| check.check_copy(number))?;
+    check.check_divisor()?;
+    check.check_size()
 }
 
 struct Check<'a> {
     stage: &'a Stage,
     plan: &'a StagePlan,
     names: &'a [String],
-    choice: Choice<'a>,
+    ctx: ScheduleContext<'a>,
     tile: usize,
 }
 
@@ -89,17 +89,17 @@ impl Check<'_> {
         self.stage.axes[l.axis].reduce
     }
 
-    /// The numbers of the loops over an axis.
+    /// Returns the indices of the loops over an axis.
     fn over(&self, axis: usize) -> impl DoubleEndedIterator<Item = usize> + '_ {
         (0..self.plan.loops.len()).filter(move |number| self.plan.loops[*number].axis == axis)
     }
 
-    /// The loops over an axis: their steps become smaller, down to 1.
-    fn axis(&self, axis: usize) -> Checked {
+    /// Checks the loops over an axis: steps decrease to 1.
+    fn check_axis(&self, axis: usize) -> Checked {
         let name = &self.names[axis];
         let Some(last) = self.over(axis).next_back() else {
-            let message = format!("no loop is over the axis `{name}`");
-            return violation(Item::Plan, message, format!("add `{name}`, a loop over single values of it"));
+            let message = format!("no loop over axis `{name}`");
+            return violation(Item::Plan, message, format!("add `{name}`, a loop with step 1"));
         };
         if self.plan.loops[last].step != 1 {
             let message = format!("the last loop over `{name}` has step {}, not 1", self.plan.loops[last].step);
@@ -108,35 +108,31 @@ impl Check<'_> {
         let numbers: Vec<usize> = self.over(axis).collect();
         let grown = numbers.windows(2).find(|pair| self.plan.loops[pair[0]].step < self.plan.loops[pair[1]].step);
         if let Some(&[_, inner]) = grown {
-            let message = format!("this step is larger than that of a loop over `{name}` around it");
-            return violation(Item::Loop(inner), message, "an inner loop divides what an outer one leaves");
+            let message = format!("this step is larger than that of an enclosing loop over `{name}`");
+            return violation(Item::Loop(inner), message, "an inner loop divides a step of an outer one");
         }
-        if self.stage.axes[axis].reduce { self.reduced(axis, &numbers) } else { Ok(()) }
+        if self.stage.axes[axis].reduce { self.check_reduction(axis, &numbers) } else { Ok(()) }
     }
 
-    /// What a loop of a kind needs.
-    fn kind(&self, number: usize, inner: bool) -> Checked {
+    /// Checks the requirements of a loop's kind.
+    fn check_kind(&self, number: usize, inner: bool) -> Checked {
         let l = &self.plan.loops[number];
         let name = self.name(number);
         match l.kind {
             LoopKind::Serial => Ok(()),
-            LoopKind::Parallel(_) if inner => violation(
-                Item::Loop(number),
-                "the loops around this one may have threads already",
-                "leave out `parallel`",
-            ),
+            LoopKind::Parallel(_) if inner => {
+                violation(Item::Loop(number), "an enclosing loop may be parallel already", "leave out `parallel`")
+            }
             LoopKind::Parallel(_) => match self.plan.loops[..number].iter().any(Loop::is_parallel) {
-                true => {
-                    violation(Item::Loop(number), "a loop around this one has threads already", "leave out `parallel`")
-                }
+                true => violation(Item::Loop(number), "an enclosing loop is parallel already", "leave out `parallel`"),
                 false => Ok(()),
             },
             LoopKind::Dot if !self.is_reduced(l) => {
-                let message = format!("`{name}` is not summed up");
+                let message = format!("`{name}` is not a reduction axis");
                 violation(Item::Loop(number), message, "leave out `dot`")
             }
             LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot if l.step != 1 => {
-                let message = "what is written out or in lanes is single values".to_owned();
+                let message = "unrolled and vector loops have step 1".to_owned();
                 violation(
                     Item::Loop(number),
                     message,
@@ -146,7 +142,9 @@ impl Check<'_> {
             LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot => {
                 match self.over(l.axis).find(|other| *other > number) {
                     Some(other) => {
-                        let message = format!("nothing is left of `{name}`: a loop around writes out all its values");
+                        let message = format!(
+                            "nothing is left of `{name}`: an enclosing loop is unrolled or vectorized over all of it"
+                        );
                         violation(Item::Loop(other), message, "leave this loop out")
                     }
                     None => Ok(()),
@@ -155,8 +153,8 @@ impl Check<'_> {
         }
     }
 
-    /// The tile comes last, and the order of terms may matter.
-    fn order(&self) -> Checked {
+    /// Checks that the tile comes last, and reduction loops are in order if it matters.
+    fn check_order(&self) -> Checked {
         let outer = &self.plan.loops[..self.tile];
         let parts = |number: usize| self.over(outer[number].axis).any(|other| other >= self.tile);
         let in_tile = |number: &usize| match outer[*number].kind {
@@ -165,26 +163,26 @@ impl Check<'_> {
         };
         if let Some(first) = (0..outer.len()).find(in_tile) {
             let last = self.tile - 1;
-            let what = if self.is_reduced(&outer[first]) { "the sum" } else { "what is written out" };
+            let what = if self.is_reduced(&outer[first]) { "the reduction" } else { "the unrolled loop" };
             let message = format!("this loop over results is inside of {what} over `{}`", self.name(first));
             return violation(
                 Item::Loop(last),
                 message,
-                "loops over terms, `unrolled` and `vector` loops come last: results in registers need no loop inside",
+                "reduction, `unrolled` and `vector` loops come last: they are the register tile",
             );
         }
         let reduced =
             |l: &&(usize, &Loop)| self.is_reduced(l.1) && !matches!(l.1.kind, LoopKind::Vector | LoopKind::Dot);
         let terms: Vec<(usize, &Loop)> = self.plan.loops.iter().enumerate().collect();
         let terms: Vec<(usize, &Loop)> = terms.iter().filter(reduced).copied().collect();
-        let searches = self.stage.place.is_some();
-        let any_order = combiner(self.stage).is_some() && !searches && !self.choice.strict_order;
+        let searches = self.stage.arg_result.is_some();
+        let any_order = combiner(self.stage).is_some() && !searches && !self.ctx.strict_order;
         let swapped = terms.windows(2).find(|pair| pair[0].1.axis > pair[1].1.axis);
         match swapped {
             Some(pair) if !any_order => {
                 let (first, second) = (self.name(pair[1].0), self.name(pair[0].0));
-                let message = "terms would be combined in another order than is written".to_owned();
-                let help = match self.choice.strict_order {
+                let message = "the reduction would not be in program order".to_owned();
+                let help = match self.ctx.strict_order {
                     true => format!("leave out --strict-order, or put `{first}` before `{second}`"),
                     false => format!("put `{first}` before `{second}`"),
                 };
@@ -194,65 +192,67 @@ impl Check<'_> {
         }
     }
 
-    /// At most one axis is lanes, and its neighbours are neighbours in memory.
-    fn one_vector(&self) -> Checked {
+    /// Checks that at most one axis is vectorized, and accesses along it can be.
+    fn check_vector(&self) -> Checked {
         let mut vectors = (0..self.plan.loops.len()).filter(|n| self.plan.loops[*n].kind == LoopKind::Vector);
         let Some(number) = vectors.next() else { return Ok(()) };
         if let Some(second) = vectors.next() {
-            let message = format!("`{}` is lanes of vectors already", self.name(number));
-            return violation(Item::Loop(second), message, "write `unrolled` at one of the two");
+            let message = format!("`{}` is vectorized already", self.name(number));
+            return violation(Item::Loop(second), message, "write `unrolled` for one of the two");
         }
         let name = self.name(number);
         let axis = &self.stage.axes[self.plan.loops[number].axis];
-        let help = "lanes need neighbours in memory; a copy can make them: `copy of BUFFER as [AXES] (…)`";
+        let help = "vectors need contiguous loads; a copy can provide them: `copy of BUFFER as [AXES] (…)`";
         if axis.reduce {
             return match () {
-                () if self.choice.strict_order => {
-                    let message = "lanes of terms are combined in another order than is written".to_owned();
+                () if self.ctx.strict_order => {
+                    let message = "a horizontal reduction is not in program order".to_owned();
                     violation(Item::Loop(number), message, "leave out --strict-order, or `vector`")
                 }
-                () if !combines_along(self.stage, &axis.var) => {
+                () if !can_reduce_in_lanes(self.stage, &axis.var) => {
                     let message =
-                        format!("terms are not side by side in memory along `{name}`, or not combined in any order");
+                        format!("loads are not contiguous along `{name}`, or the reduction cannot be reordered");
                     violation(Item::Loop(number), message, "leave out `vector`")
                 }
                 () => Ok(()),
             };
         }
         if !stores_along(self.stage, axis) {
-            let message = format!("results are not side by side in memory along `{name}`");
+            let message = format!("results are not contiguous along `{name}`");
             return violation(
                 Item::Loop(number),
                 message,
-                "lanes need neighbours in memory: choose the axis of the last index",
+                "vectors need contiguous results: choose the axis of the last index",
             );
         }
-        if !self.stage.values().all(computes_in_lanes) {
-            let message = format!("what is computed along `{name}` has no form in lanes: it calls a function");
+        if !self.stage.values().all(is_vectorizable) {
+            let message = format!("the computation along `{name}` cannot be vectorized: it calls a function");
             return violation(Item::Loop(number), message, "leave out `vector`");
         }
         let left = self.uncopied();
         let dot = self.plan.dot().and_then(|l| Some((l.axis, dots::dot(self.stage)?)));
-        let in_words = |load: &PrimExpr| {
-            let words = dot.and_then(|(terms, dot)| self.stage.packed_words(load, terms, dot));
-            words.is_some_and(|words| is_contiguous(&words, &axis.var))
+        let is_packed = |load: &PrimExpr| {
+            let groups = dot.and_then(|(terms, dot)| self.stage.packed_load(load, terms, dot));
+            groups.is_some_and(|groups| is_contiguous(&groups, &axis.var))
         };
-        let is_left = |load: &PrimExpr| !in_words(load) && left.any(&mut |e| same_expr(e, load));
+        let is_left = |load: &PrimExpr| !is_packed(load) && left.any(&mut |e| same_expr(e, load));
         let is_near = |load: &PrimExpr| {
-            is_contiguous(load, &axis.var) || spacing(load, &axis.var).is_some() || self.plan.crosses(self.stage, load)
+            is_contiguous(load, &axis.var)
+                || load_stride(load, &axis.var).is_some()
+                || self.plan.transposes(self.stage, load)
         };
         let mut loads = loads(self.stage).into_iter().enumerate();
         match loads.find(|(_, e)| !is_near(e) && is_left(e)) {
             Some((load, _)) => {
                 let buffer = &super::names::loads(self.stage)[load];
-                let message = format!("`{buffer}` is not read side by side along `{name}`");
+                let message = format!("`{buffer}` is not contiguous along `{name}`");
                 violation(Item::Loop(number), message, help)
             }
             None => Ok(()),
         }
     }
 
-    /// The stage's value with numbers in the place of what is copied.
+    /// Returns the stage's value with constants instead of copied operands.
     fn uncopied(&self) -> PrimExpr {
         let parts = parts(self.stage);
         self.plan.staged.iter().fold(self.stage.value.clone(), |value, staged| {
@@ -261,8 +261,8 @@ impl Check<'_> {
         })
     }
 
-    /// What is written out has a number of values that is known.
-    fn constant(&self, number: usize) -> Checked {
+    /// Checks that unrolled and vector loops have a constant trip count.
+    fn check_extent(&self, number: usize) -> Checked {
         let l = &self.plan.loops[number];
         let known = self.stage.axes[l.axis].extent.as_int().is_some()
             || self.plan.loops[..self.tile].iter().any(|outer| outer.axis == l.axis);
@@ -271,7 +271,7 @@ impl Check<'_> {
             return Ok(());
         }
         let name = self.name(number);
-        let message = format!("how many values `{name}` has is not known here");
+        let message = format!("the extent of `{name}` is dynamic here");
         let help = match self.is_reduced(l) {
             true => "leave out `unrolled`".to_owned(),
             false => format!("add `{name} by N` among the outer loops"),
@@ -279,63 +279,63 @@ impl Check<'_> {
         violation(Item::Loop(number), message, help)
     }
 
-    fn divisor(&self) -> Checked {
-        if !self.plan.inverts {
+    fn check_divisor(&self) -> Checked {
+        if !self.plan.hoists_reciprocal {
             return Ok(());
         }
-        if self.choice.strict_order {
-            let message = "products with an inverse round in another way than quotients";
-            return violation(Item::Inverts, message, "leave out --strict-order, or `divisor inverted`");
+        if self.ctx.strict_order {
+            let message = "multiplying by a reciprocal rounds differently from dividing";
+            return violation(Item::Reciprocal, message, "leave out --strict-order, or `reciprocal hoisted`");
         }
         if !self.plan.staged.is_empty() {
-            let message = "a stage with copies divides as is written";
-            return violation(Item::Inverts, message, "leave out the copies, or `divisor inverted`");
+            let message = "a stage with copies cannot hoist a reciprocal";
+            return violation(Item::Reciprocal, message, "leave out the copies, or `reciprocal hoisted`");
         }
         let vector = self.plan.vector().map(|l| l.axis);
-        let divisor = vector.and_then(|axis| common_divisor(self.stage, axis));
-        if divisor.and_then(|divisor| self.plan.known(self.stage, divisor)).is_some() {
+        let divisor = vector.and_then(|axis| invariant_divisor(self.stage, axis));
+        if divisor.and_then(|divisor| self.plan.hoist_depth(self.stage, divisor)).is_some() {
             return Ok(());
         }
-        let message = "no divisor stays the same along the axis of the vectors, in a loop over several of them";
-        violation(Item::Inverts, message, "leave out `divisor inverted`")
+        let message = "no divisor is invariant along the vector axis, in a loop over several vectors";
+        violation(Item::Reciprocal, message, "leave out `reciprocal hoisted`")
     }
 
-    /// How many values of an axis the tile has at most.
+    /// Returns the maximum extent of an axis in the tile.
     fn in_tile(&self, axis: usize) -> i64 {
         let extent = self.stage.axes[axis].extent.as_int();
         let range = self.plan.range(axis, self.tile);
         extent.into_iter().chain(range).min().unwrap_or(1).max(1)
     }
 
-    /// The code stays small.
-    fn size(&self) -> Checked {
-        let register = register_lanes(self.stage, self.choice.target);
+    /// Checks the code size.
+    fn check_size(&self) -> Checked {
+        let register = register_lanes(self.stage, self.ctx.target);
         let vectors = |values: i64| (values + register - 1) / register;
         let own = |l: &Loop| match l.kind {
             LoopKind::Unrolled if self.is_reduced(l) => 1,
             LoopKind::Unrolled => self.in_tile(l.axis),
-            LoopKind::Vector if self.is_reduced(l) => (self.plan.at_once(l.axis) / register).max(1),
+            LoopKind::Vector if self.is_reduced(l) => (self.plan.reduction_step(l.axis) / register).max(1),
             LoopKind::Vector => vectors(self.in_tile(l.axis)),
             _ => 1,
         };
-        let side_by_side = self.plan.loops.iter().map(own).fold(1, i64::saturating_mul);
-        if side_by_side > SIDE_BY_SIDE {
+        let tile_vectors = self.plan.loops.iter().map(own).fold(1, i64::saturating_mul);
+        if tile_vectors > MAX_TILE_VECTORS {
             let message =
-                format!("{side_by_side} vectors or numbers are computed side by side, more than {SIDE_BY_SIDE}");
+                format!("the register tile has {tile_vectors} vectors or scalars, more than {MAX_TILE_VECTORS}");
             return violation(Item::Plan, message, "choose smaller steps before `unrolled` and `vector`");
         }
-        let places = (0..self.plan.loops.len()).map(|number| self.places(number));
-        let written = places.fold(side_by_side, i64::saturating_mul);
-        if written > WRITTEN {
+        let copies = (0..self.plan.loops.len()).map(|number| self.code_copies(number));
+        let unrolled = copies.fold(tile_vectors, i64::saturating_mul);
+        if unrolled > MAX_UNROLLED_VECTORS {
             let loops = count(self.plan.loops.len(), "loop");
-            let message = format!("what these {loops} write out would be too much code");
-            return violation(Item::Plan, message, "choose fewer steps, or such that divide the sizes");
+            let message = format!("these {loops} unroll to too much code");
+            return violation(Item::Plan, message, "choose fewer steps, or steps that divide the extents");
         }
         Ok(())
     }
 
-    /// In how many places stands what is inside of a loop.
-    fn places(&self, number: usize) -> i64 {
+    /// Returns the number of copies of a loop's body in the code.
+    fn code_copies(&self, number: usize) -> i64 {
         let Loop { axis, step, kind } = self.plan.loops[number];
         if kind == LoopKind::Unrolled && self.stage.axes[axis].reduce {
             return self.in_tile(axis);

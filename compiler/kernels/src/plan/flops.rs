@@ -1,6 +1,6 @@
-//! How many floating-point operations a kernel does, for any sizes.
+//! Symbolic operation counts of kernels.
 
-use super::predict::of_value;
+use super::cost_model::value_ops;
 use crate::{
     index::Simplifier,
     stage::{Kernel, Part, Stage},
@@ -11,34 +11,34 @@ use hammock_ir::{
     tir::{Param, PrimFunc},
 };
 
-/// The floating-point operations of a kernel, a product and its addition being two.
+/// Floating-point operations of a kernel; a multiply-add counts as two.
 pub struct Flops {
     params: Vec<Param>,
     terms: Vec<Term>,
 }
 
-/// So many operations for each element of a domain.
+/// Operations for each element of a domain.
 struct Term {
     operations: f64,
     extents: Vec<PrimExpr>,
 }
 
 impl Flops {
-    /// Those of a function's kernel. `None` if there are parts that are no stages.
+    /// Counts the operations of a function's kernel. `None` if it has opaque parts.
     pub fn of(func: &PrimFunc, kernel: &Kernel) -> Option<Flops> {
         let mut terms = Vec::new();
         for part in &kernel.parts {
             match part {
                 Part::Stage(stage) => terms.extend(of_stage(stage)),
                 Part::Rows(rows) => terms.extend(rows.stages.iter().flat_map(of_stage)),
-                Part::Other(_) => return None,
+                Part::Opaque(_) => return None,
             }
         }
         Some(Flops { params: func.params.clone(), terms })
     }
 
-    /// How many they are for arguments, in the order of parameters: the shape of a tensor, or one number. `None` where
-    /// these do not tell all sizes.
+    /// Evaluates the count for arguments, in the order of parameters: the shape of a tensor, or one number. `None` if
+    /// these do not determine all sizes.
     pub fn at(&self, arguments: &[Vec<i64>]) -> Option<f64> {
         let mut sizes = Substitution::default();
         for (param, values) in self.params.iter().zip(arguments) {
@@ -56,12 +56,12 @@ impl Flops {
     }
 }
 
-/// Those of its elements, and those of what is done with its results.
+/// Counts the operations of a stage's elements, and of its epilogue.
 fn of_stage(stage: &Stage) -> [Term; 2] {
     let term = |operations, reduced: bool| {
         let axes = stage.axes.iter().filter(|axis| reduced || !axis.reduce);
         Term { operations, extents: axes.map(|axis| axis.extent.clone()).collect() }
     };
-    let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| of_value(&epilogue.value));
-    [term(of_value(&stage.value), true), term(after, false)]
+    let after = stage.epilogue.as_ref().map_or(0.0, |epilogue| value_ops(&epilogue.value));
+    [term(value_ops(&stage.value), true), term(after, false)]
 }

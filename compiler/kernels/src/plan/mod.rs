@@ -1,98 +1,100 @@
-//! Schedules as data: how each part of a kernel becomes loops.
+//! Schedules as data: the loops of each part of a kernel.
 //!
 //! A plan is a list of loops for each [stage](crate::stage). [`rules`](crate::rules) make one from axes and access
-//! patterns alone, never from names; [`lower::loops`](crate::lower) writes it out. Nothing is rewritten step by step, so
-//! no plan can change what is computed, only the order, and that only where it may: see [`LoopKind::Vector`].
+//! patterns alone, never from names; [`lower::loops`](crate::lower) generates the loop nest. Since a plan never
+//! rewrites a computation, it can only change the order of operations, and only where that is allowed: see
+//! [`LoopKind::Vector`].
 
 mod bind;
 mod check;
+mod cost_model;
 mod flops;
 mod names;
-mod neighbours;
 mod padding;
-mod predict;
 pub mod primitives;
 mod read;
+mod search_space;
 mod text;
 
 pub use bind::bind;
+pub use cost_model::{cost, duration};
 pub use flops::Flops;
-pub use neighbours::neighbours;
-pub use predict::{cost, duration};
-pub use read::{PlanError, Plans, Written};
+pub use read::{ParsedPlan, PlanError, Plans};
+pub use search_space::candidates;
 
 use crate::stage::{
     Stage,
     access::{is_contiguous, parts},
     dots::{self, Dot},
-    rows::Copied,
+    row_tiling::SharedCopy,
 };
 use hammock_ir::{PrimExpr, tir::Buffer};
 use std::collections::BTreeMap;
 
-/// How the parts of a kernel become loops.
+/// Schedule of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
-    /// One entry a part.
+    /// One entry for each part.
     pub parts: Vec<PartPlan>,
 }
 
-/// How a part becomes loops.
+/// Schedule of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PartPlan {
-    /// It stays as it is. So many of the loops around it, the outermost, are spread over threads together, where there are so
-    /// many iterations for each.
-    AsWritten(Option<(usize, i64)>),
+    /// Opaque statements, with the number of enclosing loops, outermost first, that are parallel together, and the
+    /// minimum iterations for a thread.
+    Opaque(Option<(usize, i64)>),
     /// A stage.
     Stage(StagePlan),
-    /// Stages that share rows.
+    /// Row-tiled stages.
     Rows(RowsPlan),
 }
 
-/// How stages that share rows become loops: over the rows, and inside over what each stage has besides.
+/// Schedule of row-tiled stages: loops over row axes, around loops over the stages' other axes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RowsPlan {
-    /// What is copied before the rows of the last axis, and how.
-    pub copied: Vec<(Copied, StagePlan)>,
-    /// The row axis that is spread over threads, together with those before it, and the fewest iterations that are worth one.
+    /// Copies made before the loop over the last row axis, with their schedules.
+    pub copied: Vec<(SharedCopy, StagePlan)>,
+    /// The innermost parallel row axis, which is parallel together with those before it, and the minimum iterations for
+    /// a thread.
     pub parallel: Option<(usize, i64)>,
-    /// How many rows run together, and the plans of the stages for so many: first for most rows, then for those left.
+    /// Rows of a tile with the plans of its stages: first the main tile, then remainders.
     pub tiles: Vec<(i64, Vec<StagePlan>)>,
 }
 
-/// How a stage's axes become loops.
+/// Schedule of a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StagePlan {
-    /// The name of the rule that made it.
+    /// Name of the rule that made it.
     pub rule: &'static str,
-    /// The loops, outermost first. An axis may have several, of smaller and smaller steps; the last has step 1. Those over
-    /// terms, and those that are unrolled or vectors, are the *tile*: they come last, and everything that they compute is
-    /// in registers. One loop over parts of the terms may be outside of it: what a part makes is stored where the result
-    /// will be. Another may be in it: what a part makes is added to the sum.
+    /// The loops, outermost first. An axis may have several, of decreasing steps; the last one has step 1. Trailing
+    /// reduction, unrolled and vector loops are the *tile*, whose results are in registers. At most one reduction loop
+    /// may be outside the tile: it splits the reduction, and partial results are stored in the result's buffer. Another
+    /// one may split it inside the tile, with partial accumulators in registers.
     pub loops: Vec<Loop>,
-    /// What is copied before it is used.
+    /// Packed copies of operands.
     pub staged: Vec<Staged>,
-    /// True if what all values along the vectors' axis are divided by is inverted once, and they are multiplied by it.
-    pub inverts: bool,
+    /// True if the divisor that is invariant along the vector axis is inverted once, and multiplied by.
+    pub hoists_reciprocal: bool,
 }
 
-/// A copy of what a load reads inside some loops, in an order that suits the loops.
+/// A packed copy of what an operand loads, made inside some loops in the order in which they use it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Staged {
-    /// Which of the [parts](crate::stage::access::parts) of the stage's value.
+    /// Index among the [parts](crate::stage::access::parts) of the stage's value.
     pub load: usize,
-    /// How many of the loops are around the copy.
+    /// Number of loops around the copy.
     pub inside: usize,
-    /// The axes that the load changes along, in the order of the copy's dimensions.
+    /// Axes that the load varies along, in the order of the copy's dimensions.
     pub axes: Vec<usize>,
-    /// Those of them that have [room](padding) for more values than there are, up to a multiple of a number.
+    /// Axes that are [padded](padding), with the multiple that they are padded to.
     pub padded: BTreeMap<usize, i64>,
-    /// How the copy is made: a stage with these axes.
+    /// Schedule of the copy, a stage over these axes.
     pub copy: StagePlan,
 }
 
 impl Staged {
-    /// A copy whose loops are still to be chosen.
+    /// Creates a copy that is not scheduled yet.
     pub fn new(load: usize, inside: usize, axes: Vec<usize>) -> Staged {
         Staged { load, inside, axes, padded: BTreeMap::new(), copy: StagePlan::new("", Vec::new()) }
     }
@@ -101,76 +103,75 @@ impl Staged {
 /// A loop of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Loop {
-    /// The number of the stage's axis.
+    /// Index of the stage's axis.
     pub axis: usize,
-    /// How many values of the axis one iteration is for. What is left at the end becomes an iteration for fewer.
+    /// Step: number of values of the axis for each iteration. The tail has fewer.
     pub step: i64,
-    /// How iterations run.
+    /// Execution of iterations.
     pub kind: LoopKind,
 }
 
-/// How the iterations of a loop run.
+/// Execution of a loop's iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LoopKind {
-    /// One after the other.
+    /// Sequential.
     Serial,
-    /// On several threads, together with the loops around it up to the last copy, where there are so many iterations for
-    /// each.
+    /// Parallel, collapsed with enclosing loops up to the last copy; with the minimum iterations for a thread.
     Parallel(i64),
-    /// Written out side by side.
+    /// Unrolled.
     Unrolled,
-    /// As lanes of vectors. Along a reduce axis, each lane combines its own terms, and in the end the lanes are combined:
-    /// an order of its own, the same for every run and any number of threads.
+    /// Vectorized. Along a reduction axis, each lane accumulates its own elements, and the lanes are combined at the
+    /// end: in an order that is the same for every run and number of threads.
     Vector,
-    /// As terms of a [dot product](crate::stage::dots): the innermost loop of a reduce axis, so many of whose values as
-    /// the loop around it leaves are added to a sum at once.
+    /// Reduced by a [dot instruction](crate::stage::dots): the innermost loop of a reduction axis, whose enclosing loop
+    /// has the group size as step.
     Dot,
 }
 
 impl Loop {
-    /// One value after the other.
+    /// Creates a serial loop with step 1.
     pub fn serial(axis: usize) -> Loop {
         Loop { axis, step: 1, kind: LoopKind::Serial }
     }
 
-    /// Several values at a time.
-    pub fn by(axis: usize, step: i64) -> Loop {
+    /// Creates a serial loop with a step.
+    pub fn with_step(axis: usize, step: i64) -> Loop {
         Loop { axis, step, kind: LoopKind::Serial }
     }
 
-    /// Values side by side.
+    /// Creates an unrolled loop.
     pub fn unrolled(axis: usize) -> Loop {
         Loop { axis, step: 1, kind: LoopKind::Unrolled }
     }
 
-    /// Values as terms of dot products.
+    /// Creates a loop of dot instructions.
     pub fn dot(axis: usize) -> Loop {
         Loop { axis, step: 1, kind: LoopKind::Dot }
     }
 
-    /// Returns true if it is spread over threads.
+    /// Returns true if it is parallel.
     pub fn is_parallel(&self) -> bool {
         matches!(self.kind, LoopKind::Parallel(_))
     }
 
-    /// Values as lanes.
+    /// Creates a vector loop.
     pub fn vector(axis: usize) -> Loop {
         Loop { axis, step: 1, kind: LoopKind::Vector }
     }
 }
 
 impl StagePlan {
-    /// Loops, and nothing staged.
+    /// Creates a plan without copies.
     pub fn new(rule: &'static str, loops: Vec<Loop>) -> StagePlan {
-        StagePlan { rule, loops, staged: Vec::new(), inverts: false }
+        StagePlan { rule, loops, staged: Vec::new(), hoists_reciprocal: false }
     }
 
-    /// The number of values of an axis that are left inside of some loops, where these divide it.
+    /// Returns the number of values of an axis inside of some loops, if these divide it.
     pub fn range(&self, axis: usize, inside: usize) -> Option<i64> {
         self.loops[..inside].iter().rev().find(|l| l.axis == axis).map(|l| l.step)
     }
 
-    /// The stage that makes a copy, at the beginning of its axes: no more values than the loops around it leave.
+    /// Returns the stage that makes a copy, at position zero of its axes, of the size that the loops around it leave.
     pub fn copy_of(&self, stage: &Stage, staged: &Staged) -> Stage {
         let load = parts(stage)[staged.load];
         let left = |axis: &usize| {
@@ -178,17 +179,17 @@ impl StagePlan {
             let known = self.range(*axis, staged.inside).zip(extent.as_int());
             known.map_or_else(|| extent.clone(), |(range, extent)| PrimExpr::int64(range.min(extent)))
         };
-        let in_words = self.in_words(stage, staged);
-        let left = dots::sizes(&staged.axes, staged.axes.iter().map(left).collect(), in_words);
+        let packed_axis = self.packed_axis(stage, staged);
+        let left = dots::sizes(&staged.axes, staged.axes.iter().map(left).collect(), packed_axis);
         let mut position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
         staged.axes.iter().for_each(|axis| position[*axis] = PrimExpr::int64(0));
-        let dtype = if in_words.is_some() { dots::WORD } else { load.dtype() };
+        let dtype = if packed_axis.is_some() { dots::PACKED_DTYPE } else { load.dtype() };
         let to = Buffer::new("copy", left.clone(), dtype);
-        stage.copy_of(load, &staged.axes, left, &position, to, in_words)
+        stage.copy_of(load, &staged.axes, left, &position, to, packed_axis)
     }
 
-    /// The axes that a part changes along inside of some loops, as the tile reads them: those of terms first, of which the
-    /// terms of a dot product last, then those of results, of which that of the vectors last.
+    /// Returns the axes that a part varies along inside of some loops, in tile order: reduction axes first, of these
+    /// the packed one last, then spatial axes, the vector axis last.
     pub fn in_tile_order(&self, stage: &Stage, part: &PrimExpr, inside: usize) -> Vec<usize> {
         let several = |axis: &usize| part.uses(&stage.axes[*axis].var) && self.range(*axis, inside) != Some(1);
         let (dot, vector) = (self.dot().map(|l| l.axis), self.vector().map(|l| l.axis));
@@ -197,31 +198,31 @@ impl StagePlan {
         axes
     }
 
-    /// The axis that a copy has in words: that of the terms of dot products.
-    pub fn in_words(&self, stage: &Stage, staged: &Staged) -> Option<(usize, Dot)> {
+    /// Returns the axis of a copy that is packed in groups for dot instructions.
+    pub fn packed_axis(&self, stage: &Stage, staged: &Staged) -> Option<(usize, Dot)> {
         let axis = self.dot()?.axis;
         dots::dot(stage).filter(|_| staged.axes.contains(&axis)).map(|dot| (axis, dot))
     }
 
-    /// The loop over the terms of dot products.
+    /// Returns the loop of dot instructions.
     pub fn dot(&self) -> Option<&Loop> {
         self.loops.iter().find(|l| l.kind == LoopKind::Dot)
     }
 
-    /// The loop that is lanes of vectors.
+    /// Returns the vector loop.
     pub fn vector(&self) -> Option<&Loop> {
         self.loops.iter().find(|l| l.kind == LoopKind::Vector)
     }
 
-    /// Returns true if lanes of vectors read rows of which several columns are read side by side: the rows are read
-    /// instead, and shuffled.
-    pub fn crosses(&self, stage: &Stage, load: &PrimExpr) -> bool {
+    /// Returns true if the vector axis is strided in a load that is contiguous along an unrolled spatial axis: rows are
+    /// loaded and transposed in registers.
+    pub fn transposes(&self, stage: &Stage, load: &PrimExpr) -> bool {
         let columns = |l: &&Loop| l.kind == LoopKind::Unrolled && !stage.axes[l.axis].reduce;
         let mut columns = self.loops.iter().filter(columns).map(|l| &stage.axes[l.axis].var);
         columns.any(|var| load.uses(var) && is_contiguous(load, var))
     }
 
-    /// Where the tile begins: the number of its first loop.
+    /// Returns the index of the tile's first loop.
     pub fn tile(&self, stage: &Stage) -> usize {
         let inside = |l: &Loop| match l.kind {
             LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot => true,
@@ -231,22 +232,21 @@ impl StagePlan {
         self.loops.iter().rposition(|l| !inside(l)).map_or(0, |last| last + 1)
     }
 
-    /// Returns true if a loop of the tile is over parts of the terms, each of which is added up by itself: another goes
-    /// through them.
-    pub fn is_of_parts(&self, number: usize) -> bool {
+    /// Returns true if a loop of the tile splits a reduction: another loop over its axis is inside.
+    pub fn splits_reduction(&self, number: usize) -> bool {
         let Loop { axis, .. } = self.loops[number];
         let inner = self.loops[number + 1..].iter().find(|l| l.axis == axis);
         inner.is_some_and(|inner| inner.kind == LoopKind::Serial)
     }
 
-    /// How many terms of an axis are combined at once, where they are lanes or words.
-    pub fn at_once(&self, axis: usize) -> i64 {
+    /// Returns the number of reduction elements combined at once: lanes, or the group size.
+    pub fn reduction_step(&self, axis: usize) -> i64 {
         self.loops.iter().rev().find(|l| l.axis == axis && l.step != 1).map_or(1, |l| l.step)
     }
 
-    /// Inside how many loops an expression is known that stays the same along the vectors' axis: inside those over what it
-    /// changes along, and those on threads. `None` where no loop along the axis would be left.
-    pub fn known(&self, stage: &Stage, expr: &PrimExpr) -> Option<usize> {
+    /// Returns the number of loops around an expression that is invariant along the vector axis, once hoisted: loops
+    /// over axes that it uses, and parallel ones. `None` if no loop along the vector axis is left inside.
+    pub fn hoist_depth(&self, stage: &Stage, expr: &PrimExpr) -> Option<usize> {
         let axis = self.vector()?.axis;
         let around = |l: &Loop| l.is_parallel() || expr.uses(&stage.axes[l.axis].var);
         let inside = self.loops.iter().rposition(around).map_or(0, |last| last + 1);
@@ -254,7 +254,7 @@ impl StagePlan {
         repeats.then_some(inside)
     }
 
-    /// The plan without threads, for a stage inside a loop that has them.
+    /// Makes all loops serial, for a stage inside a parallel loop.
     pub fn on_one_thread(mut self) -> StagePlan {
         let parallel = self.loops.iter_mut().filter(|l| l.is_parallel());
         parallel.for_each(|l| l.kind = LoopKind::Serial);

@@ -1,29 +1,29 @@
-//! What axes and buffers are called in the text of plans: as in the program, with a number where names repeat.
+//! Names of axes and buffers in the text of plans: as in the program, with a number appended to duplicates.
 
-use crate::stage::{Stage, access, rows::Rows};
+use crate::stage::{Stage, access, row_tiling::Rows};
 use hammock_ir::prim::PrimKind;
 
-/// What axes and buffers are called.
+/// Naming of axes and buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
     /// As in the program: see [`axes`], [`parts`], [`rows`].
     Own,
-    /// By their numbers, so that kernels that differ by names only have plans in common.
+    /// By index, so that kernels that differ in names only have the same plans.
     Numbers,
 }
 
 impl Naming {
-    /// The names of a stage's axes.
+    /// Returns the names of a stage's axes.
     pub fn axes(self, stage: &Stage) -> Vec<String> {
         if self == Naming::Own { axes(stage) } else { numbers("axis", stage.axes.len()) }
     }
 
-    /// The names of what may be copied of a stage.
+    /// Returns the names of a stage's copy candidates.
     pub fn parts(self, stage: &Stage) -> Vec<String> {
         if self == Naming::Own { parts(stage) } else { numbers("part", access::parts(stage).len()) }
     }
 
-    /// The names of the axes that stages share.
+    /// Returns the names of row axes.
     pub fn rows(self, shared: &Rows) -> Vec<String> {
         if self == Naming::Own { rows(shared) } else { numbers("row", shared.vars().count()) }
     }
@@ -33,12 +33,12 @@ fn numbers(kind: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{kind}{number}")).collect()
 }
 
-/// The names of a stage's axes: those of its variables.
+/// Returns the names of a stage's axes: those of its variables.
 pub fn axes(stage: &Stage) -> Vec<String> {
     distinct(stage.axes.iter().map(|axis| axis.var.name().as_str()))
 }
 
-/// The names of a stage's loads: of the buffers that they read.
+/// Returns the names of a stage's loads: of the buffers that they read.
 pub fn loads(stage: &Stage) -> Vec<String> {
     let name = |load: &hammock_ir::PrimExpr| match load.kind() {
         PrimKind::Load(buffer, ..) => buffer.name.to_string(),
@@ -48,9 +48,9 @@ pub fn loads(stage: &Stage) -> Vec<String> {
     distinct(names.iter().map(String::as_str))
 }
 
-/// The names of what may be copied of a stage: of the buffers that loads read, and `factor` or `value` for what is computed.
+/// Returns the names of a stage's copy candidates: of loaded buffers, and `operand` or `value` for computed ones.
 pub fn parts(stage: &Stage) -> Vec<String> {
-    let made = if stage.reduces() { "factor" } else { "value" };
+    let made = if stage.reduces() { "operand" } else { "value" };
     let name = |part: &hammock_ir::PrimExpr| match part.kind() {
         PrimKind::Load(buffer, ..) => buffer.name.to_string(),
         _ => made.to_owned(),
@@ -59,18 +59,18 @@ pub fn parts(stage: &Stage) -> Vec<String> {
     distinct(names.iter().map(String::as_str))
 }
 
-/// The names of the axes that stages share.
+/// Returns the names of row axes.
 pub fn rows(rows: &Rows) -> Vec<String> {
     distinct(rows.vars().map(|var| var.name().as_str()))
 }
 
-/// How a kernel's name stands at the beginning of its plan.
+/// Returns a kernel's name as written in a plan's header.
 pub fn kernel(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | '-');
     if !name.is_empty() && name.chars().all(plain) { name.to_owned() } else { format!("{name:?}") }
 }
 
-/// Names as words that differ.
+/// Makes names unique identifiers.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut words: Vec<String> = Vec::new();

@@ -1,8 +1,7 @@
-//! Room for more values than there are, in copies: up to a multiple of a number, and filled with zeros.
+//! Zero padding of packed copies up to a multiple of a size.
 //!
-//! Lines of a copy lie as far apart as they have room. Where all that a sum of products reads along the axis of its vectors
-//! comes from such copies, its vectors are whole ones at the end of the axis, too: terms that are zeros change no sum, and
-//! results beyond the end are not stored.
+//! Padding also sets the row stride of a copy. If all operands that vary along the vector axis are padded copies, no
+//! tail vectors are needed: zeros do not change a sum, and results past the end are not stored.
 
 use super::{StagePlan, Staged};
 use crate::{
@@ -21,8 +20,8 @@ use hammock_ir::{
 };
 
 impl Staged {
-    /// For how many values of an axis there is room, where there are so many.
-    pub fn room(&self, axis: usize, count: &PrimExpr) -> PrimExpr {
+    /// Returns the padded size of an axis.
+    pub fn padded_size(&self, axis: usize, count: &PrimExpr) -> PrimExpr {
         match (self.padded.get(&axis), count.as_int()) {
             (None, _) => count.clone(),
             (Some(to), Some(count)) => PrimExpr::int64((count + to - 1) / to * to),
@@ -32,34 +31,34 @@ impl Staged {
 }
 
 impl StagePlan {
-    /// Returns true if vectors may reach beyond the end of their axis, until they are whole: all that changes along it
-    /// is in copies with room for that.
+    /// Returns true if full vectors may run past the end of their axis: every operand that varies along it is a padded
+    /// copy.
     pub fn fills_vectors(&self, stage: &Stage, target: &Target) -> bool {
         let Some((axis, (_, term))) = self.vector().map(|l| l.axis).zip(combiner(stage)) else { return false };
         let own = &stage.axes[axis];
-        let lanes = if own.reduce { self.at_once(axis) } else { register_lanes(stage, target) };
+        let lanes = if own.reduce { self.reduction_step(axis) } else { register_lanes(stage, target) };
         let is_whole = self.loops.iter().filter(|l| l.axis == axis && l.step != 1).all(|l| l.step % lanes == 0);
         let mut copies = self.staged.iter().filter(|staged| staged.axes.contains(&axis));
         let have_room = copies.all(|staged| staged.padded.get(&axis).is_some_and(|to| to % lanes == 0));
         let zero = |term, part: &PrimExpr| replaced(&term, part, &PrimExpr::constant(0.0, part.dtype()));
         let rest = self.padded(stage, axis).fold(term.clone(), zero);
         let harmless = match own.reduce {
-            true => self.adds_nothing(stage, axis),
+            true => self.preserves_sum(stage, axis),
             false => own.extent.as_int().is_some() && check::count(&rest) == 0,
         };
         is_whole && have_room && harmless && !rest.uses(&own.var)
     }
 
-    /// Returns true if terms are zero where all that is read or copied along an axis is, so that sums stay what they
-    /// are.
-    pub fn adds_nothing(&self, stage: &Stage, axis: usize) -> bool {
+    /// Returns true if reduced elements are zero wherever operands along an axis are zero, so that padding does not
+    /// change the sum.
+    pub fn preserves_sum(&self, stage: &Stage, axis: usize) -> bool {
         let var = &stage.axes[axis].var;
         let is_read = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(..)) && e.uses(var);
         let zero = |e: &PrimExpr| is_read(e) || self.padded(stage, axis).any(|part| same_expr(part, e));
         combiner(stage).is_some_and(|(op, term)| op == BinaryOp::Add && is_zero(term, &zero))
     }
 
-    /// What is copied with room for more values of an axis.
+    /// Returns the operands whose copies are padded along an axis.
     fn padded<'a>(&'a self, stage: &'a Stage, axis: usize) -> impl Iterator<Item = &'a PrimExpr> {
         let parts = parts(stage);
         let copies = self.staged.iter().filter(move |staged| staged.padded.contains_key(&axis));
@@ -67,7 +66,7 @@ impl StagePlan {
     }
 }
 
-/// Returns true if an expression is zero where what `zero` says so of is.
+/// Returns true if an expression is zero if all subexpressions that satisfy `zero` are.
 fn is_zero(e: &PrimExpr, zero: &dyn Fn(&PrimExpr) -> bool) -> bool {
     match e.kind() {
         _ if zero(e) => true,

@@ -1,22 +1,22 @@
-//! The text of plans, read: names are not known here, only where they stand. [`bind`](super::bind) finds what they name.
+//! Parses the text of plans. Names are resolved later, by [`bind`](super::bind).
 //!
 //! ```text
 //! kernel:                                        a kernel, then its parts, indented
-//!     as written, 2 loops parallel 5             a part that is no stage; perhaps with threads for the outermost loops
+//!     opaque, 2 loops parallel 5                 opaque statements; perhaps with outermost loops parallel
 //!     rule: a by 4 parallel 2, b, a unrolled     a stage: loops, outermost first
-//!     rule: a, copy of x as [b] (rule: b), b     the same with a copy of what a load reads
+//!     rule: a, copy of x as [b] (rule: b), b     the same with a copy of a loaded operand
 //!     rule: a, copy of x as [k by 4, a] (rule: k, a), k by 4, a vector, k dot
-//!                                                    dot products, whose copies are in words of 4 terms
+//!                                                    dot instructions; the copy is packed in groups of 4
 //!     rule: a, copy of x as [b padded 8] (rule: b), b
-//!                                                    a copy with room for a multiple of 8 values
-//!     copy of x as [b] for stage 1 (rule: b)     stages that share rows: what is copied before them,
-//!     rows, 8 at a time, a parallel 1:           how many rows run together,
-//!         rule: b                                and a line for each stage; so again for the `rows left`
-//!     planned                                    what rules choose, or with `planned by RULE` what this one does,
+//!                                                    a copy padded to a multiple of 8
+//!     copy of x as [b] for stage 1 (rule: b)     row-tiled stages: copies before the tiles,
+//!     rows, 8 at a time, a parallel 1:           the rows of a tile,
+//!         rule: b                                and a line for each stage; the same for `rows left`
+//!     planned                                    the choice of the rules, or of one rule by `planned by RULE`,
 //!         split a by 64                          and below any stage's line primitives that change it
 //! ```
 //!
-//! A `#` after a space or at the beginning of a line begins a remark.
+//! A `#` after a space or at the beginning of a line starts a remark.
 
 mod lines;
 mod primitives;
@@ -34,25 +34,25 @@ use stages::parts;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
-/// Why a plan cannot be used.
+/// Error in a plan.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error("{message}")]
 pub struct PlanError {
-    /// Where in the text of plans.
+    /// Location in the text of plans.
     pub span: Span,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What to do.
+    /// Suggested fix.
     pub help: Option<String>,
 }
 
 impl PlanError {
-    /// An error without advice.
+    /// Creates an error without a suggestion.
     pub fn new(span: Span, message: impl Into<String>) -> PlanError {
         PlanError { span, message: message.into(), help: None }
     }
 
-    /// With advice.
+    /// Adds a suggestion.
     pub fn help(self, help: impl Into<String>) -> PlanError {
         PlanError { help: Some(help.into()), ..self }
     }
@@ -63,16 +63,16 @@ type Result<T> = std::result::Result<T, PlanError>;
 /// A file of plans.
 #[derive(Clone, Debug, Default)]
 pub struct Plans {
-    /// By the kernels' names, as they are written.
-    kernels: BTreeMap<String, Written>,
+    /// Plans by kernel name, as written.
+    kernels: BTreeMap<String, ParsedPlan>,
 }
 
-/// A kernel's plan, as written.
+/// Parsed plan of a kernel.
 #[derive(Clone, Debug)]
-pub struct Written {
-    /// Where the kernel's name stands.
+pub struct ParsedPlan {
+    /// Location of the kernel's name.
     pub span: Span,
-    /// What axes and buffers are called.
+    /// Naming of axes and buffers.
     pub(super) naming: Naming,
     /// The parts.
     pub(super) parts: Vec<PartText>,
@@ -80,12 +80,12 @@ pub struct Written {
 
 #[derive(Clone, Debug)]
 pub(super) enum PartText {
-    AsWritten(Span, Option<(At<i64>, At<i64>)>),
+    Opaque(Span, Option<(At<i64>, At<i64>)>),
     Stage(StageText),
     Rows(RowsText),
 }
 
-/// Something with its place.
+/// A value with its location.
 #[derive(Clone, Debug)]
 pub(super) struct At<T> {
     pub value: T,
@@ -104,26 +104,26 @@ pub(super) struct RowsText {
 pub(super) struct StageText {
     pub span: Span,
     pub base: Base,
-    /// What is done to it afterwards.
+    /// Primitives that change it.
     pub changes: Vec<ChangeText>,
 }
 
-/// What the plan of a stage begins with.
+/// Initial plan of a stage, before primitives.
 #[derive(Clone, Debug)]
 pub(super) enum Base {
-    /// What the first rule chooses that is for the stage, or this one.
+    /// Choice of the first rule that matches, or of this one.
     Planned(Option<At<String>>),
-    /// Loops.
-    Written(WrittenText),
+    /// Explicit loops.
+    Explicit(ExplicitText),
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct WrittenText {
+pub(super) struct ExplicitText {
     pub span: Span,
     pub rule: At<String>,
     pub loops: Vec<LoopText>,
     pub copies: Vec<CopyText>,
-    pub inverts: Option<Span>,
+    pub hoists_reciprocal: Option<Span>,
 }
 
 #[derive(Clone, Debug)]
@@ -140,38 +140,38 @@ pub(super) struct CopyText {
     pub load: At<String>,
     pub inside: usize,
     pub axes: Vec<At<String>>,
-    /// For each axis how many terms a word of it has, where it is in words.
-    pub words: Vec<Option<At<i64>>>,
-    /// For each axis up to a multiple of which number there is room.
+    /// Group size of each axis that is packed.
+    pub groups: Vec<Option<At<i64>>>,
+    /// Multiple that each padded axis is padded to.
     pub padded: Vec<Option<At<i64>>>,
     pub copy: StageText,
 }
 
-impl Written {
-    /// Returns true if it names axes and buffers of one kernel, not numbers of any.
+impl ParsedPlan {
+    /// Returns true if it names axes and buffers rather than numbering them.
     pub fn has_names(&self) -> bool {
         self.naming == Naming::Own
     }
 }
 
 impl Plans {
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// When it is not the text of plans.
+    /// If the text is malformed.
     pub fn read(text: &str) -> Result<Plans> {
         Plans::read_named(text, Naming::Own)
     }
 
-    /// Reads a text in which axes and buffers are called by their numbers.
+    /// Parses a text in which axes and buffers are numbered.
     ///
     /// # Errors
-    /// When it is not the text of plans.
+    /// If the text is malformed.
     pub fn read_numbered(text: &str) -> Result<Plans> {
         Plans::read_named(text, Naming::Numbers)
     }
 
-    /// The kernels' names, and where they stand.
+    /// Returns the kernels' names and their locations.
     pub fn kernels(&self) -> impl Iterator<Item = (&str, Span)> {
         self.kernels.iter().map(|(name, written)| (name.as_str(), written.span))
     }
@@ -183,7 +183,7 @@ impl Plans {
             let name = line.name()?;
             let indented = lines[at + 1..].iter().take_while(|line| line.indent > 0).count();
             let parts = parts(&lines[at + 1..=at + indented])?;
-            if plans.kernels.insert(name.to_owned(), Written { span: line.span(), naming, parts }).is_some() {
+            if plans.kernels.insert(name.to_owned(), ParsedPlan { span: line.span(), naming, parts }).is_some() {
                 return Err(PlanError::new(line.span(), format!("there are two plans for kernel `{name}`")));
             }
             at += 1 + indented;
@@ -191,29 +191,29 @@ impl Plans {
         Ok(plans)
     }
 
-    /// The plan of a kernel.
-    pub fn of(&self, kernel: &str) -> Option<&Written> {
+    /// Returns the plan of a kernel.
+    pub fn of(&self, kernel: &str) -> Option<&ParsedPlan> {
         self.kernels.get(&names::kernel(kernel))
     }
 
-    /// The same with the plan of one kernel only.
+    /// Returns the plans restricted to one kernel.
     pub fn only(&self, kernel: &str) -> Plans {
         let key = names::kernel(kernel);
         let own = self.kernels.get(&key).map(|written| (key, written.clone()));
         Plans { kernels: own.into_iter().collect() }
     }
 
-    /// The same, where a kernel has another name now.
+    /// Returns the plans with a kernel renamed.
     pub fn renamed(&self, from: &str, to: &str) -> Plans {
         let (from, to) = (names::kernel(from), names::kernel(to));
         let own = |key: &String| if *key == from { to.clone() } else { key.clone() };
         Plans { kernels: self.kernels.iter().map(|(key, written)| (own(key), written.clone())).collect() }
     }
 
-    /// The first plan that is for none of these kernels.
+    /// Reports the first plan that is for none of these kernels.
     ///
     /// # Errors
-    /// When there is one.
+    /// If there is one.
     pub fn check_kernels(&self, kernels: &[&str]) -> Result<()> {
         let keys: BTreeSet<String> = kernels.iter().map(|name| names::kernel(name)).collect();
         let others = self.kernels.iter().filter(|(name, _)| !keys.contains(*name));

@@ -1,22 +1,22 @@
-//! Plans as text: a line for each stage, with the names of the stage's axes. [`read`](super::read) reads it back.
+//! Prints plans: a line for each stage, with the names of its axes. [`read`](super::read) parses it.
 
-use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, names::Naming, predict};
+use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, cost_model, names::Naming};
 use crate::{
     Target,
-    stage::{Kernel, Part, Stage, rows::Rows},
+    stage::{Kernel, Part, Stage, row_tiling::Rows},
 };
 use hammock_ir::count;
 use hammock_ir::print::dim_text;
 use std::fmt;
 
 impl Plan {
-    /// The plan of a kernel for a target, to print: before each part a remark that says what it is.
+    /// Formats a kernel's plan for a target, with a remark before each part.
     pub fn text<'a>(&'a self, kernel: &'a Kernel, target: &'a Target) -> impl fmt::Display + 'a {
         let text = Text { plan: self, kernel, naming: Naming::Own };
         fmt::from_fn(move |f| text.write(f, Some(target)))
     }
 
-    /// The same without remarks and names: what kernels that differ by names only have in common.
+    /// Formats a plan without remarks and names, equal for kernels that differ in names only.
     pub fn numbered<'a>(&'a self, kernel: &'a Kernel) -> impl fmt::Display + 'a {
         let text = Text { plan: self, kernel, naming: Naming::Numbers };
         fmt::from_fn(move |f| text.write(f, None))
@@ -31,46 +31,46 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// Writes it, with remarks for a target.
+    /// Prints it, with remarks if there is a target.
     fn write(self, f: &mut fmt::Formatter<'_>, target: Option<&Target>) -> fmt::Result {
         self.plan.parts.iter().zip(&self.kernel.parts).try_for_each(|part| match part {
             (PartPlan::Stage(plan), Part::Stage(stage)) => {
                 if let Some(target) = target {
                     writeln!(f, "# {}", domain(stage))?;
-                    writeln!(f, "# {}", predict::stage(stage, plan, target))?;
+                    writeln!(f, "# {}", cost_model::stage_remark(stage, plan, target))?;
                 }
                 writeln!(f, "{}", stage_text(plan, stage, &self.naming.axes(stage), self.naming))
             }
             (PartPlan::Rows(plan), Part::Rows(rows)) => {
                 if let Some(target) = target {
                     writeln!(f, "# {}", shared(rows))?;
-                    writeln!(f, "# {}", predict::rows(rows, plan, target))?;
+                    writeln!(f, "# {}", cost_model::rows_remark(rows, plan, target))?;
                 }
                 rows_text(f, plan, rows, self.naming, target.is_some())
             }
-            (PartPlan::AsWritten(parallel), _) => {
-                target.map_or(Ok(()), |_| writeln!(f, "# no stage: these loops are not chosen here"))?;
+            (PartPlan::Opaque(parallel), _) => {
+                target.map_or(Ok(()), |_| writeln!(f, "# opaque: loops are as in the program"))?;
                 let spread = parallel.map(|(loops, grain)| format!(", {} parallel {grain}", count(loops, "loop")));
-                writeln!(f, "as written{}", spread.unwrap_or_default())
+                writeln!(f, "opaque{}", spread.unwrap_or_default())
             }
             _ => Ok(()),
         })
     }
 }
 
-/// What a stage computes: its name, and how many values its axes have.
+/// Formats a stage's name and the extents of its axes.
 fn domain(stage: &Stage) -> String {
     let axes = Naming::Own.axes(stage);
     let sizes = |reduce: bool| {
         let own = stage.axes.iter().zip(&axes).filter(move |(axis, _)| axis.reduce == reduce);
         own.map(|(axis, name)| format!("{name} {}", dim_text(&axis.extent))).collect::<Vec<_>>().join(", ")
     };
-    let terms = if stage.reduces() { format!("; terms {}", sizes(true)) } else { String::new() };
+    let terms = if stage.reduces() { format!("; reduce {}", sizes(true)) } else { String::new() };
     let results = if stage.axes.iter().all(|axis| axis.reduce) { "one result".to_owned() } else { sizes(false) };
     format!("{}: {results}{terms}", stage.name.escape_debug())
 }
 
-/// What stages that share rows compute: their names, and how many rows there are.
+/// Formats the names of row-tiled stages and the extents of their row axes.
 fn shared(rows: &Rows) -> String {
     let stages: Vec<String> = rows.stages.iter().map(|stage| stage.name.escape_debug().to_string()).collect();
     let sizes = Naming::Own.rows(rows).into_iter().zip(rows.extents());
@@ -78,12 +78,18 @@ fn shared(rows: &Rows) -> String {
     format!("{}: rows {}", stages.join(", "), sizes.join(", "))
 }
 
-/// `says`: with a remark before each stage.
-fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows, naming: Naming, says: bool) -> fmt::Result {
+/// Prints row-tiled stages. `with_remarks`: with a remark before each stage.
+fn rows_text(
+    f: &mut fmt::Formatter<'_>,
+    plan: &RowsPlan,
+    rows: &Rows,
+    naming: Naming,
+    with_remarks: bool,
+) -> fmt::Result {
     let (copying, copies) = rows.copies(plan);
     for (copy, (copied, plan)) in copies.iter().zip(&plan.copied) {
         let stage = &rows.stages[copied.stage];
-        let axes = named(&copied.axes, &naming.axes(stage));
+        let axes = select_names(&copied.axes, &naming.axes(stage));
         let what = &naming.parts(stage)[copied.load];
         let how = stage_text(plan, copy, &axes, naming);
         writeln!(f, "copy of {what} as [{}] for stage {} ({how})", axes.join(", "), copied.stage + 1)?;
@@ -95,7 +101,7 @@ fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows, naming: N
         }
         writeln!(f, ":")?;
         for (stage, plan) in copying.sample(*count).stages.iter().zip(plans) {
-            if says && number == 0 {
+            if with_remarks && number == 0 {
                 writeln!(f, "    # {}", domain(stage))?;
             }
             writeln!(f, "    {}", stage_text(plan, stage, &naming.axes(stage), naming))?;
@@ -104,18 +110,18 @@ fn rows_text(f: &mut fmt::Formatter<'_>, plan: &RowsPlan, rows: &Rows, naming: N
     Ok(())
 }
 
-/// A stage's plan. Its axes have these names.
+/// Formats the plan of a stage whose axes have these names.
 fn stage_text(plan: &StagePlan, stage: &Stage, axes: &[String], naming: Naming) -> String {
     let mut items = Vec::new();
     for number in 0..=plan.loops.len() {
         items.extend(copies(plan, stage, number, axes, naming));
         items.extend(plan.loops.get(number).map(|l| loop_text(l, axes)));
     }
-    items.extend(plan.inverts.then(|| "divisor inverted".to_owned()));
+    items.extend(plan.hoists_reciprocal.then(|| "reciprocal hoisted".to_owned()));
     format!("{}:{}{}", plan.rule, if items.is_empty() { "" } else { " " }, items.join(", "))
 }
 
-/// A loop, over axes with these names.
+/// Formats a loop over axes with these names.
 pub(super) fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> String {
     let step = if *step == 1 { String::new() } else { format!(" by {step}") };
     let kind = match kind {
@@ -128,16 +134,16 @@ pub(super) fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> St
     format!("{}{step}{kind}", axes[*axis])
 }
 
-/// The copies that are made inside so many loops.
+/// Formats the copies inside a number of loops.
 fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String], naming: Naming) -> Vec<String> {
     let copies = plan.staged.iter().filter(|staged| staged.inside == inside);
     let text = |staged: &super::Staged| {
-        let own = named(&staged.axes, axes);
+        let own = select_names(&staged.axes, axes);
         let what = &naming.parts(stage)[staged.load];
         let how = stage_text(&staged.copy, &plan.copy_of(stage, staged), &own, naming);
-        let in_words = plan.in_words(stage, staged);
-        let dimension = |(axis, name): (&usize, &String)| match in_words {
-            Some((own, dot)) if own == *axis => format!("{name} by {}", dot.terms()),
+        let packed_axis = plan.packed_axis(stage, staged);
+        let dimension = |(axis, name): (&usize, &String)| match packed_axis {
+            Some((own, dot)) if own == *axis => format!("{name} by {}", dot.group_size()),
             _ => match staged.padded.get(axis) {
                 Some(to) => format!("{name} padded {to}"),
                 None => name.clone(),
@@ -149,6 +155,6 @@ fn copies(plan: &StagePlan, stage: &Stage, inside: usize, axes: &[String], namin
     copies.map(text).collect()
 }
 
-fn named(axes: &[usize], names: &[String]) -> Vec<String> {
+fn select_names(axes: &[usize], names: &[String]) -> Vec<String> {
     axes.iter().map(|axis| names[*axis].clone()).collect()
 }

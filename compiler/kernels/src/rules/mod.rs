@@ -1,59 +1,59 @@
-//! Which loops compute a stage: rules, tried in order. Each says what it matches, what it chooses and why.
+//! Scheduling rules, tried in order. Each says what it matches, which loops it chooses, and why.
 //!
-//! Rules look at axes and access patterns, never at names, and take symbolic sizes like others.
+//! Rules look at axes and access patterns, never at names, and support dynamic sizes like static ones.
 
-mod dots;
+mod contraction;
+mod dot_product;
 mod elementwise;
-mod parts;
-mod products;
+mod opaque;
 mod reductions;
-mod rows;
-mod tiles;
+mod row_tiling;
+mod split_reduction;
+mod transpose;
 mod window;
-mod written;
 
 use crate::{
     Target,
     plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration},
-    stage::{Kernel, Other, Part, Stage, Used, access::common_divisor},
+    stage::{Footprint, Kernel, OpaqueStmts, Part, Stage, access::invariant_divisor},
 };
+pub use contraction::{contraction_columns, contraction_rows};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind},
     tir::Buffer,
 };
-pub use products::{product_columns, product_rows};
-pub use rows::plan as rows_plan;
+pub use row_tiling::plan as rows_plan;
 
-/// Cycles below which a kernel stays on one thread: about 4 µs, eight times what a parallel region costs where its threads
-/// are awake (`benches/regions.rs` of the runtime).
-const WORTH: i64 = 16_000;
-/// Cycles that are worth a thread's time, of a kernel that takes longer.
-const GRAIN: i64 = 4_000;
-/// Iterations that divide well among threads.
-const ENOUGH: i64 = 64;
-/// What a symbolic extent is taken for when work is estimated.
-pub const TYPICAL: i64 = 64;
-/// The part of a cache that what is used again has to itself.
-const SHARE: u64 = 4;
-/// The most lanes of a vector in the lowering.
+/// Minimum cycles of a parallel kernel: about 4 µs, eight times the cost of a parallel region whose threads are awake
+/// (`benches/regions.rs` of the runtime).
+const MIN_PARALLEL_CYCLES: i64 = 16_000;
+/// Minimum cycles for one thread of a parallel kernel.
+const MIN_THREAD_CYCLES: i64 = 4_000;
+/// Number of parallel iterations that balances the load.
+const MIN_PARALLEL_ITERATIONS: i64 = 64;
+/// Assumed extent of a dynamic axis when estimating work.
+pub const ASSUMED_EXTENT: i64 = 64;
+/// Divisor of a cache's size that yields the budget for reused data.
+const REUSE_DIVISOR: u64 = 4;
+/// Maximum lanes of a vector during lowering.
 pub const MAX_LANES: i64 = 64;
 
-/// A way to compute stages of one kind.
+/// A way to schedule stages of one kind.
 pub struct Rule {
-    /// Its name, in plans.
+    /// Name in plans.
     pub name: &'static str,
-    /// What the stages that it is for are called.
+    /// Name of the kind of stages that it matches.
     pub class: &'static str,
-    /// Why it is chosen for them, in a few words.
+    /// Reason to choose it, in a few words.
     pub why: &'static str,
-    /// Which stages it is for, what it chooses, and why.
+    /// Stages that it matches, loops that it chooses, and why.
     pub doc: &'static str,
-    /// The loops, outermost first and without threads, of a stage that it is for.
-    plan: fn(&Stage, &Choice) -> Option<Loops>,
+    /// Returns the loops for a stage that it matches, outermost first, not yet parallel.
+    plan: fn(&Stage, &ScheduleContext) -> Option<Loops>,
 }
 
-/// What a rule chooses.
+/// Loops and copies that a rule chooses.
 struct Loops {
     loops: Vec<Loop>,
     staged: Vec<Staged>,
@@ -65,241 +65,243 @@ impl From<Vec<Loop>> for Loops {
     }
 }
 
-/// What rules may choose from.
+/// Context of scheduling.
 #[derive(Clone, Copy)]
-pub struct Choice<'a> {
-    /// The machine.
+pub struct ScheduleContext<'a> {
+    /// The target machine.
     pub target: &'a Target,
-    /// True if reductions combine their terms in the order in which they are written.
+    /// True if reductions must combine elements in program order.
     pub strict_order: bool,
 }
 
-impl Choice<'_> {
-    /// Bytes that stay in a core's nearest cache while others pass through it.
-    fn nearest(&self) -> i64 {
-        (self.target.caches.l1 / SHARE) as i64
+impl ScheduleContext<'_> {
+    /// Returns the bytes that stay in L1 while other data stream through it.
+    fn l1_budget(&self) -> i64 {
+        (self.target.caches.l1 / REUSE_DIVISOR) as i64
     }
 
-    /// Bytes that stay in it while little else is used.
-    fn all_of_nearest(&self) -> i64 {
+    /// Returns the bytes that stay in L1 while little else is used.
+    fn l1_exclusive_budget(&self) -> i64 {
         (self.target.caches.l1 / 4 * 3) as i64
     }
 
-    /// The same as [`Choice::nearest`] for its second cache.
-    fn cache(&self) -> i64 {
-        (self.target.caches.l2 / SHARE) as i64
+    /// Returns the bytes that stay in L2 while other data stream through it.
+    fn l2_budget(&self) -> i64 {
+        (self.target.caches.l2 / REUSE_DIVISOR) as i64
     }
 }
 
 /// All rules, in the order in which they are tried.
 pub static RULES: [&Rule; 11] = [
-    &dots::RULE,
-    &products::PACKED,
-    &products::OUTER,
-    &products::INNER,
-    &reductions::LANES_OF_RESULTS,
-    &reductions::LANES_OF_TERMS,
-    &reductions::SPACED,
-    &reductions::SIDE_BY_SIDE,
-    &tiles::RULE,
-    &elementwise::CASES,
+    &dot_product::RULE,
+    &contraction::PACKED,
+    &contraction::OUTER,
+    &contraction::INNER,
+    &reductions::VERTICAL,
+    &reductions::HORIZONTAL,
+    &reductions::STRIDED,
+    &reductions::UNROLLED,
+    &transpose::RULE,
+    &elementwise::PERIODIC_SELECT,
     &elementwise::RULE,
 ];
 
-/// A plan for every part of a kernel.
-pub fn choose(kernel: &Kernel, choice: Choice) -> Plan {
+/// Plans every part of a kernel.
+pub fn choose(kernel: &Kernel, ctx: ScheduleContext) -> Plan {
     let part = |part: &Part| match part {
-        Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, choice)),
-        Part::Rows(rows) => PartPlan::Rows(rows::plan(rows, choice, None)),
-        Part::Other(other) => other_plan(other),
+        Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, ctx)),
+        Part::Rows(rows) => PartPlan::Rows(row_tiling::plan(rows, ctx, None)),
+        Part::Opaque(other) => opaque_plan(other),
     };
     Plan { parts: kernel.parts.iter().map(part).collect() }
 }
 
-/// How a buffer is packed before a kernel uses it.
+/// Packed layout of a buffer, produced before a kernel runs.
 #[derive(Clone, Debug)]
 pub struct Packing {
     /// The buffer.
     pub buffer: Buffer,
-    /// Its dimension that is divided into blocks.
+    /// Dimension that is divided into blocks.
     pub dim: usize,
-    /// How many elements a block has.
+    /// Elements of a block.
     pub block: i64,
-    /// Whether several elements of another dimension lie side by side.
-    pub words: Option<PackedWords>,
+    /// Packed groups along another dimension, for dot instructions.
+    pub groups: Option<PackedGroups>,
 }
 
-/// How terms of sums are packed in words.
+/// Packed groups along a reduction axis.
 #[derive(Clone, Copy, Debug)]
-pub struct PackedWords {
-    /// The dimension of the terms.
+pub struct PackedGroups {
+    /// Dimension of the reduction axis.
     pub dim: usize,
-    /// How many a word has.
-    pub terms: i64,
-    /// True if the other factor is worth [moving](crate::stage::dots::Factor::moved) then.
-    pub moved: bool,
+    /// Elements of a group.
+    pub size: i64,
+    /// True if the other operand should have its [sign bit flipped](crate::stage::dots::NarrowOperand::sign_flipped).
+    pub flip_sign: bool,
 }
 
-/// What is worth packing before a kernel runs, if it reads it nowhere else.
-pub fn packings(kernel: &Kernel, choice: Choice) -> Vec<Packing> {
-    let of_stage = |stage: &Stage| dots::packing(stage, &choice).or_else(|| products::packing(stage, &choice));
-    // Of stages that share rows, each is looked at as it is for the rows that run together.
+/// Returns the packings that are worth doing before a kernel runs, for buffers that it reads only once.
+pub fn packings(kernel: &Kernel, ctx: ScheduleContext) -> Vec<Packing> {
+    let of_stage = |stage: &Stage| dot_product::packing(stage, &ctx).or_else(|| contraction::packing(stage, &ctx));
+    // Row-tiled stages are examined at the tile size.
     let stages = |part: &Part| match part {
         Part::Stage(stage) => vec![stage.clone()],
-        Part::Rows(rows) => rows.sample(rows::plan(rows, choice, None).tiles.first().map_or(1, |tile| tile.0)).stages,
-        Part::Other(_) => Vec::new(),
+        Part::Rows(rows) => {
+            rows.sample(row_tiling::plan(rows, ctx, None).tiles.first().map_or(1, |tile| tile.0)).stages
+        }
+        Part::Opaque(_) => Vec::new(),
     };
     let all: Vec<Stage> = kernel.parts.iter().flat_map(stages).collect();
-    let others = kernel.parts.iter().filter(|part| matches!(part, Part::Other(_)));
-    let used: Vec<Used> = all.iter().map(Used::by_stage).chain(others.map(Used::by)).collect();
+    let others = kernel.parts.iter().filter(|part| matches!(part, Part::Opaque(_)));
+    let used: Vec<Footprint> = all.iter().map(Footprint::of_stage).chain(others.map(Footprint::of_part)).collect();
     let once = |found: &Packing| used.iter().filter(|used| used.has(&found.buffer)).count() == 1;
     all.iter().filter_map(of_stage).filter(once).collect()
 }
 
-/// The plan of statements that are no stage.
-pub fn other_plan(other: &Other) -> PartPlan {
-    PartPlan::AsWritten(written::spread(other))
+/// Plans opaque statements.
+pub fn opaque_plan(other: &OpaqueStmts) -> PartPlan {
+    PartPlan::Opaque(opaque::parallelize(other))
 }
 
-/// The plan of the first rule that is for a stage.
-pub fn stage_plan(stage: &Stage, choice: Choice) -> StagePlan {
-    stage_plans(stage, choice).next().unwrap_or_else(|| unreachable!("the last rule is for every stage"))
+/// Plans a stage by the first rule that matches.
+pub fn stage_plan(stage: &Stage, ctx: ScheduleContext) -> StagePlan {
+    stage_plans(stage, ctx).next().unwrap_or_else(|| unreachable!("the last rule is for every stage"))
 }
 
-/// The plans of all rules that are for a stage.
-pub fn stage_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item = StagePlan> + 'a {
-    serial_plans(stage, choice).map(move |mut plan| {
-        spread(&mut plan, stage, choice.target);
-        plan.inverts = inverts(&plan, stage, choice);
+/// Returns the plans of all rules that match a stage.
+pub fn stage_plans<'a>(stage: &'a Stage, ctx: ScheduleContext<'a>) -> impl Iterator<Item = StagePlan> + 'a {
+    serial_plans(stage, ctx).map(move |mut plan| {
+        parallelize(&mut plan, stage, ctx.target);
+        plan.hoists_reciprocal = hoists_reciprocal(&plan, stage, ctx);
         plan
     })
 }
 
-/// The plan of a stage inside of loops that are spread over threads.
-pub fn inner_plan(stage: &Stage, choice: Choice) -> StagePlan {
-    let plan = serial_plans(stage, choice).next();
+/// Plans a stage inside parallel loops.
+pub fn inner_plan(stage: &Stage, ctx: ScheduleContext) -> StagePlan {
+    let plan = serial_plans(stage, ctx).next();
     let mut plan = plan.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
-    plan.inverts = inverts(&plan, stage, choice);
+    plan.hoists_reciprocal = hoists_reciprocal(&plan, stage, ctx);
     plan
 }
 
-/// What each rule that is for a stage chooses.
-fn serial_plans<'a>(stage: &'a Stage, choice: Choice<'a>) -> impl Iterator<Item = StagePlan> + 'a {
-    let chosen = RULES.iter().filter_map(move |rule| Some((rule, (rule.plan)(stage, &choice)?)));
+/// Returns the plans of all rules that match, not yet parallel.
+fn serial_plans<'a>(stage: &'a Stage, ctx: ScheduleContext<'a>) -> impl Iterator<Item = StagePlan> + 'a {
+    let chosen = RULES.iter().filter_map(move |rule| Some((rule, (rule.plan)(stage, &ctx)?)));
     chosen.map(move |(rule, Loops { loops, staged })| {
-        let mut plan = StagePlan { rule: rule.name, loops, staged, inverts: false };
-        parts::divide(&mut plan, stage, &choice);
+        let mut plan = StagePlan { rule: rule.name, loops, staged, hoists_reciprocal: false };
+        split_reduction::apply(&mut plan, stage, &ctx);
         plan
     })
 }
 
-/// Returns true if a division for each of several vectors becomes one for all: a division costs as much as ten
-/// products. Not with
-/// --strict-order, for results differ in the last place.
-fn inverts(plan: &StagePlan, stage: &Stage, choice: Choice) -> bool {
+/// Returns true if an invariant divisor should be inverted once: a division costs as much as ten multiplications. Not
+/// with --strict-order, since results differ in the last bit.
+fn hoists_reciprocal(plan: &StagePlan, stage: &Stage, ctx: ScheduleContext) -> bool {
     let Some(axis) = plan.vector().map(|l| l.axis) else { return false };
-    let repeats = stage.axes[axis].extent.as_int().is_none_or(|n| n >= 4 * register_lanes(stage, choice.target));
-    let known = common_divisor(stage, axis).and_then(|divisor| plan.known(stage, divisor));
-    !choice.strict_order && plan.staged.is_empty() && repeats && known.is_some()
+    let repeats = stage.axes[axis].extent.as_int().is_none_or(|n| n >= 4 * register_lanes(stage, ctx.target));
+    let known = invariant_divisor(stage, axis).and_then(|divisor| plan.hoist_depth(stage, divisor));
+    !ctx.strict_order && plan.staged.is_empty() && repeats && known.is_some()
 }
 
-/// Spreads the outermost loops over threads, where there is work for them.
-fn spread(plan: &mut StagePlan, stage: &Stage, target: &Target) {
+/// Parallelizes the outermost loops if there is enough work.
+fn parallelize(plan: &mut StagePlan, stage: &Stage, target: &Target) {
     let inside = plan.staged.iter().map(|staged| staged.inside);
     let again = |n: &usize| plan.loops[..*n].iter().any(|l| l.axis == plan.loops[*n].axis);
     let reduces = plan.loops.iter().position(|l| stage.axes[l.axis].reduce);
     let most = inside.chain((0..plan.loops.len()).find(again)).chain(reduces).fold(plan.tile(stage), usize::min);
-    let counts: Vec<Count> = plan.loops[..most].iter().map(|l| Count::of(&stage.axes[l.axis].extent, l.step)).collect();
+    let counts: Vec<TripCount> =
+        plan.loops[..most].iter().map(|l| TripCount::of(&stage.axes[l.axis].extent, l.step)).collect();
     if let Some((last, grain)) = parallel(&counts, duration(stage, plan, target), is_symbolic(stage)) {
         plan.loops[last].kind = LoopKind::Parallel(grain);
     }
 }
 
-/// The number of iterations of a loop.
-struct Count {
-    about: i64,
-    /// Of a size that is not known there may be one.
-    least: i64,
+/// Number of iterations of a loop.
+struct TripCount {
+    estimate: i64,
+    /// Lower bound; 1 for a dynamic size.
+    min: i64,
 }
 
-impl Count {
-    /// Steps along an axis, one for what is left included.
-    fn of(extent: &PrimExpr, step: i64) -> Count {
+impl TripCount {
+    /// Counts steps along an axis, the partial last one included.
+    fn of(extent: &PrimExpr, step: i64) -> TripCount {
         let steps = |extent: i64| ((extent + step - 1) / step).max(1);
         match extent.as_int() {
-            Some(extent) => Count { about: steps(extent), least: steps(extent) },
-            None => Count { about: steps(size(extent)).max(2), least: 1 },
+            Some(extent) => TripCount { estimate: steps(extent), min: steps(extent) },
+            None => TripCount { estimate: steps(size(extent)).max(2), min: 1 },
         }
     }
 }
 
-/// Which loop is spread over threads, together with those around it: the outermost with several iterations, and further ones
-/// until there are enough for many threads to have the same. And how many iterations are worth a thread. None if the time,
-/// in cycles, is not, and known.
-fn parallel(counts: &[Count], time: i64, symbolic: bool) -> Option<(usize, i64)> {
-    if !symbolic && time < WORTH {
+/// Returns the innermost of the parallel loops, and the minimum iterations for a thread. The outermost loop with
+/// several iterations is parallel, and further ones until there are enough iterations to balance the load. `None` if
+/// `time`, in cycles, is known and too short.
+fn parallel(counts: &[TripCount], time: i64, symbolic: bool) -> Option<(usize, i64)> {
+    if !symbolic && time < MIN_PARALLEL_CYCLES {
         return None;
     }
     let (mut all, mut each, mut last) = (1i64, time, None);
     for (number, count) in counts.iter().enumerate() {
-        if last.is_some() && (all >= ENOUGH || each <= GRAIN / 4) {
+        if last.is_some() && (all >= MIN_PARALLEL_ITERATIONS || each <= MIN_THREAD_CYCLES / 4) {
             break;
         }
-        all = all.saturating_mul(count.least);
-        each /= count.about;
-        last = if count.about == 1 { last } else { Some(number) };
+        all = all.saturating_mul(count.min);
+        each /= count.estimate;
+        last = if count.estimate == 1 { last } else { Some(number) };
     }
-    last.map(|last| (last, (GRAIN / each.max(1)).max(1)))
+    last.map(|last| (last, (MIN_THREAD_CYCLES / each.max(1)).max(1)))
 }
 
-/// Returns true if some size of a stage is not known.
+/// Returns true if a stage has a dynamic extent.
 fn is_symbolic(stage: &Stage) -> bool {
     stage.axes.iter().any(|axis| axis.extent.as_int().is_none())
 }
 
-/// How many at a time, if all are to be worked on in blocks of about the same size.
-fn evenly(count: i64, most: i64) -> i64 {
+/// Returns the size of blocks of nearly equal size, of at most `most` each.
+fn even_block(count: i64, most: i64) -> i64 {
     let blocks = (count + most - 1) / most;
     ((count + blocks - 1) / blocks.max(1)).max(1)
 }
 
-/// The most of so many lanes whose vectors do not cross the ends of blocks.
-fn within_block(lanes: i64, block: i64) -> i64 {
+/// Returns the maximum lanes, up to `lanes`, whose vectors do not cross block boundaries.
+fn lanes_within_block(lanes: i64, block: i64) -> i64 {
     (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1)
 }
 
-/// About how many values there are: one at least.
+/// Estimates an extent; zero counts as one.
 pub fn size(extent: &PrimExpr) -> i64 {
     match extent.kind() {
         PrimKind::Binary(BinaryOp::Mul, a, b) => size(a).saturating_mul(size(b)),
-        _ => extent.as_int().unwrap_or(TYPICAL).max(1),
+        _ => extent.as_int().unwrap_or(ASSUMED_EXTENT).max(1),
     }
 }
 
-/// How many elements one register holds. Masks and comparisons of small elements would fill a register many times over:
-/// elements that are not only moved count four bytes at least.
+/// Returns the elements of one vector register. Elements of less than four bytes count as four unless they are only
+/// copied, because comparisons and masks of small elements would need many registers.
 pub fn register_lanes(stage: &Stage, target: &Target) -> i64 {
-    let least = if stage.moves() { 1 } else { 4 };
-    let bytes = stage.buffer.dtype.bytes().max(least) as i64;
+    let min_bytes = if stage.is_copy() { 1 } else { 4 };
+    let bytes = stage.buffer.dtype.bytes().max(min_bytes) as i64;
     (i64::from(target.vector_bytes) / bytes).clamp(1, MAX_LANES)
 }
 
-/// How many lanes: so many registers' worth, no more than the axis has; none when there would be one.
+/// Returns the lanes of `registers` registers, limited to the extent of the axis; `None` if there would be one.
 fn lanes(stage: &Stage, axis: usize, registers: i64, target: &Target) -> Option<i64> {
     let one = register_lanes(stage, target);
     let most = stage.axes[axis].extent.as_int().unwrap_or(MAX_LANES);
     let lanes = (one * registers).min(MAX_LANES).min(most);
-    // A part of one register may have any length; several registers are filled whole.
+    // A partial register may have any length; several registers are filled completely.
     let lanes = if lanes > one { 1 << lanes.ilog2() } else { lanes };
     (lanes >= 2).then_some(lanes)
 }
 
-/// The numbers of a stage's spatial axes.
+/// Returns the indices of a stage's spatial axes.
 fn spatial(stage: &Stage) -> impl DoubleEndedIterator<Item = usize> {
     (0..stage.axes.len()).filter(|at| !stage.axes[*at].reduce)
 }
 
-/// Loops over the reduce axes.
+/// Returns serial loops over the reduction axes.
 fn reduced(stage: &Stage) -> impl Iterator<Item = Loop> {
     (0..stage.axes.len()).filter(|at| stage.axes[*at].reduce).map(Loop::serial)
 }

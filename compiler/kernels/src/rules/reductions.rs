@@ -1,127 +1,128 @@
-//! Stages whose elements combine many values, with no more structure than that.
+//! Reductions other than contractions.
 
 use super::{
-    Choice, Loops, MAX_LANES, Rule, lanes, reduced, register_lanes, spatial,
+    Loops, MAX_LANES, Rule, ScheduleContext, lanes, reduced, register_lanes, spatial,
     window::{self, Window},
 };
 use crate::{
     plan::Loop,
     stage::{
         Stage,
-        access::{loads, reduced_vector_axis, spaced_axis, vector_axis},
+        access::{loads, reduction_vector_axis, strided_axis, vector_axis},
     },
 };
 
-/// Vectors side by side, so that additions do not wait for each other.
+/// Vectors of independent accumulators, to hide latency.
 const VECTORS: i64 = 4;
-/// The same for each row of results that a window slides over, and the rows.
+/// The same for each row of results of a sliding window, and the number of rows.
 const WINDOW_VECTORS: i64 = 2;
 const ROWS: i64 = 4;
-/// Results without vectors that are computed side by side.
-const CHAINS: i64 = 8;
+/// Scalar accumulators of an unrolled reduction.
+const SCALAR_ACCUMULATORS: i64 = 8;
 
-/// Neighbouring results as lanes.
-pub static LANES_OF_RESULTS: Rule = Rule {
-    name: "lanes-of-results",
+/// Vectorizes along the results.
+pub static VERTICAL: Rule = Rule {
+    name: "vertical-reduction",
     class: "reduction",
-    why: "results lie side by side, so they are lanes",
-    doc: "A reduction over outer axes: neighbouring results are lanes of four registers, which every step of the \
-          reduction loads as they lie in memory; where a window slides, of two registers for each of four rows, which \
-          share what they load.",
-    plan: lanes_of_results,
+    why: "results are contiguous, so lanes are results",
+    doc: "A reduction over outer axes, vectorized along the contiguous results with four vector accumulators. For a \
+          sliding window, two accumulators for each of four rows, which share loads.",
+    plan: vertical,
 };
 
-/// Results as lanes that load a few elements apart.
-pub static SPACED: Rule = Rule {
-    name: "spaced",
+/// Vectorizes along the output axis with strided loads (stride 2 to 4), e.g. strided pooling.
+pub static STRIDED: Rule = Rule {
+    name: "strided-reduction",
     class: "reduction",
-    why: "results lie side by side, and what they load a few elements apart",
-    doc: "A reduction whose neighbouring results load two to four elements apart, such as pooling in steps: results are \
-          lanes of four registers, and vectors of all that lies between are shuffled.",
-    plan: spaced,
+    why: "results are contiguous, and loads have a small stride",
+    doc: "A reduction whose loads have stride 2 to 4 along the contiguous results, such as strided pooling: vectorized \
+          along the results with four accumulators, by contiguous loads and shuffles.",
+    plan: strided,
 };
 
-/// Neighbouring terms as lanes.
-pub static LANES_OF_TERMS: Rule = Rule {
-    name: "lanes-of-terms",
+/// Vectorizes along the reduction.
+pub static HORIZONTAL: Rule = Rule {
+    name: "horizontal-reduction",
     class: "reduction",
-    why: "terms lie side by side, so they are lanes",
-    doc: "A reduction along memory: neighbouring terms are lanes of four registers, which are combined in the end. Not \
-          with --strict-order.",
-    plan: lanes_of_terms,
+    why: "the reduction axis is contiguous, so it is vectorized",
+    doc: "A reduction along a contiguous axis, vectorized along it with four accumulators, whose lanes are combined at \
+          the end. Not with --strict-order.",
+    plan: horizontal,
 };
 
-/// Several results side by side.
-pub static SIDE_BY_SIDE: Rule = Rule {
-    name: "chains",
+/// Unrolls independent scalar accumulators.
+pub static UNROLLED: Rule = Rule {
+    name: "unrolled-reduction",
     class: "reduction",
-    why: "nothing lies side by side, so several results are computed at a time",
-    doc: "Any other reduction: eight results side by side, so that operations do not wait for each other.",
-    plan: chains,
+    why: "no contiguous axis, so independent accumulators hide latency",
+    doc: "Any other reduction: eight independent scalar accumulators, to hide latency.",
+    plan: unrolled,
 };
 
-fn lanes_of_results(stage: &Stage, choice: &Choice) -> Option<Loops> {
+fn vertical(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let axis = vector_axis(stage).filter(|_| stage.reduces())?;
-    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, choice.strict_order));
-    let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, choice.target)?;
+    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, ctx.strict_order));
+    let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, ctx.target)?;
     let rows = window.as_ref().map(|window| window.rows);
     let outer = spatial(stage).map(|at| match at {
-        _ if at == axis => Loop::by(axis, lanes),
-        _ if Some(at) == rows => Loop::by(at, ROWS),
+        _ if at == axis => Loop::with_step(axis, lanes),
+        _ if Some(at) == rows => Loop::with_step(at, ROWS),
         _ => Loop::serial(at),
     });
-    let terms = window::terms(stage, window.as_ref());
+    let terms = window::reduction_loops(stage, window.as_ref());
     let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
     Some(outer.chain(terms).chain(tile).collect::<Vec<_>>().into())
 }
 
-/// Lanes of results that load a few elements apart: all of a short axis at once, and terms written out, so that which lanes
-/// lie in a padding is known when code is written.
-fn spaced(stage: &Stage, choice: &Choice) -> Option<Loops> {
-    let axis = spaced_axis(stage).filter(|_| stage.reduces())?;
-    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, choice.strict_order));
-    let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, choice.target)?;
+/// Vectorizes all of a short axis at once, and unrolls the reduction: which lanes are padding is then known at compile
+/// time.
+fn strided(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+    let axis = strided_axis(stage).filter(|_| stage.reduces())?;
+    let window = loads(stage).into_iter().find_map(|load| Window::of(stage, axis, load, ctx.strict_order));
+    let lanes = lanes(stage, axis, if window.is_some() { WINDOW_VECTORS } else { VECTORS }, ctx.target)?;
     let rows = window.map(|window| window.rows);
     let outer = spatial(stage).map(|at| match at {
-        _ if at == axis => Loop::by(axis, lanes),
-        _ if Some(at) == rows => Loop::by(at, ROWS),
+        _ if at == axis => Loop::with_step(axis, lanes),
+        _ if Some(at) == rows => Loop::with_step(at, ROWS),
         _ => Loop::serial(at),
     });
     let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
-    Some(outer.chain(window::written_out(stage)).chain(tile).collect::<Vec<_>>().into())
+    Some(outer.chain(window::unrolled_loops(stage)).chain(tile).collect::<Vec<_>>().into())
 }
 
-fn lanes_of_terms(stage: &Stage, choice: &Choice) -> Option<Loops> {
-    let axis = reduced_vector_axis(stage).filter(|_| !choice.strict_order)?;
-    let lanes = term_lanes(stage, axis, VECTORS, choice)?;
+fn horizontal(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+    let axis = reduction_vector_axis(stage).filter(|_| !ctx.strict_order)?;
+    let lanes = horizontal_lanes(stage, axis, VECTORS, ctx)?;
     Some(
         spatial(stage)
             .map(Loop::serial)
-            .chain(terms(stage, axis, lanes))
+            .chain(reduction_loops(stage, axis, lanes))
             .chain([Loop::vector(axis)])
             .collect::<Vec<_>>()
             .into(),
     )
 }
 
-/// How many terms of an axis are lanes: a power of two, so that halves can be combined; at least half a register.
-pub fn term_lanes(stage: &Stage, axis: usize, registers: i64, choice: &Choice) -> Option<i64> {
-    let one = register_lanes(stage, choice.target);
+/// Returns the lanes of a horizontal reduction: a power of two, so that halves can be combined; at least half a
+/// register.
+pub fn horizontal_lanes(stage: &Stage, axis: usize, registers: i64, ctx: &ScheduleContext) -> Option<i64> {
+    let one = register_lanes(stage, ctx.target);
     let most = stage.axes[axis].extent.as_int().unwrap_or(MAX_LANES).max(1);
     let lanes = 1 << (one * registers).min(MAX_LANES).min(most).ilog2();
     (lanes >= 2 && lanes * 2 >= one).then_some(lanes)
 }
 
-/// Loops over the reduce axes, so many values of one of them at a time.
-pub fn terms(stage: &Stage, axis: usize, lanes: i64) -> impl Iterator<Item = Loop> {
-    reduced(stage).map(move |l| if l.axis == axis { Loop::by(axis, lanes) } else { l })
+/// Returns loops over the reduction axes, with step `lanes` along one of them.
+pub fn reduction_loops(stage: &Stage, axis: usize, lanes: i64) -> impl Iterator<Item = Loop> {
+    reduced(stage).map(move |l| if l.axis == axis { Loop::with_step(axis, lanes) } else { l })
 }
 
-fn chains(stage: &Stage, _: &Choice) -> Option<Loops> {
+fn unrolled(stage: &Stage, _: &ScheduleContext) -> Option<Loops> {
     if !stage.reduces() {
         return None;
     }
     let rows = spatial(stage).next_back();
-    let outer = spatial(stage).map(|at| if Some(at) == rows { Loop::by(at, CHAINS) } else { Loop::serial(at) });
+    let outer = spatial(stage)
+        .map(|at| if Some(at) == rows { Loop::with_step(at, SCALAR_ACCUMULATORS) } else { Loop::serial(at) });
     Some(outer.chain(reduced(stage)).chain(rows.map(Loop::unrolled)).collect::<Vec<_>>().into())
 }

@@ -1,4 +1,4 @@
-//! Windows: sums and other reductions over what lies around a place, as in convolutions of each channel, and pooling.
+//! Sliding windows: depthwise convolutions and pooling.
 
 use super::{reduced, spatial};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     plan::Loop,
     stage::{
         Stage,
-        access::{self, SPACING},
+        access::{self, MAX_STRIDE},
     },
 };
 use hammock_ir::{
@@ -14,22 +14,22 @@ use hammock_ir::{
     prim::{PrimKind, Var},
 };
 
-/// A window that slides over what is loaded: neighbouring rows of results load much of the same.
+/// A window that slides over the loaded data: adjacent rows of results share most loads.
 pub struct Window {
     /// The axis of the rows.
     pub rows: usize,
-    /// The axes of the window that are written out, so that what is loaded for one row is known to be the same for
-    /// others: all, or of a large window the one that slides over the rows.
+    /// Unrolled axes of the window, so that loads shared by rows are recognized: all of them, or for a large window
+    /// only the axis that slides over the rows.
     pub taps: Vec<usize>,
 }
 
-/// More is not written out.
-const MOST_TAPS: i64 = 25;
+/// Maximum number of unrolled taps.
+const MAX_TAPS: i64 = 25;
 
 impl Window {
-    /// That of a load that lies along an axis of the results.
+    /// Finds the window of a load that is contiguous along `axis`.
     pub fn of(stage: &Stage, axis: usize, load: &PrimExpr, strict_order: bool) -> Option<Window> {
-        // Perhaps as a wider number, and none of it in a margin.
+        // Ignores an upcast, and padding.
         let load = if let PrimKind::Cast(narrow) = load.kind() { narrow } else { load };
         let load = access::guarded(load).map_or(load, |(_, load, _)| load);
         let PrimKind::Load(_, indices, _) = load.kind() else { return None };
@@ -43,43 +43,43 @@ impl Window {
         };
         let others = spatial(stage).rev().filter(|at| *at != axis);
         let (rows, own) = others.filter_map(|at| Some((at, slide(at)?))).next()?;
-        // Those after the first are inside of it: all are written out.
+        // Axes after the first one are inside of it: all are unrolled.
         let taps: Vec<usize> = reduced(stage).map(|l| l.axis).filter(|tap| *tap >= own).collect();
         let few = |taps: &Vec<usize>| {
             let count = taps.iter().try_fold(1i64, |count, tap| count.checked_mul(stage.axes[*tap].extent.as_int()?));
-            count.is_some_and(|count| (1..=MOST_TAPS).contains(&count))
+            count.is_some_and(|count| (1..=MAX_TAPS).contains(&count))
         };
-        // One of several axes comes after those that it was around.
+        // Unrolling only one axis reorders the reduction.
         let only = || Some(vec![own]).filter(|own| !strict_order && few(own));
         let taps = Some(taps).filter(few).or_else(only)?;
         Some(Window { rows, taps })
     }
 }
 
-/// Returns true if an index is the sum of two variables, or a few times these, and something without them.
+/// Returns true if an index is affine in two variables with small positive coefficients.
 fn slides(index: &PrimExpr, a: &Var, b: &Var) -> bool {
     let poly = Simplifier::default().poly(index);
     let few = |var: &Var| {
         let times = poly.coefficient(var).and_then(|times| times.as_constant());
-        times.is_some_and(|times| (1..=SPACING).contains(&times))
+        times.is_some_and(|times| (1..=MAX_STRIDE).contains(&times))
     };
     few(a) && few(b)
 }
 
-/// Loops over the reduce axes, those of a window that are written out last.
-pub fn terms(stage: &Stage, window: Option<&Window>) -> impl Iterator<Item = Loop> {
+/// Returns loops over the reduction axes, the unrolled ones of a window last.
+pub fn reduction_loops(stage: &Stage, window: Option<&Window>) -> impl Iterator<Item = Loop> {
     let is_tap = move |l: &Loop| window.is_some_and(|window| window.taps.contains(&l.axis));
     let taps = reduced(stage).filter(move |l| is_tap(l)).map(|l| Loop::unrolled(l.axis));
     reduced(stage).filter(move |l| !is_tap(l)).chain(taps)
 }
 
-/// Loops over the reduce axes, the innermost of them written out as far as these are few terms.
-pub fn written_out(stage: &Stage) -> impl Iterator<Item = Loop> {
+/// Returns loops over the reduction axes, the innermost ones unrolled while these have few elements.
+pub fn unrolled_loops(stage: &Stage) -> impl Iterator<Item = Loop> {
     let mut count = 1i64;
     let mut loops: Vec<Loop> = reduced(stage).collect();
     for l in loops.iter_mut().rev() {
         count = stage.axes[l.axis].extent.as_int().map_or(i64::MAX, |extent| count.saturating_mul(extent));
-        if count > MOST_TAPS {
+        if count > MAX_TAPS {
             break;
         }
         *l = Loop::unrolled(l.axis);

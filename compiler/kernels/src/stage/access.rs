@@ -1,4 +1,4 @@
-//! How stages go through memory: along which axis neighbours are neighbours, and what changes along it.
+//! Access patterns of stages: contiguous and strided axes, and the strides along each.
 
 use super::{Axis, Stage};
 use crate::{
@@ -12,25 +12,25 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// The farthest apart that lanes are loaded in vectors which are shuffled.
-pub const SPACING: i64 = 4;
+/// Maximum stride that is vectorized by contiguous loads and shuffles.
+pub const MAX_STRIDE: i64 = 4;
 
-/// The most rows that lanes are loaded from by turns, in vectors that are shuffled.
-const MOST_TURNS: i64 = 8;
+/// Maximum number of rows that are interleaved by contiguous loads and shuffles.
+const MAX_INTERLEAVE: i64 = 8;
 
-/// The axis along which the store is contiguous.
+/// Returns the axis along which the store is contiguous.
 pub fn store_axis(stage: &Stage) -> Option<usize> {
     stage.axes.iter().rposition(|axis| stores_along(stage, axis))
 }
 
-/// Returns true if neighbours along an axis are stored side by side.
+/// Returns true if the store is contiguous along an axis.
 pub fn stores_along(stage: &Stage, axis: &Axis) -> bool {
     let Some((last, rest)) = stage.target_indices().split_last() else { return false };
     let plain = stage.target().strides.is_empty() && stage.target().dtype.is_scalar();
     plain && !axis.reduce && is_unit(last, &axis.var) && rest.iter().all(|i| !i.uses(&axis.var))
 }
 
-/// The axis along which the store is contiguous, when every load is contiguous or constant along it.
+/// Returns the axis along which the store is contiguous, if every load is contiguous or invariant along it.
 pub fn vector_axis(stage: &Stage) -> Option<usize> {
     let axis = store_axis(stage)?;
     let epilogue = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
@@ -38,26 +38,28 @@ pub fn vector_axis(stage: &Stage) -> Option<usize> {
     values.all(|value| is_vector(stage, value, &stage.axes[axis].var)).then_some(axis)
 }
 
-/// The axis along which the store is contiguous, when loads along it are so close that vectors of all between them are no
-/// loss: see [`spacing`].
-pub fn spaced_axis(stage: &Stage) -> Option<usize> {
+/// Returns the axis along which the store is contiguous, if loads along it have small strides (see [`load_stride`]):
+/// loading everything in between is then no loss.
+pub fn strided_axis(stage: &Stage) -> Option<usize> {
     let axis = store_axis(stage)?;
     let var = &stage.axes[axis].var;
     let far = |e: &PrimExpr| match e.kind() {
-        PrimKind::Load(buffer, ..) => *buffer != stage.buffer && !is_contiguous(e, var) && spacing(e, var).is_none(),
-        _ => !has_lanes(e),
+        PrimKind::Load(buffer, ..) => {
+            *buffer != stage.buffer && !is_contiguous(e, var) && load_stride(e, var).is_none()
+        }
+        _ => !has_vector_form(e),
     };
     let epilogue = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
     let mut values = [&stage.value].into_iter().chain(epilogue);
     (vector_axis(stage).is_none() && values.all(|value| !value.any(&mut |e| far(e)))).then_some(axis)
 }
 
-/// How far neighbours along an axis load from each other: up to [`SPACING`] elements, or in reverse.
-pub fn spacing(load: &PrimExpr, var: &Var) -> Option<i64> {
+/// Returns the stride in elements of a load along an axis: from 2 to [`MAX_STRIDE`], or -1.
+pub fn load_stride(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
     let mut step = Simplifier::default().poly(last).coefficient(var)?.as_constant()?;
-    // Of `x[i, 3]` as far as a row is long.
+    // The stride of `x[i, 3]` is the length of a row.
     let mut row = Some(1i64);
     for (index, size) in rest.iter().rev().zip(buffer.shape.iter().rev()) {
         row = row.and_then(|row| row.checked_mul(size.as_int()?));
@@ -67,48 +69,48 @@ pub fn spacing(load: &PrimExpr, var: &Var) -> Option<i64> {
         }
     }
     let plain = buffer.strides.is_empty() && buffer.dtype.is_scalar();
-    (plain && (step == -1 || (2..=SPACING).contains(&step))).then_some(step)
+    (plain && (step == -1 || (2..=MAX_STRIDE).contains(&step))).then_some(step)
 }
 
-/// The reduce axis along which every load is contiguous or constant, and at least one is contiguous.
-pub fn reduced_vector_axis(stage: &Stage) -> Option<usize> {
+/// Returns the reduction axis along which every load is contiguous or invariant, and at least one is contiguous.
+pub fn reduction_vector_axis(stage: &Stage) -> Option<usize> {
     let (_, term) = combiner(stage)?;
     let loads = |e: &PrimExpr, var: &Var| matches!(e.kind(), PrimKind::Load(_, indices, _) if indices.iter().any(|i| i.uses(var)));
-    let fits = |var: &Var| combines_along(stage, var) && term.any(&mut |e| loads(e, var));
+    let fits = |var: &Var| can_reduce_in_lanes(stage, var) && term.any(&mut |e| loads(e, var));
     stage.axes.iter().rposition(|axis| axis.reduce && fits(&axis.var))
 }
 
-/// Returns true if neighbouring terms along an axis can be lanes: they may be combined in any order, and are loaded
-/// side by side or are the same.
-pub fn combines_along(stage: &Stage, var: &Var) -> bool {
+/// Returns true if a reduction can be vectorized along an axis: its elements combine in any order, and are loaded
+/// contiguously or are invariant.
+pub fn can_reduce_in_lanes(stage: &Stage, var: &Var) -> bool {
     stage.buffer.dtype.is_scalar() && combiner(stage).is_some_and(|(_, term)| is_vector(stage, term, var))
 }
 
-/// Returns true if a value can be computed for neighbours along an axis at once.
+/// Returns true if a value can be vectorized along an axis.
 fn is_vector(stage: &Stage, value: &PrimExpr, var: &Var) -> bool {
     !value.any(&mut |e| match e.kind() {
         PrimKind::Load(buffer, ..) if *buffer == stage.buffer => stage.epilogue.is_none() && !is_contiguous(e, var),
         PrimKind::Load(..) => !is_contiguous(e, var),
-        _ => !has_lanes(e),
+        _ => !has_vector_form(e),
     })
 }
 
-/// Returns true if a value can be computed for several elements at once, if they can be loaded.
-pub fn computes_in_lanes(value: &PrimExpr) -> bool {
-    !value.any(&mut |e| !has_lanes(e))
+/// Returns true if a value can be computed in vectors, provided that its loads can be vectorized.
+pub fn is_vectorizable(value: &PrimExpr) -> bool {
+    !value.any(&mut |e| !has_vector_form(e))
 }
 
-/// Returns true if an operation can be done for several elements at once.
-fn has_lanes(e: &PrimExpr) -> bool {
+/// Returns true if an operation has a vector form.
+fn has_vector_form(e: &PrimExpr) -> bool {
     match e.kind() {
-        // A call whose effect or order matters stays scalar.
+        // Calls with side effects stay scalar.
         PrimKind::Call(call) => !call.runs_function(),
         PrimKind::Let(..) | PrimKind::Reduce(_) => false,
         _ => true,
     }
 }
 
-/// A choice: the condition, what is chosen where it holds, and what else.
+/// Returns the operands of a select or `if_then_else`: condition, true value, false value.
 pub fn guarded(value: &PrimExpr) -> Option<(&PrimExpr, &PrimExpr, &PrimExpr)> {
     match value.kind() {
         PrimKind::Select(condition, a, b) => Some((condition, a, b)),
@@ -120,15 +122,14 @@ pub fn guarded(value: &PrimExpr) -> Option<(&PrimExpr, &PrimExpr, &PrimExpr)> {
     }
 }
 
-/// Returns true if a value is loaded, or a constant in the margin around what can be.
-pub fn in_margin(value: &PrimExpr) -> bool {
+/// Returns true if a value is a padded load: a load inside the halo check, a constant in the padding.
+pub fn is_padded_load(value: &PrimExpr) -> bool {
     let is_constant = |e: &PrimExpr| matches!(e.kind(), PrimKind::Int(_) | PrimKind::Float(_));
     guarded(value).is_some_and(|(_, load, other)| matches!(load.kind(), PrimKind::Load(..)) && is_constant(other))
 }
 
-/// How many neighbours along an axis load neighbours before the next ones load from elsewhere: of `x[i // 64, k, i % 64]`
-/// blocks of 64.
-pub fn blocks(load: &PrimExpr, var: &Var) -> Option<i64> {
+/// Returns the block size of a blocked load along an axis: 64 for `x[i // 64, k, i % 64]`.
+pub fn block_size(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
     let block = divisor_of(var, BinaryOp::FloorMod, last).filter(|_| buffer.strides.is_empty())?;
@@ -136,7 +137,7 @@ pub fn blocks(load: &PrimExpr, var: &Var) -> Option<i64> {
     rest.iter().all(|index| !index.uses(var) || is_block(index)).then_some(block)
 }
 
-/// What a variable is divided by, where an index is its quotient or what is left.
+/// Returns the divisor of an index that is the quotient or the remainder of a variable.
 fn divisor_of(var: &Var, of: BinaryOp, index: &PrimExpr) -> Option<i64> {
     match index.kind() {
         PrimKind::Binary(op, a, b) if *op == of && a.as_var() == Some(var) => b.as_int(),
@@ -144,44 +145,50 @@ fn divisor_of(var: &Var, of: BinaryOp, index: &PrimExpr) -> Option<i64> {
     }
 }
 
-/// How many neighbours along an axis load the same element before the next ones load the next: of `x[i, k // 8]` eight.
-pub fn repeats(load: &PrimExpr, var: &Var) -> Option<i64> {
+/// Returns how many consecutive values of an axis load the same element: 8 for `x[i, k // 8]`.
+pub fn broadcast_factor(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
     let count = match last.kind() {
-        PrimKind::Binary(BinaryOp::FloorDiv, place, count) if is_unit(place, var) => count.as_int().filter(|n| *n > 1),
+        PrimKind::Binary(BinaryOp::FloorDiv, position, count) if is_unit(position, var) => {
+            count.as_int().filter(|n| *n > 1)
+        }
         _ => None,
     };
     count.filter(|_| buffer.strides.is_empty() && rest.iter().all(|index| !index.uses(var)))
 }
 
-/// How many rows neighbours along an axis load from by turns: of `x[i, k % 2, k // 2]` two.
-pub fn turns(load: &PrimExpr, var: &Var) -> Option<i64> {
+/// Returns the number of rows that a load interleaves along an axis: 2 for `x[i, k % 2, k // 2]`.
+pub fn interleave_factor(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
-    let count = divisor_of(var, BinaryOp::FloorDiv, last).filter(|count| (2..=MOST_TURNS).contains(count))?;
+    let count = divisor_of(var, BinaryOp::FloorDiv, last).filter(|count| (2..=MAX_INTERLEAVE).contains(count))?;
     let mut others = rest.iter().filter(|index| index.uses(var));
     let own = others.next().and_then(|index| divisor_of(var, BinaryOp::FloorMod, index));
     (buffer.strides.is_empty() && own == Some(count) && others.next().is_none()).then_some(count)
 }
 
-/// Returns true if neighbours along an axis load neighbours, in [`blocks`], by [`turns`] or by [`repeats`] at least, or
-/// the same element.
+/// Returns true if a load is invariant or contiguous along an axis, if only within [`block_size`],
+/// [interleaved](interleave_factor) rows or [broadcast](broadcast_factor) elements.
 pub fn is_contiguous(load: &PrimExpr, var: &Var) -> bool {
     let PrimKind::Load(buffer, indices, _) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return true };
     let unit = || buffer.strides.is_empty() && rest.iter().all(|i| !i.uses(var)) && is_unit(last, var);
-    let in_pieces = || blocks(load, var).is_some() || turns(load, var).is_some() || repeats(load, var).is_some();
+    let in_pieces = || {
+        block_size(load, var).is_some()
+            || interleave_factor(load, var).is_some()
+            || broadcast_factor(load, var).is_some()
+    };
     indices.iter().all(|i| !i.uses(var)) || unit() || in_pieces()
 }
 
-/// Returns true if an index is the variable plus something without it.
+/// Returns true if an index has coefficient 1 in a variable.
 pub fn is_unit(index: &PrimExpr, var: &Var) -> bool {
     let coefficient = Simplifier::default().poly(index).coefficient(var);
     coefficient.is_some_and(|c| c.as_constant() == Some(1))
 }
 
-/// How a reduction combines its terms, when they may be combined in any order, and the term.
+/// Returns the operator of a reduction whose elements combine in any order, and the reduced element.
 pub fn combiner(stage: &Stage) -> Option<(BinaryOp, &PrimExpr)> {
     let PrimKind::Binary(op, a, b) = stage.value.kind() else { return None };
     let own = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(b, ..) if *b == stage.buffer);
@@ -191,19 +198,19 @@ pub fn combiner(stage: &Stage) -> Option<(BinaryOp, &PrimExpr)> {
     (stage.reduces() && any_order && once).then_some((*op, term))
 }
 
-/// Returns true if what some terms make can be stored where the result will be, until others are combined with it: in
-/// the same precision, and where nothing else is read.
-pub fn combines_in_parts(stage: &Stage) -> bool {
+/// Returns true if partial results of a reduction can be stored in the result's buffer: it has the accumulator's
+/// precision, and nothing else reads it.
+pub fn can_store_partials(stage: &Stage) -> bool {
     let target = stage.target();
     let mut term = combiner(stage).into_iter().map(|(_, term)| term);
     let after = stage.epilogue.as_ref().map(|epilogue| &epilogue.value);
     let reads = |e: &PrimExpr| e.any(&mut |e| is_load_of(e, target));
     let elsewhere = term.next().is_some_and(|term| !reads(term)) && !after.is_some_and(reads);
-    elsewhere && stage.place.is_none() && stage.buffer.dtype == target.dtype && target.dtype.is_scalar()
+    elsewhere && stage.arg_result.is_none() && stage.buffer.dtype == target.dtype && target.dtype.is_scalar()
 }
 
-/// The factors of a sum of products.
-pub fn factors(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
+/// Returns the operands of a contraction, `Σ a * b`.
+pub fn contraction_operands(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
     match combiner(stage)? {
         (BinaryOp::Add, term) => match term.kind() {
             PrimKind::Binary(BinaryOp::Mul, a, b) => Some((a, b)),
@@ -213,15 +220,15 @@ pub fn factors(stage: &Stage) -> Option<(&PrimExpr, &PrimExpr)> {
     }
 }
 
-/// What every element along an axis is divided by, where that is the same number, computed from memory.
-pub fn common_divisor(stage: &Stage, axis: usize) -> Option<&PrimExpr> {
+/// Returns the loop-invariant divisor of all elements along an axis, if it depends on memory.
+pub fn invariant_divisor(stage: &Stage, axis: usize) -> Option<&PrimExpr> {
     let read = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(..));
     let own = !stage.reduces() && matches!(stage.buffer.dtype.bits, 32 | 64) && stage.buffer.dtype.is_float();
     let divisor = divisor(&stage.value, &stage.axes[axis].var).filter(|_| own)?;
     (divisor.any(&mut |e| read(e)) && !divisor.any(&mut |e| is_load_of(e, &stage.buffer))).then_some(divisor)
 }
 
-/// The first divisor without a variable by which a value is always divided.
+/// Returns the first divisor that does not depend on a variable and is evaluated unconditionally.
 fn divisor<'a>(value: &'a PrimExpr, var: &Var) -> Option<&'a PrimExpr> {
     match value.kind() {
         PrimKind::Binary(BinaryOp::Div, _, b) if b.dtype().is_float() && b.dtype().is_scalar() && !b.uses(var) => {
@@ -237,7 +244,7 @@ fn divisor<'a>(value: &'a PrimExpr, var: &Var) -> Option<&'a PrimExpr> {
     }
 }
 
-/// The different loads of a stage's value besides those of its own buffer, in order.
+/// Returns the distinct loads of a stage's value, other than those of its own buffer, in order.
 pub fn loads(stage: &Stage) -> Vec<&PrimExpr> {
     let mut found: Vec<&PrimExpr> = Vec::new();
     stage.value.walk(&mut |e| match e.kind() {
@@ -249,14 +256,14 @@ pub fn loads(stage: &Stage) -> Vec<&PrimExpr> {
     found
 }
 
-/// What may be copied before it is used, in order: the different loads, then factors of a product and values stored that
-/// are computed of several.
+/// Returns the candidates for `cache_read`, in order: the distinct loads, then computed operands of a contraction, or
+/// the computed value of an element-wise stage.
 pub fn parts(stage: &Stage) -> Vec<&PrimExpr> {
-    // The number of a term is counted from the beginning of the axes, and inside of a copy they begin elsewhere.
-    if stage.place.is_some() {
+    // Positions in an arg-reduction count from the start of its axes, and a copy starts elsewhere.
+    if stage.arg_result.is_some() {
         return Vec::new();
     }
-    let whole = match factors(stage) {
+    let whole = match contraction_operands(stage) {
         Some((a, b)) => vec![a, b],
         None if !stage.reduces() => vec![&stage.value],
         None => Vec::new(),
@@ -272,34 +279,33 @@ pub fn parts(stage: &Stage) -> Vec<&PrimExpr> {
     parts
 }
 
-/// Returns true if an expression loads from a buffer's memory.
+/// Returns true if an expression is a load from a buffer's memory.
 pub fn is_load_of(e: &PrimExpr, buffer: &Buffer) -> bool {
     matches!(e.kind(), PrimKind::Load(b, ..) if b.data == buffer.data)
 }
 
-/// Returns true if one of the [`parts`] may be copied before the loops over other axes than those that it changes
-/// along: wherever the stage is computed, so is that.
+/// Returns true if one of the [`parts`] can be copied outside the loops that it is invariant in: it is evaluated
+/// wherever the stage is.
 pub fn can_be_copied(stage: &Stage, part: &PrimExpr) -> bool {
     let plain = |e: &PrimExpr| !matches!(e.kind(), PrimKind::Load(..) | PrimKind::Call(_) | PrimKind::Select(..));
     let simple = match part.kind() {
         PrimKind::Load(_, indices, None) => indices.iter().all(|index| !index.any(&mut |e| !plain(e))),
         PrimKind::Load(..) => false,
-        _ => !part.any(&mut |e| is_load_of(e, &stage.buffer) || check::is_check(e) || !has_lanes(e)),
+        _ => !part.any(&mut |e| is_load_of(e, &stage.buffer) || check::is_check(e) || !has_vector_form(e)),
     };
     let others = || stage.axes.iter().filter(|axis| !part.uses(&axis.var)).map(|axis| axis.extent.as_int());
     simple
-        && is_always_made(&stage.value, part)
+        && is_always_evaluated(&stage.value, part)
         && others().all(|extent| extent != Some(0))
         && (others().all(|extent| extent.is_some()) || is_byte(part) && is_inside(stage, part))
 }
 
-/// Returns true if a value is a byte: words of bytes are worth a copy however many rows use them, others only if those
-/// are many.
+/// Returns true if a value is a byte: packing bytes pays off for any number of rows, other types need many.
 fn is_byte(e: &PrimExpr) -> bool {
     e.dtype().bits == 8
 }
 
-/// Returns true if a load is inside of its buffer for all values of its own axes, no matter whether others have any.
+/// Returns true if a load is in bounds for all values of the axes that it uses, even if other axes are empty.
 fn is_inside(stage: &Stage, load: &PrimExpr) -> bool {
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
     let mut analyzer = Analyzer::new();
@@ -312,23 +318,23 @@ fn is_inside(stage: &Stage, load: &PrimExpr) -> bool {
     indices.iter().zip(&buffer.shape).all(inside)
 }
 
-/// Returns true if all that an expression loads lies side by side along an axis, or is the same.
+/// Returns true if every load of an expression is contiguous or invariant along an axis.
 pub fn all_contiguous(part: &PrimExpr, var: &Var) -> bool {
     !part.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)) && !is_contiguous(e, var))
 }
 
-/// Returns true if a value cannot be computed without a load.
-fn is_always_made(value: &PrimExpr, load: &PrimExpr) -> bool {
+/// Returns true if evaluating a value always evaluates a load.
+fn is_always_evaluated(value: &PrimExpr, load: &PrimExpr) -> bool {
     match value.kind() {
         _ if same_expr(value, load) => true,
-        PrimKind::Select(condition, ..) => is_always_made(condition, load),
-        PrimKind::Binary(BinaryOp::And | BinaryOp::Or, first, _) => is_always_made(first, load),
+        PrimKind::Select(condition, ..) => is_always_evaluated(condition, load),
+        PrimKind::Binary(BinaryOp::And | BinaryOp::Or, first, _) => is_always_evaluated(first, load),
         PrimKind::Call(call) if matches!(&call.callee, PrimCallee::Intrin(name) if name.as_str() == "if_then_else") => {
-            call.args.first().is_some_and(|condition| is_always_made(condition, load))
+            call.args.first().is_some_and(|condition| is_always_evaluated(condition, load))
         }
         _ => {
             let mut made = false;
-            value.each_child(&mut |child| made |= is_always_made(child, load));
+            value.each_child(&mut |child| made |= is_always_evaluated(child, load));
             made
         }
     }

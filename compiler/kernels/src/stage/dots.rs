@@ -1,16 +1,17 @@
-//! Sums of products of narrow numbers, of which processors add several to a sum at once.
+//! Dot-product instructions: several multiply-adds of narrow operands at once (dot4, dot2).
 //!
-//! Such a *dot product* takes 32 bits of each factor, a *word*: four terms of 8 bits, or two of 16. Where neighbouring
-//! terms lie side by side in memory, a word is read as it lies; elsewhere a copy puts the terms of a word side by side,
-//! with zeros for those that the last word lacks. Constants are copied so when a module is compiled: `x[k // 4, j, k % 4]`
-//! is [packed](packed) in words.
+//! A *dot instruction* multiplies 32 bits of each operand, a *packed group*: four 8-bit elements (VNNI) or two of 16
+//! bits (DPBF16). If the elements of a group are contiguous in memory, the group is loaded directly. Otherwise a copy
+//! packs the groups, and pads the last one with zeros. Constants are packed at compile time: `x[k // 4, j, k % 4]` is a
+//! [packed](packed) layout.
 //!
-//! A factor of bytes may have its sign bits turned over, `T.bitwise_xor(T.reinterpret("uint8", x[i, k]), 128)`: it is
-//! [moved](Factor::moved) by 128 for an instruction that takes unsigned bytes, and what a sum starts from makes up for it.
+//! An 8-bit operand may have its sign bit flipped, `T.bitwise_xor(T.reinterpret("uint8", x[i, k]), 128)`: it is shifted
+//! by +128 for `vpdpbusd`, which needs one unsigned operand, and the accumulator starts at the compensation term. See
+//! [`NarrowOperand::sign_flipped`].
 
 use super::{
     Axis, Stage,
-    access::{factors, is_unit},
+    access::{contraction_operands, is_unit},
     replaced, steps, substitution,
 };
 use crate::Target;
@@ -20,42 +21,42 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// The dtype of words.
-pub const WORD: DType = DType::UINT32;
-/// Bytes of a word.
-const BYTES: i64 = 4;
+/// Dtype of packed groups.
+pub const PACKED_DTYPE: DType = DType::UINT32;
+/// Bytes of a packed group.
+const GROUP_BYTES: i64 = 4;
 
-/// The intrinsic that is a word: the bits of neighbours in memory from a load on.
-pub const WORD_AT: &str = "word_at";
+/// The intrinsic that loads a packed group from the address of a load on.
+pub const LOAD_PACKED: &str = "load_packed";
 
-/// What is added to a sum.
+/// Kind of a dot instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dot {
-    /// Products of 8-bit integers, in 32 bits; whether those of each word are signed.
+    /// 8-bit integers, accumulated in 32 bits; the flags say which operand is signed.
     Bytes([bool; 2]),
-    /// Products of bfloat16, in float32.
+    /// bfloat16, accumulated in float32.
     Bfloat16,
 }
 
 impl Dot {
-    /// How many terms a word holds.
-    pub fn terms(self) -> i64 {
+    /// Returns the number of elements of a packed group.
+    pub fn group_size(self) -> i64 {
         match self {
             Dot::Bytes(_) => 4,
             Dot::Bfloat16 => 2,
         }
     }
 
-    /// Returns true if a processor has it, or other instructions that are as good, and it computes what is asked for.
+    /// Returns true if the target supports it, natively or by sequences that are as fast, and it rounds as required.
     pub fn is_for(self, target: &Target, strict_order: bool) -> bool {
         match self {
             Dot::Bytes(_) => true,
-            // Both products are added before the sum is rounded, and what is denormal is zero.
+            // The sum is rounded once for both elements, and denormals are flushed to zero.
             Dot::Bfloat16 => target.bfloat16_dot && !strict_order,
         }
     }
 
-    /// The intrinsic that adds the products of two words to a sum.
+    /// Returns the intrinsic that multiplies two packed groups and accumulates.
     pub fn intrinsic(self) -> &'static str {
         match self {
             Dot::Bytes([false, false]) => "dot_u8u8",
@@ -66,46 +67,47 @@ impl Dot {
         }
     }
 
-    /// That of an intrinsic.
+    /// Returns the dot instruction of an intrinsic.
     pub fn named(name: &str) -> Option<Dot> {
         let bytes = [[false, false], [false, true], [true, false], [true, true]].map(Dot::Bytes);
         bytes.into_iter().chain([Dot::Bfloat16]).find(|dot| dot.intrinsic() == name)
     }
 }
 
-/// A factor of a product of narrow numbers.
-pub struct Factor<'a> {
-    /// What is loaded.
+/// Narrow operand of a contraction.
+pub struct NarrowOperand<'a> {
+    /// Its load.
     pub load: &'a PrimExpr,
-    /// True if its sign bits are turned over then.
-    pub moved: bool,
-    /// What it is.
+    /// True if its sign bit is flipped after the load.
+    pub sign_flipped: bool,
+    /// Its dtype.
     dtype: DType,
 }
 
-impl Factor<'_> {
-    /// What is widened.
-    fn of(narrow: &PrimExpr) -> Option<Factor<'_>> {
+impl NarrowOperand<'_> {
+    /// Returns the operand that an upcast converts.
+    fn of(narrow: &PrimExpr) -> Option<NarrowOperand<'_>> {
         let is_load = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(_, _, None)) && e.dtype().is_scalar();
         let dtype = narrow.dtype();
         if is_load(narrow) {
-            return Some(Factor { load: narrow, moved: false, dtype });
+            return Some(NarrowOperand { load: narrow, sign_flipped: false, dtype });
         }
         let [raw, sign] = &narrow.as_intrin("bitwise_xor")?.args[..] else { return None };
         let [load] = &raw.as_intrin("reinterpret")?.args[..] else { return None };
         let byte = |dtype: DType| dtype.is_integer() && dtype.bits == 8 && dtype.is_scalar();
         let turned = sign.as_int().is_some_and(|sign| sign & 0xff == SIGN) && byte(dtype);
-        let of_bytes = byte(load.dtype()) || load.dtype() == WORD;
-        (turned && of_bytes && is_load(load)).then_some(Factor { load, moved: true, dtype })
+        let of_bytes = byte(load.dtype()) || load.dtype() == PACKED_DTYPE;
+        (turned && of_bytes && is_load(load)).then_some(NarrowOperand { load, sign_flipped: true, dtype })
     }
 }
 
 /// The sign bit of a byte.
 const SIGN: i64 = 0x80;
 
-/// What a stage adds up, if it is a sum of products of two narrow numbers from memory, in the wide dtype.
+/// Returns the dot instruction of a stage, if it is a contraction of two narrow operands from memory in the
+/// wide dtype.
 pub fn dot(stage: &Stage) -> Option<Dot> {
-    let [a, b] = narrow(stage)?.map(|factor| factor.dtype);
+    let [a, b] = narrow_operands(stage)?.map(|factor| factor.dtype);
     let integer = |dtype: DType| dtype.is_integer() && dtype.bits == 8;
     match stage.buffer.dtype {
         DType::INT32 | DType::UINT32 if integer(a) && integer(b) => Some(Dot::Bytes([a.is_int(), b.is_int()])),
@@ -114,190 +116,193 @@ pub fn dot(stage: &Stage) -> Option<Dot> {
     }
 }
 
-/// The factors of a sum of products, once widened.
-pub fn narrow(stage: &Stage) -> Option<[Factor<'_>; 2]> {
-    let (a, b) = factors(stage)?;
+/// Returns the operands of a contraction, before their upcasts.
+pub fn narrow_operands(stage: &Stage) -> Option<[NarrowOperand<'_>; 2]> {
+    let (a, b) = contraction_operands(stage)?;
     let factor = |factor| match PrimExpr::kind(factor) {
-        PrimKind::Cast(narrow) => Factor::of(narrow),
+        PrimKind::Cast(narrow) => NarrowOperand::of(narrow),
         _ => None,
     };
     Some([factor(a)?, factor(b)?])
 }
 
-/// What they load.
-pub fn narrow_factors(stage: &Stage) -> Option<[&PrimExpr; 2]> {
-    Some(narrow(stage)?.map(|factor| factor.load))
+/// Returns the loads of the operands of a contraction, before their upcasts.
+pub fn narrow_loads(stage: &Stage) -> Option<[&PrimExpr; 2]> {
+    Some(narrow_operands(stage)?.map(|factor| factor.load))
 }
 
-/// The load of words of which one has all its terms from a place along an axis, if there are such in memory: that of
-/// `x[k // 4, j, k % 4]` at `[k // 4, j]`. What is in the place of the terms that the last word lacks is not known.
+/// Returns the load of the packed group along an axis, if memory has the packed layout: for `x[k // 4, j, k % 4]` it is
+/// the load at `[k // 4, j]`. The padding of the last group is unspecified.
 pub fn packed(load: &PrimExpr, axis: &Axis, dot: Dot) -> Option<PrimExpr> {
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
     let (last, rest) = indices.split_last()?;
     let of = |index: &PrimExpr, wanted: BinaryOp| match index.kind() {
-        PrimKind::Binary(op, a, b) => *op == wanted && a.as_var() == Some(&axis.var) && b.as_int() == Some(dot.terms()),
+        PrimKind::Binary(op, a, b) => {
+            *op == wanted && a.as_var() == Some(&axis.var) && b.as_int() == Some(dot.group_size())
+        }
         _ => false,
     };
-    let (used, words) = rest
+    let (used, groups) = rest
         .iter()
         .filter(|index| index.uses(&axis.var))
-        .fold((0, 0), |(used, words), index| (used + 1, words + usize::from(of(index, BinaryOp::FloorDiv))));
-    let whole = buffer.shape.last().and_then(PrimExpr::as_int) == Some(dot.terms()) && is_plain(buffer);
-    if !whole || axis.extent.as_int().is_none() || !of(last, BinaryOp::FloorMod) || used != 1 || words != 1 {
+        .fold((0, 0), |(used, groups), index| (used + 1, groups + usize::from(of(index, BinaryOp::FloorDiv))));
+    let whole = buffer.shape.last().and_then(PrimExpr::as_int) == Some(dot.group_size()) && is_compact(buffer);
+    if !whole || axis.extent.as_int().is_none() || !of(last, BinaryOp::FloorMod) || used != 1 || groups != 1 {
         return None;
     }
-    let words = buffer.change(|b| {
-        b.dtype = WORD;
+    let groups = buffer.change(|b| {
+        b.dtype = PACKED_DTYPE;
         b.shape.pop();
-        b.align = BYTES / dot.terms();
+        b.align = GROUP_BYTES / dot.group_size();
     });
-    Some(PrimExpr::load(&words, rest.to_vec()))
+    Some(PrimExpr::load(&groups, rest.to_vec()))
 }
 
-/// Returns true if elements lie side by side from the beginning of the memory on.
-fn is_plain(buffer: &Buffer) -> bool {
+/// Returns true if a buffer is compact and starts at its memory's first element.
+fn is_compact(buffer: &Buffer) -> bool {
     buffer.strides.is_empty() && buffer.elem_offset.is_none() && buffer.dtype.is_scalar()
 }
 
-/// Returns true if neighbours along an axis are neighbours in memory, so that a word can be read as it lies.
-pub fn lies_in_words(load: &PrimExpr, axis: &Axis) -> bool {
+/// Returns true if a load is contiguous along an axis, so that packed groups can be loaded directly.
+pub fn has_contiguous_groups(load: &PrimExpr, axis: &Axis) -> bool {
     let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
     let Some((last, rest)) = indices.split_last() else { return false };
     buffer.strides.is_empty() && is_unit(last, &axis.var) && rest.iter().all(|index| !index.uses(&axis.var))
 }
 
-/// The word of neighbours from a load on.
-pub fn word_at(load: &PrimExpr) -> PrimExpr {
-    PrimExpr::intrin(WORD_AT, vec![load.clone()], WORD)
+/// Loads the packed group that starts at a load.
+pub fn load_packed(load: &PrimExpr) -> PrimExpr {
+    PrimExpr::intrin(LOAD_PACKED, vec![load.clone()], PACKED_DTYPE)
 }
 
-/// The word of these terms, the first in its lowest bits.
-pub fn word_of(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
+/// Packs elements into a group, the first in the lowest bits.
+pub fn pack_group(terms: impl IntoIterator<Item = PrimExpr>) -> PrimExpr {
     let mut at = 0;
-    let mut place = |term: PrimExpr| {
+    let mut shifted = |term: PrimExpr| {
         let bits = i64::from(term.dtype().bits);
         let plain = DType::uint(term.dtype().bits);
         let raw = if term.dtype() == plain { term } else { PrimExpr::intrin("reinterpret", vec![term], plain) };
-        let wide = raw.cast(WORD);
-        let shift = PrimExpr::int(at, WORD);
+        let wide = raw.cast(PACKED_DTYPE);
+        let shift = PrimExpr::int(at, PACKED_DTYPE);
         at += bits;
-        if at == bits { wide } else { PrimExpr::intrin("shift_left", vec![wide, shift], WORD) }
+        if at == bits { wide } else { PrimExpr::intrin("shift_left", vec![wide, shift], PACKED_DTYPE) }
     };
-    let words = terms.into_iter().map(&mut place);
-    let both = |a, b| PrimExpr::intrin("bitwise_or", vec![a, b], WORD);
-    words.reduce(both).unwrap_or_else(|| PrimExpr::int(0, WORD))
+    let groups = terms.into_iter().map(&mut shifted);
+    let both = |a, b| PrimExpr::intrin("bitwise_or", vec![a, b], PACKED_DTYPE);
+    groups.reduce(both).unwrap_or_else(|| PrimExpr::int(0, PACKED_DTYPE))
 }
 
-/// Sizes of a copy along axes, one of which may be in words.
-pub fn sizes(axes: &[usize], terms: Vec<PrimExpr>, in_words: Option<(usize, Dot)>) -> Vec<PrimExpr> {
-    let size = |(axis, terms): (&usize, PrimExpr)| match in_words {
-        Some((own, dot)) if own == *axis => steps(&terms, dot.terms()),
+/// Returns the sizes of a copy, in which one axis may be packed.
+pub fn sizes(axes: &[usize], terms: Vec<PrimExpr>, packed_axis: Option<(usize, Dot)>) -> Vec<PrimExpr> {
+    let size = |(axis, terms): (&usize, PrimExpr)| match packed_axis {
+        Some((own, dot)) if own == *axis => steps(&terms, dot.group_size()),
         _ => terms,
     };
     axes.iter().zip(terms).map(size).collect()
 }
 
-/// The word of the terms from a place on, of which there are so many in all: `term` gives that at a place.
-pub fn last_word(term: &dyn Fn(PrimExpr) -> PrimExpr, first: &PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
+/// Packs the group that starts at `first`, with zeros for positions from `count` on. `term` returns the element at a
+/// position.
+pub fn pack_tail_group(term: &dyn Fn(PrimExpr) -> PrimExpr, first: &PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
     let at = |n: i64| {
-        let place = neighbour(first, n);
-        let term = term(place.clone());
+        let position = offset_by(first, n);
+        let term = term(position.clone());
         let none = PrimExpr::constant(0.0, term.dtype());
-        binary(BinaryOp::Lt, place, count.clone()).if_then_else(term, none)
+        binary(BinaryOp::Lt, position, count.clone()).if_then_else(term, none)
     };
-    word_of((0..dot.terms()).map(at))
+    pack_group((0..dot.group_size()).map(at))
 }
 
-/// A last word with zeros for the terms that it lacks, where how many terms there are in all is known. Else they are zeros.
-pub fn first_terms(word: PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
-    match count.as_int().map(|count| count % dot.terms()) {
+/// Masks the padding of the last packed group to zero. With an unknown `count` it is zero already.
+pub fn mask_tail_group(word: PrimExpr, count: &PrimExpr, dot: Dot) -> PrimExpr {
+    match count.as_int().map(|count| count % dot.group_size()) {
         None | Some(0) => word,
         Some(left) => {
-            let bits = left * (i64::from(WORD.bits) / dot.terms());
-            PrimExpr::intrin("bitwise_and", vec![word, PrimExpr::int((1 << bits) - 1, WORD)], WORD)
+            let bits = left * (i64::from(PACKED_DTYPE.bits) / dot.group_size());
+            PrimExpr::intrin("bitwise_and", vec![word, PrimExpr::int((1 << bits) - 1, PACKED_DTYPE)], PACKED_DTYPE)
         }
     }
 }
 
-/// So many places after one.
-pub fn neighbour(place: &PrimExpr, n: i64) -> PrimExpr {
-    if n == 0 { place.clone() } else { place + PrimExpr::int64(n) }
+/// Returns the position `n` elements further.
+pub fn offset_by(position: &PrimExpr, n: i64) -> PrimExpr {
+    if n == 0 { position.clone() } else { position + PrimExpr::int64(n) }
 }
 
-/// The buffer as one of words, where all that is read along its last dimension is whole words.
-fn as_words(buffer: &Buffer, dot: Dot) -> Option<Buffer> {
-    let last = buffer.shape.last()?.as_int().filter(|size| size % dot.terms() == 0)?;
+/// Returns a view of a buffer as packed groups, if its last dimension is a multiple of the group size.
+fn packed_view(buffer: &Buffer, dot: Dot) -> Option<Buffer> {
+    let last = buffer.shape.last()?.as_int().filter(|size| size % dot.group_size() == 0)?;
     let shape = || {
         let rest = buffer.shape[..buffer.shape.len() - 1].iter().cloned();
-        rest.chain([PrimExpr::int64(last / dot.terms())]).collect()
+        rest.chain([PrimExpr::int64(last / dot.group_size())]).collect()
     };
-    is_plain(buffer).then(|| {
+    is_compact(buffer).then(|| {
         buffer.change(|b| {
-            b.dtype = WORD;
+            b.dtype = PACKED_DTYPE;
             b.shape = shape();
-            b.align = BYTES / dot.terms();
+            b.align = GROUP_BYTES / dot.group_size();
         })
     })
 }
 
 impl Stage {
-    /// The load of words of a factor that is [`packed`] along an axis, if that is no region of something else.
-    pub fn packed_words(&self, load: &PrimExpr, axis: usize, dot: Dot) -> Option<PrimExpr> {
+    /// Returns the load of the packed group of an operand that is [`packed`] along an axis, unless it may be aliased.
+    pub fn packed_load(&self, load: &PrimExpr, axis: usize, dot: Dot) -> Option<PrimExpr> {
         packed(load, &self.axes[axis], dot).filter(|_| !self.regions)
     }
 
-    /// The stage with words in the place of what is packed in words along an axis, but for what is copied first.
-    pub fn with_words(&self, axis: usize, dot: Dot, copied: &dyn Fn(&PrimExpr) -> bool) -> Stage {
+    /// Replaces operands that are packed along an axis by their packed groups, except copied ones.
+    pub fn with_packed_loads(&self, axis: usize, dot: Dot, copied: &dyn Fn(&PrimExpr) -> bool) -> Stage {
         let mut stage = self.clone();
-        for load in narrow_factors(self).into_iter().flatten() {
-            if let Some(words) = self.packed_words(load, axis, dot).filter(|_| !copied(load)) {
-                stage.value = replaced(&stage.value, load, &words);
+        for load in narrow_loads(self).into_iter().flatten() {
+            if let Some(groups) = self.packed_load(load, axis, dot).filter(|_| !copied(load)) {
+                stage.value = replaced(&stage.value, load, &groups);
             }
         }
         stage
     }
 
-    /// The words that a load reads at a position, which counts words along one axis.
-    pub fn words_of(&self, load: &PrimExpr, axis: usize, dot: Dot, mut position: Vec<PrimExpr>) -> PrimExpr {
+    /// Returns the packed group that a load reads at a position, which counts groups along one axis.
+    pub fn group_at(&self, load: &PrimExpr, axis: usize, dot: Dot, mut position: Vec<PrimExpr>) -> PrimExpr {
         let along = &self.axes[axis];
         let at = |position: &[PrimExpr]| load.substitute(&substitution(&self.axes, position));
-        if let Some((words, indices)) = self.read_as_words(load, axis, dot) {
+        if let Some((groups, indices)) = self.packed_view_of(load, axis, dot) {
             let position = substitution(&self.axes, &position);
-            return PrimExpr::load(&words, indices.iter().map(|index| index.substitute(&position)).collect());
+            return PrimExpr::load(&groups, indices.iter().map(|index| index.substitute(&position)).collect());
         }
-        position[axis] = &position[axis] * PrimExpr::int64(dot.terms());
+        position[axis] = &position[axis] * PrimExpr::int64(dot.group_size());
         let first = position[axis].clone();
-        let term = |place: PrimExpr| {
+        let term = |at_axis: PrimExpr| {
             let mut position = position.clone();
-            position[axis] = place;
+            position[axis] = at_axis;
             at(&position)
         };
-        let side_by_side = lies_in_words(load, along);
+        let side_by_side = has_contiguous_groups(load, along);
         let whole = || match side_by_side {
-            true => word_at(&term(first.clone())),
-            false => word_of((0..dot.terms()).map(|n| term(neighbour(&first, n)))),
+            true => load_packed(&term(first.clone())),
+            false => pack_group((0..dot.group_size()).map(|n| term(offset_by(&first, n)))),
         };
         match along.extent.as_int() {
-            Some(count) if count % dot.terms() == 0 => whole(),
+            Some(count) if count % dot.group_size() == 0 => whole(),
             _ if side_by_side => {
-                let ends = neighbour(&first, dot.terms());
+                let ends = offset_by(&first, dot.group_size());
                 let fits = binary(BinaryOp::Le, ends, along.extent.clone());
-                fits.if_then_else(whole(), last_word(&term, &first, &along.extent, dot))
+                fits.if_then_else(whole(), pack_tail_group(&term, &first, &along.extent, dot))
             }
-            _ => last_word(&term, &first, &along.extent, dot),
+            _ => pack_tail_group(&term, &first, &along.extent, dot),
         }
     }
 
-    /// The buffer of a load as one of words, with its indices, where an axis alone is the last of them.
-    fn read_as_words<'a>(&self, load: &'a PrimExpr, axis: usize, dot: Dot) -> Option<(Buffer, &'a [PrimExpr])> {
+    /// Views the buffer of a load as packed groups, and returns its indices, if the axis alone is the last index.
+    fn packed_view_of<'a>(&self, load: &'a PrimExpr, axis: usize, dot: Dot) -> Option<(Buffer, &'a [PrimExpr])> {
         let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
         if self.regions {
             return None;
         }
         let along = &self.axes[axis];
         let (last, rest) = indices.split_last()?;
-        let whole = along.extent.as_int()? % dot.terms() == 0 && last.as_var() == Some(&along.var);
-        let words = as_words(buffer, dot).filter(|_| whole && rest.iter().all(|index| !index.uses(&along.var)))?;
-        Some((words, indices))
+        let whole = along.extent.as_int()? % dot.group_size() == 0 && last.as_var() == Some(&along.var);
+        let groups = packed_view(buffer, dot).filter(|_| whole && rest.iter().all(|index| !index.uses(&along.var)))?;
+        Some((groups, indices))
     }
 }

@@ -1,48 +1,54 @@
-//! What a kernel computes: stages, found in its blocks.
+//! Stages: what a kernel computes, as loop nests over axes. They are what gets scheduled.
 //!
-//! [`recover`] reads the blocks of a function back into a [`Kernel`] of [`Stage`]s: axes, one store, a combiner's initial
-//! value. Stages are [merged](merge) where nothing needs to be stored between them, sums leave out
-//! [zeros between their data](spread), find narrow data [widened], what they load in steps [side by side](remainders) and in
-//! rows that do not [compete for the cache](pitch), and stages [share rows](rows) where each needs only its row of what
-//! others computed; numbers that places alone determine are kept in [tables]; axes that memory does not tell apart are
-//! [joined](join).
-//! [`access`] says how stages go through memory. Which loops compute them is not known here: [`rules`](crate::rules) choose
-//! a [`plan`](crate::plan).
+//! [`raise`] turns the blocks of a function into a [`Kernel`] of [`Stage`]s: axes, one store, a reduction's initial
+//! value. Transforms then rewrite the stages, in this order:
 //!
-//! What is not a stage (several stores, branches, loops that the author has already scheduled) is left as it is.
+//! - [`fuse`]: inlines producers, and attaches epilogues to reductions.
+//! - [`remove_zero_insertion`]: polyphase decomposition of transposed convolutions.
+//! - [`hoist_upcast`]: converts float16 data to float32 once, where they are produced.
+//! - [`polyphase_layout`]: deinterleaves the data of strided convolutions.
+//! - [`pad_leading_dim`]: pads rows against cache-set conflicts.
+//! - [`row_tiling`]: groups row-wise stages, which then run one block of rows at a time.
+//! - [`precompute_tables`]: computes floating-point functions of the axes once, into lookup tables.
+//! - [`collapse_axes`]: collapses axes that are contiguous in every access.
+//! - [`coalesce_elements`]: copies several small elements as one.
+//!
+//! [`access`] analyses access patterns. Loops are chosen later: [`rules`](crate::rules) make a [`plan`](crate::plan).
+//!
+//! Statements that are no stage (several stores, branches, loops that the author has scheduled) stay opaque.
 
 pub mod access;
-mod apart;
+pub mod arg_reduce;
+mod coalesce_elements;
+mod collapse_axes;
 pub mod dots;
-mod join;
-mod memory;
-mod merge;
-mod phases;
-mod pitch;
-mod places;
-mod recover;
-mod remainders;
-pub mod rows;
-pub mod search;
-mod spread;
-mod tables;
-mod wide;
-mod widened;
+mod effects;
+mod fuse;
+mod hoist_upcast;
+mod pad_leading_dim;
+mod parallel_loops;
+mod polyphase_layout;
+mod precompute_tables;
+mod raise;
+mod recover_affine_index;
+mod remove_zero_insertion;
+pub mod row_tiling;
+mod split_phases;
 
 use crate::index::same_expr;
-pub use apart::Other;
 use dots::Dot;
+pub use effects::Footprint;
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{Buffer, PrimFunc, Stmt},
 };
-pub use memory::Used;
-pub use recover::is_stage;
-use rows::Rows;
+pub use parallel_loops::OpaqueStmts;
+pub use raise::is_stage;
+use row_tiling::Rows;
 use rustc_hash::FxHashSet;
 
-/// What a function computes, part by part, in order.
+/// The computation of a function: its parts, in order.
 pub struct Kernel {
     /// The parts.
     pub parts: Vec<Part>,
@@ -50,100 +56,101 @@ pub struct Kernel {
 
 /// A part of a kernel.
 pub enum Part {
-    /// A computation whose loops may be chosen.
+    /// A loop nest that a rule schedules.
     Stage(Stage),
-    /// Several that run for a few rows at a time.
+    /// Stages that run one block of rows at a time.
     Rows(Rows),
-    /// Anything else, as written.
-    Other(Other),
+    /// Opaque statements.
+    Opaque(OpaqueStmts),
 }
 
-/// One store over a domain.
+/// A loop nest with one store.
 #[derive(Clone)]
 pub struct Stage {
     /// The block's name.
     pub name: String,
-    /// Axes, in the order in which reductions combine.
+    /// Axes, in the order in which reductions combine elements.
     pub axes: Vec<Axis>,
-    /// Where the result goes.
+    /// Buffer of the results.
     pub buffer: Buffer,
-    /// At which indices, over the spatial axes.
+    /// Store indices, over the spatial axes.
     pub indices: Vec<PrimExpr>,
-    /// What is stored. A reduction reads the buffer at the same indices.
+    /// Stored value. A reduction reads the buffer at the same indices.
     pub value: PrimExpr,
-    /// What a reduction starts from; `None` to start from what the buffer holds.
+    /// Initial value of a reduction; `None` to accumulate into the buffer's contents.
     pub init: Option<PrimExpr>,
-    /// What is stored in place of the results of a reduction.
+    /// Operations applied to each result of a reduction before it is stored.
     pub epilogue: Option<Epilogue>,
-    /// The second result of a search: a reduction to the greatest or least value that also says where this is.
-    pub place: Option<Place>,
-    /// How many terms of a sum are to be added up by themselves, about, if the block says so.
+    /// Second result of an arg-reduction: the index of the minimum or maximum.
+    pub arg_result: Option<ArgResult>,
+    /// Preferred number of elements per partial sum, if the block requests one.
     pub part: Option<i64>,
-    /// True if it reads or writes a region of a buffer under another name: that has no other names than this.
+    /// True if it accesses a region of a buffer under another name, which has no other names than this one.
     pub regions: bool,
 }
 
-/// What is done with each result of a reduction. Its buffer, the stage's, is in no memory then.
+/// Operations fused behind a reduction, applied to each result. The stage's buffer then exists in registers only.
 #[derive(Clone)]
 pub struct Epilogue {
-    /// Where the values go.
+    /// Buffer of the final values.
     pub buffer: Buffer,
-    /// At which indices, over the spatial axes.
+    /// Store indices, over the spatial axes.
     pub indices: Vec<PrimExpr>,
-    /// What is stored; a load of the stage's buffer is the result.
+    /// Stored value; a load of the stage's buffer stands for the result of the reduction.
     pub value: PrimExpr,
 }
 
-/// Where a search finds its value: the number of the term, counted along all reduce axes. Of equal values it is the first.
-/// The stage's value is the greater (or smaller) of what was found and a term, and says no more of how terms are chosen.
+/// Index result of an arg-reduction: position of the element, counted along all reduction axes; the first of equal
+/// elements. The stage's value is the minimum or maximum of the previous result and an element, and does not define how
+/// ties and NaN are resolved.
 #[derive(Clone)]
-pub struct Place {
-    /// Where the number goes, at the stage's indices.
+pub struct ArgResult {
+    /// Buffer of the index, stored at the stage's indices.
     pub buffer: Buffer,
-    /// What it is where no term is found.
+    /// Index if no element is selected.
     pub init: PrimExpr,
-    /// True if NaN is found before all other values. Else it is never found.
-    pub finds_nan: bool,
-    /// True if the value is stored, too.
-    pub keeps_value: bool,
+    /// True if NaN is selected before all other values. Otherwise it is never selected.
+    pub selects_nan: bool,
+    /// True if the minimum or maximum itself is also stored.
+    pub stores_value: bool,
 }
 
-/// An axis of a stage, from zero.
+/// An axis of a stage, starting at zero.
 #[derive(Clone)]
 pub struct Axis {
     /// Its variable.
     pub var: Var,
-    /// The number of values.
+    /// Number of values.
     pub extent: PrimExpr,
-    /// True if values combine into one element.
+    /// True if it is a reduction axis.
     pub reduce: bool,
 }
 
 impl Kernel {
-    /// Reads statements of a function, as stages where they are. `own` are the buffers of the kernel, which may get more.
-    /// Stages are merged when the function says that its parameters share no memory. `masks`: whether loads under masks cost
-    /// no more than others.
+    /// Raises statements of a function to stages. `own` are the buffers of the kernel; transforms may add more. Stages
+    /// are fused only if the function declares that its parameters do not alias. `masks`: true if masked loads cost no
+    /// more than others.
     pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &mut Vec<Buffer>, masks: bool) -> Kernel {
-        let mut kernel = recover::kernel(stmts);
+        let mut kernel = raise::kernel(stmts);
         if func.is_noalias() {
             for part in &mut kernel.parts {
-                if let Part::Other(other) = part {
-                    other.look();
+                if let Part::Opaque(other) = part {
+                    other.find_parallel_loops();
                 }
             }
-            merge::merge(&mut kernel, own, masks);
-            let made = spread::close(&mut kernel, own);
+            fuse::apply(&mut kernel, own, masks);
+            let made = remove_zero_insertion::apply(&mut kernel, own);
             if !made.is_empty() {
                 own.extend(made);
-                merge::merge(&mut kernel, own, masks);
+                fuse::apply(&mut kernel, own, masks);
             }
-            own.extend(widened::keep(&mut kernel, own));
-            own.extend(remainders::keep(&mut kernel, own));
-            own.extend(pitch::part(&mut kernel, own));
-            rows::share(&mut kernel, own);
+            own.extend(hoist_upcast::apply(&mut kernel, own));
+            own.extend(polyphase_layout::apply(&mut kernel, own));
+            own.extend(pad_leading_dim::apply(&mut kernel, own));
+            row_tiling::apply(&mut kernel, own);
         }
-        own.extend(tables::keep(&mut kernel));
-        search::keep_what_is_read(&mut kernel, own);
+        own.extend(precompute_tables::apply(&mut kernel));
+        arg_reduce::drop_unread_values(&mut kernel, own);
         let known: FxHashSet<&Var> = func.buffers().chain(own.iter()).map(|known| &known.data).collect();
         let is_known = |buffer: &Buffer| known.contains(&buffer.data);
         let reads_regions = |stage: &Stage| {
@@ -155,17 +162,17 @@ impl Kernel {
                 Part::Stage(stage) => stage.regions = reads_regions(stage),
                 Part::Rows(rows) => {
                     rows.stages.iter_mut().for_each(|stage| stage.regions = reads_regions(stage));
-                    rows.place();
+                    rows.alias_output();
                 }
-                Part::Other(_) => {}
+                Part::Opaque(_) => {}
             }
         }
         for part in &mut kernel.parts {
             if let Part::Stage(stage) = part
                 && !stage.regions
             {
-                join::join(stage);
-                wide::widen(stage);
+                collapse_axes::apply(stage);
+                coalesce_elements::apply(stage);
             }
         }
         kernel
@@ -173,34 +180,34 @@ impl Kernel {
 }
 
 impl Stage {
-    /// The buffer that it writes to.
+    /// Returns the buffer that it writes to.
     pub fn target(&self) -> &Buffer {
         self.epilogue.as_ref().map_or(&self.buffer, |epilogue| &epilogue.buffer)
     }
 
-    /// The buffers that it writes to.
+    /// Returns the buffers that it writes to.
     pub fn targets(&self) -> impl Iterator<Item = &Buffer> {
-        [self.target()].into_iter().chain(self.place.as_ref().map(|place| &place.buffer))
+        [self.target()].into_iter().chain(self.arg_result.as_ref().map(|arg| &arg.buffer))
     }
 
-    /// Where it writes.
+    /// Returns the indices at which it stores.
     pub fn target_indices(&self) -> &[PrimExpr] {
         self.epilogue.as_ref().map_or(&self.indices, |epilogue| &epilogue.indices)
     }
 
-    /// Returns true if elements combine many values.
+    /// Returns true if it has a reduction axis.
     pub fn reduces(&self) -> bool {
         self.axes.iter().any(|axis| axis.reduce)
     }
 
-    /// Returns true if it only moves elements: none is computed.
-    pub fn moves(&self) -> bool {
+    /// Returns true if it only copies elements, without arithmetic.
+    pub fn is_copy(&self) -> bool {
         let same = |buffer: &Buffer| buffer.dtype == self.buffer.dtype && buffer.data != self.buffer.data;
         !self.reduces() && matches!(self.value.kind(), PrimKind::Load(buffer, ..) if same(buffer))
     }
 
-    /// A stage that copies what a load of this one reads, for so many values from a position on of the axes that it changes
-    /// along. All of one axis may be copied in words.
+    /// Returns a stage that copies what a load of this one reads: `counts` elements along `axes`, starting at
+    /// `position`. The elements of one axis may be copied as packed groups.
     pub fn copy_of(
         &self,
         load: &PrimExpr,
@@ -208,15 +215,15 @@ impl Stage {
         counts: Vec<PrimExpr>,
         position: &[PrimExpr],
         to: Buffer,
-        in_words: Option<(usize, Dot)>,
+        packed_axis: Option<(usize, Dot)>,
     ) -> Stage {
         let vars: Vec<Var> = axes.iter().map(|axis| self.axes[*axis].var.fresh()).collect();
         let mut at = position.to_vec();
         for (axis, var) in axes.iter().zip(&vars) {
             at[*axis] = if at[*axis].as_int() == Some(0) { var.expr() } else { &at[*axis] + var.expr() };
         }
-        let value = match in_words {
-            Some((axis, dot)) => self.words_of(load, axis, dot, at),
+        let value = match packed_axis {
+            Some((axis, dot)) => self.group_at(load, axis, dot, at),
             None => load.substitute(&substitution(&self.axes, &at)),
         };
         let own = vars.iter().cloned().zip(counts);
@@ -228,19 +235,19 @@ impl Stage {
             value,
             init: None,
             epilogue: None,
-            place: None,
+            arg_result: None,
             part: None,
             regions: self.regions,
         }
     }
 
-    /// The expressions that it evaluates to values; not the indices at which it stores.
+    /// Returns the expressions that it evaluates, other than store indices.
     pub fn values(&self) -> impl Iterator<Item = &PrimExpr> {
         self.init.iter().chain([&self.value]).chain(self.epilogue.iter().map(|epilogue| &epilogue.value))
     }
 }
 
-/// The value with every load of the buffer replaced.
+/// Replaces every load of a buffer in a value.
 pub fn replace_loads(value: &PrimExpr, buffer: &Buffer, by: &PrimExpr) -> PrimExpr {
     match value.kind() {
         PrimKind::Load(b, ..) if b == buffer => by.clone(),
@@ -248,7 +255,7 @@ pub fn replace_loads(value: &PrimExpr, buffer: &Buffer, by: &PrimExpr) -> PrimEx
     }
 }
 
-/// The value with every load of the buffer's memory replaced by what is made of it.
+/// Maps every load of a buffer's memory in a value.
 pub fn map_loads(value: &PrimExpr, buffer: &Buffer, by: &impl Fn(&PrimExpr) -> PrimExpr) -> PrimExpr {
     if access::is_load_of(value, buffer) {
         by(value)
@@ -257,12 +264,12 @@ pub fn map_loads(value: &PrimExpr, buffer: &Buffer, by: &impl Fn(&PrimExpr) -> P
     }
 }
 
-/// The value with every load that is the same replaced.
+/// Replaces every occurrence of a load, or another expression, in a value.
 pub fn replaced(value: &PrimExpr, load: &PrimExpr, by: &PrimExpr) -> PrimExpr {
     if same_expr(value, load) { by.clone() } else { value.map_children(&mut |child| replaced(child, load, by)) }
 }
 
-/// How many steps go through so many values, one for what is left included.
+/// Returns the number of iterations with a step, the partial last one included.
 pub fn steps(count: &PrimExpr, step: i64) -> PrimExpr {
     match count.as_int() {
         Some(count) => PrimExpr::int64((count + step - 1) / step),
@@ -271,7 +278,7 @@ pub fn steps(count: &PrimExpr, step: i64) -> PrimExpr {
     }
 }
 
-/// The operands of a chain of `and`.
+/// Returns the operands of a chain of `and`.
 pub fn conjuncts(e: &PrimExpr) -> Vec<PrimExpr> {
     match e.kind() {
         PrimKind::Binary(BinaryOp::And, a, b) => [conjuncts(a), conjuncts(b)].concat(),
@@ -279,7 +286,7 @@ pub fn conjuncts(e: &PrimExpr) -> Vec<PrimExpr> {
     }
 }
 
-/// Positions for axes.
+/// Returns the substitution of axes by positions.
 pub fn substitution(axes: &[Axis], positions: &[PrimExpr]) -> Substitution {
     axes.iter().map(|a| a.var.clone()).zip(positions.iter().cloned()).collect()
 }

@@ -1,20 +1,20 @@
-//! The sizes of a machine's caches.
+//! Cache sizes.
 
 use std::{fs, sync::OnceLock};
 
-/// Caches for data, in bytes.
+/// Data cache sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Caches {
-    /// A core's nearest.
+    /// L1 of a core.
     pub l1: u64,
-    /// A core's second.
+    /// L2 of a core.
     pub l2: u64,
-    /// The last, which cores share; 0 where there is none.
+    /// L3, shared by cores; 0 if there is none.
     pub l3: u64,
 }
 
 impl Caches {
-    /// What processors with vectors of that width have at least: servers with AVX-512, desktops with AVX2, others.
+    /// Returns the minimum of processors with a vector width: servers with AVX-512, desktops with AVX2, others.
     pub fn assumed(vector_bytes: u32) -> Caches {
         let (l2, l3) = match vector_bytes {
             64 => (1 << 20, 16 << 20),
@@ -24,7 +24,7 @@ impl Caches {
         Caches { l1: 32 << 10, l2, l3 }
     }
 
-    /// Those of this machine, where the system tells.
+    /// Returns those of this machine, if the system reports them.
     pub fn here() -> Option<Caches> {
         static HERE: OnceLock<Option<Caches>> = OnceLock::new();
         *HERE.get_or_init(|| Caches::of_folder("/sys/devices/system/cpu/cpu0/cache"))
@@ -51,7 +51,7 @@ impl Caches {
     }
 }
 
-/// A size such as `48K`.
+/// Parses a size such as `48K`.
 fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 1 << 10),

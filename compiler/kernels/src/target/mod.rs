@@ -1,8 +1,8 @@
-//! The target of kernels: the facts about a machine that plans and code generation depend on.
+//! Compilation target: the properties of a machine that scheduling and code generation depend on.
 //!
-//! What a processor can do comes from LLVM's own description of it (`cpus.txt`, which a test compares with LLVM), or is
-//! detected. What LLVM does not describe is known of this machine only, and assumed of others by the width of their
-//! vectors: see [`Caches::assumed`].
+//! CPU features come from LLVM's own tables (`cpus.txt`, which a test compares with LLVM), or are detected. Cache
+//! sizes, which LLVM does not describe, are known for this machine only, and assumed for others by their vector width:
+//! see [`Caches::assumed`].
 
 mod caches;
 
@@ -11,59 +11,58 @@ pub use hammock_runtime::machine::{FEATURES, Features};
 
 use std::sync::OnceLock;
 
-/// A CPU as rules and code generation see it.
+/// A target CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
-    /// LLVM's name of it: `znver4`, `x86-64-v3`.
+    /// LLVM's name of the CPU: `znver4`, `x86-64-v3`.
     pub cpu: String,
-    /// Features beyond those of the name, as LLVM writes them: with `+` or `-` in front, joined by commas.
+    /// Additional features in LLVM's syntax: prefixed by `+` or `-`, separated by commas.
     pub attributes: String,
-    /// What it can do.
+    /// Features of the CPU.
     pub features: Features,
-    /// Bytes of the widest vector register that arithmetic should use.
+    /// Bytes of the preferred vector register.
     pub vector_bytes: u32,
-    /// How many vector registers there are.
+    /// Number of vector registers.
     pub vector_registers: u32,
-    /// True if loads and stores of vectors can be masked at no cost, for elements of any size, and floats be scaled by
-    /// powers of two in one instruction (AVX-512).
+    /// True if masked loads and stores are free for all element sizes, and floats can be scaled by powers of two in one
+    /// instruction (AVX-512).
     pub masks: bool,
-    /// True if there is a fused multiply-add.
+    /// True if it has fused multiply-add.
     pub fma: bool,
-    /// How many vectors of products are added to others in a cycle: assumed to be two where there is a fused
-    /// multiply-add, else one.
+    /// Multiply-accumulate instructions issued per cycle: assumed to be two with fused multiply-add, otherwise one.
     pub fma_ports: u32,
-    /// True if floats round to integers in one instruction.
+    /// True if it rounds floats to integers in one instruction.
     pub rounds: bool,
-    /// True if float16 converts from and to float32 in hardware.
+    /// True if it converts float16 from and to float32.
     pub float16: bool,
-    /// True if four products of int8 are added to an int32 in one instruction (VNNI), in full vectors.
+    /// True if it has int8 dot4 instructions (VNNI) of full vector width.
     pub int8_dot: bool,
-    /// True if two products of bfloat16 are added to a float32 in one instruction (AVX512_BF16).
+    /// True if it has bfloat16 dot2 instructions (AVX512_BF16).
     pub bfloat16_dot: bool,
-    /// The caches.
+    /// Data caches.
     pub caches: Caches,
-    /// Bytes that a core takes from main memory in a cycle: assumed to be 8.
+    /// Memory bandwidth of a core in bytes per cycle: assumed to be 8.
     pub memory_bytes: u32,
-    /// Threads that work on one kernel.
+    /// Threads that run a kernel.
     pub threads: u32,
 }
 
-/// The processors that LLVM knows, with their features.
+/// LLVM's table of processors and their features.
 static CPUS: &str = include_str!("cpus.txt");
 
 impl Target {
-    /// The processor with a name of LLVM's.
+    /// Returns the processor of a name in LLVM.
     pub fn named(name: &str) -> Option<Target> {
         let (_, features) = cpus().find(|(known, _)| *known == name)?;
         Some(Target::new(name, "", features.split(' ').collect()))
     }
 
-    /// The names that processors have.
+    /// Returns the names of all processors.
     pub fn names() -> impl Iterator<Item = &'static str> {
         cpus().map(|(name, _)| name)
     }
 
-    /// A processor that has these features, which LLVM knows by a name and attributes.
+    /// Creates a target from LLVM's name, attributes and all features.
     pub fn new(cpu: impl Into<String>, attributes: impl Into<String>, features: Features) -> Target {
         let has = |name: &str| features.has(name);
         let masks = ["avx512f", "avx512bw", "avx512dq", "avx512vl"].into_iter().all(has);
@@ -91,17 +90,17 @@ impl Target {
         }
     }
 
-    /// x86-64 with AVX-512 (the level `x86-64-v4`).
+    /// Returns x86-64 with AVX-512 (level `x86-64-v4`).
     pub fn avx512() -> Self {
         Target::level("x86-64-v4")
     }
 
-    /// x86-64 with AVX2 (the level `x86-64-v3`).
+    /// Returns x86-64 with AVX2 (level `x86-64-v3`).
     pub fn avx2() -> Self {
         Target::level("x86-64-v3")
     }
 
-    /// Any 64-bit machine with 16-byte vectors and nothing else.
+    /// Returns baseline x86-64 with 16-byte vectors.
     pub fn baseline() -> Self {
         Target::level("x86-64")
     }
@@ -110,7 +109,7 @@ impl Target {
         Target::named(name).unwrap_or_else(|| Target::new(name, "", Features::default()))
     }
 
-    /// The machine this runs on. Its name is that of its level; LLVM knows a closer one.
+    /// Returns the machine this runs on. It is named by its level; LLVM knows a more exact name.
     pub fn host() -> Self {
         static HOST: OnceLock<Target> = OnceLock::new();
         let host = || {
@@ -126,19 +125,19 @@ impl Target {
         HOST.get_or_init(host).clone()
     }
 
-    /// The same with what is known about this machine.
+    /// Returns the target with the threads and caches of this machine.
     pub fn here(self) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
         Target { threads, caches: Caches::here().unwrap_or(self.caches), ..self }
     }
 
-    /// Lanes of a full vector of elements of that many bits.
+    /// Returns the lanes of a full vector of elements of a width in bits.
     pub fn lanes(&self, bits: u8) -> u16 {
         (self.vector_bytes * 8 / u32::from(bits.max(8))) as u16
     }
 }
 
-/// The lines of the table: names and features.
+/// Returns the rows of the table: names and features.
 fn cpus() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = CPUS.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| line.split_once(':').map_or((line, ""), |(name, features)| (name, features.trim_start())))

@@ -15,7 +15,7 @@ const SIGNS: i64 = 0x8080_8080;
 
 impl Emitter<'_, '_> {
     /// Loads the packed group that starts at an element.
-    pub(super) fn word_at(&mut self, element: &PrimExpr) -> Result<Value> {
+    pub(super) fn load_packed(&mut self, element: &PrimExpr) -> Result<Value> {
         let PrimKind::Load(buffer, indices, None) = element.kind() else {
             return Err(Unsupported::Form("a word of what is not in memory"));
         };

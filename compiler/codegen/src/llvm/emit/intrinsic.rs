@@ -74,7 +74,7 @@ impl Emitter<'_, '_> {
                 let (x, bound) = (self.eval(x)?, self.eval(bound)?);
                 Ok(self.within(&x, &bound))
             }
-            (dots::WORD_AT, [element]) => self.word_at(element),
+            (dots::LOAD_PACKED, [element]) => self.load_packed(element),
             (known, args) if let Some(dot) = Dot::named(known) => self.dot(dot, args),
             ("call_llvm_intrin" | "call_llvm_pure_intrin", [function, args @ ..]) => {
                 self.call_llvm(function, args, e.dtype())

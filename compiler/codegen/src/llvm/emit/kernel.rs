@@ -129,7 +129,7 @@ fn emit_packed(kernel: &mut Kernel<'_>, flat: &FlatKernel) -> Result<()> {
     let (f, values) = Function::new(&name, Linkage::Exported, Ty::I32, &params);
     let mut emitter = Emitter::new(kernel, f);
     if emitter.kernel.host == Host::Tvm {
-        let signature = signature(&flat.name, &flat.signature.args, &flat.written());
+        let signature = signature(&flat.name, &flat.signature.args, &flat.output_args());
         emitter.check_arguments(&signature, &values[1], &values[2]);
     }
     let table = emitter.data_table(flat, &values[1]);

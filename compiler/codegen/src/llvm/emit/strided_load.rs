@@ -4,13 +4,13 @@
 
 use super::{Emitter, Result, Ty, Value, memory::ramp};
 use hammock_ir::{PrimExpr, tir::Buffer};
-use hammock_kernels::stage::access::SPACING;
+use hammock_kernels::stage::access::MAX_STRIDE;
 
 /// Returns the stride of an access, if it is small.
 pub(super) fn step(buffer: &Buffer, indices: &[PrimExpr]) -> Option<usize> {
     let [index] = indices else { return None };
     let (_, step, lanes) = ramp(index)?;
-    let step = step.as_int().filter(|step| (2..=SPACING).contains(step))?;
+    let step = step.as_int().filter(|step| (2..=MAX_STRIDE).contains(step))?;
     let plain = buffer.strides.is_empty() && buffer.elem_offset.is_none() && buffer.dtype.lanes == 1;
     (plain && lanes > 1).then_some(step as usize)
 }

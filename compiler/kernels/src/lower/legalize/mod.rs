@@ -167,8 +167,8 @@ impl Legalizer {
         if name == "reinterpret" && (narrow_floats::is_narrow(from) || narrow_floats::is_narrow(e.dtype())) {
             return self.reinterpret(&call.args[0], e.dtype());
         }
-        if name == dots::WORD_AT {
-            return self.word_at(&call.args[0]);
+        if name == dots::LOAD_PACKED {
+            return self.load_packed(&call.args[0]);
         }
         let args: Vec<PrimExpr> = call.args.iter().map(|a| self.expr(a)).collect();
         match (name.as_str(), args.as_slice()) {
@@ -197,10 +197,10 @@ impl Legalizer {
     }
 
     /// Legalizes the load of a packed group, whose bits are those in memory.
-    fn word_at(&mut self, element: &PrimExpr) -> PrimExpr {
-        let PrimKind::Load(buffer, indices, _) = element.kind() else { return dots::word_at(&self.expr(element)) };
+    fn load_packed(&mut self, element: &PrimExpr) -> PrimExpr {
+        let PrimKind::Load(buffer, indices, _) = element.kind() else { return dots::load_packed(&self.expr(element)) };
         let indices = indices.iter().map(|i| self.expr(i)).collect();
-        dots::word_at(&PrimExpr::load(&self.buffer(buffer), indices))
+        dots::load_packed(&PrimExpr::load(&self.buffer(buffer), indices))
     }
 
     fn plain(&self, call: &PrimCall, args: Vec<PrimExpr>, dtype: DType) -> PrimExpr {

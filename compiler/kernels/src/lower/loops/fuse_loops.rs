@@ -35,10 +35,10 @@ pub fn fuse_reduction(elements: (&Stage, &StagePlan), sum: (&Stage, &StagePlan),
 /// at which they are stored.
 fn is_fusible((elements, plan): (&Stage, &StagePlan), (sum, other): (&Stage, &StagePlan)) -> bool {
     let ([axis], [term]) = (&elements.axes[..], &sum.axes[..]) else { return false };
-    let is_plain = |stage: &Stage| stage.place.is_none() && !stage.regions;
+    let is_plain = |stage: &Stage| stage.arg_result.is_none() && !stage.regions;
     let in_vectors = |plan: &StagePlan| {
         let serial_first = plan.loops.first().is_some_and(|l| l.kind == LoopKind::Serial);
-        serial_first && plan.vector().is_some() && plan.staged.is_empty() && !plan.inverts
+        serial_first && plan.vector().is_some() && plan.staged.is_empty() && !plan.hoists_reciprocal
     };
     let renamed = Substitution::from_iter([(axis.var.clone(), term.var.expr())]);
     let accesses: Vec<PrimExpr> = elements.indices.iter().map(|index| index.substitute(&renamed)).collect();

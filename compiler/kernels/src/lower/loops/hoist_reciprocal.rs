@@ -7,7 +7,7 @@ use super::nest::{Domain, Nest};
 use crate::{
     index::same_expr,
     plan::StagePlan,
-    stage::{Stage, access::common_divisor, substitution},
+    stage::{Stage, access::invariant_divisor, substitution},
 };
 use hammock_ir::{
     PrimExpr,
@@ -25,9 +25,9 @@ pub struct HoistedDivisor {
 impl HoistedDivisor {
     /// Returns the divisor that a plan hoists.
     pub fn of(stage: &Stage, plan: &StagePlan) -> Option<HoistedDivisor> {
-        let vector = plan.vector().filter(|_| plan.inverts)?;
-        let divisor = common_divisor(stage, vector.axis)?;
-        Some(HoistedDivisor { depth: plan.known(stage, divisor)?, divisor: divisor.clone() })
+        let vector = plan.vector().filter(|_| plan.hoists_reciprocal)?;
+        let divisor = invariant_divisor(stage, vector.axis)?;
+        Some(HoistedDivisor { depth: plan.hoist_depth(stage, divisor)?, divisor: divisor.clone() })
     }
 }
 

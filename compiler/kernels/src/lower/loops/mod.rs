@@ -15,9 +15,9 @@ mod tile;
 
 use crate::{
     error::Reason,
-    plan::{self, Flops, PartPlan, Plan, Written},
-    rules::{self, Choice, Packing},
-    stage::{Kernel, Part, Used, is_stage},
+    plan::{self, Flops, ParsedPlan, PartPlan, Plan},
+    rules::{self, Packing, ScheduleContext},
+    stage::{Footprint, Kernel, Part, is_stage},
 };
 use hammock_ir::{
     Attrs,
@@ -29,9 +29,9 @@ use std::borrow::Cow;
 #[derive(Clone, Copy)]
 pub struct Planner<'a> {
     /// Context in which rules choose.
-    pub choice: Choice<'a>,
+    pub choice: ScheduleContext<'a>,
     /// Given plan.
-    pub written: Option<&'a Written>,
+    pub written: Option<&'a ParsedPlan>,
 }
 
 impl Planner<'_> {
@@ -106,7 +106,7 @@ pub fn search_space(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result
             cycles: plan::cost(&plan, &kernel, planner.choice.target),
         };
         result = planner.plan(&kernel).map(|plan| {
-            let others = plan::neighbours(&plan, &kernel, planner.choice).into_iter().map(near).collect();
+            let others = plan::candidates(&plan, &kernel, planner.choice).into_iter().map(near).collect();
             SearchSpace { own: near(plan), others }
         });
     });
@@ -132,7 +132,7 @@ pub struct Candidate {
 }
 
 /// Returns the operands that are worth packing before a body runs, provided that nothing else reads them.
-pub fn packings(func: &PrimFunc, mut body: Stmt, choice: Choice) -> Vec<Packing> {
+pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec<Packing> {
     let mut found = Vec::new();
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own, choice.target.masks);
@@ -151,16 +151,16 @@ pub fn flops(func: &PrimFunc, mut body: Stmt) -> Option<Flops> {
 }
 
 /// Returns the statements of a kernel with the loops of a plan.
-fn emit_loops(kernel: Kernel, plan: &Plan, choice: Choice) -> Vec<Stmt> {
+fn emit_loops(kernel: Kernel, plan: &Plan, choice: ScheduleContext) -> Vec<Stmt> {
     let parts = kernel.parts.into_iter().zip(&plan.parts);
     parts
         .map(|(part, plan)| match (part, plan) {
             (Part::Stage(stage), PartPlan::Stage(plan)) => nest::loops(&stage, plan, choice),
             (Part::Rows(rows), PartPlan::Rows(plan)) => row_tiling::loops(&rows, plan, choice),
-            (Part::Other(other), PartPlan::AsWritten(Some((loops, grain)))) => {
+            (Part::Opaque(other), PartPlan::Opaque(Some((loops, grain)))) => {
                 collapse_parallel::mark_parallel(other.stmt, *loops, *grain)
             }
-            (Part::Other(other), _) => other.stmt,
+            (Part::Opaque(other), _) => other.stmt,
             _ => unreachable!("a plan has the parts of its kernel"),
         })
         .collect()
@@ -175,7 +175,7 @@ fn for_each_kernel(body: &mut Stmt, own: &mut Vec<Buffer>, f: &mut dyn FnMut(&mu
             own.append(&mut block.alloc_buffers);
             for_each_kernel(&mut block.body, own, f);
             block.alloc_buffers = own.split_off(outer);
-            let used = Used::by_stmt(&block.body);
+            let used = Footprint::of_stmt(&block.body);
             block.alloc_buffers.retain(|buffer| used.has(buffer));
         }
         StmtKind::Seq(stmts) => f(stmts, own),

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     index::same_expr,
     plan::{Loop, LoopKind, StagePlan},
-    rules::{Choice, MAX_LANES, register_lanes},
+    rules::{MAX_LANES, ScheduleContext, register_lanes},
     stage::{
         Stage,
         access::parts,
@@ -28,7 +28,7 @@ use hammock_ir::{
 };
 
 /// Returns the loop nest of a stage.
-pub fn loops(stage: &Stage, plan: &StagePlan, choice: Choice) -> Stmt {
+pub fn loops(stage: &Stage, plan: &StagePlan, choice: ScheduleContext) -> Stmt {
     let position = vec![PrimExpr::int64(0); stage.axes.len()];
     let extents = stage.axes.iter().map(|axis| axis.extent.clone()).collect();
     let divisor = HoistedDivisor::of(stage, plan);
@@ -36,7 +36,7 @@ pub fn loops(stage: &Stage, plan: &StagePlan, choice: Choice) -> Stmt {
     let dot = plan.dot().and_then(|l| Some((l.axis, dots::dot(stage)?)));
     let parts: Vec<PrimExpr> = parts(stage).into_iter().cloned().collect();
     let copied = |load: &PrimExpr| plan.staged.iter().any(|staged| same_expr(&parts[staged.load], load));
-    let packed_stage = dot.map(|(axis, dot)| stage.with_words(axis, dot, &copied));
+    let packed_stage = dot.map(|(axis, dot)| stage.with_packed_loads(axis, dot, &copied));
     let stage = packed_stage.as_ref().unwrap_or(stage);
     let (tile, divisor) = (plan.tile(stage), divisor.as_ref());
     let nest = Nest { stage, parts: &parts, plan, choice, tile, divisor, dot, sign_flip: None, fills };
@@ -52,7 +52,7 @@ pub struct Nest<'a> {
     /// Its plan.
     pub plan: &'a StagePlan,
     /// The target, and whether reductions keep their source order.
-    pub choice: Choice<'a>,
+    pub choice: ScheduleContext<'a>,
     /// Index of the tile's first loop.
     pub tile: usize,
     /// Loop-invariant divisor whose reciprocal is hoisted.

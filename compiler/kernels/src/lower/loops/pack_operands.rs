@@ -45,7 +45,7 @@ pub fn pack(nest: &Nest, inside: usize, at: &Domain) -> PackedOperands {
         let copy = packing_stage(nest, staged, &loads[staged.load], at);
         let packed_axis = packed_axis(nest, staged);
         let element = |axis: &usize| match packed_axis {
-            Some((packed, dot)) if packed == *axis => own[*axis].clone().floordiv(PrimExpr::int64(dot.terms())),
+            Some((packed, dot)) if packed == *axis => own[*axis].clone().floordiv(PrimExpr::int64(dot.group_size())),
             _ => own[*axis].clone(),
         };
         let index: Vec<PrimExpr> = staged.axes.iter().map(element).collect();
@@ -92,7 +92,7 @@ fn fill_padding(copy: &Stage, staged: &Staged) -> Vec<Stmt> {
     let mut stmts = Vec::new();
     for (number, axis) in staged.axes.iter().enumerate() {
         let count = counts[number].clone();
-        let room = staged.room(*axis, &count);
+        let room = staged.padded_size(*axis, &count);
         if !same_expr(&count, &room) {
             counts[number] = match (count.as_int(), room.as_int()) {
                 (Some(count), Some(room)) => PrimExpr::int64(room - count),
@@ -116,13 +116,13 @@ fn packing_stage(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &Domain) -> 
     let stage = nest.stage;
     // Full blocks, so that the strides of the copy are constants.
     let room = |axis: &usize| match nest.plan.range(*axis, staged.inside) {
-        Some(count) => staged.room(*axis, &PrimExpr::int64(count)),
-        None => staged.room(*axis, at.count(*axis)),
+        Some(count) => staged.padded_size(*axis, &PrimExpr::int64(count)),
+        None => staged.padded_size(*axis, at.count(*axis)),
     };
     let packed_axis = packed_axis(nest, staged);
     let sizes = |terms: Vec<PrimExpr>| dots::sizes(&staged.axes, terms, packed_axis);
     let shape = sizes(staged.axes.iter().map(room).collect());
-    let dtype = if packed_axis.is_some() { dots::WORD } else { load.dtype() };
+    let dtype = if packed_axis.is_some() { dots::PACKED_DTYPE } else { load.dtype() };
     let bytes = shape.iter().try_fold(dtype.bytes() as i64, |bytes, size| bytes.checked_mul(size.as_int()?));
     let scope = if bytes.is_some_and(|bytes| bytes <= MAX_STACK_BYTES) { "local" } else { "global" };
     let extents = sizes(staged.axes.iter().map(|axis| at.count(*axis).clone()).collect());

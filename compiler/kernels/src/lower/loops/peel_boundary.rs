@@ -10,7 +10,7 @@ use crate::{
     index::{Poly, Simplifier},
     stage::{
         Stage,
-        access::{guarded, in_margin},
+        access::{guarded, is_padded_load},
         conjuncts,
     },
 };
@@ -51,13 +51,13 @@ pub fn peel_edges(index: &PrimExpr, count: &PrimExpr, inside: &dyn Fn(PrimExpr) 
 
 /// Returns true if a stage loads padded data.
 fn has_padding(stage: &Stage) -> bool {
-    stage.reduces() && stage.value.any(&mut |e| in_margin(e))
+    stage.reduces() && stage.value.any(&mut |e| is_padded_load(e))
 }
 
 /// Returns true if the data that a stage loads are padded along an axis.
 pub fn pads_axis(stage: &Stage, axis: usize) -> bool {
     let var = &stage.axes[axis].var;
-    let is_guarded = |e: &PrimExpr| guarded(e).is_some_and(|(condition, ..)| in_margin(e) && condition.uses(var));
+    let is_guarded = |e: &PrimExpr| guarded(e).is_some_and(|(condition, ..)| is_padded_load(e) && condition.uses(var));
     stage.reduces() && stage.value.any(&mut |e| is_guarded(e))
 }
 
@@ -71,7 +71,7 @@ struct Boundary<'a> {
 impl Boundary<'_> {
     /// Drops the guards that hold in interior tiles from a value.
     fn drop_implied_guards(&mut self, value: &PrimExpr) -> PrimExpr {
-        let Some((condition, load, other)) = guarded(value).filter(|_| in_margin(value)) else {
+        let Some((condition, load, other)) = guarded(value).filter(|_| is_padded_load(value)) else {
             return value.map_children(&mut |child| self.drop_implied_guards(child));
         };
         let open = conjuncts(condition).into_iter().filter(|condition| !self.holds(condition));

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     plan::{RowsPlan, StagePlan},
-    rules::Choice,
-    stage::rows::Rows,
+    rules::ScheduleContext,
+    stage::row_tiling::Rows,
 };
 use hammock_ir::{
     Attrs, Name, PrimExpr,
@@ -15,14 +15,14 @@ use hammock_ir::{
 };
 
 /// Returns the loops of a row-tiling plan.
-pub fn loops(rows: &Rows, plan: &RowsPlan, choice: Choice) -> Stmt {
+pub fn loops(rows: &Rows, plan: &RowsPlan, choice: ScheduleContext) -> Stmt {
     RowLoops { rows, plan, choice }.all()
 }
 
 struct RowLoops<'a> {
     rows: &'a Rows,
     plan: &'a RowsPlan,
-    choice: Choice<'a>,
+    choice: ScheduleContext<'a>,
 }
 
 /// Tiles of the last row axis that have the same height.

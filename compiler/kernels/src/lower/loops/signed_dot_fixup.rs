@@ -38,10 +38,10 @@ impl SignFlip {
     /// Returns the operand to flip if the other one, which varies along the results, is packed.
     pub fn for_packed(nest: &Nest, copied: &PrimExpr) -> Option<SignFlip> {
         let (_, Dot::Bytes(signed)) = nest.dot? else { return None };
-        let factors = dots::narrow(nest.stage)?;
+        let factors = dots::narrow_operands(nest.stage)?;
         let along = nest.plan.vector().is_some_and(|l| copied.uses(&nest.stage.axes[l.axis].var));
         let other = factors.iter().position(|factor| crate::index::same_expr(factor.load, copied))?;
-        let is_unflipped = !factors[other].moved;
+        let is_unflipped = !factors[other].sign_flipped;
         let wanted =
             nest.choice.target.int8_dot && signed[0] == signed[1] && along && nest.stage.init.is_some() && is_unflipped;
         let operand = 1 - other;
@@ -52,7 +52,7 @@ impl SignFlip {
 
     /// Flips the sign bits of a packed group.
     pub fn flip_signs(group: PrimExpr) -> PrimExpr {
-        PrimExpr::intrin("bitwise_xor", vec![group, PrimExpr::int(SIGNS, dots::WORD)], dots::WORD)
+        PrimExpr::intrin("bitwise_xor", vec![group, PrimExpr::int(SIGNS, dots::PACKED_DTYPE)], dots::PACKED_DTYPE)
     }
 
     /// Computes the column sums of a packed operand. Returns the statements, and the initial value of the accumulator
@@ -78,7 +78,7 @@ impl SignFlip {
         };
         let indices: Vec<PrimExpr> = results.iter().map(|at| vars[*at].expr()).collect();
         let group = PrimExpr::load(&copy.buffer, vars.iter().map(Var::expr).collect());
-        let (ones, own) = (PrimExpr::int(ONES, dots::WORD), PrimExpr::load(&sums, indices.clone()));
+        let (ones, own) = (PrimExpr::int(ONES, dots::PACKED_DTYPE), PrimExpr::load(&sums, indices.clone()));
         let factors = if signed[1 - self.operand] { [ones, group] } else { [group, ones] };
         let add = Dot::Bytes([false, true]).intrinsic();
         let stage = Stage {
@@ -89,7 +89,7 @@ impl SignFlip {
             value: PrimExpr::intrin(add, factors.into_iter().chain([own]).collect(), DType::INT32),
             init: Some(PrimExpr::int32(0)),
             epilogue: None,
-            place: None,
+            arg_result: None,
             part: None,
             regions: false,
         };
@@ -97,7 +97,7 @@ impl SignFlip {
         loops.last_mut().into_iter().for_each(|last| last.step = MAX_LANES);
         loops.extend((0..reduced.len()).filter(|at| reduced[*at]).map(Loop::serial));
         loops.extend(results.last().map(|last| Loop::vector(*last)));
-        let plan = StagePlan::new("lanes-of-results", loops);
+        let plan = StagePlan::new("vertical-reduction", loops);
         let alloc = Stmt::new(StmtKind::Alloc(sums.clone(), Attrs::new()));
         let index = results.iter().map(|at| index[*at].clone()).collect();
         let own = PrimExpr::load(&sums, index) * PrimExpr::int32(128);

@@ -10,7 +10,7 @@ fn fastest(target: &Target) -> Planner<'_> {
 }
 
 fn planner(target: &Target, strict_order: bool) -> Planner<'_> {
-    Planner { choice: Choice { target, strict_order }, written: None }
+    Planner { choice: ScheduleContext { target, strict_order }, written: None }
 }
 
 fn n() -> PrimExpr {
@@ -143,7 +143,7 @@ fn transposes_use_tiles() {
         (None, Stmt::store(&b, v.to_vec(), value))
     });
     let plan = plan(&function(&[&a, &b], &[], vec![stage]), &Target::avx512());
-    assert_eq!(plan, "tiles: v0 by 16, v1 by 16, v0 unrolled, v1 vector\n");
+    assert_eq!(plan, "transpose: v0 by 16, v1 by 16, v0 unrolled, v1 vector\n");
 }
 
 /// `C = relu(A @ B + bias)` as three stages.
@@ -297,9 +297,9 @@ fn row_tiling_preserves_vectors() {
     let plan = plan(&softmax(true), &Target::avx512());
     let expected = "\
 rows, 8 at a time:
-    lanes-of-terms: v0, v1 by 32, v1 vector
+    horizontal-reduction: v0, v1 by 32, v1 vector
     elementwise: v0, v1 by 32, v1 vector
-    lanes-of-terms: v0, v1 by 32, v1 vector
+    horizontal-reduction: v0, v1 by 32, v1 vector
     elementwise: v0, v1 by 32, v1 vector
 ";
     assert_eq!(plan, expected);
@@ -310,7 +310,7 @@ rows, 8 at a time:
 fn divisions_of_long_rows_use_a_hoisted_reciprocal() {
     let inverted = |func: &PrimFunc, strict_order| {
         let target = Target::avx512();
-        plan_text(func, func.body.clone(), planner(&target, strict_order)).unwrap().contains("divisor inverted")
+        plan_text(func, func.body.clone(), planner(&target, strict_order)).unwrap().contains("reciprocal hoisted")
     };
     let sizes = [32, 1024].map(PrimExpr::int64);
     let [x, y] = ["x", "y"].map(|name| buffer(name, &sizes, DType::FLOAT32));

@@ -15,7 +15,7 @@ use crate::{
     rules::register_lanes,
     stage::{
         Stage,
-        access::{combiner, factors, loads},
+        access::{combiner, contraction_operands, loads},
         dots::{self, Dot},
         replace_loads, steps, substitution,
     },
@@ -88,7 +88,7 @@ impl Tile<'_> {
         if stage.reduces() {
             return self.reduction();
         }
-        let is_transposed = |load: &&PrimExpr| self.nest.plan.crosses(stage, load);
+        let is_transposed = |load: &&PrimExpr| self.nest.plan.transposes(stage, load);
         if let Some(lanes) = self.results.as_ref().filter(|_| loads(stage).iter().any(is_transposed)) {
             return self.load_columns_first(lanes);
         }
@@ -137,7 +137,7 @@ impl Tile<'_> {
     /// Returns the vectorized reduction axis and its number of lanes.
     fn reduced_lanes(&self) -> Option<(usize, i64)> {
         let l = self.loops().iter().find(|l| l.kind == LoopKind::Vector && self.nest.stage.axes[l.axis].reduce)?;
-        Some((l.axis, self.nest.plan.at_once(l.axis)))
+        Some((l.axis, self.nest.plan.reduction_step(l.axis)))
     }
 
     /// Number of accumulators per row of the tile.
@@ -194,9 +194,9 @@ impl Tile<'_> {
         let size = PrimExpr::int64(self.width() * self.rows(first).len() as i64);
         let name = format!("{}_sum", stage.buffer.name);
         let values = Buffer::scoped(name, vec![size.clone()], stage.buffer.dtype, "local");
-        let indices = stage.place.as_ref().and_then(|place| ArgIndices::new(self, place, &size));
+        let indices = stage.arg_result.as_ref().and_then(|place| ArgIndices::new(self, place, &size));
         let sums = Accumulators { values, indices };
-        if let Some((place, found)) = stage.place.as_ref().zip(sums.indices.as_ref()) {
+        if let Some((place, found)) = stage.arg_result.as_ref().zip(sums.indices.as_ref()) {
             return self.arg_reduction(place, &sums, found);
         }
         let lanes = self.reduced_lanes().map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], active: None });
@@ -275,7 +275,7 @@ impl Tile<'_> {
         if self.nest.dot.is_some_and(|(terms, _)| terms == axis) {
             return self.packed_group_loop(number + next, at, of, sums);
         }
-        if self.nest.plan.is_of_parts(self.nest.tile + number + next) {
+        if self.nest.plan.splits_reduction(self.nest.tile + number + next) {
             return self.split_reduction(number + next, at, of, sums);
         }
         let inside = |at: &[PrimExpr], count: i64, active: Option<PrimExpr>| {
@@ -371,14 +371,16 @@ impl Tile<'_> {
                 load.substitute(&substitution(&stage.axes, &at))
             };
             match left {
-                Some(count) if load.dtype() == dots::WORD => dots::first_terms(element(at[axis].clone()), count, dot),
-                None if load.dtype() == dots::WORD => element(at[axis].clone()),
-                Some(count) => dots::last_word(&element, &at[axis], count, dot),
-                None => dots::word_at(&element(at[axis].clone())),
+                Some(count) if load.dtype() == dots::PACKED_DTYPE => {
+                    dots::mask_tail_group(element(at[axis].clone()), count, dot)
+                }
+                None if load.dtype() == dots::PACKED_DTYPE => element(at[axis].clone()),
+                Some(count) => dots::pack_tail_group(&element, &at[axis], count, dot),
+                None => dots::load_packed(&element(at[axis].clone())),
             }
         };
-        let Some(factors) = dots::narrow(stage) else { unreachable!("dot products have operands") };
-        let mut groups = factors.map(|factor| match factor.moved {
+        let Some(factors) = dots::narrow_operands(stage) else { unreachable!("dot products have operands") };
+        let mut groups = factors.map(|factor| match factor.sign_flipped {
             true => SignFlip::flip_signs(group(factor.load)),
             false => group(factor.load),
         });
@@ -394,7 +396,7 @@ impl Tile<'_> {
     fn fma(&self, sum: &PrimExpr) -> Option<PrimExpr> {
         let dtype = sum.dtype();
         let has = self.nest.choice.target.fma && matches!(dtype.bits, 32 | 64) && dtype.is_float();
-        let (a, b) = factors(self.nest.stage).filter(|_| has)?;
+        let (a, b) = contraction_operands(self.nest.stage).filter(|_| has)?;
         Some(PrimExpr::intrin("fma", vec![a.clone(), b.clone(), sum.clone()], dtype))
     }
 

@@ -9,7 +9,7 @@ mod shuffles;
 use crate::{
     check,
     index::{Poly, Simplifier},
-    stage::access::SPACING,
+    stage::access::MAX_STRIDE,
 };
 use hammock_ir::{
     DType, PrimExpr,
@@ -178,7 +178,7 @@ impl Block {
     fn split(self, mut read: Vec<(i64, usize)>) -> Vec<Block> {
         read.sort_unstable();
         // Short consecutive rows are loaded whole; code generation shuffles single columns.
-        let row_stride = self.row_stride.as_constant().filter(|row_stride| *row_stride <= SPACING);
+        let row_stride = self.row_stride.as_constant().filter(|row_stride| *row_stride <= MAX_STRIDE);
         let (min, max) = row_stride.map_or((2, i64::MAX), |row_stride| (row_stride as usize, row_stride));
         let mut blocks: Vec<Block> = Vec::new();
         let mut begin = 0i64;

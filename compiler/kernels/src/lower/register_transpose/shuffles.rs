@@ -1,7 +1,7 @@
 //! Shuffles that transpose a block of rows into columns.
 
 use super::Block;
-use crate::stage::access::SPACING;
+use crate::stage::access::MAX_STRIDE;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
@@ -14,7 +14,7 @@ pub fn columns(block: &Block) -> (Vec<Stmt>, Vec<PrimExpr>) {
     let mut shuffles = Shuffles { stmts: Vec::new(), group: block.group() };
     let square = count.is_power_of_two() && count > shuffles.group && (count / 2 + 1..=count).contains(&rows);
     let columns = match () {
-        () if block.row_stride.as_constant().is_some_and(|row_stride| row_stride <= SPACING) => {
+        () if block.row_stride.as_constant().is_some_and(|row_stride| row_stride <= MAX_STRIDE) => {
             shuffles.contiguous_rows(block, count)
         }
         () if square => shuffles.square(block, count),

@@ -1,6 +1,6 @@
-//! Primitives, on loops, axes and buffers that are found by their names.
+//! Applies primitives to loops, axes and buffers that are found by name.
 
-use super::{At, How, Result, named};
+use super::{At, BindContext, Result, resolve};
 use crate::{
     plan::{
         StagePlan,
@@ -11,16 +11,16 @@ use crate::{
     stage::Stage,
 };
 
-/// A stage's plan after some changes.
-pub fn changed(
+/// Applies primitives to a stage's plan.
+pub fn apply(
     plan: StagePlan,
     changes: &[ChangeText],
     stage: &Stage,
     axes: &[String],
-    how: How,
+    how: BindContext,
     inner: bool,
 ) -> Result<StagePlan> {
-    let mut edit = Edit::new(plan, stage, how.choice, axes.to_vec(), how.naming.parts(stage));
+    let mut edit = Edit::new(plan, stage, how.ctx, axes.to_vec(), how.naming.parts(stage));
     for (number, change) in changes.iter().enumerate() {
         edit.now = number;
         let args = arguments(&change.args, &edit)?;
@@ -36,20 +36,20 @@ pub fn changed(
 }
 
 fn arguments(text: &ArgsText, edit: &Edit) -> Result<Args> {
-    let loops = text.loops.iter().map(|name| loop_named(name, edit)).collect::<Result<_>>()?;
-    let part = text.part.as_ref().map(|part| named(part, "buffer to copy", &edit.parts)).transpose()?;
-    let axis = |axis: &At<String>| named(axis, "axis", &edit.axes);
+    let loops = text.loops.iter().map(|name| resolve_loop(name, edit)).collect::<Result<_>>()?;
+    let part = text.part.as_ref().map(|part| resolve(part, "buffer to copy", &edit.parts)).transpose()?;
+    let axis = |axis: &At<String>| resolve(axis, "axis", &edit.axes);
     let axes = text.axes.as_ref().map(|axes| axes.iter().map(axis).collect::<Result<_>>()).transpose()?;
-    let inside = text.place.as_ref().map(|place| match place {
-        Some(name) => loop_named(name, edit).map(|number| number + 1),
+    let inside = text.location.as_ref().map(|location| match location {
+        Some(name) => resolve_loop(name, edit).map(|number| number + 1),
         None => Ok(0),
     });
     Ok(Args { loops, number: text.number, part: part.unwrap_or(0), axes, inside: inside.transpose()? })
 }
 
-/// The number of a loop as the changes before have left them.
-fn loop_named(name: &LoopName, edit: &Edit) -> Result<usize> {
-    let axis = named(&name.axis, "axis", &edit.axes)?;
+/// Returns the current index of a loop.
+fn resolve_loop(name: &LoopName, edit: &Edit) -> Result<usize> {
+    let axis = resolve(&name.axis, "axis", &edit.axes)?;
     let over = || edit.plan.loops.iter().enumerate().filter(|(_, l)| l.axis == axis);
     let found = match name.step {
         Some(step) => over().find(|(_, l)| l.step == step),

@@ -1,4 +1,4 @@
-//! Copies, and what is added to them.
+//! Checks of packed copies and their padding.
 
 use super::{Check, Checked, Item, violation};
 use crate::{
@@ -8,13 +8,13 @@ use crate::{
 };
 use hammock_ir::PrimExpr;
 
-/// The most bytes of a copy.
-const COPIED: i64 = 256 << 20;
-/// Up to a multiple of which number there may be room for more values: of an axis of unknown size it may be as many more.
-const PADDED: i64 = 4096;
+/// Maximum bytes of a copy.
+const MAX_COPY_BYTES: i64 = 256 << 20;
+/// Maximum multiple to pad to: an axis of dynamic size may grow by as much.
+const MAX_PADDING: i64 = 4096;
 
 impl Check<'_> {
-    pub(super) fn copy(&self, number: usize) -> Checked {
+    pub(super) fn check_copy(&self, number: usize) -> Checked {
         let staged = &self.plan.staged[number];
         let parts = parts(self.stage);
         let load = parts[staged.load];
@@ -28,28 +28,24 @@ impl Check<'_> {
                 || other.inside < staged.inside && parts[other.load].any(&mut |e| same_expr(e, load))
         };
         if self.plan.staged[..number].iter().any(within) {
-            let message = "a copy of what is computed leaves nothing of this to copy inside of it".to_owned();
+            let message = "a copy of the computed value leaves nothing of this to copy inside".to_owned();
             return fail(message, "leave out one of the two copies".to_owned());
         }
         if staged.inside > self.tile {
-            let message = format!("this copy of `{buffer}` is inside of what is computed in registers");
-            return fail(
-                message,
-                "put it before the loops over terms and those that are `unrolled` or `vector`".to_owned(),
-            );
+            let message = format!("this copy of `{buffer}` is inside the register tile");
+            return fail(message, "put it before the reduction, `unrolled` and `vector` loops".to_owned());
         }
         if !can_be_copied(self.stage, load) {
-            let message =
-                format!("what `{buffer}` is read for may not be read always, or at places that are no sums of axes");
+            let message = format!("loads of `{buffer}` are conditional, or their indices are not affine");
             return fail(message, "leave out the copy".to_owned());
         }
         for (at, axis) in staged.axes.iter().enumerate() {
             let name = &self.names[*axis];
             if staged.axes[..at].contains(axis) {
-                return fail(format!("`{name}` stands twice among the copy's axes"), "leave out one".to_owned());
+                return fail(format!("`{name}` is repeated among the copy's axes"), "leave out one".to_owned());
             }
             if !load.uses(&self.stage.axes[*axis].var) {
-                let message = format!("`{buffer}` does not change along `{name}`");
+                let message = format!("`{buffer}` is invariant along `{name}`");
                 return fail(message, format!("leave `{name}` out of the copy's axes"));
             }
         }
@@ -60,39 +56,38 @@ impl Check<'_> {
             .find(|axis| load.uses(&self.stage.axes[*axis].var) && !staged.axes.contains(axis) && !single(*axis));
         let room = |axis: &usize| {
             let size = self.plan.range(*axis, staged.inside).or(self.stage.axes[*axis].extent.as_int());
-            let room = staged.room(*axis, &PrimExpr::int64(size.unwrap_or(1)));
+            let room = staged.padded_size(*axis, &PrimExpr::int64(size.unwrap_or(1)));
             room.as_int().unwrap_or(i64::MAX)
         };
         let bytes = staged.axes.iter().map(room).fold(load.dtype().bytes() as i64, i64::saturating_mul);
-        if bytes > COPIED {
-            let message = format!("this copy of `{buffer}` takes {bytes} bytes, more than {COPIED}");
-            return fail(message, "put it inside of loops with smaller steps".to_owned());
+        if bytes > MAX_COPY_BYTES {
+            let message = format!("this copy of `{buffer}` takes {bytes} bytes, more than {MAX_COPY_BYTES}");
+            return fail(message, "put it inside loops with smaller steps".to_owned());
         }
         if let Some(name) = missing.map(|axis| &self.names[axis]) {
-            let message = format!("`{buffer}` changes along `{name}`, which has several values where the copy is made");
+            let message = format!("`{buffer}` varies along `{name}`, which has several values where the copy is made");
             return fail(message, format!("add `{name}` to the copy's axes"));
         }
-        staged.padded.iter().try_for_each(|(axis, to)| self.padded(number, *axis, *to))
+        staged.padded.iter().try_for_each(|(axis, to)| self.check_padding(number, *axis, *to))
     }
 
-    /// Room for more values of an axis than there are.
-    fn padded(&self, number: usize, axis: usize, to: i64) -> Checked {
+    /// Checks the padding of an axis.
+    fn check_padding(&self, number: usize, axis: usize, to: i64) -> Checked {
         let (staged, name) = (&self.plan.staged[number], &self.names[axis]);
         let buffer = &names::parts(self.stage)[staged.load];
         let fail = |message: String, help: &str| violation(Item::Copy(number), message, help);
-        if to > PADDED {
-            let message =
-                format!("room up to a multiple of {to} values of `{name}` is too much, of more than {PADDED}");
-            return fail(message, "choose what fills vectors, or a little more than a line has");
+        if to > MAX_PADDING {
+            let message = format!("padding `{name}` to a multiple of {to} exceeds the limit of {MAX_PADDING}");
+            return fail(message, "choose the vector length, or slightly more than a cache line");
         }
-        if self.plan.in_words(self.stage, staged).is_some_and(|(terms, _)| terms == axis) {
+        if self.plan.packed_axis(self.stage, staged).is_some_and(|(terms, _)| terms == axis) {
             let message =
-                format!("this copy of `{buffer}` has words along `{name}`, and zeros where the last has no term");
+                format!("this copy of `{buffer}` is packed along `{name}`, and its last group is padded already");
             return fail(message, "leave it out, or choose another axis");
         }
         let of_terms = self.plan.vector().is_some_and(|l| l.axis == axis) && self.stage.axes[axis].reduce;
-        if of_terms && !self.plan.adds_nothing(self.stage, axis) {
-            let message = format!("zeros beyond the end of `{name}` would change what is combined");
+        if of_terms && !self.plan.preserves_sum(self.stage, axis) {
+            let message = format!("zero padding of `{name}` would change the result");
             return fail(message, "leave it out");
         }
         Ok(())

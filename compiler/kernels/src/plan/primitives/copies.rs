@@ -1,8 +1,8 @@
-//! Changes to copies.
+//! Primitives that change copies.
 
 use super::{
-    Changed, Refused,
-    edit::{Copy, Edit, refused},
+    EditResult, Rejection,
+    edit::{Copy, Edit, reject},
 };
 use crate::{
     plan::Staged,
@@ -18,16 +18,16 @@ impl Edit<'_> {
         self.plan.staged.iter().position(|staged| staged.load == part)
     }
 
-    pub(in crate::plan) fn cache_read(&mut self, part: usize, axes: Option<Vec<usize>>, inside: usize) -> Changed {
+    pub(in crate::plan) fn cache_read(&mut self, part: usize, axes: Option<Vec<usize>>, inside: usize) -> EditResult {
         if part >= loads(self.stage).len() {
             let message = format!("`{}` is computed, not read", self.part(part));
-            return refused(message, format!("`pack {}` copies what is computed", self.part(part)));
+            return reject(message, format!("`pack {}` copies what is computed", self.part(part)));
         }
         self.add(part, axes, inside)
     }
 
-    /// Inside of the innermost loop before the tile that changes what is read.
-    pub(in crate::plan) fn pack(&mut self, part: usize) -> Changed {
+    /// Packs an operand inside the innermost loop outside the tile that it varies along.
+    pub(in crate::plan) fn pack(&mut self, part: usize) -> EditResult {
         let e = parts(self.stage)[part];
         let outer = &self.plan.loops[..self.plan.tile(self.stage)];
         let changes = |axis: usize| e.uses(&self.stage.axes[axis].var);
@@ -35,40 +35,37 @@ impl Edit<'_> {
         self.add(part, None, inside)
     }
 
-    fn add(&mut self, part: usize, axes: Option<Vec<usize>>, inside: usize) -> Changed {
+    fn add(&mut self, part: usize, axes: Option<Vec<usize>>, inside: usize) -> EditResult {
         let e = parts(self.stage)[part];
         if self.copy(part).is_some() {
             let message = format!("`{}` is copied already", self.part(part));
-            return refused(message, "`attach` moves a copy, and `inline` leaves it out");
+            return reject(message, "`attach` moves a copy, and `inline` leaves it out");
         }
         if !can_be_copied(self.stage, e) {
-            let message = format!(
-                "what `{}` is read for may not be read always, or at places that are no sums of axes",
-                self.part(part)
-            );
-            return refused(message, "leave it out");
+            let message = format!("loads of `{}` are conditional, or their indices are not affine", self.part(part));
+            return reject(message, "leave it out");
         }
         let axes = axes.unwrap_or_else(|| self.plan.in_tile_order(self.stage, e, inside));
-        // Its loops are chosen when all others are known.
+        // It is scheduled once all other loops are known.
         self.plan.staged.push(Staged::new(part, inside, axes));
         self.copies.push(Copy { change: Some(self.now), sizes: None });
         Ok(())
     }
 
-    pub(in crate::plan) fn attach(&mut self, part: usize, inside: usize) -> Changed {
+    pub(in crate::plan) fn attach(&mut self, part: usize, inside: usize) -> EditResult {
         let copy = self.copied(part)?;
         self.plan.staged[copy].inside = inside;
         self.copies[copy].change = Some(self.now);
         Ok(())
     }
 
-    /// Room along one axis.
-    pub(in crate::plan) fn pad(&mut self, part: usize, axes: &[usize], to: i64) -> Changed {
+    /// Pads a copy along axes.
+    pub(in crate::plan) fn pad(&mut self, part: usize, axes: &[usize], to: i64) -> EditResult {
         let copy = self.copied(part)?;
         let staged = &mut self.plan.staged[copy];
         if let Some(axis) = axes.iter().find(|axis| !staged.axes.contains(axis)) {
             let message = format!("the copy of `{}` has no dimension along `{}`", self.parts[part], self.axes[*axis]);
-            return refused(message, "name an axis that it changes along where it is made");
+            return reject(message, "name an axis that it changes along where it is made");
         }
         for axis in axes {
             match to {
@@ -80,18 +77,18 @@ impl Edit<'_> {
         Ok(())
     }
 
-    pub(in crate::plan) fn inline(&mut self, part: usize) -> Changed {
+    pub(in crate::plan) fn inline(&mut self, part: usize) -> EditResult {
         let copy = self.copied(part)?;
         self.plan.staged.remove(copy);
         self.copies.remove(copy);
         Ok(())
     }
 
-    fn copied(&self, part: usize) -> Result<usize, Refused> {
+    fn copied(&self, part: usize) -> Result<usize, Rejection> {
         self.copy(part).ok_or_else(|| {
-            Refused::new(
+            Rejection::new(
                 format!("there is no copy of `{}`", self.part(part)),
-                "`cache_read` and `pack` make one; what other stages compute is merged, or stored, before plans are made",
+                "`cache_read` and `pack` make one; stages are fused before they are scheduled",
             )
         })
     }

@@ -1,6 +1,6 @@
-//! A plan while it is changed.
+//! Editing of a plan.
 
-use super::Changed;
+use super::EditResult;
 use crate::{
     index::same_expr,
     plan::{
@@ -8,95 +8,96 @@ use crate::{
         check::{Item, check},
         text::loop_text,
     },
-    rules::{Choice, inner_plan},
+    rules::{ScheduleContext, inner_plan},
     stage::Stage,
 };
 use hammock_ir::PrimExpr;
 
-/// Why a primitive is refused.
+/// Rejection of a primitive.
 #[derive(Debug)]
-pub struct Refused {
-    /// What it needs and does not hold.
+pub struct Rejection {
+    /// The violated condition.
     pub message: String,
-    /// What to do.
+    /// Suggested fix.
     pub help: String,
 }
 
-impl Refused {
-    pub(super) fn new(message: impl Into<String>, help: impl Into<String>) -> Refused {
-        Refused { message: message.into(), help: help.into() }
+impl Rejection {
+    pub(super) fn new(message: impl Into<String>, help: impl Into<String>) -> Rejection {
+        Rejection { message: message.into(), help: help.into() }
     }
 }
 
-pub(super) fn refused(message: impl Into<String>, help: impl Into<String>) -> Changed {
-    Err(Refused::new(message, help))
+pub(super) fn reject(message: impl Into<String>, help: impl Into<String>) -> EditResult {
+    Err(Rejection::new(message, help))
 }
 
-/// Why loops cannot compute a stage after all changes.
+/// Violation found after all primitives.
 pub struct Fault {
-    /// What does not hold.
+    /// The violated condition.
     pub message: String,
-    /// What to do.
+    /// Suggested fix.
     pub help: String,
-    /// The number of the change that is to blame, if there is one.
+    /// Index of the responsible primitive, if there is one.
     pub change: Option<usize>,
-    /// The loops.
+    /// The resulting loops.
     pub loops: String,
 }
 
-/// The plan of a stage while it is changed.
+/// Editor of a stage's plan.
 pub struct Edit<'a> {
-    /// The plan so far.
+    /// The current plan.
     pub plan: StagePlan,
-    /// The names of the stage's axes.
+    /// Names of the stage's axes.
     pub axes: Vec<String>,
-    /// The names of what may be copied.
+    /// Names of the copy candidates.
     pub parts: Vec<String>,
-    /// The number of the change at hand.
+    /// Index of the current primitive.
     pub now: usize,
     pub(super) stage: &'a Stage,
-    pub(super) choice: Choice<'a>,
-    /// For each loop the change that it comes from.
+    pub(super) ctx: ScheduleContext<'a>,
+    /// Index of the primitive that changed each loop.
     pub(super) loops_of: Vec<Option<usize>>,
     pub(super) copies: Vec<Copy>,
 }
 
-/// Where a copy comes from.
+/// Origin of a copy.
 pub(super) struct Copy {
-    /// The change that made or moved it.
+    /// Index of the primitive that created or moved it.
     pub change: Option<usize>,
-    /// The sizes that its loops are for, if it has some.
+    /// Sizes that it is scheduled for, if it is.
     pub sizes: Option<Vec<PrimExpr>>,
 }
 
 impl<'a> Edit<'a> {
-    /// A plan whose axes, and what may be copied, have these names.
+    /// Starts to edit a plan, given the names of axes and copy candidates.
     pub(in crate::plan) fn new(
         plan: StagePlan,
         stage: &'a Stage,
-        choice: Choice<'a>,
+        ctx: ScheduleContext<'a>,
         axes: Vec<String>,
         parts: Vec<String>,
     ) -> Edit<'a> {
         let loops_of = vec![None; plan.loops.len()];
         let copies = plan.staged.iter().map(|staged| Copy { change: None, sizes: Some(sizes(&plan, stage, staged)) });
         let copies = copies.collect();
-        Edit { plan, axes, parts, now: 0, stage, choice, loops_of, copies }
+        Edit { plan, axes, parts, now: 0, stage, ctx, loops_of, copies }
     }
 
-    /// The plan, with loops for copies that are new or of other sizes. `inner`: whether loops around it may have threads.
+    /// Checks the plan, and schedules copies that are new or have changed size. `inner`: true if enclosing loops may be
+    /// parallel.
     ///
     /// # Errors
-    /// When it cannot be used.
+    /// If the plan is invalid.
     pub(in crate::plan) fn finish(mut self, inner: bool) -> Result<StagePlan, Box<Fault>> {
-        check(self.stage, &self.plan, &self.axes, self.choice, inner).map_err(|violation| {
-            let (change, place) = match violation.at {
+        check(self.stage, &self.plan, &self.axes, self.ctx, inner).map_err(|violation| {
+            let (change, item) = match violation.at {
                 Item::Loop(number) => (self.loops_of[number], Some(loop_text(&self.plan.loops[number], &self.axes))),
                 Item::Copy(number) => (self.copies[number].change, None),
-                Item::Plan | Item::Inverts => (None, None),
+                Item::Plan | Item::Reciprocal => (None, None),
             };
-            let message = match place {
-                Some(place) => format!("`{place}`: {}", violation.message),
+            let message = match item {
+                Some(item) => format!("`{item}`: {}", violation.message),
                 None => violation.message,
             };
             let loops: Vec<String> = self.plan.loops.iter().map(|l| loop_text(l, &self.axes)).collect();
@@ -107,7 +108,7 @@ impl<'a> Edit<'a> {
             let now = sizes(&self.plan, self.stage, staged);
             let same = |before: &Vec<PrimExpr>| before.iter().zip(&now).all(|(a, b)| same_expr(a, b));
             if !before.as_ref().is_some_and(same) {
-                self.plan.staged[number].copy = inner_plan(&self.plan.copy_of(self.stage, staged), self.choice);
+                self.plan.staged[number].copy = inner_plan(&self.plan.copy_of(self.stage, staged), self.ctx);
             }
         }
         Ok(self.plan)
@@ -121,19 +122,19 @@ impl<'a> Edit<'a> {
         self.stage.axes[self.plan.loops[number].axis].reduce
     }
 
-    /// The loops over the axis of a loop, outermost first.
+    /// Returns the loops over the axis of a loop, outermost first.
     pub(super) fn over_axis_of(&self, number: usize) -> Vec<usize> {
         let axis = self.plan.loops[number].axis;
         (0..self.plan.loops.len()).filter(|at| self.plan.loops[*at].axis == axis).collect()
     }
 
-    /// How many values of its axis there are for a loop, if that is known.
+    /// Returns the extent of a loop, if it is known.
     pub(super) fn left(&self, number: usize) -> Option<i64> {
         let axis = self.plan.loops[number].axis;
         self.plan.range(axis, number).or(self.stage.axes[axis].extent.as_int())
     }
 
-    /// Adds a loop around the one at a place.
+    /// Inserts a loop around the one at an index.
     pub(super) fn insert(&mut self, at: usize, new: Loop) {
         self.plan.loops.insert(at, new);
         self.loops_of.insert(at, Some(self.now));
@@ -141,7 +142,7 @@ impl<'a> Edit<'a> {
     }
 }
 
-/// How many values the axes of a copy have.
+/// Returns the sizes of a copy.
 fn sizes(plan: &StagePlan, stage: &Stage, staged: &Staged) -> Vec<PrimExpr> {
     plan.copy_of(stage, staged).axes.into_iter().map(|axis| axis.extent).collect()
 }

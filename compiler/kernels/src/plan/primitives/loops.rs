@@ -1,8 +1,8 @@
-//! Changes to loops.
+//! Primitives that change loops.
 
 use super::{
-    Changed,
-    edit::{Edit, refused},
+    EditResult,
+    edit::{Edit, reject},
 };
 use crate::{
     plan::{Loop, LoopKind},
@@ -10,15 +10,15 @@ use crate::{
 };
 
 impl Edit<'_> {
-    pub(in crate::plan) fn split(&mut self, number: usize, factor: i64) -> Changed {
+    pub(in crate::plan) fn split(&mut self, number: usize, factor: i64) -> EditResult {
         let (Loop { axis, step, kind }, name) = (self.plan.loops[number].clone(), self.axis(number));
         if factor <= step {
-            let message = format!("steps of {factor} leave nothing to a loop over `{name}` in steps of {step}");
-            return refused(message, "choose a larger factor");
+            let message = format!("a step of {factor} leaves nothing to a loop over `{name}` with step {step}");
+            return reject(message, "choose a larger factor");
         }
         if let Some(left) = self.left(number).filter(|left| factor > *left) {
             let message = format!("there are {left} values of `{name}` here, fewer than a step of {factor}");
-            return refused(message, "choose a smaller factor");
+            return reject(message, "choose a smaller factor");
         }
         self.loops_of[number] = Some(self.now);
         let kind = match kind {
@@ -32,18 +32,18 @@ impl Edit<'_> {
         Ok(())
     }
 
-    pub(in crate::plan) fn resplit(&mut self, number: usize, step: i64) -> Changed {
+    pub(in crate::plan) fn resplit(&mut self, number: usize, step: i64) -> EditResult {
         let name = self.axis(number);
         let inner = self.over_axis_of(number).into_iter().find(|other| *other > number);
         let Some(inner) = inner else {
-            let message = format!("the last loop over `{name}` goes through single values");
-            return refused(message, format!("`split {name} by {step}` puts a loop around it"));
+            let message = format!("the last loop over `{name}` has step 1");
+            return reject(message, format!("`split {name} by {step}` puts a loop around it"));
         };
-        let (least, most) = (self.plan.loops[inner].step, self.left(number).unwrap_or(i64::MAX));
-        if step < least || step > most {
+        let (min, max) = (self.plan.loops[inner].step, self.left(number).unwrap_or(i64::MAX));
+        if step < min || step > max {
             let message =
-                format!("a step of {step} does not lie between what is inside and around: {least} and {most}");
-            return refused(message, "choose another step, or change the other loops first");
+                format!("a step of {step} is not between those of the loops inside and around: {min} and {max}");
+            return reject(message, "choose another step, or change the other loops first");
         }
         let before = std::mem::replace(&mut self.plan.loops[number].step, step);
         match self.plan.loops[number].kind {
@@ -52,20 +52,20 @@ impl Edit<'_> {
         }
     }
 
-    pub(in crate::plan) fn fuse(&mut self, loops: &[usize]) -> Changed {
+    pub(in crate::plan) fn fuse(&mut self, loops: &[usize]) -> EditResult {
         let &[a, b] = loops else {
-            return refused("two loops become one", "name two loops over one axis");
+            return reject("two loops become one", "name two loops over one axis");
         };
         let (outer, inner) = (a.min(b), a.max(b));
         if self.plan.loops[outer].axis != self.plan.loops[inner].axis {
             let message = format!("`{}` and `{}` are different axes", self.axis(outer), self.axis(inner));
-            let help = "two axes become one only where memory does not tell them apart, and there they are one already";
-            return refused(message, help);
+            let help = "axes that are contiguous in every access are collapsed already; others cannot be fused";
+            return reject(message, help);
         }
         let over = self.over_axis_of(outer);
         if outer == inner || !over.windows(2).any(|pair| pair == [outer, inner]) {
-            let message = format!("these are not two loops over `{}` next to each other", self.axis(outer));
-            return refused(message, "name a loop, and the next one over its axis inside of it");
+            let message = format!("these are not consecutive loops over `{}`", self.axis(outer));
+            return reject(message, "name a loop, and the next one over its axis inside of it");
         }
         let steps = [outer, inner].map(|number| self.plan.loops[number].step);
         let kind = match self.plan.loops[outer].kind {
@@ -82,66 +82,66 @@ impl Edit<'_> {
         Ok(())
     }
 
-    pub(in crate::plan) fn reorder(&mut self, order: &[usize]) -> Changed {
-        let mut places = order.to_vec();
-        places.sort_unstable();
-        if let Some(twice) = places.windows(2).find(|pair| pair[0] == pair[1]) {
+    pub(in crate::plan) fn reorder(&mut self, order: &[usize]) -> EditResult {
+        let mut positions = order.to_vec();
+        positions.sort_unstable();
+        if let Some(twice) = positions.windows(2).find(|pair| pair[0] == pair[1]) {
             let message = format!("a loop over `{}` is named twice", self.axis(twice[0]));
-            return refused(message, "name each loop once");
+            return reject(message, "name each loop once");
         }
         let mut from: Vec<usize> = (0..self.plan.loops.len()).collect();
-        places.iter().zip(order).for_each(|(place, number)| from[*place] = *number);
+        positions.iter().zip(order).for_each(|(position, number)| from[*position] = *number);
         self.plan.loops = from.iter().map(|number| self.plan.loops[*number].clone()).collect();
         self.loops_of = from.iter().map(|number| self.loops_of[*number]).collect();
-        let moved = (0..from.len()).filter(|place| from[*place] != *place);
-        moved.for_each(|place| self.loops_of[place] = Some(self.now));
+        let moved = (0..from.len()).filter(|position| from[*position] != *position);
+        moved.for_each(|position| self.loops_of[position] = Some(self.now));
         for (staged, copy) in self.plan.staged.iter_mut().zip(&mut self.copies) {
-            // Inside of none it stays.
+            // A copy outside all loops stays there.
             let around = staged.inside.checked_sub(1);
             staged.inside = around.map_or(0, |around| 1 + from.iter().position(|n| *n == around).unwrap_or(around));
-            if places.first().is_some_and(|first| *first < staged.inside) {
+            if positions.first().is_some_and(|first| *first < staged.inside) {
                 copy.change = Some(self.now);
             }
         }
         Ok(())
     }
 
-    fn run(&mut self, number: usize, kind: LoopKind) -> Changed {
+    fn run(&mut self, number: usize, kind: LoopKind) -> EditResult {
         self.plan.loops[number].kind = kind;
         self.loops_of[number] = Some(self.now);
         Ok(())
     }
 
-    /// Whether a loop goes through single values.
-    fn single(&self, number: usize, what: &str) -> Changed {
+    /// Checks that a loop has step 1.
+    fn check_step(&self, number: usize, what: &str) -> EditResult {
         let (step, name) = (self.plan.loops[number].step, self.axis(number));
         match step {
             1 => Ok(()),
-            _ => refused(
-                format!("{what} single values, and this loop over `{name}` has steps of {step}"),
-                format!("name the loop over what a step leaves: `{name}`"),
+            _ => reject(
+                format!("{what} loops have step 1, and this loop over `{name}` has step {step}"),
+                format!("name the inner loop: `{name}`"),
             ),
         }
     }
 
-    pub(in crate::plan) fn vectorize(&mut self, number: usize) -> Changed {
-        self.single(number, "lanes are")?;
-        if self.is_reduced(number) && self.choice.strict_order {
-            let message = "lanes of terms are combined in another order than is written";
-            return refused(message, "leave out --strict-order, or vectorize an axis of the result");
+    pub(in crate::plan) fn vectorize(&mut self, number: usize) -> EditResult {
+        self.check_step(number, "vector")?;
+        if self.is_reduced(number) && self.ctx.strict_order {
+            let message = "a horizontal reduction is not in program order";
+            return reject(message, "leave out --strict-order, or vectorize an axis of the result");
         }
         self.run(number, LoopKind::Vector)
     }
 
-    pub(in crate::plan) fn unroll(&mut self, number: usize) -> Changed {
-        self.single(number, "what is written out is")?;
+    pub(in crate::plan) fn unroll(&mut self, number: usize) -> EditResult {
+        self.check_step(number, "unrolled")?;
         self.run(number, LoopKind::Unrolled)
     }
 
-    pub(in crate::plan) fn parallel(&mut self, number: usize, grain: i64) -> Changed {
+    pub(in crate::plan) fn parallel(&mut self, number: usize, grain: i64) -> EditResult {
         if self.is_reduced(number) {
-            let message = format!("`{}` is summed up (or combined in another way)", self.axis(number));
-            return refused(message, "threads share loops over results");
+            let message = format!("`{}` is a reduction axis", self.axis(number));
+            return reject(message, "parallelize a loop over results");
         }
         if let Some(other) = self.plan.loops.iter().position(Loop::is_parallel) {
             self.plan.loops[other].kind = LoopKind::Serial;
@@ -149,72 +149,71 @@ impl Edit<'_> {
         self.run(number, LoopKind::Parallel(grain))
     }
 
-    pub(in crate::plan) fn serial(&mut self, number: usize) -> Changed {
+    pub(in crate::plan) fn serial(&mut self, number: usize) -> EditResult {
         if self.plan.loops[number].kind == LoopKind::Dot {
-            return refused("this loop goes through the terms of a dot product", "`fuse` it with the loop around it");
+            return reject("this is a `dot` loop", "`fuse` it with the loop around it");
         }
         self.run(number, LoopKind::Serial)
     }
 
-    pub(in crate::plan) fn rfactor(&mut self, number: usize, lanes: i64) -> Changed {
+    pub(in crate::plan) fn rfactor(&mut self, number: usize, lanes: i64) -> EditResult {
         if !self.is_reduced(number) {
-            let message = format!("`{}` is an axis of the result, not one of terms", self.axis(number));
-            return refused(message, "`vectorize` makes its values lanes");
+            let message = format!("`{}` is not a reduction axis", self.axis(number));
+            return reject(message, "`vectorize` it instead");
         }
-        if self.choice.strict_order {
-            let message = "lanes of terms are combined in another order than is written";
-            return refused(message, "leave out --strict-order");
+        if self.ctx.strict_order {
+            let message = "a horizontal reduction is not in program order";
+            return reject(message, "leave out --strict-order");
         }
-        self.single(number, "lanes are")?;
+        self.check_step(number, "vector")?;
         self.last(number, lanes, LoopKind::Vector)
     }
 
-    pub(in crate::plan) fn tensorize(&mut self, number: usize) -> Changed {
+    pub(in crate::plan) fn tensorize(&mut self, number: usize) -> EditResult {
         let Some(dot) = dots::dot(self.stage).filter(|_| self.is_reduced(number)) else {
-            let message =
-                format!("what is summed up along `{}` are no products that a dot product adds up", self.axis(number));
-            return refused(message, "dot products are of 8-bit integers in int32, or of bfloat16 in float32");
+            let message = format!("no dot instruction computes the reduction over `{}`", self.axis(number));
+            return reject(message, "dot instructions multiply 8-bit integers into int32, or bfloat16 into float32");
         };
-        if !dot.is_for(self.choice.target, self.choice.strict_order) {
-            return match self.choice.strict_order {
-                true => refused("dot products round in another order than is written", "leave out --strict-order"),
-                false => refused("the target has no dot products of bfloat16", "`hammock targets` shows which have"),
+        if !dot.is_for(self.ctx.target, self.ctx.strict_order) {
+            return match self.ctx.strict_order {
+                true => reject("`dot` rounds in another order than the program", "leave out --strict-order"),
+                false => reject("the target has no bfloat16 dot instruction", "`hammock targets` shows which have"),
             };
         }
-        self.single(number, "terms are")?;
-        self.last(number, dot.terms(), LoopKind::Dot)
+        self.check_step(number, "dot")?;
+        self.last(number, dot.group_size(), LoopKind::Dot)
     }
 
-    /// Splits a loop over terms, and makes what a step leaves the last loop.
-    fn last(&mut self, number: usize, factor: i64, kind: LoopKind) -> Changed {
+    /// Splits a reduction loop, and moves the inner part last.
+    fn last(&mut self, number: usize, factor: i64, kind: LoopKind) -> EditResult {
         if self.plan.loops[number].kind == LoopKind::Unrolled {
             self.plan.loops[number].kind = LoopKind::Serial;
         }
         self.split(number, factor)?;
         let mut order: Vec<usize> = (number + 2..self.plan.loops.len()).collect();
         order.push(number + 1);
-        // In the places from the loop on.
+        // Permutes the loops from the given one on.
         self.reorder(&order)?;
         self.run(self.plan.loops.len() - 1, kind)
     }
 
-    pub(in crate::plan) fn cache_write(&mut self) -> Changed {
+    pub(in crate::plan) fn cache_write(&mut self) -> EditResult {
         let tile = self.plan.tile(self.stage);
         let Some(parts) = (0..tile).find(|number| self.is_reduced(*number)) else {
-            let message = "results are stored once as it is: no loop over parts of a sum is around loops over results";
-            return refused(message, "leave it out");
+            let message = "results are stored once already: no split reduction is outside the loops over results";
+            return reject(message, "leave it out");
         };
         let over = self.over_axis_of(parts);
         self.fuse(&over[..over.len().min(2)])
     }
 
-    pub(in crate::plan) fn invert_divisor(&mut self) -> Changed {
-        self.plan.inverts = !self.plan.inverts;
+    pub(in crate::plan) fn hoist_reciprocal(&mut self) -> EditResult {
+        self.plan.hoists_reciprocal = !self.plan.hoists_reciprocal;
         Ok(())
     }
 }
 
-/// As much work as so many iterations of steps have, in iterations of other steps.
+/// Scales a minimum number of iterations from one step to another.
 fn scaled(grain: i64, before: i64, step: i64) -> i64 {
     (grain.saturating_mul(before) / step).max(1)
 }

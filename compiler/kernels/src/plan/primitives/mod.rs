@@ -1,31 +1,31 @@
-//! Changes to the plan of a stage, under the names that schedules have elsewhere.
+//! Schedule primitives, with the names that other schedule languages use.
 //!
-//! A primitive is an [`Edit`] of loops as plain data; it is refused where what it needs does not hold. Users write them
-//! below what a plan begins with (`read/primitives.rs`), and the plans that are tried when kernels are measured are made
-//! with them ([`neighbours`](super::neighbours)). Whether all loops together can compute the stage is asked
-//! once, after the last one ([`Edit::finish`]): on the way to an order of loops there may be others that cannot.
+//! A primitive is an [`Edit`] of loops as plain data; it is rejected if its requirements do not hold. Users write them
+//! below an initial plan (`read/primitives.rs`), and the autotuner makes its candidates with them
+//! ([`search_space`](super::search_space)). The whole plan is checked only once, at the end ([`Edit::finish`]), since
+//! intermediate loop orders may be invalid.
 
 mod copies;
 mod edit;
 mod loops;
 
-pub use edit::{Edit, Fault, Refused};
+pub use edit::{Edit, Fault, Rejection};
 
-type Changed = Result<(), Refused>;
+type EditResult = Result<(), Rejection>;
 
-/// A primitive, by its name.
+/// A primitive.
 pub struct Primitive {
-    /// Its name in plans.
+    /// Name in plans.
     pub name: &'static str,
-    /// What it takes.
+    /// Form of its arguments.
     pub form: Form,
-    /// What it does, and what it needs.
+    /// Effect and requirements.
     pub doc: &'static str,
-    /// Changes a plan.
-    pub apply: fn(&mut Edit, &Args) -> Changed,
+    /// Applies it to a plan.
+    pub apply: fn(&mut Edit, &Args) -> EditResult,
 }
 
-/// What a primitive takes, and how that is written. A loop is written as it is printed: by its axis, and `by` its step.
+/// Form of a primitive's arguments. A loop is written as it is printed: its axis, and `by` its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// `LOOP by N`.
@@ -34,24 +34,24 @@ pub enum Form {
     Step,
     /// `LOOP`.
     Loop,
-    /// `LOOP grain N`, or without the grain.
+    /// `LOOP grain N`; the grain may be omitted.
     Grain,
     /// `LOOP, LOOP, …`.
     Loops,
-    /// `BUFFER as [AXES] at LOOP`: both or one of the two may be left out.
+    /// `BUFFER as [AXES] at LOOP`; the axes or the loop may be omitted.
     Copy,
     /// `BUFFER at LOOP`.
     Place,
     /// `BUFFER`.
     Buffer,
     /// `BUFFER along AXIS to N`.
-    Room,
+    Padding,
     /// Nothing.
     Nothing,
 }
 
 impl Form {
-    /// How it is written.
+    /// Returns the syntax.
     pub fn syntax(self) -> &'static str {
         match self {
             Form::Factor => "LOOP by N",
@@ -62,24 +62,24 @@ impl Form {
             Form::Copy => "BUFFER [as [AXES]] [at LOOP]",
             Form::Place => "BUFFER at LOOP",
             Form::Buffer => "BUFFER",
-            Form::Room => "BUFFER along AXIS to N",
+            Form::Padding => "BUFFER along AXIS to N",
             Form::Nothing => "",
         }
     }
 }
 
-/// What a primitive is given: the numbers of loops, axes and [parts](crate::stage::access::parts).
+/// Arguments of a primitive: indices of loops, axes and [parts](crate::stage::access::parts).
 #[derive(Default)]
 pub struct Args {
     /// Loops.
     pub loops: Vec<usize>,
     /// A factor, a step or a grain.
     pub number: Option<i64>,
-    /// What is copied.
+    /// Operand to copy.
     pub part: usize,
-    /// The axes of a copy, in the order of its dimensions, or one of them.
+    /// Axes of a copy, in the order of its dimensions, or the axis to pad.
     pub axes: Option<Vec<usize>>,
-    /// How many loops are around a copy.
+    /// Number of loops around a copy.
     pub inside: Option<usize>,
 }
 
@@ -88,118 +88,118 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive {
         name: "split",
         form: Form::Factor,
-        doc: "puts a loop in steps of N around a loop, which then goes through what a step leaves. N is larger than the \
-              loop's own step, and no larger than what there is to divide. Steps of terms inside of loops over results are \
-              parts that are added up by themselves: not with --strict-order",
+        doc: "strip-mines a loop: adds an outer loop with step N. N is larger than the loop's own step, and at most \
+              its extent. Inside of loops over results it splits a reduction into partial accumulators: not with \
+              --strict-order",
         apply: |edit, args| edit.split(args.loops[0], args.number.unwrap_or(1)),
     },
     Primitive {
         name: "resplit",
         form: Form::Step,
-        doc: "gives a loop in steps other steps, between those of the loops over its axis inside and around",
+        doc: "changes the step of a loop, between those of the inner and outer loops over its axis",
         apply: |edit, args| edit.resplit(args.loops[0], args.number.unwrap_or(1)),
     },
     Primitive {
         name: "fuse",
         form: Form::Loops,
-        doc: "makes two loops over one axis, one inside of the other, the inner one. Two axes become one only where memory \
-              does not tell them apart, and there they are one already",
+        doc: "replaces two consecutive loops over one axis by the inner one. Axes that are contiguous in every access \
+              are collapsed already; others cannot be fused",
         apply: |edit, args| edit.fuse(&args.loops),
     },
     Primitive {
         name: "reorder",
         form: Form::Loops,
-        doc: "puts loops in this order, in the places that they have now; copies stay in their loops. Loops over results \
-              stay outside of sums, whose tile is in registers",
+        doc: "permutes loops within the positions that they occupy; copies stay in their loops. Loops over results \
+              stay outside reductions, whose tile is in registers",
         apply: |edit, args| edit.reorder(&args.loops),
     },
     Primitive {
         name: "vectorize",
         form: Form::Loop,
-        doc: "makes single values lanes of vectors: the last loop over an axis along which memory has neighbours side by \
-              side. Lanes of terms need `rfactor`, and an order of their own: not with --strict-order",
+        doc: "vectorizes the last loop over an axis that is contiguous. Horizontal reductions need `rfactor`, and are \
+              reordered: not with --strict-order",
         apply: |edit, args| edit.vectorize(args.loops[0]),
     },
     Primitive {
         name: "unroll",
         form: Form::Loop,
-        doc: "writes single values out side by side: the last loop over an axis, whose count is known",
+        doc: "unrolls the last loop over an axis, whose trip count is constant",
         apply: |edit, args| edit.unroll(args.loops[0]),
     },
     Primitive {
         name: "parallel",
         form: Form::Grain,
-        doc: "spreads a loop over results over threads, with the loops around it up to the last copy, instead of the loop \
-              that was. A thread takes N iterations at least [default: 1]",
+        doc: "parallelizes a loop over results, collapsed with enclosing loops up to the last copy, instead of the \
+              loop that was parallel. A thread runs at least N iterations [default: 1]",
         apply: |edit, args| edit.parallel(args.loops[0], args.number.unwrap_or(1)),
     },
     Primitive {
         name: "serial",
         form: Form::Loop,
-        doc: "takes back `parallel`, `vectorize` and `unroll`",
+        doc: "undoes `parallel`, `vectorize` and `unroll`",
         apply: |edit, args| edit.serial(args.loops[0]),
     },
     Primitive {
         name: "rfactor",
         form: Form::Factor,
-        doc: "sums up in N lanes of vectors, which are added up in the end: makes `LOOP by N`, and lanes of its values the \
-              last loop. N is a power of two; not with --strict-order",
+        doc: "reduces into N vector lanes, which are combined at the end: splits `LOOP by N`, and vectorizes the inner \
+              loop as the last one. N is a power of two; not with --strict-order",
         apply: |edit, args| edit.rfactor(args.loops[0], args.number.unwrap_or(1)),
     },
     Primitive {
         name: "tensorize",
         form: Form::Loop,
-        doc: "adds several terms to a sum at once, in dot products of the target: of 8-bit integers in int32, or of \
-              bfloat16 in float32 (AVX512_BF16, not with --strict-order). Factors whose terms are not side by side need \
-              `pack`",
+        doc: "reduces by dot instructions of the target: 8-bit integers in int32, or bfloat16 in float32 (AVX512_BF16, \
+              not with --strict-order). Operands that are not contiguous along the reduction need `pack`",
         apply: |edit, args| edit.tensorize(args.loops[0]),
     },
     Primitive {
         name: "cache_read",
         form: Form::Copy,
-        doc: "copies what is read of a buffer before it is used, inside of a loop [default: of none], with these axes \
-              [default: those that it changes along]. Not what is read under a condition, or at places that are loaded",
+        doc: "copies the part of a buffer that a loop reads, inside of that loop [default: outside all loops], with \
+              these axes [default: all that it varies along]. Not for conditional loads or indirect indices",
         apply: |edit, args| edit.cache_read(args.part, args.axes.clone(), args.inside.unwrap_or(0)),
     },
     Primitive {
         name: "pack",
         form: Form::Buffer,
-        doc: "copies a buffer, or the computed `factor` of a product, in the order in which the tile reads it: inside of the \
-              loops over results that it changes along, with terms before results",
+        doc: "packs a buffer, or a computed `operand` of a contraction, in the order in which the tile reads \
+              it: inside of the loops over results that it varies along, with reduction axes before spatial ones",
         apply: |edit, args| edit.pack(args.part),
     },
     Primitive {
         name: "pad",
-        form: Form::Room,
-        doc: "gives a copy room for more values of an axis, up to a multiple of N, and fills it with zeros; 1 takes that back. \
-              Lines of the copy lie farther apart then. Where all that a sum reads along the axis of its vectors is padded to \
-              whole ones, no smaller ones follow at the end, if the number of results is known. Lanes of terms may be \
-              padded where zeros change no sum",
+        form: Form::Padding,
+        doc: "pads an axis of a copy with zeros to a multiple of N; 1 removes the padding. This also changes the row \
+              stride of the copy. If all operands along the vector axis are padded to full vectors, there is no vector \
+              tail, provided that the extent is constant. Horizontal reductions may be padded if zeros do not change \
+              the result",
         apply: |edit, args| edit.pad(args.part, args.axes.as_deref().unwrap_or_default(), args.number.unwrap_or(1)),
     },
     Primitive {
         name: "attach",
         form: Form::Place,
-        doc: "makes a copy inside of this loop, or of none with `at root`",
+        doc: "moves a copy into this loop, or outside all loops with `at root`",
         apply: |edit, args| edit.attach(args.part, args.inside.unwrap_or(0)),
     },
     Primitive {
         name: "inline",
         form: Form::Buffer,
-        doc: "leaves out a copy: what it was of is read or computed where it is used",
+        doc: "removes a copy: its operand is loaded or computed where it is used",
         apply: |edit, args| edit.inline(args.part),
     },
     Primitive {
-        name: "invert_divisor",
+        name: "hoist_reciprocal",
         form: Form::Nothing,
-        doc: "inverts once what all values along the vectors are divided by, or takes that back; not with --strict-order",
-        apply: |edit, _| edit.invert_divisor(),
+        doc: "hoists the reciprocal of a divisor that is invariant along the vector axis, or undoes that; not with \
+              --strict-order",
+        apply: |edit, _| edit.hoist_reciprocal(),
     },
     Primitive {
         name: "cache_write",
         form: Form::Nothing,
-        doc: "keeps sums in registers until all their terms are in, and then stores them: a loop over parts of the terms, which \
-              is around loops over results, becomes one with the loop inside. Without such a loop there is nothing to do",
+        doc: "accumulates in registers until a reduction is complete: fuses the loop that splits it outside of the \
+              loops over results with the inner one. There must be such a loop",
         apply: |edit, _| edit.cache_write(),
     },
 ];

@@ -1,12 +1,12 @@
-//! Lines of plans, and words in them.
+//! Lines and tokens of plans.
 
 use super::{At, PlanError, Result};
 use hammock_ir::Span;
 
-/// The largest number.
-const MOST: i64 = 1 << 30;
+/// Maximum number.
+const MAX_NUMBER: i64 = 1 << 30;
 
-/// A line that is not empty, without its remark.
+/// A nonempty line without its remark.
 pub struct Line<'a> {
     start: usize,
     pub indent: usize,
@@ -14,7 +14,7 @@ pub struct Line<'a> {
     tokens: Vec<Token<'a>>,
 }
 
-/// A word or a sign.
+/// A word or a punctuation mark.
 #[derive(Clone, Copy)]
 pub struct Token<'a> {
     text: &'a str,
@@ -32,7 +32,7 @@ fn span(start: usize, end: usize) -> Span {
     Span::new(offset(start), offset(end))
 }
 
-/// The lines of a text.
+/// Splits a text into lines.
 pub fn lines(text: &str) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     let mut start = 0;
@@ -48,7 +48,7 @@ pub fn lines(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-/// A line up to its remark. Names in quotes may have anything in them, so their lines have none.
+/// Strips a line's remark. Lines with quoted names have none, since names may contain anything.
 fn without_remark(line: &str) -> &str {
     if line.starts_with('"') {
         return line;
@@ -63,7 +63,7 @@ fn without_remark(line: &str) -> &str {
     line
 }
 
-/// The words and signs of a line.
+/// Splits a line into tokens.
 fn tokens(line: &str, start: usize) -> Vec<Token<'_>> {
     let is_sign = |c: char| matches!(c, ',' | ':' | '(' | ')' | '[' | ']');
     let mut tokens = Vec::new();
@@ -83,7 +83,7 @@ impl<'a> Line<'a> {
         span(self.start, self.start + self.text.len())
     }
 
-    /// The kernel that begins here.
+    /// Parses the name of the kernel that begins here.
     pub fn name(&self) -> Result<&'a str> {
         let name = self.text.strip_suffix(':').map(str::trim_end).filter(|name| self.indent == 0 && !name.is_empty());
         name.ok_or_else(|| {
@@ -97,13 +97,13 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Where reading is in a line.
+/// Position of the parser in a line.
 pub struct Cursor<'a> {
     pub tokens: &'a [Token<'a>],
     pub next: usize,
-    /// Where the line ends.
+    /// End of the line.
     end: usize,
-    /// In how many copies it is.
+    /// Nesting depth of copies.
     pub depth: usize,
 }
 
@@ -119,12 +119,12 @@ impl Cursor<'_> {
         begins
     }
 
-    /// Where the next token is.
+    /// Returns the location of the next token.
     fn here(&self) -> Span {
         self.tokens.get(self.next).map_or(span(self.end, self.end), |token| token.span())
     }
 
-    /// From a token to the last one taken.
+    /// Returns the span from a token to the last one consumed.
     pub fn since(&self, first: usize) -> Span {
         let last = self.tokens[..self.next].last().map_or(span(self.end, self.end), |token| token.span());
         self.tokens.get(first).map_or(last, |token| token.span().join(last))
@@ -156,11 +156,14 @@ impl Cursor<'_> {
         }
     }
 
-    /// A number from 1 on, of a size that counts something.
+    /// Parses a positive number.
     pub fn number(&mut self, what: &str) -> Result<At<i64>> {
-        let number =
-            self.tokens.get(self.next).and_then(|token| token.text.parse().ok()).filter(|n| (1..=MOST).contains(n));
-        let Some(value) = number else { return self.expected(&format!("{what}, a number from 1 to {MOST}")) };
+        let number = self
+            .tokens
+            .get(self.next)
+            .and_then(|token| token.text.parse().ok())
+            .filter(|n| (1..=MAX_NUMBER).contains(n));
+        let Some(value) = number else { return self.expected(&format!("{what}, a number from 1 to {MAX_NUMBER}")) };
         self.next += 1;
         Ok(At { value, span: self.since(self.next - 1) })
     }

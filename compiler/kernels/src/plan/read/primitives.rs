@@ -1,4 +1,4 @@
-//! Primitives, as they are written below what a plan begins with.
+//! Parses primitives, the lines below the initial plan of a stage.
 
 use super::{
     At, PlanError, Result,
@@ -8,24 +8,24 @@ use crate::plan::primitives::{Form, PRIMITIVES, Primitive};
 use hammock_ir::Span;
 use hammock_runtime::near::nearest;
 
-/// A primitive with what it is given.
+/// A primitive with its arguments.
 #[derive(Clone, Debug)]
 pub struct ChangeText {
     pub span: Span,
-    /// Its number in [`PRIMITIVES`].
+    /// Index in [`PRIMITIVES`].
     pub primitive: usize,
     pub args: ArgsText,
 }
 
-/// What a primitive is given.
+/// Arguments of a primitive.
 #[derive(Clone, Debug, Default)]
 pub struct ArgsText {
     pub loops: Vec<LoopName>,
     pub number: Option<i64>,
     pub part: Option<At<String>>,
     pub axes: Option<Vec<At<String>>>,
-    /// Inside of which loop, or of none.
-    pub place: Option<Option<LoopName>>,
+    /// Loop to put a copy into, or `None` for the outermost level.
+    pub location: Option<Option<LoopName>>,
 }
 
 /// A loop, by its axis and its step.
@@ -33,11 +33,11 @@ pub struct ArgsText {
 pub struct LoopName {
     pub span: Span,
     pub axis: At<String>,
-    /// That of the innermost loop over the axis, if it is left out.
+    /// Its step; `None` for the innermost loop over the axis.
     pub step: Option<i64>,
 }
 
-/// The primitives on lines further to the right than a first one.
+/// Parses primitives on lines with more indentation than `indent`.
 pub fn changes(lines: &[Line], indent: usize) -> Result<Vec<ChangeText>> {
     lines.iter().take_while(|line| line.indent > indent).map(|line| line.cursor().change()).collect()
 }
@@ -50,7 +50,7 @@ impl Cursor<'_> {
             let error = PlanError::new(name.span, format!("there is no primitive `{}`", name.value));
             return Err(error.help(match nearest(&name.value, PRIMITIVES.iter().map(|primitive| primitive.name)) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => "primitives stand below a stage, further to the right; `hammock rules` lists them".to_owned(),
+                None => "primitives are indented below a stage; `hammock rules` lists them".to_owned(),
             }));
         };
         let Primitive { name, form, .. } = &PRIMITIVES[number];
@@ -76,7 +76,7 @@ impl Cursor<'_> {
             Form::Loop | Form::Grain => {
                 args.loops = vec![self.loop_name()?];
                 if form == Form::Grain && self.takes(&["grain"]) {
-                    args.number = Some(self.number("how many iterations are worth a thread")?.value);
+                    args.number = Some(self.number("the minimum iterations for a thread")?.value);
                 }
             }
             Form::Loops => {
@@ -92,22 +92,22 @@ impl Cursor<'_> {
                 }
                 if form == Form::Place || form == Form::Copy && self.begins(&["at"]) {
                     self.expect("at")?;
-                    args.place = Some(if self.takes(&["root"]) { None } else { Some(self.loop_name()?) });
+                    args.location = Some(if self.takes(&["root"]) { None } else { Some(self.loop_name()?) });
                 }
             }
-            Form::Room => {
+            Form::Padding => {
                 args.part = Some(self.word("the name of a buffer")?);
                 self.expect("along")?;
                 args.axes = Some(vec![self.word("an axis")?]);
                 self.expect("to")?;
-                args.number = Some(self.number("up to a multiple of what there is room")?.value);
+                args.number = Some(self.number("the multiple to pad to")?.value);
             }
             Form::Nothing => {}
         }
         Ok(args)
     }
 
-    /// `axis by 4`.
+    /// Parses `axis by 4`.
     fn loop_name(&mut self) -> Result<LoopName> {
         let first = self.next;
         let axis = self.word("an axis")?;
@@ -115,7 +115,7 @@ impl Cursor<'_> {
         Ok(LoopName { span: self.since(first), axis, step })
     }
 
-    /// A loop, and the factor after it: `axis by 4`, or for a loop in steps of 32 `axis by 32 by 4`.
+    /// Parses a loop followed by a factor: `axis by 4`, or for a loop with step 32 `axis by 32 by 4`.
     fn factor(&mut self) -> Result<(LoopName, i64)> {
         let axis = self.word("an axis")?;
         let mut name = LoopName { span: axis.span, axis, step: None };
@@ -129,7 +129,7 @@ impl Cursor<'_> {
         Ok((name, factor))
     }
 
-    /// `[a, b]`.
+    /// Parses `[a, b]`.
     fn axes(&mut self) -> Result<Vec<At<String>>> {
         self.expect("[")?;
         let mut axes = Vec::new();

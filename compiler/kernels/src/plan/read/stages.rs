@@ -1,24 +1,24 @@
-//! Parts of a kernel's plan: loops and copies.
+//! Parses the parts of a kernel's plan: loops and copies.
 
 use super::{
-    At, Base, CopyText, LoopText, PartText, PlanError, Result, RowsText, StageText, WrittenText,
+    At, Base, CopyText, ExplicitText, LoopText, PartText, PlanError, Result, RowsText, StageText,
     lines::{Cursor, Line},
     primitives::changes,
 };
 use crate::plan::LoopKind;
 
-/// The deepest that copies stand in copies.
-const DEPTH: usize = 8;
+/// Maximum nesting depth of copies.
+const MAX_DEPTH: usize = 8;
 
-/// The parts of a kernel.
+/// Parses the parts of a kernel.
 pub fn parts(lines: &[Line]) -> Result<Vec<PartText>> {
     let (mut parts, mut at) = (Vec::new(), 0);
     while let Some(line) = lines.get(at) {
         let mut cursor = line.cursor();
-        if cursor.takes(&["as", "written"]) {
+        if cursor.takes(&["opaque"]) {
             let parallel = cursor.spread()?;
             cursor.end()?;
-            parts.push(PartText::AsWritten(line.span(), parallel));
+            parts.push(PartText::Opaque(line.span(), parallel));
             at += 1;
         } else if cursor.begins(&["copy", "of"]) || cursor.begins(&["rows"]) {
             let (rows, count) = rows(&lines[at..])?;
@@ -33,7 +33,7 @@ pub fn parts(lines: &[Line]) -> Result<Vec<PartText>> {
     Ok(parts)
 }
 
-/// A stage with the primitives below it, and how many lines they take.
+/// Parses a stage with its primitives. Also returns the number of lines.
 fn stage(lines: &[Line]) -> Result<(StageText, usize)> {
     let mut cursor = lines[0].cursor();
     let mut stage = cursor.stage()?;
@@ -43,7 +43,7 @@ fn stage(lines: &[Line]) -> Result<(StageText, usize)> {
     Ok((stage, count))
 }
 
-/// Stages that share rows, and how many lines they take.
+/// Parses row-tiled stages. Also returns the number of lines.
 fn rows(lines: &[Line]) -> Result<(RowsText, usize)> {
     let mut rows = RowsText { span: lines[0].span(), copied: Vec::new(), parallel: None, tiles: Vec::new() };
     let mut at = 0;
@@ -78,43 +78,44 @@ fn rows(lines: &[Line]) -> Result<(RowsText, usize)> {
 }
 
 impl Cursor<'_> {
-    /// How many of the loops around statements have threads, and from how many iterations on.
+    /// Parses the number of parallel loops around opaque statements, and the minimum iterations for a thread.
     fn spread(&mut self) -> Result<Option<(At<i64>, At<i64>)>> {
         if !self.takes(&[","]) {
             return Ok(None);
         }
-        let loops = self.number("how many loops have threads")?;
+        let loops = self.number("the number of parallel loops")?;
         if !self.takes(&[if loops.value == 1 { "loop" } else { "loops" }, "parallel"]) {
             return self.expected("`loops parallel N`");
         }
-        Ok(Some((loops, self.number("how many iterations are worth a thread")?)))
+        Ok(Some((loops, self.number("the minimum iterations for a thread")?)))
     }
 
-    /// `rule: loops and copies`, or `planned`.
+    /// Parses `rule: loops and copies`, or `planned`.
     fn stage(&mut self) -> Result<StageText> {
         let first = self.next;
         let base = match self.takes(&["planned"]) {
             true if self.takes(&["by"]) => Base::Planned(Some(self.word("the name of a rule")?)),
             true => Base::Planned(None),
-            false => Base::Written(self.written()?),
+            false => Base::Explicit(self.explicit()?),
         };
         Ok(StageText { span: self.since(first), base, changes: Vec::new() })
     }
 
-    fn written(&mut self) -> Result<WrittenText> {
+    fn explicit(&mut self) -> Result<ExplicitText> {
         let first = self.next;
         let rule = self.word("the name of a rule")?;
         self.expect(":")?;
-        let mut stage = WrittenText { span: rule.span, rule, loops: Vec::new(), copies: Vec::new(), inverts: None };
+        let mut stage =
+            ExplicitText { span: rule.span, rule, loops: Vec::new(), copies: Vec::new(), hoists_reciprocal: None };
         while self.next < self.tokens.len() && !self.begins(&[")"]) {
-            if !stage.loops.is_empty() || !stage.copies.is_empty() || stage.inverts.is_some() {
+            if !stage.loops.is_empty() || !stage.copies.is_empty() || stage.hoists_reciprocal.is_some() {
                 self.expect(",")?;
             }
             if self.begins(&["copy", "of"]) {
                 let copy = self.copy(stage.loops.len(), &mut |cursor| cursor.expect("("))?;
                 stage.copies.push(copy);
-            } else if self.takes(&["divisor", "inverted"]) {
-                stage.inverts = Some(self.since(self.next - 2));
+            } else if self.takes(&["reciprocal", "hoisted"]) {
+                stage.hoists_reciprocal = Some(self.since(self.next - 2));
             } else {
                 stage.loops.push(self.one_loop()?);
             }
@@ -123,7 +124,7 @@ impl Cursor<'_> {
         Ok(stage)
     }
 
-    /// `axis by 4 parallel 2`.
+    /// Parses `axis by 4 parallel 2`.
     fn one_loop(&mut self) -> Result<LoopText> {
         let first = self.next;
         let axis = self.word("an axis")?;
@@ -133,7 +134,7 @@ impl Cursor<'_> {
             () if self.takes(&["vector"]) => LoopKind::Vector,
             () if self.takes(&["dot"]) => LoopKind::Dot,
             () if self.takes(&["parallel"]) => {
-                LoopKind::Parallel(self.number("how many iterations are worth a thread")?.value)
+                LoopKind::Parallel(self.number("the minimum iterations for a thread")?.value)
             }
             () => LoopKind::Serial,
         };
@@ -143,35 +144,35 @@ impl Cursor<'_> {
         Ok(LoopText { span: self.since(first), axis, step, kind })
     }
 
-    /// `copy of buffer as [axes] (stage)`, with what stands before the stage.
+    /// Parses `copy of buffer as [axes] (stage)`; `before` parses what precedes the stage.
     fn copy(&mut self, inside: usize, before: &mut dyn FnMut(&mut Self) -> Result<()>) -> Result<CopyText> {
         let first = self.next;
         self.next += 2;
         let load = self.word("the name of a buffer")?;
         self.expect("as")?;
         self.expect("[")?;
-        let (mut axes, mut words, mut padded) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut axes, mut groups, mut padded) = (Vec::new(), Vec::new(), Vec::new());
         while !self.takes(&["]"]) {
             if !axes.is_empty() {
                 self.expect(",")?;
             }
             axes.push(self.word("an axis")?);
-            words.push(if self.takes(&["by"]) { Some(self.number("how many terms a word has")?) } else { None });
-            let room = "up to a multiple of what there is room";
+            groups.push(if self.takes(&["by"]) { Some(self.number("the size of packed groups")?) } else { None });
+            let room = "the multiple to pad to";
             padded.push(if self.takes(&["padded"]) { Some(self.number(room)?) } else { None });
         }
         before(self)?;
         self.depth += 1;
-        if self.depth > DEPTH {
-            return Err(PlanError::new(self.since(first), format!("copies are in copies more than {DEPTH} deep")));
+        if self.depth > MAX_DEPTH {
+            return Err(PlanError::new(self.since(first), format!("copies are in copies more than {MAX_DEPTH} deep")));
         }
         let copy = self.stage()?;
         self.depth -= 1;
         self.expect(")")?;
-        Ok(CopyText { span: self.since(first), load, inside, axes, words, padded, copy })
+        Ok(CopyText { span: self.since(first), load, inside, axes, groups, padded, copy })
     }
 
-    /// `copy of buffer as [axes] for stage 1 (stage)`.
+    /// Parses `copy of buffer as [axes] for stage 1 (stage)`.
     fn copy_for_stage(&mut self) -> Result<(At<usize>, CopyText)> {
         let mut number = None;
         let copy = self.copy(0, &mut |cursor| {
@@ -189,18 +190,18 @@ impl Cursor<'_> {
         }
     }
 
-    /// What follows `rows`: how many at a time, and on which axis there are threads.
+    /// Parses what follows `rows`: the tile size, and the parallel axis.
     fn rows(&mut self, left: bool, parallel: &mut Option<(At<String>, At<i64>)>) -> Result<At<i64>> {
         if left {
             self.expect("left")?;
         }
         self.expect(",")?;
-        let count = self.number("how many rows run together")?;
+        let count = self.number("the rows of a tile")?;
         ["at", "a", "time"].into_iter().try_for_each(|word| self.expect(word))?;
         if !left && self.takes(&[","]) {
             let axis = self.word("an axis of the rows")?;
             self.expect("parallel")?;
-            *parallel = Some((axis, self.number("how many iterations are worth a thread")?));
+            *parallel = Some((axis, self.number("the minimum iterations for a thread")?));
         }
         self.expect(":")?;
         self.end().map(|()| count)

@@ -3,13 +3,13 @@ use super::*;
 const TEXT: &str = "\
 f:  # a product
     # remark
-    outer: a by 4 parallel 2, copy of x#2 as [k, b padded 8] (tiles: k, b by 8, b vector), b by 8, k, a unrolled, b vector
-    as written, 2 loops parallel 5
-    as written
+    outer: a by 4 parallel 2, copy of x#2 as [k, b padded 8] (transpose: k, b by 8, b vector), b by 8, k, a unrolled, b vector
+    opaque, 2 loops parallel 5
+    opaque
 \"g: 1\":
     copy of é as [] for stage 1 (each:)
     rows, 8 at a time, n parallel 3:
-        each: n, m by 16, m vector, divisor inverted
+        each: n, m by 16, m vector, reciprocal hoisted
     rows left, 1 at a time:
         planned by each
             resplit m by 16 to 8
@@ -21,7 +21,7 @@ h:
         cache_read x#2 as [k, a] at a by 64
         attach x#2 at root
         pad x#2 along k to 8
-    as written
+    opaque
 ";
 
 #[test]
@@ -35,7 +35,7 @@ fn plans_have_names_and_parts() {
     assert!(Plans::read("").unwrap().of("f").is_none());
 }
 
-/// Whatever is wrong with a text, the error has a place in it.
+/// Errors in damaged texts have a valid location.
 #[test]
 fn damaged_texts_are_read_or_refused() {
     let mut refused = 0;

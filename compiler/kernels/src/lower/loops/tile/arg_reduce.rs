@@ -4,7 +4,7 @@
 //! reduction axis are reduced horizontally at the end; ties go to the smaller index.
 
 use super::{Lanes, Step, Tile, indices, tree_reduce};
-use crate::stage::{Place, access::combiner, search, substitution};
+use crate::stage::{ArgResult, access::combiner, arg_reduce, substitution};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, Var},
@@ -41,7 +41,7 @@ impl Accumulators {
 
 impl ArgIndices {
     /// Returns `size` accumulators.
-    pub(super) fn new(tile: &Tile, place: &Place, size: &PrimExpr) -> Option<ArgIndices> {
+    pub(super) fn new(tile: &Tile, place: &ArgResult, size: &PrimExpr) -> Option<ArgIndices> {
         let stage = tile.nest.stage;
         let (op, _) = combiner(stage)?;
         let reduced = stage.axes.iter().filter(|axis| axis.reduce);
@@ -49,7 +49,7 @@ impl ArgIndices {
         // 32-bit indices if they suffice.
         let dtype = if count.is_some_and(|count| i32::try_from(count).is_ok()) { DType::INT32 } else { DType::INT64 };
         let slots = Buffer::scoped(format!("{}_at", stage.buffer.name), vec![size.clone()], dtype, "local");
-        Some(ArgIndices { slots, op, nan_wins: place.finds_nan })
+        Some(ArgIndices { slots, op, nan_wins: place.selects_nan })
     }
 
     /// Returns the condition under which a value replaces another.
@@ -66,7 +66,7 @@ impl ArgIndices {
 
 impl Tile<'_> {
     /// Returns an arg-reduction.
-    pub(super) fn arg_reduction(&self, place: &Place, sums: &Accumulators, found: &ArgIndices) -> Stmt {
+    pub(super) fn arg_reduction(&self, place: &ArgResult, sums: &Accumulators, found: &ArgIndices) -> Stmt {
         let (stage, first) = (self.nest.stage, &self.at.position);
         let terms = self.reduced_lanes();
         let lanes = terms.map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], active: None });
@@ -88,7 +88,7 @@ impl Tile<'_> {
             let number = cast(&load(&found.slots), place.buffer.dtype);
             let value = || Stmt::store(&stage.buffer, indices(stage, at), load(&sums.values));
             let number = Stmt::store(&place.buffer, indices(stage, at), number);
-            Stmt::seq([number].into_iter().chain(place.keeps_value.then(value)))
+            Stmt::seq([number].into_iter().chain(place.stores_value.then(value)))
         });
         let reduced = reduced.into_iter().flatten();
         Stmt::new(StmtKind::Seq(sums.alloc().chain([start, update]).chain(reduced).chain([finish]).collect()))
@@ -102,7 +102,7 @@ impl Tile<'_> {
         let (new, takes) = (Var::new("term", dtype), Var::new("takes", DType::BOOL));
         let load = |buffer: &Buffer| PrimExpr::load(buffer, vec![slot.clone()]);
         let better = found.is_better(&new.expr(), &load(&sums.values));
-        let number = cast(&search::number(&stage.axes, at), found.slots.dtype);
+        let number = cast(&arg_reduce::linear_position(&stage.axes, at), found.slots.dtype);
         let take = |buffer: &Buffer, by: PrimExpr| {
             Stmt::store(buffer, vec![slot.clone()], takes.expr().select(by, load(buffer)))
         };

@@ -1,12 +1,12 @@
-//! Axes that every access takes together become one.
+//! Collapses axes that are contiguous in every access.
 //!
-//! `y[i, j] = x[i, j] + 1` goes through memory as `y[k] = x[k] + 1` does, with one axis for both: vectors then run past the
-//! ends of short rows, and what is left over is left over once. So do the places of a 1 x 1 convolution, the batch and
-//! the rows of a product with one matrix, and the axes that a transposition keeps side by side.
+//! `y[i, j] = x[i, j] + 1` becomes `y[k] = x[k] + 1`: vectors run past the ends of short rows, and there is one tail
+//! instead of one per row. This also applies to the spatial axes of a 1 x 1 convolution, the batch and row axes of a
+//! matmul with a shared matrix, and axes that a transpose leaves adjacent.
 
 use super::{
-    Axis, Epilogue, Place, Stage,
-    access::{factors, loads},
+    ArgResult, Axis, Epilogue, Stage,
+    access::{contraction_operands, loads},
     replaced,
 };
 use crate::index::same_expr;
@@ -16,31 +16,30 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// Joins what can be joined of a stage's axes.
-pub fn join(stage: &mut Stage) {
-    if stage.moves() {
-        leave_out_ones(stage);
+/// Collapses all axes of a stage that can be.
+pub fn apply(stage: &mut Stage) {
+    if stage.is_copy() {
+        drop_unit_dims(stage);
     }
-    if factors(stage).is_some() {
-        leave_out_last_ones(stage);
+    if contraction_operands(stage).is_some() {
+        drop_trailing_unit_dims(stage);
     }
     while let Some(pair) = pairs(stage).into_iter().find(|pair| pair.fits(stage)) {
-        *stage = pair.joined(stage);
+        *stage = pair.collapse(stage);
     }
 }
 
-/// Leaves out dimensions of size one, which stand between others. Only of elements that are moved: what is packed is known
-/// by its dimensions.
-fn leave_out_ones(stage: &mut Stage) {
+/// Removes dimensions of size 1 in between. Only for copies: packed layouts are recognized by their dimensions.
+fn drop_unit_dims(stage: &mut Stage) {
     let PrimKind::Load(buffer, indices, None) = stage.value.kind() else { return };
-    let (from, indices) = without_ones(buffer, indices);
+    let (from, indices) = without_unit_dims(buffer, indices);
     stage.value = PrimExpr::load(&from, indices);
-    (stage.buffer, stage.indices) = without_ones(&stage.buffer, &stage.indices);
+    (stage.buffer, stage.indices) = without_unit_dims(&stage.buffer, &stage.indices);
 }
 
-/// Leaves out dimensions of size one that are the last of what products load, as the window of a 1 x 1 convolution: what
-/// is along the dimension before them lies side by side.
-fn leave_out_last_ones(stage: &mut Stage) {
+/// Removes trailing dimensions of size 1 from the loads of a contraction, such as the window of a 1 x 1 convolution, so
+/// that the dimension before them is the contiguous one.
+fn drop_trailing_unit_dims(stage: &mut Stage) {
     let mut views: Vec<(Buffer, usize, Buffer)> = Vec::new();
     let mut value = stage.value.clone();
     for load in loads(stage) {
@@ -48,12 +47,12 @@ fn leave_out_last_ones(stage: &mut Stage) {
         if !is_plain(buffer, indices) {
             continue;
         }
-        let Some(last) = (0..indices.len()).rfind(|at| !is_one(buffer, indices, *at)) else { continue };
-        let kept = last + 1;
-        let known = views.iter().find(|(of, dims, _)| of == buffer && *dims == kept).map(|(.., view)| view.clone());
-        let view = known.unwrap_or_else(|| buffer.change(|b| b.shape.truncate(kept)));
-        value = replaced(&value, load, &PrimExpr::load(&view, indices[..kept].to_vec()));
-        views.push((buffer.clone(), kept, view));
+        let Some(last) = (0..indices.len()).rfind(|at| !is_unit_dim(buffer, indices, *at)) else { continue };
+        let ndim = last + 1;
+        let known = views.iter().find(|(of, dims, _)| of == buffer && *dims == ndim).map(|(.., view)| view.clone());
+        let view = known.unwrap_or_else(|| buffer.change(|b| b.shape.truncate(ndim)));
+        value = replaced(&value, load, &PrimExpr::load(&view, indices[..ndim].to_vec()));
+        views.push((buffer.clone(), ndim, view));
     }
     stage.value = value;
 }
@@ -62,57 +61,57 @@ fn is_plain(buffer: &Buffer, indices: &[PrimExpr]) -> bool {
     buffer.strides.is_empty() && buffer.axis_separators.is_empty() && buffer.ndim() == indices.len()
 }
 
-fn is_one(buffer: &Buffer, indices: &[PrimExpr], at: usize) -> bool {
+fn is_unit_dim(buffer: &Buffer, indices: &[PrimExpr], at: usize) -> bool {
     buffer.shape[at].as_int() == Some(1) && indices[at].as_int() == Some(0)
 }
 
-fn without_ones(buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<PrimExpr>) {
-    let kept: Vec<usize> = (0..indices.len()).filter(|at| !is_one(buffer, indices, *at)).collect();
-    if !is_plain(buffer, indices) || kept.len() == indices.len() {
+fn without_unit_dims(buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<PrimExpr>) {
+    let dims: Vec<usize> = (0..indices.len()).filter(|at| !is_unit_dim(buffer, indices, *at)).collect();
+    if !is_plain(buffer, indices) || dims.len() == indices.len() {
         return (buffer.clone(), indices.to_vec());
     }
-    let view = buffer.change(|b| b.shape = kept.iter().map(|at| buffer.shape[*at].clone()).collect());
-    (view, kept.iter().map(|at| indices[*at].clone()).collect())
+    let view = buffer.change(|b| b.shape = dims.iter().map(|at| buffer.shape[*at].clone()).collect());
+    (view, dims.iter().map(|at| indices[*at].clone()).collect())
 }
 
-/// Two axes, of which the second runs through all its values for each value of the first.
-struct Pair {
+/// Two axes; the inner one runs through all its values for each value of the outer one.
+struct AxisPair {
     outer: Axis,
     inner: Axis,
 }
 
-/// Axes that some access has in neighbouring dimensions. Those of a reduction combine in an order of their own.
-fn pairs(stage: &Stage) -> Vec<Pair> {
+/// Returns pairs of axes that some access has in adjacent dimensions. Reduction axes must not change their order.
+fn pairs(stage: &Stage) -> Vec<AxisPair> {
     let mut found = Vec::new();
     let number = |index: &PrimExpr| stage.axes.iter().position(|axis| index.as_var() == Some(&axis.var));
     let follows = |outer: usize, inner: usize| {
         outer < inner && stage.axes[outer + 1..inner].iter().all(|between| !between.reduce)
     };
-    let mut look = |indices: &[PrimExpr]| {
+    let mut add = |indices: &[PrimExpr]| {
         for dims in indices.windows(2) {
             let (Some(i), Some(j)) = (number(&dims[0]), number(&dims[1])) else { continue };
             let (outer, inner) = (&stage.axes[i], &stage.axes[j]);
             if outer.reduce == inner.reduce && (!outer.reduce || follows(i, j)) {
-                found.push(Pair { outer: outer.clone(), inner: inner.clone() });
+                found.push(AxisPair { outer: outer.clone(), inner: inner.clone() });
             }
         }
     };
-    look(stage.target_indices());
+    add(stage.target_indices());
     stage.value.walk(&mut |e| {
         if let PrimKind::Load(_, indices, _) = e.kind() {
-            look(indices);
+            add(indices);
         }
     });
     found
 }
 
-impl Pair {
-    /// Returns true if every access has both axes side by side, or neither, and nothing else depends on them.
+impl AxisPair {
+    /// Returns true if every access has both axes in adjacent dimensions, or neither, and nothing else depends on them.
     fn fits(&self, stage: &Stage) -> bool {
         let stores = |buffer: &Buffer, indices: &[PrimExpr]| self.is_access(buffer, indices);
         stores(&stage.buffer, &stage.indices)
             && stores(stage.target(), stage.target_indices())
-            && stage.place.iter().all(|place| stores(&place.buffer, &stage.indices))
+            && stage.arg_result.iter().all(|arg| stores(&arg.buffer, &stage.indices))
             && stage.values().all(|value| self.is_expr(value))
     }
 
@@ -141,8 +140,8 @@ impl Pair {
         }
     }
 
-    /// The dimension of the first axis, where the second has all of the next one: no size is negative, so neither is
-    /// what becomes of both where the first is not.
+    /// Returns the dimension of the outer axis, if the inner axis is all of the next one. Sizes are not negative, so a
+    /// nonnegative index stays nonnegative when collapsed.
     fn dim(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Option<usize> {
         let at = indices.iter().position(|index| index.as_var() == Some(&self.outer.var))?;
         let next = indices.get(at + 1)?.as_var() == Some(&self.inner.var);
@@ -150,27 +149,27 @@ impl Pair {
         (next && plain && same_expr(&wide(&buffer.shape[at + 1]), &wide(&self.inner.extent))).then_some(at)
     }
 
-    fn joined(&self, stage: &Stage) -> Stage {
+    fn collapse(&self, stage: &Stage) -> Stage {
         let (outer, inner) = (self.outer.var.name(), self.inner.var.name());
         let var = Var::int64(format!("{outer}_{}", inner.strip_prefix("v_").unwrap_or(inner)));
-        let extent = product(&self.outer.extent, &self.inner.extent);
-        let mut joined = Joined { pair: self, var: var.expr(), views: Vec::new() };
+        let extent = multiply(&self.outer.extent, &self.inner.extent);
+        let mut collapse = Collapse { pair: self, var: var.expr(), views: Vec::new() };
         let mut axes = Vec::new();
         for axis in stage.axes.iter().filter(|axis| axis.var != self.inner.var) {
             let is_outer = axis.var == self.outer.var;
-            let joined = || Axis { var: var.clone(), extent: extent.clone(), reduce: axis.reduce };
-            axes.push(if is_outer { joined() } else { axis.clone() });
+            let collapsed = || Axis { var: var.clone(), extent: extent.clone(), reduce: axis.reduce };
+            axes.push(if is_outer { collapsed() } else { axis.clone() });
         }
-        let (buffer, indices) = joined.access(&stage.buffer, &stage.indices);
-        let value = joined.expr(&stage.value);
-        let init = stage.init.as_ref().map(|init| joined.expr(init));
+        let (buffer, indices) = collapse.access(&stage.buffer, &stage.indices);
+        let value = collapse.expr(&stage.value);
+        let init = stage.init.as_ref().map(|init| collapse.expr(init));
         let epilogue = stage.epilogue.as_ref().map(|epilogue| {
-            let (buffer, indices) = joined.access(&epilogue.buffer, &epilogue.indices);
-            Epilogue { buffer, indices, value: joined.expr(&epilogue.value) }
+            let (buffer, indices) = collapse.access(&epilogue.buffer, &epilogue.indices);
+            Epilogue { buffer, indices, value: collapse.expr(&epilogue.value) }
         });
-        let place = stage.place.as_ref().map(|place| {
-            let (buffer, _) = joined.access(&place.buffer, &stage.indices);
-            Place { buffer, ..place.clone() }
+        let arg_result = stage.arg_result.as_ref().map(|arg| {
+            let (buffer, _) = collapse.access(&arg.buffer, &stage.indices);
+            ArgResult { buffer, ..arg.clone() }
         });
         Stage {
             name: stage.name.clone(),
@@ -180,22 +179,22 @@ impl Pair {
             value,
             init,
             epilogue,
-            place,
+            arg_result,
             part: stage.part,
             regions: stage.regions,
         }
     }
 }
 
-/// A stage's accesses with one axis instead of two.
-struct Joined<'a> {
-    pair: &'a Pair,
+/// Rewrites a stage's accesses from two axes to one.
+struct Collapse<'a> {
+    pair: &'a AxisPair,
     var: PrimExpr,
-    /// Buffers with the dimension from which two became one, and how they look then.
+    /// Buffers with the index of the first collapsed dimension, and their views.
     views: Vec<(Buffer, usize, Buffer)>,
 }
 
-impl Joined<'_> {
+impl Collapse<'_> {
     fn expr(&mut self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Load(buffer, indices, None) if self.pair.is_used(e) => {
@@ -213,26 +212,26 @@ impl Joined<'_> {
         (self.view(buffer, at), indices)
     }
 
-    /// The same memory with one dimension in the place of two.
+    /// Returns a view of a buffer with two dimensions collapsed.
     fn view(&mut self, buffer: &Buffer, at: usize) -> Buffer {
         if let Some((.., view)) = self.views.iter().find(|(of, dim, _)| of == buffer && *dim == at) {
             return view.clone();
         }
-        let size = product(&buffer.shape[at], &buffer.shape[at + 1]);
+        let size = multiply(&buffer.shape[at], &buffer.shape[at + 1]);
         let view = buffer.change(|b| _ = b.shape.splice(at..at + 2, [size]));
         self.views.push((buffer.clone(), at, view.clone()));
         view
     }
 }
 
-fn product(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+fn multiply(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => PrimExpr::int64(a.saturating_mul(b)),
         _ => wide(a) * wide(b),
     }
 }
 
-/// A size of 64 bits.
+/// Returns a size as a 64-bit expression.
 fn wide(size: &PrimExpr) -> PrimExpr {
     size.as_int().map_or_else(|| size.clone().cast(DType::INT64), PrimExpr::int64)
 }

@@ -1,16 +1,16 @@
-//! Elements that are only moved, always several together, become one element of their size.
+//! Coalesces small groups of elements that a stage only copies into single wider elements.
 //!
-//! Pairs of float32 that change places are moved as single numbers of 64 bits, which have lanes as others do.
+//! For example, pairs of float32 that a permutation moves together are copied as 64-bit integers, which vectorize.
 
 use super::Stage;
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// The most bits of an element.
-const WIDEST: i64 = 64;
+/// Maximum bits of an element.
+const MAX_BITS: i64 = 64;
 
-/// Makes one element of those along the last axis, where there are a few and memory has them side by side.
-pub fn widen(stage: &mut Stage) {
-    let Some(axis) = stage.moves().then(|| last_axis(stage)).flatten() else { return };
+/// Coalesces the elements along the last axis, if there are few and they are contiguous on both sides.
+pub fn apply(stage: &mut Stage) {
+    let Some(axis) = stage.is_copy().then(|| last_axis(stage)).flatten() else { return };
     let PrimKind::Load(from, indices, _) = stage.value.kind() else { return };
     let count = stage.axes[axis].extent.as_int().unwrap_or(1);
     let element = from.dtype.bytes() as i64;
@@ -28,7 +28,7 @@ pub fn widen(stage: &mut Stage) {
     stage.axes.remove(axis);
 }
 
-/// The axis that both sides have as all of their last dimension, if its elements fit into one.
+/// Returns the axis that is all of the last dimension on both sides, if its elements fit into one.
 fn last_axis(stage: &Stage) -> Option<usize> {
     let PrimKind::Load(from, indices, None) = stage.value.kind() else { return None };
     let last = indices.last()?.as_var()?;
@@ -44,7 +44,7 @@ fn last_axis(stage: &Stage) -> Option<usize> {
         plain && last && whole && others && buffer.ndim() == indices.len() && buffer.dtype.is_scalar()
     };
     let fits = count > 1
-        && bits <= WIDEST
+        && bits <= MAX_BITS
         && (bits as u64).is_power_of_two()
         && (from.dtype.bits >= 8 || from.dtype.is_bool());
     (fits && stage.axes.len() > 1 && ends(from, indices) && ends(&stage.buffer, &stage.indices)).then_some(at)

@@ -1,19 +1,20 @@
-//! Data that sums load in steps along their results, kept by remainders.
+//! Polyphase (deinterleaved) layout of the data of strided contractions.
 //!
-//! Neighbouring results of a convolution in steps of `s` load elements that lie `s` apart, and each of its terms shuffles
-//! them anew. Where a stage of the kernel makes the data, as a padding does, it can lie as it is loaded:
+//! Adjacent results of a convolution with stride `s` load elements `s` apart, and every tap has to shuffle them. If a
+//! stage of the kernel produces the data, as padding does, it can store them deinterleaved, so that loads are
+//! contiguous:
 //!
 //! ```text
-//! data[j] = f(j)                            near[j % s, j / s] = f(j)
-//! out[i]  = Σ data[s * i + k] * w[k]        out[i] = Σ near[k % s, i + k / s] * w[k]
+//! data[j] = f(j)                            phases[j % s, j / s] = f(j)
+//! out[i]  = Σ data[s * i + k] * w[k]        out[i] = Σ phases[k % s, i + k / s] * w[k]
 //! ```
 
 use super::{
     Axis, Kernel, Part, Stage,
-    access::{SPACING, factors, is_load_of, store_axis},
+    access::{MAX_STRIDE, contraction_operands, is_load_of, store_axis},
+    fuse::single_consumer,
     map_loads,
-    merge::handed_on,
-    recover::Indices,
+    raise::Indices,
     substitution,
 };
 use crate::index::{Poly, Simplifier, same_expr};
@@ -23,44 +24,45 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// How often an element is loaded, from where on it is worth a place of its own.
-pub const LEAST_USES: i64 = 3;
+/// Minimum loads per element that make a different layout worthwhile.
+pub const MIN_USES: i64 = 3;
 
-/// Keeps data by remainders where sums load it in steps. `own` are the kernel's buffers. Returns those that it needs besides.
-pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
+/// Deinterleaves data that contractions load with a stride. `own` are the kernel's local buffers. Returns new ones.
+pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
-        let Some((user, near, sum)) = kept(&kernel.parts, at, own) else { continue };
-        made.push(near.buffer.clone());
-        kernel.parts[at] = Part::Stage(near);
+        let Some((user, phases, sum)) = transform(&kernel.parts, at, own) else { continue };
+        made.push(phases.buffer.clone());
+        kernel.parts[at] = Part::Stage(phases);
         kernel.parts[user] = Part::Stage(sum);
     }
     made
 }
 
-/// The number of the sum that uses a stage's data alone, the stage with the data by remainders, and the sum over it.
-fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
-    let (stage, user, sum) = handed_on(parts, at, own)?;
-    let step = step(sum, &stage.buffer)?;
-    let near = by_remainders(stage, step)?;
-    let sum = over(sum, &stage.buffer, &near.buffer, step)?;
-    Some((user, near, sum))
+/// Returns the index of the only consumer, a contraction, with the stage that deinterleaves its data, and the
+/// contraction over them.
+fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
+    let (stage, user, sum) = single_consumer(parts, at, own)?;
+    let step = load_step(sum, &stage.buffer)?;
+    let phases = deinterleave(stage, step)?;
+    let sum = load_deinterleaved(sum, &stage.buffer, &phases.buffer, step)?;
+    Some((user, phases, sum))
 }
 
-/// How far apart a sum of products loads a buffer along its last dimension for neighbouring results, if it loads each
-/// element several times.
-fn step(sum: &Stage, buffer: &Buffer) -> Option<i64> {
-    factors(sum)?;
+/// Returns the stride of a contraction's loads from a buffer along the last dimension, for adjacent results, if each
+/// element is loaded several times.
+fn load_step(sum: &Stage, buffer: &Buffer) -> Option<i64> {
+    contraction_operands(sum)?;
     let var = &sum.axes[store_axis(sum)?].var;
     let mut steps = Vec::new();
     sum.values().for_each(|value| value.walk(&mut |e| steps.extend(is_load_of(e, buffer).then(|| step_of(e, var)))));
     let ([Some(step)], [_, ..]) = (steps.as_slice(), buffer.shape.as_slice()) else { return None };
     let extents: Vec<&PrimExpr> = sum.axes.iter().map(|axis| &axis.extent).collect();
-    (ratio(extents, &buffer.shape)? >= LEAST_USES).then_some(*step)
+    (element_ratio(extents, &buffer.shape)? >= MIN_USES).then_some(*step)
 }
 
-/// The ratio of two products of sizes, of which those that are not known are the same.
-pub fn ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
+/// Returns the ratio of two numbers of elements, given by their sizes; symbolic sizes must cancel.
+pub fn element_ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
     let (known, unknown): (Vec<&PrimExpr>, Vec<&PrimExpr>) = others.iter().partition(|size| size.as_int().is_some());
     for size in unknown {
         let same = sizes.iter().position(|other| same_expr(other, size))?;
@@ -71,34 +73,34 @@ pub fn ratio(mut sizes: Vec<&PrimExpr>, others: &[PrimExpr]) -> Option<i64> {
     Some(product(&sizes)? / product(&known)?.max(1))
 }
 
-/// The step of a load's last index along a variable that none of its other indices has.
+/// Returns the stride of a load's last index in a variable that no other index uses.
 fn step_of(load: &PrimExpr, var: &Var) -> Option<i64> {
     let PrimKind::Load(_, indices, None) = load.kind() else { return None };
     let (last, others) = indices.split_last()?;
     let step = Simplifier::default().poly(last).coefficient(var)?.as_constant()?;
-    ((2..=SPACING).contains(&step) && !others.iter().any(|index| index.uses(var))).then_some(step)
+    ((2..=MAX_STRIDE).contains(&step) && !others.iter().any(|index| index.uses(var))).then_some(step)
 }
 
-/// The stage that makes its buffer with a dimension for the remainders of the last one.
-fn by_remainders(stage: &Stage, step: i64) -> Option<Stage> {
+/// Returns the stage with its last dimension split into `[i % step][i / step]`.
+fn deinterleave(stage: &Stage, step: i64) -> Option<Stage> {
     let last = stage.indices.last()?.as_var()?;
     let mut axes: Vec<Axis> = stage.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
     let at = stage.axes.iter().position(|axis| axis.var == *last)?;
     let size = axes[at].extent.as_int()?;
     let count = (size + step - 1) / step;
     let (remainder, quotient) = (axes[at].var.fresh(), axes[at].var.clone());
-    let place = quotient.expr() * PrimExpr::int64(step) + remainder.expr();
+    let position = quotient.expr() * PrimExpr::int64(step) + remainder.expr();
     axes[at].extent = PrimExpr::int64(count);
     let mut values: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
-    values[at] = place.clone();
+    values[at] = position.clone();
     let values = substitution(&stage.axes, &values);
     let zero = PrimExpr::constant(0.0, stage.buffer.dtype);
     let value = stage.value.substitute(&values);
-    let value = if count * step == size { value } else { place.lt(PrimExpr::int64(size)).if_then_else(value, zero) };
+    let value = if count * step == size { value } else { position.lt(PrimExpr::int64(size)).if_then_else(value, zero) };
     let mut indices: Vec<PrimExpr> = stage.indices.iter().map(|index| index.substitute(&values)).collect();
     *indices.last_mut()? = quotient.expr();
     indices.insert(indices.len() - 1, remainder.expr());
-    // Around several lines: what depends on remainders alone, as masks do, is the same for all of them.
+    // The remainder is an outer axis: expressions of it, such as masks, are invariant in several rows.
     axes.insert(at.saturating_sub(1), Axis { var: remainder, extent: PrimExpr::int64(step), reduce: false });
     let mut shape = stage.buffer.shape.clone();
     *shape.last_mut()? = PrimExpr::int64(count);
@@ -108,18 +110,18 @@ fn by_remainders(stage: &Stage, step: i64) -> Option<Stage> {
     Some(Stage { axes, buffer, indices: simple.simple(&indices), value: simple.value(&value), ..stage.clone() })
 }
 
-/// The sum, which loads from there.
-fn over(sum: &Stage, from: &Buffer, near: &Buffer, step: i64) -> Option<Stage> {
+/// Returns the contraction over the deinterleaved buffer.
+fn load_deinterleaved(sum: &Stage, from: &Buffer, phases: &Buffer, step: i64) -> Option<Stage> {
     let var = &sum.axes[store_axis(sum)?].var;
     let (simple, simplifier) = (Indices::new(&mut sum.axes.clone()), Simplifier::default());
-    let moved = |load: &PrimExpr| {
+    let redirected = |load: &PrimExpr| {
         let PrimKind::Load(_, indices, _) = load.kind() else { return load.clone() };
         let Some((last, others)) = indices.split_last() else { return load.clone() };
         let rest = &simplifier.poly(last) - &Poly::atom(var.expr()).scale(step);
         let (rest, step) = (rest.to_expr(), PrimExpr::int64(step));
-        let places = [rest.clone().floormod(step.clone()), var.expr() + rest.floordiv(step)];
-        let indices: Vec<PrimExpr> = others.iter().cloned().chain(places).collect();
-        PrimExpr::load(near, simple.simple(&indices))
+        let last_two = [rest.clone().floormod(step.clone()), var.expr() + rest.floordiv(step)];
+        let indices: Vec<PrimExpr> = others.iter().cloned().chain(last_two).collect();
+        PrimExpr::load(phases, simple.simple(&indices))
     };
-    Some(Stage { value: map_loads(&sum.value, from, &moved), ..sum.clone() })
+    Some(Stage { value: map_loads(&sum.value, from, &redirected), ..sum.clone() })
 }

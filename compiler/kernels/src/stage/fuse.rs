@@ -1,18 +1,18 @@
-//! Stages that need no memory between them become one.
+//! Fusion of stages within a kernel.
 //!
-//! A kernel made of several has a buffer between each two of its stages. Where every value in such a buffer is computed
-//! on its own, the stages that read it compute it instead (*inlining*). Where it is the result of a reduction and one
-//! stage does something with each element of it, the reduction does that before it stores (an *epilogue*). Neither is
-//! done where vectors would be lost, or much work repeated.
+//! A kernel of several stages has a buffer between each two of them. If every value of such a buffer is computed
+//! independently, consumers compute it where they read it (*inlining*). If it is the result of a reduction with one
+//! element-wise consumer, the reduction applies the consumer before its store (an *epilogue*). Neither is done where it
+//! would prevent vectorization or recompute much.
 //!
-//! Only for buffers that belong to the kernel, and only if the kernel's parameters share no memory.
+//! Only buffers local to the kernel are removed, and only if the kernel's parameters do not alias.
 
 use super::{
     Axis, Epilogue, Kernel, Part, Stage,
-    access::{self, factors, is_load_of, reduced_vector_axis, vector_axis},
+    access::{self, contraction_operands, is_load_of, reduction_vector_axis, vector_axis},
     dots,
-    memory::Used,
-    spread, substitution,
+    effects::Footprint,
+    remove_zero_insertion, substitution,
 };
 use crate::{check, index::same_expr};
 use hammock_ir::{
@@ -21,53 +21,60 @@ use hammock_ir::{
     tir::{Buffer, stage::Cost},
 };
 
-/// Work that is repeated rather than stored: about what a load and a store cost.
-const CHEAP: u32 = 8;
-/// The most work in one stage; of more, nothing is gained by not storing.
-const MOST: u32 = 600;
-/// A window of so many terms is small, and a row of so many results short.
-const TAPS: i64 = 9;
-const ROW: i64 = 64;
+/// Maximum operations that are recomputed rather than stored: about the cost of a load and a store.
+const MAX_RECOMPUTED_OPS: u32 = 8;
+/// Maximum operations of a fused stage; above, avoiding a store gains nothing.
+const MAX_FUSED_OPS: u32 = 600;
+/// Maximum taps of a small window, and maximum length of a short row of results.
+const MAX_TAPS: i64 = 9;
+const MAX_SHORT_ROW: i64 = 64;
 
-/// Merges the stages of a kernel. `own` are its buffers.
-pub fn merge(kernel: &mut Kernel, own: &[Buffer], masks: bool) {
-    let mut used: Vec<Used> = kernel.parts.iter().map(Used::by).collect();
-    // What follows a reduction has become one stage before the reduction takes it in.
+/// Fuses the stages of a kernel. `own` are its local buffers.
+pub fn apply(kernel: &mut Kernel, own: &[Buffer], masks: bool) {
+    let mut used: Vec<Footprint> = kernel.parts.iter().map(Footprint::of_part).collect();
+    // Epilogue candidates are fused among themselves before the reduction takes them in.
     for reductions in [false, true] {
         let mut at = 0;
         while at < kernel.parts.len() {
             let fits =
                 matches!(&kernel.parts[at], Part::Stage(stage) if reductions == stage.axes.iter().any(|a| a.reduce));
-            let Some(merged) = fits.then(|| merged(&kernel.parts, &used, at, own, masks)).flatten() else {
+            let Some(merged) = fits.then(|| fuse_into_consumers(&kernel.parts, &used, at, own, masks)).flatten() else {
                 at += 1;
                 continue;
             };
             for (number, stage) in merged {
-                used[number] = Used::by_stage(&stage);
+                used[number] = Footprint::of_stage(&stage);
                 kernel.parts[number] = Part::Stage(stage);
             }
             kernel.parts.remove(at);
             used.remove(at);
-            // What comes before may fit now.
+            // Earlier stages may be fusible now.
             at = 0;
         }
     }
 }
 
-/// The stages that replace those after a stage when it is merged into them. `used` is the memory that each part uses.
-fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer], masks: bool) -> Option<Vec<(usize, Stage)>> {
+/// Returns the consumers that replace later ones once a stage is fused into them. `used` are the footprints of the
+/// parts.
+fn fuse_into_consumers(
+    parts: &[Part],
+    used: &[Footprint],
+    at: usize,
+    own: &[Buffer],
+    masks: bool,
+) -> Option<Vec<(usize, Stage)>> {
     let Part::Stage(stage) = &parts[at] else { return None };
     if stage.epilogue.is_some()
-        || stage.place.is_some()
+        || stage.arg_result.is_some()
         || !own.contains(&stage.buffer)
-        || !is_whole(stage)
-        || acts(stage)
+        || !computes_whole_buffer(stage)
+        || has_side_effects(stage)
     {
         return None;
     }
     let users: Vec<usize> = (0..parts.len()).filter(|n| *n != at && used[*n].has(&stage.buffer)).collect();
     let last = *users.last()?;
-    if users[0] < at || (at + 1..=last).any(|n| disturbs(&parts[n], stage)) {
+    if users[0] < at || (at + 1..=last).any(|n| may_write_inputs(&parts[n], stage)) {
         return None;
     }
     let user = |n: &usize| match &parts[*n] {
@@ -85,65 +92,67 @@ fn merged(parts: &[Part], used: &[Used], at: usize, own: &[Buffer], masks: bool)
     }
     if stage.axes.iter().any(|axis| axis.reduce) {
         let [only] = users.as_slice() else { return None };
-        return Some(vec![(*only, with_epilogue(stage, user(only)?)?)]);
+        return Some(vec![(*only, attach_epilogue(stage, user(only)?)?)]);
     }
-    if users.len() > 1 && (Cost::of(&stage.value).total() > CHEAP || divides(stage)) {
+    if users.len() > 1 && (Cost::of(&stage.value).total() > MAX_RECOMPUTED_OPS || divides(stage)) {
         return None;
     }
-    // A product would compute its factors for each of their terms.
-    if users.iter().filter_map(user).any(|user| multiplies(user, stage)) && ends_reduction(parts, used, at, own) {
+    // A contraction would recompute an inlined operand for every element that it reduces.
+    if users.iter().filter_map(user).any(|user| is_operand_of(user, stage)) && is_epilogue(parts, used, at, own) {
         return None;
     }
-    let inlined = |n: &usize| Some((*n, with_inlined(stage, user(n)?, masks)?));
+    let inlined = |n: &usize| Some((*n, inline_into(stage, user(n)?, masks)?));
     users.iter().map(inlined).collect()
 }
 
-/// A stage that makes all of one of the kernel's `own` buffers, element by element, and the number of the only other part
-/// that uses the buffer, a later stage.
-pub fn handed_on<'a>(parts: &'a [Part], at: usize, own: &[Buffer]) -> Option<(&'a Stage, usize, &'a Stage)> {
+/// Returns an element-wise stage that computes all of a local buffer, and its only consumer, a later stage, with its
+/// index.
+pub fn single_consumer<'a>(parts: &'a [Part], at: usize, own: &[Buffer]) -> Option<(&'a Stage, usize, &'a Stage)> {
     let Part::Stage(stage) = &parts[at] else { return None };
     let is_made = !stage.reduces() && stage.epilogue.is_none() && own.contains(&stage.buffer);
-    if !is_made || !is_whole(stage) || !is_free(stage) {
+    if !is_made || !computes_whole_buffer(stage) || !is_pure(stage) {
         return None;
     }
-    let mut users = (0..parts.len()).filter(|other| *other != at && Used::by(&parts[*other]).has(&stage.buffer));
+    let mut users =
+        (0..parts.len()).filter(|other| *other != at && Footprint::of_part(&parts[*other]).has(&stage.buffer));
     let (user, None) = (users.next().filter(|user| *user > at)?, users.next()) else { return None };
     let Part::Stage(by) = &parts[user] else { return None };
     Some((stage, user, by))
 }
 
-/// Returns true if a stage computes all of its buffer, an element at each position of its spatial axes.
-fn is_whole(stage: &Stage) -> bool {
+/// Returns true if a stage computes its whole buffer, one element at each position of its spatial axes.
+fn computes_whole_buffer(stage: &Stage) -> bool {
     let spatial: Vec<&Axis> = stage.axes.iter().filter(|axis| !axis.reduce).collect();
     let axis_of = |index: &PrimExpr| spatial.iter().position(|axis| index.as_var() == Some(&axis.var));
     let mut taken = vec![false; spatial.len()];
     let fits = stage.indices.iter().zip(&stage.buffer.shape).all(|(index, size)| {
         is_unit(index, size)
             || axis_of(index)
-                .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && is_as_many(&spatial[n].extent, size))
+                .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && is_same_extent(&spatial[n].extent, size))
     });
     fits && taken.iter().all(|taken| *taken) && stage.buffer.strides.is_empty()
 }
 
-/// Returns true if two sizes are the same, whatever integers they are.
-pub fn is_as_many(a: &PrimExpr, b: &PrimExpr) -> bool {
+/// Returns true if two sizes are equal, even if their integer types differ.
+pub fn is_same_extent(a: &PrimExpr, b: &PrimExpr) -> bool {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => a == b,
         _ => same_expr(a, b),
     }
 }
 
-/// The only index of a dimension of size 1.
+/// Returns true for the only index of a dimension of size 1.
 fn is_unit(index: &PrimExpr, size: &PrimExpr) -> bool {
     index.as_int() == Some(0) && size.as_int() == Some(1)
 }
 
-/// Returns true if values have no effects, and make no checks: those must happen as often as is written.
-pub fn is_free(stage: &Stage) -> bool {
-    !acts(stage) && !makes_checks(stage)
+/// Returns true if a stage has no side effects and makes no checks, which must run exactly as often as the program
+/// says.
+pub fn is_pure(stage: &Stage) -> bool {
+    !has_side_effects(stage) && !makes_checks(stage)
 }
 
-fn acts(stage: &Stage) -> bool {
+fn has_side_effects(stage: &Stage) -> bool {
     let acts = |e: &PrimExpr| match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) => true,
         PrimKind::Call(call) => call.runs_function(),
@@ -156,22 +165,22 @@ fn makes_checks(stage: &Stage) -> bool {
     stage.init.iter().chain([&stage.value]).any(|e| check::count(e) > 0)
 }
 
-/// Returns true if the only checks of a stage are those of indices, which may be made more often than is written.
+/// Returns true if all checks of a stage are index checks, which may be repeated.
 fn checks_indices(stage: &Stage) -> bool {
     let is_other = |e: &PrimExpr| check::is_check(e) && e.as_intrin(check::INDEX).is_none();
     stage.init.is_none() && !stage.value.any(&mut |e| is_other(e))
 }
 
-/// Returns true if a stage reads all elements of another's buffer, whatever the values are, so that it makes all its
-/// checks.
+/// Returns true if a stage unconditionally reads all elements of another's buffer, and so makes all its checks.
 fn reads_all(user: &Stage, stage: &Stage) -> bool {
     let axis_of = |index: &PrimExpr| user.axes.iter().position(|axis| index.as_var() == Some(&axis.var));
     let is_all = |indices: &[PrimExpr]| {
         let mut taken = vec![false; user.axes.len()];
         indices.iter().zip(&stage.buffer.shape).all(|(index, size)| {
             is_unit(index, size)
-                || axis_of(index)
-                    .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && is_as_many(&user.axes[n].extent, size))
+                || axis_of(index).is_some_and(|n| {
+                    !std::mem::replace(&mut taken[n], true) && is_same_extent(&user.axes[n].extent, size)
+                })
         })
     };
     any_always(
@@ -180,7 +189,7 @@ fn reads_all(user: &Stage, stage: &Stage) -> bool {
     )
 }
 
-/// Returns true if a predicate holds for a part of an expression that is evaluated whatever the values of others are.
+/// Returns true if a predicate holds for a subexpression that is evaluated unconditionally.
 fn any_always(e: &PrimExpr, holds: &mut dyn FnMut(&PrimExpr) -> bool) -> bool {
     if holds(e) {
         return true;
@@ -204,18 +213,18 @@ fn loads(e: &PrimExpr, buffer: &Buffer) -> bool {
     e.any(&mut |e| is_load_of(e, buffer))
 }
 
-/// Returns true if a part may write to what a stage reads, or is not known.
-pub fn disturbs(part: &Part, stage: &Stage) -> bool {
+/// Returns true if a part may write to memory that a stage reads.
+pub fn may_write_inputs(part: &Part, stage: &Stage) -> bool {
     let writes = |other: &Stage| other.targets().any(|target| stage.values().any(|e| loads(e, target)));
     match part {
         Part::Stage(other) => writes(other),
         Part::Rows(rows) => rows.stages.iter().any(writes),
-        Part::Other(_) => true,
+        Part::Opaque(_) => true,
     }
 }
 
-/// The user with the stage's values in the place of loads of its buffer.
-fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
+/// Inlines a stage into a consumer.
+fn inline_into(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     let mut positions: Vec<Vec<PrimExpr>> = Vec::new();
     let mut sites = 0;
     let epilogue = user.epilogue.as_ref().map(|epilogue| &epilogue.value);
@@ -237,22 +246,22 @@ fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
     if masked(&user.value) || epilogue.is_some_and(masked) || user.indices.iter().any(|i| loads(i, &stage.buffer)) {
         return None;
     }
-    // A window that slides comes by its elements several times.
+    // A sliding window reads each element several times.
     let uses = |i: &PrimExpr, reduce: bool| user.axes.iter().any(|axis| axis.reduce == reduce && i.uses(&axis.var));
     let slides = |i: &PrimExpr| uses(i, true) && uses(i, false);
     let all = |position: &[PrimExpr]| user.axes.iter().all(|axis| position.iter().any(|i| i.uses(&axis.var)));
     let along_rows = |position: &[PrimExpr]| position.last().is_some_and(slides);
     let is_window =
-        |position: &[PrimExpr]| has_margin(stage, user) && (!along_rows(position) || masks && has_short_rows(user));
+        |position: &[PrimExpr]| is_padding_of(stage, user) && (!along_rows(position) || masks && has_short_rows(user));
     let once = match &positions[..] {
         [position] => all(position) && (!position.iter().any(slides) || is_window(position)),
         _ => false,
     };
     let work = Cost::of(&stage.value).total();
-    let narrow = is_kept_narrow(stage, user) && !spread::is_spread(stage);
+    let narrow = dequantizes_in_place(stage, user) && !remove_zero_insertion::inserts_zeros(stage);
     let once = once || narrow;
-    if !once && (work > CHEAP || user.reduces() && divides(stage))
-        || work * sites + Cost::of(&user.value).total() > MOST
+    if !once && (work > MAX_RECOMPUTED_OPS || user.reduces() && divides(stage))
+        || work * sites + Cost::of(&user.value).total() > MAX_FUSED_OPS
     {
         return None;
     }
@@ -262,55 +271,54 @@ fn with_inlined(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
         epilogue: user.epilogue.as_ref().map(|e| Epilogue { value: put(&e.value), ..e.clone() }),
         ..user.clone()
     };
-    // Words of dot products are read from memory.
+    // Dot instructions load packed groups from memory.
     if !narrow && dots::dot(user).is_some() && dots::dot(&merged).is_none() {
         return None;
     }
-    // Where nothing is computed, there is nothing to lose but the order in which the user reads.
+    // A copy has no arithmetic to vectorize; only the consumer's access order can get worse.
     let moves = matches!(stage.value.kind(), PrimKind::Load(..));
     let before: &[&Stage] = if moves { &[user] } else { &[stage, user] };
-    keeps_vectors(before, merged)
+    preserves_vectors(before, merged)
 }
 
-/// Returns true if a sum of products has a stage's results as a factor.
-fn multiplies(sum: &Stage, stage: &Stage) -> bool {
-    factors(sum).is_some_and(|(a, b)| is_load_of(a, &stage.buffer) || is_load_of(b, &stage.buffer))
+/// Returns true if a contraction has a stage's results as an operand.
+fn is_operand_of(sum: &Stage, stage: &Stage) -> bool {
+    contraction_operands(sum).is_some_and(|(a, b)| is_load_of(a, &stage.buffer) || is_load_of(b, &stage.buffer))
 }
 
-/// Returns true if a stage does something with each result of a reduction before it, which nothing else reads: an
-/// epilogue of it.
-fn ends_reduction(parts: &[Part], used: &[Used], at: usize, own: &[Buffer]) -> bool {
+/// Returns true if a stage is the only consumer of an earlier reduction, and can be its epilogue.
+fn is_epilogue(parts: &[Part], used: &[Footprint], at: usize, own: &[Buffer]) -> bool {
     let Part::Stage(stage) = &parts[at] else { return false };
     parts[..at].iter().enumerate().any(|(n, part)| match part {
         Part::Stage(before) if before.reduces() && before.epilogue.is_none() && own.contains(&before.buffer) => {
             let is_user = |other: usize| other == n || other == at || !used[other].has(&before.buffer);
             loads(&stage.value, &before.buffer)
                 && (0..parts.len()).all(is_user)
-                && with_epilogue(before, stage).is_some()
+                && attach_epilogue(before, stage).is_some()
         }
         _ => false,
     })
 }
 
-/// Returns true if a stage divides floats, which takes longer than finding a quotient in the cache.
+/// Returns true if a stage divides floats, which costs more than loading a quotient from cache.
 fn divides(stage: &Stage) -> bool {
     let is_quotient = |e: &PrimExpr| matches!(e.kind(), PrimKind::Binary(BinaryOp::Div, ..) if e.dtype().is_floating());
     stage.value.any(&mut |e| is_quotient(e))
 }
 
-/// Returns true if a stage only puts a margin of a constant around data that a small window goes over. Most of the
-/// window's tiles lie inside, and ask no more than that.
-fn has_margin(stage: &Stage, window: &Stage) -> bool {
+/// Returns true if a stage only pads data for a small window with a constant. Most tiles are interior and skip the
+/// padding checks.
+fn is_padding_of(stage: &Stage, window: &Stage) -> bool {
     let taps = window.axes.iter().filter(|axis| axis.reduce);
     let taps = taps.map(|axis| axis.extent.as_int()).try_fold(1i64, |all, size| all.checked_mul(size?));
-    access::in_margin(&stage.value) && taps.is_some_and(|taps| taps <= TAPS)
+    access::is_padded_load(&stage.value) && taps.is_some_and(|taps| taps <= MAX_TAPS)
 }
 
-/// Returns true if rows of results are short: vectors along them are loaded without what lies in a margin, which costs
-/// nothing where code knows the place in the row.
+/// Returns true if rows of results are short. Vector loads along them mask out the padding; this is free when the
+/// position in the row is a constant.
 fn has_short_rows(window: &Stage) -> bool {
     let row = access::store_axis(window).and_then(|axis| window.axes[axis].extent.as_int());
-    row.is_some_and(|row| row <= ROW) && window.buffer.dtype.bits == 32
+    row.is_some_and(|row| row <= MAX_SHORT_ROW) && window.buffer.dtype.bits == 32
 }
 
 fn inlined(e: &PrimExpr, stage: &Stage) -> PrimExpr {
@@ -328,15 +336,15 @@ fn inlined(e: &PrimExpr, stage: &Stage) -> PrimExpr {
     }
 }
 
-/// Returns true if a stage makes a factor of a product of numbers that take less memory than it: these are read where
-/// they are, though their values are then computed for several rows of the product.
-fn is_kept_narrow(stage: &Stage, user: &Stage) -> bool {
+/// Returns true if a stage widens a contraction's operand from a narrower dtype, as dequantization does: reading the
+/// narrow data saves more bandwidth than recomputing the values for several rows costs.
+fn dequantizes_in_place(stage: &Stage, user: &Stage) -> bool {
     let is_it = |e: &PrimExpr| is_load_of(e, &stage.buffer);
-    let is_factor = factors(user).is_some_and(|(a, b)| is_it(a) != is_it(b));
+    let is_factor = contraction_operands(user).is_some_and(|(a, b)| is_it(a) != is_it(b));
     let bits = |e: &PrimExpr| match (e.kind(), stage.axes.last()) {
-        // What is the same along memory is read from near.
+        // Data that is invariant along the last axis comes from cache.
         (PrimKind::Load(buffer, ..), Some(axis)) if e.uses(&axis.var) => {
-            i64::from(buffer.dtype.bits) / access::repeats(e, &axis.var).unwrap_or(1)
+            i64::from(buffer.dtype.bits) / access::broadcast_factor(e, &axis.var).unwrap_or(1)
         }
         _ => 0,
     };
@@ -344,14 +352,14 @@ fn is_kept_narrow(stage: &Stage, user: &Stage) -> bool {
     is_factor && read > 0 && read * 3 <= i64::from(stage.buffer.dtype.bits) * 2
 }
 
-/// The reduction with what the user does to each of its elements.
-fn with_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
+/// Attaches an element-wise consumer to a reduction as its epilogue.
+fn attach_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
     stage.init.as_ref()?;
     let spatial = stage.axes.iter().filter(|axis| !axis.reduce).count();
     if user.epilogue.is_some() || user.axes.iter().any(|axis| axis.reduce) || user.axes.len() != spatial {
         return None;
     }
-    // Which axis of the reduction each axis of the user is: the same for all loads.
+    // Maps each axis of the consumer to one of the reduction; the same for all loads.
     let mut values: Option<Substitution> = None;
     let mut fits = true;
     user.value.walk(&mut |e| {
@@ -375,13 +383,13 @@ fn with_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
         indices: user.indices.iter().map(put).collect(),
         value: put(&user.value),
     };
-    let merged = keeps_vectors(&[stage, user], Stage { epilogue: Some(epilogue), ..stage.clone() })?;
-    // Results that go elsewhere along another axis are better moved afterwards.
+    let merged = preserves_vectors(&[stage, user], Stage { epilogue: Some(epilogue), ..stage.clone() })?;
+    // A transposed store is better done by a separate stage.
     let along = |stage: &Stage| vector_axis(stage).or_else(|| dots::dot(stage).and(access::store_axis(stage)));
     (along(stage).is_none() || along(stage) == along(&merged)).then_some(merged)
 }
 
-/// The axes of the user as axes of the reduction, when the indices are all of them.
+/// Maps the consumer's axes to the reduction's, if its indices are exactly these.
 fn axes(stage: &Stage, user: &Stage, indices: &[PrimExpr]) -> Option<Substitution> {
     let mut values = Substitution::default();
     let dims = indices.iter().zip(&stage.indices).zip(&stage.buffer.shape);
@@ -395,9 +403,9 @@ fn axes(stage: &Stage, user: &Stage, indices: &[PrimExpr]) -> Option<Substitutio
     (values.len() == user.axes.len()).then_some(values)
 }
 
-/// The stage, unless it has no vectors where one of those before had.
-fn keeps_vectors(before: &[&Stage], merged: Stage) -> Option<Stage> {
-    let has = |stage: &Stage| vector_axis(stage).is_some() || reduced_vector_axis(stage).is_some();
+/// Returns the fused stage, unless it loses a vectorizable axis that one of the originals had.
+fn preserves_vectors(before: &[&Stage], merged: Stage) -> Option<Stage> {
+    let has = |stage: &Stage| vector_axis(stage).is_some() || reduction_vector_axis(stage).is_some();
     let had = before.iter().any(|stage| has(stage));
     (!had || has(&merged)).then_some(merged)
 }

@@ -1,13 +1,13 @@
 //! Index of a kernel's parts by the memory that they access.
 
-use super::super::{Part, Stage, Used};
+use super::super::{Footprint, Part, Stage};
 use hammock_ir::{
     prim::{PrimKind, Var},
     tir::Buffer,
 };
 use rustc_hash::FxHashMap;
 
-/// Numbers of the parts that access each memory, in order.
+/// Indices of the parts that access each memory, in order.
 #[derive(Default)]
 pub struct Accesses {
     users: FxHashMap<Var, Vec<usize>>,
@@ -20,17 +20,17 @@ pub struct Accesses {
 }
 
 impl Accesses {
-    /// The index of parts that are stages or opaque.
+    /// Builds the index.
     pub fn of(parts: &[Part]) -> Self {
         let mut accesses = Accesses { joined: vec![false; parts.len()], ..Accesses::default() };
         for (number, part) in parts.iter().enumerate() {
-            for var in Used::by(part).vars() {
+            for var in Footprint::of_part(part).vars() {
                 accesses.users.entry(var.clone()).or_default().push(number);
             }
             match part {
                 Part::Stage(stage) => accesses.add(number, stage),
                 Part::Rows(rows) => rows.stages.iter().for_each(|stage| accesses.add(number, stage)),
-                Part::Other(_) => accesses.opaque.push(number),
+                Part::Opaque(_) => accesses.opaque.push(number),
             }
         }
         accesses
@@ -45,18 +45,18 @@ impl Accesses {
         }
     }
 
-    /// The parts that use a buffer's memory, joined ones included.
+    /// Returns the parts that use a buffer's memory, joined ones included.
     pub fn users(&self, buffer: &Buffer) -> &[usize] {
         of(&self.users, &buffer.data)
     }
 
-    /// The number of the first part from which on, up to a given one, no part is opaque.
+    /// Returns the start of the longest run of parts before a given one without opaque parts.
     pub fn after_opaque(&self, part: usize) -> usize {
         let before = self.opaque.partition_point(|opaque| *opaque < part);
         before.checked_sub(1).map_or(0, |at| self.opaque[at] + 1)
     }
 
-    /// The parts that load what a stage stores or store what it loads.
+    /// Returns the parts that load what a stage stores or store what it loads.
     pub fn connected(&self, stage: &Stage) -> impl Iterator<Item = usize> {
         let stored = stage.targets().flat_map(|target| of(&self.readers, &target.data));
         let loaded = loaded(stage).into_iter().flat_map(|data| of(&self.writers, &data));
@@ -69,8 +69,8 @@ impl Accesses {
         self.users(stage.target()).iter().chain(writers).any(|part| !self.joined[*part] && is_between(*part))
     }
 
-    /// Notes that a part now runs with a later one.
-    pub fn join(&mut self, part: usize) {
+    /// Marks a part as running with a later one.
+    pub fn mark_joined(&mut self, part: usize) {
         self.joined[part] = true;
     }
 
@@ -84,7 +84,7 @@ fn of<'a>(parts: &'a FxHashMap<Var, Vec<usize>>, data: &Var) -> &'a [usize] {
     parts.get(data).map_or(&[], Vec::as_slice)
 }
 
-/// The memory that a stage loads from; several times where it does so several times.
+/// Returns the memory that a stage loads from, with duplicates.
 fn loaded(stage: &Stage) -> Vec<Var> {
     let mut all = Vec::new();
     for value in stage.values() {

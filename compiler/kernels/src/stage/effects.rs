@@ -1,4 +1,4 @@
-//! Which memory the parts of a kernel use.
+//! Memory footprints of the parts of a kernel.
 
 use super::{Part, Stage};
 use hammock_ir::{
@@ -8,34 +8,35 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashSet;
 
-/// The memory that something reads, writes, declares or has the address of. The set has its other variables, too.
+/// Memory that a part reads, writes, declares or takes the address of, as the set of its variables. Other variables are
+/// included.
 #[derive(Default)]
-pub struct Used(FxHashSet<Var>);
+pub struct Footprint(FxHashSet<Var>);
 
-impl Used {
-    /// That of a part.
-    pub fn by(part: &Part) -> Used {
+impl Footprint {
+    /// Returns the footprint of a part.
+    pub fn of_part(part: &Part) -> Footprint {
         match part {
-            Part::Stage(stage) => Used::by_stage(stage),
+            Part::Stage(stage) => Footprint::of_stage(stage),
             Part::Rows(rows) => {
-                let mut used = Used::default();
+                let mut used = Footprint::default();
                 rows.stages.iter().for_each(|stage| used.add_stage(stage));
                 used
             }
-            Part::Other(other) => Used::by_stmt(&other.stmt),
+            Part::Opaque(other) => Footprint::of_stmt(&other.stmt),
         }
     }
 
-    /// That of a stage.
-    pub fn by_stage(stage: &Stage) -> Used {
-        let mut used = Used::default();
+    /// Returns the footprint of a stage.
+    pub fn of_stage(stage: &Stage) -> Footprint {
+        let mut used = Footprint::default();
         used.add_stage(stage);
         used
     }
 
-    /// That of a statement.
-    pub fn by_stmt(stmt: &Stmt) -> Used {
-        let mut used = Used::default();
+    /// Returns the footprint of a statement.
+    pub fn of_stmt(stmt: &Stmt) -> Footprint {
+        let mut used = Footprint::default();
         stmt.walk(&mut |stmt| {
             stmt.each_expr(&mut |e| used.add(e));
             match &stmt.kind {
@@ -51,12 +52,12 @@ impl Used {
         used
     }
 
-    /// The variables of the memory, and the others.
+    /// Returns all its variables.
     pub fn vars(&self) -> impl Iterator<Item = &Var> {
         self.0.iter()
     }
 
-    /// Returns true if a buffer's memory is used.
+    /// Returns true if it contains a buffer's memory.
     pub fn has(&self, buffer: &Buffer) -> bool {
         self.0.contains(&buffer.data)
     }

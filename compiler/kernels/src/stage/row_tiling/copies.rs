@@ -1,4 +1,4 @@
-//! What stages that share rows read for every row, copied once in the order in which they use it.
+//! Copies of data that row-tiled stages read for every row, made once in the order in which they are used.
 
 use super::Rows;
 use crate::{
@@ -7,35 +7,37 @@ use crate::{
 };
 use hammock_ir::{PrimExpr, prim::Var, tir::Buffer};
 
-/// A copy of what a load reads, for all rows of the last axis.
+/// A copy of what a load reads, shared by all rows of the last row axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Copied {
-    /// The number of the stage.
+pub struct SharedCopy {
+    /// Index of the stage.
     pub stage: usize,
-    /// Which of the different loads of the stage's value, in order.
+    /// Index among the distinct loads of the stage's value.
     pub load: usize,
-    /// The stage's axes that the load changes along, in the order of the copy's dimensions; none of them a row axis.
+    /// Axes of the stage that the load varies along, in the order of the copy's dimensions; none is a row axis.
     pub axes: Vec<usize>,
 }
 
 impl Rows {
-    /// The rows of a plan, reading its copies; and the stages that copy, for any position.
+    /// Returns the row-tiled stages that read the copies of a plan, and the stages that make these at a symbolic
+    /// position.
     pub fn copies(&self, plan: &RowsPlan) -> (Rows, Vec<Stage>) {
         let mut position: Vec<PrimExpr> = self.vars().map(Var::expr).collect();
         position.pop();
         self.with_copies(plan.copied.iter().map(|(copied, _)| copied), &position)
     }
 
-    /// The same rows, reading copies; and the stages that copy, for a position on all row axes but the last.
+    /// Returns the row-tiled stages that read copies, and the stages that make these at a position of all row axes but
+    /// the last.
     pub fn with_copies<'a>(
         &self,
-        copies: impl IntoIterator<Item = &'a Copied>,
+        copies: impl IntoIterator<Item = &'a SharedCopy>,
         position: &[PrimExpr],
     ) -> (Rows, Vec<Stage>) {
         let mut rows = self.clone();
         let mut made = Vec::new();
         for copied in copies {
-            // Loads keep their numbers in the stage as it was.
+            // Indices of loads refer to the original stage.
             let stage = &self.stages[copied.stage];
             let load = access::loads(stage)[copied.load];
             let counts: Vec<PrimExpr> = copied.axes.iter().map(|axis| stage.axes[*axis].extent.clone()).collect();
@@ -52,9 +54,8 @@ impl Rows {
         (rows, made)
     }
 
-    /// Returns true if a load of a stage reads the same for all rows of the last axis, from memory that is there
-    /// before.
-    pub fn is_same_for_rows(&self, number: usize, load: &PrimExpr) -> bool {
+    /// Returns true if a load is invariant along the last row axis, and none of the stages writes its memory.
+    pub fn is_row_invariant(&self, number: usize, load: &PrimExpr) -> bool {
         let last = self.axes.len() - 1;
         let row = &self.stages[number].axes[self.axes[last].axes[number]].var;
         let computed = |stage: &Stage| load.any(&mut |e| access::is_load_of(e, stage.target()));

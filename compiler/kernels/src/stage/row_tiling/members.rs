@@ -1,9 +1,9 @@
-//! Which stages run row by row together.
+//! Selects the stages that are tiled together.
 
 use super::{
     super::{
         Part, Stage,
-        access::{reduced_vector_axis, store_axis, vector_axis},
+        access::{reduction_vector_axis, store_axis, vector_axis},
     },
     accesses::Accesses,
 };
@@ -18,21 +18,21 @@ use hammock_ir::{
 };
 use std::collections::BinaryHeap;
 
-/// Fewer terms are no lanes.
-const TERMS: i64 = 8;
+/// Minimum reduction extent for a horizontal reduction.
+const MIN_LANE_EXTENT: i64 = 8;
 
-/// Stages of a kernel that share rows.
+/// Stages of a kernel with common row axes.
 pub struct Members {
-    /// Their numbers, in order.
+    /// Their indices, in order.
     pub parts: Vec<usize>,
-    /// The axes that they share.
+    /// Their common row axes.
     pub axes: Vec<Shared<Buffer>>,
 }
 
 impl Members {
-    /// The stages that can run row by row with a given one, the last of them; `None` if that is the only one. What
-    /// stands between and cannot runs before. Stages that share rows are connected by buffers that one of them stores, so
-    /// only such parts are tried.
+    /// Returns the stages that can be row-tiled with a given one, the last of them; `None` if there are no others.
+    /// Parts in between that cannot run before all of them. Such stages are connected by a buffer that one of them
+    /// stores, so only these are tried.
     pub fn before(parts: &[Part], accesses: &Accesses, last: usize) -> Option<Members> {
         let mut candidates = vec![Candidate::new(&parts[last])?];
         let mut found: Option<Members> = None;
@@ -68,18 +68,19 @@ impl Members {
 struct Candidate<'a> {
     stage: &'a Stage,
     nest: Nest<Buffer>,
-    /// The axis whose neighbours can be lanes, once what lies along another axis is copied at least.
+    /// The axis that can be vectorized, possibly after packing.
     lanes: Option<usize>,
 }
 
 impl Candidate<'_> {
     fn new(part: &Part) -> Option<Candidate<'_>> {
         match part {
-            Part::Stage(stage) if is_plain(stage) && stage.place.is_none() => {
+            Part::Stage(stage) if is_plain(stage) && stage.arg_result.is_none() => {
                 let extent = |axis: usize| stage.axes[axis].extent.as_int();
-                let terms = reduced_vector_axis(stage).filter(|axis| extent(*axis).is_none_or(|n| n >= TERMS));
+                let terms =
+                    reduction_vector_axis(stage).filter(|axis| extent(*axis).is_none_or(|n| n >= MIN_LANE_EXTENT));
                 let copied = || store_axis(stage).filter(|_| terms.is_none());
-                let lanes = vector_axis(stage).or_else(copied).or_else(|| rules::product_columns(stage));
+                let lanes = vector_axis(stage).or_else(copied).or_else(|| rules::contraction_columns(stage));
                 Some(Candidate { stage, nest: nest(stage), lanes })
             }
             _ => None,
@@ -87,7 +88,7 @@ impl Candidate<'_> {
     }
 }
 
-/// The axes that stages share and that no stage needs for its vectors.
+/// Returns the common axes that no stage needs for vectorization.
 fn row_axes(candidates: &[Candidate]) -> Option<Vec<Shared<Buffer>>> {
     let target_of = |buffer: &Buffer| {
         let mut targets = candidates.iter().map(|c| c.stage.target());
@@ -102,7 +103,7 @@ fn row_axes(candidates: &[Candidate]) -> Option<Vec<Shared<Buffer>>> {
     rows(&nests, |number| candidates[number].lanes)
 }
 
-/// Returns true if a stage's values have no effects and no other way to memory than loads.
+/// Returns true if a stage's values have no side effects, and access memory by plain loads only.
 fn is_plain(stage: &Stage) -> bool {
     let acts = |e: &PrimExpr| match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) | PrimKind::Load(_, _, Some(_)) => true,

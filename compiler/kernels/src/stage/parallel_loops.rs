@@ -1,7 +1,7 @@
-//! Loops around statements that are no stage, whose iterations have nothing to do with each other.
+//! Parallel loops around opaque statements.
 //!
-//! Lines that are sorted, searched, summed up step by step or scattered to are such iterations: an axis of the block stands
-//! alone as an index wherever it touches what it writes, so no two iterations touch the same.
+//! Sorting, searching, scanning and scattering along lines have independent iterations: an axis of the block appears
+//! alone as an index in every access to what the block writes, so no two iterations touch the same element.
 
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
@@ -11,38 +11,40 @@ use hammock_ir::{
 };
 
 /// Statements that are no stage.
-pub struct Other {
+pub struct OpaqueStmts {
     /// The statements.
     pub stmt: Stmt,
-    /// How many iterations the loops around them have that may run in any order, outermost first.
-    pub apart: Vec<PrimExpr>,
+    /// Extents of the enclosing loops whose iterations are independent, outermost first.
+    pub parallel_extents: Vec<PrimExpr>,
 }
 
-impl Other {
-    /// Statements of which nothing more is known.
-    pub fn new(stmt: Stmt) -> Other {
-        Other { stmt, apart: Vec::new() }
+impl OpaqueStmts {
+    /// Statements without parallel loops.
+    pub fn new(stmt: Stmt) -> OpaqueStmts {
+        OpaqueStmts { stmt, parallel_extents: Vec::new() }
     }
 
-    /// Finds the loops whose iterations are apart, where parameters share no memory.
-    pub fn look(&mut self) {
+    /// Finds the loops whose iterations are independent, provided that parameters do not alias.
+    pub fn find_parallel_loops(&mut self) {
         let Some(nest) = Nest::of(&self.stmt, |e| Simplifier::default().index(e)) else { return };
         let Some(accesses) = Accesses::of(nest.block) else { return };
-        let is_apart = |var: &Var| accesses.written.iter().all(|buffer| accesses.has_own(buffer, var));
-        let apart = nest.axes.iter().take_while(|(axis, _)| axis.kind == IterKind::Spatial && is_apart(&axis.var));
-        self.apart = apart.map(|(_, extent)| extent.clone()).collect();
+        let is_independent = |var: &Var| accesses.written.iter().all(|buffer| accesses.is_partitioned_by(buffer, var));
+        let independent =
+            nest.axes.iter().take_while(|(axis, _)| axis.kind == IterKind::Spatial && is_independent(&axis.var));
+        self.parallel_extents = independent.map(|(_, extent)| extent.clone()).collect();
     }
 }
 
-/// Which elements a block touches.
+/// Accesses of a block.
 struct Accesses {
-    /// Buffers that it writes to, but for those that it makes.
+    /// Buffers that it writes to, except its own allocations.
     written: Vec<Buffer>,
     all: Vec<(Buffer, Vec<PrimExpr>)>,
 }
 
 impl Accesses {
-    /// Those of a block; `None` if there may be others, or if the order of iterations matters for another reason.
+    /// Collects the accesses of a block; `None` if there may be unknown ones, or the order of iterations matters for
+    /// another reason.
     fn of(block: &Block) -> Option<Accesses> {
         let (mut own, mut written, mut all): (Vec<Var>, Vec<Buffer>, _) = (Vec::new(), Vec::new(), Vec::new());
         let mut known = block.init.is_none();
@@ -69,8 +71,8 @@ impl Accesses {
         known.then_some(Accesses { written, all })
     }
 
-    /// Returns true if all that is touched of a buffer's memory is in the axis's own part of one of its dimensions.
-    fn has_own(&self, buffer: &Buffer, axis: &Var) -> bool {
+    /// Returns true if every access to a buffer's memory has the axis alone as the index of the same dimension.
+    fn is_partitioned_by(&self, buffer: &Buffer, axis: &Var) -> bool {
         let touched: Vec<_> = self.all.iter().filter(|(other, _)| other.data == buffer.data).collect();
         let is_own = |e: &PrimExpr| same_expr(&Simplifier::default().index(e), &axis.expr());
         let dims = 0..buffer.ndim();

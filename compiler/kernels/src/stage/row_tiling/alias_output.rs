@@ -1,39 +1,39 @@
-//! What stages hand on lies where the last of them stores its results, where that takes each element from there and nothing
-//! else is in the way: lines of the result come to the cache while the elements are computed, not after.
+//! Aliases an intermediate with the output of the last stage, if that stage reads each element only where it stores its
+//! result: the output's cache lines are then loaded while the intermediate is computed.
 
-use super::moved;
+use super::redirect_loads;
 use crate::{
     index::same_expr,
-    stage::{Stage, Used},
+    stage::{Footprint, Stage},
 };
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// Puts what is handed on to the last stage, one of these buffers at most, into its result, and takes it from them.
-pub fn in_result(stages: &mut [Stage], kept: &mut Vec<Buffer>) -> Option<Buffer> {
+/// Aliases at most one intermediate of the last stage with its output. Removes it from `intermediates` and returns it.
+pub fn in_result(stages: &mut [Stage], intermediates: &mut Vec<Buffer>) -> Option<Buffer> {
     let (last, before) = stages.split_last()?;
     let result = last.buffer.clone();
-    let untouched = before.iter().all(|stage| !Used::by_stage(stage).has(&result) && !stage.regions);
-    if !untouched || !stores_all(last) || kept.contains(&result) {
+    let untouched = before.iter().all(|stage| !Footprint::of_stage(stage).has(&result) && !stage.regions);
+    if !untouched || !stores_all(last) || intermediates.contains(&result) {
         return None;
     }
-    let own = kept.remove(kept.iter().position(|buffer| fits(buffer, before, last))?);
-    let place = |buffer: &Buffer, indices: &[PrimExpr]| {
+    let own = intermediates.remove(intermediates.iter().position(|buffer| fits(buffer, before, last))?);
+    let locate = |buffer: &Buffer, indices: &[PrimExpr]| {
         (if *buffer == own { result.clone() } else { buffer.clone() }, indices.to_vec())
     };
     for stage in stages {
         if stage.buffer == own {
             stage.buffer = result.clone();
         }
-        stage.value = moved(&stage.value, &place);
-        stage.init = stage.init.as_ref().map(|init| moved(init, &place));
+        stage.value = redirect_loads(&stage.value, &locate);
+        stage.init = stage.init.as_ref().map(|init| redirect_loads(init, &locate));
         if let Some(epilogue) = &mut stage.epilogue {
-            epilogue.value = moved(&epilogue.value, &place);
+            epilogue.value = redirect_loads(&epilogue.value, &locate);
         }
     }
     Some(own)
 }
 
-/// Returns true if a stage computes each element of its buffer on its own, and reads none of it.
+/// Returns true if a stage computes every element of its buffer independently, and does not read it.
 fn stores_all(stage: &Stage) -> bool {
     let mut dims = stage.indices.iter().zip(&stage.buffer.shape);
     let whole = |(index, size): (&PrimExpr, &PrimExpr)| {
@@ -44,8 +44,8 @@ fn stores_all(stage: &Stage) -> bool {
     !stage.reduces() && !stage.regions && !reads && dims.all(whole)
 }
 
-/// Returns true if a buffer is like the last stage's, which reads it only at the places where it stores, and is made by
-/// a stage that computes each element on its own.
+/// Returns true if a buffer has the layout of the last stage's output, is read only at the stored index, and is
+/// computed by an element-wise stage.
 fn fits(buffer: &Buffer, before: &[Stage], last: &Stage) -> bool {
     let to = &last.buffer;
     let plain = |buffer: &Buffer| buffer.strides.is_empty() && buffer.elem_offset.is_none();

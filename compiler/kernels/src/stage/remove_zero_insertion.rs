@@ -1,22 +1,22 @@
-//! Data that is spread out with zeros between, which sums of products leave out.
+//! Removes zero insertion (input dilation) from contractions.
 //!
-//! A transposed convolution is written as a plain one over data that stands `s` apart, with zeros between:
+//! A transposed convolution is written as a plain one over data with stride `s` and zeros in between:
 //!
 //! ```text
-//! spread[j] = data[(j - f) / s]     where that is a whole number inside of the data, else 0
+//! spread[j] = data[(j - f) / s]     if that is an integer within the data, else 0
 //! out[y]    = Σ spread[y + k] · weight[k]
 //! ```
 //!
-//! Here the data is brought close together, and [`phases`] has the sums without the terms that are zero. Zeros are taken
-//! to make zeros: weights that are infinite or NaN are not multiplied with them.
+//! The data becomes dense again, and [`split_phases`] restricts the contractions to nonzero elements. Zeros are assumed
+//! to annihilate: infinite and NaN weights are not multiplied by inserted zeros.
 
 use super::{
     Axis, Kernel, Part, Stage,
-    access::{factors, guarded, is_load_of},
+    access::{contraction_operands, guarded, is_load_of},
     conjuncts,
-    merge::handed_on,
-    phases::{self, Phases},
-    recover::Indices,
+    fuse::single_consumer,
+    raise::Indices,
+    split_phases::{self, Decomposition},
     substitution,
 };
 use crate::{
@@ -30,60 +30,60 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// A dimension of a buffer that holds zeros but for elements `step` apart, from `first` on.
+/// Zero insertion in a dimension of a buffer: only elements with stride `step`, starting at `first`, are nonzero.
 #[derive(Clone, Copy, PartialEq)]
-pub struct Gap {
+pub struct ZeroInsertion {
     /// The dimension.
     pub dim: usize,
-    /// The axis of the stage that fills the buffer.
+    /// Axis of the stage that fills the buffer.
     axis: usize,
-    /// From element to element.
+    /// Stride of the nonzero elements.
     pub step: i64,
-    /// The first one.
+    /// The first nonzero element.
     pub first: i64,
 }
 
-/// Returns true if a stage puts zeros between data.
-pub fn is_spread(stage: &Stage) -> bool {
-    let guarded = Guarded::of(&stage.value);
-    guarded.is_some_and(|guarded| guarded.conditions.iter().any(|condition| gap(stage, condition).is_some()))
+/// Returns true if a stage inserts zeros between elements.
+pub fn inserts_zeros(stage: &Stage) -> bool {
+    let guarded = GuardedValue::of(&stage.value);
+    guarded.is_some_and(|guarded| guarded.conditions.iter().any(|condition| zero_insertion(stage, condition).is_some()))
 }
 
-/// Leaves out the zeros between data in sums of products. `own` are the kernel's buffers. Returns those that it needs
-/// besides.
-pub fn close(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
+/// Removes inserted zeros from contractions. `own` are the kernel's local buffers. Returns new ones.
+pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
-        let Some((user, near, phases)) = closed(&kernel.parts, at, own) else { continue };
-        made.extend([near.buffer.clone()].into_iter().chain(phases.buffer));
-        // The parts before the user keep their numbers.
+        let Some((user, dense, phases)) = decompose(&kernel.parts, at, own) else { continue };
+        made.extend([dense.buffer.clone()].into_iter().chain(phases.buffer));
+        // The parts before the user keep their indices.
         kernel.parts.splice(user..=user, phases.stages.into_iter().map(Part::Stage));
-        kernel.parts[at] = Part::Stage(near);
+        kernel.parts[at] = Part::Stage(dense);
     }
     made
 }
 
-/// The number of the sum that uses a stage's data alone, the stage with the data close together, and the sums over it.
-fn closed(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Phases)> {
-    let (stage, user, sum) = handed_on(parts, at, own)?;
-    let Guarded { conditions, value } = Guarded::of(&stage.value)?;
-    let load = factor(sum, &stage.buffer)?;
-    let mut gaps: Vec<Gap> = Vec::new();
-    for gap in conditions.iter().filter_map(|condition| gap(stage, condition)) {
-        if phases::slides(sum, load, &gap) && !gaps.iter().any(|known| known.dim == gap.dim) {
+/// Returns the index of the only consumer, a contraction, with the stage that computes dense data, and the contractions
+/// over it.
+fn decompose(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Decomposition)> {
+    let (stage, user, sum) = single_consumer(parts, at, own)?;
+    let GuardedValue { conditions, value } = GuardedValue::of(&stage.value)?;
+    let load = single_operand_load(sum, &stage.buffer)?;
+    let mut gaps: Vec<ZeroInsertion> = Vec::new();
+    for gap in conditions.iter().filter_map(|condition| zero_insertion(stage, condition)) {
+        if split_phases::can_split(sum, load, &gap) && !gaps.iter().any(|known| known.dim == gap.dim) {
             gaps.push(gap);
         }
     }
-    let is_closed = |condition: &PrimExpr| gap(stage, condition).is_some_and(|gap| gaps.contains(&gap));
+    let is_closed = |condition: &PrimExpr| zero_insertion(stage, condition).is_some_and(|gap| gaps.contains(&gap));
     let others: Vec<PrimExpr> = conditions.into_iter().filter(|condition| !is_closed(condition)).collect();
-    let near = near(stage, &gaps, &others, &value);
-    let phases = phases::phases(sum, load, &gaps, &near.buffer).filter(|_| !gaps.is_empty())?;
-    Some((user, near, phases))
+    let dense = dense_stage(stage, &gaps, &others, &value);
+    let phases = split_phases::split(sum, load, &gaps, &dense.buffer).filter(|_| !gaps.is_empty())?;
+    Some((user, dense, phases))
 }
 
-/// The load of a buffer that is a factor of a sum of products, if the sum reads it nowhere else.
-fn factor<'a>(sum: &'a Stage, buffer: &Buffer) -> Option<&'a PrimExpr> {
-    let (a, b) = factors(sum).filter(|_| sum.place.is_none())?;
+/// Returns the load of a buffer that is an operand of a contraction, if it is the only one.
+fn single_operand_load<'a>(sum: &'a Stage, buffer: &Buffer) -> Option<&'a PrimExpr> {
+    let (a, b) = contraction_operands(sum).filter(|_| sum.arg_result.is_none())?;
     let factors = [a, b].map(|factor| match factor.kind() {
         PrimKind::Cast(inner) => inner,
         _ => factor,
@@ -96,56 +96,57 @@ fn factor<'a>(sum: &'a Stage, buffer: &Buffer) -> Option<&'a PrimExpr> {
     (plain && count == 1 && !checks).then_some(load)
 }
 
-/// A value that is zero unless conditions hold.
-struct Guarded {
+/// A value that is zero unless all conditions hold.
+struct GuardedValue {
     conditions: Vec<PrimExpr>,
     value: PrimExpr,
 }
 
-impl Guarded {
-    fn of(value: &PrimExpr) -> Option<Guarded> {
+impl GuardedValue {
+    fn of(value: &PrimExpr) -> Option<GuardedValue> {
         let (condition, value, other) = guarded(value)?;
         let is_zero = match other.kind() {
             PrimKind::Int(value) => *value == 0,
             PrimKind::Float(value) => *value == 0.0,
             _ => false,
         };
-        let inner = Guarded::of(value).unwrap_or_else(|| Guarded { conditions: Vec::new(), value: value.clone() });
+        let inner =
+            GuardedValue::of(value).unwrap_or_else(|| GuardedValue { conditions: Vec::new(), value: value.clone() });
         let conditions = conjuncts(condition).into_iter().chain(inner.conditions).collect();
-        is_zero.then_some(Guarded { conditions, value: inner.value })
+        is_zero.then_some(GuardedValue { conditions, value: inner.value })
     }
 }
 
-/// The gap that a condition makes: `(j + 3) % 2 == 0`.
-fn gap(stage: &Stage, condition: &PrimExpr) -> Option<Gap> {
-    let PrimKind::Binary(BinaryOp::Eq, place, rest) = condition.kind() else { return None };
-    let PrimKind::Binary(op, place, step) = place.kind() else { return None };
+/// Returns the zero insertion that a condition expresses: `(j + 3) % 2 == 0`.
+fn zero_insertion(stage: &Stage, condition: &PrimExpr) -> Option<ZeroInsertion> {
+    let PrimKind::Binary(BinaryOp::Eq, position, rest) = condition.kind() else { return None };
+    let PrimKind::Binary(op, position, step) = position.kind() else { return None };
     let (step, rest) = (step.as_int().filter(|step| *step > 1)?, rest.as_int()?);
-    // What is left by a division that rounds to zero is zero where this is, and may have another sign else.
+    // A truncated remainder is zero exactly if the floored one is, and may differ in sign otherwise.
     if *op != BinaryOp::FloorMod && (*op != BinaryOp::Mod || rest != 0) {
         return None;
     }
-    let place = Simplifier::default().poly(place);
-    let axis = stage.axes.iter().position(|axis| place.uses(&axis.var))?;
+    let position = Simplifier::default().poly(position);
+    let axis = stage.axes.iter().position(|axis| position.uses(&axis.var))?;
     let var = &stage.axes[axis].var;
-    let offset = (&place - &Poly::atom(var.expr())).as_constant()?;
+    let offset = (&position - &Poly::atom(var.expr())).as_constant()?;
     let dim = stage.indices.iter().position(|index| index.as_var() == Some(var))?;
-    Some(Gap { dim, axis, step, first: (rest - offset).rem_euclid(step) })
+    Some(ZeroInsertion { dim, axis, step, first: (rest - offset).rem_euclid(step) })
 }
 
-/// The stage that fills a buffer without the gaps, with a value under conditions and else zero.
-fn near(stage: &Stage, gaps: &[Gap], conditions: &[PrimExpr], value: &PrimExpr) -> Stage {
+/// Returns the stage that fills a dense buffer: `value` if the remaining conditions hold, else zero.
+fn dense_stage(stage: &Stage, gaps: &[ZeroInsertion], conditions: &[PrimExpr], value: &PrimExpr) -> Stage {
     let mut axes: Vec<Axis> = stage.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
     let fresh: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
     let (mut at, mut shape) = (fresh.clone(), stage.buffer.shape.clone());
-    for Gap { dim, axis, step, first } in gaps {
+    for ZeroInsertion { dim, axis, step, first } in gaps {
         at[*axis] = &at[*axis] * PrimExpr::int64(*step) + PrimExpr::int64(*first);
-        axes[*axis].extent = phases::steps(&axes[*axis].extent, *first, *step);
+        axes[*axis].extent = split_phases::strided_count(&axes[*axis].extent, *first, *step);
         shape[*dim] = axes[*axis].extent.clone();
     }
     let values = substitution(&stage.axes, &at);
     let bounds = Bounds::new(&axes);
-    let conditions = conditions.iter().filter_map(|condition| bounds.closer(&condition.substitute(&values)));
+    let conditions = conditions.iter().filter_map(|condition| bounds.reduce_condition(&condition.substitute(&values)));
     let zero = PrimExpr::constant(0.0, stage.buffer.dtype);
     let value = value.substitute(&values);
     let value = match conditions.reduce(PrimExpr::and) {
@@ -159,7 +160,7 @@ fn near(stage: &Stage, gaps: &[Gap], conditions: &[PrimExpr], value: &PrimExpr) 
     Stage { axes, buffer, indices: simple.simple(&indices), value: simple.value(&value), ..stage.clone() }
 }
 
-/// What is known of integers: the axes that they are computed from.
+/// Ranges of the axes.
 struct Bounds {
     axes: Vec<Axis>,
     simplifier: Simplifier,
@@ -172,8 +173,8 @@ impl Bounds {
         Bounds { axes: axes.to_vec(), simplifier }
     }
 
-    /// A condition of integers without what all of it is a multiple of; `None` if it always holds.
-    fn closer(&self, condition: &PrimExpr) -> Option<PrimExpr> {
+    /// Divides an integer comparison by its common factor; `None` if it always holds.
+    fn reduce_condition(&self, condition: &PrimExpr) -> Option<PrimExpr> {
         let PrimKind::Binary(op, a, b) = condition.kind() else { return Some(condition.clone()) };
         let difference = || &self.simplifier.poly(a) - &self.simplifier.poly(b);
         let (difference, is_below) = match op {
@@ -191,20 +192,20 @@ impl Bounds {
             return Some(condition.clone());
         };
         let zero = PrimExpr::int64(0);
-        let most = self.extreme(&(&terms + &Poly::constant(constant)), is_below).to_expr();
-        let always = if is_below { most.lt(zero) } else { most.ge(zero) };
+        let bound = self.extreme(&(&terms + &Poly::constant(constant)), is_below).to_expr();
+        let always = if is_below { bound.lt(zero) } else { bound.ge(zero) };
         let (terms, limit) = (terms.to_expr(), PrimExpr::int64(-constant));
         let closer = if is_below { terms.lt(limit) } else { terms.ge(limit) };
         (self.simplifier.truth(&always) != Some(true)).then_some(closer)
     }
 
-    /// A number where it is greatest or least along the axes.
-    fn extreme(&self, number: &Poly, greatest: bool) -> Poly {
+    /// Returns the maximum or minimum of a polynomial over the axes.
+    fn extreme(&self, number: &Poly, maximum: bool) -> Poly {
         self.axes.iter().fold(number.clone(), |number, Axis { var, extent, .. }| {
             let Some(factor) = number.coefficient(var).and_then(|factor| factor.as_constant()) else { return number };
             let rest = &number - &Poly::atom(var.expr()).scale(factor);
             let last = &self.simplifier.poly(extent) - &Poly::constant(1);
-            if (factor > 0) == greatest { &rest + &last.scale(factor) } else { rest }
+            if (factor > 0) == maximum { &rest + &last.scale(factor) } else { rest }
         })
     }
 }

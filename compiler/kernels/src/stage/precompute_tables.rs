@@ -1,34 +1,34 @@
-//! Numbers that places alone determine, in floating point: tables.
+//! Precomputes lookup tables of floating-point expressions that depend on few axes only.
 //!
-//! Where an image is resized, each place along an axis of the result comes from somewhere along an axis of the data, and
-//! weighs its neighbours there: numbers that are computed in floating point from the place, and are the same for all rows
-//! and channels. They are computed once, before the stage, and read by it.
+//! Resizing an image computes, for each position along an axis, source coordinates and interpolation weights in
+//! floating point. They are the same for all rows and channels, so a stage computes them once, and the original stage
+//! loads them.
 
-use super::{Axis, Kernel, Part, Stage, merge::is_free, recover::Indices, substitution};
+use super::{Axis, Kernel, Part, Stage, fuse::is_pure, raise::Indices, substitution};
 use crate::{check, index::same_expr, rules::size};
 use hammock_ir::{
     PrimExpr,
     tir::{Buffer, stage::Cost},
 };
 
-/// Less work is repeated rather than stored.
-const LEAST: u32 = 8;
-/// How often a number is used, at least, for it to be stored.
-const USED: i64 = 8;
-/// More numbers are not stored.
-const MOST: i64 = 1 << 16;
+/// Minimum operations of an expression; less is recomputed.
+const MIN_OPS: u32 = 8;
+/// Minimum uses of each entry.
+const MIN_USES: i64 = 8;
+/// Maximum number of entries.
+const MAX_ENTRIES: i64 = 1 << 16;
 
-/// Puts stages that compute tables before those that use them. Returns the tables.
-pub fn keep(kernel: &mut Kernel) -> Vec<Buffer> {
+/// Inserts stages that compute tables before their consumers. Returns the tables.
+pub fn apply(kernel: &mut Kernel) -> Vec<Buffer> {
     let mut made = Vec::new();
     let mut parts = Vec::new();
     for mut part in std::mem::take(&mut kernel.parts) {
         let stages = match &mut part {
             Part::Stage(stage) => std::slice::from_mut(stage),
             Part::Rows(rows) => rows.stages.as_mut_slice(),
-            Part::Other(_) => &mut [],
+            Part::Opaque(_) => &mut [],
         };
-        let tables: Vec<Stage> = stages.iter_mut().flat_map(of_stage).collect();
+        let tables: Vec<Stage> = stages.iter_mut().flat_map(extract_tables).collect();
         made.extend(tables.iter().map(|table| table.buffer.clone()));
         parts.extend(tables.into_iter().map(Part::Stage));
         parts.push(part);
@@ -37,16 +37,16 @@ pub fn keep(kernel: &mut Kernel) -> Vec<Buffer> {
     made
 }
 
-/// The stages that compute what a stage reads from then on.
-fn of_stage(stage: &mut Stage) -> Vec<Stage> {
-    if stage.place.is_some() || !is_free(stage) {
+/// Replaces expressions of a stage by loads from tables. Returns the stages that compute these.
+fn extract_tables(stage: &mut Stage) -> Vec<Stage> {
+    if stage.arg_result.is_some() || !is_pure(stage) {
         return Vec::new();
     }
     let mut found: Vec<PrimExpr> = Vec::new();
     for value in stage.values() {
-        find(stage, value, &mut found);
+        find_candidates(stage, value, &mut found);
     }
-    let tables: Vec<Stage> = found.iter().map(|e| table(stage, e)).collect();
+    let tables: Vec<Stage> = found.iter().map(|e| table_stage(stage, e)).collect();
     let put = |e: &PrimExpr| {
         found.iter().zip(&tables).fold(e.clone(), |e, (number, table)| {
             let own = stage.axes.iter().filter(|axis| number.uses(&axis.var)).map(|axis| axis.var.expr());
@@ -62,32 +62,32 @@ fn of_stage(stage: &mut Stage) -> Vec<Stage> {
     tables
 }
 
-/// Finds the largest parts of a value that are worth a table.
-fn find(stage: &Stage, e: &PrimExpr, found: &mut Vec<PrimExpr>) {
+/// Finds the maximal subexpressions that are worth a table.
+fn find_candidates(stage: &Stage, e: &PrimExpr, found: &mut Vec<PrimExpr>) {
     if found.iter().any(|known| same_expr(known, e)) {
         return;
     }
-    match is_worth(stage, e) {
+    match is_worthwhile(stage, e) {
         true => found.push(e.clone()),
-        false => e.each_child(&mut |child| find(stage, child, found)),
+        false => e.each_child(&mut |child| find_candidates(stage, child, found)),
     }
 }
 
-fn is_worth(stage: &Stage, e: &PrimExpr) -> bool {
+fn is_worthwhile(stage: &Stage, e: &PrimExpr) -> bool {
     let dtype = e.dtype();
-    if !dtype.is_scalar() || dtype.is_bool() || Cost::of(e).operations < LEAST {
+    if !dtype.is_scalar() || dtype.is_bool() || Cost::of(e).operations < MIN_OPS {
         return false;
     }
     let count = |uses: bool| {
         let axes = stage.axes.iter().filter(|axis| e.uses(&axis.var) == uses);
         axes.map(|axis| size(&axis.extent)).fold(1, i64::saturating_mul)
     };
-    let few = count(false) >= USED && (2..=MOST).contains(&count(true));
+    let few = count(false) >= MIN_USES && (2..=MAX_ENTRIES).contains(&count(true));
     few && e.any(&mut |e| e.dtype().is_float()) && !check::may_fail(e)
 }
 
-/// The stage that computes a number for each place of the axes that it depends on.
-fn table(stage: &Stage, number: &PrimExpr) -> Stage {
+/// Returns the stage that computes an expression for each position of the axes that it depends on.
+fn table_stage(stage: &Stage, number: &PrimExpr) -> Stage {
     let own: Vec<&Axis> = stage.axes.iter().filter(|axis| number.uses(&axis.var)).collect();
     let mut axes: Vec<Axis> =
         own.iter().map(|axis| Axis { var: axis.var.fresh(), extent: axis.extent.clone(), reduce: false }).collect();
@@ -104,7 +104,7 @@ fn table(stage: &Stage, number: &PrimExpr) -> Stage {
         value: simple.value(&value),
         init: None,
         epilogue: None,
-        place: None,
+        arg_result: None,
         part: None,
         regions: false,
     }

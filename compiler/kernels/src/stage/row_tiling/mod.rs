@@ -1,19 +1,19 @@
-//! Stages that share rows run for a few rows at a time, so that what one hands to the next stays in the cache.
+//! Row tiling: runs a chain of row-wise stages one block of rows at a time, so that intermediates stay in cache.
 //!
-//! Softmax is the model: a maximum, exponentials, a sum and a quotient of each row. Run one after the other, each stage
-//! goes through all of memory; run for some rows before the next rows, only those rows' values exist at a time. The
-//! same holds for other normalisations and for attention, whose rows are queries. Which axes are rows is for
-//! [`hammock_ir::tir::rows`] to say; here is what else must hold, and the loops.
+//! Softmax is the model: maximum, exponentials, sum and quotient of each row. One after the other, each stage streams
+//! through all of memory; with row tiling, only the intermediates of one block of rows exist at a time. The same holds
+//! for other normalizations, and for attention, whose rows are queries. [`hammock_ir::tir::rows`] decides which axes
+//! are rows; this module checks the other conditions, and builds the tiles.
 
 mod accesses;
+mod alias_output;
 mod copies;
 mod members;
-mod place;
 
 use super::{Axis, Epilogue, Kernel, Part, Stage, dots};
 use crate::rules;
 use accesses::Accesses;
-pub use copies::Copied;
+pub use copies::SharedCopy;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},
@@ -21,34 +21,34 @@ use hammock_ir::{
 };
 use members::Members;
 
-/// What a symbolic size is taken for when memory is estimated.
-const TYPICAL: i64 = 1024;
-/// What one row may take, in bytes: every machine has that much near its cores.
-const MOST: i64 = 256 << 10;
+/// Assumed extent of a dynamic axis when estimating memory.
+const ASSUMED_EXTENT: i64 = 1024;
+/// Maximum bytes of one row's intermediates: the L2 cache of every machine has as much.
+const MAX_ROW_BYTES: i64 = 256 << 10;
 
-/// Stages that share rows, in order.
+/// Row-tiled stages, in order.
 #[derive(Clone)]
 pub struct Rows {
     /// The stages.
     pub stages: Vec<Stage>,
-    /// The axes that they share; of the last one several values run together.
+    /// Their common row axes; the last one is tiled.
     axes: Vec<Shared<Buffer>>,
-    /// Buffers that nothing else uses: only the rows that run together are in memory.
-    kept: Vec<Buffer>,
-    /// A buffer that only these used, too, and whose values lie [in the result](place) now.
-    placed: Option<Buffer>,
+    /// Buffers local to the stages: only the current rows are in memory.
+    intermediates: Vec<Buffer>,
+    /// Another local buffer, which [aliases the output](alias_output).
+    aliased: Option<Buffer>,
 }
 
-/// The stages for some rows.
+/// The stages for one block of rows.
 pub struct Tile {
-    /// The stages without the rows' axes; with one over the rows, where there are several.
+    /// The stages without row axes, or with one of the tile size.
     pub stages: Vec<Stage>,
-    /// The buffers in which they hand values on.
+    /// Buffers of the intermediates.
     pub buffers: Vec<Buffer>,
 }
 
-/// Joins the stages of a kernel that share rows. `own` are the kernel's buffers.
-pub fn share(kernel: &mut Kernel, own: &[Buffer]) {
+/// Groups stages of a kernel into row tiles. `own` are the kernel's local buffers.
+pub fn apply(kernel: &mut Kernel, own: &[Buffer]) {
     let mut accesses = Accesses::of(&kernel.parts);
     for last in (1..kernel.parts.len()).rev() {
         if accesses.has_joined(last) {
@@ -58,7 +58,7 @@ pub fn share(kernel: &mut Kernel, own: &[Buffer]) {
         let Some(rows) = rows(&kernel.parts, &accesses, members.axes, &members.parts, own) else { continue };
         kernel.parts[last] = Part::Rows(rows);
         let (joined, _) = members.parts.split_at(members.parts.len() - 1);
-        joined.iter().for_each(|part| accesses.join(*part));
+        joined.iter().for_each(|part| accesses.mark_joined(*part));
     }
     let mut at = 0..;
     kernel.parts.retain(|_| at.next().is_none_or(|at| !accesses.has_joined(at)));
@@ -76,79 +76,79 @@ fn rows(
         _ => None,
     };
     let stages: Vec<Stage> = members.iter().filter_map(stage).collect();
-    // All rows of a product use the same words, which few rows at a time would read, or make, again and again.
+    // All rows of a contraction read the same packed groups, which small tiles would load or pack over and over.
     let reductions = stages.iter().filter(|stage| stage.reduces()).count();
     if reductions < 2 && stages.iter().any(|stage| dots::dot(stage).is_some()) {
         return None;
     }
-    // Products compute several rows side by side: that axis is the last one.
-    let products = |axis: &Shared<Buffer>| {
-        stages.iter().zip(&axis.axes).any(|(stage, axis)| rules::product_rows(stage) == Some(*axis))
+    // Contractions have several rows in their register tile: that axis comes last.
+    let is_row_axis = |axis: &Shared<Buffer>| {
+        stages.iter().zip(&axis.axes).any(|(stage, axis)| rules::contraction_rows(stage) == Some(*axis))
     };
-    if let Some(at) = axes.iter().position(products) {
+    if let Some(at) = axes.iter().position(is_row_axis) {
         let tiled = axes.remove(at);
         axes.push(tiled);
     }
     let is_used_elsewhere = |buffer: &Buffer| accesses.users(buffer).iter().any(|user| !members.contains(user));
     let targets = stages.iter().map(Stage::target);
-    let kept = targets.filter(|buffer| own.contains(buffer) && !is_used_elsewhere(buffer)).cloned().collect();
-    let rows = Rows { stages, axes, kept, placed: None };
-    (rows.bytes(1) <= MOST).then_some(rows)
+    let intermediates = targets.filter(|buffer| own.contains(buffer) && !is_used_elsewhere(buffer)).cloned().collect();
+    let rows = Rows { stages, axes, intermediates, aliased: None };
+    (rows.bytes(1) <= MAX_ROW_BYTES).then_some(rows)
 }
 
 impl Rows {
-    /// Puts what is handed on into the result where it can lie there, once it is known which stages use regions of buffers.
-    pub fn place(&mut self) {
-        self.placed = place::in_result(&mut self.stages, &mut self.kept);
+    /// Aliases an intermediate with the output if possible. Needs to know which stages may alias.
+    pub fn alias_output(&mut self) {
+        self.aliased = alias_output::in_result(&mut self.stages, &mut self.intermediates);
     }
 
-    /// How many rows there are along each axis.
+    /// Returns the extents of the row axes.
     pub fn extents(&self) -> impl DoubleEndedIterator<Item = &PrimExpr> + ExactSizeIterator {
         let last = self.stages.len() - 1;
         self.axes.iter().map(move |axis| &self.stages[last].axes[axis.axes[last]].extent)
     }
 
-    /// The variables of the axes, as the last stage has them.
+    /// Returns the variables of the row axes in the last stage.
     pub fn vars(&self) -> impl Iterator<Item = &Var> {
         let last = self.stages.len() - 1;
         self.axes.iter().map(move |axis| &self.stages[last].axes[axis.axes[last]].var)
     }
 
-    /// The row axes, by their numbers in a stage.
+    /// Returns the indices of the row axes in a stage.
     pub fn row_axes(&self, stage: usize) -> impl Iterator<Item = usize> {
         self.axes.iter().map(move |axis| axis.axes[stage])
     }
 
-    /// Returns true if a buffer holds only what the stages hand on, for the rows that run together.
-    pub fn is_kept(&self, buffer: &Buffer) -> bool {
-        self.kept.contains(buffer)
+    /// Returns true if a buffer is an intermediate, which holds the current rows only.
+    pub fn is_intermediate(&self, buffer: &Buffer) -> bool {
+        self.intermediates.contains(buffer)
     }
 
-    /// About how many bytes the values of so many rows take.
+    /// Estimates the bytes of the intermediates of `rows` rows.
     pub fn bytes(&self, rows: i64) -> i64 {
         let of = |buffer: &Buffer| {
             let is_row = |dim: &usize| self.axes.iter().any(|axis| axis.dims.get(buffer) == Some(dim));
             let others = (0..buffer.shape.len()).filter(|dim| !is_row(dim));
-            let sizes = others.map(|dim| buffer.shape[dim].as_int().unwrap_or(TYPICAL));
+            let sizes = others.map(|dim| buffer.shape[dim].as_int().unwrap_or(ASSUMED_EXTENT));
             sizes.fold(rows * buffer.dtype.bytes() as i64, i64::saturating_mul)
         };
-        self.kept.iter().chain(&self.placed).map(of).fold(0, i64::saturating_add)
+        self.intermediates.iter().chain(&self.aliased).map(of).fold(0, i64::saturating_add)
     }
 
-    /// The stages for some rows, no matter which.
+    /// Returns the stages for `rows` rows at a symbolic position.
     pub fn sample(&self, rows: i64) -> Tile {
         let position: Vec<PrimExpr> = self.vars().map(Var::expr).collect();
         self.tile(&position, rows)
     }
 
-    /// The stages for `rows` rows from a position on.
+    /// Returns the stages for `rows` rows starting at a position.
     pub fn tile(&self, position: &[PrimExpr], rows: i64) -> Tile {
-        let buffers: Vec<Buffer> = self.kept.iter().map(|buffer| self.local(buffer, rows)).collect();
+        let buffers: Vec<Buffer> = self.intermediates.iter().map(|buffer| self.local(buffer, rows)).collect();
         let stage = |(number, stage)| self.local_stage(number, stage, position, rows, &buffers);
         Tile { stages: self.stages.iter().enumerate().map(stage).collect(), buffers }
     }
 
-    /// Room for some rows of a buffer.
+    /// Returns the buffer for the current rows of an intermediate.
     fn local(&self, buffer: &Buffer, rows: i64) -> Buffer {
         let size = |(dim, size): (usize, &PrimExpr)| match self.row_axis(buffer, dim) {
             None => Some(size.clone()),
@@ -158,7 +158,7 @@ impl Rows {
         Buffer::new(buffer.name.clone(), shape, buffer.dtype)
     }
 
-    /// The number of the shared axis that a dimension of a buffer is.
+    /// Returns the index of the row axis that indexes a dimension of a buffer.
     fn row_axis(&self, buffer: &Buffer, dim: usize) -> Option<usize> {
         self.axes.iter().position(|axis| axis.dims.get(buffer) == Some(&dim))
     }
@@ -178,8 +178,8 @@ impl Rows {
                 Some(shared) => _ = values.insert(axis.var.clone(), position[shared].clone()),
             }
         }
-        let place = |buffer: &Buffer, indices: &[PrimExpr]| {
-            let Some(at) = self.kept.iter().position(|kept| kept == buffer) else {
+        let locate = |buffer: &Buffer, indices: &[PrimExpr]| {
+            let Some(at) = self.intermediates.iter().position(|intermediates| intermediates == buffer) else {
                 return (buffer.clone(), indices.to_vec());
             };
             let index = |(dim, index): (usize, &PrimExpr)| match self.row_axis(buffer, dim) {
@@ -188,9 +188,9 @@ impl Rows {
             };
             (buffers[at].clone(), indices.iter().enumerate().filter_map(index).collect())
         };
-        let value = |e: &PrimExpr| moved(e, &place).substitute(&values);
+        let value = |e: &PrimExpr| redirect_loads(e, &locate).substitute(&values);
         let store = |buffer: &Buffer, indices: &[PrimExpr]| {
-            let (buffer, indices) = place(buffer, indices);
+            let (buffer, indices) = locate(buffer, indices);
             (buffer, indices.iter().map(value).collect())
         };
         let epilogue = stage.epilogue.as_ref().map(|epilogue| {
@@ -207,21 +207,21 @@ impl Rows {
             value: value(&stage.value),
             init,
             epilogue,
-            place: None,
+            arg_result: None,
             part: stage.part,
             regions: stage.regions,
         }
     }
 }
 
-/// An expression that loads from where buffers are now.
-fn moved(e: &PrimExpr, place: &dyn Fn(&Buffer, &[PrimExpr]) -> (Buffer, Vec<PrimExpr>)) -> PrimExpr {
+/// Redirects the loads of an expression.
+fn redirect_loads(e: &PrimExpr, locate: &dyn Fn(&Buffer, &[PrimExpr]) -> (Buffer, Vec<PrimExpr>)) -> PrimExpr {
     match e.kind() {
         PrimKind::Load(buffer, indices, None) => {
-            let indices: Vec<PrimExpr> = indices.iter().map(|index| moved(index, place)).collect();
-            let (buffer, indices) = place(buffer, &indices);
+            let indices: Vec<PrimExpr> = indices.iter().map(|index| redirect_loads(index, locate)).collect();
+            let (buffer, indices) = locate(buffer, &indices);
             PrimExpr::load(&buffer, indices)
         }
-        _ => e.map_children(&mut |child| moved(child, place)),
+        _ => e.map_children(&mut |child| redirect_loads(child, locate)),
     }
 }

@@ -1,7 +1,7 @@
-//! Narrow floats that sums widen, kept widened.
+//! Hoists upcasts out of contractions.
 //!
-//! A sum of products over float16 is computed in float32: each tile of results widens anew what it loads. Where a stage of
-//! the kernel makes the data, as a padding does, it can be wide from there on:
+//! A contraction of float16 computes in float32: each tile of results converts what it loads again. If a stage of the
+//! kernel produces the data, as padding does, it can convert them once:
 //!
 //! ```text
 //! data[j] = f(j)                                wide[j] = float32(f(j))
@@ -10,17 +10,17 @@
 
 use super::{
     Kernel, Part, Stage,
-    access::{factors, guarded, is_load_of},
-    merge::handed_on,
-    remainders::{LEAST_USES, ratio},
+    access::{contraction_operands, guarded, is_load_of},
+    fuse::single_consumer,
+    polyphase_layout::{MIN_USES, element_ratio},
 };
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// Keeps what stages make for sums as the sums use it. `own` are the kernel's buffers. Returns those that it needs besides.
-pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
+/// Hoists upcasts to the stages that produce the data. `own` are the kernel's local buffers. Returns new ones.
+pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
-        let Some((user, stage, sum)) = kept(&kernel.parts, at, own) else { continue };
+        let Some((user, stage, sum)) = transform(&kernel.parts, at, own) else { continue };
         made.push(stage.buffer.clone());
         kernel.parts[at] = Part::Stage(stage);
         kernel.parts[user] = Part::Stage(sum);
@@ -28,20 +28,21 @@ pub fn keep(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     made
 }
 
-/// The number of the sum that uses a stage's data alone, the stage with wide data, and the sum over it.
-fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
-    let (stage, user, sum) = handed_on(parts, at, own)?;
+/// Returns the index of the only consumer, a contraction, with the stage that stores wide data, and the contraction
+/// over them.
+fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
+    let (stage, user, sum) = single_consumer(parts, at, own)?;
     let narrow = &stage.buffer;
-    let (a, b) = factors(sum)?;
-    let factor = [a, b].into_iter().find(|factor| widens(factor, narrow))?;
+    let (a, b) = contraction_operands(sum)?;
+    let factor = [a, b].into_iter().find(|factor| is_upcast_of(factor, narrow))?;
     let (dtype, extents) = (factor.dtype(), sum.axes.iter().map(|axis| &axis.extent).collect());
-    let often = ratio(extents, &narrow.shape)? >= LEAST_USES;
-    // Of bfloat16 there are dot products, which take it as it is.
-    if !narrow.dtype.is_float16() || dtype != DType::FLOAT32 || !often || !slides(sum, factor) {
+    let often = element_ratio(extents, &narrow.shape)? >= MIN_USES;
+    // bfloat16 stays narrow for dot instructions.
+    if !narrow.dtype.is_float16() || dtype != DType::FLOAT32 || !often || !windows_overlap(sum, factor) {
         return None;
     }
     let buffer = Buffer::new(narrow.name.clone(), narrow.shape.clone(), dtype);
-    let value = wide(&sum.value, narrow, &buffer);
+    let value = load_wide(&sum.value, narrow, &buffer);
     let left = sum.epilogue.iter().map(|epilogue| &epilogue.value).chain([&value]);
     if left.into_iter().any(|value| value.any(&mut |e| is_load_of(e, narrow))) {
         return None;
@@ -50,13 +51,13 @@ fn kept(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stag
     Some((user, Stage { buffer, value: cast(&stage.value, dtype), ..stage.clone() }, sum))
 }
 
-/// Returns true if a factor is widened when it is loaded.
-fn widens(factor: &PrimExpr, narrow: &Buffer) -> bool {
+/// Returns true if an operand is an upcast of a load.
+fn is_upcast_of(factor: &PrimExpr, narrow: &Buffer) -> bool {
     matches!(factor.kind(), PrimKind::Cast(load) if is_load_of(load, narrow))
 }
 
-/// Returns true if neighbouring results share what they load of a factor: some index has a reduced axis and another.
-fn slides(sum: &Stage, factor: &PrimExpr) -> bool {
+/// Returns true if the windows of adjacent results overlap: some index combines a reduction axis and another axis.
+fn windows_overlap(sum: &Stage, factor: &PrimExpr) -> bool {
     let mut found = false;
     let taps = || sum.axes.iter().filter(|axis| axis.reduce && axis.extent.as_int() != Some(1));
     factor.walk(&mut |e| {
@@ -67,18 +68,18 @@ fn slides(sum: &Stage, factor: &PrimExpr) -> bool {
     found
 }
 
-/// A value that loads wide numbers where it widened narrow ones.
-fn wide(value: &PrimExpr, narrow: &Buffer, buffer: &Buffer) -> PrimExpr {
+/// Replaces upcasts of narrow loads by wide loads.
+fn load_wide(value: &PrimExpr, narrow: &Buffer, buffer: &Buffer) -> PrimExpr {
     match value.kind() {
-        PrimKind::Cast(load) if value.dtype() == buffer.dtype && widens(value, narrow) => match load.kind() {
+        PrimKind::Cast(load) if value.dtype() == buffer.dtype && is_upcast_of(value, narrow) => match load.kind() {
             PrimKind::Load(_, indices, _) => PrimExpr::load(buffer, indices.clone()),
             _ => value.clone(),
         },
-        _ => value.map_children(&mut |child| wide(child, narrow, buffer)),
+        _ => value.map_children(&mut |child| load_wide(child, narrow, buffer)),
     }
 }
 
-/// A value as a wider number: of what is loaded but for a margin, both sides are widened.
+/// Casts a value; of a padded load, both branches.
 fn cast(value: &PrimExpr, dtype: DType) -> PrimExpr {
     match (guarded(value), value.kind()) {
         (Some((condition, a, b)), PrimKind::Select(..)) => condition.clone().select(cast(a, dtype), cast(b, dtype)),

@@ -1,6 +1,6 @@
-//! Blocks to stages.
+//! Raises blocks to stages.
 
-use super::{Axis, Kernel, Other, Part, Stage, places, search, substitution};
+use super::{Axis, Kernel, OpaqueStmts, Part, Stage, arg_reduce, recover_affine_index, substitution};
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
     AttrValue, PrimExpr,
@@ -11,23 +11,23 @@ use hammock_ir::{
     },
 };
 
-/// Reads statements as parts of a kernel.
+/// Raises statements to parts of a kernel.
 pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
-    let part = |stmt: Stmt| match stage(&stmt).or_else(|| search::stage(&stmt)) {
+    let part = |stmt: Stmt| match stage(&stmt).or_else(|| arg_reduce::stage(&stmt)) {
         Some(stage) => Part::Stage(stage),
-        None => Part::Other(Other::new(stmt)),
+        None => Part::Opaque(OpaqueStmts::new(stmt)),
     };
     Kernel { parts: stmts.into_iter().map(part).collect() }
 }
 
 /// Returns true if a statement is raised to a stage.
 pub fn is_stage(stmt: &Stmt) -> bool {
-    stage(stmt).is_some() || search::stage(stmt).is_some()
+    stage(stmt).is_some() || arg_reduce::stage(stmt).is_some()
 }
 
-/// A nest of plain loops around a block with one store, each axis bound to a loop of its own.
+/// Raises a nest of plain loops around a block with one store, each axis bound to its own loop.
 fn stage(stmt: &Stmt) -> Option<Stage> {
-    // Casts of narrow variables, which are wide by now, go.
+    // Drops casts of narrow variables, which are wide by now.
     let written = stage::Stage::of(stmt, |e| Simplifier::default().index(e))?;
     let mut axes = axes(&written.axes);
     let indices = Indices::new(&mut axes);
@@ -44,10 +44,10 @@ fn stage(stmt: &Stmt) -> Option<Stage> {
     }
     let (name, buffer) = (written.block.name.to_string(), buffer.clone());
     let part = written.block.annotations.get(SUM_PARTS).and_then(AttrValue::as_int).filter(|part| *part > 0);
-    Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None, place: None, part, regions: false })
+    Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None, arg_result: None, part, regions: false })
 }
 
-/// The axes of a block.
+/// Returns the axes of a block.
 pub fn axes(written: &[(&BlockAxis, PrimExpr)]) -> Vec<Axis> {
     let axis = |(axis, extent): &(&BlockAxis, PrimExpr)| Axis {
         var: axis.var.clone(),
@@ -57,7 +57,7 @@ pub fn axes(written: &[(&BlockAxis, PrimExpr)]) -> Vec<Axis> {
     written.iter().map(axis).collect()
 }
 
-/// How indices are written: simplified, by the axes that have more than one value.
+/// Normalizes indices over the axes with more than one value.
 pub struct Indices {
     axes: Vec<Axis>,
     simplifier: Simplifier,
@@ -65,7 +65,7 @@ pub struct Indices {
 }
 
 impl Indices {
-    /// Removes the axes of one value; a reduction keeps one at least.
+    /// Removes axes of extent 1; a reduction retains a reduction axis.
     pub fn new(axes: &mut Vec<Axis>) -> Indices {
         let is_one = |axis: &Axis| axis.extent.as_int() == Some(1);
         let keeps = axes.iter().filter(|axis| axis.reduce).all(is_one);
@@ -79,16 +79,16 @@ impl Indices {
         Indices { axes: axes.clone(), simplifier, units: substitution(&units, &vec![PrimExpr::int64(0); units.len()]) }
     }
 
-    /// Simplified indices.
+    /// Simplifies indices.
     pub fn simple(&self, indices: &[PrimExpr]) -> Vec<PrimExpr> {
         let simple = |index: &PrimExpr| {
             let index = self.value(index);
-            self.simplifier.index(places::pattern(&index, &self.axes).as_ref().unwrap_or(&index))
+            self.simplifier.index(recover_affine_index::recover(&index, &self.axes).as_ref().unwrap_or(&index))
         };
         indices.iter().map(simple).collect()
     }
 
-    /// An expression whose loads have simple indices.
+    /// Simplifies the indices of all loads of an expression.
     pub fn value(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Var(var) => self.units.get(var).unwrap_or(e).clone(),
@@ -98,7 +98,7 @@ impl Indices {
     }
 }
 
-/// The value that a reduction starts from, when it is stored to the same element.
+/// Returns the initial value of a reduction, if it is stored to the same element as the result.
 fn initial(init: Init, buffer: &Buffer, at: &[PrimExpr], indices: &Indices) -> Option<PrimExpr> {
     let (i, value) = (indices.simple(init.indices), indices.value(init.value));
     let same = i.len() == at.len() && i.iter().zip(at).all(|(a, b)| same_expr(a, b));

@@ -1,14 +1,17 @@
-//! Sums over data with gaps, as sums over the data alone.
+//! Polyphase decomposition of contractions over zero-inserted data.
 //!
-//! Of `Σ spread[y + d·k + c] · weight[k]`, where `spread` holds zeros but at `f`, `f + s`, `f + 2s`…, the terms that count
-//! are known by the *phase* of the result, `p = y % s`: with `y = s·y' + p`, those of `k = t·k' + q(p)`, where `t` is `s`
-//! divided by what `s` and `d` have in common, and `q(p)` the first one. What they read is `y' + k'·d·t/s` and a number
-//! after the first element. Each phase is a sum of its own, or several together where as many terms count.
+//! In `Σ spread[y + d·k + c] · weight[k]`, where `spread` is zero except at `f`, `f + s`, `f + 2s`…, the *phase* of a
+//! result, `p = y % s`, determines which `k` contribute: with `y = s·y' + p`, these are `k = t·k' + q(p)`, where `t = s
+//! / gcd(s, d)`, and `q(p)` is the first. They read the dense data at `y' + k'·d·t/s` plus a constant. Each phase
+//! becomes a contraction of its own; phases with equally many elements share one.
 //!
-//! Neighbouring results have different phases. Where results are stored along such an axis, they are kept phase by phase
-//! first, and then stored by turns.
+//! Adjacent results have different phases. If results are contiguous along such an axis, they are first stored phase by
+//! phase, and a second stage interleaves them.
 
-use super::{Axis, Epilogue, Stage, access::store_axis, recover::Indices, replace_loads, spread::Gap, substitution};
+use super::{
+    Axis, Epilogue, Stage, access::store_axis, raise::Indices, remove_zero_insertion::ZeroInsertion, replace_loads,
+    substitution,
+};
 use crate::index::{Poly, Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
@@ -17,73 +20,74 @@ use hammock_ir::{
     tir::Buffer,
 };
 
-/// More sums are not made of one.
-const MOST: usize = 16;
-/// More steps apart, each has a phase of its own.
-const FARTHEST: i64 = 64;
+/// Maximum number of contractions that replace one.
+const MAX_CONTRACTIONS: usize = 16;
+/// Maximum upsampling factor; each step has its own phase.
+const MAX_STEP: i64 = 64;
 
-/// What stands for a sum.
-pub struct Phases {
-    /// The sums, and what stores their results by turns.
+/// Decomposition of a contraction.
+pub struct Decomposition {
+    /// The contractions, and the stage that interleaves their results.
     pub stages: Vec<Stage>,
-    /// Where results are kept phase by phase.
+    /// Buffer of the results phase by phase.
     pub buffer: Option<Buffer>,
 }
 
-/// How the window of a sum slides along a dimension with gaps: an element that is loaded is at `y + pace * k + offset`
-/// after the first one.
+/// Sliding of the window along a zero-inserted dimension: elements are read at `y + pace * k + offset` after the first
+/// nonzero one.
 struct Slide<'a> {
-    gap: &'a Gap,
+    gap: &'a ZeroInsertion,
     /// The axis of the results.
     result: usize,
-    /// That of the terms, of so many.
+    /// The reduction axis, and its extent.
     term: Option<(usize, i64)>,
     pace: i64,
     offset: i64,
 }
 
-/// Phases that follow each other, of as many terms.
-struct Class {
+/// Consecutive phases with the same reduction extent.
+struct PhaseClass {
     first: i64,
     count: i64,
-    /// How many results each of them has.
+    /// Number of results of each phase.
     results: PrimExpr,
     terms: i64,
 }
 
-/// Returns true if a window slides along a gap of what a sum loads, so that phases can be told apart.
-pub fn slides(sum: &Stage, load: &PrimExpr, gap: &Gap) -> bool {
+/// Returns true if a contraction's window slides along a zero-inserted dimension, so that it can be decomposed.
+pub fn can_split(sum: &Stage, load: &PrimExpr, gap: &ZeroInsertion) -> bool {
     Slide::of(sum, load, gap).is_some()
 }
 
-/// The sums over data that is close together, in the place of one over data with gaps.
-pub fn phases(sum: &Stage, load: &PrimExpr, gaps: &[Gap], near: &Buffer) -> Option<Phases> {
+/// Returns the contractions over dense data that replace one over zero-inserted data.
+pub fn split(sum: &Stage, load: &PrimExpr, gaps: &[ZeroInsertion], dense: &Buffer) -> Option<Decomposition> {
     let slides: Vec<Slide> = gaps.iter().map(|gap| Slide::of(sum, load, gap)).collect::<Option<_>>()?;
-    let classes: Vec<Vec<Class>> = slides.iter().map(|slide| slide.classes(sum)).collect();
+    let classes: Vec<Vec<PhaseClass>> = slides.iter().map(|slide| slide.classes(sum)).collect();
     let count = classes.iter().fold(1usize, |count, classes| count.saturating_mul(classes.len()));
     let several = |n: usize| slides[..n].iter().any(|other| other.shares_axis(&slides[n]));
-    if count > MOST || (0..slides.len()).any(several) {
+    if count > MAX_CONTRACTIONS || (0..slides.len()).any(several) {
         return None;
     }
-    let mut all: Vec<Vec<&Class>> = vec![Vec::new()];
+    let mut all: Vec<Vec<&PhaseClass>> = vec![Vec::new()];
     for classes in &classes {
         all = all.iter().flat_map(|chosen| classes.iter().map(|class| [&chosen[..], &[class]].concat())).collect();
     }
     let along = store_axis(sum).and_then(|axis| slides.iter().position(|slide| slide.result == axis));
-    let kept = along.map(|slide| Kept::new(sum, slide, slides[slide].result, slides[slide].gap.step));
-    let of_class =
-        |chosen: Vec<&Class>| Phase { sum, load, slides: &slides, classes: chosen, near, kept: kept.as_ref() }.stage();
+    let staging = along.map(|slide| PhaseBuffer::new(sum, slide, slides[slide].result, slides[slide].gap.step));
+    let of_class = |chosen: Vec<&PhaseClass>| {
+        Phase { sum, load, slides: &slides, classes: chosen, dense, staging: staging.as_ref() }.stage()
+    };
     let mut stages: Vec<Stage> = all.into_iter().filter_map(of_class).collect();
-    stages.extend(kept.as_ref().map(|kept| kept.by_turns(sum)));
-    Some(Phases { stages, buffer: kept.map(|kept| kept.buffer) })
+    stages.extend(staging.as_ref().map(|staging| staging.interleaved(sum)));
+    Some(Decomposition { stages, buffer: staging.map(|staging| staging.buffer) })
 }
 
 impl<'a> Slide<'a> {
-    fn of(sum: &Stage, load: &PrimExpr, gap: &'a Gap) -> Option<Slide<'a>> {
+    fn of(sum: &Stage, load: &PrimExpr, gap: &'a ZeroInsertion) -> Option<Slide<'a>> {
         let PrimKind::Load(_, indices, _) = load.kind() else { return None };
-        let place = Simplifier::default().poly(&indices[gap.dim]);
-        let mut used = (0..sum.axes.len()).filter(|axis| place.uses(&sum.axes[*axis].var));
-        let factor = |axis: usize| place.coefficient(&sum.axes[axis].var).and_then(|factor| factor.as_constant());
+        let position = Simplifier::default().poly(&indices[gap.dim]);
+        let mut used = (0..sum.axes.len()).filter(|axis| position.uses(&sum.axes[*axis].var));
+        let factor = |axis: usize| position.coefficient(&sum.axes[axis].var).and_then(|factor| factor.as_constant());
         let own: Vec<(usize, i64)> = used.by_ref().map(|axis| Some((axis, factor(axis)?))).collect::<Option<_>>()?;
         let (terms, results): (Vec<_>, Vec<_>) = own.into_iter().partition(|(axis, _)| sum.axes[*axis].reduce);
         let ([(result, 1)], [] | [_]) = (results.as_slice(), terms.as_slice()) else { return None };
@@ -94,9 +98,9 @@ impl<'a> Slide<'a> {
         let pace = terms.first().map_or(0, |(_, pace)| *pace);
         let moving =
             terms.iter().chain(&results).map(|(axis, factor)| Poly::atom(sum.axes[*axis].var.expr()).scale(*factor));
-        let offset = moving.fold(place.clone(), |rest, term| &rest - &term).as_constant()? - gap.first;
+        let offset = moving.fold(position.clone(), |rest, term| &rest - &term).as_constant()? - gap.first;
         let small = |number: i64| number.abs() < 1 << 30;
-        let fits = gap.step <= FARTHEST && small(pace) && small(offset);
+        let fits = gap.step <= MAX_STEP && small(pace) && small(offset);
         fits.then_some(Slide { gap, result: *result, term, pace, offset })
     }
 
@@ -104,39 +108,39 @@ impl<'a> Slide<'a> {
         self.result == other.result || self.term.is_some_and(|(axis, _)| other.term.is_some_and(|(of, _)| of == axis))
     }
 
-    /// From term to term of a phase.
+    /// Distance of consecutive contributing elements of a phase along the reduction axis.
     fn stride(&self) -> i64 {
         self.gap.step / gcd(self.gap.step, self.pace)
     }
 
-    /// The first term of a phase; `None` if it has no terms.
+    /// Returns the first contributing element of a phase; `None` if there is none.
     fn first(&self, phase: i64) -> Option<i64> {
         let (_, count) = self.term.unwrap_or((0, 1));
         let counts = |term: &i64| (phase + self.pace * term + self.offset).rem_euclid(self.gap.step) == 0;
         (0..self.stride().min(count)).find(counts)
     }
 
-    /// The phases, together as far as they have as many terms and results.
-    fn classes(&self, sum: &Stage) -> Vec<Class> {
+    /// Groups consecutive phases that have the same extents.
+    fn classes(&self, sum: &Stage) -> Vec<PhaseClass> {
         let (step, stride) = (self.gap.step, self.stride());
         let terms = |phase: i64| {
             let (_, count) = self.term.unwrap_or((0, 1));
             self.first(phase).map_or(0, |first| (count - first + stride - 1) / stride)
         };
-        let mut classes: Vec<Class> = Vec::new();
+        let mut classes: Vec<PhaseClass> = Vec::new();
         for phase in 0..step {
-            let (results, terms) = (steps(&sum.axes[self.result].extent, phase, step), terms(phase));
+            let (results, terms) = (strided_count(&sum.axes[self.result].extent, phase, step), terms(phase));
             let together = self.pace.rem_euclid(step) == 1 || terms == 0;
             match classes.last_mut() {
                 Some(last) if together && last.terms == terms && same_expr(&last.results, &results) => last.count += 1,
-                _ => classes.push(Class { first: phase, count: 1, results, terms }),
+                _ => classes.push(PhaseClass { first: phase, count: 1, results, terms }),
             }
         }
         classes
     }
 
-    /// The first term of each phase of a class.
-    fn first_of(&self, class: &Class, phase: &PrimExpr) -> PrimExpr {
+    /// Returns the first contributing element of a phase of a class, as an expression of the phase.
+    fn first_of(&self, class: &PhaseClass, phase: &PrimExpr) -> PrimExpr {
         let first = |phase: i64| self.first(phase).unwrap_or(0);
         let start = first(class.first);
         match (0..class.count).all(|n| first(class.first + n) == start - n) {
@@ -146,57 +150,57 @@ impl<'a> Slide<'a> {
     }
 }
 
-/// The results of some phases along each dimension with gaps.
+/// One combination of phase classes, one class for each zero-inserted dimension.
 struct Phase<'a> {
     sum: &'a Stage,
     load: &'a PrimExpr,
     slides: &'a [Slide<'a>],
-    classes: Vec<&'a Class>,
-    near: &'a Buffer,
-    kept: Option<&'a Kept>,
+    classes: Vec<&'a PhaseClass>,
+    dense: &'a Buffer,
+    staging: Option<&'a PhaseBuffer>,
 }
 
-/// Where the results of some phases are, and what they read.
-struct Place {
+/// Iteration space of a phase.
+struct IterationSpace {
     axes: Vec<Axis>,
-    /// The position along each axis of the sum.
+    /// Position along each axis of the original contraction.
     at: Vec<PrimExpr>,
-    /// The element that is read, along each dimension with gaps.
+    /// Index of the dense data, for each zero-inserted dimension.
     read: Vec<PrimExpr>,
-    /// Where results are kept.
-    kept: Option<Vec<PrimExpr>>,
+    /// Indices in the buffer of phases.
+    staging: Option<Vec<PrimExpr>>,
 }
 
 impl Phase<'_> {
-    /// The stage that computes them; `None` if there is nothing to do.
+    /// Returns the stage that computes them; `None` if there is nothing to do.
     fn stage(&self) -> Option<Stage> {
         let sum = self.sum;
         let is_empty = self.classes.iter().any(|class| class.terms == 0);
         if is_empty && sum.init.is_none() {
             return None;
         }
-        let Place { mut axes, at, read, kept } = self.place();
+        let IterationSpace { mut axes, at, read, staging } = self.iteration_space();
         axes.retain(|axis| !(is_empty && axis.reduce));
         let (values, simple) = (substitution(&sum.axes, &at), Indices::new(&mut axes));
-        let put = |e: &PrimExpr| simple.value(&self.close(&e.substitute(&values), &read));
+        let put = |e: &PrimExpr| simple.value(&self.load_dense(&e.substitute(&values), &read));
         let moved = |of: &[PrimExpr]| simple.simple(&of.iter().map(|e| e.substitute(&values)).collect::<Vec<_>>());
         let (mut value, init) = (put(&sum.value), sum.init.as_ref().map(&put));
         let (mut buffer, mut indices) = (sum.buffer.clone(), moved(&sum.indices));
-        if let Some((own, at)) = self.kept.zip(kept) {
+        if let Some((own, at)) = self.staging.zip(staging) {
             (buffer, indices) = (own.buffer.clone(), simple.simple(&at));
             value = replace_loads(&value, &sum.buffer, &PrimExpr::load(&buffer, indices.clone()));
         }
-        let epilogue = sum.epilogue.as_ref().filter(|_| self.kept.is_none());
+        let epilogue = sum.epilogue.as_ref().filter(|_| self.staging.is_none());
         let epilogue = epilogue.map(|Epilogue { buffer, indices, value }| Epilogue {
             buffer: buffer.clone(),
             indices: moved(indices),
             value: put(value),
         });
         let stage = Stage { axes, buffer, indices, value, init, epilogue, ..sum.clone() };
-        Some(if is_empty { without_terms(stage) } else { stage })
+        Some(if is_empty { empty_reduction(stage) } else { stage })
     }
 
-    fn place(&self) -> Place {
+    fn iteration_space(&self) -> IterationSpace {
         let sum = self.sum;
         let mut axes: Vec<Axis> = sum.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
         let fresh: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
@@ -205,38 +209,40 @@ impl Phase<'_> {
             let (result, step, stride) = (slide.result, int(slide.gap.step), slide.stride());
             let phase = class.phase(&mut own);
             let first = slide.first_of(class, &phase);
-            let mut place =
+            let mut position =
                 &fresh[result] + (&phase + &first * int(slide.pace) + int(slide.offset)).floordiv(step.clone());
             axes[result].extent = class.results.clone();
             at[result] = &fresh[result] * step + &phase;
             if let Some((term, _)) = slide.term {
                 axes[term].extent = int(class.terms);
-                place = place + &fresh[term] * int(slide.pace * stride / slide.gap.step);
+                position = position + &fresh[term] * int(slide.pace * stride / slide.gap.step);
                 at[term] = &fresh[term] * int(stride) + first;
             }
-            read.push(place);
+            read.push(position);
             phases.push(phase);
         }
-        let kept = self.kept.map(|kept| kept.indices(&at, phases[kept.slide].clone(), fresh[kept.axis].clone()));
+        let staging = self
+            .staging
+            .map(|staging| staging.indices(&at, phases[staging.slide].clone(), fresh[staging.axis].clone()));
         own.extend(axes);
-        Place { axes: own, at, read, kept }
+        IterationSpace { axes: own, at, read, staging }
     }
 
-    /// A value that reads the data where it is close together.
-    fn close(&self, e: &PrimExpr, read: &[PrimExpr]) -> PrimExpr {
+    /// Redirects loads to the dense data.
+    fn load_dense(&self, e: &PrimExpr, read: &[PrimExpr]) -> PrimExpr {
         match (e.kind(), self.load.kind()) {
             (PrimKind::Load(buffer, indices, _), PrimKind::Load(spread, ..)) if buffer == spread => {
                 let mut indices = indices.clone();
-                self.slides.iter().zip(read).for_each(|(slide, place)| indices[slide.gap.dim] = place.clone());
-                PrimExpr::load(self.near, indices)
+                self.slides.iter().zip(read).for_each(|(slide, position)| indices[slide.gap.dim] = position.clone());
+                PrimExpr::load(self.dense, indices)
             }
-            _ => e.map_children(&mut |child| self.close(child, read)),
+            _ => e.map_children(&mut |child| self.load_dense(child, read)),
         }
     }
 }
 
-impl Class {
-    /// A phase; of several, one for each value of an axis.
+impl PhaseClass {
+    /// Returns the phase; of several, adds an axis that enumerates them.
     fn phase(&self, axes: &mut Vec<Axis>) -> PrimExpr {
         if self.count == 1 {
             return int(self.first);
@@ -248,8 +254,8 @@ impl Class {
     }
 }
 
-/// A sum of no terms.
-fn without_terms(stage: Stage) -> Stage {
+/// Returns the stage of an empty reduction.
+fn empty_reduction(stage: Stage) -> Stage {
     let Some(start) = stage.init.clone() else { return stage };
     let (buffer, indices, value) = match stage.epilogue {
         Some(epilogue) => (epilogue.buffer, epilogue.indices, replace_loads(&epilogue.value, &stage.buffer, &start)),
@@ -258,8 +264,8 @@ fn without_terms(stage: Stage) -> Stage {
     Stage { buffer, indices, value, init: None, epilogue: None, ..stage }
 }
 
-/// Where the results of a sum are kept, phase by phase along the axis along which they are stored.
-struct Kept {
+/// Buffer for the results phase by phase, along the contiguous axis.
+struct PhaseBuffer {
     buffer: Buffer,
     slide: usize,
     axis: usize,
@@ -268,47 +274,47 @@ struct Kept {
     step: i64,
 }
 
-impl Kept {
-    fn new(sum: &Stage, slide: usize, axis: usize, step: i64) -> Kept {
+impl PhaseBuffer {
+    fn new(sum: &Stage, slide: usize, axis: usize, step: i64) -> PhaseBuffer {
         let others: Vec<usize> = (0..sum.axes.len()).filter(|at| *at != axis && !sum.axes[*at].reduce).collect();
-        let own = [int(step), steps(&sum.axes[axis].extent, 0, step)];
+        let own = [int(step), strided_count(&sum.axes[axis].extent, 0, step)];
         let shape = others.iter().map(|at| sum.axes[*at].extent.clone()).chain(own).collect();
-        Kept { buffer: Buffer::new("phases", shape, sum.buffer.dtype), slide, axis, others, step }
+        PhaseBuffer { buffer: Buffer::new("phases", shape, sum.buffer.dtype), slide, axis, others, step }
     }
 
-    /// The indices of a result, `place` of its phase.
-    fn indices(&self, at: &[PrimExpr], phase: PrimExpr, place: PrimExpr) -> Vec<PrimExpr> {
-        self.others.iter().map(|axis| at[*axis].clone()).chain([phase, place]).collect()
+    /// Returns the indices of result number `index` of a phase.
+    fn indices(&self, at: &[PrimExpr], phase: PrimExpr, position: PrimExpr) -> Vec<PrimExpr> {
+        self.others.iter().map(|axis| at[*axis].clone()).chain([phase, position]).collect()
     }
 
-    /// The stage that stores the results where they belong.
-    fn by_turns(&self, sum: &Stage) -> Stage {
+    /// Returns the stage that interleaves the results.
+    fn interleaved(&self, sum: &Stage) -> Stage {
         let mut axes: Vec<Axis> = sum.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
         let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
         axes.retain(|axis| !axis.reduce);
         let values = substitution(&sum.axes, &at);
-        let (place, step) = (&at[self.axis], int(self.step));
-        let (phase, place) = (place.clone().floormod(step.clone()), place.clone().floordiv(step));
-        let result = PrimExpr::load(&self.buffer, self.indices(&at, phase, place));
+        let (position, step) = (&at[self.axis], int(self.step));
+        let (phase, position) = (position.clone().floormod(step.clone()), position.clone().floordiv(step));
+        let result = PrimExpr::load(&self.buffer, self.indices(&at, phase, position));
         let value = sum.epilogue.as_ref().map(|epilogue| epilogue.value.substitute(&values));
         let value = value.map_or(result.clone(), |value| replace_loads(&value, &sum.buffer, &result));
         Stage {
-            name: format!("{}_by_turns", sum.name),
+            name: format!("{}_interleaved", sum.name),
             axes,
             buffer: sum.target().clone(),
             indices: sum.target_indices().iter().map(|index| index.substitute(&values)).collect(),
             value,
             init: None,
             epilogue: None,
-            place: None,
+            arg_result: None,
             part: None,
             regions: sum.regions,
         }
     }
 }
 
-/// How many elements there are `step` apart, from `first` on.
-pub fn steps(extent: &PrimExpr, first: i64, step: i64) -> PrimExpr {
+/// Returns the number of elements with stride `step`, starting at `first`.
+pub fn strided_count(extent: &PrimExpr, first: i64, step: i64) -> PrimExpr {
     Simplifier::default().index(&(extent + int(step - 1 - first)).floordiv(int(step)))
 }
 

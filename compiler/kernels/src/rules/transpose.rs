@@ -1,31 +1,31 @@
-//! Stages that store along one axis and load along another: transposes, whatever else they compute.
+//! Transposes: element-wise stages that store along one axis and load along another.
 
-use super::{Choice, Loops, Rule, register_lanes, spatial};
+use super::{Loops, Rule, ScheduleContext, register_lanes, spatial};
 use crate::{
     plan::{Loop, StagePlan, Staged},
     stage::{
         Stage,
-        access::{self, can_be_copied, computes_in_lanes, is_contiguous, store_axis},
+        access::{self, can_be_copied, is_contiguous, is_vectorizable, store_axis},
     },
 };
 use hammock_ir::PrimExpr;
 
-/// Tiles, transposed in registers.
+/// Transposes square tiles in registers.
 pub static RULE: Rule = Rule {
-    name: "tiles",
-    class: "transposition",
-    why: "results and loads lie along different axes, so both go through square tiles",
-    doc: "Each element on its own, but what is loaded is contiguous along another axis than the result: square tiles of \
-          one register's lanes are loaded as they lie in memory, and their rows become columns. What is computed from \
-          several loads is computed as they lie, and then read across.",
+    name: "transpose",
+    class: "transpose",
+    why: "results and loads are contiguous along different axes: in-register transposes",
+    doc: "An element-wise stage whose loads are contiguous along another axis than the result: square tiles of one \
+          register's lanes are loaded contiguously and transposed in registers. A value of several loads is computed \
+          before the transpose.",
     plan,
 };
 
-/// Shorter sides are not worth a tile, and longer ones of small elements would be much code.
-const LEAST: i64 = 2;
-const MOST: i64 = 16;
+/// Minimum extent of a side, and maximum lanes of a tile: more, of small elements, would be much code.
+const MIN_EXTENT: i64 = 2;
+const MAX_SIDE: i64 = 16;
 
-fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
+fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let along = store_axis(stage).filter(|_| !stage.reduces())?;
     let loads = access::loads(stage);
     let along_var = &stage.axes[along].var;
@@ -33,19 +33,19 @@ fn plan(stage: &Stage, choice: &Choice) -> Option<Loops> {
     let first = loads.iter().copied().find(crossing)?;
     let across = spatial(stage)
         .find(|at| *at != along && first.uses(&stage.axes[*at].var) && is_contiguous(first, &stage.axes[*at].var))?;
-    if [along, across].iter().any(|at| stage.axes[*at].extent.as_int().is_some_and(|extent| extent < LEAST)) {
+    if [along, across].iter().any(|at| stage.axes[*at].extent.as_int().is_some_and(|extent| extent < MIN_EXTENT)) {
         return None;
     }
     let fits = |load: &PrimExpr| can_be_copied(stage, load) && is_contiguous(load, &stage.axes[across].var);
-    if !computes_in_lanes(&stage.value) || !loads.iter().filter(|load| crossing(load)).all(|load| fits(load)) {
+    if !is_vectorizable(&stage.value) || !loads.iter().filter(|load| crossing(load)).all(|load| fits(load)) {
         return None;
     }
-    let side = register_lanes(stage, choice.target).min(MOST);
+    let side = register_lanes(stage, ctx.target).min(MAX_SIDE);
     let outer: Vec<Loop> = spatial(stage)
-        .map(|at| if at == along || at == across { Loop::by(at, side) } else { Loop::serial(at) })
+        .map(|at| if at == along || at == across { Loop::with_step(at, side) } else { Loop::serial(at) })
         .collect();
     let staged = |(load, _): (usize, &PrimExpr)| Staged {
-        copy: StagePlan::new("elementwise", vec![Loop::serial(0), Loop::by(1, side), Loop::vector(1)]),
+        copy: StagePlan::new("elementwise", vec![Loop::serial(0), Loop::with_step(1, side), Loop::vector(1)]),
         ..Staged::new(load, outer.len(), vec![along, across])
     };
     let several = loads.iter().filter(|load| crossing(load)).count() > 1;

@@ -1,14 +1,14 @@
-//! Searches: blocks that keep the greatest or least value with the number of the term that it was found at.
+//! Arg-reductions: blocks that find the minimum or maximum together with its index.
 //!
-//! Such a block has two stores, each of a choice between what a term has and what was found before, on the same condition.
-//! What the condition means is found by evaluating it for values and numbers in every order that two of them can have, so it
-//! may be written in any way.
+//! Such a block has two stores, each of a select between the new element and the previous result, on the same
+//! condition. The meaning of the condition is found by evaluating it for values and indices in every relative order, so
+//! it may be written in any form.
 
 use super::{
-    Axis, Kernel, Part, Place, Stage,
-    memory::Used,
-    merge::is_as_many,
-    recover::{Indices, axes, reads},
+    ArgResult, Axis, Kernel, Part, Stage,
+    effects::Footprint,
+    fuse::is_same_extent,
+    raise::{Indices, axes, reads},
 };
 use crate::index::{Simplifier, same_expr};
 use hammock_ir::{
@@ -17,13 +17,13 @@ use hammock_ir::{
     tir::{Buffer, Stmt, StmtKind, stage::Nest},
 };
 
-/// Plain loops around a block that searches.
+/// Raises plain loops around an arg-reduction block.
 pub fn stage(stmt: &Stmt) -> Option<Stage> {
     let nest = Nest::of(stmt, |e| Simplifier::default().index(e))?;
     let mut axes = axes(&nest.axes);
     let indices = Indices::new(&mut axes);
-    let number = indices.simple(&[number(&axes, &variables(&axes))]).pop()?;
-    let [first, second] = choices(&nest.block.body, &indices)?;
+    let number = indices.simple(&[linear_position(&axes, &variables(&axes))]).pop()?;
+    let [first, second] = updates(&nest.block.body, &indices)?;
     let starts = stores(nest.block.init.as_ref()?, &indices)?;
     let (found, value) = if same_expr(without_casts(&first.new), &number) {
         (first, second)
@@ -32,23 +32,23 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
     } else {
         return None;
     };
-    let start = |choice: &Choice| {
-        let own = starts.iter().find(|start| start.buffer == choice.buffer)?;
-        let same = own.indices.iter().zip(&choice.indices).all(|(a, b)| same_expr(a, b));
+    let start = |update: &Update| {
+        let own = starts.iter().find(|start| start.buffer == update.buffer)?;
+        let same = own.indices.iter().zip(&update.indices).all(|(a, b)| same_expr(a, b));
         same.then(|| own.value.clone())
     };
     let (init, found_init) = (start(&value)?, start(&found)?);
     let own = [&value.buffer, &found.buffer];
-    let apart = own.iter().all(|buffer| !reads(&value.new, buffer) && !reads(&init, buffer))
+    let is_valid = own.iter().all(|buffer| !reads(&value.new, buffer) && !reads(&init, buffer))
         && value.buffer.data != found.buffer.data
         && same_shape(&value.buffer, &found.buffer)
         && value.indices.iter().zip(&found.indices).all(|(a, b)| same_expr(a, b))
         && same_expr(&value.condition, &found.condition)
         && !axes.iter().any(|axis| axis.reduce && value.indices.iter().any(|index| index.uses(&axis.var)))
-        && holds_all(&found.buffer, &axes);
+        && can_represent_all(&found.buffer, &axes);
     let condition = Condition { value: &value, found: &found };
-    let (op, finds_nan) = condition.meaning(&init, found_init.as_int()?).filter(|_| apart)?;
-    let Choice { buffer, indices: at, new, .. } = value;
+    let (op, selects_nan) = condition.meaning(&init, found_init.as_int()?).filter(|_| is_valid)?;
+    let Update { buffer, indices: at, new, .. } = value;
     let before = PrimExpr::load(&buffer, at.clone());
     Some(Stage {
         name: nest.block.name.to_string(),
@@ -58,27 +58,27 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
         indices: at,
         init: Some(init),
         epilogue: None,
-        place: Some(Place { buffer: found.buffer, init: found_init, finds_nan, keeps_value: true }),
+        arg_result: Some(ArgResult { buffer: found.buffer, init: found_init, selects_nan, stores_value: true }),
         part: None,
         regions: false,
     })
 }
 
-/// The number of a term, of all along the reduce axes, in order. The axes have these values.
-pub fn number(axes: &[Axis], at: &[PrimExpr]) -> PrimExpr {
+/// Returns the linear position along all reduction axes, given a position on each axis.
+pub fn linear_position(axes: &[Axis], at: &[PrimExpr]) -> PrimExpr {
     let mut reduced = axes.iter().zip(at).filter(|(axis, _)| axis.reduce);
     let first = reduced.next().map_or_else(|| PrimExpr::int64(0), |(_, at)| at.clone());
     reduced.fold(first, |number, (axis, at)| number * axis.extent.clone() + at)
 }
 
-/// Searches whose value nothing reads need not store it.
-pub fn keep_what_is_read(kernel: &mut Kernel, own: &[Buffer]) {
+/// Marks arg-reductions whose minimum or maximum is never read, and so need not be stored.
+pub fn drop_unread_values(kernel: &mut Kernel, own: &[Buffer]) {
     for at in 0..kernel.parts.len() {
-        let Part::Stage(Stage { buffer, place: Some(_), .. }) = &kernel.parts[at] else { continue };
+        let Part::Stage(Stage { buffer, arg_result: Some(_), .. }) = &kernel.parts[at] else { continue };
         let others = kernel.parts.iter().enumerate().filter(|(other, _)| *other != at);
-        let is_read = !own.contains(buffer) || others.into_iter().any(|(_, part)| Used::by(part).has(buffer));
-        if let Part::Stage(Stage { place: Some(place), .. }) = &mut kernel.parts[at] {
-            place.keeps_value = is_read;
+        let is_read = !own.contains(buffer) || others.into_iter().any(|(_, part)| Footprint::of_part(part).has(buffer));
+        if let Part::Stage(Stage { arg_result: Some(arg_result), .. }) = &mut kernel.parts[at] {
+            arg_result.stores_value = is_read;
         }
     }
 }
@@ -89,11 +89,11 @@ fn variables(axes: &[Axis]) -> Vec<PrimExpr> {
 
 fn same_shape(a: &Buffer, b: &Buffer) -> bool {
     let plain = |buffer: &Buffer| buffer.strides.is_empty() && buffer.axis_separators.is_empty();
-    plain(a) && plain(b) && a.ndim() == b.ndim() && a.shape.iter().zip(&b.shape).all(|(a, b)| is_as_many(a, b))
+    plain(a) && plain(b) && a.ndim() == b.ndim() && a.shape.iter().zip(&b.shape).all(|(a, b)| is_same_extent(a, b))
 }
 
-/// Returns true if the number of every term is one of a buffer's elements.
-fn holds_all(buffer: &Buffer, axes: &[Axis]) -> bool {
+/// Returns true if a buffer's dtype can represent every linear position.
+fn can_represent_all(buffer: &Buffer, axes: &[Axis]) -> bool {
     let reduced = axes.iter().filter(|axis| axis.reduce);
     let count = reduced.into_iter().try_fold(1i64, |count, axis| count.checked_mul(axis.extent.as_int()?));
     let wide = buffer.dtype.bits == 64 || count.is_some_and(|count| count <= 1 << (buffer.dtype.bits - 1));
@@ -108,14 +108,15 @@ fn without_casts(e: &PrimExpr) -> &PrimExpr {
 }
 
 /// A store.
-struct Stored {
+struct Store {
     buffer: Buffer,
     indices: Vec<PrimExpr>,
     value: PrimExpr,
 }
 
-/// Two stores, and nothing but names for values before them. No store reads what the one before it has written.
-fn stores(stmt: &Stmt, indices: &Indices) -> Option<[Stored; 2]> {
+/// Returns the two stores of a body that otherwise only binds variables. No store reads what an earlier one has
+/// written.
+fn stores(stmt: &Stmt, indices: &Indices) -> Option<[Store; 2]> {
     let StmtKind::Seq(stmts) = &stmt.kind else { return None };
     let (mut names, mut stored) = (Substitution::default(), Vec::new());
     for stmt in stmts {
@@ -124,11 +125,11 @@ fn stores(stmt: &Stmt, indices: &Indices) -> Option<[Stored; 2]> {
                 names.insert(var.clone(), value.substitute(&names));
             }
             StmtKind::Store { buffer, indices: at, value, predicate: None } => {
-                if stored.iter().any(|before: &Stored| reads(value, &before.buffer)) {
+                if stored.iter().any(|before: &Store| reads(value, &before.buffer)) {
                     return None;
                 }
                 let value = simple(&indices.value(&value.substitute(&names)), indices);
-                stored.push(Stored { buffer: buffer.clone(), indices: indices.simple(at), value });
+                stored.push(Store { buffer: buffer.clone(), indices: indices.simple(at), value });
             }
             _ => return None,
         }
@@ -136,7 +137,7 @@ fn stores(stmt: &Stmt, indices: &Indices) -> Option<[Stored; 2]> {
     stored.try_into().ok()
 }
 
-/// A value in which the numbers of terms are simplified.
+/// Simplifies the linear positions in a value.
 fn simple(e: &PrimExpr, indices: &Indices) -> PrimExpr {
     let loads = || e.any(&mut |e| matches!(e.kind(), PrimKind::Load(..) | PrimKind::Call(_)));
     if e.dtype() == DType::INT64 && !loads() {
@@ -145,20 +146,20 @@ fn simple(e: &PrimExpr, indices: &Indices) -> PrimExpr {
     e.map_children(&mut |child| simple(child, indices))
 }
 
-/// A choice between what a term has and what was found before, which is stored in its place.
-struct Choice {
+/// An update of a result: a select between a new element and the previous result.
+struct Update {
     buffer: Buffer,
     indices: Vec<PrimExpr>,
-    /// What was found before.
+    /// Previous result.
     old: PrimExpr,
-    /// What the term has.
+    /// New value.
     new: PrimExpr,
-    /// When the term is taken.
+    /// Condition that selects the new value.
     condition: PrimExpr,
 }
 
-fn choices(body: &Stmt, indices: &Indices) -> Option<[Choice; 2]> {
-    let choice = |Stored { buffer, indices, value }: Stored| {
+fn updates(body: &Stmt, indices: &Indices) -> Option<[Update; 2]> {
+    let update = |Store { buffer, indices, value }: Store| {
         let old = PrimExpr::load(&buffer, indices.clone());
         let (condition, a, b) = match value.kind() {
             PrimKind::Select(condition, a, b) => (condition, a, b),
@@ -172,42 +173,42 @@ fn choices(body: &Stmt, indices: &Indices) -> Option<[Choice; 2]> {
             (true, false) => (condition.clone().not(), b.clone()),
             _ => return None,
         };
-        Some(Choice { buffer, indices, old, new, condition })
+        Some(Update { buffer, indices, old, new, condition })
     };
     let [first, second] = stores(body, indices)?;
-    Some([choice(first)?, choice(second)?])
+    Some([update(first)?, update(second)?])
 }
 
-/// When a search takes a term.
+/// Condition of an arg-reduction.
 struct Condition<'a> {
-    value: &'a Choice,
-    found: &'a Choice,
+    value: &'a Update,
+    found: &'a Update,
 }
 
-/// A term and what was found before.
+/// Value and index of a new element, and of the previous result.
 #[derive(Clone, Copy)]
-struct Pair {
+struct Elements {
     new: (f64, i64),
     old: (f64, i64),
 }
 
 impl Condition<'_> {
-    /// Returns true if it is for the greatest or the least, and whether NaN goes before all. `None` if it is anything
-    /// else than the first of these values. Terms come in the order of their numbers, so the number of what was found
-    /// is less than the term's, or that from which the search starts.
+    /// Returns whether the condition selects a maximum or minimum, and true if NaN goes before all other values. `None`
+    /// unless it selects the first of such elements. Elements come in the order of their positions, so the previous
+    /// index is lower than the new one, or it is the initial index.
     fn meaning(&self, init: &PrimExpr, found_init: i64) -> Option<(BinaryOp, bool)> {
         let floats = self.value.buffer.dtype.is_floating();
         let known = !floats || init.as_float().is_some_and(|value| !value.is_nan());
         if found_init > 0 || !known || !self.value.buffer.dtype.is_scalar() {
             return None;
         }
-        // A first term that is equal to what the search starts from makes no difference, but for the sign of zero.
+        // Whether a first element equal to the initial value is selected makes no difference, except for signed zero.
         let has_sign = floats && init.as_float() == Some(0.0);
         let differs = |new: f64, old: f64| found_init == 0 && (has_sign || new != old);
-        // What it says for two values, whatever their numbers.
+        // Evaluates it for two values, whatever their indices.
         let takes = |new: f64, old: f64| {
             let takes = |(number, found): (i64, i64)| {
-                self.holds(&self.value.condition, Pair { new: (new, number), old: (old, found) })
+                self.holds(&self.value.condition, Elements { new: (new, number), old: (old, found) })
             };
             let later = takes((1, 0))?;
             (!differs(new, old) || takes((0, 0))? == later).then_some(later)
@@ -224,8 +225,8 @@ impl Condition<'_> {
         keeps.then_some((op, true))
     }
 
-    /// Returns true if the condition holds for a pair; `None` if it depends on more.
-    fn holds(&self, e: &PrimExpr, pair: Pair) -> Option<bool> {
+    /// Evaluates the condition for a pair; `None` if it depends on anything else.
+    fn holds(&self, e: &PrimExpr, pair: Elements) -> Option<bool> {
         use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
         let holds = |e: &PrimExpr| self.holds(e, pair);
         match e.kind() {
@@ -259,8 +260,8 @@ impl Condition<'_> {
         }
     }
 
-    /// Which of the two values an expression is.
-    fn value(&self, e: &PrimExpr, pair: Pair) -> Option<f64> {
+    /// Evaluates an expression that is one of the two values.
+    fn value(&self, e: &PrimExpr, pair: Elements) -> Option<f64> {
         match e {
             _ if same_expr(e, &self.value.old) => Some(pair.old.0),
             _ if same_expr(e, &self.value.new) => Some(pair.new.0),
@@ -268,8 +269,8 @@ impl Condition<'_> {
         }
     }
 
-    /// Which of the two numbers.
-    fn number(&self, e: &PrimExpr, pair: Pair) -> Option<i64> {
+    /// Evaluates an expression that is one of the two indices.
+    fn number(&self, e: &PrimExpr, pair: Elements) -> Option<i64> {
         match e {
             _ if same_expr(e, &self.found.old) => Some(pair.old.1),
             _ if same_expr(without_casts(e), without_casts(&self.found.new)) => Some(pair.new.1),

@@ -1,4 +1,4 @@
-//! Finds which of its arguments a kernel writes.
+//! Finds the arguments that a kernel writes.
 
 use crate::{ArgDesc, FlatKernel, RawParam};
 use hammock_ir::{
@@ -8,13 +8,13 @@ use hammock_ir::{
 };
 use std::collections::{BTreeSet, HashMap};
 
-/// The bit of the mask of `T.tvm_access_ptr` that says that the memory is written.
+/// Bit of the mask of `T.tvm_access_ptr` that declares write access.
 const WRITES: i64 = 2;
 
 impl FlatKernel {
-    /// For each packed argument: is it a tensor that the kernel stores to? What functions do that the kernel calls with
-    /// addresses is not known here, unless the address says so.
-    pub fn written(&self) -> Vec<bool> {
+    /// Returns for each packed argument whether it is a tensor that the kernel stores to. Writes of called functions
+    /// are unknown, unless an address declares them.
+    pub fn output_args(&self) -> Vec<bool> {
         let mut pointers = Pointers::default();
         for (raw, param) in self.signature.raw.iter().zip(&self.func.params) {
             if let RawParam::Data(arg) = raw {
@@ -28,8 +28,8 @@ impl FlatKernel {
     }
 }
 
-/// Returns true if a call is that of a builtin whose results go into tensors that it is given. What functions do that
-/// somebody registered is up to them.
+/// Returns true for a call of a builtin that writes to its tensor arguments. Functions that users register are their
+/// own responsibility.
 fn is_builtin_that_writes(call: &PrimCall) -> bool {
     let is_packed =
         matches!(&call.callee, PrimCallee::Intrin(name) if matches!(&**name, "call_packed" | "call_cpacked"));
@@ -39,7 +39,7 @@ fn is_builtin_that_writes(call: &PrimCall) -> bool {
 
 #[derive(Default)]
 struct Pointers {
-    /// The arguments that a pointer may lead into.
+    /// Arguments that a pointer may point into.
     origins: HashMap<Var, BTreeSet<usize>>,
     written: BTreeSet<usize>,
 }
@@ -58,7 +58,7 @@ impl Pointers {
         expr.walk(&mut |expr| match expr.kind() {
             PrimKind::Let(var, value, _) => self.bind(var, value),
             PrimKind::Call(call) if is_builtin_that_writes(call) => {
-                // What is given first is read.
+                // The first argument is read.
                 let outputs = call.args.iter().skip(2).filter_map(Description::of);
                 let outputs: Vec<usize> = outputs.flat_map(|given| self.leads_into(given.data)).collect();
                 self.written.extend(outputs);
@@ -81,7 +81,7 @@ impl Pointers {
         }
     }
 
-    /// The arguments that the pointers in an expression lead into.
+    /// Returns the arguments that the pointers in an expression point into.
     fn leads_into(&self, expr: &PrimExpr) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         expr.walk(&mut |expr| {
