@@ -61,7 +61,7 @@ struct Matmul {
     /// Block size and group size, if the RHS is packed.
     packed: Option<(i64, i64)>,
     /// True if the sign bits of the LHS are flipped.
-    moved: bool,
+    sign_flipped: bool,
 }
 
 const NAMES: [&str; 4] = ["i", "j", "k", "b"];
@@ -83,7 +83,7 @@ impl Matmul {
         let indices =
             [order([0, 2]), order([2, 1]), if seed.is_multiple_of(4) { order([0, 1]) } else { result(batch) }];
         let ones = if rng.chance(25) { 2 } else { 0 };
-        Matmul { rng, sizes, batch, indices, ones, packed: None, moved: false }
+        Matmul { rng, sizes, batch, indices, ones, packed: None, sign_flipped: false }
     }
 
     /// Returns the same with a packed RHS, and possibly a sign-flipped LHS.
@@ -92,7 +92,7 @@ impl Matmul {
         let block = *matmul.rng.pick(&[1, 3, 16, 24, 64]);
         matmul.sizes[1].1 = false;
         matmul.sizes[2].1 = false;
-        Matmul { packed: Some((block, terms)), moved: terms == 4 && matmul.rng.chance(50), ..matmul }
+        Matmul { packed: Some((block, terms)), sign_flipped: terms == 4 && matmul.rng.chance(50), ..matmul }
     }
 
     /// Shape of the packed RHS.
@@ -151,7 +151,7 @@ impl Matmul {
         }
         let [a, b, c] = [0, 1, 2].map(place);
         lines.push(format!("            with T.init():\n                C[{c}] = T.{sum}({init})"));
-        let own = match (self.moved, factors[0]) {
+        let own = match (self.sign_flipped, factors[0]) {
             (false, _) => format!("A[{a}]"),
             (true, "int8") => format!("T.bitwise_xor(T.reinterpret(\"uint8\", A[{a}]), T.uint8(128))"),
             (true, _) => format!("T.bitwise_xor(T.reinterpret(\"int8\", A[{a}]), T.int8(-128))"),

@@ -22,7 +22,7 @@ struct Weights {
     rows: i64,
     columns: i64,
     terms: i64,
-    kept: (&'static str, i64, i64),
+    format: (&'static str, i64, i64),
     /// Group size along the reduction axis, per scale.
     group: i64,
     /// True if the reduction axis is contiguous, rather than the columns.
@@ -35,7 +35,7 @@ impl Weights {
             rows: *rng.pick(&ROWS),
             columns: *rng.pick(&SIZES),
             terms: *rng.pick(&SIZES),
-            kept: *rng.pick(&FORMATS),
+            format: *rng.pick(&FORMATS),
             group: *rng.pick(&[1000, 32, 16, 8]),
             terms_last: rng.chance(60),
         };
@@ -50,13 +50,15 @@ impl Weights {
     fn shapes(&self) -> [Vec<i64>; 2] {
         let up = |n: i64, by: i64| (n + by - 1) / by;
         match self.terms_last {
-            true => [vec![self.columns, up(self.terms, self.kept.1)], vec![self.columns, up(self.terms, self.group)]],
-            false => [vec![self.terms, up(self.columns, self.kept.1)], vec![up(self.terms, self.group), self.columns]],
+            true => [vec![self.columns, up(self.terms, self.format.1)], vec![self.columns, up(self.terms, self.group)]],
+            false => {
+                [vec![self.terms, up(self.columns, self.format.1)], vec![up(self.terms, self.group), self.columns]]
+            }
         }
     }
 
     fn text(&self) -> String {
-        let Weights { rows, columns, terms, kept: (dtype, several, zero), group, .. } = self;
+        let Weights { rows, columns, terms, format: (dtype, several, zero), group, .. } = self;
         let [w, s] = self.shapes();
         let (last, first) = if self.terms_last { ("vk", "vj") } else { ("vj", "vk") };
         let at = if self.terms_last { "vj, vk" } else { "vk, vj" };
@@ -101,7 +103,7 @@ def f(x: T.handle, w: T.handle, s: T.handle, y: T.handle):
         let x: Vec<f32> = (0..self.rows * self.terms).map(|_| rng.between(-3, 3) as f32).collect();
         let scales: Vec<f32> = (0..count(&s)).map(|_| *rng.pick(&[0.5, 1.0, 2.0])).collect();
         let mut bits = || rng.below(1 << 32);
-        let weights = match self.kept.0 {
+        let weights = match self.format.0 {
             "int8" => Tensor::from_slice(&w, &(0..count(&w)).map(|_| bits() as i8).collect::<Vec<_>>()),
             "uint8" => Tensor::from_slice(&w, &(0..count(&w)).map(|_| bits() as u8).collect::<Vec<_>>()),
             _ => Tensor::from_slice(&w, &(0..count(&w)).map(|_| bits() as u32).collect::<Vec<_>>()),

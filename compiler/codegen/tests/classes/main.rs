@@ -206,8 +206,7 @@ fn arg_reductions() {
         let index = format!("T.Cast(\"int64\", {number})");
         let (first, second) = (choice(&x, &y), choice(&index, &at));
         let body = format!(
-            "value: T.let[T.{dtype}] = {first}\n            index: T.let[T.int64] = {second}\n            {y} = value\n            {at} = index
-"
+            "value: T.let[T.{dtype}] = {first}\n            index: T.let[T.int64] = {second}\n            {y} = value\n            {at} = index\n"
         );
         let mut text = case.text(dtype, &result, Some(worst), "VALUE");
         text = text.replace(&format!("{y} = VALUE\n"), &body);

@@ -383,7 +383,7 @@ fn long_sums_are_split_unless_the_order_is_strict() {
             assert_eq!(sum(true), LARGE, "{indices}: {terms}");
             // Only ones of the first part are lost.
             let left = sum(false) - LARGE;
-            assert!(left >= terms as f32 - 256.0, "{left} of {indices}: {terms}");
+            assert!(left >= terms as f32 - 256.0, "{indices}: {left} of {terms}");
         }
     }
 }
