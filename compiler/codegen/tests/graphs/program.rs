@@ -37,7 +37,7 @@ impl Program {
         Arg::Function(self.declare(name))
     }
 
-    /// Adds a function under a name that calls may already use; every instruction comes from a line of its own.
+    /// Adds a function under a name that calls may already use; every instruction has its own source line.
     pub fn function(&mut self, name: &str, num_args: usize, register_count: usize, body: &[Instruction]) {
         let FunctionInfo { start, end, .. } = *self.define(name, num_args, register_count, body);
         let file = self.sources.file("model.py");

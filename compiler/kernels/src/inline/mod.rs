@@ -73,7 +73,7 @@ struct Inliner<'a, 'f> {
 }
 
 impl Inliner<'_, '_> {
-    /// Inlines the calls in a statement that forms a body of its own.
+    /// Inlines the calls in a statement that forms its own body.
     fn body(&mut self, stmt: &mut Stmt) -> Result<(), Reason> {
         let before = self.stmt(stmt)?;
         if !before.is_empty() {

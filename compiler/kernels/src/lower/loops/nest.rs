@@ -65,7 +65,7 @@ pub struct Nest<'a> {
     pub fills: bool,
 }
 
-/// Part of a stage's iteration domain that the loops at hand compute: a start and an extent for each axis.
+/// Part of a stage's iteration domain that the current loops compute: a start and an extent for each axis.
 #[derive(Clone)]
 pub struct Domain {
     /// The first value of each axis.
