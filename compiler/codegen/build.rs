@@ -1,4 +1,4 @@
-//! Hashes the sources that decide on machine code, so that code kept from other builds of Hammock is told apart.
+//! Hashes the sources that affect machine code, so that code cached by other builds of Hammock is not reused.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Crates beside this one: those that make code, and the runtime, whose functions code calls.
+/// Source folders: the crates that generate code, and the runtime, whose functions code calls.
 const SOURCES: [&str; 4] = ["../ir/src", "../kernels/src", "src", "../../runtime/src"];
 
 fn main() -> io::Result<()> {

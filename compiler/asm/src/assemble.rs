@@ -1,4 +1,4 @@
-//! From a listing's lines to an executable: all lines are read first, then names are resolved to numbers.
+//! Assembles a listing in two phases: reads all lines, then resolves names to indices.
 
 use crate::{
     constants,
@@ -13,10 +13,10 @@ use hammock_runtime::{
 };
 use std::collections::HashMap;
 
-/// More mistakes than anybody reads.
+/// Maximum number of reported errors.
 const MAX_ERRORS: usize = 50;
 
-/// Assembles a listing. Tensors that do not stand in it are found by name.
+/// Assembles a listing. Tensors that it does not contain are looked up by name.
 ///
 /// # Errors
 /// When a line cannot be read, a name is not defined, or the executable breaks a rule of [`verify`].
@@ -41,24 +41,24 @@ pub fn assemble(source: &SourceFile, tensors: &dyn Fn(&str) -> Option<Tensor>) -
     if assembler.errors.is_empty() { Ok(assembler.executable) } else { Err(assembler.errors) }
 }
 
-/// What was read so far.
+/// State of reading.
 #[derive(Default)]
 struct Assembler {
     executable: Executable,
     functions: HashMap<String, usize>,
-    /// The lines of the function table.
+    /// Spans of the entries of the function table.
     function_spans: Vec<Span>,
     blocks: Vec<Block>,
-    /// The lines of instructions.
+    /// Spans of instructions.
     instruction_spans: Vec<Span>,
     errors: Vec<Diagnostic>,
 }
 
-/// Instructions of a function, or of none.
+/// Instructions of a function, or words outside of functions.
 struct Block {
     function: Option<Name>,
     statements: Vec<(Statement, Span)>,
-    /// The statements that labels stand before.
+    /// Statements that labels refer to.
     labels: HashMap<String, usize>,
 }
 
@@ -87,7 +87,7 @@ impl Assembler {
         }
         cursor.expect(Token::Equals)?;
         let constant = constants::read(cursor, tensors);
-        // One that cannot be read keeps its number, so that the next is not wrong too.
+        // An invalid constant still takes an index, so that the next one is right.
         self.executable.constants.push(constant.as_ref().map_or(Constant::Int(0), Clone::clone));
         constant.map(drop)
     }
@@ -112,7 +112,7 @@ impl Assembler {
         self.blocks.push(Block { function, statements: Vec::new(), labels: HashMap::new() });
     }
 
-    /// Reads a line of the function table, a memory scope or the beginning of code; says if it was one.
+    /// Reads a line of the function table, a memory scope or the start of code; returns false for other lines.
     fn table(&mut self, cursor: &mut Cursor<'_>) -> Parsed<bool> {
         let kind = match cursor.text(cursor.span()) {
             "packed" => FunctionKind::Packed,
@@ -155,7 +155,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Writes all code, now that every name is known.
+    /// Emits all code, once every name is known.
     fn link(&mut self) {
         for block in std::mem::take(&mut self.blocks) {
             let start = self.executable.code.len();
@@ -168,12 +168,12 @@ impl Assembler {
                 self.instruction_spans.push(*span);
             }
             if let Some(function) = block.function {
-                self.give_code(&function, start);
+                self.define_code(&function, start);
             }
         }
     }
 
-    fn give_code(&mut self, function: &Name, start: usize) {
+    fn define_code(&mut self, function: &Name, start: usize) {
         let end = self.executable.code.len();
         match self.function(function) {
             Ok(index) => {
@@ -194,7 +194,7 @@ impl Assembler {
         })
     }
 
-    /// The instruction that a statement stands for; words are written at once.
+    /// Resolves a statement to an instruction; raw words are emitted directly.
     fn resolve(
         &mut self,
         statement: &Statement,
@@ -226,7 +226,7 @@ impl Assembler {
         }))
     }
 
-    /// The place of what breaks a rule.
+    /// Returns the diagnostic of a verification error, with its span.
     fn broken_rule(&self, error: ExecutableError) -> Diagnostic {
         let of_function = |name: &String| self.functions.get(name).copied();
         let (span, message) = match &error {
@@ -244,7 +244,7 @@ impl Assembler {
     }
 }
 
-/// Reads what stands behind a function's name.
+/// Reads the attributes after a function's name.
 fn attributes(cursor: &mut Cursor<'_>, info: &mut FunctionInfo) -> Parsed<()> {
     if cursor.peek() == Token::LeftParen {
         info.param_names = cursor.list(Token::LeftParen, Token::RightParen, parameter)?;

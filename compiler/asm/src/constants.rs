@@ -1,4 +1,4 @@
-//! Reading constants.
+//! Parser for constants.
 
 use crate::{
     cursor::{Cursor, Parsed, error},
@@ -8,7 +8,7 @@ use hammock_diagnostics::Span;
 use hammock_runtime::{DType, Element, Shape, Str, Tensor, executable::Constant};
 use std::str::FromStr;
 
-/// Reads a constant; tensors that lie elsewhere are found by name.
+/// Reads a constant; external tensors are looked up by name.
 pub(crate) fn read(cursor: &mut Cursor<'_>, tensors: &dyn Fn(&str) -> Option<Tensor>) -> Parsed<Constant> {
     let (kind, span) = cursor.name("a kind of constant")?;
     Ok(match kind {
@@ -55,14 +55,14 @@ fn tensor(cursor: &mut Cursor<'_>, span: Span, tensors: &dyn Fn(&str) -> Option<
         Token::Name if cursor.text(cursor.span()) == "from" => {
             cursor.bump();
             let (span, name) = (cursor.span(), cursor.string()?);
-            return elsewhere(span, &name, dtype, &shape, tensors);
+            return external_tensor(span, &name, dtype, &shape, tensors);
         }
         _ => return Err(cursor.expected("`[` and numbers, `{` and bytes, or `from` and a name")),
     };
     Tensor::from_bytes(dtype, &shape, &bytes).map_err(|e| error(span, e.to_string()))
 }
 
-fn elsewhere(
+fn external_tensor(
     span: Span,
     name: &str,
     dtype: DType,
@@ -80,7 +80,7 @@ fn elsewhere(
     }
 }
 
-/// Numbers between brackets as the bytes of elements.
+/// Reads bracketed numbers as the bytes of elements.
 fn numbers(cursor: &mut Cursor<'_>, dtype: DType) -> Parsed<Vec<u8>> {
     let span = cursor.span();
     let read = match dtype {
@@ -111,7 +111,7 @@ fn elements<T: Element + FromStr>(cursor: &mut Cursor<'_>) -> Parsed<Vec<u8>> {
     bytes.map_err(|e| error(span, e.to_string()))
 }
 
-/// Bytes between braces, on any number of lines.
+/// Reads bytes between braces, on any number of lines.
 fn braced(cursor: &mut Cursor<'_>) -> Parsed<Vec<u8>> {
     cursor.expect(Token::LeftBrace)?;
     let mut out = Vec::new();

@@ -5,7 +5,7 @@ use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use logos::Logos;
 use std::str::FromStr;
 
-/// The tokens of a listing and where the reading stands.
+/// Tokens of a listing, and the current position.
 pub(crate) struct Cursor<'a> {
     source: &'a SourceFile,
     tokens: Vec<(Token, Span)>,
@@ -14,13 +14,13 @@ pub(crate) struct Cursor<'a> {
 
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
-/// An error at a place in the listing.
+/// Returns an error at a span of the listing.
 pub(crate) fn error(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(codes::BAD_LISTING, message).label(span, "")
 }
 
 impl<'a> Cursor<'a> {
-    /// Splits a listing into tokens; also says what is not a token.
+    /// Splits a listing into tokens; also returns the lexical errors.
     pub fn new(source: &'a SourceFile) -> (Cursor<'a>, Vec<Diagnostic>) {
         let (mut tokens, mut errors) = (Vec::new(), Vec::new());
         for (token, range) in Token::lexer(source.text()).spanned() {
@@ -35,12 +35,12 @@ impl<'a> Cursor<'a> {
         (Cursor { source, tokens, position: 0 }, errors)
     }
 
-    /// The next token; at the end, the end of the last line again and again.
+    /// Returns the next token; a newline at the end.
     pub fn peek(&self) -> Token {
         self.at(self.position).0
     }
 
-    /// The token after the next.
+    /// Returns the token after the next.
     pub fn peek_second(&self) -> Token {
         self.at(self.position + 1).0
     }
@@ -49,7 +49,7 @@ impl<'a> Cursor<'a> {
         self.tokens[position.min(self.tokens.len() - 1)]
     }
 
-    /// Where the next token stands.
+    /// Span of the next token.
     pub fn span(&self) -> Span {
         self.at(self.position).1
     }
@@ -58,21 +58,21 @@ impl<'a> Cursor<'a> {
         self.position >= self.tokens.len()
     }
 
-    /// Takes the next token.
+    /// Consumes the next token.
     pub fn bump(&mut self) -> (Token, Span) {
         let token = self.at(self.position);
         self.position += 1;
         token
     }
 
-    /// Takes the next token if it is this one.
+    /// Consumes the next token if it is this one.
     pub fn take(&mut self, token: Token) -> bool {
         let is_next = self.peek() == token;
         self.position += usize::from(is_next);
         is_next
     }
 
-    /// Takes the next token, which must be this one.
+    /// Consumes the next token, which must be this one.
     pub fn expect(&mut self, token: Token) -> Parsed<Span> {
         match self.peek() == token {
             true => Ok(self.bump().1),
@@ -80,7 +80,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Something else should stand here.
+    /// Returns an error about an unexpected token.
     pub fn expected(&self, what: &str) -> Diagnostic {
         let found = match self.peek() {
             Token::Newline => Token::Newline.describe().to_owned(),
@@ -89,7 +89,7 @@ impl<'a> Cursor<'a> {
         error(self.span(), format!("expected {what}, found {found}"))
     }
 
-    /// Goes to the beginning of the next line.
+    /// Skips to the start of the next line.
     pub fn skip_line(&mut self) {
         while self.bump().0 != Token::Newline {}
     }
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
         self.source.slice(span)
     }
 
-    /// A name, with its place.
+    /// Reads a name and its span.
     pub fn name(&mut self, what: &str) -> Parsed<(&'a str, Span)> {
         match self.peek() {
             Token::Name => {
@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A function's name, with its place.
+    /// Reads a function's name and its span.
     pub fn global(&mut self) -> Parsed<(String, Span)> {
         let (token, span) = (self.peek(), self.span());
         let text = &self.text(span);
@@ -122,13 +122,13 @@ impl<'a> Cursor<'a> {
         Ok((name, span))
     }
 
-    /// A string.
+    /// Reads a string.
     pub fn string(&mut self) -> Parsed<String> {
         let span = self.expect(Token::Str)?;
         unquoted(self.text(span)).ok_or_else(|| bad_escape(span))
     }
 
-    /// A number of some type.
+    /// Reads a number.
     pub fn number<T: FromStr>(&mut self, what: &str) -> Parsed<T> {
         let span = self.span();
         if !matches!(self.peek(), Token::Int | Token::Float) {
@@ -138,7 +138,7 @@ impl<'a> Cursor<'a> {
         self.text(span).parse().map_err(|_| error(span, format!("`{}` is not {what}", self.text(span))))
     }
 
-    /// Things between two tokens, separated by commas.
+    /// Reads a comma-separated list between two tokens.
     pub fn list<T>(
         &mut self,
         left: Token,

@@ -1,4 +1,4 @@
-//! Reading instructions.
+//! Parser for instructions.
 
 use crate::{
     cursor::{Cursor, Parsed, error},
@@ -7,7 +7,7 @@ use crate::{
 use hammock_diagnostics::Span;
 use hammock_runtime::executable::{Arg, Register};
 
-/// An instruction whose functions and jumps are names yet.
+/// An instruction whose functions and jump targets are unresolved names.
 pub(crate) enum Statement {
     Call {
         dst: Register,
@@ -20,11 +20,11 @@ pub(crate) enum Statement {
         label: Name,
     },
     Goto(Name),
-    /// Words that no function runs.
+    /// Words outside of functions.
     Words(Vec<i64>),
 }
 
-/// A name and its place.
+/// A name and its span.
 pub(crate) type Name = (String, Span);
 
 /// An argument of a call.
@@ -117,7 +117,7 @@ fn register(cursor: &mut Cursor<'_>) -> Parsed<Register> {
     }
 }
 
-/// Does a number fit into an argument's word?
+/// Returns true if a number fits into an argument word.
 fn fits(number: i64) -> bool {
     number >= 0 && Arg::IMMEDIATES.contains(&number)
 }

@@ -55,7 +55,7 @@ pub(crate) enum Token {
 }
 
 impl Token {
-    /// What it is called in messages.
+    /// Name in messages.
     pub fn describe(self) -> &'static str {
         match self {
             Token::Newline => "the end of the line",

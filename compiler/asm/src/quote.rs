@@ -1,6 +1,6 @@
-//! How strings are written.
+//! String literals.
 
-/// The text that stands in quotes, if its escapes are known.
+/// Returns the text of a quoted string; `None` if it has unknown escapes.
 pub(crate) fn unquoted(quoted: &str) -> Option<String> {
     let mut out = String::with_capacity(quoted.len());
     let mut chars = quoted.strip_prefix('"')?.strip_suffix('"')?.chars();

@@ -22,8 +22,8 @@ fn image(executable: Executable) -> Image {
 }
 
 /// Prints and assembles; the bytes must be the same.
-fn round_trip(image: &Image, most: usize) {
-    let listing = list(image, most);
+fn round_trip(image: &Image, max_elements: usize) {
+    let listing = list(image, max_elements);
     let find = |name: &str| listing.tensors.iter().find(|(n, _)| n == name).map(|(_, t)| t.clone());
     let source = source(&listing.text);
     match assemble(&source, &find) {
@@ -45,7 +45,7 @@ fn snapshot(name: &str, text: &str) {
 }
 
 #[test]
-fn what_tvm_wrote_is_listed_and_assembled() {
+fn tvm_executables_round_trip() {
     for name in ["control_flow.so", "constants.bin"] {
         let image = image_of(&of_tvm(name)).unwrap();
         round_trip(&image, usize::MAX);
@@ -55,7 +55,7 @@ fn what_tvm_wrote_is_listed_and_assembled() {
 }
 
 #[test]
-fn mistakes_are_told_where_they_are() {
+fn mistakes_are_reported_with_spans() {
     let text = include_str!("mistakes.txt");
     let listings = text.split("---\n").map(source);
     let messages = listings.map(|source| {
@@ -66,7 +66,7 @@ fn mistakes_are_told_where_they_are() {
 }
 
 #[test]
-fn what_no_function_runs_is_kept() {
+fn words_outside_of_functions_round_trip() {
     let mut executable = Executable::default();
     executable.code.push_words(&[7, -1]);
     executable.code.push(&Instruction::Ret { value: Register::VOID });
@@ -100,19 +100,19 @@ fn constant() -> impl Strategy<Value = Constant> {
     ]
 }
 
-/// An instruction in rough numbers: what it is, where it goes or jumps, its arguments' kinds and numbers.
+/// A draft instruction: its kind, its destination or jump, and the kinds and values of its arguments.
 type Draft = (u8, u8, Vec<(u8, i64)>);
 
-/// Makes drafts into a function's instructions that obey the rules: only parameters are read, and jumps go forwards.
+/// Turns drafts into valid instructions of a function: only parameters are read, and jumps go forwards.
 fn body(drafts: &[Draft], params: usize, counts: (usize, usize)) -> Vec<Instruction> {
     let (functions, constants) = counts;
     let param = |n: i64| if params == 0 { Register::VOID } else { Register(n.rem_euclid(params as i64)) };
     let mut code: Vec<Instruction> = Vec::new();
     for (at, (kind, number, args)) in drafts.iter().enumerate() {
-        // The function has one more instruction, its `ret`.
-        let forwards = |least: usize| {
+        // The function also has a `ret`.
+        let forwards = |minimum: usize| {
             let left = drafts.len() - at;
-            (left >= least).then(|| (least + *number as usize % (left - least + 1)) as i64)
+            (left >= minimum).then(|| (minimum + *number as usize % (left - minimum + 1)) as i64)
         };
         code.push(match (kind % 4, forwards(1), forwards(2)) {
             (1, Some(offset), _) => Instruction::Goto { offset },

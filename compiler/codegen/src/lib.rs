@@ -1,4 +1,4 @@
-//! From IR to bytecode and object code.
+//! Code generation: IR to bytecode and object code.
 //!
 //! - [`vm`]: Relax functions to bytecode.
 //! - `native` (with the feature `cranelift`): bytecode to machine code.

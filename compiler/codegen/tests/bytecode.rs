@@ -1,4 +1,4 @@
-//! Listings of bytecode for modules as the passes leave them, and runs of them on the machine.
+//! Bytecode listings of lowered modules, and runs of them on the virtual machine.
 
 use hammock_codegen::vm::{ExecBuilder, generate};
 use hammock_ir::{
@@ -108,7 +108,7 @@ fn listing(module: &Module, name: &str) {
     settings.bind(|| insta::assert_snapshot!(name, executable.as_text()));
 }
 
-/// A function that calls itself, with a choice inside a choice.
+/// A recursive function with nested branches.
 fn add_helper(module: &mut Module) {
     let mut b = Builder::new(&["x", "k"]);
     let (x, k) = (b.param(0), b.param(1));
@@ -178,7 +178,7 @@ fn calls_of_every_kind() {
 }
 
 #[test]
-fn choices_leave_their_result_in_one_register() {
+fn branches_share_a_result_register() {
     let mut module = Module::new();
     let mut b = Builder::new(&["x", "s", "c"]);
     let (x, s, c) = (b.param(0), b.param(1), b.param(2));
@@ -198,7 +198,7 @@ fn choices_leave_their_result_in_one_register() {
 }
 
 #[test]
-fn recursion_runs_on_the_machine() {
+fn recursion_runs() {
     // count(x, n): x tuples around x, by recursion.
     let mut module = Module::new();
     let mut b = Builder::new(&["x", "more"]);
@@ -220,7 +220,7 @@ fn recursion_runs_on_the_machine() {
 }
 
 #[test]
-fn what_passes_must_remove_is_named() {
+fn unlowered_operators_are_reported() {
     let mut module = Module::new();
     let mut b = Builder::new(&["x"]);
     let x = b.param(0);
@@ -231,7 +231,7 @@ fn what_passes_must_remove_is_named() {
 }
 
 #[test]
-fn instructions_know_where_they_come_from() {
+fn instructions_have_spans() {
     let mut module = Module::new();
     let mut b = Builder::new(&["x"]);
     let x = b.param(0);
@@ -246,7 +246,7 @@ fn instructions_know_where_they_come_from() {
 }
 
 #[test]
-fn builders_check_what_they_build() {
+fn builders_verify_executables() {
     let build = |write: &dyn Fn(&mut ExecBuilder)| {
         let mut b = ExecBuilder::new();
         b.begin_function("main", 1, vec![]);

@@ -1,7 +1,7 @@
 //! The table of processors, against LLVM.
 //!
-//! LLVM's C interface does not tell which features a processor has. Its inliner does: it takes a function into another only
-//! if the other's processor has all features that the function asks for.
+//! LLVM's C interface does not report the features of a processor. Its inliner reveals them: it inlines a function only
+//! if the caller's processor has all features that the function requires.
 #![cfg(feature = "native")]
 
 use hammock_kernels::{FEATURES, Target};
@@ -27,19 +27,19 @@ const HEAD: &str = "\
 # `UPDATE_TARGETS=1 cargo test -p hammock-codegen --features llvm --test targets`
 ";
 
-/// What LLVM's tool prints, and whether it succeeds.
+/// Returns the output of LLVM's tool, and true if it succeeds.
 fn llc(args: &[&str]) -> (String, bool) {
     let prefix = std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_else(|_| "/usr/lib/llvm-22".to_owned());
     let mut llc = Command::new(Path::new(&prefix).join("bin/llc"));
     llc.arg(format!("-mtriple={TRIPLE}")).args(args);
     let mut llc = llc.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("LLVM has llc");
-    // A tool that has failed before it reads does not mind.
+    // The tool may have failed before reading its input.
     let _ = llc.stdin.take().unwrap().write_all(b"define void @f() { ret void }");
     let output = llc.wait_with_output().unwrap();
     (String::from_utf8(output.stderr).unwrap(), output.status.success())
 }
 
-/// The names of LLVM's processors that are 64-bit machines. Names with `_` are other spellings, for GCC's sake.
+/// Returns the names of LLVM's 64-bit processors. Names with `_` are aliases for GCC.
 fn names() -> Vec<String> {
     let (list, _) = llc(&["-mcpu=help"]);
     let list = list.lines().skip(1).take_while(|line| !line.starts_with("Available"));
@@ -48,7 +48,7 @@ fn names() -> Vec<String> {
     names.filter(works).map(str::to_owned).collect()
 }
 
-/// The table as LLVM would have it.
+/// Returns the table according to LLVM.
 fn table(names: &[String]) -> String {
     let mut text = String::new();
     // Some old processors have no MMX, which does not matter here.
@@ -86,7 +86,7 @@ fn table(names: &[String]) -> String {
 }
 
 #[test]
-fn the_table_is_what_llvm_says() {
+fn the_table_matches_llvm() {
     let found = table(&names());
     if std::env::var_os("UPDATE_TARGETS").is_some() {
         std::fs::write(TABLE, &found).unwrap();

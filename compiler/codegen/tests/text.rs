@@ -37,7 +37,7 @@ fn vectors_and_their_loops() {
 }
 
 #[test]
-fn vectors_that_fill_no_register() {
+fn partial_vectors() {
     let (x, y) = (
         Buffer::new("x", vec![PrimExpr::int64(15)], DType::FLOAT32),
         Buffer::new("y", vec![PrimExpr::int64(15)], DType::FLOAT32),
@@ -65,7 +65,7 @@ fn parallel_loops_asserts_and_workspaces() {
 }
 
 #[test]
-fn iterations_share_the_memory_that_each_asks_for() {
+fn iterations_share_allocations() {
     let n = Var::int64("n");
     let work = Buffer::new("work", vec![n.expr()], DType::INT32);
     let (i, x) = (Var::int64("i"), Buffer::new("x", vec![n.expr()], DType::INT32));
@@ -77,7 +77,7 @@ fn iterations_share_the_memory_that_each_asks_for() {
 }
 
 #[test]
-fn what_decides_is_one_value_even_of_unwritten_memory() {
+fn conditions_are_frozen() {
     let (work, out) = (
         Buffer::scoped("work", vec![PrimExpr::int64(4)], DType::INT32, "local"),
         Buffer::new("out", vec![PrimExpr::int64(4)], DType::INT32),

@@ -1,5 +1,5 @@
-//! Kernels for TVM's runtime, loaded as its loader loads them: pointers of known names are filled with functions, which
-//! here are the test's own.
+//! Kernels for TVM's runtime, loaded as by its loader: named pointers are filled with functions, which are the test's
+//! own.
 #![cfg(feature = "native")]
 
 #[path = "support/build.rs"]
@@ -47,16 +47,16 @@ unsafe extern "C" fn free_workspace(_kind: i32, _number: i32, _memory: *mut c_vo
     0
 }
 
-/// Finds any name; the function found is the name itself.
+/// Resolves any name; the resolved function is the name itself.
 unsafe extern "C" fn look_up(library: *mut c_void, name: *const c_char, found: *mut *const c_char) -> i32 {
     assert_eq!(library.addr(), 42);
-    // SAFETY: kernels pass a place for the function.
+    // SAFETY: kernels pass a pointer for the function.
     unsafe { *found = name };
     0
 }
 
 unsafe extern "C" fn call(function: *const c_char, args: *const Any, count: i32, result: *mut Any) -> i32 {
-    // SAFETY: `look_up` gave the name, and kernels pass so many values and a place for the result.
+    // SAFETY: `look_up` returned the name, and kernels pass `count` values and a pointer for the result.
     let (name, args) = unsafe { (CStr::from_ptr(function), std::slice::from_raw_parts(args, count as usize)) };
     assert_eq!(name, c"test.twice");
     // SAFETY: as above; the result holds no object.
@@ -96,7 +96,7 @@ impl Loaded {
         // SAFETY: the symbol is the kernel's packed entry.
         let entry = unsafe { *self.library.get::<Entry>("__tvm_ffi_f").unwrap() };
         let mut result = Any::NONE;
-        // SAFETY: so many values, and a place for the result.
+        // SAFETY: the values and the result are valid for the call.
         match unsafe { entry(std::ptr::null_mut(), args.as_ptr(), args.len() as i32, &mut result) } {
             0 => Ok(result),
             _ => Err(RAISED.take().unwrap()),
@@ -109,7 +109,7 @@ fn tensor<T: hammock_runtime::Element>(shape: &[i64], values: &[T]) -> Tensor {
 }
 
 #[test]
-fn tensors_come_as_objects_and_as_descriptions() {
+fn tensors_are_objects_or_descriptors() {
     let kernel = Loaded::new(&elementwise(1, DType::FLOAT32, |x| vec![x[0].clone() + x[0].clone()]));
     let (x, y) = (tensor(&[3], &[1.0f32, 2.0, 3.0]), tensor(&[3], &[0.0f32; 3]));
     assert!(kernel.call(&[x.clone().into(), y.clone().into()]).unwrap().is_none());
@@ -118,11 +118,11 @@ fn tensors_come_as_objects_and_as_descriptions() {
     assert_eq!(x.as_slice::<f32>().unwrap(), [4.0, 8.0, 12.0]);
 }
 
-/// The tensor's description by its address, as other clients of tvm-ffi may pass it.
+/// Returns a pointer to a tensor's descriptor, as other clients of tvm-ffi may pass it.
 fn described(tensor: &Tensor) -> Any {
     let object = Any::from(tensor.clone());
-    // SAFETY: a value is a kind in 4 bytes, 4 more, and here a pointer to an object whose header is 24 bytes long. What
-    // is made of it is a plain pointer, valid while `tensor` lives.
+    // SAFETY: a value is a kind in 4 bytes, 4 more, and here a pointer to an object whose header is 24 bytes long. The
+    // result is a plain pointer, valid while `tensor` lives.
     unsafe {
         let [_, object]: [u64; 2] = std::mem::transmute_copy(&object);
         std::mem::transmute::<[u64; 2], Any>([index::DL_TENSOR_PTR as u64, object + 24])
@@ -159,7 +159,7 @@ fn arguments_are_checked() {
 }
 
 #[test]
-fn scalars_are_checked_and_results_come_back() {
+fn scalars_are_checked_and_results_returned() {
     let (n, x) = (Var::int64("n"), Var::new("x", DType::FLOAT32));
     let sum = n.expr().cast(DType::FLOAT32) + x.expr();
     let mut f = func(vec![Param::scalar(n), Param::scalar(x)], Stmt::new(StmtKind::Return(sum)));
@@ -172,7 +172,7 @@ fn scalars_are_checked_and_results_come_back() {
 }
 
 #[test]
-fn scalars_that_are_sizes_are_checked() {
+fn size_scalars_are_checked() {
     let n = Var::int64("n");
     let (x, i) = (Buffer::new("x", vec![n.expr()], DType::INT64), Var::int64("i"));
     let fill = Stmt::serial(i.clone(), n.expr(), Stmt::store(&x, vec![i.expr()], i.expr()));
@@ -185,7 +185,7 @@ fn scalars_that_are_sizes_are_checked() {
 }
 
 #[test]
-fn workspaces_parallel_loops_and_global_functions_are_tvms() {
+fn workspaces_parallel_loops_and_global_functions_use_tvm() {
     let n = Var::int64("n");
     let (x, work) = (Buffer::new("x", vec![n.expr()], DType::INT64), Buffer::new("w", vec![n.expr()], DType::INT64));
     let (i, j) = (Var::int64("i"), Var::int64("j"));

@@ -23,7 +23,7 @@
 //! - Remaining intrinsics: `fma` (if the target has it), `sqrt`, `fabs`, `floor`, `ceil`, `trunc`, `nearbyint` (if the
 //!   target rounds), `reinterpret`, `bitwise_and`, `_or`, `_xor`, `_not`, `shift_left`, `shift_right` (arithmetic for
 //!   signed dtypes), `popcount`, `clz`, `if_then_else`, `vector_any` (a scalar: true if a lane of a mask is active),
-//!   those of [`math::steps`] (if the target has masks), the checks of [`check`], with any number of lanes, and memory
+//!   those of [`math::exp_table`] (if the target has masks), the checks of [`check`], with any number of lanes, and memory
 //!   accesses and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`. `Let` binds
 //!   values inside expressions.
 //! - [Dot instructions](stage::dots): `load_packed` loads the packed group at the address of an element; `dot_…`

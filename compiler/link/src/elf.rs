@@ -41,7 +41,7 @@ impl Record {
     }
 }
 
-/// What the file header says.
+/// Fields of the file header.
 pub(crate) struct FileHeader {
     pub program_headers: u16,
     pub section_headers: u16,
@@ -61,7 +61,7 @@ impl FileHeader {
     }
 }
 
-/// A range of the file that the loader maps or looks at.
+/// A range of the file that the loader maps or reads.
 pub(crate) struct ProgramHeader {
     pub kind: u32,
     pub flags: u32,
@@ -108,7 +108,7 @@ impl Rela {
     }
 }
 
-/// A `DT_HASH` table over symbol names; index 0 is the null symbol and stands in no bucket.
+/// Returns a `DT_HASH` table over symbol names; index 0 is the null symbol and is in no bucket.
 pub(crate) fn hash_table(names: &[&str]) -> Vec<u8> {
     let buckets = bucket_count(names.len());
     let mut heads = vec![0u32; buckets as usize];
@@ -125,12 +125,12 @@ pub(crate) fn hash_table(names: &[&str]) -> Vec<u8> {
     out.0
 }
 
-/// Bytes of the table that [`hash_table`] makes for so many names.
+/// Size in bytes of the [`hash_table`] of a number of names.
 pub(crate) fn hash_table_size(names: usize) -> u64 {
     4 * (3 + u64::from(bucket_count(names)) + names as u64)
 }
 
-/// About two names a bucket.
+/// Number of buckets: about two names each.
 fn bucket_count(names: usize) -> u32 {
     (names as u32 / 2) | 1
 }

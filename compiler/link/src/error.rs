@@ -1,30 +1,29 @@
-//! Why objects cannot be linked.
+//! Link errors.
 
 use thiserror::Error;
 
-/// Why objects cannot be linked. Objects are named by their position among the inputs, from 0.
+/// Link errors. Objects are identified by their index among the inputs, from 0.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum LinkError {
-    /// An input is no well-formed ELF file.
+    /// An input is not a well-formed ELF file.
     #[error("object {object} cannot be read: {reason}")]
     Malformed {
-        /// Which input.
+        /// Index of the input.
         object: usize,
-        /// What the reader found.
+        /// Error of the ELF reader.
         reason: String,
     },
     /// An input is not a relocatable object for this machine.
     #[error("object {object} is no relocatable ELF object for x86-64")]
     WrongKind {
-        /// Which input.
+        /// Index of the input.
         object: usize,
     },
-    /// A section needs something that the linker does not set up (thread-local storage, constructors), or is aligned
-    /// beyond a page.
+    /// A section is unsupported (thread-local storage, constructors), or is aligned beyond a page.
     #[error("object {object} has a section `{section}`, which is not supported")]
     Section {
-        /// Which input.
+        /// Index of the input.
         object: usize,
         /// The section.
         section: String,
@@ -47,22 +46,22 @@ pub enum LinkError {
         /// The object that uses it.
         object: usize,
     },
-    /// A relocation is of a kind that position-independent code does not need.
+    /// A relocation is of a type that position-independent code does not need.
     #[error(
         "object {object} has a relocation of type {kind} in `{section}`, which is not supported in a shared library"
     )]
     Relocation {
-        /// Which input.
+        /// Index of the input.
         object: usize,
         /// The section with the relocation.
         section: String,
-        /// The relocation's number in the x86-64 ABI.
+        /// Relocation type in the x86-64 ABI.
         kind: u32,
     },
-    /// The distance between a place and what it refers to does not fit the instruction.
+    /// A displacement does not fit its field.
     #[error("the distance from `{section}` of object {object} to what it refers to does not fit in 32 bits")]
     OutOfRange {
-        /// Which input.
+        /// Index of the input.
         object: usize,
         /// The section with the relocation.
         section: String,

@@ -10,7 +10,7 @@ pub(crate) enum SystemLibrary {
 }
 
 impl SystemLibrary {
-    /// The name the loader knows it by.
+    /// Shared object name.
     pub fn soname(self) -> &'static str {
         match self {
             SystemLibrary::C => "libc.so.6",
@@ -18,7 +18,7 @@ impl SystemLibrary {
         }
     }
 
-    /// The library that defines a symbol.
+    /// Returns the library that defines a symbol.
     pub fn of(symbol: &str) -> Option<SystemLibrary> {
         if C.contains(&symbol) {
             return Some(SystemLibrary::C);
@@ -28,8 +28,8 @@ impl SystemLibrary {
     }
 }
 
-/// What compilers call by themselves, and a little that takes no addresses. What else works on memory stays out: kernels
-/// that call it by name could do anything.
+/// Functions that compilers call implicitly, and a few that take no pointers. Others that access memory are excluded:
+/// kernels that call them could do anything.
 const C: &[&str] = &["abs", "bcmp", "labs", "memcmp", "memcpy", "memmove", "memset", "rand", "strlen"];
 
 /// Functions of double; with `f` appended, of float.
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn float_and_double_functions_are_of_the_mathematics_library() {
+    fn float_and_double_functions_are_in_libm() {
         for name in ["exp", "expf", "erf", "erff", "fmodf", "ldexpf"] {
             assert_eq!(SystemLibrary::of(name), Some(SystemLibrary::Math), "{name}");
         }

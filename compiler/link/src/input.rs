@@ -1,8 +1,8 @@
-//! Reading: sections to carry over, symbols and relocations of the input objects.
+//! Input: reads the loaded sections, symbols and relocations of objects.
 
 use crate::{
     LinkError, Object,
-    place::{PAGE, Place},
+    sections::{PAGE, SectionId},
 };
 use object::{
     Architecture, BinaryFormat, Object as _, ObjectKind, ObjectSection, ObjectSymbol, RelocationFlags,
@@ -10,17 +10,17 @@ use object::{
 };
 use rustc_hash::FxHashMap;
 
-/// The largest zero-filled section taken: what a 32-bit distance spans.
+/// Maximum size of a zero-filled section: the range of 32-bit displacements.
 const MAX_ZEROS: u64 = 1 << 31;
 
-/// A piece of an output section: one section of an object, or something the linker adds itself.
+/// A piece of an output section: a section of an object, or data that the linker generates.
 pub(crate) struct Chunk<'a> {
-    pub place: Place,
+    pub section: SectionId,
     pub align: u64,
     /// Bytes in memory; zeros beyond `data`.
     pub size: u64,
     pub data: &'a [u8],
-    /// The object it came from and the section's name, for messages.
+    /// Index of its object and name of the input section, for messages.
     pub object: usize,
     pub name: &'a str,
 }
@@ -35,25 +35,25 @@ pub(crate) struct Symbol<'a> {
     pub value: Value,
 }
 
-/// Who sees a symbol.
+/// Binding and visibility of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Binding {
     Local,
-    /// Other objects, but not users of the library.
+    /// Visible to other objects, but not exported.
     Hidden,
     Weak,
     Global,
 }
 
-/// What a symbol stands for.
+/// Value of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Value {
     Undefined { weak: bool },
     Absolute(u64),
-    Place { chunk: usize, offset: u64 },
+    Defined { chunk: usize, offset: u64 },
 }
 
-/// A place whose bytes depend on an address.
+/// A relocation: a field whose bytes depend on an address.
 pub(crate) struct Relocation {
     pub chunk: usize,
     pub offset: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Relocation {
     pub addend: i64,
 }
 
-/// Everything read.
+/// Contents of all inputs.
 #[derive(Default)]
 pub(crate) struct Inputs<'a> {
     pub chunks: Vec<Chunk<'a>>,
@@ -79,7 +79,7 @@ impl<'a> Inputs<'a> {
         Ok(inputs)
     }
 
-    /// Adds a piece of the linker's own with a global symbol for it.
+    /// Adds generated data with a global symbol.
     pub fn add(&mut self, symbol: &'a str, chunk: Chunk<'a>) {
         self.symbols.push(Symbol {
             name: symbol,
@@ -87,7 +87,7 @@ impl<'a> Inputs<'a> {
             size: chunk.size,
             is_function: false,
             binding: Binding::Global,
-            value: Value::Place { chunk: self.chunks.len(), offset: 0 },
+            value: Value::Defined { chunk: self.chunks.len(), offset: 0 },
         });
         self.chunks.push(chunk);
     }
@@ -105,15 +105,15 @@ impl<'a> Inputs<'a> {
         let mut chunk_of = FxHashMap::default();
         for section in file.sections() {
             let name = section.name().map_err(bad)?;
-            if let Some(place) = place_of(number, name, section.flags())? {
+            if let Some(id) = output_section(number, name, section.flags())? {
                 chunk_of.insert(section.index(), self.chunks.len());
                 let data = section.data().map_err(bad)?;
                 let align = section.align().max(1);
-                let size = if place == Place::Bss { section.size() } else { data.len() as u64 };
+                let size = if id == SectionId::Bss { section.size() } else { data.len() as u64 };
                 if !align.is_power_of_two() || align > PAGE || size > MAX_ZEROS.max(data.len() as u64) {
                     return Err(LinkError::Section { object: number, section: name.into() });
                 }
-                self.chunks.push(Chunk { place, align, size, data, object: number, name });
+                self.chunks.push(Chunk { section: id, align, size, data, object: number, name });
             }
         }
         let mut symbol_of = FxHashMap::default();
@@ -160,8 +160,8 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Where a section goes; `None` for one that is not loaded.
-fn place_of(object: usize, name: &str, flags: SectionFlags) -> Result<Option<Place>, LinkError> {
+/// Returns the output section of an input section; `None` if it is not loaded.
+fn output_section(object: usize, name: &str, flags: SectionFlags) -> Result<Option<SectionId>, LinkError> {
     let SectionFlags::Elf { sh_type, sh_flags } = flags else { return Ok(None) };
     let has = |flag: elf::SectionFlags| sh_flags.0 & flag.0 != 0;
     let runs_at_load = [elf::SHT_INIT_ARRAY, elf::SHT_FINI_ARRAY, elf::SHT_PREINIT_ARRAY].contains(&sh_type);
@@ -170,12 +170,12 @@ fn place_of(object: usize, name: &str, flags: SectionFlags) -> Result<Option<Pla
     }
     Ok(match () {
         () if !has(elf::SHF_ALLOC) || sh_type == elf::SHT_NOTE => None,
-        () if sh_type == elf::SHT_NOBITS => Some(Place::Bss),
-        () if has(elf::SHF_EXECINSTR) => Some(Place::Text),
-        () if has(elf::SHF_WRITE) && name.starts_with(".data.rel.ro") => Some(Place::RelRo),
-        () if has(elf::SHF_WRITE) => Some(Place::Data),
-        () if name == ".eh_frame" => Some(Place::EhFrame),
-        () => Some(Place::ReadOnly),
+        () if sh_type == elf::SHT_NOBITS => Some(SectionId::Bss),
+        () if has(elf::SHF_EXECINSTR) => Some(SectionId::Text),
+        () if has(elf::SHF_WRITE) && name.starts_with(".data.rel.ro") => Some(SectionId::RelRo),
+        () if has(elf::SHF_WRITE) => Some(SectionId::Data),
+        () if name == ".eh_frame" => Some(SectionId::EhFrame),
+        () => Some(SectionId::ReadOnly),
     })
 }
 
@@ -183,7 +183,7 @@ fn value_of(symbol: &object::Symbol<'_, '_>, chunk_of: &FxHashMap<object::Sectio
     match symbol.section() {
         SymbolSection::Absolute | SymbolSection::None => Value::Absolute(symbol.address()),
         SymbolSection::Section(index) => match chunk_of.get(&index) {
-            Some(&chunk) => Value::Place { chunk, offset: symbol.address() },
+            Some(&chunk) => Value::Defined { chunk, offset: symbol.address() },
             None => Value::Undefined { weak: true },
         },
         _ => Value::Undefined { weak: symbol.is_weak() },

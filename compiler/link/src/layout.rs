@@ -1,16 +1,16 @@
 //! Layout: the library's sections, their sizes, file offsets and addresses.
 //!
-//! Sections stand in the file in the order of [`Place`] with no padding but their alignment. Segments with different
-//! rights never share a page in memory: where the rights change, addresses skip to the next page while offsets go on
-//! (the page at the border is mapped twice). The image starts on a page of its own in the file too, so that its parts
-//! keep their alignment in memory.
+//! Sections are in the order of [`SectionId`], with no padding but their alignment. Segments with different permissions
+//! never share a page in memory: at a change of permissions, addresses skip to the next page while offsets continue
+//! (the page at the border is mapped twice). The image also starts on a new page of the file, so that its parts keep
+//! their alignment in memory.
 
 use crate::{
     input::Chunk,
-    place::{PAGE, PLACES, Place, Segment},
+    sections::{PAGE, SECTIONS, SectionId, Segment},
 };
 
-/// A section's place.
+/// Address, offset and size of a section.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Section {
     pub size: u64,
@@ -21,42 +21,42 @@ pub(crate) struct Section {
 
 impl Section {
     /// Bytes in the file.
-    pub fn file_size(&self, place: Place) -> u64 {
-        if place == Place::Bss { 0 } else { self.size }
+    pub fn file_size(&self, id: SectionId) -> u64 {
+        if id == SectionId::Bss { 0 } else { self.size }
     }
 }
 
-/// Sections by place, and each chunk's offset in its section.
+/// Layouts of all sections, and the offset of each chunk in its section.
 pub(crate) struct Layout {
-    pub sections: [Section; PLACES.len()],
+    pub sections: [Section; SECTIONS.len()],
     pub chunk_offsets: Vec<u64>,
-    /// Where the section headers start.
+    /// Offset of the section headers.
     pub section_headers: u64,
 }
 
 impl Layout {
-    /// Places chunks and tables; `tables` gives the sizes of the sections that the linker writes itself.
-    pub fn new(chunks: &[Chunk<'_>], tables: &[(Place, u64)], headers: u64) -> Self {
-        let mut sections = [Section { align: 8, ..Section::default() }; PLACES.len()];
-        let chunk_offsets = chunks.iter().map(|c| sections[c.place as usize].append(c.size, c.align)).collect();
-        for &(place, size) in tables {
-            sections[place as usize].append(size, 8);
+    /// Lays out chunks and tables; `tables` has the sizes of the sections that the linker generates.
+    pub fn new(chunks: &[Chunk<'_>], tables: &[(SectionId, u64)], headers: u64) -> Self {
+        let mut sections = [Section { align: 8, ..Section::default() }; SECTIONS.len()];
+        let chunk_offsets = chunks.iter().map(|c| sections[c.section as usize].append(c.size, c.align)).collect();
+        for &(id, size) in tables {
+            sections[id as usize].append(size, 8);
         }
         let mut layout = Layout { sections, chunk_offsets, section_headers: 0 };
-        layout.place_sections(headers);
+        layout.assign_offsets(headers);
         layout
     }
 
-    fn place_sections(&mut self, headers: u64) {
+    fn assign_offsets(&mut self, headers: u64) {
         let (mut offset, mut address) = (headers, headers);
         let mut segment = Segment::Read;
-        for place in PLACES {
-            let section = &mut self.sections[place as usize];
+        for id in SECTIONS {
+            let section = &mut self.sections[id as usize];
             if section.size == 0 {
                 continue;
             }
-            if place.segment() != segment {
-                segment = place.segment();
+            if id.segment() != segment {
+                segment = id.segment();
                 if segment == Segment::Image {
                     offset = offset.next_multiple_of(PAGE);
                 }
@@ -66,24 +66,24 @@ impl Layout {
             address += padding;
             offset += padding;
             (section.offset, section.address) = (offset, address);
-            offset += section.file_size(place);
+            offset += section.file_size(id);
             address += section.size;
         }
         self.section_headers = offset.next_multiple_of(8);
     }
 
-    pub fn section(&self, place: Place) -> &Section {
-        &self.sections[place as usize]
+    pub fn section(&self, id: SectionId) -> &Section {
+        &self.sections[id as usize]
     }
 
-    /// Sections that exist, with their places.
-    pub fn present(&self) -> impl Iterator<Item = (Place, &Section)> {
-        PLACES.into_iter().map(|p| (p, self.section(p))).filter(|(_, s)| s.size > 0)
+    /// Sections that exist, with their ids.
+    pub fn present(&self) -> impl Iterator<Item = (SectionId, &Section)> {
+        SECTIONS.into_iter().map(|p| (p, self.section(p))).filter(|(_, s)| s.size > 0)
     }
 
-    /// The section header's number, 0 for a section that does not exist.
-    pub fn index(&self, place: Place) -> u16 {
-        self.present().position(|(p, _)| p == place).map_or(0, |i| i as u16 + 1)
+    /// Index of the section header; 0 for a section that does not exist.
+    pub fn index(&self, id: SectionId) -> u16 {
+        self.present().position(|(p, _)| p == id).map_or(0, |i| i as u16 + 1)
     }
 }
 

@@ -1,15 +1,15 @@
-//! Objects and an executable's image into one shared library, with no linker on the machine.
+//! Linker: combines objects and an executable's image into one shared library, without a system linker.
 //!
 //! The input is relocatable ELF64 objects for x86-64 (kernels) and an executable's image; the output is a shared
-//! library that the runtime and `dlopen` load, and that `readelf`, `objdump` and `nm` understand. The same input makes
-//! the same bytes.
+//! library that the runtime and `dlopen` load, and that `readelf`, `objdump` and `nm` understand. The output is
+//! deterministic.
 //!
-//! - Every global symbol of default visibility is exported; hidden ones join objects only.
-//! - [`RUNTIME_SYMBOL`] is the one pointer through which kernels reach the runtime: eight zero bytes, exported, which
-//!   whoever loads the library fills in. Objects refer to it as an undefined symbol.
+//! - Every global symbol of default visibility is exported; hidden ones are only visible to other objects.
+//! - [`RUNTIME_SYMBOL`] is the pointer through which kernels call the runtime: eight exported zero bytes, which the
+//!   loader of the library fills in. Objects refer to it as an undefined symbol.
 //! - The image is mapped read-only and lazily, at the start of a page, under the name [`image::SYMBOL`].
-//! - What no object defines is bound to libc or libm when those define it (all at load, none lazily); anything else
-//!   undefined is an error here, not when the library is loaded.
+//! - Undefined symbols are bound to libc or libm if those define them (at load, not lazily); any other undefined symbol
+//!   is a link error.
 //! - The file ends with the runtime's seal ([`seal`]).
 //!
 //! Not supported, with an error that says so: thread-local storage, constructors, code that is not
@@ -21,9 +21,9 @@ mod error;
 mod imports;
 mod input;
 mod layout;
-mod place;
 mod relocate;
 mod resolve;
+mod sections;
 mod write;
 
 pub use error::LinkError;
@@ -34,20 +34,20 @@ use hammock_runtime::{
     library::{RUNTIME_SYMBOL, seal, tvm},
 };
 use input::{Binding, Chunk, Inputs, Value};
-use place::{PAGE, Place};
 use resolve::{Resolved, Slots};
+use sections::{PAGE, SectionId};
 
 /// An object to link.
 #[derive(Clone, Copy)]
 pub struct Object<'a> {
     /// Its contents.
     pub bytes: &'a [u8],
-    /// What some of its symbols are called in the library: old names and new ones.
+    /// Renamed symbols: their names in the object and in the library.
     pub renamed: &'a [(String, String)],
 }
 
 impl<'a> Object<'a> {
-    /// An object whose symbols keep their names.
+    /// Returns an object whose symbols keep their names.
     pub fn plain(bytes: &'a [u8]) -> Self {
         Object { bytes, renamed: &[] }
     }
@@ -57,7 +57,7 @@ impl<'a> Object<'a> {
 /// the library holds kernels only.
 ///
 /// # Errors
-/// When an object is damaged or needs what a kernel library has not, and when symbols clash or are missing.
+/// When an object is malformed or needs an unsupported feature, and when symbols clash or are missing.
 pub fn link(objects: &[&[u8]], image: &[u8]) -> Result<Vec<u8>, LinkError> {
     finish(with_runtime(&plain(objects))?, objects.len(), image::SYMBOL, image)
 }
@@ -66,15 +66,15 @@ fn plain<'a>(objects: &[&'a [u8]]) -> Vec<Object<'a>> {
     objects.iter().copied().map(Object::plain).collect()
 }
 
-/// The same for an image in two parts ([`image::Image::save_in_parts`]): constants are not copied.
+/// Like [`link`], for an image in two parts ([`image::Image::save_in_parts`]): constants are not copied.
 ///
 /// # Errors
 /// As [`link`].
 pub fn link_apart(objects: &[Object], image: &[u8], constants: ConstantData) -> Result<Linked, LinkError> {
     let mut inputs = with_runtime(objects)?;
     let size = (image.len() + constants.len()) as u64;
-    let (place, object, name) = (Place::Image, objects.len(), image::SYMBOL);
-    inputs.add(name, Chunk { place, align: PAGE, size, data: image, object, name });
+    let (id, object, name) = (SectionId::Image, objects.len(), image::SYMBOL);
+    inputs.add(name, Chunk { section: id, align: PAGE, size, data: image, object, name });
     let (mut before, offset) = write_all(&inputs)?;
     let after = before.split_off(offset + image.len() + constants.len());
     before.truncate(offset + image.len());
@@ -82,7 +82,7 @@ pub fn link_apart(objects: &[Object], image: &[u8], constants: ConstantData) -> 
     Ok(Linked { before, constants, after: [after, seal].concat() })
 }
 
-/// A sealed shared library whose constants are where they were.
+/// A sealed shared library whose constants were not copied.
 pub struct Linked {
     before: Vec<u8>,
     constants: ConstantData,
@@ -93,19 +93,19 @@ impl Linked {
     /// Calls `f` on the library's bytes, piece by piece.
     ///
     /// # Errors
-    /// The first of `f`.
+    /// The first error of `f`.
     pub fn try_each<E>(&self, mut f: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         f(&self.before)?;
         self.constants.try_each(&mut f)?;
         f(&self.after)
     }
 
-    /// The bytes before the constants, the constants, and the bytes after them.
+    /// Returns the bytes before the constants, the constants, and the bytes after them.
     pub fn parts(&self) -> (&[u8], &ConstantData, &[u8]) {
         (&self.before, &self.constants, &self.after)
     }
 
-    /// The library's bytes, constants included.
+    /// Returns the library's bytes, constants included.
     pub fn into_bytes(self) -> Vec<u8> {
         let Linked { before: mut bytes, constants, after } = self;
         bytes.reserve_exact(constants.len() + after.len());
@@ -115,10 +115,10 @@ impl Linked {
     }
 }
 
-/// The names under which an object's functions and data can be found from outside.
+/// Returns the names of the exported functions and data of an object.
 ///
 /// # Errors
-/// When it is no relocatable object, or damaged.
+/// When it is not a relocatable object, or is malformed.
 pub fn exports(object: &[u8]) -> Result<Vec<&str>, LinkError> {
     let inputs = Inputs::read(&[Object::plain(object)])?;
     let is_visible = |binding| matches!(binding, Binding::Global | Binding::Weak);
@@ -127,16 +127,17 @@ pub fn exports(object: &[u8]) -> Result<Vec<&str>, LinkError> {
     Ok(defined.map(|symbol| symbol.name).collect())
 }
 
-/// Objects, and the pointer through which they reach the runtime.
+/// Reads objects, and adds the pointer through which they call the runtime.
 fn with_runtime<'a>(objects: &[Object<'a>]) -> Result<Inputs<'a>, LinkError> {
     let mut inputs = Inputs::read(objects)?;
     let runtime =
-        Chunk { place: Place::Bss, align: 8, size: 8, data: &[], object: objects.len(), name: RUNTIME_SYMBOL };
+        Chunk { section: SectionId::Bss, align: 8, size: 8, data: &[], object: objects.len(), name: RUNTIME_SYMBOL };
     inputs.add(RUNTIME_SYMBOL, runtime);
     Ok(inputs)
 }
 
-/// The same for TVM's runtime: kernels made for it ([`tvm`]), and the modules they belong to ([`tvm::modules`]).
+/// Like [`link`], for TVM's runtime: kernels compiled for it ([`tvm`]), and the modules they belong to
+/// ([`tvm::modules`]).
 ///
 /// # Errors
 /// As [`link`].
@@ -148,14 +149,14 @@ pub fn link_for_tvm(objects: &[&[u8]], modules: &[u8]) -> Result<Vec<u8>, LinkEr
 fn finish<'a>(mut inputs: Inputs<'a>, object: usize, name: &'a str, data: &'a [u8]) -> Result<Vec<u8>, LinkError> {
     if !data.is_empty() {
         let size = data.len() as u64;
-        inputs.add(name, Chunk { place: Place::Image, align: PAGE, size, data, object, name });
+        inputs.add(name, Chunk { section: SectionId::Image, align: PAGE, size, data, object, name });
     }
     let (mut bytes, _) = write_all(&inputs)?;
     seal::seal(&mut bytes);
     Ok(bytes)
 }
 
-/// The library's bytes without a seal, and where in them the image begins.
+/// Returns the library's bytes without a seal, and the offset of the image.
 fn write_all(inputs: &Inputs<'_>) -> Result<(Vec<u8>, usize), LinkError> {
     let resolved = Resolved::new(&inputs.symbols)?;
     let (slots, stored) = Slots::scan(inputs, &resolved.targets)?;

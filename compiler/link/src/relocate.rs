@@ -5,12 +5,12 @@ use crate::{
     elf::Rela,
     input::{Inputs, Relocation},
     layout::Layout,
-    place::Place,
     resolve::{LEA, PLT_ENTRY, Resolved, Slots, Stored, Target},
+    sections::SectionId,
 };
 use object::elf;
 
-/// What the addresses depend on.
+/// Layout and symbols that determine addresses.
 pub(crate) struct Addresses<'a> {
     pub inputs: &'a Inputs<'a>,
     pub layout: &'a Layout,
@@ -19,36 +19,36 @@ pub(crate) struct Addresses<'a> {
 }
 
 impl Addresses<'_> {
-    /// The address of a byte of a chunk.
+    /// Address of a byte of a chunk.
     pub fn of_chunk(&self, chunk: usize, offset: u64) -> u64 {
-        let section = self.layout.section(self.inputs.chunks[chunk].place);
+        let section = self.layout.section(self.inputs.chunks[chunk].section);
         section.address + self.layout.chunk_offsets[chunk] + offset
     }
 
     fn slot(&self, target: Target) -> Option<u64> {
-        Some(self.layout.section(Place::Got).address + 8 * self.slots.slot_of(target)? as u64)
+        Some(self.layout.section(SectionId::Got).address + 8 * self.slots.slot_of(target)? as u64)
     }
 
-    /// The address that a distance leads to.
-    fn reached(&self, target: Target) -> Option<u64> {
+    /// Address that a pc-relative displacement refers to.
+    fn target_address(&self, target: Target) -> Option<u64> {
         match target {
             Target::Absolute(_) => None,
-            Target::Place { chunk, offset } => Some(self.of_chunk(chunk, offset)),
+            Target::Defined { chunk, offset } => Some(self.of_chunk(chunk, offset)),
             Target::Import(import) => {
                 let jump = self.slots.jump_to(import)? as u64;
-                Some(self.layout.section(Place::Plt).address + PLT_ENTRY * jump)
+                Some(self.layout.section(SectionId::Plt).address + PLT_ENTRY * jump)
             }
         }
     }
 
-    /// Writes what each relocation stores into the file; returns what is left for the loader.
+    /// Applies the relocations to the file; returns those that the loader must apply.
     pub fn relocate(&self, file: &mut [u8], stored: &[Stored]) -> Result<Vec<Rela>, LinkError> {
         let mut rest = Vec::new();
         for (relocation, &stored) in self.inputs.relocations.iter().zip(stored) {
             self.apply(file, relocation, stored, &mut rest)?;
         }
         for (number, &target) in self.slots.got.iter().enumerate() {
-            let got = self.layout.section(Place::Got);
+            let got = self.layout.section(SectionId::Got);
             let at = 8 * number as u64;
             self.store_address(file, got.offset + at, got.address + at, target, 0, &mut rest);
         }
@@ -61,7 +61,7 @@ impl Addresses<'_> {
     fn apply(&self, file: &mut [u8], r: &Relocation, stored: Stored, rest: &mut Vec<Rela>) -> Result<(), LinkError> {
         let chunk = &self.inputs.chunks[r.chunk];
         let address = self.of_chunk(r.chunk, r.offset);
-        let offset = self.layout.section(chunk.place).offset + self.layout.chunk_offsets[r.chunk] + r.offset;
+        let offset = self.layout.section(chunk.section).offset + self.layout.chunk_offsets[r.chunk] + r.offset;
         let target = self.resolved.targets[r.symbol];
         let out_of_range = || LinkError::OutOfRange { object: chunk.object, section: chunk.name.into() };
         let width = if matches!(stored, Stored::Address | Stored::LongDistance) { 8 } else { 4 };
@@ -72,7 +72,7 @@ impl Addresses<'_> {
             self.store_address(file, offset, address, target, r.addend, rest);
             return Ok(());
         }
-        let reached = if stored == Stored::SlotDistance { self.slot(target) } else { self.reached(target) };
+        let reached = if stored == Stored::SlotDistance { self.slot(target) } else { self.target_address(target) };
         let reached = reached.ok_or_else(out_of_range)?;
         let distance = reached.wrapping_add_signed(r.addend).wrapping_sub(address) as i64;
         if stored == Stored::Relaxed {
@@ -96,7 +96,7 @@ impl Addresses<'_> {
     ) {
         let (symbol, kind, addend) = match target {
             Target::Absolute(v) => return put(file, offset, &v.wrapping_add_signed(addend).to_le_bytes()),
-            Target::Place { chunk, offset } => {
+            Target::Defined { chunk, offset } => {
                 let value = self.of_chunk(chunk, offset).wrapping_add_signed(addend);
                 (0, elf::R_X86_64_RELATIVE, value as i64)
             }
@@ -107,11 +107,12 @@ impl Addresses<'_> {
 
     /// `jmp *slot(%rip)`, and two bytes of padding.
     fn write_jump(&self, file: &mut [u8], number: u64, slot: u64) -> Result<(), LinkError> {
-        let plt = self.layout.section(Place::Plt);
+        let plt = self.layout.section(SectionId::Plt);
         let after = plt.address + PLT_ENTRY * number + 6;
-        let slot = self.layout.section(Place::Got).address + 8 * slot;
+        let slot = self.layout.section(SectionId::Got).address + 8 * slot;
         let distance = i32::try_from(slot.wrapping_sub(after) as i64);
-        let distance = distance.map_err(|_| LinkError::OutOfRange { object: 0, section: Place::Plt.name().into() })?;
+        let distance =
+            distance.map_err(|_| LinkError::OutOfRange { object: 0, section: SectionId::Plt.name().into() })?;
         let at = plt.offset + PLT_ENTRY * number;
         put(file, at, &[0xff, 0x25]);
         put(file, at + 2, &distance.to_le_bytes());

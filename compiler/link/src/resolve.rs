@@ -1,31 +1,31 @@
-//! Symbol resolution, and the slots it needs.
+//! Symbol resolution, and the GOT and PLT slots that it needs.
 
 use crate::{
     LinkError,
     imports::SystemLibrary,
     input::{Binding, Inputs, Relocation, Symbol, Value},
-    place::Place,
+    sections::SectionId,
 };
 use object::elf;
 use rustc_hash::FxHashMap;
 
-/// What a symbol refers to in the end.
+/// Resolved target of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Target {
     Absolute(u64),
-    Place {
+    Defined {
         chunk: usize,
         offset: u64,
     },
-    /// A symbol of a system library, by its number among the imports.
+    /// A symbol of a system library, by its index among the imports.
     Import(usize),
 }
 
-/// Targets by symbol, and what the library takes from others and gives to them.
+/// Targets of symbols, and the imports and exports of the library.
 pub(crate) struct Resolved<'a> {
     pub targets: Vec<Target>,
     pub imports: Vec<(&'a str, SystemLibrary)>,
-    /// Symbols that users of the library see, by their numbers.
+    /// Indices of the exported symbols.
     pub exports: Vec<usize>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Resolved<'a> {
             };
             let target = match symbols[chosen].value {
                 Value::Absolute(v) => Target::Absolute(v),
-                Value::Place { chunk, offset } => Target::Place { chunk, offset },
+                Value::Defined { chunk, offset } => Target::Defined { chunk, offset },
                 Value::Undefined { .. } if symbol.name.is_empty() => Target::Absolute(0),
                 Value::Undefined { weak } => match SystemLibrary::of(symbol.name) {
                     Some(library) => Target::Import(*import_of.entry(symbol.name).or_insert_with(|| {
@@ -53,7 +53,7 @@ impl<'a> Resolved<'a> {
                 },
             };
             let is_exported = matches!(symbol.binding, Binding::Global | Binding::Weak);
-            if is_exported && chosen == number && matches!(target, Target::Place { .. }) {
+            if is_exported && chosen == number && matches!(target, Target::Defined { .. }) {
                 resolved.exports.push(number);
             }
             resolved.targets.push(target);
@@ -62,7 +62,7 @@ impl<'a> Resolved<'a> {
     }
 }
 
-/// The definition that wins, by name: a strong one before weak ones, the first among equals.
+/// Returns the chosen definition of each name: strong before weak, then the first.
 fn definitions<'a>(symbols: &[Symbol<'a>]) -> Result<FxHashMap<&'a str, usize>, LinkError> {
     let mut chosen: FxHashMap<&str, usize> = FxHashMap::default();
     for (number, symbol) in symbols.iter().enumerate() {
@@ -84,34 +84,34 @@ fn definitions<'a>(symbols: &[Symbol<'a>]) -> Result<FxHashMap<&'a str, usize>, 
     Ok(chosen)
 }
 
-/// Slots that relocations need, in order of first use.
+/// GOT and PLT slots, in order of first use.
 #[derive(Default)]
 pub(crate) struct Slots {
     /// Addresses in the global offset table.
     pub got: Vec<Target>,
-    /// Jumps to imported functions; each uses a slot of the table above.
+    /// Jumps to imported functions; each uses a GOT slot.
     pub plt: Vec<usize>,
     got_of: FxHashMap<Target, usize>,
     plt_of: FxHashMap<usize, usize>,
 }
 
-/// What a relocation stores.
+/// Value that a relocation stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// The 64-bit address, perhaps by the loader.
+    /// 64-bit address, possibly applied by the loader.
     Address,
-    /// The 32-bit distance to the target or, for an imported function, to its jump.
+    /// 32-bit displacement to the target or, for an imported function, to its PLT entry.
     Distance,
-    /// The 64-bit distance.
+    /// 64-bit displacement.
     LongDistance,
-    /// The 32-bit distance to the target's slot in the table.
+    /// 32-bit displacement to the target's GOT slot.
     SlotDistance,
-    /// The distance to the target, after the load of a slot has been turned into a computation of the address.
+    /// Displacement to the target, after the load of a GOT slot is relaxed to `lea`.
     Relaxed,
 }
 
 impl Slots {
-    /// What each relocation stores; makes the slots for that.
+    /// Returns the value of each relocation, and adds the slots that they need.
     pub fn scan(inputs: &Inputs<'_>, targets: &[Target]) -> Result<(Self, Vec<Stored>), LinkError> {
         let mut slots = Slots::default();
         let stored = |r: &Relocation| slots.stored(inputs, r, targets[r.symbol]);
@@ -124,16 +124,16 @@ impl Slots {
         let unsupported = || LinkError::Relocation { object: chunk.object, section: chunk.name.into(), kind: r.kind.0 };
         let is_fixed = matches!(target, Target::Absolute(_));
         match r.kind {
-            elf::R_X86_64_64 if is_fixed || chunk.place.is_writable() => Ok(Stored::Address),
+            elf::R_X86_64_64 if is_fixed || chunk.section.is_writable() => Ok(Stored::Address),
             elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 if !is_fixed => {
                 if let Target::Import(import) = target {
                     self.jump(import);
                 }
                 Ok(Stored::Distance)
             }
-            elf::R_X86_64_PC64 if matches!(target, Target::Place { .. }) => Ok(Stored::LongDistance),
+            elf::R_X86_64_PC64 if matches!(target, Target::Defined { .. }) => Ok(Stored::LongDistance),
             elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX
-                if matches!(target, Target::Place { .. }) && is_load(chunk.data, r.offset) =>
+                if matches!(target, Target::Defined { .. }) && is_load(chunk.data, r.offset) =>
             {
                 Ok(Stored::Relaxed)
             }
@@ -160,18 +160,18 @@ impl Slots {
         });
     }
 
-    /// The slot of a target.
+    /// GOT slot of a target.
     pub fn slot_of(&self, target: Target) -> Option<usize> {
         self.got_of.get(&target).copied()
     }
 
-    /// The jump to an import.
+    /// PLT entry of an import.
     pub fn jump_to(&self, import: usize) -> Option<usize> {
         self.plt_of.get(&import).copied()
     }
 }
 
-/// Relocations that the loader must apply: one for each slot and stored address that is not a plain number.
+/// Number of relocations that the loader must apply: one for each slot and stored address that is not absolute.
 pub(crate) fn loader_relocations(inputs: &Inputs<'_>, targets: &[Target], slots: &Slots, stored: &[Stored]) -> usize {
     let moves = |t: &Target| !matches!(t, Target::Absolute(_));
     let pairs = inputs.relocations.iter().zip(stored);
@@ -184,15 +184,15 @@ fn is_load(code: &[u8], field: u64) -> bool {
     field.checked_sub(2).and_then(|at| code.get(at as usize)) == Some(&MOV_LOAD)
 }
 
-/// The opcode of a load into a register.
+/// Opcode of a load into a register.
 pub(crate) const MOV_LOAD: u8 = 0x8b;
-/// The opcode that computes the address instead.
+/// Opcode that computes the address instead.
 pub(crate) const LEA: u8 = 0x8d;
 
 /// Sizes of the slot tables.
-pub(crate) fn slot_tables(slots: &Slots) -> [(Place, u64); 2] {
-    [(Place::Got, 8 * slots.got.len() as u64), (Place::Plt, PLT_ENTRY * slots.plt.len() as u64)]
+pub(crate) fn slot_tables(slots: &Slots) -> [(SectionId, u64); 2] {
+    [(SectionId::Got, 8 * slots.got.len() as u64), (SectionId::Plt, PLT_ENTRY * slots.plt.len() as u64)]
 }
 
-/// Bytes of one jump: an indirect jump through its slot, and padding.
+/// Size in bytes of a PLT entry: an indirect jump through its slot, and padding.
 pub(crate) const PLT_ENTRY: u64 = 8;

@@ -1,4 +1,4 @@
-//! Objects written by hand, linked, loaded and called.
+//! Hand-assembled objects, linked, loaded and called.
 
 use hammock_link::{LinkError, link};
 use hammock_runtime::{
@@ -62,7 +62,7 @@ fn load(bytes: &[u8]) -> (Library, tempfile::NamedTempFile) {
     (unsafe { Library::new(file.path()) }.unwrap(), file)
 }
 
-/// The address of a symbol.
+/// Returns the address of a symbol.
 fn address(library: &Library, name: &str) -> *mut u8 {
     // SAFETY: the symbol is only used as an address.
     *unsafe { library.get::<*mut u8>(name.as_bytes()) }.unwrap_or_else(|e| panic!("{name}: {e}"))
@@ -171,7 +171,7 @@ fn missing_and_double_symbols_are_named() {
 }
 
 #[test]
-fn code_with_absolute_addresses_is_refused() {
+fn code_with_absolute_addresses_is_rejected() {
     let mut asm = Assembler::new();
     let (_, _, data) = asm.define("data", StandardSection::Data, &[0; 8]);
     let (text, at, _) = asm.define("entry", StandardSection::Text, &[0; 16]);
@@ -183,7 +183,7 @@ fn code_with_absolute_addresses_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever mixture of data, zeros and image: the bytes are found again, and linking twice gives the same file.
+    /// For any mixture of data, zeros and image, the bytes are found again, and linking twice gives the same file.
     #[test]
     fn data_survives_and_linking_is_deterministic(
         data in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..300), 0..6),
@@ -205,7 +205,7 @@ proptest! {
         prop_assert_eq!(&bytes, &link(&[&object], &image).unwrap());
         let (library, _file) = load(&bytes);
         for (i, expected) in data.iter().enumerate() {
-            // SAFETY: the symbol stands before that many bytes.
+            // SAFETY: the symbol is the address of that many bytes.
             let found = unsafe { std::slice::from_raw_parts(address(&library, &format!("data{i}")), expected.len()) };
             prop_assert_eq!(found, &expected[..]);
         }
@@ -216,7 +216,7 @@ proptest! {
         }
     }
 
-    /// A damaged object is an error or a library, never a panic.
+    /// A damaged object gives an error or a library, never a panic.
     #[test]
     fn damaged_objects_do_not_panic(at in 0usize..900, to in any::<u8>(), cut in 0usize..900) {
         let mut asm = Assembler::new();

@@ -7,6 +7,9 @@ use hammock_runtime::{
 };
 use std::{io::Write, sync::Arc, time::Duration};
 
+/// Time limit of a call.
+const TIMEOUT: Duration = Duration::from_millis(20);
+
 /// An executable with calls of its functions.
 pub struct Example {
     pub name: &'static str,
@@ -46,17 +49,26 @@ pub fn examples() -> Vec<Example> {
 impl Example {
     /// Loads damaged bytes of the example's executable and makes the calls.
     pub fn outcome_of_bytes(&self, bytes: &[u8]) -> Outcome {
-        Executable::load(bytes).map_or(Outcome::Refused, |executable| self.outcome(executable))
+        self.outcome_within(bytes, TIMEOUT)
+    }
+
+    /// The same with another limit of a call's time.
+    pub fn outcome_within(&self, bytes: &[u8], timeout: Duration) -> Outcome {
+        Executable::load(bytes).map_or(Outcome::Refused, |executable| self.run(executable, timeout))
     }
 
     /// Makes the calls on a verified executable.
     pub fn outcome(&self, executable: Executable) -> Outcome {
+        self.run(executable, TIMEOUT)
+    }
+
+    fn run(&self, executable: Executable, timeout: Duration) -> Outcome {
         let image = Arc::new(Image { executable, ..Image::default() });
         let options = Options {
             memory_limit: 1 << 24,
             max_depth: 200,
             max_stack: 1 << 22,
-            timeout: Some(Duration::from_millis(20)),
+            timeout: Some(timeout),
             ..Options::default()
         };
         let Ok(vm) = Vm::new(image, options, |name| Ok(kernel(name))) else { return Outcome::Refused };

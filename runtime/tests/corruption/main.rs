@@ -72,7 +72,8 @@ fn in_parallel(count: usize, body: impl Fn(usize) + Sync) {
 #[test]
 fn the_examples_run() {
     for example in examples() {
-        assert_eq!(example.outcome_of_bytes(&example.bytes), Outcome::Ran, "{}", example.name);
+        // Without damage nothing ends at its limit, however busy the machine is.
+        assert_eq!(example.outcome_within(&example.bytes, LONGEST), Outcome::Ran, "{}", example.name);
     }
 }
 

@@ -1,10 +1,10 @@
-//! What must hold for any text that is given as a listing.
+//! Property that holds for any text that is assembled.
 
 use hammock_asm::assemble;
 use hammock_diagnostics::{SourceFile, render_text};
 use hammock_runtime::{Image, tools::listing::list};
 
-/// Assembles a text; what it makes is listed, and that assembled to the same bytes.
+/// Assembles a text. If that succeeds, the listing of the result must assemble to the same bytes.
 pub fn survive(text: &str) {
     let Ok(source) = SourceFile::new("listing.txt", text) else { return };
     match assemble(&source, &|_| None) {

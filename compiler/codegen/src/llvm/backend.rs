@@ -1,6 +1,6 @@
-//! LLVM itself: reading the text, verifying, optimising, emitting.
+//! Interface to LLVM: parses, verifies, optimizes and emits the textual IR.
 //!
-//! Pass pipelines are fixed strings, because LLVM aborts the whole process on a wrong one.
+//! Pass pipelines are fixed strings, because LLVM aborts the process on an invalid one.
 
 use super::{Host, LlvmError, add, attributes, ir_text, text};
 use hammock_kernels::{Features, FlatKernel, Target};
@@ -14,20 +14,20 @@ use inkwell::{
 };
 use std::sync::Once;
 
-/// How much LLVM optimises. Kernels are vectorised and unrolled before they get here.
+/// LLVM optimization level. Kernels are already vectorized and unrolled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OptLevel {
-    /// Nothing: for reading the code.
+    /// No optimization, for readable code.
     None,
-    /// What explicit vectors need: slots to registers, common subexpressions, invariant code out of loops.
+    /// Passes that explicit vectors need: mem2reg, CSE, LICM.
     Lean,
-    /// The same, and inner loops with known bounds written out.
+    /// The same, and unrolling of inner loops with constant bounds.
     Unroll,
-    /// LLVM's own most thorough pipeline.
+    /// LLVM's full pipeline.
     Full,
 }
 
-/// What to emit.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emit {
     /// A relocatable object.
@@ -61,7 +61,7 @@ impl OptLevel {
     }
 }
 
-/// This machine, by LLVM's name of its processor.
+/// Returns the target for this machine, by LLVM's name of its processor.
 pub fn host() -> Target {
     let attributes = TargetMachine::get_host_cpu_features().to_string();
     let features = Features::listed(&attributes);
@@ -71,7 +71,7 @@ pub fn host() -> Target {
 /// Compiles kernels as one module.
 ///
 /// # Errors
-/// When a kernel uses what has no native form, or LLVM fails.
+/// When a kernel uses an unsupported operation, or LLVM fails.
 pub fn compile(
     kernels: &[FlatKernel],
     target: &Target,
@@ -86,8 +86,7 @@ pub fn compile(
 pub struct Object {
     /// The object.
     pub bytes: Vec<u8>,
-    /// True if it holds messages with names in them: without any, it is the same for all kernels of one structure and
-    /// symbol.
+    /// True if its messages contain names. If not, all kernels with the same structure and symbol have the same object.
     pub has_names: bool,
 }
 

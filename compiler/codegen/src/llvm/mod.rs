@@ -1,13 +1,13 @@
-//! Native kernels: flat TIR to machine code through LLVM.
+//! Compiles kernels from flat TIR to machine code with LLVM.
 //!
-//! [`ir_text`] writes LLVM's textual IR and needs no LLVM. With the feature `llvm` (or `llvm-static`), [`compile`] has LLVM read, verify,
-//! optimise and emit it. A module holds any number of kernels; each call uses its own context, so modules can be
-//! compiled on several threads at once.
+//! [`ir_text`] writes LLVM's textual IR and needs no LLVM. With the feature `llvm` (or `llvm-static`), [`compile`] has
+//! LLVM read, verify, optimize and emit it. A module holds any number of kernels; each call uses its own context, so
+//! modules can be compiled on several threads at once.
 //!
 //! Each kernel has two entries: the raw one, `i32 name.raw(raw parameters…)` ([`raw_symbol`]), whose parameters are
 //! those of the flat function, and the packed one, `i32 __tvm_ffi_name(handle, args, count, result)`, which reads them
-//! from arguments. The [`Host`] determines who checks the arguments. The only symbols left undefined are the runtime's table,
-//! which the linker provides, and functions of the C library and its mathematics.
+//! from arguments. The [`Host`] determines who checks the arguments. The only symbols left undefined are the runtime's
+//! table, which the linker provides, and functions of the C library and its mathematics.
 
 #[cfg(feature = "native")]
 mod backend;
@@ -23,27 +23,27 @@ pub use signature::signature;
 
 use hammock_kernels::{FlatKernel, Target};
 
-/// Whose runtime loads the kernels and serves them.
+/// The runtime that loads the kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Host {
-    /// Hammock's: it hands the library its table of functions, and checks arguments by a kernel's [`signature`].
+    /// Hammock's, which passes its function table to the library, and checks arguments against a kernel's
+    /// [`signature`].
     #[default]
     Hammock,
-    /// TVM's: it fills exported pointers to functions of its own. Kernels check their arguments themselves, and run on
-    /// one thread.
+    /// TVM's, which fills exported function pointers. Kernels check their own arguments, and run on one thread.
     Tvm,
 }
 
-/// The symbol of a kernel's raw entry. It is not a name that C has, so that a kernel called `exp` is not the C
-/// function.
+/// Returns the symbol of a kernel's raw entry. It is not a C identifier, so that a kernel `exp` does not clash with the
+/// C function.
 pub fn raw_symbol(kernel: &str) -> String {
     format!("{kernel}.raw")
 }
 
-/// Kernels as one module of LLVM's textual IR, before optimisation.
+/// Returns kernels as one module of LLVM's textual IR, before optimization.
 ///
 /// # Errors
-/// When a kernel uses what has no native form.
+/// When a kernel uses an unsupported operation.
 pub fn ir_text(kernels: &[FlatKernel], target: &Target, host: Host) -> Result<String, LlvmError> {
     let mut module = text::Module::new(attributes(target));
     for kernel in kernels {
@@ -52,23 +52,23 @@ pub fn ir_text(kernels: &[FlatKernel], target: &Target, host: Host) -> Result<St
     Ok(module.finish())
 }
 
-/// Adds a kernel to a module, and gives whether its messages have names in them.
+/// Adds a kernel to a module; returns true if its messages contain names.
 fn add(module: &mut text::Module, kernel: &FlatKernel, target: &Target, host: Host) -> Result<bool, LlvmError> {
     let error = |what| LlvmError::Kernel { kernel: kernel.said.to_string(), what };
     emit::emit_kernel(module, kernel, target, host).map_err(error)
 }
 
-/// What machine code depends on besides its kernel and the options: a hash of the sources from which Hammock itself was
-/// made, as far as they make code or are called by it.
+/// Hash of the sources of Hammock that generate machine code or are called by it. Together with the kernel and the
+/// options, it identifies the code.
 pub const SOURCES: &str = env!("HAMMOCK_SOURCES");
 
-/// The attributes that every function carries.
+/// Returns the attributes of every function.
 fn attributes(target: &Target) -> String {
     let features = match target.attributes.as_str() {
         "" => String::new(),
         attributes => format!(" \"target-features\"=\"{attributes}\""),
     };
     let (name, bits) = (&target.cpu, target.vector_bytes * 8);
-    // Spilled vectors must not cross cache lines, wherever the caller's frame ends.
+    // Spilled vectors must not cross cache lines, regardless of the caller's frame.
     format!("nounwind alignstack=64 \"target-cpu\"=\"{name}\"{features} \"prefer-vector-width\"=\"{bits}\"")
 }

@@ -1,4 +1,4 @@
-//! The signature against which callers check a kernel's packed arguments, in the runtime's form.
+//! Signature against which callers check a kernel's packed arguments.
 
 use hammock_ir::{DType, PrimExpr};
 use hammock_kernels::{ArgDesc, TensorDesc};
@@ -7,12 +7,11 @@ use hammock_runtime::{
     image::{Dim, KernelParam, KernelSignature, ParamKind},
 };
 
-/// The signature of a kernel on the CPU with these arguments, of which it writes some. A size that is a variable must be
-/// the same wherever it stands, as a scalar argument too; one that is an expression is checked where that expression stands
-/// again.
+/// Returns the signature of a kernel on the CPU; `written` marks the arguments that it writes. A symbolic size must be
+/// the same at every occurrence, including scalar arguments; an expression is checked where it occurs again.
 pub fn signature(name: &str, args: &[ArgDesc], written: &[bool]) -> KernelSignature {
     let mut symbols = Symbols::default();
-    // All sizes first: a scalar that is one may come before the tensor.
+    // Collect all sizes first: a scalar that is one may precede the tensor.
     let sizes =
         args.iter().filter_map(|arg| if let ArgDesc::Tensor(tensor) = arg { Some(&tensor.shape) } else { None });
     sizes.flatten().for_each(|size| _ = symbols.dim(size));
@@ -25,7 +24,7 @@ pub fn signature(name: &str, args: &[ArgDesc], written: &[bool]) -> KernelSignat
     KernelSignature { name: name.to_owned(), device: Device::CPU, symbol_count, params }
 }
 
-/// Sizes met so far, by number.
+/// Symbolic sizes so far, by index.
 #[derive(Default)]
 struct Symbols(Vec<String>);
 
@@ -46,7 +45,7 @@ impl Symbols {
     }
 }
 
-/// A parameter's name, and what it is.
+/// Returns the name and the kind of a parameter.
 fn param(arg: &ArgDesc, symbols: &mut Symbols) -> (String, ParamKind) {
     match arg {
         ArgDesc::Tensor(tensor) => (tensor.name.to_string(), tensor_param(tensor, symbols)),
@@ -74,7 +73,7 @@ mod tests {
     };
     use hammock_kernels::{Target, lower};
 
-    /// The signature of `f(n, x: (n, n + 1), y: (n + 1, m + 1), v: (2,) of four floats, m, p)`.
+    /// Returns the signature of `f(n, x: (n, n + 1), y: (n + 1, m + 1), v: (2,) of four floats, m, p)`.
     fn sample() -> KernelSignature {
         let [n, m] = ["n", "m"].map(Var::int64);
         let next = |var: &Var| var.expr() + PrimExpr::int64(1);
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_the_same_wherever_they_stand() {
+    fn symbolic_sizes_are_consistent() {
         let KernelSignature { symbol_count, params, .. } = sample();
         let symbols = |shape: &[Dim]| shape.iter().map(|dim| format!("{dim:?}")).collect::<Vec<_>>().join(" ");
         let told = params.iter().map(|param| match &param.kind {
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_writes_is_known() {
+    fn written_arguments_are_marked() {
         let written = sample().params.into_iter().filter(|param| param.is_written).map(|param| param.name);
         assert_eq!(written.collect::<Vec<_>>(), ["x"]);
     }

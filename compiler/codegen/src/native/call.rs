@@ -1,6 +1,6 @@
-//! Calls of native functions.
-use super::elements::RESULT;
+//! Calls of native functions from machine code.
 use super::emit::Emitter;
+use super::primitives::RESULT;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I32;
 use cranelift_codegen::ir::{InstBuilder, Value};
@@ -8,20 +8,20 @@ use hammock_runtime::executable::compact::{Slot, Slots};
 use hammock_runtime::value::index;
 use hammock_runtime::vm::native::layout;
 
-/// Kinds of values that refer to what the callee keeps alive for the call only.
+/// Number of kinds of values that are borrowed for the duration of a call.
 const BORROWED: i64 = (index::OBJECT_RVALUE_REF - index::DL_TENSOR_PTR + 1) as i64;
 
 impl Emitter<'_> {
-    /// A call whose result nobody wants.
+    /// Emits a call whose result is unused.
     pub(super) fn call_void(&mut self, at: u32, callee: u32, args: Slots) {
-        let Some((status, tag)) = self.call_aside(at, callee, args) else { return };
+        let Some((status, tag)) = self.call_to_result(at, callee, args) else { return };
         let first = i64::from(index::DL_TENSOR_PTR);
         let needs_care = self.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, tag, first);
-        self.look_at_result(at, status, needs_care);
+        self.check_result(at, status, needs_care);
         self.kill(args);
     }
 
-    /// A call whose result goes to a register that is none of its arguments.
+    /// Emits a call whose result goes to a register that is not an argument.
     pub(super) fn call(&mut self, at: u32, callee: u32, dst: Slot, args: Slots) {
         self.poll(at);
         if !self.check_arguments(at, callee, args) {
@@ -32,24 +32,24 @@ impl Emitter<'_> {
         let status = self.call_native(callee, values, args.count, result);
         let tag = self.tag(dst);
         let needs_care = self.is_among(tag, index::DL_TENSOR_PTR, BORROWED);
-        self.look_at_result(at, status, needs_care);
+        self.check_result(at, status, needs_care);
         self.kill(args);
     }
 
-    /// A call whose result replaces one of its arguments.
+    /// Emits a call whose result replaces one of its arguments.
     pub(super) fn call_over(&mut self, at: u32, callee: u32, dst: Slot, args: Slots) {
-        let Some((status, tag)) = self.call_aside(at, callee, args) else { return };
+        let Some((status, tag)) = self.call_to_result(at, callee, args) else { return };
         let needs_care = self.is_among(tag, index::DL_TENSOR_PTR, BORROWED);
-        self.look_at_result(at, status, needs_care);
+        self.check_result(at, status, needs_care);
         let words = self.words(self.context, RESULT);
         self.write(dst, words);
         self.put_none(self.context, RESULT);
         self.kill(args);
     }
 
-    /// Calls a function with the result put aside; returns the status and the tag of the result, unless the call is
-    /// left to the interpreter.
-    fn call_aside(&mut self, at: u32, callee: u32, args: Slots) -> Option<(Value, Value)> {
+    /// Calls a function with the result in the context; returns the status and the tag of the result, unless the call
+    /// is left to the interpreter.
+    fn call_to_result(&mut self, at: u32, callee: u32, args: Slots) -> Option<(Value, Value)> {
         self.poll(at);
         if !self.check_arguments(at, callee, args) {
             return None;
@@ -60,15 +60,16 @@ impl Emitter<'_> {
         Some((status, self.context_field(I32, RESULT + layout::TAG)))
     }
 
-    /// Leaves unless the call went well and its result can stay as it is.
-    fn look_at_result(&mut self, at: u32, status: Value, needs_care: Value) {
+    /// Exits unless the call succeeded and its result needs no conversion.
+    fn check_result(&mut self, at: u32, status: Value, needs_care: Value) {
         let step = self.number(at);
         self.leave_if(status, self.exits.after, &[step, status]);
         let good = self.number(0);
         self.leave_if(needs_care, self.exits.after, &[step, good]);
     }
 
-    /// Where a call's arguments are: where they lie, if they lie in a row, else copied without a claim.
+    /// Returns the address of a call's arguments: in place if they are contiguous, otherwise copied without a
+    /// reference.
     fn arguments(&mut self, args: Slots) -> Value {
         let slots = &self.steps.slots[args.range()];
         let Some((first, last)) = slots.first().zip(slots.last()) else { return self.registers };
@@ -80,7 +81,7 @@ impl Emitter<'_> {
         let scratch = (self.steps.registers + self.steps.pool.len()) as Slot;
         for (slot, to) in slots.iter().zip(scratch..) {
             let words = self.words_of(*slot);
-            let (base, offset) = self.place(to);
+            let (base, offset) = self.slot_addr(to);
             self.put_words(words, base, offset);
         }
         self.address(scratch)

@@ -1,7 +1,7 @@
-//! Compares values with what kernels take and what annotations say. A value that does not match, or may not match, is
-//! left to the interpreter, which reports the error or continues.
-use super::elements::tensor_field;
+//! Checks values against kernel signatures and annotations. A value that may not match is left to the interpreter,
+//! which reports the error or continues.
 use super::emit::{Emitter, dtype_word};
+use super::primitives::tensor_field;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};
@@ -11,16 +11,16 @@ use hammock_runtime::value::index;
 use hammock_runtime::{DType, Device};
 use std::mem::offset_of;
 
-/// What a tensor must be.
-struct Wanted<'a> {
+/// Requirements on a tensor.
+struct TensorSpec<'a> {
     dtype: Option<DType>,
-    /// Must it be dense, on the CPU, at a multiple of this?
+    /// Required alignment, if it must be dense and on the CPU.
     alignment: Option<u32>,
-    /// Its sizes.
+    /// Required sizes.
     dims: Option<&'a [Dim]>,
 }
 
-/// Sizes that symbols stand for.
+/// Values of symbolic sizes.
 type Symbols = [Option<Extent>];
 
 /// A size.
@@ -30,12 +30,12 @@ enum Extent {
     Loaded(Value),
 }
 
-/// Differences found so far: not zero if there is one.
+/// Accumulated differences; nonzero if there is any.
 #[derive(Default)]
 struct Difference(Option<Value>);
 
 impl Emitter<'_> {
-    /// Compares arguments with what a callee takes, if it is a kernel. `false`: the call is left to the interpreter.
+    /// Checks arguments against the signature of a kernel. Returns false if the call is left to the interpreter.
     pub(super) fn check_arguments(&mut self, at: u32, callee: u32, args: Slots) -> bool {
         let Some(kernel) = self.kernel(callee) else { return true };
         let slots = &self.steps.slots[args.range()];
@@ -52,8 +52,8 @@ impl Emitter<'_> {
         for (param, slot) in kernel.params.iter().zip(slots) {
             match &param.kind {
                 ParamKind::Tensor { dtype, shape, alignment } => {
-                    let wanted = Wanted { dtype: Some(*dtype), alignment: Some(*alignment), dims: Some(shape) };
-                    self.compare_tensor(at, *slot, &wanted, &mut symbols, &mut difference);
+                    let spec = TensorSpec { dtype: Some(*dtype), alignment: Some(*alignment), dims: Some(shape) };
+                    self.compare_tensor(at, *slot, &spec, &mut symbols, &mut difference);
                 }
                 ParamKind::Scalar { dtype, symbol } => {
                     self.compare_scalar(*slot, *dtype, *symbol, &mut symbols, &mut difference);
@@ -64,7 +64,8 @@ impl Emitter<'_> {
         true
     }
 
-    /// Are the tensors that a kernel writes surely no constants? Others are rare enough to be the interpreter's.
+    /// Returns true if the tensors that a kernel writes are certainly not constants. Other calls are rare, and left to
+    /// the interpreter.
     fn writes_its_own(&self, kernel: &KernelSignature, slots: &[Slot]) -> bool {
         let is_writable = |slot: &Slot| self.facts.tensor(*slot).is_some_and(|tensor| tensor.is_writable);
         kernel.params.iter().zip(slots).all(|(param, slot)| !param.is_written || is_writable(slot))
@@ -102,12 +103,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// Compares a value with the tensor it must be; notes what is known of it if it is.
+    /// Checks a value against a tensor type, and records the facts that hold afterwards.
     fn compare_tensor(
         &mut self,
         at: u32,
         slot: Slot,
-        wanted: &Wanted<'_>,
+        spec: &TensorSpec<'_>,
         symbols: &mut Symbols,
         difference: &mut Difference,
     ) {
@@ -119,18 +120,18 @@ impl Emitter<'_> {
             self.leave_if_different(at, std::mem::take(difference));
         }
         let mut facts = known.unwrap_or_default();
-        self.compare_description(slot, wanted, &mut facts, difference);
-        if let Some(dims) = wanted.dims {
+        self.compare_descriptor(slot, spec, &mut facts, difference);
+        if let Some(dims) = spec.dims {
             if facts.dims.is_none() {
                 let rank = self.field(I32, slot, tensor_field!(ndim));
                 let other = self.ins().bxor_imm_s(rank, dims.len() as i64);
                 self.add(difference, other);
-                // Only now are there sizes to read.
+                // Sizes can only be read after the rank is checked.
                 self.leave_if_different(at, std::mem::take(difference));
                 facts.dims = Some(vec![None; dims.len()]);
             }
             let extents = self.compare_sizes(slot, dims, &mut facts, symbols, difference);
-            if wanted.alignment.is_some() && !facts.is_dense {
+            if spec.alignment.is_some() && !facts.is_dense {
                 self.compare_strides(at, slot, &extents, difference);
                 facts.is_dense = true;
             }
@@ -138,22 +139,22 @@ impl Emitter<'_> {
         self.facts.learn(slot, &facts);
     }
 
-    fn compare_description(
+    fn compare_descriptor(
         &mut self,
         slot: Slot,
-        wanted: &Wanted<'_>,
+        spec: &TensorSpec<'_>,
         facts: &mut TensorFacts,
         difference: &mut Difference,
     ) {
-        if let Some(dtype) = wanted.dtype.filter(|dtype| facts.dtype != Some(*dtype)) {
+        if let Some(dtype) = spec.dtype.filter(|dtype| facts.dtype != Some(*dtype)) {
             let word = self.field(I32, slot, tensor_field!(dtype));
             let other = self.ins().bxor_imm_s(word, dtype_word(dtype));
             self.add(difference, other);
             facts.dtype = Some(dtype);
         }
-        let Some(alignment) = wanted.alignment else { return };
+        let Some(alignment) = spec.alignment else { return };
         if !facts.is_on(Device::CPU) {
-            // Whatever number it has, the host's memory is the host's.
+            // The device id does not matter for host memory.
             let kind = self.field(I32, slot, tensor_field!(device) + offset_of!(Device, kind));
             let other = self.ins().bxor_imm_s(kind, i64::from(Device::CPU.kind));
             self.add(difference, other);
@@ -170,7 +171,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Compares sizes, as many as there are; returns what they are if they are as they must be.
+    /// Compares sizes; returns their values, which hold if there is no difference.
     fn compare_sizes(
         &mut self,
         slot: Slot,
@@ -202,7 +203,7 @@ impl Emitter<'_> {
         extents
     }
 
-    /// Compares strides with those of a dense tensor; others may do too, but that is seldom asked.
+    /// Compares strides with those of a dense tensor. Other valid strides are rare, and left to the interpreter.
     fn compare_strides(&mut self, at: u32, slot: Slot, extents: &[Extent], difference: &mut Difference) {
         let is_empty = |extent: &Extent| matches!(extent, Extent::Known(0));
         if extents.iter().any(is_empty) || extents.iter().all(|extent| matches!(extent, Extent::Known(1))) {
@@ -235,7 +236,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Gives a symbol its size, or compares with the one it has; returns it.
+    /// Binds a symbol to a size, or compares it with the bound one; returns the size.
     fn bind(&mut self, symbol: u32, extent: Extent, symbols: &mut Symbols, difference: &mut Difference) -> Extent {
         match symbols[symbol as usize] {
             Some(bound) => {
@@ -282,14 +283,14 @@ impl Emitter<'_> {
         match &self.steps.checks[plan as usize].matching {
             Matching::Tensor { ndim, dtype } => {
                 let dims = usize::try_from(*ndim).ok().map(any_sizes);
-                let wanted = Wanted { dtype: *dtype, alignment: None, dims: dims.as_deref() };
+                let spec = TensorSpec { dtype: *dtype, alignment: None, dims: dims.as_deref() };
                 let mut symbols = vec![None; dims.as_ref().map_or(0, Vec::len)];
-                self.check_tensor(at, value, &wanted, &mut symbols, &mut difference);
+                self.check_tensor(at, value, &spec, &mut symbols, &mut difference);
             }
             Matching::Shape(sizes) => match static_sizes(sizes) {
                 Some(dims) if self.facts.tensor(value).is_some() => {
-                    let wanted = Wanted { dtype: None, alignment: None, dims: Some(&dims) };
-                    self.check_tensor(at, value, &wanted, &mut vec![None; dims.len()], &mut difference);
+                    let spec = TensorSpec { dtype: None, alignment: None, dims: Some(&dims) };
+                    self.check_tensor(at, value, &spec, &mut vec![None; dims.len()], &mut difference);
                 }
                 _ => {
                     let holds = self.holds(value, heap, plan);
@@ -301,42 +302,42 @@ impl Emitter<'_> {
         self.leave_if_different(at, difference);
     }
 
-    /// As for arguments, unless it is known that the value does not match.
+    /// Checks a tensor as for arguments, unless the value certainly does not match.
     fn check_tensor(
         &mut self,
         at: u32,
         value: Slot,
-        wanted: &Wanted<'_>,
+        spec: &TensorSpec<'_>,
         symbols: &mut Symbols,
         difference: &mut Difference,
     ) {
         let known = self.facts.tensor(value).and_then(|facts| facts.dims.as_ref()).map(Vec::len);
-        if known.is_some_and(|rank| wanted.dims.is_some_and(|dims| dims.len() != rank)) {
+        if known.is_some_and(|rank| spec.dims.is_some_and(|dims| dims.len() != rank)) {
             let different = self.int(1);
             return self.add(difference, different);
         }
-        self.compare_tensor(at, value, wanted, symbols, difference);
+        self.compare_tensor(at, value, spec, symbols, difference);
     }
 }
 
-/// Are the parameters of kinds that are compared here?
+/// Returns true if all parameters are of kinds that machine code can check.
 fn is_comparable(kernel: &KernelSignature) -> bool {
     let is_usual = |kind: &ParamKind| match kind {
         ParamKind::Tensor { alignment, .. } => alignment.max(&1).is_power_of_two(),
         ParamKind::Scalar { dtype, .. } if dtype.is_handle() => false,
         ParamKind::Scalar { dtype, symbol } if dtype.is_floating() => symbol.is_none(),
-        // Narrow integers have a range.
+        // Narrow integers need a range check.
         ParamKind::Scalar { dtype, .. } => dtype.bits == 64,
     };
     kernel.device == Device::CPU && kernel.params.iter().all(|param| is_usual(&param.kind))
 }
 
-/// So many sizes, each its own.
+/// Returns `rank` distinct symbolic sizes.
 fn any_sizes(rank: usize) -> Vec<Dim> {
     (0..rank as u32).map(Dim::Symbol).collect()
 }
 
-/// Sizes of which none is in the heap.
+/// Returns the sizes, if none is in the shape heap.
 fn static_sizes(sizes: &[MatchSize]) -> Option<Vec<Dim>> {
     let dim = |(axis, size): (usize, &MatchSize)| match size {
         MatchSize::Equal(Size::Static(size)) => Some(Dim::Static(*size)),

@@ -1,6 +1,6 @@
-//! A function's steps, block by block.
-use super::elements::{Signatures, Words, tensor_field};
+//! Code generation for a function's steps, block by block.
 use super::facts::facts;
+use super::primitives::{Signatures, Words, tensor_field};
 use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{self, AbiParam, Block, InstBuilder, JumpTableData, Signature, Value, condcodes::IntCC};
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
@@ -14,19 +14,19 @@ use hammock_runtime::{DType, Device, Executable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::mem::offset_of;
 
-/// Blocks that all steps share for what is rare; each takes the step's number.
+/// Shared exit blocks for rare cases; each takes the step's index.
 pub(super) struct Exits {
-    /// Returns a status: its argument.
+    /// Returns its argument as the status.
     pub(super) leave: Block,
-    /// The call is to stop.
+    /// The call is interrupted.
     pub(super) stop: Block,
     /// The interpreter runs the step.
     pub(super) step: Block,
-    /// A call failed, or has a result to take care of; takes the call's status as well.
+    /// A call failed, or its result needs conversion; also takes the call's status.
     pub(super) after: Block,
 }
 
-/// Writes one function.
+/// Emits one function.
 pub(super) struct Emitter<'a> {
     pub(super) builder: FunctionBuilder<'a>,
     pub(super) executable: &'a Executable,
@@ -41,14 +41,14 @@ pub(super) struct Emitter<'a> {
     pub(super) helpers: Value,
     pub(super) flag: Value,
     kernels: FxHashMap<&'a str, &'a KernelSignature>,
-    /// Blocks by the step they begin with.
+    /// Blocks by first step.
     blocks: FxHashMap<u32, Block>,
-    /// Steps that several paths lead to.
+    /// Steps with several predecessors.
     joins: FxHashSet<u32>,
-    /// Does the code before this point go on here?
+    /// True if control falls through to this point.
     is_open: bool,
-    /// Does a branch before this point go on in the block that begins here?
-    goes_on: bool,
+    /// True if a preceding branch continues in the block that begins here.
+    falls_through: bool,
 }
 
 impl<'a> Emitter<'a> {
@@ -94,7 +94,7 @@ impl<'a> Emitter<'a> {
             blocks: FxHashMap::default(),
             joins: FxHashSet::default(),
             is_open: false,
-            goes_on: false,
+            falls_through: false,
         }
     }
 
@@ -102,13 +102,13 @@ impl<'a> Emitter<'a> {
         self.builder.ins()
     }
 
-    /// The kernel's parameters, if the function is a kernel.
+    /// Returns the signature of a function, if it is a kernel.
     pub(super) fn kernel(&self, function: u32) -> Option<&'a KernelSignature> {
         let info = &self.executable.functions[function as usize];
         self.kernels.get(info.name.as_str()).copied().filter(|_| info.kind == FunctionKind::Packed)
     }
 
-    /// Writes everything.
+    /// Emits the whole function.
     pub(super) fn function(mut self, config: TargetFrontendConfig) {
         let entries = self.steps.entries();
         self.helpers = self.context_field(I64, offset_of!(NativeContext, helpers));
@@ -150,12 +150,12 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// The block that begins with a step.
+    /// Returns the block that begins with a step.
     fn block(&mut self, at: u32) -> Block {
         *self.blocks.entry(at).or_insert_with(|| self.builder.create_block())
     }
 
-    /// Goes to the entry that the context names.
+    /// Dispatches to the entry given in the context.
     fn enter(&mut self, entries: &[u32]) {
         let Some(first) = entries.first() else {
             let failed = self.failed(0);
@@ -172,7 +172,7 @@ impl<'a> Emitter<'a> {
         self.ins().br_table(number, table);
     }
 
-    /// Begins the block of a step, if one does.
+    /// Starts the block of a step, if it has one.
     fn begin(&mut self, at: u32) {
         let Some(block) = self.blocks.get(&at).copied() else { return };
         if self.is_open {
@@ -182,8 +182,8 @@ impl<'a> Emitter<'a> {
         if is_join {
             self.facts.forget();
         }
-        self.is_open |= is_join || self.goes_on;
-        self.goes_on = false;
+        self.is_open |= is_join || self.falls_through;
+        self.falls_through = false;
         self.start(block);
     }
 
@@ -194,11 +194,11 @@ impl<'a> Emitter<'a> {
             Op::CallOver { callee, dst, args } => self.call_over(at, callee, dst, args),
             Op::Alloc { dst, heap, plan } => {
                 let status = self.allocate(dst, heap, plan);
-                self.made(at, status);
+                self.record_allocation(at, status);
             }
             Op::Suballoc { dst, storage, plan } => {
                 let status = self.make_in_place(dst, storage, plan);
-                self.made(at, status);
+                self.record_allocation(at, status);
             }
             Op::Check { value, heap, plan } => self.check(at, value, heap, plan),
             Op::Copy { dst, from } => self.copy(dst, from),
@@ -223,18 +223,18 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A tensor was made, unless the status is not zero.
-    fn made(&mut self, at: u32, status: Value) {
+    /// Records that a tensor was allocated; exits if the status is nonzero.
+    fn record_allocation(&mut self, at: u32, status: Value) {
         let failed = self.failed(at);
         self.leave_if(status, self.exits.leave, &[failed]);
     }
 
-    /// The status of a step that failed.
+    /// Returns the status of a failed step.
     pub(super) fn failed(&mut self, at: u32) -> Value {
         self.number(!at)
     }
 
-    /// Ends the block: the machine goes on at the step.
+    /// Ends the block: the virtual machine continues at the step.
     fn leave(&mut self, at: u32) {
         let step = self.number(at);
         self.jump(self.exits.leave, &[step]);
@@ -248,7 +248,7 @@ impl<'a> Emitter<'a> {
         self.is_open = false;
     }
 
-    /// Drops what a register holds; its words stay.
+    /// Releases the value of a register, without overwriting its words.
     pub(super) fn release(&mut self, register: Slot) {
         match self.facts.get(register) {
             Content::Nothing | Content::Plain | Content::Int(_) | Content::Float => (),
@@ -261,16 +261,16 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Leaves nothing in a register.
+    /// Sets a register to none.
     pub(super) fn empty(&mut self, register: Slot) {
         self.release(register);
         if !matches!(self.facts.get(register), Content::Nothing | Content::Tensor(_) | Content::Storage(_)) {
-            let (base, offset) = self.place(register);
+            let (base, offset) = self.slot_addr(register);
             self.put_none(base, offset);
         }
     }
 
-    /// The same, where an object is most likely.
+    /// Releases and clears a register that most likely holds an object.
     pub(super) fn clear(&mut self, register: Slot) {
         match self.facts.get(register) {
             Content::Unknown => self.discard(register),
@@ -295,14 +295,14 @@ impl<'a> Emitter<'a> {
     fn move_(&mut self, dst: Slot, from: Slot) {
         let words = self.words_of(from);
         self.write(dst, words);
-        let (base, offset) = self.place(from);
+        let (base, offset) = self.slot_addr(from);
         self.put_none(base, offset);
     }
 
-    /// Writes a value, with the claim on it, in place of the one a register holds.
+    /// Replaces the value of a register; ownership of the new one moves to it.
     pub(super) fn write(&mut self, dst: Slot, words: Words) {
         self.release(dst);
-        let (base, offset) = self.place(dst);
+        let (base, offset) = self.slot_addr(dst);
         self.put_words(words, base, offset);
     }
 
@@ -322,10 +322,10 @@ impl<'a> Emitter<'a> {
         let (then, otherwise) = (self.block(then), self.block(otherwise));
         self.ins().brif(condition, then, &[], otherwise, &[]);
         self.is_open = false;
-        self.goes_on = true;
+        self.falls_through = true;
     }
 
-    /// A boolean without dimensions is read in place.
+    /// Tests a condition; a 0-d boolean tensor is read directly.
     fn test(&mut self, at: u32, condition: Slot, otherwise: u32) {
         let is_usual = self.facts.tensor(condition).is_some_and(is_condition);
         if !is_usual {
@@ -338,7 +338,7 @@ impl<'a> Emitter<'a> {
         self.branch(byte, at + 1, otherwise);
     }
 
-    /// Any other condition is the machine's to look at.
+    /// Tests a condition of unknown kind through the virtual machine.
     fn test_kind(&mut self, at: u32, condition: Slot, otherwise: u32) {
         let (unusual, decided) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_cold_block(unusual);
@@ -391,13 +391,13 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Is it the usual condition: a boolean without dimensions?
+/// Returns true if a tensor is a 0-d boolean.
 fn is_condition(tensor: &TensorFacts) -> bool {
     let is_scalar = tensor.dims.as_ref().is_some_and(Vec::is_empty);
     is_scalar && tensor.is_on(Device::CPU) && tensor.dtype == Some(DType::BOOL)
 }
 
-/// A type of elements as the word that descriptions hold.
+/// Returns an element type as the word in tensor descriptors.
 pub(super) fn dtype_word(dtype: DType) -> i64 {
     i64::from(i32::from_le_bytes([dtype.code, dtype.bits, dtype.lanes as u8, (dtype.lanes >> 8) as u8]))
 }

@@ -1,17 +1,17 @@
-//! Why functions cannot be compiled.
+//! Errors of native code generation.
 
-/// Why functions were not compiled.
+/// Errors of native code generation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NativeError {
-    /// The code generator cannot make code for the processor.
+    /// The code generator does not support the processor.
     #[error("no machine code can be generated for x86-64: {0}")]
     Target(String),
-    /// A function is beyond what it can do.
+    /// A function exceeds a limit of the code generator.
     #[error("function `{name}` cannot be compiled: {reason}")]
     Function {
         /// The function.
         name: String,
-        /// What the code generator said.
+        /// Error of the code generator.
         reason: String,
     },
     /// The object cannot be written.

@@ -1,13 +1,13 @@
-//! What machine code may assume about the pool: what holds for every program that is loaded with it.
+//! Facts about constants that machine code may assume, for every program that is loaded with it.
 use hammock_runtime::Device;
 use hammock_runtime::executable::compact::{Compact, Content, Facts, TensorFacts};
 use hammock_runtime::executable::{Arg, Constant, Executable};
 use hammock_runtime::memory::ALIGNMENT;
 
-/// Device 0 is a CPU, and the host is as good.
+/// Device 0 is the CPU.
 const DEVICES: &[Device] = &[Device::CPU];
 
-/// What is known where a function begins.
+/// Returns the facts at the entry of a function.
 pub(super) fn facts<'a>(executable: &'a Executable, steps: &'a Compact) -> Facts<'a> {
     let pool = steps.pool.iter().map(|arg| pooled(executable, *arg)).collect();
     Facts::new(executable, steps, pool, DEVICES)

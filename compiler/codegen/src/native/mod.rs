@@ -1,26 +1,26 @@
-//! Relax functions to machine code, from their bytecode, through Cranelift.
+//! Compiles Relax functions from bytecode to machine code with Cranelift.
 //!
-//! The input is an executable, facts about its kernels, and the list of functions to compile; the output is an object with
-//! one symbol per function, [`PREFIX`]`name`, and the [`VERSION`] of the runtime that it was made for. The object depends on
-//! nothing else. [`hammock_runtime::vm::native`] describes what such code receives and may rely on, and
+//! The input is an executable, facts about its kernels, and the list of functions to compile; the output is an object
+//! with one symbol per function, [`PREFIX`]`name`, and the [`VERSION`] of the runtime that it was made for. The object
+//! depends on nothing else. [`hammock_runtime::vm::native`] describes what such code receives and may rely on, and
 //! [`hammock_runtime::executable::compact`] how bytecode is folded into the steps that it carries out.
 //!
 //! The bytecode stays: instruments, listings and messages use it, and the interpreter takes over if the code cannot
-//! continue or would not be faster ([`Compact::left`] says which steps those are). So rare cases need no code here, only
-//! an exit:
+//! continue or would not be faster ([`Compact::interpreted`] says which steps those are). So rare cases need no code here,
+//! only an exit:
 //! - [`emit`] walks over the steps and writes their blocks;
 //! - [`call`] passes arguments and checks results;
-//! - [`check`] compares tensors with what kernels take, unless they are known to fit;
-//! - [`facts`] say what is known about them at first.
+//! - [`check`] checks tensors against kernel signatures, unless they are known to match;
+//! - [`facts`] are the facts that are known on entry.
 //!
-//! [`Compact::left`]: hammock_runtime::executable::compact::Compact::left
+//! [`Compact::interpreted`]: hammock_runtime::executable::compact::Compact::interpreted
 mod call;
 mod check;
-mod elements;
 mod emit;
 mod error;
 mod facts;
 mod object;
+mod primitives;
 
 pub use error::NativeError;
 
@@ -36,7 +36,7 @@ use hammock_runtime::executable::compact::{Folding, compact};
 use hammock_runtime::image::KernelSignature;
 use hammock_runtime::vm::native::{PREFIX, VERSION};
 
-/// Compiles functions, by index of the table, of a verified executable, to an object for x86-64.
+/// Compiles functions of a verified executable, given by table index, to an object for x86-64.
 ///
 /// # Errors
 /// When a function is too large for the code generator.
@@ -61,10 +61,10 @@ pub fn compile(
     object.write()
 }
 
-/// The intermediate code of a function, as Cranelift writes it.
+/// Returns the Cranelift IR of a function as text.
 ///
 /// # Errors
-/// When the code generator does not know the processor.
+/// When the code generator does not support the processor.
 pub fn text(executable: &Executable, kernels: &[KernelSignature], function: usize) -> Result<String, NativeError> {
     let (mut context, mut builder) = (Context::new(), FunctionBuilderContext::new());
     build(&mut context, &mut builder, &isa()?, executable, kernels, &executable.functions[function]);
@@ -83,7 +83,7 @@ fn build(
     Emitter::new(&mut context.func, builder, executable, kernels, &steps).function(isa.frontend_config());
 }
 
-/// Any x86-64 processor: the code copies words and calls functions, for which newer instructions are no help.
+/// Baseline x86-64: the code copies words and calls functions, which newer instructions do not speed up.
 fn isa() -> Result<OwnedTargetIsa, NativeError> {
     let unsupported = |reason: &dyn std::fmt::Display| NativeError::Target(reason.to_string());
     let mut flags = settings::builder();

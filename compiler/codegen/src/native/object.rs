@@ -1,4 +1,4 @@
-//! The object that holds the functions' code.
+//! Object file with the code of the functions.
 use super::{NativeError, PREFIX, VERSION};
 use hammock_runtime::vm::native::VERSION_SYMBOL;
 use object::write::{self, SectionId, StandardSection, Symbol, SymbolSection};
@@ -35,7 +35,7 @@ impl Object {
         });
     }
 
-    /// The object's bytes.
+    /// Returns the object's bytes.
     pub(super) fn write(self) -> Result<Vec<u8>, NativeError> {
         self.0.write().map_err(|error| NativeError::Object(error.to_string()))
     }

@@ -1,4 +1,4 @@
-//! Building executables: functions, constants, instructions, jumps.
+//! Builder for executables: functions, constants, instructions, jumps.
 
 use super::constants::ConstantPool;
 use hammock_runtime::Tensor;
@@ -27,17 +27,17 @@ pub struct ExecBuilder {
     executable: Executable,
     functions: FxHashMap<String, i64>,
     constants: ConstantPool,
-    /// The function being written, by index.
+    /// Index of the function under construction.
     open: Option<usize>,
 }
 
 impl ExecBuilder {
-    /// An empty executable.
+    /// Starts an empty executable.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The index of a function in the table; it gets an entry of that kind if it has none.
+    /// Returns the index of a function in the table; adds an entry of that kind if there is none.
     pub fn declare_function(&mut self, name: &str, kind: FunctionKind) -> i64 {
         if let Some(index) = self.functions.get(name) {
             return *index;
@@ -49,7 +49,7 @@ impl ExecBuilder {
     }
 
     /// Starts a function of the executable; instructions follow until [`ExecBuilder::end_function`]. Its first
-    /// registers hold its arguments; names of parameters may be left out.
+    /// registers hold its arguments; parameter names are optional.
     pub fn begin_function(&mut self, name: &str, num_inputs: usize, param_names: Vec<String>) {
         let index = self.declare_function(name, FunctionKind::Bytecode) as usize;
         let start = self.executable.code.len();
@@ -69,55 +69,55 @@ impl ExecBuilder {
         }
     }
 
-    /// The argument for a register.
+    /// Returns the argument for a register.
     pub fn r(&self, register: i64) -> Arg {
         Arg::Register(Register(register))
     }
 
-    /// The argument for an integer: in the instruction when it fits there, else from the constant pool.
+    /// Returns the argument for an integer: an immediate if it fits, otherwise an entry of the constant pool.
     pub fn imm(&mut self, value: i64) -> Arg {
-        // The smallest of the immediates is left to the pool, as TVM leaves it.
+        // The smallest immediate goes to the pool, as in TVM.
         let fits = Arg::IMMEDIATES.contains(&value) && value != *Arg::IMMEDIATES.start();
         if fits { Arg::Immediate(value) } else { self.c(Constant::Int(value)) }
     }
 
-    /// The argument for a constant: the same entry of the pool for equal ones.
+    /// Returns the argument for a constant; equal constants share an entry of the pool.
     pub fn c(&mut self, constant: Constant) -> Arg {
         self.constants.arg(constant)
     }
 
-    /// The argument for a constant tensor, perhaps in a memory scope.
+    /// Returns the argument for a constant tensor, optionally in a memory scope.
     pub fn tensor(&mut self, tensor: Tensor, scope: Option<&str>) -> Arg {
         self.constants.tensor(tensor, scope)
     }
 
-    /// The argument for a function as a value. One that is not in the table is found by name when it is loaded.
+    /// Returns the argument for a function as a value. A function that is not in the table is resolved by name at load.
     pub fn f(&mut self, name: &str) -> Arg {
         Arg::Function(self.declare_function(name, FunctionKind::Packed))
     }
 
-    /// The argument that is not a value.
+    /// Returns the void argument.
     pub fn void_arg(&self) -> Arg {
         Arg::Register(Register::VOID)
     }
 
-    /// The argument that is the machine itself.
+    /// Returns the argument for the virtual machine itself.
     pub fn vm_state(&self) -> Arg {
         Arg::Register(Register::VM)
     }
 
-    /// The number of instructions so far: the index of the next one.
+    /// Number of instructions so far, which is the index of the next one.
     pub fn position(&self) -> usize {
         self.executable.code.len()
     }
 
-    /// `dst = function(args)`. A function that is not in the table is found by name when it is loaded.
+    /// Emits `dst = function(args)`. A function that is not in the table is resolved by name at load.
     pub fn emit_call(&mut self, function: &str, args: Vec<Arg>, dst: Register) {
         let function = self.declare_function(function, FunctionKind::Packed);
         self.emit_call_index(function, args, dst);
     }
 
-    /// `dst = function(args)` for a function of the table by its index.
+    /// Emits `dst = function(args)` for a function of the table by its index.
     pub fn emit_call_index(&mut self, function: i64, args: Vec<Arg>, dst: Register) {
         if let (Some(index), Some(open)) = (dst.index(), self.open) {
             let count = &mut self.executable.functions[open].register_count;
@@ -126,29 +126,29 @@ impl ExecBuilder {
         self.executable.code.push(&Instruction::Call { dst, function, args });
     }
 
-    /// Returns a register's value.
+    /// Emits a return of a register's value.
     pub fn emit_ret(&mut self, value: Register) {
         self.executable.code.push(&Instruction::Ret { value });
     }
 
-    /// Jumps by so many instructions; gives the jump's own index, for [`ExecBuilder::land`].
+    /// Emits a jump by `offset` instructions; returns the jump's index, for [`ExecBuilder::land`].
     pub fn emit_goto(&mut self, offset: i64) -> usize {
         self.executable.code.push(&Instruction::Goto { offset })
     }
 
-    /// Goes on when the register is nonzero, else jumps by so many instructions; gives the instruction's own index, for
+    /// Emits a jump by `false_offset` instructions that is taken if the register is zero; returns its index, for
     /// [`ExecBuilder::land`].
     pub fn emit_if(&mut self, condition: Register, false_offset: i64) -> usize {
         self.executable.code.push(&Instruction::If { condition, false_offset })
     }
 
-    /// Makes the next instruction the target of a jump written before.
+    /// Makes the next instruction the target of a jump.
     pub fn land(&mut self, jump: usize) {
         let offset = self.position() as i64 - jump as i64;
         self.executable.code.set_jump(jump, offset);
     }
 
-    /// The executable.
+    /// Returns the executable.
     ///
     /// # Errors
     /// When it breaks a rule of [`verify`]: a register read before it is written, a jump out of its function, ….

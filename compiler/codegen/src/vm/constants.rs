@@ -1,4 +1,4 @@
-//! The constant pool: equal constants are one entry. Tensors are equal only in the same memory scope.
+//! Constant pool: equal constants share an entry. Tensors are equal only in the same memory scope.
 
 use hammock_runtime::{
     Tensor,
@@ -7,23 +7,23 @@ use hammock_runtime::{
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// Entries, and where to find equal ones.
+/// Constants, and a hash table of them.
 #[derive(Default)]
 pub struct ConstantPool {
     entries: Vec<Constant>,
-    /// Memory scopes of tensors that are said to be in one, in order.
+    /// Memory scopes of the tensors that have one, in order.
     scopes: Vec<(i64, String)>,
-    /// Entries by the hash of what they hold.
+    /// Entries by hash.
     by_hash: FxHashMap<u64, Vec<usize>>,
 }
 
 impl ConstantPool {
-    /// The argument for a constant.
+    /// Returns the argument for a constant.
     pub fn arg(&mut self, constant: Constant) -> Arg {
         self.scoped(constant, None)
     }
 
-    /// The argument for a tensor, perhaps in a memory scope.
+    /// Returns the argument for a tensor, optionally in a memory scope.
     pub fn tensor(&mut self, tensor: Tensor, scope: Option<&str>) -> Arg {
         self.scoped(Constant::Tensor(tensor), scope)
     }
@@ -46,7 +46,7 @@ impl ConstantPool {
         Arg::Constant(index as i64)
     }
 
-    /// The entries in order, and the memory scopes of those that have one.
+    /// Returns the entries in order, and the memory scopes of those that have one.
     pub fn into_parts(self) -> (Vec<Constant>, Vec<(i64, String)>) {
         (self.entries, self.scopes)
     }
@@ -72,7 +72,7 @@ fn hash(constant: &Constant) -> u64 {
     hasher.finish()
 }
 
-/// Floats are equal when their bits are: zeros of different sign and NaNs are told apart as they must be.
+/// Compares constants; floats bitwise, so that zeros of different sign and NaNs are distinct.
 fn are_equal(a: &Constant, b: &Constant) -> bool {
     match (a, b) {
         (Constant::Tensor(a), Constant::Tensor(b)) => are_equal_tensors(a, b),

@@ -1,48 +1,48 @@
-//! Why a module cannot become bytecode.
+//! Errors of bytecode generation.
 
 use hammock_ir::{Name, Span};
 use hammock_runtime::executable::ExecutableError;
 
-/// Why a module cannot become bytecode.
+/// Errors of bytecode generation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodegenError {
-    /// An operator that no pass has lowered and the machine does not know.
+    /// An operator that no pass has lowered and the virtual machine does not support.
     #[error("`R.{op}` in function `{function}` has no lowering")]
     Operator {
         /// The operator.
         op: &'static str,
-        /// The function it stands in.
+        /// The enclosing function.
         function: Name,
-        /// Where.
+        /// Source span.
         span: Span,
     },
-    /// A form that the machine does not know.
+    /// An unsupported form.
     #[error("{what} in function `{function}` cannot be compiled")]
     Unsupported {
-        /// What it is.
+        /// The form.
         what: &'static str,
-        /// The function it stands in.
+        /// The enclosing function.
         function: Name,
-        /// Where.
+        /// Source span.
         span: Span,
     },
-    /// A global function that the module does not have.
+    /// A reference to an undefined global function.
     #[error("function `{function}` refers to `{name}`, which the module does not have")]
     Missing {
         /// The missing function.
         name: Name,
         /// The function that refers to it.
         function: Name,
-        /// Where.
+        /// Source span.
         span: Span,
     },
-    /// The bytecode breaks a rule: the module was not well-formed.
+    /// The bytecode is invalid: the module was not well-formed.
     #[error("the bytecode is not valid: {0}")]
     Invalid(ExecutableError),
 }
 
 impl CodegenError {
-    /// Where in the text the error is.
+    /// Source span of the error.
     pub fn span(&self) -> Span {
         match self {
             CodegenError::Operator { span, .. }

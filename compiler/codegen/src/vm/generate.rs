@@ -1,4 +1,4 @@
-//! Bindings to instructions.
+//! Translation of bindings to instructions.
 
 use super::{CodegenError, ExecBuilder};
 use hammock_ir::{
@@ -11,18 +11,18 @@ use hammock_runtime::{
 };
 use rustc_hash::FxHashMap;
 
-/// An executable, and where its instructions come from.
+/// An executable with the source spans of its instructions.
 pub struct Bytecode {
     /// Functions, constants, instructions.
     pub executable: Executable,
-    /// The place in the text of each instruction, by index.
+    /// Source span of each instruction, by index.
     pub spans: Vec<Span>,
 }
 
-/// Writes every Relax function of a lowered module as bytecode.
+/// Compiles every Relax function of a lowered module to bytecode.
 ///
 /// # Errors
-/// When an operator or symbolic value is left that passes should have lowered.
+/// When the module has an operator or symbolic value that passes should have lowered.
 pub fn generate(module: &Module) -> Result<Bytecode, CodegenError> {
     let mut builder = ExecBuilder::new();
     let mut spans = Vec::new();
@@ -47,11 +47,11 @@ struct Generator<'a> {
     function: &'a Function,
     builder: &'a mut ExecBuilder,
     spans: &'a mut Vec<Span>,
-    /// Registers in use.
+    /// Number of registers in use.
     registers: usize,
-    /// Where each variable's value is.
+    /// Location of each variable's value.
     values: FxHashMap<Var, Arg>,
-    /// Where the binding being written stands.
+    /// Source span of the current binding.
     span: Span,
 }
 
@@ -63,7 +63,7 @@ impl Generator<'_> {
             Arg::Register(register) if register != Register::VOID => register,
             other => self.copied(other),
         };
-        self.note();
+        self.record_span();
         self.builder.emit_ret(result);
         self.builder.end_function();
         Ok(())
@@ -80,7 +80,7 @@ impl Generator<'_> {
 
     fn binding(&mut self, binding: &Binding) -> Result<Arg, CodegenError> {
         match &binding.value {
-            // A variable that only renames another has a register of its own: the other one's may be cleared before.
+            // A variable that only renames another needs its own register, since the other may be killed first.
             Value::Operand(Operand::Var(v)) => {
                 let value = self.variable(*v)?;
                 Ok(Arg::Register(self.copied(value)))
@@ -116,11 +116,11 @@ impl Generator<'_> {
         }
     }
 
-    /// Calls a function of the table, which has its entry before those that its arguments need.
+    /// Calls a function of the table, whose entry precedes those that its arguments add.
     fn call_index(&mut self, function: i64, args: &[Operand], var: Var) -> Result<Arg, CodegenError> {
         let args = self.operands(args)?;
         let dst = self.destination(var);
-        self.note();
+        self.record_span();
         self.builder.emit_call_index(function, args, dst);
         Ok(Arg::Register(dst))
     }
@@ -138,7 +138,7 @@ impl Generator<'_> {
             }
             ("vm.kill_object", [object]) => {
                 if let Arg::Register(register) = self.operand(object)? {
-                    self.note();
+                    self.record_span();
                     self.builder.emit_call("vm.builtin.null_value", Vec::new(), register);
                 }
                 Ok(self.builder.void_arg())
@@ -153,16 +153,16 @@ impl Generator<'_> {
         }
     }
 
-    /// Both branches leave their result in one register.
+    /// Compiles a branch; both sides write the same result register.
     fn branch(&mut self, cond: &Operand, then: &Body, otherwise: &Body) -> Result<Arg, CodegenError> {
         let condition = self.operand(cond)?;
         let condition = self.packed_register("vm.builtin.read_if_cond", vec![condition]);
-        self.note();
+        self.record_span();
         let to_else = self.builder.emit_if(condition, 0);
         let result = self.body(then)?;
         let merged = self.new_register();
         self.copy(result, merged);
-        self.note();
+        self.record_span();
         let to_end = self.builder.emit_goto(0);
         self.builder.land(to_else);
         let result = self.body(otherwise)?;
@@ -215,7 +215,7 @@ impl Generator<'_> {
         self.values.get(&var).copied().ok_or_else(|| self.unsupported("a variable used before it is bound"))
     }
 
-    /// The index of a function of the module.
+    /// Returns the index of a function of the module.
     fn global(&mut self, name: &Name) -> Result<i64, CodegenError> {
         let missing = || CodegenError::Missing { name: name.clone(), function: self.name.clone(), span: self.span };
         let global = self.module.functions.get(name).ok_or_else(missing)?;
@@ -228,7 +228,7 @@ impl Generator<'_> {
         Register(self.registers as i64 - 1)
     }
 
-    /// Where a call's result goes: nowhere when it has none.
+    /// Returns the destination of a call's result; void if it has none.
     fn destination(&mut self, var: Var) -> Register {
         if self.function.ty(var).is_void() { Register::VOID } else { self.new_register() }
     }
@@ -239,30 +239,30 @@ impl Generator<'_> {
 
     fn packed_register(&mut self, name: &str, args: Vec<Arg>) -> Register {
         let dst = self.new_register();
-        self.note();
+        self.record_span();
         self.builder.emit_call(name, args, dst);
         dst
     }
 
     fn packed_unless_void(&mut self, name: &str, args: Vec<Arg>, var: Var) -> Arg {
         let dst = self.destination(var);
-        self.note();
+        self.record_span();
         self.builder.emit_call(name, args, dst);
         Arg::Register(dst)
     }
 
     fn copy(&mut self, value: Arg, dst: Register) {
-        self.note();
+        self.record_span();
         self.builder.emit_call("vm.builtin.copy", vec![value], dst);
     }
 
-    /// The value in a register of its own.
+    /// Copies a value to a new register.
     fn copied(&mut self, value: Arg) -> Register {
         self.packed_register("vm.builtin.copy", vec![value])
     }
 
-    /// Notes where the next instruction comes from.
-    fn note(&mut self) {
+    /// Records the source span of the next instruction.
+    fn record_span(&mut self) {
         self.spans.resize(self.builder.position(), self.span);
         self.spans.push(self.span);
     }

@@ -1,27 +1,27 @@
-//! One stage as text, with numbers for its inputs.
+//! A single-stage kernel as text, with input data.
 
-use super::support::{Kernel, check_kernel, function, neighbours::check_neighbours, rng::Rng};
+use super::support::{Kernel, check_kernel, function, plan_edits::check_plan_edits, rng::Rng};
 use hammock_ir::{DType, Tensor};
 use hammock_kernels::{Options, Target};
 use hammock_runtime::Any;
 
-/// Around the lanes of vectors, and tiles of them.
+/// Sizes around vectors and tiles.
 pub const SIZES: [i64; 18] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40, 64, 67, 130];
-/// Values that a stage combines at most, so that the interpreter keeps up.
-const MOST: i64 = 60_000;
+/// Maximum size of the iteration domain of a stage, so that the interpreter is fast enough.
+const MAX_COMBINED: i64 = 60_000;
 
 /// One stage: axes, and buffers over them.
 pub struct Case {
     pub rng: Rng,
-    /// Name, size, whether reduced, and whether the size is a variable.
+    /// Name and size; true if reduced; true if symbolic.
     pub axes: Vec<(String, i64, bool, bool)>,
-    /// The inputs: the expression of each index, and its size.
+    /// Inputs: expression and size of each index.
     pub inputs: Vec<Vec<(String, Size)>>,
-    /// True if some numbers of inputs are none, or infinite.
+    /// True if inputs contain NaN and infinities.
     pub nan: bool,
 }
 
-/// How many values an index has.
+/// Range of an index.
 #[derive(Clone)]
 pub struct Size {
     pub text: String,
@@ -33,7 +33,7 @@ impl Case {
         Case { rng: Rng::new(seed), axes: Vec::new(), inputs: Vec::new(), nan: false }
     }
 
-    /// One with two to four axes and no sums, and the axes' names.
+    /// Returns an elementwise case with two to four axes, and the names of the axes.
     pub fn of_elements(seed: u64) -> (Case, &'static [&'static str]) {
         let mut case = Case::new(seed);
         let names = &["a", "b", "c", "d"][..case.rng.between(2, 4) as usize];
@@ -48,11 +48,11 @@ impl Case {
         self.axes.push((name.to_owned(), size, reduce, symbolic));
     }
 
-    /// Makes the domain small enough. Of no terms, blocks as they are written make no result; kernels make what a
-    /// reduction starts from.
+    /// Limits the size of the domain, and avoids empty reductions, for which opaque blocks store nothing but planned
+    /// kernels store the initial value.
     pub fn shrink(&mut self) {
         self.axes.iter_mut().filter(|axis| axis.2).for_each(|axis| axis.1 = axis.1.max(1));
-        while self.axes.iter().map(|axis| axis.1.max(1)).product::<i64>() > MOST {
+        while self.axes.iter().map(|axis| axis.1.max(1)).product::<i64>() > MAX_COMBINED {
             let largest = self.axes.iter_mut().max_by_key(|axis| axis.1);
             largest.into_iter().for_each(|axis| axis.1 = axis.1 / 2 + 1);
         }
@@ -63,7 +63,7 @@ impl Case {
         Size { text: if *symbolic { format!("n_{name}") } else { value.to_string() }, value: *value }
     }
 
-    /// Indices by names of axes, in a random order.
+    /// Returns the indices of named axes, optionally in random order.
     pub fn over(&mut self, names: &[&str], shuffled: bool) -> Vec<(String, Size)> {
         let mut left: Vec<&str> = names.to_vec();
         let mut indices = Vec::new();
@@ -75,10 +75,10 @@ impl Case {
         indices
     }
 
-    /// Lays an input out in blocks along an axis.
+    /// Changes an input to a blocked layout along an axis.
     pub fn divide(&mut self, input: &mut Vec<(String, Size)>, name: &str) {
         self.axes.iter_mut().filter(|axis| axis.0 == name).for_each(|axis| axis.3 = false);
-        // In the inputs before, too.
+        // Also in the previous inputs.
         let size = self.size(name);
         let known = self.inputs.iter_mut().flatten().filter(|(index, _)| *index == format!("v{name}"));
         known.for_each(|(_, known)| known.clone_from(&size));
@@ -94,8 +94,8 @@ impl Case {
         format!("x{number}[{}]", indices.join(", "))
     }
 
-    /// The function, for a result with these indices and the statement's parts: what it starts from, and its value, in
-    /// which `{y}` is the result.
+    /// Returns the function for the indices of the result, its initial value, and its value, in which `{y}` is the
+    /// result.
     pub fn text(&self, dtype: &str, result: &[(String, Size)], init: Option<&str>, value: &str) -> String {
         let shape = |indices: &[(String, Size)]| {
             let sizes: Vec<String> = indices.iter().map(|(_, size)| size.text.clone()).collect();
@@ -130,7 +130,7 @@ impl Case {
         [head, symbols.collect(), bound.collect(), lines.join("\n")].concat()
     }
 
-    /// Compares the function at every width of vectors, and plans near those that rules make; says how many of these.
+    /// Compares the function at every vector width, also with edited plans; returns the number of these.
     pub fn check(mut self, dtype: &str, text: &str) -> usize {
         let mut near = 0;
         let func = function(text);
@@ -144,7 +144,7 @@ impl Case {
             println!("vectors of {width} bytes, strict order: {strict_order}\n{text}");
             let options = Options { strict_order, ..Options::new(&target) };
             check_kernel(&Kernel::planned(&func, options), &inputs);
-            near += check_neighbours(&func, options, &inputs, &mut self.rng);
+            near += check_plan_edits(&func, options, &inputs, &mut self.rng);
         }
         near
     }
@@ -159,7 +159,7 @@ impl Case {
             "bool" => Tensor::from_slice(&shape, &values.iter().map(|v| *v > 0).collect::<Vec<_>>()),
             "float16" | "int8" | "uint16" | "int64" => {
                 let dtype: DType = dtype.parse().unwrap();
-                // Numbers that are different from each other, and not NaN.
+                // Distinct numbers other than NaN.
                 let bytes = (0..count).flat_map(|n| (n * 7919 % 30_011).to_le_bytes()[..dtype.bytes()].to_vec());
                 Tensor::from_bytes(dtype, &shape, &bytes.collect::<Vec<u8>>())
             }

@@ -1,5 +1,5 @@
-//! Stages of every class that has rules of its own, of random sizes and layouts, planned for every width of vectors and
-//! compared with the reference interpreter. Numbers are small integers, so that sums are exact in any order.
+//! Stages of every class that has its own rules, of random sizes and layouts, planned for every vector width and
+//! compared with the reference interpreter. Values are small integers, so that sums are exact in any order.
 #![cfg(feature = "native")]
 
 mod case;
@@ -12,7 +12,7 @@ use hammock_kernels::{Options, Target, plan_text};
 use hammock_runtime::Any;
 use support::{Kernel, check_kernel, function};
 
-/// How many cases of a class to try: few in every run, `CLASSES` of them by hand.
+/// Seeds of the cases of a class: a few by default, `CLASSES` of them on request.
 fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let from = number("CLASSES_FROM", 0);
@@ -49,10 +49,9 @@ fn products() {
     assert!(near > 0, "no edited plan can be used");
 }
 
-/// Products of so many terms that those of one part are combined with all rows before the next: as they are, through a
-/// copy, and with something done to the results.
+/// Matmuls whose reduction is long enough for an outer reduction loop: direct, packed, and with an epilogue.
 #[test]
-fn long_products() {
+fn long_matmuls() {
     let sizes = [("i", 17, false), ("j", 50, false), ("k", 1500, true)];
     for (factor, after) in [(["k", "j"], false), (["j", "k"], false), (["k", "j"], true)] {
         let mut case = Case::new(7);
@@ -96,7 +95,7 @@ fn convolutions() {
         case.axis("r", &[1, 3], true);
         case.axis("s", &[1, 3, 5], true);
         case.shrink();
-        // Sizes of windows are no variables: the input's size would not be one.
+        // Window sizes are constant, because the input size would be an expression otherwise.
         case.axes.iter_mut().filter(|axis| axis.0 != "o" && axis.0 != "c").for_each(|axis| axis.3 = false);
         let (stride, dilation) = (*case.rng.pick(&[1, 1, 2, 3]), *case.rng.pick(&[1, 1, 2]));
         let window = |case: &Case, at: &str, tap: &str| {
@@ -151,16 +150,16 @@ fn reductions() {
         ];
         let (init, value) = case.rng.pick(&forms).clone();
         let dtype = case.dtype();
-        // A sum of infinities depends on their order, a maximum of anything does not.
+        // A sum of infinities depends on the order, a maximum does not.
         case.nan = value.starts_with("T.m") && case.rng.chance(60);
         let text = case.text(dtype, &result, Some(init), &value);
         case.check(dtype, &text);
     }
 }
 
-/// Searches for the greatest or least value and its place, written in several ways, some of which have an order of their own.
+/// Arg-reductions in several forms, some with a tie-breaking order.
 #[test]
-fn searches() {
+fn arg_reductions() {
     for seed in seeds() {
         let mut case = Case::new(seed);
         let rank = case.rng.between(1, 4) as usize;
@@ -183,8 +182,8 @@ fn searches() {
         let number = over[1..].iter().fold(format!("v{}", over[0]), |number, name| {
             format!("({number}) * T.Cast(\"int64\", {}) + v{name}", case.size(name).text)
         });
-        let (x, dtype, greatest) = (case.load(0), case.dtype(), case.rng.chance(60));
-        let (better, worse, least) = if greatest { (">", "<", "-2") } else { ("<", ">", "2") };
+        let (x, dtype, is_max) = (case.load(0), case.dtype(), case.rng.chance(60));
+        let (better, worse, worst) = if is_max { (">", "<", "-2") } else { ("<", ">", "2") };
         let floats = dtype != "int32";
         let nan = if floats {
             format!(" or T.isnan({x}) and (not T.isnan({{y}}) or {number} < {{at}})")
@@ -204,18 +203,18 @@ fn searches() {
         let [y, at] = ["y", "at"].map(|name| format!("{name}[{}]", indices.join(", ")));
         let choice =
             |new: &str, old: &str| form.replace("NEW", new).replace("OLD", old).replace("{y}", &y).replace("{at}", &at);
-        let place = format!("T.Cast(\"int64\", {number})");
-        let (first, second) = (choice(&x, &y), choice(&place, &at));
+        let index = format!("T.Cast(\"int64\", {number})");
+        let (first, second) = (choice(&x, &y), choice(&index, &at));
         let body = format!(
-            "value: T.let[T.{dtype}] = {first}\n            place: T.let[T.int64] = {second}\n            {y} = value\n            {at} = place\n"
+            "value: T.let[T.{dtype}] = {first}\n            index: T.let[T.int64] = {second}\n            {y} = value\n            {at} = index\n"
         );
-        let mut text = case.text(dtype, &result, Some(least), "VALUE");
+        let mut text = case.text(dtype, &result, Some(worst), "VALUE");
         text = text.replace(&format!("{y} = VALUE\n"), &body);
-        let start = format!("{y} = T.{dtype}({least})");
+        let start = format!("{y} = T.{dtype}({worst})");
         text = text.replace(&start, &format!("{start}\n                {at} = T.int64(0)"));
         let of_y = text.lines().find(|line| line.starts_with("    y = ")).unwrap().to_owned();
         let of_at = of_y.replace("    y = T.match_buffer(y_", "    at = T.match_buffer(at_").replace(dtype, "int64");
-        // The value is a result, too, or nothing else reads it.
+        // The value is also a result, or is unused.
         text = match case.rng.chance(50) {
             true => {
                 text.replace("y_: T.handle", "y_: T.handle, at_: T.handle").replace(&of_y, &format!("{of_y}\n{of_at}"))
@@ -234,9 +233,9 @@ fn searches() {
     }
 }
 
-/// Results that load a few elements apart: pooling in steps, with what lies in the padding left out, and plain copies.
+/// Strided loads: strided pooling, with padding excluded, and strided copies.
 #[test]
-fn spaced() {
+fn strided_loads() {
     let mut shuffled = 0;
     for seed in seeds() {
         let mut case = Case::new(seed);
@@ -296,9 +295,9 @@ fn permutations() {
     }
 }
 
-/// Elements of every size that are only moved, by functions that say that they share no memory and by others.
+/// Copies of elements of every size, by functions with and without `noalias`.
 #[test]
-fn moved_elements() {
+fn copies() {
     let mut tiles = 0;
     for seed in seeds() {
         let (mut case, names) = Case::of_elements(seed);
@@ -317,21 +316,21 @@ fn moved_elements() {
     assert!(tiles > 0, "no stage goes through tiles");
 }
 
-/// Values that are computed in another way at each place along an axis, or at each place modulo a number.
+/// Values with a different expression at each index of an axis, or at each index modulo a number.
 #[test]
-fn cases() {
+fn periodic_selects() {
     for seed in seeds() {
         let (mut case, names) = Case::of_elements(seed);
         let axis = names[case.rng.below(names.len() as u64) as usize];
         let count = case.rng.between(2, 9);
-        let place = if case.rng.chance(60) { format!("v{axis} % {count}") } else { format!("v{axis}") };
+        let index = if case.rng.chance(60) { format!("v{axis} % {count}") } else { format!("v{axis}") };
         let mut value = String::new();
         for number in 0..count - 1 {
             let shuffled = case.rng.chance(20);
             let input = case.over(names, shuffled);
             case.inputs.push(input);
             let load = case.load(number as usize);
-            value += &format!("T.if_then_else({place} == {number}, {load} - x0[{{at}}], ");
+            value += &format!("T.if_then_else({index} == {number}, {load} - x0[{{at}}], ");
         }
         let at: Vec<&str> = case.inputs[0].iter().map(|(index, _)| index.as_str()).collect();
         value = value.replace("{at}", &at.join(", "));

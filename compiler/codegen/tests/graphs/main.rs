@@ -1,5 +1,4 @@
-//! Functions as machine code against the same functions as bytecode: results, errors and their traces, what is left
-//! alive, who is told.
+//! Native functions compared with their bytecode: results, errors and traces, live objects, instruments.
 #![cfg(all(feature = "cranelift", target_arch = "x86_64"))]
 
 mod program;

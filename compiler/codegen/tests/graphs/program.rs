@@ -1,4 +1,4 @@
-//! Programs built by hand, to run in both modes.
+//! Hand-built programs that run in both modes.
 use hammock_codegen::native;
 pub use hammock_runtime::executable::build::{VM, VOID, branch, goto, int, reg, ret};
 use hammock_runtime::executable::{Arg, Executable, FunctionInfo, FunctionKind, Instruction};
@@ -32,12 +32,12 @@ impl DerefMut for Program {
 }
 
 impl Program {
-    /// A function as an argument.
+    /// Returns the argument for a function.
     pub fn value(&mut self, name: &str) -> Arg {
         Arg::Function(self.declare(name))
     }
 
-    /// Adds a function under a name that calls may already use; every instruction comes from a line of its own.
+    /// Adds a function under a name that calls may already use; every instruction has its own source line.
     pub fn function(&mut self, name: &str, num_args: usize, register_count: usize, body: &[Instruction]) {
         let FunctionInfo { start, end, .. } = *self.define(name, num_args, register_count, body);
         let file = self.sources.file("model.py");
@@ -46,7 +46,7 @@ impl Program {
         }
     }
 
-    /// The program with some of its functions compiled.
+    /// Loads the program with some of its functions compiled.
     pub fn load(&self, options: &Options, compiled: impl Fn(&str) -> bool) -> Vm {
         register();
         let Program { mut executable, kernels, sources } = self.clone();
@@ -64,7 +64,7 @@ impl Program {
         Vm::from_library(&Arc::new(library), options.clone()).unwrap()
     }
 
-    /// The result of `main`, which both modes and each mixture agree about.
+    /// Returns the result of `main`, which must be the same in both modes and any mixture.
     pub fn run_with(&self, options: &Options, args: &[Any]) -> Result<Any, Error> {
         let [bytecode, compiled, main_only, others_only] =
             [|_: &str| false, |_: &str| true, |name: &str| name == "main", |name: &str| name != "main"]
@@ -91,7 +91,7 @@ fn same(a: &Any, b: &Any) -> bool {
     }
 }
 
-/// Registers what programs call.
+/// Registers the functions that programs call.
 fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -15,7 +15,7 @@ fn all(_: &str) -> bool {
     true
 }
 
-/// The sum of the squares below `n`, by a loop.
+/// Returns a program that sums the squares below `n` in a loop.
 fn squares() -> Program {
     let mut p = Program::default();
     let body = [
@@ -33,7 +33,7 @@ fn squares() -> Program {
     p
 }
 
-/// `n!` by recursion that is not a tail call.
+/// Returns a program that computes `n!` by recursion that is not a tail call.
 fn factorial() -> Program {
     let mut p = Program::default();
     let body = [
@@ -129,7 +129,7 @@ fn closures_and_function_values() {
 }
 
 #[test]
-fn errors_tell_the_same_story() {
+fn errors_are_identical() {
     let mut p = Program::default();
     let main = [
         p.call(1, "add", &[reg(0), int(1)]),
@@ -152,7 +152,7 @@ fn errors_tell_the_same_story() {
 }
 
 #[test]
-fn what_is_no_condition_is_an_error() {
+fn invalid_conditions_are_errors() {
     let mut p = Program::default();
     let body = [
         p.call(1, "vm.builtin.copy", &[reg(0)]),
@@ -168,7 +168,7 @@ fn what_is_no_condition_is_an_error() {
     assert_eq!(p.run(&[Any::str("a text, not a number")]).unwrap_err().kind(), kind::TYPE);
 }
 
-/// Loops without a call in them, too.
+/// Also loops without a call.
 #[test]
 fn compiled_loops_can_be_stopped() {
     let mut p = Program::default();
@@ -192,7 +192,7 @@ fn compiled_loops_can_be_stopped() {
     assert_eq!(vm.call("main", &ints(&[0])).unwrap().get::<i64>(), Some(0));
 }
 
-/// Notes the callees of all calls.
+/// Records the callees of all calls.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
 

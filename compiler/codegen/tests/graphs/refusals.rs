@@ -1,4 +1,4 @@
-//! Compiled functions whose code is not what it should be.
+//! Compiled functions with invalid code are rejected.
 use super::program::{Program, int, reg, ret};
 use hammock_codegen::native;
 use hammock_runtime::executable::FunctionKind;

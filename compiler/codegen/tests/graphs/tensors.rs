@@ -1,4 +1,4 @@
-//! Tensors: what kernels get, memory that is planned, annotations that are checked, claims that are given up.
+//! Tensors: kernel arguments, planned memory, checked annotations, released references.
 use super::program::{Program, VM, VOID, branch, int, reg, ret};
 use hammock_runtime::executable::{Arg, Constant};
 use hammock_runtime::image::{Dim, KernelParam, KernelSignature, ParamKind};
@@ -28,7 +28,7 @@ fn vectors(size: Dim) -> Vec<KernelSignature> {
     vec![KernelSignature { name, device, symbol_count, params: vec![param("a"), param("b")] }]
 }
 
-/// A chain of increments, each into memory of its own, which is free after the next one.
+/// A chain of increments, each into its own memory, which is dead after the next one.
 fn chain(length: i64) -> Program {
     let mut p = Program { kernels: vectors(Dim::Static(4)), ..Program::default() };
     let (bytes, uint8) = (shape(&mut p, &[16]), dtype(&mut p, DType::UINT8));
@@ -53,7 +53,7 @@ fn chain(length: i64) -> Program {
 #[test]
 fn planned_memory_is_used_again() {
     let x = floats(&[1.0, 2.0, 3.0, 4.0]);
-    // Of a long chain, machine code runs the beginning.
+    // Machine code runs only the beginning of a long chain.
     for length in [20u8, 150] {
         let result = chain(length.into()).run(std::slice::from_ref(&x)).unwrap();
         let expected = [1.0, 2.0, 3.0, 4.0].map(|value| value + f32::from(length));
@@ -68,8 +68,8 @@ fn planned_memory_is_used_again() {
     assert_eq!(error.trace().len(), 1, "{error:#}");
 }
 
-/// A chain of increments in one storage, in which each tensor takes the place of the one before the last. The result has
-/// memory of its own.
+/// Returns a chain of increments in one storage, in which each tensor reuses the memory of the one before the last. The
+/// result has its own memory.
 fn chain_in_arena(length: i64) -> Program {
     let mut p = Program { kernels: vectors(Dim::Static(4)), ..Program::default() };
     let (bytes, uint8) = (shape(&mut p, &[128]), dtype(&mut p, DType::UINT8));
@@ -92,7 +92,7 @@ fn chain_in_arena(length: i64) -> Program {
 }
 
 #[test]
-fn tensors_of_an_arena_are_kept_for_the_next_call() {
+fn arena_tensors_are_reused() {
     let x = |first: f32| [floats(&[first, 2.0, 3.0, 4.0])];
     for length in [3u8, 20, 150] {
         let result = chain_in_arena(length.into()).run(&x(1.0)).unwrap();
@@ -118,9 +118,9 @@ fn tensors_of_an_arena_are_kept_for_the_next_call() {
     }
 }
 
-/// A view or a copy of a tensor in a storage is returned: the next call must not write over it.
+/// The next call must not overwrite a returned view of a tensor in a storage.
 #[test]
-fn what_somebody_keeps_of_an_arena_stays_as_it_is() {
+fn tensors_that_escape_an_arena_are_not_overwritten() {
     for copied in [false, true] {
         keeps(copied);
     }
@@ -149,9 +149,9 @@ fn keeps(copied: bool) {
     }
 }
 
-/// Arguments that kernels do not take go another way, with the same outcome.
+/// Arguments that do not match go through the interpreter, with the same result.
 #[test]
-fn kernels_get_what_bytecode_gives_them() {
+fn kernels_get_the_same_arguments() {
     for size in [Dim::Static(4), Dim::Symbol(0)] {
         let mut p = Program { kernels: vectors(size), ..Program::default() };
         let body = [
@@ -233,9 +233,9 @@ fn conditions_may_be_tensors() {
     p.run(&[Any::str("a text, not a flag")]).unwrap_err();
 }
 
-/// Whatever way values go, nothing is claimed too often or too seldom.
+/// Reference counts are balanced on every path.
 #[test]
-fn claims_are_given_up() {
+fn references_are_released() {
     let mut p = Program::default();
     let body = [
         p.call(1, "vm.builtin.copy", &[reg(0)]),
@@ -253,13 +253,13 @@ fn claims_are_given_up() {
     let tensor = Tensor::from_slice(&[2], &[1f32, 2.0]).unwrap();
     p.run(&[tensor.clone().into()]).unwrap();
     let bare = Any::from(tensor);
-    // A tensor whose memory nobody else claims can be written: the call has left no claim behind.
+    // A uniquely owned tensor is writable: the call has leaked no reference.
     let mut tensor = bare.get::<Tensor>().unwrap();
     drop(bare);
     assert!(tensor.as_mut_slice::<f32>().is_ok());
 }
 
-/// Lends the description of its argument, a tensor, as functions of other makers do.
+/// Returns a borrowed descriptor of its tensor argument, as foreign functions do.
 unsafe extern "C" fn lend(_: *mut c_void, args: *const Any, _: i32, result: *mut Any) -> i32 {
     // SAFETY: the function is called with one argument and room for a result.
     unsafe {
@@ -270,7 +270,7 @@ unsafe extern "C" fn lend(_: *mut c_void, args: *const Any, _: i32, result: *mut
 }
 
 #[test]
-fn what_is_lent_becomes_the_registers_own() {
+fn borrowed_results_become_owned() {
     // SAFETY: it follows the packed convention, and stays.
     registry::register("lend", unsafe { Function::from_c(lend, ()) });
     let mut p = Program::default();

@@ -1,4 +1,4 @@
-//! The intermediate code of a small function.
+//! Cranelift IR of a small function.
 use super::program::{Program, VOID, branch, goto, int, reg, ret};
 use hammock_codegen::native;
 use hammock_runtime::image::{Dim, KernelParam, KernelSignature, ParamKind};

@@ -1,4 +1,4 @@
-//! Arithmetic: casts, divisions, shifts and functions of numbers.
+//! Arithmetic: casts, divisions, shifts and math functions.
 
 use super::{
     build::{elementwise, func},
@@ -17,7 +17,7 @@ use hammock_ir::{
 use hammock_kernels::{Options, Target};
 use hammock_runtime::{Any, Device, Tensor};
 
-/// A spread of numbers that conversions and divisions stumble over.
+/// Edge cases of conversions and divisions.
 fn floats() -> Vec<f32> {
     let special = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 1e-8, 6e-8, 3e38, 65519.0, 65520.0, 1e10, -1e10];
     // The ends of integers, and their neighbours.
@@ -71,7 +71,7 @@ fn float_arithmetic_rounds_once() {
         let f = elementwise(2, DType::FLOAT32, |x| {
             let (a, b) = (x[0].clone().cast(dtype), x[1].clone().cast(dtype));
             let mut ops = vec![Add, Sub, Mul, Div, Min, Max];
-            // Narrow floats round where they are stored, which makes a difference here.
+            // Narrow floats are rounded when stored, which matters here.
             ops.extend((dtype.bits >= 32).then_some(FloorDiv));
             ops.into_iter().map(|op| binary(op, a.clone(), b.clone())).collect()
         });
@@ -100,7 +100,7 @@ fn integer_arithmetic_wraps_and_never_traps() {
     }
 }
 
-/// The error of `out[i] = f(in0[i], in1[i])`, in a serial loop and in vectors.
+/// Returns the errors of `out[i] = f(in0[i], in1[i])`, in a serial loop and vectorized.
 fn errors(f: impl Fn(&PrimExpr, &PrimExpr) -> PrimExpr, left: &[i32], right: &[i32]) -> Vec<Option<String>> {
     let size = PrimExpr::int64(left.len() as i64);
     let kinds = [ForKind::Serial, ForKind::Vectorized];
@@ -126,7 +126,7 @@ fn division_by_zero_is_an_error_where_it_is_reached() {
         assert_eq!(by_zero, vec![Some(expected); 2], "{op:?}");
         let wraps = errors(|a, b| binary(op, a.clone(), b.clone()), &[i32::MIN, 8], &[-1, 2]);
         assert_eq!(wraps, [None, None], "{op:?}: integers wrap");
-        // By a condition on the divisor itself, which is proof, and by others.
+        // Guarded by a condition on the divisor itself, which is a proof, and by others.
         for other in [0i32, 1] {
             let guards: [fn(PrimExpr, PrimExpr, PrimExpr) -> PrimExpr; 2] = [PrimExpr::select, PrimExpr::if_then_else];
             for choose in guards {
@@ -289,7 +289,7 @@ fn exponentials_of_all_magnitudes() {
 }
 
 #[test]
-fn rare_functions_come_from_the_mathematics_library() {
+fn rare_functions_use_libm() {
     let f = elementwise(1, DType::FLOAT64, |x| vec![x[0].clone().unary("atan")]);
     let values = [0.0f64, 0.5, -3.0, 1e9];
     let out = Kernel::new(&f).run(&[tensor(&values).into()]).remove(0);
@@ -299,7 +299,7 @@ fn rare_functions_come_from_the_mathematics_library() {
 }
 
 #[test]
-fn a_divisor_of_many_elements_is_inverted_where_its_inverse_is_normal() {
+fn reciprocals_are_hoisted_if_they_are_normal() {
     let divisors = [3.0, -7.5, 0.0, -0.0, f32::INFINITY, f32::NAN, 1e-40, -1e-45, 3e38, 1e-38, 1.2e-38, 8e37, 1e38];
     let width = floats().len() as i64;
     let numbers: Vec<f32> = divisors.iter().flat_map(|_| floats()).collect();
@@ -343,8 +343,8 @@ def f(x_: T.handle, d_: T.handle, y_: T.handle):
     }
 }
 
-/// The first result of a product of so many terms of which the first is large and the others are ones.
-fn large_and_ones(terms: usize, shape: &str, places: &str, attrs: &str, options: Options) -> f32 {
+/// Returns the first result of a matmul whose reduction sums a large value and ones.
+fn large_and_ones(terms: usize, shape: &str, indices: &str, attrs: &str, options: Options) -> f32 {
     let (rows, results) = (8, 64);
     let func = function(&format!(
         "# from tvm.script import tirx as T
@@ -352,12 +352,12 @@ fn large_and_ones(terms: usize, shape: &str, places: &str, attrs: &str, options:
 @T.prim_func(s_tir=True)
 def f(x: T.Buffer(({rows}, {terms}), \"float32\"), w: T.Buffer(({shape}), \"float32\"), y: T.Buffer(({rows}, {results}), \"float32\")):
     for i, j, k in T.grid({rows}, {results}, {terms}):
-        with T.sblock(\"product\"):
+        with T.sblock(\"matmul\"):
             vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
             T.sblock_attr({{{attrs}}})
             with T.init():
                 y[vi, vj] = T.float32(0)
-            y[vi, vj] = y[vi, vj] + x[vi, vk] * w[{places}]
+            y[vi, vj] = y[vi, vj] + x[vi, vk] * w[{indices}]
 "
     ));
     let mut numbers = vec![1f32; rows * terms];
@@ -368,28 +368,28 @@ def f(x: T.Buffer(({rows}, {terms}), \"float32\"), w: T.Buffer(({shape}), \"floa
     Kernel::planned(&func, options).run(&[x.into(), w.into()]).remove(0).as_slice::<f32>().unwrap()[0]
 }
 
-/// Beside it, ones are lost.
+/// Adding one to it is lost in rounding.
 const LARGE: f32 = 16_777_216.0;
 
 #[test]
-fn a_long_sum_is_made_in_parts_unless_its_order_is_kept() {
+fn long_sums_are_split_unless_the_order_is_strict() {
     let target = Target::host();
-    // Side by side results, of one part of the terms outside of the tile or of several, and terms as lanes.
+    // Vectorized results, with one or several outer reduction parts, and a vectorized reduction.
     for terms in [512, 1000, 4097] {
-        for (shape, places) in [(format!("{terms}, 64"), "vk, vj"), (format!("64, {terms}"), "vj, vk")] {
+        for (shape, indices) in [(format!("{terms}, 64"), "vk, vj"), (format!("64, {terms}"), "vj, vk")] {
             let sum = |strict_order| {
-                large_and_ones(terms, &shape, places, "", Options { strict_order, ..Options::new(&target) })
+                large_and_ones(terms, &shape, indices, "", Options { strict_order, ..Options::new(&target) })
             };
-            assert_eq!(sum(true), LARGE, "{terms} terms of {places}");
-            // Of the parts, only the ones of the first are lost.
+            assert_eq!(sum(true), LARGE, "{indices}: {terms}");
+            // Only ones of the first part are lost.
             let left = sum(false) - LARGE;
-            assert!(left >= terms as f32 - 256.0, "{left} of {terms} terms of {places}");
+            assert!(left >= terms as f32 - 256.0, "{indices}: {left} of {terms}");
         }
     }
 }
 
 #[test]
-fn a_block_may_say_how_many_terms_are_summed_up_by_themselves() {
+fn blocks_may_set_the_split_size() {
     let target = Target::host();
     let sum = |attrs: &str| large_and_ones(64, "64, 64", "vk, vj", attrs, Options::new(&target)) - LARGE;
     assert_eq!([sum(""), sum("\"sum_parts\": 16"), sum("\"sum_parts\": 0")], [0.0, 48.0, 0.0]);

@@ -25,7 +25,7 @@ fn tensor<T: hammock_runtime::Element>(values: &[T]) -> Tensor {
 }
 
 #[test]
-fn choices_touch_only_the_memory_they_choose() {
+fn lazy_selects_access_only_the_selected_memory() {
     let n = Var::int64("n");
     let (a, b) =
         (Buffer::new("A", vec![n.expr()], DType::FLOAT32), Buffer::new("B", vec![n.expr() * 2i64], DType::FLOAT32));
@@ -58,7 +58,7 @@ fn sums_over_rows_in_parallel() {
 }
 
 #[test]
-fn parallel_loops_inside_each_other() {
+fn nested_parallel_loops() {
     for sizes in [[1, 1, 1], [2, 3, 5], [7, 1, 64], [1, 40, 3], [0, 3, 4], [3, 0, 4], [64, 5, 0]] {
         let [n, m, k] = ["n", "m", "k"].map(Var::int64);
         let shape: Vec<PrimExpr> = [&n, &m, &k].map(Var::expr).to_vec();
@@ -92,7 +92,7 @@ fn parallel_failures_are_reported() {
 }
 
 #[test]
-fn functions_without_arguments_are_refused() {
+fn functions_without_arguments_are_rejected() {
     for name in ["exp", "sigmoid", "likely", "reinterpret", "pow", "fma"] {
         let b = Buffer::new("B", vec![PrimExpr::int64(1)], DType::FLOAT32);
         let nothing = PrimExpr::intrin(name, Vec::new(), DType::FLOAT32);
@@ -109,7 +109,7 @@ fn many_small_buffers_do_not_fill_the_stack() {
         Buffer::new("B", vec![PrimExpr::int64(1)], DType::INT64),
     );
     let zero = || vec![PrimExpr::int64(0)];
-    // 16 KiB each, more than this thread's stack together. Where they are read is known only at run time.
+    // 16 KiB each, together more than this thread's stack. Their indices are known only at run time.
     let locals: Vec<Buffer> = (0..600).map(|_| Buffer::new("L", vec![PrimExpr::int64(2048)], DType::INT64)).collect();
     let at = PrimExpr::load(&a, zero());
     let fill = |l: &Buffer| Stmt::store(l, vec![at.clone()], at.clone());
@@ -254,10 +254,10 @@ fn fallible_names_are_errors() {
     );
 }
 
-/// Checks that move out of loops stay where all that they need is known: here how often a loop runs depends on the block's
+/// Checks are hoisted only to where their operands are defined: here the trip count of a loop depends on the block
 /// axis, and the index does not.
 #[test]
-fn checks_are_made_where_how_often_loops_run_is_known() {
+fn checks_are_hoisted_to_where_trip_counts_are_defined() {
     let func = function(
         "# from tvm.script import tirx as T
 

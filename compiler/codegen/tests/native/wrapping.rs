@@ -1,6 +1,6 @@
-//! Random arithmetic on data at the ends of int32 and int64: sums, differences and products wrap, whatever compares,
-//! divides or chooses between them afterwards. Compiled kernels and the reference interpreter are compared with an
-//! evaluation in plain Rust, which shares no arithmetic with either.
+//! Random arithmetic on data at the limits of int32 and int64: additions, subtractions and multiplications wrap,
+//! whatever compares, divides or selects afterwards. Compiled kernels and the reference interpreter are compared with
+//! an evaluation in plain Rust, which shares no code with either.
 
 use super::{
     support::{Kernel, function, rng::Rng},
@@ -13,7 +13,7 @@ const SIZE: usize = 24;
 const KERNELS: u64 = 40;
 const OUTPUTS: usize = 6;
 
-/// What a kernel computes with: elements of its inputs at `i`, a scalar argument, and named values before this one.
+/// Values that a kernel uses: elements of its inputs at `i`, a scalar argument, and previously bound values.
 struct Point<'a> {
     i: usize,
     narrow: &'a [Vec<i32>; 2],
@@ -24,12 +24,12 @@ struct Point<'a> {
 
 type Value = Box<dyn Fn(&Point) -> i64>;
 
-/// An operation: how it is written, and what it gives.
+/// An operation: its spelling and its function.
 type Operation<T, R> = (&'static str, fn(T, T) -> R);
 
 const MODULAR: [Operation<i128, i128>; 3] = [("+", |x, y| x + y), ("-", |x, y| x - y), ("*", |x, y| x * y)];
 const EXTREMES: [Operation<i64, i64>; 2] = [("min", i64::min), ("max", i64::max)];
-/// By positive divisors, for which these are division towards minus infinity and its remainder.
+/// Floor division and remainder, for positive divisors.
 const QUOTIENTS: [Operation<i64, i64>; 2] = [("//", i64::div_euclid), ("%", i64::rem_euclid)];
 const COMPARISONS: [Operation<i64, bool>; 6] = [
     ("<", |x, y| x < y),
@@ -40,7 +40,7 @@ const COMPARISONS: [Operation<i64, bool>; 6] = [
     ("!=", |x, y| x != y),
 ];
 
-/// A text and what it is worth.
+/// An expression and its value.
 struct Term {
     text: String,
     value: Value,
@@ -82,7 +82,7 @@ fn number(rng: &mut Rng, depth: u64, bits: u32) -> Term {
     let depth = depth - 1;
     match rng.below(12) {
         0..5 => {
-            // Both operands often share one, which is what simplification looks for.
+            // Operands often share a subexpression, which simplification looks for.
             let (a, b) = (number(rng, depth, bits), leaf(rng, bits));
             let (symbol, op) = *rng.pick(&MODULAR);
             let (x, y) = (a.value, b.value);
@@ -114,7 +114,7 @@ fn number(rng: &mut Rng, depth: u64, bits: u32) -> Term {
             term(format!("T.Cast(\"int{bits}\", {})", a.text), move |p| wrap(x(p).into(), bits))
         }
         _ if bits == 32 => {
-            // An index that data make, kept inside of the buffer by what it is after wrapping.
+            // A data-dependent index, which is in bounds after wrapping.
             let a = number(rng, depth, 32);
             let x = a.value;
             let text = format!("A[T.max(T.min({}, {}), 0)]", a.text, SIZE - 1);
@@ -136,7 +136,7 @@ fn condition(rng: &mut Rng, depth: u64) -> Term {
     let bits = *rng.pick(&[32, 64]);
     let a = number(rng, depth, bits);
     let (symbol, op) = *rng.pick(&COMPARISONS);
-    // `x + c < x` and its kin, half of the time.
+    // `x + c < x` and similar, half of the time.
     let (text, value) = if rng.chance(50) {
         let c = leaf(rng, bits);
         let (sign, plus) = *rng.pick(&[("+", true), ("-", false)]);
@@ -160,7 +160,7 @@ fn condition(rng: &mut Rng, depth: u64) -> Term {
     Term { text, value }
 }
 
-/// What an output holds: a number as int64, or 1 and 2 where a condition holds and where it does not.
+/// An output: a number as int64, or 1 if a condition is true and 2 otherwise.
 fn output(rng: &mut Rng, number_of: usize) -> (String, Value) {
     let store = |value: &str| format!("O{number_of}[i] = {value}\n");
     match rng.below(4) {
@@ -169,7 +169,7 @@ fn output(rng: &mut Rng, number_of: usize) -> (String, Value) {
             (format!("        {}", store(&t.text)), t.value)
         }
         1 => {
-            // A named value, compared with a sum of itself.
+            // A bound value, compared with a sum of itself.
             let t = number(rng, 3, 32);
             let x = t.value;
             let text = format!(
@@ -211,8 +211,8 @@ fn wide_data(rng: &mut Rng) -> Vec<i64> {
 }
 
 #[test]
-fn data_wrap_whatever_is_computed_of_them() {
-    // Kernels are trees, and a debug build's frames are large: as deep as the command line's own.
+fn data_wrap_in_any_expression() {
+    // Debug builds have large frames, so use a stack as large as the command line's.
     let run = std::thread::Builder::new().stack_size(64 << 20).spawn(compare);
     if let Err(panic) = run.unwrap().join() {
         std::panic::resume_unwind(panic);

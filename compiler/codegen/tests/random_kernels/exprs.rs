@@ -1,4 +1,4 @@
-//! Expressions.
+//! Random expressions.
 
 use super::generate::{FLOATS, Generator, INTEGERS, Int, Memory};
 use hammock_ir::{
@@ -10,7 +10,7 @@ const DIVISIONS: [BinaryOp; 4] = [BinaryOp::Div, BinaryOp::Mod, BinaryOp::FloorD
 const COMPARISONS: [BinaryOp; 6] = [BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Lt, BinaryOp::Le, BinaryOp::Gt, BinaryOp::Ge];
 
 impl Generator {
-    /// A value of any numeric dtype.
+    /// Generates a value of any numeric dtype.
     pub fn value(&mut self, dtype: DType, depth: usize) -> PrimExpr {
         match dtype {
             t if t.is_bool() => self.truth(depth),
@@ -19,7 +19,7 @@ impl Generator {
         }
     }
 
-    /// An integer with bounds, small enough that no arithmetic on it overflows: what indices are made of.
+    /// Generates a bounded integer for indices, small enough that arithmetic on it does not overflow.
     pub fn small(&mut self, depth: usize) -> Int {
         if depth == 0 || self.rng.chance(40) {
             return if self.rng.chance(70) {
@@ -64,14 +64,14 @@ impl Generator {
         }
     }
 
-    /// An element of a buffer of indices.
+    /// Generates a load from a buffer of indices.
     pub fn loaded_small(&mut self) -> Option<Int> {
         let memory = self.memories.iter().find(|m| m.indexes)?.clone();
         let indices = self.indices(&memory, 0)?;
         Some(Int { expr: PrimExpr::load(&memory.buffer, indices).cast(DType::INT64), low: -2, high: 9 })
     }
 
-    /// Where in a buffer; nothing for an empty one.
+    /// Generates indices of a buffer; `None` for an empty one.
     pub fn indices(&mut self, memory: &Memory, depth: usize) -> Option<Vec<PrimExpr>> {
         let sizes: Vec<_> = memory.buffer.shape.iter().cloned().zip(memory.shape.iter().copied()).collect();
         if !self.manners.wild && memory.shape.contains(&0) {
@@ -90,7 +90,7 @@ impl Generator {
             6 | 7 => {
                 let loaded = if depth > 0 { self.loaded_small() } else { None };
                 let any = loaded.unwrap_or_else(|| self.small(depth));
-                // A symbolic extent that is not zero here is not proven to be so.
+                // A symbolic extent is not proved to be nonzero.
                 any.expr.floormod(extent.clone().cast(DType::INT64))
             }
             8 => {
@@ -101,7 +101,7 @@ impl Generator {
         }
     }
 
-    /// An element of the dtype from a buffer in scope.
+    /// Generates a load of the dtype from a buffer in scope.
     fn load(&mut self, dtype: DType, depth: usize) -> Option<PrimExpr> {
         let fitting: Vec<Memory> = self.memories.iter().filter(|m| m.buffer.dtype == dtype).cloned().collect();
         if fitting.is_empty() {
@@ -146,7 +146,7 @@ impl Generator {
         }
     }
 
-    /// A constant; not so often an extreme one.
+    /// Generates a constant, occasionally an extreme one.
     pub fn constant(&mut self, dtype: DType) -> PrimExpr {
         if dtype.is_floating() {
             let value = *self.rng.pick(&[0.0, 1.0, -1.5, 2.25, 1e-3, 300.0]);
@@ -209,7 +209,8 @@ impl Generator {
         }
     }
 
-    /// Floats of 16 bits are only loaded, converted and chosen: how often they are rounded in between is not defined.
+    /// Generates a float. 16-bit floats are only loaded, converted and selected, since intermediate rounding is
+    /// unspecified.
     fn float(&mut self, dtype: DType, depth: usize) -> PrimExpr {
         if depth == 0 {
             return match self.rng.below(2) {
@@ -240,7 +241,7 @@ impl Generator {
         }
     }
 
-    /// A truth value.
+    /// Generates a boolean.
     pub fn truth(&mut self, depth: usize) -> PrimExpr {
         if depth == 0 {
             return match self.rng.below(3) {
@@ -253,7 +254,7 @@ impl Generator {
         match self.rng.below(8) {
             0 | 1 => binary(*self.rng.pick(&COMPARISONS), self.small(d).expr, self.small(d).expr),
             2 => {
-                // Comparisons of 32 and 64 bits are taken to be of sizes, which do not wrap.
+                // Comparisons of 32 and 64 bits are assumed to be of sizes, which do not wrap.
                 let dtype = *self.rng.pick(&[DType::INT8, DType::UINT8, DType::INT16, DType::UINT32]);
                 binary(*self.rng.pick(&COMPARISONS), self.integer(dtype, d), self.integer(dtype, d))
             }

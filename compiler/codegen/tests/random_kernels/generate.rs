@@ -1,4 +1,4 @@
-//! A kernel and its arguments.
+//! Generator of random kernels and their arguments.
 
 use super::rng::Rng;
 use half::f16;
@@ -8,7 +8,7 @@ use hammock_ir::{
     tir::{Block, Buffer, Param, PrimFunc, Stmt},
 };
 
-/// A kernel, called as its number says.
+/// A kernel, named by its number.
 pub struct Case {
     pub number: u64,
     pub func: PrimFunc,
@@ -20,23 +20,23 @@ pub enum Value {
     Int(i64),
 }
 
-/// What accesses of a kernel may do.
+/// Allowed errors of a kernel.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Manners {
-    /// Indices may lie outside of their buffers.
+    /// Indices may be out of bounds.
     pub wild: bool,
-    /// Divisors may be zero, and counts of shifts anything.
+    /// Divisors may be zero, and shift counts invalid.
     pub traps: bool,
 }
 
-/// True if kernels may leave their buffers.
+/// True if kernels may access out of bounds.
 const WILD: bool = true;
 
 pub const INTEGERS: [DType; 8] =
     [DType::INT8, DType::INT16, DType::INT32, DType::INT64, DType::UINT8, DType::UINT16, DType::UINT32, DType::UINT64];
 pub const FLOATS: [DType; 3] = [DType::FLOAT16, DType::FLOAT32, DType::FLOAT64];
 
-/// An integer in scope with the least and greatest value that it has.
+/// An integer in scope, with its minimum and maximum.
 #[derive(Clone)]
 pub struct Int {
     pub expr: PrimExpr,
@@ -44,13 +44,13 @@ pub struct Int {
     pub high: i64,
 }
 
-/// A buffer in scope with the sizes that it has.
+/// A buffer in scope, with its actual sizes.
 #[derive(Clone)]
 pub struct Memory {
     pub buffer: Buffer,
     pub shape: Vec<i64>,
     pub writable: bool,
-    /// Which memory it lies in: buffers of one may overlap.
+    /// Id of its memory: buffers with the same id may overlap.
     pub memory: usize,
     /// True if its elements are small enough to be indices.
     pub indexes: bool,
@@ -61,9 +61,9 @@ pub struct Generator {
     pub manners: Manners,
     pub memories: Vec<Memory>,
     pub ints: Vec<Int>,
-    /// Loops, blocks and branches around.
+    /// Nesting depth of loops, blocks and branches.
     pub depth: usize,
-    /// True if a loop is around that `break` and `continue` may leave.
+    /// True inside of a loop that allows `break` and `continue`.
     pub in_loop: bool,
     pub names: usize,
 }
@@ -115,7 +115,7 @@ impl Generator {
         (params, args)
     }
 
-    /// The dtype of a buffer.
+    /// Picks the dtype of a buffer.
     pub fn element(&mut self) -> DType {
         match self.rng.below(10) {
             0..=4 => *self.rng.pick(&INTEGERS),
@@ -175,7 +175,7 @@ impl Generator {
         value.to_le_bytes()[..dtype.bytes()].to_vec()
     }
 
-    /// Runs `f` one level deeper, and forgets what it declared.
+    /// Runs `f` one level deeper, and drops its declarations.
     pub fn inside<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         let (memories, ints) = (self.memories.len(), self.ints.len());
         self.depth += 1;
@@ -186,9 +186,9 @@ impl Generator {
         made
     }
 
-    /// Statements in order.
-    pub fn stmts(&mut self, most: i64) -> Stmt {
-        let count = self.rng.between(1, most);
+    /// Generates a sequence of statements.
+    pub fn stmts(&mut self, max_count: i64) -> Stmt {
+        let count = self.rng.between(1, max_count);
         self.inside(|g| {
             let mut stmts = Vec::new();
             for _ in 0..count {

@@ -1,4 +1,4 @@
-//! Numbers that follow from a seed.
+//! Seeded random numbers.
 
 /// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
 pub struct Rng(u64);
@@ -18,17 +18,17 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 to `n - 1`.
+    /// Returns a number from 0 to `n - 1`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.next() % n.max(1)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1) as u64) as i64
     }
 
-    /// True so often in a hundred.
+    /// True with a probability of `percent` %.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

@@ -1,4 +1,4 @@
-//! Compiling kernels, running them both ways, and comparing.
+//! Compiles kernels, runs them natively and in the interpreter, and compares the results.
 
 use super::generate::{Case, Value, case};
 use hammock_codegen::llvm::{self, Emit, Host, OptLevel};
@@ -8,15 +8,15 @@ use hammock_kernels::{FlatKernel, Target, interp, lower};
 use hammock_runtime::{Any, Device, Image, Library, image::Integrity};
 use std::{io::Write, path::Path, sync::Arc};
 
-/// Runs kernels in batches; what differs goes to the file `found`, the kernel at hand to `now`.
-pub fn all(from: u64, to: u64, batch: u64, place: &Path) {
-    let mut found = std::fs::File::create(place.join("found")).unwrap();
+/// Runs kernels in batches; writes differences to the file `found`, and the current kernel to `now`.
+pub fn all(from: u64, to: u64, batch: u64, dir: &Path) {
+    let mut found = std::fs::File::create(dir.join("found")).unwrap();
     let mut at = from;
     while at < to {
-        std::fs::write(place.join("now"), at.to_string()).unwrap();
+        std::fs::write(dir.join("now"), at.to_string()).unwrap();
         let end = (at + batch).min(to);
         let cases: Vec<Case> = (at..end).map(case).collect();
-        let note = |number: u64| std::fs::write(place.join("now"), number.to_string()).unwrap();
+        let note = |number: u64| std::fs::write(dir.join("now"), number.to_string()).unwrap();
         for report in run(&cases, &note) {
             writeln!(found, "{}", report.replace('\n', " ")).unwrap();
         }
@@ -24,7 +24,7 @@ pub fn all(from: u64, to: u64, batch: u64, place: &Path) {
     }
 }
 
-/// Runs a few kernels; gives what differs.
+/// Runs a few kernels; returns the differences.
 pub fn batch(cases: &[Case]) -> Vec<String> {
     run(cases, &|_| {})
 }
@@ -56,7 +56,7 @@ fn run(cases: &[Case], note: &dyn Fn(u64)) -> Vec<String> {
     reports
 }
 
-/// What is different about the two runs of a kernel.
+/// Returns the difference between the two runs of a kernel.
 fn compare(case: &Case, library: &Library) -> Option<String> {
     let mut expected: Vec<interp::Arg> = case.args.iter().map(interpreted).collect();
     let said = interp::run(&case.func, &mut expected);
@@ -95,7 +95,7 @@ fn native(value: &Value) -> Any {
     }
 }
 
-/// Equal bits, or both no number.
+/// Returns true if bits are equal, or both are NaN.
 fn same(a: &[u8], b: &[u8], dtype: DType) -> bool {
     let nan = |bytes: &[u8]| match bytes.len() {
         2 => half::f16::from_le_bytes(bytes.try_into().unwrap()).is_nan(),
@@ -105,7 +105,7 @@ fn same(a: &[u8], b: &[u8], dtype: DType) -> bool {
     a == b || dtype.is_floating() && nan(a) && nan(b)
 }
 
-/// What a kernel does differently that is printed and read.
+/// Returns the difference after printing and reading a kernel back.
 fn read_back(case: &Case) -> Option<String> {
     let name = Name::from(format!("k{}", case.number));
     let source = SourceFile::new("kernel.py", print::function_text(&name, &Function::Tir(case.func.clone()))).ok()?;
@@ -128,7 +128,7 @@ fn read_back(case: &Case) -> Option<String> {
     (said && mine.iter().zip(&its).any(differ)).then(|| "as text, it gives other numbers".to_owned())
 }
 
-/// A kernel's text and arguments.
+/// Returns a kernel's text and arguments.
 pub fn text(case: &Case) -> String {
     let function = Function::Tir(case.func.clone());
     let text = print::function_text(&format!("k{}", case.number).into(), &function);

@@ -1,4 +1,4 @@
-//! Statements.
+//! Random statements.
 
 use super::generate::{Generator, INTEGERS, Int, Memory};
 use hammock_ir::{
@@ -7,13 +7,13 @@ use hammock_ir::{
     tir::{Block, BlockAxis, Buffer, ForKind, Loop, MatchBuffer, Region, Stmt, StmtKind},
 };
 
-/// Loops, blocks and branches inside one another.
-const DEEPEST: usize = 5;
+/// Maximum nesting depth of loops, blocks and branches.
+const MAX_DEPTH: usize = 5;
 
 impl Generator {
-    /// Adds a statement, and what it needs before itself.
+    /// Adds a statement, and those that it needs before it.
     pub fn stmt(&mut self, to: &mut Vec<Stmt>) {
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             return to.extend(self.store());
         }
         match self.rng.below(16) {
@@ -57,7 +57,7 @@ impl Generator {
         to.push(Stmt::new(StmtKind::Bind(var, value.expr)));
     }
 
-    /// A loop variable's first value and how many follow.
+    /// Generates the minimum and extent of a loop, as expressions and values.
     fn range(&mut self) -> (PrimExpr, PrimExpr, i64, i64) {
         let min = if self.rng.chance(70) { 0 } else { self.rng.between(-2, 3) };
         let sizes: Vec<Int> =
@@ -70,7 +70,7 @@ impl Generator {
         (PrimExpr::int64(min), PrimExpr::int64(extent), min, extent)
     }
 
-    /// A loop whose iterations run in order.
+    /// Generates a loop whose iterations run in order.
     fn nest(&mut self) -> Stmt {
         let (min, extent, low, count) = self.range();
         let var = Var::int64(self.name("i"));
@@ -92,7 +92,7 @@ impl Generator {
         Stmt::new(StmtKind::For(Box::new(Loop { var, min, extent, step, kind, annotations: Attrs::new(), body })))
     }
 
-    /// A loop over the first axis of a buffer whose iterations write different elements and read other memory.
+    /// Generates a loop over the first axis of a buffer with independent iterations.
     fn independent(&mut self) -> Stmt {
         let Some(memory) = self.writable() else { return Stmt::nop() };
         let size = memory.shape[0];
@@ -131,7 +131,7 @@ impl Generator {
         to.push(Stmt::new(StmtKind::While(condition, Box::new(Stmt::seq([down, body])))));
     }
 
-    /// A buffer of the kernel's own, filled before it is used.
+    /// Allocates a buffer, and fills it before use.
     fn allocate(&mut self, to: &mut Vec<Stmt>) {
         let dtype = self.element();
         let (extents, shape): (Vec<PrimExpr>, Vec<i64>) = (0..self.rng.between(1, 2))
@@ -158,7 +158,7 @@ impl Generator {
         if dtype.is_bool() { PrimExpr::bool(self.rng.chance(50)) } else { self.constant(dtype) }
     }
 
-    /// Another buffer over the memory of one in scope, flat and perhaps shorter.
+    /// Declares a flat, possibly shorter alias of a buffer in scope.
     fn alias(&mut self) -> Option<Stmt> {
         let memory = self.writable()?;
         let total: i64 = memory.shape.iter().product();
@@ -177,7 +177,7 @@ impl Generator {
         Some(Stmt::new(StmtKind::Decl(buffer)))
     }
 
-    /// A block that names a region of a buffer.
+    /// Generates a block with a match region.
     fn region(&mut self) -> Option<Stmt> {
         let memory = self.writable()?;
         if memory.shape.contains(&0) {
@@ -216,7 +216,7 @@ impl Generator {
         Some(block.into())
     }
 
-    /// A nest of loops around a block with axes, perhaps one that reduces over the last.
+    /// Generates a loop nest around a block with axes, possibly with a reduction over the last one.
     fn block(&mut self) -> Option<Stmt> {
         let memory = self.writable()?;
         let reduces = self.rng.chance(50) && memory.buffer.dtype.is_integer();
@@ -228,7 +228,7 @@ impl Generator {
             .zip(memory.shape.iter().copied())
             .collect();
         if reduces {
-            // Of nothing, the kernel makes the initial value, the interpreter nothing.
+            // For an empty reduction, the kernel stores the initial value, the interpreter nothing.
             let (_, extent, _, count) = self.range();
             extents.push(if count > 0 { (extent, count) } else { (PrimExpr::int64(3), 3) });
         }
@@ -276,7 +276,7 @@ impl Generator {
         Some(nest.fold(block.into(), |body, (var, (extent, _))| Stmt::serial(var, extent, body)))
     }
 
-    /// A store of a vector to neighbours, or to elements apart.
+    /// Generates a contiguous or strided vector store.
     fn vector(&mut self) -> Option<Stmt> {
         let memory = self.writable()?;
         let (outer, last) = memory.shape.split_at(memory.shape.len() - 1);

@@ -6,7 +6,7 @@ use hammock_ir::{
     tir::{Buffer, Param, PrimFunc, Stmt},
 };
 
-/// A function called `f` whose pointers do not overlap.
+/// Returns a function called `f` whose pointers do not overlap.
 pub fn func(params: Vec<Param>, body: Stmt) -> PrimFunc {
     let attrs = Attrs::new().with("global_symbol", "f").with("tirx.noalias", true);
     PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() }

@@ -1,6 +1,6 @@
-//! Building, compiling and running small kernels.
+//! Helpers that build, compile and run small kernels.
 
-pub mod neighbours;
+pub mod plan_edits;
 #[path = "../random_kernels/rng.rs"]
 pub mod rng;
 
@@ -15,7 +15,7 @@ use hammock_kernels::{Options, Target, interp, lower_with};
 use hammock_runtime::{Any, Device, Error, Function, Image, Library, image::Integrity};
 use std::sync::Arc;
 
-/// An object for a processor.
+/// Compiles an object for a target.
 pub fn compile(f: &PrimFunc, target: &Target) -> Result<Vec<u8>, LlvmError> {
     compile_with(f, target, Options::new(target))
 }
@@ -25,7 +25,7 @@ fn compile_with(f: &PrimFunc, target: &Target, options: Options) -> Result<Vec<u
     llvm::compile(&[flat], target, Host::Hammock, OptLevel::Lean, Emit::Object)
 }
 
-/// A compiled function and where its result goes.
+/// A compiled function and its result slot.
 pub struct Kernel {
     function: Function,
     func: PrimFunc,
@@ -41,12 +41,12 @@ impl Kernel {
         Kernel::of(func, compile(func, target).unwrap())
     }
 
-    /// Compiles for this machine with plans for another.
+    /// Compiles for this machine, with plans for another.
     pub fn planned(func: &PrimFunc, options: Options) -> Kernel {
         Kernel::of(func, compile_with(func, &llvm::host(), options).unwrap())
     }
 
-    /// Compiles and plans for the same processor, of which this machine must have all that matters.
+    /// Compiles and plans for the same processor, whose features this machine must have.
     pub fn for_options(func: &PrimFunc, options: Options) -> Kernel {
         Kernel::of(func, compile_with(func, options.target, options).unwrap())
     }
@@ -61,7 +61,7 @@ impl Kernel {
         self.function.call(args)
     }
 
-    /// Calls with fresh outputs for the parameters behind the inputs.
+    /// Calls the kernel with fresh outputs for the parameters after the inputs.
     pub fn run(&self, inputs: &[Any]) -> Vec<Tensor> {
         let outputs = self.outputs(inputs);
         let fresh = |(shape, dtype): &(Vec<i64>, DType)| Tensor::empty(*dtype, shape, Device::CPU).unwrap();
@@ -71,14 +71,14 @@ impl Kernel {
         outputs
     }
 
-    /// What the interpreter computes of the same.
+    /// Returns the results of the interpreter.
     pub fn interpreted(&self, inputs: &[Any]) -> Vec<Tensor> {
         let tensor = |a: &Any| interp::Arg::Tensor(a.get::<&Tensor>().unwrap().clone());
         let args: Vec<interp::Arg> = inputs.iter().map(tensor).collect();
         interp::call_tir(&self.func, &args, &self.outputs(inputs)).unwrap()
     }
 
-    /// Shapes and dtypes of the parameters behind the inputs, with symbolic sizes taken from these.
+    /// Shapes and dtypes of the parameters after the inputs, with symbolic sizes bound by these.
     fn outputs(&self, inputs: &[Any]) -> Vec<(Vec<i64>, DType)> {
         let mut sizes = hammock_ir::prim::Substitution::default();
         for (param, arg) in self.func.params.iter().zip(inputs) {
@@ -95,7 +95,7 @@ impl Kernel {
     }
 }
 
-/// The value of sums and products of constants.
+/// Evaluates additions and multiplications of constants.
 fn constant(e: &PrimExpr) -> i64 {
     match e.kind() {
         PrimKind::Binary(BinaryOp::Mul, a, b) => constant(a) * constant(b),
@@ -109,7 +109,7 @@ pub fn check(f: &PrimFunc, inputs: &[Any]) {
     check_kernel(&Kernel::new(f), inputs);
 }
 
-/// The same for a kernel compiled before.
+/// The same for a compiled kernel.
 pub fn check_kernel(kernel: &Kernel, inputs: &[Any]) {
     let f = &kernel.func;
     let expected = kernel.interpreted(inputs);
@@ -133,7 +133,7 @@ fn is_nan(bytes: &[u8], dtype: DType) -> bool {
     }
 }
 
-/// A tensor of these numbers in a dtype of floats.
+/// Returns a tensor of these numbers in a dtype of floats.
 pub fn floats(dtype: &str, shape: &[i64], values: impl IntoIterator<Item = i64>) -> Any {
     let values = values.into_iter().map(|v| v as f32);
     let bytes: Vec<u8> = match dtype {
@@ -145,7 +145,7 @@ pub fn floats(dtype: &str, shape: &[i64], values: impl IntoIterator<Item = i64>)
     Tensor::from_bytes(dtype.parse::<DType>().unwrap(), shape, &bytes).unwrap().into()
 }
 
-/// The kernel that a text has.
+/// Parses a kernel.
 pub fn function(text: &str) -> PrimFunc {
     let source = SourceFile::new("kernel.py", text).unwrap();
     let module = hammock_import::read_module(&source, &Default::default()).unwrap_or_else(|found| {

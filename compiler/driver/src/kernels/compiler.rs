@@ -109,7 +109,7 @@ impl Compiler<'_> {
 
     /// Keys of a kernel: without names, and with the names that its messages may contain.
     fn keys(self, name: &str, func: &mut PrimFunc, options: hammock_kernels::Options<'_>) -> [Key; 2] {
-        let hammock_kernels::Options { target, checked, strict_order, plan, place } = options;
+        let hammock_kernels::Options { target, checked, strict_order, plan, locate } = options;
         let mut facts = Bytes::default();
         [llvm::SOURCES, &llvm::version()].iter().for_each(|text| facts.text(text));
         facts.text(&format!("{:?}", (target, checked, strict_order, self.level, self.host, plan)));
@@ -118,7 +118,7 @@ impl Compiler<'_> {
         hash::kernel(func, &mut facts);
         let mut named = facts.clone();
         [name, &function_text(&"f".into(), &Function::Tir(func.clone()))].iter().for_each(|text| named.text(text));
-        each_location(func, place, &mut |place| named.text(&place));
+        each_location(func, locate, &mut |location| named.text(&location));
         if let Some(symbol) = symbol {
             func.attrs.set("global_symbol", symbol);
         }

@@ -2,9 +2,9 @@
 //!
 //! Everything here is int64: native code computes indices of narrower integers in 64 bits (see
 //! [`prim`](hammock_ir::prim)). Data ([`PrimExpr::is_data`](hammock_ir::PrimExpr::is_data)) wrap to the width of their
-//! dtype: the sums, differences and products that make an index or value from them are taken apart, because a result that
-//! is correct modulo 2^64 is correct; operands of comparisons, divisions and choices only where ranges show that nothing
-//! wraps.
+//! dtype: additions, subtractions and multiplications of data in an index are expanded, because a result that is
+//! correct modulo 2^64 is correct; operands of comparisons, divisions and selects only if ranges prove that they do not
+//! wrap.
 
 mod poly;
 mod simplify;

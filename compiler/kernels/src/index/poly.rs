@@ -1,21 +1,22 @@
-//! Polynomials with integer coefficients over atoms: variables and expressions that are not sums or products.
+//! Polynomials with integer coefficients over atoms: variables, and expressions other than additions and
+//! multiplications.
 
 use super::same_expr;
 use crate::check;
 use hammock_ir::{PrimExpr, prim::Var};
 use std::ops::{Add, Mul, Sub};
 
-/// Products of sums with more terms than this are left as they are.
+/// Maximum number of terms of a distributed multiplication.
 const MAX_TERMS: usize = 64;
-/// So are those whose factors would be copied into terms of more nodes than this.
+/// Maximum number of nodes that distributing a multiplication may create.
 const MAX_NODES: usize = 1000;
 
-/// A polynomial. Terms keep the order in which they first appeared, so that what is printed depends on what was
-/// written and not on numbers of variables; comparison ignores that order.
+/// A polynomial. Terms keep the order in which they first appeared, so that printed text depends on the source and not
+/// on the ids of variables; comparison ignores that order.
 #[derive(Clone, Debug, Default)]
 pub struct Poly(Vec<Term>);
 
-/// A product of atoms and a coefficient that is not zero; no atoms for the constant.
+/// Atoms multiplied by a nonzero coefficient; the constant term has no atoms.
 #[derive(Clone, Debug)]
 struct Term {
     atoms: Vec<PrimExpr>,
@@ -28,19 +29,19 @@ impl Poly {
         Poly::default()
     }
 
-    /// A constant.
+    /// Returns a constant.
     pub fn constant(value: i64) -> Self {
         let mut poly = Poly::zero();
         poly.add_term(Vec::new(), value);
         poly
     }
 
-    /// An int64 expression that is not taken apart.
+    /// Returns an opaque int64 expression.
     pub fn atom(expr: PrimExpr) -> Self {
         Poly(vec![Term { atoms: vec![expr], coefficient: 1 }])
     }
 
-    /// The value, if it is a constant.
+    /// Returns the value of a constant polynomial.
     pub fn as_constant(&self) -> Option<i64> {
         match self.0.as_slice() {
             [] => Some(0),
@@ -59,7 +60,7 @@ impl Poly {
         self.0.iter().any(|t| t.atoms.iter().any(|a| a.uses(var)))
     }
 
-    /// What the variable is multiplied with, if it is linear in the variable: zero when it does not appear.
+    /// Coefficient of a variable, if the polynomial is linear in it; zero if the variable does not occur.
     pub fn coefficient(&self, var: &Var) -> Option<Poly> {
         let mut factor = Poly::zero();
         for term in &self.0 {
@@ -74,13 +75,13 @@ impl Poly {
         Some(factor)
     }
 
-    /// Splits off the terms for which `f` holds.
+    /// Splits into the terms for which `f` is true, and the others.
     pub fn partition(&self, mut f: impl FnMut(&[PrimExpr], i64) -> bool) -> (Poly, Poly) {
         let (yes, no) = self.0.iter().cloned().partition(|t| f(&t.atoms, t.coefficient));
         (Poly(yes), Poly(no))
     }
 
-    /// Terms as atoms and coefficient.
+    /// Iterates over the terms, each as atoms and coefficient.
     pub fn terms(&self) -> impl ExactSizeIterator<Item = (&[PrimExpr], i64)> {
         self.0.iter().map(|t| (t.atoms.as_slice(), t.coefficient))
     }
@@ -90,7 +91,7 @@ impl Poly {
         self.0.iter().any(|t| t.coefficient == coefficient && same_atoms(&t.atoms, atoms))
     }
 
-    /// The polynomial divided by a constant that divides every coefficient.
+    /// Divides by a constant, if it divides every coefficient.
     pub fn divide_exactly(&self, divisor: i64) -> Option<Poly> {
         let divides = self.0.iter().all(|t| t.coefficient.checked_rem(divisor) == Some(0));
         divides.then(|| {
@@ -99,7 +100,7 @@ impl Poly {
         })
     }
 
-    /// The polynomial times a constant.
+    /// Multiplies by a constant.
     pub fn scale(&self, factor: i64) -> Poly {
         let mut product = Poly::zero();
         for term in &self.0 {
@@ -108,7 +109,7 @@ impl Poly {
         product
     }
 
-    /// The polynomial as an int64 expression.
+    /// Converts to an int64 expression.
     pub fn to_expr(&self) -> PrimExpr {
         let (positive, negative): (Vec<_>, Vec<_>) = self.0.iter().partition(|t| t.coefficient > 0);
         let (constants, products): (Vec<_>, Vec<_>) = positive.into_iter().partition(|t| t.atoms.is_empty());
@@ -126,7 +127,7 @@ impl Poly {
             .unwrap_or_else(zero)
     }
 
-    /// The difference, unless one of its coefficients is beyond int64: then its sign says nothing.
+    /// Subtracts, unless a coefficient overflows int64.
     pub fn checked_sub(&self, other: &Poly) -> Option<Poly> {
         let mut difference = self.clone();
         for term in &other.0 {
@@ -137,12 +138,12 @@ impl Poly {
         Some(difference)
     }
 
-    /// How many checks its terms make.
+    /// Number of checks in its terms.
     pub fn checks(&self) -> usize {
         self.0.iter().flat_map(|t| &t.atoms).map(check::count).sum()
     }
 
-    /// The number of nodes of all atoms.
+    /// Number of nodes of all atoms.
     fn nodes(&self) -> usize {
         self.0.iter().flat_map(|t| &t.atoms).map(|a| a.size() as usize).fold(0, usize::saturating_add)
     }
@@ -174,7 +175,7 @@ impl Term {
     }
 }
 
-/// Returns true if two products have the same factors, in any order.
+/// Returns true if two terms have the same atoms, in any order.
 fn same_atoms(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
     let mut rest: Vec<&PrimExpr> = b.iter().collect();
     a.len() == b.len()
@@ -246,9 +247,9 @@ mod tests {
         assert_eq!(Poly::constant(3).as_constant(), Some(3));
     }
 
-    /// A power of a sum has more terms than anybody wants to look at.
+    /// A power of a sum is not expanded beyond the limits.
     #[test]
-    fn large_products_are_not_distributed() {
+    fn large_multiplications_are_not_distributed() {
         let sum = (0..9).fold(Poly::constant(1), |sum, _| &sum + &Poly::atom(Var::int64("n").expr()));
         let power = (0..40).fold(sum.clone(), |power, _| &power * &sum);
         assert!(power.terms().len() <= MAX_TERMS);

@@ -1,4 +1,4 @@
-//! From index expressions to polynomials, using the known ranges of variables.
+//! Simplification of index expressions as polynomials, using the known ranges of variables.
 //!
 //! Simplification never removes a check: an expression that would lose one stays as it is.
 
@@ -19,25 +19,25 @@ pub struct Simplifier {
     budget: Budget,
 }
 
-/// How many expressions, and pairs of terms, the work on one question may look at.
-const WORK: usize = 5000;
+/// Maximum number of expressions and pairs of terms that one query may visit.
+const MAX_WORK: usize = 5000;
 
-/// What may still be done for the question under way.
+/// Remaining work of the current query.
 #[derive(Clone, Debug, Default)]
 struct Budget {
     left: Cell<usize>,
-    /// How many parts of it are under way, one within the other.
+    /// Nesting depth of active subqueries.
     depth: Cell<usize>,
 }
 
-/// A part of a question under way.
+/// An active query or subquery.
 struct Part<'a>(&'a Budget);
 
 impl Budget {
-    /// Begins with a question or a part of one; nothing when that has taken too long already.
+    /// Begins a query or subquery; `None` if the budget is exhausted.
     fn begin(&self) -> Option<Part<'_>> {
         if self.depth.get() == 0 {
-            self.left.set(WORK);
+            self.left.set(MAX_WORK);
         }
         self.spend(1)?;
         self.depth.set(self.depth.get() + 1);
@@ -50,8 +50,8 @@ impl Budget {
     }
 }
 
-/// A number in units of several, and the rest.
-struct Coarse {
+/// A value divided into multiples of a unit and a rest.
+struct Multiple {
     size: i64,
     /// The divisor, in units.
     divisor: i64,
@@ -66,37 +66,37 @@ impl Drop for Part<'_> {
 }
 
 impl Simplifier {
-    /// Notes that a variable runs from `min` over `extent` values.
+    /// Records that a variable is in `min .. min + extent`.
     pub fn learn(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
         let (first, count) = (self.range(&self.parts(min)), self.range(&self.parts(extent)));
-        let last = known(known(first + count) - Interval::point(1));
+        let last = wrapped_range(wrapped_range(first + count) - Interval::point(1));
         self.ranges.insert(var.clone(), Interval::new(first.min, last.max));
     }
 
-    /// Notes that a variable, such as a size, is at least `min`.
+    /// Records a lower bound of a variable, such as a size.
     pub fn at_least(&mut self, var: &Var, min: i64) {
         self.ranges.insert(var.clone(), Interval::new(min, i64::MAX));
     }
 
-    /// The polynomial of an integer expression of any width, as int64. Of what takes too long to look into, nothing is
-    /// taken apart.
+    /// Returns the polynomial of an integer expression of any width, as int64. Expressions beyond the budget stay
+    /// atoms.
     pub fn poly(&self, e: &PrimExpr) -> Poly {
         let poly = self.modular(e);
         if poly.checks() < check::count(e) { Poly::atom(e.clone().cast(DType::INT64)) } else { poly }
     }
 
-    /// An integer expression simplified, as int64.
+    /// Simplifies an integer expression, as int64.
     pub fn index(&self, e: &PrimExpr) -> PrimExpr {
         self.poly(e).to_expr()
     }
 
-    /// An integer expression simplified, as int64, where data wrap to the width of their dtype: bounds of loops.
+    /// Simplifies an integer expression, as int64, whose data wrap to the width of their dtype: loop bounds.
     pub fn value(&self, e: &PrimExpr) -> PrimExpr {
         let poly = self.parts(e);
         if poly.checks() < check::count(e) { e.clone().cast(DType::INT64) } else { poly.to_expr() }
     }
 
-    /// An expression with the index expressions inside it simplified; its own dtype stays.
+    /// Simplifies the index expressions inside an expression; its own dtype is unchanged.
     pub fn inner(&self, e: &PrimExpr) -> PrimExpr {
         check::simplify_with_checks(e.clone(), |e| self.simple(e))
     }
@@ -106,12 +106,12 @@ impl Simplifier {
         self.not_negative(&self.parts(e))
     }
 
-    /// Returns true if a condition that makes no checks holds always (`Some(true)`), never, or maybe.
+    /// Evaluates a condition without checks, if it is always true or always false.
     pub fn truth(&self, e: &PrimExpr) -> Option<bool> {
         self.decide(e).filter(|_| check::count(e) == 0)
     }
 
-    /// A polynomial that is worth the same modulo 2^64: sums, differences and products of data may wrap.
+    /// Returns a polynomial with the same value modulo 2^64: arithmetic on data may wrap.
     fn modular(&self, e: &PrimExpr) -> Poly {
         let PrimKind::Binary(op @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul), a, b) = e.kind() else {
             return self.parts(e);
@@ -131,7 +131,7 @@ impl Simplifier {
         }
     }
 
-    /// A polynomial that is worth the same.
+    /// Returns a polynomial with the same value.
     fn parts(&self, e: &PrimExpr) -> Poly {
         let Some(_part) = self.budget.begin() else { return Poly::atom(e.clone().cast(DType::INT64)) };
         let poly = match e.kind() {
@@ -143,17 +143,17 @@ impl Simplifier {
         if e.is_data() && !self.fits(&poly, e) { Poly::atom(self.narrow(e).cast(DType::INT64)) } else { poly }
     }
 
-    /// Returns true if a polynomial over data is certain to be what computing the expression in its own width gives.
+    /// Returns true if a polynomial over data certainly equals the expression computed in its own width.
     fn fits(&self, poly: &Poly, e: &PrimExpr) -> bool {
         let inside = match (e.kind(), e.dtype().bits) {
-            // What is at the ends may have been cut off there.
-            (PrimKind::Binary(op, ..), 64) if grows(*op) => Interval::new(i64::MIN + 1, i64::MAX - 1),
+            // Values at the ends may have been clamped.
+            (PrimKind::Binary(op, ..), 64) if may_overflow(*op) => Interval::new(i64::MIN + 1, i64::MAX - 1),
             _ => Interval::of_dtype(e.dtype()),
         };
         self.range(poly).is_within(inside)
     }
 
-    /// An operation with simplified operands, computed in its own dtype.
+    /// Simplifies the operands of an operation that is computed in its own dtype.
     fn narrow(&self, e: &PrimExpr) -> PrimExpr {
         e.map_children(&mut |c| {
             let simple = if is_index(c.dtype()) { self.parts(c).to_expr() } else { self.simple(c) };
@@ -227,39 +227,39 @@ impl Simplifier {
         }
     }
 
-    /// `x // y`: what `y` divides comes out, and what is left vanishes if it lies in `[0, y)`.
+    /// `x // y`: multiples of `y` are divided exactly, and the rest vanishes if it is in `[0, y)`.
     fn floor_div(&self, x: &Poly, y: &Poly) -> Poly {
         let (multiple, rest) = self.divide(x, y);
         if self.within(&rest, y) {
             return multiple;
         }
-        if let Some(Coarse { divisor, units, .. }) = self.coarse(&rest, y) {
+        if let Some(Multiple { divisor, units, .. }) = self.coarsen(&rest, y) {
             return &multiple + &self.floor_div(&units, &Poly::constant(divisor));
         }
         &multiple + &Poly::atom(rest.to_expr().floordiv(y.to_expr()))
     }
 
-    /// `x % y`, which does not see multiples of `y`.
+    /// `x % y`: multiples of `y` vanish.
     fn floor_mod(&self, x: &Poly, y: &Poly) -> Poly {
         let (_, rest) = self.divide(x, y);
         if rest.is_zero() || self.within(&rest, y) {
             return rest;
         }
-        if let Some(Coarse { size, divisor, units, rest }) = self.coarse(&rest, y) {
+        if let Some(Multiple { size, divisor, units, rest }) = self.coarsen(&rest, y) {
             return &self.floor_mod(&units, &Poly::constant(divisor)).scale(size) + &rest;
         }
         Poly::atom(rest.to_expr().floormod(y.to_expr()))
     }
 
-    /// `x` in units of which `y` has a whole number, where what is less than a unit cannot become one: rows of an image,
-    /// say, when pixels are divided by the size of an image.
-    fn coarse(&self, x: &Poly, y: &Poly) -> Option<Coarse> {
+    /// Expresses `x` in units that divide `y`, if the rest is always smaller than a unit: e.g. rows of an image, if a
+    /// pixel index is divided by the size of the image.
+    fn coarsen(&self, x: &Poly, y: &Poly) -> Option<Multiple> {
         let whole = y.as_constant().filter(|c| *c > 1)?;
         let sizes = x.terms().filter(|(atoms, _)| !atoms.is_empty()).map(|(_, k)| gcd(k, whole));
         sizes.filter(|size| (2..whole).contains(size)).find_map(|size| {
             let (units, rest) = self.divide(x, &Poly::constant(size));
             let fits = self.within(&rest, &Poly::constant(size));
-            fits.then_some(Coarse { size, divisor: whole / size, units, rest })
+            fits.then_some(Multiple { size, divisor: whole / size, units, rest })
         })
     }
 
@@ -282,12 +282,12 @@ impl Simplifier {
         sum
     }
 
-    /// `x` as a multiple of `y` and a rest, term by term.
+    /// Splits `x` into a multiple of `y` and a rest, term by term.
     fn divide(&self, x: &Poly, y: &Poly) -> (Poly, Poly) {
         if let Some(c) = y.as_constant() {
             let (multiple, rest) = x.partition(|_, k| k.checked_rem(c) == Some(0));
             let Some(multiple) = multiple.divide_exactly(c) else { return (Poly::zero(), x.clone()) };
-            // A constant term need not be divisible to give up its whole part.
+            // The constant term is divided with a remainder.
             let whole = rest.partition(|atoms, _| atoms.is_empty()).0.as_constant().unwrap_or(0).div_euclid(c.max(1));
             let whole = Poly::constant(if c > 0 { whole } else { 0 });
             return (&multiple + &whole, &rest - &whole.scale(c));
@@ -297,7 +297,7 @@ impl Simplifier {
         };
         let mut multiple = Poly::zero();
         for (atoms, k) in x.terms() {
-            if let Some(rest) = without(atoms, divisor) {
+            if let Some(rest) = remove_factors(atoms, divisor) {
                 let product = rest.into_iter().map(Poly::atom).fold(Poly::constant(k), |p, a| &p * &a);
                 multiple = &multiple + &product;
             }
@@ -315,17 +315,17 @@ impl Simplifier {
         self.range(x).min >= 0
     }
 
-    /// The least and greatest value of `x - y`.
+    /// Range of `x - y`.
     fn range_between(&self, x: &Poly, y: &Poly) -> Interval {
         x.checked_sub(y).map_or(Interval::ALL, |difference| self.range(&difference))
     }
 
-    /// The least and greatest value of a polynomial.
+    /// Range of a polynomial.
     fn range(&self, x: &Poly) -> Interval {
         let Some(_part) = self.budget.begin() else { return Interval::ALL };
         x.terms().fold(Interval::point(0), |sum, (atoms, k)| {
-            let term = atoms.iter().fold(Interval::point(k), |term, atom| known(term * self.atom_range(atom)));
-            known(sum + term)
+            let term = atoms.iter().fold(Interval::point(k), |term, atom| wrapped_range(term * self.atom_range(atom)));
+            wrapped_range(sum + term)
         })
     }
 
@@ -333,7 +333,7 @@ impl Simplifier {
         match atom.kind() {
             PrimKind::Var(v) => self.ranges.get(v).copied().unwrap_or(Interval::ALL),
             PrimKind::Cast(a) if a.is_data() && is_index(a.dtype()) => {
-                let range = known(self.atom_range(a)).intersect(Interval::of_dtype(a.dtype()));
+                let range = wrapped_range(self.atom_range(a)).intersect(Interval::of_dtype(a.dtype()));
                 let of_dtype = Interval::of_dtype(atom.dtype());
                 if range.is_within(of_dtype) { range } else { of_dtype }
             }
@@ -369,13 +369,13 @@ impl Simplifier {
     }
 }
 
-/// Returns true if the result may be larger than the operands: of a quotient, that of the least number by -1.
-fn grows(op: BinaryOp) -> bool {
+/// Returns true if the result may exceed the operands: for a division, `i64::MIN / -1`.
+fn may_overflow(op: BinaryOp) -> bool {
     use BinaryOp::*;
     matches!(op, Add | Sub | Mul | Div | FloorDiv)
 }
 
-/// The int64 expression in a dtype in which it has the same value: without a cast to int64 from that.
+/// Converts an int64 expression to a dtype in which it has the same value, dropping a cast from that dtype.
 fn in_dtype(e: PrimExpr, dtype: DType) -> PrimExpr {
     match e.kind() {
         PrimKind::Cast(inner) if inner.dtype() == dtype && is_index(dtype) => inner.clone(),
@@ -388,8 +388,8 @@ fn is_index(dtype: DType) -> bool {
     dtype.is_int() && dtype.bits >= 32 && dtype.is_scalar()
 }
 
-/// The product without the factors of another, if it has them all.
-fn without(atoms: &[PrimExpr], factors: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
+/// Removes factors from the atoms of a term, if it has them all.
+fn remove_factors(atoms: &[PrimExpr], factors: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
     let mut rest = atoms.to_vec();
     for factor in factors {
         let at = rest.iter().position(|a| super::same_expr(a, factor))?;
@@ -398,8 +398,8 @@ fn without(atoms: &[PrimExpr], factors: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
     Some(rest)
 }
 
-/// What is known of numbers in an interval when they wrap: nothing where all of them are beyond int64.
-fn known(interval: Interval) -> Interval {
+/// Range of the values of an interval after wrapping; unbounded if all are outside of int64.
+fn wrapped_range(interval: Interval) -> Interval {
     let beyond = interval.min >= i64::MAX - 1 || interval.max <= i64::MIN + 1;
     if beyond { Interval::ALL } else { interval }
 }
@@ -448,26 +448,26 @@ mod tests {
             (row * int(14) + column) * int(1536) + flat.floormod(int(1536)),
             pixel.expr() * int(1536) + channel.expr(),
         );
-        // A rest that may become a unit stays.
+        // A rest that may exceed a unit stays.
         let more = pixel.expr() * int(1536) + channel.expr() * int(5);
         check(&s, more.clone().floordiv(int(14 * 1536)), more.floordiv(int(14 * 1536)));
     }
 
     #[test]
-    fn differences_beyond_the_range_decide_nothing() {
+    fn overflowing_differences_prove_nothing() {
         let i = Var::int64("i");
         let s = simplifier(&[(&i, 2)]);
-        let least = PrimExpr::int64(i64::MIN);
-        assert_eq!(s.truth(&i.expr().lt(least.clone())), None);
-        assert_ne!(s.truth(&least.clone().lt(i.expr())), Some(false));
-        assert!(!s.is_not_negative(&i.expr().min(least.min(PrimExpr::int64(12)))));
+        let lowest = PrimExpr::int64(i64::MIN);
+        assert_eq!(s.truth(&i.expr().lt(lowest.clone())), None);
+        assert_ne!(s.truth(&lowest.clone().lt(i.expr())), Some(false));
+        assert!(!s.is_not_negative(&i.expr().min(lowest.min(PrimExpr::int64(12)))));
     }
 
     #[test]
-    fn divisions_of_the_least_number_are_left() {
-        let least = Var::int64("i").expr() * PrimExpr::int64(i64::MIN);
+    fn divisions_of_i64_min_are_unchanged() {
+        let lowest = Var::int64("i").expr() * PrimExpr::int64(i64::MIN);
         for divisor in [-1, 0] {
-            let quotient = least.clone().floordiv(PrimExpr::int64(divisor));
+            let quotient = lowest.clone().floordiv(PrimExpr::int64(divisor));
             check(&Simplifier::default(), quotient.clone(), quotient);
         }
     }
@@ -505,7 +505,7 @@ mod tests {
         let y = Var::data("y", DType::INT64).expr();
         assert_eq!(s.truth(&(&y + 1i64).gt(y.clone())), None);
         assert_eq!(s.truth(&y.clone().cast(DType::INT32).cast(DType::INT64).eq(y.clone())), None);
-        // As an index a sum is what 64 bits hold, as a value what its dtype holds.
+        // As an index a sum has 64 bits, as a value the width of its dtype.
         let sum = &x + &one;
         check(&s, sum.clone(), &wide + 1i64);
         assert!(s.value(&sum).to_string().starts_with("T.Cast(\"int64\", x + "), "added in 32 bits: {}", s.value(&sum));

@@ -1,17 +1,15 @@
-//! Calls of kernels by other kernels: the callee's body replaces the call.
+//! Inlining of kernels that are called by other kernels.
 //!
-//! The callee's buffers are declared over the memory that the caller passes, so all checks and analyses of a kernel's own
-//! buffers (bounds, which arguments are written) also cover the buffers of the kernels that it calls. The result has no
-//! calls of kernels.
+//! The callee's buffers are declared over the memory that the caller passes, so checks and analyses of a kernel's own
+//! buffers (bounds, which arguments are written) also cover the buffers of its callees. The result calls no kernels.
 
-mod ending;
+mod remove_returns;
 
 use crate::{
     check,
     error::{KernelError, Reason},
     lower::check_stmt,
 };
-use ending::ending;
 use hammock_ir::{
     DType, Name, PrimExpr, Span,
     prim::{PrimKind, Var},
@@ -21,34 +19,35 @@ use hammock_ir::{
         fresh,
     },
 };
+use remove_returns::remove_returns;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
-/// Calls of kernels that call kernels, at most so deep.
+/// Maximum depth of nested kernel calls.
 const MAX_DEPTH: usize = 64;
 
-/// Statements that calls may add to a kernel. Calls of kernels that call several others multiply.
+/// Maximum number of statements that inlining may add to a kernel, which can grow exponentially with the depth.
 const MAX_STATEMENTS: usize = 20_000;
 
-/// The function with the bodies of the kernels that it calls in it. `find` gives the module's kernels by name, `place`
-/// says where in a text a span lies, for messages.
+/// Inlines all kernels that a function calls. `find` returns the module's kernels by name, `locate` the source location
+/// of a span, for messages.
 ///
 /// # Errors
-/// When a call does not fit its kernel, stands where it may not be evaluated, or adds too much.
+/// When a call does not match its kernel, is in a position where it cannot be evaluated, or adds too many statements.
 pub fn inline_calls<'f>(
     func: &'f PrimFunc,
     find: &dyn Fn(&str) -> Option<&'f PrimFunc>,
-    place: &dyn Fn(Span) -> Option<String>,
+    locate: &dyn Fn(Span) -> Option<String>,
 ) -> Result<Cow<'f, PrimFunc>, KernelError> {
     if callees(func).is_empty() {
         return Ok(Cow::Borrowed(func));
     }
     let mut inliner = Inliner {
         find,
-        place,
-        around: Vec::new(),
-        changing: FxHashSet::default(),
-        left: MAX_STATEMENTS,
+        locate,
+        callers: Vec::new(),
+        loop_vars: FxHashSet::default(),
+        budget: MAX_STATEMENTS,
         span: func.span,
     };
     let mut whole = func.clone();
@@ -63,18 +62,18 @@ pub fn inline_calls<'f>(
 
 struct Inliner<'a, 'f> {
     find: &'a dyn Fn(&str) -> Option<&'f PrimFunc>,
-    place: &'a dyn Fn(Span) -> Option<String>,
-    /// The kernels whose bodies are around.
-    around: Vec<Name>,
-    /// Variables of loops and axes around.
-    changing: FxHashSet<Var>,
-    /// How many statements may still be added.
-    left: usize,
+    locate: &'a dyn Fn(Span) -> Option<String>,
+    /// Kernels whose bodies enclose the current statement.
+    callers: Vec<Name>,
+    /// Variables of enclosing loops and axes.
+    loop_vars: FxHashSet<Var>,
+    /// Number of statements that may still be added.
+    budget: usize,
     span: Span,
 }
 
 impl Inliner<'_, '_> {
-    /// Puts bodies in the place of calls in a statement that may stand alone.
+    /// Inlines the calls in a statement that forms its own body.
     fn body(&mut self, stmt: &mut Stmt) -> Result<(), Reason> {
         let before = self.stmt(stmt)?;
         if !before.is_empty() {
@@ -84,7 +83,7 @@ impl Inliner<'_, '_> {
         Ok(())
     }
 
-    /// The same for any statement; gives what must stand before it.
+    /// Inlines the calls in any statement; returns the statements to insert before it.
     fn stmt(&mut self, stmt: &mut Stmt) -> Result<Vec<Stmt>, Reason> {
         if !stmt.span.is_none() {
             self.span = stmt.span;
@@ -104,7 +103,7 @@ impl Inliner<'_, '_> {
                 return Ok(before);
             }
             StmtKind::For(l) => {
-                self.changing.insert(l.var.clone());
+                self.loop_vars.insert(l.var.clone());
                 for e in [&mut l.min, &mut l.extent].into_iter().chain(&mut l.step) {
                     *e = self.expr(e, &mut before)?;
                 }
@@ -120,7 +119,7 @@ impl Inliner<'_, '_> {
                     *e = self.expr(e, &mut before)?;
                 }
             }
-            StmtKind::Block(block) => self.changing.extend(block.axes.iter().map(|axis| axis.var.clone())),
+            StmtKind::Block(block) => self.loop_vars.extend(block.axes.iter().map(|axis| axis.var.clone())),
             _ => {}
         }
         let mut result = Ok(());
@@ -132,7 +131,7 @@ impl Inliner<'_, '_> {
         result.map(|()| before)
     }
 
-    /// An expression with the results of calls in their place.
+    /// Replaces calls in an expression by their results.
     fn expr(&mut self, e: &PrimExpr, before: &mut Vec<Stmt>) -> Result<PrimExpr, Reason> {
         if called_in(e).is_none() {
             return Ok(e.clone());
@@ -152,14 +151,14 @@ impl Inliner<'_, '_> {
         }
     }
 
-    /// The value of a call, whose work goes before.
+    /// Returns the value of a call, and adds its body to the statements before.
     fn call(&mut self, name: &Name, args: &[PrimExpr], before: &mut Vec<Stmt>) -> Result<PrimExpr, Reason> {
         let misfit = |why: &str| Reason::Call { callee: name.clone(), why: why.to_owned() };
         let func = (self.find)(name).ok_or_else(|| misfit("the module has no such kernel"))?;
-        if self.around.contains(name) || self.around.len() >= MAX_DEPTH {
+        if self.callers.contains(name) || self.callers.len() >= MAX_DEPTH {
             return Err(misfit("kernels call each other in circles, or too deep"));
         }
-        let args: Vec<PrimExpr> = args.iter().map(|arg| self.settled(arg, before)).collect();
+        let args: Vec<PrimExpr> = args.iter().map(|arg| self.stable_arg(arg, before)).collect();
         let bound = bind_call(func, &args).map_err(|why| match why {
             Misfit::Count => misfit("it takes another number of arguments"),
             Misfit::Argument(why) => misfit(&why),
@@ -173,25 +172,26 @@ impl Inliner<'_, '_> {
         }
         let at = self.span;
         let mut body = self.bound_body(name, func, bound)?;
-        self.around.push(name.clone());
+        self.callers.push(name.clone());
         self.body(&mut body)?;
-        self.around.pop();
-        let body = ending(body, result.as_ref()).ok_or_else(|| misfit("it returns from the middle of its body"))?;
+        self.callers.pop();
+        let body =
+            remove_returns(body, result.as_ref()).ok_or_else(|| misfit("it returns from the middle of its body"))?;
         before.push(body);
         self.span = at;
         Ok(result.map_or(PrimExpr::int32(0), |buffer| PrimExpr::load(&buffer, vec![PrimExpr::int64(0)])))
     }
 
-    /// An argument that is the same wherever the callee's body mentions it. Descriptions keep their form.
-    fn settled(&self, arg: &PrimExpr, before: &mut Vec<Stmt>) -> PrimExpr {
+    /// Returns an argument whose value is the same at every use in the callee. Tensor descriptors keep their form.
+    fn stable_arg(&self, arg: &PrimExpr, before: &mut Vec<Stmt>) -> PrimExpr {
         match arg.kind() {
-            // Declarations name no variables of loops, which lowering makes wider.
-            PrimKind::Var(var) if !self.changing.contains(var) => arg.clone(),
+            // Declarations must not use loop variables, which lowering promotes.
+            PrimKind::Var(var) if !self.loop_vars.contains(var) => arg.clone(),
             PrimKind::Int(_) | PrimKind::Float(_) | PrimKind::Str(_) => arg.clone(),
             PrimKind::Call(_)
                 if ["tvm_stack_make_array", "tvm_stack_make_shape"].iter().any(|n| arg.as_intrin(n).is_some()) =>
             {
-                arg.map_children(&mut |part| self.settled(part, before))
+                arg.map_children(&mut |part| self.stable_arg(part, before))
             }
             _ => {
                 let var = Var::of_value("arg", arg);
@@ -201,13 +201,13 @@ impl Inliner<'_, '_> {
         }
     }
 
-    /// The callee's body in a scope of its own, behind the checks and declarations of its parameters.
+    /// Returns the callee's body in its own scope, after the checks and declarations of its parameters.
     fn bound_body(&mut self, name: &Name, func: &PrimFunc, bound: BoundCall) -> Result<Stmt, Reason> {
         let BoundCall { mut values, pointers, equalities } = bound;
         let at = |kind: StmtKind| Stmt::new(kind).at(self.span);
         let mut first = Vec::new();
-        let line = check::suffix(self.place, self.span);
-        first.extend(equalities.iter().map(|e| unequal(e, name, &line).at(self.span)));
+        let line = check::suffix(self.locate, self.span);
+        first.extend(equalities.iter().map(|e| check_equal(e, name, &line).at(self.span)));
         let mut buffers = FxHashMap::default();
         for (number, pointer) in pointers {
             let param = &func.params[number];
@@ -241,8 +241,8 @@ impl Inliner<'_, '_> {
             first.push(at(StmtKind::Decl(own)));
         }
         let body = fresh::copy_body(&func.body, values, buffers);
-        body.walk(&mut |_| self.left = self.left.saturating_sub(1));
-        if self.left == 0 {
+        body.walk(&mut |_| self.budget = self.budget.saturating_sub(1));
+        if self.budget == 0 {
             let why = "with the kernels that it calls in turn it is too long";
             return Err(Reason::Call { callee: name.clone(), why: why.into() });
         }
@@ -250,9 +250,9 @@ impl Inliner<'_, '_> {
     }
 }
 
-/// A statement that fails where sizes differ. Of its two checks the one fails where too little is given, the other
-/// where too much is; their errors have both numbers.
-fn unequal(equality: &Equality, callee: &Name, line: &str) -> Stmt {
+/// Returns a statement that fails if sizes differ. One of its two checks fails if the size is too small, the other if
+/// it is too large; their errors show both numbers.
+fn check_equal(equality: &Equality, callee: &Name, line: &str) -> Stmt {
     let (expected, actual) = (&equality.expected, &equality.actual);
     let what = format!("{} of kernel `{callee}`", equality.what);
     let texts = |verb: &str, other: &str| [format!("{what} {verb} "), format!(", but {other} "), line.to_owned()];
@@ -263,7 +263,7 @@ fn unequal(equality: &Equality, callee: &Name, line: &str) -> Stmt {
     Stmt::new(StmtKind::If(equality.condition().not(), Box::new(Stmt::seq(checks)), None))
 }
 
-/// The dtype that a pointer leads to.
+/// Returns the element type of a pointer.
 fn element(pointer: &PrimExpr) -> DType {
     match pointer.ty() {
         hammock_ir::prim::PrimType::Pointer(Some(dtype), _) => *dtype,

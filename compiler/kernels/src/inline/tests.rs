@@ -1,4 +1,4 @@
-//! Kernels that call kernels.
+//! Tests of inlining.
 
 use super::*;
 use crate::interp::{self, Arg};
@@ -31,7 +31,7 @@ fn when(condition: PrimExpr, then: Stmt) -> Stmt {
     Stmt::new(StmtKind::If(condition, Box::new(then), None))
 }
 
-/// What a kernel that calls `f` twice makes of numbers, or why it does not.
+/// Returns the results of a kernel that calls `f` twice, or the error.
 fn results(f: &PrimFunc, numbers: &[i64]) -> Result<Vec<i64>, String> {
     let x = Var::int64("x");
     let twice = call("f", vec![call("f", vec![x.expr()])]);
@@ -46,7 +46,7 @@ fn results(f: &PrimFunc, numbers: &[i64]) -> Result<Vec<i64>, String> {
 }
 
 #[test]
-fn bodies_that_return_early_reach_their_end() {
+fn early_returns_are_removed() {
     let x = Var::int64("x");
     let add = |n: i64| give(x.expr() + int(n));
     let small = || when(x.expr().lt(int(10)), add(1));
@@ -62,7 +62,7 @@ fn bodies_that_return_early_reach_their_end() {
 }
 
 #[test]
-fn loops_that_return_are_refused() {
+fn returns_from_loops_are_rejected() {
     let x = Var::int64("x");
     let body = Stmt::for_kind(Var::int64("i"), int(4), ForKind::Serial, when(x.expr().lt(int(2)), give(int(1))));
     let error = results(&function(&x, vec![body, give(int(0))]), &[0]).unwrap_err();
@@ -70,7 +70,7 @@ fn loops_that_return_are_refused() {
 }
 
 #[test]
-fn calls_do_not_multiply_without_limit() {
+fn inlining_is_bounded() {
     let x = Var::int64("x");
     let last = function(&x, vec![give(x.expr())]);
     let name = |n: usize| format!("f{n}");

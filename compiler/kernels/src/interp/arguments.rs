@@ -1,4 +1,4 @@
-//! Binding arguments to parameters, and giving results back.
+//! Binding of arguments to parameters, and writing back of results.
 
 use super::{Arg, Fault, Interpreter, Pointer, Value, memory::Heap, number, view};
 use hammock_ir::{
@@ -6,23 +6,23 @@ use hammock_ir::{
     tir::{Buffer, Param, PrimFunc},
 };
 
-/// Which memory holds which tensor argument.
-pub struct Bound(Vec<BoundTensor>);
+/// Memory of each tensor argument.
+pub struct BoundArgs(Vec<BoundTensor>);
 
 struct BoundTensor {
-    /// Its position among the arguments.
+    /// Its index among the arguments.
     arg: usize,
     tensor: Tensor,
     base: Pointer,
 }
 
 impl Interpreter {
-    /// Gives every parameter its argument, every symbolic size its value, and checks that they fit.
-    pub fn bind_arguments(&mut self, func: &PrimFunc, args: &[Arg]) -> Result<Bound, Fault> {
+    /// Binds every parameter to its argument and every symbolic size to its value, and checks that they match.
+    pub fn bind_arguments(&mut self, func: &PrimFunc, args: &[Arg]) -> Result<BoundArgs, Fault> {
         if func.params.len() != args.len() {
             return Err(Fault::ArgumentCount { expected: func.params.len(), actual: args.len() });
         }
-        let mut bound = Bound(Vec::new());
+        let mut bound = BoundArgs(Vec::new());
         for (i, (param, arg)) in func.params.iter().zip(args).enumerate() {
             match arg {
                 Arg::Tensor(tensor) => self.bind_tensor(param, i, tensor, &mut bound)?,
@@ -52,7 +52,7 @@ impl Interpreter {
         Ok(())
     }
 
-    fn bind_tensor(&mut self, param: &Param, arg: usize, tensor: &Tensor, bound: &mut Bound) -> Result<(), Fault> {
+    fn bind_tensor(&mut self, param: &Param, arg: usize, tensor: &Tensor, bound: &mut BoundArgs) -> Result<(), Fault> {
         let fits = match &param.buffer {
             Some(buffer) => buffer.dtype == tensor.dtype() && buffer.ndim() == tensor.shape().len(),
             None => param.var.dtype().is_handle(),
@@ -63,7 +63,7 @@ impl Interpreter {
         let known = bound.0.iter().find(|b| b.tensor.ptr_eq(tensor)).map(|b| b.base);
         let base = match known {
             Some(base) => base,
-            None => self.heap.add(&spread(tensor)?)?,
+            None => self.heap.add(&strided_bytes(tensor)?)?,
         };
         bound.0.push(BoundTensor { arg, tensor: tensor.clone(), base });
         self.vars.insert(param.var.clone(), Value::Pointer(base));
@@ -73,7 +73,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Gives the variables that stand alone as a size, stride or offset their values.
+    /// Binds sizes, strides and offsets that are plain variables.
     fn bind_sizes(&mut self, buffer: &Buffer, tensor: &Tensor) {
         for (size, actual) in buffer.shape.iter().zip(tensor.shape()) {
             self.bind_if_free(size, *actual);
@@ -86,7 +86,7 @@ impl Interpreter {
         }
     }
 
-    /// Binds an expression that is a variable without value.
+    /// Binds an expression that is an unbound variable.
     pub fn bind_if_free(&mut self, size: &PrimExpr, actual: i64) {
         if let Some(var) = size.as_var() {
             self.vars.entry(var.clone()).or_insert(Value::Int(number::wrap(actual, var.dtype())));
@@ -111,11 +111,11 @@ impl Interpreter {
     }
 }
 
-impl Bound {
+impl BoundArgs {
     /// Replaces the tensors that were written by their new contents.
     pub fn write_back(&self, heap: &Heap, args: &mut [Arg]) -> Result<(), Fault> {
         for bound in &self.0 {
-            if let Some(bytes) = heap.written(bound.base) {
+            if let Some(bytes) = heap.written_bytes(bound.base) {
                 args[bound.arg] = Arg::Tensor(gather(&bound.tensor, bytes)?);
             }
         }
@@ -124,7 +124,7 @@ impl Bound {
 }
 
 impl Arg {
-    /// The tensor, if it is one.
+    /// Returns the tensor, if it is one.
     pub fn tensor(&self) -> Option<&Tensor> {
         match self {
             Arg::Tensor(tensor) => Some(tensor),
@@ -156,8 +156,8 @@ fn strides(tensor: &Tensor) -> Vec<i64> {
     }
 }
 
-/// The tensor's memory from its first to its last element, gaps filled with ones.
-fn spread(tensor: &Tensor) -> Result<Vec<u8>, Fault> {
+/// Returns the memory of a tensor from its first to its last element, with gaps filled with ones.
+fn strided_bytes(tensor: &Tensor) -> Result<Vec<u8>, Fault> {
     let dense = tensor.to_contiguous()?;
     if tensor.is_contiguous() {
         return Ok(dense.as_bytes()?.to_vec());
@@ -170,7 +170,7 @@ fn spread(tensor: &Tensor) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-/// A dense tensor of the elements that lie in `bytes` as those of `like` do in its memory.
+/// Returns a dense tensor of the elements of `bytes`, which have the layout of `like`.
 fn gather(like: &Tensor, bytes: &[u8]) -> Result<Tensor, Fault> {
     if like.is_contiguous() {
         return Ok(Tensor::from_bytes(like.dtype(), like.shape(), bytes)?);
@@ -180,7 +180,7 @@ fn gather(like: &Tensor, bytes: &[u8]) -> Result<Tensor, Fault> {
     Ok(Tensor::from_bytes(like.dtype(), like.shape(), &dense)?)
 }
 
-/// Positions of a tensor's elements in row-major order, in elements from the first.
+/// Offsets of a tensor's elements in row-major order, in elements from the first.
 fn positions(tensor: &Tensor) -> impl Iterator<Item = usize> {
     let (shape, strides) = (tensor.shape(), tensor.strides());
     (0..shape.iter().product::<i64>()).map(move |mut i| {

@@ -17,7 +17,7 @@ pub fn binary(op: BinaryOp, a: &Value, b: &Value, dtype: DType) -> Result<Value,
     }
 }
 
-/// The same where integers must not wrap.
+/// `a op b` for integers that must not wrap.
 pub fn exact(op: BinaryOp, a: &Value, b: &Value, dtype: DType) -> Result<Value, Fault> {
     let result = binary(op, a, b, dtype)?;
     let (Value::Int(x), Value::Int(y), Value::Int(found)) = (a, b, &result) else { return Ok(result) };
@@ -98,12 +98,12 @@ fn unsigned(op: BinaryOp, a: u64, b: u64) -> u64 {
     }
 }
 
-/// Float arithmetic with one rounding: a double holds twice the digits of the narrower dtypes, so rounding its result
-/// again gives theirs.
+/// Float arithmetic with one rounding: a double has more than twice the digits of narrower dtypes, so rounding its
+/// result again is harmless.
 fn float(op: BinaryOp, a: f64, b: f64, dtype: DType) -> f64 {
     use BinaryOp::*;
     let round = |v| number::round(v, dtype);
-    // Kernels compute with 16-bit floats in 32 bits, and a floor must see the quotient that they see.
+    // Kernels compute with 16-bit floats in float32, and a floor must see the same quotient.
     let quotient = || if dtype.bits == 16 { f64::from((a / b) as f32) } else { round(a / b) };
     match op {
         Add => round(a + b),

@@ -1,13 +1,13 @@
-//! What can go wrong in a run.
+//! Errors of the interpreter.
 
 use hammock_ir::{DType, Name, Span, count};
 use hammock_runtime::{Error as CallError, TensorError};
 use thiserror::Error;
 
-/// What compiled kernels say of an integer divided by zero, too.
+/// Message of a division by zero, which compiled kernels share.
 pub const DIVISION_BY_ZERO: &str = "integers are divided by zero";
 
-/// What is said of a shift of integers of so many bits by a count that they do not have.
+/// Message of a shift of `bits`-bit integers by an invalid count.
 pub fn shift_error(bits: u8) -> String {
     format!("an integer of {bits} bits is shifted by a negative count or by {bits} or more")
 }
@@ -18,14 +18,14 @@ pub fn shift_error(bits: u8) -> String {
 pub struct InterpError {
     /// The function's symbol.
     pub function: Name,
-    /// Where the statement stands in the text.
+    /// Source span of the statement.
     pub span: Span,
-    /// What happened.
+    /// The fault.
     #[source]
     pub fault: Fault,
 }
 
-/// What went wrong.
+/// Run-time faults.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[allow(missing_docs, reason = "the message says what each is, and fields are named after what they hold")]
 pub enum Fault {
@@ -45,7 +45,7 @@ pub enum Fault {
     BeyondMemory(Name),
     #[error("the region `{region}` is not inside of dimension {axis} of buffer `{buffer}`, whose size is {extent}")]
     OutsideRegion { region: Name, buffer: Name, axis: usize, extent: i64 },
-    #[error("element {element} of buffer `{buffer}` lies outside of its memory of {bytes} bytes")]
+    #[error("element {element} of buffer `{buffer}` is outside of its memory of {bytes} bytes")]
     OutsideMemory { buffer: Name, element: i64, bytes: usize },
     #[error("buffer `{buffer}` of {} gets {}", count(*expected, "dimension"), count(*actual, "index"))]
     IndexCount { buffer: Name, expected: usize, actual: usize },
@@ -82,7 +82,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The kind of error that compiled kernels report.
+    /// Returns the kind of error that compiled kernels report.
     pub fn kind(&self) -> &str {
         match self {
             Fault::OutOfBounds { .. } | Fault::OutsideRegion { .. } | Fault::OutsideMemory { .. } => "IndexError",
@@ -95,7 +95,7 @@ impl Fault {
     }
 }
 
-/// The call that the run is part of is to stop, or may take no more memory.
+/// The call that runs the interpreter is interrupted, or is out of memory.
 impl From<CallError> for Fault {
     fn from(error: CallError) -> Self {
         Fault::Stopped { kind: error.kind().to_owned(), message: error.message().to_owned() }

@@ -8,7 +8,7 @@ use hammock_ir::{
 };
 
 impl Interpreter {
-    /// The value of an expression.
+    /// Evaluates an expression.
     pub fn eval(&mut self, e: &PrimExpr) -> Result<Value, Fault> {
         match e.kind() {
             PrimKind::Var(v) => self.variable(v),
@@ -37,7 +37,7 @@ impl Interpreter {
         }
     }
 
-    /// The value of an expression that a statement uses. Where integers must not wrap, an error shows the expression.
+    /// Evaluates an expression of a statement. If integers must not wrap, an error shows the expression.
     pub fn value(&mut self, e: &PrimExpr) -> Result<Value, Fault> {
         let result = self.eval(e);
         let what = match &result {
@@ -46,17 +46,17 @@ impl Interpreter {
             _ => return result,
         };
         let named = |v: &Var| Some(format!("{} = {}", v.name(), self.variable(v).ok()?.int().ok()?));
-        let values: Vec<String> = crate::lower::exact::variables(e).iter().filter_map(named).collect();
+        let values: Vec<String> = crate::lower::size_overflow::variables(e).iter().filter_map(named).collect();
         let values = if values.is_empty() { String::new() } else { format!(" with {}", values.join(", ")) };
         Err(Fault::Size { text: hammock_ir::print::dim_text(e), what, values })
     }
 
-    /// The value of an integer expression.
+    /// Evaluates an integer expression.
     pub fn int(&mut self, e: &PrimExpr) -> Result<i64, Fault> {
         self.eval(e)?.int()
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub fn variable(&self, var: &Var) -> Result<Value, Fault> {
         self.vars.get(var).cloned().ok_or_else(|| Fault::Unbound(var.name().clone()))
     }
@@ -170,7 +170,7 @@ impl Interpreter {
     }
 }
 
-/// The lanes of a value; a scalar has one.
+/// Returns the lanes of a value; a scalar has one.
 pub fn lanes_of(value: &Value) -> Vec<Value> {
     match value {
         Value::Vector(lanes) => lanes.clone(),

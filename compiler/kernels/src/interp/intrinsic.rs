@@ -1,9 +1,9 @@
-//! Intrinsics: lazy choice, pointers, bits, and mathematics through libm.
+//! Intrinsics: lazy select, pointers, bits, and math functions of libm.
 
-use super::{Fault, Interpreter, Pointer, Value, dots, number};
+use super::{Fault, Interpreter, Pointer, Value, dot, number};
 use crate::{
     check,
-    math::steps,
+    math::exp_table,
     stage::dots::{Dot, LOAD_PACKED},
 };
 use hammock_ir::{
@@ -12,7 +12,7 @@ use hammock_ir::{
 };
 
 impl Interpreter {
-    /// The value of a call.
+    /// Evaluates a call.
     pub fn call(&mut self, call: &PrimCall, e: &PrimExpr) -> Result<Value, Fault> {
         let name = match &call.callee {
             PrimCallee::Intrin(name) => name,
@@ -22,7 +22,7 @@ impl Interpreter {
             ("if_then_else", [condition, a, b]) => self.if_then_else(condition, a, b),
             ("likely", [value]) => self.eval(value),
             ("tvm_storage_sync" | "assume" | "undef", _) => Ok(Value::Void),
-            ("address_of", [place]) => self.address_of(place),
+            ("address_of", [element]) => self.address_of(element),
             ("tvm_access_ptr", [of, data, offset, _, _]) => {
                 Ok(Value::Pointer(self.eval(data)?.pointer()?.offset(self.int(offset)?, of.dtype())))
             }
@@ -40,24 +40,24 @@ impl Interpreter {
                 self.exact = outer;
                 result
             }
-            // What lowering makes of operands that it has not proven harmless.
+            // Checks that lowering adds to operands that are not proved to be valid.
             (check::DIVISOR, [divisor, ..]) => self.checked(divisor, |d| d != 0, Fault::DivisionByZero),
             (check::COUNT, [count, width, ..]) => {
                 let bits = self.int(width)?;
                 self.checked(count, |c| (0..bits).contains(&c), Fault::Shift { bits: bits as u8 })
             }
             (check::INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
-            (LOAD_PACKED, [place]) => self.load_packed(place),
+            (LOAD_PACKED, [element]) => self.load_packed(element),
             (known, [a, b, sum]) if let Some(dot) = Dot::named(known) => {
                 let (values, to) = ([self.eval(a)?, self.eval(b)?, self.eval(sum)?], e.dtype().element());
-                Value::lanewise([&values[0], &values[1], &values[2]], |[a, b, sum]| dots::add(dot, a, b, sum, to))
+                Value::lanewise([&values[0], &values[1], &values[2]], |[a, b, sum]| dot::add(dot, a, b, sum, to))
             }
             ("isnullptr", [pointer]) => Ok((self.eval(pointer)? == Value::Int(0)).into()),
             (_, args) => self.elementwise(name, args, e.dtype().element()),
         }
     }
 
-    /// The integers of an operand that all hold what they must.
+    /// Evaluates an operand and checks its integers.
     fn checked(&mut self, e: &PrimExpr, holds: impl Fn(i64) -> bool, fault: Fault) -> Result<Value, Fault> {
         let value = self.eval(e)?;
         for lane in 0..value.lanes() {
@@ -94,9 +94,9 @@ impl Interpreter {
         Value::lanewise([&condition, &a, &b], |[c, a, b]| Ok(if c.truth()? { a.clone() } else { b.clone() }))
     }
 
-    fn address_of(&mut self, place: &PrimExpr) -> Result<Value, Fault> {
-        let PrimKind::Load(buffer, indices, _) = place.kind() else {
-            return Err(Fault::Mismatch { expected: "an element of a buffer", found: format!("{place:?}") });
+    fn address_of(&mut self, element: &PrimExpr) -> Result<Value, Fault> {
+        let PrimKind::Load(buffer, indices, _) = element.kind() else {
+            return Err(Fault::Mismatch { expected: "an element of a buffer", found: format!("{element:?}") });
         };
         let access = self.access(buffer, indices, None)?;
         let at = access.position(0)?.unwrap_or(0);
@@ -104,7 +104,7 @@ impl Interpreter {
         Ok(Value::Pointer(base.offset(at, buffer.dtype)))
     }
 
-    /// A function of each lane of its operands.
+    /// Applies a function to each lane of its operands.
     fn elementwise(&mut self, name: &Name, args: &[PrimExpr], to: DType) -> Result<Value, Fault> {
         let values = args.iter().map(|a| self.eval(a)).collect::<Result<Vec<_>, _>>()?;
         let from = args.first().map_or(to, |a| a.dtype().element());
@@ -123,7 +123,7 @@ impl Interpreter {
 fn unary(name: &Name, a: &Value, from: DType, to: DType) -> Result<Value, Fault> {
     match (name.as_str(), a) {
         ("reinterpret", a) => number::from_bits(number::to_bits(a, from)?, to),
-        (steps::POWER, Value::Int(k)) => Ok(Value::Float(number::round(steps::power(*k), to))),
+        (exp_table::POWER, Value::Int(k)) => Ok(Value::Float(number::round(exp_table::power(*k), to))),
         ("isnan", Value::Float(v)) => Ok(v.is_nan().into()),
         ("isinf", Value::Float(v)) => Ok(v.is_infinite().into()),
         ("isfinite", Value::Float(v)) => Ok(v.is_finite().into()),
@@ -220,7 +220,7 @@ fn float_binary(name: &str) -> Option<fn(f64, f64) -> f64> {
         "fmod" => libm::fmod,
         "hypot" => f64::hypot,
         "copysign" => f64::copysign,
-        steps::WITHIN => steps::within,
+        exp_table::WITHIN => exp_table::within,
         _ => return None,
     })
 }
@@ -235,7 +235,7 @@ fn int_binary(name: &str, x: i64, y: i64, dtype: DType) -> Result<Option<i64>, F
         "shift_right" => x >> shift_count(y, dtype)?,
         "pow" if dtype.is_uint() => power(x, y as u64),
         "pow" if y < 0 => match x {
-            // Powers of exact division, towards zero.
+            // Negative powers truncate towards zero.
             1 => 1,
             -1 => 1 - 2 * (y & 1),
             _ => 0,
@@ -245,7 +245,7 @@ fn int_binary(name: &str, x: i64, y: i64, dtype: DType) -> Result<Option<i64>, F
     }))
 }
 
-/// A count that leaves something of an integer of the dtype.
+/// Returns a shift count that is valid for the dtype.
 fn shift_count(count: i64, dtype: DType) -> Result<u32, Fault> {
     let fits = u32::try_from(count).ok().filter(|count| *count < u32::from(dtype.bits));
     fits.ok_or(Fault::Shift { bits: dtype.bits })
@@ -269,14 +269,14 @@ fn fma(a: &Value, b: &Value, c: &Value, to: DType) -> Result<Value, Fault> {
         return Ok(Value::Int(number::wrap(a.wrapping_mul(*b).wrapping_add(*c), to)));
     }
     let (a, b, c) = (a.float()?, b.float()?, c.float()?);
-    // Two roundings could differ from one here, so single precision has its own.
+    // Double rounding could give another result, so single precision is separate.
     Ok(Value::Float(match to.bits {
         32 => f64::from((a as f32).mul_add(b as f32, c as f32)),
         _ => number::round(a.mul_add(b, c), to),
     }))
 }
 
-/// The neighbour of `x` in the direction of `y`, in `dtype`.
+/// Returns the neighbour of `x` in the direction of `y`, in `dtype`.
 fn next_after(x: f64, y: f64, dtype: DType) -> Result<Value, Fault> {
     if x.is_nan() || y.is_nan() {
         return Ok(Value::Float(f64::NAN));
@@ -293,7 +293,7 @@ fn next_after(x: f64, y: f64, dtype: DType) -> Result<Value, Fault> {
     number::from_bits(if away { bits + 1 } else { bits - 1 }, dtype)
 }
 
-/// The product of fixed-point numbers with `q` fraction bits, shifted left by `s` (right if negative), halves up.
+/// Fixed-point multiplication with `q` fraction bits, shifted left by `s` (right if negative), rounding half up.
 fn multiply_shift(x: i64, y: i64, q: i64, s: i64) -> i64 {
     let product = (x << s.clamp(0, 63)).wrapping_mul(y);
     match q.saturating_sub(s.min(0)).clamp(0, 63) {

@@ -4,86 +4,86 @@ use super::{Fault, Value, number};
 use hammock_ir::{DType, Name};
 use hammock_runtime::memory::{self, Reservation};
 
-/// A place in the memory of a run.
+/// An address in the memory of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointer {
     memory: usize,
-    /// Distance from the start of that memory, in bits (types below a byte are packed).
+    /// Offset from the start of that memory in bits, since types below a byte are packed.
     bits: i64,
 }
 
 impl Pointer {
-    /// The place `bytes` further.
+    /// Advances by `bytes`.
     pub(super) fn offset_bytes(self, bytes: i64) -> Pointer {
         Pointer { bits: self.bits.wrapping_add(bytes.wrapping_mul(8)), ..self }
     }
 
-    /// The place `elements` further.
+    /// Advances by `elements`.
     pub(super) fn offset(self, elements: i64, dtype: DType) -> Pointer {
         let step = i64::from(dtype.bits) * i64::from(dtype.lanes);
         Pointer { bits: self.bits.wrapping_add(elements.wrapping_mul(step)), ..self }
     }
 }
 
-/// All memory of a run. Allocations end in the reverse order of their beginning.
+/// All memory of a run. Allocations are freed in reverse order.
 #[derive(Default)]
 pub(super) struct Heap(Vec<Memory>);
 
 struct Memory {
     bytes: Vec<u8>,
     written: bool,
-    /// Its place in the count of the program that it is taken for.
-    _counted: Option<Reservation>,
+    /// Its share of the memory limit of the program.
+    _reservation: Option<Reservation>,
 }
 
-/// Larger allocations are taken for mistakes.
-const LIMIT: usize = 1 << 36;
+/// Maximum size of an allocation in bytes; larger ones are errors.
+const MAX_BYTES: usize = 1 << 36;
 
 impl Heap {
-    /// A new memory with these contents.
+    /// Adds memory with these contents.
     pub fn add(&mut self, contents: &[u8]) -> Result<Pointer, Fault> {
         self.push(contents.len(), |bytes| bytes.extend_from_slice(contents))
     }
 
     fn push(&mut self, len: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Result<Pointer, Fault> {
-        let _counted = memory::reserve(len)?;
+        let _reservation = memory::reserve(len)?;
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len).map_err(|_| Fault::AllocationSize(len as i64))?;
         fill(&mut bytes);
-        self.0.push(Memory { bytes, written: false, _counted });
+        self.0.push(Memory { bytes, written: false, _reservation });
         Ok(Pointer { memory: self.0.len() - 1, bits: 0 })
     }
 
-    /// A new memory for `elements` of a dtype, filled with ones.
+    /// Allocates memory for `elements` of a dtype, filled with ones.
     pub fn allocate(&mut self, elements: i64, dtype: DType) -> Result<Pointer, Fault> {
         let count = usize::try_from(elements).ok();
-        let bytes = count.and_then(|n| dtype.storage_bytes(n)).filter(|n| *n <= LIMIT);
+        let bytes = count.and_then(|n| dtype.storage_bytes(n)).filter(|n| *n <= MAX_BYTES);
         let len = bytes.ok_or(Fault::AllocationSize(elements))?;
         self.push(len, |bytes| bytes.resize(len, 0xff))
     }
 
-    /// A mark to return to with [`Heap::release`].
+    /// Returns a mark to return to with [`Heap::release`].
     pub fn mark(&self) -> usize {
         self.0.len()
     }
 
-    /// Ends all memories begun since the mark.
+    /// Frees all memory allocated since the mark.
     pub fn release(&mut self, mark: usize) {
         self.0.truncate(mark);
     }
 
-    /// How many bits a memory has from a pointer on; `None` if it has ended.
+    /// Number of bits of memory from a pointer on; `None` if it has been freed.
     pub fn bits_behind(&self, pointer: Pointer) -> Option<i64> {
         let memory = self.0.get(pointer.memory)?;
         Some((memory.bytes.len() as i64).saturating_mul(8).saturating_sub(pointer.bits))
     }
 
-    /// The bytes behind a pointer to the start of a memory, if anything was written there.
-    pub fn written(&self, pointer: Pointer) -> Option<&[u8]> {
+    /// Returns the bytes of a memory, given a pointer to its start, if it was written.
+    pub fn written_bytes(&self, pointer: Pointer) -> Option<&[u8]> {
         self.0.get(pointer.memory).filter(|m| m.written).map(|m| m.bytes.as_slice())
     }
 
-    /// The scalar or vector at `element` of the elements behind `base`.
+    /// Loads the scalar or vector at index `element` from `base`.
     pub fn load(&self, base: Pointer, element: i64, dtype: DType, name: &Name) -> Result<Value, Fault> {
         let scalar = |lane: i64| {
             let at = base.offset(element, dtype).offset(lane, dtype.element());
@@ -97,7 +97,7 @@ impl Heap {
         }
     }
 
-    /// Stores a scalar or vector at `element` of the elements behind `base`.
+    /// Stores a scalar or vector at index `element` from `base`.
     pub fn store(
         &mut self,
         base: Pointer,

@@ -1,12 +1,13 @@
 //! The reference interpreter: runs block, scheduled and flat TIR on host tensors, slowly and exactly.
 //!
-//! It defines the meaning of TIR: every faster way to run TIR is tested against it. It also folds constants. Nothing here
-//! is undefined: an index outside its buffer, a division by zero, a shift by a negative count or by the width or more, or
-//! an argument of the wrong shape is an [`InterpError`] that names the function.
+//! It defines the meaning of TIR: every faster way to run TIR is tested against it. It also folds constants. Nothing
+//! here is undefined: an index outside its buffer, a division by zero, a shift by a negative count or by the width or
+//! more, or an argument of the wrong shape is an [`InterpError`] that names the function.
 //!
 //! Semantics it fixes:
-//! - Integers wrap to the width of their dtype (in functions that compute sizes they must not, see [`EXACT`](hammock_ir::tir::EXACT)). Each float operation rounds once to the dtype of its node; functions
-//!   such as `exp` are computed in double precision first, so f32 results are the nearest value except in rare ties.
+//! - Integers wrap to the width of their dtype (in functions that compute sizes they must not, see
+//!   [`EXACT`](hammock_ir::tir::EXACT)). Each float operation rounds once to the dtype of its node; functions such as
+//!   `exp` are computed in double precision first, so f32 results are the nearest value except in rare ties.
 //! - `min(a, b)` and `max(a, b)` of floats propagate NaN: the result is NaN if an operand is. Otherwise they are
 //!   `a < b ? a : b` and `a > b ? a : b`, so of two zeros the result is `b`.
 //! - `T.if_then_else`, `T.Select` with a scalar condition, `and` and `or` evaluate only the operands they need.
@@ -33,7 +34,7 @@
 
 mod arguments;
 mod arith;
-mod dots;
+mod dot;
 mod error;
 mod expr;
 mod intrinsic;
@@ -58,10 +59,10 @@ use memory::Heap;
 use rustc_hash::FxHashMap;
 use view::View;
 
-/// An argument of a TIR function.
+/// Argument of a TIR function.
 #[derive(Clone, Debug)]
 pub enum Arg {
-    /// A buffer, or the memory behind a raw pointer. What the function writes shows in it after the call.
+    /// A buffer, or the memory behind a raw pointer. It has the new contents after the call.
     Tensor(Tensor),
     /// An integer or bool.
     Int(i64),
@@ -88,7 +89,7 @@ impl From<f64> for Arg {
 }
 
 /// Runs a function. Tensors that it writes are replaced in `args` by dense tensors with the new contents (the tensors
-/// passed in never change); two arguments that are the same tensor share memory. Gives what `return` gave.
+/// passed in never change); two arguments that are the same tensor share memory. Returns the value of `return`.
 ///
 /// # Errors
 /// When arguments do not fit the parameters, or the function does something wrong: see [`Fault`].
@@ -121,7 +122,7 @@ pub fn call_tir(func: &PrimFunc, inputs: &[Arg], outputs: &[(Vec<i64>, DType)]) 
     Ok(tensors.collect())
 }
 
-/// The value of an expression, given values of its variables.
+/// Evaluates an expression, given values of its variables.
 ///
 /// # Errors
 /// As [`run`].
@@ -131,7 +132,7 @@ pub fn evaluate(e: &PrimExpr, values: &[(Var, Value)]) -> Result<Value, Fault> {
     interpreter.eval(e)
 }
 
-/// The function's symbol, for messages.
+/// Returns the function's symbol, for messages.
 fn function_name(func: &PrimFunc) -> Name {
     func.attrs.get("global_symbol").and_then(|v| v.as_str()).unwrap_or("(private)").into()
 }
@@ -142,7 +143,7 @@ struct Interpreter {
     heap: Heap,
     vars: FxHashMap<Var, Value>,
     views: FxHashMap<Buffer, std::rc::Rc<View>>,
-    /// Where the innermost statement begun last stands in the text.
+    /// Source span of the innermost statement.
     span: hammock_ir::Span,
     /// True if integers must not wrap.
     exact: bool,

@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use hammock_ir::DType;
 use hammock_runtime::value::small_float;
 
-/// `value` wrapped to the width of an integer or bool dtype.
+/// Wraps `value` to the width of an integer or bool dtype.
 pub fn wrap(value: i64, dtype: DType) -> i64 {
     if dtype.is_bool() {
         return i64::from(value != 0);
@@ -14,8 +14,8 @@ pub fn wrap(value: i64, dtype: DType) -> i64 {
     if dtype.is_uint() { ((value as u64) << unused >> unused) as i64 } else { value << unused >> unused }
 }
 
-/// `value` rounded to nearest-even in a float dtype; the dtypes without infinity saturate or give NaN as their
-/// conversions do.
+/// Rounds `value` to nearest even in a float dtype; dtypes without infinity saturate or give NaN, as their conversions
+/// do.
 pub fn round(value: f64, dtype: DType) -> f64 {
     match (dtype.bits, dtype) {
         (64, _) => value,
@@ -31,12 +31,12 @@ pub fn is_float(dtype: DType) -> bool {
     dtype.is_floating()
 }
 
-/// The integer as a float: unsigned values are not negative.
+/// Converts an integer to a float; unsigned values are not negative.
 pub fn int_to_float(value: i64, dtype: DType) -> f64 {
     if dtype.is_uint() { value as u64 as f64 } else { value as f64 }
 }
 
-/// The float as an integer of `dtype`, towards zero. What does not fit becomes the nearest bound, NaN zero.
+/// Converts a float to an integer of `dtype`, towards zero. Out-of-range values saturate; NaN becomes zero.
 pub fn float_to_int(value: f64, dtype: DType) -> i64 {
     if dtype.is_bool() {
         return i64::from(value != 0.0);
@@ -62,7 +62,7 @@ pub fn cast(value: &Value, from: DType, to: DType) -> Result<Value, Fault> {
     })
 }
 
-/// An integer rounded once to a float dtype.
+/// Rounds an integer once to a float dtype.
 fn round_int(value: i64, from: DType, to: DType) -> f64 {
     match (to.bits, from.is_uint()) {
         (32, true) => f64::from(value as u64 as f32),
@@ -72,7 +72,7 @@ fn round_int(value: i64, from: DType, to: DType) -> f64 {
     }
 }
 
-/// The bits of a scalar, in the low bits of the result.
+/// Returns the bits of a scalar, in the low bits of the result.
 pub fn to_bits(value: &Value, dtype: DType) -> Result<u64, Fault> {
     Ok(match value {
         Value::Int(v) => *v as u64,
@@ -87,7 +87,7 @@ pub fn to_bits(value: &Value, dtype: DType) -> Result<u64, Fault> {
     })
 }
 
-/// The scalar of a dtype with these bits.
+/// Returns the scalar of a dtype with these bits.
 pub fn from_bits(bits: u64, dtype: DType) -> Result<Value, Fault> {
     if !is_float(dtype) {
         return if dtype.is_integer() || dtype.is_bool() {

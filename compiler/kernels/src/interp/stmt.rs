@@ -10,7 +10,7 @@ use hammock_ir::{
 use hammock_runtime::vm::check_interrupt;
 use std::rc::Rc;
 
-/// How control goes on after a statement.
+/// Control flow after a statement.
 pub enum Flow {
     Next,
     Break,
@@ -19,7 +19,7 @@ pub enum Flow {
 }
 
 impl Flow {
-    /// What `return` gave.
+    /// Returned value, if any.
     pub fn returned(self) -> Option<Value> {
         match self {
             Flow::Return(value) => Some(value),
@@ -42,12 +42,12 @@ impl Access {
         self.indices.iter().any(|i| matches!(i, Value::Vector(_)))
     }
 
-    /// How many elements.
+    /// Number of elements.
     pub fn lanes(&self) -> usize {
         self.indices.iter().map(Value::lanes).max().unwrap_or(1)
     }
 
-    /// The position of one element; `None` where the mask is off.
+    /// Returns the offset of one element; `None` if its lane is inactive.
     pub fn position(&self, lane: usize) -> Result<Option<i64>, Fault> {
         if let Some(mask) = &self.mask
             && !mask.lane(lane).truth()?
@@ -60,7 +60,7 @@ impl Access {
 }
 
 impl Interpreter {
-    /// Runs a statement. Memory that it allocates ends with it; declarations reach the end of their sequence.
+    /// Runs a statement. Its allocations are freed at its end; declarations are in scope to the end of their sequence.
     pub fn execute(&mut self, stmt: &Stmt) -> Result<Flow, Fault> {
         if stmt.span != hammock_ir::Span::default() {
             self.span = stmt.span;
@@ -146,7 +146,7 @@ impl Interpreter {
         Ok(Flow::Next)
     }
 
-    /// `T.launch_thread`: all threads of the axis, one after the other.
+    /// `T.launch_thread`: runs all threads of the axis sequentially.
     fn threads(&mut self, iter: &IterVar, extent: &PrimExpr, body: &Stmt) -> Result<Flow, Fault> {
         for thread in 0..self.int(extent)? {
             check_interrupt()?;

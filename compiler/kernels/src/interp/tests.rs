@@ -34,7 +34,7 @@ fn symbolic_matmul_binds_sizes_and_runs_init_once() {
 }
 
 #[test]
-fn indices_outside_of_a_buffer_are_named() {
+fn out_of_bounds_indices_are_reported() {
     let func = samples::map(PrimExpr::int64(4), DType::FLOAT32, DType::FLOAT32, |x| x);
     let (a, b) = (func.buffers().next().unwrap().clone(), func.buffers().nth(1).unwrap().clone());
     let shifted = sblock("shift", &[('S', PrimExpr::int64(4))], |v| {
@@ -49,7 +49,7 @@ fn indices_outside_of_a_buffer_are_named() {
 }
 
 #[test]
-fn choices_are_lazy() {
+fn selects_are_lazy() {
     let guard = |x: PrimExpr| {
         let safe = x.clone().gt(PrimExpr::float(0.0, DType::FLOAT32));
         safe.if_then_else(x.unary("sqrt"), PrimExpr::float(-1.0, DType::FLOAT32))

@@ -4,7 +4,7 @@ use super::{Fault, Pointer};
 use hammock_ir::Name;
 use std::fmt;
 
-/// The value of an expression; the expression's dtype says how to read it.
+/// The value of an expression, interpreted by the expression's dtype.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// An integer or bool within the range of its dtype; unsigned 64-bit values by their bits.
@@ -13,16 +13,16 @@ pub enum Value {
     Float(f64),
     /// A vector's lanes.
     Vector(Vec<Value>),
-    /// A place in memory.
+    /// An address.
     Pointer(Pointer),
     /// A string.
     Str(Name),
-    /// What a call without result gives.
+    /// Result of a call without a result.
     Void,
 }
 
 impl Value {
-    /// The integer.
+    /// Returns the integer.
     pub(super) fn int(&self) -> Result<i64, Fault> {
         match self {
             Value::Int(v) => Ok(*v),
@@ -30,7 +30,7 @@ impl Value {
         }
     }
 
-    /// The float.
+    /// Returns the float.
     pub(super) fn float(&self) -> Result<f64, Fault> {
         match self {
             Value::Float(v) => Ok(*v),
@@ -38,12 +38,12 @@ impl Value {
         }
     }
 
-    /// The truth value.
+    /// Returns the boolean.
     pub(super) fn truth(&self) -> Result<bool, Fault> {
         Ok(self.int()? != 0)
     }
 
-    /// The pointer.
+    /// Returns the pointer.
     pub(super) fn pointer(&self) -> Result<Pointer, Fault> {
         match self {
             Value::Pointer(p) => Ok(*p),
@@ -51,7 +51,7 @@ impl Value {
         }
     }
 
-    /// The number of lanes; 1 for all but vectors.
+    /// Returns the number of lanes; 1 for all but vectors.
     pub(super) fn lanes(&self) -> usize {
         match self {
             Value::Vector(lanes) => lanes.len(),

@@ -1,4 +1,4 @@
-//! Views: what a buffer means at run time.
+//! Views: buffers at run time.
 
 use super::{Fault, Interpreter, Pointer};
 use hammock_ir::{
@@ -13,7 +13,7 @@ pub struct View {
     pub base: Pointer,
     /// Size of each dimension.
     pub shape: Vec<i64>,
-    /// Distance between neighbours in each dimension, in elements.
+    /// Stride of each dimension, in elements.
     pub strides: Vec<i64>,
     /// Element type.
     pub dtype: DType,
@@ -22,7 +22,7 @@ pub struct View {
 }
 
 impl View {
-    /// The position of an element, in elements from the first.
+    /// Returns the position of an element, in elements from the first.
     pub fn position(&self, indices: impl ExactSizeIterator<Item = i64>) -> Result<i64, Fault> {
         if indices.len() != self.shape.len() {
             let (expected, actual) = (self.shape.len(), indices.len());
@@ -49,7 +49,7 @@ pub fn compact_strides(shape: &[i64]) -> Vec<i64> {
     strides
 }
 
-/// The number of elements from the first to the last of a strided box; zero for an empty one.
+/// Returns the number of elements from the first to the last of a strided box; zero for an empty one.
 pub fn span(shape: &[i64], strides: &[i64]) -> i64 {
     if shape.iter().any(|n| *n <= 0) {
         return 0;
@@ -58,7 +58,7 @@ pub fn span(shape: &[i64], strides: &[i64]) -> i64 {
 }
 
 impl Interpreter {
-    /// The view of a buffer: the one declared, or one made from the buffer's own sizes and pointer.
+    /// Returns the view of a buffer: the declared one, or one with the buffer's own sizes and pointer.
     pub fn view(&mut self, buffer: &Buffer) -> Result<Rc<View>, Fault> {
         match self.views.get(buffer) {
             Some(view) => Ok(view.clone()),
@@ -66,14 +66,14 @@ impl Interpreter {
         }
     }
 
-    /// Makes the view of a buffer whose pointer has a value, and remembers it.
+    /// Declares the view of a buffer whose pointer is bound.
     pub fn declare(&mut self, buffer: &Buffer) -> Result<(), Fault> {
         let view = self.view_over_data(buffer)?;
         self.views.insert(buffer.clone(), Rc::new(view));
         Ok(())
     }
 
-    /// Declares a buffer over memory that is there, inside of which it must lie.
+    /// Declares a buffer over existing memory, which must contain it.
     pub fn declare_inside(&mut self, buffer: &Buffer) -> Result<(), Fault> {
         let (shape, strides, offset) = self.sizes(buffer)?;
         let start = self.variable(&buffer.data)?.pointer()?;
@@ -97,7 +97,7 @@ impl Interpreter {
         self.declare(buffer)
     }
 
-    /// Makes a block's buffer that names a region of another, and binds the variables in its declaration.
+    /// Declares a match region, and binds the variables in its declaration.
     pub fn match_buffer(&mut self, matched: &MatchBuffer) -> Result<(), Fault> {
         let (buffer, source) = (&matched.buffer, self.view(&matched.source.buffer)?);
         let mut corner = 0i64;

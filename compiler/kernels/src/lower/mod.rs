@@ -1,24 +1,24 @@
-//! From any valid TIR function to flat code.
+//! Lowering: turns any valid TIR function into flat code.
 
-mod across;
-mod bits;
-mod blocks;
+mod bitcast_copies;
 mod bounds;
-pub mod exact;
+mod derived_sizes;
 mod flatten;
-mod free;
+mod guard_div_shift;
+mod lazy_select;
 mod legalize;
 mod loops;
-mod reshapes;
-mod selects;
-mod sizes;
+mod promote_indices;
+mod register_transpose;
+mod remove_blocks;
+mod reshape_indices;
+mod serialize_threads;
+mod simplify;
+pub mod size_overflow;
 pub mod steps;
-mod threads;
-mod tidy;
-mod traps;
 mod unroll;
 mod vectorize;
-mod widen;
+mod verify_vars;
 
 use crate::{
     FlatKernel, Target,
@@ -39,27 +39,25 @@ pub use loops::{Candidate, SearchSpace};
 use std::borrow::Cow;
 use steps::{LOOPS, Lowering};
 
-/// What kernels are lowered for, and how.
+/// Options of lowering.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// The machine.
+    /// Target machine.
     pub target: &'a Target,
-    /// True if accesses that are not proved to be inside of their buffers are checked. Without that, whoever gives a
-    /// kernel its arguments vouches for it.
+    /// True if accesses that are not proved to be in bounds are checked. Otherwise the caller guarantees that they are.
     pub checked: bool,
-    /// True if reductions combine their terms in the order in which they are written, though lanes of vectors would be
-    /// faster with an order of their own.
+    /// True if reductions keep their source order, which forbids vectorizing along the reduction axis.
     pub strict_order: bool,
-    /// How the kernel is computed, if it is not for rules to choose.
+    /// Plan that overrides the choice of the rules.
     pub plan: Option<&'a ParsedPlan>,
-    /// Says where a span lies (`model.py:12`), for messages at run time.
-    pub place: &'a dyn Fn(Span) -> Option<String>,
+    /// Returns the source location of a span (`model.py:12`), for messages at run time.
+    pub locate: &'a dyn Fn(Span) -> Option<String>,
 }
 
 impl<'a> Options<'a> {
-    /// Checked kernels for a machine, whose messages name no lines.
+    /// Options for checked kernels, whose messages name no source lines.
     pub fn new(target: &'a Target) -> Self {
-        Options { target, checked: true, strict_order: false, plan: None, place: &|_| None }
+        Options { target, checked: true, strict_order: false, plan: None, locate: &|_| None }
     }
 
     fn planner(&self) -> Planner<'a> {
@@ -71,12 +69,12 @@ impl<'a> Options<'a> {
 /// Lowers a function to a kernel: flat code with explicit vectors.
 ///
 /// # Errors
-/// When the function is not valid TIR, or works on GPU threads that work together.
+/// When the function is not valid TIR, or has GPU threads that cooperate.
 pub fn lower(func: &PrimFunc, target: &Target) -> Result<FlatKernel, KernelError> {
     lower_with(func, Options::new(target))
 }
 
-/// The same with options.
+/// Like [`lower`], with options.
 ///
 /// # Errors
 /// As [`lower`].
@@ -88,12 +86,12 @@ fn flat_kernel(func: &PrimFunc, options: Options<'_>) -> Result<FlatKernel, Reas
     let lowered = Lowering::new(func, options).before(None)?;
     let accesses = lowered.accesses();
     let (func, signature) = lowered.into_func();
-    free::check_variables(&func)?;
+    verify_vars::verify_vars(&func)?;
     let name = name_of(&func);
     Ok(FlatKernel { said: name.clone(), name, func, signature, accesses })
 }
 
-/// The function as it is before a step of [`STEPS`](steps::STEPS), or after all without one.
+/// Returns the function as it is before a step of [`STEPS`](steps::STEPS), or after all of them if `step` is `None`.
 ///
 /// # Errors
 /// As [`lower`].
@@ -106,72 +104,72 @@ fn error(func: &PrimFunc, reason: Reason) -> KernelError {
     KernelError { function: name_of(func), span: func.span, reason }
 }
 
-/// What loops are chosen for: a function, and its body, whose accesses and divisions are checked where that is necessary.
-fn unplanned<'a>(func: &'a PrimFunc, options: Options<'a>) -> Result<(Cow<'a, PrimFunc>, Stmt), KernelError> {
+/// Runs the steps before [`LOOPS`]. Returns the function, and its body with checks added.
+fn before_loops<'a>(func: &'a PrimFunc, options: Options<'a>) -> Result<(Cow<'a, PrimFunc>, Stmt), KernelError> {
     let lowered = Lowering::new(func, options).before(Some(LOOPS)).map_err(|reason| error(func, reason))?;
     Ok((lowered.func, lowered.body))
 }
 
-/// What a function's kernel is called.
+/// Returns the name of a function's kernel.
 fn name_of(func: &PrimFunc) -> Name {
     func.attrs.get("global_symbol").and_then(|v| v.as_str()).unwrap_or("(private)").into()
 }
 
-/// The plan of a function's kernel, as text.
+/// Returns the plan of a function's kernel as text.
 ///
 /// # Errors
 /// As [`lower`].
 pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, KernelError> {
-    let (named, body) = unplanned(func, options)?;
+    let (named, body) = before_loops(func, options)?;
     loops::plan_text(&named, body, options.planner()).map_err(|reason| error(func, reason))
 }
 
-/// The plan of a function's kernel, and plans near it that can be used as well.
+/// Returns the plan of a function's kernel and its search space: similar plans that autotuning may try.
 ///
 /// # Errors
 /// As [`lower`].
 pub fn search_space(func: &PrimFunc, options: Options<'_>) -> Result<SearchSpace, KernelError> {
-    let (named, body) = unplanned(func, options)?;
+    let (named, body) = before_loops(func, options)?;
     loops::search_space(&named, body, options.planner()).map_err(|reason| error(func, reason))
 }
 
-/// The parameters of a function that are worth packing before its kernel runs: their numbers, and how, in terms of their
-/// buffers' dimensions.
+/// Returns the parameters that are worth packing before a kernel runs: their indices and packed layouts, over the
+/// dimensions of their own buffers.
 ///
 /// # Errors
 /// As [`lower`].
 pub fn packings(func: &PrimFunc, options: Options<'_>) -> Result<Vec<(usize, Packing)>, KernelError> {
-    let (func, body) = unplanned(func, options)?;
+    let (func, body) = before_loops(func, options)?;
     let found = loops::packings(&func, body, options.planner().choice).into_iter();
     Ok(found.filter_map(|packing| parameter(&func, packing)).collect())
 }
 
-/// The parameter whose memory a buffer is, and how it is packed as the buffer is.
+/// Returns the index of the parameter that a packed buffer is a view of, and the packed layout over its dimensions.
 fn parameter(func: &PrimFunc, packing: Packing) -> Option<(usize, Packing)> {
     let buffer = &packing.buffer;
     let mut params = func.params.iter().map(|param| param.buffer.as_ref()).enumerate();
     let (number, own) = params.find_map(|(number, own)| Some((number, own.filter(|own| own.data == buffer.data)?)))?;
-    let plain = own.dtype == buffer.dtype && own.strides.is_empty();
-    // Dimensions are counted from the end: others may be one there.
-    let same = |dim: usize| {
+    let is_plain = own.dtype == buffer.dtype && own.strides.is_empty();
+    // Dimensions match from the end; the leading ones may differ.
+    let own_dim = |dim: usize| {
         let at = own.ndim().checked_sub(buffer.ndim() - dim)?;
         let rest = own.shape[at..].iter().zip(&buffer.shape[dim..]);
         rest.into_iter().all(|(a, b)| same_expr(a, b)).then_some(at)
     };
     let words = match packing.groups {
-        Some(words) => Some(PackedGroups { dim: same(words.dim)?, ..words }),
+        Some(words) => Some(PackedGroups { dim: own_dim(words.dim)?, ..words }),
         None => None,
     };
-    let packing = Packing { dim: same(packing.dim)?, groups: words, buffer: own.clone(), block: packing.block };
-    plain.then_some((number, packing))
+    let packing = Packing { dim: own_dim(packing.dim)?, groups: words, buffer: own.clone(), block: packing.block };
+    is_plain.then_some((number, packing))
 }
 
-/// The floating-point operations of a function's kernel, where they are known.
+/// Counts the floating-point operations of a function's kernel, if they are known.
 ///
 /// # Errors
 /// As [`lower`].
 pub fn flops(func: &PrimFunc, options: Options<'_>) -> Result<Option<Flops>, KernelError> {
-    let (func, body) = unplanned(func, options)?;
+    let (func, body) = before_loops(func, options)?;
     Ok(loops::flops(&func, body))
 }
 

@@ -1,11 +1,12 @@
-//! The steps that make flat code of a function, as a list.
+//! Lowering steps from block TIR to flat code, as a list.
 //!
-//! Each leaves a function that prints, so what a step does can be read as the difference of two texts. Plans are made for
-//! what the steps before [`LOOPS`] leave.
+//! The function can be printed after every step, so the effect of a step is the difference of two texts. Plans are
+//! chosen for the function that the steps before [`LOOPS`] produce.
 
 use super::{
-    Accesses, Options, across, bits, blocks, bounds, exact, flatten, legalize, loops, reshapes, selects, sizes,
-    threads, tidy, traps, unroll, vectorize, widen,
+    Accesses, Options, bitcast_copies, bounds, derived_sizes, flatten, guard_div_shift, lazy_select, legalize, loops,
+    promote_indices, register_transpose, remove_blocks, reshape_indices, serialize_threads, simplify, size_overflow,
+    unroll, vectorize,
 };
 use crate::{
     error::Reason,
@@ -19,86 +20,88 @@ use hammock_ir::{
 };
 use std::borrow::Cow;
 
-/// A step of lowering.
+/// A lowering step.
 pub struct Step {
-    /// What it is called.
+    /// Name.
     pub name: &'static str,
-    /// What it does.
+    /// Description.
     pub doc: &'static str,
     run: fn(&mut Lowering<'_>) -> Result<(), Reason>,
 }
 
-/// The step that makes loops of plans.
+/// Name of the step that turns plans into loops.
 pub const LOOPS: &str = "loops";
 
-/// What makes flat code for CPUs, in order; what a CPU has decides within a step.
+/// Lowering steps for CPUs, in order. Features of the CPU are handled within the steps.
 pub static STEPS: &[Step] = &[
     Step {
-        name: "threads",
-        doc: "axes of GPU threads become serial loops",
-        run: |l| threads::serialize_threads(&mut l.body),
+        name: "serialize-threads",
+        doc: "turns GPU thread axes into serial loops",
+        run: |l| serialize_threads::serialize_threads(&mut l.body),
     },
     Step {
-        name: "init",
-        doc: "reductions that may be empty start before their loops, where no plan does that",
+        name: "reduction-init",
+        doc: "initializes possibly empty reductions before their loops, unless a plan does",
         run: |l| l.edit(|l| loops::start_reductions(&mut l.body)),
     },
     Step {
-        name: "reshapes",
-        doc: "indices of reshapes lose the quotients that loops decide",
-        run: |l| l.edit(|l| reshapes::simplify(&l.func, &mut l.body)),
+        name: "reshape-indices",
+        doc: "simplifies divisions and remainders in indices of reshapes",
+        run: |l| l.edit(|l| reshape_indices::simplify_reshapes(&l.func, &mut l.body)),
     },
-    Step { name: "bounds", doc: "accesses that are not proved to be in bounds are checked", run: bounded },
+    Step { name: "bounds-checks", doc: "checks accesses that are not proved to be in bounds", run: check_bounds },
     Step {
-        name: "exact",
-        doc: "what computes sizes is marked: none of it may wrap",
-        run: |l| l.edit(|l| exact::mark(&l.func, &mut l.body)),
-    },
-    Step {
-        name: "traps",
-        doc: "divisors, and counts of shifts, that may be invalid are checked",
-        run: |l| l.edit(|l| l.relied = traps::check(&l.func, &mut l.body, l.options.place)),
+        name: "size-overflow",
+        doc: "marks size computations, which must not overflow",
+        run: |l| l.edit(|l| size_overflow::mark_exact(&l.func, &mut l.body)),
     },
     Step {
-        name: "selects",
-        doc: "choices that guard accesses become lazy",
-        run: |l| l.edit(|l| selects::guard(&mut l.body)),
+        name: "guard-div-shift",
+        doc: "checks divisors and shift counts that may be invalid",
+        run: |l| l.edit(|l| l.assumed = guard_div_shift::guard(&l.func, &mut l.body, l.options.locate)),
     },
-    Step { name: "widen", doc: "loop variables become int64", run: |l| l.edit(|l| widen::widen(&mut l.body)) },
+    Step {
+        name: "lazy-select",
+        doc: "makes selects that guard accesses lazy",
+        run: |l| l.edit(|l| lazy_select::make_lazy(&mut l.body)),
+    },
+    Step {
+        name: "promote-indices",
+        doc: "promotes loop variables to int64",
+        run: |l| l.edit(|l| promote_indices::promote_indices(&mut l.body)),
+    },
     Step {
         name: LOOPS,
-        doc: "stages become the loops of their plans",
+        doc: "replaces stages by the loop nests of their plans",
         run: |l| loops::schedule(&l.func, &mut l.body, l.options.planner()),
     },
-    Step { name: "checks", doc: "what has to hold for all that follows is checked first", run: checks_first },
+    Step { name: "entry-checks", doc: "checks arguments and assumed sizes on entry", run: entry_checks },
     Step {
         name: "flatten",
-        doc: "blocks become statements, buffers one-dimensional, parameters pointers and sizes",
+        doc: "removes blocks, flattens buffers, and turns parameters into pointers and sizes",
         run: flat,
     },
-    Step {
-        name: "unroll",
-        doc: "unrolled loops are written out",
-        run: |l| l.rewrite(|_, body| Ok(unroll::unroll(body))),
-    },
+    Step { name: "unroll", doc: "expands unrolled loops", run: |l| l.rewrite(|_, body| Ok(unroll::unroll(body))) },
     Step {
         name: "vectorize",
-        doc: "vectorized loops become vectors, with masks where the CPU has them",
-        run: |l| l.rewrite(|l, body| Ok(tidy::tidy(vectorize::vectorize(body, l.options.target.masks), &l.sizes()))),
+        doc: "turns vectorized loops into vector operations, masked if the CPU has masks",
+        run: |l| {
+            l.rewrite(|l, body| Ok(simplify::simplify(vectorize::vectorize(body, l.options.target.masks), &l.sizes())))
+        },
     },
     Step {
-        name: "bits",
-        doc: "what is only moved is moved as integers",
-        run: |l| l.edit(|l| bits::move_bits(&mut l.body)),
+        name: "bitcast-copies",
+        doc: "copies values as integers where nothing is computed with them",
+        run: |l| l.edit(|l| bitcast_copies::bitcast_copies(&mut l.body)),
     },
     Step {
-        name: "across",
-        doc: "blocks of memory that are read across are transposed in registers",
-        run: |l| l.rewrite(|l, body| Ok(across::transpose(&l.func, body))),
+        name: "register-transpose",
+        doc: "transposes blocks in registers instead of loading strided columns",
+        run: |l| l.rewrite(|l, body| Ok(register_transpose::transpose(&l.func, body))),
     },
     Step {
         name: "legalize",
-        doc: "operations that the CPU lacks become others that it has",
+        doc: "replaces operations that the CPU lacks",
         run: |l| {
             let sizes = l.sizes();
             l.rewrite(|l, body| legalize::legalize(body, &mut l.interface.params, &sizes, l.options.target))
@@ -106,35 +109,35 @@ pub static STEPS: &[Step] = &[
     },
 ];
 
-/// A function on its way to flat code.
+/// A function being lowered.
 pub(super) struct Lowering<'a> {
-    /// As it was given, but for names of sizes.
+    /// Original function, with derived sizes named.
     pub func: Cow<'a, PrimFunc>,
-    /// What the steps made of its body so far.
+    /// Its body after the steps so far.
     pub body: Stmt,
-    /// The parameters and results of the kernel.
+    /// Parameters and result of the kernel.
     pub interface: Interface,
     options: Options<'a>,
     checked: bounds::Checked,
-    relied: traps::Relied,
+    assumed: guard_div_shift::Assumptions,
     is_flat: bool,
 }
 
 impl<'a> Lowering<'a> {
-    /// Before the first step.
+    /// Starts before the first step.
     pub fn new(func: &'a PrimFunc, options: Options<'a>) -> Self {
         let func = func.with_data_marked().map_or(Cow::Borrowed(func), Cow::Owned);
         let interface = signature::interface(&func);
-        let func = match sizes::named(&func, &interface) {
+        let func = match derived_sizes::name_derived_sizes(&func, &interface) {
             Cow::Owned(named) => Cow::Owned(named),
             Cow::Borrowed(_) => func,
         };
         let body = func.body.clone();
-        let (checked, relied) = (bounds::Checked::default(), traps::Relied::default());
-        Lowering { func, body, interface, options, checked, relied, is_flat: false }
+        let (checked, assumed) = (bounds::Checked::default(), guard_div_shift::Assumptions::default());
+        Lowering { func, body, interface, options, checked, assumed, is_flat: false }
     }
 
-    /// Runs the steps up to that one, which is not run; without one, all.
+    /// Runs the steps before `step`, or all of them.
     pub fn before(mut self, step: Option<&str>) -> Result<Self, Reason> {
         let steps = STEPS.iter().take_while(|next| step != Some(next.name));
         for step in steps {
@@ -143,12 +146,12 @@ impl<'a> Lowering<'a> {
         Ok(self)
     }
 
-    /// How accesses stay inside of their buffers.
+    /// Returns how many accesses are proved to be in bounds, and how many are checked.
     pub fn accesses(&self) -> Accesses {
         self.checked.accesses
     }
 
-    /// The function as it is now.
+    /// Returns the function as it is now.
     pub fn into_func(self) -> (PrimFunc, signature::Signature) {
         let given = self.func.into_owned();
         let func = if self.is_flat {
@@ -160,7 +163,7 @@ impl<'a> Lowering<'a> {
         (func, self.interface.signature)
     }
 
-    /// A step that always works.
+    /// Runs a step that cannot fail.
     fn edit(&mut self, f: impl FnOnce(&mut Self)) -> Result<(), Reason> {
         f(self);
         Ok(())
@@ -172,26 +175,26 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Variables that are not negative.
+    /// Returns the size variables, which are not negative.
     fn sizes(&self) -> Vec<Var> {
         self.interface.sizes().collect()
     }
 }
 
-fn bounded(l: &mut Lowering<'_>) -> Result<(), Reason> {
+fn check_bounds(l: &mut Lowering<'_>) -> Result<(), Reason> {
     if l.options.checked {
-        l.checked = bounds::check(&mut l.body, &l.func, l.options.place)?;
+        l.checked = bounds::check(&mut l.body, &l.func, l.options.locate)?;
     }
     Ok(())
 }
 
-fn checks_first(l: &mut Lowering<'_>) -> Result<(), Reason> {
+fn entry_checks(l: &mut Lowering<'_>) -> Result<(), Reason> {
     let first = if l.options.checked { l.interface.checks() } else { Vec::new() };
-    let known = &l.checked.limited;
-    let more = l.relied.limited.iter().filter(|size| !known.iter().any(|known| same_expr(known, size)));
-    let limits = known.iter().chain(more).map(bounds::limit);
-    let exact = l.relied.exact.iter().map(|size| Stmt::new(StmtKind::Evaluate(exact::exact(size))));
-    let first: Vec<Stmt> = first.into_iter().chain(limits).chain(exact).collect();
+    let known = &l.checked.bounded;
+    let more = l.assumed.bounded.iter().filter(|size| !known.iter().any(|known| same_expr(known, size)));
+    let sizes = known.iter().chain(more).map(bounds::check_bounded);
+    let exact = l.assumed.exact.iter().map(|size| Stmt::new(StmtKind::Evaluate(size_overflow::exact(size))));
+    let first: Vec<Stmt> = first.into_iter().chain(sizes).chain(exact).collect();
     let first = first.into_iter().chain(std::mem::take(&mut l.checked.prologue));
     l.rewrite(|l, body| {
         let mut body = Stmt::seq(first.chain([body]));
@@ -207,11 +210,11 @@ fn flat(l: &mut Lowering<'_>) -> Result<(), Reason> {
     l.is_flat = true;
     l.rewrite(|l, body| {
         let body = flatten::flatten(body, &buffers, &handles, l.interface.values.clone())?;
-        Ok(tidy::tidy(blocks::remove_blocks(body), &l.sizes()))
+        Ok(simplify::simplify(remove_blocks::remove_blocks(body), &l.sizes()))
     })
 }
 
-/// A kernel returns a status; what the function returns goes where the caller wants it.
+/// Stores the returned value in the result buffer; the kernel itself returns a status.
 fn store_result(stmt: &mut Stmt, result: Option<&Buffer>) {
     stmt.each_child_mut(&mut |s| store_result(s, result));
     if let StmtKind::Return(value) = &stmt.kind {

@@ -11,7 +11,7 @@ use hammock_ir::{
 };
 use hammock_runtime::Device;
 
-/// Arguments of the raw entry for packed ones.
+/// Converts packed arguments to those of the raw entry.
 pub fn raw_args(kernel: &FlatKernel, args: &[Arg]) -> Vec<Arg> {
     let tensor = |i: usize| args[i].tensor().unwrap();
     let value = |raw: &RawParam| match *raw {
@@ -38,7 +38,7 @@ fn sample(dtype: DType, shape: &[i64], seed: i64) -> Tensor {
     }
 }
 
-/// Runs a function of tensors of these shapes as it is and lowered, and compares all tensors byte by byte.
+/// Runs a function on tensors of these shapes before and after lowering, and compares all tensors bitwise.
 fn check(func: &PrimFunc, shapes: &[&[i64]]) {
     for target in [Target::avx512(), Target::avx2()] {
         let kernel = lower(func, &target).unwrap();
@@ -66,7 +66,7 @@ fn matmul_of_symbolic_sizes() {
         check(&func, &[&[n, k], &[k, m], &[n, m]]);
     }
     let kernel = lower(&func, &Target::avx512()).unwrap();
-    // A sum of nothing is its initial value.
+    // An empty sum is its initial value.
     let empty = |shape| Arg::from(sample(DType::FLOAT32, shape, 1));
     let args = [empty(&[4, 0]), empty(&[0, 4]), empty(&[4, 4])];
     let mut raw = raw_args(&kernel, &args);
@@ -126,7 +126,7 @@ fn scheduled_loops_become_vectors() {
 }
 
 #[test]
-fn vectorized_statements_without_vector_form_run_one_by_one() {
+fn statements_without_vector_form_are_scalarized() {
     let (a, b) = (buffer("A", &[int(8)], DType::INT32), buffer("B", &[int(8)], DType::INT32));
     let v = Var::int64("v");
     let bound = Var::new("x", DType::INT32);
@@ -229,7 +229,7 @@ fn blocks_with_predicates_and_split_axes() {
     check(&function(&[&a, &b], &[], vec![nest]), &[&[10], &[10]]);
 }
 
-/// Runs `B[i] = f(A[i])` as it is and lowered, for vectors and one by one.
+/// Runs `B[i] = f(A[i])` before and after lowering, vectorized and scalar.
 fn check_map(from: DType, to: DType, bytes: &[u8], f: impl Fn(PrimExpr) -> PrimExpr) {
     let n = (bytes.len() / from.bytes()) as i64;
     let x = Tensor::from_bytes(from, &[n], bytes).unwrap();
@@ -319,13 +319,13 @@ fn integer_functions_are_exact() {
 }
 
 #[test]
-fn the_tangent_of_a_softplus_is_one_exponential() {
+fn tanh_of_softplus_has_one_exponential() {
     let float = |v: f64| PrimExpr::float(v, DType::FLOAT32);
     let size = |x: &PrimExpr| x.clone().unary("fabs");
     let stable = |x: &PrimExpr| x.clone().max(float(0.0)) + (float(0.0) - size(x)).unary("exp").unary("log1p");
     let with_large = |x: &PrimExpr| x.clone().gt(float(20.0)).select(x.clone(), x.clone().unary("exp").unary("log1p"));
     let plain = |x: &PrimExpr| (float(1.0) + x.clone().unary("exp")).unary("log");
-    // Not one: another number is large, or it is not large enough.
+    // No match: another value is selected, or the bound is too small.
     let other = |x: &PrimExpr| x.clone().gt(float(20.0)).select(float(1.0), x.clone().unary("exp").unary("log1p"));
     let near = |x: &PrimExpr| x.clone().gt(float(2.0)).select(x.clone(), x.clone().unary("exp").unary("log1p"));
     let forms: [(&dyn Fn(&PrimExpr) -> PrimExpr, usize); 5] =
@@ -341,14 +341,14 @@ fn the_tangent_of_a_softplus_is_one_exponential() {
         let [expected, actual] = [&func, &lowered]
             .map(|func| interp::call_tir(func, &[x.clone().into()], &[(vec![8], DType::FLOAT32)]).unwrap().remove(0));
         for (expected, actual) in expected.as_slice::<f32>().unwrap().iter().zip(actual.as_slice::<f32>().unwrap()) {
-            // The plain form loses what is small beside one.
+            // The plain form loses values that are small compared to one.
             assert!((expected - actual).abs() <= expected.abs() * 1e-6 + 1e-11, "{actual}, {expected}");
         }
     }
 }
 
 #[test]
-fn nothing_cancels_in_one_and_a_tangent() {
+fn one_plus_tanh_does_not_cancel() {
     let one = PrimExpr::float(1.0, DType::FLOAT32);
     let numbers = [0.3f32, -1.5, 2.0, -8.0, -30.0, 19.0, 0.0, -0.5];
     let x = Tensor::from_slice(&[8], &numbers).unwrap();
@@ -365,7 +365,7 @@ fn nothing_cancels_in_one_and_a_tangent() {
 }
 
 #[test]
-fn no_intrinsic_is_left_that_machines_lack() {
+fn unsupported_intrinsics_are_legalized() {
     let x = [0.3f32, -1.5, 2.0, 4.0].iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let two = PrimExpr::float(2.0, DType::FLOAT32);
     check_map(DType::FLOAT32, DType::FLOAT32, &x, |x| {
@@ -404,12 +404,12 @@ fn no_intrinsic_is_left_that_machines_lack() {
 }
 
 /// `B` of shape (b, s, 4, 6) is `A` of shape (b, s, 24), by the index among all elements.
-fn reshape(place: impl Fn(&[PrimExpr], &PrimExpr) -> PrimExpr) -> PrimFunc {
+fn reshape(index: impl Fn(&[PrimExpr], &PrimExpr) -> PrimExpr) -> PrimFunc {
     let [b, s] = ["b", "s"].map(|name| Var::int64(name).expr());
     let from = buffer("A", &[b.clone(), s.clone(), int(24)], DType::FLOAT32);
     let to = buffer("B", &[b.clone(), s.clone(), int(4), int(6)], DType::FLOAT32);
     let stage = sblock("reshape", &[('S', b.clone()), ('S', s.clone()), ('S', int(4)), ('S', int(6))], |v| {
-        let flat = place(v, &s);
+        let flat = index(v, &s);
         let row = flat.clone().floordiv(int(24)).floormod(&s);
         let load =
             PrimExpr::load(&from, vec![flat.clone().floordiv(&s * 24i64).floormod(&b), row, flat.floormod(int(24))]);
@@ -418,7 +418,7 @@ fn reshape(place: impl Fn(&[PrimExpr], &PrimExpr) -> PrimExpr) -> PrimFunc {
     function(&[&from, &to], &[], vec![stage])
 }
 
-/// How many quotients and remainders by something are left in the code.
+/// Counts the divisions and remainders by a divisor in the code.
 fn divisions(func: &PrimFunc, by: impl Fn(&PrimExpr) -> bool) -> usize {
     let mut count = 0;
     func.body.walk(&mut |s| {
@@ -440,13 +440,13 @@ fn reshapes_of_symbolic_sizes_do_not_divide_by_them() {
     }
     let lowered = lower(&plain, &Target::avx512()).unwrap().func;
     assert_eq!(divisions(&lowered, |d| d.as_int().is_none()), 0, "{:#?}", lowered.body);
-    // A place that may be another row's stays what it is.
+    // An index that may be in another row is unchanged.
     let other = reshape(|v, s| ((&v[0] * s + &v[1]) * int(4) + &v[2]) * int(6) + &v[3] * int(2));
     check(&other, &[&[2, 3, 24], &[2, 3, 4, 6]]);
     assert!(divisions(&lower(&other, &Target::avx512()).unwrap().func, |d| d.as_int().is_none()) > 0);
 }
 
-/// That `n` is zero has to be said, though `i * n // n` is `i` where it is not.
+/// Division by `n = 0` must be an error, though `i * n // n` is `i` otherwise.
 #[test]
 fn divisors_that_may_be_zero_are_still_checked() {
     let n = Var::int64("n");

@@ -1,26 +1,26 @@
-//! Unrolls the loops that ask for it, so that their variables become constants.
+//! Unrolls loops of kind `unroll`, so that their variables become constants.
 
 use hammock_ir::tir::{ForKind, Loop, Stmt, StmtKind};
 
-/// Iterations up to which an unrolled loop is written out; longer ones stay loops.
-const LIMIT: i64 = 64;
+/// Maximum number of iterations of a loop that is expanded; longer ones stay loops.
+const MAX_ITERATIONS: i64 = 64;
 
-/// Statements up to which nested loops are unrolled; the loops around them stay loops. Extents of nested loops multiply,
-/// so a limit on each extent bounds nothing.
+/// Maximum number of statements after unrolling nested loops; outer loops beyond it stay loops. Extents of nested loops
+/// multiply, so a limit on each extent is not enough.
 const MAX_STATEMENTS: usize = 4096;
 
-/// Unrolls loops of constant extent that ask for it, inner ones first.
+/// Unrolls marked loops of constant extent, innermost first.
 pub fn unroll(mut stmt: Stmt) -> Stmt {
     stmt.each_child_mut(&mut |s| *s = unroll(std::mem::replace(s, Stmt::nop())));
     match stmt.kind {
-        StmtKind::For(l) if l.kind == ForKind::Unrolled => write_out(*l).at(stmt.span),
+        StmtKind::For(l) if l.kind == ForKind::Unrolled => expand(*l).at(stmt.span),
         _ => stmt,
     }
 }
 
-fn write_out(mut l: Loop) -> Stmt {
+fn expand(mut l: Loop) -> Stmt {
     match (l.extent.as_int(), &l.step) {
-        (Some(n), None) if n <= LIMIT && is_short(&l.body, n) && !l.body.jumps() => l.unrolled(n),
+        (Some(n), None) if n <= MAX_ITERATIONS && is_short(&l.body, n) && !l.body.jumps() => l.unrolled(n),
         _ => {
             l.kind = ForKind::Serial;
             Stmt::new(StmtKind::For(Box::new(l)))

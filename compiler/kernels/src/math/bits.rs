@@ -1,16 +1,16 @@
 //! Functions of the bits of floats.
 
-use super::{Scope, choice::Choice};
+use super::{Scope, compare_ops::CompareOps};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, binary},
 };
 
-/// The neighbour of `x` in the direction of `y`.
+/// Returns the neighbour of `x` in the direction of `y`.
 pub fn next_after(s: &mut Scope, x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
     let bits = s.bits(x);
     let bits = s.name("bits", bits);
-    // Away from zero the bits count up, whatever the sign.
+    // Away from zero the bits increase, for either sign.
     let away = x.is_lt(y).is_eq(x.is_gt(s.c(0.0)));
     let next = away.pick(&bits + s.i(1), bits - s.i(1));
     let next = s.float(next);
@@ -27,7 +27,7 @@ pub fn ldexp(s: &mut Scope, x: &PrimExpr, n: &PrimExpr) -> PrimExpr {
     let n = bound(BinaryOp::Min, bound(BinaryOp::Max, n, -2200), 2200);
     let mut rest = s.name("n", n);
     let mut value = x.clone();
-    // Steps that stay 53 bits clear of the denormals, so that only the last one rounds.
+    // Every factor stays 53 bits above the denormals, so that only the last multiplication rounds.
     for _ in 0..2 {
         let step = binary(BinaryOp::Min, binary(BinaryOp::Max, rest.clone(), s.i(-969)), s.i(1023));
         let step = s.name("step", step);

@@ -1,10 +1,10 @@
 //! The error function.
 #![allow(clippy::approx_constant, reason = "coefficients come from fits")]
 
-use super::{Scope, choice::Choice, exp};
+use super::{Scope, compare_ops::CompareOps, exp};
 use hammock_ir::PrimExpr;
 
-/// erf(x) / x - 1 over x^2 for |x| <= 1: without the one, the first coefficient has three bits more.
+/// erf(x) / x - 1 over x^2 for |x| <= 1: subtracting one gains three bits in the first coefficient.
 const SMALL_SINGLE: [f64; 6] = [
     0.12837912142276764,
     -0.37612324953079224,
@@ -58,17 +58,16 @@ const LARGE_DOUBLE: [f64; 14] = [
     -1.691847748168016e-06,
 ];
 
-/// `erf x`: polynomials only in float32, which cost less than a division and are more accurate than one of two
-/// polynomials, each with its own rounding.
+/// `erf x`. The float32 form uses polynomials only: cheaper and more accurate than a quotient of two polynomials.
 pub fn erf(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let z = s.name("z", x * x);
     let (small, large) = if s.is_single() { single(s, x, &z) } else { double(s, x, &z) };
     let large = s.copy_sign(&large, x);
-    // A NaN is not small, and stays one through the other branch.
+    // NaN takes the other branch, which preserves it.
     s.abs(x).is_lt(s.c(1.0)).pick(small, large)
 }
 
-/// The values for numbers below and from one on, given the square.
+/// Returns the values for magnitudes below one and from one on, given the square.
 fn single(s: &mut Scope, x: &PrimExpr, z: &PrimExpr) -> (PrimExpr, PrimExpr) {
     let p = s.poly(z, &SMALL_SINGLE);
     let small = s.fma(&p, x, x);

@@ -1,7 +1,7 @@
-//! Exponentials: `e^x = 2^n e^r` with an integer `n` and `|r| <= ln 2 / 2`, or with [steps] between integers.
+//! Exponentials: `e^x = 2^n e^r` with an integer `n` and `|r| <= ln 2 / 2`, or [table-driven](exp_table).
 #![allow(clippy::approx_constant, reason = "coefficients come from fits")]
 
-use super::{Scope, choice::Choice, steps};
+use super::{Scope, compare_ops::CompareOps, exp_table};
 use hammock_ir::PrimExpr;
 use std::f64::consts::{LN_10, LOG2_10, LOG2_E};
 
@@ -46,7 +46,7 @@ pub(super) const EXP2_DOUBLE: [f64; 12] = [
     2.7114915337301682e-11,
 ];
 
-/// ln 2 in two parts; products of the first with exponents are exact.
+/// ln 2 in two parts; the first times an exponent is exact.
 pub(super) fn ln2(s: &Scope) -> (f64, f64) {
     if s.is_single() {
         (0.693145751953125, 1.428606820309417e-06)
@@ -58,7 +58,7 @@ pub(super) fn ln2(s: &Scope) -> (f64, f64) {
 /// log10 2 in two parts, likewise.
 const LOG10_2: (f64, f64) = (0.3010299955494702, 1.1451100898021838e-10);
 
-/// Bounds beyond which e^x / 2 is zero and infinite.
+/// Bounds beyond which e^x / 2 underflows and overflows.
 fn limits(s: &Scope) -> (f64, f64) {
     if s.is_single() { (-104.0, 90.0) } else { (-746.0, 711.0) }
 }
@@ -68,20 +68,20 @@ pub fn exp(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     scaled_exp(s, x, 0)
 }
 
-/// `e^x * 2^extra`, also where `e^x` itself is too large.
+/// `e^x * 2^extra`, even if `e^x` itself overflows.
 pub fn scaled_exp(s: &mut Scope, x: &PrimExpr, extra: i64) -> PrimExpr {
-    if steps::are_for(s) {
-        return steps::exp(s, x, extra);
+    if exp_table::is_supported(s) {
+        return exp_table::exp(s, x, extra);
     }
     let (_, high) = limits(s);
     let (n, p) = parts(s, &s.at_most(x, high));
     n.times(s, p, extra)
 }
 
-/// `e^x` of a number that is not positive.
+/// `e^x` of a non-positive number.
 pub fn exp_of_negative(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    if steps::are_for(s) {
-        return steps::exp(s, x, 0);
+    if exp_table::is_supported(s) {
+        return exp_table::exp(s, x, 0);
     }
     let (n, p) = parts(s, x);
     n.times(s, p, 0)
@@ -89,16 +89,16 @@ pub fn exp_of_negative(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 
 /// `e^x` of a number whose exponential is a normal float.
 pub fn normal_exp(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    if steps::are_for(s) {
-        return steps::exp(s, x, 0);
+    if exp_table::is_supported(s) {
+        return exp_table::exp(s, x, 0);
     }
     let (n, r) = reduce(s, x);
     let p = exp_of_rest(s, &r);
     n.times_normal(s, p)
 }
 
-/// `n` and `p` such that `e^x = 2^n p`, for all that is below the greatest limit.
-fn parts(s: &mut Scope, x: &PrimExpr) -> (Whole, PrimExpr) {
+/// Returns `n` and `p` such that `e^x = 2^n p`, for `x` below the upper limit.
+fn parts(s: &mut Scope, x: &PrimExpr) -> (Exponent, PrimExpr) {
     let (low, _) = limits(s);
     let x = s.name("x", s.at_least(x, low));
     let (n, r) = reduce(s, &x);
@@ -106,9 +106,9 @@ fn parts(s: &mut Scope, x: &PrimExpr) -> (Whole, PrimExpr) {
     (n, p)
 }
 
-/// `n` and `r` such that `x = n ln 2 + r`.
-fn reduce(s: &mut Scope, x: &PrimExpr) -> (Whole, PrimExpr) {
-    let n = Whole::nearest(s, x, LOG2_E);
+/// Returns `n` and `r` such that `x = n ln 2 + r`.
+fn reduce(s: &mut Scope, x: &PrimExpr) -> (Exponent, PrimExpr) {
+    let n = Exponent::nearest(s, x, LOG2_E);
     let (high, low) = ln2(s);
     let r = s.fma(&n.value, &s.c(-high), x);
     let r = s.fma(&n.value, &s.c(-low), &r);
@@ -121,36 +121,35 @@ fn exp_of_rest(s: &mut Scope, r: &PrimExpr) -> PrimExpr {
     s.fma(&p, r, &s.c(1.0))
 }
 
-/// An integer that is an exponent.
-pub(super) struct Whole {
+/// An integer exponent.
+pub(super) struct Exponent {
     /// The integer as a float.
     pub value: PrimExpr,
-    /// It and twice the bias of exponents, in the lowest bits.
+    /// The integer plus twice the exponent bias, in the lowest bits.
     bits: PrimExpr,
 }
 
-impl Whole {
-    /// The integer nearest to `x * factor`, which has fewer bits than half a mantissa. Added to a number whose last
-    /// place is one, it is rounded and its bits come to lie lowest: conversions to integers would cost more, as they
-    /// saturate.
-    pub fn nearest(s: &mut Scope, x: &PrimExpr, factor: f64) -> Whole {
+impl Exponent {
+    /// Returns the integer nearest to `x * factor`, which has fewer bits than half a mantissa. Adding a number whose
+    /// ulp is one rounds it and moves its bits to the bottom, which is cheaper than a saturating conversion.
+    pub fn nearest(s: &mut Scope, x: &PrimExpr, factor: f64) -> Exponent {
         let unit = 2f64.powi(s.mantissa_bits() as i32);
         let shift = s.c(1.5 * unit + 2.0 * s.bias() as f64);
         let sum = if factor == 1.0 { x + &shift } else { s.fma(x, &s.c(factor), &shift) };
         let sum = s.name("n", sum);
         let value = s.name("n", &sum - shift);
         let bits = s.name("bits", s.bits(&sum));
-        Whole { value, bits }
+        Exponent { value, bits }
     }
 
-    /// `p * 2^(n + extra)`, rounded once: where there is no instruction for it, in two steps, so that neither factor over-
-    /// or underflows before the result does.
+    /// `p * 2^(n + extra)`, rounded once. Without an instruction for it, this takes two steps, so that neither factor
+    /// over- or underflows before the result does.
     pub fn times(&self, s: &mut Scope, p: PrimExpr, extra: i64) -> PrimExpr {
         if s.machine.scales {
             let n = if extra == 0 { self.value.clone() } else { &self.value + s.c(extra as f64) };
             return PrimExpr::intrin("ldexp", vec![p, n], s.dtype);
         }
-        // Half of the integer comes with half of what was added: the bias that a stored exponent has.
+        // Half of the integer comes with half of the offset, which is the exponent bias.
         let n = if extra == 0 { self.bits.clone() } else { s.name("n", &self.bits + s.i(extra)) };
         let half = s.name("half", s.bitwise("shift_right", &n, s.i(1)));
         let factor = |exponent: &PrimExpr| s.float(s.bitwise("shift_left", exponent, s.i(s.mantissa_bits())));
@@ -171,12 +170,12 @@ impl Whole {
 
 /// `2^x`.
 pub fn exp2(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    if steps::are_for(s) {
-        return steps::exp2(s, x);
+    if exp_table::is_supported(s) {
+        return exp_table::exp2(s, x);
     }
     let (low, high) = if s.is_single() { (-151.0, 129.0) } else { (-1076.0, 1025.0) };
     let x = s.name("x", s.at_least(&s.at_most(x, high), low));
-    let n = Whole::nearest(s, &x, 1.0);
+    let n = Exponent::nearest(s, &x, 1.0);
     let r = s.name("r", x - &n.value);
     let p = s.poly(&r, if s.is_single() { &EXP2_SINGLE } else { &EXP2_DOUBLE });
     let p = s.fma(&p, &r, &s.c(1.0));
@@ -186,7 +185,7 @@ pub fn exp2(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 /// `10^x`, in float64.
 pub fn exp10(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let x = s.name("x", s.at_least(&s.at_most(x, 309.0), -324.5));
-    let n = Whole::nearest(s, &x, LOG2_10);
+    let n = Exponent::nearest(s, &x, LOG2_10);
     let r = s.fma(&n.value, &s.c(-LOG10_2.0), &x);
     let r = s.fma(&n.value, &s.c(-LOG10_2.1), &r);
     let r = s.name("r", r * s.c(LN_10));
@@ -197,7 +196,7 @@ pub fn exp10(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 /// `e^x - 1`, in float64.
 pub fn expm1(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let bounded = s.name("x", s.at_least(&s.at_most(x, 710.0), -40.0));
-    let n = Whole::nearest(s, &bounded, LOG2_E);
+    let n = Exponent::nearest(s, &bounded, LOG2_E);
     let (high, low) = ln2(s);
     let head = s.fma(&n.value, &s.c(-high), &bounded);
     let head = s.name("head", head);
@@ -206,9 +205,9 @@ pub fn expm1(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let lost = (&head - &r) - tail;
     let p = s.poly(&r, &EXP_DOUBLE);
     let p = s.fma(&p, &(&r * &r), &lost) + &r;
-    // 2^n itself may be too large where the result is not.
+    // 2^n itself may overflow even if the result does not.
     let half_scale = s.name("scale", n.power(s, -1));
     let sum = s.fma(&half_scale, &p, &(&half_scale - s.c(0.5))) * s.c(2.0);
-    // Below the least normal number, and for zeroes of either sign, e^x - 1 is x.
+    // Below the smallest normal number, and for zeros of either sign, e^x - 1 is x.
     s.abs(x).is_lt(s.c(1e-300)).pick(x.clone(), sum)
 }

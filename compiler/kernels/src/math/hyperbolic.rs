@@ -1,6 +1,6 @@
 //! Hyperbolic functions, their inverses, and the logistic function.
 
-use super::{Scope, choice::Choice, exp, log, steps};
+use super::{Scope, compare_ops::CompareOps, exp, exp_table, log};
 use hammock_ir::PrimExpr;
 use std::f64::consts::LN_2;
 
@@ -11,14 +11,14 @@ const TANH: [f64; 4] = [-0.3333294401272548, 0.13320662218670518, -0.05266764947
 pub fn tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let a = s.name("a", s.abs(x));
     if !s.is_single() {
-        // t = e^-2a - 1 is exact enough for small and large a alike.
+        // t = e^-2a - 1 is accurate for small and large a.
         let t = exp::expm1(s, &(&a * s.c(-2.0)));
         let t = s.name("t", t);
         let value = s.neg(&t) / (t + s.c(2.0));
         return s.copy_sign(&value, x);
     }
-    let e = if steps::are_for(s) {
-        steps::exp_beside_one(s, &a, -2.0)
+    let e = if exp_table::is_supported(s) {
+        exp_table::exp_beside_one(s, &a, -2.0)
     } else {
         let bounded = s.name("bounded", s.at_most(&a, 10.0) * s.c(-2.0));
         exp::normal_exp(s, &bounded)
@@ -32,9 +32,9 @@ pub fn tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     s.copy_sign(&value, x)
 }
 
-/// `tanh(log(1 + e^x))`: with `w = e^x` that is `n / (n + 2)` for `n = w^2 + 2 w`, a sum of positive numbers.
+/// `tanh(log(1 + e^x))`, which is `n / (n + 2)` for `w = e^x`, `n = w^2 + 2 w`, a sum of positive numbers.
 pub fn tanh_of_softplus(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    // From there on it is one.
+    // The result is one above this bound.
     let bounded = s.at_most(x, 20.0);
     let bounded = s.name("bounded", bounded);
     let w = exp::exp(s, &bounded);
@@ -48,7 +48,7 @@ pub fn sigmoid(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     logistic(s, x, 1.0)
 }
 
-/// `1 + tanh x`, where nothing cancels: `2 / (1 + e^-2x)`.
+/// `1 + tanh x`, without cancellation: `2 / (1 + e^-2x)`.
 pub fn one_plus_tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     logistic(s, x, 2.0)
 }
@@ -56,8 +56,8 @@ pub fn one_plus_tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 /// `k / (1 + e^-kx)` for a power of two.
 fn logistic(s: &mut Scope, x: &PrimExpr, k: f64) -> PrimExpr {
     let a = s.abs(x);
-    let e = if steps::are_for(s) {
-        steps::exp_of_multiple(s, &a, -k, 0)
+    let e = if exp_table::is_supported(s) {
+        exp_table::exp_of_multiple(s, &a, -k, 0)
     } else {
         let minus = if k == 1.0 { s.neg(&a) } else { a * s.c(-k) };
         exp::exp_of_negative(s, &minus)
@@ -91,7 +91,7 @@ pub fn asinh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     let square = s.name("square", &a * &a);
     let root = (&square + s.c(1.0)).unary("sqrt");
     let large = s.name("large", a.is_gt(s.c(1e150)));
-    // One logarithm serves both ends: of 1 + (a + a^2 / (1 + sqrt(1 + a^2))), or of a, plus log 2.
+    // One logarithm serves both ranges: of 1 + (a + a^2 / (1 + sqrt(1 + a^2))), or of a, plus log 2.
     let argument = &a + square / (root + s.c(1.0));
     let argument = large.pick(a, argument);
     let value = log::log1p(s, &argument) + large.pick(s.c(LN_2), s.c(0.0));

@@ -1,6 +1,6 @@
-//! Logarithms: `x = 2^e m` with `m` between the roots of 1/2 and 2, so that nothing cancels.
+//! Logarithms: `x = 2^e m` with `m` in `[sqrt(1/2), sqrt(2)]`, which avoids cancellation.
 
-use super::{Scope, choice::Choice};
+use super::{Scope, compare_ops::CompareOps};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, binary},
@@ -54,16 +54,16 @@ const LOG_DOUBLE: [f64; 7] = [
     0.14811394681277312,
 ];
 
-/// The bits of the root of 1/2 in float32.
+/// Bits of `sqrt(1/2)` in float32.
 const ROOT_OF_HALF: i64 = 0x3f35_04f3;
 const LN_2: (f64, f64) = (0.6931471803691238, 1.9082149292705877e-10);
 const LN_2_SINGLE: (f64, f64) = (0.693145751953125, 1.428606820309417e-06);
 const LOG10_2: (f64, f64) = (0.3010299955494702, 1.1451100898021838e-10);
 
-/// `m` and `e` (as a float) of a positive number, denormal ones included.
+/// Returns `m` and `e` (as a float) of a positive number, which may be denormal.
 pub(super) fn split(s: &mut Scope, x: &PrimExpr) -> (PrimExpr, PrimExpr) {
-    let (least, shift) = if s.is_single() { (f64::from(f32::MIN_POSITIVE), 23) } else { (f64::MIN_POSITIVE, 54) };
-    let tiny = s.name("tiny", x.is_lt(s.c(least)));
+    let (min_normal, shift) = if s.is_single() { (f64::from(f32::MIN_POSITIVE), 23) } else { (f64::MIN_POSITIVE, 54) };
+    let tiny = s.name("tiny", x.is_lt(s.c(min_normal)));
     let normal = tiny.pick(x * s.c(2f64.powi(shift)), x.clone());
     let bits = s.bits(&normal);
     let bits = s.name("bits", bits);
@@ -77,7 +77,7 @@ pub(super) fn split(s: &mut Scope, x: &PrimExpr) -> (PrimExpr, PrimExpr) {
     (m, s.name("e", e))
 }
 
-/// The value for a finite positive `x`, corrected for all others.
+/// Handles the special cases, given the value for a finite positive `x`.
 fn with_limits(s: &mut Scope, x: &PrimExpr, value: PrimExpr) -> PrimExpr {
     let value = x.is_eq(s.c(f64::INFINITY)).pick(x.clone(), value);
     let value = x.is_eq(s.c(0.0)).pick(s.c(f64::NEG_INFINITY), value);
@@ -125,7 +125,7 @@ pub fn log2(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
         s.fma(&p, &f, &e)
     } else {
         let (f, rest) = log_parts(s, &m);
-        // 1 / ln 2 in two parts, the first short, so that its product with f loses nothing that counts.
+        // 1 / ln 2 in two parts, the first short, so that multiplying it by f is accurate enough.
         let log_m = s.name("log", &f + rest);
         s.fma(&log_m, &s.c(std::f64::consts::LOG2_E), &e)
     };
@@ -149,7 +149,7 @@ pub fn log1p(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
         let value = with_limits(s, &sum, value);
         return s.copy_sign(&value, x);
     }
-    // The logarithm of the rounded sum, corrected by what the sum lost.
+    // The logarithm of the rounded sum, corrected by its rounding error.
     let lost = s.name("lost", (x - (&sum - s.c(1.0))) / &sum);
     let value = log(s, &sum) + lost;
     let ordinary = s.abs(x).is_ge(s.c(f64::MIN_POSITIVE)).and(sum.is_gt(s.c(0.0))).and(x.is_lt(s.c(f64::INFINITY)));
@@ -158,16 +158,16 @@ pub fn log1p(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     ordinary.pick(value, edge)
 }
 
-/// `log(1 + x)` of a finite `x` above -1 in float32, given the rounded sum: it is `2^e m`, and what it lost is added to
-/// `m - 1`, which is exact.
+/// `log(1 + x)` of a finite `x` above -1 in float32, given the rounded sum `2^e m`. Its rounding error is added to `m -
+/// 1`, which is exact.
 fn log_of_sum(s: &mut Scope, x: &PrimExpr, sum: &PrimExpr) -> PrimExpr {
     let (one, mantissa) = (0x3f80_0000, 1 << s.mantissa_bits());
     let bits = s.name("bits", s.bits(sum));
-    // The exponent where it lies in a float.
+    // The exponent field.
     let e = s.name("e", s.bitwise("bitwise_and", &(&bits - s.i(ROOT_OF_HALF)), s.i(-mantissa)));
     let m = s.float(bits - &e);
     let lost = x - (sum - s.c(1.0));
-    // Of large numbers nothing is lost that counts, and their scale might be denormal.
+    // The error is negligible for large numbers, whose scale might be denormal.
     let scale = s.float(s.i(one) - binary(BinaryOp::Min, e.clone(), s.i(64 * mantissa)));
     let f = s.fma(&lost, &scale, &(m - s.c(1.0)));
     let (f, e) = (s.name("f", f), s.name("e", e.cast(s.dtype)));

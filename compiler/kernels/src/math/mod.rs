@@ -1,11 +1,11 @@
-//! Mathematics as arithmetic: each function becomes additions, products, comparisons and bit operations on whole
-//! vectors, so that no inner loop calls a library.
+//! Vector math functions: each is expanded to arithmetic on whole vectors, so that no inner loop calls a library.
 //!
-//! Every function takes operands of float32 or float64 with any number of lanes and returns an expression that uses only
-//! operations that machines have: `+ - * /`, `fma`, `sqrt`, `floor`, `ceil`, `trunc`, `nearbyint`, `fabs`, comparisons and
-//! selects, conversions, integer arithmetic on the bits, and `vector_any` around paths that are rarely taken.
+//! Every function takes operands of float32 or float64 with any number of lanes and returns an expression that uses
+//! only operations that CPUs have: `+ - * /`, `fma`, `sqrt`, `floor`, `ceil`, `trunc`, `nearbyint`, `fabs`,
+//! comparisons and selects, conversions, integer arithmetic on the bits, and `vector_any` around paths that are rarely
+//! taken.
 //!
-//! Error bounds, in units of the last place of the result, over the whole range, denormals included:
+//! Error bounds in ulps of the result, over the whole range, denormals included:
 //!
 //! | function | float32 | float64 |
 //! | --- | --- | --- |
@@ -19,27 +19,26 @@
 //! | fmod, round, ldexp, nextafter, copysign | exact | exact |
 //!
 //! The first four rows have float32 forms of their own; the other float32 functions compute in float64 and round.
-//! Infinities, NaNs and signed zeros follow IEEE 754 and C (Annex F). Polynomials are near-minimax fits of
-//! the function named beside them, made in 60-digit arithmetic, with coefficients rounded one after the other: least
-//! squares, weighted anew by the errors of the round before (Lawson 1961), then the same for the coefficients left when
-//! one is rounded.
+//! Infinities, NaNs and signed zeros follow IEEE 754 and C (Annex F). Polynomials are near-minimax fits of the function
+//! in the comment, computed in 60-digit arithmetic by iteratively reweighted fits (Lawson 1961). Coefficients are
+//! rounded one at a time, and the remaining ones are fitted again.
 
-mod angle;
-mod arc;
+mod angle_reduction;
 mod bits;
-mod choice;
+mod compare_ops;
 mod erf;
 mod exp;
+pub mod exp_table;
+mod fmod;
 mod hyperbolic;
+mod inverse_trig;
 mod log;
 mod pow;
-mod remainder;
 mod round;
 mod scope;
-pub mod steps;
 mod trig;
 
-use choice::Choice;
+use compare_ops::CompareOps;
 use hammock_ir::{DType, PrimExpr};
 pub use scope::{Machine, Scope};
 
@@ -52,8 +51,8 @@ pub const TANH_OF_SOFTPLUS: &str = "tanh_of_softplus";
 /// `1 + tanh x`.
 pub const ONE_PLUS_TANH: &str = "one_plus_tanh";
 
-/// The value of a mathematical function as arithmetic; `None` if the function has no expansion. Operands are float32
-/// or float64 vectors or scalars of one dtype, but for the exponent of `ldexp`.
+/// Expands a math function to arithmetic; `None` if it has no expansion. Operands are float32 or float64 vectors or
+/// scalars of one dtype, except for the exponent of `ldexp`.
 pub fn expand(name: &str, args: &[PrimExpr], machine: Machine) -> Option<PrimExpr> {
     let dtype = args.first()?.dtype();
     if through_double(name) && dtype.bits == 32 {
@@ -72,7 +71,7 @@ pub fn expand(name: &str, args: &[PrimExpr], machine: Machine) -> Option<PrimExp
     Some(s.finish(result))
 }
 
-/// Functions whose float32 form is the float64 form, rounded.
+/// Returns true if the float32 form of a function is the rounded float64 form.
 fn through_double(name: &str) -> bool {
     let names = [
         "exp10", "log10", "expm1", "sinh", "cosh", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "pow",
@@ -99,9 +98,9 @@ fn unary(s: &mut Scope, name: &str, x: &PrimExpr) -> Option<PrimExpr> {
         "sin" => trig::sin(s, x),
         "cos" => trig::cos(s, x),
         "tan" => trig::tan(s, x),
-        "asin" => arc::asin(s, x),
-        "acos" => arc::acos(s, x),
-        "atan" => arc::atan(s, x),
+        "asin" => inverse_trig::asin(s, x),
+        "acos" => inverse_trig::acos(s, x),
+        "atan" => inverse_trig::atan(s, x),
         "sinh" => hyperbolic::sinh(s, x),
         "cosh" => hyperbolic::cosh(s, x),
         "tanh" => hyperbolic::tanh(s, x),
@@ -125,9 +124,9 @@ fn unary(s: &mut Scope, name: &str, x: &PrimExpr) -> Option<PrimExpr> {
 fn binary(s: &mut Scope, name: &str, x: &PrimExpr, y: &PrimExpr) -> Option<PrimExpr> {
     Some(match name {
         "pow" => pow::pow(s, x, y),
-        "atan2" => arc::atan2(s, x, y),
+        "atan2" => inverse_trig::atan2(s, x, y),
         "hypot" => pow::hypot(s, x, y),
-        "fmod" => remainder::fmod(s, x, y),
+        "fmod" => fmod::fmod(s, x, y),
         "copysign" => s.copy_sign(x, y),
         "nextafter" => bits::next_after(s, x, y),
         "ldexp" => bits::ldexp(s, x, y),

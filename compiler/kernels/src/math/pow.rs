@@ -1,6 +1,6 @@
 //! Powers and the hypotenuse, in float64.
 
-use super::{Scope, choice::Choice, exp, log};
+use super::{Scope, compare_ops::CompareOps, exp, log};
 use hammock_ir::PrimExpr;
 
 /// (log((1 + s) / (1 - s)) - 2 s - 2/3 s^3) / s^5 over s^2.
@@ -18,17 +18,17 @@ const LOG_TAIL: [f64; 8] = [
 const TWO_THIRDS: (f64, f64) = (0.6666666666666666, 3.700743415417188e-17);
 const LOG2_E: (f64, f64) = (std::f64::consts::LOG2_E, 2.0355273740931033e-17);
 
-/// A number as a rounded value and the rest.
+/// A number as a rounded value and its error.
 type Pair = (PrimExpr, PrimExpr);
 
-/// `x^y`: two to the power of `y log2 |x|`, the logarithm in twice the precision, then signs and special cases.
+/// `x^y`: `2^(y log2 |x|)`, with the logarithm in double-double precision, then signs and special cases.
 pub fn pow(s: &mut Scope, x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
     let a = s.name("a", s.abs(x));
     let (high, low) = log2_pair(s, &a);
     let (product, lost) = s.two_product(y, &high);
     let rest = s.fma(y, &low, &lost);
     let magnitude = exp2_pair(s, &product, &rest);
-    let magnitude = edges(s, &a, y, magnitude);
+    let magnitude = special_cases(s, &a, y, magnitude);
     with_sign(s, x, y, magnitude)
 }
 
@@ -57,19 +57,19 @@ fn log2_pair(s: &mut Scope, a: &PrimExpr) -> Pair {
     (high, low)
 }
 
-/// Two to the power of a pair.
+/// `2^(high + low)`.
 fn exp2_pair(s: &mut Scope, high: &PrimExpr, low: &PrimExpr) -> PrimExpr {
     let bounded = s.name("t", s.at_least(&s.at_most(high, 1100.0), -1100.0));
     let low = bounded.is_eq(high).pick(low.clone(), s.c(0.0));
-    let n = exp::Whole::nearest(s, &bounded, 1.0);
+    let n = exp::Exponent::nearest(s, &bounded, 1.0);
     let r = s.name("r", (bounded - &n.value) + low);
     let p = s.poly(&r, &exp::EXP2_DOUBLE);
     let p = s.fma(&p, &r, &s.c(1.0));
     n.times(s, p, 0)
 }
 
-/// The power of a magnitude where it, or the exponent, is zero, one or infinite.
-fn edges(s: &mut Scope, a: &PrimExpr, y: &PrimExpr, value: PrimExpr) -> PrimExpr {
+/// Handles magnitudes and exponents that are zero, one or infinite.
+fn special_cases(s: &mut Scope, a: &PrimExpr, y: &PrimExpr, value: PrimExpr) -> PrimExpr {
     let infinity = s.c(f64::INFINITY);
     let extreme = |s: &Scope, grows: PrimExpr| grows.pick(s.c(f64::INFINITY), s.c(0.0));
     let endless = extreme(s, a.is_gt(s.c(1.0)).is_eq(y.is_gt(s.c(0.0))));
@@ -83,7 +83,7 @@ fn edges(s: &mut Scope, a: &PrimExpr, y: &PrimExpr, value: PrimExpr) -> PrimExpr
     one.pick(s.c(1.0), value)
 }
 
-/// Negative bases: odd exponents keep the sign, fractions have no power.
+/// Handles negative bases: odd exponents preserve the sign, fractional ones give NaN.
 fn with_sign(s: &mut Scope, x: &PrimExpr, y: &PrimExpr, magnitude: PrimExpr) -> PrimExpr {
     let magnitude = s.name("magnitude", magnitude);
     let whole = s.truncate(y).is_eq(y);
@@ -93,7 +93,7 @@ fn with_sign(s: &mut Scope, x: &PrimExpr, y: &PrimExpr, magnitude: PrimExpr) -> 
     let odd = whole.clone().and(even.not());
     let negative = s.name("negative", s.is_negative(x));
     let signed = odd.and(negative).pick(s.neg(&magnitude), magnitude);
-    // Infinite exponents count as whole; of -inf every power is defined.
+    // Infinite exponents are integers; every power of -inf is defined.
     let undefined = x.is_lt(s.c(0.0)).and(x.is_gt(s.c(f64::NEG_INFINITY))).and(whole.not()).and(y.is_eq(y));
     let signed = undefined.pick(s.c(f64::NAN), signed);
     // 1 to any power, and anything to the power 0, is 1, even for NaN.

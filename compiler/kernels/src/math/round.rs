@@ -1,9 +1,9 @@
 //! Rounding to the nearest integer, ties to even, for both `round` and `nearbyint`.
 
-use super::{Scope, choice::Choice};
+use super::{Scope, compare_ops::CompareOps};
 use hammock_ir::PrimExpr;
 
-/// Rounding on machines that cannot: through the bits that fall off when a large number is added, or an integer.
+/// Emulates rounding on CPUs without it: by adding a large number, or through an integer.
 pub fn emulate(s: &mut Scope, name: &str, x: &PrimExpr) -> PrimExpr {
     let limit = if s.is_single() { 8_388_608.0 } else { 4_503_599_627_370_496.0 };
     let a = s.name("a", s.abs(x));
@@ -21,6 +21,6 @@ pub fn emulate(s: &mut Scope, name: &str, x: &PrimExpr) -> PrimExpr {
         _ => differs.and(negative.not()).pick(away, towards_zero),
     };
     let value = s.copy_sign(&magnitude, x);
-    // Large numbers are whole; NaN is neither.
+    // Large numbers are integers; NaN compares false.
     a.is_lt(s.c(limit)).pick(value, x.clone())
 }

@@ -1,18 +1,18 @@
-//! Building expressions that use values several times: a scope names values and wraps the result in their bindings.
+//! Builder for expressions that use values several times: a scope names values, and wraps the result in their bindings.
 
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, Var, binary},
 };
 
-/// What the machine can do in one instruction.
+/// Features of the target that expansions use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// `a * b + c` with one rounding.
     pub fma: bool,
     /// Rounding to integers: `floor`, `ceil`, `trunc`, `nearbyint`.
     pub rounds: bool,
-    /// `a * 2^floor(b)` of a float `b`, rounded once: `ldexp`; and what [steps](super::steps) take.
+    /// `a * 2^floor(b)` of a float `b`, rounded once: `ldexp`; and what [steps](super::exp_table) take.
     pub scales: bool,
 }
 
@@ -20,13 +20,13 @@ pub struct Machine {
 pub struct Scope {
     /// The dtype of values, lanes included.
     pub dtype: DType,
-    /// What the machine can do.
+    /// Features of the target.
     pub machine: Machine,
     names: Vec<(Var, PrimExpr)>,
 }
 
 impl Scope {
-    /// A scope for values of a dtype.
+    /// Returns a scope for values of a dtype.
     pub fn new(dtype: DType, machine: Machine) -> Self {
         Scope { dtype, machine, names: Vec::new() }
     }
@@ -36,7 +36,7 @@ impl Scope {
         self.dtype.bits == 32
     }
 
-    /// Runs `f` in a scope of float64 values that names into this one.
+    /// Runs `f` in a scope of float64 values whose names are bound in this one.
     pub fn in_double<T>(&mut self, f: impl FnOnce(&mut Scope) -> T) -> T {
         let dtype = self.dtype;
         self.dtype = DType::FLOAT64.with_lanes(dtype.lanes);
@@ -45,12 +45,12 @@ impl Scope {
         result
     }
 
-    /// The expression, below the bindings of all names given since the scope began.
+    /// Wraps the result in the bindings of all names of the scope.
     pub fn finish(self, result: PrimExpr) -> PrimExpr {
         self.names.into_iter().rev().fold(result, |body, (var, value)| PrimExpr::bind(var, value, body))
     }
 
-    /// An expression built in an inner scope: its names are bound inside it, so it can stand on one side of a choice.
+    /// Builds an expression in an inner scope, which binds its names, so that it can be one operand of a lazy select.
     pub fn nested(&mut self, f: impl FnOnce(&mut Scope) -> PrimExpr) -> PrimExpr {
         let outer = std::mem::take(&mut self.names);
         let result = f(self);
@@ -68,27 +68,27 @@ impl Scope {
         var.expr()
     }
 
-    /// A float constant in each lane.
+    /// Returns a float constant in each lane.
     pub fn c(&self, value: f64) -> PrimExpr {
         PrimExpr::float(value, self.dtype.element()).broadcast(self.dtype.lanes)
     }
 
-    /// The integer dtype of the same width.
+    /// Returns the integer dtype of the same width.
     pub fn int_type(&self) -> DType {
         DType::int(self.dtype.bits).with_lanes(self.dtype.lanes)
     }
 
-    /// An integer constant of the same width in each lane.
+    /// Returns an integer constant of the same width in each lane.
     pub fn i(&self, value: i64) -> PrimExpr {
         PrimExpr::int(value, self.int_type().element()).broadcast(self.dtype.lanes)
     }
 
-    /// The bits of a float as an integer.
+    /// Returns the bits of a float as an integer.
     pub fn bits(&self, x: &PrimExpr) -> PrimExpr {
         PrimExpr::intrin("reinterpret", vec![x.clone()], self.int_type())
     }
 
-    /// The float with these bits.
+    /// Returns the float with these bits.
     pub fn float(&self, bits: PrimExpr) -> PrimExpr {
         PrimExpr::intrin("reinterpret", vec![bits], self.dtype)
     }
@@ -99,12 +99,12 @@ impl Scope {
         PrimExpr::intrin(op, vec![a.clone(), b], dtype)
     }
 
-    /// Bits of the mantissa that are stored.
+    /// Number of stored mantissa bits.
     pub fn mantissa_bits(&self) -> i64 {
         if self.is_single() { 23 } else { 52 }
     }
 
-    /// What is added to exponents to store them.
+    /// Exponent bias.
     pub fn bias(&self) -> i64 {
         if self.is_single() { 127 } else { 1023 }
     }
@@ -115,7 +115,7 @@ impl Scope {
         self.float(self.bitwise("shift_left", &exponent, self.i(self.mantissa_bits())))
     }
 
-    /// `a * b + c`, rounded once where the machine can.
+    /// `a * b + c`, rounded once if the target has FMA.
     pub fn fma(&self, a: &PrimExpr, b: &PrimExpr, c: &PrimExpr) -> PrimExpr {
         if self.machine.fma {
             return PrimExpr::intrin("fma", vec![a.clone(), b.clone(), c.clone()], self.dtype);
@@ -123,7 +123,7 @@ impl Scope {
         a * b + c
     }
 
-    /// A polynomial in `x`, coefficients from the constant upwards.
+    /// Returns a polynomial in `x`, coefficients from the constant upwards.
     pub fn poly(&mut self, x: &PrimExpr, coefficients: &[f64]) -> PrimExpr {
         let mut terms = coefficients.iter().rev().map(|c| self.c(*c)).collect::<Vec<_>>().into_iter();
         let first = terms.next().unwrap_or_else(|| self.c(0.0));
@@ -151,29 +151,29 @@ impl Scope {
         binary(BinaryOp::Max, self.c(bound), x.clone())
     }
 
-    /// The nearest integer, as a float.
+    /// Returns the nearest integer, as a float.
     pub fn nearest(&mut self, x: &PrimExpr) -> PrimExpr {
         if self.machine.rounds { x.clone().unary("nearbyint") } else { super::round::emulate(self, "nearbyint", x) }
     }
 
-    /// The integer part, as a float.
+    /// Returns the integer part, as a float.
     pub fn truncate(&mut self, x: &PrimExpr) -> PrimExpr {
         if self.machine.rounds { x.clone().unary("trunc") } else { super::round::emulate(self, "trunc", x) }
     }
 
-    /// The magnitude of `x` with the sign of `y`.
+    /// Returns the magnitude of `x` with the sign of `y`.
     pub fn copy_sign(&mut self, x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
         let sign = self.bitwise("bitwise_and", &self.bits(y), self.i(self.sign_bit()));
         let magnitude = self.bitwise("bitwise_and", &self.bits(x), self.i(!self.sign_bit()));
         self.float(self.bitwise("bitwise_or", &magnitude, sign))
     }
 
-    /// Whether the sign bit is set, also of zeroes and NaNs.
+    /// Tests the sign bit, also of zeros and NaNs.
     pub fn is_negative(&self, x: &PrimExpr) -> PrimExpr {
         self.bits(x).lt(self.i(0))
     }
 
-    /// A product of float64 numbers, well below overflow, as a sum of its rounded value and the rest.
+    /// Multiplies float64 numbers, well below overflow; returns the rounded result and its error.
     pub fn two_product(&mut self, a: &PrimExpr, b: &PrimExpr) -> (PrimExpr, PrimExpr) {
         let high = self.name("high", a * b);
         if self.machine.fma {
@@ -185,7 +185,7 @@ impl Scope {
         (high, self.name("low", low))
     }
 
-    /// A sum as its rounded value and the rest.
+    /// Adds; returns the rounded sum and its error.
     pub fn two_sum(&mut self, a: &PrimExpr, b: &PrimExpr) -> (PrimExpr, PrimExpr) {
         let sum = self.name("sum", a + b);
         let part = self.name("part", &sum - a);
@@ -193,7 +193,7 @@ impl Scope {
         (sum, self.name("rest", rest))
     }
 
-    /// A float64 well below overflow as a sum of two halves whose products are exact (Dekker 1971).
+    /// Splits a float64, well below overflow, into two halves that multiply exactly (Dekker 1971).
     fn halves(&mut self, x: &PrimExpr) -> (PrimExpr, PrimExpr) {
         let scaled = self.name("scaled", x * self.c(134_217_729.0));
         let high = self.name("half", &scaled - (&scaled - x));

@@ -1,6 +1,6 @@
-//! Each expansion against the library's function in float64, over all magnitudes and at every edge.
+//! Compares each expansion with the library's function in float64, over all magnitudes and at edge cases.
 //!
-//! The table of errors, with forty times as many samples as in an ordinary run:
+//! To print the table of errors, with forty times as many samples:
 //! `ULP_EFFORT=40 cargo test --release -p hammock-kernels math -- --nocapture`.
 
 use super::*;
@@ -13,7 +13,7 @@ const MACHINES: [Machine; 3] = [
     Machine { fma: true, rounds: true, scales: true },
 ];
 
-/// The value of a function of floats, through its expansion if there is a machine, else through the library.
+/// A function of floats: its expansion if there is a target, otherwise the library's.
 struct Function {
     vars: Vec<Var>,
     body: PrimExpr,
@@ -43,20 +43,20 @@ impl Function {
     }
 }
 
-/// The distance of two numbers in units of the last place of the exact one.
+/// Error in ulps of the exact value.
 fn ulps(actual: f64, exact: f64, dtype: DType) -> f64 {
     let rounded = if dtype.bits == 32 { f64::from(exact as f32) } else { exact };
     if actual.is_nan() && exact.is_nan() || actual == rounded && actual.is_sign_negative() == exact.is_sign_negative() {
         return 0.0;
     }
     if actual == exact || !actual.is_finite() || !rounded.is_finite() {
-        // Next to overflow the exact value decides.
+        // Close to overflow, the exact value decides.
         let largest = if dtype.bits == 32 { f64::from(f32::MAX) } else { f64::MAX };
         let near = actual.abs().min(exact.abs()) >= largest * 0.9999999 && actual.signum() == exact.signum();
         return if near { 1.0 } else { f64::INFINITY };
     }
-    let (digits, least) = if dtype.bits == 32 { (23, -149) } else { (52, -1074) };
-    let exponent = (rounded.abs().max(f64::MIN_POSITIVE).log2().floor() as i32 - digits).max(least);
+    let (digits, minimum) = if dtype.bits == 32 { (23, -149) } else { (52, -1074) };
+    let exponent = (rounded.abs().max(f64::MIN_POSITIVE).log2().floor() as i32 - digits).max(minimum);
     let unit = if exponent < -1022 { f64::from_bits(1 << (exponent + 1074)) } else { 2f64.powi(exponent) };
     (actual - exact).abs() / unit
 }
@@ -80,14 +80,14 @@ fn samples(dtype: DType, count: u64) -> Vec<f64> {
         let scale = [1.0, 1e-3, 4.0, 20.0, 100.0, 750.0, 1e5, 1e9][i as usize % 8];
         values.extend([any, round((unit - 0.5) * scale), round(1.0 + (unit - 0.5) * 0.01 * scale.min(100.0))]);
     }
-    let least = if single { f64::from(f32::from_bits(1)) } else { f64::from_bits(1) };
+    let minimum = if single { f64::from(f32::from_bits(1)) } else { f64::from_bits(1) };
     let normal = if single { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
     let largest = if single { f64::from(f32::MAX) } else { f64::MAX };
     let pi = std::f64::consts::PI;
     let edges = [
         0.0,
-        least,
-        least * 5.0,
+        minimum,
+        minimum * 5.0,
         normal,
         normal * 1.5,
         largest,
@@ -138,7 +138,7 @@ fn samples(dtype: DType, count: u64) -> Vec<f64> {
     values
 }
 
-/// How many times the usual number of samples is taken.
+/// Factor by which the number of samples is multiplied.
 fn effort() -> u64 {
     std::env::var("ULP_EFFORT").ok().and_then(|v| v.parse().ok()).unwrap_or(1)
 }
@@ -233,7 +233,7 @@ fn hyperbolic_tangents_above_minus_one() {
 
 #[test]
 fn hyperbolic_tangents_of_softplus() {
-    // Of small numbers e^x, of large ones one.
+    // e^x of small numbers, one of large ones.
     let exact = |x: f64| {
         let w = x.min(40.0).exp();
         let n = w * (w + 2.0);
@@ -260,23 +260,23 @@ fn emulated_rounding_is_exact() {
 
 #[test]
 fn bounded_functions_reach_their_bounds_and_stay_within() {
-    for (name, least) in [("erf", -1.0), ("tanh", -1.0), ("sigmoid", 0.0)] {
+    for (name, minimum) in [("erf", -1.0), ("tanh", -1.0), ("sigmoid", 0.0)] {
         for machine in MACHINES {
             let function = Function::expanded(name, 1, DType::FLOAT32, machine);
             for x in [40.0, 1e30, f64::INFINITY] {
                 assert_eq!(function.at(&[x]), 1.0, "{name} {x}");
             }
-            assert_eq!(function.at(&[f64::NEG_INFINITY]), least, "{name}");
+            assert_eq!(function.at(&[f64::NEG_INFINITY]), minimum, "{name}");
             for x in (0..4000).map(|i| f64::from(i as f32 * 0.0025)) {
                 let (value, mirrored) = (function.at(&[x]), function.at(&[-x]));
-                assert!(value <= 1.0 && mirrored >= least, "{name} {x}: {value}, {mirrored}");
+                assert!(value <= 1.0 && mirrored >= minimum, "{name} {x}: {value}, {mirrored}");
             }
         }
     }
 }
 
 #[test]
-fn neighbours_and_scaling_follow_the_format() {
+fn nextafter_and_ldexp_are_exact() {
     for dtype in [DType::FLOAT32, DType::FLOAT64] {
         let (x, y) = (Var::new("x", dtype), Var::new("y", dtype));
         let next = expand("nextafter", &[x.expr(), y.expr()], MACHINES[0]).unwrap();

@@ -1,6 +1,6 @@
-//! Sine, cosine and tangent: the angle is reduced to at most an eighth of a turn and a quadrant.
+//! Sine, cosine and tangent, after range reduction to a quadrant and at most pi/4.
 
-use super::{Scope, angle, choice::Choice};
+use super::{Scope, angle_reduction, compare_ops::CompareOps};
 use hammock_ir::PrimExpr;
 
 /// (sin r - r) / r^3 over r^2 for |r| <= pi / 4.
@@ -24,8 +24,8 @@ const COS_DOUBLE: [f64; 6] = [
     -1.1357377463751611e-11,
 ];
 
-/// Sine and cosine of a reduced angle, and the quadrant it came from.
-struct Reduced {
+/// Sine and cosine of a reduced angle, and its quadrant.
+struct SinCos {
     sin: PrimExpr,
     cos: PrimExpr,
     quadrant: PrimExpr,
@@ -52,7 +52,7 @@ pub fn cos(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 /// `tan x`.
 pub fn tan(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     with_any_angle(s, x, |s, angle, x| {
-        let Reduced { sin, cos, quadrant } = evaluate(s, angle);
+        let SinCos { sin, cos, quadrant } = evaluate(s, angle);
         let (sin, cos) = (s.name("sin", sin), s.name("cos", cos));
         let odd = s.bitwise("bitwise_and", &quadrant, s.i(1)).is_ne(s.i(0));
         let odd = s.name("odd", odd);
@@ -62,30 +62,30 @@ pub fn tan(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
     })
 }
 
-/// A function of the reduced angle: angles beyond the reach of the short reduction take the long one, which is
-/// computed only where some lane needs it.
+/// Computes a function of the reduced angle. Angles beyond the short reduction take the long one, which is skipped
+/// unless some lane needs it.
 fn with_any_angle(
     s: &mut Scope,
     x: &PrimExpr,
-    f: impl Fn(&mut Scope, angle::Angle, &PrimExpr) -> PrimExpr,
+    f: impl Fn(&mut Scope, angle_reduction::Angle, &PrimExpr) -> PrimExpr,
 ) -> PrimExpr {
-    let limit = angle::short_limit(s);
+    let limit = angle_reduction::short_limit(s);
     let is_long = s.abs(x).is_gt(s.c(limit));
     let is_long = s.name("long", is_long);
     let short = s.nested(|s| {
-        let angle = angle::reduce_short(s, x);
+        let angle = angle_reduction::reduce_short(s, x);
         f(s, angle, x)
     });
     let short = s.name("short", short);
     let long = s.nested(|s| {
-        let angle = angle::reduce_long(s, x);
+        let angle = angle_reduction::reduce_long(s, x);
         let long = f(s, angle, x);
         is_long.pick(long, short.clone())
     });
     any(is_long).if_then_else(long, short)
 }
 
-/// Whether a condition holds in some lane.
+/// Tests if a condition holds in any lane.
 pub(super) fn any(condition: PrimExpr) -> PrimExpr {
     match condition.dtype().lanes {
         1 => condition,
@@ -93,8 +93,8 @@ pub(super) fn any(condition: PrimExpr) -> PrimExpr {
     }
 }
 
-fn evaluate(s: &mut Scope, angle: angle::Angle) -> Reduced {
-    let angle::Angle { high: r, low, quadrant } = angle;
+fn evaluate(s: &mut Scope, angle: angle_reduction::Angle) -> SinCos {
+    let angle_reduction::Angle { high: r, low, quadrant } = angle;
     let z = s.name("z", &r * &r);
     let (sin_terms, cos_terms): (&[f64], &[f64]) =
         if s.is_single() { (&SIN_SINGLE, &COS_SINGLE) } else { (&SIN_DOUBLE, &COS_DOUBLE) };
@@ -107,11 +107,11 @@ fn evaluate(s: &mut Scope, angle: angle::Angle) -> Reduced {
         cos_rest = s.fma(&s.neg(&r), &low, &cos_rest);
     }
     let cos = &head + (((s.c(1.0) - &head) - half_z) + cos_rest);
-    Reduced { sin: r + sin_rest, cos, quadrant }
+    SinCos { sin: r + sin_rest, cos, quadrant }
 }
 
-/// The sine of the angle `turns` quadrants further.
-fn turned(s: &mut Scope, reduced: &Reduced, turns: i64) -> PrimExpr {
+/// Sine of the angle plus `turns` quadrants.
+fn turned(s: &mut Scope, reduced: &SinCos, turns: i64) -> PrimExpr {
     let quadrant = s.name("q", &reduced.quadrant + s.i(turns));
     let odd = s.bitwise("bitwise_and", &quadrant, s.i(1)).is_ne(s.i(0));
     let value = odd.pick(reduced.cos.clone(), reduced.sin.clone());

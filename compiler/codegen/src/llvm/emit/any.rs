@@ -1,11 +1,11 @@
-//! Values of any kind, in tvm-ffi's layout: reading arguments, writing results, calling global functions.
+//! `Any` values in tvm-ffi's layout: reading arguments, writing results, calling global functions.
 
 use super::{Emitter, Result, Ty, Unsupported, Value, check::packed, convert::register_type};
 use hammock_ir::{DType, PrimExpr, prim::PrimKind};
 use hammock_runtime::value::{DLTensor, index, object::Header};
 use std::mem::offset_of;
 
-/// Bytes of a value: a type index, then the payload.
+/// Size in bytes of a value: a type index, then the payload.
 const ANY: i64 = 16;
 const PAYLOAD: usize = 8;
 
@@ -19,19 +19,19 @@ impl Emitter<'_, '_> {
         self.f.address(values, Ty::I8, &Value::i64(ANY * number as i64))
     }
 
-    /// The item of a number that is known when the kernel runs.
+    /// Address of the item at a dynamic index.
     pub(super) fn item_at(&mut self, values: &Value, number: &Value) -> Value {
         let offset = self.f.binary("mul", number, &Value::i64(ANY));
         self.f.address(values, Ty::I8, &offset)
     }
 
-    /// Whether a value is of a kind.
+    /// Tests the kind of a value.
     pub(super) fn is_kind(&mut self, any: &Value, kind: i32) -> Value {
         let found = self.f.load(Ty::I32, any, 8);
         self.f.compare("icmp eq", &found, &Value::int(kind.into(), Ty::I32))
     }
 
-    /// The address of an argument's tensor, which it holds as an object or points to.
+    /// Address of the tensor of an argument, which is an object or a pointer.
     pub(super) fn tensor(&mut self, args: &Value, arg: usize) -> Value {
         let any = self.item(args, arg);
         let is_object = self.is_kind(&any, index::TENSOR);
@@ -41,7 +41,7 @@ impl Emitter<'_, '_> {
         self.f.address(&pointer, Ty::I8, &start)
     }
 
-    /// The address of the first element of an argument that is a tensor.
+    /// Address of the first element of a tensor argument.
     pub(super) fn tensor_data(&mut self, args: &Value, arg: usize) -> Value {
         let tensor = self.tensor(args, arg);
         let data = self.field(&tensor, Ty::PTR, offset_of!(DLTensor, data));
@@ -49,14 +49,14 @@ impl Emitter<'_, '_> {
         self.f.address(&data, Ty::I8, &start)
     }
 
-    /// A size of an argument that is a tensor.
+    /// Loads a size of a tensor argument.
     pub(super) fn tensor_size(&mut self, args: &Value, arg: usize, axis: usize) -> Value {
         let tensor = self.tensor(args, arg);
         let sizes = self.field(&tensor, Ty::PTR, offset_of!(DLTensor, shape));
         self.field(&sizes, Ty::I64, 8 * axis)
     }
 
-    /// A stride of an argument that is a tensor of `ndim` dimensions; compact ones may say nothing about theirs.
+    /// Loads a stride of a tensor argument of `ndim` dimensions; compact tensors may have no strides.
     pub(super) fn tensor_stride(&mut self, args: &Value, arg: usize, axis: usize, ndim: usize) -> Value {
         let tensor = self.tensor(args, arg);
         let strides = self.field(&tensor, Ty::PTR, offset_of!(DLTensor, strides));
@@ -64,18 +64,18 @@ impl Emitter<'_, '_> {
         self.either(
             &is_compact,
             |s| {
-                let mut product = Value::i64(1);
+                let mut stride = Value::i64(1);
                 for inner in axis + 1..ndim {
                     let size = s.tensor_size(args, arg, inner);
-                    product = s.f.binary("mul", &product, &size);
+                    stride = s.f.binary("mul", &stride, &size);
                 }
-                product
+                stride
             },
             |s| s.field(&strides, Ty::I64, 8 * axis),
         )
     }
 
-    /// An argument that is a pointer as it is, or the data of one that is a tensor.
+    /// Loads a pointer argument, or the data pointer of a tensor.
     pub(super) fn handle(&mut self, args: &Value, arg: usize) -> Value {
         let any = self.item(args, arg);
         let (is_object, is_pointer) = (self.is_kind(&any, index::TENSOR), self.is_kind(&any, index::DL_TENSOR_PTR));
@@ -83,7 +83,7 @@ impl Emitter<'_, '_> {
         self.either(&is_tensor, |s| s.tensor_data(args, arg), |s| s.field(&any, Ty::PTR, PAYLOAD))
     }
 
-    /// One of two values, only one of which is computed.
+    /// Computes one of two values by a branch.
     fn either(
         &mut self,
         condition: &Value,
@@ -104,7 +104,7 @@ impl Emitter<'_, '_> {
         self.f.phi(&[(&a, from_then), (&b, from_else)])
     }
 
-    /// A number or pointer among the arguments.
+    /// Loads a scalar or pointer argument.
     pub(super) fn scalar(&mut self, args: &Value, arg: usize, ty: Ty) -> Value {
         let any = self.item(args, arg);
         self.read_number(&any, ty)
@@ -118,7 +118,7 @@ impl Emitter<'_, '_> {
         if !ty.is_float() {
             return self.f.convert("trunc", &bits, ty);
         }
-        // An integer may stand for a float.
+        // An integer is accepted as a float.
         let is_float = self.is_kind(any, index::FLOAT);
         let float = self.f.convert("bitcast", &bits, Ty::DOUBLE);
         let converted = self.f.convert("sitofp", &bits, Ty::DOUBLE);
@@ -126,7 +126,7 @@ impl Emitter<'_, '_> {
         self.f.convert("fptrunc", &number, ty)
     }
 
-    /// Writes a number or pointer of `dtype` as a value of any kind.
+    /// Stores a scalar or pointer of `dtype` as an `Any`.
     pub(super) fn write_any(&mut self, any: &Value, value: &Value, dtype: DType) -> Result<()> {
         let (kind, to) = match () {
             () if dtype.is_void() => (index::NONE, DType::INT64),
@@ -147,8 +147,8 @@ impl Emitter<'_, '_> {
         self.f.store(payload, &at, 8);
     }
 
-    /// `T.tvm_stack_make_array(data, shape, strides, ndim, a value of the dtype, offset)`: the address of a tensor's
-    /// description, which lives as long as the kernel runs.
+    /// `T.tvm_stack_make_array(data, shape, strides, ndim, a value of the dtype, offset)`: address of a tensor
+    /// descriptor, which is valid until the kernel returns.
     fn stack_tensor(&mut self, parts: &[PrimExpr]) -> Result<Value> {
         let [data, shape, strides, _, like, offset] = parts else {
             return Err(Unsupported::Form("`T.tvm_stack_make_array` of other than 6 arguments"));
@@ -167,7 +167,7 @@ impl Emitter<'_, '_> {
         let tensor = self.f.slot(size_of::<DLTensor>() as u64, 8);
         let fields = [
             (offset_of!(DLTensor, data), data),
-            // Device 0 of DLPack's kind 1, the host.
+            // Device 0 of DLPack's kind 1, the CPU.
             (offset_of!(DLTensor, device), Value::i64(1)),
             (offset_of!(DLTensor, ndim), Value::int(sizes.args.len() as i64, Ty::I32)),
             (offset_of!(DLTensor, dtype), Value::int(packed(dtype), Ty::I32)),
@@ -176,24 +176,24 @@ impl Emitter<'_, '_> {
             (offset_of!(DLTensor, byte_offset), start),
         ];
         for (at, value) in fields {
-            let place = self.f.address(&tensor, Ty::I8, &Value::i64(at as i64));
-            self.f.store(&value, &place, 4);
+            let field = self.f.address(&tensor, Ty::I8, &Value::i64(at as i64));
+            self.f.store(&value, &field, 4);
         }
         Ok(tensor)
     }
 
-    /// Sizes, one after the other.
+    /// Address of an array of sizes.
     fn stack_shape(&mut self, sizes: &[PrimExpr]) -> Result<Value> {
         let shape = self.f.slot(8 * sizes.len().max(1) as u64, 8);
         for (axis, size) in sizes.iter().enumerate() {
             let size = self.index(size)?;
-            let place = self.f.address(&shape, Ty::I8, &Value::i64(8 * axis as i64));
-            self.f.store(&size, &place, 8);
+            let field = self.f.address(&shape, Ty::I8, &Value::i64(8 * axis as i64));
+            self.f.store(&size, &field, 8);
         }
         Ok(shape)
     }
 
-    /// `T.call_packed`: a global function by name, on numbers, pointers, strings and tensors.
+    /// `T.call_packed`: calls a global function by name with scalars, pointers, strings and tensors.
     pub(super) fn call_packed(&mut self, function: &PrimExpr, args: &[PrimExpr], to: DType) -> Result<Value> {
         let PrimKind::Str(name) = function.kind() else {
             return Err(Unsupported::Form("a packed function whose name is not a string"));

@@ -34,12 +34,12 @@ impl Emitter<'_, '_> {
             BinaryOp::Div => self.f.binary("fdiv", &a, &b),
             BinaryOp::Mod => self.f.binary("frem", &a, &b),
             BinaryOp::FloorDiv => self.float_floordiv(&a, &b, dtype),
-            // Minimum and maximum are emitted elsewhere.
+            // Minimum and maximum are handled elsewhere.
             _ => {
                 let quotient = self.float_floordiv(&a, &b, dtype);
-                let product = self.f.binary("fmul", &quotient, &b);
-                let product = self.rounded(&product, dtype);
-                self.f.binary("fsub", &a, &product)
+                let multiple = self.f.binary("fmul", &quotient, &b);
+                let multiple = self.rounded(&multiple, dtype);
+                self.f.binary("fsub", &a, &multiple)
             }
         };
         self.narrow(&result, dtype)
@@ -51,13 +51,13 @@ impl Emitter<'_, '_> {
         self.intrinsic("floor", quotient.ty, quotient.ty, &[&quotient])
     }
 
-    /// An intermediate result as its dtype would hold it, still in computing precision.
+    /// Rounds an intermediate result to its dtype, still in computing precision.
     fn rounded(&mut self, value: &Value, dtype: DType) -> Value {
         let narrow = self.narrow(value, dtype);
         self.widen(&narrow, dtype)
     }
 
-    /// `a < b ? a : b` and `a > b ? a : b`: what the processor's own minimum and maximum do.
+    /// `a < b ? a : b` or `a > b ? a : b`, as the processor's minimum and maximum.
     pub(super) fn choose_extreme(&mut self, op: BinaryOp, a: &Value, b: &Value, dtype: DType) -> Value {
         let order = if op == BinaryOp::Min { BinaryOp::Lt } else { BinaryOp::Gt };
         let first = self.f.compare(comparison(order, dtype), a, b);
@@ -96,24 +96,24 @@ impl Emitter<'_, '_> {
         self.f.select(&is_zero, &Value::int(0, a.ty), &result)
     }
 
-    /// Whether the divisor is zero, and a divisor that does not trap: 1 in that case, and for the one quotient of
-    /// signed numbers that has no place (which wraps to the dividend, as dividing by 1 gives it).
+    /// Returns the test for a zero divisor, and a divisor that does not trap: 1 if it is zero, and if a signed division
+    /// overflows (which wraps to the dividend, as division by 1 does).
     fn safe_divisor(&mut self, a: &Value, b: &Value, is_signed: bool) -> (Value, Value) {
         let is_zero = self.f.compare("icmp eq", b, &Value::int(0, b.ty));
         let mut is_unsafe = is_zero.clone();
         if is_signed {
             let is_minus_one = self.f.compare("icmp eq", b, &Value::int(-1, b.ty));
-            let least = i64::MIN >> (64 - u32::from(a.ty.bits()));
-            let is_least = self.f.compare("icmp eq", a, &Value::int(least, a.ty));
-            let overflows = self.f.binary("and", &is_minus_one, &is_least);
+            let min = i64::MIN >> (64 - u32::from(a.ty.bits()));
+            let is_min = self.f.compare("icmp eq", a, &Value::int(min, a.ty));
+            let overflows = self.f.binary("and", &is_minus_one, &is_min);
             is_unsafe = self.f.binary("or", &is_unsafe, &overflows);
         }
         let divisor = self.f.select(&is_unsafe, &Value::int(1, b.ty), b);
         (is_zero, divisor)
     }
 
-    /// Division towards minus infinity by a positive constant: by shifting or masking for powers of two, else the
-    /// truncated result with a negative remainder corrected.
+    /// Floor division by a positive constant: shifts or masks for powers of two, otherwise truncating division with a
+    /// correction for negative remainders.
     fn floor_by_constant(&mut self, a: &Value, b: &Value, divisor: i64, is_quotient: bool) -> Value {
         let constant = |v| Value::int(v, a.ty);
         if divisor & (divisor - 1) == 0 {
@@ -134,7 +134,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Division towards minus infinity: the truncated result, corrected when the remainder has the other sign.
+    /// Floor division: truncating division, corrected if the remainder has the other sign.
     fn floor_by_any(&mut self, a: &Value, b: &Value, is_quotient: bool) -> Value {
         let zero = Value::int(0, a.ty);
         let remainder = self.f.binary("srem", a, b);
@@ -152,8 +152,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// A shift to the left, or to the right with the sign's bits for signed numbers: by the width or more (or less
-    /// than nothing) all bits are pushed out.
+    /// Left shift, or right shift (arithmetic for signed numbers). A negative count, or one not below the width, shifts
+    /// out all bits.
     pub(super) fn shift(&mut self, is_left: bool, a: &Value, count: &Value, is_signed: bool) -> Value {
         let width = i64::from(a.ty.bits());
         let name = match (is_left, is_signed) {
@@ -181,7 +181,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// The instruction that compares operands of a dtype; with a NaN only "not equal" holds.
+/// Returns the comparison instruction of a dtype; with a NaN only "not equal" is true.
 fn comparison(op: BinaryOp, dtype: DType) -> &'static str {
     let is_signed = dtype.is_int();
     match op {

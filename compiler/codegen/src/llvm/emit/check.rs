@@ -1,5 +1,5 @@
-//! Argument checks of a packed entry, for callers that do not check: the rules of the runtime's own check
-//! ([`KernelSignature::check`]), as code.
+//! Argument checks of a packed entry, for callers that do not check: the same rules as [`KernelSignature::check`] in
+//! the runtime.
 
 use super::{Emitter, Ty, Value};
 use hammock_ir::{DType, count};
@@ -9,15 +9,15 @@ use hammock_runtime::{
 };
 use std::mem::offset_of;
 
-/// DLPack's number for the host.
+/// DLPack's device type of the CPU.
 const HOST: i64 = 1;
 
-/// The kinds of errors.
+/// Error kinds.
 const TYPE: &str = "TypeError";
 const VALUE: &str = "ValueError";
 
 impl Emitter<'_, '_> {
-    /// Leaves the function with an error unless there are as many `args` as parameters, and they fit.
+    /// Returns an error unless the `args` match the parameters.
     pub(super) fn check_arguments(&mut self, signature: &KernelSignature, args: &Value, count: &Value) {
         let expected = signature.params.len() as i64;
         let ok = self.f.compare("icmp eq", count, &Value::int(expected, Ty::I32));
@@ -76,7 +76,7 @@ impl Emitter<'_, '_> {
         sizes
     }
 
-    /// A size is what is expected; the first that a symbol stands for is that.
+    /// Checks a size; the first occurrence of a symbol defines it.
     fn check_size(&mut self, what: &str, size: &Value, dim: Dim, symbols: &mut [Option<Value>]) {
         let (expected, meaning) = match dim {
             Dim::Static(expected) => (Value::i64(expected), expected.to_string()),
@@ -91,8 +91,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Strides may be left out; where they are not, they must be those of a dense tensor, which axes of one element
-    /// do not tell.
+    /// Checks the strides, which are optional: they must be those of a dense tensor, except along axes of size one.
     fn check_layout(&mut self, param: &KernelParam, args: &Value, arg: usize, sizes: &[Value]) {
         let tensor = self.tensor(args, arg);
         let strides = self.field(&tensor, Ty::PTR, offset_of!(DLTensor, strides));
@@ -151,7 +150,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// A dtype as DLPack lays it out: code, bits, lanes.
+/// Returns a dtype in DLPack's layout: code, bits, lanes.
 pub(super) fn packed(dtype: DType) -> i64 {
     i64::from(dtype.code) | i64::from(dtype.bits) << 8 | i64::from(dtype.lanes) << 16
 }

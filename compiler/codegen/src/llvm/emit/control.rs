@@ -1,4 +1,4 @@
-//! Conditional expressions: if evaluating the other operand could do harm, only the chosen one is evaluated.
+//! Conditional expressions. Only the selected operand is evaluated, unless evaluating both is harmless.
 
 use super::{Emitter, Result, Unsupported, Value};
 use hammock_ir::{
@@ -7,7 +7,7 @@ use hammock_ir::{
 };
 
 impl Emitter<'_, '_> {
-    /// `T.if_then_else`: a jump for a scalar condition, masked loads for a vector one.
+    /// `T.if_then_else`: a branch for a scalar condition, masked loads for a vector one.
     pub(super) fn if_then_else(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Result<Value> {
         let condition = self.decide(condition)?;
         if condition.ty.lanes > 1 {
@@ -25,30 +25,30 @@ impl Emitter<'_, '_> {
 
     fn choose_lanes(&mut self, condition: &Value, a: &PrimExpr, b: &PrimExpr) -> Result<Value> {
         let opposite = self.not(condition);
-        let a = self.where_wanted(condition, a)?;
-        let b = self.where_wanted(&opposite, b)?;
+        let a = self.eval_masked(condition, a)?;
+        let b = self.eval_masked(&opposite, b)?;
         Ok(self.f.select(condition, &a, &b))
     }
 
-    /// Evaluates with loads restricted to the wanted lanes.
-    fn where_wanted(&mut self, wanted: &Value, e: &PrimExpr) -> Result<Value> {
+    /// Evaluates an expression with loads masked to the active lanes.
+    fn eval_masked(&mut self, active: &Value, e: &PrimExpr) -> Result<Value> {
         if is_harmless(e) {
             return self.eval(e);
         }
-        let both = match &self.wanted.clone() {
-            Some(outer) if outer.ty == wanted.ty => self.f.binary("and", outer, wanted),
-            _ => wanted.clone(),
+        let both = match &self.active.clone() {
+            Some(outer) if outer.ty == active.ty => self.f.binary("and", outer, active),
+            _ => active.clone(),
         };
-        let outer = self.wanted.replace(both);
-        // Values loaded under this mask are not for use under another.
+        let outer = self.active.replace(both);
+        // Values loaded under this mask are invalid under another.
         let memo = self.memo.clone();
         let value = self.eval(e);
         self.memo = memo;
-        self.wanted = outer;
+        self.active = outer;
         value
     }
 
-    /// `and` and `or`; the right side is evaluated only when needed if that could matter.
+    /// `and` and `or`; the right side is evaluated only if needed, unless it is harmless.
     pub(super) fn logic(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Result<Value> {
         let left = self.decide(a)?;
         if left.ty.lanes > 1 || is_harmless(b) {
@@ -69,7 +69,7 @@ impl Emitter<'_, '_> {
     ) -> Result<Value> {
         let (then_block, else_block, next) = (self.f.label(), self.f.label(), self.f.label());
         self.f.branch(condition, then_block, else_block);
-        // A value made in one branch is not there in the other, nor after.
+        // A value computed in one branch is undefined in the other, and afterwards.
         let memo = self.memo.clone();
         self.f.start(then_block);
         let a = then(self)?;
@@ -89,7 +89,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// Returns true if evaluating without need does no harm and costs little: nothing is loaded, divided or called.
+/// Returns true if speculative evaluation is safe and cheap: no loads, divisions or calls.
 fn is_harmless(e: &PrimExpr) -> bool {
     !e.any(&mut |e| match e.kind() {
         PrimKind::Load(..) | PrimKind::Reduce(_) => true,

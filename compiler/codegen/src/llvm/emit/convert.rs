@@ -3,7 +3,7 @@
 use super::{Emitter, Result, Ty, Unsupported, Value};
 use hammock_ir::DType;
 
-/// The type of a value in a register.
+/// Returns the type of a value in a register.
 pub(super) fn register_type(dtype: DType) -> Result<Ty> {
     let scalar = match dtype.bits {
         _ if dtype.is_bool() => Ty::I1,
@@ -21,7 +21,7 @@ pub(super) fn register_type(dtype: DType) -> Result<Ty> {
     Ok(scalar.with_lanes(dtype.lanes))
 }
 
-/// The type of a value in memory.
+/// Returns the type of a value in memory.
 pub(super) fn memory_type(dtype: DType) -> Result<Ty> {
     let ty = register_type(dtype)?;
     Ok(if dtype.is_bool() { Ty::I8.with_lanes(ty.lanes) } else { ty })
@@ -32,7 +32,7 @@ fn is_narrow(dtype: DType) -> bool {
     dtype.is_float16() || dtype.is_bfloat16()
 }
 
-/// A float constant as a value of its dtype.
+/// Returns a float constant as a value of its dtype.
 pub(super) fn float_constant(value: f64, dtype: DType) -> Result<Value> {
     let ty = register_type(dtype)?;
     if dtype.is_bfloat16() {
@@ -45,7 +45,7 @@ pub(super) fn float_constant(value: f64, dtype: DType) -> Result<Value> {
 }
 
 impl Emitter<'_, '_> {
-    /// The value as it is computed with: narrow floats in single precision, all others as they are.
+    /// Converts a value to computing precision: narrow floats to float32; others are unchanged.
     pub(super) fn widen(&mut self, value: &Value, dtype: DType) -> Value {
         let float = Ty::FLOAT.with_lanes(value.ty.lanes);
         if dtype.is_float16() {
@@ -67,7 +67,7 @@ impl Emitter<'_, '_> {
         self.f.convert("bitcast", &bits, float)
     }
 
-    /// The result of a computation as a value of its dtype.
+    /// Converts a result to its dtype.
     pub(super) fn narrow(&mut self, value: &Value, dtype: DType) -> Value {
         if dtype.is_float16() && self.kernel.target.float16 {
             return self.f.convert("fptrunc", value, Ty::HALF.with_lanes(value.ty.lanes));
@@ -79,24 +79,23 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Rounds to the nearest, ties to even, by adding half of the last place to the bits; NaN stays NaN.
+    /// Rounds to nearest even by adding half an ulp to the bits; NaN stays NaN.
     fn float_to_bfloat(&mut self, value: &Value) -> Value {
         let int = Ty::I32.with_lanes(value.ty.lanes);
         let constant = |v| Value::int(v, int);
         let bits = self.f.convert("bitcast", value, int);
-        let kept = self.f.binary("lshr", &bits, &constant(16));
-        let odd = self.f.binary("and", &kept, &constant(1));
+        let upper = self.f.binary("lshr", &bits, &constant(16));
+        let odd = self.f.binary("and", &upper, &constant(1));
         let bias = self.f.binary("add", &odd, &constant(0x7fff));
         let rounded = self.f.binary("add", &bits, &bias);
         let rounded = self.f.binary("lshr", &rounded, &constant(16));
-        let quiet = self.f.binary("or", &kept, &constant(0x40));
+        let quiet = self.f.binary("or", &upper, &constant(0x40));
         let is_nan = self.f.compare("fcmp uno", value, value);
         let chosen = self.f.select(&is_nan, &quiet, &rounded);
         self.f.convert("trunc", &chosen, Ty::int(16).with_lanes(value.ty.lanes))
     }
 
-    /// Without the instruction for it: moving the bits into place scales by 2^-112, which a multiplication undoes,
-    /// subnormals included.
+    /// Conversion without F16C: shifting the bits scales by 2^-112, which a multiplication undoes, subnormals included.
     fn half_to_float(&mut self, value: &Value) -> Value {
         let lanes = value.ty.lanes;
         let (int, float) = (Ty::I32.with_lanes(lanes), Ty::FLOAT.with_lanes(lanes));
@@ -117,7 +116,7 @@ impl Emitter<'_, '_> {
         self.f.convert("bitcast", &all, float)
     }
 
-    /// Without the instruction for it: adding a float whose last place is the half's rounds the magnitude.
+    /// Conversion without F16C: adding a float whose ulp is that of the half rounds the magnitude.
     fn float_to_half(&mut self, value: &Value) -> Value {
         let lanes = value.ty.lanes;
         let (int, float) = (Ty::I32.with_lanes(lanes), Ty::FLOAT.with_lanes(lanes));
@@ -125,12 +124,12 @@ impl Emitter<'_, '_> {
         let bits = self.f.convert("bitcast", value, int);
         let sign = self.f.binary("and", &bits, &constant(0x8000_0000u32 as i32 as i64));
         let magnitude = self.f.binary("xor", &bits, &sign);
-        // Subnormal halves: the sum's last places are the result.
+        // Subnormal halves: the low bits of the sum are the result.
         let small = self.f.convert("bitcast", &magnitude, float);
         let small = self.f.binary("fadd", &small, &Value::float(0.5, float));
         let small = self.f.convert("bitcast", &small, int);
         let small = self.f.binary("sub", &small, &constant(0x3f00_0000));
-        // Normal halves: half of the last place less one, plus one for odd values, then the exponent's bias changes.
+        // Normal halves: add half an ulp minus one, plus one for odd values, then rebias the exponent.
         let odd = self.f.binary("lshr", &magnitude, &constant(13));
         let odd = self.f.binary("and", &odd, &constant(1));
         let normal = self.f.binary("add", &magnitude, &odd);
@@ -148,8 +147,8 @@ impl Emitter<'_, '_> {
         self.f.convert("bitcast", &chosen, Ty::HALF.with_lanes(lanes))
     }
 
-    /// Double to single precision such that a second rounding to a narrower dtype gives what one rounding would: what
-    /// is not exact gets an odd last bit.
+    /// Rounds float64 to float32, to odd: inexact results get an odd last bit, so that a second rounding to a narrower
+    /// dtype is correct.
     fn double_to_odd_float(&mut self, value: &Value) -> Value {
         let lanes = value.ty.lanes;
         let (int, float) = (Ty::I32.with_lanes(lanes), Ty::FLOAT.with_lanes(lanes));
@@ -166,12 +165,12 @@ impl Emitter<'_, '_> {
         self.f.convert("bitcast", &chosen, float)
     }
 
-    /// The absolute value of a float.
+    /// Absolute value of a float.
     pub(super) fn magnitude(&mut self, value: &Value) -> Value {
         self.intrinsic("fabs", value.ty, value.ty, &[value])
     }
 
-    /// A value of one dtype as the nearest of another.
+    /// Converts a value to the nearest of another dtype.
     pub(super) fn cast(&mut self, value: &Value, from: DType, to: DType) -> Result<Value> {
         let (target, lanes) = (register_type(to)?, value.ty.lanes);
         if from.element() == to.element() {
@@ -207,7 +206,7 @@ impl Emitter<'_, '_> {
         Ok(if is_narrow(to) { self.cast_float(&number, to, target) } else { number })
     }
 
-    /// A single or double precision number as a value of `to`.
+    /// Converts a float32 or float64 to `to`.
     fn cast_float(&mut self, value: &Value, to: DType, target: Ty) -> Value {
         if to.is_bool() {
             return self.f.compare("fcmp une", value, &Value::float(0.0, value.ty));
@@ -230,20 +229,20 @@ impl Emitter<'_, '_> {
         self.f.call(&callee, target, &[value])
     }
 
-    /// Floats in a vector as the nearest integers toward zero that the dtype has; NaN is 0. LLVM's saturating
-    /// conversions say the same, but on x86 they become scalar code, lane by lane.
+    /// Saturating conversion of a vector of floats to integers, towards zero; NaN is 0. LLVM's saturating intrinsics
+    /// are scalarized on x86.
     fn saturate(&mut self, value: &Value, to: DType, target: Ty) -> Value {
         let (digits, bits) = (if value.ty.bits() == 32 { 24 } else { 53 }, i32::from(to.bits));
         let end = 2f64.powi(if to.is_int() { bits - 1 } else { bits });
-        let (least, largest) = (if to.is_int() { -end } else { 0.0 }, end * (1.0 - 2f64.powi(-digits)));
-        let (least, largest) = (Value::float(least, value.ty), Value::float(largest, value.ty));
-        let above = self.f.compare("fcmp ogt", value, &least);
-        let raised = self.f.select(&above, value, &least);
+        let (min, largest) = (if to.is_int() { -end } else { 0.0 }, end * (1.0 - 2f64.powi(-digits)));
+        let (min, largest) = (Value::float(min, value.ty), Value::float(largest, value.ty));
+        let above = self.f.compare("fcmp ogt", value, &min);
+        let raised = self.f.select(&above, value, &min);
         let below = self.f.compare("fcmp olt", &raised, &largest);
         let clamped = self.f.select(&below, &raised, &largest);
         let mut integer = self.f.convert(if to.is_int() { "fptosi" } else { "fptoui" }, &clamped, target);
         if bits - i32::from(to.is_int()) > digits {
-            // The largest integer lies between two floats.
+            // The largest integer is not representable as a float.
             let most = if to.is_int() { i64::MAX >> (64 - bits) } else { -1 };
             let over = self.f.compare("fcmp oge", value, &Value::float(end, value.ty));
             integer = self.f.select(&over, &Value::int(most, target), &integer);

@@ -1,37 +1,37 @@
-//! Dot products of words: several narrow products, added to each lane of a sum.
+//! Dot products of packed groups (dot4, dot2), accumulated per lane.
 //!
-//! Bytes go through the instruction that multiplies unsigned ones with signed ones, where the target has it. Numbers with
-//! the wrong sign bit are moved by 128, and what that adds is taken off again: integers wrap, so nothing is lost. Elsewhere
-//! bytes are widened to 16 bits, of which every x86-64 adds two products.
+//! int8 uses `vpdpbusd` (unsigned times signed) if the target has it. Operands of the wrong signedness are shifted by
+//! 128, and the compensation term is subtracted; integers wrap, so the result is exact. Other targets widen int8 to
+//! int16 and use `pmaddwd`.
 
 use super::{Emitter, Result, Ty, Unsupported, Value};
 use hammock_ir::{PrimExpr, prim::PrimKind};
 use hammock_kernels::stage::dots::Dot;
 
-/// Bytes that are all one.
+/// Four int8 ones.
 const ONES: i64 = 0x0101_0101;
-/// The sign bits of bytes.
+/// Sign bits of four int8 values.
 const SIGNS: i64 = 0x8080_8080;
 
 impl Emitter<'_, '_> {
-    /// The word that begins with an element in memory.
-    pub(super) fn load_packed(&mut self, place: &PrimExpr) -> Result<Value> {
-        let PrimKind::Load(buffer, indices, None) = place.kind() else {
+    /// Loads the packed group that starts at an element.
+    pub(super) fn load_packed(&mut self, element: &PrimExpr) -> Result<Value> {
+        let PrimKind::Load(buffer, indices, None) = element.kind() else {
             return Err(Unsupported::Form("a word of what is not in memory"));
         };
         let at = self.address_of(buffer, indices)?;
         Ok(self.f.load(Ty::I32, &at, 1))
     }
 
-    /// A sum with the products of the parts of two words added, lane by lane.
+    /// Adds the dot products of two vectors of packed groups to a sum, lane by lane.
     pub(super) fn dot(&mut self, dot: Dot, args: &[PrimExpr]) -> Result<Value> {
         let [a, b, sum] = args else { return Err(Unsupported::Form("a dot product of other than three operands")) };
         let values = [self.eval(a)?, self.eval(b)?, self.eval(sum)?];
-        // The operand that is the same for all lanes is moved: what the other one adds is shared by several sums then.
+        // Shift the operand that is broadcast: several sums then share the compensation term.
         let moves_first = !matches!(b.kind(), PrimKind::Broadcast(_));
         let (lanes, full) = (values[2].ty.lanes, (self.kernel.target.vector_bytes / 4) as u16);
         let values = values.each_ref();
-        Ok(self.in_pieces(values, lanes, full, &mut |s, [a, b, sum]| match dot {
+        Ok(self.per_register(values, lanes, full, &mut |s, [a, b, sum]| match dot {
             Dot::Bfloat16 => s.dot_bfloat(&a, &b, &sum),
             Dot::Bytes(signed) => s.dot_bytes(signed, moves_first, [&a, &b], &sum),
         }))
@@ -55,7 +55,7 @@ impl Emitter<'_, '_> {
                 let (moved, other) = if moves_first { (a, b) } else { (b, a) };
                 let moved = self.f.binary("xor", moved, &constant(SIGNS));
                 let (ones, none) = (constant(ONES), constant(0));
-                // 128 times the other's numbers too much, or too little.
+                // Compensate for 128 times the sum of the other operand.
                 let (all, own) = match is_signed {
                     true => {
                         (self.dot_unsigned_signed(&moved, other, sum), self.dot_unsigned_signed(&ones, other, &none))
@@ -70,13 +70,13 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Four products of unsigned bytes with signed ones, added to each lane.
+    /// dot4 of unsigned with signed bytes, accumulated per lane.
     fn dot_unsigned_signed(&mut self, a: &Value, b: &Value, sum: &Value) -> Value {
         let [a, b] = [a, b].map(|words| self.bytes_of(words));
         self.call_x86(&format!("avx512.vpdpbusd.{}", sum.ty.lanes * 32), sum.ty, &[sum, &a, &b])
     }
 
-    /// The same by two products of 16 bits at a time: those of even bytes, and those of odd ones.
+    /// dot4 by two 16-bit dot2: of the even bytes, and of the odd bytes.
     fn dot_widened(&mut self, signed: [bool; 2], words: [&Value; 2], sum: &Value) -> Value {
         let pairs = Ty::int(16).with_lanes(sum.ty.lanes * 2);
         let eight = Value::int(8, pairs);
@@ -96,8 +96,8 @@ impl Emitter<'_, '_> {
         };
         let [a, b] = &halves;
         a.iter().zip(b).fold(sum.clone(), |sum, (a, b)| {
-            let products = self.call_x86(name, sum.ty, &[a, b]);
-            self.f.binary("add", &sum, &products)
+            let pairs = self.call_x86(name, sum.ty, &[a, b]);
+            self.f.binary("add", &sum, &pairs)
         })
     }
 

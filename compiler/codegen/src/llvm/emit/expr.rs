@@ -1,4 +1,4 @@
-//! Expressions.
+//! Code generation for expressions.
 
 use super::{
     Emitter, Result, Ty, Unsupported, Value,
@@ -10,19 +10,19 @@ use hammock_ir::{
 };
 
 impl Emitter<'_, '_> {
-    /// The value of a statement's expression. Nodes shared within it are evaluated once.
+    /// Evaluates a statement's expression. Shared nodes are evaluated once.
     pub(super) fn value(&mut self, e: &PrimExpr) -> Result<Value> {
         self.forget();
         self.eval(e)
     }
 
-    /// Forgets values: before what they were loaded from may change.
+    /// Clears memoized values, before memory may change.
     pub(super) fn forget(&mut self) {
         self.memo.clear();
         self.made.clear();
     }
 
-    /// The value of a part of the current statement's expression.
+    /// Evaluates a subexpression of the current statement.
     pub(super) fn eval(&mut self, e: &PrimExpr) -> Result<Value> {
         if let Some(value) = self.memo.get(&e.node_id()) {
             return Ok(value.clone());
@@ -80,7 +80,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// The whole value so many times in a row.
+    /// Concatenates `times` copies of a value.
     fn repeat(&mut self, value: &Value, times: u16) -> Value {
         let lanes = usize::from(value.ty.lanes);
         match lanes {
@@ -93,7 +93,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// `base + stride * k` for each k in turn, whole vectors for a vector base.
+    /// `base + stride * k` for each `k`, as whole vectors for a vector base.
     fn ramp(&mut self, base: &PrimExpr, stride: &PrimExpr, lanes: u16) -> Result<Value> {
         let (base, stride) = (self.eval(base)?, self.eval(stride)?);
         let width = base.ty.lanes.max(1);
@@ -105,7 +105,7 @@ impl Emitter<'_, '_> {
         Ok(self.f.binary("add", &base, &distance))
     }
 
-    /// Lanes chosen by constants from vectors laid end to end.
+    /// Selects lanes by constant indices from concatenated vectors.
     fn shuffle(&mut self, vectors: &[PrimExpr], lanes: &[PrimExpr]) -> Result<Value> {
         let values = vectors.iter().map(|v| self.eval(v)).collect::<Result<Vec<_>>>()?;
         let chosen = lanes.iter().map(|l| l.as_int().and_then(|l| usize::try_from(l).ok())).collect::<Option<Vec<_>>>();
@@ -125,7 +125,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Lane by lane.
+    /// Selects lanes one at a time.
     fn gather_lanes(&mut self, values: &[Value], chosen: &[usize]) -> Value {
         let places: Vec<(usize, usize)> =
             values.iter().enumerate().flat_map(|(v, value)| (0..value.ty.lanes.into()).map(move |l| (v, l))).collect();
@@ -146,7 +146,7 @@ impl Emitter<'_, '_> {
         result
     }
 
-    /// A scalar function applied to each lane.
+    /// Applies a scalar function to each lane.
     pub(super) fn lanewise(
         &mut self,
         args: &[Value],

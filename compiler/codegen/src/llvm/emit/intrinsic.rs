@@ -1,7 +1,6 @@
-//! Intrinsic calls: processor instructions, and functions of the C math library, called lane by lane.
+//! Intrinsics: processor instructions, and functions of the C math library, called per lane.
 //!
-//! Functions such as `exp` are expanded to polynomials when kernels are lowered; those that remain are rare, and are
-//! called for each lane.
+//! Lowering expands functions such as `exp` to polynomials; the few that remain are called for each lane.
 
 use super::{Emitter, Result, Ty, Unsupported, Value, convert::register_type};
 use hammock_ir::{
@@ -10,17 +9,17 @@ use hammock_ir::{
 };
 use hammock_kernels::{
     check, interp,
-    math::steps,
+    math::exp_table,
     stage::dots::{self, Dot},
 };
 
 impl Emitter<'_, '_> {
-    /// The value of a call.
+    /// Evaluates a call.
     pub(super) fn call(&mut self, call: &PrimCall, e: &PrimExpr) -> Result<Value> {
         let name = match &call.callee {
             PrimCallee::Intrin(name) => name.as_str(),
             PrimCallee::Global(_) => {
-                return Err(Unsupported::Form("a call of another kernel, whose body was not put in its place"));
+                return Err(Unsupported::Form("a call of another kernel that was not inlined"));
             }
         };
         match (name, call.args.as_slice()) {
@@ -28,7 +27,7 @@ impl Emitter<'_, '_> {
             ("likely", [value]) => self.eval(value),
             ("assume" | "tvm_storage_sync" | "prefetch", _) => Ok(Value::poison(Ty::VOID)),
             ("undef", _) => Ok(Value::zero(register_type(e.dtype())?)),
-            ("address_of", [place]) => match place.kind() {
+            ("address_of", [element]) => match element.kind() {
                 PrimKind::Load(buffer, indices, _) => self.address_of(buffer, indices),
                 _ => Err(Unsupported::Form("the address of what is not a buffer element")),
             },
@@ -52,30 +51,30 @@ impl Emitter<'_, '_> {
                 Ok(self.any_lane(&condition))
             }
             (check::EXACT, [value, text, variables @ ..]) => self.exact(value, text, variables),
-            (check::DIVISOR, [divisor, place]) => {
+            (check::DIVISOR, [divisor, location]) => {
                 let value = self.decide(divisor)?;
                 let wrong = self.f.compare("icmp eq", &value, &Value::int(0, value.ty));
-                let message = format!("{}{}", interp::DIVISION_BY_ZERO, place.as_str().unwrap_or_default());
-                self.refuse(&wrong, "divides by zero", &message);
+                let message = format!("{}{}", interp::DIVISION_BY_ZERO, location.as_str().unwrap_or_default());
+                self.fail_if(&wrong, "divides by zero", &message);
                 Ok(value)
             }
-            (check::COUNT, [count, width, place]) => {
+            (check::COUNT, [count, width, location]) => {
                 let value = self.decide(count)?;
                 let bits = width.as_int().ok_or(Unsupported::Form("a width that is not a constant"))?;
                 let wrong = self.f.compare("icmp uge", &value, &Value::int(bits, value.ty));
-                let message = format!("{}{}", interp::shift_error(bits as u8), place.as_str().unwrap_or_default());
-                self.refuse(&wrong, "shifts past the width", &message);
+                let message = format!("{}{}", interp::shift_error(bits as u8), location.as_str().unwrap_or_default());
+                self.fail_if(&wrong, "shifts past the width", &message);
                 Ok(value)
             }
-            (steps::POWER, [k]) => {
+            (exp_table::POWER, [k]) => {
                 let k = self.eval(k)?;
                 Ok(self.power_of_step(&k))
             }
-            (steps::WITHIN, [x, bound]) => {
+            (exp_table::WITHIN, [x, bound]) => {
                 let (x, bound) = (self.eval(x)?, self.eval(bound)?);
                 Ok(self.within(&x, &bound))
             }
-            (dots::LOAD_PACKED, [place]) => self.load_packed(place),
+            (dots::LOAD_PACKED, [element]) => self.load_packed(element),
             (known, args) if let Some(dot) = Dot::named(known) => self.dot(dot, args),
             ("call_llvm_intrin" | "call_llvm_pure_intrin", [function, args @ ..]) => {
                 self.call_llvm(function, args, e.dtype())
@@ -89,7 +88,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// A function of each lane of its operands; `None` for one that is not known.
+    /// Applies a function to each lane; `None` if it is unknown.
     fn elementwise(&mut self, name: &str, args: &[Value], from: DType, to: DType) -> Result<Option<Value>> {
         let target = register_type(to)?;
         Ok(match (name, args) {
@@ -106,8 +105,8 @@ impl Emitter<'_, '_> {
             (_, [a]) => self.int_unary(name, a, from),
             (_, [a, b]) if a.ty == b.ty => self.int_binary_function(name, a, b, from),
             ("fma", [a, b, c]) => {
-                let product = self.f.binary("mul", a, b);
-                Some(self.f.binary("add", &product, c))
+                let scaled = self.f.binary("mul", a, b);
+                Some(self.f.binary("add", &scaled, c))
             }
             _ => None,
         })
@@ -163,7 +162,7 @@ impl Emitter<'_, '_> {
             }
             ("ldexp", [a, n]) if n.ty.is_float() => match self.kernel.target.masks {
                 true => self.scaled(a, n),
-                // Written only for targets that have it.
+                // Lowering emits it only for targets that have it.
                 false => return Ok(None),
             },
             ("ldexp", [a, n]) if n.ty.is_int() => {
@@ -192,7 +191,7 @@ impl Emitter<'_, '_> {
         Ok(Some(self.narrow(&result, dtype)))
     }
 
-    /// A function of the C mathematics library on each lane; `None` for one that it has not.
+    /// Calls a function of the C math library for each lane; `None` if there is none.
     fn libm(&mut self, name: &str, args: &[Value]) -> Option<Value> {
         math::c_params(name, DType::FLOAT64).filter(|params| params.len() == args.len())?;
         let ty = args[0].ty;
@@ -205,7 +204,7 @@ impl Emitter<'_, '_> {
         }))
     }
 
-    /// A C function: small integers are passed as `int`.
+    /// Calls a C function; small integers are passed as `int`.
     fn call_extern(&mut self, function: &PrimExpr, args: &[PrimExpr], to: DType) -> Result<Value> {
         let PrimKind::Str(name) = function.kind() else {
             return Err(Unsupported::Form("an external function whose name is not a string"));
@@ -224,7 +223,7 @@ impl Emitter<'_, '_> {
         Ok(self.f.call(&callee, ret, &values))
     }
 
-    /// An LLVM intrinsic by its name; only those that every processor has, since LLVM gives up on others.
+    /// Calls an LLVM intrinsic by name. Only target-independent ones are allowed, since LLVM aborts on others.
     fn call_llvm(&mut self, function: &PrimExpr, args: &[PrimExpr], to: DType) -> Result<Value> {
         let PrimKind::Str(name) = function.kind() else {
             return Err(Unsupported::Form("an LLVM intrinsic whose name is not a string"));
@@ -243,7 +242,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// Functions that LLVM compiles to instructions: TIR's name, LLVM's, number of operands.
+/// Functions that LLVM compiles to instructions: name in TIR, name in LLVM, number of operands.
 const DIRECT: &[(&str, &str, usize)] = &[
     ("sqrt", "sqrt", 1),
     ("floor", "floor", 1),

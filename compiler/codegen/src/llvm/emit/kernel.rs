@@ -1,12 +1,12 @@
-//! A kernel's two entries.
+//! The two entries of a kernel.
 //!
-//! The raw entry takes each parameter as a machine value (pointers, integers, floats) and returns the status. The packed
-//! entry has tvm-ffi's signature: it reads the raw values from the arguments, which it checks only if nothing else
-//! does ([`check`](super::check)), and calls the raw entry.
+//! The raw entry takes each parameter as a machine value (pointers, integers, floats) and returns the status. The
+//! packed entry has tvm-ffi's signature: it reads the raw values from the arguments, which it checks only if nothing
+//! else does ([`check`](super::check)), and calls the raw entry.
 
 use super::{
-    Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type, extremum, extremum::Version,
-    outline::MAX_OPTIMISED_PARAMS,
+    Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type, min_max, min_max::Version,
+    outline::MAX_OPTIMIZED_PARAMS,
 };
 use crate::llvm::{
     Host, raw_symbol, signature,
@@ -20,7 +20,7 @@ use hammock_kernels::{ArgDesc, FlatKernel, RawParam, Target};
 use hammock_runtime::library::KERNEL_PREFIX;
 use std::ops::Range;
 
-/// Adds a kernel's entries to a module. Gives whether their messages have names in them.
+/// Adds a kernel's entries to a module. Returns true if their messages contain names.
 pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, target: &Target, host: Host) -> Result<bool> {
     let (name, said) = (&flat.name, &flat.said);
     let mut kernel = Kernel { module, target, host, name, said, names: false, parallel_loops: 0, outlined: 0 };
@@ -60,7 +60,7 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
         Ok(())
     };
     let is_param = |data: &Var| func.params.iter().any(|param| param.var == *data);
-    if !extremum::is_long(&func.body) || !extremum::is_watched(&func.body, |data| is_distinct && is_param(data)) {
+    if !min_max::is_long(&func.body) || !min_max::is_watched(&func.body, |data| is_distinct && is_param(data)) {
         return add(kernel, &symbol, Linkage::Exported, Version::Only);
     }
     let [fast, careful] = ["body", "nan"].map(|part| format!("{symbol}.{part}"));
@@ -68,23 +68,23 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
     add(kernel, &careful, Linkage::Internal, Version::Careful)?;
     let (mut f, values) = Function::new(&symbol, Linkage::Exported, Ty::I32, &params);
     let args: Vec<&Value> = values.iter().collect();
-    extremum::call_watching(kernel.module, &mut f, [&fast, &careful], &args);
+    min_max::call_watching(kernel.module, &mut f, [&fast, &careful], &args);
     kernel.module.add(f);
     Ok(())
 }
 
-/// Fewest tensors whose addresses are read in a loop: the code that reads one of many by itself takes LLVM longer than
-/// all else in a kernel that only moves them.
+/// Minimum number of tensors whose addresses are loaded in a loop: with separate code for each, LLVM would spend most
+/// of its time on these loads.
 const MIN_TABLE: usize = 32;
 
-/// The addresses of the first elements of tensors that are consecutive arguments.
+/// Addresses of the first elements of tensors that are consecutive arguments.
 struct DataTable {
     args: Range<usize>,
     entries: Value,
 }
 
 impl Emitter<'_, '_> {
-    /// Reads the addresses of the longest sequence of tensors among the arguments, if it is long.
+    /// Loads the addresses of the longest run of tensor arguments, if it is long enough.
     fn data_table(&mut self, flat: &FlatKernel, values: &Value) -> Option<DataTable> {
         let descs = &flat.signature.args;
         let tensors = descs.chunk_by(|a, b| is_tensor(a) == is_tensor(b)).scan(0, |first, run| {
@@ -155,26 +155,26 @@ fn emit_packed(kernel: &mut Kernel<'_>, flat: &FlatKernel) -> Result<()> {
             }
             RawParam::Scalar(arg) => emitter.scalar(&values[1], *arg, ty),
             RawParam::Result => {
-                let place = emitter.f.slot(8, 8);
-                result = Some((place.clone(), &param.var));
-                place
+                let slot = emitter.f.slot(8, 8);
+                result = Some((slot.clone(), &param.var));
+                slot
             }
         });
     }
     let args: Vec<&Value> = args.iter().collect();
     let status = emitter.f.call(&Value::global(&raw_symbol(&flat.name)), Ty::I32, &args);
-    if let Some((place, var)) = result {
+    if let Some((slot, var)) = result {
         let PrimType::Pointer(Some(dtype), _) = *var.ty() else {
             return Err(Unsupported::Form("a result of unknown type"));
         };
         emitter.check(&status);
-        let value = emitter.read(&place, dtype)?;
+        let value = emitter.read(&slot, dtype)?;
         emitter.write_any(&values[3], &value, dtype)?;
     }
     emitter.f.ret(&status);
     let mut f = emitter.f;
-    if flat.signature.raw.len() > MAX_OPTIMISED_PARAMS {
-        f.forbid_optimising();
+    if flat.signature.raw.len() > MAX_OPTIMIZED_PARAMS {
+        f.disable_optimization();
     }
     kernel.module.add(f);
     Ok(())

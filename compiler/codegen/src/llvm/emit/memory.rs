@@ -3,28 +3,28 @@
 use super::{
     Emitter, Result, Ty, Unsupported, Value,
     convert::{memory_type, register_type},
-    spaced,
+    strided_load,
 };
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// The place of one access.
-enum Place {
-    /// One element, or neighbours from it on.
-    Near(Value),
-    /// Neighbours up to it, in reverse.
+/// Address of an access.
+enum Address {
+    /// One element, or consecutive elements from it on.
+    Contiguous(Value),
+    /// Consecutive elements in reverse, up to it.
     Reversed(Value),
     /// An address for each lane.
     Scattered(Value),
 }
 
-/// Memory up to this many bytes is taken from the stack.
-const STACK_LIMIT: i64 = 16 << 10;
+/// Maximum size in bytes of a buffer on the stack.
+const MAX_STACK_BYTES: i64 = 16 << 10;
 
-/// All of a function's memory on the stack together: threads may have little of it.
-const STACK_TOTAL: i64 = 512 << 10;
+/// Maximum total size in bytes of the buffers of a function on the stack, which may be small in threads.
+const MAX_FRAME_BYTES: i64 = 512 << 10;
 
 impl Emitter<'_, '_> {
-    /// Elements of a buffer; where the mask is off, zeros.
+    /// Loads elements of a buffer; zero in inactive lanes.
     pub(super) fn load(
         &mut self,
         buffer: &Buffer,
@@ -34,30 +34,30 @@ impl Emitter<'_, '_> {
     ) -> Result<Value> {
         let mask = self.mask(mask, dtype.lanes)?;
         let ty = memory_type(dtype)?;
-        if let Some(step) = spaced::step(buffer, indices) {
-            let value = self.load_spaced(buffer, indices, step, ty, mask.as_ref())?;
+        if let Some(step) = strided_load::step(buffer, indices) {
+            let value = self.load_strided(buffer, indices, step, ty, mask.as_ref())?;
             return Ok(if dtype.is_bool() { self.f.compare("icmp ne", &value, &Value::int(0, ty)) } else { value });
         }
-        let place = self.place(buffer, indices)?;
-        // Words may lie at any byte.
+        let address = self.access_address(buffer, indices)?;
+        // Packed groups may be unaligned.
         let align = if buffer.align > 0 { ty.lane_bytes().min(buffer.align as u64) } else { ty.lane_bytes() };
-        let value = match (place, &mask) {
-            (Place::Near(at), None) => match self.masked(buffer, indices, ty) {
+        let value = match (address, &mask) {
+            (Address::Contiguous(at), None) => match self.masked(buffer, indices, ty) {
                 Some(whole) => self.load_part(ty, whole, &at),
                 None => self.f.load(ty, &at, align),
             },
-            (Place::Near(at), Some(mask)) if ty.lanes == 1 => self.load_if(mask, ty, &at),
-            (Place::Near(at), Some(mask)) => self.masked_load("load", ty, &at, mask),
-            (Place::Reversed(at), None) => {
+            (Address::Contiguous(at), Some(mask)) if ty.lanes == 1 => self.load_if(mask, ty, &at),
+            (Address::Contiguous(at), Some(mask)) => self.masked_load("load", ty, &at, mask),
+            (Address::Reversed(at), None) => {
                 let value = self.f.load(ty, &at, align);
                 self.reverse(&value)
             }
-            (Place::Reversed(at), Some(mask)) => {
+            (Address::Reversed(at), Some(mask)) => {
                 let mask = self.reverse(mask);
                 let value = self.masked_load("load", ty, &at, &mask);
                 self.reverse(&value)
             }
-            (Place::Scattered(at), mask) => {
+            (Address::Scattered(at), mask) => {
                 let all = Value::int(1, Ty::I1.with_lanes(ty.lanes));
                 self.masked_load("gather", ty, &at, mask.as_ref().unwrap_or(&all))
             }
@@ -65,14 +65,14 @@ impl Emitter<'_, '_> {
         Ok(if dtype.is_bool() { self.f.compare("icmp ne", &value, &Value::int(0, ty)) } else { value })
     }
 
-    /// The value of a dtype that stands at an address.
+    /// Loads a value of a dtype from an address.
     pub(super) fn read(&mut self, at: &Value, dtype: DType) -> Result<Value> {
         let ty = memory_type(dtype)?;
         let value = self.f.load(ty, at, ty.lane_bytes());
         Ok(if dtype.is_bool() { self.f.compare("icmp ne", &value, &Value::int(0, ty)) } else { value })
     }
 
-    /// Writes elements of a buffer where the mask is on.
+    /// Stores elements of a buffer in active lanes.
     pub(super) fn store(
         &mut self,
         buffer: &Buffer,
@@ -83,15 +83,15 @@ impl Emitter<'_, '_> {
         let dtype = value.dtype();
         let value = self.value(value)?;
         let mask = self.mask(mask, dtype.lanes)?;
-        let place = self.place(buffer, indices)?;
+        let address = self.access_address(buffer, indices)?;
         let ty = memory_type(dtype)?;
         let value = self.f.convert("zext", &value, ty);
-        match (place, mask) {
-            (Place::Near(at), None) => match self.masked(buffer, indices, ty) {
+        match (address, mask) {
+            (Address::Contiguous(at), None) => match self.masked(buffer, indices, ty) {
                 Some(whole) => self.store_part(&value, whole, &at),
                 None => self.f.store(&value, &at, ty.lane_bytes()),
             },
-            (Place::Near(at), Some(mask)) if ty.lanes == 1 => {
+            (Address::Contiguous(at), Some(mask)) if ty.lanes == 1 => {
                 let (then, next) = (self.f.label(), self.f.label());
                 self.f.branch(&mask, then, next);
                 self.f.start(then);
@@ -99,16 +99,16 @@ impl Emitter<'_, '_> {
                 self.f.jump(next);
                 self.f.start(next);
             }
-            (Place::Near(at), Some(mask)) => self.masked_store("store", &value, &at, &mask),
-            (Place::Reversed(at), None) => {
+            (Address::Contiguous(at), Some(mask)) => self.masked_store("store", &value, &at, &mask),
+            (Address::Reversed(at), None) => {
                 let value = self.reverse(&value);
                 self.f.store(&value, &at, ty.lane_bytes());
             }
-            (Place::Reversed(at), Some(mask)) => {
+            (Address::Reversed(at), Some(mask)) => {
                 let (value, mask) = (self.reverse(&value), self.reverse(&mask));
                 self.masked_store("store", &value, &at, &mask);
             }
-            (Place::Scattered(at), mask) => {
+            (Address::Scattered(at), mask) => {
                 let all = Value::int(1, Ty::I1.with_lanes(ty.lanes));
                 self.masked_store("scatter", &value, &at, &mask.unwrap_or(all));
             }
@@ -116,14 +116,14 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// An index, once it is certain that it is zero or more and less than an extent, in all lanes that are wanted.
+    /// Checks that an index is in `0 .. extent` in all active lanes, and returns it.
     pub(super) fn check_index(&mut self, index: &PrimExpr, extent: &PrimExpr, rest: &[PrimExpr]) -> Result<Value> {
         let (texts, mask) = rest.split_at(rest.len().min(3));
         let lanes = index.dtype().lanes;
-        let (index, extent) = (self.settled_index(index)?, self.settled_index(extent)?);
+        let (index, extent) = (self.frozen_index(index)?, self.frozen_index(extent)?);
         let mask = self.mask(mask.first(), lanes)?;
         let mut fails = self.f.compare("icmp uge", &index, &extent);
-        // An extent below zero has no elements, but compares as a large number.
+        // A negative extent has no elements, but compares as a large unsigned number.
         if extent.as_int().is_none() {
             let nothing = self.f.compare("icmp slt", &extent, &Value::zero(extent.ty));
             fails = self.f.binary("or", &fails, &nothing);
@@ -152,7 +152,7 @@ impl Emitter<'_, '_> {
         Ok(index)
     }
 
-    /// The access's own mask and that of the choice around it, together; `None` when all lanes are wanted.
+    /// Combines the mask of an access with that of the enclosing select; `None` if all lanes are active.
     fn mask(&mut self, own: Option<&PrimExpr>, lanes: u16) -> Result<Option<Value>> {
         let own = match own {
             Some(mask) => {
@@ -161,11 +161,11 @@ impl Emitter<'_, '_> {
             }
             None => None,
         };
-        let outer = match self.wanted.clone() {
-            Some(wanted) if wanted.ty.lanes == lanes => Some(wanted),
-            // One value for many lanes is wanted when any of them is.
-            Some(wanted) => {
-                let any = self.any_lane(&wanted);
+        let outer = match self.active.clone() {
+            Some(active) if active.ty.lanes == lanes => Some(active),
+            // A scalar is needed if any lane is active.
+            Some(active) => {
+                let any = self.any_lane(&active);
                 Some(self.f.splat(&any, lanes))
             }
             None => None,
@@ -181,8 +181,8 @@ impl Emitter<'_, '_> {
         Ok(Some(both).filter(|m| m.as_int() != Some(1)))
     }
 
-    /// Where an access goes. More than one index is flattened by the buffer's strides or shape.
-    fn place(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> Result<Place> {
+    /// Returns the address of an access. Several indices are flattened by the buffer's strides or shape.
+    fn access_address(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> Result<Address> {
         let base = self.vars.get(&buffer.data).cloned();
         let base = base.ok_or_else(|| Unsupported::Unbound(buffer.name.clone()))?;
         let element = memory_type(buffer.dtype.element())?;
@@ -197,7 +197,7 @@ impl Emitter<'_, '_> {
             let start = if is_forward { 0 } else { 1 - i64::from(lanes) };
             let first = self.f.binary("add", &first, &Value::i64(start));
             let at = self.f.address(&base, element, &first);
-            return Ok(if is_forward { Place::Near(at) } else { Place::Reversed(at) });
+            return Ok(if is_forward { Address::Contiguous(at) } else { Address::Reversed(at) });
         }
         let last = match &last {
             Some(index) => self.index(index)?,
@@ -208,13 +208,13 @@ impl Emitter<'_, '_> {
         let index = self.f.binary("mul", &index, &Value::int(width, index.ty));
         let at = self.f.address(&base, element, &index);
         match (at.ty.lanes, width) {
-            (1, _) => Ok(Place::Near(at)),
-            (_, 1) => Ok(Place::Scattered(at)),
+            (1, _) => Ok(Address::Contiguous(at)),
+            (_, 1) => Ok(Address::Scattered(at)),
             _ => Err(Unsupported::Form("scattered access to a buffer of vectors")),
         }
     }
 
-    /// The last index where elements are neighbours in that dimension, and the offset that the other indices make.
+    /// Returns the last index, scaled by its stride, and the offset of the other indices.
     fn flatten(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> Result<(Option<PrimExpr>, Value)> {
         let mut offset = Value::i64(0);
         if let Some(start) = &buffer.elem_offset {
@@ -244,20 +244,20 @@ impl Emitter<'_, '_> {
         Ok((Some(last), offset))
     }
 
-    /// An index or size as a 64-bit integer.
+    /// Evaluates an index or size as a 64-bit integer.
     pub(super) fn index(&mut self, e: &PrimExpr) -> Result<Value> {
         let value = self.eval(e)?;
         let instruction = if e.dtype().is_int() { "sext" } else { "zext" };
         Ok(self.f.convert(instruction, &value, Ty::I64.with_lanes(value.ty.lanes)))
     }
 
-    /// An index or size that decides what is done next.
-    pub(super) fn settled_index(&mut self, e: &PrimExpr) -> Result<Value> {
+    /// Evaluates an index or size that control flow depends on.
+    pub(super) fn frozen_index(&mut self, e: &PrimExpr) -> Result<Value> {
         let value = self.index(e)?;
-        Ok(self.settled(e, value))
+        Ok(self.frozen(e, value))
     }
 
-    /// A scalar read only where it is wanted; elsewhere some memory that is certainly there is read instead.
+    /// Loads a scalar if its mask is set; otherwise loads valid dummy memory instead.
     pub(super) fn load_if(&mut self, mask: &Value, ty: Ty, at: &Value) -> Value {
         let spare = self.f.slot(8, 8);
         let at = self.f.select(mask, at, &spare);
@@ -265,7 +265,7 @@ impl Emitter<'_, '_> {
         self.f.select(mask, &value, &Value::zero(ty))
     }
 
-    /// Whether any lane of a condition holds.
+    /// Tests if any lane of a condition is true.
     pub(super) fn any_lane(&mut self, condition: &Value) -> Value {
         match condition.ty.lanes {
             1 => condition.clone(),
@@ -273,8 +273,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// The register that a vector fills a part of, where one masked access is better than several for two, four, eight
-    /// elements: not of what is in registers itself, for LLVM finds it there by plain accesses only.
+    /// Returns the full register type of a partial vector, if one masked access is better than several of two, four and
+    /// eight elements. Not for local buffers, which LLVM promotes to registers only with plain accesses.
     fn masked(&self, buffer: &Buffer, indices: &[PrimExpr], ty: Ty) -> Option<Ty> {
         let first = |index: &PrimExpr| ramp(index).map_or_else(|| index.as_int(), |(first, ..)| first.as_int());
         let in_registers = &*buffer.scope == "local" && indices.iter().all(|index| first(index).is_some());
@@ -315,15 +315,15 @@ impl Emitter<'_, '_> {
         self.f.shuffle(value, &Value::poison(value.ty), (0..lanes).rev())
     }
 
-    /// The address of a buffer's element.
+    /// Address of a buffer's element.
     pub(super) fn address_of(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> Result<Value> {
-        match self.place(buffer, indices)? {
-            Place::Near(at) => Ok(at),
+        match self.access_address(buffer, indices)? {
+            Address::Contiguous(at) => Ok(at),
             _ => Err(Unsupported::Form("the address of scattered elements")),
         }
     }
 
-    /// Binds a new buffer's pointer to memory that lives through the statements after it.
+    /// Allocates a buffer, which is valid until the end of its sequence.
     pub(super) fn allocate(&mut self, buffer: &Buffer) -> Result<()> {
         let element = register_type(buffer.dtype)?.with_lanes(1);
         let width = element.lane_bytes() as i64 * i64::from(buffer.dtype.lanes);
@@ -333,7 +333,7 @@ impl Emitter<'_, '_> {
             bytes = self.f.binary("mul", &bytes, &extent);
         }
         let memory = match bytes.as_int() {
-            Some(size) if size <= STACK_LIMIT && self.stack_bytes + size <= STACK_TOTAL => {
+            Some(size) if size <= MAX_STACK_BYTES && self.stack_bytes + size <= MAX_FRAME_BYTES => {
                 self.stack_bytes += size.max(1);
                 self.f.slot(size.max(1) as u64, 64)
             }
@@ -349,7 +349,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// Gives back the workspaces allocated since there were `live` of them.
+    /// Frees the workspaces allocated since there were `live` of them.
     pub(super) fn free_workspaces_to(&mut self, live: usize) {
         while self.workspaces.len() > live {
             let workspace = self.workspaces.pop();
@@ -361,12 +361,12 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// A mask that is on in so many of all lanes.
+/// Returns a mask whose first `on` of `all` lanes are active.
 fn first_lanes(on: u16, all: u16) -> Value {
     Value::vector((0..all).map(|lane| (lane < on).into()), Ty::I1)
 }
 
-/// The parts of a vector of evenly spaced indices: scalar start, stride and number.
+/// Splits a ramp with a scalar base into base, stride and lanes.
 pub(super) fn ramp(index: &PrimExpr) -> Option<(&PrimExpr, &PrimExpr, u16)> {
     match index.kind() {
         PrimKind::Ramp(base, stride) if base.dtype().lanes == 1 => Some((base, stride, index.dtype().lanes)),

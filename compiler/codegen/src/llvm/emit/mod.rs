@@ -1,16 +1,16 @@
-//! From flat TIR to LLVM's textual IR.
+//! Translates flat TIR to LLVM's textual IR.
 //!
-//! Values. A TIR value of lanes N is an LLVM scalar (N = 1) or vector. Bools are `i1` in registers and a byte in memory.
-//! `float16` is `half` and `bfloat16` its 16 bits; both are widened to `float` for each operation and rounded after it,
-//! so that no processor feature changes a result. Signed and unsigned integers share a type; operations tell them apart.
+//! Values. A TIR value of lanes N is an LLVM scalar (N = 1) or vector. Bools are `i1` in registers and a byte in
+//! memory. `float16` is `half` and `bfloat16` its 16 bits; both are widened to `float` for each operation and rounded
+//! after it, so that no processor feature changes a result. Signed and unsigned integers share a type; operations tell
+//! them apart.
 //!
-//! Nothing that TIR defines is undefined here: integers wrap, even the smallest number divided by -1, and conversions of
-//! floats to integers saturate (NaN gives zero). Divisors and shift counts that could be wrong arrive already checked.
-//! Values that lowering computes in unused lanes never trap: there, division by zero gives zero, and shifts by the width
-//! or more push all bits out.
+//! No undefined behaviour: integers wrap, even the minimum divided by -1, and conversions of floats to integers
+//! saturate (NaN gives zero). Divisors and shift counts are already checked. Values in inactive lanes never trap:
+//! there, division by zero gives zero, and shifts by the width or more shift out all bits.
 //!
-//! Functions. Every generated function returns a status: 0, or -1 after it has left the error with the runtime. An
-//! operation that can fail is followed by a test that releases workspaces and returns.
+//! Functions. Every generated function returns a status: 0, or -1 after it has reported an error to the runtime. An
+//! operation that can fail is followed by a test that frees workspaces and returns.
 
 mod any;
 mod arith;
@@ -18,19 +18,19 @@ mod check;
 mod control;
 mod convert;
 mod dot;
-mod exact;
+mod exp_table;
 mod expr;
-mod extremum;
 mod intrinsic;
 mod kernel;
 mod memory;
+mod min_max;
 mod outline;
 mod parallel;
-mod pieces;
 mod runtime;
-mod spaced;
-mod steps;
+mod size_overflow;
+mod split_vectors;
 mod stmt;
+mod strided_load;
 mod tvm;
 
 pub use kernel::emit_kernel;
@@ -48,49 +48,49 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
-/// What all functions of one kernel share.
+/// State shared by all functions of a kernel.
 struct Kernel<'k> {
     module: &'k mut Module,
     target: &'k Target,
     host: Host,
     name: &'k str,
-    /// What messages call it.
+    /// Name in messages.
     said: &'k str,
-    /// True if there are messages with names in them: the kernel's, those of its parameters, places in a text.
+    /// True if messages contain names: of the kernel, of its parameters, or source locations.
     names: bool,
-    /// Parallel loops so far: numbers for their functions' names.
+    /// Number of parallel loops so far, for the names of their functions.
     parallel_loops: usize,
-    /// Outlined functions so far.
+    /// Number of outlined functions so far.
     outlined: usize,
 }
 
-/// One function under construction, and what its names mean.
+/// One function under construction, and the values of its variables.
 struct Emitter<'e, 'k> {
     kernel: &'e mut Kernel<'k>,
     f: Function,
     vars: FxHashMap<Var, Value>,
-    /// Pointers that reach memory no other pointer of the function reaches.
+    /// Pointers that no other pointer of the function aliases.
     distinct: FxHashSet<Var>,
     /// Values of the shared nodes of the expression being evaluated, by node.
     memo: FxHashMap<usize, Value>,
-    /// Nodes made on the way, kept so that no other takes their place in `memo`.
+    /// Temporary nodes, retained so that their addresses in `memo` are not reused.
     made: Vec<PrimExpr>,
-    /// Which lanes of a vector are wanted, inside a choice between vectors.
-    wanted: Option<Value>,
-    /// Workspaces to give back on the way out.
+    /// Mask of active lanes inside a vector select.
+    active: Option<Value>,
+    /// Workspaces to free on exit.
     workspaces: Vec<Value>,
-    /// For each of them where a failure gives it back and those before it, once there was one.
+    /// For each of them, the label that frees it and those before it after a failure, if used.
     unwinding: Vec<Option<Label>>,
-    /// Bytes of memory on the stack, which LLVM takes for anything until something is written there.
+    /// Number of bytes on the stack; undefined to LLVM until they are written.
     stack_bytes: i64,
     loops: Vec<LoopScope>,
     /// The exact expression being evaluated.
     exact: Option<Exact>,
-    /// True if minima and maxima may lose NaN, because the caller repeats the work then, see [`extremum`].
+    /// True if minima and maxima may lose NaN, because the caller then repeats the work, see [`min_max`].
     may_lose_nan: bool,
 }
 
-/// An expression whose integers must not wrap: how errors call it, and the names and values of its variables.
+/// An expression whose integers must not wrap: its text, and the names and values of its variables, for errors.
 #[derive(Clone)]
 struct Exact {
     text: String,
@@ -102,7 +102,7 @@ struct Exact {
 struct LoopScope {
     next: Label,
     exit: Label,
-    /// Workspaces that were live outside of it.
+    /// Number of workspaces that were live outside of it.
     workspaces: usize,
 }
 
@@ -115,7 +115,7 @@ impl<'e, 'k> Emitter<'e, 'k> {
             distinct: FxHashSet::default(),
             memo: FxHashMap::default(),
             made: Vec::new(),
-            wanted: None,
+            active: None,
             workspaces: Vec::new(),
             unwinding: Vec::new(),
             stack_bytes: 0,
@@ -132,7 +132,7 @@ impl<'e, 'k> Emitter<'e, 'k> {
         self.f.call(&callee, ret, args)
     }
 
-    /// Leaves the function with a failure that has been reported.
+    /// Exits the function with a failure that has been reported.
     fn fail(&mut self) {
         for number in (0..self.workspaces.len()).rev() {
             if let Some(label) = self.unwinding[number] {
@@ -148,9 +148,9 @@ impl<'e, 'k> Emitter<'e, 'k> {
         self.f.ret(&Value::int(-1, Ty::I32));
     }
 
-    /// A value that decides what is done next, or has a name and so may. One read from memory that was never written may
-    /// be another each time that LLVM looks at it, and then nothing holds that was checked: it is made to be one.
-    fn settled(&mut self, e: &PrimExpr, value: Value) -> Value {
+    /// Freezes a value that control flow may depend on. Uninitialized memory is undef to LLVM, which may differ at each
+    /// use and so invalidate checks.
+    fn frozen(&mut self, e: &PrimExpr, value: Value) -> Value {
         let reads = || e.any(&mut |x| matches!(x.kind(), PrimKind::Load(..)));
         if self.stack_bytes > 0 && !e.dtype().is_floating() && !e.dtype().is_handle() && reads() {
             self.f.freeze(&value)
@@ -159,13 +159,13 @@ impl<'e, 'k> Emitter<'e, 'k> {
         }
     }
 
-    /// The value of an expression that decides.
+    /// Evaluates and freezes a condition.
     fn decide(&mut self, e: &PrimExpr) -> Result<Value> {
         let value = self.eval(e)?;
-        Ok(self.settled(e, value))
+        Ok(self.frozen(e, value))
     }
 
-    /// Goes on where the condition holds; elsewhere leaves the function with an error.
+    /// Continues if the condition holds, otherwise exits the function with an error.
     fn require(&mut self, condition: &Value, kind: &str, message: &str) {
         let (failed, next) = (self.f.label(), self.f.label());
         self.f.branch(condition, next, failed);
@@ -175,7 +175,7 @@ impl<'e, 'k> Emitter<'e, 'k> {
         self.f.start(next);
     }
 
-    /// Leaves the function when a call's status is not 0.
+    /// Exits the function if a call's status is not 0.
     fn check(&mut self, status: &Value) {
         let (failed, next) = (self.f.label(), self.f.label());
         let ok = self.f.compare("icmp eq", status, &Value::int(0, Ty::I32));

@@ -1,4 +1,4 @@
-//! Outlining: a long sequence of statements becomes several functions that are called one after the other.
+//! Outlining: splits a long sequence of statements into several functions.
 //!
 //! LLVM's time for a function grows with the square of its length: selecting and scheduling instructions compare the
 //! memory accesses of a block with each other, and each new constant is compared with those that the function has.
@@ -14,39 +14,39 @@ use hammock_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
-/// Operations up to which a sequence stays in one function.
+/// Maximum number of operations of a sequence that is not outlined.
 const MAX_OPS: usize = 4096;
 
-/// Operations after which an outlined function ends, where no definition in it is used later.
+/// Number of operations after which an outlined function ends, if none of its definitions is used later.
 const PART_OPS: usize = 1024;
 
-/// Values from outside that an outlined function takes before it ends, on the same condition.
+/// Number of captured values after which an outlined function ends, on the same condition.
 const MAX_CAPTURED: usize = 128;
 
-/// Maximum number of parameters of a function that is optimised although its statements are outlined: LLVM's register
+/// Maximum number of parameters of a function that is optimized although its statements are outlined: LLVM's register
 /// allocation is quadratic in values that are live for long.
-pub(super) const MAX_OPTIMISED_PARAMS: usize = 128;
+pub(super) const MAX_OPTIMIZED_PARAMS: usize = 128;
 
 impl<'k> Emitter<'_, 'k> {
-    /// Statements in order; what they allocate ends with them.
+    /// Emits statements in order; their allocations end with them.
     pub(super) fn sequence(&mut self, stmts: &[Stmt]) -> Result<()> {
         if !is_long(stmts) {
             return self.in_order(stmts);
         }
         let live = self.workspaces.len();
-        // A buffer that names the memory of another one is nothing to do.
+        // An alias of another buffer needs no code.
         let is_alias = |stmt: &Stmt| matches!(&stmt.kind, StmtKind::Decl(b) if self.vars.contains_key(&b.data));
         let stmts: Vec<&Stmt> = stmts.iter().filter(|stmt| !is_alias(stmt)).collect();
         let is_outer = |var: &Var| self.vars.contains_key(var);
         let parts = parts(&stmts, &is_outer);
-        if self.f.param_count() > MAX_OPTIMISED_PARAMS {
-            self.f.forbid_optimising();
+        if self.f.param_count() > MAX_OPTIMIZED_PARAMS {
+            self.f.disable_optimization();
         }
         for part in parts {
             let part = &stmts[part];
             match part {
                 _ if !self.f.is_open() => break,
-                // A long statement may contain a sequence that is outlined.
+                // A long statement may contain a sequence to outline.
                 [stmt] => self.stmt(stmt)?,
                 _ if part.iter().any(|stmt| leaves(stmt)) => part.iter().try_for_each(|stmt| self.stmt(stmt))?,
                 _ => self.outlined(part)?,
@@ -68,7 +68,8 @@ impl<'k> Emitter<'_, 'k> {
         Ok(())
     }
 
-    /// Begins an internal function with parameters of types `leading` and for `captured` variables; returns its parameters.
+    /// Begins an internal function with parameters of types `leading` and for `captured` variables; returns its
+    /// parameters.
     pub(super) fn outline(&mut self, name: &str, leading: &[Ty], captured: &[Var]) -> (Emitter<'_, 'k>, Vec<Value>) {
         let mut pointers = captured.iter().filter(|var| self.vars[*var].ty.is_pointer());
         let are_distinct = pointers.all(|var| self.distinct.contains(var));
@@ -86,7 +87,7 @@ impl<'k> Emitter<'_, 'k> {
         (inner, values)
     }
 
-    /// Writes statements as a function, and its call.
+    /// Emits statements as a function, and a call of it.
     fn outlined(&mut self, stmts: &[&Stmt]) -> Result<()> {
         let (constants, captured): (Vec<Var>, Vec<Var>) =
             self.captured(stmts.iter().copied()).into_iter().partition(|var| self.vars[var].is_constant());
@@ -134,13 +135,13 @@ fn ops(stmt: &Stmt) -> usize {
     ops
 }
 
-/// True if a statement leaves the statements after it out.
+/// True if a statement skips the statements after it.
 fn leaves(stmt: &Stmt) -> bool {
     stmt.jumps() || contains_return(stmt)
 }
 
-/// Ranges of statements that define nothing for those after them, and single statements that do.
-/// `is_outer` says of a variable whether it is defined before all of them.
+/// Returns ranges of statements that define nothing for later ones, and single statements that do.
+/// `is_outer` returns true for a variable that is defined before all of them.
 fn parts(stmts: &[&Stmt], is_outer: &dyn Fn(&Var) -> bool) -> Vec<Range<usize>> {
     let last_uses = last_uses(stmts);
     let (mut parts, mut part, mut in_use_until) = (Vec::new(), Part::default(), 0);
@@ -152,7 +153,7 @@ fn parts(stmts: &[&Stmt], is_outer: &dyn Fn(&Var) -> bool) -> Vec<Range<usize>> 
             }
         });
         let is_closed = in_use_until < i.max(1);
-        // What is used much later is defined outside of functions.
+        // Definitions that are used much later are not outlined.
         let is_outside = is_closed && last_use - i > PART_OPS;
         if is_outside || is_closed && (part.ops >= PART_OPS || part.captured.len() >= MAX_CAPTURED) {
             parts.extend((part.start < i).then_some(part.start..i));
@@ -170,13 +171,13 @@ fn parts(stmts: &[&Stmt], is_outer: &dyn Fn(&Var) -> bool) -> Vec<Range<usize>> 
     parts
 }
 
-/// Statements that become a function.
+/// Statements of an outlined function.
 #[derive(Default)]
 struct Part<'s> {
     start: usize,
     ops: usize,
     defined: FxHashSet<&'s Var>,
-    /// Variables that are defined before it.
+    /// Variables defined before it.
     captured: FxHashSet<&'s Var>,
 }
 
@@ -192,7 +193,7 @@ impl<'s> Part<'s> {
     }
 }
 
-/// The number of the last statement that uses each variable.
+/// Returns the index of the last statement that uses each variable.
 fn last_uses<'s>(stmts: &[&'s Stmt]) -> FxHashMap<&'s Var, usize> {
     let mut uses = FxHashMap::default();
     for (i, stmt) in stmts.iter().enumerate() {

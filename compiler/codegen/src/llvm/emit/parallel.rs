@@ -1,13 +1,13 @@
-//! Parallel loops: the body becomes a function of a range of iterations, which the runtime's pool calls.
+//! Parallel loops: the body is outlined as a function over a range of iterations, which the runtime's thread pool
+//! calls.
 //!
-//! Two functions are made for each loop. The outer one has the pool's signature and unpacks what the body uses from
-//! memory; the inner one takes it as parameters, so that facts about pointers (alignment, that they do not overlap) hold
-//! inside too.
+//! Each loop becomes two functions. The outer one has the pool's signature and unpacks the captured values from memory;
+//! the inner one takes them as parameters, so that pointer attributes (alignment, noalias) still hold.
 //!
-//! Parallel loops with nothing between them are one range of iterations, in the order of the loops.
+//! Perfectly nested parallel loops are collapsed into one range of iterations, in loop order.
 
 use super::{
-    Emitter, Function, Linkage, Result, Ty, Unsupported, Value, extremum, extremum::Version, stmt::leaves_early,
+    Emitter, Function, Linkage, Result, Ty, Unsupported, Value, min_max, min_max::Version, stmt::leaves_early,
 };
 use hammock_ir::{
     Attrs, DType, PrimExpr,
@@ -16,7 +16,7 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashSet;
 
-/// The loop annotation that says below how many iterations one thread runs them all.
+/// Loop annotation: number of iterations below which one thread runs them all.
 pub const GRAIN: &str = "grain";
 
 impl Emitter<'_, '_> {
@@ -40,7 +40,7 @@ impl Emitter<'_, '_> {
         let nest = nest(l);
         let extent = if nest.len() > 1 { self.index(&iterations(&nest))? } else { extent };
         let is_distinct = |data: &Var| captured.contains(data) && self.distinct.contains(data);
-        let is_watched = nest.last().is_some_and(|l| extremum::is_watched(&l.body, is_distinct));
+        let is_watched = nest.last().is_some_and(|l| min_max::is_watched(&l.body, is_distinct));
         let version = if is_watched { Version::Fast } else { Version::Only };
         self.outline_body(&nest, &format!("{name}.body"), &captured, &min, version)?;
         if is_watched {
@@ -53,7 +53,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// Variables with a value here that statements use, in order of first use.
+    /// Returns the variables that statements capture, in order of first use.
     pub(super) fn captured<'s>(&self, stmts: impl IntoIterator<Item = &'s Stmt>) -> Vec<Var> {
         let (mut found, mut seen) = (Vec::new(), FxHashSet::default());
         for stmt in stmts {
@@ -66,7 +66,7 @@ impl Emitter<'_, '_> {
         found
     }
 
-    /// The iterations of a range, as a function of what the body uses.
+    /// Outlines the iterations of a range as a function of the captured values.
     fn outline_body(
         &mut self,
         nest: &[&Loop],
@@ -102,7 +102,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// Puts what the body uses into memory; gives the memory and each value's offset in it.
+    /// Stores the captured values; returns their memory and offsets.
     fn store_captured(&mut self, captured: &[Var]) -> (Value, Vec<u64>) {
         let mut size = 0u64;
         let mut offsets = Vec::new();
@@ -121,7 +121,7 @@ impl Emitter<'_, '_> {
         (context, offsets)
     }
 
-    /// The function with the pool's signature.
+    /// Emits the function with the pool's signature.
     fn outline_unpacking(&mut self, name: &str, captured: &[Var], offsets: &[u64], is_watched: bool) {
         let params = [(Ty::PTR, ""), (Ty::I64, ""), (Ty::I64, "")];
         let (mut f, values) = Function::new(name, Linkage::Internal, Ty::I32, &params);
@@ -134,7 +134,7 @@ impl Emitter<'_, '_> {
         let args: Vec<&Value> = args.iter().collect();
         let body = format!("{name}.body");
         if is_watched {
-            extremum::call_watching(self.kernel.module, &mut f, [&body, &format!("{name}.nan")], &args);
+            min_max::call_watching(self.kernel.module, &mut f, [&body, &format!("{name}.nan")], &args);
         } else {
             let status = f.call(&Value::global(&body), Ty::I32, &args);
             f.ret(&status);
@@ -143,8 +143,7 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// A parallel loop and those directly inside it, as long as nothing else is there and their sizes are the same for all
-/// iterations.
+/// Returns a parallel loop and those perfectly nested in it, whose extents are the same in all iterations.
 fn nest(outermost: &Loop) -> Vec<&Loop> {
     let mut nest = vec![outermost];
     let plain = |l: &Loop| {
@@ -165,13 +164,13 @@ fn nest(outermost: &Loop) -> Vec<&Loop> {
     nest
 }
 
-/// How many iterations loops inside each other have.
+/// Number of iterations of a loop nest.
 fn iterations(nest: &[&Loop]) -> PrimExpr {
     let count = |l: &&Loop| l.extent.clone().max(PrimExpr::int64(0));
     nest.iter().map(count).reduce(|all, count| all * count).unwrap_or_else(|| PrimExpr::int64(1))
 }
 
-/// The iterations of a range that are inside each other as the loops are, so that no index is computed in each of them.
+/// Returns the iterations of a range as nested loops, which avoids a division per iteration.
 fn part(nest: &[&Loop], [begin, end]: [PrimExpr; 2]) -> Stmt {
     let (l, inner) = (nest[0], &nest[1..]);
     if inner.is_empty() {
@@ -201,7 +200,7 @@ fn part(nest: &[&Loop], [begin, end]: [PrimExpr; 2]) -> Stmt {
     })))
 }
 
-/// Bytes that a value takes in the context: a power of two, to keep it aligned.
+/// Size in bytes of a captured value: a power of two, for alignment.
 fn stored_bytes(ty: Ty) -> u64 {
     (ty.lane_bytes() * u64::from(ty.lanes)).next_power_of_two().max(8)
 }
@@ -212,7 +211,7 @@ pub(super) fn contains_return(body: &Stmt) -> bool {
     found
 }
 
-/// Calls `f` on each variable used in a statement, pointers behind buffers included.
+/// Calls `f` on each variable used in a statement, including the pointers of buffers.
 pub(super) fn each_var<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Var)) {
     stmt.walk(&mut |s| {
         match &s.kind {

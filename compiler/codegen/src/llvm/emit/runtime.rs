@@ -6,7 +6,7 @@ use hammock_runtime::{ffi::RuntimeTable, library::RUNTIME_SYMBOL};
 use std::mem::offset_of;
 
 impl Emitter<'_, '_> {
-    /// Calls the function that stands `offset` bytes into the table.
+    /// Calls the function at byte `offset` of the table.
     fn call_runtime(&mut self, offset: usize, ret: Ty, args: &[&Value]) -> Value {
         let function = self.runtime_function(offset);
         self.f.call(&function, ret, args)
@@ -19,7 +19,7 @@ impl Emitter<'_, '_> {
         self.f.load(Ty::PTR, &entry, 8)
     }
 
-    /// Scratch memory of so many bytes; the function fails when there is none.
+    /// Allocates scratch memory; the function fails if there is none.
     pub(super) fn alloc_workspace(&mut self, bytes: &Value) -> Value {
         let memory = match self.kernel.host {
             Host::Hammock => {
@@ -32,7 +32,7 @@ impl Emitter<'_, '_> {
         let (failed, next) = (self.f.label(), self.f.label());
         self.f.branch(&ok, next, failed);
         self.f.start(failed);
-        // Without the kernel's name, so that kernels that are the same but for their names have the same code.
+        // Without the kernel's name, so that kernels that differ only in names have the same code.
         let texts = ["there is no memory for a workspace of ", " bytes, or the program may not take so much"];
         self.report("MemoryError", &texts, &[bytes]);
         self.fail();
@@ -40,7 +40,7 @@ impl Emitter<'_, '_> {
         memory
     }
 
-    /// Gives scratch memory back.
+    /// Frees scratch memory.
     pub(super) fn free_workspace(&mut self, memory: &Value) {
         match self.kernel.host {
             Host::Hammock => self.call_runtime(offset_of!(RuntimeTable, workspace_free), Ty::VOID, &[memory]),
@@ -48,12 +48,12 @@ impl Emitter<'_, '_> {
         };
     }
 
-    /// Leaves an error of the kernel with the runtime.
+    /// Reports an error of the kernel to the runtime.
     pub(super) fn raise(&mut self, kind: &str, message: &str) {
         self.raise_values(kind, &[message], &[]);
     }
 
-    /// Leaves an error of the kernel with the runtime whose message has values (of 64 bits) between texts, one more than
+    /// Reports an error of the kernel whose message has 64-bit values between texts, which are one more than the
     /// values.
     pub(super) fn raise_values(&mut self, kind: &str, texts: &[&str], values: &[&Value]) {
         self.kernel.names = true;
@@ -62,7 +62,7 @@ impl Emitter<'_, '_> {
         self.report(kind, &texts, values);
     }
 
-    /// Leaves an error with the runtime.
+    /// Reports an error to the runtime.
     fn report(&mut self, kind: &str, texts: &[&str], values: &[&Value]) {
         if self.kernel.host == Host::Tvm {
             let (kind, message) = (self.kernel.module.string(kind), self.kernel.module.string(&texts.join("…")));
@@ -89,7 +89,7 @@ impl Emitter<'_, '_> {
         self.call_runtime(offset_of!(RuntimeTable, raise_values), Ty::I32, &[&kind, &parts, &numbers, &count]);
     }
 
-    /// Runs `body(context, begin, end)` over parts of `0..extent`, on several threads when there is more than `grain`.
+    /// Runs `body(context, begin, end)` over parts of `0..extent`, on several threads if there are more than `grain`.
     pub(super) fn parallel_for(&mut self, body: &Value, context: &Value, extent: &Value, grain: &Value) {
         let parallel_for = offset_of!(RuntimeTable, parallel_for);
         let status = match self.kernel.host {
@@ -99,7 +99,7 @@ impl Emitter<'_, '_> {
         self.check(&status);
     }
 
-    /// Calls a global function by name (a C string) with so many values.
+    /// Calls a global function by name (a C string) with `count` values.
     pub(super) fn call_global(&mut self, name: &Value, values: &Value, count: &Value, result: &Value) {
         let call_global = offset_of!(RuntimeTable, call_global);
         let status = match self.kernel.host {

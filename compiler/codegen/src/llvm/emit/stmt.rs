@@ -1,4 +1,4 @@
-//! Statements.
+//! Code generation for statements.
 
 use super::{Emitter, LoopScope, Result, Ty, Unsupported, Value};
 use hammock_ir::{
@@ -7,26 +7,26 @@ use hammock_ir::{
 };
 use hammock_kernels::check;
 
-/// Loops to write out that have more iterations than this stay loops.
-const UNROLL_LIMIT: i64 = 256;
+/// Maximum number of iterations of a loop that is unrolled.
+const MAX_UNROLLED_ITERATIONS: i64 = 256;
 
 impl Emitter<'_, '_> {
-    /// Writes a statement's instructions.
+    /// Emits a statement.
     pub(super) fn stmt(&mut self, stmt: &Stmt) -> Result<()> {
         self.forget();
         match &stmt.kind {
             StmtKind::Seq(stmts) => self.sequence(stmts),
             StmtKind::For(l) => self.for_loop(l),
             StmtKind::While(condition, body) => self.while_loop(condition, body),
-            StmtKind::If(condition, then, otherwise) => self.choice(condition, then, otherwise.as_deref()),
+            StmtKind::If(condition, then, otherwise) => self.branch(condition, then, otherwise.as_deref()),
             StmtKind::Store { buffer, indices, value, predicate } => {
                 self.store(buffer, indices, value, predicate.as_ref())
             }
             StmtKind::Evaluate(e) => self.value(e).map(|_| ()),
             StmtKind::Bind(var, value) => {
                 let read = self.value(value)?;
-                let settled = self.settled(value, read);
-                self.vars.insert(var.clone(), settled);
+                let frozen = self.frozen(value, read);
+                self.vars.insert(var.clone(), frozen);
                 Ok(())
             }
             StmtKind::Alloc(buffer, _) => self.allocate(buffer),
@@ -45,7 +45,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Leaves the kernel: results have been stored, so only success can be returned.
+    /// Returns from the kernel. Results have been stored, so only success can be returned.
     fn leave(&mut self, status: &PrimExpr) -> Result<()> {
         if status.as_int() != Some(0) {
             return Err(Unsupported::Form("a status returned by a kernel other than 0"));
@@ -60,7 +60,7 @@ impl Emitter<'_, '_> {
     fn assert(&mut self, condition: &PrimExpr, kind: &str, message: &str) -> Result<()> {
         self.forget();
         let compared = match check::compared(condition) {
-            Some((a, words, b)) => Some((self.settled_index(a)?, words, self.settled_index(b)?)),
+            Some((a, words, b)) => Some((self.frozen_index(a)?, words, self.frozen_index(b)?)),
             None => None,
         };
         let condition = self.decide(condition)?;
@@ -76,7 +76,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    fn choice(&mut self, condition: &PrimExpr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
+    fn branch(&mut self, condition: &PrimExpr, then: &Stmt, otherwise: Option<&Stmt>) -> Result<()> {
         self.forget();
         let condition = self.decide(condition)?;
         if let Some(known) = condition.as_int() {
@@ -140,7 +140,7 @@ impl Emitter<'_, '_> {
         };
         if l.kind == ForKind::Unrolled
             && let (Some(min), Some(extent), Some(step)) = (min.as_int(), extent.as_int(), step.as_int())
-            && extent <= UNROLL_LIMIT
+            && extent <= MAX_UNROLLED_ITERATIONS
             && step > 0
             && !leaves_early(&l.body)
         {
@@ -150,7 +150,7 @@ impl Emitter<'_, '_> {
         self.counted(l, &min, &end, &step)
     }
 
-    /// Every iteration written out.
+    /// Emits an unrolled loop.
     fn unrolled(&mut self, l: &Loop, min: i64, extent: i64, step: i64) -> Result<()> {
         let ty = super::convert::register_type(l.var.dtype())?;
         for distance in (0..extent).step_by(step as usize) {
@@ -160,7 +160,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// A loop from `begin` while before `end`, tested at its end so that what does not change can be moved before it.
+    /// Emits a loop over `begin .. end` in rotated form, which enables LICM.
     pub(super) fn counted(&mut self, l: &Loop, begin: &Value, end: &Value, step: &Value) -> Result<()> {
         let Some(order) = step.as_int().map(|s| if s < 0 { "icmp sgt" } else { "icmp slt" }) else {
             return Err(Unsupported::Form("a loop whose step is not a constant"));
@@ -202,7 +202,7 @@ impl Emitter<'_, '_> {
             self.f.assign_to(&next, format_args!("add nsw {} {var}, {step}", var.ty));
             self.f.compare(order, &next, end)
         } else {
-            // A longer step may lead past the last number that there is: what is left is compared instead.
+            // A longer step may overflow, so compare the remaining distance instead.
             self.f.assign_to(&next, format_args!("add {} {var}, {step}", var.ty));
             let left = self.f.binary("sub", end, &var);
             self.f.compare(order, step, &left)
@@ -218,8 +218,8 @@ impl Emitter<'_, '_> {
     }
 }
 
-/// The buffers with which every iteration of a loop begins and that are the same size in all, so that they can have the
-/// same memory, and the statements after them.
+/// Returns the leading allocations of a loop body whose sizes are loop-invariant, which can share memory between
+/// iterations, and the statements after them.
 fn memory_of_iterations(l: &Loop) -> (Vec<&Buffer>, Option<&[Stmt]>) {
     let StmtKind::Seq(stmts) = &l.body.kind else { return (Vec::new(), None) };
     let own = stmts.iter().map_while(|stmt| match &stmt.kind {
@@ -231,7 +231,7 @@ fn memory_of_iterations(l: &Loop) -> (Vec<&Buffer>, Option<&[Stmt]>) {
     (own, Some(rest))
 }
 
-/// Returns true if iterations can end the loop or skip the rest of themselves.
+/// Returns true if iterations may break or continue.
 pub(super) fn leaves_early(body: &Stmt) -> bool {
     let mut found = false;
     body.walk(&mut |s| found |= matches!(s.kind, StmtKind::Break | StmtKind::Continue));

@@ -1,4 +1,4 @@
-//! Calls of TVM's runtime.
+//! Calls of TVM's runtime functions.
 //!
 //! TVM's loader looks for exported pointers of known names in a library and fills them with the addresses of its
 //! functions, and one with the address of the library as a module.
@@ -9,32 +9,32 @@ use super::{Emitter, Ty, Value};
 const LIBRARY: &str = "__tvm_ffi__library_ctx";
 
 impl Emitter<'_, '_> {
-    /// Calls the function whose address the loader puts into the pointer of that name.
+    /// Calls a function through the named pointer, which the loader fills.
     fn call_tvm(&mut self, pointer: &str, ret: Ty, args: &[&Value]) -> Value {
         let slot = self.kernel.module.define_slot(pointer);
         let function = self.f.load(Ty::PTR, &slot, 8);
         self.f.call(&function, ret, args)
     }
 
-    /// Scratch memory on the host; null when there is none.
+    /// Allocates scratch memory on the host; null if there is none.
     pub(super) fn tvm_workspace(&mut self, bytes: &Value) -> Value {
-        // The last two say what the memory is for, which only other devices ask: 8-bit unsigned integers.
+        // The last two are the element type (uint8), which only other devices use.
         let [cpu, number, code, bits] = [1, 0, 1, 8].map(|v| Value::int(v, Ty::I32));
         self.call_tvm("__TVMBackendAllocWorkspace", Ty::PTR, &[&cpu, &number, bytes, &code, &bits])
     }
 
-    /// Gives scratch memory back.
+    /// Frees scratch memory.
     pub(super) fn tvm_free_workspace(&mut self, memory: &Value) -> Value {
         let [cpu, number] = [1, 0].map(|v| Value::int(v, Ty::I32));
         self.call_tvm("__TVMBackendFreeWorkspace", Ty::I32, &[&cpu, &number, memory])
     }
 
-    /// Leaves an error of a kind and with a message, both C strings.
+    /// Reports an error kind and message, both C strings.
     pub(super) fn tvm_raise(&mut self, kind: &Value, message: &Value) {
         self.call_tvm("__TVMFFIErrorSetRaisedFromCStr", Ty::VOID, &[kind, message]);
     }
 
-    /// Calls a function that the library imports or that is registered; gives the status.
+    /// Calls an imported or registered function; returns the status.
     pub(super) fn tvm_call_global(&mut self, name: &Value, values: &Value, count: &Value, result: &Value) -> Value {
         let library = self.kernel.module.define_slot(LIBRARY);
         let library = self.f.load(Ty::PTR, &library, 8);

@@ -3,13 +3,13 @@
 use super::{Linkage, Ty, Value, module::global_name};
 use std::fmt::Write;
 
-/// The most instructions of a block that is optimised: selecting instructions takes time that grows with the square of
-/// a block's length. A function with a longer one, such as the entry of a kernel of a thousand parameters, is translated
-/// instruction by instruction.
-const LONGEST_BLOCK: usize = 10_000;
+/// Maximum number of instructions of a block in an optimized function: instruction selection is quadratic in the length
+/// of a block. A function with a longer one, such as the entry of a kernel with a thousand parameters, is not
+/// optimized.
+const MAX_BLOCK_LENGTH: usize = 10_000;
 
-/// The most blocks of a function that is optimised, for the same reason: unrolling a loop updates the tree of all blocks.
-const MOST_BLOCKS: usize = 20_000;
+/// Maximum number of blocks of an optimized function: unrolling a loop updates the dominator tree of all blocks.
+const MAX_BLOCKS: usize = 20_000;
 
 /// A basic block's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,20 +25,20 @@ pub struct Function {
     next: u32,
     current: Label,
     is_open: bool,
-    /// Instructions of the current block, and of the longest before it.
+    /// Number of instructions of the current block, and of the longest one before it.
     length: usize,
     longest: usize,
-    /// Blocks so far.
+    /// Number of blocks so far.
     blocks: usize,
-    /// True if calls of it stay calls.
+    /// True if it is not inlined.
     is_noinline: bool,
     param_count: usize,
-    /// True if it is not optimised, however short it is.
-    is_unoptimised: bool,
+    /// True if it is not optimized, regardless of its length.
+    is_unoptimized: bool,
 }
 
 impl Function {
-    /// A function with parameters of these types, each with its attributes; gives their values too.
+    /// Starts a function with typed parameters and their attributes; also returns the values of the parameters.
     pub fn new(name: &str, linkage: Linkage, ret: Ty, params: &[(Ty, &str)]) -> (Function, Vec<Value>) {
         let texts: Vec<String> = params
             .iter()
@@ -65,19 +65,19 @@ impl Function {
             blocks: 1,
             is_noinline: false,
             param_count: params.len(),
-            is_unoptimised: false,
+            is_unoptimized: false,
         };
         (function, values)
     }
 
-    /// The name and the text of the whole definition.
+    /// Returns the name and the text of the definition.
     pub(super) fn finish(mut self) -> (String, String) {
         if self.is_open {
             self.body.push_str("  unreachable\n");
         }
-        let is_long = self.longest.max(self.length) > LONGEST_BLOCK || self.blocks > MOST_BLOCKS;
-        let optimised = !is_long && !self.is_unoptimised;
-        let attributes = match (optimised, self.is_noinline) {
+        let is_long = self.longest.max(self.length) > MAX_BLOCK_LENGTH || self.blocks > MAX_BLOCKS;
+        let optimized = !is_long && !self.is_unoptimized;
+        let attributes = match (optimized, self.is_noinline) {
             (true, false) => "#0",
             (true, true) => "noinline #0",
             (false, _) => "noinline optnone #0",
@@ -85,14 +85,14 @@ impl Function {
         (self.name, format!("{} {attributes} {{\nb0:\n{}{}}}\n", self.header, self.slots, self.body))
     }
 
-    /// Keeps it from being inlined.
+    /// Prevents inlining.
     pub fn forbid_inlining(&mut self) {
         self.is_noinline = true;
     }
 
-    /// Has it translated instruction by instruction.
-    pub fn forbid_optimising(&mut self) {
-        self.is_unoptimised = true;
+    /// Disables optimization.
+    pub fn disable_optimization(&mut self) {
+        self.is_unoptimized = true;
     }
 
     /// Number of its parameters.
@@ -106,25 +106,25 @@ impl Function {
         number
     }
 
-    /// A register for a result that is defined later: what a loop's next round will see.
+    /// Returns a register that is defined later: the next value of a loop-carried variable.
     pub fn forward(&mut self, ty: Ty) -> Value {
         Value::register(self.fresh(), ty)
     }
 
-    /// Writes an instruction that gives a value.
+    /// Emits an instruction that defines a new register.
     pub fn assign(&mut self, ty: Ty, instruction: std::fmt::Arguments<'_>) -> Value {
         let result = self.forward(ty);
         self.assign_to(&result, instruction);
         result
     }
 
-    /// Writes an instruction that gives a register made before.
+    /// Emits an instruction that defines a forward register.
     pub fn assign_to(&mut self, result: &Value, instruction: std::fmt::Arguments<'_>) {
         self.length += 1;
         let _ = writeln!(self.body, "  {result} = {instruction}");
     }
 
-    /// Writes an instruction that gives nothing.
+    /// Emits an instruction without a result.
     pub fn perform(&mut self, instruction: std::fmt::Arguments<'_>) {
         self.length += 1;
         let _ = writeln!(self.body, "  {instruction}");
@@ -132,12 +132,12 @@ impl Function {
 
     // Blocks.
 
-    /// A block to start later.
+    /// Returns the label of a block to start later.
     pub fn label(&mut self) -> Label {
         Label(self.fresh())
     }
 
-    /// The block that instructions go to.
+    /// Returns the current block.
     pub fn current(&self) -> Label {
         self.current
     }
@@ -161,7 +161,7 @@ impl Function {
         self.end(format_args!("br label %b{}", to.0));
     }
 
-    /// Ends the block with a choice.
+    /// Ends the block with a conditional branch.
     pub fn branch(&mut self, condition: &Value, then: Label, otherwise: Label) {
         match condition.as_int() {
             Some(v) => self.jump(if v != 0 { then } else { otherwise }),
@@ -169,7 +169,7 @@ impl Function {
         }
     }
 
-    /// Ends the block by leaving the function.
+    /// Ends the block with a return.
     pub fn ret(&mut self, value: &Value) {
         self.end(format_args!("ret {}", value.typed()));
     }
@@ -181,7 +181,7 @@ impl Function {
         }
     }
 
-    /// The value that came along with the jump here.
+    /// Emits a phi.
     pub fn phi(&mut self, incoming: &[(&Value, Label)]) -> Value {
         let texts: Vec<String> = incoming.iter().map(|(v, from)| format!("[ {v}, %b{} ]", from.0)).collect();
         let ty = incoming[0].0.ty;
@@ -190,7 +190,7 @@ impl Function {
 
     // Arithmetic.
 
-    /// A two-operand instruction by its name.
+    /// Emits a binary instruction.
     pub fn binary(&mut self, instruction: &str, a: &Value, b: &Value) -> Value {
         debug_assert_eq!(a.ty, b.ty, "operands of {instruction}");
         match fold(instruction, a, b) {
@@ -199,7 +199,7 @@ impl Function {
         }
     }
 
-    /// A comparison: `icmp slt`, `fcmp olt`, ….
+    /// Emits a comparison: `icmp slt`, `fcmp olt`, ….
     pub fn compare(&mut self, instruction: &str, a: &Value, b: &Value) -> Value {
         debug_assert_eq!(a.ty, b.ty, "operands of {instruction}");
         if let (Some(x), Some(y), 1) = (a.as_int(), b.as_int(), a.ty.lanes) {
@@ -213,7 +213,7 @@ impl Function {
         self.assign(Ty::I1.with_lanes(a.ty.lanes), format_args!("{instruction} {} {a}, {b}", a.ty))
     }
 
-    /// A conversion by its name.
+    /// Emits a conversion.
     pub fn convert(&mut self, instruction: &str, a: &Value, to: Ty) -> Value {
         match (instruction, a.as_int()) {
             _ if a.ty == to => a.clone(),
@@ -224,7 +224,7 @@ impl Function {
         }
     }
 
-    /// The value, or if it could be several, one of them.
+    /// Emits a freeze.
     pub fn freeze(&mut self, value: &Value) -> Value {
         match (value.as_int(), value.as_float()) {
             (None, None) => self.assign(value.ty, format_args!("freeze {}", value.typed())),
@@ -243,7 +243,7 @@ impl Function {
 
     // Vectors.
 
-    /// One lane.
+    /// Extracts one lane.
     pub fn extract(&mut self, vector: &Value, lane: usize) -> Value {
         let element = vector.ty.element();
         match (vector.as_int(), vector.as_float()) {
@@ -253,19 +253,19 @@ impl Function {
         }
     }
 
-    /// The vector with one lane replaced.
+    /// Replaces one lane of a vector.
     pub fn insert(&mut self, vector: &Value, value: &Value, lane: usize) -> Value {
         self.assign(vector.ty, format_args!("insertelement {}, {}, i64 {lane}", vector.typed(), value.typed()))
     }
 
-    /// Lanes chosen from two vectors of one type.
+    /// Shuffles two vectors of one type.
     pub fn shuffle(&mut self, a: &Value, b: &Value, lanes: impl Iterator<Item = usize>) -> Value {
         let lanes = Value::vector(lanes.map(|l| l as i64), Ty::I32);
         let mask = if lanes.ty.lanes == 1 { format!("<1 x i32> <i32 {lanes}>") } else { lanes.typed().to_string() };
         self.assign(a.ty.with_lanes(lanes.ty.lanes), format_args!("shufflevector {}, {}, {mask}", a.typed(), b.typed()))
     }
 
-    /// A scalar in every lane.
+    /// Broadcasts a scalar.
     pub fn splat(&mut self, value: &Value, lanes: u16) -> Value {
         let ty = value.ty.with_lanes(lanes);
         match (value.as_int(), value.as_float()) {
@@ -281,7 +281,7 @@ impl Function {
 
     // Memory and calls.
 
-    /// Space on the stack for the whole run of the function.
+    /// Allocates a stack slot for the whole function.
     pub fn slot(&mut self, bytes: u64, align: u64) -> Value {
         let result = self.forward(Ty::PTR);
         let _ = writeln!(self.slots, "  {result} = alloca [{bytes} x i8], align {align}");
@@ -297,12 +297,12 @@ impl Function {
         self.assign(ty, format_args!("getelementptr inbounds {element}, {}, {}", base.typed(), index.typed()))
     }
 
-    /// Reads a value.
+    /// Loads a value.
     pub fn load(&mut self, ty: Ty, from: &Value, align: u64) -> Value {
         self.assign(ty, format_args!("load {ty}, {}, align {align}", from.typed()))
     }
 
-    /// Writes a value.
+    /// Stores a value.
     pub fn store(&mut self, value: &Value, to: &Value, align: u64) {
         self.perform(format_args!("store {}, {}, align {align}", value.typed(), to.typed()));
     }
@@ -318,13 +318,13 @@ impl Function {
         self.assign(ret, format_args!("call {ret} {callee}({args})"))
     }
 
-    /// Calls a function that returns memory which nothing else points to.
+    /// Calls a function that returns noalias memory.
     pub fn call_allocator(&mut self, callee: &Value, bytes: &Value) -> Value {
         self.assign(Ty::PTR, format_args!("call noalias ptr {callee}({})", bytes.typed()))
     }
 }
 
-/// What needs no instruction: plain integer arithmetic on constants, and on zero and one.
+/// Folds integer arithmetic on constants, and on zero and one.
 fn fold(instruction: &str, a: &Value, b: &Value) -> Option<Value> {
     let ty = a.ty;
     match (instruction, a.as_int(), b.as_int()) {
@@ -339,7 +339,7 @@ fn fold(instruction: &str, a: &Value, b: &Value) -> Option<Value> {
     }
 }
 
-/// The constant as its type holds it.
+/// Wraps a constant to its type.
 fn wrapped(value: i64, ty: Ty) -> Value {
     let unused = 64 - u32::from(ty.bits().clamp(1, 64));
     Value::int(value << unused >> unused, ty)

@@ -1,4 +1,4 @@
-//! Modules: functions, the declarations they need, constants, and the attributes that all functions share.
+//! Modules: functions, declarations, constants, and shared function attributes.
 
 use super::{Function, Ty, Value};
 use std::{collections::BTreeMap, fmt::Write};
@@ -8,27 +8,27 @@ use std::{collections::BTreeMap, fmt::Write};
 pub struct Module {
     declarations: BTreeMap<String, String>,
     constants: Vec<String>,
-    /// Finished functions with their names as written.
+    /// Finished functions with their quoted names.
     functions: Vec<(String, String)>,
     attributes: String,
 }
 
-/// Who can see a function.
+/// Linkage of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Linkage {
-    /// Users of the library.
+    /// Visible to users of the library.
     Exported,
-    /// The module.
+    /// Visible in the module.
     Internal,
 }
 
 impl Module {
-    /// An empty module whose functions all have these attributes, each already in LLVM's spelling.
+    /// Starts an empty module whose functions all have these LLVM attributes.
     pub fn new(attributes: String) -> Self {
         Module { attributes, ..Module::default() }
     }
 
-    /// Declares an external function once and gives its address.
+    /// Declares an external function once; returns its address.
     pub fn declare(&mut self, name: &str, ret: Ty, params: &[Ty]) -> Value {
         let params: Vec<String> = params.iter().map(Ty::to_string).collect();
         let text = format!("declare {ret} {}({})", global_name(name), params.join(", "));
@@ -36,21 +36,22 @@ impl Module {
         Value::global(name)
     }
 
-    /// Declares an external variable that is linked in, once, and gives its address.
+    /// Declares an external variable once; returns its address.
     pub fn declare_variable(&mut self, name: &str, ty: Ty) -> Value {
         let text = format!("{} = external dso_local global {ty}", global_name(name));
         self.declarations.entry(name.to_owned()).or_insert(text);
         Value::global(name)
     }
 
-    /// Defines a pointer that whoever loads the library fills, once, and gives its address. Objects of one library share it.
+    /// Defines a pointer that the loader of the library fills, once; returns its address. Objects of a library share
+    /// it.
     pub fn define_slot(&mut self, name: &str) -> Value {
         let text = format!("{} = weak global ptr null, align 8", global_name(name));
         self.declarations.entry(name.to_owned()).or_insert(text);
         Value::global(name)
     }
 
-    /// Constant bytes of the module, aligned to 8; the same bytes are kept once.
+    /// Adds constant bytes, aligned to 8; equal constants are shared.
     pub fn bytes(&mut self, bytes: &[u8]) -> Value {
         let text = format!("private unnamed_addr constant [{} x i8] c\"{}\", align 8", bytes.len(), escaped(bytes));
         let number = self.constants.iter().position(|c| *c == text).unwrap_or_else(|| {
@@ -60,7 +61,7 @@ impl Module {
         Value::named(format!("@data.{number}"), Ty::PTR)
     }
 
-    /// A C string.
+    /// Adds a C string.
     pub fn string(&mut self, text: &str) -> Value {
         let mut bytes: Vec<u8> = text.bytes().filter(|b| *b != 0).collect();
         bytes.push(0);
@@ -72,7 +73,7 @@ impl Module {
         self.functions.push(function.finish());
     }
 
-    /// The whole text.
+    /// Returns the text of the module.
     pub fn finish(self) -> String {
         let mut out = String::from(HEADER);
         for (number, constant) in self.constants.iter().enumerate() {
@@ -92,13 +93,13 @@ impl Module {
     }
 }
 
-/// The layout of data on x86-64 under the System V ABI, and the triple that goes with it.
+/// Data layout and triple of x86-64 under the System V ABI.
 const HEADER: &str = "\
 target datalayout = \"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128\"
 target triple = \"x86_64-unknown-linux-gnu\"
 ";
 
-/// A global's name as it is written: quoted when it has unusual characters.
+/// Returns the name of a global in LLVM syntax, quoted if necessary.
 pub(super) fn global_name(name: &str) -> String {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"_.$-".contains(&b);
     let starts_plain = name.bytes().next().is_some_and(|b| !b.is_ascii_digit());

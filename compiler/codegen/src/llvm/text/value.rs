@@ -22,7 +22,7 @@ enum Scalar {
 }
 
 impl Ty {
-    /// A truth value.
+    /// A boolean.
     pub const I1: Ty = Ty::int(1);
     /// A byte.
     pub const I8: Ty = Ty::int(8);
@@ -48,7 +48,7 @@ impl Ty {
         Ty { scalar: Scalar::Int(bits), lanes: 1 }
     }
 
-    /// The same with another number of lanes.
+    /// Returns the type with another number of lanes.
     pub const fn with_lanes(self, lanes: u16) -> Ty {
         Ty { lanes, ..self }
     }
@@ -58,7 +58,7 @@ impl Ty {
         self.with_lanes(1)
     }
 
-    /// Returns true if lanes are integers or truth values.
+    /// Returns true if lanes are integers or booleans.
     pub fn is_int(self) -> bool {
         matches!(self.scalar, Scalar::Int(_))
     }
@@ -118,7 +118,7 @@ impl fmt::Display for Ty {
     }
 }
 
-/// A typed operand: the result of an instruction or a constant. A constant number of a vector type has it in all lanes.
+/// A typed operand: the result of an instruction or a constant. A constant of a vector type is a splat.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Value {
     /// Its type.
@@ -140,8 +140,8 @@ impl Value {
         Value { ty, repr: Repr::Register(number) }
     }
 
-    /// An integer constant: the number that its bits are as a signed one, so that equal constants are equal. Truth
-    /// values are 0 and 1.
+    /// An integer constant, normalized to the signed value of its bits, so that equal constants compare equal. Booleans
+    /// are 0 and 1.
     pub fn int(value: i64, ty: Ty) -> Value {
         let unused = 64 - u32::from(ty.bits().clamp(2, 64));
         let value = if ty.bits() == 1 { value } else { value << unused >> unused };
@@ -153,7 +153,7 @@ impl Value {
         Value::int(value, Ty::I64)
     }
 
-    /// A truth value.
+    /// A boolean constant.
     pub fn bool(value: bool) -> Value {
         Value::int(value.into(), Ty::I1)
     }
@@ -192,7 +192,7 @@ impl Value {
         Value::named(format!("<{}>", texts.join(", ")), element.with_lanes(texts.len() as u16))
     }
 
-    /// The integer, when it is a constant one (in every lane).
+    /// Returns the value of an integer constant (in every lane).
     pub fn as_int(&self) -> Option<i64> {
         match self.repr {
             Repr::Int(v) => Some(v),
@@ -200,7 +200,7 @@ impl Value {
         }
     }
 
-    /// The number, when it is a constant float (in every lane).
+    /// Returns the value of a float constant (in every lane).
     pub fn as_float(&self) -> Option<f64> {
         match self.repr {
             Repr::Float(v) => Some(v),
@@ -208,12 +208,12 @@ impl Value {
         }
     }
 
-    /// True if it is a constant number.
+    /// Returns true if it is a numeric constant.
     pub fn is_constant(&self) -> bool {
         self.as_int().is_some() || self.as_float().is_some()
     }
 
-    /// Type and value, as most operands are written.
+    /// Displays type and value, as in most operands.
     pub fn typed(&self) -> impl fmt::Display + '_ {
         Typed(self)
     }
@@ -244,7 +244,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// LLVM writes floats by their bits: those of a half as such, all others as those of a double of the same value.
+/// Returns the bits of a float in LLVM syntax: those of a half directly, others as those of the equal double.
 fn float_text(value: f64, ty: Ty) -> String {
     match ty.bits() {
         16 => format!("0xH{:04X}", hammock_runtime::value::small_float::to_float16(value).to_bits()),
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn constants_are_spelled_as_llvm_reads_them() {
+    fn constants_use_llvm_syntax() {
         let v16 = Ty::FLOAT.with_lanes(16);
         assert_eq!(Value::float(0.1, v16).typed().to_string(), "<16 x float> splat (float 0x3FB99999A0000000)");
         assert_eq!(Value::float(1.0, Ty::HALF).typed().to_string(), "half 0xH3C00");

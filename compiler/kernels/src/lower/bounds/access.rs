@@ -1,4 +1,4 @@
-//! Indices of loads and stores, axis by axis.
+//! Bounds checks of loads and stores, axis by axis.
 
 use super::{Checker, checked, outside_of};
 use crate::index::same_expr;
@@ -12,7 +12,7 @@ use hammock_ir::{
 };
 
 impl Checker<'_> {
-    /// An expression with its accesses checked.
+    /// Checks the accesses in an expression.
     pub fn expr(&mut self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Load(buffer, indices, mask) => {
@@ -22,19 +22,19 @@ impl Checker<'_> {
                 let load = PrimExpr::load_masked(buffer, indices, mask);
                 if same_expr(&load, e) { e.clone() } else { load }
             }
-            PrimKind::Select(c, a, b) if c.dtype().is_scalar() && touches(e) => {
+            PrimKind::Select(c, a, b) if c.dtype().is_scalar() && accesses_memory(e) => {
                 let c = self.expr(c);
                 c.clone().select(self.under(&c, true, a), self.under(&c, false, b))
             }
-            PrimKind::Binary(BinaryOp::And, a, b) if a.dtype().is_scalar() && touches(b) => {
+            PrimKind::Binary(BinaryOp::And, a, b) if a.dtype().is_scalar() && accesses_memory(b) => {
                 let a = self.expr(a);
                 a.clone().and(self.under(&a, true, b))
             }
-            PrimKind::Binary(BinaryOp::Or, a, b) if a.dtype().is_scalar() && touches(b) => {
+            PrimKind::Binary(BinaryOp::Or, a, b) if a.dtype().is_scalar() && accesses_memory(b) => {
                 let a = self.expr(a);
                 a.clone().or(self.under(&a, false, b))
             }
-            PrimKind::Let(var, value, body) if touches(e) => {
+            PrimKind::Let(var, value, body) if accesses_memory(e) => {
                 let value = self.expr(value);
                 let outside = self.scope.clone();
                 self.depths.insert(var.clone(), self.frames.len());
@@ -63,9 +63,9 @@ impl Checker<'_> {
         }
     }
 
-    /// An operand that is evaluated only if the condition holds (or does not).
+    /// Checks an operand that is evaluated only if a condition holds (or does not).
     fn under(&mut self, condition: &PrimExpr, holds: bool, e: &PrimExpr) -> PrimExpr {
-        if !touches(e) {
+        if !accesses_memory(e) {
             return e.clone();
         }
         let (outside, conditional) = (self.scope.clone(), std::mem::replace(&mut self.conditional, true));
@@ -79,7 +79,7 @@ impl Checker<'_> {
         e
     }
 
-    /// The indices of an access, those that are not proved with their checks.
+    /// Returns the indices of an access, with checks where they are not proved to be in bounds.
     pub fn access(&mut self, buffer: &Buffer, indices: Vec<PrimExpr>, mask: Option<&PrimExpr>) -> Vec<PrimExpr> {
         if indices.len() != buffer.ndim() {
             return indices; // flattening reports it
@@ -102,7 +102,7 @@ impl Checker<'_> {
         indices
     }
 
-    /// Moves the check of each lane out of loops: those of a ramp are between its first and its last.
+    /// Hoists the checks of vector indices out of loops: a ramp is bounded by its first and last lane.
     fn hoist_lanes(&mut self, buffer: &Buffer, axis: usize, index: &PrimExpr) -> bool {
         match index.kind() {
             _ if index.dtype().is_scalar() => self.hoist(buffer, axis, index),
@@ -133,7 +133,7 @@ impl Checker<'_> {
             (PrimKind::Broadcast(one), None) if one.dtype().is_scalar() => {
                 checked(one.clone(), extent, &texts, None).broadcast(index.dtype().lanes)
             }
-            // The last lane, then the first: it stays a ramp.
+            // Check the last lane, then the first, so that the index stays a ramp.
             (PrimKind::Ramp(base, stride), None) if base.dtype().is_scalar() => {
                 let lanes = index.dtype().lanes;
                 let stride = stride.clone().cast(DType::INT64);
@@ -146,7 +146,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The check of a block's axis that may be bound to values outside of its domain.
+    /// Returns the check of a block axis that may be bound to values outside of its domain.
     pub fn axis_check(&self, block: &Block, axis: &BlockAxis) -> Stmt {
         let first = axis.dom.0.as_int().map_or_else(|| axis.dom.0.to_string(), |v| v.to_string());
         let texts = [
@@ -154,14 +154,14 @@ impl Checker<'_> {
             format!(" from {first} on, outside of its domain of "),
             format!(" values{}", self.line()),
         ];
-        // Data are bound as their own width has them.
+        // Data wrap to their own width before they are bound.
         let wide = |e: &PrimExpr| if axis.binding.is_data() { e.clone().cast(DType::INT64) } else { e.clone() };
         super::check_stmt(wide(&axis.binding) - wide(&axis.dom.0), axis.dom.1.clone(), &texts)
     }
 }
 
-/// Returns true if anything in the expression reaches memory, or may let others reach it.
-fn touches(e: &PrimExpr) -> bool {
+/// Returns true if an expression accesses memory, or may let other code access it.
+fn accesses_memory(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) => true,
         PrimKind::Call(call) => match &call.callee {

@@ -1,4 +1,4 @@
-//! Checks that move out of loops.
+//! Hoists bounds checks out of loops.
 
 use super::{Checker, check_stmt, each_free_var, outside_of};
 use crate::index::same_expr;
@@ -7,17 +7,17 @@ use hammock_ir::{
     tir::{Buffer, Stmt, StmtKind},
 };
 
-/// A loop around the statement at hand.
+/// A loop around the current statement.
 #[derive(Default)]
 pub struct Frame {
-    /// Checks to make before it.
+    /// Checks hoisted before it.
     pub hoisted: Vec<Stmt>,
-    /// The indices that they are for.
+    /// Indices that these checks cover.
     covered: Vec<(Buffer, usize, PrimExpr)>,
 }
 
 impl Checker<'_> {
-    /// Returns true if the index is checked before the loops around: at its least and its greatest value.
+    /// Hoists the check of an index: checks its minimum and maximum before the loops. Returns true if that is possible.
     pub fn hoist(&mut self, buffer: &Buffer, axis: usize, index: &PrimExpr) -> bool {
         let known = |(b, a, i): &(Buffer, usize, PrimExpr)| b == buffer && *a == axis && same_expr(i, index);
         if self.frames.iter().any(|frame| frame.covered.iter().any(known)) {
@@ -35,7 +35,7 @@ impl Checker<'_> {
         true
     }
 
-    /// The number of the outermost loop before which everything is known that is not a loop's variable.
+    /// Returns the depth of the outermost loop before which all operands but loop variables are defined.
     fn outermost(&self, buffer: &Buffer, axis: usize, index: &PrimExpr) -> usize {
         let mut from = self.barrier;
         for e in [index, &buffer.shape[axis]] {
@@ -44,12 +44,12 @@ impl Checker<'_> {
         from
     }
 
-    /// The checks to make before a loop; `None` where what they need is not known there.
+    /// Returns the checks before a loop; `None` if their operands are not defined there.
     fn checks_before(&self, from: usize, buffer: &Buffer, axis: usize, index: &PrimExpr) -> Option<Vec<Stmt>> {
         let conditions = self.scope.runs(from)?;
         let (least, greatest) = self.scope.extremes(index, from)?;
         let ends = if same_expr(&least, &greatest) { vec![least] } else { vec![greatest, least] };
-        // How often loops inside run may depend on more than the index does.
+        // Trip counts of inner loops may depend on other variables.
         let known = |e: &PrimExpr| {
             let mut known = true;
             each_free_var(&self.scope.original(e), &mut |v| {
@@ -73,7 +73,7 @@ impl Checker<'_> {
     }
 }
 
-/// Returns true if the body may end its loop or the kernel.
+/// Returns true if a body may exit its loop or the kernel early.
 pub fn may_leave(body: &Stmt) -> bool {
     let mut found = false;
     body.walk(&mut |s| {

@@ -1,4 +1,4 @@
-//! Memory that a kernel allocates or views through other buffers: its size is checked where it is declared.
+//! Checks of memory that a kernel allocates or views through other buffers, at its declaration.
 
 use super::{Checker, check_stmt};
 use crate::error::Reason;
@@ -8,31 +8,31 @@ use hammock_ir::{
     tir::{Buffer, MatchBuffer, Stmt, StmtKind},
 };
 
-/// No machine has more bytes for one buffer.
-const LARGEST_MEMORY: i64 = 1 << 47;
+/// Maximum size of a buffer in bytes.
+const MAX_BUFFER_BYTES: i64 = 1 << 47;
 
 impl Checker<'_> {
-    /// Memory that the caller gives.
+    /// Adds memory of the caller.
     pub fn add_argument(&mut self, buffer: &Buffer) {
         let bytes = bytes(buffer);
         self.memory.insert(buffer.data.clone(), bytes);
     }
 
-    /// New memory: of a size that exists, and that can be computed.
+    /// Adds an allocation, whose size must be valid and computable.
     pub fn allocate(&mut self, buffer: &Buffer) {
-        self.refuse_what_changes(buffer);
+        self.reject_mutable_sizes(buffer);
         self.measure(buffer);
         self.memory.insert(buffer.data.clone(), bytes(buffer));
         self.depths.insert(buffer.data.clone(), self.frames.len());
         self.scope.add_memory(buffer);
     }
 
-    /// A buffer over memory that is there; or memory of its own, if its pointer is new.
+    /// Adds a view of existing memory, or an allocation if its pointer is new.
     pub fn declare(&mut self, buffer: &Buffer) {
-        self.refuse_what_changes(buffer);
+        self.reject_mutable_sizes(buffer);
         match self.memory.get(&buffer.data).cloned() {
             Some(memory) => self.reaches(buffer, &memory, &format!("buffer `{}`", buffer.name)),
-            // Memory of others: whoever gives a kernel a bare pointer vouches for it.
+            // Foreign memory: a caller that passes a bare pointer guarantees its size.
             None if self.foreign.contains(&buffer.data) => {}
             None if self.depths.contains_key(&buffer.data) => {
                 self.failed.get_or_insert(Reason::NoMemory(buffer.name.clone()));
@@ -41,10 +41,10 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the size of memory that a buffer is to have of its own.
+    /// Checks the size of an allocation.
     fn measure(&mut self, buffer: &Buffer) {
-        let (what, limit) = (allocation(buffer), PrimExpr::int64(LARGEST_MEMORY));
-        let open = self.unnatural(buffer);
+        let (what, limit) = (allocation(buffer), PrimExpr::int64(MAX_BUFFER_BYTES));
+        let open = self.non_negative(buffer);
         if is_larger(buffer, &limit) {
             self.failed.get_or_insert(Reason::Memory(what.clone()));
         }
@@ -56,7 +56,7 @@ impl Checker<'_> {
         self.require(open.into_iter().chain([fits]), "MemoryError", &what);
     }
 
-    /// Checks that a buffer, or what is called so, does not reach beyond so many bytes.
+    /// Checks that a buffer fits into `memory` bytes. `what` names it in the error.
     pub fn reaches(&mut self, buffer: &Buffer, memory: &PrimExpr, what: &str) {
         let need = bytes(buffer);
         let known = need.as_int().zip(memory.as_int());
@@ -65,12 +65,12 @@ impl Checker<'_> {
         if is_larger(buffer, memory) {
             self.failed.get_or_insert(Reason::Memory(beyond.clone()));
         }
-        let open = self.unnatural(buffer);
+        let open = self.non_negative(buffer);
         if open.is_empty() && self.scope.proves_le(&need, memory) {
             return;
         }
         self.require(open, "IndexError", &beyond);
-        // What is compared does not overflow; the numbers of the error are then what they are said to be.
+        // Compare as floats, which do not overflow, so that the numbers in the error are right.
         let (far, have) = (in_floats(&need), in_floats(memory));
         let last = far.clone().cast(DType::INT64) - PrimExpr::int64(1);
         let texts = [format!("{what} reaches to byte "), " of memory whose size is ".into(), self.line()];
@@ -78,22 +78,22 @@ impl Checker<'_> {
         self.before.push(Stmt::new(StmtKind::If(far.gt(have), Box::new(fails), None)).at(self.span));
     }
 
-    /// Conditions that a buffer's sizes, strides and offset are not negative, as far as they are not proved.
-    fn unnatural(&self, buffer: &Buffer) -> Vec<PrimExpr> {
+    /// Returns the conditions that a buffer's sizes, strides and offset are not negative, where that is not proved.
+    fn non_negative(&self, buffer: &Buffer) -> Vec<PrimExpr> {
         let zero = PrimExpr::int64(0);
         let parts = buffer.shape.iter().chain(&buffer.strides).chain(&buffer.elem_offset);
         let open = parts.filter(|e| !self.scope.proves_le(&zero, e));
         open.map(|e| e.clone().cast(DType::INT64).ge(zero.clone())).collect()
     }
 
-    /// Puts conditions, all of which must hold, before the statement at hand.
+    /// Requires conditions before the current statement.
     fn require(&mut self, conditions: impl IntoIterator<Item = PrimExpr>, kind: &str, message: &str) {
         let Some(condition) = conditions.into_iter().reduce(PrimExpr::and) else { return };
         let message = format!("{message}{}", self.line());
         self.before.push(Stmt::new(StmtKind::Assert(condition, kind.into(), vec![message.into()])).at(self.span));
     }
 
-    /// Checks for a block's name for a region: the region is inside of its buffer, the name is not larger.
+    /// Returns the checks of a match region: it is inside of its buffer, and the view is not larger.
     pub fn match_region(&mut self, matched: &MatchBuffer) -> Vec<Stmt> {
         let (buffer, source) = (&matched.buffer, &matched.source);
         if buffer.ndim() > source.ranges.len() || buffer.dtype != source.buffer.dtype {
@@ -147,8 +147,8 @@ impl Checker<'_> {
         checks
     }
 
-    /// A size is the same wherever it is looked at, so it must not be read from memory that may change.
-    pub fn refuse_what_changes(&mut self, buffer: &Buffer) {
+    /// Rejects sizes that are read from mutable memory, since a size must be the same at every use.
+    pub fn reject_mutable_sizes(&mut self, buffer: &Buffer) {
         let mut reads = false;
         buffer.each_expr(&mut |e| reads |= e.any(&mut |e| matches!(e.kind(), PrimKind::Load(..))));
         if reads {
@@ -157,7 +157,7 @@ impl Checker<'_> {
     }
 }
 
-/// How many bytes a buffer reaches over, from its pointer on. For sizes that are not negative.
+/// Returns the number of bytes that a buffer spans, from its pointer on, if its sizes are not negative.
 pub fn bytes(buffer: &Buffer) -> PrimExpr {
     let wide = |e: &PrimExpr| e.clone().cast(DType::INT64);
     let one = PrimExpr::int64(1);
@@ -178,7 +178,7 @@ fn plus(a: PrimExpr, b: PrimExpr) -> PrimExpr {
     hammock_ir::arith::binary(hammock_ir::prim::BinaryOp::Add, a, b)
 }
 
-/// A product, as a node where constants overflow.
+/// Multiplies, without folding constants that overflow.
 fn times(a: PrimExpr, b: PrimExpr) -> PrimExpr {
     match (a.as_int(), b.as_int()) {
         (Some(x), Some(y)) if x.checked_mul(y).is_none() => a * b,
@@ -186,7 +186,7 @@ fn times(a: PrimExpr, b: PrimExpr) -> PrimExpr {
     }
 }
 
-/// The same sums and products of floats.
+/// Computes additions and multiplications in floating point.
 fn in_floats(e: &PrimExpr) -> PrimExpr {
     use hammock_ir::prim::{BinaryOp, binary};
     match e.kind() {
@@ -202,7 +202,7 @@ fn allocation(buffer: &Buffer) -> String {
     format!("buffer `{}` cannot be allocated with these sizes", buffer.name)
 }
 
-/// Returns true if a buffer certainly needs more than so many bytes.
+/// Returns true if a buffer certainly needs more than `memory` bytes.
 fn is_larger(buffer: &Buffer, memory: &PrimExpr) -> bool {
     buffer_is_constant(buffer) && memory.as_int().is_some_and(|memory| f64_bytes(buffer) > memory as f64)
 }
@@ -213,7 +213,7 @@ fn buffer_is_constant(buffer: &Buffer) -> bool {
     constant
 }
 
-/// The bytes of a buffer of constant sizes.
+/// Size in bytes of a buffer with constant dimensions.
 fn f64_bytes(buffer: &Buffer) -> f64 {
     fn value(e: &PrimExpr) -> f64 {
         use hammock_ir::prim::BinaryOp;

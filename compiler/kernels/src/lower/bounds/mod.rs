@@ -1,11 +1,11 @@
-//! Keeps accesses inside their buffers: an access that is not proved is checked when the kernel runs.
+//! Bounds checks: an access that is not proved to be in bounds is checked when the kernel runs.
 //!
-//! Runs on block TIR, where each index still belongs to an axis. An index that [`Scope`] proves to be in bounds is left as
-//! it is. Of the others, those that are linear in the loops around them are checked before the outermost loop, at their
-//! smallest and largest values. The rest are checked where they are used, as the value `check_index(index, extent, …)`, so
-//! that a condition that guards an access also guards its check, and the checked value is the one used. The same goes for
-//! the values of blocks' axes and for regions that blocks name. Memory that is allocated, or viewed through another
-//! buffer, is checked once, where it is declared.
+//! Runs on block TIR, where each index still belongs to an axis. An index that [`Scope`] proves to be in bounds is left
+//! as it is. Others that are linear in the enclosing loops are checked before the outermost loop, at their smallest and
+//! largest values. The rest are checked at their use, as the value `check_index(index, extent, …)`, so that a condition
+//! that guards an access also guards its check, and the access uses the checked value. The same goes for the bindings
+//! of block axes and for match regions. Memory that is allocated, or viewed through another buffer, is checked once, at
+//! its declaration.
 
 mod access;
 mod hoist;
@@ -22,31 +22,31 @@ use hammock_ir::{
 use hoist::Frame;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How many accesses of a kernel were proved to be inside of their buffers, and how many are checked.
+/// Numbers of accesses of a kernel that are proved to be in bounds, and that are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// Cost nothing.
+    /// Proved accesses, which cost nothing.
     pub proved: usize,
-    /// Are checked when the kernel runs, each by itself or before the loops around it.
+    /// Accesses that are checked at run time, individually or before the loops around them.
     pub checked: usize,
 }
 
-/// What a checked kernel begins with, and what was found.
+/// Result of adding bounds checks.
 #[derive(Default)]
 pub struct Checked {
-    /// Sizes that proofs rely on to be no larger than [`LARGEST_SIZE`].
-    pub limited: Vec<PrimExpr>,
-    /// Checks of what arguments bring with them, for the kernel's beginning.
+    /// Sizes that proofs assume to be at most [`LARGEST_SIZE`].
+    pub bounded: Vec<PrimExpr>,
+    /// Checks of the arguments, for the entry of the kernel.
     pub prologue: Vec<Stmt>,
-    /// How many accesses need checks.
+    /// Numbers of proved and checked accesses.
     pub accesses: Accesses,
 }
 
-/// Adds checks to a body. `place` says where in a text a span lies, for messages.
+/// Adds checks to a body. `locate` returns the source location of a span, for messages.
 ///
 /// # Errors
-/// When a buffer can never be what it is declared to be.
-pub fn check(body: &mut Stmt, func: &PrimFunc, place: &dyn Fn(Span) -> Option<String>) -> Result<Checked, Reason> {
+/// When the declaration of a buffer can never be valid.
+pub fn check(body: &mut Stmt, func: &PrimFunc, locate: &dyn Fn(Span) -> Option<String>) -> Result<Checked, Reason> {
     let mut checker = Checker {
         scope: Scope::of(func),
         frames: Vec::new(),
@@ -58,7 +58,7 @@ pub fn check(body: &mut Stmt, func: &PrimFunc, place: &dyn Fn(Span) -> Option<St
         foreign: handles(func).map(|p| p.var.clone()).collect(),
         before: Vec::new(),
         prologue: Vec::new(),
-        place,
+        locate,
         span: func.span,
         accesses: Accesses::default(),
         failed: None,
@@ -68,41 +68,42 @@ pub fn check(body: &mut Stmt, func: &PrimFunc, place: &dyn Fn(Span) -> Option<St
     if let Some(reason) = checker.failed {
         return Err(reason);
     }
-    Ok(Checked { limited: checker.scope.relied_on(), prologue: checker.prologue, accesses: checker.accesses })
+    Ok(Checked { bounded: checker.scope.relied_on(), prologue: checker.prologue, accesses: checker.accesses })
 }
 
-/// Parameters that are addresses.
+/// Returns the parameters that are handles.
 fn handles(func: &PrimFunc) -> impl Iterator<Item = &Param> {
     func.params.iter().filter(|p| p.buffer.is_none() && p.var.dtype().is_handle())
 }
 
 struct Checker<'a> {
     scope: Scope,
-    /// The loops around, outermost first.
+    /// Enclosing loops, outermost first.
     frames: Vec<Frame>,
-    /// How many of these have a condition, or a way out, inside of them: nothing moves out of those.
+    /// Number of these that contain a condition or an early exit around the current statement: nothing is hoisted out
+    /// of them.
     barrier: usize,
-    /// True if the expression at hand is evaluated only in some cases.
+    /// True if the current expression is evaluated conditionally.
     conditional: bool,
-    /// In how many loops variables are bound that are not bound outside of all.
+    /// Loop depth at which variables are bound, if not at depth zero.
     depths: FxHashMap<Var, usize>,
-    /// The same of blocks' axes, where an index does not say what they stand for.
+    /// The same for block axes whose bindings are not substituted.
     axes: FxHashMap<Var, usize>,
-    /// Bytes behind pointers.
+    /// Sizes in bytes of the memory behind pointers.
     memory: FxHashMap<Var, PrimExpr>,
-    /// Pointers that the program around gives (`T.handle` parameters), which vouches for what is behind them.
+    /// Pointers from the caller (`T.handle` parameters), whose memory the caller guarantees.
     foreign: FxHashSet<Var>,
-    /// What must stand before the statement at hand.
+    /// Statements to insert before the current one.
     before: Vec<Stmt>,
     prologue: Vec<Stmt>,
-    place: &'a dyn Fn(Span) -> Option<String>,
+    locate: &'a dyn Fn(Span) -> Option<String>,
     span: Span,
     accesses: Accesses,
     failed: Option<Reason>,
 }
 
 impl Checker<'_> {
-    /// The root block's own buffers are measured first of all, so that the block stays what schedules know.
+    /// Checks the sizes of the root block's buffers first, so that the block keeps the form that scheduling expects.
     fn root(&mut self, body: &mut Stmt) {
         self.stmt(body);
         let before = std::mem::take(&mut self.before);
@@ -184,7 +185,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Each statement, after what must stand before it.
+    /// Checks each statement, and inserts what belongs before it.
     fn sequence(&mut self, stmts: &mut Vec<Stmt>) {
         let outer = std::mem::take(&mut self.before);
         let mut all = Vec::with_capacity(stmts.len());
@@ -200,7 +201,7 @@ impl Checker<'_> {
         self.before = outer;
     }
 
-    /// A statement inside of another, with what must stand before it.
+    /// Checks a nested statement, and inserts what belongs before it.
     fn nested(&mut self, stmt: &mut Stmt) {
         let outer = std::mem::take(&mut self.before);
         self.stmt(stmt);
@@ -225,7 +226,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The loop's body; gives what was moved out of it.
+    /// Checks a loop's body; returns the checks hoisted out of it.
     fn loop_body(&mut self, l: &mut Loop) -> Vec<Stmt> {
         let barrier = self.barrier;
         self.frames.push(Frame::default());
@@ -237,8 +238,8 @@ impl Checker<'_> {
         self.frames.pop().map(|frame| frame.hoisted).unwrap_or_default()
     }
 
-    /// What must stand before a block, once its predicate holds. Its init comes last: it mostly writes where the body
-    /// does.
+    /// Checks a block; returns the statements before it, which run if its predicate holds. Its init comes last, since
+    /// it mostly writes what the body writes.
     fn block(&mut self, block: &mut Block) -> Vec<Stmt> {
         let outside = self.scope.clone();
         let mut checks = Vec::new();
@@ -247,7 +248,7 @@ impl Checker<'_> {
         predicate.iter().for_each(|p| self.assume(p, true));
         for axis in &mut block.axes {
             axis.binding = self.in_barrier(|s| s.expr(&axis.binding));
-            // What is read once is used often: it must not change meanwhile.
+            // The binding is used several times, so it must not change in between.
             if axis.binding.any(&mut |e| matches!(e.kind(), PrimKind::Load(..))) {
                 let value = axis.var.fresh();
                 self.bind(&value, &axis.binding);
@@ -281,7 +282,7 @@ impl Checker<'_> {
         checks
     }
 
-    /// Runs `f` where nothing may move out of the loops around.
+    /// Runs `f` with hoisting out of the enclosing loops disabled.
     fn in_barrier<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
         let barrier = std::mem::replace(&mut self.barrier, self.frames.len());
         let result = f(self);
@@ -289,7 +290,7 @@ impl Checker<'_> {
         result
     }
 
-    /// Learns from a statement's condition, which reads nothing that may change.
+    /// Assumes a statement's condition, unless it reads memory that may change.
     fn assume(&mut self, condition: &PrimExpr, holds: bool) {
         let reads = condition.any(&mut |e| match e.kind() {
             PrimKind::Load(..) => true,
@@ -311,20 +312,20 @@ impl Checker<'_> {
         self.scope.bind(var, value);
     }
 
-    /// Where the statement at hand stands, to end a message with.
+    /// Source location of the current statement, as the end of a message.
     fn line(&self) -> String {
-        check::suffix(self.place, self.span)
+        check::suffix(self.locate, self.span)
     }
 }
 
-/// A check of a size that proofs relied on to be no larger than [`LARGEST_SIZE`].
-pub fn limit(size: &PrimExpr) -> Stmt {
+/// Returns the check of a size that proofs assume to be at most [`LARGEST_SIZE`].
+pub fn check_bounded(size: &PrimExpr) -> Stmt {
     let name = size.to_string();
     let texts = [format!("a dimension has {name} = "), " elements, which is more than ".into(), String::new()];
     check_stmt(size.clone(), PrimExpr::int64(LARGEST_SIZE + 1), &texts)
 }
 
-/// An index that is checked where it is evaluated.
+/// Wraps an index in a check at its use.
 fn checked(index: PrimExpr, extent: PrimExpr, texts: &[String; 3], mask: Option<&PrimExpr>) -> PrimExpr {
     let lanes = index.dtype().lanes;
     let wide = DType::INT64.with_lanes(lanes);
@@ -335,18 +336,18 @@ fn checked(index: PrimExpr, extent: PrimExpr, texts: &[String; 3], mask: Option<
     PrimExpr::intrin(check::INDEX, args, wide)
 }
 
-/// A statement that checks an index.
+/// Returns a statement that checks an index.
 pub fn check_stmt(index: PrimExpr, extent: PrimExpr, texts: &[String; 3]) -> Stmt {
     Stmt::new(StmtKind::Evaluate(checked(index, extent, texts, None)))
 }
 
-/// The texts of an error about an index of a buffer.
+/// Returns the texts of an out-of-bounds error.
 fn outside_of(buffer: &Buffer, axis: usize, line: &str) -> [String; 3] {
     let name = &buffer.name;
     ["index ".into(), format!(" is outside of dimension {axis} of buffer `{name}`, whose size is "), line.to_owned()]
 }
 
-/// The variables of an expression, but not those that it binds itself.
+/// Visits the free variables of an expression.
 fn each_free_var(e: &PrimExpr, f: &mut dyn FnMut(&Var)) {
     e.walk(&mut |e| match e.kind() {
         PrimKind::Var(v) => f(v),

@@ -1,4 +1,4 @@
-//! Pointers into buffers: how much memory remains after them.
+//! Pointers into buffers, and the size of the memory behind them.
 
 use super::{Checker, checked};
 use crate::error::Reason;
@@ -9,9 +9,9 @@ use hammock_ir::{
 };
 
 impl Checker<'_> {
-    /// A pointer gets a name: what is left behind it is worked out here, while what it was made of is what it is.
+    /// Binds a pointer: records the size of the memory behind it, while the operands of the pointer are unchanged.
     pub fn bind_pointer(&mut self, var: &Var, value: &PrimExpr) {
-        let Some(rest) = self.rest(value) else {
+        let Some(rest) = self.bytes_behind(value) else {
             if self.is_foreign(value) {
                 self.foreign.insert(var.clone());
             }
@@ -24,14 +24,14 @@ impl Checker<'_> {
         self.before.push(Stmt::new(StmtKind::Bind(bytes, rest)).at(self.span));
     }
 
-    /// The bytes behind a pointer, where they are known: not behind those that come from outside.
-    fn rest(&self, pointer: &PrimExpr) -> Option<PrimExpr> {
+    /// Returns the number of bytes behind a pointer, if known; that of a foreign pointer is not.
+    fn bytes_behind(&self, pointer: &PrimExpr) -> Option<PrimExpr> {
         match pointer.kind() {
             PrimKind::Var(v) => self.memory.get(v).cloned(),
             PrimKind::Int(_) => Some(PrimExpr::int64(0)),
-            PrimKind::Cast(inner) => self.rest(inner),
+            PrimKind::Cast(inner) => self.bytes_behind(inner),
             PrimKind::Call(call) => match &call.args[..] {
-                [place] if pointer.as_intrin("address_of").is_some() => match place.kind() {
+                [element] if pointer.as_intrin("address_of").is_some() => match element.kind() {
                     PrimKind::Load(buffer, indices, _) => {
                         let all = self.memory.get(&buffer.data)?;
                         Some(all - bytes_of(position(buffer, indices), buffer.dtype))
@@ -39,20 +39,20 @@ impl Checker<'_> {
                     _ => None,
                 },
                 [of, data, offset, _, _] if pointer.as_intrin("tvm_access_ptr").is_some() => {
-                    Some(self.rest(data)? - bytes_of(offset.clone().cast(DType::INT64), of.dtype()))
+                    Some(self.bytes_behind(data)? - bytes_of(offset.clone().cast(DType::INT64), of.dtype()))
                 }
                 [data, bytes] if pointer.as_intrin("handle_add_byte_offset").is_some() => {
-                    Some(self.rest(data)? - bytes.clone().cast(DType::INT64))
+                    Some(self.bytes_behind(data)? - bytes.clone().cast(DType::INT64))
                 }
-                [inner] if pointer.as_intrin("reinterpret").is_some() => self.rest(inner),
+                [inner] if pointer.as_intrin("reinterpret").is_some() => self.bytes_behind(inner),
                 _ => None,
             },
             _ => None,
         }
     }
 
-    /// Returns true if a pointer leads to where one of those leads that the program around gives. One read from memory,
-    /// or given by another function, may lead anywhere: nothing can be declared over it.
+    /// Returns true if a pointer is derived from a pointer of the caller. One that is loaded from memory, or returned
+    /// by another function, may point anywhere, so no buffer can be declared over it.
     fn is_foreign(&self, pointer: &PrimExpr) -> bool {
         match pointer.kind() {
             PrimKind::Var(v) => self.foreign.contains(v),
@@ -64,7 +64,7 @@ impl Checker<'_> {
                 {
                     self.is_foreign(data)
                 }
-                [place] if pointer.as_intrin("address_of").is_some() => match place.kind() {
+                [element] if pointer.as_intrin("address_of").is_some() => match element.kind() {
                     PrimKind::Load(buffer, ..) => self.foreign.contains(&buffer.data),
                     _ => false,
                 },
@@ -74,7 +74,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `call_packed("f", …)`: what describes a tensor (`tvm_stack_make_array`) lies inside of memory that is there.
+    /// `call_packed("f", …)`: checks that tensor descriptors (`tvm_stack_make_array`) are inside of existing memory.
     pub fn descriptions(&mut self, call: &PrimCall) {
         for arg in &call.args {
             let Some(given) = Description::of(arg) else { continue };
@@ -86,8 +86,8 @@ impl Checker<'_> {
                 b.strides = given.strides.unwrap_or_default().to_vec();
                 b.elem_offset = Some(given.offset.clone());
             });
-            self.refuse_what_changes(&buffer);
-            match self.rest(given.data) {
+            self.reject_mutable_sizes(&buffer);
+            match self.bytes_behind(given.data) {
                 Some(memory) => self.reaches(&buffer, &memory, &format!("what describes `{name}`")),
                 None if self.is_foreign(given.data) => {}
                 None => _ = self.failed.get_or_insert(Reason::NoMemory(name)),
@@ -95,11 +95,11 @@ impl Checker<'_> {
         }
     }
 
-    /// `tvm_access_ptr(type, data, offset, extent, mode)`: the offset and what follows are inside of the memory.
+    /// `tvm_access_ptr(type, data, offset, extent, mode)`: checks that the accessed range is inside of the memory.
     pub fn access_ptr(&mut self, e: &PrimExpr, call: &PrimCall) -> PrimExpr {
         let e = e.map_children(&mut |c| self.expr(c));
         let [of, data, offset, extent, _] = &call.args[..] else { return e };
-        let Some(memory) = self.rest(data) else { return e };
+        let Some(memory) = self.bytes_behind(data) else { return e };
         let size = PrimExpr::int64(of.dtype().bytes().max(1) as i64);
         let limit = memory.floordiv(size) + PrimExpr::int64(1);
         let wide = |e: &PrimExpr| e.clone().cast(DType::INT64);
@@ -120,7 +120,7 @@ impl Checker<'_> {
     /// `handle_add_byte_offset(data, bytes)`.
     pub fn byte_offset(&mut self, e: &PrimExpr, data: &PrimExpr, bytes: &PrimExpr) -> PrimExpr {
         let (pointer, bytes) = (self.expr(data), self.expr(bytes));
-        let limit = self.rest(data).map(|memory| memory + PrimExpr::int64(1));
+        let limit = self.bytes_behind(data).map(|memory| memory + PrimExpr::int64(1));
         let bytes = match limit {
             Some(limit) if !self.scope.is_inside(&bytes, &limit) => {
                 let texts =
@@ -133,7 +133,7 @@ impl Checker<'_> {
     }
 }
 
-/// The distance of an element from the memory's beginning, in elements.
+/// Returns the offset of an element from the start of its memory, in elements.
 fn position(buffer: &Buffer, indices: &[PrimExpr]) -> PrimExpr {
     let wide = |e: &PrimExpr| e.clone().cast(DType::INT64);
     let start = buffer.elem_offset.as_ref().map_or(PrimExpr::int64(0), wide);

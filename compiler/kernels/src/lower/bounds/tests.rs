@@ -18,7 +18,7 @@ fn lowered(func: &PrimFunc) -> crate::FlatKernel {
     lower(func, &Target::avx512()).unwrap()
 }
 
-/// How many accesses were proved, and how many are checked.
+/// Returns the numbers of proved and of checked accesses.
 fn accesses(func: &PrimFunc) -> (usize, usize) {
     let Accesses { proved, checked } = lowered(func).accesses;
     (proved, checked)
@@ -32,7 +32,7 @@ fn copy(from: PrimExpr, n: PrimExpr, index: impl FnOnce(&PrimExpr) -> PrimExpr) 
     function(&[&a, &b], &[], vec![stage])
 }
 
-/// Runs the kernel's flat code on zeros; gives the message of its error.
+/// Runs the kernel's flat code on zeros; returns its error message.
 fn error(func: &PrimFunc, sizes: &[&[i64]]) -> Option<String> {
     let tensor = |n: &&[i64]| {
         let count = n.iter().product::<i64>() as usize;
@@ -48,7 +48,7 @@ fn error(func: &PrimFunc, sizes: &[&[i64]]) -> Option<String> {
 }
 
 #[test]
-fn what_is_written_by_axes_is_proved() {
+fn accesses_by_axes_are_proved() {
     let [n, m, k] = ["n", "m", "k"].map(|name| Var::int64(name).expr());
     assert_eq!(accesses(&matmul(n.clone(), m, k, DType::FLOAT32)), (5, 0));
     assert_eq!(accesses(&map(n, DType::FLOAT32, DType::FLOAT32, |x| x)), (2, 0));
@@ -57,8 +57,11 @@ fn what_is_written_by_axes_is_proved() {
     assert_eq!(accesses(&copy(int(8), int(9), padded)), (2, 0));
 }
 
-/// `copy` of `A` to `B`, which are as large as two expressions over a number `p` and the size of `S` say.
-fn copy_of_told_size(sizes: [fn(&PrimExpr, &PrimExpr) -> PrimExpr; 3], index: fn(&PrimExpr) -> PrimExpr) -> PrimFunc {
+/// `copy` of `A` to `B`, whose sizes are expressions over a scalar `p` and the size of `S`.
+fn copy_of_derived_size(
+    sizes: [fn(&PrimExpr, &PrimExpr) -> PrimExpr; 3],
+    index: fn(&PrimExpr) -> PrimExpr,
+) -> PrimFunc {
     let [p, s] = ["p", "s"].map(Var::int64);
     let [of_a, of_b, of_loop] = sizes.map(|size| size(&p.expr(), &s.expr()));
     let (a, b) = (buffer("A", &[of_a], DType::INT32), buffer("B", &[of_b], DType::INT32));
@@ -71,26 +74,26 @@ fn copy_of_told_size(sizes: [fn(&PrimExpr, &PrimExpr) -> PrimExpr; 3], index: fn
 }
 
 #[test]
-fn sizes_that_follow_from_numbers_are_sizes() {
+fn derived_sizes_are_sizes() {
     let sum = |p: &PrimExpr, s: &PrimExpr| p + s;
     let turned = |p: &PrimExpr, s: &PrimExpr| s + p;
     let same = |v: &PrimExpr| v.clone();
-    assert_eq!(accesses(&copy_of_told_size([sum, sum, sum], same)), (2, 0));
-    assert_eq!(accesses(&copy_of_told_size([sum, turned, turned], same)), (2, 0));
+    assert_eq!(accesses(&copy_of_derived_size([sum, sum, sum], same)), (2, 0));
+    assert_eq!(accesses(&copy_of_derived_size([sum, turned, turned], same)), (2, 0));
     let less = |p: &PrimExpr, s: &PrimExpr| s.clone() - int(1) + p;
-    assert_eq!(accesses(&copy_of_told_size([sum, turned, less], |v| v + int(1))), (2, 0), "by what the number is");
-    assert_eq!(accesses(&copy_of_told_size([sum, turned, sum], |v| v + int(1))), (1, 1));
+    assert_eq!(accesses(&copy_of_derived_size([sum, turned, less], |v| v + int(1))), (2, 0), "by what the number is");
+    assert_eq!(accesses(&copy_of_derived_size([sum, turned, sum], |v| v + int(1))), (1, 1));
     let least = |p: &PrimExpr, _: &PrimExpr| p.clone().min(int(1));
-    assert_eq!(accesses(&copy_of_told_size([least, least, least], same)), (2, 0));
+    assert_eq!(accesses(&copy_of_derived_size([least, least, least], same)), (2, 0));
     let number = |p: &PrimExpr, _: &PrimExpr| p.clone();
     let twice = |p: &PrimExpr, _: &PrimExpr| p * int(2);
     assert_eq!(
-        accesses(&copy_of_told_size([twice, twice, number], same)),
+        accesses(&copy_of_derived_size([twice, twice, number], same)),
         (2, 0),
         "it is checked to be no more than a size"
     );
     let others = |p: &PrimExpr, s: &PrimExpr| p + s + s;
-    assert_eq!(accesses(&copy_of_told_size([sum, sum, others], same)), (0, 2), "`s` may be more than nothing");
+    assert_eq!(accesses(&copy_of_derived_size([sum, sum, others], same)), (0, 2), "`s` may be more than nothing");
 }
 
 #[test]
@@ -122,14 +125,14 @@ fn linear_indices_are_checked_before_loops() {
     assert_eq!(error(&func, &[&[0], &[0]]), None);
     let message = error(&func, &[&[8], &[20]]).unwrap();
     assert_eq!(message, "IndexError: index 19 is outside of dimension 0 of buffer `A`, whose size is 8");
-    // The loop itself is as it would be without.
+    // The loop itself is unchanged.
     let mut lanes = 1;
     lowered(&func).func.body.walk(&mut |s| s.each_expr(&mut |e| e.walk(&mut |e| lanes = lanes.max(e.dtype().lanes))));
     assert!(lanes > 1);
 }
 
 #[test]
-fn indices_that_are_read_are_checked_where_they_are_used() {
+fn loaded_indices_are_checked_at_their_use() {
     let (a, b, at) = (
         buffer("A", &[int(4)], DType::INT32),
         buffer("B", &[int(2)], DType::INT32),
@@ -202,7 +205,7 @@ fn regions_are_inside_of_their_buffers() {
 }
 
 #[test]
-fn sizes_and_strides_that_are_expressions_are_compared() {
+fn derived_sizes_and_strides_are_compared() {
     let n = Var::int64("n");
     let (a, b) = (buffer("A", &[n.expr()], DType::INT32), buffer("B", &[n.expr() + int(1)], DType::INT32));
     let one = PrimExpr::int32(1);
@@ -252,7 +255,7 @@ fn lanes_are_checked_before_loops() {
 }
 
 #[test]
-fn checks_are_made_where_the_value_is_known_without_them() {
+fn checks_are_hoisted_to_where_operands_are_defined() {
     let (a, b) = (buffer("A", &[int(4)], DType::INT32), buffer("B", &[int(1)], DType::INT32));
     let s = Var::int64("s");
     let outside = || PrimExpr::load(&a, vec![PrimExpr::load(&b, vec![int(0)]).cast(DType::INT64) - int(1)]);
@@ -261,7 +264,7 @@ fn checks_are_made_where_the_value_is_known_without_them() {
     let empty = Stmt::new(StmtKind::If(never, Box::new(Stmt::nop()), None));
     let bound = Stmt::new(StmtKind::Bind(s, int(1)));
     assert!(error(&function(&[&a, &b], &[], vec![bound, empty]), &[&[4], &[1]]).is_some());
-    // Indices of one place, whatever is read for them.
+    // Indices of a single element, whatever their value.
     let nothing = |value: PrimExpr| Stmt::store(&b, vec![value.cast(DType::INT64)], zero());
     for index in [outside() * zero(), outside().floormod(PrimExpr::int32(1)), outside() - outside()] {
         assert!(error(&function(&[&a, &b], &[], vec![nothing(index)]), &[&[4], &[1]]).is_some());
@@ -283,7 +286,7 @@ fn unchecked_kernels_have_no_checks() {
 }
 
 #[test]
-fn memory_that_no_machine_has_is_refused() {
+fn impossible_allocations_are_rejected() {
     let (a, huge) = (buffer("A", &[int(1)], DType::INT32), buffer("W", &[int(1 << 40), int(1 << 40)], DType::INT32));
     let l = Stmt::for_kind(Var::int64("i"), int(1), ForKind::Serial, Stmt::nop());
     let error: KernelError = lower(&function(&[&a], &[&huge], vec![l]), &Target::avx512()).unwrap_err();

@@ -1,11 +1,11 @@
-//! Loads and stores as offsets into flat buffers.
+//! Flattens loads and stores to offsets into flat buffers.
 
 use super::layout::{Flattener, View};
 use crate::{check, error::Reason, index::Poly};
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
 impl Flattener {
-    /// The flat buffer and index of an access; vector elements give a ramp.
+    /// Returns the flat buffer and index of an access; vector elements give a ramp.
     pub fn access(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> Result<(Buffer, PrimExpr), Reason> {
         if indices.len() != buffer.ndim() {
             let (expected, actual) = (buffer.ndim(), indices.len());
@@ -33,7 +33,7 @@ impl Flattener {
         Ok((flat, index))
     }
 
-    /// The index of an access by vectors: a ramp in the last dimension stays one.
+    /// Returns the flat index of a vector access: a ramp in the last dimension stays one.
     fn vector_index(&mut self, view: &View, indices: &[PrimExpr]) -> Result<PrimExpr, Reason> {
         let lanes = indices.iter().map(|i| i.dtype().lanes).max().unwrap_or(1);
         let mut base = view.offset.clone();
@@ -64,7 +64,7 @@ impl Flattener {
         Ok(general.map_or(linear.clone(), |rest| linear + rest))
     }
 
-    /// A position whose indices stay as they are, since they make checks that arithmetic would lose.
+    /// Returns a flat index without simplification, which would drop the checks in it.
     fn plain_sum(&self, view: &View, indices: &[PrimExpr], lanes: u16) -> PrimExpr {
         let vector = |e: PrimExpr| if lanes > 1 && e.dtype().is_scalar() { e.broadcast(lanes) } else { e };
         let steps = indices.iter().zip(&view.strides);
@@ -75,7 +75,7 @@ impl Flattener {
         })
     }
 
-    /// An expression with its loads flattened and known values put in.
+    /// Flattens the loads in an expression, and substitutes known values.
     pub fn expr(&mut self, e: &PrimExpr) -> Result<PrimExpr, Reason> {
         match e.kind() {
             PrimKind::Load(buffer, indices, mask) => {
@@ -103,14 +103,14 @@ impl Flattener {
         all.iter().map(|e| self.expr(e)).collect()
     }
 
-    /// An index expression simplified.
+    /// Simplifies an index expression.
     pub fn index(&mut self, e: &PrimExpr) -> Result<PrimExpr, Reason> {
         let flat = self.expr(e)?;
         Ok(self.simplifier.index(&flat))
     }
 }
 
-/// How many checks the indices of an access make.
+/// Counts the checks in the indices of an access.
 fn checks(indices: &[PrimExpr]) -> usize {
     indices.iter().map(check::count).sum()
 }

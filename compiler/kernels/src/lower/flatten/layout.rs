@@ -1,4 +1,4 @@
-//! Where the elements of buffers are: pointer, offset and strides, and the flat buffer over each memory.
+//! Layouts of buffers (pointer, offset and strides), and the flat buffer of each memory.
 
 use crate::{
     error::Reason,
@@ -11,40 +11,40 @@ use hammock_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Bytes up to which a temporary buffer goes on the stack.
-const STACK_BYTES: i64 = 16 << 10;
+/// Maximum size in bytes of a temporary buffer on the stack.
+const MAX_STACK_BYTES: i64 = 16 << 10;
 
-/// What is known on the way through a body.
+/// State of flattening.
 #[derive(Default)]
 pub struct Flattener {
     pub simplifier: Simplifier,
     views: FxHashMap<Buffer, View>,
-    /// Flat buffers, by their pointer.
+    /// Flat buffers, by pointer.
     flat: FxHashMap<Var, Vec<Buffer>>,
-    /// Pointers with memory behind them.
+    /// Pointers that have memory.
     known: FxHashSet<Var>,
-    /// What stands for variables.
+    /// Values of variables.
     pub values: Substitution,
 }
 
-/// Where a buffer's elements lie.
+/// Layout of a buffer.
 #[derive(Clone)]
 pub struct View {
-    /// The pointer to its memory.
+    /// Pointer to its memory.
     pub data: Var,
-    /// Distance of its first element from the pointer, in elements of its dtype.
+    /// Offset of its first element from the pointer, in elements of its dtype.
     pub offset: Poly,
-    /// Distance of neighbours in each dimension.
+    /// Stride of each dimension.
     pub strides: Vec<Poly>,
 }
 
 impl Flattener {
-    /// Nothing but what stands for symbolic sizes.
+    /// Starts with the values of symbolic sizes.
     pub fn new(values: Substitution) -> Self {
         Flattener { values, ..Flattener::default() }
     }
 
-    /// A buffer of the caller's: its pointer is that of its first element, wherever the memory begins.
+    /// Adds a buffer of the caller, whose pointer is the address of its first element.
     pub fn add_param(&mut self, buffer: &Buffer) {
         for size in &buffer.shape {
             if let Some(var) = size.substitute(&self.values).as_var() {
@@ -56,23 +56,23 @@ impl Flattener {
         self.flat(buffer, &buffer.data);
     }
 
-    /// A pointer with memory behind it.
+    /// Adds a pointer that has memory.
     pub fn add_pointer(&mut self, data: &Var) {
         self.known.insert(data.clone());
     }
 
-    /// The flat buffer of an allocation: on the stack (`local`) if it is small and of constant size, else in the
-    /// runtime's workspace (`global`).
+    /// Returns the flat buffer of an allocation: on the stack (`local`) if it is small and of constant size, otherwise
+    /// in the runtime's workspace (`global`).
     pub fn allocate(&mut self, buffer: &Buffer) -> Buffer {
         self.add_pointer(&buffer.data);
         self.add_view(buffer, buffer.data.clone(), self.offset(buffer));
         let elements = self.extent(buffer).as_constant();
         let bytes = elements.and_then(|n| n.checked_mul(buffer.dtype.element().bytes() as i64));
-        let scope = if bytes.is_some_and(|b| b <= STACK_BYTES) { "local" } else { "global" };
+        let scope = if bytes.is_some_and(|b| b <= MAX_STACK_BYTES) { "local" } else { "global" };
         self.flat(&buffer.change(|b| b.scope = scope.into()), &buffer.data)
     }
 
-    /// A buffer over existing memory needs no statement; one over a pointer without memory allocates it.
+    /// Declares a buffer. It allocates memory if its pointer has none.
     pub fn declare(&mut self, buffer: &Buffer) -> Option<Stmt> {
         let data = self.pointer(&buffer.data);
         if self.known.contains(&data) {
@@ -83,7 +83,7 @@ impl Flattener {
         Some(Stmt::new(StmtKind::Alloc(self.allocate(buffer), Attrs::new())))
     }
 
-    /// A block's name for a region: an offset into the source's memory, with its strides.
+    /// Adds a match region: an offset into the memory of its source, with the same strides.
     pub fn match_buffer(&mut self, matched: &MatchBuffer) -> Result<(), Reason> {
         let (buffer, source) = (&matched.buffer, self.view(&matched.source.buffer)?);
         let ranges = &matched.source.ranges;
@@ -108,19 +108,19 @@ impl Flattener {
         Ok(())
     }
 
-    /// Lets a variable that stands alone as a size mean this value.
+    /// Assigns a value to a size that is a variable.
     fn assign(&mut self, size: &PrimExpr, value: Poly) {
         if let Some(var) = size.as_var() {
             self.values.entry(var.clone()).or_insert_with(|| value.to_expr().cast(var.dtype()));
         }
     }
 
-    /// Notes the range of a loop variable or axis.
+    /// Records the range of a loop variable or axis.
     pub fn learn(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
         self.simplifier.learn(var, min, extent);
     }
 
-    /// Declarations of all flat buffers over a pointer.
+    /// Returns the declarations of all flat buffers over a pointer.
     pub fn declarations<'a>(&'a self, data: &'a Var) -> impl Iterator<Item = Stmt> + 'a {
         self.flat.get(data).into_iter().flatten().map(|b| Stmt::new(StmtKind::Decl(b.clone())))
     }
@@ -129,7 +129,7 @@ impl Flattener {
         buffer.elem_offset.as_ref().map_or(Poly::zero(), |e| self.poly(e))
     }
 
-    /// The polynomial of an index expression, known values put in.
+    /// Returns the polynomial of an index expression, with known values substituted.
     pub fn poly(&self, e: &PrimExpr) -> Poly {
         self.simplifier.poly(&e.substitute(&self.values))
     }
@@ -150,7 +150,7 @@ impl Flattener {
         strides
     }
 
-    /// The view of a buffer; one that was never declared lies over its pointer as it says.
+    /// Returns the layout of a buffer; one that was never declared has the layout of its own fields.
     pub fn view(&mut self, buffer: &Buffer) -> Result<View, Reason> {
         if !self.views.contains_key(buffer) {
             let data = self.pointer(&buffer.data);
@@ -163,12 +163,12 @@ impl Flattener {
         Ok(self.views[buffer].clone())
     }
 
-    /// The pointer that a pointer variable stands for.
+    /// Resolves a pointer variable.
     fn pointer(&self, data: &Var) -> Var {
         self.values.get(data).and_then(PrimExpr::as_var).unwrap_or(data).clone()
     }
 
-    /// The flat buffer over a pointer.
+    /// Returns the flat buffer over a pointer.
     pub fn flat(&mut self, like: &Buffer, data: &Var) -> Buffer {
         let dtype = like.dtype.element();
         if let Some(known) = self.flat.get(data).into_iter().flatten().find(|b| b.dtype == dtype) {
@@ -192,7 +192,7 @@ impl Flattener {
         flat
     }
 
-    /// How many elements of its element type a buffer reaches over.
+    /// Number of elements that a buffer spans.
     fn extent(&self, buffer: &Buffer) -> Poly {
         let lanes = i64::from(buffer.dtype.lanes);
         if buffer.strides.is_empty() {

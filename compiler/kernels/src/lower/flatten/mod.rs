@@ -1,9 +1,9 @@
-//! Buffers become one-dimensional: every access is an offset into the memory behind a pointer.
+//! Flattens buffers: every access becomes an offset into the memory behind a pointer.
 //!
 //! In: a body with buffers of any rank, strides, offsets and matched regions. Out: the same statements (blocks stay,
 //! without regions) where each load and store has one int64 index into a flat buffer. There is one flat buffer per
-//! pointer and element type, so comparing two buffers compares their memory. Elements that are vectors become lanes. Loop
-//! bounds are simplified on the way.
+//! pointer and element type, so comparing two buffers compares their memory. Elements that are vectors become lanes.
+//! Loop bounds are simplified on the way.
 
 mod access;
 mod layout;
@@ -16,8 +16,8 @@ use hammock_ir::{
 };
 use layout::Flattener;
 
-/// Rewrites a body. `params` are the buffers whose memory the caller gives, `handles` other pointers of the caller,
-/// `values` what stands for symbolic sizes.
+/// Flattens a body. `params` are the buffers of the caller, `handles` its other pointers, `values` replace symbolic
+/// sizes.
 ///
 /// # Errors
 /// When an access does not fit its buffer, or a buffer has no memory.
@@ -105,7 +105,7 @@ impl Flattener {
         Ok(block)
     }
 
-    /// Declares, behind each allocation, the other types that its memory is used as.
+    /// Declares, after each allocation, the other element types of its memory.
     fn declare_views(&self, stmt: &mut Stmt) {
         stmt.each_child_mut(&mut |s| self.declare_views(s));
         let others = |b: &Buffer| -> Vec<Stmt> {
@@ -132,7 +132,7 @@ impl Flattener {
     }
 }
 
-/// What a statement decides by, as a bool: integers count unless they are zero.
+/// Converts a condition to bool: nonzero integers are true.
 fn truth(e: PrimExpr) -> PrimExpr {
     let zero = PrimExpr::int(0, e.dtype());
     if e.dtype().is_bool() { e } else { e.ne(zero) }

@@ -1,4 +1,4 @@
-//! Integer functions.
+//! Legalization of integer functions.
 
 use hammock_ir::{
     DType, PrimExpr,
@@ -9,14 +9,14 @@ fn constant(value: i64, like: &PrimExpr) -> PrimExpr {
     PrimExpr::int(value, like.dtype().element()).broadcast(like.dtype().lanes)
 }
 
-/// Returns true if a divisor needs no guard: index arithmetic divides by sizes of loops that run, data may hold
-/// anything.
+/// Returns true if a divisor needs no guard: index arithmetic divides by extents of loops that run, but data may be
+/// zero.
 pub fn is_safe(divisor: &PrimExpr) -> bool {
     !divisor.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)))
 }
 
-/// Division and remainder with the machine's division towards zero. Where the divisor may be anything, by zero gives
-/// zero, and the quotient that does not fit wraps, so that no data stops the process.
+/// Computes division and remainder with the machine's truncating division. Unless the divisor is safe, division by zero
+/// gives zero and overflow wraps, so that no input traps.
 pub fn divide(op: BinaryOp, x: PrimExpr, y: PrimExpr, not_negative: bool, safe: bool) -> PrimExpr {
     if !safe {
         return guarded(op, x, y, not_negative);
@@ -26,7 +26,7 @@ pub fn divide(op: BinaryOp, x: PrimExpr, y: PrimExpr, not_negative: bool, safe: 
         (BinaryOp::FloorMod, true) => binary(BinaryOp::Mod, x, y),
         (BinaryOp::FloorDiv | BinaryOp::FloorMod, false) => match scalar_constant(&y) {
             Some(d) if d > 0 && d & (d - 1) == 0 => by_power_of_two(op, x, &y, d),
-            _ => towards_minus_infinity(op, x, y),
+            _ => floor_division(op, x, y),
         },
         _ => binary(op, x, y),
     }
@@ -48,14 +48,14 @@ fn by_power_of_two(op: BinaryOp, x: PrimExpr, y: &PrimExpr, divisor: i64) -> Pri
     PrimExpr::intrin(name, vec![x, constant(operand, y)], dtype)
 }
 
-/// Lets `body` use a value several times.
+/// Binds a value that `body` uses several times.
 fn with(name: &'static str, value: PrimExpr, body: impl FnOnce(PrimExpr) -> PrimExpr) -> PrimExpr {
     let var = Var::of_value(name, &value);
     let body = body(var.expr());
     PrimExpr::bind(var, value, body)
 }
 
-fn towards_minus_infinity(op: BinaryOp, x: PrimExpr, y: PrimExpr) -> PrimExpr {
+fn floor_division(op: BinaryOp, x: PrimExpr, y: PrimExpr) -> PrimExpr {
     with("y", y, |y| {
         with("x", x, |x| {
             with("rest", binary(BinaryOp::Mod, x.clone(), y.clone()), |rest| {
@@ -109,7 +109,7 @@ pub fn unary(name: &str, x: &PrimExpr) -> Option<PrimExpr> {
     })
 }
 
-/// The product of fixed-point numbers with `q` fraction bits, shifted left by `s` (right if negative), halves up.
+/// Fixed-point multiplication with `q` fraction bits, shifted left by `s` (right if negative), rounding half up.
 pub fn multiply_shift(x: &PrimExpr, y: &PrimExpr, q: &PrimExpr, s: &PrimExpr) -> PrimExpr {
     let wide = DType::INT64.with_lanes(x.dtype().lanes);
     let to = x.dtype();
@@ -117,12 +117,12 @@ pub fn multiply_shift(x: &PrimExpr, y: &PrimExpr, q: &PrimExpr, s: &PrimExpr) ->
     let zero = constant(0, &s);
     let shift = |name: &'static str, a: PrimExpr, b: PrimExpr| PrimExpr::intrin(name, vec![a, b], wide);
     let last = constant(63, &s);
-    let product = shift("shift_left", x, s.clone().max(&zero).min(&last)) * y;
+    let wide = shift("shift_left", x, s.clone().max(&zero).min(&last)) * y;
     let right = (q - s.min(&zero)).max(&zero).min(last);
     with("right", right, |right| {
         let one = constant(1, &right);
         let half = shift("shift_left", one.clone(), right.clone().max(&one) - one);
         let half = right.clone().gt(&zero).select(half, zero);
-        shift("shift_right", product + half, right).cast(to)
+        shift("shift_right", wide + half, right).cast(to)
     })
 }

@@ -1,13 +1,13 @@
-//! Replaces operations that machines do not have with operations that they have.
+//! Legalization: replaces operations that the target lacks.
 //!
 //! In: flat code with any intrinsic and any float dtype. Out: arithmetic on bools, integers, float32 and float64 with
 //! the intrinsics that `math` leaves, and on request loads, stores and conversions of float16. Narrow floats compute in
-//! float32 from load to store: their rounding happens where a value is stored or explicitly cast.
+//! float32 from load to store, and are rounded only when a value is stored or explicitly cast.
 
 mod integer;
-mod narrow;
+mod narrow_floats;
 mod power;
-mod soft;
+mod softplus;
 
 use crate::{
     Target,
@@ -24,7 +24,7 @@ use hammock_ir::{
 use rustc_hash::FxHashMap;
 use std::slice;
 
-/// Rewrites a body and the parameters it is over. `sizes` are variables known not to be negative.
+/// Legalizes a body and its parameters. `sizes` are non-negative variables.
 ///
 /// # Errors
 /// When a dtype has no representation.
@@ -50,9 +50,9 @@ struct Legalizer {
     machine: Machine,
     float16: bool,
     simplifier: Simplifier,
-    /// Variables of narrow floats and the float32 ones that stand for them.
+    /// Variables of narrow floats, and the float32 variables that replace them.
     vars: FxHashMap<Var, Var>,
-    /// Buffers of narrow floats and those of their bits.
+    /// Buffers of narrow floats, and the buffers of their bits.
     buffers: FxHashMap<Buffer, Buffer>,
     failed: Option<Reason>,
 }
@@ -95,9 +95,9 @@ impl Legalizer {
         Stmt { kind, span }
     }
 
-    /// An expression in the dtype it is computed in.
+    /// Legalizes an expression, in the dtype it is computed in.
     fn expr(&mut self, e: &PrimExpr) -> PrimExpr {
-        let dtype = narrow::carrier(e.dtype());
+        let dtype = narrow_floats::carrier(e.dtype());
         match e.kind() {
             PrimKind::Var(v) => self.vars.get(v).map_or_else(|| e.clone(), Var::expr),
             PrimKind::Float(v) => PrimExpr::float(crate::interp::round_to(*v, e.dtype()), dtype),
@@ -124,8 +124,8 @@ impl Legalizer {
 
     fn cast(&mut self, value: &PrimExpr, to: DType) -> PrimExpr {
         let carried = self.expr(value);
-        if narrow::is_narrow(to) {
-            let single = narrow::single(carried, to);
+        if narrow_floats::is_narrow(to) {
+            let single = narrow_floats::single(carried, to);
             return self.rounded(single, to);
         }
         if to.is_bool() && !value.dtype().is_bool() {
@@ -136,7 +136,7 @@ impl Legalizer {
     }
 
     fn binary(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
-        if let Some(x) = soft::one_plus_tanh(op, a, b) {
+        if let Some(x) = softplus::one_plus_tanh(op, a, b) {
             let x = self.expr(x);
             return self.math(math::ONE_PLUS_TANH, &[x]);
         }
@@ -164,7 +164,7 @@ impl Legalizer {
     fn call(&mut self, call: &PrimCall, e: &PrimExpr, dtype: DType) -> PrimExpr {
         let PrimCallee::Intrin(name) = &call.callee else { return e.map_children(&mut |c| self.expr(c)) };
         let from = call.args.first().map_or(dtype, PrimExpr::dtype);
-        if name == "reinterpret" && (narrow::is_narrow(from) || narrow::is_narrow(e.dtype())) {
+        if name == "reinterpret" && (narrow_floats::is_narrow(from) || narrow_floats::is_narrow(e.dtype())) {
             return self.reinterpret(&call.args[0], e.dtype());
         }
         if name == dots::LOAD_PACKED {
@@ -177,10 +177,10 @@ impl Legalizer {
             ("pow", [x, y]) => power::pow(x, y).unwrap_or_else(|| self.math("pow", &args)),
             ("fma", [a, b, c]) if !self.machine.fma || !dtype.is_floating() => a * b + c,
             ("q_multiply_shift", [x, y, q, s]) => integer::multiply_shift(x, y, q, s),
-            ("log1p", [x]) if soft::is_fraction(&call.args[0]) => {
+            ("log1p", [x]) if softplus::is_fraction(&call.args[0]) => {
                 self.math(math::LOG1P_OF_FRACTION, slice::from_ref(x))
             }
-            ("tanh", [_]) if let Some(z) = soft::softplus(&call.args[0]) => {
+            ("tanh", [_]) if let Some(z) = softplus::softplus(&call.args[0]) => {
                 let z = self.expr(z);
                 self.math(math::TANH_OF_SOFTPLUS, &[z])
             }
@@ -196,9 +196,9 @@ impl Legalizer {
         }
     }
 
-    /// A word takes the bits as they are in memory.
-    fn load_packed(&mut self, place: &PrimExpr) -> PrimExpr {
-        let PrimKind::Load(buffer, indices, _) = place.kind() else { return dots::load_packed(&self.expr(place)) };
+    /// Legalizes the load of a packed group, whose bits are those in memory.
+    fn load_packed(&mut self, element: &PrimExpr) -> PrimExpr {
+        let PrimKind::Load(buffer, indices, _) = element.kind() else { return dots::load_packed(&self.expr(element)) };
         let indices = indices.iter().map(|i| self.expr(i)).collect();
         dots::load_packed(&PrimExpr::load(&self.buffer(buffer), indices))
     }

@@ -1,11 +1,11 @@
-//! Powers with simple exponents, and powers of integers.
+//! Legalization of powers with simple exponents, and of powers of integers.
 
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
 };
 
-/// `x^y` without the general function; `None` where it is needed.
+/// Expands `x^y` for simple exponents; `None` if the general function is needed.
 pub fn pow(x: &PrimExpr, y: &PrimExpr) -> Option<PrimExpr> {
     if !x.dtype().is_floating() {
         return Some(integer(x, y));
@@ -37,7 +37,7 @@ pub fn pow(x: &PrimExpr, y: &PrimExpr) -> Option<PrimExpr> {
     Some(PrimExpr::bind(var, x.clone(), value))
 }
 
-/// `x^y` of integers by squaring, wrapping. Negative powers are those of exact division, towards zero.
+/// Expands `x^y` of integers by squaring, wrapping. Negative powers truncate towards zero.
 fn integer(x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
     let dtype = x.dtype();
     let constant = |v: i64| PrimExpr::int(v, dtype.element()).broadcast(dtype.lanes);

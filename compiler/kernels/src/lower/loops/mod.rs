@@ -1,18 +1,17 @@
-//! Plans to loops.
+//! Code generation for plans: turns each stage into the loop nest of its plan.
 //!
-//! The result is scheduled TIR without blocks: lanes are loops of kind `vectorized`, and what is side by side is written
-//! out.
+//! The result is scheduled TIR without blocks. Vector lanes are loops of kind `vectorized`; unrolled axes are expanded.
 
-mod limit;
-mod margins;
-mod moved;
+mod collapse_parallel;
+mod fuse_loops;
+mod hoist_reciprocal;
 mod nest;
-mod quotients;
-mod regions;
-mod rows;
-mod staging;
+mod pack_operands;
+mod peel_boundary;
+mod row_tiling;
+mod signed_dot_fixup;
+mod tail_mask;
 mod tile;
-mod together;
 
 use crate::{
     error::Reason,
@@ -26,12 +25,12 @@ use hammock_ir::{
 };
 use std::borrow::Cow;
 
-/// Where plans come from: one is given, or rules choose.
+/// Source of plans: a given plan, or the rules.
 #[derive(Clone, Copy)]
 pub struct Planner<'a> {
-    /// What rules choose from.
+    /// Context in which rules choose.
     pub choice: ScheduleContext<'a>,
-    /// The plan that is given.
+    /// Given plan.
     pub written: Option<&'a ParsedPlan>,
 }
 
@@ -44,16 +43,16 @@ impl Planner<'_> {
     }
 }
 
-/// Chooses and writes the loops of every stage in a body of block TIR with 64-bit indices.
+/// Replaces every stage in a body of block TIR with 64-bit indices by the loops of its plan.
 ///
 /// # Errors
-/// When the plan that is given cannot be used.
+/// When the given plan cannot be used.
 pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<(), Reason> {
     let (mut result, mut made) = (Ok(()), Vec::new());
-    each_sequence(body, &mut made, &mut |stmts, own| {
+    for_each_kernel(body, &mut made, &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
         match planner.plan(&kernel) {
-            Ok(plan) => *stmts = apply(kernel, &plan, planner.choice),
+            Ok(plan) => *stmts = emit_loops(kernel, &plan, planner.choice),
             Err(reason) => result = Err(reason),
         }
     });
@@ -62,13 +61,13 @@ pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<()
     result
 }
 
-/// Adds what starts reductions that may be empty, but for stages: their plans have it.
+/// Initializes possibly empty reductions before their loops, except in stages, whose plans do it.
 pub fn start_reductions(body: &mut Stmt) {
-    // Stages are read from loops that the steps between have widened.
+    // Stages are raised later, from loops with promoted indices.
     let is_planned = |stmt: &Stmt| {
-        let mut wide = stmt.clone();
-        super::widen::widen(&mut wide);
-        is_stage(&wide)
+        let mut promoted = stmt.clone();
+        super::promote_indices::promote_indices(&mut promoted);
+        is_stage(&promoted)
     };
     let start = |stmt: Stmt| match started(&stmt) {
         Cow::Owned(started) if !is_planned(&stmt) => started,
@@ -81,26 +80,26 @@ pub fn start_reductions(body: &mut Stmt) {
     }
 }
 
-/// The plan of a body, as text.
+/// Returns the plan of a body as text.
 ///
 /// # Errors
 /// As [`schedule`].
 pub fn plan_text(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<String, Reason> {
     let mut result = Ok(String::new());
-    each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
+    for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
         result = planner.plan(&kernel).map(|plan| plan.text(&kernel, planner.choice.target).to_string());
     });
     result
 }
 
-/// The plan of a body, and those near it.
+/// Returns the plan of a body and its search space.
 ///
 /// # Errors
 /// As [`schedule`].
 pub fn search_space(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<SearchSpace, Reason> {
     let mut result = Ok(SearchSpace::default());
-    each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
+    for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
         let near = |plan: Plan| Candidate {
             text: plan.numbered(&kernel).to_string(),
@@ -114,52 +113,52 @@ pub fn search_space(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result
     result
 }
 
-/// A plan and those near it.
+/// A plan and the candidates that autotuning tries instead.
 #[derive(Clone, Debug, Default)]
 pub struct SearchSpace {
-    /// The plan.
+    /// Plan that the rules or the user chose.
     pub own: Candidate,
-    /// Those near it.
+    /// Candidates.
     pub others: Vec<Candidate>,
 }
 
-/// A plan with what is expected of it.
+/// A plan with its predicted cost.
 #[derive(Clone, Debug, Default)]
 pub struct Candidate {
-    /// The plan as text, in which axes and buffers are called by their numbers.
+    /// Plan as text, with axes and buffers named by number.
     pub text: String,
-    /// About how many cycles it takes on one thread.
+    /// Predicted cycles on one thread.
     pub cycles: f64,
 }
 
-/// What is worth packing before a body runs, if it reads it nowhere else.
+/// Returns the operands that are worth packing before a body runs, provided that nothing else reads them.
 pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec<Packing> {
     let mut found = Vec::new();
-    each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
+    for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own, choice.target.masks);
         found.extend(rules::packings(&kernel, choice));
     });
     found
 }
 
-/// The floating-point operations of a body.
+/// Counts the floating-point operations of a body.
 pub fn flops(func: &PrimFunc, mut body: Stmt) -> Option<Flops> {
     let mut found = None;
-    each_sequence(&mut body, &mut Vec::new(), &mut |stmts, own| {
+    for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
         found = Flops::of(func, &Kernel::read(func, std::mem::take(stmts), own, false));
     });
     found
 }
 
-/// The statements of a kernel with the loops of a plan.
-fn apply(kernel: Kernel, plan: &Plan, choice: ScheduleContext) -> Vec<Stmt> {
+/// Returns the statements of a kernel with the loops of a plan.
+fn emit_loops(kernel: Kernel, plan: &Plan, choice: ScheduleContext) -> Vec<Stmt> {
     let parts = kernel.parts.into_iter().zip(&plan.parts);
     parts
         .map(|(part, plan)| match (part, plan) {
             (Part::Stage(stage), PartPlan::Stage(plan)) => nest::loops(&stage, plan, choice),
-            (Part::Rows(rows), PartPlan::Rows(plan)) => rows::loops(&rows, plan, choice),
+            (Part::Rows(rows), PartPlan::Rows(plan)) => row_tiling::loops(&rows, plan, choice),
             (Part::Opaque(other), PartPlan::Opaque(Some((loops, grain)))) => {
-                regions::spread(other.stmt, *loops, *grain)
+                collapse_parallel::mark_parallel(other.stmt, *loops, *grain)
             }
             (Part::Opaque(other), _) => other.stmt,
             _ => unreachable!("a plan has the parts of its kernel"),
@@ -167,14 +166,14 @@ fn apply(kernel: Kernel, plan: &Plan, choice: ScheduleContext) -> Vec<Stmt> {
         .collect()
 }
 
-/// Calls `f` on the statements directly in the function's root block, or in its body, and the buffers of that block, to
-/// which it may add. Those that are not used afterwards are removed.
-fn each_sequence(body: &mut Stmt, own: &mut Vec<Buffer>, f: &mut dyn FnMut(&mut Vec<Stmt>, &mut Vec<Buffer>)) {
+/// Calls `f` on the statements of the function's root block, or of its body, and on the buffers of that block, to which
+/// it may add. Removes buffers that are unused afterwards.
+fn for_each_kernel(body: &mut Stmt, own: &mut Vec<Buffer>, f: &mut dyn FnMut(&mut Vec<Stmt>, &mut Vec<Buffer>)) {
     match &mut body.kind {
         StmtKind::Block(block) if block.axes.is_empty() && block.init.is_none() => {
             let outer = own.len();
             own.append(&mut block.alloc_buffers);
-            each_sequence(&mut block.body, own, f);
+            for_each_kernel(&mut block.body, own, f);
             block.alloc_buffers = own.split_off(outer);
             let used = Footprint::of_stmt(&block.body);
             block.alloc_buffers.retain(|buffer| used.has(buffer));

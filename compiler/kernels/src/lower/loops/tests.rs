@@ -17,13 +17,13 @@ fn n() -> PrimExpr {
     Var::int64("n").expr()
 }
 
-/// The plan of a function, as text without remarks.
+/// Returns the plan of a function as text, without remarks.
 fn plan(func: &PrimFunc, target: &Target) -> String {
     let text = plan_text(func, func.body.clone(), fastest(target)).unwrap();
     text.lines().filter(|line| !line.trim_start().starts_with('#')).map(|line| format!("{line}\n")).collect()
 }
 
-/// The number of parts that a function's stages become.
+/// Returns the number of parts that a function's stages become.
 fn parts(func: &PrimFunc) -> usize {
     plan(func, &Target::avx512()).lines().filter(|line| !line.starts_with(' ')).count()
 }
@@ -37,8 +37,7 @@ fn contractions_share_rows_and_fill_registers() {
     assert_eq!(narrow, "outer-product: v0 by 6 parallel 4, v1 by 16, v2, v0 unrolled, v1 vector\n");
 }
 
-/// The loops of a product that are on threads, outermost first, with their iterations; and whether all that computes is in
-/// them.
+/// Returns the iterations of the parallel loops of a matmul, outermost first, and true if they contain all computation.
 fn threads(n: PrimExpr, m: i64, k: i64) -> (Vec<Option<i64>>, bool) {
     let mut func = matmul(n, m.into(), k.into(), DType::FLOAT32);
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
@@ -61,17 +60,17 @@ fn threads(n: PrimExpr, m: i64, k: i64) -> (Vec<Option<i64>>, bool) {
 }
 
 #[test]
-fn outer_loops_are_spread_together_with_what_is_left_of_them() {
+fn outer_loops_are_collapsed_with_their_tails() {
     assert_eq!(threads(64.into(), 64, 64), (vec![], true), "two microseconds");
     assert_eq!(threads(128.into(), 128, 128).0.len(), 1, "eighteen microseconds");
-    // Tiles of 4 x 64, of which rows are left: 251 = 62 * 4 + 3.
+    // Tiles of 4 x 64, with a tail of rows: 251 = 62 * 4 + 3.
     assert_eq!(threads(251.into(), 64, 512), (vec![Some(63)], true));
-    // Columns first: a block of them stays in the cache.
+    // Columns first: a block of them stays in cache.
     assert_eq!(threads(22.into(), 500, 512), (vec![Some(8), Some(6)], true));
     assert_eq!(threads(n(), 500, 512), (vec![Some(8), None], true));
 }
 
-/// How many lanes the products of a kernel with this plan have.
+/// Returns the numbers of lanes of the multiplications of a kernel with this plan.
 fn lanes_of_products(mut func: PrimFunc, plan: &str) -> Vec<i64> {
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
     let plans = plan::Plans::read(&format!("f:\n    {plan}\n")).unwrap();
@@ -90,7 +89,7 @@ fn lanes_of_products(mut func: PrimFunc, plan: &str) -> Vec<i64> {
 }
 
 #[test]
-fn vectors_are_whole_where_copies_have_room() {
+fn padded_copies_allow_full_vectors() {
     let results = |room: &str| {
         let plan = format!("outer-product: copy of B as [v2, v1{room}] (elementwise: v2, v1), v0, v2, v1 vector");
         lanes_of_products(matmul(8.into(), 21.into(), 5.into(), DType::FLOAT32), &plan)
@@ -113,7 +112,7 @@ fn vectors_are_whole_where_copies_have_room() {
 }
 
 #[test]
-fn a_matrix_that_is_used_once_is_read_in_order() {
+fn matrices_used_once_are_not_packed() {
     let one_row = |columns: i64, terms: i64| {
         plan(&matmul(1.into(), columns.into(), terms.into(), DType::FLOAT32), &Target::avx512())
     };
@@ -135,7 +134,7 @@ fn elementwise_stages_run_along_the_contiguous_axis() {
 }
 
 #[test]
-fn transposes_go_through_tiles() {
+fn transposes_use_tiles() {
     let m = PrimExpr::int64(8);
     let (a, b) =
         (buffer("A", &[m.clone(), m.clone()], DType::FLOAT32), buffer("B", &[m.clone(), m.clone()], DType::FLOAT32));
@@ -147,11 +146,11 @@ fn transposes_go_through_tiles() {
     assert_eq!(plan, "transpose: v0 by 16, v1 by 16, v0 unrolled, v1 vector\n");
 }
 
-/// `C = relu(A @ B + bias)` as three stages, of parameters that share no memory.
+/// `C = relu(A @ B + bias)` as three stages.
 fn epilogue(noalias: bool) -> PrimFunc {
     let (n, m, k) = (n(), PrimExpr::int64(64), PrimExpr::int64(32));
-    let product = matmul(n.clone(), m.clone(), k, DType::FLOAT32);
-    let [a, b, c] = [0, 1, 2].map(|i| product.params[i].buffer.clone().unwrap());
+    let matmul = matmul(n.clone(), m.clone(), k, DType::FLOAT32);
+    let [a, b, c] = [0, 1, 2].map(|i| matmul.params[i].buffer.clone().unwrap());
     let bias = buffer("bias", std::slice::from_ref(&m), DType::FLOAT32);
     let [sum, out] = ["sum", "out"].map(|name| buffer(name, &[n.clone(), m.clone()], DType::FLOAT32));
     let axes = [('S', n), ('S', m)];
@@ -163,7 +162,7 @@ fn epilogue(noalias: bool) -> PrimFunc {
         let value = PrimExpr::load(&sum, v.to_vec()).max(PrimExpr::constant(0.0, DType::FLOAT32));
         (None, Stmt::store(&out, v.to_vec(), value))
     });
-    let StmtKind::Block(root) = product.body.kind else { unreachable!("the sample has a root block") };
+    let StmtKind::Block(root) = matmul.body.kind else { unreachable!("the sample has a root block") };
     let mut func = function(&[&a, &b, &bias, &out], &[&c, &sum], vec![root.body, add, relu]);
     if noalias {
         func.attrs.set("tirx.noalias", true);
@@ -172,7 +171,7 @@ fn epilogue(noalias: bool) -> PrimFunc {
 }
 
 #[test]
-fn what_follows_a_reduction_is_done_before_its_result_is_stored() {
+fn epilogues_are_fused_into_reductions() {
     let mut func = epilogue(true);
     let plan = plan(&func, &Target::avx512());
     assert_eq!(plan, "outer-product: v0 by 4 parallel 15, v1 by 64, v2, v0 unrolled, v1 vector\n");
@@ -183,11 +182,11 @@ fn what_follows_a_reduction_is_done_before_its_result_is_stored() {
 }
 
 #[test]
-fn parameters_that_may_share_memory_keep_stages_apart() {
+fn aliasing_parameters_prevent_fusion() {
     assert_eq!(parts(&epilogue(false)), 3);
 }
 
-/// Two stages in a row: whether the second computes what the first does.
+/// Returns the number of stages that two consecutive stages become.
 fn stages(first: impl Fn(PrimExpr) -> PrimExpr, second: impl Fn(&Buffer, &[PrimExpr]) -> PrimExpr) -> usize {
     let m = PrimExpr::int64(64);
     let [a, t, c] = ["A", "T", "C"].map(|name| buffer(name, &[m.clone(), m.clone()], DType::FLOAT32));
@@ -200,7 +199,7 @@ fn stages(first: impl Fn(PrimExpr) -> PrimExpr, second: impl Fn(&Buffer, &[PrimE
 }
 
 #[test]
-fn stages_merge_where_no_work_and_no_vectors_are_lost() {
+fn stages_fuse_without_recomputation_or_lost_vectors() {
     let exp = |x: PrimExpr| x.unary("exp");
     let at = |t: &Buffer, v: &[PrimExpr]| PrimExpr::load(t, v.to_vec());
     let across = |t: &Buffer, v: &[PrimExpr]| PrimExpr::load(t, vec![v[1].clone(), v[0].clone()]);
@@ -212,9 +211,9 @@ fn stages_merge_where_no_work_and_no_vectors_are_lost() {
     assert_eq!(stages(|x| PrimExpr::intrin(check::DIVISOR, vec![x], DType::FLOAT32), at), 2, "checks stay");
 }
 
-/// The check of an index is made if the second stage reads each element, not where it might leave some out.
+/// A stage that checks an index is fused if the second stage reads every element, not if it may skip some.
 #[test]
-fn stages_that_check_indices_merge_into_those_that_read_all() {
+fn stages_with_checks_fuse_into_full_readers() {
     let checked = |x: PrimExpr| {
         let index = PrimExpr::intrin(check::INDEX, vec![x.clone().cast(DType::INT64), 8i64.into()], DType::INT64);
         x + index.cast(DType::FLOAT32)
@@ -228,9 +227,9 @@ fn stages_that_check_indices_merge_into_those_that_read_all() {
     assert_eq!(stages(checked, row), 2, "most are left out");
 }
 
-/// Words of one factor are read from memory, vectors of those of the other go along the results.
+/// One operand is broadcast from memory in packed groups, the other is vectorized along the results.
 #[test]
-fn dot_products_stay_what_they_are() {
+fn dot_products_use_packed_groups() {
     let [n, m, k, four] = [48, 32, 64, 4].map(PrimExpr::int64);
     let x = buffer("x", &[n.clone(), k.clone()], DType::FLOAT32);
     let quantized = buffer("quantized", &x.shape, DType::INT8);
@@ -240,7 +239,7 @@ fn dot_products_stay_what_they_are() {
     let quantize = sblock("quantize", &[('S', n.clone()), ('S', k.clone())], |v| {
         (None, Stmt::store(&quantized, v.to_vec(), PrimExpr::load(&x, v.to_vec()).cast(DType::INT8)))
     });
-    let product = sblock("product", &[('S', n.clone()), ('S', m.clone()), ('R', k)], |v| {
+    let matmul = sblock("matmul", &[('S', n.clone()), ('S', m.clone()), ('R', k)], |v| {
         let own = v[..2].to_vec();
         let a = PrimExpr::load(&quantized, vec![v[0].clone(), v[2].clone()]).cast(DType::INT32);
         let place = vec![v[2].clone().floordiv(4i64), v[1].clone(), v[2].clone().floormod(4i64)];
@@ -250,7 +249,7 @@ fn dot_products_stay_what_they_are() {
     let transpose = sblock("transpose", &[('S', m), ('S', n)], |v| {
         (None, Stmt::store(&out, v.to_vec(), PrimExpr::load(&sums, vec![v[1].clone(), v[0].clone()])))
     });
-    let mut func = function(&[&x, &w, &out], &[&quantized, &sums], vec![quantize, product, transpose]);
+    let mut func = function(&[&x, &w, &out], &[&quantized, &sums], vec![quantize, matmul, transpose]);
     func.attrs.set("tirx.noalias", true);
     let plan = plan(&func, &Target::avx512());
     let rules: Vec<&str> = plan.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
@@ -258,19 +257,19 @@ fn dot_products_stay_what_they_are() {
     assert!(!plan.contains("copy of w"), "{plan}");
 }
 
-/// Softmax over the last or the first axis of 32 x 48 numbers.
+/// Softmax over the last or the first axis of a 32 x 48 tensor.
 fn softmax(last: bool) -> PrimFunc {
     softmax_of([32, 48].map(PrimExpr::int64), last)
 }
 
-/// The same of so many numbers.
+/// Softmax over the last or the first axis of a tensor.
 fn softmax_of(sizes: [PrimExpr; 2], last: bool) -> PrimFunc {
-    let [kept, reduced] = if last { [0, 1] } else { [1, 0] };
+    let [result_axis, reduced] = if last { [0, 1] } else { [1, 0] };
     let [x, exp, out] = ["x", "exp", "out"].map(|name| buffer(name, &sizes, DType::FLOAT32));
-    let [max, sum] = ["max", "sum"].map(|name| buffer(name, std::slice::from_ref(&sizes[kept]), DType::FLOAT32));
+    let [max, sum] = ["max", "sum"].map(|name| buffer(name, std::slice::from_ref(&sizes[result_axis]), DType::FLOAT32));
     let at = |v: &[PrimExpr]| if last { v.to_vec() } else { vec![v[1].clone(), v[0].clone()] };
     let reduce = |to: &Buffer, from: &Buffer, init: f64, f: fn(PrimExpr, PrimExpr) -> PrimExpr| {
-        sblock(&to.name.clone(), &[('S', sizes[kept].clone()), ('R', sizes[reduced].clone())], |v| {
+        sblock(&to.name.clone(), &[('S', sizes[result_axis].clone()), ('R', sizes[reduced].clone())], |v| {
             let own = vec![v[0].clone()];
             let value = f(PrimExpr::load(to, own.clone()), PrimExpr::load(from, at(v)));
             let init = PrimExpr::constant(init, DType::FLOAT32);
@@ -279,7 +278,7 @@ fn softmax_of(sizes: [PrimExpr; 2], last: bool) -> PrimFunc {
     };
     let each = |to: &Buffer, f: &dyn Fn(&[PrimExpr], Vec<PrimExpr>) -> PrimExpr| {
         sblock(&to.name.clone(), &[('S', sizes[0].clone()), ('S', sizes[1].clone())], |v| {
-            (None, Stmt::store(to, v.to_vec(), f(v, vec![v[kept].clone()])))
+            (None, Stmt::store(to, v.to_vec(), f(v, vec![v[result_axis].clone()])))
         })
     };
     let stages = vec![
@@ -294,7 +293,7 @@ fn softmax_of(sizes: [PrimExpr; 2], last: bool) -> PrimFunc {
 }
 
 #[test]
-fn stages_run_row_by_row_where_that_keeps_vectors() {
+fn row_tiling_preserves_vectors() {
     let plan = plan(&softmax(true), &Target::avx512());
     let expected = "\
 rows, 8 at a time:
@@ -308,7 +307,7 @@ rows, 8 at a time:
 }
 
 #[test]
-fn quotients_of_long_rows_are_products_with_an_inverse() {
+fn divisions_of_long_rows_use_a_hoisted_reciprocal() {
     let inverted = |func: &PrimFunc, strict_order| {
         let target = Target::avx512();
         plan_text(func, func.body.clone(), planner(&target, strict_order)).unwrap().contains("reciprocal hoisted")
@@ -332,14 +331,14 @@ fn quotients_of_long_rows_are_products_with_an_inverse() {
     assert!(!inverted(&softmax(true), false), "three vectors are not worth two loops");
 }
 
-/// In how many loops of a body elements of softmax are made and added.
+/// Counts the loops that both compute and add elements of a softmax.
 fn loops_of_both(body: &Stmt) -> usize {
     let stores = |body: &Stmt, name: &str| {
         let mut found = false;
         body.walk(&mut |s| found |= matches!(&s.kind, StmtKind::Store { buffer, .. } if *buffer.name == *name));
         found
     };
-    // Elements lie where the results will be.
+    // Elements are stored in the output buffer.
     let both = |body: &Stmt| stores(body, "out") && stores(body, "sum_sum") && !stores(body, "max_sum");
     let mut loops = 0;
     body.walk(&mut |s| {
@@ -349,9 +348,9 @@ fn loops_of_both(body: &Stmt) -> usize {
 }
 
 #[test]
-fn elements_are_added_in_the_loop_that_makes_them() {
+fn elementwise_loops_fuse_with_reductions() {
     for (rows, columns) in [(2, PrimExpr::int64(8000)), (2, PrimExpr::int64(8003)), (2, n())] {
-        // Where functions fill fewer registers than sums, the loops differ.
+        // The loops differ if math functions use fewer registers than sums.
         for (target, together) in [(Target::avx512(), 1), (Target::avx2(), 0)] {
             let func = softmax_of([PrimExpr::int64(rows), columns.clone()], true);
             let mut body = func.body.clone();
@@ -374,7 +373,7 @@ fn elements_are_added_in_the_loop_that_makes_them() {
 }
 
 #[test]
-fn only_the_rows_at_hand_are_in_memory() {
+fn intermediates_have_one_tile_of_rows() {
     let mut func = softmax(true);
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
     schedule(&func, &mut body, fastest(&Target::avx512())).unwrap();
@@ -388,6 +387,6 @@ fn only_the_rows_at_hand_are_in_memory() {
             sizes.push(buffer.shape.iter().map(|size| size.as_int().unwrap()).product::<i64>());
         }
     });
-    // Exponentials lie where the results will be.
+    // Exponentials are stored in the output buffer.
     assert_eq!(sizes, [8, 8]);
 }

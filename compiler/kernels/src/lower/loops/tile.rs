@@ -1,13 +1,13 @@
-//! What is computed in registers: for a reduction, accumulators in a local buffer, the loops over what is combined, then
-//! the stores; otherwise the stores alone.
+//! Register tile: for a reduction, accumulators in a local buffer, the reduction loops, then the stores; otherwise the
+//! stores alone.
 
-mod parts;
-mod search;
+mod arg_reduce;
+mod split_reduction;
 
 use super::{
-    limit::{self, limited},
-    moved::Moved,
-    nest::{self, At, Nest, moved, smaller_steps},
+    nest::{self, Domain, Nest, offset_by, tail_steps},
+    signed_dot_fixup::SignFlip,
+    tail_mask::{self, mask_lanes},
 };
 use crate::{
     index::same_expr,
@@ -20,42 +20,45 @@ use crate::{
         replace_loads, steps, substitution,
     },
 };
+pub use arg_reduce::Accumulators;
+use arg_reduce::ArgIndices;
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, Var, binary},
     tir::{Buffer, ForKind, Stmt, StmtKind},
 };
-use search::Found;
-pub use search::Sums;
 
-/// The tile of a nest.
-pub fn tile(nest: &Nest, at: &At) -> Stmt {
+/// Returns the tile of a nest.
+pub fn tile(nest: &Nest, at: &Domain) -> Stmt {
     let results = nest.plan.vector().map(|l| l.axis).filter(|axis| !nest.stage.axes[*axis].reduce);
-    let there = |axis: usize| at.there.as_ref().filter(|(of, _)| *of == axis).map(|(_, count)| count.clone());
-    let lanes =
-        |axis: usize| Lanes { axis, vectors: nest.pieces(at.left[axis].as_int().unwrap_or(1)), there: there(axis) };
+    let active = |axis: usize| at.active_lanes.as_ref().filter(|(of, _)| *of == axis).map(|(_, count)| count.clone());
+    let lanes = |axis: usize| Lanes {
+        axis,
+        vectors: nest.vector_lengths(at.extents[axis].as_int().unwrap_or(1)),
+        active: active(axis),
+    };
     let results = results.map(lanes);
-    let computed = results.clone().map(|lanes| if nest.fills { lanes.filled(nest) } else { lanes });
+    let computed = results.clone().map(|lanes| if nest.fills { lanes.round_up(nest) } else { lanes });
     Tile { nest, at, results, computed }.stmt()
 }
 
 struct Tile<'a> {
     nest: &'a Nest<'a>,
-    at: &'a At,
-    /// Results that are lanes.
+    at: &'a Domain,
+    /// Lanes along a result axis.
     results: Option<Lanes>,
-    /// The same with those beyond the end of their axis that fill the last vector: no others are stored.
+    /// The same, rounded up to full vectors; the additional lanes are not stored.
     computed: Option<Lanes>,
 }
 
-/// Neighbouring values of an axis as lanes of vectors, which are side by side.
+/// Consecutive values of an axis as the lanes of one or more vectors.
 #[derive(Clone)]
 struct Lanes {
     axis: usize,
-    /// How many lanes each vector has.
+    /// Number of lanes of each vector.
     vectors: Vec<i64>,
-    /// How many of all lanes are there, if not all.
-    there: Option<PrimExpr>,
+    /// Number of active lanes, if not all are.
+    active: Option<PrimExpr>,
 }
 
 impl Lanes {
@@ -63,20 +66,20 @@ impl Lanes {
         self.vectors.iter().sum()
     }
 
-    /// So many more that registers are full.
-    fn filled(self, nest: &Nest) -> Lanes {
+    /// Rounds up to full registers.
+    fn round_up(self, nest: &Nest) -> Lanes {
         let register = register_lanes(nest.stage, nest.choice.target);
-        Lanes { vectors: nest.pieces((self.count() + register - 1) / register * register), ..self }
+        Lanes { vectors: nest.vector_lengths((self.count() + register - 1) / register * register), ..self }
     }
 }
 
-/// A step of a reduction.
+/// How one step of a reduction is vectorized.
 #[derive(Clone, Copy)]
 struct Step<'a> {
-    /// What is lanes.
+    /// Vectorized axis.
     lanes: Option<&'a Lanes>,
-    /// Of a last word, which has fewer terms than others: how many its axis has.
-    left: Option<&'a PrimExpr>,
+    /// For a partial last packed group: extent of its axis.
+    extent: Option<&'a PrimExpr>,
 }
 
 impl Tile<'_> {
@@ -85,26 +88,26 @@ impl Tile<'_> {
         if stage.reduces() {
             return self.reduction();
         }
-        let crosses = |load: &&PrimExpr| self.nest.plan.transposes(stage, load);
-        if let Some(lanes) = self.results.as_ref().filter(|_| loads(stage).iter().any(crosses)) {
-            return self.columns(lanes);
+        let is_transposed = |load: &&PrimExpr| self.nest.plan.transposes(stage, load);
+        if let Some(lanes) = self.results.as_ref().filter(|_| loads(stage).iter().any(is_transposed)) {
+            return self.load_columns_first(lanes);
         }
-        self.each(&self.at.position, self.results.as_ref(), None, |_, at| {
+        self.for_each_accumulator(&self.at.position, self.results.as_ref(), None, |_, at| {
             Stmt::store(&stage.buffer, indices(stage, at), stage.value.substitute(&substitution(&stage.axes, at)))
         })
     }
 
-    /// The values of all rows, and then the stores: what they load in columns can be loaded in rows where nothing is stored
-    /// between them.
-    fn columns(&self, lanes: &Lanes) -> Stmt {
+    /// Computes the values of all rows before it stores any. Without stores in between, strided column loads can become
+    /// in-register transposes of contiguous rows.
+    fn load_columns_first(&self, lanes: &Lanes) -> Stmt {
         let stage = self.nest.stage;
         let rows: Vec<Vec<PrimExpr>> = self.rows(&self.at.position).into_iter().map(|(_, at)| at).collect();
         let mut start = 0;
         let vectors = lanes.vectors.iter().map(|count| {
             let first = start;
             start += count;
-            in_lanes(*count, |lane| {
-                let by = moved(&PrimExpr::int64(first), lane.clone());
+            lane_loop(*count, |lane| {
+                let by = offset_by(&PrimExpr::int64(first), lane.clone());
                 let (mut values, mut stores) = (Vec::new(), Vec::new());
                 for row in &rows {
                     let at = shifted(row, lanes.axis, by.clone());
@@ -114,8 +117,8 @@ impl Tile<'_> {
                     stores.push(Stmt::store(&stage.buffer, indices(stage, &at), value.expr()));
                 }
                 let stmt = Stmt::seq(values.into_iter().chain(stores));
-                match (&lanes.there, lane.as_var()) {
-                    (Some(there), Some(lane)) => limited(stmt, lane, &by.lt(there.clone()), None),
+                match (&lanes.active, lane.as_var()) {
+                    (Some(active), Some(lane)) => mask_lanes(stmt, lane, &by.lt(active.clone()), None),
                     _ => stmt,
                 }
             })
@@ -131,55 +134,55 @@ impl Tile<'_> {
         self.nest.stage.axes[l.axis].reduce
     }
 
-    /// The reduce axis whose values are lanes, and how many.
-    fn terms(&self) -> Option<(usize, i64)> {
+    /// Returns the vectorized reduction axis and its number of lanes.
+    fn reduced_lanes(&self) -> Option<(usize, i64)> {
         let l = self.loops().iter().find(|l| l.kind == LoopKind::Vector && self.nest.stage.axes[l.axis].reduce)?;
         Some((l.axis, self.nest.plan.reduction_step(l.axis)))
     }
 
-    /// How many accumulators belong to one row of the tile.
+    /// Number of accumulators per row of the tile.
     fn width(&self) -> i64 {
         let results = self.computed.as_ref().map(Lanes::count);
-        results.or(self.terms().map(|(_, lanes)| lanes)).unwrap_or(1)
+        results.or(self.reduced_lanes().map(|(_, lanes)| lanes)).unwrap_or(1)
     }
 
-    /// The positions side by side with one, with the number of the first accumulator of each.
+    /// Returns the position of each row of the tile, with the index of its first accumulator.
     fn rows(&self, first: &[PrimExpr]) -> Vec<(PrimExpr, Vec<PrimExpr>)> {
         let mut rows = vec![first.to_vec()];
         for l in self.loops().iter().filter(|l| l.kind == LoopKind::Unrolled && !self.is_reduced(l)) {
-            let count = self.at.left[l.axis].as_int().unwrap_or(1);
-            let moved = |row: &Vec<PrimExpr>, n: i64| shifted(row, l.axis, PrimExpr::int64(n));
-            rows = rows.iter().flat_map(|row| (0..count).map(|n| moved(row, n)).collect::<Vec<_>>()).collect();
+            let count = self.at.extents[l.axis].as_int().unwrap_or(1);
+            let next = |row: &Vec<PrimExpr>, n: i64| shifted(row, l.axis, PrimExpr::int64(n));
+            rows = rows.iter().flat_map(|row| (0..count).map(|n| next(row, n)).collect::<Vec<_>>()).collect();
         }
         (0..).zip(rows).map(|(row, at)| (PrimExpr::int64(row * self.width()), at)).collect()
     }
 
-    /// Calls `f` for every row and, inside, every lane, with the number of its accumulator and its position.
-    fn each(
+    /// Calls `f` for each lane of each row, with the index of its accumulator and its position.
+    fn for_each_accumulator(
         &self,
         first: &[PrimExpr],
         lanes: Option<&Lanes>,
-        sums: Option<&Sums>,
+        sums: Option<&Accumulators>,
         f: impl Fn(PrimExpr, &[PrimExpr]) -> Stmt,
     ) -> Stmt {
         let mut stmts = Vec::new();
         for (slot, at) in self.rows(first) {
-            let Some(Lanes { axis, vectors, there }) = lanes else {
+            let Some(Lanes { axis, vectors, active }) = lanes else {
                 stmts.push(f(slot, &at));
                 continue;
             };
             let mut start = 0;
             for count in vectors {
-                let offset = |lane: PrimExpr| moved(&PrimExpr::int64(start), lane);
+                let offset = |lane: PrimExpr| offset_by(&PrimExpr::int64(start), lane);
                 let lane = |lane: PrimExpr| {
                     let by = offset(lane.clone());
-                    let stmt = f(moved(&slot, by.clone()), &shifted(&at, *axis, by.clone()));
-                    match (there, lane.as_var()) {
-                        (Some(there), Some(lane)) => limited(stmt, lane, &by.lt(there.clone()), sums),
+                    let stmt = f(offset_by(&slot, by.clone()), &shifted(&at, *axis, by.clone()));
+                    match (active, lane.as_var()) {
+                        (Some(active), Some(lane)) => mask_lanes(stmt, lane, &by.lt(active.clone()), sums),
                         _ => stmt,
                     }
                 };
-                stmts.push(if *count > 1 { in_lanes(*count, lane) } else { lane(PrimExpr::int64(0)) });
+                stmts.push(if *count > 1 { lane_loop(*count, lane) } else { lane(PrimExpr::int64(0)) });
                 start += count;
             }
         }
@@ -191,101 +194,103 @@ impl Tile<'_> {
         let size = PrimExpr::int64(self.width() * self.rows(first).len() as i64);
         let name = format!("{}_sum", stage.buffer.name);
         let values = Buffer::scoped(name, vec![size.clone()], stage.buffer.dtype, "local");
-        let found = stage.arg_result.as_ref().and_then(|place| Found::new(self, place, &size));
-        let sums = Sums { values, found };
-        if let Some((place, found)) = stage.arg_result.as_ref().zip(sums.found.as_ref()) {
-            return self.search(place, &sums, found);
+        let indices = stage.arg_result.as_ref().and_then(|place| ArgIndices::new(self, place, &size));
+        let sums = Accumulators { values, indices };
+        if let Some((place, found)) = stage.arg_result.as_ref().zip(sums.indices.as_ref()) {
+            return self.arg_reduction(place, &sums, found);
         }
-        let lanes = self.terms().map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], there: None });
-        let neutral = combiner(stage).and_then(|(op, _)| neutral(op, sums.values.dtype));
-        // Every lane may start from the least of all values, but only one sum from what there is already. A part of the
-        // terms is summed up by itself, unless the order is kept: the fewer are added one after the other, the less is lost.
-        let apart = |has_begun: bool| lanes.is_some() || has_begun && !self.nest.choice.strict_order;
-        let anew = |has_begun: bool| neutral.as_ref().filter(|_| apart(has_begun));
-        let starts = |has_begun: bool| {
-            self.each(first, lanes.as_ref().or(self.results.as_ref()), Some(&sums), |slot, at| {
-                let from = anew(has_begun).cloned().unwrap_or_else(|| self.initial(at, has_begun));
+        let lanes = self.reduced_lanes().map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], active: None });
+        let identity = combiner(stage).and_then(|(op, _)| identity(op, sums.values.dtype));
+        // Every lane may start from the identity, but only one from the previous value. Parts of a reduction are summed
+        // up separately unless the order is strict: shorter sums lose less precision.
+        let is_separate = |has_previous: bool| lanes.is_some() || has_previous && !self.nest.choice.strict_order;
+        let fresh_start = |has_previous: bool| identity.as_ref().filter(|_| is_separate(has_previous));
+        let init_accumulators = |has_previous: bool| {
+            self.for_each_accumulator(first, lanes.as_ref().or(self.results.as_ref()), Some(&sums), |slot, at| {
+                let from = fresh_start(has_previous).cloned().unwrap_or_else(|| self.initial(at, has_previous));
                 Stmt::store(&sums.values, vec![slot], from)
             })
         };
-        let start = if anew(false).is_some() { starts(false) } else { self.begun(&starts) };
+        let start =
+            if fresh_start(false).is_some() { init_accumulators(false) } else { self.by_previous(&init_accumulators) };
         let is_filled = self.computed.as_ref().map(Lanes::count) != self.results.as_ref().map(Lanes::count);
         let fill = is_filled.then(|| {
-            self.each(first, self.computed.as_ref(), None, |slot, _| {
+            self.for_each_accumulator(first, self.computed.as_ref(), None, |slot, _| {
                 Stmt::store(&sums.values, vec![slot], PrimExpr::constant(0.0, sums.values.dtype))
             })
         });
         let start = Stmt::seq(fill.into_iter().chain([start]));
-        let update = self.update(0, first, Step { lanes: self.computed.as_ref(), left: None }, &sums);
-        let ends = |ended: bool| {
-            self.each(first, self.results.as_ref(), Some(&sums), |slot, at| {
+        let update = self.update(0, first, Step { lanes: self.computed.as_ref(), extent: None }, &sums);
+        let store_results = |is_last: bool| {
+            self.for_each_accumulator(first, self.results.as_ref(), Some(&sums), |slot, at| {
                 let sum = PrimExpr::load(&sums.values, vec![slot]);
-                if ended { self.finish(&sum, at) } else { self.suspend(sum, at) }
+                if is_last { self.finish(&sum, at) } else { self.store_partial(sum, at) }
             })
         };
-        let finish = either(&self.at.terms.ended, &ends);
+        let finish = branch(&self.at.reduction.is_last, &store_results);
         let Some((op, _)) = combiner(stage) else {
             return Stmt::new(StmtKind::Seq(sums.alloc().chain([start, update, finish]).collect()));
         };
-        let of_lanes = lanes.as_ref().map_or(1, |lanes| lanes.vectors[0]);
-        let joined = self.rows(first).into_iter().map(|(slot, _)| combined(op, &sums.values, &slot, of_lanes));
-        let is_nothing = |from: &PrimExpr| stage.init.as_ref().is_some_and(|init| same_expr(init, from));
-        let add = |has_begun: bool| match anew(has_begun).filter(|from| has_begun || !is_nothing(from)) {
+        let lane_count = lanes.as_ref().map_or(1, |lanes| lanes.vectors[0]);
+        let reduced = self.rows(first).into_iter().map(|(slot, _)| reduce_lanes(op, &sums.values, &slot, lane_count));
+        let is_identity = |from: &PrimExpr| stage.init.as_ref().is_some_and(|init| same_expr(init, from));
+        let add = |has_previous: bool| match fresh_start(has_previous).filter(|from| has_previous || !is_identity(from))
+        {
             None => Stmt::nop(),
-            Some(_) => self.each(first, self.results.as_ref(), Some(&sums), |slot, at| {
+            Some(_) => self.for_each_accumulator(first, self.results.as_ref(), Some(&sums), |slot, at| {
                 let sum = PrimExpr::load(&sums.values, vec![slot.clone()]);
-                Stmt::store(&sums.values, vec![slot], binary(op, self.initial(at, has_begun), sum))
+                Stmt::store(&sums.values, vec![slot], binary(op, self.initial(at, has_previous), sum))
             }),
         };
-        let added = neutral.is_some().then(|| self.begun(&add));
-        let stmts = sums.alloc().chain([start, update]).chain(joined).chain(added).chain([finish]);
+        let added = identity.is_some().then(|| self.by_previous(&add));
+        let stmts = sums.alloc().chain([start, update]).chain(reduced).chain(added).chain([finish]);
         Stmt::new(StmtKind::Seq(stmts.collect()))
     }
 
-    /// What is done when terms have been combined before, or when not.
-    fn begun(&self, f: &dyn Fn(bool) -> Stmt) -> Stmt {
-        either(&self.at.terms.begun, f)
+    /// Branches on whether there is a partial result of previous parts.
+    fn by_previous(&self, f: &dyn Fn(bool) -> Stmt) -> Stmt {
+        branch(&self.at.reduction.has_previous, f)
     }
 
-    /// What the reduction of an element starts from.
-    fn initial(&self, at: &[PrimExpr], has_begun: bool) -> PrimExpr {
+    /// Returns the initial value of the reduction of an element.
+    fn initial(&self, at: &[PrimExpr], has_previous: bool) -> PrimExpr {
         let stage = self.nest.stage;
         match &stage.init {
-            _ if has_begun => PrimExpr::load(stage.target(), target_indices(stage, at)),
+            _ if has_previous => PrimExpr::load(stage.target(), target_indices(stage, at)),
             Some(init) => init.substitute(&substitution(&stage.axes, at)),
             None => PrimExpr::load(&stage.buffer, indices(stage, at)),
         }
     }
 
-    /// The loops over what is combined, from this number of the tile's loops on.
-    fn update(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Sums) -> Stmt {
-        let repeats = |l: &Loop| match l.kind {
+    /// Returns the reduction loops, from index `number` of the tile's loops on.
+    fn update(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Accumulators) -> Stmt {
+        let is_loop = |l: &Loop| match l.kind {
             LoopKind::Unrolled => self.is_reduced(l),
             kind => kind == LoopKind::Serial,
         };
-        let Some(next) = self.loops()[number..].iter().position(repeats) else {
-            return self.terms_at(at, of, sums);
+        let Some(next) = self.loops()[number..].iter().position(is_loop) else {
+            return self.accumulate(at, of, sums);
         };
         let Loop { axis, step, kind } = self.loops()[number + next];
         if self.nest.dot.is_some_and(|(terms, _)| terms == axis) {
-            return self.words(number + next, at, of, sums);
+            return self.packed_group_loop(number + next, at, of, sums);
         }
         if self.nest.plan.splits_reduction(self.nest.tile + number + next) {
-            return self.parts(number + next, at, of, sums);
+            return self.split_reduction(number + next, at, of, sums);
         }
-        let inside = |at: &[PrimExpr], count: i64, there: Option<PrimExpr>| {
-            let terms = Lanes { axis, vectors: vec![count], there };
-            let lanes = if step == 1 { of.lanes } else { Some(&terms) };
+        let inside = |at: &[PrimExpr], count: i64, active: Option<PrimExpr>| {
+            let along_axis = Lanes { axis, vectors: vec![count], active };
+            let lanes = if step == 1 { of.lanes } else { Some(&along_axis) };
             self.update(number + next + 1, at, Step { lanes, ..of }, sums)
         };
-        if let Some(count) = self.at.left[axis].as_int().filter(|_| kind == LoopKind::Unrolled) {
+        if let Some(count) = self.at.extents[axis].as_int().filter(|_| kind == LoopKind::Unrolled) {
             return Stmt::seq((0..count).map(|n| inside(&shifted(at, axis, PrimExpr::int64(n)), 1, None)));
         }
         let name = self.nest.stage.axes[axis].var.name();
         let repeated = |start: &PrimExpr, count: PrimExpr, step: i64| {
-            nest::repeated(name, start, count, step, |by| inside(&shifted(at, axis, by), step, None))
+            nest::strided_loop(name, start, count, step, |by| inside(&shifted(at, axis, by), step, None))
         };
-        let (count, zero) = (&self.at.left[axis], PrimExpr::int64(0));
+        let (count, zero) = (&self.at.extents[axis], PrimExpr::int64(0));
         if self.nest.fills && step != 1 {
             return repeated(&zero, steps(count, step), step);
         }
@@ -293,16 +298,16 @@ impl Tile<'_> {
             if step == 1 {
                 return repeated(&zero, count.clone(), 1);
             }
-            let masks = limit::takes_masks(self.nest);
+            let is_masked = tail_mask::supports_tail_mask(self.nest);
             let (mut parts, mut start) = (Vec::new(), zero);
-            let smaller = smaller_steps(step).chain([1]).filter(|_| !masks);
+            let smaller = tail_steps(step).chain([1]).filter(|_| !is_masked);
             for step in [step].into_iter().chain(smaller) {
                 let step_expr = PrimExpr::int64(step);
                 let left = if start.as_int() == Some(0) { count.clone() } else { count - &start };
                 parts.push(repeated(&start, left.floordiv(step_expr.clone()), step));
                 start = count.clone().floordiv(step_expr.clone()) * step_expr;
             }
-            if masks {
+            if is_masked {
                 let rest = inside(&shifted(at, axis, start.clone()), step, Some(count - &start));
                 parts.push(Stmt::new(StmtKind::If(start.lt(count.clone()), Box::new(rest), None)));
             }
@@ -311,23 +316,23 @@ impl Tile<'_> {
         let whole = extent / step;
         let mut parts = vec![repeated(&zero, PrimExpr::int64(whole), step)];
         let mut start = whole * step;
-        for lanes in self.nest.pieces(extent % step) {
+        for lanes in self.nest.vector_lengths(extent % step) {
             parts.push(inside(&shifted(at, axis, PrimExpr::int64(start)), lanes, None));
             start += lanes;
         }
         Stmt::seq(parts)
     }
 
-    /// The loop over words, one for what is left of the terms included.
-    fn words(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Sums) -> Stmt {
+    /// Returns the loop over packed groups, including the partial one at the end.
+    fn packed_group_loop(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Accumulators) -> Stmt {
         let Loop { axis, step, .. } = self.loops()[number];
-        let (name, count) = (self.nest.stage.axes[axis].var.name(), &self.at.left[axis]);
-        let (zero, whole) = (PrimExpr::int64(0), nest::whole(count, step));
+        let (name, count) = (self.nest.stage.axes[axis].var.name(), &self.at.extents[axis]);
+        let (zero, whole) = (PrimExpr::int64(0), nest::full_steps(count, step));
         let inside = |by: PrimExpr, left: Option<&PrimExpr>| {
-            self.update(number + 1, &shifted(at, axis, by), Step { left, ..of }, sums)
+            self.update(number + 1, &shifted(at, axis, by), Step { extent: left, ..of }, sums)
         };
-        let all = nest::repeated(name, &zero, whole.clone(), step, |by| inside(by, None));
-        let start = nest::scaled(whole, step);
+        let all = nest::strided_loop(name, &zero, whole.clone(), step, |by| inside(by, None));
+        let start = nest::scale(whole, step);
         let last = || inside(start.clone(), Some(count));
         match count.as_int() {
             Some(count) if count % step == 0 => all,
@@ -339,69 +344,69 @@ impl Tile<'_> {
         }
     }
 
-    /// One step of the reduction for all of the tile.
-    fn terms_at(&self, at: &[PrimExpr], of: Step, sums: &Sums) -> Stmt {
+    /// Returns one reduction step for the whole tile.
+    fn accumulate(&self, at: &[PrimExpr], of: Step, sums: &Accumulators) -> Stmt {
         let stage = self.nest.stage;
-        self.each(at, of.lanes, Some(sums), |slot, at| {
-            if let Some(found) = &sums.found {
-                return self.search_term(sums, found, slot, at);
+        self.for_each_accumulator(at, of.lanes, Some(sums), |slot, at| {
+            if let Some(found) = &sums.indices {
+                return self.arg_update(sums, found, slot, at);
             }
             let sums = &sums.values;
             let sum = PrimExpr::load(sums, vec![slot.clone()]);
             if let Some((axis, dot)) = self.nest.dot {
-                return Stmt::store(sums, vec![slot], self.dot(axis, dot, sum, at, of.left));
+                return Stmt::store(sums, vec![slot], self.dot(axis, dot, sum, at, of.extent));
             }
-            let value = self.fused(&sum).unwrap_or_else(|| replace_loads(&stage.value, &stage.buffer, &sum));
+            let value = self.fma(&sum).unwrap_or_else(|| replace_loads(&stage.value, &stage.buffer, &sum));
             Stmt::store(sums, vec![slot], value.substitute(&substitution(&stage.axes, at)))
         })
     }
 
-    /// A sum with the products of two words.
+    /// Adds the dot product of two packed groups to a sum.
     fn dot(&self, axis: usize, dot: Dot, sum: PrimExpr, at: &[PrimExpr], left: Option<&PrimExpr>) -> PrimExpr {
         let stage = self.nest.stage;
-        let word = |load: &PrimExpr| {
-            let term = |place: PrimExpr| {
+        let group = |load: &PrimExpr| {
+            let element = |index: PrimExpr| {
                 let mut at = at.to_vec();
-                at[axis] = place;
+                at[axis] = index;
                 load.substitute(&substitution(&stage.axes, &at))
             };
             match left {
                 Some(count) if load.dtype() == dots::PACKED_DTYPE => {
-                    dots::mask_tail_group(term(at[axis].clone()), count, dot)
+                    dots::mask_tail_group(element(at[axis].clone()), count, dot)
                 }
-                None if load.dtype() == dots::PACKED_DTYPE => term(at[axis].clone()),
-                Some(count) => dots::pack_tail_group(&term, &at[axis], count, dot),
-                None => dots::load_packed(&term(at[axis].clone())),
+                None if load.dtype() == dots::PACKED_DTYPE => element(at[axis].clone()),
+                Some(count) => dots::pack_tail_group(&element, &at[axis], count, dot),
+                None => dots::load_packed(&element(at[axis].clone())),
             }
         };
-        let Some(factors) = dots::narrow_operands(stage) else { unreachable!("dot products have factors") };
-        let mut words = factors.map(|factor| match factor.sign_flipped {
-            true => Moved::word(word(factor.load)),
-            false => word(factor.load),
+        let Some(factors) = dots::narrow_operands(stage) else { unreachable!("dot products have operands") };
+        let mut groups = factors.map(|factor| match factor.sign_flipped {
+            true => SignFlip::flip_signs(group(factor.load)),
+            false => group(factor.load),
         });
-        let moved = self.nest.moved;
-        if let Some(moved) = moved {
-            words[moved.factor] = Moved::word(words[moved.factor].clone());
+        let sign_flip = self.nest.sign_flip;
+        if let Some(flip) = sign_flip {
+            groups[flip.operand] = SignFlip::flip_signs(groups[flip.operand].clone());
         }
-        let (dot, [a, b], dtype) = (moved.map_or(dot, |moved| moved.dot), words, sum.dtype());
+        let (dot, [a, b], dtype) = (sign_flip.map_or(dot, |flip| flip.dot), groups, sum.dtype());
         PrimExpr::intrin(dot.intrinsic(), vec![a, b, sum], dtype)
     }
 
-    /// A sum of products as fused operations, where the target has them: each rounds once instead of twice.
-    fn fused(&self, sum: &PrimExpr) -> Option<PrimExpr> {
+    /// Returns the update as a fused multiply-add, which rounds once instead of twice, if the target has one.
+    fn fma(&self, sum: &PrimExpr) -> Option<PrimExpr> {
         let dtype = sum.dtype();
         let has = self.nest.choice.target.fma && matches!(dtype.bits, 32 | 64) && dtype.is_float();
         let (a, b) = contraction_operands(self.nest.stage).filter(|_| has)?;
         Some(PrimExpr::intrin("fma", vec![a.clone(), b.clone(), sum.clone()], dtype))
     }
 
-    /// Stores what terms make, where others follow.
-    fn suspend(&self, sum: PrimExpr, at: &[PrimExpr]) -> Stmt {
+    /// Stores a partial result, for the parts that follow.
+    fn store_partial(&self, sum: PrimExpr, at: &[PrimExpr]) -> Stmt {
         let stage = self.nest.stage;
         Stmt::store(stage.target(), target_indices(stage, at), sum)
     }
 
-    /// Stores the result of an element.
+    /// Stores the result of an element, after the epilogue.
     fn finish(&self, sum: &PrimExpr, at: &[PrimExpr]) -> Stmt {
         let stage = self.nest.stage;
         let Some(epilogue) = &stage.epilogue else {
@@ -413,57 +418,57 @@ impl Tile<'_> {
     }
 }
 
-/// One of two statements, or a choice at run time.
-fn either(condition: &PrimExpr, f: &dyn Fn(bool) -> Stmt) -> Stmt {
+/// Returns one of two statements, or a branch between them.
+fn branch(condition: &PrimExpr, f: &dyn Fn(bool) -> Stmt) -> Stmt {
     match condition.as_int() {
         Some(holds) => f(holds != 0),
         None => Stmt::new(StmtKind::If(condition.clone(), Box::new(f(true)), Some(Box::new(f(false))))),
     }
 }
 
-/// Where an element of a stage is computed.
+/// Returns the indices at which an element of a stage is computed.
 fn indices(stage: &Stage, at: &[PrimExpr]) -> Vec<PrimExpr> {
     let values = substitution(&stage.axes, at);
     stage.indices.iter().map(|i| i.substitute(&values)).collect()
 }
 
-/// Where an element of a stage is stored in the end.
+/// Returns the indices at which the result of an element is stored.
 fn target_indices(stage: &Stage, at: &[PrimExpr]) -> Vec<PrimExpr> {
     let values = substitution(&stage.axes, at);
     stage.target_indices().iter().map(|i| i.substitute(&values)).collect()
 }
 
-/// A position moved along an axis.
+/// Returns a position offset along an axis.
 fn shifted(at: &[PrimExpr], axis: usize, by: PrimExpr) -> Vec<PrimExpr> {
     let mut at = at.to_vec();
-    at[axis] = moved(&at[axis], by);
+    at[axis] = offset_by(&at[axis], by);
     at
 }
 
-/// A statement for each of so many lanes.
-fn in_lanes(lanes: i64, f: impl FnOnce(PrimExpr) -> Stmt) -> Stmt {
+/// Returns a vectorized loop over `lanes` lanes.
+fn lane_loop(lanes: i64, f: impl FnOnce(PrimExpr) -> Stmt) -> Stmt {
     let lane = Var::int64("lane");
     let body = f(lane.expr());
     Stmt::for_kind(lane, PrimExpr::int64(lanes), ForKind::Vectorized, body)
 }
 
-/// Joins the accumulators of a row, a power of two, in halves, until the first holds the result. `join` takes the places of
-/// the one that stays and of the other.
-fn in_halves(first: &PrimExpr, mut lanes: i64, join: impl Fn(&PrimExpr, &PrimExpr) -> Stmt) -> Stmt {
+/// Reduces a power-of-two number of accumulators pairwise, as a tree, until the first holds the result. `combine` takes
+/// the slots of the accumulator that stays and of the other.
+fn tree_reduce(first: &PrimExpr, mut lanes: i64, combine: impl Fn(&PrimExpr, &PrimExpr) -> Stmt) -> Stmt {
     let mut steps = Vec::new();
     while lanes > 1 {
         lanes /= 2;
         let step = |lane: PrimExpr| {
-            let own = moved(first, lane);
-            join(&own, &moved(&own, PrimExpr::int64(lanes)))
+            let own = offset_by(first, lane);
+            combine(&own, &offset_by(&own, PrimExpr::int64(lanes)))
         };
-        steps.push(if lanes > 1 { in_lanes(lanes, step) } else { step(PrimExpr::int64(0)) });
+        steps.push(if lanes > 1 { lane_loop(lanes, step) } else { step(PrimExpr::int64(0)) });
     }
     Stmt::seq(steps)
 }
 
-/// What an operation starts from that leaves all terms as they are, if it has such.
-fn neutral(op: BinaryOp, dtype: DType) -> Option<PrimExpr> {
+/// Returns the identity element of an operation, if it has one.
+fn identity(op: BinaryOp, dtype: DType) -> Option<PrimExpr> {
     match op {
         BinaryOp::Add => Some(PrimExpr::constant(0.0, dtype)),
         BinaryOp::Mul => Some(PrimExpr::constant(1.0, dtype)),
@@ -471,8 +476,8 @@ fn neutral(op: BinaryOp, dtype: DType) -> Option<PrimExpr> {
     }
 }
 
-/// Combines the accumulators of a row.
-fn combined(op: BinaryOp, sums: &Buffer, first: &PrimExpr, lanes: i64) -> Stmt {
+/// Reduces the lanes of a row horizontally.
+fn reduce_lanes(op: BinaryOp, sums: &Buffer, first: &PrimExpr, lanes: i64) -> Stmt {
     let load = |slot: &PrimExpr| PrimExpr::load(sums, vec![slot.clone()]);
-    in_halves(first, lanes, |own, other| Stmt::store(sums, vec![own.clone()], binary(op, load(own), load(other))))
+    tree_reduce(first, lanes, |own, other| Stmt::store(sums, vec![own.clone()], binary(op, load(own), load(other))))
 }

@@ -1,4 +1,4 @@
-//! Expressions for all iterations at once.
+//! Vectorization of expressions.
 
 use super::Vectorizer;
 use crate::{
@@ -13,7 +13,8 @@ use hammock_ir::{
 };
 
 impl Vectorizer {
-    /// The values of an expression: a vector if they differ, else the scalar. `None` if there is no such form.
+    /// Returns an expression as a vector if it varies between iterations, otherwise as a scalar; `None` if there is no
+    /// vector form.
     pub fn expr(&mut self, e: &PrimExpr) -> Option<PrimExpr> {
         if !self.varies(e) && (self.mask.is_none() || !may_fail(e)) {
             return Some(e.clone());
@@ -36,7 +37,7 @@ impl Vectorizer {
                 let (a, mut b) = (self.vector(a)?, self.vector(b)?);
                 let by_constant = matches!(b.kind(), PrimKind::Broadcast(d) if d.as_int().is_some_and(|d| d != 0));
                 if divides(*op) && !e.dtype().is_floating() && !by_constant {
-                    b = self.elsewhere(b, 1)?;
+                    b = self.fill_inactive(b, 1)?;
                 }
                 Some(binary(*op, a, b))
             }
@@ -63,7 +64,8 @@ impl Vectorizer {
         Some(self.broadcast(value))
     }
 
-    /// An index that is linear in the variable. What may fail is where all iterations need it, and is the same for all.
+    /// Returns the ramp of an index that is affine in the loop variable. Checks in it are uniform and run
+    /// unconditionally.
     fn ramp(&self, e: &PrimExpr) -> Option<PrimExpr> {
         if self.vectors.keys().any(|v| e.uses(v)) || self.mask.is_some() && may_fail(e) {
             return None;
@@ -75,8 +77,8 @@ impl Vectorizer {
         Some(PrimExpr::ramp(base.to_expr(), stride.to_expr(), self.lanes))
     }
 
-    /// A vector that is a harmless number in lanes that do not take part.
-    fn elsewhere(&mut self, vector: PrimExpr, harmless: i64) -> Option<PrimExpr> {
+    /// Replaces inactive lanes of a vector by a harmless value.
+    fn fill_inactive(&mut self, vector: PrimExpr, harmless: i64) -> Option<PrimExpr> {
         match self.mask_vector()? {
             Some(mask) if !check::is_check(&vector) => {
                 let harmless = PrimExpr::int(harmless, vector.dtype().element()).broadcast(self.lanes);
@@ -89,7 +91,7 @@ impl Vectorizer {
     fn load(&mut self, buffer: &Buffer, indices: &[PrimExpr], mask: Option<&PrimExpr>) -> Option<PrimExpr> {
         let [index] = indices else { return None };
         if let (None, None) = (mask, &self.mask)
-            && let Some(shuffled) = self.repeated(buffer, index).or_else(|| self.by_turns(buffer, index))
+            && let Some(shuffled) = self.broadcast_load(buffer, index).or_else(|| self.interleaved(buffer, index))
         {
             return Some(shuffled);
         }
@@ -101,12 +103,12 @@ impl Vectorizer {
         Some(PrimExpr::load_masked(buffer, vec![index], mask))
     }
 
-    /// A load of which several lanes after each other take the same element: each element is loaded once.
-    fn repeated(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
-        let (own, base) = self.moving(buffer, index)?;
+    /// Vectorizes a load in which runs of lanes read the same element: loads each element once.
+    fn broadcast_load(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
+        let (own, base) = self.varying_terms(buffer, index)?;
         let mut terms = own.terms();
         let ([atom], 1) = terms.next()? else { return None };
-        let count = self.divided(atom, BinaryOp::FloorDiv)?;
+        let count = self.lane_divisor(atom, BinaryOp::FloorDiv)?;
         if terms.next().is_some() {
             return None;
         }
@@ -121,11 +123,11 @@ impl Vectorizer {
         Some(PrimExpr::new(PrimKind::Shuffle(vec![PrimExpr::load(buffer, vec![at])], chosen), ty))
     }
 
-    /// A load whose lanes take elements of several rows by turns: pieces of the rows are loaded, and shuffled.
-    fn by_turns(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
-        let (own, base) = self.moving(buffer, index)?;
+    /// Vectorizes a load that interleaves several rows: loads pieces of the rows, and shuffles them.
+    fn interleaved(&self, buffer: &Buffer, index: &PrimExpr) -> Option<PrimExpr> {
+        let (own, base) = self.varying_terms(buffer, index)?;
         let place = |atoms: &[PrimExpr], factor: i64| match atoms {
-            [atom] if factor == 1 => self.divided(atom, BinaryOp::FloorDiv),
+            [atom] if factor == 1 => self.lane_divisor(atom, BinaryOp::FloorDiv),
             _ => None,
         };
         let count = own.terms().find_map(|(atoms, factor)| place(atoms, factor))?;
@@ -133,7 +135,7 @@ impl Vectorizer {
         let mut rows = rows.terms();
         let (Some((atoms, factor)), None) = (rows.next(), rows.next()) else { return None };
         let lanes = i64::from(self.lanes);
-        let row = atoms.iter().position(|atom| self.divided(atom, BinaryOp::FloorMod) == Some(count))?;
+        let row = atoms.iter().position(|atom| self.lane_divisor(atom, BinaryOp::FloorMod) == Some(count))?;
         let others: Vec<PrimExpr> = [&atoms[..row], &atoms[row + 1..]].concat();
         if lanes < 2 * count || others.iter().any(|other| other.uses(&self.var)) {
             return None;
@@ -151,8 +153,8 @@ impl Vectorizer {
         Some(PrimExpr::new(PrimKind::Shuffle(pieces, chosen), ty))
     }
 
-    /// The terms of an index that change from lane to lane, and the others, where lanes are counted from zero.
-    fn moving(&self, buffer: &Buffer, index: &PrimExpr) -> Option<(Poly, Poly)> {
+    /// Splits an index into the terms that vary between lanes, and the others; lanes count from zero.
+    fn varying_terms(&self, buffer: &Buffer, index: &PrimExpr) -> Option<(Poly, Poly)> {
         let zero = self.min.as_int() == Some(0) && buffer.dtype.is_scalar();
         if !zero || may_fail(index) || self.vectors.keys().any(|v| index.uses(v)) {
             return None;
@@ -160,8 +162,8 @@ impl Vectorizer {
         Some(self.simplifier.poly(index).partition(|atoms, _| atoms.iter().any(|atom| atom.uses(&self.var))))
     }
 
-    /// What a lane's number is divided by, where an atom is the quotient, or what is left.
-    fn divided(&self, atom: &PrimExpr, of: BinaryOp) -> Option<i64> {
+    /// Returns the constant by which an atom divides the lane index, for a quotient or a remainder.
+    fn lane_divisor(&self, atom: &PrimExpr, of: BinaryOp) -> Option<i64> {
         match atom.kind() {
             PrimKind::Binary(op, place, count) if *op == of && place.as_var() == Some(&self.var) => {
                 count.as_int().filter(|count| *count > 1)
@@ -173,11 +175,11 @@ impl Vectorizer {
     fn call(&mut self, e: &PrimExpr, call: &PrimCall, ty: DType) -> Option<PrimExpr> {
         let PrimCallee::Intrin(name) = &call.callee else { return None };
         match (name.as_str(), call.args.as_slice()) {
-            ("if_then_else", [condition, a, b]) => self.choice(condition, a, b),
+            ("if_then_else", [condition, a, b]) => self.lazy_select(condition, a, b),
             ("likely", [value]) => self.expr(value),
             (check::DIVISOR | check::COUNT, [operand, rest @ ..]) => {
                 let operand = self.vector(operand)?;
-                let operand = self.elsewhere(operand, i64::from(name == check::DIVISOR))?;
+                let operand = self.fill_inactive(operand, i64::from(name == check::DIVISOR))?;
                 let args = [operand].into_iter().chain(rest.iter().cloned()).collect();
                 Some(PrimExpr::intrin(name.clone(), args, ty))
             }
@@ -192,15 +194,15 @@ impl Vectorizer {
         }
     }
 
-    /// A lazy choice: what all iterations agree on stays a branch, the rest selects between masked values. Where masks cost
-    /// nothing, a vector is loaded under one rather than behind a branch.
-    fn choice(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
+    /// Vectorizes a lazy select: a uniform condition stays a branch, others select between masked values. If masks are
+    /// free, a masked load is preferred to a branch.
+    fn lazy_select(&mut self, condition: &PrimExpr, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
         let (common, own): (Vec<_>, Vec<_>) = conjuncts(condition).into_iter().partition(|c| !self.varies(c));
         let lanes = self.lanes;
         let both =
             |condition: PrimExpr, a: PrimExpr, b: PrimExpr| condition.if_then_else(spread(a, lanes), spread(b, lanes));
         let (common, own) = (common.into_iter().reduce(PrimExpr::and), own.into_iter().reduce(PrimExpr::and));
-        if self.masks && own.is_some() && self.is_loaded_side_by_side(a) && !may_fail(condition) && !may_fail(b) {
+        if self.masks && own.is_some() && self.has_contiguous_loads(a) && !may_fail(condition) && !may_fail(b) {
             return self.select_masked(condition, a, b);
         }
         match (common, own) {
@@ -217,7 +219,7 @@ impl Vectorizer {
         }
     }
 
-    fn is_loaded_side_by_side(&self, e: &PrimExpr) -> bool {
+    fn has_contiguous_loads(&self, e: &PrimExpr) -> bool {
         let PrimKind::Load(_, indices, None) = e.kind() else { return false };
         let [index] = indices.as_slice() else { return false };
         let ramp = self.ramp(index);

@@ -1,8 +1,8 @@
-//! Turns loops marked as vectorized into operations on vectors.
+//! Turns vectorized loops into vector operations.
 //!
 //! Each value that depends on the loop variable becomes a vector with one lane per iteration; other values stay scalar
 //! and are broadcast where the two meet. Indices that are linear in the variable become ramps, conditions become masks:
-//! a store under a condition is a masked store, a lazy choice a select between values whose loads are masked. A
+//! a store under a condition is a masked store, a lazy select becomes a select between values with masked loads. A
 //! statement without a vector form runs as a serial loop.
 
 mod expr;
@@ -16,10 +16,11 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// The most lanes a vector may have: a loop of more iterations is split, or stays a loop.
+/// Maximum number of lanes of a vector; a loop of more iterations is split, or stays a loop.
 const MAX_LANES: i64 = 64;
 
-/// Vectorizes all loops of that kind in flat code, inner ones first. `masks`: whether loads under masks cost no more than others.
+/// Vectorizes all vectorized loops in flat code, innermost first. `masks` is true if masked loads cost no more than
+/// others.
 pub fn vectorize(mut stmt: Stmt, masks: bool) -> Stmt {
     stmt.each_child_mut(&mut |s| *s = vectorize(std::mem::replace(s, Stmt::nop()), masks));
     match stmt.kind {
@@ -50,7 +51,7 @@ fn serial(mut l: Loop) -> Stmt {
     Stmt::new(StmtKind::For(Box::new(l)))
 }
 
-/// The loop as one of `outer` iterations around one of `lanes`.
+/// Strip-mines a loop into `outer` iterations of `lanes` each.
 fn split(l: Loop, outer: i64, lanes: i64, masks: bool) -> Stmt {
     let var = Var::int64(l.var.name().clone());
     let min = &l.min + var.expr() * PrimExpr::int64(lanes);
@@ -58,17 +59,17 @@ fn split(l: Loop, outer: i64, lanes: i64, masks: bool) -> Stmt {
     Stmt::serial(var, PrimExpr::int64(outer), vectorize_loop(inner, masks))
 }
 
-/// One loop's vectorization.
+/// Vectorization of one loop.
 struct Vectorizer {
     var: Var,
     min: PrimExpr,
     lanes: u16,
-    /// Vectors that stand for scalars bound in the body.
+    /// Vectors that replace scalars bound in the body.
     vectors: FxHashMap<Var, PrimExpr>,
-    /// Which iterations run the code at hand, over the loop variable; `None` for all.
+    /// Condition over the loop variable under which the current code runs; `None` if always.
     mask: Option<PrimExpr>,
     simplifier: Simplifier,
-    /// True if loads under masks cost no more than others.
+    /// True if masked loads cost no more than others.
     masks: bool,
 }
 
@@ -80,11 +81,11 @@ impl Vectorizer {
         Vectorizer { var, min, lanes, vectors: FxHashMap::default(), mask: None, simplifier, masks }
     }
 
-    /// The statement for all iterations at once; `None` if it has no such form.
+    /// Returns the vector form of a statement, if it has one.
     fn stmt(&mut self, stmt: &Stmt) -> Option<Stmt> {
         let kind = match &stmt.kind {
             StmtKind::Seq(stmts) => {
-                let stmts = stmts.iter().map(|s| self.stmt(s).or_else(|| self.one_by_one(s)));
+                let stmts = stmts.iter().map(|s| self.stmt(s).or_else(|| self.scalarized(s)));
                 StmtKind::Seq(stmts.collect::<Option<_>>()?)
             }
             StmtKind::Store { buffer, indices, value, predicate } => {
@@ -139,7 +140,8 @@ impl Vectorizer {
         Some(Stmt { kind, span: stmt.span })
     }
 
-    /// What is stored. A choice that is stored as it is has a branch: it skips more than one load.
+    /// Returns the vector form of a stored value. A lazy select at its root stays a branch, which may skip several
+    /// loads.
     fn stored(&mut self, value: &PrimExpr) -> Option<PrimExpr> {
         let masks = self.masks;
         self.masks &= guarded(value).is_none();
@@ -148,7 +150,7 @@ impl Vectorizer {
         vector
     }
 
-    /// A branch: on the same side for all iterations, or each side under a mask.
+    /// Vectorizes a branch: uniform branches stay, others become masked statements.
     fn branch(&mut self, condition: &PrimExpr, then: &Stmt, otherwise: Option<&Stmt>) -> Option<Stmt> {
         if !self.varies(condition) && self.mask.is_none() {
             let then = Box::new(self.stmt(then)?);
@@ -166,7 +168,7 @@ impl Vectorizer {
         Some(Stmt::seq([then?, otherwise]))
     }
 
-    /// Runs `f` for the iterations in which a condition holds, too.
+    /// Runs `f` under an additional mask.
     fn within<T>(&mut self, condition: &PrimExpr, f: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.vectors.keys().any(|v| condition.uses(v)) {
             return None;
@@ -178,7 +180,7 @@ impl Vectorizer {
         Some(result)
     }
 
-    /// The mask as a vector; `Some(None)` if all iterations run.
+    /// Returns the mask as a vector; `Some(None)` if all iterations run.
     fn mask_vector(&mut self) -> Option<Option<PrimExpr>> {
         let Some(mask) = self.mask.take() else { return Some(None) };
         let vector = self.expr(&mask).map(|m| self.broadcast(m));
@@ -186,8 +188,8 @@ impl Vectorizer {
         vector.map(Some)
     }
 
-    /// A statement as a serial loop, unless it needs values that are vectors by now.
-    fn one_by_one(&self, stmt: &Stmt) -> Option<Stmt> {
+    /// Returns a statement as a serial loop, unless it needs values that are already vectors.
+    fn scalarized(&self, stmt: &Stmt) -> Option<Stmt> {
         if stmt.declares() || self.needs_vectors(stmt) {
             return None;
         }

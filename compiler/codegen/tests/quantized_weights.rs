@@ -1,0 +1,140 @@
+//! Matmuls with weight-only quantization, of random sizes, layouts and groups, compared with the reference interpreter.
+//! Values are chosen so that sums are exact in any order.
+#![cfg(feature = "native")]
+
+#[allow(dead_code)]
+mod support;
+
+use hammock_ir::Tensor;
+use hammock_kernels::{Options, Target, plan_text};
+use hammock_runtime::Any;
+use support::{Kernel, check_kernel, function, plan_edits::check_plan_edits, rng::Rng};
+
+const ROWS: [i64; 8] = [1, 1, 2, 3, 5, 17, 33, 64];
+const SIZES: [i64; 10] = [1, 7, 8, 16, 24, 31, 40, 64, 67, 130];
+/// Maximum number of multiply-adds of a case, so that the interpreter is fast enough.
+const MAX_COMBINED: i64 = 40_000;
+
+/// Storage formats: dtype, number of weights per element, and zero point.
+const FORMATS: [(&str, i64, i64); 4] = [("int8", 1, 3), ("uint8", 1, 128), ("uint8", 2, 7), ("uint32", 8, 7)];
+
+struct Weights {
+    rows: i64,
+    columns: i64,
+    terms: i64,
+    format: (&'static str, i64, i64),
+    /// Group size along the reduction axis, per scale.
+    group: i64,
+    /// True if the reduction axis is contiguous, rather than the columns.
+    terms_last: bool,
+}
+
+impl Weights {
+    fn random(rng: &mut Rng) -> Weights {
+        let mut own = Weights {
+            rows: *rng.pick(&ROWS),
+            columns: *rng.pick(&SIZES),
+            terms: *rng.pick(&SIZES),
+            format: *rng.pick(&FORMATS),
+            group: *rng.pick(&[1000, 32, 16, 8]),
+            terms_last: rng.chance(60),
+        };
+        while own.rows * own.columns * own.terms > MAX_COMBINED {
+            own.terms = own.terms / 2 + 1;
+            own.columns = own.columns / 2 + 1;
+        }
+        own
+    }
+
+    /// Shapes of the weights, and of their scales.
+    fn shapes(&self) -> [Vec<i64>; 2] {
+        let up = |n: i64, by: i64| (n + by - 1) / by;
+        match self.terms_last {
+            true => [vec![self.columns, up(self.terms, self.format.1)], vec![self.columns, up(self.terms, self.group)]],
+            false => {
+                [vec![self.terms, up(self.columns, self.format.1)], vec![up(self.terms, self.group), self.columns]]
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let Weights { rows, columns, terms, format: (dtype, several, zero), group, .. } = self;
+        let [w, s] = self.shapes();
+        let (last, first) = if self.terms_last { ("vk", "vj") } else { ("vj", "vk") };
+        let at = if self.terms_last { "vj, vk" } else { "vk, vj" };
+        let scale = if self.terms_last { format!("vj, vk // {group}") } else { format!("vk // {group}, vj") };
+        let number = match several {
+            1 => format!("T.Cast(\"float32\", W[{first}, {last}])"),
+            _ => format!(
+                "T.Cast(\"float32\", T.bitwise_and(T.shift_right(W[{first}, {last} // {several}], \
+                 T.Cast(\"{dtype}\", {last} % {several}) * T.{dtype}(4)), T.{dtype}(15)))"
+            ),
+        };
+        let d = if self.terms_last { format!("{columns}, {terms}") } else { format!("{terms}, {columns}") };
+        format!(
+            "# from tvm.script import tirx as T
+
+@T.prim_func(s_tir=True)
+def f(x: T.handle, w: T.handle, s: T.handle, y: T.handle):
+    T.func_attr({{\"tirx.noalias\": True}})
+    X = T.match_buffer(x, ({rows}, {terms}), \"float32\")
+    W = T.match_buffer(w, ({}, {}), \"{dtype}\")
+    S = T.match_buffer(s, ({}, {}), \"float32\")
+    Y = T.match_buffer(y, ({rows}, {columns}), \"float32\")
+    D = T.sblock_alloc_buffer(({d}))
+    for j, k in T.grid({columns}, {terms}):
+        with T.sblock(\"weights\"):
+            vj, vk = T.axis.remap(\"SS\", [j, k])
+            D[{at}] = ({number} - T.float32({zero})) * S[{scale}]
+    for i, j, k in T.grid({rows}, {columns}, {terms}):
+        with T.sblock(\"matmul\"):
+            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
+            with T.init():
+                Y[vi, vj] = T.float32(0)
+            Y[vi, vj] = Y[vi, vj] + X[vi, vk] * D[{at}]
+",
+            w[0], w[1], s[0], s[1]
+        )
+    }
+
+    fn inputs(&self, rng: &mut Rng) -> [Any; 3] {
+        let count = |shape: &[i64]| shape.iter().product::<i64>();
+        let [w, s] = self.shapes();
+        let x: Vec<f32> = (0..self.rows * self.terms).map(|_| rng.between(-3, 3) as f32).collect();
+        let scales: Vec<f32> = (0..count(&s)).map(|_| *rng.pick(&[0.5, 1.0, 2.0])).collect();
+        let mut bits = || rng.below(1 << 32);
+        let weights = match self.format.0 {
+            "int8" => Tensor::from_slice(&w, &(0..count(&w)).map(|_| bits() as i8).collect::<Vec<_>>()),
+            "uint8" => Tensor::from_slice(&w, &(0..count(&w)).map(|_| bits() as u8).collect::<Vec<_>>()),
+            _ => Tensor::from_slice(&w, &(0..count(&w)).map(|_| bits() as u32).collect::<Vec<_>>()),
+        };
+        let x = Tensor::from_slice(&[self.rows, self.terms], &x);
+        [x, weights, Tensor::from_slice(&s, &scales)].map(|tensor| tensor.unwrap().into())
+    }
+}
+
+#[test]
+fn quantized_weights_match_the_interpreter() {
+    let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());
+    let from = number("CLASSES_FROM", 0);
+    let mut near = 0;
+    for seed in from..from + number("CLASSES", 8) {
+        let mut rng = Rng::new(seed);
+        let weights = Weights::random(&mut rng);
+        let (text, inputs) = (weights.text(), weights.inputs(&mut rng));
+        let func = function(&text);
+        for target in [Target::avx512(), Target::avx2(), Target::baseline()] {
+            if target.vector_bytes > Target::host().vector_bytes {
+                continue;
+            }
+            let options = Options::new(&target);
+            let plan = plan_text(&func, options).unwrap();
+            println!("vectors of {} bytes\n{text}{plan}", target.vector_bytes);
+            let parts = plan.lines().filter(|line| !line.starts_with('#')).count();
+            assert_eq!(parts, 1, "wide weights are in memory");
+            check_kernel(&Kernel::planned(&func, options), &inputs);
+            near += check_plan_edits(&func, options, &inputs, &mut rng);
+        }
+    }
+    assert!(near > 0, "no edited plan can be used");
+}

@@ -1,0 +1,124 @@
+//! Boundary peeling for sliding windows: interior tiles skip the padding checks that boundary tiles need.
+//!
+//! Every load of a padded window is guarded. One test per tile finds the interior tiles, whose loads need no guard.
+
+use super::{
+    nest::{Domain, Nest},
+    tile,
+};
+use crate::{
+    index::{Poly, Simplifier},
+    stage::{
+        Stage,
+        access::{guarded, is_padded_load},
+        conjuncts,
+    },
+};
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, PrimKind},
+    tir::{Stmt, StmtKind},
+};
+
+/// Returns the tile of a nest in two versions: for the interior, and for the boundary.
+pub fn tile(nest: &Nest, at: &Domain) -> Stmt {
+    let guarded_tile = || tile::tile(nest, at);
+    if !has_padding(nest.stage) {
+        return guarded_tile();
+    }
+    let mut boundary = Boundary { stage: nest.stage, at, interior: Vec::new() };
+    let stage = Stage { value: boundary.drop_implied_guards(&nest.stage.value), ..nest.stage.clone() };
+    let unguarded = tile::tile(&Nest { stage: &stage, ..*nest }, at);
+    match boundary.interior.into_iter().reduce(PrimExpr::and) {
+        Some(interior) => Stmt::new(StmtKind::If(interior, Box::new(unguarded), Some(Box::new(guarded_tile())))),
+        None => unguarded,
+    }
+}
+
+/// Returns the body of one of `count` steps along an axis, with the first and last step peeled. Padding begins and ends
+/// in these, so their guards fold.
+pub fn peel_edges(index: &PrimExpr, count: &PrimExpr, inside: &dyn Fn(PrimExpr) -> Stmt) -> Stmt {
+    let last = count.as_int().map(|count| count - 1);
+    if index.as_int().is_some() || last == Some(0) {
+        return inside(PrimExpr::int64(index.as_int().unwrap_or(0)));
+    }
+    [Some(0), last].into_iter().flatten().fold(inside(index.clone()), |others, edge| {
+        let edge = PrimExpr::int64(edge);
+        let at_edge = index.clone().eq(edge.clone());
+        Stmt::new(StmtKind::If(at_edge, Box::new(inside(edge)), Some(Box::new(others))))
+    })
+}
+
+/// Returns true if a stage loads padded data.
+fn has_padding(stage: &Stage) -> bool {
+    stage.reduces() && stage.value.any(&mut |e| is_padded_load(e))
+}
+
+/// Returns true if the data that a stage loads are padded along an axis.
+pub fn pads_axis(stage: &Stage, axis: usize) -> bool {
+    let var = &stage.axes[axis].var;
+    let is_guarded = |e: &PrimExpr| guarded(e).is_some_and(|(condition, ..)| is_padded_load(e) && condition.uses(var));
+    stage.reduces() && stage.value.any(&mut |e| is_guarded(e))
+}
+
+struct Boundary<'a> {
+    stage: &'a Stage,
+    at: &'a Domain,
+    /// Conditions under which the whole tile is interior.
+    interior: Vec<PrimExpr>,
+}
+
+impl Boundary<'_> {
+    /// Drops the guards that hold in interior tiles from a value.
+    fn drop_implied_guards(&mut self, value: &PrimExpr) -> PrimExpr {
+        let Some((condition, load, other)) = guarded(value).filter(|_| is_padded_load(value)) else {
+            return value.map_children(&mut |child| self.drop_implied_guards(child));
+        };
+        let open = conjuncts(condition).into_iter().filter(|condition| !self.holds(condition));
+        match open.reduce(PrimExpr::and) {
+            Some(open) => open.if_then_else(load.clone(), other.clone()),
+            None => load.clone(),
+        }
+    }
+
+    /// Returns true if a condition holds for all of an interior tile.
+    fn holds(&mut self, condition: &PrimExpr) -> bool {
+        let Some(minimum) = excess(condition).and_then(|excess| minimum(&excess, self.stage, self.at)) else {
+            return false;
+        };
+        match minimum.as_constant() {
+            Some(minimum) => minimum >= 0,
+            None => {
+                self.interior.push(minimum.to_expr().ge(PrimExpr::int64(0)));
+                true
+            }
+        }
+    }
+}
+
+/// Returns the slack of an integer comparison, which holds if the slack is not negative.
+fn excess(condition: &PrimExpr) -> Option<Poly> {
+    let PrimKind::Binary(op, a, b) = condition.kind() else { return None };
+    let simplifier = Simplifier::default();
+    let difference = |a: &PrimExpr, b: &PrimExpr| a.dtype().is_int().then(|| &simplifier.poly(a) - &simplifier.poly(b));
+    let one = Poly::constant(1);
+    match op {
+        BinaryOp::Lt => Some(&difference(b, a)? - &one),
+        BinaryOp::Le => difference(b, a),
+        BinaryOp::Gt => Some(&difference(a, b)? - &one),
+        BinaryOp::Ge => difference(a, b),
+        _ => None,
+    }
+}
+
+/// Returns the minimum of an affine value over a tile.
+fn minimum(number: &Poly, stage: &Stage, at: &Domain) -> Option<Poly> {
+    let simplifier = Simplifier::default();
+    stage.axes.iter().zip(&at.position).zip(&at.extents).try_fold(number.clone(), |number, ((axis, first), extent)| {
+        let factor = number.coefficient(&axis.var)?.as_constant()?;
+        let rest = &number - &Poly::atom(axis.var.expr()).scale(factor);
+        let first = simplifier.poly(first);
+        let last = &(&first + &simplifier.poly(extent)) - &Poly::constant(1);
+        Some(&rest + &(if factor < 0 { last } else { first }).scale(factor))
+    })
+}
