@@ -1,12 +1,12 @@
-//! Sizes that operands of a call have to agree on.
+//! Broadcasting of symbolic dimensions.
 //!
-//! Nothing but the values at run time says whether sizes of different names are the same number, or whether one of them
-//! is 1 and broadcasts. So the call's kernel decides when it runs, and the size that comes of it, the *joint size*, gets
-//! a name, once for all calls with these sizes.
+//! Whether two differently named dimensions are equal, or one of them is 1 and broadcasts, is only known at run time.
+//! The kernel of the call decides it, and the resulting *joint dimension* gets a name that is shared by all calls with
+//! the same operand dimensions.
 //!
-//! Sizes that depend on the same variable are more often the same number: models add tensors of which one has `n` rows
-//! and another `min(n, 512)`, the first rows of a table. If neither can be 1 when the other is not, they have to be equal:
-//! they are treated as one size, and this is checked when the program runs.
+//! Dimensions that depend on the same variable are usually equal: a model adds a tensor with `n` rows to the first
+//! `min(n, 512)` rows of a table. If neither can be 1 while the other is not, they must be equal: they are treated as
+//! one dimension, with a check at run time.
 
 use crate::build::Builder;
 use hammock_ir::{
@@ -16,23 +16,23 @@ use hammock_ir::{
 };
 use hammock_ops::{Op, dims};
 
-/// Values of a variable for which sizes that depend on it are compared.
+/// Sample values of a variable at which two dimensions that depend on it are compared.
 const SAMPLES: [i64; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 64, 100, 513, 5000];
 
-/// Operands that agree, and the shape of the result if they alone determine it.
+/// Operands with compatible shapes, and the shape of the result if they alone determine it.
 pub struct Agreed {
-    /// The operands; those of other sizes with a check that they are what the others say.
+    /// The operands; a dimension that must equal another operand's is replaced by a checked cast.
     pub args: Vec<Operand>,
-    /// To what they broadcast.
+    /// Shape that they broadcast to.
     pub result: Option<Vec<PrimExpr>>,
 }
 
-/// Names of joint sizes, each with the sizes that it may equal.
+/// Joint dimensions, each with the dimensions that it may equal.
 #[derive(Default)]
 pub struct JointSizes(Vec<(prim::Var, Vec<PrimExpr>)>);
 
 impl JointSizes {
-    /// The size to which two sizes broadcast that may be different numbers.
+    /// Returns the dimension that two possibly different dimensions broadcast to.
     fn of(&mut self, a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
         for (size, other) in [(a, b), (b, a)] {
             if self.parts(size).is_some_and(|parts| contains(parts, other)) {
@@ -50,7 +50,7 @@ impl JointSizes {
         joint.expr()
     }
 
-    /// The sizes that a joint size may equal.
+    /// Returns the dimensions that a joint dimension may equal.
     fn parts(&self, size: &PrimExpr) -> Option<&[PrimExpr]> {
         let var = size.as_var()?;
         self.0.iter().find(|(joint, _)| joint == var).map(|(_, parts)| parts.as_slice())
@@ -61,9 +61,9 @@ fn contains(sizes: &[PrimExpr], size: &PrimExpr) -> bool {
     sizes.iter().any(|own| dims::equal(own, size) == Some(true))
 }
 
-/// Lets the operands of a call agree, if its operator wants them to.
+/// Unifies the dimensions of a call's operands if its operator broadcasts them.
 pub fn agreed(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<Agreed, InferError> {
-    // The last axes of matmul's operands are not those of each other.
+    // The last two axes of a matmul's operands do not broadcast.
     let own = match op.name {
         "matmul" => 2,
         _ if ["x1", "x2"].iter().all(|name| op.params.iter().any(|param| param.name == *name)) => 0,
@@ -82,7 +82,7 @@ pub fn agreed(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<Agreed
                 sizes.push(size.clone());
             }
         }
-        // Numbers first, then names: others are checked against them.
+        // Constants first, then variables: the remaining dimensions are checked against them.
         sizes.sort_by_key(|size| (size.as_int().is_none(), size.as_var().is_none()));
         let mut joint = sizes.first().cloned().unwrap_or(PrimExpr::int64(1));
         for size in sizes.iter().skip(1) {
@@ -118,8 +118,8 @@ pub fn agreed(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<Agreed
     Ok(Agreed { args: fitted, result: Some(result) })
 }
 
-/// True if two sizes depend on one variable, and neither is 1 where the other is another number: then they broadcast only
-/// where they are equal.
+/// True if two dimensions depend on one variable and neither is 1 while the other is not: they broadcast only if they
+/// are equal.
 fn have_to_be_equal(a: &PrimExpr, b: &PrimExpr) -> bool {
     let mut vars: Vec<prim::Var> = Vec::new();
     for size in [a, b] {

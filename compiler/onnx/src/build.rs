@@ -1,4 +1,4 @@
-//! The Relax function under construction: calls of operators, typed as the text importer types them.
+//! Builder of the Relax function: appends operator calls, with the same type inference as the text importer.
 
 use crate::{
     agree::{Agreed, JointSizes, agreed},
@@ -12,25 +12,25 @@ use hammock_ir::{
 };
 use hammock_ops::{CallContext, Table, lookup};
 
-/// The most calls that a model becomes. Small files may have loops within loops; each call takes about 1 kB.
+/// Maximum number of calls per model. Nested loops are unrolled even from small files; each call takes about 1 kB.
 const MOST_CALLS: usize = 100_000;
 
-/// A function being built, and the module that it will be part of.
+/// Function under construction, and its module.
 pub struct Builder {
-    /// Functions that are finished.
+    /// Module with the finished functions.
     pub module: Module,
-    /// Its variables; the body is put together at the end.
+    /// The function's variables; its body is assembled at the end.
     pub function: Function,
-    /// Its bindings so far.
+    /// Bindings so far.
     pub bindings: Vec<Binding>,
-    /// The line of the node that is being imported.
+    /// Span of the node that is being imported.
     pub span: Span,
-    /// Sizes of operands that broadcast.
+    /// Dimensions of broadcast results.
     pub joint_sizes: JointSizes,
 }
 
 impl Builder {
-    /// An empty function in an empty module.
+    /// Creates an empty function in an empty module.
     pub fn new() -> Self {
         Builder {
             module: Module::new(),
@@ -41,7 +41,7 @@ impl Builder {
         }
     }
 
-    /// Binds the result of an operator; sizes of it that are known at run time only get names.
+    /// Binds the result of an operator call; dynamic dimensions of the result get names.
     pub fn call(
         &mut self,
         op: &'static str,
@@ -60,7 +60,7 @@ impl Builder {
         self.with_sizes(var, result)
     }
 
-    /// The members of a tuple.
+    /// Binds the fields of a tuple.
     pub fn members(&mut self, tuple: &Operand) -> Result<Vec<Operand>, InferError> {
         let Type::Tuple(members) = self.ty(tuple) else { return Err(InferError::new("it gives no tuple")) };
         let bound = members.into_iter().enumerate().map(|(n, ty)| {
@@ -70,7 +70,7 @@ impl Builder {
         bound.collect()
     }
 
-    /// A value under another name, with a type that is checked when the program runs.
+    /// Binds a value to a new name, with a type that is checked at run time.
     pub fn match_cast(&mut self, value: Operand, ty: Type) -> Result<Operand, InferError> {
         self.bind(ty.clone(), Bound::MatchCast(value, ty)).map(Operand::Var)
     }
@@ -92,7 +92,7 @@ impl Builder {
         Ok(var)
     }
 
-    /// A tensor of the given sizes, else with a symbolic one for each dimension, if its type says nothing of them.
+    /// Gives a tensor of unknown shape the given dimensions, or a new symbolic one for each axis.
     fn with_sizes(&mut self, var: Var, sizes: Option<Vec<PrimExpr>>) -> Result<Operand, InferError> {
         let Type::Tensor(TensorType { shape: TensorShape::Rank(rank), dtype, vdevice }) = self.function.ty(var).clone()
         else {
@@ -104,12 +104,12 @@ impl Builder {
         self.match_cast(Operand::Var(var), TensorType { shape: TensorShape::Known(dims), dtype, vdevice }.into())
     }
 
-    /// The type of an operand.
+    /// Returns the type of an operand.
     pub fn ty(&self, operand: &Operand) -> Type {
         self.function.operand_ty(&self.module, operand)
     }
 
-    /// The type of a tensor.
+    /// Returns the type of a tensor.
     pub fn tensor(&self, operand: &Operand) -> Result<TensorType, InferError> {
         match self.ty(operand) {
             Type::Tensor(ty) => Ok(ty),
@@ -117,12 +117,12 @@ impl Builder {
         }
     }
 
-    /// The dtype of a tensor.
+    /// Returns the dtype of a tensor.
     pub fn dtype(&self, operand: &Operand) -> Result<DType, InferError> {
         self.tensor(operand)?.dtype.ok_or_else(|| InferError::new("the dtype of an input is not known"))
     }
 
-    /// The shape of a tensor.
+    /// Returns the shape of a tensor.
     pub fn dims(&self, operand: &Operand) -> Result<Vec<PrimExpr>, InferError> {
         let ty = self.tensor(operand)?;
         let dims = ty.shape.dims().map(<[PrimExpr]>::to_vec);
@@ -131,7 +131,7 @@ impl Builder {
         })
     }
 
-    /// A value as an operand: elements that are known become a constant, or are computed from sizes.
+    /// Returns a value as an operand: known elements become a constant, or are computed from dimensions.
     pub fn operand(&mut self, value: &Value) -> Result<Operand, InferError> {
         match value {
             Value::Operand(operand) | Value::Narrow(operand, _) => Ok(operand.clone()),
@@ -153,7 +153,7 @@ impl Builder {
         self.cast(tensor, known.dtype)
     }
 
-    /// A tensor in another dtype.
+    /// Casts a tensor to another dtype.
     pub fn cast(&mut self, x: Operand, dtype: DType) -> Result<Operand, InferError> {
         if self.dtype(&x)? == dtype {
             return Ok(x);
@@ -161,7 +161,7 @@ impl Builder {
         self.call("astype", vec![x], &[("dtype", dtype.into())])
     }
 
-    /// What is known of a value's elements.
+    /// Returns a value's elements if they are known.
     pub fn known(&self, value: &Value) -> Option<Known> {
         match value {
             Value::Known(known) => Some(known.clone()),
@@ -171,7 +171,7 @@ impl Builder {
     }
 }
 
-/// A size of a tensor that is a negative number.
+/// Returns a dimension that is a negative constant.
 fn negative_size(ty: &Type) -> Option<i64> {
     match ty {
         Type::Tensor(tensor) => tensor.dims()?.iter().filter_map(PrimExpr::as_int).find(|size| *size < 0),

@@ -1,4 +1,4 @@
-//! Operators on tensors whose elements are known.
+//! Constant folding of operators on tensors with known elements.
 
 use crate::known::{self, Known};
 use hammock_ir::{
@@ -8,13 +8,13 @@ use hammock_ir::{
 };
 use hammock_ops::dims;
 
-/// What can be computed of two elements.
+/// Foldable binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fold {
     Add,
     Sub,
     Mul,
-    /// Towards zero for integers.
+    /// Truncates for integers.
     Div,
     FloorMod,
     Max,
@@ -28,12 +28,12 @@ pub enum Fold {
     Or,
 }
 
-/// The zero of a dtype as an element.
+/// Returns the zero element of a dtype.
 pub fn zero(dtype: DType) -> PrimExpr {
     if dtype.is_floating() { PrimExpr::float(0.0, dtype) } else { PrimExpr::int64(0) }
 }
 
-/// `x op y`, broadcast; none where the result would not be known.
+/// Folds `x op y` with broadcasting; `None` if an element of the result is not known.
 pub fn binary(op: Fold, x: &Known, y: &Known) -> Option<Known> {
     let shape = broadcast(&x.shape, &y.shape)?;
     known::count(&shape)?;
@@ -50,7 +50,7 @@ pub fn binary(op: Fold, x: &Known, y: &Known) -> Option<Known> {
     Known::new(&shape, if predicate { DType::BOOL } else { x.dtype }, elements)
 }
 
-/// A function of each float; none where an element is no number.
+/// Applies a function to each float; `None` if an element is not a constant.
 pub fn unary(x: &Known, exact: fn(f64) -> f64) -> Option<Known> {
     if !x.dtype.is_floating() {
         return None;
@@ -59,7 +59,7 @@ pub fn unary(x: &Known, exact: fn(f64) -> f64) -> Option<Known> {
     Known::new(&x.shape, x.dtype, elements)
 }
 
-/// `condition ? x : y`, broadcast, where the conditions are numbers.
+/// Folds `condition ? x : y` with broadcasting, for constant conditions.
 pub fn select(condition: &Known, x: &Known, y: &Known) -> Option<Known> {
     let shape = broadcast(&broadcast(&condition.shape, &x.shape)?, &y.shape)?;
     known::count(&shape)?;
@@ -91,7 +91,7 @@ fn of_ints(op: Fold, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
         Fold::Div | Fold::FloorMod => match (a.as_int(), b.as_int()) {
             (Some(a), Some(b)) if op == Fold::Div => a.checked_div(b).map(PrimExpr::int64),
             (Some(a), Some(b)) => a.checked_rem_euclid(b).filter(|_| b > 0).map(PrimExpr::int64),
-            // Of what is not negative, rounding down is rounding towards zero.
+            // For nonnegative dividends, flooring equals truncation.
             (_, Some(by)) if by > 0 && dims::at_least(a, &PrimExpr::int64(0)) == Some(true) => {
                 Some(if op == Fold::Div { dims::floordiv(a, b) } else { dims::floormod(a, b) })
             }
@@ -128,7 +128,7 @@ fn of_floats(op: Fold, a: f64, b: f64, dtype: DType) -> Option<PrimExpr> {
     }
 }
 
-/// The shape of two that broadcast.
+/// Returns the shape that two shapes broadcast to.
 fn broadcast(x: &[i64], y: &[i64]) -> Option<Vec<i64>> {
     let rank = x.len().max(y.len());
     let size = |shape: &[i64], axis: usize| (axis + shape.len()).checked_sub(rank).map_or(1, |at| shape[at]);
@@ -141,7 +141,7 @@ fn broadcast(x: &[i64], y: &[i64]) -> Option<Vec<i64>> {
         .collect()
 }
 
-/// The indices of all elements of a shape, in order.
+/// Returns the indices of all elements of a shape, in row-major order.
 pub fn places(shape: &[i64]) -> Vec<Vec<i64>> {
     let mut all = vec![Vec::new()];
     for size in shape {
@@ -155,7 +155,7 @@ pub fn places(shape: &[i64]) -> Vec<Vec<i64>> {
 }
 
 impl Known {
-    /// The element at an index of a shape that this one broadcasts to.
+    /// Returns the element at an index of a shape that this one broadcasts to.
     pub fn at(&self, place: &[i64]) -> &PrimExpr {
         let skip = place.len() - self.shape.len();
         let offset =

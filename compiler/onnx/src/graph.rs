@@ -1,4 +1,4 @@
-//! A graph becomes a function: names become values, nodes calls.
+//! Import of graphs: names become values, nodes become calls.
 
 use crate::{
     ImportOptions, Imported,
@@ -20,29 +20,29 @@ use hammock_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The most nodes that are imported, those of functions as often as they are called.
+/// Maximum number of imported nodes; nodes of functions count once per call.
 const MOST_NODES: usize = 200_000;
 
-/// The most errors that are reported.
+/// Maximum number of reported errors.
 const MOST_ERRORS: usize = 20;
 
-/// What imports a model.
+/// Importer of a model.
 pub struct Importer<'m> {
-    /// The file.
+    /// The decoded file.
     pub model: &'m Model,
-    /// What to do with weights.
+    /// Options of the import.
     pub options: &'m ImportOptions,
     /// The function under construction.
     pub build: Builder,
-    /// Names of parameters.
+    /// Names of parameters and symbolic dimensions.
     pub names: Names,
-    /// Sizes that the model names.
+    /// Symbolic dimensions by their names in the model.
     pub symbols: FxHashMap<String, PrimExpr>,
     /// Names of the parameters for inputs, in order.
     pub parameters: Vec<String>,
-    /// Parameters for inputs with a default value.
+    /// Names of the parameters for inputs with a default value.
     pub defaults: Vec<String>,
-    /// Tensors that were read, by their messages.
+    /// Tensors read so far, by the address of their messages.
     pub tensors: FxHashMap<*const TensorProto, Tensor>,
     frames: Vec<Frame<'m>>,
     /// Functions whose bodies are being imported.
@@ -52,44 +52,44 @@ pub struct Importer<'m> {
     nodes_left: usize,
 }
 
-/// Names that are visible at once.
+/// Scope of names.
 #[derive(Default)]
 struct Frame<'m> {
     values: FxHashMap<&'m str, Value>,
-    /// Inputs of a function that its call leaves out.
+    /// Inputs of the function that its call omits.
     omitted: FxHashSet<&'m str>,
     opsets: &'m [OperatorSetIdProto],
-    /// What the call of a function gives for the function's attributes.
+    /// Values of the function's attributes.
     attrs: Attributes<'m>,
-    /// The function that this is the body of: it sees no names around it.
+    /// The function whose body this is: outer names are not visible in it.
     function: Option<&'m FunctionProto>,
 }
 
-/// What importing a node comes to.
+/// Outcome of importing a node.
 enum Step<'m> {
     Results(Outputs),
-    /// The node calls this function, whose names are visible now.
+    /// The node calls this function, whose scope has been entered.
     Call(&'m FunctionProto),
 }
 
-/// A node that calls a function.
+/// Call of a function.
 struct FunctionCall<'m> {
     proto: &'m NodeProto,
-    /// The line of the node around it.
+    /// Span of the enclosing node.
     outer: Span,
-    /// Variables before it.
+    /// Number of variables before the call.
     vars_before: usize,
 }
 
-/// A graph or the body of a function, being imported.
+/// Graph or function body that is being imported.
 struct FunctionBody<'m> {
     nodes: std::vec::IntoIter<&'m NodeProto>,
-    /// The call that it takes the place of.
+    /// The call that is being inlined; `None` for a graph.
     call: Option<FunctionCall<'m>>,
 }
 
 impl<'m> Importer<'m> {
-    /// Nothing is imported yet.
+    /// Creates an importer.
     pub fn new(model: &'m Model, options: &'m ImportOptions) -> Self {
         let opsets = &model.proto.opset_import;
         let frame = Frame { opsets, ..Frame::default() };
@@ -135,7 +135,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Gives a name a value; each name has one.
+    /// Defines a name; a second definition is an error.
     pub fn define(&mut self, name: &'m str, value: Value) {
         let Some(frame) = self.frames.last_mut() else { return };
         if !name.is_empty() && frame.values.insert(name, value).is_some() {
@@ -144,7 +144,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// The value of a name.
+    /// Returns the value of a name.
     pub fn lookup(&self, name: &str) -> Option<&Value> {
         for frame in self.frames.iter().rev() {
             match frame.values.get(name) {
@@ -156,17 +156,17 @@ impl<'m> Importer<'m> {
         None
     }
 
-    /// True if a name is an input of the function around it that the function's call leaves out.
+    /// True if a name is an input of the enclosing function that the call omits.
     fn is_omitted(&self, name: &str) -> bool {
         let function = self.frames.iter().rev().find(|frame| frame.function.is_some());
         function.is_some_and(|frame| frame.omitted.contains(name))
     }
 
-    /// The value of a graph's output.
+    /// Returns the value of a graph output.
     pub fn output(&mut self, name: &str) -> Value {
         match self.lookup(name) {
             Some(value) => value.clone(),
-            // It may be missing only because of what was reported.
+            // It may be missing because of an error that was reported already.
             None if !self.diagnostics.is_empty() => Value::Broken,
             None => {
                 self.report(damaged(format!("the output `{}` of the graph is computed by no node", brief(name))));
@@ -175,8 +175,8 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Imports the nodes of a graph, with the functions that they call: these in a loop, since functions that call each
-    /// other may be as many as there are nodes.
+    /// Imports the nodes of a graph and inlines the functions that they call. Iterative, since chains of calls may be
+    /// as long as there are nodes.
     pub fn nodes(&mut self, nodes: &'m [NodeProto]) {
         let mut bodies = vec![FunctionBody { nodes: self.sorted(nodes), call: None }];
         while let Some(body) = bodies.last_mut() {
@@ -200,7 +200,7 @@ impl<'m> Importer<'m> {
         nodes.into_iter()
     }
 
-    /// Imports a node, or begins to if it calls a function: gives the call then, and the nodes that are next.
+    /// Imports a node. If it calls a function, enters it and returns the call with the function's nodes.
     fn node(&mut self, proto: &'m NodeProto) -> Option<(FunctionCall<'m>, &'m [NodeProto])> {
         if self.nodes_left == 0 {
             return None;
@@ -222,7 +222,7 @@ impl<'m> Importer<'m> {
         None
     }
 
-    /// Ends the body of a function with its results.
+    /// Leaves a function and defines the outputs of its call.
     fn finish_call(&mut self, call: FunctionCall<'m>) {
         let function = self.frames.last().and_then(|frame| frame.function);
         let results = function.map(|f| f.output.iter().map(|name| self.output(name)).collect()).unwrap_or_default();
@@ -248,7 +248,7 @@ impl<'m> Importer<'m> {
         self.build.span = outer;
     }
 
-    /// The results of a node; no error is given where one was reported already.
+    /// Returns the results of a node; `Err(None)` if the error was reported already.
     fn imported(&mut self, proto: &'m NodeProto) -> Result<Step<'m>, Option<InferError>> {
         let inputs = self.inputs(proto)?;
         let frame = self.frames.last().ok_or(None)?;
@@ -293,7 +293,7 @@ impl<'m> Importer<'m> {
         Ok(inputs)
     }
 
-    /// Makes the names of a function visible, whose body is imported in place of its call.
+    /// Enters the scope of a function that is to be inlined.
     fn begin_call(
         &mut self,
         function: &'m FunctionProto,
@@ -320,10 +320,10 @@ impl<'m> Importer<'m> {
         Ok(())
     }
 
-    /// Imports a graph of a node's attribute, in place, with values for its inputs; it sees the names around it.
+    /// Imports a subgraph inline, with values for its inputs; outer names are visible in it.
     pub fn inner(&mut self, graph: &'m GraphProto, inputs: Vec<Value>) -> Result<Vec<Value>, InferError> {
         let before = self.diagnostics.len();
-        // Each turn of a loop counts, also that of a body without nodes.
+        // Each iteration of a loop counts, even if its body has no nodes.
         self.nodes_left = self.nodes_left.saturating_sub(1).max(1);
         let Some(outer) = self.frames.last() else { return Ok(Vec::new()) };
         let (opsets, attrs) = (outer.opsets, outer.attrs.clone());
@@ -336,7 +336,7 @@ impl<'m> Importer<'m> {
         if self.diagnostics.len() > before { Err(InferError::new("its graph has an error")) } else { Ok(results) }
     }
 
-    /// Names a variable that a node has made after the node's output.
+    /// Names a variable that a node created after the node's output.
     fn name(&mut self, name: &str, value: &Value, before: usize) {
         if let Value::Operand(Operand::Var(var)) | Value::Narrow(Operand::Var(var), _) = value
             && var.as_u32() as usize >= before
@@ -353,18 +353,18 @@ impl<'m> Importer<'m> {
         self.report(diagnostic);
     }
 
-    /// Where nothing of the model is meant.
+    /// Clears the span, for bindings that belong to no node.
     pub fn nowhere(&mut self) {
         self.build.span = Span::NONE;
     }
 }
 
-/// What is wrong with a model, and the listing that it is said of.
+/// Errors in a model, and the listing that their spans refer to.
 #[derive(Debug)]
 pub struct Errors {
-    /// At least one error.
+    /// The errors; never empty.
     pub diagnostics: Vec<Diagnostic>,
-    /// The nodes that were looked at.
+    /// Listing of the visited nodes.
     pub source: Option<hammock_diagnostics::SourceFile>,
 }
 

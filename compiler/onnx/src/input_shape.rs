@@ -1,4 +1,4 @@
-//! Shapes that users give to inputs, for sizes and ranks that the model leaves open.
+//! Input shapes given by users, for dimensions and ranks that the model leaves open.
 
 use crate::{
     graph::Importer,
@@ -11,31 +11,31 @@ use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::PrimExpr;
 use std::{fmt, str::FromStr, sync::Arc};
 
-/// The most dimensions of an input.
+/// Maximum rank of an input.
 const MAX_RANK: usize = 64;
 
-/// The shape of an input.
+/// Shape of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputShape {
-    /// The input's name.
+    /// Name of the input.
     pub input: String,
-    /// Its sizes.
+    /// Dimensions.
     pub sizes: Vec<InputSize>,
 }
 
-/// A size of an input.
+/// Dimension of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputSize {
-    /// A number.
+    /// Constant.
     Static(i64),
-    /// A symbolic size of that name.
+    /// Symbolic dimension with this name.
     Symbol(String),
 }
 
 impl FromStr for InputShape {
     type Err = String;
 
-    /// Reads `NAME=2,n,3`; without sizes, it is a scalar.
+    /// Parses `NAME=2,n,3`; without dimensions, a scalar.
     fn from_str(text: &str) -> Result<Self, String> {
         let form = "a shape is given as NAME=2,n,3";
         let (input, sizes) = text.rsplit_once('=').ok_or(form)?;
@@ -59,11 +59,12 @@ impl FromStr for InputShape {
     }
 }
 
-/// Finds the ranks of inputs, in the order of their names, from what a call gives: `None` for those that it does not give.
+/// Ranks of inputs from the arguments of a call, in the order of the inputs' names; `None` for inputs without an
+/// argument.
 #[derive(Clone, Default)]
 pub struct Ranks(pub Option<Arc<RanksOf>>);
 
-/// Ranks of parameters by their names.
+/// Function from parameter names to their ranks.
 pub type RanksOf = dyn Fn(&[&str]) -> Vec<Option<usize>> + Send + Sync;
 
 impl fmt::Debug for Ranks {
@@ -73,8 +74,8 @@ impl fmt::Debug for Ranks {
 }
 
 impl<'m> Importer<'m> {
-    /// Takes what users say of shapes before inputs become parameters: a name of a size that they give a number is that
-    /// number for all inputs.
+    /// Applies user-given shapes before inputs become parameters: a named dimension that is given a number has it in
+    /// all inputs.
     pub(crate) fn take_shapes(&mut self, graph: &'m GraphProto) {
         for shape in &self.options.shapes {
             if let Err(error) = self.take_shape(graph, shape) {
@@ -117,7 +118,7 @@ impl<'m> Importer<'m> {
         Ok(())
     }
 
-    /// The sizes of an input: those that users give, else those that the model declares.
+    /// Returns the dimensions of an input: the user's, or those that the model declares.
     pub(crate) fn sizes_of_input(&mut self, input: &'m ValueInfoProto) -> Result<Vec<PrimExpr>, Diagnostic> {
         let given = self.options.shapes.iter().find(|shape| is_of(shape, &input.name));
         let given = given.map(|shape| shape.sizes.clone());
@@ -129,7 +130,7 @@ impl<'m> Importer<'m> {
         let sizes = dims.into_iter().enumerate().map(|(axis, declared)| {
             match given.as_ref().and_then(|sizes| sizes.get(axis)) {
                 Some(InputSize::Static(size)) if !is_fixed(declared) => PrimExpr::int64(*size),
-                // A size that has a name keeps it: other inputs may have the same.
+                // Named dimensions keep their name: other inputs may share it.
                 Some(InputSize::Symbol(name)) if !is_named(declared) => {
                     self.dimension(Some(&DimensionValue::DimParam(name.clone())), "", axis)
                 }
@@ -139,7 +140,7 @@ impl<'m> Importer<'m> {
         Ok(sizes.collect())
     }
 
-    /// The rank of an input that the model leaves open, as a call gives it.
+    /// Returns the rank of an input that the model leaves open, from the call's argument.
     fn rank_of_call(&self, input: &ValueInfoProto) -> Result<usize, Diagnostic> {
         let rank = self.options.ranks.0.as_ref().and_then(|ranks| {
             let names: Vec<&str> = self.parameters.iter().map(String::as_str).collect();
@@ -175,7 +176,7 @@ fn is_of(shape: &InputShape, input: &str) -> bool {
     shape.input == input || identifier(&shape.input) == identifier(input)
 }
 
-/// The sizes that the model declares for an input; `None` if it does not say how many there are.
+/// Returns the dimensions that the model declares for an input; `None` if its rank is open.
 fn declared(input: &ValueInfoProto) -> Option<Vec<Option<&DimensionValue>>> {
     match &input.r#type {
         Some(TypeProto { value: Some(type_proto::Value::Tensor(tensor)) }) => {

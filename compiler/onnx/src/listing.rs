@@ -1,24 +1,24 @@
-//! A text of the model, one node a line: what diagnostics, profiles and errors at run time point into.
+//! Listing of the model, one node per line: the source text of diagnostics, profiles and run-time errors.
 
 use crate::schema::NodeProto;
 use hammock_diagnostics::{Diagnostic, SourceFile, Span};
 
-/// How much of one name, and how many names, a line shows.
+/// Maximum number of characters of a name, and of names in a list, on a line.
 const NAME: usize = 64;
 const NAMES: usize = 12;
 
-/// Depth up to which nodes of functions and inner graphs are indented. Without it, the text of functions that call each
-/// other would grow with the square of their number.
+/// Maximum indentation of nodes in functions and subgraphs. Without a limit, the text of a call chain would grow with
+/// the square of its length.
 const MAX_INDENTED_DEPTH: usize = 16;
 
-/// The lines so far.
+/// Listing under construction.
 #[derive(Default)]
 pub struct Listing {
     text: String,
 }
 
 impl Listing {
-    /// Adds a node's line: `y = Conv(x, w)  # node conv1`.
+    /// Appends a node's line: `y = Conv(x, w)  # node conv1`.
     pub fn add(&mut self, node: &NodeProto, depth: usize) -> Span {
         let start = self.text.len();
         let depth = depth.min(MAX_INDENTED_DEPTH);
@@ -42,13 +42,13 @@ impl Listing {
         }
     }
 
-    /// The text as a file of that name.
+    /// Returns the text as a source file with this name.
     pub fn into_source(self, name: &str) -> Result<SourceFile, Box<Diagnostic>> {
         SourceFile::new(name, self.text).map_err(Box::new)
     }
 }
 
-/// What a node is called in messages.
+/// Returns the name of a node for messages.
 pub fn node_name(node: &NodeProto) -> String {
     let own = Some(&node.name).filter(|name| !name.is_empty());
     match (own, node.output.iter().find(|name| !name.is_empty())) {
@@ -58,7 +58,7 @@ pub fn node_name(node: &NodeProto) -> String {
     }
 }
 
-/// A name as a line shows it: on one line, and not too long.
+/// Returns a name without control characters, truncated.
 pub fn brief(name: &str) -> String {
     let mut shown: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME).collect();
     if shown.len() < name.len() {

@@ -1,4 +1,4 @@
-//! The model's own graph: its inputs and weights become parameters, its outputs the result.
+//! Import of the model's main graph: inputs and weights become parameters, outputs the result.
 
 use crate::{
     Weights, dtype,
@@ -17,12 +17,13 @@ use hammock_ir::{
 use hammock_runtime::tools::ElementType;
 use rustc_hash::FxHashSet;
 
-/// The most elements of weights that are constants even where weights are parameters: operators may have to know them.
+/// Maximum number of elements of a weight that stays a constant even if weights are parameters: operators may need its
+/// value.
 const FEW_INTEGERS: usize = 1024;
 const FEW_FLOATS: usize = 8;
 
 impl<'m> Importer<'m> {
-    /// Imports the graph as `main`; gives the weights that are parameters.
+    /// Imports the graph as `main`; returns the weights that are parameters.
     pub(crate) fn main(&mut self, graph: &'m GraphProto) -> Vec<(String, Tensor)> {
         let overridden = self.overridden(graph);
         let initializers = initializer_names(graph).filter(|name| !overridden.contains(name)).collect();
@@ -31,7 +32,7 @@ impl<'m> Importer<'m> {
         self.defaults =
             inputs.filter(|name| overridden.contains(name)).map(|name| self.names.of_parameter(name)).collect();
         self.take_shapes(graph);
-        // Where weights are parameters, an input with a default value is one of them.
+        // If weights are parameters, an input with a default value is one of them.
         let with_defaults = self.options.weights == Weights::Parameters;
         let is_input = |name: &str| !(initializers.contains(name) || with_defaults && overridden.contains(name));
         let inputs = || graph.input.iter().filter(|input| is_input(&input.name));
@@ -59,7 +60,7 @@ impl<'m> Importer<'m> {
         weights
     }
 
-    /// Names inputs, then weights: sizes, and what nodes compute, get other names than those.
+    /// Reserves the names of inputs, then of weights, before dimensions and results of nodes get names.
     fn name_parameters(&mut self, graph: &GraphProto, own: &FxHashSet<&str>) {
         let inputs = graph.input.iter().map(|input| input.name.as_str()).filter(|name| !own.contains(name));
         let weights = graph.initializer.iter().filter(|_| self.options.weights == Weights::Parameters);
@@ -102,7 +103,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// A size: a number, or a variable of the name that the model gives it.
+    /// Returns a dimension: a constant, or a variable with the model's name for it.
     pub(crate) fn dimension(&mut self, value: Option<&DimensionValue>, input: &str, axis: usize) -> PrimExpr {
         let name = match value {
             Some(DimensionValue::DimValue(size)) if *size >= 0 => return PrimExpr::int64(*size),
@@ -114,8 +115,8 @@ impl<'m> Importer<'m> {
         self.symbols.entry(name.clone()).or_insert_with(named).clone()
     }
 
-    /// Defines the tensors that a graph brings: constants, or parameters where `weights` collects those. Defaults that are
-    /// overridden are defined as inputs already, or are parameters.
+    /// Defines the initializers of a graph: constants, or parameters that are collected in `weights`. Overridden
+    /// defaults are defined as inputs already, or are parameters.
     pub(crate) fn initializers(
         &mut self,
         graph: &'m GraphProto,
@@ -147,7 +148,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// A tensor of the file. Graphs of loops are imported for each turn, and their tensors read once.
+    /// Reads a tensor of the file. Cached, since loop bodies are imported once per iteration.
     pub(crate) fn tensor(&mut self, proto: &'m TensorProto) -> Result<Tensor, String> {
         let place = std::ptr::from_ref(proto);
         if let Some(read) = self.tensors.get(&place) {
@@ -172,7 +173,7 @@ impl<'m> Importer<'m> {
         value
     }
 
-    /// The default value of an input, as a parameter of the input's type.
+    /// Defines an input's default value as a parameter of the input's type.
     fn default(
         &mut self,
         graph: &'m GraphProto,
@@ -195,7 +196,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Puts the function together.
+    /// Assembles the function.
     fn finish(&mut self, results: &[Value], num_input: Option<usize>) {
         let results: Result<Vec<Operand>, _> = results.iter().map(|value| self.result(value)).collect();
         let mut results = match results {
@@ -217,7 +218,7 @@ impl<'m> Importer<'m> {
         build.module.functions.insert("main".into(), Function::Relax(function));
     }
 
-    /// A result as a variable that is visible outside of the dataflow block.
+    /// Returns a result as a variable that is visible outside the dataflow block.
     fn result(&mut self, value: &Value) -> Result<Operand, hammock_ir::relax::InferError> {
         let operand = self.build.operand(value)?;
         let operand = match operand {
@@ -234,7 +235,7 @@ impl<'m> Importer<'m> {
     }
 }
 
-/// The names of the tensors that a graph brings.
+/// Returns the names of a graph's initializers, dense and sparse.
 pub(crate) fn initializer_names(graph: &GraphProto) -> impl Iterator<Item = &str> {
     let sparse = graph.sparse_initializer.iter().map(sparse::name);
     graph.initializer.iter().map(|tensor| tensor.name.as_str()).chain(sparse)

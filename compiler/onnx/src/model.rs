@@ -1,4 +1,4 @@
-//! The file as messages, and what must hold of it before anything is imported.
+//! Decoding of a model file, and the checks before the import: versions and supported operators.
 
 use crate::{
     external::{Data, Folder},
@@ -17,26 +17,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A decoded model.
+/// Decoded model.
 pub struct Model {
-    /// The file's messages.
+    /// Decoded protobuf messages.
     pub proto: ModelProto,
-    /// Where data beside the file may lie.
+    /// Folder with external data.
     pub folder: Folder,
-    /// Functions of the model by name, domain and overload; of equal ones, the first in the file comes first.
+    /// Indices of the model's functions, sorted by name, domain and overload; duplicates stay in file order.
     functions: Vec<usize>,
 }
 
-/// An error about the file as a whole.
+/// Returns an error about the file as a whole.
 pub fn damaged(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(codes::BAD_ONNX, message)
 }
 
 impl Model {
-    /// Reads a file, links to whose data may lead to `data_folders`.
+    /// Decodes a model. Links to its external data may point to `data_folders`.
     ///
     /// # Errors
-    /// When they are not a model, its versions are not known, or some operators are not supported.
+    /// If the data are not a model, or a version or an operator is not supported.
     pub fn decode(data: Data, path: Option<&Path>, data_folders: &[PathBuf]) -> Result<Model, Diagnostic> {
         let folder = Folder::of_model(path, data_folders);
         let file = folder.model(data);
@@ -57,14 +57,14 @@ impl Model {
         Ok(model)
     }
 
-    /// The model's graph.
+    /// Returns the main graph.
     pub fn graph(&self) -> Result<&GraphProto, Diagnostic> {
         let help = "a model has an `ir_version`, an `opset_import` and a `graph`";
         let graph = self.proto.graph.as_ref().filter(|_| self.proto.ir_version > 0);
         graph.ok_or_else(|| damaged("this is not an ONNX model, or it is damaged: it has no graph").help(help))
     }
 
-    /// The function of the model that a node calls.
+    /// Returns the model function that a node calls, if any.
     pub fn function(&self, node: &NodeProto) -> Option<&FunctionProto> {
         let called = (node.op_type.as_str(), domain(&node.domain), node.overload.as_str());
         let first = self.functions.partition_point(|at| key(&self.proto.functions[*at]) < called);
@@ -72,7 +72,7 @@ impl Model {
         (key(function) == called).then_some(function)
     }
 
-    /// Refuses versions that came after those that are known: nothing tells what changed in them.
+    /// Rejects versions newer than the supported ones, since their semantics are not known.
     fn expect_known_versions(&self) -> Result<(), Diagnostic> {
         let help = "export the model for an older version, or convert it with `onnx.version_converter`";
         let refused = |message: String| Err(Diagnostic::error(codes::ONNX_UNSUPPORTED, message).help(help));
@@ -94,7 +94,7 @@ impl Model {
         Ok(())
     }
 
-    /// Reports all operators that cannot be imported at once.
+    /// Reports all unsupported operators in one error.
     fn expect_supported(&self, graph: &GraphProto) -> Result<(), Diagnostic> {
         let mut missing = BTreeMap::new();
         let functions = self.proto.functions.iter().flat_map(|f| &f.node);
@@ -123,12 +123,12 @@ impl Model {
     }
 }
 
-/// The key by which nodes call a function: name, domain, overload.
+/// Lookup key of a function: name, domain, overload.
 fn key(function: &FunctionProto) -> (&str, &str, &str) {
     (&function.name, domain(&function.domain), &function.overload)
 }
 
-/// Names of nodes as a list that is not too long.
+/// Formats a truncated list of node names.
 fn list(nodes: &[String]) -> String {
     const MOST: usize = 6;
     let shown = nodes[..nodes.len().min(MOST)].join(", ");
@@ -137,12 +137,12 @@ fn list(nodes: &[String]) -> String {
     format!("{} {shown}{more}", if nodes.len() == 1 { "node" } else { "nodes" })
 }
 
-/// A domain, the standard one as the empty name.
+/// Returns a normalized domain: the standard one is empty.
 pub fn domain(name: &str) -> &str {
     if name == "ai.onnx" { "" } else { name }
 }
 
-/// The version that a domain's operators are imported with.
+/// Returns the imported version of a domain's operator set.
 pub fn version(opsets: &[OperatorSetIdProto], of: &str) -> Option<i64> {
     opsets.iter().find(|set| domain(&set.domain) == of).map(|set| set.version)
 }

@@ -1,9 +1,9 @@
-//! The order of a graph's nodes: each after those whose results it uses.
+//! Topological order of a graph's nodes.
 
 use crate::schema::{GraphProto, NodeProto};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The nodes, sorted if they are not; the error has those that need each other's results.
+/// Sorts nodes topologically; the error has the nodes of a cycle and those that depend on it.
 pub fn sorted(nodes: &[NodeProto]) -> Result<Vec<&NodeProto>, Vec<&NodeProto>> {
     let mut makers: FxHashMap<&str, usize> = FxHashMap::default();
     for (at, node) in nodes.iter().enumerate() {
@@ -21,7 +21,7 @@ pub fn sorted(nodes: &[NodeProto]) -> Result<Vec<&NodeProto>, Vec<&NodeProto>> {
             }
         });
     }
-    // Of the nodes that are ready, the first in the file comes next.
+    // Of the ready nodes, the first in the file comes next.
     let mut ready: std::collections::BTreeSet<usize> = (0..nodes.len()).filter(|at| waiting[*at] == 0).collect();
     let mut order = Vec::with_capacity(nodes.len());
     while let Some(at) = ready.pop_first() {
@@ -39,7 +39,7 @@ pub fn sorted(nodes: &[NodeProto]) -> Result<Vec<&NodeProto>, Vec<&NodeProto>> {
     Err((0..nodes.len()).filter(|at| waiting[*at] > 0).map(|at| &nodes[at]).collect())
 }
 
-/// The names that a node reads, those included that its graphs read of what is around them.
+/// Visits the names that a node reads, including outer names that its subgraphs read.
 fn each_input<'n>(node: &'n NodeProto, visit: &mut dyn FnMut(&'n str)) {
     node.input.iter().for_each(|name| visit(name));
     let graphs = node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs));
@@ -55,7 +55,7 @@ fn each_input<'n>(node: &'n NodeProto, visit: &mut dyn FnMut(&'n str)) {
     }
 }
 
-/// The names that a graph defines, which hide those around it.
+/// Returns the names that a graph defines, which shadow outer names.
 fn defined(graph: &GraphProto) -> FxHashSet<&str> {
     let inputs = graph.input.iter().map(|input| &input.name);
     let weights = graph.initializer.iter().map(|weight| &weight.name);

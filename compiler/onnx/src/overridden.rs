@@ -1,15 +1,16 @@
-//! Inputs with a default value, which is an initializer of the input's name. Callers may override it.
+//! Inputs with a default value, which is an initializer with the input's name. Callers may override it.
 
 use crate::{graph::Importer, listing::brief, main_graph::initializer_names, names::identifier, schema::GraphProto};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_runtime::near::nearest;
 use rustc_hash::FxHashSet;
 
-/// The version of the format since which an initializer need not be an input: those that are have a reason to be.
+/// First version of the format in which initializers need not be inputs: since then, one that is an input is meant to
+/// be overridden.
 const OPTIONAL_INPUTS: i64 = 4;
 
 impl<'m> Importer<'m> {
-    /// The inputs with a default value that become parameters.
+    /// Returns the inputs with a default value that become parameters.
     pub(crate) fn overridden(&mut self, graph: &'m GraphProto) -> FxHashSet<&'m str> {
         let wanted = &self.options.overridden;
         let initializers: FxHashSet<&str> = initializer_names(graph).collect();

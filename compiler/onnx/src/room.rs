@@ -1,28 +1,28 @@
-//! How much memory the messages of a file take, told before any is read: an empty message takes two bytes of a file, and a
-//! hundred times that in memory, so damaged files of some megabytes could take all there is.
+//! Memory budget of protobuf decoding, checked before a file is decoded: an empty message takes two bytes in the file
+//! and a hundred times as much in memory, so a damaged file of a few megabytes could exhaust it.
 
 use crate::schema::*;
 
-/// What a file's messages may take: models whose names are short take up to 7 times the bytes of the file.
+/// Maximum ratio of decoded size to file size: models with short names need up to 7.
 const MOST_GROWTH: usize = 8;
-/// The same for small files, in bytes.
+/// Minimum budget in bytes, for small files.
 const ALWAYS: usize = 64 << 20;
 
-/// What a text takes, or a list, without what it holds.
+/// Size in bytes of a string or list without its content.
 const TEXT: usize = 32;
-/// What a number takes.
+/// Size in bytes of a scalar field.
 const NUMBER: usize = 8;
 
-/// Returns true if the messages of a file take much more memory than the file is large.
+/// Returns true if the decoded messages of a file exceed its memory budget.
 pub fn is_too_much(file: &[u8]) -> bool {
     taken(file, ALWAYS.saturating_add(file.len().saturating_mul(MOST_GROWTH))).is_none()
 }
 
-/// A kind of message.
+/// Message type.
 struct Kind {
-    /// What one takes, without what its fields hold.
+    /// Size in bytes of a message without the content of its fields.
     bytes: usize,
-    /// The numbers of fields that hold messages, and which kind.
+    /// Numbers and types of the fields that hold messages.
     messages: &'static [(u64, &'static Kind)],
 }
 
@@ -47,7 +47,7 @@ static SPARSE: Kind = Kind::of::<SparseTensorProto>(&[(1, &TENSOR), (2, &TENSOR)
 static ENTRY: Kind = Kind::of::<StringStringEntryProto>(&[]);
 static FUNCTION: Kind = Kind::of::<FunctionProto>(&[(7, &NODE), (9, &OPSET), (11, &ATTRIBUTE)]);
 
-/// What the messages of a model take; none if that is more than `most`. What is no message is for others to tell.
+/// Returns the decoded size of a model in bytes; `None` if it exceeds `most`. Malformed input is left to the decoder.
 fn taken(file: &[u8], most: usize) -> Option<usize> {
     let mut bytes = MODEL.bytes;
     walk(file, &mut |_, _, content, inner| {
@@ -62,13 +62,13 @@ fn taken(file: &[u8], most: usize) -> Option<usize> {
     Some(bytes)
 }
 
-/// Visits the fields of a model: the kind of message that each is in, its number, what it holds if that is no number, and
-/// the kind of that if it is a message.
+/// Visits the fields of a model: the type of the enclosing message, the field number, the content of a length-delimited
+/// field, and its type if it is a message.
 fn walk<'a, E>(
     file: &'a [u8],
     visit: &mut dyn FnMut(&'static Kind, u64, Option<&'a [u8]>, Option<&'static Kind>) -> Result<(), E>,
 ) -> Result<(), E> {
-    // The messages around the place that is looked at, with what follows of each.
+    // Stack of enclosing messages, each with its remaining bytes.
     let mut open: Vec<(&[u8], &'static Kind)> = vec![(file, &MODEL)];
     while let Some((rest, kind)) = open.last_mut() {
         let kind = *kind;
@@ -85,7 +85,7 @@ fn walk<'a, E>(
     Ok(())
 }
 
-/// Visits the names of the files that tensors of a model have their data in.
+/// Visits the names of the external data files of a model.
 pub fn external_locations<'a>(file: &'a [u8], each: &mut dyn FnMut(&'a str)) {
     let mut is_location = false;
     let visited: Result<(), std::convert::Infallible> = walk(file, &mut |kind, number, content, _| {
@@ -103,7 +103,7 @@ pub fn external_locations<'a>(file: &'a [u8], each: &mut dyn FnMut(&'a str)) {
     let Ok(()) = visited;
 }
 
-/// The next field of a message: its number, and what it holds if it is no number.
+/// Reads the next field of a message: its number, and its content if it is not a scalar.
 fn field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
     let tag = varint(rest)?;
     let (len, is_number) = match tag & 7 {

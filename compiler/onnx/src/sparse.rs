@@ -1,20 +1,20 @@
-//! Sparse tensors of the file, which become dense ones.
+//! Sparse tensors of the file, which are converted to dense ones.
 
 use crate::{external::Folder, listing::brief, schema::SparseTensorProto, tensor};
 use hammock_ir::Tensor;
 
-/// Bytes that a dense tensor may have: a message of the file could not hold more, so a small file makes none either.
+/// Maximum size in bytes of a dense tensor, the limit of a protobuf message: a small file must not expand beyond it.
 const MAX_BYTES: i64 = i32::MAX as i64;
 
-/// The name of a sparse tensor, which is that of its values.
+/// Returns the name of a sparse tensor, which is that of its values.
 pub fn name(proto: &SparseTensorProto) -> &str {
     proto.values.as_ref().map_or("", |values| &values.name)
 }
 
-/// A sparse tensor's data as a dense tensor, with zeros where it lists no element.
+/// Converts a sparse tensor to a dense one.
 ///
 /// # Errors
-/// What is wrong with it, in a sentence without the tensor's name.
+/// The reason, in a sentence without the tensor's name.
 pub fn read(proto: &SparseTensorProto, folder: &Folder) -> Result<Tensor, String> {
     let (Some(values), Some(indices)) = (&proto.values, &proto.indices) else {
         return Err("a sparse tensor needs values and indices".to_owned());
@@ -39,7 +39,7 @@ pub fn read(proto: &SparseTensorProto, folder: &Folder) -> Result<Tensor, String
     Tensor::from_bytes(values.dtype(), dims, &dense).map_err(|e| e.to_string())
 }
 
-/// Where among all elements the listed ones are: indices count them, or are coordinates, a row for each.
+/// Returns the linear indices of the listed elements: `indices` are linear, or coordinates with one row per element.
 fn places(dims: &[i64], shape: &[i64], indices: &[i64], count: usize) -> Result<Vec<usize>, String> {
     let rank = dims.len();
     let rows = match shape {

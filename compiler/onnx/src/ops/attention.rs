@@ -106,7 +106,8 @@ fn joined(n: &mut Node, past: Option<Operand>, new: Operand) -> node::Result<Ope
     }
 }
 
-/// What is added to scores: zero for keys that a query sees, minus infinity for others, and the mask where it is numbers.
+/// What is added to scores: zero for keys that a query sees, minus infinity for others, and the mask where it is
+/// numbers.
 fn bias(
     n: &mut Node,
     queries: &PrimExpr,

@@ -74,7 +74,8 @@ fn deformed(n: &mut Node) -> Result {
     Ok(n.with_bias(y, 3, 2)?.into())
 }
 
-/// Where the elements of straight windows lie along an axis of images: of each element, for each row and column of results.
+/// Where the elements of straight windows lie along an axis of images: of each element, for each row and column of
+/// results.
 fn window_places(
     n: &mut Node,
     windows: &Windows,

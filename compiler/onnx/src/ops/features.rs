@@ -1,4 +1,5 @@
-//! Features of words, images and matrices: counts of runs of words, columns of windows, determinants; trees' neighbours.
+//! Features of words, images and matrices: counts of runs of words, columns of windows, determinants; trees'
+//! neighbours.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node, axes_attr, product};

@@ -1,8 +1,8 @@
 //! ONNX's operators: one file a family, each operator declared once with the function that imports it.
 //!
 //! A family's `OPS` lists its operators. The function gets a [`Node`] and calls operators of ours through it; the
-//! version of the operator set is in [`Node::opset`], so that one function knows all versions of its operator. To add an
-//! operator, write its function and list it.
+//! version of the operator set is in [`Node::opset`], so that one function knows all versions of its operator. To add
+//! an operator, write its function and list it.
 
 mod activation;
 mod attention;

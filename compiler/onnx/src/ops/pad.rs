@@ -67,8 +67,8 @@ fn pads_of_all(n: &mut Node, rank: usize) -> node::Result<Operand> {
     n.call_with("scatter_elements", [none, places, given], &along)
 }
 
-/// Number of elements to reflect, or to crop if it is negative, checked at run time: an axis reflects fewer elements than it
-/// has.
+/// Number of elements to reflect, or to crop if it is negative, checked at run time: an axis reflects fewer elements
+/// than it has.
 fn reflected(n: &mut Node, width: Operand, size: &PrimExpr) -> node::Result<Operand> {
     let zero = node::number(0.0, DType::INT64)?;
     let added = n.call("maximum", [width.clone(), zero.clone()])?;

@@ -30,7 +30,8 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// What the attributes of a node say of windows of that size, over data whose size alone does not determine padding.
+    /// What the attributes of a node say of windows of that size, over data whose size alone does not determine
+    /// padding.
     pub fn of(n: &Node, x: &Operand, kernel: &[i64]) -> node::Result<Windows> {
         let windows = Windows::of_any(n, x, kernel)?;
         if windows.dynamic.is_empty() {
@@ -75,8 +76,8 @@ impl Windows {
         dims::add(&dims::floordiv(&room, &self.strides[at].into()), &1i64.into())
     }
 
-    /// How many there are along each axis of data of that shape, those included that reach beyond it if `ceil_mode` says
-    /// so. Pads the data behind for these.
+    /// How many there are along each axis of data of that shape, those included that reach beyond it if `ceil_mode`
+    /// says so. Pads the data behind for these.
     pub fn all_counts(&mut self, n: &mut Node, sizes: &[PrimExpr], kernel: &[i64]) -> node::Result<Vec<PrimExpr>> {
         let rounds_up = n.attrs.flag("ceil_mode")?;
         let mut counts = Vec::new();

@@ -1,5 +1,5 @@
-//! Resizing along one axis after another, where sizes alone do not say which places are sampled: scales that are known at
-//! run time or leave a remainder, regions, filters that are as wide as what a result stands for.
+//! Resizing along one axis after another, where sizes alone do not say which places are sampled: scales that are known
+//! at run time or leave a remainder, regions, filters that are as wide as what a result stands for.
 //!
 //! Places are computed in float64, a vector for each axis: they are few, and steps between pixels hang on them.
 
@@ -61,7 +61,8 @@ pub fn along(n: &mut Node, x: Operand, of: &Axis, method: &Method) -> node::Resu
     Ok(y)
 }
 
-/// Where the middle of each place of the result lies in the data; in a region, also whether that is outside of the data.
+/// Where the middle of each place of the result lies in the data; in a region, also whether that is outside of the
+/// data.
 fn places(n: &mut Node, of: &Axis, width: &Operand, mode: &str) -> node::Result<(Operand, Option<Operand>)> {
     let counted = n.count_to(of.size.clone())?;
     let y = n.cast(counted, DType::FLOAT64)?;
@@ -194,8 +195,8 @@ fn interpolated(
     n.call("divide", [sum, total])
 }
 
-/// Filters whose width only running tells: each place has a factor for every pixel, and for as many beside the data as any
-/// filter reaches.
+/// Filters whose width only running tells: each place has a factor for every pixel, and for as many beside the data as
+/// any filter reaches.
 fn filtered(
     n: &mut Node,
     x: Operand,

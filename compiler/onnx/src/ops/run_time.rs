@@ -1,7 +1,7 @@
 //! Operators whose sizes or axes an input says at run time.
 //!
-//! What follows from such inputs is computed as small tensors of int64; those that are sizes become symbolic ones, which
-//! are never negative: -1 and the like are resolved before.
+//! What follows from such inputs is computed as small tensors of int64; those that are sizes become symbolic ones,
+//! which are never negative: -1 and the like are resolved before.
 
 use super::Result;
 use crate::{
@@ -347,7 +347,8 @@ pub fn reduce(
     let strides = n.vector(&strides)?;
     let strides = n.call_with("take", [strides, order.clone()], &along)?;
     let moved = n.call_with("take", [own.clone(), order], &along)?;
-    // Of each place among moved elements, the place among those of `x`; where there are none, nothing is divided by zero.
+    // Of each place among moved elements, the place among those of `x`; where there are none, nothing is divided by
+    // zero.
     let divisors = n.with_number("maximum", &moved, 1.0)?;
     let total = product(&dims);
     let mut axes = Vec::new();

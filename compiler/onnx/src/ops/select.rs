@@ -25,7 +25,8 @@ fn compress(n: &mut Node) -> Result {
     Ok(n.call_with("take", [x, places], &[("axis", axis_attr(axis))])?.into())
 }
 
-/// One for the first of the largest elements, zero for others. Before version 13, the axes from the given one on were one.
+/// One for the first of the largest elements, zero for others. Before version 13, the axes from the given one on were
+/// one.
 fn hardmax(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let own = n.dims(&x)?;

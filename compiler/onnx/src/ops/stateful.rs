@@ -1,5 +1,5 @@
-//! Operators of models that generate, which hand a state from one call to the next: linear attention, causal convolutions,
-//! caches.
+//! Operators of models that generate, which hand a state from one call to the next: linear attention, causal
+//! convolutions, caches.
 
 use super::{Op, Result, control::MOST_TURNS, op};
 use crate::node::{self, Node, axes_attr, product};
