@@ -30,7 +30,7 @@ fn plain(n: &mut Node, ours: &'static str) -> Result {
     Ok(n.call(ours, [x])?.into())
 }
 
-/// Before version 13, the axes from the given one on were taken as one.
+/// Before version 13, the axes from the given one on are collapsed.
 fn softmax(n: &mut Node, ours: &'static str) -> Result {
     let x = n.input(0)?;
     let dims = n.dims(&x)?;
@@ -115,7 +115,7 @@ fn softsign(n: &mut Node) -> Result {
     Ok(n.softsign(x)?.into())
 }
 
-/// The slope broadcasts to `x`; before version 7 it was one for all elements, or one for each channel.
+/// The slope broadcasts to `x`; before version 7 it is a single value, or one per channel.
 fn prelu(n: &mut Node) -> Result {
     let (x, mut slope) = (n.input(0)?, n.input(1)?);
     let rank = n.rank(&x)?;
@@ -147,7 +147,7 @@ fn shrink(n: &mut Node) -> Result {
 }
 
 impl Node<'_, '_> {
-    /// `x` from zero on, `alpha * (exp(x / beta) - 1)` below; all times `gamma`.
+    /// `gamma * (x >= 0 ? x : alpha * (exp(x / beta) - 1))`
     pub(super) fn exponential(&mut self, x: Operand, [alpha, beta, gamma]: [f64; 3]) -> crate::node::Result<Operand> {
         self.accumulated(x, |n, x| {
             let scaled = if beta == 1.0 { x.clone() } else { n.with_number("divide", &x, beta)? };
@@ -167,7 +167,7 @@ impl Node<'_, '_> {
         self.call("divide", [x, by])
     }
 
-    /// `x` above `alpha`, zero below.
+    /// `x > alpha ? x : 0`
     pub(super) fn thresholded_relu(&mut self, x: Operand, alpha: f64) -> crate::node::Result<Operand> {
         let above = self.with_number("greater", &x, alpha)?;
         let zero = self.number(0.0, &x)?;
@@ -186,7 +186,7 @@ impl Node<'_, '_> {
     }
 }
 
-/// An axis as an attribute of an operator of ours.
+/// Returns an axis as an attribute.
 pub(super) fn axis_attr(axis: usize) -> AttrValue {
     (axis as i64).into()
 }

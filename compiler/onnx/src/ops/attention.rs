@@ -1,4 +1,4 @@
-//! Attention, and rotary embeddings.
+//! Attention and rotary embeddings.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node, product};
@@ -7,7 +7,7 @@ use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[op("Attention", attention), op("RotaryEmbedding", rotary)];
 
-/// Queries, keys and values as (batch, heads, length, head size).
+/// Splits heads: returns queries, keys or values as (batch, heads, length, head size).
 fn heads(n: &mut Node, x: Operand, name: &str) -> node::Result<Operand> {
     let sizes = n.dims(&x)?;
     if sizes.len() == 4 {
@@ -77,7 +77,7 @@ fn attention(n: &mut Node) -> Result {
     let soft = n.call_with("nn.softmax", [precise], &[("axis", (-1i64).into())])?;
     let mut soft = n.cast(soft, dtype)?;
     if let Some(bias) = bias.filter(|_| n.given(3).is_some() || n.given(6).is_some()) {
-        // Of keys that are all hidden, nothing is seen.
+        // A query whose keys are all masked attends to nothing: zero instead of NaN.
         let most = n.call_with("max", [bias], &[("axis", vec![-1i64].into()), ("keepdims", true.into())])?;
         let hidden = n.with_number("equal", &most, f64::NEG_INFINITY)?;
         let zero = n.number(0.0, &soft)?;
@@ -98,7 +98,7 @@ fn attention(n: &mut Node) -> Result {
     Ok(vec![y, k, v, shown].into())
 }
 
-/// Keys or values behind those of before.
+/// Appends keys or values to the past ones.
 fn joined(n: &mut Node, past: Option<Operand>, new: Operand) -> node::Result<Operand> {
     match past {
         Some(past) => n.call_with("concat", [Operand::Tuple(vec![past, new])], &[("axis", 2i64.into())]),
@@ -106,8 +106,8 @@ fn joined(n: &mut Node, past: Option<Operand>, new: Operand) -> node::Result<Ope
     }
 }
 
-/// What is added to scores: zero for keys that a query sees, minus infinity for others, and the mask where it is
-/// numbers.
+/// Returns the attention bias, which is added to the scores: zero for visible keys, minus infinity for masked ones, and
+/// the mask itself if it is a float tensor.
 fn bias(
     n: &mut Node,
     queries: &PrimExpr,
@@ -123,7 +123,7 @@ fn bias(
     let (left, right) = (n.attrs.int_or("left_window_size", -1)?, n.attrs.int_or("right_window_size", -1)?);
     let right = if n.attrs.flag("is_causal")? { if right < 0 { 0 } else { right.min(0) } } else { right };
     if left >= 0 || right >= 0 {
-        // How far a key lies behind its query.
+        // Distance of a key behind its query.
         let places = n.count_to(queries.clone())?;
         let rows = n.reshape(places, vec![queries.clone(), 1i64.into()])?;
         let columns = n.count_to(keys.clone())?;
@@ -166,7 +166,7 @@ fn hidden_unless(n: &mut Node, seen: Operand, dtype: DType) -> node::Result<Oper
     n.call("where", [seen, zero, low])
 }
 
-/// A mask that hides keys behind its end.
+/// Extends a mask that is shorter than the keys; keys beyond its end are masked.
 fn longer(n: &mut Node, mask: Operand, keys: &PrimExpr) -> node::Result<Operand> {
     let sizes = n.dims(&mask)?;
     let Some(last) = sizes.last() else { return Ok(mask) };
@@ -182,7 +182,7 @@ fn longer(n: &mut Node, mask: Operand, keys: &PrimExpr) -> node::Result<Operand>
     n.call_with("concat", [Operand::Tuple(vec![mask, fill])], &[("axis", (axis as i64).into())])
 }
 
-/// Turns pairs of features by angles.
+/// Rotates pairs of features by angles.
 fn rotary(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let original = n.dims(&x)?;

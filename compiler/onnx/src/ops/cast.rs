@@ -16,7 +16,7 @@ pub const OPS: &[Op] = &[op("BitCast", bit_cast), op("Cast", cast), op("CastLike
 
 fn cast(n: &mut Node) -> Result {
     let to = match n.opset {
-        // The first version names the type: `FLOAT`.
+        // Before version 6, the attribute is the name of the type: `FLOAT`.
         ..6 => {
             let name = n.attrs.str_or("to", "")?;
             let number = dtype::number(name);
@@ -51,7 +51,7 @@ fn converted(n: &mut Node, to: ElementType) -> Result {
     Ok(Value::of(n.in_elements(x, to)?, to).into())
 }
 
-/// The same bits as elements of another dtype of the same size.
+/// Reinterprets the bits as another dtype of the same size.
 fn bit_cast(n: &mut Node) -> Result {
     let Some(to) = n.attrs.int("to")? else { return n.error("its attribute `to` is missing") };
     let dtype = n.numbered_dtype(to)?;
@@ -67,23 +67,23 @@ fn bit_cast(n: &mut Node) -> Result {
 }
 
 impl Node<'_, '_> {
-    /// The element type with that number of ONNX's.
+    /// Returns the element type of an ONNX type code.
     pub(super) fn element_type(&self, number: i64) -> node::Result<ElementType> {
         ElementType::of(number).ok_or_else(|| unsupported(number))
     }
 
-    /// The dtype with that number of ONNX's.
+    /// Returns the dtype of an ONNX type code.
     pub(super) fn numbered_dtype(&self, number: i64) -> node::Result<DType> {
         dtype::of(number).ok_or_else(|| unsupported(number))
     }
 
-    /// The element type of a tensor whose dtype is that of its elements.
+    /// Returns the element type of a tensor that is not sub-byte.
     pub(super) fn element_of(&self, x: &Operand) -> node::Result<ElementType> {
         let held = self.dtype(x)?;
         Ok(ElementType { number: 0, stored: held, held })
     }
 
-    /// A tensor with elements of that type.
+    /// Converts a tensor to an element type.
     pub(super) fn in_elements(&mut self, x: Operand, to: ElementType) -> node::Result<Operand> {
         let saturate = self.attrs.int_or("saturate", 1)? != 0;
         match to.stored {
@@ -107,12 +107,12 @@ impl Node<'_, '_> {
         }
     }
 
-    /// Numbers in float32, or in float64 if they are: so a rounding that follows is the only one.
+    /// Casts to float32 unless the tensor is float64, so the following rounding is the only one.
     fn at_least_single(&mut self, x: Operand) -> node::Result<Operand> {
         if self.dtype(&x)? == DType::FLOAT64 { Ok(x) } else { self.cast(x, DType::FLOAT32) }
     }
 
-    /// The lowest bits of integers.
+    /// Truncates integers to the low bits of a narrow type.
     fn wrapped(&mut self, x: Operand, to: DType, held: DType) -> node::Result<Operand> {
         let x = if self.dtype(&x)?.is_integer() { x } else { self.cast(x, DType::INT32)? };
         let low = self.with_number("bitwise_and", &x, f64::from((1u16 << to.bits) - 1))?;
@@ -125,7 +125,7 @@ impl Node<'_, '_> {
         self.with_number("subtract", &turned, sign)
     }
 
-    /// The nearest multiples of what elements of 4 bits can tell apart, at most 6; zero for what is no number.
+    /// Rounds to the values of float4 (e2m1), saturating at 6; NaN becomes zero.
     fn nearest_float4(&mut self, x: Operand) -> node::Result<Operand> {
         let size = self.call("abs", [x.clone()])?;
         let (half, one, two) = (self.number(0.5, &x)?, self.number(1.0, &x)?, self.number(2.0, &x)?);
@@ -144,7 +144,7 @@ impl Node<'_, '_> {
         self.call("where", [unknown, zero, rounded])
     }
 
-    /// Powers of two, as bfloat16: float32 whose fractions are rounded away.
+    /// Rounds to powers of two (e8m0), as bfloat16, by rounding off the mantissa of float32.
     fn nearest_power(&mut self, x: Operand) -> node::Result<Operand> {
         let least = 2f64.powi(-127);
         let (carry, below) = match self.attrs.str_or("round_mode", "up")? {
@@ -161,7 +161,7 @@ impl Node<'_, '_> {
         let exponent = self.with_number("bitwise_and", &raised, f64::from(0x7f80_0000))?;
         let power = self.bits(exponent, DType::FLOAT32)?;
         let power = self.cast(power, DType::BFLOAT16)?;
-        // The least power is a subnormal number of float32, whose exponent bits are zero.
+        // The smallest power is a subnormal float32, whose exponent bits are zero.
         let small = self.with_number("less_equal", &x, below)?;
         let (least, nan) = (node::number(least, DType::BFLOAT16)?, node::number(f64::NAN, DType::BFLOAT16)?);
         let power = self.call("where", [small, least, power])?;
@@ -169,14 +169,14 @@ impl Node<'_, '_> {
         self.call("where", [unknown, nan, power])
     }
 
-    /// The same bits as another dtype.
+    /// Reinterprets the bits as another dtype.
     pub(super) fn bits(&mut self, x: Operand, dtype: DType) -> node::Result<Operand> {
         let shape = Operand::Shape(self.dims(&x)?);
         let zero = Operand::int(0);
         self.call("memory.view", [x, shape, Operand::DType(dtype), zero])
     }
 
-    /// Numbers of a wider dtype, as a vector's elements, that are kept between bounds.
+    /// Clamps elements of a wider dtype to the range of a narrow one.
     pub(super) fn within(&mut self, x: Operand, to: DType) -> node::Result<Operand> {
         let (low, high) = match to.is_uint() {
             true => (0, (1i64 << to.bits) - 1),

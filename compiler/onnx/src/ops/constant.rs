@@ -1,4 +1,4 @@
-//! Constants, and tensors made of sizes.
+//! Constants and generators.
 
 use super::{Op, Result, op, run_time};
 use crate::{known::Known, node::Node, tensor, value::Value};

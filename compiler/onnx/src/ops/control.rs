@@ -1,4 +1,4 @@
-//! Graphs within nodes: branches, and loops whose number of turns is known.
+//! Control flow: branches, and loops with a known trip count, which are unrolled.
 
 use super::{Op, Result, op};
 use crate::{
@@ -9,10 +9,10 @@ use hammock_ir::{DType, relax::Operand};
 
 pub const OPS: &[Op] = &[op("If", branch), op("Loop", repeat), op("Scan", scan)];
 
-/// The most turns of a loop that are written out.
+/// Maximum trip count of an unrolled loop.
 pub const MOST_TURNS: i64 = 1024;
 
-/// A branch that is known stands for the node. Otherwise both are computed, and one is chosen.
+/// A constant condition selects one branch. Otherwise both are computed, and `where` selects the result.
 fn branch(n: &mut Node) -> Result {
     let (then, otherwise) = (n.attrs.graph("then_branch")?, n.attrs.graph("else_branch")?);
     if let Some(condition) = n.known(0).and_then(|condition| condition.ints()) {
@@ -34,7 +34,7 @@ fn branch(n: &mut Node) -> Result {
     Ok(chosen.into())
 }
 
-/// Values that turns hand on, then those that each turn shows, stacked.
+/// Stacks the scan outputs of all iterations.
 fn stacked(n: &mut Node, shown: Vec<Vec<Value>>, axes: &[i64]) -> node::Result<Vec<Value>> {
     let mut all = Vec::new();
     for (at, values) in shown.into_iter().enumerate() {
@@ -52,7 +52,7 @@ fn stacked(n: &mut Node, shown: Vec<Vec<Value>>, axes: &[i64]) -> node::Result<V
     Ok(all)
 }
 
-/// A loop whose number of turns and condition are known is written out.
+/// Unrolls a loop whose trip count and condition are known.
 fn repeat(n: &mut Node) -> Result {
     let body = n.attrs.graph("body")?;
     let most = n.ints(0, "the number of turns")?.and_then(|most| most.first().copied());
@@ -87,7 +87,7 @@ fn repeat(n: &mut Node) -> Result {
     Ok(Outputs(state))
 }
 
-/// A scan over axes of a known size is written out.
+/// Unrolls a scan over axes of known size.
 fn scan(n: &mut Node) -> Result {
     if n.opset < 9 {
         return n.error("the form before version 9 is not supported");

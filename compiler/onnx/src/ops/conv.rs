@@ -17,7 +17,7 @@ fn conv(n: &mut Node) -> Result {
     Ok(n.with_bias(y, 2, spatial)?.into())
 }
 
-/// A convolution with the node's attributes, whose sums are of that type if it is given.
+/// Appends a convolution with the node's attributes; `out_dtype` is the accumulator dtype, if given.
 pub(super) fn convolved(n: &mut Node, x: Operand, weight: Operand, out_dtype: Option<DType>) -> node::Result<Operand> {
     let kernel = n.kernel_size(&weight)?;
     let windows = Windows::of_any(n, &x, &kernel)?;
@@ -74,7 +74,7 @@ fn conv_transpose(n: &mut Node) -> Result {
             let excess = excess_of_shape(&sizes, shape, (&kernel, &strides, &dilations), &beyond)?;
             transposed_pads(&excess, &mut beyond, mode)
         }
-        // Of `stride * size` results, whatever the size is.
+        // The result has `stride * size` elements for every size.
         (None, mode @ ("SAME_UPPER" | "SAME_LOWER")) => {
             let excess = |axis: usize| (kernel[axis] - 1) * dilations[axis] + 1 + beyond[axis] - strides[axis];
             let excess: Vec<i64> = (0..rank).map(excess).collect();
@@ -94,7 +94,7 @@ fn conv_transpose(n: &mut Node) -> Result {
     Ok(n.with_bias(y, 2, rank)?.into())
 }
 
-/// How many more results than a shape has a transposed convolution has along each axis without padding.
+/// Number of elements per axis by which the unpadded result of a transposed convolution exceeds a shape.
 fn excess_of_shape(
     sizes: &[PrimExpr],
     shape: &[i64],
@@ -113,7 +113,8 @@ fn excess_of_shape(
     (0..kernel.len()).map(excess).collect()
 }
 
-/// The padding that removes excess results of a transposed convolution; results that are missing are added to `beyond`.
+/// Returns the padding that crops the excess of a transposed convolution; missing elements are added to `beyond`, the
+/// output padding.
 fn transposed_pads(excess: &[i64], beyond: &mut [i64], mode: &str) -> Vec<i64> {
     let rank = excess.len();
     let mut pads = vec![0; 2 * rank];
@@ -127,14 +128,14 @@ fn transposed_pads(excess: &[i64], beyond: &mut [i64], mode: &str) -> Vec<i64> {
 }
 
 impl Node<'_, '_> {
-    /// The spatial sizes of a convolution's kernel.
+    /// Returns the spatial dimensions of a convolution's kernel.
     pub(super) fn kernel_size(&self, weight: &Operand) -> node::Result<Vec<i64>> {
         let sizes = self.dims(weight)?;
         let sizes = sizes.get(2..).unwrap_or(&[]).iter().map(PrimExpr::as_int).collect::<Option<Vec<_>>>();
         sizes.ok_or_else(|| InferError::new("the sizes of its kernel have to be known when the model is compiled"))
     }
 
-    /// A list of integers for spatial dimensions, of the length of its default.
+    /// Returns an attribute with one integer per spatial dimension, of the same length as its default.
     pub(super) fn spatial(&self, name: &str, default: &[i64]) -> node::Result<Vec<i64>> {
         match self.attrs.ints(name)? {
             Some(given) if given.iter().any(|v| v.unsigned_abs() > 1 << 31) => {
@@ -146,7 +147,7 @@ impl Node<'_, '_> {
         }
     }
 
-    /// `y` plus an input that has a value for each channel, if it is given.
+    /// Adds a per-channel bias, if the input is present.
     pub(super) fn with_bias(&mut self, y: Operand, at: usize, spatial: usize) -> node::Result<Operand> {
         let Some(bias) = self.optional(at)? else { return Ok(y) };
         let channels = dims::product(&self.dims(&bias)?);

@@ -1,4 +1,4 @@
-//! Convolutions whose windows are bent: each element is sampled where offsets say.
+//! Deformable convolution: samples each window element at its offset, then multiplies by the weight.
 
 use super::{Op, Result, op, pool::Windows};
 use crate::node::{self, Node, product};
@@ -37,7 +37,7 @@ fn deformed(n: &mut Node) -> Result {
     let whole = [parts.clone(), taps.into(), 2i64.into(), out[0].clone(), out[1].clone()];
     let offset = n.reshape(offset, whole.to_vec())?;
     let mut coordinates = Vec::new();
-    // Sampling wants x first, from -1 to 1.
+    // `grid_sample` takes x first, normalized to [-1, 1].
     for (axis, size) in [(1usize, *wide), (0, *high)] {
         let at = node::number(axis as f64, DType::INT64)?;
         let moved = n.call_with("take", [offset.clone(), at], &[("axis", 2i64.into())])?;
@@ -74,8 +74,8 @@ fn deformed(n: &mut Node) -> Result {
     Ok(n.with_bias(y, 3, 2)?.into())
 }
 
-/// Where the elements of straight windows lie along an axis of images: of each element, for each row and column of
-/// results.
+/// Returns the undeformed coordinates of window elements along an image axis, for each window element, output row and
+/// output column.
 fn window_places(
     n: &mut Node,
     windows: &Windows,

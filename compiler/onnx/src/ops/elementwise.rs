@@ -1,4 +1,4 @@
-//! Arithmetic, comparisons and logic, element by element.
+//! Elementwise arithmetic, comparisons and logic.
 
 use super::{Op, Result, op};
 use crate::{
@@ -68,7 +68,7 @@ fn unary(n: &mut Node, ours: &'static str) -> Result {
     Ok(n.call(ours, [x])?.into())
 }
 
-/// An operator of one float, whose result is exact or rounded once.
+/// Imports a unary float operator whose result is exact or correctly rounded, so it can be folded.
 fn of_float(n: &mut Node, ours: &'static str, exact: fn(f64) -> f64) -> Result {
     match n.known(0).and_then(|x| fold::unary(&x, exact)) {
         Some(known) => Ok(known.into()),
@@ -85,7 +85,7 @@ fn not(n: &mut Node) -> Result {
     }
 }
 
-/// The result of an operator on elements that are known.
+/// Folds a binary operator on known elements.
 fn folded(n: &Node, fold: Option<Fold>) -> Option<Known> {
     if n.is_aligned_by_attributes() {
         return None;
@@ -101,14 +101,14 @@ fn binary(n: &mut Node, ours: &'static str, fold: Option<Fold>) -> Result {
     Ok(n.call(ours, [x, y])?.into())
 }
 
-/// Two operands that broadcast.
+/// Returns two operands that broadcast.
 fn operands(n: &mut Node) -> node::Result<(Operand, Operand)> {
     let (x, y) = (n.input(0)?, n.input(1)?);
     let y = n.aligned(&x, y)?;
     Ok((x, y))
 }
 
-/// An operator of any number of inputs, as one of two.
+/// Imports a variadic operator as a chain of binary ones.
 fn fold_all(n: &mut Node, ours: &'static str, fold: Fold) -> Result {
     if let (2, Some(known)) = (n.inputs.len(), folded(n, Some(fold))) {
         return Ok(known.into());
@@ -119,13 +119,13 @@ fn fold_all(n: &mut Node, ours: &'static str, fold: Fold) -> Result {
 fn joined(n: &mut Node, ours: &'static str) -> node::Result<Operand> {
     let x = n.input(0)?;
     let dtype = n.dtype(&x)?;
-    // Two operands need one rounding anyway.
+    // Two operands are rounded only once anyway.
     let wide = if ours == "add" && n.inputs.len() > 2 { accumulator(dtype) } else { dtype };
     let joined = joined_in(n, ours, wide)?;
     n.cast(joined, dtype)
 }
 
-/// All inputs as one, computed in a dtype.
+/// Combines all inputs in a dtype.
 fn joined_in(n: &mut Node, ours: &'static str, dtype: DType) -> node::Result<Operand> {
     let all = n.rest(0)?;
     let joined = all.into_iter().try_fold(None, |joined, x| {
@@ -163,7 +163,7 @@ fn reciprocal(n: &mut Node) -> Result {
     Ok(n.call("divide", [one, x])?.into())
 }
 
-/// The exponent may have another dtype; the result has the base's.
+/// The exponent may have another dtype; the result has the dtype of the base.
 fn power(n: &mut Node) -> Result {
     let (x, y) = operands(n)?;
     let (dtype, exponent) = (n.dtype(&x)?, n.dtype(&y)?);
@@ -208,7 +208,7 @@ fn is_inf(n: &mut Node) -> Result {
     }
 }
 
-/// Limits are attributes before version 11, and may be left out.
+/// Bounds are optional; before version 11 they are attributes.
 fn clip(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let dtype = n.dtype(&x)?;
@@ -241,7 +241,7 @@ fn clip(n: &mut Node) -> Result {
     .into())
 }
 
-/// A clip of elements that are known.
+/// Folds a clip of known elements.
 fn clipped(n: &Node) -> Option<Known> {
     let mut x = n.known(0)?;
     for (at, fold) in [(1, Fold::Max), (2, Fold::Min)] {

@@ -1,5 +1,4 @@
-//! Features of words, images and matrices: counts of runs of words, columns of windows, determinants; trees'
-//! neighbours.
+//! Feature extraction: n-gram counts, `Col2Im`, determinants, and operators of `ai.onnx.ml`.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node, axes_attr, product};
@@ -17,7 +16,7 @@ pub const OPS: &[Op] = &[
     op("TfIdfVectorizer", count_runs),
 ];
 
-/// Elements of the last axis.
+/// Gathers elements of the last axis.
 fn extract(n: &mut Node) -> Result {
     let (x, places) = (n.input(0)?, n.int64(1)?);
     let x = if n.rank(&x)? == 1 { n.call_with("expand_dims", [x], &[("axis", vec![0i64].into())])? } else { x };
@@ -34,7 +33,7 @@ fn binarize(n: &mut Node) -> Result {
     Ok(n.cast(above, dtype)?.into())
 }
 
-/// Windows are added where they were taken from.
+/// Scatter-adds the columns of windows to the image.
 fn col2im(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let (image, block) = (n.known_sizes(1, "image_shape")?, n.known_sizes(2, "block_shape")?);
@@ -50,7 +49,7 @@ fn col2im(n: &mut Node) -> Result {
     if image.len() != rank || rank == 0 || !positive(&strides) || !positive(&dilations) || !padded {
         return n.error("its shapes, strides, dilations and pads do not fit");
     }
-    // Of each element of each block, the place in the image with its pads, in the order of the columns.
+    // Linear index in the padded image of each element of each block, in the order of the columns.
     let (mut flat, mut wide): (Option<Operand>, Vec<PrimExpr>) = (None, Vec::new());
     let mut blocks = Vec::new();
     for at in 0..rank {
@@ -95,7 +94,7 @@ fn determinant(n: &mut Node) -> Result {
     Ok(n.accumulated(x, eliminated)?.into())
 }
 
-/// By elimination: of the rows that are left, that with the largest element of a column is taken from the others.
+/// Determinant by Gaussian elimination with partial pivoting; pivoted rows are masked out instead of swapped.
 fn eliminated(n: &mut Node, mut x: Operand) -> node::Result<Operand> {
     let sizes = n.dims(&x)?;
     let [outer @ .., rows, columns] = sizes.as_slice() else { return n.error("its input has to be matrices") };
@@ -120,7 +119,7 @@ fn eliminated(n: &mut Node, mut x: Operand) -> node::Result<Operand> {
         let place = n.cast(place, DType::INT64)?;
         let chosen = n.call("equal", [places.clone(), place.clone()])?;
         let chosen = n.cast(chosen, dtype)?;
-        // Rows that are left before it: so often it changes places.
+        // The sign of the permutation: parity of the number of remaining rows before the pivot.
         let earlier = n.call("less", [places.clone(), place])?;
         let earlier = n.cast(earlier, dtype)?;
         let earlier = n.call("multiply", [earlier, left.clone()])?;
@@ -149,7 +148,7 @@ fn eliminated(n: &mut Node, mut x: Operand) -> node::Result<Operand> {
     n.reshape(product, outer.to_vec())
 }
 
-/// How often runs of numbers occur, neighbours or with others between.
+/// Counts n-grams and skip-grams.
 fn count_runs(n: &mut Node) -> Result {
     let need = |name: &str| match n.attrs.int(name)? {
         Some(value) if (0..1 << 31).contains(&value) => Ok(value),
@@ -185,7 +184,7 @@ fn count_runs(n: &mut Node) -> Result {
         let places: Vec<i64> = of_size().map(|(_, column)| *column).collect();
         let (all, places) = (constant(&[number, size], &all)?, constant(&[1, number], &places)?);
         let places = n.call("broadcast_to", [places, Operand::Shape(vec![batch.clone(), number.into()])])?;
-        // What stands alone has nothing between.
+        // A 1-gram has no gaps.
         for step in 1..=(if size == 1 { 1 } else { skips + 1 }) {
             let windows = length - step * (size - 1);
             if windows <= 0 {
@@ -200,7 +199,7 @@ fn count_runs(n: &mut Node) -> Result {
     Ok(if flat { n.reshape(y, vec![width.into()])? } else { y }.into())
 }
 
-/// The runs of a pool: those of one number, then those of two…
+/// Returns the n-grams of a pool: 1-grams, then 2-grams, and so on.
 fn runs<'a>(pool: &'a [i64], starts: &[i64]) -> Option<Vec<&'a [i64]>> {
     let mut runs = Vec::new();
     for (at, start) in starts.iter().enumerate() {
@@ -216,7 +215,7 @@ fn constant(shape: &[i64], values: &[i64]) -> node::Result<Operand> {
     Ok(Operand::Const(Constant::new(tensor)))
 }
 
-/// How often each run of `all` occurs in each row.
+/// Counts the occurrences of each n-gram of `all` in each row.
 fn occurrences(
     n: &mut Node,
     x: &Operand,
@@ -240,7 +239,7 @@ fn occurrences(
     n.call_with("sum", [same], &[("axis", axes_attr(&[2])), ("keepdims", false.into())])
 }
 
-/// Counts, or whether there are any, times weights.
+/// Weights the counts, or for IDF the presence, of n-grams.
 fn weighted(n: &mut Node, counts: Operand, width: i64) -> node::Result<Operand> {
     let mode = n.attrs.str_or("mode", "")?;
     let y = match mode {

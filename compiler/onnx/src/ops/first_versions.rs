@@ -1,20 +1,19 @@
-//! What operators were before version 7 of ONNX's operators: attributes instead of inputs, and operands that broadcast
-//! only where an attribute says so, and from an axis that another names.
+//! Broadcasting before version 7 of the operator set: only if `broadcast` is set, with operands aligned at `axis`.
 
 use crate::node::{self, Node, shown_size};
 use hammock_ir::{PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
-/// The first version in which operands broadcast as numpy's arrays do.
+/// First version with numpy's broadcasting.
 const BROADCASTS: i64 = 7;
 
 impl Node<'_, '_> {
-    /// True if the operands of this version are aligned by attributes.
+    /// True if attributes align the operands.
     pub(super) fn is_aligned_by_attributes(&self) -> bool {
         self.opset < BROADCASTS && (self.attrs.has("broadcast") || self.attrs.has("axis"))
     }
 
-    /// The second operand of an elementwise operator as one that broadcasts to the first as numpy's arrays do.
+    /// Reshapes the second operand of an elementwise operator so that it broadcasts to the first by numpy's rules.
     pub(super) fn aligned(&mut self, x: &Operand, y: Operand) -> node::Result<Operand> {
         if self.opset >= BROADCASTS {
             return Ok(y);
@@ -32,7 +31,7 @@ impl Node<'_, '_> {
             None => free,
         };
         if !(0..=free).contains(&axis) {
-            // One element goes with any axis.
+            // A single element broadcasts at any axis.
             let is_single = other.iter().all(|size| dims::is(size, 1));
             return match is_single {
                 true => self.reshape(y, Vec::new()),

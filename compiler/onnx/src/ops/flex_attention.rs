@@ -1,4 +1,4 @@
-//! Attention whose scores and probabilities graphs of the node change.
+//! Attention with subgraphs that modify scores and probabilities.
 
 use super::{Op, Result};
 use crate::{
@@ -47,7 +47,7 @@ fn attention(n: &mut Node) -> Result {
     Ok(n.cast(y, own)?.into())
 }
 
-/// What a graph makes of a tensor, if the node has it.
+/// Applies a subgraph to a tensor, if the node has it.
 fn changed(n: &mut Node, graph: &str, x: Operand) -> node::Result<Operand> {
     if !n.attrs.has(graph) {
         return Ok(x);

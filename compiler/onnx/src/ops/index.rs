@@ -1,4 +1,4 @@
-//! Elements by their indices.
+//! Indexing: gather, scatter, arg-reductions, scans.
 
 use super::{Op, Result, activation::axis_attr, op, run_time};
 use crate::node::Node;
@@ -46,7 +46,7 @@ fn gather_nd(n: &mut Node) -> Result {
     Ok(n.call_with("gather_nd", [x, indices], &[("batch_dims", batch.into())])?.into())
 }
 
-/// The names that our operators have for how values are combined.
+/// Returns our name of a scatter reduction.
 fn reduction(n: &Node) -> crate::node::Result<&'static str> {
     match n.attrs.str_or("reduction", "none")? {
         "none" => Ok("update"),
@@ -73,7 +73,7 @@ fn scatter_nd(n: &mut Node) -> Result {
     Ok(n.call_with("scatter_nd", args, &[("reduction", reduction.into())])?.into())
 }
 
-/// The last of equal elements is found from the other end.
+/// To select the last of equal elements, the axis is flipped.
 fn arg(n: &mut Node, ours: &'static str) -> Result {
     let keep = n.attrs.int_or("keepdims", 1)? != 0;
     let axis = n.attrs.int_or("axis", 0)?;
@@ -115,7 +115,7 @@ fn topk(n: &mut Node) -> Result {
     Ok(n.importer.build.members(&both)?.into())
 }
 
-/// Indices may count from the end; those outside have no place that is on.
+/// Negative indices count from the end; out-of-range indices give a row of `off` values.
 fn one_hot(n: &mut Node) -> Result {
     let axis = n.attrs.int_or("axis", -1)?;
     let (indices, values) = (n.int64(0)?, n.input(2)?);
@@ -149,7 +149,7 @@ fn one_hot(n: &mut Node) -> Result {
     Ok(n.call("where", [hot, on, off])?.into())
 }
 
-/// Running sums or products; the axis is an input.
+/// Cumulative sum or product; the axis is an input.
 fn running(n: &mut Node, ours: &'static str) -> Result {
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
@@ -176,7 +176,7 @@ fn running_along(n: &mut Node, ours: &'static str, axis: usize) -> crate::node::
     if reverse { n.call_with("flip", [sums], &[("axis", axis)]) } else { Ok(sums) }
 }
 
-/// The distinct elements, or slices of an axis, with their places and counts.
+/// Unique elements, or slices of an axis, with their indices and counts.
 fn unique(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let dtype = n.dtype(&x)?;
@@ -197,7 +197,7 @@ fn nonzero(n: &mut Node) -> Result {
     if n.rank(&x)? > 0 {
         return Ok(n.call("nonzero", [x])?.into());
     }
-    // A scalar has no axes, which places would have a row for.
+    // A scalar has no axes, so its indices have no rows.
     let x = n.reshape(x, vec![1i64.into()])?;
     let places = n.call("nonzero", [x])?;
     Ok(n.steps(places, 0, 0i64.into(), 0i64.into(), 1)?.into())

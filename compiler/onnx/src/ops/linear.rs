@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matmuls and other contractions.
 
 use super::{Op, Result, op};
 use crate::node::Node;
@@ -11,7 +11,7 @@ fn matmul(n: &mut Node) -> Result {
     Ok(n.call("matmul", [a, b])?.into())
 }
 
-/// `alpha * a b + beta * c`, of matrices that may be given transposed.
+/// `alpha * a b + beta * c`; `a` and `b` may be transposed.
 fn gemm(n: &mut Node) -> Result {
     let (mut a, mut b) = (n.input(0)?, n.input(1)?);
     if n.attrs.flag("transA")? {
@@ -25,7 +25,7 @@ fn gemm(n: &mut Node) -> Result {
     let wide = if (alpha, beta) == (1.0, 1.0) { dtype } else { accumulator(dtype) };
     let mut y = match wide == dtype {
         true => n.call("matmul", [a, b])?,
-        // What is scaled may be beyond what short floats can hold.
+        // Before scaling, the result may exceed the range of narrow floats.
         false => n.call_with("matmul", [a, b], &[("out_dtype", wide.into())])?,
     };
     if alpha != 1.0 {

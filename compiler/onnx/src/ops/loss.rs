@@ -22,7 +22,7 @@ fn cross_entropy(n: &mut Node) -> Result {
     Ok(if n.outputs > 1 { vec![loss, log] } else { vec![loss] }.into())
 }
 
-/// The negative of the value of each target's class, weighted by the class; targets that are ignored weigh nothing.
+/// Negative log-likelihood of the target classes, weighted by class; ignored targets have weight zero.
 fn loss(n: &mut Node, x: Operand) -> node::Result<Operand> {
     let target = n.int64(1)?;
     let (dims, shape) = (n.dims(&x)?, n.dims(&target)?);
@@ -41,7 +41,7 @@ fn loss(n: &mut Node, x: Operand) -> node::Result<Operand> {
         }
         None => target,
     };
-    // Negative indices count from the end in what follows, which targets do not.
+    // `take` wraps negative indices, but a negative target is an error.
     let classes = n.vector(&dims[1..2])?;
     let shifted = n.call("subtract", [class.clone(), classes])?;
     let class = n.replaced(class, "less", 0.0, shifted)?;

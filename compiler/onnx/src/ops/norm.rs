@@ -1,4 +1,4 @@
-//! Normalisations.
+//! Normalizations.
 
 use super::{Op, Result, activation::axis_attr, op};
 use crate::{
@@ -28,12 +28,12 @@ fn batch(n: &mut Node) -> Result {
     let mut outputs = Vec::new();
     let own = n.dtype(&args[0])?;
     let training = n.attrs.flag("training_mode")?;
-    // Statistics of longer floats may be beyond what the data's can hold.
+    // Statistics in wider floats may exceed the range of the data's dtype.
     let mixed = args.iter().any(|arg| n.dtype(arg).is_ok_and(|dtype| dtype != own));
     let dtype = if training || mixed { accumulator(own) } else { own };
     args[0] = n.cast(args[0].clone(), dtype)?;
     if training {
-        // The batch's own statistics stand for those of before, which move towards them.
+        // Training normalizes by the statistics of the batch, and updates the running ones.
         let axes: Vec<usize> = (0..n.rank(&args[0])?).filter(|axis| *axis != 1).collect();
         let momentum = n.attrs.float_or("momentum", 0.9)?;
         for (at, statistic) in [(3, "mean"), (4, "variance")] {
@@ -56,14 +56,14 @@ fn batch(n: &mut Node) -> Result {
     Ok(outputs.into())
 }
 
-/// Models are for inference: nothing is dropped.
+/// Inference only: the identity.
 fn dropout(n: &mut Node) -> Result {
     match n.ints(2, "training_mode") {
         Ok(Some(training)) if training.contains(&1) => {
             return n.error("training is not supported");
         }
         Ok(_) => {}
-        // The mode of run time as a size that has to be 0.
+        // Checks at run time that the mode is 0, as a dimension.
         Err(_) => drop(n.int64(2).and_then(|mode| n.sizes_from(mode, &[0i64.into()]))?),
     }
     let x = n.value(0)?;
@@ -136,8 +136,8 @@ fn rms(n: &mut Node) -> Result {
 }
 
 impl Node<'_, '_> {
-    /// A scale or bias as a tensor of the shape that is normalized, if it broadcasts to that: `None` where it differs
-    /// along other axes, too, or its sizes do not say.
+    /// Broadcasts a scale or bias to the normalized shape; `None` if it also varies along other axes, or its dimensions
+    /// are not known to fit.
     fn broadcast_over(&mut self, x: &Operand, shape: &[PrimExpr]) -> crate::node::Result<Option<Operand>> {
         let own = self.dims(x)?;
         if dims::all_equal(&own, shape) {
@@ -165,7 +165,7 @@ impl Node<'_, '_> {
         self.call("broadcast_to", [x.clone(), Operand::Shape(shape.to_vec())]).map(Some)
     }
 
-    /// A tensor of one number.
+    /// Returns a tensor filled with one value.
     fn filled(&mut self, value: f64, like: &Operand, shape: &[PrimExpr]) -> crate::node::Result<Operand> {
         let value = self.number(value, like)?;
         self.call("full", [Operand::Shape(shape.to_vec()), value])
@@ -180,7 +180,7 @@ fn instance(n: &mut Node) -> Result {
     Ok(n.call_with("nn.instance_norm", [x, scale, bias], &attrs)?.into())
 }
 
-/// Before version 21, scale and bias have a value for each group.
+/// Before version 21, scale and bias have one value per group.
 fn group(n: &mut Node) -> Result {
     let (x, mut scale, mut bias) = (n.input(0)?, n.input(1)?, n.input(2)?);
     let Some(groups) = n.attrs.int("num_groups")? else { return n.error("its `num_groups` is missing") };
@@ -238,7 +238,7 @@ fn lp(n: &mut Node) -> Result {
     Ok(y.into())
 }
 
-/// Divides by the squares of neighbouring channels: a pooling along them.
+/// Local response normalization: an average pooling of squares along the channels.
 fn local_response(n: &mut Node) -> Result {
     let (alpha, beta) = (n.attrs.float_or("alpha", 1e-4)?, n.attrs.float_or("beta", 0.75)?);
     let bias = n.attrs.float_or("bias", 1.0)?;

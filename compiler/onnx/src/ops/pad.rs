@@ -1,4 +1,4 @@
-//! Padding: with numbers that are known, or read at run time.
+//! Padding, with static or dynamic widths.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node};
@@ -7,7 +7,7 @@ use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[op("Pad", pad)];
 
-/// Numbers before each axis, then behind each; some axes only from version 18 on.
+/// `pads` has the widths before each axis, then after each. Since version 18, `axes` may select some.
 fn pad(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
@@ -57,7 +57,7 @@ fn pad(n: &mut Node) -> Result {
     Ok(n.call_with("nn.pad", [x], &attrs)?.into())
 }
 
-/// The pads of all axes, where an input names some.
+/// Expands the pads of dynamic `axes` to all axes.
 fn pads_of_all(n: &mut Node, rank: usize) -> node::Result<Operand> {
     let before = n.axes_from_start(3, rank)?;
     let behind = n.with_number("add", &before, rank as f64)?;
@@ -67,19 +67,18 @@ fn pads_of_all(n: &mut Node, rank: usize) -> node::Result<Operand> {
     n.call_with("scatter_elements", [none, places, given], &along)
 }
 
-/// Number of elements to reflect, or to crop if it is negative, checked at run time: an axis reflects fewer elements
-/// than it has.
+/// Checks a reflected width at run time: it must be less than the axis. Negative widths crop.
 fn reflected(n: &mut Node, width: Operand, size: &PrimExpr) -> node::Result<Operand> {
     let zero = node::number(0.0, DType::INT64)?;
     let added = n.call("maximum", [width.clone(), zero.clone()])?;
-    // What is empty reflects nothing.
+    // An empty axis cannot be reflected.
     let most = dims::max(&dims::offset(size, -1), &0i64.into());
     let checked = n.lengths_up_to(added, &most)?;
     let cropped = n.call("minimum", [width, zero])?;
     n.call("add", [checked, cropped])
 }
 
-/// Takes along each axis the elements that each place of the result shows.
+/// Pads by a gather along each axis, with indices computed at run time.
 fn at_run_time(n: &mut Node, mut x: Operand, pads: Operand, axes: &[usize], mode: &str) -> Result {
     let value = match n.optional(2)? {
         Some(value) => n.reshape(value, Vec::new())?,
@@ -122,7 +121,7 @@ fn at_run_time(n: &mut Node, mut x: Operand, pads: Operand, axes: &[usize], mode
             }
             _ => inside(n, &places)?,
         };
-        // What is empty has no element for other modes to take: those are indices outside of it.
+        // For an empty axis, all modes but `constant` gather out of range, which is an error.
         let outside = if mode == "constant" { "clip" } else { "fast" };
         x = n.call_with("take", [x, from], &[("axis", (*axis as i64).into()), ("mode", outside.into())])?;
         if mode == "constant" {

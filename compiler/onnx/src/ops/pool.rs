@@ -1,4 +1,4 @@
-//! Poolings, and where their windows and those of convolutions lie.
+//! Pooling, and the window geometry of poolings and convolutions.
 
 use super::{
     Op, Result,
@@ -19,19 +19,18 @@ pub const OPS: &[Op] = &[
     op("MaxPool", |n| pool(n, ["nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"])),
 ];
 
-/// The windows of a convolution or pooling.
+/// Windows of a convolution or pooling.
 pub struct Windows {
     pub strides: Vec<i64>,
     pub dilations: Vec<i64>,
-    /// Those before the data, then those behind.
+    /// Padding before each axis, then after each.
     pub pads: Vec<i64>,
-    /// Padding that sizes of run time determine, in place of `pads`.
+    /// Padding of dynamic axes, instead of `pads`.
     pub dynamic: Vec<DynamicPads>,
 }
 
 impl Windows {
-    /// What the attributes of a node say of windows of that size, over data whose size alone does not determine
-    /// padding.
+    /// Reads the windows from a node's attributes; dynamic padding is an error.
     pub fn of(n: &Node, x: &Operand, kernel: &[i64]) -> node::Result<Windows> {
         let windows = Windows::of_any(n, x, kernel)?;
         if windows.dynamic.is_empty() {
@@ -41,7 +40,7 @@ impl Windows {
         }
     }
 
-    /// What the attributes of a node say of windows of that size. `padded` adds padding that is determined at run time.
+    /// Reads the windows from a node's attributes. Dynamic padding is to be added by `padded`.
     pub fn of_any(n: &Node, x: &Operand, kernel: &[i64]) -> node::Result<Windows> {
         let rank = kernel.len();
         let sizes = n.dims(x)?;
@@ -69,15 +68,15 @@ impl Windows {
         Ok(windows)
     }
 
-    /// How many there are along an axis of that size.
+    /// Returns the number of windows along an axis.
     pub fn count(&self, size: &PrimExpr, kernel: &[i64], at: usize) -> PrimExpr {
         let reach = (kernel[at] - 1) * self.dilations[at] + 1;
         let room = dims::add(size, &PrimExpr::int64(self.pads[at] + self.pads[at + kernel.len()] - reach));
         dims::add(&dims::floordiv(&room, &self.strides[at].into()), &1i64.into())
     }
 
-    /// How many there are along each axis of data of that shape, those included that reach beyond it if `ceil_mode`
-    /// says so. Pads the data behind for these.
+    /// Returns the number of windows along each axis, including partial ones if `ceil_mode` is set. Adds padding after
+    /// the data for these.
     pub fn all_counts(&mut self, n: &mut Node, sizes: &[PrimExpr], kernel: &[i64]) -> node::Result<Vec<PrimExpr>> {
         let rounds_up = n.attrs.flag("ceil_mode")?;
         let mut counts = Vec::new();
@@ -92,14 +91,14 @@ impl Windows {
                 continue;
             }
             self.pads[axis + kernel.len()] += stride - 1;
-            // Windows that begin in the padding behind the data do not count.
+            // Windows that start in the padding after the data do not count.
             let starts = dims::ceildiv(&dims::add(size, &self.before(axis)), &stride.into());
             counts.push(n.named_size(dims::min(&self.count(size, kernel, axis), &starts))?);
         }
         Ok(counts)
     }
 
-    /// The results of windows without those that would begin behind the data, in the padding there.
+    /// Crops the results of windows that start in the padding after the data.
     fn starting_in_data(&self, n: &mut Node, x: &Operand, mut y: Operand) -> node::Result<Operand> {
         let sizes = n.dims(x)?;
         for (axis, stride) in self.strides.iter().enumerate() {
@@ -113,7 +112,7 @@ impl Windows {
         Ok(y)
     }
 
-    /// Pads so that there are as many windows as the data's size divided by the stride, rounded up.
+    /// Sets the padding such that the number of windows is `ceil(size / stride)`.
     fn pad_to_same(&mut self, sizes: &[PrimExpr], kernel: &[i64], lower: bool) {
         let rank = kernel.len();
         for axis in 0..rank {
@@ -161,7 +160,7 @@ fn pool(n: &mut Node, ours: [&'static str; 3]) -> Result {
     let padded = windows.padded(n, x, fill)?;
     let mut y = n.call_with(ours, [padded], &attrs)?;
     if mean && !whole {
-        // The mean of ones is the share of a window that is not padding.
+        // The mean of ones is the fraction of a window that is not padding.
         let ones = [&vec![PrimExpr::int64(1); 2], &sizes[2..]].concat();
         let ones = n.call("full", [Operand::Shape(ones), one])?;
         let ones = windows.padded(n, ones, 0.0)?;
@@ -179,7 +178,7 @@ fn global(n: &mut Node, ours: &'static str) -> Result {
     Ok(n.call_with(ours, [x], &[("axis", axes_attr(&axes)), ("keepdims", true.into())])?.into())
 }
 
-/// The p-norm of each window: that of |x|^p is a mean, times the window's size.
+/// p-norm of each window, from the mean of `|x|^p` times the window size.
 fn lp_pool(n: &mut Node) -> Result {
     let p = power_of_norm(n)?;
     let x = n.input(0)?;
@@ -194,7 +193,7 @@ fn lp_pool(n: &mut Node) -> Result {
     let count = kernel.iter().map(|size| *size as f64).product::<f64>();
     let mut pads = windows.pads.clone();
     if n.attrs.flag("ceil_mode")? {
-        // Zeros behind the data make room for the windows that reach beyond it.
+        // Zeros after the data, for partial windows.
         pads[kernel.len()..].iter_mut().zip(&windows.strides).for_each(|(pad, stride)| *pad += stride - 1);
     }
     let attrs = [
@@ -216,7 +215,7 @@ fn lp_pool(n: &mut Node) -> Result {
     Ok(y.into())
 }
 
-/// The power of a norm, which was a float in the first version.
+/// Returns the order of a norm, which is a float in version 1.
 fn power_of_norm(n: &Node) -> node::Result<f64> {
     if n.opset < 2 { n.attrs.float_or("p", 2.0) } else { Ok(n.attrs.int_or("p", 2)? as f64) }
 }

@@ -1,4 +1,4 @@
-//! Poolings that say where their largest elements were, and what puts elements back there.
+//! Max pooling with indices, and max unpooling.
 
 use super::{Op, Result, op, pool::Windows};
 use crate::node::{self, Node, product};
@@ -7,10 +7,10 @@ use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[op("MaxUnpool", unpool)];
 
-/// The most elements of a window that is looked at element by element.
+/// Maximum number of window elements, which are unrolled.
 const MOST_ELEMENTS: i64 = 256;
 
-/// The value for padding that no maximum is taken from.
+/// Returns the padding value of a max pooling: the lowest value of the dtype.
 pub fn lowest(n: &Node, x: &Operand) -> node::Result<f64> {
     match n.dtype(x)? {
         dtype if dtype.is_floating() => Ok(f64::NEG_INFINITY),
@@ -20,7 +20,7 @@ pub fn lowest(n: &Node, x: &Operand) -> node::Result<f64> {
     }
 }
 
-/// The largest elements of windows, and their places among all elements of `x`.
+/// Max pooling that also returns the linear indices of the maxima in `x`.
 pub fn max_with_places(n: &mut Node, x: Operand, kernel: &[i64], mut windows: Windows) -> Result {
     let rank = kernel.len();
     let count = kernel.iter().try_fold(1i64, |all, size| all.checked_mul(*size));
@@ -76,7 +76,7 @@ pub fn max_with_places(n: &mut Node, x: Operand, kernel: &[i64], mut windows: Wi
 }
 
 impl Node<'_, '_> {
-    /// Whether an element goes before one of before it: if it is greater, or the first NaN.
+    /// True if an element replaces the maximum so far: it is greater, or the first NaN.
     fn is_greater(&mut self, new: &Operand, old: &Operand) -> node::Result<Operand> {
         if !self.dtype(new)?.is_floating() {
             return self.call("greater", [new.clone(), old.clone()]);
@@ -88,7 +88,7 @@ impl Node<'_, '_> {
     }
 }
 
-/// Elements at places among those of the result, zeros elsewhere.
+/// Scatters elements to linear indices of the result, zeros elsewhere.
 fn unpool(n: &mut Node) -> Result {
     let (x, places) = (n.input(0)?, n.int64(1)?);
     let own = n.dims(&x)?;
@@ -123,7 +123,7 @@ fn unpool(n: &mut Node) -> Result {
     Ok(n.reshape(y, shape)?.into())
 }
 
-/// Places among elements of a shape, as those of the same indices among elements of another.
+/// Converts linear indices of one shape to those of another.
 fn moved(n: &mut Node, flat: Operand, from: &[PrimExpr], to: &[PrimExpr]) -> node::Result<Operand> {
     let mut axes = Vec::new();
     for at in 0..from.len() {

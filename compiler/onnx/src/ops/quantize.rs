@@ -1,4 +1,4 @@
-//! Quantized numbers: pairs of conversions, and operators on 8-bit integers.
+//! Quantization: `QuantizeLinear`, `DequantizeLinear`, and operators on 8-bit integers.
 
 use super::{Op, Result, conv::convolved, op};
 use crate::{
@@ -18,13 +18,13 @@ pub const OPS: &[Op] = &[
     op("QuantizeLinear", quantize),
 ];
 
-/// A scale or zero point of one element, without dimensions; one with more stays as it is.
+/// Reshapes a scale or zero point with one element to a scalar; others are unchanged.
 fn single(n: &mut Node, x: Operand) -> node::Result<Operand> {
     let one = n.dims(&x)?.iter().all(|size| hammock_ops::dims::is(size, 1));
     if one { n.reshape(x, Vec::new()) } else { Ok(x) }
 }
 
-/// Scale and zero point from inputs behind the data; the zero point is zero if it is left out.
+/// Returns scale and zero point from the inputs after the data; the zero point defaults to zero.
 fn scale_and_zero(n: &mut Node, dtype: DType) -> node::Result<(Operand, Operand)> {
     let scale = n.input(1)?;
     let scale = single(n, scale)?;
@@ -47,7 +47,7 @@ fn quantize(n: &mut Node) -> Result {
     };
     let (scale, zero) = scale_and_zero(n, to.held)?;
     let blocks = n.attrs.int_or("block_size", 0)?;
-    // Small floats are rounded by `in_elements`, which knows `saturate`.
+    // Narrow floats are rounded by `in_elements`, which implements `saturate`.
     if blocks == 0 && to.held.is_integer() {
         let axis = n.attrs.int_or("axis", 1)?;
         let axis = if n.rank(&scale)? == 0 { -1 } else { n.axis(axis, n.rank(&x)?)? as i64 };
@@ -91,7 +91,7 @@ fn dequantize(n: &mut Node) -> Result {
     Ok(n.cast(y, dtype)?.into())
 }
 
-/// Scales or zero points in a shape that broadcasts: of the whole tensor, along an axis, or one for each block of it.
+/// Broadcasts scales or zero points: per tensor, per axis, or per block of an axis.
 fn spread(n: &mut Node, scale: Operand, x: &Operand) -> node::Result<Operand> {
     let (sizes, block) = (n.dims(x)?, n.attrs.int_or("block_size", 0)?);
     if n.rank(&scale)? == 0 {
@@ -110,7 +110,7 @@ fn spread(n: &mut Node, scale: Operand, x: &Operand) -> node::Result<Operand> {
     n.call("strided_slice", [&[scale][..], &bounds].concat())
 }
 
-/// Scale and zero point are chosen from the data, so that zero is a value.
+/// Computes scale and zero point from the data, such that zero is representable.
 fn dynamic_quantize(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let (low, high) = (n.call("min", [x.clone()])?, n.call("max", [x.clone()])?);
@@ -131,7 +131,7 @@ fn dynamic_quantize(n: &mut Node) -> Result {
     Ok(vec![y, scale, place].into())
 }
 
-/// Integers less their zero point, as int32. A vector of zero points belongs to `axis`.
+/// Subtracts the zero point, in int32. A vector of zero points is per index of `axis`.
 fn centred(n: &mut Node, data: usize, zero: usize, axis: usize) -> node::Result<Operand> {
     let x = n.input(data)?;
     let x = n.cast(x, DType::INT32)?;
@@ -141,7 +141,7 @@ fn centred(n: &mut Node, data: usize, zero: usize, axis: usize) -> node::Result<
     n.call("subtract", [x, zero])
 }
 
-/// A vector with an element for each place along an axis of `x`, in a shape that broadcasts.
+/// Reshapes a vector with one element per index of an axis of `x` so that it broadcasts.
 fn along(n: &mut Node, vector: Operand, x: &Operand, axis: usize) -> node::Result<Operand> {
     let vector = single(n, vector)?;
     let sizes = n.dims(&vector)?;
@@ -190,7 +190,7 @@ fn quantized_conv(n: &mut Node) -> Result {
     requantized(n, y, [x_scale, w_scale, y_scale], 7)
 }
 
-/// Sums of products of quantized numbers, in the scale and around the zero point of the result.
+/// Requantizes int32 accumulators to the scale and zero point of the result.
 fn requantized(n: &mut Node, sums: Operand, [a, b, y]: [Operand; 3], zero: usize) -> Result {
     let zero = n.input(zero)?;
     let dtype = n.dtype(&zero)?;

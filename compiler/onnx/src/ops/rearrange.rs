@@ -1,4 +1,4 @@
-//! Elements in another order: transposing, joining, splitting, slicing, padding.
+//! Data movement: transpose, concat, split, slice, tile.
 
 use super::{Op, Result, activation::axis_attr, op, run_time};
 use crate::{
@@ -35,7 +35,7 @@ fn transpose(n: &mut Node) -> Result {
     Ok(n.call_with("permute_dims", [x], &[("axes", axes_attr(&axes))])?.into())
 }
 
-/// Elements that are known with their axes in another order.
+/// Transposes known elements.
 fn transposed(x: &Known, axes: &[usize]) -> Option<Known> {
     if axes.len() != x.shape.len() {
         return None;
@@ -67,9 +67,9 @@ fn concat(n: &mut Node) -> Result {
     Ok(n.call_with("concat", [Operand::Tuple(parts)], &[("axis", axis.into())])?.into())
 }
 
-/// Sizes of the parts, or a number of equal ones, of which the last may be smaller.
+/// Splits into parts of given sizes, or into equal parts; the last may be smaller.
 fn split(n: &mut Node) -> Result {
-    // The first version takes them as an attribute or an input.
+    // In version 1, the sizes are an attribute or an input.
     let as_input = n.opset == 1 && n.given(1).is_some();
     let sizes = n.ints_since(if as_input { 1 } else { 13 }, 1, "split");
     let axis = n.attrs.int_or("axis", 0)?;
@@ -120,7 +120,7 @@ fn split(n: &mut Node) -> Result {
     Ok(n.importer.build.members(&parts)?.into())
 }
 
-/// What is wrong with parts that do not make up an axis.
+/// Explains why parts do not add up to an axis.
 fn split_misfit(sizes: &[i64], axis: usize, extent: &PrimExpr) -> String {
     let sum = sizes.iter().fold(0i64, |sum, size| sum.saturating_add(*size));
     let extent = shown_size(extent);
@@ -130,7 +130,7 @@ fn split_misfit(sizes: &[i64], axis: usize, extent: &PrimExpr) -> String {
     }
 }
 
-/// Bounds are attributes before version 10, and inputs from then on.
+/// Bounds are attributes before version 10, and inputs since then.
 fn slice(n: &mut Node) -> Result {
     let since = 10;
     if n.opset >= since && !(1..n.inputs.len()).all(|at| n.given(at).is_none() || n.known(at).is_some()) {
@@ -157,9 +157,9 @@ fn slice(n: &mut Node) -> Result {
     if let Some(known) = n.known(0).and_then(|x| sliced(&x, &axes, [&starts, &ends], &steps)) {
         return Ok(known.into());
     }
-    // No axis is as long, and sums with sizes do not overflow.
+    // Longer than any axis, but sums with dimensions do not overflow.
     const FAR: i64 = i64::MAX / 2;
-    // Exporters write "to the end" as one of these, whatever the size is.
+    // Exporters write "to the end" as one of these, for every size.
     let is_end = |end: i64, size: &PrimExpr| end >= FAR || size.as_int().is_none() && end == i64::from(i32::MAX);
     let end = |at: usize| match ends[at].as_int() {
         Some(end) if steps[at] > 0 && is_end(end, &sizes[axes[at]]) => sizes[axes[at]].clone(),
@@ -174,7 +174,7 @@ fn slice(n: &mut Node) -> Result {
     Ok(n.call("strided_slice", [x, axes, begin, end, strides])?.into())
 }
 
-/// A slice of elements that are known.
+/// Slices known elements.
 fn sliced(x: &Known, axes: &[usize], [starts, ends]: [&[PrimExpr]; 2], steps: &[i64]) -> Option<Known> {
     let (mut shape, mut first, mut by) = (x.shape.clone(), vec![0; x.shape.len()], vec![1; x.shape.len()]);
     for (at, axis) in axes.iter().enumerate() {
@@ -205,7 +205,7 @@ fn tile(n: &mut Node) -> Result {
     Ok(n.call_with("tile", [x], &[("repeats", repeats.into())])?.into())
 }
 
-/// The first version repeats along one axis.
+/// Version 1 repeats along one axis.
 fn tile_axis(n: &mut Node) -> Result {
     let number = |list: Option<Vec<i64>>| list.and_then(|list| list.first().copied());
     let (tiles, axis) = (number(n.ints(1, "tiles")?), number(n.ints(2, "axis")?));
@@ -234,7 +234,7 @@ fn reverse_sequence(n: &mut Node) -> Result {
     Ok(n.call_with("reverse_sequence", [x, lengths], &attrs)?.into())
 }
 
-/// A tensor whose axes are split, permuted, and joined.
+/// Splits, permutes, and collapses axes.
 fn regroup(n: &mut Node, x: Operand, split: Vec<PrimExpr>, axes: &[usize], joined: Vec<PrimExpr>) -> Result {
     let x = n.reshape(x, split)?;
     let x = n.call_with("permute_dims", [x], &[("axes", axes_attr(axes))])?;
@@ -273,7 +273,7 @@ fn space_to_depth(n: &mut Node) -> Result {
 }
 
 impl Known {
-    /// Elements along an axis, one for each index, in the shape of the indices.
+    /// Gathers known elements along an axis.
     pub(super) fn take(&self, indices: &Known, axis: usize) -> Option<Known> {
         let wanted = indices.ints()?;
         let size = self.shape[axis];

@@ -1,4 +1,4 @@
-//! Recurrent networks: their steps one after the other, as many as there are.
+//! Recurrent networks, unrolled over time steps.
 
 use super::{Op, Result, op, recurrent_activation::Activation};
 use crate::{
@@ -13,30 +13,30 @@ pub const OPS: &[Op] = &[
     op("RNN", |n| recurrent(n, &Cell { gates: 1, activations: &["Tanh"], step: simple })),
 ];
 
-/// The most steps that are written out.
+/// Maximum number of unrolled steps.
 const MOST_STEPS: i64 = 1024;
 
-/// One kind of network.
+/// Cell of a recurrent network.
 struct Cell {
-    /// How many matrices its weights are.
+    /// Number of gates.
     gates: i64,
     activations: &'static [&'static str],
-    /// The next state, from the input's part of the gates and the state.
+    /// Computes the next state from the input's contribution to the gates and the state.
     step: fn(&mut Node, &Direction, &Operand, &State) -> node::Result<State>,
 }
 
-/// What is the same in every step of a direction.
+/// Loop-invariant operands of one direction.
 struct Direction {
-    /// Weights of the state, transposed.
+    /// Recurrent weights, transposed.
     recurrent: Operand,
-    /// Biases of input and state.
+    /// Biases of the input and of the state.
     biases: Option<(Operand, Operand)>,
     peepholes: Option<Operand>,
     hidden: i64,
     activations: Vec<Activation>,
 }
 
-/// What steps hand on.
+/// State between steps.
 #[derive(Clone)]
 struct State {
     h: Operand,
@@ -137,19 +137,19 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
     Ok(results.into())
 }
 
-/// One place along an axis, which goes.
+/// Selects one index of an axis and removes the axis.
 fn part(n: &mut Node, x: &Operand, at: i64, axis: i64) -> node::Result<Operand> {
     let at = node::number(at as f64, DType::INT64)?;
     n.call_with("take", [x.clone(), at], &[("axis", axis.into())])
 }
 
-/// A part of an axis.
+/// Slices an axis.
 fn slice(n: &mut Node, x: &Operand, axis: i64, begin: i64, end: i64) -> node::Result<Operand> {
     let prims = |v: i64| Operand::Tuple(vec![Operand::int(v)]);
     n.call("strided_slice", [x.clone(), prims(axis), prims(begin), prims(end), prims(1)])
 }
 
-/// Behind the end of a sequence, its state stays, and zeros are shown.
+/// Past the end of a sequence, keeps the state and outputs zeros.
 fn within_length(n: &mut Node, next: State, before: &State, at: i64) -> node::Result<(State, Operand)> {
     let Some(lengths) = n.optional(4)? else { return Ok((next.clone(), next.h)) };
     let inside = n.with_number("greater", &lengths, at as f64)?;
@@ -167,7 +167,7 @@ fn within_length(n: &mut Node, next: State, before: &State, at: i64) -> node::Re
     Ok((State { h, c }, shown))
 }
 
-/// `gates + h R`, with the biases of both.
+/// `gates + h R`, plus both biases.
 fn sum(n: &mut Node, d: &Direction, gates: &Operand, h: &Operand) -> node::Result<Operand> {
     let own = n.call("matmul", [h.clone(), d.recurrent.clone()])?;
     let mut sum = n.call("add", [gates.clone(), own])?;

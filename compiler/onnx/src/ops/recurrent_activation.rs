@@ -3,7 +3,7 @@
 use crate::node::{self, Node};
 use hammock_ir::relax::Operand;
 
-/// An activation with its numbers, and the bound of what it is applied to.
+/// Activation with its coefficients, and the clip bound of its input.
 pub struct Activation {
     kind: &'static Kind,
     alpha: f64,
@@ -11,7 +11,7 @@ pub struct Activation {
     clip: Option<f64>,
 }
 
-/// An activation by its name in lower case; the numbers that it takes have defaults.
+/// Kind of activation: lower-case name, and the defaults of the coefficients that it takes.
 struct Kind {
     name: &'static str,
     alpha: Option<f64>,
@@ -50,8 +50,8 @@ static KINDS: &[Kind] = &[
 ];
 
 impl Activation {
-    /// The activations of all directions, as a node names them or as they are by default. Those that take numbers take
-    /// the next ones that the node lists.
+    /// Returns the activations of all directions, as the node lists them or by default. Each one that takes
+    /// coefficients consumes the next ones of the node's lists.
     pub fn of(n: &Node, defaults: &[&str], directions: usize) -> node::Result<Vec<Activation>> {
         let given = n.attrs.get("activations").map_or(&[][..], |given| &given.strings);
         let mut names: Vec<String> = given.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
@@ -80,7 +80,7 @@ impl Activation {
         Ok(all)
     }
 
-    /// Applies it.
+    /// Clips the input, then applies the activation.
     pub fn apply(&self, n: &mut Node, x: Operand) -> node::Result<Operand> {
         let x = match self.clip {
             Some(clip) => {

@@ -32,10 +32,10 @@ pub const OPS: &[Op] = &[
     op("ReduceSumSquare", |n| accumulate(n, square_sum)),
 ];
 
-/// Attributes that name axes, and whether they stay.
+/// Attributes `axis` and `keepdims`.
 type Over<'a> = &'a [(&'static str, AttrValue)];
 
-/// Axes are an attribute before version 18 (13 for sums), and an input from then on; none are all.
+/// Axes are an attribute before version 18 (13 for sums), and an input since then; no axes means all.
 fn reduce(n: &mut Node, compute: impl Fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
     let keep = n.attrs.int_or("keepdims", 1)? != 0;
     let empty = n.has_no_elements(1)?;
@@ -58,12 +58,12 @@ fn reduce(n: &mut Node, compute: impl Fn(&mut Node, Operand, Over) -> node::Resu
     Ok(compute(n, x, &[("axis", axes_attr(&axes)), ("keepdims", keep.into())])?.into())
 }
 
-/// A reduction that takes several steps.
+/// A reduction of several calls, in the accumulator dtype.
 fn accumulate(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
     reduce(n, |n, x, over| n.accumulated(x, |n, x| compute(n, x, over)))
 }
 
-/// The same for a function of floats, whose result is rounded towards zero for integers.
+/// The same for a float function; for integers, the result is truncated.
 fn accumulate_floats(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
     reduce(n, |n, x, over| {
         let dtype = n.dtype(&x)?;
@@ -81,7 +81,7 @@ fn square_sum(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
     n.call_with("sum", [square], over)
 }
 
-/// The largest element is taken out, so that nothing overflows. An infinite one stays: less itself it would be NaN.
+/// Subtracts the maximum first, so nothing overflows. An infinite maximum is not subtracted, which would give NaN.
 fn log_sum_exp(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
     let [(_, axes), (_, keep)] = over else { return n.error("its axes are missing") };
     let kept = [("axis", axes.clone()), ("keepdims", true.into())];
@@ -100,7 +100,7 @@ fn log_sum_exp(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
 }
 
 impl Node<'_, '_> {
-    /// Returns true if an input is given, and known to be empty.
+    /// Returns true if an input is present and statically empty.
     fn has_no_elements(&mut self, at: usize) -> node::Result<bool> {
         let Some(x) = self.optional(at)? else { return Ok(false) };
         Ok(self.dims(&x)?.iter().any(|size| hammock_ops::dims::is(size, 0)))

@@ -1,38 +1,38 @@
-//! Resizing along one axis after another, where sizes alone do not say which places are sampled: scales that are known
-//! at run time or leave a remainder, regions, filters that are as wide as what a result stands for.
+//! Separable resampling, one axis at a time, for resizings that sizes alone do not determine: dynamic or fractional
+//! scales, regions, antialiasing filters.
 //!
-//! Places are computed in float64, a vector for each axis: they are few, and steps between pixels hang on them.
+//! Source coordinates are computed in float64, one vector per axis: rounding errors would select wrong pixels.
 
 use super::resize::Method;
 use crate::node::{self, Node, axes_attr};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
-/// How one axis is resized.
+/// Resizing of one axis.
 pub struct Axis {
-    /// Which one.
+    /// The axis.
     pub axis: usize,
-    /// The size of the result.
+    /// Size of the result.
     pub size: PrimExpr,
-    /// What the axis is scaled by: one number of float64.
+    /// Scale, a float64 scalar.
     pub scale: Operand,
-    /// That number, if it is known.
+    /// Value of the scale, if it is known.
     pub known: Option<f64>,
-    /// Where the part that is resized begins and ends, as parts of the whole.
+    /// Begin and end of the resized region, as fractions of the axis.
     pub region: Option<(Operand, Operand)>,
 }
 
-/// What is multiplied with places by distance: of 1, from -1 to 1, or of more.
+/// Taps of an interpolation filter.
 struct Taps {
-    /// Offsets from the place below.
+    /// Offsets from the floor of the source coordinate.
     offsets: std::ops::Range<i64>,
-    /// What distances are multiplied by.
+    /// Factor of distances: less than 1 widens the filter.
     squeeze: f64,
-    /// True if factors have to be made to add up to 1.
+    /// True if the weights must be normalized.
     uneven: bool,
 }
 
-/// `x` resized along an axis.
+/// Resizes `x` along an axis.
 pub fn along(n: &mut Node, x: Operand, of: &Axis, method: &Method) -> node::Result<Operand> {
     let dims = n.dims(&x)?;
     let own = n.dtype(&x)?;
@@ -61,8 +61,7 @@ pub fn along(n: &mut Node, x: Operand, of: &Axis, method: &Method) -> node::Resu
     Ok(y)
 }
 
-/// Where the middle of each place of the result lies in the data; in a region, also whether that is outside of the
-/// data.
+/// Returns the source coordinate of each output index; for a region, also whether it is out of range.
 fn places(n: &mut Node, of: &Axis, width: &Operand, mode: &str) -> node::Result<(Operand, Option<Operand>)> {
     let counted = n.count_to(of.size.clone())?;
     let y = n.cast(counted, DType::FLOAT64)?;
@@ -72,7 +71,7 @@ fn places(n: &mut Node, of: &Axis, width: &Operand, mode: &str) -> node::Result<
         let middle = n.call("divide", [middle, of.scale.clone()])?;
         n.with_number("subtract", &middle, 0.5)
     };
-    // From the first to the last place of the data, or of a part of them.
+    // Maps the first and last output index to the corners of the data or region.
     let corners = |n: &mut Node, span: Operand, alone: Operand| {
         let steps = n.with_number("subtract", &real, 1.0)?;
         let single = n.with_number("equal", &real, 1.0)?;
@@ -123,7 +122,7 @@ fn places(n: &mut Node, of: &Axis, width: &Operand, mode: &str) -> node::Result<
     })
 }
 
-/// The nearest whole places.
+/// Rounds coordinates to indices.
 fn rounded(n: &mut Node, places: &Operand, rounding: &str) -> node::Result<Operand> {
     let (shift, op) = match rounding {
         "round_prefer_floor" => (-0.5, "ceil"),
@@ -136,7 +135,7 @@ fn rounded(n: &mut Node, places: &Operand, rounding: &str) -> node::Result<Opera
     n.call(op, [shifted])
 }
 
-/// Elements at whole places along an axis, those at the edges for places outside.
+/// Gathers elements at integer coordinates along an axis, clamped to the edges.
 fn element(n: &mut Node, x: &Operand, places: Operand, width: &Operand, axis: usize) -> node::Result<Operand> {
     let last = n.with_number("subtract", width, 1.0)?;
     let low = n.with_number("maximum", &places, 0.0)?;
@@ -195,8 +194,8 @@ fn interpolated(
     n.call("divide", [sum, total])
 }
 
-/// Filters whose width only running tells: each place has a factor for every pixel, and for as many beside the data as
-/// any filter reaches.
+/// Filters of dynamic width: a dense weight for each pair of output index and pixel, including the pixels beyond the
+/// edges that any filter can reach.
 fn filtered(
     n: &mut Node,
     x: Operand,
@@ -223,7 +222,7 @@ fn filtered(
     let weight = n.call("divide", [weight, total])?;
     let weight = n.cast(weight, n.dtype(&x)?)?;
     let weight = n.call("permute_dims", [weight])?;
-    // The axis goes to the end, where factors are multiplied, and back.
+    // The axis is moved to the end for the matmul, and back.
     let mut order: Vec<usize> = (0..own.len()).collect();
     order.swap(of.axis, own.len() - 1);
     let shown = element(n, &x, pixels, width, of.axis)?;
@@ -232,7 +231,7 @@ fn filtered(
     n.call_with("permute_dims", [y], &[("axes", axes_attr(&order))])
 }
 
-/// Weights of pixels, zero for those outside of the data.
+/// Zeroes the weights of pixels outside of the data.
 fn inside_only(n: &mut Node, weight: Operand, at: &Operand, width: &Operand) -> node::Result<Operand> {
     let zero = n.number(0.0, &weight)?;
     let before = n.with_number("less", at, 0.0)?;
@@ -241,7 +240,7 @@ fn inside_only(n: &mut Node, weight: Operand, at: &Operand, width: &Operand) -> 
     n.call("where", [out, zero, weight])
 }
 
-/// The factor of a pixel at a distance: a triangle, or the cubic of Keys (1981), "Cubic convolution interpolation".
+/// Filter weight at a distance: a triangle, or the cubic of Keys (1981), "Cubic convolution interpolation".
 fn kernel(n: &mut Node, distance: &Operand, method: &Method) -> node::Result<Operand> {
     let d = n.call("abs", [distance.clone()])?;
     if method.mode == "linear" {
@@ -250,7 +249,7 @@ fn kernel(n: &mut Node, distance: &Operand, method: &Method) -> node::Result<Ope
         return n.with_number("maximum", &height, 0.0);
     }
     let a = method.cubic;
-    // Horner's form, from the highest power on.
+    // Horner's scheme.
     let polynomial = |n: &mut Node, factors: [f64; 4]| {
         let mut sum = n.with_number("multiply", &d, factors[0])?;
         for factor in &factors[1..3] {
@@ -269,7 +268,7 @@ fn kernel(n: &mut Node, distance: &Operand, method: &Method) -> node::Result<Ope
 }
 
 impl Node<'_, '_> {
-    /// A shape of ones but for one axis.
+    /// Returns a shape of ones except for one axis.
     pub(super) fn beside(&self, size: &PrimExpr, axis: usize, rank: usize) -> Vec<PrimExpr> {
         let mut shape = vec![PrimExpr::int64(1); rank];
         shape[axis] = size.clone();

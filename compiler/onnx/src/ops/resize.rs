@@ -10,21 +10,21 @@ use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[op("Resize", resize), op("Upsample", upsample)];
 
-/// What a resizing does, apart from the sizes.
+/// Attributes of a resizing.
 pub struct Method<'a> {
     pub mode: &'a str,
     pub coordinates: &'a str,
     pub rounding: &'a str,
     pub cubic: f64,
-    /// True if pixels outside have no weight.
+    /// True if pixels outside of the data have weight zero.
     pub exclude: bool,
-    /// True if filters widen where there are fewer results than pixels.
+    /// True if filters widen when downsampling.
     pub antialias: bool,
-    /// What regions show that lie outside.
+    /// Value of coordinates outside of the data, for regions.
     pub outside: f64,
 }
 
-/// The sizes of a result, and what axes are scaled by where that is not their ratio.
+/// Sizes of a result; scales per axis if they differ from the ratio of sizes.
 struct Target {
     sizes: Vec<PrimExpr>,
     scales: Option<Vec<(Operand, Option<f64>)>>,
@@ -37,7 +37,7 @@ fn resize(n: &mut Node) -> Result {
         Some(axes) => n.axes(&axes, sizes.len())?,
         None => (0..sizes.len()).collect(),
     };
-    // Before version 11 there was no region, and places were those of the corners.
+    // Before version 11, there is no region, and coordinates are asymmetric.
     let (scales_at, sizes_at) = if n.opset < 11 { (1, usize::MAX) } else { (2, 3) };
     let own: Vec<PrimExpr> = axes.iter().map(|axis| sizes[*axis].clone()).collect();
     let target = if n.is_filled(scales_at)? {
@@ -60,7 +60,7 @@ fn resize(n: &mut Node) -> Result {
     resized(n, x, &axes, target, &method)
 }
 
-/// The form of `Resize` before version 10.
+/// Predecessor of `Resize`, before version 10.
 fn upsample(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let own = n.dims(&x)?;
@@ -100,7 +100,7 @@ fn resized(n: &mut Node, x: Operand, axes: &[usize], target: Target, method: &Me
     along_axes(n, x, axes, target, method)
 }
 
-/// One axis after the other.
+/// Resizes one axis after another.
 fn along_axes(n: &mut Node, x: Operand, axes: &[usize], target: Target, method: &Method) -> Result {
     if !matches!(method.mode, "nearest" | "linear" | "cubic") {
         return n.error(format!("its `mode` is `{}`, which is not known", method.mode));
@@ -126,7 +126,7 @@ fn along_axes(n: &mut Node, x: Operand, axes: &[usize], target: Target, method: 
     Ok(y.into())
 }
 
-/// Images, or volumes, by their sizes.
+/// Resizes images or volumes by sizes alone.
 fn image(n: &mut Node, x: Operand, own: &[PrimExpr], size: &[PrimExpr], method: &Method) -> Result {
     let mode = match method.mode {
         "nearest" => "nearest_neighbor",
@@ -158,13 +158,13 @@ fn image(n: &mut Node, x: Operand, own: &[PrimExpr], size: &[PrimExpr], method: 
 }
 
 impl Node<'_, '_> {
-    /// Returns true if an input is given, and not known to be empty.
+    /// Returns true if an input is present and not statically empty.
     fn is_filled(&mut self, at: usize) -> node::Result<bool> {
         let Some(x) = self.optional(at)? else { return Ok(false) };
         Ok(!self.dims(&x)?.iter().any(|size| dims::is(size, 0)))
     }
 
-    /// Sizes times the scales that an input holds, rounded down.
+    /// Target of an input with scales: sizes times scales, rounded down.
     fn scaled(&mut self, own: &[PrimExpr], at: usize) -> node::Result<Target> {
         if let Ok(Some(scales)) = self.floats(at, "scales") {
             return self.scaled_by(own, &scales);
@@ -210,7 +210,7 @@ impl Node<'_, '_> {
         Ok(Target { sizes, scales })
     }
 
-    /// Sizes that an input holds; with a policy, one scale is chosen for all axes.
+    /// Target of an input with sizes; an aspect ratio policy selects one scale for all axes.
     fn sized(&mut self, own: &[PrimExpr], at: usize) -> node::Result<Target> {
         let sizes = match self.known_sizes(at, "sizes") {
             Ok(sizes) => sizes,
@@ -239,7 +239,7 @@ impl Node<'_, '_> {
         Ok(Target { sizes, scales: Some(vec![each; own.len()]) })
     }
 
-    /// The least or greatest ratio of sizes, which all axes are scaled by.
+    /// Scales all axes by the minimum or maximum ratio of sizes, at run time.
     fn of_one_scale(&mut self, sizes: &[PrimExpr], own: &[PrimExpr], choose: &'static str) -> node::Result<Target> {
         let (to, from) = (self.vector(sizes)?, self.vector(own)?);
         let (to, from) = (self.cast(to, DType::FLOAT64)?, self.cast(from, DType::FLOAT64)?);
@@ -252,13 +252,13 @@ impl Node<'_, '_> {
         Ok(Target { sizes, scales: Some(vec![(scale, None); own.len()]) })
     }
 
-    /// Sizes that are read at run time. Where all of images' are given, the first two have to be as before.
+    /// Reads sizes at run time. If `axes` is not set, batch and channels of images must be unchanged.
     fn resized_sizes(&mut self, sizes: Operand, own: &[PrimExpr]) -> node::Result<Vec<PrimExpr>> {
         let kept = if own.len() > 2 && !self.attrs.has("axes") { &own[..2] } else { &[] };
         self.sizes_from(sizes, kept)
     }
 
-    /// One size divided by another, as float64.
+    /// Returns the ratio of two dimensions in float64.
     fn ratio(&mut self, to: &PrimExpr, from: &PrimExpr) -> node::Result<(Operand, Option<f64>)> {
         if let (Some(to), Some(from)) = (to.as_int(), from.as_int()) {
             let ratio = to as f64 / from as f64;
@@ -273,7 +273,7 @@ impl Node<'_, '_> {
         Ok((self.call("divide", [to, from])?, None))
     }
 
-    /// Where the region of an axis begins and ends; none where it is known to be the whole.
+    /// Returns begin and end of an axis's region; `None` if it is known to be the whole axis.
     fn region(&mut self, at: usize, count: usize) -> node::Result<Option<(Operand, Operand)>> {
         if let Ok(Some(known)) = self.floats(1, "roi")
             && (known.get(at), known.get(at + count)) == (Some(&0.0), Some(&1.0))

@@ -1,7 +1,7 @@
-//! Operators whose sizes or axes an input says at run time.
+//! Operators with dynamic shapes: dimensions or axes that are only known at run time.
 //!
-//! What follows from such inputs is computed as small tensors of int64; those that are sizes become symbolic ones,
-//! which are never negative: -1 and the like are resolved before.
+//! Shapes are computed as small int64 tensors, then converted to symbolic dimensions, which are never negative: special
+//! values such as -1 are resolved before.
 
 use super::Result;
 use crate::{
@@ -14,12 +14,13 @@ use hammock_ir::{
 };
 
 impl Node<'_, '_> {
-    /// Sizes that a vector of integers holds at run time.
+    /// Converts an integer vector to symbolic dimensions.
     pub(super) fn sizes_of(&mut self, x: Operand) -> node::Result<Vec<PrimExpr>> {
         self.sizes_from(x, &[])
     }
 
-    /// Sizes that a vector of integers holds at run time, of which the first have to be those that are given.
+    /// Converts an integer vector to symbolic dimensions; the first ones must equal `first`, which is checked at run
+    /// time.
     pub(super) fn sizes_from(&mut self, x: Operand, first: &[PrimExpr]) -> node::Result<Vec<PrimExpr>> {
         let shape = self.dims(&x)?;
         let count = product(&shape).as_int().filter(|count| *count <= hammock_ir::MAX_RANK as i64);
@@ -33,25 +34,25 @@ impl Node<'_, '_> {
         Ok(sizes)
     }
 
-    /// Sizes as a vector of int64.
+    /// Returns dimensions as an int64 vector.
     pub(super) fn vector(&mut self, sizes: &[PrimExpr]) -> node::Result<Operand> {
         let known = Known::vector(sizes.to_vec()).ok_or_else(|| InferError::new("there are too many sizes"))?;
         self.importer.build.operand(&crate::value::Value::Known(known))
     }
 
-    /// A vector of int64.
+    /// Returns a constant int64 vector.
     pub(super) fn integers(&mut self, values: impl IntoIterator<Item = i64>) -> node::Result<Operand> {
         let values: Vec<PrimExpr> = values.into_iter().map(PrimExpr::int64).collect();
         self.vector(&values)
     }
 
-    /// An input of integers, as int64.
+    /// Returns an integer input as int64.
     pub(super) fn int64(&mut self, at: usize) -> node::Result<Operand> {
         let x = self.input(at)?;
         self.cast(x, DType::INT64)
     }
 
-    /// The element of a vector.
+    /// Returns an element of a vector.
     pub(super) fn element(&mut self, vector: &Operand, at: usize) -> node::Result<Operand> {
         let at = node::number(at as f64, DType::INT64)?;
         self.call_with("take", [vector.clone(), at], &[("axis", 0i64.into())])
@@ -69,33 +70,32 @@ impl Node<'_, '_> {
         self.call("where", [condition, then, x])
     }
 
-    /// Axes that may be counted from the end, as they count from the start. Others than there are are an error when the
-    /// program runs.
+    /// Normalizes the negative axes of an input; out-of-range axes are a run-time error.
     pub(super) fn axes_from_start(&mut self, at: usize, rank: usize) -> node::Result<Operand> {
         let (axes, all) = (self.int64(at)?, self.integers(0..rank as i64)?);
         self.call_with("take", [all, axes], &[("axis", 0i64.into())])
     }
 
-    /// Lengths of sequences, from zero up to a size; others are an error when the program runs.
+    /// Checks lengths of sequences: those outside of `0..=size` are a run-time error.
     pub(super) fn lengths_up_to(&mut self, lengths: Operand, size: &PrimExpr) -> node::Result<Operand> {
         let lengths = self.cast(lengths, DType::INT64)?;
         let count = hammock_ops::dims::add(size, &1i64.into());
         let extent = self.vector(std::slice::from_ref(&count))?;
-        // `take` counts negative indices from the end, which is where these must not be.
+        // `take` wraps negative indices, so they are shifted out of range.
         let shifted = self.call("subtract", [lengths.clone(), extent])?;
         let lengths = self.replaced(lengths, "less", 0.0, shifted)?;
         let all = self.count_to(count)?;
         self.call_with("take", [all, lengths], &[("axis", 0i64.into())])
     }
 
-    /// Numbers from zero up to a size.
+    /// Returns `arange(0, size)` in int64.
     pub(super) fn count_to(&mut self, size: PrimExpr) -> node::Result<Operand> {
         let args = [Operand::int(0), Operand::Prim(size), Operand::int(1)];
         self.call_with("arange", args, &[("dtype", DType::INT64.into())])
     }
 
-    /// Places counted along axes, each given by its size, as places counted with other steps along them: the sizes and
-    /// steps of axes from the outermost in. None without axes.
+    /// Converts linear indices to other strides: splits them by the sizes of the axes, outermost first, and combines
+    /// them with the strides. `None` without axes.
     pub(super) fn recounted(
         &mut self,
         places: Operand,
@@ -111,7 +111,7 @@ impl Node<'_, '_> {
         Ok(place)
     }
 
-    /// How many elements a vector of sizes, axes or places has, which is known: no more than a shape can have.
+    /// Returns the static length of a vector of dimensions or axes, at most the maximum rank.
     fn length(&mut self, x: &Operand) -> node::Result<usize> {
         let count = product(&self.dims(x)?).as_int().and_then(|count| usize::try_from(count).ok());
         let count = count.filter(|count| *count <= hammock_ir::MAX_RANK);
@@ -134,7 +134,7 @@ pub fn reshape(n: &mut Node) -> Result {
     let by = n.replaced(product_of_given, "equal", 0.0, one)?;
     let total = n.vector(&[product(&own)])?;
     let rest = n.call("floor_divide", [total, by])?;
-    // More than one size that is left open stays -1, which is no size.
+    // If several dimensions are -1, they stay -1, which is a run-time error.
     let is_open = n.with_number("equal", &shape, -1.0)?;
     let is_open = n.cast(is_open, DType::INT64)?;
     let count = n.call("sum", [is_open])?;
@@ -212,7 +212,7 @@ pub fn triangle(n: &mut Node) -> Result {
     Ok(n.call("where", [kept, x, zero])?.into())
 }
 
-/// `TopK`: the first of all elements, sorted.
+/// `TopK`: sorts all elements and slices the first `k`.
 pub fn topk(n: &mut Node, axis: usize, largest: bool) -> Result {
     let (x, k) = (n.input(0)?, n.int64(1)?);
     let k = n.sizes_of(k)?;
@@ -230,8 +230,8 @@ pub fn topk(n: &mut Node, axis: usize, largest: bool) -> Result {
     Ok(vec![first(n, values)?, first(n, places)?].into())
 }
 
-/// What an operator gives for the axis that an input names, one of the first few, where each gives a result of the same
-/// shape.
+/// Computes an operator for each of the first axes and selects the one that an input names; all results must have the
+/// same shape.
 pub fn by_axis(
     n: &mut Node,
     at: usize,
@@ -268,7 +268,7 @@ pub fn split(n: &mut Node, axis: usize) -> Result {
     Ok(parts.into())
 }
 
-/// `Slice` from version 10 on.
+/// `Slice` since version 10.
 pub fn slice(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
@@ -290,7 +290,7 @@ pub fn slice(n: &mut Node) -> Result {
     Ok(n.call("dynamic_strided_slice", [&[x][..], &bounds].concat())?.into())
 }
 
-/// `Squeeze` and `Unsqueeze`: the shape with axes of size 1 less, or more.
+/// `Squeeze` and `Unsqueeze`: reshapes without, or with additional, axes of size 1.
 pub fn squeeze(n: &mut Node, more: bool) -> Result {
     let x = n.input(0)?;
     let dims = n.dims(&x)?;
@@ -324,7 +324,7 @@ pub fn squeeze(n: &mut Node, more: bool) -> Result {
     Ok(n.reshape(x, sizes)?.into())
 }
 
-/// Reductions: axes that are reduced go to the end, and are reduced as one.
+/// Reductions: moves the reduced axes to the end and reduces them as one.
 pub fn reduce(
     n: &mut Node,
     keep: bool,
@@ -347,8 +347,7 @@ pub fn reduce(
     let strides = n.vector(&strides)?;
     let strides = n.call_with("take", [strides, order.clone()], &along)?;
     let moved = n.call_with("take", [own.clone(), order], &along)?;
-    // Of each place among moved elements, the place among those of `x`; where there are none, nothing is divided by
-    // zero.
+    // For each linear index of the transposed tensor, the one in `x`. Divisors of empty tensors must not be zero.
     let divisors = n.with_number("maximum", &moved, 1.0)?;
     let total = product(&dims);
     let mut axes = Vec::new();
@@ -382,25 +381,25 @@ pub fn reduce(
 }
 
 impl Node<'_, '_> {
-    /// A vector with 1 for the axes that are named, and 0 for others.
+    /// Returns a mask over axes: 1 for the named ones, 0 for others.
     fn marks(&mut self, axes: Operand, rank: usize, count: usize) -> node::Result<Operand> {
         let (none, ones) = (self.integers(vec![0; rank])?, self.integers(vec![1; count])?);
         let axes = self.reshape(axes, vec![(count as i64).into()])?;
         self.call_with("scatter_elements", [none, axes, ones], &[("axis", 0i64.into())])
     }
 
-    /// The places of zeros in a vector, then those of ones.
+    /// Returns the indices of zeros in a mask, then those of ones.
     fn kept_first(&mut self, marks: Operand) -> node::Result<Operand> {
         self.call_with("argsort", [marks], &[("axis", 0i64.into()), ("dtype", DType::INT64.into())])
     }
 
-    /// The first elements of a vector.
+    /// Returns the first elements of a vector.
     fn first(&mut self, vector: Operand, count: usize) -> node::Result<Operand> {
         let places = self.integers(0..count as i64)?;
         self.call_with("take", [vector, places], &[("axis", 0i64.into())])
     }
 
-    /// The last elements of a vector.
+    /// Returns the last elements of a vector.
     fn last(&mut self, vector: Operand, count: usize) -> node::Result<Operand> {
         let len = self.length(&vector)?;
         let places = self.integers(len.saturating_sub(count) as i64..len as i64)?;

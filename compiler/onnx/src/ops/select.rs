@@ -1,4 +1,4 @@
-//! Elements and parts that are chosen: by conditions, as the largest, around the centre.
+//! Selection: compress, hardmax, center crop, gated activations.
 
 use super::{Op, Result, activation::axis_attr, op};
 use crate::node::{Node, product};
@@ -7,7 +7,7 @@ use hammock_ir::{DType, PrimExpr, relax::Operand};
 pub const OPS: &[Op] =
     &[op("CenterCropPad", centre), op("Compress", compress), op("Hardmax", hardmax), op("SwiGLU", swiglu)];
 
-/// Places along an axis where a condition holds.
+/// Gathers the indices of an axis at which a condition holds.
 fn compress(n: &mut Node) -> Result {
     let mut x = n.input(0)?;
     let condition = n.input(1)?;
@@ -25,8 +25,7 @@ fn compress(n: &mut Node) -> Result {
     Ok(n.call_with("take", [x, places], &[("axis", axis_attr(axis))])?.into())
 }
 
-/// One for the first of the largest elements, zero for others. Before version 13, the axes from the given one on were
-/// one.
+/// One for the first maximum, zero elsewhere. Before version 13, the axes from the given one on are collapsed.
 fn hardmax(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let own = n.dims(&x)?;
@@ -48,7 +47,7 @@ fn hardmax(n: &mut Node) -> Result {
     Ok(n.reshape(y, own)?.into())
 }
 
-/// Takes as many places around the centre as asked for, with zeros where there are none.
+/// Crops each axis around its center, or pads it with zeros.
 fn centre(n: &mut Node) -> Result {
     let mut x = n.input(0)?;
     let shape = n.int64(1)?;
@@ -66,7 +65,7 @@ fn centre(n: &mut Node) -> Result {
         let dims = n.dims(&x)?;
         let (size, asked) = (n.vector(&dims[axis..=axis])?, n.vector(std::slice::from_ref(&wanted))?);
         let less = n.call("subtract", [size.clone(), asked])?;
-        // Division rounds towards zero.
+        // Integer division truncates.
         let offset = n.with_number("divide", &less, 2.0)?;
         let places = n.count_to(wanted.clone())?;
         let places = n.call("add", [places, offset])?;

@@ -1,4 +1,4 @@
-//! Shapes: reading them, and giving tensors others.
+//! Shapes: `Shape`, `Reshape`, and similar operators.
 
 use super::{Op, Result, op, run_time};
 use crate::{
@@ -32,7 +32,7 @@ fn shape(n: &mut Node) -> Result {
     Known::vector(shown).map_or_else(|| n.error("its input has too many dimensions"), |known| Ok(known.into()))
 }
 
-/// Optional values are those that are given.
+/// An optional value is present if the input is.
 fn has_element(n: &mut Node) -> Result {
     let given = PrimExpr::int64(i64::from(n.given(0).is_some()));
     Known::new(&[], DType::BOOL, [given]).map_or_else(|| n.error("it has no value"), |known| Ok(known.into()))
@@ -44,10 +44,10 @@ fn size(n: &mut Node) -> Result {
     Known::scalar(count).map_or_else(|| n.error("its input is too large"), |known| Ok(known.into()))
 }
 
-/// 0 keeps a size unless `allowzero` is set, -1 is what is left.
+/// 0 keeps a dimension unless `allowzero` is set, -1 is inferred.
 fn reshape(n: &mut Node) -> Result {
     let shape = match n.opset {
-        // The first version has the shape as an attribute.
+        // Before version 5, the shape is an attribute.
         ..5 => n.attrs.ints("shape")?.map(|shape| shape.into_iter().map(PrimExpr::int64).collect()),
         _ => n.known_sizes(1, "shape").ok(),
     };
@@ -67,7 +67,7 @@ fn reshape(n: &mut Node) -> Result {
         _ => size,
     };
     let mut shape: Vec<PrimExpr> = shape.into_iter().enumerate().map(size).collect();
-    // Of an empty tensor with sizes of zero that count, nothing follows for what is left.
+    // For an empty tensor, -1 cannot be inferred.
     let open = shape.iter().position(|size| dims::is(size, -1));
     if let (Some(open), true) = (open, own.iter().any(|size| dims::is(size, 0))) {
         shape[open] = PrimExpr::int64(0);
@@ -75,7 +75,7 @@ fn reshape(n: &mut Node) -> Result {
     Ok(n.reshape(x, shape)?.into())
 }
 
-/// A shape of numbers for elements that are known.
+/// Resolves 0 and -1 in the target shape of known elements.
 fn whole(x: &Known, shape: &[i64]) -> Option<Vec<i64>> {
     let mut shape = shape.to_vec();
     for (axis, size) in shape.iter_mut().enumerate().filter(|(_, size)| **size == 0) {
@@ -152,7 +152,7 @@ fn unsqueeze(n: &mut Node) -> Result {
     Ok(n.reshape(x, shape)?.into())
 }
 
-/// The shapes broadcast with each other: either may be the larger.
+/// Both shapes broadcast with each other.
 fn expand(n: &mut Node) -> Result {
     let Ok(wanted) = n.known_sizes(1, "shape") else { return run_time::expand(n) };
     let x = n.input(0)?;

@@ -1,4 +1,4 @@
-//! Signals: windows and discrete Fourier transforms.
+//! Signal processing: window functions, discrete Fourier transforms, mel filters.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node, product};
@@ -39,7 +39,7 @@ fn window(n: &mut Node, [a, b, c]: [f64; 3]) -> Result {
     Ok(n.cast(sum, dtype)?.into())
 }
 
-/// Triangular filters over the bins of a spectrum, whose edges lie at equal distances on the mel scale.
+/// Triangular filters over the bins of a spectrum, with edges equidistant on the mel scale.
 fn mel_weights(n: &mut Node) -> Result {
     let dtype = n.numbered_dtype(n.attrs.int_or("output_datatype", 1)?)?;
     let (filters, length) = (n.single_size(0)?, n.single_size(1)?);
@@ -94,7 +94,7 @@ fn mel_weights(n: &mut Node) -> Result {
     Ok(n.cast(weights, dtype)?.into())
 }
 
-/// Products with the matrices of cosines and sines.
+/// Discrete Fourier transform, as matmuls with the DFT matrices.
 fn transform(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
@@ -123,7 +123,7 @@ fn transformed(n: &mut Node, axis: usize) -> node::Result<Operand> {
     }
     let mut order: Vec<i64> = (0..rank as i64).filter(|at| *at != axis as i64).collect();
     order.push(axis as i64);
-    // Parts of numbers come first of what is left, the axis last.
+    // Real and imaginary parts become the first axis, the transformed axis the last.
     let parts = order.remove(rank - 2);
     order.insert(0, parts);
     let x = n.call_with("permute_dims", [x], &[("axes", order.clone().into())])?;
@@ -156,13 +156,13 @@ fn transformed(n: &mut Node, axis: usize) -> node::Result<Operand> {
     n.call_with("permute_dims", [y], &[("axes", back.into())])
 }
 
-/// The real or imaginary parts of numbers.
+/// Selects the real or imaginary part.
 fn component(n: &mut Node, x: &Operand, axis: usize, at: i64) -> node::Result<Operand> {
     let at = node::number(at as f64, DType::INT64)?;
     n.call_with("take", [x.clone(), at], &[("axis", (axis as i64).into())])
 }
 
-/// Signals along the last axis as sums of waves.
+/// Multiplies complex signals along the last axis by the DFT matrices.
 fn in_waves(
     n: &mut Node,
     real: Operand,
@@ -183,12 +183,12 @@ fn in_waves(
     Ok((re, im))
 }
 
-/// The real signal, times its length, whose transform begins so; the rest of that mirrors it.
+/// Inverse transform of a one-sided spectrum to a real signal, not yet divided by its length.
 fn from_half(n: &mut Node, real: Operand, imaginary: Operand, length: &PrimExpr) -> node::Result<Operand> {
     let dtype = n.dtype(&real)?;
     let some = dims::offset(&dims::floordiv(length, &2i64.into()), 1);
     let (cos, sin) = waves(n, &some, length, length, dtype)?;
-    // Those that are not their own mirror image stand for two.
+    // Bins other than DC and Nyquist also stand for their conjugates.
     let places = n.count_to(some)?;
     let twice = n.with_number("multiply", &places, 2.0)?;
     let whole = n.vector(std::slice::from_ref(length))?;
@@ -201,7 +201,7 @@ fn from_half(n: &mut Node, real: Operand, imaginary: Operand, length: &PrimExpr)
     n.call("subtract", [re, im])
 }
 
-/// Transforms of parts of a signal, which may overlap.
+/// Short-time Fourier transform: transforms of overlapping frames.
 fn short_time(n: &mut Node) -> Result {
     let signal = n.input(0)?;
     let sizes = n.dims(&signal)?;
@@ -241,7 +241,7 @@ fn short_time(n: &mut Node) -> Result {
     Ok(n.call_with("stack", [Operand::Tuple(vec![re, im])], &[("axis", 3i64.into())])?.into())
 }
 
-/// The last axis cut or filled with zeros to a length.
+/// Crops or zero-pads the last axis to a length.
 fn fitted(n: &mut Node, x: Operand, size: &PrimExpr, length: &PrimExpr) -> node::Result<Operand> {
     let mut shape = n.dims(&x)?;
     let last = shape.len() - 1;
@@ -259,7 +259,7 @@ fn fitted(n: &mut Node, x: Operand, size: &PrimExpr, length: &PrimExpr) -> node:
     n.importer.build.match_cast(x, TensorType { shape: TensorShape::Known(shape.into()), ..ty }.into())
 }
 
-/// Cosines and sines of `2 pi i k / length`, for as many `i` and `k` as there are rows and columns.
+/// Returns the DFT matrices: cosine and sine of `2 pi i k / length` for row `i` and column `k`.
 fn waves(
     n: &mut Node,
     rows: &PrimExpr,
@@ -272,7 +272,7 @@ fn waves(
     let counted = n.reshape(counted, vec![rows.clone(), 1i64.into()])?;
     let across = n.count_to(columns.clone())?;
     let products = n.call("multiply", [counted, across])?;
-    // Of the remainder, so that large products lose nothing.
+    // Reduced modulo the length, so large products lose no precision.
     let turns = n.call("floor_mod", [products, length.clone()])?;
     let (turns, length) = (n.cast(turns, DType::FLOAT64)?, n.cast(length, DType::FLOAT64)?);
     let turns = n.call("divide", [turns, length])?;
@@ -282,7 +282,7 @@ fn waves(
 }
 
 impl Node<'_, '_> {
-    /// A tensor with zeros behind an axis, as many as a length.
+    /// Appends `length` zeros to an axis.
     fn filled_behind(&mut self, x: Operand, axis: usize, length: &PrimExpr) -> node::Result<Operand> {
         let mut shape = self.dims(&x)?;
         shape[axis] = length.clone();
@@ -308,7 +308,7 @@ impl Node<'_, '_> {
         self.call("divide", [x, size])
     }
 
-    /// A size that an input holds.
+    /// Returns the dimension in a scalar input.
     fn single_size(&mut self, at: usize) -> node::Result<PrimExpr> {
         if let Ok(Some(known)) = self.ints(at, "size")
             && let [size] = known.as_slice()

@@ -1,5 +1,4 @@
-//! Operators of models that generate, which hand a state from one call to the next: linear attention, causal
-//! convolutions, caches.
+//! Stateful operators of generative models: linear attention, causal convolution, cache updates.
 
 use super::{Op, Result, control::MOST_TURNS, op};
 use crate::node::{self, Node, axes_attr, product};
@@ -12,7 +11,7 @@ pub const OPS: &[Op] = &[
     op("TensorScatter", tensor_scatter),
 ];
 
-/// A convolution of each channel over the places up to its own; those before the first are the state.
+/// Depthwise causal convolution; the state has the elements before the first.
 fn causal_conv(n: &mut Node) -> Result {
     let (x, weight) = (n.input(0)?, n.input(1)?);
     let (sizes, kernel) = (n.dims(&x)?, n.dims(&weight)?);
@@ -48,7 +47,7 @@ fn causal_conv(n: &mut Node) -> Result {
     Ok(vec![y, state].into())
 }
 
-/// The recurrence of a state of keys by values, turn by turn.
+/// Recurrence over a (key, value) state matrix, unrolled over the sequence.
 fn linear_attention(n: &mut Node) -> Result {
     let rule = n.attrs.str_or("update_rule", "gated_delta")?;
     let (gated, delta) = match rule {
@@ -129,7 +128,7 @@ fn linear_attention(n: &mut Node) -> Result {
     Ok(vec![n.cast(y, dtype)?, n.cast(state, kept)?].into())
 }
 
-/// An input of (batch, length, heads * size) as (batch, heads, length, size), in float32.
+/// Transposes an input from (batch, length, heads * size) to (batch, heads, length, size), in float32.
 fn packed(n: &mut Node, at: usize, heads: i64) -> node::Result<Operand> {
     let x = n.input(at)?;
     let x = n.cast(x, DType::FLOAT32)?;
@@ -140,14 +139,14 @@ fn packed(n: &mut Node, at: usize, heads: i64) -> node::Result<Operand> {
     n.call_with("permute_dims", [x], &[("axes", axes_attr(&[0, 2, 1, 3]))])
 }
 
-/// How much of a value is written: of each head, or of all.
+/// Update rates, per head or shared by all.
 fn rates(n: &mut Node, heads: i64) -> node::Result<Operand> {
     let beta = n.input(5)?;
     let one = n.dims(&beta)?.last().is_some_and(|size| dims::is(size, 1));
     packed(n, 5, if one { 1 } else { heads })
 }
 
-/// Elements of a cache from a place on, of each sequence, are replaced.
+/// Writes an update to a cache, for each sequence from its own index on.
 fn tensor_scatter(n: &mut Node) -> Result {
     let (cache, update) = (n.input(0)?, n.input(1)?);
     let sizes = n.dims(&cache)?;
@@ -158,7 +157,7 @@ fn tensor_scatter(n: &mut Node) -> Result {
     let Some(new) = n.dims(&update)?.get(axis).cloned() else {
         return n.error(format!("its `update` has no axis {axis}, as its cache has"));
     };
-    // For each sequence and each place of the cache, the place among what is new.
+    // For each sequence and index of the cache, the index in the update.
     let counted = n.count_to(sizes[axis].clone())?;
     let mut places = n.reshape(counted, vec![1i64.into(), sizes[axis].clone()])?;
     if n.given(2).is_some() {
@@ -194,12 +193,12 @@ fn tensor_scatter(n: &mut Node) -> Result {
 }
 
 impl Node<'_, '_> {
-    /// The part of an axis from a place up to another.
+    /// Slices an axis.
     pub(super) fn part(&mut self, x: Operand, axis: usize, begin: PrimExpr, end: PrimExpr) -> node::Result<Operand> {
         self.steps(x, axis, begin, end, 1)
     }
 
-    /// Every so many places of an axis, from a place up to another.
+    /// Slices an axis with a step.
     pub(super) fn steps(
         &mut self,
         x: Operand,

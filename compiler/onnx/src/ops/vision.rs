@@ -1,4 +1,4 @@
-//! Images: sampling at given places, regions, and boxes.
+//! Computer vision: grid sampling, regions of interest, boxes.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node};
@@ -11,7 +11,7 @@ pub const OPS: &[Op] = &[
     op("RoiAlign", roi_align),
 ];
 
-/// Coordinates are last in ONNX, and after the batch in our operators.
+/// Moves the coordinates, which are last in ONNX and after the batch in our operators.
 fn moved(n: &mut Node, x: Operand, last: bool) -> node::Result<Operand> {
     let rank = n.rank(&x)? as i64;
     let axes: Vec<i64> = match last {
@@ -75,7 +75,7 @@ fn suppress(n: &mut Node) -> Result {
     };
     let most = limit(n, 2, 0.0, DType::INT64)?;
     let overlap = limit(n, 3, 0.0, DType::FLOAT32)?;
-    // Ours drops boxes that overlap as much as the limit; ONNX those that do by more: by the next number, or more.
+    // Ours drops boxes whose overlap is at least the threshold, ONNX those that exceed it: the next float is used.
     let overlap = match n.floats(3, "iou_threshold") {
         Ok(known) => node::number(
             f64::from((known.and_then(|v| v.first().copied()).unwrap_or(0.0) as f32).next_up()),
@@ -97,7 +97,7 @@ fn suppress(n: &mut Node) -> Result {
 }
 
 fn roi_align(n: &mut Node) -> Result {
-    // ONNX's maximum is that of weighted elements, not of what is interpolated.
+    // ONNX takes the maximum of the weighted elements, not of the interpolated values.
     let mode = match n.attrs.str_or("mode", "avg")? {
         "avg" => "avg",
         "max" => "max_weighted",
