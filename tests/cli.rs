@@ -1,4 +1,4 @@
-//! The command line from outside: what people type, what they see, and the exit status.
+//! The command line end to end: arguments, output and exit status.
 
 #[allow(dead_code)]
 mod support;
@@ -6,12 +6,12 @@ mod support;
 use std::{path::Path, process::Output};
 use support::{root, stdout};
 
-/// Runs `hammock` in the repository's root.
+/// Runs `hammock` in the root of the repository.
 fn hammock(args: &[&str]) -> Output {
     support::hammock(root(), args)
 }
 
-/// Standard error of a command that must fail; what differs between machines is replaced.
+/// Returns standard error of a command that must fail, without machine-specific parts.
 fn refusal(args: &[&str]) -> String {
     let output = hammock(args);
     assert!(output.stdout.is_empty(), "nothing goes to standard output");
@@ -144,7 +144,7 @@ fn arguments_that_do_not_fit_are_shown_at_their_parameters() {
         std::fs::read_to_string(DIGITS).unwrap().lines().position(|line| line.contains("def main(images")).unwrap();
     let said = run(&["--arg", "zeros(2,63):float32"]);
     assert!(said.contains(&format!("model.py:{}:14", line + 1)), "{said}");
-    // The size that is given by name counts, too.
+    // A size that is passed by name counts, too.
     let said = run(&["--arg", "n=5", "--arg", "images=zeros(2,64):float32"]);
     assert!(said.contains("since `n` is 5"), "{said}");
 }
@@ -239,7 +239,7 @@ fn files_that_cannot_be_read() {
     assert!(refusal(&["run", DIGITS, "--params", damaged.to_str().unwrap()]).contains("E0403"));
 }
 
-/// What is said about each file of `tests/bad` is tested where it is said; here, that the commands say it.
+/// The diagnostics of `tests/bad` are tested with the code that reports them; here, that the commands print them.
 #[test]
 fn mistakes_in_the_text() {
     for name in ["syntax/several_mistakes", "names/misspelt_variable", "types/wrong_annotation", "tir/too_few_indices"]
@@ -401,7 +401,7 @@ fn bytecode_may_call_functions_that_the_module_says_are_found_by_name() {
         let run = refusal(&["run", &text, "--bytecode", &code, "--arg", "1"]);
         assert!(run.contains("`app.f`") && run.contains("nobody registered it"), "{run}");
     }
-    // A module that does not call it itself, but declares it, will do.
+    // Declaring it without a call is sufficient.
     std::fs::write(&text, format!("{head}    f = R.ExternFunc(\"app.f\")\n")).unwrap();
     stdout(hammock(&["compile", &text, "--bytecode", &code, "-o", &library]));
 }
@@ -459,13 +459,13 @@ fn limits_stop_a_model() {
     let args = ["run", "ir-examples/control_flow.py", "--arg", "1000.0:float32"];
     let refused = |limit: &[&str]| refusal(&[&args[..], limit].concat());
     assert!(refused(&["--max-memory", "1"]).contains("limit of 1 "));
-    // calls in the place of a result nest no deeper, and -O2 leaves no others
+    // Tail calls do not nest, and -O2 leaves no other calls.
     assert!(refused(&["--max-depth", "1", "-O1"]).contains("RecursionError"));
     assert!(refused(&["--timeout", "0.0001"]).contains("TimeoutError"));
     assert_eq!(hammock(&[&args[..], &["--timeout", "never"]].concat()).status.code(), Some(2));
 }
 
-/// A kernel that never ends, and one that wants two billion bytes for itself.
+/// A kernel that does not terminate, and one with a workspace of two billion bytes.
 const GREEDY: &str = r#"
 from tvm.script import ir as I, tir as T, relax as R
 @I.ir_module
@@ -536,7 +536,7 @@ fn listings_show_sources_and_assemble_to_the_same_bytes() {
     assert!(accuracy(&stdout(hammock(&args))) >= 0.96);
 }
 
-/// What is wrong with names and options, with compiling and with damaged files.
+/// Errors in names and options, in compilation, and in damaged files.
 #[test]
 fn other_mistakes() {
     let folder = tempfile::tempdir().unwrap();
@@ -609,7 +609,7 @@ fn what_the_compiler_made_is_not_listed() {
     let args = ["run", "ir-examples/digits/model.py", "--params", WEIGHTS, "--func", "nosuch"];
     let said = refusal(&args);
     assert!(!said.contains("unbound") && said.contains("classify, main"), "{said}");
-    // What stands before the first line of a function is not of the file's first line.
+    // Instructions without a position are not attributed to the file's first line.
     let profile = ["run", DIGITS, "--func", "main", "--params", WEIGHTS, "--arg", IMAGES, "--profile"];
     let output = hammock(&profile);
     let said = String::from_utf8(output.stderr).unwrap();

@@ -1,4 +1,4 @@
-//! Graphs as machine code, from the command line: results, errors, listings and profiles are those of bytecode.
+//! Graphs compiled to machine code: results, errors, listings and profiles equal those of bytecode.
 #![cfg(all(feature = "cranelift", feature = "llvm"))]
 
 use std::path::Path;
@@ -13,7 +13,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What a program prints in every mode.
+/// Returns the output of a program, which must be the same in every mode.
 fn run(file: &str, args: &[&str], modes: &[&str]) -> String {
     let in_mode = |mode: &str| {
         let output = hammock(&[&["run", file, "--exec-mode", mode], args].concat());
@@ -44,10 +44,10 @@ fn mistakes_read_the_same() {
     std::fs::write(&file, checked).unwrap();
     let printed = run(file.to_str().unwrap(), &["--arg", "zeros(3):float32"], &["compiled"]);
     assert!(printed.contains("checked.py:3"), "{printed}");
-    // Where a call is when its time is over is chance.
+    // The position at which the timeout interrupts a call varies.
     let library = folder.path().join("model.so");
     let library = library.to_str().unwrap();
-    // Compiling has the same time, so it is done before.
+    // The timeout would include compilation, so it is done before.
     assert!(hammock(&["compile", CONTROL_FLOW, "--exec-mode", "compiled", "-o", library]).status.success());
     let endless = ["run", library, "--arg", "inf:float32", "--timeout", "0.2"];
     let message = text(&hammock(&endless).stderr);
@@ -90,8 +90,8 @@ fn only_functions_of_the_module_can_be_compiled() {
     let message = text(&output.stderr);
     assert!(message.contains("there is no function `halve`") && message.contains("`count`"), "{message}");
     assert!(message.contains("-O1"), "{message}");
-    let kept = hammock(&["run", CONTROL_FLOW, "--exec-mode", "compiled=halve", "--arg", "1.0:float32", "-O1"]);
-    assert!(kept.status.success(), "{}", text(&kept.stderr));
+    let output = hammock(&["run", CONTROL_FLOW, "--exec-mode", "compiled=halve", "--arg", "1.0:float32", "-O1"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
 const TUPLE: &str = r#"
@@ -155,8 +155,8 @@ fn bindings_stay_on_their_side_of_a_write() {
     }
 }
 
-/// A kernel so long that its statements are outlined: values that are used a few statements later, loops, branches, and a
-/// buffer that all of them add to.
+/// A kernel that is long enough for outlining: values that are used a few statements later, loops, branches, and a
+/// buffer that all of them update.
 fn long_kernel(statements: usize) -> String {
     let statement = |i: usize| match i % 3 {
         0 => format!(

@@ -1,4 +1,4 @@
-//! Code generators of others: what they make is linked, called and computes the right numbers.
+//! External code generators: their objects are linked and called, and compute the right results.
 
 use hammock_compiler::{CodeGenerator, Codegens, Emit, Evaluator, Options, ReadOptions, compile, lower, read_text};
 use hammock_diagnostics::SourceFile;
@@ -14,7 +14,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// Runs `hammock` with the model of `tests/codegen`, with more arguments.
+/// Runs `hammock` on the model of `tests/codegen` with more arguments.
 fn hammock(args: &[&str]) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
@@ -40,7 +40,7 @@ fn what_a_program_makes_is_called() {
     for more in [&[][..], &["--exec-mode", "compiled"], &["-O0"], &["-O3"]] {
         assert_eq!(stdout(&run(&toy(""), more)), plain, "{more:?}");
     }
-    // The functions are the generator's, not ours: it is told to compute something else.
+    // To show that the generator's functions run, it is told to compute something else.
     assert_ne!(stdout(&run(&toy(r#",target_options={"toy":{"factor":3}}"#), &[])), plain);
 
     let merged = r#"FuseOpsByPattern{patterns="tests/codegen/toy.patterns"},MergeCompositeFunctions"#;
@@ -83,7 +83,7 @@ fn what_does_not_link_says_so() {
     assert!(String::from_utf8_lossy(&noted.stderr).contains("cannot hold it"));
 }
 
-/// Gives objects that were made before, and keeps what it was asked.
+/// Generator that returns prepared objects and records its requests.
 struct Given {
     objects: Vec<Vec<u8>>,
     asked: Arc<Mutex<Vec<String>>>,
@@ -99,7 +99,7 @@ impl CodeGenerator for Given {
 
 const SYMBOL: &str = "fused_relax_multiply_relax_add_toy";
 
-/// A kernel of ours as an object: it adds 100 to its second argument, so that it cannot be taken for the program's.
+/// Compiles a kernel to an object: it adds 100 to its second argument, to distinguish it from the program's kernel.
 fn object() -> Vec<u8> {
     let text = format!(
         "@T.prim_func\ndef {SYMBOL}(x: T.handle, y: T.handle, z: T.handle):\n    n = T.int64()\n    \

@@ -1,4 +1,4 @@
-//! Names that are none, and flags that would do nothing: refused, with what was meant.
+//! Unknown names, and flags without effect: rejected, with suggestions.
 
 #[allow(dead_code)]
 mod support;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 const MODEL: &str = "ir-examples/custom_kernel.py";
 
-/// Standard error of a command that must fail.
+/// Returns standard error of a command that must fail.
 fn refusal(args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
     let output = command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
@@ -163,7 +163,7 @@ fn modules_for_other_devices_do_not_run_on_this_one() {
             let said = refusal(args);
             assert!(said.contains(&format!("`{kind}`, which Hammock cannot generate code for")), "{said}");
         }
-        // As text it can be worked on.
+        // The text form is accepted.
         let check = Command::new(env!("CARGO_BIN_EXE_hammock")).args(["check", path]).status().unwrap();
         assert!(check.success());
     }

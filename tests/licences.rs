@@ -1,5 +1,5 @@
-//! Licences of all that Hammock is made from are among those that `deny.toml` allows, which cargo-deny checks as well,
-//! with the rest of that file. `cargo metadata` knows the licences; nothing is downloaded.
+//! Licences of all dependencies are allowed by `deny.toml`. Uses `cargo metadata` without downloads; cargo-deny checks
+//! the whole file.
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
@@ -7,7 +7,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The list of the line that begins with `allow = [`.
+/// Returns the list on the line that begins with `allow = [`.
 fn allowed() -> BTreeSet<String> {
     let text = std::fs::read_to_string(root().join("deny.toml")).unwrap();
     let (_, rest) = text.split_once("\nallow = [").expect("deny.toml has a list of licences");
@@ -15,7 +15,7 @@ fn allowed() -> BTreeSet<String> {
     list.split(',').map(|item| item.trim().trim_matches('"').to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
-/// Returns true if an SPDX expression is met by these licences: one of each `OR`, all of each `AND`.
+/// Returns true if these licences satisfy an SPDX expression: one of each `OR`, all of each `AND`.
 fn is_met(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let expression = expression.replace('/', " OR ");
     let outer = |word: &str| {

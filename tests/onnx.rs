@@ -1,6 +1,6 @@
-//! ONNX models: what they compute, the text they become, and what is said of wrong and damaged ones.
+//! ONNX models: their results, the imported text, and messages for invalid and damaged ones.
 //!
-//! `tests/onnx/make.py` makes the models, and records what ONNX Runtime computes.
+//! `tests/onnx/make.py` creates the models and records the results of ONNX Runtime.
 
 #[allow(dead_code)]
 mod support;
@@ -13,7 +13,7 @@ use hammock_ir::{
 use std::path::{Path, PathBuf};
 use support::{hammock, root, snapshot, stdout};
 
-/// The models of a folder, by name.
+/// Returns the models of a folder, sorted by name.
 fn models(folder: &str) -> Vec<(String, PathBuf)> {
     let files = std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
     let mut models: Vec<_> = files.filter(|file| file.extension().is_some_and(|e| e == "onnx")).collect();
@@ -25,14 +25,14 @@ fn succeed(folder: &Path, args: &[&str]) -> String {
     stdout(hammock(folder, args))
 }
 
-/// `--arg` for each array that was recorded as an input of a model.
+/// Returns an `--arg` for each recorded input of a model.
 fn arguments(name: &str) -> Vec<String> {
     let file = root().join(format!("tests/onnx/{name}.inputs.npz"));
     let count = hammock_runtime::tools::Weights::open(&file).unwrap().iter().count();
     (0..count).flat_map(|i| ["--arg".to_owned(), format!("@{}#{i}", file.display())]).collect()
 }
 
-/// Runs a program with a model's inputs, and compares with the results that were recorded.
+/// Runs a program with a model's recorded inputs, and compares with the recorded results.
 fn expect(name: &str, program: &str, more: &[&str]) {
     let expected = root().join(format!("tests/onnx/{name}.expected.npz"));
     let given = arguments(name);
@@ -58,8 +58,8 @@ fn native_code_computes_the_same() {
     }
 }
 
-/// What a model adds to a table of learned positions has no more rows than the table, and what it multiplies a table with
-/// has its rows, or one: this is checked at run time.
+/// Run-time checks: an operand that is added to a table of learned positions has at most the table's rows, and a
+/// multiplied one the same number of rows, or one.
 #[test]
 fn sizes_that_have_to_agree_are_checked() {
     let run = |x: &str, scale: &str| {
@@ -90,7 +90,7 @@ fn models_become_texts() {
         let weights: Vec<&str> = imported.weights.iter().map(|(name, _)| name.as_str()).collect();
         let text = hammock_ir::print::module_text(&imported.module, &PrintOptions { metadata: Metadata::NoConstants });
         let nodes = imported.source.text();
-        // What is longer, nobody reads.
+        // Longer texts are not reviewed.
         if text.len() > 16_000 {
             continue;
         }
@@ -123,7 +123,7 @@ fn every_command_that_takes_a_module_takes_a_model() {
     assert!(succeed(root(), &["ops", "--onnx"]).contains("\nConv\n"));
 }
 
-/// A model may come on standard input, where nothing lies beside it.
+/// A model may be read from standard input, without external data.
 #[test]
 fn a_model_may_be_standard_input() {
     let given = |file: &str, args: &[&str]| {
@@ -143,7 +143,7 @@ fn a_model_may_be_standard_input() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("read without its folder"));
 }
 
-/// `--sha256` refuses a file with one wrong byte, whatever the file is.
+/// `--sha256` rejects any kind of file with one wrong byte.
 #[test]
 fn files_are_compared_with_the_digest_that_is_given() {
     let folder = tempfile::tempdir().unwrap();
@@ -195,7 +195,7 @@ fn wrong_models_are_explained() {
     snapshot("onnx", "wrong_models", &said);
 }
 
-/// Runs a model of `tests/onnx/misfits` with inputs that do not fit; gives what is said.
+/// Runs a model of `tests/onnx/misfits` with invalid inputs; returns standard error.
 fn misfit(name: &str, inputs: &[&str], more: &[&str]) -> String {
     let model = format!("tests/onnx/misfits/{name}.onnx");
     let args = ["run", &model].into_iter().chain(more.iter().copied());
@@ -209,8 +209,7 @@ fn misfit(name: &str, inputs: &[&str], more: &[&str]) -> String {
 
 const X: &str = "zeros(2,3):float32";
 
-/// Indices and lengths that are known at run time only, and what is said of those that are outside of an axis of size 3
-/// or 2.
+/// Dynamic indices and lengths, and the messages for those out of range of an axis of size 3 or 2.
 #[test]
 fn indices_of_run_time_are_inside_of_their_axis() {
     for (name, inputs, said) in [
@@ -248,7 +247,7 @@ fn indices_of_run_time_are_inside_of_their_axis() {
     }
 }
 
-/// Sizes that are known at run time only, and both of those that do not agree.
+/// Dynamic sizes, and the messages for those that do not match.
 #[test]
 fn sizes_of_run_time_fit() {
     for (name, inputs, said) in [
@@ -273,7 +272,7 @@ fn sizes_of_run_time_fit() {
         let message = misfit(name, inputs, &["--exec-mode", "reference"]);
         assert!(message.contains(said), "{name}: {message}");
     }
-    // What fits is padded.
+    // Valid widths are padded.
     for (name, x) in [("pad_reflect_constant", "ones(3,3):float32"), ("pad_wrap_constant", "ones(1,3):float32")] {
         let model = format!("tests/onnx/misfits/{name}.onnx");
         stdout(hammock(root(), &["run", &model, "--exec-mode", "reference", "--arg", x]));
@@ -284,7 +283,7 @@ fn sizes_of_run_time_fit() {
     }
 }
 
-/// An initializer that is an input too is a constant, unless a call gives another value: by name, among weights, or with an
+/// An initializer that is also an input is a constant, unless a call overrides it: by name, among weights, or with an
 /// argument for each input.
 #[test]
 fn default_values_of_inputs_are_overridden() {
@@ -305,7 +304,7 @@ fn default_values_of_inputs_are_overridden() {
         let weights = [("k".to_owned(), hammock_runtime::Tensor::from_slice(&[1], &[1f32]).unwrap())];
         hammock_runtime::tools::save_npz(&folder.path().join("k.npz"), &weights).unwrap();
         assert_eq!(run(&model, &["--params", "k.npz"]), run(&model, &once));
-        // What is written has a parameter for what stays open only.
+        // The written module has parameters for overridable inputs only.
         let import = ["import", &model, "-o", "m.py", "--params-out", "w.npz", "--overridable", "k"];
         stdout(hammock(folder.path(), &import));
         assert_eq!(run("m.py", &["--params", "w.npz"]), own);
@@ -326,7 +325,7 @@ fn default_values_of_inputs_are_overridden() {
     }
 }
 
-/// Sizes of different names are equal or 1 when the program runs; the joint size is named once.
+/// Differently named dimensions are equal or 1 at run time; the joint dimension is named once.
 #[test]
 fn sizes_of_different_names_broadcast() {
     let run = |shapes: [&str; 6], more: &[&str]| {
@@ -353,7 +352,7 @@ fn sizes_of_different_names_broadcast() {
     }
 }
 
-/// What a model leaves open of its inputs' shapes is given by a flag, or by a call.
+/// Shapes of inputs that the model leaves open are given by a flag or a call.
 #[test]
 fn shapes_of_inputs_are_given() {
     let (unranked, x) = ("tests/onnx/bad/unranked.onnx", ["--arg", "[[1, 2]]:float32"]);

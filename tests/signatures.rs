@@ -1,4 +1,4 @@
-//! What functions take and give: as `inspect` shows it, and as arguments by name are checked against it.
+//! Signatures of functions: printed by `inspect`, and checked against arguments by name.
 
 #[allow(dead_code)]
 mod support;
@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 use support::{hammock, snapshot};
 
-/// What a command says, with its status.
+/// Returns the output of a command and its status.
 fn said(folder: &Path, args: &[&str]) -> String {
     let output = hammock(folder, args);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

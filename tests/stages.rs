@@ -1,4 +1,4 @@
-//! Kernels on the way to machine code, as `opt --emit` prints them, and kernels that are run by themselves as plans say.
+//! Lowering steps of kernels, as printed by `opt --emit`, and single kernels that are run with a plan.
 #![cfg(feature = "llvm")]
 
 #[allow(dead_code)]
@@ -8,7 +8,7 @@ use hammock_compiler::STEPS;
 use support::{hammock, snapshot, stdout};
 use tempfile::TempDir;
 
-/// Sums of rows, of which the last one is shorter.
+/// Tiled row sums with a partial last tile.
 const KERNEL: &str = "\
 @T.prim_func
 def sums(x: T.Buffer((3, 20), \"float32\"), y: T.Buffer((3,), \"float32\")):
@@ -69,7 +69,7 @@ fn a_lone_kernel_runs_as_a_plan_says() {
         std::fs::write(folder.path().join("plan.txt"), format!("{name}:\n    chains: vi, vk\n")).unwrap();
         let text = stdout(run(file, &[flags, &["--plan", "plan.txt"]].concat()));
         assert_eq!(text, "float32[3]\n[20.0 20.0 20.0]\n");
-        // It is not left out: one that cannot be used is refused.
+        // The plan is not ignored: an invalid one is rejected.
         std::fs::write(folder.path().join("bad.txt"), format!("{name}:\n    chains: vi\n")).unwrap();
         let output = run(file, &[flags, &["--plan", "bad.txt"]].concat());
         assert!(String::from_utf8_lossy(&output.stderr).contains("E0311"), "{output:?}");

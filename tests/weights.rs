@@ -1,4 +1,4 @@
-//! `--params` from outside: names that match and that do not, zeros, and files that are wrong.
+//! `--params`: matching and unknown names, zeros, and invalid files.
 
 #[allow(dead_code)]
 mod support;
@@ -24,7 +24,7 @@ class Module:
         return e_weight
 "#;
 
-/// A folder with the model, and weight files of these names.
+/// Creates a folder with the model and weight files of these names.
 fn folder(files: &[(&str, &[(&str, &[i64])])]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("model.py"), MODEL).unwrap();
@@ -40,7 +40,7 @@ fn folder(files: &[(&str, &[(&str, &[i64])])]) -> tempfile::TempDir {
     folder
 }
 
-/// What a command says, with its status.
+/// Returns the output of a command and its status.
 fn said(output: &Output) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("status {}\n{err}{out}\n", output.status.code().unwrap())
@@ -87,7 +87,7 @@ fn names_that_match_nothing_are_listed() {
     snapshot("cli", "weights_that_match_nothing", &all);
 }
 
-/// All that is wrong with weights is one message.
+/// All errors in weights are reported in one message.
 #[test]
 fn everything_that_does_not_fit_is_listed_at_once() {
     let folder = folder(&[(
@@ -106,7 +106,7 @@ fn everything_that_does_not_fit_is_listed_at_once() {
     snapshot("cli", "weights_that_do_not_fit", &all);
 }
 
-/// Weights that a compiled model has are not replaced without a word.
+/// Weights of a compiled model are not replaced silently.
 #[test]
 fn weights_that_a_compiled_model_has_are_not_given_again() {
     let folder = folder(&[("good.safetensors", GOOD)]);
@@ -171,7 +171,7 @@ fn constants_lie_in_a_file_beside_the_executable() {
         weights.iter().filter(|(name, _)| name.starts_with('c')).map(|(_, t)| t.element_count()).collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [2, 4, 12], "others can read it");
-    // Moved together they run, apart they do not.
+    // The files run if they are moved together, but not alone.
     let other = folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
     std::fs::rename(folder.path().join("model.so"), other.join("model.so")).unwrap();
@@ -222,7 +222,7 @@ fn the_pass_binds_one_function() {
     assert!(opt("BindParams{func_name=\"mian\"}").contains("did you mean `main`?"));
 }
 
-/// A function that is called with the weight, and calls itself with something else, keeps its parameter.
+/// A function that is called with the weight, but calls itself with another value, keeps its parameter.
 #[test]
 fn recursive_calls_count() {
     let folder = folder(&[("w.safetensors", &[("w", &[2])])]);
@@ -318,7 +318,7 @@ fn metadata_that_goes_in_circles_is_refused() {
     assert!(text.contains("node 3: it refers to itself") && text.contains("model.py:5:3"), "{text}");
 }
 
-/// The convolution takes weights that are transformed, four times as large.
+/// A convolution whose transformed weights are four times as large.
 const CONVOLUTION: &str = r#"
 @I.ir_module
 class Module:
@@ -356,7 +356,7 @@ fn weights_that_kernels_want_larger_are_stored_as_they_are() {
     }
 }
 
-/// The extension says how weights are written, which can be read again.
+/// The extension selects the format of written weights, which can be read back.
 #[test]
 fn weights_are_written_as_their_file_is_called() {
     let folder = folder(&[]);

@@ -1,4 +1,5 @@
-# opt: LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory{scope="function"},RewriteCUDAGraph
+# opt:
+# LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory{scope="function"},RewriteCUDAGraph
 from tvm.script import ir as I
 from tvm.script import relax as R
 

@@ -1,4 +1,5 @@
-# opt: LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory{scope="function",arena=true},LowerAllocTensor
+# opt:
+# LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory{scope="function",arena=true},LowerAllocTensor
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -19,7 +20,8 @@ class Module:
         d = R.exp(r)
         return d
 
-    # All of it is in a branch, and so is the storage. A function that calls others has storages that are released first.
+    # All of it is in a branch, and so is the storage. A function that calls others has storages that are released
+    # first.
     @R.function
     def inner(x: R.Tensor((64,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((64,), dtype="float32"):
         if c:

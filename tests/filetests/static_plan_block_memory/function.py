@@ -1,4 +1,5 @@
-# opt: LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory{scope="function"},LowerAllocTensor,KillAfterLastUse
+# opt:
+# LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory{scope="function"},LowerAllocTensor,KillAfterLastUse
 from typing import TypeVar
 from tvm.script import ir as I
 from tvm.script import relax as R
