@@ -1,6 +1,5 @@
-# opt: AlterOpImpl{op_impl_map={"relax.add":"add"},op_buffer_transforms={"relax.add":["lambda i: (i // 4, i %
-# 4)","lambda i: (i // 4, i % 4)","lambda i: (i // 4, i %
-# 4)"]},file="tests/filetests/alter_op_impl/kernels/blocked.py"},DeadCodeElimination Two calls, one replacement.
+# opt: AlterOpImpl{op_impl_map={"relax.add":"add"},op_buffer_transforms={"relax.add":["lambda i: (i // 4, i % 4)","lambda i: (i // 4, i % 4)","lambda i: (i // 4, i % 4)"]},file="tests/filetests/alter_op_impl/kernels/blocked.py"},DeadCodeElimination
+# Two calls, one replacement.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 from tvm.script import relax as R

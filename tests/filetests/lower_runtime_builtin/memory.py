@@ -1,7 +1,8 @@
-# opt:
-# ToNonDataflow,RemovePurityChecking,LegalizeOps,CallTIRRewrite,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin
-# from typing import TypeVar from tvm.script import ir as I from tvm.script import tirx as T from tvm.script import
-# relax as R
+# opt: ToNonDataflow,RemovePurityChecking,LegalizeOps,CallTIRRewrite,LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin
+# from typing import TypeVar
+# from tvm.script import ir as I
+# from tvm.script import tirx as T
+# from tvm.script import relax as R
 
 n = TypeVar("n")
 @I.ir_module

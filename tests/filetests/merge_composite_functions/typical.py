@@ -1,6 +1,5 @@
-# opt: FuseOpsByPattern{patterns=[["a.relu", "R.nn.relu(_)"], ["a.add", "R.add(_, _)"], ["b.gelu",
-# "R.nn.gelu(_)"]]},MergeCompositeFunctions `late` needs `early` through another generator's `middle`, and so does not
-# join it.
+# opt: FuseOpsByPattern{patterns=[["a.relu", "R.nn.relu(_)"], ["a.add", "R.add(_, _)"], ["b.gelu", "R.nn.gelu(_)"]]},MergeCompositeFunctions
+# `late` needs `early` through another generator's `middle`, and so does not join it.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,4 @@
-# opt:
-# FuseOpsByPattern{patterns="tests/codegen/toy.patterns",annotate_codegen=true},RunCodegen{codegens={"toy":"tests/codegen/toy.sh"},target_options={"toy":{"factor":2}}}
+# opt: FuseOpsByPattern{patterns="tests/codegen/toy.patterns",annotate_codegen=true},RunCodegen{codegens={"toy":"tests/codegen/toy.sh"},target_options={"toy":{"factor":2}}}
 @I.ir_module
 class Module:
     @R.function
