@@ -1,8 +1,8 @@
 //! Builder of the Relax function: appends operator calls, with the same type inference as the text importer.
 
 use crate::{
-    agree::{Agreed, JointSizes, agreed},
-    known::Known,
+    broadcast_dims::{Agreed, JointSizes, agreed},
+    known_tensor::Known,
     value::Value,
 };
 use hammock_diagnostics::Span;

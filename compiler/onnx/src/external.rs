@@ -1,6 +1,6 @@
 //! External tensor data: files beside the model.
 
-use crate::{room, schema::StringStringEntryProto};
+use crate::{decode_budget, schema::StringStringEntryProto};
 use bytes::Bytes;
 use hammock_runtime::{
     beside::{BesideError, find_linked},
@@ -132,7 +132,7 @@ impl Folder {
 pub fn data_files(model: &Path, targets: &[PathBuf]) -> Vec<PathBuf> {
     let Ok(file) = map_file(model) else { return Vec::new() };
     let mut locations = HashSet::new();
-    room::external_locations(&file, &mut |location| _ = locations.insert(location));
+    decode_budget::external_locations(&file, &mut |location| _ = locations.insert(location));
     let found = locations.iter().filter_map(|location| find_linked(model, location, targets).ok());
     let mut files: Vec<PathBuf> = found.collect();
     files.sort();

@@ -1,6 +1,6 @@
 //! Constant folding of operators on tensors with known elements.
 
-use crate::known::{self, Known};
+use crate::known_tensor::{self, Known};
 use hammock_ir::{
     DType, PrimExpr,
     arith::Analyzer,
@@ -36,7 +36,7 @@ pub fn zero(dtype: DType) -> PrimExpr {
 /// Folds `x op y` with broadcasting; `None` if an element of the result is not known.
 pub fn binary(op: Fold, x: &Known, y: &Known) -> Option<Known> {
     let shape = broadcast(&x.shape, &y.shape)?;
-    known::count(&shape)?;
+    known_tensor::count(&shape)?;
     let places = places(&shape);
     let element = |at: &Vec<i64>| {
         let (a, b) = (x.at(at), y.at(at));
@@ -55,14 +55,14 @@ pub fn unary(x: &Known, exact: fn(f64) -> f64) -> Option<Known> {
     if !x.dtype.is_floating() {
         return None;
     }
-    let elements = x.floats()?.into_iter().map(|v| known::float(exact(v), x.dtype));
+    let elements = x.floats()?.into_iter().map(|v| known_tensor::float(exact(v), x.dtype));
     Known::new(&x.shape, x.dtype, elements)
 }
 
 /// Folds `condition ? x : y` with broadcasting, for constant conditions.
 pub fn select(condition: &Known, x: &Known, y: &Known) -> Option<Known> {
     let shape = broadcast(&broadcast(&condition.shape, &x.shape)?, &y.shape)?;
-    known::count(&shape)?;
+    known_tensor::count(&shape)?;
     let chosen = |at: &Vec<i64>| Some(if condition.at(at).as_int()? != 0 { x.at(at) } else { y.at(at) }.clone());
     let elements = places(&shape).iter().map(chosen).collect::<Option<Vec<_>>>()?;
     Known::new(&shape, x.dtype, elements)
@@ -110,7 +110,7 @@ fn of_ints(op: Fold, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
 }
 
 fn of_floats(op: Fold, a: f64, b: f64, dtype: DType) -> Option<PrimExpr> {
-    let number = |v: f64| Some(known::float(v, dtype));
+    let number = |v: f64| Some(known_tensor::float(v, dtype));
     let truth = |v: bool| Some(PrimExpr::int64(i64::from(v)));
     match op {
         Fold::Add => number(a + b),

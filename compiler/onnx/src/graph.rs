@@ -9,8 +9,8 @@ use crate::{
     names::{self, Names},
     node::Node,
     ops,
-    order::sorted,
     schema::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, TensorProto},
+    topological_sort::sorted,
     value::{Outputs, Value},
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};
@@ -265,7 +265,7 @@ impl<'m> Importer<'m> {
         let unknown = || InferError::new("the model does not say which version of its domain's operators it uses");
         let opset = opset.ok_or_else(unknown)?;
         let op = ops::find(domain, &proto.op_type).ok_or_else(|| InferError::new("it cannot be imported"))?;
-        ops::known_attributes::expect_known(op, opset, proto.attribute.iter().map(|a| a.name.as_str()))?;
+        ops::attribute_schema::expect_known(op, opset, proto.attribute.iter().map(|a| a.name.as_str()))?;
         let outputs = proto.output.len();
         let narrow = inputs.iter().flatten().find_map(Value::narrow);
         let mut node = Node { importer: self, attrs, opset, inputs, outputs };

@@ -3,32 +3,32 @@
 //! The input is the bytes of an ONNX file, the output a [`Module`](hammock_ir::Module) with a function `main`, and a
 //! listing of the model's nodes that spans refer to. Each node becomes calls of our operators, typed by their own
 //! rules; [`ops`] has the table of ONNX operators, one file per family, each with its import function. Small integer
-//! tensors that depend on dimensions only are evaluated during the import ([`known`]), so shapes computed in the graph
+//! tensors that depend on dimensions only are evaluated during the import ([`known_tensor`]), so shapes computed in the graph
 //! become symbolic shapes. Aligned weights stay in the mapped file, without a copy.
 #![forbid(unsafe_code)]
 
-mod agree;
 mod attributes;
+mod broadcast_dims;
 mod build;
-mod declared;
+mod declared_outputs;
+mod decode_budget;
 mod dtype;
 mod external;
 mod fold;
 mod graph;
 mod input_shape;
-mod known;
+mod known_tensor;
 mod listing;
 mod main_graph;
 mod model;
 mod names;
 mod node;
 pub mod ops;
-mod order;
-mod overridden;
-mod room;
+mod overridden_inputs;
 mod schema;
 mod sparse;
 mod tensor;
+mod topological_sort;
 mod value;
 
 pub use external::{Data, data_files};

@@ -1,13 +1,13 @@
 //! Decoding of a model file, and the checks before the import: versions and supported operators.
 
 use crate::{
+    decode_budget,
     external::{Data, Folder},
     listing::{brief, node_name},
     ops::{
         self,
-        known_attributes::{NEWEST, NEWEST_IR},
+        attribute_schema::{NEWEST, NEWEST_IR},
     },
-    room,
     schema::{FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto},
 };
 use hammock_diagnostics::{Diagnostic, codes};
@@ -40,7 +40,7 @@ impl Model {
     pub fn decode(data: Data, path: Option<&Path>, data_folders: &[PathBuf]) -> Result<Model, Diagnostic> {
         let folder = Folder::of_model(path, data_folders);
         let file = folder.model(data);
-        if room::is_too_much(&file) {
+        if decode_budget::is_too_much(&file) {
             return Err(damaged(
                 "this ONNX model is damaged: it consists of empty messages, which take too much memory",
             ));

@@ -1,6 +1,6 @@
 //! Interface of import functions to a node: its inputs and attributes, and helpers that append calls.
 
-use crate::{attributes::Attributes, graph::Importer, known::Known, value::Value};
+use crate::{attributes::Attributes, graph::Importer, known_tensor::Known, value::Value};
 use hammock_ir::{
     AttrValue, DType, PrimExpr, TensorShape, TensorType, Type,
     relax::{Constant, InferError, Operand},

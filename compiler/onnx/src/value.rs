@@ -1,6 +1,6 @@
 //! Values of the graph's names.
 
-use crate::known::Known;
+use crate::known_tensor::Known;
 use hammock_ir::relax::Operand;
 use hammock_runtime::tools::ElementType;
 

@@ -1,7 +1,7 @@
 //! Constants and generators.
 
-use super::{Op, Result, op, run_time};
-use crate::{known::Known, node::Node, tensor, value::Value};
+use super::{Op, Result, dynamic_shape, op};
+use crate::{known_tensor::Known, node::Node, tensor, value::Value};
 use hammock_ir::{
     PrimExpr, Tensor,
     relax::{Constant, InferError, Operand},
@@ -80,7 +80,7 @@ fn eye_like(n: &mut Node) -> Result {
 fn range(n: &mut Node) -> Result {
     let given: Option<Vec<Known>> = (0..3).map(|at| n.known(at)).collect();
     let Some([start, limit, delta]) = given.as_deref() else {
-        return run_time::range(n);
+        return dynamic_shape::range(n);
     };
     let dtype = start.dtype;
     let numbers = |known: &Known| known.ints().filter(|_| !dtype.is_floating()).and_then(|v| v.first().copied());

@@ -3,7 +3,7 @@
 use super::{Op, Result, op};
 use crate::{
     fold::{self, Fold},
-    known::Known,
+    known_tensor::Known,
     node::{self, Node, number},
 };
 use hammock_ir::{DType, relax::Operand};

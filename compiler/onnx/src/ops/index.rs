@@ -1,6 +1,6 @@
 //! Indexing: gather, scatter, arg-reductions, scans.
 
-use super::{Op, Result, activation::axis_attr, op, run_time};
+use super::{Op, Result, activation::axis_attr, dynamic_shape, op};
 use crate::node::Node;
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
@@ -99,7 +99,7 @@ fn topk(n: &mut Node) -> Result {
     let axis = n.axis(axis, n.rank(&x)?)?;
     let largest = n.attrs.int_or("largest", 1)? != 0;
     let k = if n.opset < 10 { n.attrs.int("k").map(|k| k.map(|k| vec![k])) } else { n.ints(1, "k") };
-    let Ok(k) = k else { return run_time::topk(n, axis, largest) };
+    let Ok(k) = k else { return dynamic_shape::topk(n, axis, largest) };
     let Some(k) = k.and_then(|k| k.first().copied()) else { return n.error("its `k` is missing") };
     if k < 0 {
         return n.error(format!("its `k` is {k}, and has to be at least 0"));
@@ -159,7 +159,7 @@ fn running(n: &mut Node, ours: &'static str) -> Result {
             Ok(running_along(n, ours, axis)?.into())
         }
         Ok(_) => n.error("its `axis` is missing"),
-        Err(_) => run_time::by_axis(n, 1, rank, rank, |n, axis| running_along(n, ours, axis)),
+        Err(_) => dynamic_shape::by_axis(n, 1, rank, rank, |n, axis| running_along(n, ours, axis)),
     }
 }
 

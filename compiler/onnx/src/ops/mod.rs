@@ -6,24 +6,25 @@
 
 mod activation;
 mod attention;
+pub mod attribute_schema;
 mod cast;
 mod constant;
 mod control;
 mod conv;
 mod deform;
 mod dynamic_pads;
+mod dynamic_shape;
 mod elementwise;
 mod features;
-mod first_versions;
 mod flex_attention;
 mod index;
-pub mod known_attributes;
+mod legacy_broadcast;
 mod linear;
 mod loss;
 mod norm;
 mod pad;
 mod pool;
-mod pool_places;
+mod pool_indices;
 mod quantize;
 mod rearrange;
 mod recurrent;
@@ -31,7 +32,6 @@ mod recurrent_activation;
 mod reduce;
 mod resample;
 mod resize;
-mod run_time;
 mod select;
 mod shape;
 mod signal;
@@ -85,7 +85,7 @@ const FAMILIES: &[&[Op]] = &[
     norm::OPS,
     pad::OPS,
     pool::OPS,
-    pool_places::OPS,
+    pool_indices::OPS,
     quantize::OPS,
     rearrange::OPS,
     recurrent::OPS,

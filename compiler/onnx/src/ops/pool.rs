@@ -4,7 +4,7 @@ use super::{
     Op, Result,
     dynamic_pads::DynamicPads,
     op,
-    pool_places::{lowest, max_with_places},
+    pool_indices::{lowest, max_with_places},
 };
 use crate::node::{self, Node, axes_attr};
 use hammock_ir::{PrimExpr, relax::Operand};

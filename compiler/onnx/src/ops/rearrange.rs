@@ -1,9 +1,9 @@
 //! Data movement: transpose, concat, split, slice, tile.
 
-use super::{Op, Result, activation::axis_attr, op, run_time};
+use super::{Op, Result, activation::axis_attr, dynamic_shape, op};
 use crate::{
     fold::places,
-    known::Known,
+    known_tensor::Known,
     node::{Node, axes_attr, shown_size},
     value::{Outputs, Value},
 };
@@ -77,7 +77,7 @@ fn split(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let dims = n.dims(&x)?;
     let axis = n.axis(axis, dims.len())?;
-    let Ok(sizes) = sizes else { return run_time::split(n, axis) };
+    let Ok(sizes) = sizes else { return dynamic_shape::split(n, axis) };
     let count = n.attrs.int_or("num_outputs", n.outputs as i64)?;
     if count < 1 || count > n.outputs.max(1) as i64 || sizes.as_ref().is_some_and(Vec::is_empty) {
         return n.error("it splits into nothing");
@@ -134,7 +134,7 @@ fn split_misfit(sizes: &[i64], axis: usize, extent: &PrimExpr) -> String {
 fn slice(n: &mut Node) -> Result {
     let since = 10;
     if n.opset >= since && !(1..n.inputs.len()).all(|at| n.given(at).is_none() || n.known(at).is_some()) {
-        return run_time::slice(n);
+        return dynamic_shape::slice(n);
     }
     let bounds = |at: usize, name: &str| -> crate::node::Result<Option<Vec<PrimExpr>>> {
         match n.opset < since {
@@ -195,7 +195,7 @@ fn tile(n: &mut Node) -> Result {
     if n.opset < 6 {
         return tile_axis(n);
     }
-    let Ok(repeats) = n.ints(1, "repeats") else { return run_time::tile(n) };
+    let Ok(repeats) = n.ints(1, "repeats") else { return dynamic_shape::tile(n) };
     let Some(repeats) = repeats else { return n.error("its `repeats` are missing") };
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
@@ -218,7 +218,7 @@ fn tile_axis(n: &mut Node) -> Result {
 }
 
 fn trilu(n: &mut Node) -> Result {
-    let Ok(k) = n.ints(1, "k") else { return run_time::triangle(n) };
+    let Ok(k) = n.ints(1, "k") else { return dynamic_shape::triangle(n) };
     let k = k.and_then(|k| k.first().copied()).unwrap_or(0);
     let ours = if n.attrs.int_or("upper", 1)? != 0 { "triu" } else { "tril" };
     let x = n.input(0)?;
@@ -278,7 +278,7 @@ impl Known {
         let wanted = indices.ints()?;
         let size = self.shape[axis];
         let shape = [&self.shape[..axis], &indices.shape, &self.shape[axis + 1..]].concat();
-        crate::known::count(&shape)?;
+        crate::known_tensor::count(&shape)?;
         let rank = indices.shape.len();
         let element = |place: &Vec<i64>| {
             let at = indices.shape.iter().zip(&place[axis..]).fold(0, |at, (size, i)| at * size + i);

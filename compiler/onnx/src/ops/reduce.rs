@@ -1,6 +1,6 @@
 //! Reductions along axes.
 
-use super::{Op, Result, op, run_time};
+use super::{Op, Result, dynamic_shape, op};
 use crate::node::{self, Node, axes_attr};
 use hammock_ir::{AttrValue, DType, relax::Operand};
 
@@ -44,7 +44,7 @@ fn reduce(n: &mut Node, compute: impl Fn(&mut Node, Operand, Over) -> node::Resu
         (false, true) => None,
         (false, false) => match n.ints(1, "axes") {
             Ok(given) => given,
-            Err(_) => return run_time::reduce(n, keep, compute),
+            Err(_) => return dynamic_shape::reduce(n, keep, compute),
         },
     };
     let nothing = n.attrs.flag("noop_with_empty_axes")?;

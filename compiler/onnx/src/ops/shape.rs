@@ -1,8 +1,8 @@
 //! Shapes: `Shape`, `Reshape`, and similar operators.
 
-use super::{Op, Result, op, run_time};
+use super::{Op, Result, dynamic_shape, op};
 use crate::{
-    known::Known,
+    known_tensor::Known,
     node::{Node, product},
     value::Value,
 };
@@ -51,7 +51,7 @@ fn reshape(n: &mut Node) -> Result {
         ..5 => n.attrs.ints("shape")?.map(|shape| shape.into_iter().map(PrimExpr::int64).collect()),
         _ => n.known_sizes(1, "shape").ok(),
     };
-    let Some(shape) = shape else { return run_time::reshape(n) };
+    let Some(shape) = shape else { return dynamic_shape::reshape(n) };
     let ints: Option<Vec<i64>> = shape.iter().map(PrimExpr::as_int).collect();
     if let (Some(x), Some(ints)) = (n.known(0), ints) {
         let known = whole(&x, &ints).and_then(|shape| x.reshaped(shape));
@@ -83,7 +83,7 @@ fn whole(x: &Known, shape: &[i64]) -> Option<Vec<i64>> {
     }
     if let Some(open) = shape.iter().position(|size| *size == -1) {
         shape[open] = 1;
-        let rest = crate::known::count(&shape)? as i64;
+        let rest = crate::known_tensor::count(&shape)? as i64;
         shape[open] = (x.elements.len() as i64).checked_div(rest)?;
     }
     shape.iter().all(|size| *size >= 0).then_some(shape)
@@ -99,7 +99,7 @@ fn flatten(n: &mut Node) -> Result {
 }
 
 fn squeeze(n: &mut Node) -> Result {
-    let Ok(axes) = n.ints_since(13, 1, "axes") else { return run_time::squeeze(n, false) };
+    let Ok(axes) = n.ints_since(13, 1, "axes") else { return dynamic_shape::squeeze(n, false) };
     if let Some(x) = n.known(0) {
         let keep = |axis: usize| match &axes {
             Some(axes) => !axes.iter().any(|a| *a == axis as i64 || *a + x.shape.len() as i64 == axis as i64),
@@ -123,7 +123,7 @@ fn squeeze(n: &mut Node) -> Result {
 }
 
 fn unsqueeze(n: &mut Node) -> Result {
-    let Ok(axes) = n.ints_since(13, 1, "axes") else { return run_time::squeeze(n, true) };
+    let Ok(axes) = n.ints_since(13, 1, "axes") else { return dynamic_shape::squeeze(n, true) };
     let Some(axes) = axes else { return n.error("its `axes` are missing") };
     let known = n.known(0);
     let rank = match &known {
@@ -154,7 +154,7 @@ fn unsqueeze(n: &mut Node) -> Result {
 
 /// Both shapes broadcast with each other.
 fn expand(n: &mut Node) -> Result {
-    let Ok(wanted) = n.known_sizes(1, "shape") else { return run_time::expand(n) };
+    let Ok(wanted) = n.known_sizes(1, "shape") else { return dynamic_shape::expand(n) };
     let x = n.input(0)?;
     let own = n.dims(&x)?;
     let rank = own.len().max(wanted.len());

@@ -108,7 +108,7 @@ fn transform(n: &mut Node) -> Result {
             Ok(transformed(n, axis)?.into())
         }
         Err(_) if !n.attrs.flag("onesided")? && n.given(1).is_none() && rank > 1 => {
-            super::run_time::by_axis(n, 2, rank, rank - 1, transformed)
+            super::dynamic_shape::by_axis(n, 2, rank, rank - 1, transformed)
         }
         Err(error) => Err(error),
     }

@@ -5,7 +5,7 @@
 
 use super::Result;
 use crate::{
-    known::Known,
+    known_tensor::Known,
     node::{self, Node, product},
 };
 use hammock_ir::{
