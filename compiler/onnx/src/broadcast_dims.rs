@@ -20,7 +20,7 @@ use hammock_ops::{Op, dims};
 const SAMPLES: [i64; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 64, 100, 513, 5000];
 
 /// Operands with compatible shapes, and the shape of the result if they alone determine it.
-pub struct Agreed {
+pub struct UnifiedOperands {
     /// The operands; a dimension that must equal another operand's is replaced by a checked cast.
     pub args: Vec<Operand>,
     /// Shape that they broadcast to.
@@ -29,31 +29,31 @@ pub struct Agreed {
 
 /// Joint dimensions, each with the dimensions that it may equal.
 #[derive(Default)]
-pub struct JointSizes(Vec<(prim::Var, Vec<PrimExpr>)>);
+pub struct JointDims(Vec<(prim::Var, Vec<PrimExpr>)>);
 
-impl JointSizes {
+impl JointDims {
     /// Returns the dimension that two possibly different dimensions broadcast to.
-    fn of(&mut self, a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+    fn broadcast(&mut self, a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
         for (size, other) in [(a, b), (b, a)] {
-            if self.parts(size).is_some_and(|parts| contains(parts, other)) {
+            if self.candidates(size).is_some_and(|candidates| contains(candidates, other)) {
                 return size.clone();
             }
         }
-        let of_parts = [a, b].into_iter().filter_map(|size| self.parts(size)).flatten();
-        let parts: Vec<PrimExpr> = [a, b].into_iter().chain(of_parts).cloned().collect();
-        let is_of_both = |own: &[PrimExpr]| own.len() == parts.len() && contains(own, a) && contains(own, b);
-        if let Some((joint, _)) = self.0.iter().find(|(_, own)| is_of_both(own)) {
+        let of_operands = [a, b].into_iter().filter_map(|size| self.candidates(size)).flatten();
+        let candidates: Vec<PrimExpr> = [a, b].into_iter().chain(of_operands).cloned().collect();
+        let is_same = |own: &[PrimExpr]| own.len() == candidates.len() && contains(own, a) && contains(own, b);
+        if let Some((joint, _)) = self.0.iter().find(|(_, own)| is_same(own)) {
             return joint.expr();
         }
         let joint = prim::Var::int64("m");
-        self.0.push((joint.clone(), parts));
+        self.0.push((joint.clone(), candidates));
         joint.expr()
     }
 
     /// Returns the dimensions that a joint dimension may equal.
-    fn parts(&self, size: &PrimExpr) -> Option<&[PrimExpr]> {
+    fn candidates(&self, size: &PrimExpr) -> Option<&[PrimExpr]> {
         let var = size.as_var()?;
-        self.0.iter().find(|(joint, _)| joint == var).map(|(_, parts)| parts.as_slice())
+        self.0.iter().find(|(joint, _)| joint == var).map(|(_, candidates)| candidates.as_slice())
     }
 }
 
@@ -62,15 +62,15 @@ fn contains(sizes: &[PrimExpr], size: &PrimExpr) -> bool {
 }
 
 /// Unifies the dimensions of a call's operands if its operator broadcasts them.
-pub fn agreed(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<Agreed, InferError> {
+pub fn unify_dims(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<UnifiedOperands, InferError> {
     // The last two axes of a matmul's operands do not broadcast.
     let own = match op.name {
         "matmul" => 2,
         _ if ["x1", "x2"].iter().all(|name| op.params.iter().any(|param| param.name == *name)) => 0,
-        _ => return Ok(Agreed { args, result: None }),
+        _ => return Ok(UnifiedOperands { args, result: None }),
     };
     let Ok(shapes) = args.iter().map(|arg| build.dims(arg)).collect::<Result<Vec<_>, _>>() else {
-        return Ok(Agreed { args, result: None });
+        return Ok(UnifiedOperands { args, result: None });
     };
     let rank = shapes.iter().map(Vec::len).max().unwrap_or(0);
     let (mut wanted, mut result) = (shapes.clone(), Vec::new());
@@ -89,14 +89,14 @@ pub fn agreed(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<Agreed
             if joint.as_int().is_some() {
                 break;
             }
-            if have_to_be_equal(&joint, size) {
+            if must_be_equal(&joint, size) {
                 for shape in &mut wanted {
                     if let Some(at) = at(shape).filter(|at| dims::equal(&shape[*at], size) == Some(true)) {
                         shape[at] = joint.clone();
                     }
                 }
             } else {
-                joint = build.joint_sizes.of(&joint, size);
+                joint = build.joint_dims.broadcast(&joint, size);
             }
         }
         result.push(joint);
@@ -105,22 +105,22 @@ pub fn agreed(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<Agreed
         result.extend(x.len().checked_sub(2).map(|at| x[at].clone()));
         result.extend(y.len().checked_sub(2).map(|at| y[at + 1].clone()));
     }
-    let mut fitted = Vec::new();
+    let mut operands = Vec::new();
     for (at, arg) in args.into_iter().enumerate() {
         if dims::all_equal(&shapes[at], &wanted[at]) {
-            fitted.push(arg);
+            operands.push(arg);
             continue;
         }
         let ty = build.tensor(&arg)?;
         let shape = TensorShape::Known(wanted[at].clone().into());
-        fitted.push(build.match_cast(arg, TensorType { shape, ..ty }.into())?);
+        operands.push(build.match_cast(arg, TensorType { shape, ..ty }.into())?);
     }
-    Ok(Agreed { args: fitted, result: Some(result) })
+    Ok(UnifiedOperands { args: operands, result: Some(result) })
 }
 
 /// True if two dimensions depend on one variable and neither is 1 while the other is not: they broadcast only if they
 /// are equal.
-fn have_to_be_equal(a: &PrimExpr, b: &PrimExpr) -> bool {
+fn must_be_equal(a: &PrimExpr, b: &PrimExpr) -> bool {
     let mut vars: Vec<prim::Var> = Vec::new();
     for size in [a, b] {
         size.each_var(&mut |var| {

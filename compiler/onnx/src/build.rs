@@ -1,8 +1,8 @@
 //! Builder of the Relax function: appends operator calls, with the same type inference as the text importer.
 
 use crate::{
-    broadcast_dims::{Agreed, JointSizes, agreed},
-    known_tensor::Known,
+    broadcast_dims::{JointDims, UnifiedOperands, unify_dims},
+    known_tensor::KnownTensor,
     value::Value,
 };
 use hammock_diagnostics::Span;
@@ -13,7 +13,7 @@ use hammock_ir::{
 use hammock_ops::{CallContext, Table, lookup};
 
 /// Maximum number of calls per model. Nested loops are unrolled even from small files; each call takes about 1 kB.
-const MOST_CALLS: usize = 100_000;
+const MAX_CALLS: usize = 100_000;
 
 /// Function under construction, and its module.
 pub struct Builder {
@@ -26,7 +26,7 @@ pub struct Builder {
     /// Span of the node that is being imported.
     pub span: Span,
     /// Dimensions of broadcast results.
-    pub joint_sizes: JointSizes,
+    pub joint_dims: JointDims,
 }
 
 impl Builder {
@@ -37,7 +37,7 @@ impl Builder {
             function: Function::empty(),
             bindings: Vec::new(),
             span: Span::NONE,
-            joint_sizes: JointSizes::default(),
+            joint_dims: JointDims::default(),
         }
     }
 
@@ -49,7 +49,7 @@ impl Builder {
         attrs: &[(&'static str, AttrValue)],
     ) -> Result<Operand, InferError> {
         let op = lookup(op).ok_or_else(|| InferError::new(format!("there is no operator `R.{op}`")))?;
-        let Agreed { args, result } = agreed(self, op, args)?;
+        let UnifiedOperands { args, result } = unify_dims(self, op, args)?;
         let mut call = op.call(args, attrs.to_vec());
         if let Some(resolve) = op.resolve {
             let (module, function) = (&self.module, &self.function);
@@ -57,7 +57,7 @@ impl Builder {
         }
         let ty = Table.infer(&self.module, &self.function, &call)?;
         let var = self.bind(ty, Bound::Call(call))?;
-        self.with_sizes(var, result)
+        self.with_symbolic_dims(var, result)
     }
 
     /// Binds the fields of a tuple.
@@ -65,7 +65,7 @@ impl Builder {
         let Type::Tuple(members) = self.ty(tuple) else { return Err(InferError::new("it gives no tuple")) };
         let bound = members.into_iter().enumerate().map(|(n, ty)| {
             let var = self.bind(ty, Bound::TupleGet(tuple.clone(), n))?;
-            self.with_sizes(var, None)
+            self.with_symbolic_dims(var, None)
         });
         bound.collect()
     }
@@ -77,9 +77,9 @@ impl Builder {
 
     /// Binds a value to a new variable.
     pub fn bind(&mut self, ty: Type, value: Bound) -> Result<Var, InferError> {
-        if self.bindings.len() >= MOST_CALLS {
-            return Err(InferError::new(format!("the model becomes more than {MOST_CALLS} calls of operators"))
-                .help("loops, scans and recurrent layers are written out, turn by turn"));
+        if self.bindings.len() >= MAX_CALLS {
+            return Err(InferError::new(format!("the model becomes more than {MAX_CALLS} calls of operators"))
+                .help("loops, scans and recurrent layers are unrolled"));
         }
         if let Some(size) = negative_size(&ty) {
             return Err(InferError::new(format!("its result would have a dimension of {size} elements")));
@@ -93,7 +93,7 @@ impl Builder {
     }
 
     /// Gives a tensor of unknown shape the given dimensions, or a new symbolic one for each axis.
-    fn with_sizes(&mut self, var: Var, sizes: Option<Vec<PrimExpr>>) -> Result<Operand, InferError> {
+    fn with_symbolic_dims(&mut self, var: Var, sizes: Option<Vec<PrimExpr>>) -> Result<Operand, InferError> {
         let Type::Tensor(TensorType { shape: TensorShape::Rank(rank), dtype, vdevice }) = self.function.ty(var).clone()
         else {
             return Ok(Operand::Var(var));
@@ -143,7 +143,7 @@ impl Builder {
         }
     }
 
-    fn computed(&mut self, known: &Known) -> Result<Operand, InferError> {
+    fn computed(&mut self, known: &KnownTensor) -> Result<Operand, InferError> {
         let shape = Operand::Shape(known.elements.to_vec());
         let mut tensor = self.call("shape_to_tensor", vec![shape], &[])?;
         if known.shape.len() != 1 {
@@ -162,10 +162,10 @@ impl Builder {
     }
 
     /// Returns a value's elements if they are known.
-    pub fn known(&self, value: &Value) -> Option<Known> {
+    pub fn known(&self, value: &Value) -> Option<KnownTensor> {
         match value {
             Value::Known(known) => Some(known.clone()),
-            Value::Operand(Operand::Const(Constant { tensor, .. })) => Known::of_tensor(tensor),
+            Value::Operand(Operand::Const(Constant { tensor, .. })) => KnownTensor::of_tensor(tensor),
             _ => None,
         }
     }

@@ -16,7 +16,7 @@ use hammock_runtime::tools::ElementType;
 impl<'m> Importer<'m> {
     /// Returns the value of a model output after checking it against the declared type. Dynamic dimensions are checked
     /// at run time.
-    pub(crate) fn declared_output(&mut self, output: &'m ValueInfoProto) -> Value {
+    pub(crate) fn checked_output(&mut self, output: &'m ValueInfoProto) -> Value {
         let value = self.output(&output.name);
         let Some(TypeProto { value: Some(type_proto::Value::Tensor(declared)) }) = &output.r#type else { return value };
         if matches!(value, Value::Broken) {
@@ -30,7 +30,7 @@ impl<'m> Importer<'m> {
             };
             shape.dim.iter().map(size).collect()
         });
-        match self.as_declared(value, i64::from(declared.elem_type), sizes.as_deref()) {
+        match self.check_declared(value, i64::from(declared.elem_type), sizes.as_deref()) {
             Ok(value) => value,
             Err(error) => {
                 let message =
@@ -43,7 +43,12 @@ impl<'m> Importer<'m> {
     }
 
     /// Checks a value against its declared type; inserts run-time checks of dynamic dimensions.
-    fn as_declared(&mut self, value: Value, element: i64, sizes: Option<&[Option<i64>]>) -> Result<Value, InferError> {
+    fn check_declared(
+        &mut self,
+        value: Value,
+        element: i64,
+        sizes: Option<&[Option<i64>]>,
+    ) -> Result<Value, InferError> {
         let operand = self.build.operand(&value)?;
         let ty = self.build.tensor(&operand)?;
         if let (Some(held), true) = (ty.dtype, element != 0) {

@@ -4,59 +4,60 @@
 use crate::schema::*;
 
 /// Maximum ratio of decoded size to file size: models with short names need up to 7.
-const MOST_GROWTH: usize = 8;
+const MAX_EXPANSION: usize = 8;
 /// Minimum budget in bytes, for small files.
-const ALWAYS: usize = 64 << 20;
+const MIN_BUDGET: usize = 64 << 20;
 
 /// Size in bytes of a string or list without its content.
-const TEXT: usize = 32;
+const CONTAINER_BYTES: usize = 32;
 /// Size in bytes of a scalar field.
-const NUMBER: usize = 8;
+const SCALAR_BYTES: usize = 8;
 
 /// Returns true if the decoded messages of a file exceed its memory budget.
-pub fn is_too_much(file: &[u8]) -> bool {
-    taken(file, ALWAYS.saturating_add(file.len().saturating_mul(MOST_GROWTH))).is_none()
+pub fn exceeds_budget(file: &[u8]) -> bool {
+    decoded_bytes(file, MIN_BUDGET.saturating_add(file.len().saturating_mul(MAX_EXPANSION))).is_none()
 }
 
 /// Message type.
-struct Kind {
+struct MessageKind {
     /// Size in bytes of a message without the content of its fields.
     bytes: usize,
     /// Numbers and types of the fields that hold messages.
-    messages: &'static [(u64, &'static Kind)],
+    messages: &'static [(u64, &'static MessageKind)],
 }
 
-impl Kind {
-    const fn of<T>(messages: &'static [(u64, &'static Kind)]) -> Kind {
-        Kind { bytes: size_of::<T>(), messages }
+impl MessageKind {
+    const fn of<T>(messages: &'static [(u64, &'static MessageKind)]) -> MessageKind {
+        MessageKind { bytes: size_of::<T>(), messages }
     }
 }
 
-static MODEL: Kind = Kind::of::<ModelProto>(&[(7, &GRAPH), (8, &OPSET), (25, &FUNCTION)]);
-static OPSET: Kind = Kind::of::<OperatorSetIdProto>(&[]);
-static GRAPH: Kind = Kind::of::<GraphProto>(&[(1, &NODE), (5, &TENSOR), (15, &SPARSE), (11, &VALUE), (12, &VALUE)]);
-static NODE: Kind = Kind::of::<NodeProto>(&[(5, &ATTRIBUTE)]);
-static ATTRIBUTE: Kind = Kind::of::<AttributeProto>(&[(5, &TENSOR), (6, &GRAPH), (11, &GRAPH)]);
-static VALUE: Kind = Kind::of::<ValueInfoProto>(&[(2, &TYPE)]);
-static TYPE: Kind = Kind::of::<TypeProto>(&[(1, &TENSOR_TYPE)]);
-static TENSOR_TYPE: Kind = Kind::of::<type_proto::Tensor>(&[(2, &SHAPE)]);
-static SHAPE: Kind = Kind::of::<TensorShapeProto>(&[(1, &DIMENSION)]);
-static DIMENSION: Kind = Kind::of::<Dimension>(&[]);
-static TENSOR: Kind = Kind::of::<TensorProto>(&[(13, &ENTRY)]);
-static SPARSE: Kind = Kind::of::<SparseTensorProto>(&[(1, &TENSOR), (2, &TENSOR)]);
-static ENTRY: Kind = Kind::of::<StringStringEntryProto>(&[]);
-static FUNCTION: Kind = Kind::of::<FunctionProto>(&[(7, &NODE), (9, &OPSET), (11, &ATTRIBUTE)]);
+static MODEL: MessageKind = MessageKind::of::<ModelProto>(&[(7, &GRAPH), (8, &OPSET), (25, &FUNCTION)]);
+static OPSET: MessageKind = MessageKind::of::<OperatorSetIdProto>(&[]);
+static GRAPH: MessageKind =
+    MessageKind::of::<GraphProto>(&[(1, &NODE), (5, &TENSOR), (15, &SPARSE), (11, &VALUE), (12, &VALUE)]);
+static NODE: MessageKind = MessageKind::of::<NodeProto>(&[(5, &ATTRIBUTE)]);
+static ATTRIBUTE: MessageKind = MessageKind::of::<AttributeProto>(&[(5, &TENSOR), (6, &GRAPH), (11, &GRAPH)]);
+static VALUE: MessageKind = MessageKind::of::<ValueInfoProto>(&[(2, &TYPE)]);
+static TYPE: MessageKind = MessageKind::of::<TypeProto>(&[(1, &TENSOR_TYPE)]);
+static TENSOR_TYPE: MessageKind = MessageKind::of::<type_proto::Tensor>(&[(2, &SHAPE)]);
+static SHAPE: MessageKind = MessageKind::of::<TensorShapeProto>(&[(1, &DIMENSION)]);
+static DIMENSION: MessageKind = MessageKind::of::<Dimension>(&[]);
+static TENSOR: MessageKind = MessageKind::of::<TensorProto>(&[(13, &ENTRY)]);
+static SPARSE: MessageKind = MessageKind::of::<SparseTensorProto>(&[(1, &TENSOR), (2, &TENSOR)]);
+static ENTRY: MessageKind = MessageKind::of::<StringStringEntryProto>(&[]);
+static FUNCTION: MessageKind = MessageKind::of::<FunctionProto>(&[(7, &NODE), (9, &OPSET), (11, &ATTRIBUTE)]);
 
-/// Returns the decoded size of a model in bytes; `None` if it exceeds `most`. Malformed input is left to the decoder.
-fn taken(file: &[u8], most: usize) -> Option<usize> {
+/// Returns the decoded size of a model in bytes; `None` if it exceeds `limit`. Malformed input is left to the decoder.
+fn decoded_bytes(file: &[u8], limit: usize) -> Option<usize> {
     let mut bytes = MODEL.bytes;
     walk(file, &mut |_, _, content, inner| {
         bytes += match (content, inner) {
             (Some(_), Some(inner)) => inner.bytes,
-            (Some(_), None) => TEXT,
-            (None, _) => NUMBER,
+            (Some(_), None) => CONTAINER_BYTES,
+            (None, _) => SCALAR_BYTES,
         };
-        if bytes > most { Err(()) } else { Ok(()) }
+        if bytes > limit { Err(()) } else { Ok(()) }
     })
     .ok()?;
     Some(bytes)
@@ -66,13 +67,13 @@ fn taken(file: &[u8], most: usize) -> Option<usize> {
 /// field, and its type if it is a message.
 fn walk<'a, E>(
     file: &'a [u8],
-    visit: &mut dyn FnMut(&'static Kind, u64, Option<&'a [u8]>, Option<&'static Kind>) -> Result<(), E>,
+    visit: &mut dyn FnMut(&'static MessageKind, u64, Option<&'a [u8]>, Option<&'static MessageKind>) -> Result<(), E>,
 ) -> Result<(), E> {
     // Stack of enclosing messages, each with its remaining bytes.
-    let mut open: Vec<(&[u8], &'static Kind)> = vec![(file, &MODEL)];
+    let mut open: Vec<(&[u8], &'static MessageKind)> = vec![(file, &MODEL)];
     while let Some((rest, kind)) = open.last_mut() {
         let kind = *kind;
-        let Some((number, content)) = field(rest) else {
+        let Some((number, content)) = read_field(rest) else {
             open.pop();
             continue;
         };
@@ -104,7 +105,7 @@ pub fn external_locations<'a>(file: &'a [u8], each: &mut dyn FnMut(&'a str)) {
 }
 
 /// Reads the next field of a message: its number, and its content if it is not a scalar.
-fn field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
+fn read_field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
     let tag = varint(rest)?;
     let (len, is_number) = match tag & 7 {
         0 => (varint(rest).map(|_| 0)?, true),
@@ -137,23 +138,23 @@ mod tests {
     use prost::Message;
 
     #[test]
-    fn what_messages_take_is_told_by_their_kinds() {
+    fn decoded_size_is_the_sum_over_messages() {
         let node = NodeProto { input: vec!["x".into(), String::new()], op_type: "Relu".into(), ..Default::default() };
         let graph = GraphProto { node: vec![node.clone(), node], ..Default::default() };
         let model = ModelProto { ir_version: 8, graph: Some(graph), ..Default::default() };
-        let all = MODEL.bytes + GRAPH.bytes + 2 * NODE.bytes + NUMBER + 6 * TEXT;
+        let all = MODEL.bytes + GRAPH.bytes + 2 * NODE.bytes + SCALAR_BYTES + 6 * CONTAINER_BYTES;
         let file = model.encode_to_vec();
-        assert_eq!((taken(&file, all), taken(&file, all - 1)), (Some(all), None));
-        assert!(!is_too_much(&file) && !is_too_much(&[7, 255]));
+        assert_eq!((decoded_bytes(&file, all), decoded_bytes(&file, all - 1)), (Some(all), None));
+        assert!(!exceeds_budget(&file) && !exceeds_budget(&[7, 255]));
     }
 
     #[test]
-    fn empty_messages_are_too_much_before_they_take_memory() {
+    fn empty_messages_exceed_the_budget() {
         let empty = [0x0a, 0];
         let graph = empty.repeat(1 << 20);
         let mut file = vec![0x3a];
         prost::encoding::encode_varint(graph.len() as u64, &mut file);
         file.extend(graph);
-        assert!(is_too_much(&file) && !is_too_much(&file[..1 << 16]));
+        assert!(exceeds_budget(&file) && !exceeds_budget(&file[..1 << 16]));
     }
 }

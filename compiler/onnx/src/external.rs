@@ -32,7 +32,7 @@ pub struct Folder {
     targets: Vec<PathBuf>,
     files: RefCell<HashMap<PathBuf, (Bytes, Arc<MappedFile>)>>,
     /// Memory reservations for tensors that stay in these files, if memory is limited.
-    room: RefCell<Vec<Reservation>>,
+    reservations: RefCell<Vec<Reservation>>,
 }
 
 /// Shared data as the owner of `Bytes`.
@@ -48,7 +48,7 @@ impl Folder {
     /// Creates the folder of a model; links in it may point to `targets`.
     pub fn of_model(model: Option<&Path>, targets: &[PathBuf]) -> Self {
         let (model, targets) = (model.map(Path::to_owned), targets.to_vec());
-        Folder { model, targets, files: RefCell::default(), room: RefCell::default() }
+        Folder { model, targets, files: RefCell::default(), reservations: RefCell::default() }
     }
 
     /// Returns the bytes of the model itself, without a copy.
@@ -66,7 +66,7 @@ impl Folder {
     }
 
     /// Returns the mapped file that contains these bytes, and their range in it.
-    pub fn place(&self, data: &Bytes) -> Option<(Arc<MappedFile>, Range<usize>)> {
+    pub fn mapped_range(&self, data: &Bytes) -> Option<(Arc<MappedFile>, Range<usize>)> {
         self.files.borrow().values().find_map(|(whole, file)| {
             let begin = (data.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
             let end = begin.checked_add(data.len()).filter(|end| *end <= whole.len())?;
@@ -78,9 +78,9 @@ impl Folder {
     ///
     /// # Errors
     /// If the limit is exceeded.
-    pub fn count(&self, bytes: usize) -> Result<(), String> {
-        let room = reserve(bytes).map_err(|error| error.message().to_owned())?;
-        self.room.borrow_mut().extend(room);
+    pub fn reserve_mapped(&self, bytes: usize) -> Result<(), String> {
+        let reservation = reserve(bytes).map_err(|error| error.message().to_owned())?;
+        self.reservations.borrow_mut().extend(reservation);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::{
     node::Node,
     ops,
     schema::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, TensorProto},
-    topological_sort::sorted,
+    topological_sort::topological_sort,
     value::{Outputs, Value},
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};
@@ -21,10 +21,10 @@ use hammock_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Maximum number of imported nodes; nodes of functions count once per call.
-const MOST_NODES: usize = 200_000;
+const MAX_NODES: usize = 200_000;
 
 /// Maximum number of reported errors.
-const MOST_ERRORS: usize = 20;
+const MAX_ERRORS: usize = 20;
 
 /// Importer of a model.
 pub struct Importer<'m> {
@@ -66,7 +66,7 @@ struct Frame<'m> {
 }
 
 /// Outcome of importing a node.
-enum Step<'m> {
+enum NodeImport<'m> {
     Results(Outputs),
     /// The node calls this function, whose scope has been entered.
     Call(&'m FunctionProto),
@@ -106,13 +106,13 @@ impl<'m> Importer<'m> {
             active: FxHashSet::default(),
             listing: Listing::default(),
             diagnostics: Vec::new(),
-            nodes_left: MOST_NODES,
+            nodes_left: MAX_NODES,
         }
     }
 
     /// Imports the model's graph as the function `main`.
     pub fn import(mut self, name: &str) -> Result<Imported, Box<Errors>> {
-        let weights = self.model.graph().map_err(|error| self.report(error)).ok().map(|graph| self.main(graph));
+        let weights = self.model.graph().map_err(|error| self.report(error)).ok().map(|graph| self.import_main(graph));
         let source = match self.listing.into_source(name) {
             Ok(source) => Some(source),
             Err(error) => {
@@ -130,7 +130,7 @@ impl<'m> Importer<'m> {
 
     /// Reports an error about the model.
     pub fn report(&mut self, diagnostic: Diagnostic) {
-        if self.diagnostics.len() < MOST_ERRORS {
+        if self.diagnostics.len() < MAX_ERRORS {
             self.diagnostics.push(diagnostic);
         }
     }
@@ -177,21 +177,21 @@ impl<'m> Importer<'m> {
 
     /// Imports the nodes of a graph and inlines the functions that they call. Iterative, since chains of calls may be
     /// as long as there are nodes.
-    pub fn nodes(&mut self, nodes: &'m [NodeProto]) {
-        let mut bodies = vec![FunctionBody { nodes: self.sorted(nodes), call: None }];
+    pub fn import_nodes(&mut self, nodes: &'m [NodeProto]) {
+        let mut bodies = vec![FunctionBody { nodes: self.sort_nodes(nodes), call: None }];
         while let Some(body) = bodies.last_mut() {
             if let Some(node) = body.nodes.next() {
-                if let Some((call, nodes)) = self.node(node) {
-                    bodies.push(FunctionBody { nodes: self.sorted(nodes), call: Some(call) });
+                if let Some((call, nodes)) = self.import_node(node) {
+                    bodies.push(FunctionBody { nodes: self.sort_nodes(nodes), call: Some(call) });
                 }
             } else if let Some(call) = bodies.pop().and_then(|body| body.call) {
-                self.finish_call(call);
+                self.leave_function(call);
             }
         }
     }
 
-    fn sorted(&mut self, nodes: &'m [NodeProto]) -> std::vec::IntoIter<&'m NodeProto> {
-        let nodes = sorted(nodes).unwrap_or_else(|cycle| {
+    fn sort_nodes(&mut self, nodes: &'m [NodeProto]) -> std::vec::IntoIter<&'m NodeProto> {
+        let nodes = topological_sort(nodes).unwrap_or_else(|cycle| {
             let shown: Vec<String> = cycle.iter().take(6).map(|node| node_name(node)).collect();
             let message = format!("nodes need each other's results: {}", shown.join(", "));
             self.report(damaged(message).help("a graph has no cycles; loops are operators of their own"));
@@ -201,21 +201,21 @@ impl<'m> Importer<'m> {
     }
 
     /// Imports a node. If it calls a function, enters it and returns the call with the function's nodes.
-    fn node(&mut self, proto: &'m NodeProto) -> Option<(FunctionCall<'m>, &'m [NodeProto])> {
+    fn import_node(&mut self, proto: &'m NodeProto) -> Option<(FunctionCall<'m>, &'m [NodeProto])> {
         if self.nodes_left == 0 {
             return None;
         }
         self.nodes_left -= 1;
         if self.nodes_left == 0 {
-            self.report(damaged(format!("the model has more than {MOST_NODES} nodes, those of functions counted")));
+            self.report(damaged(format!("the model has more than {MAX_NODES} nodes, those of functions counted")));
             return None;
         }
         let outer = self.build.span;
         self.build.span = self.listing.add(proto, self.frames.len() - 1);
         let call = FunctionCall { proto, outer, vars_before: self.build.function.vars.len() };
-        let results = match self.imported(proto) {
-            Ok(Step::Call(function)) => return Some((call, &function.node)),
-            Ok(Step::Results(results)) => Ok(results),
+        let results = match self.node_results(proto) {
+            Ok(NodeImport::Call(function)) => return Some((call, &function.node)),
+            Ok(NodeImport::Results(results)) => Ok(results),
             Err(error) => Err(error),
         };
         self.define_outputs(call, results);
@@ -223,7 +223,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Leaves a function and defines the outputs of its call.
-    fn finish_call(&mut self, call: FunctionCall<'m>) {
+    fn leave_function(&mut self, call: FunctionCall<'m>) {
         let function = self.frames.last().and_then(|frame| frame.function);
         let results = function.map(|f| f.output.iter().map(|name| self.output(name)).collect()).unwrap_or_default();
         self.frames.pop();
@@ -236,12 +236,12 @@ impl<'m> Importer<'m> {
         match results {
             Ok(Outputs(values)) => {
                 for (name, value) in proto.output.iter().zip(values) {
-                    self.name(name, &value, vars_before);
+                    self.name_variable(name, &value, vars_before);
                     self.define(name, value);
                 }
             }
             Err(error) => {
-                error.into_iter().for_each(|error| self.refuse(proto, error));
+                error.into_iter().for_each(|error| self.report_node_error(proto, error));
                 proto.output.iter().for_each(|name| self.define(name, Value::Broken));
             }
         }
@@ -249,7 +249,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Returns the results of a node; `Err(None)` if the error was reported already.
-    fn imported(&mut self, proto: &'m NodeProto) -> Result<Step<'m>, Option<InferError>> {
+    fn node_results(&mut self, proto: &'m NodeProto) -> Result<NodeImport<'m>, Option<InferError>> {
         let inputs = self.inputs(proto)?;
         let frame = self.frames.last().ok_or(None)?;
         let attribute = |a: &'m crate::schema::AttributeProto| match a.ref_attr_name.as_str() {
@@ -258,14 +258,14 @@ impl<'m> Importer<'m> {
         };
         let attrs = Attributes(proto.attribute.iter().filter_map(attribute).collect());
         if let Some(function) = self.model.function(proto) {
-            return self.begin_call(function, inputs, attrs).map(|()| Step::Call(function));
+            return self.enter_function(function, inputs, attrs).map(|()| NodeImport::Call(function));
         }
         let domain = domain(&proto.domain);
         let opset = version(frame.opsets, domain).or_else(|| (!domain.is_empty()).then_some(1));
         let unknown = || InferError::new("the model does not say which version of its domain's operators it uses");
         let opset = opset.ok_or_else(unknown)?;
         let op = ops::find(domain, &proto.op_type).ok_or_else(|| InferError::new("it cannot be imported"))?;
-        ops::attribute_schema::expect_known(op, opset, proto.attribute.iter().map(|a| a.name.as_str()))?;
+        ops::attribute_schema::check_attributes(op, opset, proto.attribute.iter().map(|a| a.name.as_str()))?;
         let outputs = proto.output.len();
         let narrow = inputs.iter().flatten().find_map(Value::narrow);
         let mut node = Node { importer: self, attrs, opset, inputs, outputs };
@@ -275,7 +275,7 @@ impl<'m> Importer<'m> {
         }
         match proto.output.get(values.len()..).unwrap_or(&[]).iter().find(|name| !name.is_empty()) {
             Some(name) => Err(Some(InferError::new(format!("its output `{}` is not supported", brief(name))))),
-            None => Ok(Step::Results(Outputs(values))),
+            None => Ok(NodeImport::Results(Outputs(values))),
         }
     }
 
@@ -294,7 +294,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Enters the scope of a function that is to be inlined.
-    fn begin_call(
+    fn enter_function(
         &mut self,
         function: &'m FunctionProto,
         inputs: Vec<Option<Value>>,
@@ -321,7 +321,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Imports a subgraph inline, with values for its inputs; outer names are visible in it.
-    pub fn inner(&mut self, graph: &'m GraphProto, inputs: Vec<Value>) -> Result<Vec<Value>, InferError> {
+    pub fn import_subgraph(&mut self, graph: &'m GraphProto, inputs: Vec<Value>) -> Result<Vec<Value>, InferError> {
         let before = self.diagnostics.len();
         // Each iteration of a loop counts, even if its body has no nodes.
         self.nodes_left = self.nodes_left.saturating_sub(1).max(1);
@@ -330,23 +330,23 @@ impl<'m> Importer<'m> {
         let values = graph.input.iter().map(|input| input.name.as_str()).zip(inputs).collect();
         self.frames.push(Frame { values, opsets, attrs, ..Frame::default() });
         self.initializers(graph, &FxHashSet::default(), &mut None);
-        self.nodes(&graph.node);
+        self.import_nodes(&graph.node);
         let results = graph.output.iter().map(|output| self.output(&output.name)).collect();
         self.frames.pop();
         if self.diagnostics.len() > before { Err(InferError::new("its graph has an error")) } else { Ok(results) }
     }
 
     /// Names a variable that a node created after the node's output.
-    fn name(&mut self, name: &str, value: &Value, before: usize) {
+    fn name_variable(&mut self, name: &str, value: &Value, before: usize) {
         if let Value::Operand(Operand::Var(var)) | Value::Narrow(Operand::Var(var), _) = value
             && var.as_u32() as usize >= before
             && !name.is_empty()
         {
-            self.build.function.vars[*var].name = names::of_binding(name).into();
+            self.build.function.vars[*var].name = names::binding_name(name).into();
         }
     }
 
-    fn refuse(&mut self, proto: &NodeProto, error: InferError) {
+    fn report_node_error(&mut self, proto: &NodeProto, error: InferError) {
         let message = format!("node {} ({}): {}", node_name(proto), brief(&proto.op_type), error.message);
         let diagnostic = Diagnostic::error(codes::ONNX_NODE, message).label(self.build.span, "");
         let diagnostic = error.help.into_iter().fold(diagnostic, Diagnostic::help);
@@ -354,7 +354,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Clears the span, for bindings that belong to no node.
-    pub fn nowhere(&mut self) {
+    pub fn clear_span(&mut self) {
         self.build.span = Span::NONE;
     }
 }

@@ -76,21 +76,21 @@ impl fmt::Debug for Ranks {
 impl<'m> Importer<'m> {
     /// Applies user-given shapes before inputs become parameters: a named dimension that is given a number has it in
     /// all inputs.
-    pub(crate) fn take_shapes(&mut self, graph: &'m GraphProto) {
+    pub(crate) fn apply_shapes(&mut self, graph: &'m GraphProto) {
         for shape in &self.options.shapes {
-            if let Err(error) = self.take_shape(graph, shape) {
+            if let Err(error) = self.apply_shape(graph, shape) {
                 self.report(error);
             }
         }
     }
 
-    fn take_shape(&mut self, graph: &'m GraphProto, shape: &InputShape) -> Result<(), Diagnostic> {
+    fn apply_shape(&mut self, graph: &'m GraphProto, shape: &InputShape) -> Result<(), Diagnostic> {
         let wrong = |message: String| Diagnostic::error(codes::ONNX_UNSUPPORTED, message);
-        let Some(input) = graph.input.iter().find(|input| is_of(shape, &input.name)) else {
+        let Some(input) = graph.input.iter().find(|input| matches_input(shape, &input.name)) else {
             return Err(wrong(format!("the model has no input `{}`, for which there is a shape", brief(&shape.input)))
                 .help("`hammock inspect` shows its inputs"));
         };
-        let Some(dims) = declared(input) else { return Ok(()) };
+        let Some(dims) = declared_dims(input) else { return Ok(()) };
         if dims.len() != shape.sizes.len() {
             let (declared, given) = (dims.len(), shape.sizes.len());
             let name = brief(&input.name);
@@ -119,13 +119,13 @@ impl<'m> Importer<'m> {
     }
 
     /// Returns the dimensions of an input: the user's, or those that the model declares.
-    pub(crate) fn sizes_of_input(&mut self, input: &'m ValueInfoProto) -> Result<Vec<PrimExpr>, Diagnostic> {
-        let given = self.options.shapes.iter().find(|shape| is_of(shape, &input.name));
+    pub(crate) fn input_dims(&mut self, input: &'m ValueInfoProto) -> Result<Vec<PrimExpr>, Diagnostic> {
+        let given = self.options.shapes.iter().find(|shape| matches_input(shape, &input.name));
         let given = given.map(|shape| shape.sizes.clone());
-        let dims = match (declared(input), &given) {
+        let dims = match (declared_dims(input), &given) {
             (Some(dims), _) => dims,
             (None, Some(sizes)) => vec![None; sizes.len()],
-            (None, None) => vec![None; self.rank_of_call(input)?],
+            (None, None) => vec![None; self.rank_from_call(input)?],
         };
         let sizes = dims.into_iter().enumerate().map(|(axis, declared)| {
             match given.as_ref().and_then(|sizes| sizes.get(axis)) {
@@ -141,7 +141,7 @@ impl<'m> Importer<'m> {
     }
 
     /// Returns the rank of an input that the model leaves open, from the call's argument.
-    fn rank_of_call(&self, input: &ValueInfoProto) -> Result<usize, Diagnostic> {
+    fn rank_from_call(&self, input: &ValueInfoProto) -> Result<usize, Diagnostic> {
         let rank = self.options.ranks.0.as_ref().and_then(|ranks| {
             let names: Vec<&str> = self.parameters.iter().map(String::as_str).collect();
             let at = names.iter().position(|name| self.names.parameter(&input.name) == Some(*name))?;
@@ -172,12 +172,12 @@ fn is_named(size: Option<&DimensionValue>) -> bool {
     matches!(size, Some(DimensionValue::DimParam(name)) if !name.is_empty())
 }
 
-fn is_of(shape: &InputShape, input: &str) -> bool {
+fn matches_input(shape: &InputShape, input: &str) -> bool {
     shape.input == input || identifier(&shape.input) == identifier(input)
 }
 
 /// Returns the dimensions that the model declares for an input; `None` if its rank is open.
-fn declared(input: &ValueInfoProto) -> Option<Vec<Option<&DimensionValue>>> {
+fn declared_dims(input: &ValueInfoProto) -> Option<Vec<Option<&DimensionValue>>> {
     match &input.r#type {
         Some(TypeProto { value: Some(type_proto::Value::Tensor(tensor)) }) => {
             Some(tensor.shape.as_ref()?.dim.iter().map(|dim| dim.value.as_ref()).collect())

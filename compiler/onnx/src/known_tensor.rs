@@ -11,12 +11,12 @@ use hammock_ops::dims;
 use std::rc::Rc;
 
 /// Maximum number of elements of an integer tensor, and of a float tensor, that is tracked.
-const MOST_INTEGERS: usize = 1024;
-const MOST_FLOATS: usize = 8;
+const MAX_INTEGERS: usize = 1024;
+const MAX_FLOATS: usize = 8;
 
 /// Tensor whose elements are known.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct KnownTensor {
     /// Shape.
     pub shape: Vec<i64>,
     /// Dtype.
@@ -25,35 +25,35 @@ pub struct Known {
     pub elements: Rc<[PrimExpr]>,
 }
 
-impl Known {
+impl KnownTensor {
     /// Creates a tensor; `None` if it has too many elements, or one is out of the dtype's range.
-    pub fn new(shape: &[i64], dtype: DType, elements: impl IntoIterator<Item = PrimExpr>) -> Option<Known> {
+    pub fn new(shape: &[i64], dtype: DType, elements: impl IntoIterator<Item = PrimExpr>) -> Option<KnownTensor> {
         let elements: Vec<PrimExpr> = elements.into_iter().collect();
         let fits = |e: &PrimExpr| match (dtype.is_floating(), e.as_int()) {
             (true, _) => e.as_float().is_some(),
-            (false, Some(value)) => holds(dtype, value),
+            (false, Some(value)) => can_represent(dtype, value),
             (false, None) => e.size() <= hammock_ir::types::MAX_DIM_NODES && dtype.bits >= 32,
         };
-        let whole = count(shape) == Some(elements.len()) && elements.len() <= MOST_INTEGERS;
-        let known = whole && elements.iter().all(fits);
-        known.then(|| Known { shape: shape.to_vec(), dtype, elements: elements.into() })
+        let is_complete = count(shape) == Some(elements.len()) && elements.len() <= MAX_INTEGERS;
+        let known = is_complete && elements.iter().all(fits);
+        known.then(|| KnownTensor { shape: shape.to_vec(), dtype, elements: elements.into() })
     }
 
     /// Creates an int64 vector.
-    pub fn vector(elements: Vec<PrimExpr>) -> Option<Known> {
-        Known::new(&[elements.len() as i64], DType::INT64, elements)
+    pub fn vector(elements: Vec<PrimExpr>) -> Option<KnownTensor> {
+        KnownTensor::new(&[elements.len() as i64], DType::INT64, elements)
     }
 
     /// Creates an int64 scalar.
-    pub fn scalar(element: PrimExpr) -> Option<Known> {
-        Known::new(&[], DType::INT64, [element])
+    pub fn scalar(element: PrimExpr) -> Option<KnownTensor> {
+        KnownTensor::new(&[], DType::INT64, [element])
     }
 
     /// Returns the elements of a constant if it is small enough.
-    pub fn of_tensor(tensor: &Tensor) -> Option<Known> {
+    pub fn of_tensor(tensor: &Tensor) -> Option<KnownTensor> {
         let dtype = tensor.dtype();
-        let most = if dtype.is_floating() { MOST_FLOATS } else { MOST_INTEGERS };
-        if tensor.element_count() > most {
+        let limit = if dtype.is_floating() { MAX_FLOATS } else { MAX_INTEGERS };
+        if tensor.element_count() > limit {
             return None;
         }
         let elements: Vec<PrimExpr> = match dtype {
@@ -71,7 +71,7 @@ impl Known {
             DType::BOOL => integers(tensor.as_slice::<bool>().ok()?),
             _ => return None,
         };
-        Some(Known { shape: tensor.shape().to_vec(), dtype, elements: elements.into() })
+        Some(KnownTensor { shape: tensor.shape().to_vec(), dtype, elements: elements.into() })
     }
 
     /// Returns the elements as integers, if they are constants.
@@ -102,27 +102,27 @@ impl Known {
     }
 
     /// Reshapes the tensor.
-    pub fn reshaped(&self, shape: Vec<i64>) -> Option<Known> {
-        (count(&shape) == Some(self.elements.len())).then(|| Known { shape, ..self.clone() })
+    pub fn reshaped(&self, shape: Vec<i64>) -> Option<KnownTensor> {
+        (count(&shape) == Some(self.elements.len())).then(|| KnownTensor { shape, ..self.clone() })
     }
 
     /// Builds a tensor of another shape from an index map: `index_map` maps an index of the result to one of this
     /// tensor.
-    pub fn taken(&self, shape: &[i64], place: impl Fn(&[i64]) -> Vec<i64>) -> Option<Known> {
+    pub fn map_indices(&self, shape: &[i64], index_map: impl Fn(&[i64]) -> Vec<i64>) -> Option<KnownTensor> {
         let strides =
             |shape: &[i64]| (1..=shape.len()).map(|axis| shape[axis..].iter().product()).collect::<Vec<i64>>();
-        let (own, there) = (strides(&self.shape), strides(shape));
+        let (strides_from, strides_to) = (strides(&self.shape), strides(shape));
         let element = |number: usize| {
             let index = |(size, stride): (&i64, &i64)| number as i64 / stride % size;
-            let index: Vec<i64> = shape.iter().zip(&there).map(index).collect();
-            let at: i64 = place(&index).iter().zip(&own).map(|(index, stride)| index * stride).sum();
+            let index: Vec<i64> = shape.iter().zip(&strides_to).map(index).collect();
+            let at: i64 = index_map(&index).iter().zip(&strides_from).map(|(index, stride)| index * stride).sum();
             self.elements.get(usize::try_from(at).ok()?).cloned()
         };
-        Known::new(shape, self.dtype, (0..count(shape)?).map(element).collect::<Option<Vec<_>>>()?)
+        KnownTensor::new(shape, self.dtype, (0..count(shape)?).map(element).collect::<Option<Vec<_>>>()?)
     }
 
     /// Converts the elements to another dtype.
-    pub fn cast(&self, dtype: DType) -> Option<Known> {
+    pub fn cast(&self, dtype: DType) -> Option<KnownTensor> {
         let cast = |e: &PrimExpr| match (self.dtype.is_floating(), dtype.is_floating()) {
             (_, true) => Some(float(e.as_float().or_else(|| e.as_int().map(|v| v as f64))?, dtype)),
             (false, false) if dtype.is_bool() => Some(dims::simplify(&PrimExpr::int64(i64::from(e.as_int()? != 0)))),
@@ -134,14 +134,14 @@ impl Known {
             }
         };
         let elements = self.elements.iter().map(cast).collect::<Option<Vec<_>>>()?;
-        Known::new(&self.shape, dtype, elements)
+        KnownTensor::new(&self.shape, dtype, elements)
     }
 }
 
 /// Number of elements of a shape; `None` if it exceeds the limit for known elements.
 pub fn count(shape: &[i64]) -> Option<usize> {
     let count = shape.iter().try_fold(1usize, |all, size| all.checked_mul(usize::try_from(*size).ok()?));
-    count.filter(|count| *count <= MOST_INTEGERS)
+    count.filter(|count| *count <= MAX_INTEGERS)
 }
 
 /// Returns a float rounded to a dtype.
@@ -172,7 +172,7 @@ macro_rules! integer {
 integer!(i8, i16, i32, i64, u8, u16, u32, bool);
 
 /// Returns true if an integer or bool dtype can represent a value.
-fn holds(dtype: DType, value: i64) -> bool {
+fn can_represent(dtype: DType, value: i64) -> bool {
     let bits = u32::from(dtype.bits.min(64));
     match dtype {
         DType::BOOL => value == 0 || value == 1,

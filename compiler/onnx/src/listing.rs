@@ -4,8 +4,8 @@ use crate::schema::NodeProto;
 use hammock_diagnostics::{Diagnostic, SourceFile, Span};
 
 /// Maximum number of characters of a name, and of names in a list, on a line.
-const NAME: usize = 64;
-const NAMES: usize = 12;
+const MAX_NAME_CHARS: usize = 64;
+const MAX_NAMES: usize = 12;
 
 /// Maximum indentation of nodes in functions and subgraphs. Without a limit, the text of a call chain would grow with
 /// the square of its length.
@@ -35,8 +35,8 @@ impl Listing {
         }
         let end = self.text.len();
         self.text.push('\n');
-        let place = |offset: usize| u32::try_from(offset).ok();
-        match (place(start + 4 * depth), place(end)) {
+        let to_u32 = |offset: usize| u32::try_from(offset).ok();
+        match (to_u32(start + 4 * depth), to_u32(end)) {
             (Some(start), Some(end)) => Span::new(start, end),
             _ => Span::NONE,
         }
@@ -60,7 +60,7 @@ pub fn node_name(node: &NodeProto) -> String {
 
 /// Returns a name without control characters, truncated.
 pub fn brief(name: &str) -> String {
-    let mut shown: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME).collect();
+    let mut shown: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_NAME_CHARS).collect();
     if shown.len() < name.len() {
         shown.push('…');
     }
@@ -68,7 +68,7 @@ pub fn brief(name: &str) -> String {
 }
 
 fn names(names: &[String]) -> String {
-    let mut shown: Vec<String> = names.iter().take(NAMES).map(|name| brief(name)).collect();
-    shown.extend((names.len() > NAMES).then(|| "…".to_owned()));
+    let mut shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| brief(name)).collect();
+    shown.extend((names.len() > MAX_NAMES).then(|| "…".to_owned()));
     shown.join(", ")
 }

@@ -6,7 +6,7 @@ use crate::{
     listing::{brief, node_name},
     ops::{
         self,
-        attribute_schema::{NEWEST, NEWEST_IR},
+        attribute_schema::{MAX_IR_VERSION, MAX_OPSETS},
     },
     schema::{FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto},
 };
@@ -40,7 +40,7 @@ impl Model {
     pub fn decode(data: Data, path: Option<&Path>, data_folders: &[PathBuf]) -> Result<Model, Diagnostic> {
         let folder = Folder::of_model(path, data_folders);
         let file = folder.model(data);
-        if decode_budget::is_too_much(&file) {
+        if decode_budget::exceeds_budget(&file) {
             return Err(damaged(
                 "this ONNX model is damaged: it consists of empty messages, which take too much memory",
             ));
@@ -77,14 +77,14 @@ impl Model {
         let help = "export the model for an older version, or convert it with `onnx.version_converter`";
         let refused = |message: String| Err(Diagnostic::error(codes::ONNX_UNSUPPORTED, message).help(help));
         let ir = self.proto.ir_version;
-        if ir > NEWEST_IR {
+        if ir > MAX_IR_VERSION {
             return refused(format!(
-                "the model is of version {ir} of ONNX's format; the newest supported is {NEWEST_IR}"
+                "the model is of version {ir} of ONNX's format; the newest supported is {MAX_IR_VERSION}"
             ));
         }
         let of_functions = self.proto.functions.iter().flat_map(|function| &function.opset_import);
         for set in self.proto.opset_import.iter().chain(of_functions) {
-            let newest = NEWEST.iter().find(|(domain, _)| *domain == self::domain(&set.domain));
+            let newest = MAX_OPSETS.iter().find(|(domain, _)| *domain == self::domain(&set.domain));
             if let Some((domain, newest)) = newest.filter(|(_, newest)| set.version > *newest) {
                 let of = if domain.is_empty() { "ONNX's operators".to_owned() } else { format!("`{domain}`") };
                 let version = set.version;
@@ -130,9 +130,9 @@ fn key(function: &FunctionProto) -> (&str, &str, &str) {
 
 /// Formats a truncated list of node names.
 fn list(nodes: &[String]) -> String {
-    const MOST: usize = 6;
-    let shown = nodes[..nodes.len().min(MOST)].join(", ");
-    let rest = nodes.len().saturating_sub(MOST);
+    const MAX_SHOWN: usize = 6;
+    let shown = nodes[..nodes.len().min(MAX_SHOWN)].join(", ");
+    let rest = nodes.len().saturating_sub(MAX_SHOWN);
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     format!("{} {shown}{more}", if nodes.len() == 1 { "node" } else { "nodes" })
 }

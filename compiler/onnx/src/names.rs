@@ -13,7 +13,7 @@ pub fn identifier(name: &str) -> String {
 }
 
 /// Returns the identifier of a node's output: `/layer1/Conv_output_0` becomes `layer1_Conv_output_0`.
-pub fn of_binding(name: &str) -> String {
+pub fn binding_name(name: &str) -> String {
     let text = identifier(name);
     let bare = text.trim_start_matches('_');
     if bare.starts_with(|c: char| c.is_ascii_alphabetic()) { bare.to_owned() } else { format!("v{text}") }
@@ -29,7 +29,7 @@ pub struct Names {
 
 impl Names {
     /// Returns the unique name of a parameter, creating it on first use.
-    pub fn of_parameter(&mut self, name: &str) -> String {
+    pub fn intern_parameter(&mut self, name: &str) -> String {
         if let Some(text) = self.parameters.get(name) {
             return text.clone();
         }
@@ -44,8 +44,8 @@ impl Names {
     }
 
     /// Creates a unique name for a symbolic dimension.
-    pub fn of_size(&mut self, name: &str) -> String {
-        self.unique(of_binding(name))
+    pub fn add_size(&mut self, name: &str) -> String {
+        self.unique(binding_name(name))
     }
 
     fn unique(&mut self, wanted: String) -> String {
@@ -66,9 +66,10 @@ mod tests {
     #[test]
     fn names_are_unique() {
         let mut names = Names::default();
-        let parameters = ["a.b", "a_b", "a_b_1", "n", "Module", "class", "R", ""].map(|name| names.of_parameter(name));
+        let parameters =
+            ["a.b", "a_b", "a_b_1", "n", "Module", "class", "R", ""].map(|name| names.intern_parameter(name));
         assert_eq!(parameters, ["a_b", "a_b_1", "a_b_1_1", "n", "Module_1", "class_1", "R_1", "_"]);
-        assert_eq!(["n", "a.b", "class", "m"].map(|name| names.of_size(name)), ["n_1", "a_b_2", "class_2", "m"]);
-        assert_eq!(names.of_parameter("a_b"), "a_b_1");
+        assert_eq!(["n", "a.b", "class", "m"].map(|name| names.add_size(name)), ["n_1", "a_b_2", "class_2", "m"]);
+        assert_eq!(names.intern_parameter("a_b"), "a_b_1");
     }
 }

@@ -1,6 +1,6 @@
 //! Interface of import functions to a node: its inputs and attributes, and helpers that append calls.
 
-use crate::{attributes::Attributes, graph::Importer, known_tensor::Known, value::Value};
+use crate::{attributes::Attributes, graph::Importer, known_tensor::KnownTensor, value::Value};
 use hammock_ir::{
     AttrValue, DType, PrimExpr, TensorShape, TensorType, Type,
     relax::{Constant, InferError, Operand},
@@ -54,12 +54,12 @@ impl Node<'_, '_> {
     }
 
     /// Returns all inputs from an index on, which are required.
-    pub fn rest(&mut self, from: usize) -> Result<Vec<Operand>> {
+    pub fn inputs_from(&mut self, from: usize) -> Result<Vec<Operand>> {
         (from..self.inputs.len()).map(|at| self.input(at)).collect()
     }
 
     /// Returns the elements of an input if they are known.
-    pub fn known(&self, at: usize) -> Option<Known> {
+    pub fn known(&self, at: usize) -> Option<KnownTensor> {
         self.importer.build.known(self.given(at)?)
     }
 
@@ -124,7 +124,7 @@ impl Node<'_, '_> {
 
     /// Computes in the accumulator dtype, float32 for narrower floats, so intermediates do not overflow and the result
     /// is rounded once.
-    pub fn accumulated(
+    pub fn in_accumulator_dtype(
         &mut self,
         x: Operand,
         compute: impl FnOnce(&mut Self, Operand) -> Result<Operand>,
@@ -136,18 +136,18 @@ impl Node<'_, '_> {
     }
 
     /// Returns a scalar constant of an operand's dtype.
-    pub fn number(&self, value: f64, like: &Operand) -> Result<Operand> {
-        number(value, self.dtype(like)?)
+    pub fn scalar_like(&self, value: f64, like: &Operand) -> Result<Operand> {
+        scalar(value, self.dtype(like)?)
     }
 
     /// Appends `x op number`.
-    pub fn with_number(&mut self, op: &'static str, x: &Operand, value: f64) -> Result<Operand> {
-        let number = self.number(value, x)?;
+    pub fn with_scalar(&mut self, op: &'static str, x: &Operand, value: f64) -> Result<Operand> {
+        let number = self.scalar_like(value, x)?;
         self.call(op, [x.clone(), number])
     }
 
     /// Adds `more` to a partial sum, which is `None` at first.
-    pub fn plus(&mut self, sum: Option<Operand>, more: Operand) -> Result<Operand> {
+    pub fn accumulate_sum(&mut self, sum: Option<Operand>, more: Operand) -> Result<Operand> {
         match sum {
             Some(sum) => self.call("add", [sum, more]),
             None => Ok(more),
@@ -160,7 +160,7 @@ impl Node<'_, '_> {
     }
 
     /// Asserts the dimensions of some axes; those that are not known statically are checked at run time.
-    pub fn with_sizes(&mut self, x: Operand, sizes: &[(usize, PrimExpr)]) -> Result<Operand> {
+    pub fn assert_dims(&mut self, x: Operand, sizes: &[(usize, PrimExpr)]) -> Result<Operand> {
         let ty = self.importer.build.tensor(&x)?;
         let own = self.dims(&x)?;
         let mut wanted = own.clone();
@@ -180,10 +180,10 @@ impl Node<'_, '_> {
         self.importer.build.match_cast(x, TensorType { shape: TensorShape::Known(wanted.into()), ..ty }.into())
     }
 
-    /// Checks at run time that a dimension is at least `least`.
-    pub fn expect_at_least(&mut self, size: &PrimExpr, least: i64) -> Result<()> {
-        let known = dims::min(size, &least.into());
-        self.importer.build.match_cast(Operand::Shape(vec![known]), Type::shape([least]))?;
+    /// Checks at run time that a dimension is at least `min`.
+    pub fn expect_at_least(&mut self, size: &PrimExpr, min: i64) -> Result<()> {
+        let known = dims::min(size, &min.into());
+        self.importer.build.match_cast(Operand::Shape(vec![known]), Type::shape([min]))?;
         Ok(())
     }
 
@@ -201,11 +201,11 @@ impl Node<'_, '_> {
 }
 
 /// Returns a scalar constant.
-pub fn number(value: f64, dtype: DType) -> Result<Operand> {
+pub fn scalar(value: f64, dtype: DType) -> Result<Operand> {
     if let Some(constant) = Constant::float(value, dtype) {
         return Ok(Operand::Const(constant));
     }
-    let known = Known::new(&[], dtype, [PrimExpr::int64(value as i64)]).and_then(|known| known.constant());
+    let known = KnownTensor::new(&[], dtype, [PrimExpr::int64(value as i64)]).and_then(|known| known.constant());
     known.ok_or_else(|| InferError::new(format!("{value} is not a value of {dtype}")))
 }
 

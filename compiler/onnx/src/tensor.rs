@@ -10,7 +10,7 @@ use hammock_runtime::{memory::MappedFile, tools::ElementType};
 use std::{io::Write, sync::Arc};
 
 /// Minimum size in bytes of a tensor whose copy is written to a file.
-const LARGE: usize = 32 << 20;
+const MIN_FILE_BACKED_BYTES: usize = 32 << 20;
 
 /// Reads a tensor. Aligned raw data are used in the mapped file, without a copy.
 ///
@@ -26,7 +26,7 @@ pub fn read(proto: &TensorProto, folder: &Folder) -> Result<Tensor, String> {
         0 if proto.raw_data.is_empty() => typed(proto, dtype)?,
         0 => proto.raw_data.clone(),
         1 => folder.external(&proto.external_data, bytes)?,
-        other => return Err(format!("its data are in a place of number {other}, which is not known")),
+        other => return Err(format!("its data location {other} is not supported")),
     };
     if data.len() != bytes {
         let (dims, have) = (&proto.dims, data.len());
@@ -50,11 +50,11 @@ pub fn value(proto: &TensorProto, tensor: Tensor) -> Value {
 
 /// Creates a tensor over bytes, which are copied only if they are not aligned.
 fn of_bytes(dtype: DType, dims: &[i64], data: Bytes, folder: &Folder) -> Result<Tensor, String> {
-    if folder.place(&data).is_some() {
-        folder.count(data.len())?;
+    if folder.mapped_range(&data).is_some() {
+        folder.reserve_mapped(data.len())?;
     }
     let aligned = (data.as_ptr() as usize).is_multiple_of(dtype.bytes().max(1));
-    let tensor = match folder.place(&data).filter(|_| !data.is_empty()) {
+    let tensor = match folder.mapped_range(&data).filter(|_| !data.is_empty()) {
         Some((file, range)) if aligned => Tensor::from_mapped(dtype, dims, file, range),
         Some((file, range)) => {
             let copy = match large_copy(&data) {
@@ -76,7 +76,7 @@ fn of_bytes(dtype: DType, dims: &[i64], data: Bytes, folder: &Folder) -> Result<
 /// Copies a large tensor's data to a temporary file: unlike heap memory, pages of a mapped file can be evicted while
 /// the data are processed. `None` if no such file can be written.
 fn large_copy(data: &[u8]) -> Option<Arc<MappedFile>> {
-    if data.len() < LARGE {
+    if data.len() < MIN_FILE_BACKED_BYTES {
         return None;
     }
     let mut file = tempfile::tempfile().ok()?;

@@ -1,6 +1,6 @@
 //! Values of the graph's names.
 
-use crate::known_tensor::Known;
+use crate::known_tensor::KnownTensor;
 use hammock_ir::relax::Operand;
 use hammock_runtime::tools::ElementType;
 
@@ -12,7 +12,7 @@ pub enum Value {
     /// Variable or constant with sub-byte elements, each stored in a wider dtype.
     Narrow(Operand, ElementType),
     /// Small tensor with known elements.
-    Known(Known),
+    Known(KnownTensor),
     /// Result of a node with an error that was reported already.
     Broken,
 }
@@ -47,8 +47,8 @@ impl From<Vec<Operand>> for Outputs {
     }
 }
 
-impl From<Known> for Outputs {
-    fn from(known: Known) -> Self {
+impl From<KnownTensor> for Outputs {
+    fn from(known: KnownTensor) -> Self {
         Outputs(vec![Value::Known(known)])
     }
 }

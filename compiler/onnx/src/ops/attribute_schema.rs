@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
 /// Newest supported version of the file format.
-pub const NEWEST_IR: i64 = 14;
+pub const MAX_IR_VERSION: i64 = 14;
 
 /// Newest supported versions of ONNX's domains, whose operators [`ATTRIBUTES`] covers.
-pub const NEWEST: &[(&str, i64)] = &[("", 28), ("ai.onnx.ml", 5), ("ai.onnx.preview", 1)];
+pub const MAX_OPSETS: &[(&str, i64)] = &[("", 28), ("ai.onnx.ml", 5), ("ai.onnx.preview", 1)];
 
 /// Domain, operator, and names of its attributes. `name@13` exists since version 13, `name@-12` up to version 12,
 /// `name@9-12` between them. Operators of these domains that are not listed have no attributes.
@@ -223,13 +223,13 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 ///
 /// # Errors
 /// If an attribute does not exist.
-pub fn expect_known<'n>(op: &Op, version: i64, names: impl IntoIterator<Item = &'n str>) -> Result<(), InferError> {
+pub fn check_attributes<'n>(op: &Op, version: i64, names: impl IntoIterator<Item = &'n str>) -> Result<(), InferError> {
     let known = TABLE.get(&(op.domain, op.name)).map_or(&[][..], Vec::as_slice);
-    let is_listed = NEWEST.iter().any(|(domain, _)| *domain == op.domain) || !known.is_empty();
-    names.into_iter().filter(|_| is_listed).try_for_each(|name| expect(op, version, known, name))
+    let is_listed = MAX_OPSETS.iter().any(|(domain, _)| *domain == op.domain) || !known.is_empty();
+    names.into_iter().filter(|_| is_listed).try_for_each(|name| check_attribute(op, version, known, name))
 }
 
-fn expect(op: &Op, version: i64, known: &[Attribute], name: &str) -> Result<(), InferError> {
+fn check_attribute(op: &Op, version: i64, known: &[Attribute], name: &str) -> Result<(), InferError> {
     let has = |attribute: &&Attribute| (attribute.since..=attribute.until).contains(&version);
     let of_name = || known.iter().filter(|attribute| attribute.name == name);
     if of_name().any(|attribute| has(&attribute)) {
@@ -268,7 +268,7 @@ mod tests {
 
     fn message(name: &str, version: i64, attribute: &str) -> Option<String> {
         let op = ops::find("", name).unwrap();
-        expect_known(op, version, [attribute]).err().map(|error| error.message)
+        check_attributes(op, version, [attribute]).err().map(|error| error.message)
     }
 
     #[test]

@@ -17,11 +17,11 @@ pub struct DynamicPads {
 }
 
 impl DynamicPads {
-    /// Computes the padding of an axis; `reach` is the dilated extent of a window.
-    pub fn new(axis: usize, size: &PrimExpr, reach: i64, stride: i64, lower: bool) -> DynamicPads {
+    /// Computes the padding of an axis; `extent` is the dilated extent of a window.
+    pub fn new(axis: usize, size: &PrimExpr, extent: i64, stride: i64, lower: bool) -> DynamicPads {
         let count = dims::ceildiv(size, &stride.into());
         let last = dims::mul(&dims::offset(&count, -1), &stride.into());
-        let total = dims::max(&dims::sub(&dims::offset(&last, reach), size), &0i64.into());
+        let total = dims::max(&dims::sub(&dims::offset(&last, extent), size), &0i64.into());
         let less = dims::floordiv(&total, &2i64.into());
         let more = dims::sub(&total, &less);
         let (before, behind) = if lower { (more, less) } else { (less, more) };
@@ -40,12 +40,12 @@ impl Node<'_, '_> {
         if size.as_int().is_some() {
             return Ok(size);
         }
-        let vector = self.vector(&[size])?;
-        Ok(self.sizes_of(vector)?.swap_remove(0))
+        let vector = self.dims_vector(&[size])?;
+        Ok(self.to_dims(vector)?.swap_remove(0))
     }
 
     /// Slices an axis with bounds that are known to be in range, so the size of the result needs no clamping.
-    pub(super) fn inner_steps(
+    pub(super) fn slice_in_bounds(
         &mut self,
         x: Operand,
         axis: usize,
@@ -61,11 +61,11 @@ impl Node<'_, '_> {
 
 impl Windows {
     /// Pads the dynamic axes; the padding of static ones is in `pads`.
-    pub fn padded(&self, n: &mut Node, mut x: Operand, fill: f64) -> node::Result<Operand> {
+    pub fn pad_dynamic(&self, n: &mut Node, mut x: Operand, fill: f64) -> node::Result<Operand> {
         for pads in &self.dynamic {
-            let widths = n.vector(&[pads.before.clone(), pads.behind.clone()])?;
-            let widths = n.sizes_of(widths)?;
-            let (value, mut shape) = (n.number(fill, &x)?, n.dims(&x)?);
+            let widths = n.dims_vector(&[pads.before.clone(), pads.behind.clone()])?;
+            let widths = n.to_dims(widths)?;
+            let (value, mut shape) = (n.scalar_like(fill, &x)?, n.dims(&x)?);
             let mut parts = Vec::new();
             for width in widths {
                 shape[pads.axis + 2] = width;
@@ -78,7 +78,7 @@ impl Windows {
     }
 
     /// Casts the result of windows over padded data to its known number of windows along dynamic axes.
-    pub fn counted(&self, n: &mut Node, y: Operand) -> node::Result<Operand> {
+    pub fn cast_counts(&self, n: &mut Node, y: Operand) -> node::Result<Operand> {
         if self.dynamic.is_empty() {
             return Ok(y);
         }

@@ -7,8 +7,8 @@ use hammock_ir::{DType, PrimExpr, relax::Operand};
 pub const OPS: &[Op] = &[
     op("ArgMax", |n| arg(n, "argmax")),
     op("ArgMin", |n| arg(n, "argmin")),
-    op("CumProd", |n| running(n, "cumprod")),
-    op("CumSum", |n| running(n, "cumsum")),
+    op("CumProd", |n| cumulative(n, "cumprod")),
+    op("CumSum", |n| cumulative(n, "cumsum")),
     op("Gather", gather),
     op("GatherElements", gather_elements),
     op("GatherND", gather_nd),
@@ -89,7 +89,7 @@ fn arg(n: &mut Node, ours: &'static str) -> Result {
         return Ok(at.into());
     }
     let Some(size) = dims[axis].as_int() else { return n.error("`select_last_index` needs a size that is known") };
-    let end = n.number((size - 1) as f64, &at)?;
+    let end = n.scalar_like((size - 1) as f64, &at)?;
     Ok(n.call("subtract", [end, at])?.into())
 }
 
@@ -105,9 +105,9 @@ fn topk(n: &mut Node) -> Result {
         return n.error(format!("its `k` is {k}, and has to be at least 0"));
     }
     if k == 0 {
-        let none = n.steps(x, axis, 0i64.into(), 0i64.into(), 1)?;
-        let places = n.cast(none.clone(), DType::INT64)?;
-        return Ok(vec![none, places].into());
+        let empty = n.strided_slice(x, axis, 0i64.into(), 0i64.into(), 1)?;
+        let indices = n.cast(empty.clone(), DType::INT64)?;
+        return Ok(vec![empty, indices].into());
     }
     let attrs =
         [("k", k.into()), ("axis", axis_attr(axis)), ("largest", largest.into()), ("dtype", DType::INT64.into())];
@@ -118,31 +118,31 @@ fn topk(n: &mut Node) -> Result {
 /// Negative indices count from the end; out-of-range indices give a row of `off` values.
 fn one_hot(n: &mut Node) -> Result {
     let axis = n.attrs.int_or("axis", -1)?;
-    let (indices, values) = (n.int64(0)?, n.input(2)?);
+    let (indices, values) = (n.input_as_int64(0)?, n.input(2)?);
     let depth = match n.floats(1, "depth") {
         Ok(depth) => depth.and_then(|depth| depth.first().copied()).map(|depth| PrimExpr::int64(depth as i64)),
         Err(_) => {
-            let depth = n.int64(1)?;
-            n.sizes_of(depth)?.into_iter().next()
+            let depth = n.input_as_int64(1)?;
+            n.to_dims(depth)?.into_iter().next()
         }
     };
     let Some(depth) = depth else { return n.error("its `depth` is missing") };
     let mut dims = n.dims(&indices)?;
     let axis = n.axis(axis, dims.len() + 1)?;
-    let size = n.vector(std::slice::from_ref(&depth))?;
+    let size = n.dims_vector(std::slice::from_ref(&depth))?;
     let raised = n.call("add", [indices.clone(), size])?;
-    let zero = n.number(0.0, &indices)?;
+    let zero = n.scalar_like(0.0, &indices)?;
     let negative = n.call("less", [indices.clone(), zero])?;
     let indices = n.call("where", [negative, raised, indices])?;
     let mut along = vec![PrimExpr::int64(1); dims.len() + 1];
     along[axis] = depth.clone();
     dims.insert(axis, 1i64.into());
     let indices = n.reshape(indices, dims)?;
-    let places = n.count_to(depth)?;
-    let places = n.reshape(places, along)?;
-    let hot = n.call("equal", [indices, places])?;
+    let positions = n.arange(depth)?;
+    let positions = n.reshape(positions, along)?;
+    let hot = n.call("equal", [indices, positions])?;
     let value = |n: &mut Node, at: f64| {
-        let at = crate::node::number(at, DType::INT64)?;
+        let at = crate::node::scalar(at, DType::INT64)?;
         n.call_with("take", [values.clone(), at], &[("axis", 0i64.into())])
     };
     let (off, on) = (value(n, 0.0)?, value(n, 1.0)?);
@@ -150,20 +150,20 @@ fn one_hot(n: &mut Node) -> Result {
 }
 
 /// Cumulative sum or product; the axis is an input.
-fn running(n: &mut Node, ours: &'static str) -> Result {
+fn cumulative(n: &mut Node, ours: &'static str) -> Result {
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
     match n.ints(1, "axis") {
         Ok(Some(axis)) if !axis.is_empty() => {
             let axis = n.axis(axis[0], rank)?;
-            Ok(running_along(n, ours, axis)?.into())
+            Ok(cumulative_along(n, ours, axis)?.into())
         }
         Ok(_) => n.error("its `axis` is missing"),
-        Err(_) => dynamic_shape::by_axis(n, 1, rank, rank, |n, axis| running_along(n, ours, axis)),
+        Err(_) => dynamic_shape::select_axis(n, 1, rank, rank, |n, axis| cumulative_along(n, ours, axis)),
     }
 }
 
-fn running_along(n: &mut Node, ours: &'static str, axis: usize) -> crate::node::Result<Operand> {
+fn cumulative_along(n: &mut Node, ours: &'static str, axis: usize) -> crate::node::Result<Operand> {
     let mut x = n.input(0)?;
     let axis = axis_attr(axis);
     let (exclusive, reverse) = (n.attrs.flag("exclusive")?, n.attrs.flag("reverse")?);
@@ -199,6 +199,6 @@ fn nonzero(n: &mut Node) -> Result {
     }
     // A scalar has no axes, so its indices have no rows.
     let x = n.reshape(x, vec![1i64.into()])?;
-    let places = n.call("nonzero", [x])?;
-    Ok(n.steps(places, 0, 0i64.into(), 0i64.into(), 1)?.into())
+    let indices = n.call("nonzero", [x])?;
+    Ok(n.strided_slice(indices, 0, 0i64.into(), 0i64.into(), 1)?.into())
 }

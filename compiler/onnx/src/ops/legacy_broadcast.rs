@@ -5,17 +5,17 @@ use hammock_ir::{PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
 /// First version with numpy's broadcasting.
-const BROADCASTS: i64 = 7;
+const NUMPY_BROADCAST_SINCE: i64 = 7;
 
 impl Node<'_, '_> {
     /// True if attributes align the operands.
     pub(super) fn is_aligned_by_attributes(&self) -> bool {
-        self.opset < BROADCASTS && (self.attrs.has("broadcast") || self.attrs.has("axis"))
+        self.opset < NUMPY_BROADCAST_SINCE && (self.attrs.has("broadcast") || self.attrs.has("axis"))
     }
 
     /// Reshapes the second operand of an elementwise operator so that it broadcasts to the first by numpy's rules.
-    pub(super) fn aligned(&mut self, x: &Operand, y: Operand) -> node::Result<Operand> {
-        if self.opset >= BROADCASTS {
+    pub(super) fn align_operand(&mut self, x: &Operand, y: Operand) -> node::Result<Operand> {
+        if self.opset >= NUMPY_BROADCAST_SINCE {
             return Ok(y);
         }
         let (own, other) = (self.dims(x)?, self.dims(&y)?);
@@ -23,7 +23,11 @@ impl Node<'_, '_> {
             own.len() == other.len() && own.iter().zip(&other).all(|(a, b)| dims::equal(a, b) != Some(false))
         };
         if !self.attrs.flag("broadcast")? {
-            return if is_same(&own) { Ok(y) } else { self.misaligned(&own, &other, "has no attribute `broadcast`") };
+            return if is_same(&own) {
+                Ok(y)
+            } else {
+                self.misaligned_error(&own, &other, "has no attribute `broadcast`")
+            };
         }
         let free = own.len() as i64 - other.len() as i64;
         let axis = match self.attrs.int("axis")? {
@@ -35,7 +39,7 @@ impl Node<'_, '_> {
             let is_single = other.iter().all(|size| dims::is(size, 1));
             return match is_single {
                 true => self.reshape(y, Vec::new()),
-                false => self.misaligned(&own, &other, "has them aligned at an axis where they do not fit"),
+                false => self.misaligned_error(&own, &other, "has them aligned at an axis where they do not fit"),
             };
         }
         let mut shape = other;
@@ -43,7 +47,7 @@ impl Node<'_, '_> {
         self.reshape(y, shape)
     }
 
-    fn misaligned<T>(&self, x: &[PrimExpr], y: &[PrimExpr], why: &str) -> node::Result<T> {
+    fn misaligned_error<T>(&self, x: &[PrimExpr], y: &[PrimExpr], why: &str) -> node::Result<T> {
         let text = |shape: &[PrimExpr]| shape.iter().map(shown_size).collect::<Vec<_>>().join(", ");
         let (x, y) = (text(x), text(y));
         self.error(format!("its operands have the shapes ({x}) and ({y}), but it {why}"))

@@ -29,21 +29,21 @@ fn gemm(n: &mut Node) -> Result {
         false => n.call_with("matmul", [a, b], &[("out_dtype", wide.into())])?,
     };
     if alpha != 1.0 {
-        y = n.with_number("multiply", &y, alpha)?;
+        y = n.with_scalar("multiply", &y, alpha)?;
     }
     let Some(c) = n.optional(2)?.filter(|_| beta != 0.0) else { return Ok(n.cast(y, dtype)?.into()) };
     let mut c = n.cast(c, wide)?;
     if beta != 1.0 {
-        c = n.with_number("multiply", &c, beta)?;
+        c = n.with_scalar("multiply", &c, beta)?;
     }
-    let c = n.aligned(&y, c)?;
+    let c = n.align_operand(&y, c)?;
     let y = n.call("add", [y, c])?;
     Ok(n.cast(y, dtype)?.into())
 }
 
 fn einsum(n: &mut Node) -> Result {
     let equation: String = n.attrs.str_or("equation", "")?.chars().filter(|c| !c.is_whitespace()).collect();
-    let operands = n.rest(0)?;
+    let operands = n.inputs_from(0)?;
     let tuple = hammock_ir::relax::Operand::Tuple(operands);
     Ok(n.call_with("einsum", [tuple], &[("subscripts", equation.as_str().into())])?.into())
 }

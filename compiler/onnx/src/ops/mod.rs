@@ -102,11 +102,11 @@ static TABLE: LazyLock<FxHashMap<(&'static str, &'static str), &'static Op>> =
     LazyLock::new(|| FAMILIES.iter().copied().flatten().map(|op| ((op.domain, op.name), op)).collect());
 
 /// Operators that handle sub-byte elements, which are stored in a wider dtype.
-const KNOW_NARROW: &[&str] =
+const HANDLE_NARROW: &[&str] =
     &["Cast", "CastLike", "DequantizeLinear", "Identity", "If", "Loop", "QuantizeLinear", "Scan", "Shape", "Size"];
 
 /// Operators that only move elements: their results have the input's element type.
-const KEEP_ELEMENTS: &[&str] = &[
+const MOVE_ELEMENTS: &[&str] = &[
     "Concat",
     "DepthToSpace",
     "Expand",
@@ -129,10 +129,10 @@ const KEEP_ELEMENTS: &[&str] = &[
 /// # Errors
 /// If the operator cannot handle them.
 pub fn narrow(op: &Op, values: Vec<Value>, element: ElementType) -> std::result::Result<Vec<Value>, InferError> {
-    if KNOW_NARROW.contains(&op.name) {
+    if HANDLE_NARROW.contains(&op.name) {
         return Ok(values);
     }
-    if !KEEP_ELEMENTS.contains(&op.name) {
+    if !MOVE_ELEMENTS.contains(&op.name) {
         let name = dtype::name(i64::from(element.number));
         return Err(InferError::new(format!("it does not compute with elements of {name}"))
             .help("they can be converted, quantized and moved"));

@@ -2,8 +2,8 @@
 
 use super::{Op, Result, activation::axis_attr, dynamic_shape, op};
 use crate::{
-    fold::places,
-    known_tensor::Known,
+    fold::indices_of,
+    known_tensor::KnownTensor,
     node::{Node, axes_attr, shown_size},
     value::{Outputs, Value},
 };
@@ -29,19 +29,19 @@ fn transpose(n: &mut Node) -> Result {
         Some(axes) => n.axes(&axes, rank)?,
         None => (0..rank).rev().collect(),
     };
-    if let Some(known) = n.known(0).and_then(|x| transposed(&x, &axes)) {
+    if let Some(known) = n.known(0).and_then(|x| transpose_known(&x, &axes)) {
         return Ok(known.into());
     }
     Ok(n.call_with("permute_dims", [x], &[("axes", axes_attr(&axes))])?.into())
 }
 
 /// Transposes known elements.
-fn transposed(x: &Known, axes: &[usize]) -> Option<Known> {
+fn transpose_known(x: &KnownTensor, axes: &[usize]) -> Option<KnownTensor> {
     if axes.len() != x.shape.len() {
         return None;
     }
     let shape: Vec<i64> = axes.iter().map(|axis| x.shape.get(*axis).copied()).collect::<Option<_>>()?;
-    x.taken(&shape, |index| {
+    x.map_indices(&shape, |index| {
         let mut own = vec![0; index.len()];
         axes.iter().zip(index).for_each(|(axis, at)| own[*axis] = *at);
         own
@@ -50,17 +50,17 @@ fn transposed(x: &Known, axes: &[usize]) -> Option<Known> {
 
 fn concat(n: &mut Node) -> Result {
     let axis = n.attrs.int_or("axis", if n.opset < 4 { 1 } else { 0 })?;
-    let known: Option<Vec<Known>> = (0..n.inputs.len()).map(|at| n.known(at)).collect();
+    let known: Option<Vec<KnownTensor>> = (0..n.inputs.len()).map(|at| n.known(at)).collect();
     if let Some(known) = known
         && known.iter().all(|x| x.shape.len() == 1)
         && let Some(first) = known.first()
     {
         let elements: Vec<PrimExpr> = known.iter().flat_map(|x| x.elements.iter().cloned()).collect();
-        if let Some(known) = Known::new(&[elements.len() as i64], first.dtype, elements) {
+        if let Some(known) = KnownTensor::new(&[elements.len() as i64], first.dtype, elements) {
             return Ok(known.into());
         }
     }
-    let parts = n.rest(0)?;
+    let parts = n.inputs_from(0)?;
     if let [one] = parts.as_slice() {
         return Ok(Value::Operand(one.clone()).into());
     }
@@ -101,11 +101,11 @@ fn split(n: &mut Node) -> Result {
     if sizes.iter().any(|size| *size < 0) || dims[axis].as_int().is_some_and(|size| ends.last() != Some(&size)) {
         return n.error(split_misfit(&sizes, axis, &dims[axis]));
     }
-    let x = n.with_sizes(x, &[(axis, ends.last().copied().unwrap_or(0).into())])?;
+    let x = n.assert_dims(x, &[(axis, ends.last().copied().unwrap_or(0).into())])?;
     if let Some(known) = known {
         let part = |(size, end): (&i64, &i64)| {
             let elements = known.elements.get((end - size) as usize..*end as usize)?.to_vec();
-            Known::new(&[*size], known.dtype, elements).map(Value::Known)
+            KnownTensor::new(&[*size], known.dtype, elements).map(Value::Known)
         };
         if let Some(parts) = sizes.iter().zip(&ends).map(part).collect() {
             return Ok(Outputs(parts));
@@ -154,7 +154,7 @@ fn slice(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let sizes = n.dims(&x)?;
     let axes = n.axes(&axes, sizes.len())?;
-    if let Some(known) = n.known(0).and_then(|x| sliced(&x, &axes, [&starts, &ends], &steps)) {
+    if let Some(known) = n.known(0).and_then(|x| slice_known(&x, &axes, [&starts, &ends], &steps)) {
         return Ok(known.into());
     }
     // Longer than any axis, but sums with dimensions do not overflow.
@@ -175,7 +175,12 @@ fn slice(n: &mut Node) -> Result {
 }
 
 /// Slices known elements.
-fn sliced(x: &Known, axes: &[usize], [starts, ends]: [&[PrimExpr]; 2], steps: &[i64]) -> Option<Known> {
+fn slice_known(
+    x: &KnownTensor,
+    axes: &[usize],
+    [starts, ends]: [&[PrimExpr]; 2],
+    steps: &[i64],
+) -> Option<KnownTensor> {
     let (mut shape, mut first, mut by) = (x.shape.clone(), vec![0; x.shape.len()], vec![1; x.shape.len()]);
     for (at, axis) in axes.iter().enumerate() {
         let (len, step) = (x.shape[*axis], steps[at]);
@@ -187,8 +192,9 @@ fn sliced(x: &Known, axes: &[usize], [starts, ends]: [&[PrimExpr]; 2], steps: &[
         shape[*axis] = way.max(0).checked_add(pace - 1)? / pace;
         (first[*axis], by[*axis]) = (start, step);
     }
-    let place = |index: &[i64]| index.iter().zip(&first).zip(&by).map(|((at, first), by)| first + at * by).collect();
-    x.taken(&shape, place)
+    let index_map =
+        |index: &[i64]| index.iter().zip(&first).zip(&by).map(|((at, first), by)| first + at * by).collect();
+    x.map_indices(&shape, index_map)
 }
 
 fn tile(n: &mut Node) -> Result {
@@ -229,7 +235,7 @@ fn reverse_sequence(n: &mut Node) -> Result {
     let (x, lengths) = (n.input(0)?, n.input(1)?);
     let (batch, time) = (n.attrs.int_or("batch_axis", 1)?, n.attrs.int_or("time_axis", 0)?);
     let dims = n.dims(&x)?;
-    let lengths = n.lengths_up_to(lengths, &dims[n.axis(time, dims.len())?])?;
+    let lengths = n.check_lengths(lengths, &dims[n.axis(time, dims.len())?])?;
     let attrs = [("seq_axis", time.into()), ("batch_axis", batch.into())];
     Ok(n.call_with("reverse_sequence", [x, lengths], &attrs)?.into())
 }
@@ -272,22 +278,22 @@ fn space_to_depth(n: &mut Node) -> Result {
     regroup(n, x, split, &order, vec![batch, more, low, narrow])
 }
 
-impl Known {
+impl KnownTensor {
     /// Gathers known elements along an axis.
-    pub(super) fn take(&self, indices: &Known, axis: usize) -> Option<Known> {
+    pub(super) fn take(&self, indices: &KnownTensor, axis: usize) -> Option<KnownTensor> {
         let wanted = indices.ints()?;
         let size = self.shape[axis];
         let shape = [&self.shape[..axis], &indices.shape, &self.shape[axis + 1..]].concat();
         crate::known_tensor::count(&shape)?;
         let rank = indices.shape.len();
-        let element = |place: &Vec<i64>| {
-            let at = indices.shape.iter().zip(&place[axis..]).fold(0, |at, (size, i)| at * size + i);
+        let element = |position: &Vec<i64>| {
+            let at = indices.shape.iter().zip(&position[axis..]).fold(0, |at, (size, i)| at * size + i);
             let index = *wanted.get(at as usize)?;
             let index = if index < 0 { index + size } else { index };
-            let from = [&place[..axis], &[index], &place[axis + rank..]].concat();
+            let from = [&position[..axis], &[index], &position[axis + rank..]].concat();
             (0..size).contains(&index).then(|| self.at(&from).clone())
         };
-        let elements = places(&shape).iter().map(element).collect::<Option<Vec<_>>>()?;
-        Known::new(&shape, self.dtype, elements)
+        let elements = indices_of(&shape).iter().map(element).collect::<Option<Vec<_>>>()?;
+        KnownTensor::new(&shape, self.dtype, elements)
     }
 }

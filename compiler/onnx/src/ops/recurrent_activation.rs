@@ -30,17 +30,17 @@ const fn kind(
 
 static KINDS: &[Kind] = &[
     kind("affine", Some(1.0), Some(0.0), |n, own, x| {
-        let scaled = n.with_number("multiply", &x, own.alpha)?;
-        n.with_number("add", &scaled, own.beta)
+        let scaled = n.with_scalar("multiply", &x, own.alpha)?;
+        n.with_scalar("add", &scaled, own.beta)
     }),
     kind("elu", Some(1.0), None, |n, own, x| n.exponential(x, [own.alpha, 1.0, 1.0])),
     kind("hardsigmoid", Some(0.2), Some(0.5), |n, own, x| n.hard_sigmoid(&x, own.alpha, own.beta)),
     kind("leakyrelu", Some(0.01), None, |n, own, x| n.call_with("nn.leakyrelu", [x], &[("alpha", own.alpha.into())])),
     kind("relu", None, None, |n, _, x| n.call("nn.relu", [x])),
     kind("scaledtanh", Some(1.0), Some(1.0), |n, own, x| {
-        let scaled = n.with_number("multiply", &x, own.beta)?;
+        let scaled = n.with_scalar("multiply", &x, own.beta)?;
         let tanh = n.call("tanh", [scaled])?;
-        n.with_number("multiply", &tanh, own.alpha)
+        n.with_scalar("multiply", &tanh, own.alpha)
     }),
     kind("sigmoid", None, None, |n, _, x| n.call("sigmoid", [x])),
     kind("softplus", None, None, |n, _, x| n.call("nn.softplus", [x])),

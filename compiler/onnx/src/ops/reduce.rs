@@ -60,7 +60,7 @@ fn reduce(n: &mut Node, compute: impl Fn(&mut Node, Operand, Over) -> node::Resu
 
 /// A reduction of several calls, in the accumulator dtype.
 fn accumulate(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
-    reduce(n, |n, x, over| n.accumulated(x, |n, x| compute(n, x, over)))
+    reduce(n, |n, x, over| n.in_accumulator_dtype(x, |n, x| compute(n, x, over)))
 }
 
 /// The same for a float function; for integers, the result is truncated.
@@ -68,7 +68,7 @@ fn accumulate_floats(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node
     reduce(n, |n, x, over| {
         let dtype = n.dtype(&x)?;
         if dtype.is_floating() {
-            return n.accumulated(x, |n, x| compute(n, x, over));
+            return n.in_accumulator_dtype(x, |n, x| compute(n, x, over));
         }
         let x = n.cast(x, DType::FLOAT64)?;
         let y = compute(n, x, over)?;
@@ -84,13 +84,13 @@ fn square_sum(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
 /// Subtracts the maximum first, so nothing overflows. An infinite maximum is not subtracted, which would give NaN.
 fn log_sum_exp(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
     let [(_, axes), (_, keep)] = over else { return n.error("its axes are missing") };
-    let kept = [("axis", axes.clone()), ("keepdims", true.into())];
-    let largest = n.call_with("max", [x.clone()], &kept)?;
-    let (zero, infinite) = (n.number(0.0, &x)?, n.call("isinf", [largest.clone()])?);
+    let keep_axes = [("axis", axes.clone()), ("keepdims", true.into())];
+    let largest = n.call_with("max", [x.clone()], &keep_axes)?;
+    let (zero, infinite) = (n.scalar_like(0.0, &x)?, n.call("isinf", [largest.clone()])?);
     let shift = n.call("where", [infinite, zero, largest])?;
     let less = n.call("subtract", [x, shift.clone()])?;
     let exp = n.call("exp", [less])?;
-    let sum = n.call_with("sum", [exp], &kept)?;
+    let sum = n.call_with("sum", [exp], &keep_axes)?;
     let log = n.call("log", [sum])?;
     let y = n.call("add", [log, shift])?;
     match keep {

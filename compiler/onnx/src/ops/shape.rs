@@ -2,7 +2,7 @@
 
 use super::{Op, Result, dynamic_shape, op};
 use crate::{
-    known_tensor::Known,
+    known_tensor::KnownTensor,
     node::{Node, product},
     value::Value,
 };
@@ -29,19 +29,19 @@ fn shape(n: &mut Node) -> Result {
     let bound = |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank) as usize;
     let (start, end) = (bound(n.attrs.int_or("start", 0)?), bound(n.attrs.int_or("end", rank)?));
     let shown = dims.get(start..end).unwrap_or(&[]).to_vec();
-    Known::vector(shown).map_or_else(|| n.error("its input has too many dimensions"), |known| Ok(known.into()))
+    KnownTensor::vector(shown).map_or_else(|| n.error("its input has too many dimensions"), |known| Ok(known.into()))
 }
 
 /// An optional value is present if the input is.
 fn has_element(n: &mut Node) -> Result {
     let given = PrimExpr::int64(i64::from(n.given(0).is_some()));
-    Known::new(&[], DType::BOOL, [given]).map_or_else(|| n.error("it has no value"), |known| Ok(known.into()))
+    KnownTensor::new(&[], DType::BOOL, [given]).map_or_else(|| n.error("it has no value"), |known| Ok(known.into()))
 }
 
 fn size(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let count = dims::simplify(&product(&n.dims(&x)?));
-    Known::scalar(count).map_or_else(|| n.error("its input is too large"), |known| Ok(known.into()))
+    KnownTensor::scalar(count).map_or_else(|| n.error("its input is too large"), |known| Ok(known.into()))
 }
 
 /// 0 keeps a dimension unless `allowzero` is set, -1 is inferred.
@@ -54,7 +54,7 @@ fn reshape(n: &mut Node) -> Result {
     let Some(shape) = shape else { return dynamic_shape::reshape(n) };
     let ints: Option<Vec<i64>> = shape.iter().map(PrimExpr::as_int).collect();
     if let (Some(x), Some(ints)) = (n.known(0), ints) {
-        let known = whole(&x, &ints).and_then(|shape| x.reshaped(shape));
+        let known = resolve_shape(&x, &ints).and_then(|shape| x.reshaped(shape));
         if let Some(known) = known {
             return Ok(known.into());
         }
@@ -76,7 +76,7 @@ fn reshape(n: &mut Node) -> Result {
 }
 
 /// Resolves 0 and -1 in the target shape of known elements.
-fn whole(x: &Known, shape: &[i64]) -> Option<Vec<i64>> {
+fn resolve_shape(x: &KnownTensor, shape: &[i64]) -> Option<Vec<i64>> {
     let mut shape = shape.to_vec();
     for (axis, size) in shape.iter_mut().enumerate().filter(|(_, size)| **size == 0) {
         *size = *x.shape.get(axis)?;
@@ -117,7 +117,7 @@ fn squeeze(n: &mut Node) -> Result {
         None => (0..dims.len()).filter(|axis| dims::is(&dims[*axis], 1)).collect(),
     };
     let ones: Vec<_> = gone.iter().map(|axis| (*axis, PrimExpr::int64(1))).collect();
-    let x = n.with_sizes(x, &ones)?;
+    let x = n.assert_dims(x, &ones)?;
     let shape = (0..dims.len()).filter(|axis| !gone.contains(axis)).map(|axis| dims[axis].clone()).collect();
     Ok(n.reshape(x, shape)?.into())
 }
