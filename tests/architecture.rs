@@ -39,7 +39,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn no_crate_imports_upwards() {
+fn crates_depend_only_on_crates_above() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![root.to_path_buf(), root.join("runtime"), root.join("runtime/capi")];
     folders.extend(std::fs::read_dir(root.join("compiler")).unwrap().map(|entry| entry.unwrap().path()));
@@ -117,7 +117,7 @@ const UNSAFE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn unsafe_code_is_where_it_is_said_to_be() {
+fn unsafe_code_is_only_in_listed_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     for folder in ["src", "runtime/src", "runtime/capi/src", "compiler"] {

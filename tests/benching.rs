@@ -79,7 +79,7 @@ fn kernels_are_timed_alone() {
 
 /// A kernel that is timed alone uses its plan from the file; plans of other kernels are ignored.
 #[test]
-fn kernels_timed_alone_have_their_plans() {
+fn kernels_timed_alone_use_their_plans() {
     let folder = folder();
     let plan = "fused_matmul_relu:\n    outer-product: v_ax0, v_ax1 by 8, v_k, v_ax1 vector\ntir_exp:\n    elementwise: v_ax0\n";
     std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
@@ -143,7 +143,7 @@ def f(x: T.Buffer((32, 24), \"float32\"), v: T.Buffer((24, 40), \"float32\"), r:
 ";
 
 #[test]
-fn results_of_products_are_finished_once() {
+fn residual_sums_are_counted_once() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("residual.py"), RESIDUAL).unwrap();
     let found = json(bench(&folder, &["residual.py", "--kernel", "f", "--roofline", "--json"]));

@@ -90,7 +90,7 @@ impl Project {
 }
 
 #[test]
-fn what_was_compiled_is_kept() {
+fn compiled_kernels_are_cached() {
     let project = Project::new();
     let emitted = ["tvm", "obj", "llvm", "asm"].map(|what| ["--emit", what]);
     let emitted = emitted.iter().map(|flags| &flags[..]);
@@ -111,7 +111,7 @@ fn what_was_compiled_is_kept() {
 }
 
 #[test]
-fn what_decides_on_code_decides_on_keys() {
+fn cache_keys_depend_on_everything_that_affects_code() {
     let project = Project::new();
     let (all, _) = project.compile(&[]);
     for flags in [
@@ -141,7 +141,7 @@ fn what_decides_on_code_decides_on_keys() {
 /// Cache keys do not depend on names of kernels, buffers and variables, nor on positions in the text. Kernels whose
 /// messages contain names are an exception.
 #[test]
-fn names_matter_where_they_are_said() {
+fn names_are_part_of_keys_only_if_messages_contain_them() {
     let project = Project::new();
     project.compile(&[]);
     let other = MODEL.replace("pick", "select").replace("A[", "Source[").replace("A:", "Source:");
@@ -167,7 +167,7 @@ fn names_matter_where_they_are_said() {
 }
 
 #[test]
-fn damaged_code_is_compiled_again() {
+fn damaged_entries_are_recompiled() {
     let project = Project::new();
     let (all, whole) = project.compile(&[]);
     let files = project.cached_files();
@@ -204,7 +204,7 @@ fn damaged_code_is_compiled_again() {
 }
 
 #[test]
-fn folders_that_cannot_be_used_stop_nothing() {
+fn unusable_cache_folders_are_ignored() {
     let project = Project::new();
     fs::write(project.path("file"), b"").unwrap();
     fs::create_dir(project.path("open")).unwrap();

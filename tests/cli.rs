@@ -47,7 +47,7 @@ fn an_operator_shows_an_example_that_runs() {
 }
 
 #[test]
-fn digits_are_read_from_text_and_from_a_library() {
+fn digits_are_classified_from_text_and_library() {
     let args = ["run", DIGITS, "--func", "accuracy", "--params", WEIGHTS, "--arg", IMAGES, "--arg", LABELS];
     let direct = accuracy(&stdout(hammock(&args)));
     assert!(direct >= 0.96, "{direct}");
@@ -120,7 +120,7 @@ fn compiling_twice_gives_the_same_bytes() {
 }
 
 #[test]
-fn weights_may_come_when_a_library_runs() {
+fn weights_can_be_passed_to_run() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("digits.so");
     let library = library.to_str().unwrap();
@@ -138,7 +138,7 @@ fn weights_that_arguments_replace_are_named() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_shown_at_their_parameters() {
+fn mismatched_arguments_are_reported_at_their_parameters() {
     let run = |args: &[&str]| refusal(&[&["run", DIGITS, "--params", WEIGHTS], args].concat());
     let line =
         std::fs::read_to_string(DIGITS).unwrap().lines().position(|line| line.contains("def main(images")).unwrap();
@@ -216,7 +216,7 @@ fn the_bytecode_listing_is_in_tvms_form() {
 }
 
 #[test]
-fn what_is_printed_reads_back_the_same() {
+fn printed_modules_parse_to_the_same_module() {
     for file in [DIGITS, "ir-examples/control_flow.py", "ir-examples/custom_kernel.py"] {
         let once = stdout(hammock(&["opt", file]));
         let folder = tempfile::tempdir().unwrap();
@@ -254,7 +254,7 @@ fn mistakes_in_the_text() {
 }
 
 #[test]
-fn arguments_that_do_not_fit() {
+fn mismatched_arguments() {
     let digits = |args: &[&str]| refusal(&[&["run", DIGITS, "--params", WEIGHTS], args].concat());
     snapshot("too_few_arguments", &digits(&[]));
     snapshot("too_many_arguments", &digits(&["--arg", IMAGES, "--arg", "7"]));
@@ -269,7 +269,7 @@ fn arguments_that_do_not_fit() {
 }
 
 #[test]
-fn damaged_libraries_are_refused() {
+fn damaged_libraries_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.so");
     let name = path.to_str().unwrap();
@@ -305,7 +305,7 @@ fn wrong_usage_is_status_2() {
 }
 
 #[test]
-fn bench_prints_what_machines_read() {
+fn bench_prints_json() {
     let args =
         ["bench", DIGITS, "--params", WEIGHTS, "--arg", IMAGES, "--min-time", "0.01", "--threads", "1", "--json"];
     let json: serde_json::Value = serde_json::from_str(&stdout(hammock(&args))).unwrap();
@@ -351,7 +351,7 @@ fn modules_are_compared_up_to_names() {
 }
 
 #[test]
-fn constants_go_to_a_file_and_come_back() {
+fn constants_round_trip_through_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let (weights, text) = (folder.path().join("w.safetensors"), folder.path().join("model.py"));
     let (weights, text) = (weights.to_str().unwrap(), text.to_str().unwrap());
@@ -370,7 +370,7 @@ fn constants_go_to_a_file_and_come_back() {
 const OF_TVM: &str = "runtime/tests/tvm/control_flow.so";
 
 #[test]
-fn what_tvm_exported_is_shown_and_runs_with_our_kernels() {
+fn tvm_exports_are_printed_and_run_with_our_kernels() {
     let text = stdout(hammock(&["inspect", OF_TVM, "--text"]));
     assert_eq!(text, std::fs::read_to_string(root().join("runtime/tests/tvm/control_flow.txt")).unwrap());
     let module = "ir-examples/control_flow.py";
@@ -385,7 +385,7 @@ fn what_tvm_exported_is_shown_and_runs_with_our_kernels() {
 }
 
 #[test]
-fn bytecode_may_call_functions_that_the_module_says_are_found_by_name() {
+fn bytecode_may_call_functions_that_the_module_declares() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (text, code, library) = (file("m.py"), file("code.bin"), file("m.so"));
@@ -407,7 +407,7 @@ fn bytecode_may_call_functions_that_the_module_says_are_found_by_name() {
 }
 
 #[test]
-fn bytecode_without_its_kernels_is_refused() {
+fn bytecode_without_its_kernels_is_rejected() {
     let custom = "ir-examples/custom_kernel.py";
     let missing = refusal(&["compile", custom, "--bytecode", OF_TVM, "-o", "/dev/null"]);
     let of_tvm = refusal(&["run", OF_TVM]);
@@ -416,7 +416,7 @@ fn bytecode_without_its_kernels_is_refused() {
 }
 
 #[test]
-fn libraries_for_tvm_hold_the_same_bytecode_and_kernels_by_its_convention() {
+fn libraries_for_tvm_have_the_same_bytecode_and_tvms_calling_convention() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (ours, tvms) = (file("ours.so"), file("tvms.so"));
@@ -432,7 +432,7 @@ fn libraries_for_tvm_hold_the_same_bytecode_and_kernels_by_its_convention() {
 }
 
 #[test]
-fn a_profile_says_where_the_time_goes() {
+fn profiles_attribute_time_to_functions_and_lines() {
     let args = ["run", "ir-examples/control_flow.py", "--arg", "1000.0:float32"];
     let run = hammock(&[&args[..], &["--profile"]].concat());
     assert_eq!(stdout(run.clone()), "10 (int64)\n");
@@ -586,7 +586,7 @@ class Module:
 ";
 
 #[test]
-fn a_kernel_runs_by_itself() {
+fn a_single_kernel_runs() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kernel.py");
     std::fs::write(&file, KERNELS).unwrap();
@@ -605,7 +605,7 @@ fn a_kernel_runs_by_itself() {
 }
 
 #[test]
-fn what_the_compiler_made_is_not_listed() {
+fn compiler_generated_functions_are_not_listed() {
     let args = ["run", "ir-examples/digits/model.py", "--params", WEIGHTS, "--func", "nosuch"];
     let said = refusal(&args);
     assert!(!said.contains("unbound") && said.contains("classify, main"), "{said}");

@@ -35,7 +35,7 @@ fn texts(folder: &Path, all: &mut String) {
 
 /// Every code occurs in a snapshot or has a test of its own.
 #[test]
-fn every_code_is_seen() {
+fn every_code_is_tested() {
     let mut said = String::new();
     texts(&root().join("snapshots"), &mut said);
     for Code { code, .. } in codes::all() {

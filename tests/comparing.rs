@@ -45,7 +45,7 @@ fn results_are_compared_with_recorded_ones() {
 }
 
 #[test]
-fn ways_of_compiling_are_compared() {
+fn compilation_modes_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let model = file(folder.path(), "model.py", MODEL);
     let run = |more: &[&str]| hammock(&[&["run", &model, "--arg", "random(500):float32"], more].concat());
@@ -73,7 +73,7 @@ class Module:
 ";
 
 #[test]
-fn sums_keep_their_order_where_that_is_asked_for() {
+fn strict_order_preserves_the_order_of_sums() {
     let folder = tempfile::tempdir().unwrap();
     let (model, recorded) = (file(folder.path(), "model.py", SUMS), folder.path().join("out.npz"));
     let recorded = recorded.to_str().unwrap();
@@ -103,7 +103,7 @@ class Module:
 ";
 
 #[test]
-fn convolutions_keep_their_terms_where_their_order_is_asked_for() {
+fn strict_order_disables_winograd() {
     let folder = tempfile::tempdir().unwrap();
     let (model, recorded) = (file(folder.path(), "model.py", CONVOLUTION), folder.path().join("out.npz"));
     let recorded = recorded.to_str().unwrap();
@@ -118,7 +118,7 @@ fn convolutions_keep_their_terms_where_their_order_is_asked_for() {
 }
 
 #[test]
-fn the_pass_that_breaks_something_is_found() {
+fn bisection_finds_the_failing_pass() {
     let folder = tempfile::tempdir().unwrap();
     let model = file(folder.path(), "model.py", MODEL);
     let passes = "# lowering\nNormalize\nLegalizeOps,\n\nAnnotateTIROpPattern, FuseOps\nDeadCodeElimination\n";

@@ -159,7 +159,7 @@ fn links_of_the_documents() {
 }
 
 #[test]
-fn the_mistake_of_the_book() {
+fn the_diagnostic_of_the_book() {
     let chapter = std::fs::read_to_string(root().join("docs/src/debugging.md")).unwrap();
     let shown = blocks(&chapter, "```\n$ hammock check broken.py\n")[0];
     let folder = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@
 use std::{path::Path, process::Command};
 
 #[test]
-fn the_language_chapter() {
+fn commands_of_the_language_examples() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = root.join("ir-examples/language");
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();

@@ -27,7 +27,7 @@ fn run(file: &str, args: &[&str], modes: &[&str]) -> String {
 const CONTROL_FLOW: &str = "ir-examples/control_flow.py";
 
 #[test]
-fn examples_run_the_same() {
+fn examples_give_the_same_results() {
     let modes = ["compiled", "compiled=count", "compiled=main"];
     assert_eq!(run(CONTROL_FLOW, &["--arg", "1000.0:float32"], &modes).trim(), "10 (int64)");
     run("ir-examples/custom_kernel.py", &["--arg", "random(7):float32"], &["compiled"]);
@@ -36,7 +36,7 @@ fn examples_run_the_same() {
 }
 
 #[test]
-fn mistakes_read_the_same() {
+fn errors_are_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("checked.py");
     let two = "    y = R.match_cast(x, R.Tensor((2,), \"float32\"))\n    return y\n";
@@ -55,7 +55,7 @@ fn mistakes_read_the_same() {
 }
 
 #[test]
-fn denormals_are_flushed_where_that_is_asked_for() {
+fn denormals_are_flushed_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("double.py");
     let double = "@R.function\ndef main(x: R.Tensor((\"n\",), \"float32\")):\n    y = R.add(x, x)\n    return y\n";
@@ -70,7 +70,7 @@ fn denormals_are_flushed_where_that_is_asked_for() {
 }
 
 #[test]
-fn libraries_hold_both_forms() {
+fn libraries_contain_bytecode_and_machine_code() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("model.so");
     let library = library.to_str().unwrap();
@@ -104,7 +104,7 @@ class Module:
 "#;
 
 #[test]
-fn members_of_tuples_have_the_sizes_that_their_types_say() {
+fn tuple_fields_have_the_sizes_of_their_types() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tuple.py");
     std::fs::write(&file, TUPLE).unwrap();
@@ -143,7 +143,7 @@ class Module:
 "#;
 
 #[test]
-fn bindings_stay_on_their_side_of_a_write() {
+fn bindings_are_not_moved_across_writes() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("in_place.py");
     std::fs::write(&file, IN_PLACE).unwrap();

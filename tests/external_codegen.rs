@@ -34,7 +34,7 @@ fn stdout(output: &Output) -> String {
 }
 
 #[test]
-fn what_a_program_makes_is_called() {
+fn generated_code_is_called() {
     let plain = stdout(&run("", &[]));
     let toy = |options: &str| format!(r#"{PATTERNS},RunCodegen{{codegens={{"toy":"tests/codegen/toy.sh"}}{options}}}"#);
     for more in [&[][..], &["--exec-mode", "compiled"], &["-O0"], &["-O3"]] {
@@ -54,7 +54,7 @@ fn what_a_program_makes_is_called() {
 }
 
 #[test]
-fn what_goes_wrong_is_said() {
+fn generator_failures_are_reported() {
     let with = |program: &str| format!(r#"{PATTERNS},RunCodegen{{codegens={{"toy":"{program}"}}}}"#);
     for (passes, said) in [
         (format!("{PATTERNS},RunCodegen"), "there is no code generator `toy` for `fused_relax_multiply_relax_add_toy`"),
@@ -70,7 +70,7 @@ fn what_goes_wrong_is_said() {
 }
 
 #[test]
-fn what_does_not_link_says_so() {
+fn link_failures_are_reported() {
     let toy = format!(r#"{PATTERNS},RunCodegen{{codegens={{"toy":"tests/codegen/toy.sh"}}}}"#);
     let interpreted = run(&toy, &["--exec-mode", "reference"]);
     let unlinked = hammock(&["compile", "tests/codegen/model.py", "-o", "-", "--emit", "asm", "--passes", &toy]);
@@ -130,7 +130,7 @@ fn compiled(objects: Vec<Vec<u8>>, asked: &Arc<Mutex<Vec<String>>>) -> Result<Ve
 }
 
 #[test]
-fn a_program_registers_its_own() {
+fn programs_can_register_generators() {
     let asked = Arc::default();
     let library = compiled(vec![object()], &asked).unwrap();
     assert_eq!(*asked.lock().unwrap(), [format!("{SYMBOL} {{\"x\":1}}")], "equal groups are one function");

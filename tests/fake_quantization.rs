@@ -212,7 +212,7 @@ fn write(folder: &Path, convs: &[Conv]) -> Vec<String> {
 }
 
 #[test]
-fn convolutions_are_those_of_the_definition() {
+fn convolutions_match_the_definition() {
     let folder = tempfile::tempdir().unwrap();
     let mut rng = Rng::with_seed(11);
     let convs: Vec<Conv> = (0..10).map(|_| Conv::random(&mut rng)).collect();

@@ -113,7 +113,7 @@ fn outputs_are_neither_inputs_nor_other_outputs() {
 }
 
 #[test]
-fn outputs_may_replace_what_is_no_input() {
+fn outputs_may_replace_other_files() {
     let folder = folder();
     let compile = |output: &str| stdout(hammock(folder.path(), &["compile", "c.py", "-o", output]));
     compile("n.so");
@@ -139,7 +139,7 @@ fn hub() -> tempfile::TempDir {
 }
 
 #[test]
-fn data_of_onnx_models_may_be_links_to_where_the_model_is() {
+fn external_data_may_link_to_the_folder_of_the_model() {
     let hub = hub();
     for (folder, model) in
         [("snapshots/one", "external.onnx"), ("snapshots", "one/external.onnx"), ("", "./snapshots/one/external.onnx")]
@@ -156,7 +156,7 @@ fn data_of_onnx_models_may_be_links_to_where_the_model_is() {
 }
 
 #[test]
-fn data_of_onnx_models_lie_nowhere_else() {
+fn external_data_outside_of_the_folder_are_rejected() {
     let hub = hub();
     let one = hub.path().join("snapshots/one");
     let data = one.join("external.data");
@@ -181,7 +181,7 @@ fn data_of_onnx_models_lie_nowhere_else() {
 }
 
 #[test]
-fn data_of_onnx_models_may_be_links_to_folders_that_are_named() {
+fn external_data_may_link_to_allowed_folders() {
     let hub = hub();
     let (one, path) = (hub.path().join("snapshots/one"), |name: &str| hub.path().join(name));
     // The model is a file, its data is a link to the store.
@@ -266,7 +266,7 @@ fn models_are_read_from_streams() {
 }
 
 #[test]
-fn what_has_no_end_is_not_read_to_its_end() {
+fn endless_inputs_are_not_read_to_the_end() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
     assert!(
@@ -324,7 +324,7 @@ fn what_has_no_end_is_not_read_to_its_end() {
 }
 
 #[test]
-fn waiting_for_an_argument_takes_time() {
+fn waiting_for_an_argument_counts_towards_the_timeout() {
     let folder = folder();
     assert!(Command::new("mkfifo").arg(folder.path().join("fifo")).status().unwrap().success());
     let said = refusal(folder.path(), &["run", "m.so", "--arg", "@fifo", "--timeout", "0.5"]);

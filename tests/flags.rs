@@ -18,7 +18,7 @@ fn refusal(args: &[&str]) -> String {
 }
 
 #[test]
-fn names_that_are_none_have_neighbours() {
+fn unknown_names_have_suggestions() {
     let compile = |target| refusal(&["compile", MODEL, "-o", "/dev/null", "--target", target]);
     for (said, meant) in [
         (refusal(&["opt", MODEL, "--passes", "legalizeops"]), "did you mean `LegalizeOps`?"),
@@ -56,7 +56,7 @@ fn names_that_are_none_have_neighbours() {
 }
 
 #[test]
-fn every_target_is_one_that_compiles() {
+fn every_target_compiles() {
     let list = Command::new(env!("CARGO_BIN_EXE_hammock")).arg("targets").output().unwrap();
     let list = String::from_utf8(list.stdout).unwrap();
     for name in ["native", "x86-64", "x86-64-v4", "k8", "znver5"] {
@@ -69,7 +69,7 @@ fn every_target_is_one_that_compiles() {
 }
 
 #[test]
-fn targets_say_what_is_known_of_them() {
+fn targets_list_their_features() {
     let list = Command::new(env!("CARGO_BIN_EXE_hammock")).args(["targets", "--json"]).output().unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_slice(&list.stdout).unwrap();
     let of = |name: &str| list.iter().find(|target| target["name"] == name).unwrap();
@@ -88,7 +88,7 @@ fn targets_say_what_is_known_of_them() {
 }
 
 #[test]
-fn flags_that_do_nothing_are_refused() {
+fn flags_without_effect_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("m.so");
     let library = library.to_str().unwrap();
@@ -134,7 +134,7 @@ fn flags_that_do_nothing_are_refused() {
 }
 
 #[test]
-fn modules_for_other_devices_do_not_run_on_this_one() {
+fn modules_for_other_devices_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.py");
     let head = "from tvm.script import ir as I, relax as R, tir as T\n\n@I.ir_module\nclass Module:\n";

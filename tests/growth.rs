@@ -67,7 +67,7 @@ fn sizes_of_many_operations() {
 }
 
 #[test]
-fn sizes_that_are_multiplied() {
+fn products_of_sizes() {
     let params = joined(12, ", ", |i| format!("\"{} + {} + {i}\"", size(i), size(i + 1)));
     let sizes = joined(8, ", ", |i| format!("\"{}\"", size(i)));
     compiles(
@@ -112,7 +112,7 @@ fn many_parameters_and_bindings() {
 }
 
 #[test]
-fn many_tensors_joined() {
+fn concatenation_of_many_tensors() {
     let parts = joined(3000, ", ", |_| "x".to_owned());
     let text = |call: &str| {
         module(&format!(

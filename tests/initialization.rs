@@ -162,7 +162,7 @@ fn results(program: &str, args: &[&str]) -> Vec<Vec<f32>> {
 }
 
 #[test]
-fn what_may_be_read_before_it_is_written_is_zero() {
+fn uninitialized_elements_are_zero() {
     let mut program = String::from("@I.ir_module\nclass Module:\n");
     for (at, case) in CASES.iter().enumerate() {
         program += &format!(
@@ -192,7 +192,7 @@ fn what_may_be_read_before_it_is_written_is_zero() {
 }
 
 #[test]
-fn kernels_keep_what_callers_give_them() {
+fn updated_tensors_are_not_zeroed() {
     // One kernel, called with new memory and with a tensor to update.
     let program = r#"@I.ir_module
 class Module:
@@ -297,7 +297,7 @@ for i, k in T.grid(m, n):
 ];
 
 #[test]
-fn empty_reductions_are_what_they_start_with() {
+fn empty_reductions_equal_their_initial_value() {
     let mut program = String::from("@I.ir_module\nclass Module:\n");
     for (at, body) in REDUCTIONS.iter().enumerate() {
         program += &format!(

@@ -103,7 +103,7 @@ fn check(found: &[f32], expected: &[f64], step: usize) {
 
 /// Random subsets of sequences grow by random chunks; some end, and others reuse their pages.
 #[test]
-fn pages_hold_what_sequences_do() {
+fn paged_attention_matches_the_definition() {
     fastrand::seed(7);
     let vm = machine(&Path::new(env!("CARGO_MANIFEST_DIR")).join("ir-examples/paged_attention.py"));
     let pages = builtin("hammock.kv_pages.create", &[(PAGES as i64).into(), (ROWS as i64).into()]);
@@ -161,7 +161,7 @@ fn pages_hold_what_sequences_do() {
 
 /// Rows that leave a window are overwritten in place; sink rows are preserved.
 #[test]
-fn windows_hold_the_last_rows() {
+fn sliding_windows_match_the_definition() {
     fastrand::seed(8);
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("windows.py");

@@ -338,7 +338,7 @@ fn programs_over_volumes_in_other_layouts_compute_the_same() {
 }
 
 #[test]
-fn programs_of_mixed_precision_compute_nearly_the_same() {
+fn mixed_precision_programs_compute_nearly_the_same() {
     agree(2, 20, 6e-2, |random| {
         let out = random.of(&["", r#"{out_dtype="float16"}"#, r#"{dtype="bfloat16"}"#]);
         format!("ToMixedPrecision{out}")
@@ -347,7 +347,7 @@ fn programs_of_mixed_precision_compute_nearly_the_same() {
 
 /// Sizes that are not multiples of tiles, padding on all sides, layouts, dynamic batch.
 #[test]
-fn convolutions_by_winograds_algorithm_compute_the_same() {
+fn winograd_convolutions_compute_the_same() {
     for (shape, channels, out, padding, layouts) in [
         ([1, 16, 5, 7], 16, 17, "(1, 1)", ""),
         ([2, 17, 3, 9], 17, 16, "(0, 1, 2, 0)", ""),
@@ -388,7 +388,7 @@ class Module:
 
 /// 16-bit floats are computed in float32: results are as accurate as their dtype allows.
 #[test]
-fn convolutions_of_halves_by_winograds_algorithm_compute_nearly_the_same() {
+fn winograd_convolutions_of_16_bit_floats_compute_nearly_the_same() {
     for (dtype, step) in [("float16", 1.0 / 1024.0), ("bfloat16", 1.0 / 128.0)] {
         let text = format!(
             r#"
@@ -437,7 +437,7 @@ fn file_tests_compute_the_same() {
 
 /// Constants in packed groups, with partial blocks and groups, and a dynamic number of rows.
 #[test]
-fn products_with_packed_constants_compute_the_same() {
+fn matmuls_with_packed_constants_compute_the_same() {
     let params = |module: &Module| {
         let kernels = module.tir_functions().filter(|(name, _)| name.as_str().ends_with("_prepacked"));
         kernels.flat_map(|(_, kernel)| kernel.buffers().cloned()).collect::<Vec<Buffer>>()

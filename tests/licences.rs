@@ -40,7 +40,7 @@ fn is_met(expression: &str, allowed: &BTreeSet<String>) -> bool {
 }
 
 #[test]
-fn every_dependency_has_a_licence_that_is_allowed() {
+fn every_dependency_has_an_allowed_licence() {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--format-version=1", "--locked", "--offline"]);
     let output = cargo.args(["--filter-platform", "x86_64-unknown-linux-gnu"]).current_dir(root()).output().unwrap();
@@ -56,7 +56,7 @@ fn every_dependency_has_a_licence_that_is_allowed() {
 }
 
 #[test]
-fn expressions_are_understood() {
+fn spdx_expressions_are_evaluated() {
     let allowed = ["MIT", "Zlib"].map(str::to_owned).into();
     for (expression, met) in [
         ("MIT", true),

@@ -94,7 +94,7 @@ class Module:
 "#;
 
 #[test]
-fn constants_are_not_computed_beyond_the_limit() {
+fn constant_evaluation_respects_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("m.py"), RANGE).unwrap();
     for mode in ["bytecode", "reference"] {
@@ -107,7 +107,7 @@ fn constants_are_not_computed_beyond_the_limit() {
 }
 
 #[test]
-fn reading_takes_no_longer_than_it_may() {
+fn reading_respects_the_timeout() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("m.py"), RANGE).unwrap();
     // A FIFO without a writer.

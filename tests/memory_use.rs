@@ -74,7 +74,7 @@ fn numbers(value: &Value, keys: &[&str]) -> Vec<u64> {
 }
 
 #[test]
-fn statistics_count_what_there_is() {
+fn statistics_are_consistent() {
     let model = Model::new(MODEL);
     let compile = |level: &str| -> Value {
         let printed = model.prints(&["compile", "model.py", "-o", "model.so", "--stats", "--json", level]);
@@ -132,7 +132,7 @@ fn a_memory_plan_shows_buffers_over_time() {
 
 /// Without `--passes`, the compile pipeline runs, with the same memory plan as `compile`.
 #[test]
-fn what_compiles_a_module_can_be_watched() {
+fn the_compile_pipeline_is_printed() {
     let model = Model::new(
         r#"from tvm.script import ir as I, relax as R
 
@@ -260,7 +260,7 @@ fn temporaries_of_kernels_count() {
 
 /// Arguments, constants, tensors, and temporaries all count.
 #[test]
-fn the_limit_counts_everything() {
+fn the_memory_limit_counts_everything() {
     let tensors = Model::new(
         r#"from tvm.script import ir as I, relax as R, tir as T
 @I.ir_module

@@ -65,7 +65,7 @@ fn every_version_computes_the_same() {
 }
 
 #[test]
-fn machines_that_can_run_none_say_why() {
+fn unsupported_versions_are_explained() {
     let folder = tempfile::tempdir().unwrap();
     // Features that only CPUs of 2012 to 2015 have.
     let file = compiled(&folder, "old", &["--target", "bdver4"]);
@@ -82,7 +82,7 @@ fn machines_that_can_run_none_say_why() {
 }
 
 #[test]
-fn files_say_what_they_are_for() {
+fn files_list_their_cpus() {
     let folder = tempfile::tempdir().unwrap();
     let file = compiled(&folder, "model.so", &["--multi-version"]);
     let stats = hammock(None, &["inspect", file.to_str().unwrap(), "--stats"]);
@@ -94,7 +94,7 @@ fn files_say_what_they_are_for() {
 
 /// Outputs that hold kernels of one CPU become one file per CPU.
 #[test]
-fn code_is_a_file_for_each_version() {
+fn objects_are_written_per_version() {
     let folder = tempfile::tempdir().unwrap();
     for (emit, of_v4) in [("asm", "zmm"), ("llvm", "\"target-cpu\"=\"x86-64-v4\""), ("obj", "")] {
         let file = compiled(&folder, &format!("model.{emit}"), &["--multi-version=x86-64-v4,x86-64", "--emit", emit]);
@@ -126,7 +126,7 @@ class Module:
 
 /// Versions share weights, although each would pack them for its own vector width.
 #[test]
-fn weights_are_packed_where_all_versions_agree() {
+fn weights_are_packed_if_all_versions_agree() {
     let folder = tempfile::tempdir().unwrap();
     let (model, file) = (folder.path().join("product.py"), folder.path().join("product.so"));
     std::fs::write(&model, PRODUCT).unwrap();
@@ -143,7 +143,7 @@ fn weights_are_packed_where_all_versions_agree() {
 }
 
 #[test]
-fn what_holds_one_version_refuses_several() {
+fn single_version_outputs_reject_several_cpus() {
     let out = tempfile::tempdir().unwrap();
     let file = out.path().join("model");
     let refused = |flags: &[&str]| {

@@ -43,7 +43,7 @@ fn expect(name: &str, program: &str, more: &[&str]) {
 }
 
 #[test]
-fn models_compute_what_onnx_runtime_does() {
+fn models_match_onnx_runtime() {
     let found = models("tests/onnx");
     assert!(found.len() >= 7, "{}", found.len());
     for (name, file) in found {
@@ -52,7 +52,7 @@ fn models_compute_what_onnx_runtime_does() {
 }
 
 #[test]
-fn native_code_computes_the_same() {
+fn compiled_models_match_onnx_runtime() {
     for name in ["cnn", "encoder"] {
         expect(name, &format!("tests/onnx/{name}.onnx"), &[]);
     }
@@ -61,7 +61,7 @@ fn native_code_computes_the_same() {
 /// Run-time checks: an operand that is added to a table of learned positions has at most the table's rows, and a
 /// multiplied one the same number of rows, or one.
 #[test]
-fn sizes_that_have_to_agree_are_checked() {
+fn dimensions_that_must_be_equal_are_checked() {
     let run = |x: &str, scale: &str| {
         let args = ["run", "tests/onnx/positions.onnx", "--arg", x, "--arg", scale, "--exec-mode", "reference"];
         hammock(root(), &args)
@@ -81,7 +81,7 @@ fn sizes_that_have_to_agree_are_checked() {
 }
 
 #[test]
-fn models_become_texts() {
+fn models_are_imported_as_text() {
     for (name, file) in models("tests/onnx") {
         let options = ImportOptions { weights: OnnxWeights::Parameters, ..ImportOptions::default() };
         let imported = import_onnx(file.to_str().unwrap(), &options).unwrap_or_else(|e| panic!("{e}"));
@@ -99,7 +99,7 @@ fn models_become_texts() {
 }
 
 #[test]
-fn a_text_and_its_weights_are_written_and_run() {
+fn imported_texts_and_weights_run() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["cnn", "encoder", "names"] {
         let model = root().join(format!("tests/onnx/{name}.onnx"));
@@ -145,7 +145,7 @@ fn a_model_may_be_standard_input() {
 
 /// `--sha256` rejects any kind of file with one wrong byte.
 #[test]
-fn files_are_compared_with_the_digest_that_is_given() {
+fn files_are_verified_against_the_given_digest() {
     let folder = tempfile::tempdir().unwrap();
     let (model, damaged) = (root().join("tests/onnx/cnn.onnx"), folder.path().join("cnn.onnx"));
     let mut bytes = std::fs::read(&model).unwrap();
@@ -184,7 +184,7 @@ fn files_are_compared_with_the_digest_that_is_given() {
 
 /// Messages name nodes and tensors.
 #[test]
-fn wrong_models_are_explained() {
+fn invalid_models_are_diagnosed() {
     let mut said = String::new();
     for (name, _) in models("tests/onnx/bad") {
         let output = hammock(root().join("tests/onnx/bad"), &["check", &format!("{name}.onnx")]);
@@ -211,7 +211,7 @@ const X: &str = "zeros(2,3):float32";
 
 /// Dynamic indices and lengths, and the messages for those out of range of an axis of size 3 or 2.
 #[test]
-fn indices_of_run_time_are_inside_of_their_axis() {
+fn dynamic_indices_are_checked() {
     for (name, inputs, said) in [
         ("gather", &[X, "[3]:int64"][..], "index 3 is outside of dimension 1 of buffer `x`, whose size is 3"),
         ("gather", &[X, "[0, -4]:int64"], "index -1 is outside"),
@@ -249,7 +249,7 @@ fn indices_of_run_time_are_inside_of_their_axis() {
 
 /// Dynamic sizes, and the messages for those that do not match.
 #[test]
-fn sizes_of_run_time_fit() {
+fn dynamic_sizes_are_checked() {
     for (name, inputs, said) in [
         ("reshape", &[X, "[2, 2]:int64"][..], "`x` and `shape` differ: 6 is not 4"),
         ("reshape", &[X, "[4, -1]:int64"], "6 is not 4"),
@@ -327,7 +327,7 @@ fn default_values_of_inputs_are_overridden() {
 
 /// Differently named dimensions are equal or 1 at run time; the joint dimension is named once.
 #[test]
-fn sizes_of_different_names_broadcast() {
+fn differently_named_dimensions_broadcast() {
     let run = |shapes: [&str; 6], more: &[&str]| {
         let args = shapes.iter().flat_map(|shape| ["--arg", shape]);
         let args: Vec<&str> = ["run", "tests/onnx/broadcasts.onnx"].into_iter().chain(args).collect();
@@ -354,7 +354,7 @@ fn sizes_of_different_names_broadcast() {
 
 /// Shapes of inputs that the model leaves open are given by a flag or a call.
 #[test]
-fn shapes_of_inputs_are_given() {
+fn open_input_shapes_can_be_given() {
     let (unranked, x) = ("tests/onnx/bad/unranked.onnx", ["--arg", "[[1, 2]]:float32"]);
     assert_eq!(succeed(root(), &["run", unranked, x[0], x[1]]), "float32[1, 2]\n[[-1.0 -2.0]]\n");
     assert_eq!(succeed(root(), &["run", unranked, x[0], x[1], "--shape", "x=n,2"]), "float32[1, 2]\n[[-1.0 -2.0]]\n");

@@ -51,7 +51,7 @@ const WRITERS: [&str; 8] = [
 ];
 
 #[test]
-fn files_links_and_what_is_neither() {
+fn outputs_to_files_links_and_fifos() {
     let folder = tempfile::tempdir().unwrap();
     let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
     symlink("file", &link).unwrap();
@@ -90,7 +90,7 @@ fn files_links_and_what_is_neither() {
 }
 
 #[test]
-fn standard_output_is_a_file_like_others() {
+fn standard_output_can_be_an_output_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     for before in WRITERS {
@@ -116,7 +116,7 @@ fn standard_output_is_a_file_like_others() {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_what_was_there() {
+fn failed_writes_preserve_existing_files() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     for before in WRITERS {
@@ -187,7 +187,7 @@ class Module:
 "#;
 
 #[test]
-fn what_programs_print_is_no_result() {
+fn printed_output_is_separate_from_results() {
     let folder = tempfile::tempdir().unwrap();
     let module = folder.path().join("prints.py");
     fs::write(&module, PRINTS).unwrap();
@@ -199,7 +199,7 @@ fn what_programs_print_is_no_result() {
 }
 
 #[test]
-fn control_characters_reach_no_terminal() {
+fn control_characters_are_escaped_on_terminals() {
     let evil = "\x1b]0;owned\x07\u{9b}2J\r\u{202e}";
     let folder = tempfile::tempdir().unwrap();
     let module = folder.path().join(format!("{evil}.py"));
@@ -245,7 +245,7 @@ fn control_characters_reach_no_terminal() {
 }
 
 #[test]
-fn colours_are_as_the_user_wants_them() {
+fn colours_follow_flags_and_environment() {
     let coloured = |environment: &str, flags: &str| {
         let output = shell(&format!("{environment} hammock check nowhere.py {flags}"));
         let help = shell(&format!("{environment} hammock --help {flags}"));
@@ -264,7 +264,7 @@ fn colours_are_as_the_user_wants_them() {
 
 /// Code is generated on several threads, but an unlinked output is one object.
 #[test]
-fn objects_hold_every_kernel() {
+fn objects_contain_every_kernel() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("m.py");
     let text = "@I.ir_module\nclass Module:\n    @R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        \
@@ -288,7 +288,7 @@ fn objects_hold_every_kernel() {
 /// A command that is interrupted, during tuning or at any other time, leaves its folder unchanged or with the complete
 /// file.
 #[test]
-fn interrupted_commands_leave_nothing_behind() {
+fn interrupted_commands_leave_no_partial_files() {
     for (delay, tune) in [(100, true), (1500, true), (400, false), (800, false)] {
         let folder = tempfile::tempdir().unwrap();
         // Background jobs of a shell ignore SIGINT, and so do their children.

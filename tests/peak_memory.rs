@@ -59,7 +59,7 @@ fn reset_peak() {
 }
 
 #[test]
-fn one_copy_of_the_weights() {
+fn weights_are_in_memory_once() {
     let folder = tempfile::tempdir().unwrap();
     // Memory of the compiler itself.
     compile_model(folder.path(), 64, COUNT);

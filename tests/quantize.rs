@@ -45,7 +45,7 @@ fn rounded(weights: &[f32], most: f32, group: usize) -> Vec<f32> {
 }
 
 #[test]
-fn products_are_those_of_rounded_weights() {
+fn matmuls_match_the_definition_of_quantization() {
     fastrand::seed(5);
     let (x, w) = (random(3 * INNER), random(INNER * COLUMNS));
     let shape_w = [INNER as i64, COLUMNS as i64];
@@ -111,7 +111,7 @@ fn products_are_those_of_rounded_weights() {
 
 /// Unsupported cases are reported.
 #[test]
-fn idle_quantization_is_noticed() {
+fn quantization_without_effect_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("model.py"), MODEL.replace("DTYPE", "float32").replace("ROWS", "n")).unwrap();
     let said = |args: &[&str]| {
@@ -129,7 +129,7 @@ fn idle_quantization_is_noticed() {
 
 /// Weights that exceed the cache are packed in the order in which a matmul reads them, for static and dynamic rows.
 #[test]
-fn numbers_are_packed() {
+fn quantized_weights_are_packed() {
     let folder = tempfile::tempdir().unwrap();
     let ones = Tensor::from_slice(&[INNER as i64, COLUMNS as i64], &vec![1f32; INNER * COLUMNS]).unwrap();
     save_safetensors(&folder.path().join("w.safetensors"), &[("w".to_owned(), ones)]).unwrap();

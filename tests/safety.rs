@@ -306,7 +306,7 @@ impl Module {
 }
 
 #[test]
-fn kernels_that_are_values_look_at_their_arguments() {
+fn kernels_as_values_check_their_arguments() {
     let module = Module::new(VALUES);
     module.compile("model.so", &[]);
     for func in ["dynamic", "closure"] {
@@ -325,7 +325,7 @@ fn kernels_that_are_values_look_at_their_arguments() {
 }
 
 #[test]
-fn operations_without_a_result_say_where_they_stand() {
+fn invalid_operations_report_their_position() {
     let module = Module::new(OPERATIONS);
     let run = |b| ["model.py", "--arg", "[8, 8, 8, 8]:int32", "--arg", b, "--arg", "zeros(4):int32"];
     assert!(module.run(&run("[1, 2, 3, 1]:int32")).contains("[32 44 74 32]"));
@@ -340,7 +340,7 @@ fn operations_without_a_result_say_where_they_stand() {
 }
 
 #[test]
-fn numbers_that_sizes_follow_from_are_what_sizes_say() {
+fn scalars_that_determine_sizes_are_checked() {
     // Twice each of these values wraps around to ten.
     for (dtype, wraps) in [("T.int64", "--arg=-9223372036854775803"), ("T.int32", "--arg=-2147483643")] {
         let module = Module::new(&SIZES.replace("T.int64", dtype));
@@ -390,7 +390,7 @@ fn kernels_do_not_write_constants() {
 }
 
 #[test]
-fn kernels_that_kernels_call_stay_inside_of_what_they_are_given() {
+fn called_kernels_stay_inside_their_buffers() {
     let module = Module::new(CALLS);
     module.compile("model.so", &[]);
     let reference = &["model.py", "--exec-mode", "reference"][..];
@@ -435,7 +435,7 @@ fn kernels_that_kernels_call_stay_inside_of_what_they_are_given() {
 }
 
 #[test]
-fn functions_get_no_more_memory_from_kernels_than_there_is() {
+fn buffers_passed_to_functions_are_checked() {
     let module = Module::new(ADDRESSES);
     module.compile("model.so", &[]);
     let sort = |n, y| ["model.so", "--func", "call_sort", "--arg", "[4, 3, 2, 1]:float32", "--arg", n, "--arg", y];
@@ -453,7 +453,7 @@ fn functions_get_no_more_memory_from_kernels_than_there_is() {
 }
 
 #[test]
-fn addresses_from_nowhere_lead_to_nothing() {
+fn invalid_addresses_are_rejected() {
     for source in [
         "Q[0]",
         r#"T.call_intrin("handle", "tirx.tvm_call_packed", "vm.builtin.copy", A.data)"#,
@@ -472,7 +472,7 @@ fn addresses_from_nowhere_lead_to_nothing() {
 }
 
 #[test]
-fn sizes_that_no_branch_needs_are_not_computed() {
+fn unused_sizes_of_branches_are_not_computed() {
     let module = Module::new(BRANCHES);
     module.compile("model.so", &[]);
     let args = |x, divide| ["--arg", x, "--arg", divide];
@@ -488,7 +488,7 @@ fn sizes_that_no_branch_needs_are_not_computed() {
 }
 
 #[test]
-fn workspaces_that_are_refused_say_how_large_they_are() {
+fn rejected_workspaces_report_their_size() {
     let kernel = r#"    def main(n: T.int64, B: T.Buffer((1,), "float32")):"#;
     let body =
         "        W = T.alloc_buffer((n,), \"float32\")\n        W[n - 1] = T.float32(3)\n        B[0] = W[n - 1]\n";
@@ -500,7 +500,7 @@ fn workspaces_that_are_refused_say_how_large_they_are() {
 }
 
 #[test]
-fn values_of_any_depth_are_made_shown_and_saved() {
+fn deeply_nested_values_are_created_printed_and_saved() {
     let module = Module::new(LOOPS);
     module.compile("model.so", &[]);
     let views = ["model.so", "--func", "views", "--arg", "[1, 2]:float32", "--arg", "20000:int64"];

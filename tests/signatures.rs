@@ -39,7 +39,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn texts_models_and_executables_say_what_functions_take() {
+fn signatures_of_texts_models_and_executables_are_printed() {
     let folder = folder();
     let run = |args: &[&str]| said(folder.path(), args);
     let onnx = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/onnx/mlp.onnx");
@@ -61,7 +61,7 @@ fn texts_models_and_executables_say_what_functions_take() {
 }
 
 #[test]
-fn arguments_go_by_name_and_take_the_shapes_of_their_parameters() {
+fn named_arguments_take_the_shapes_of_their_parameters() {
     let folder = folder();
     let run = |args: &[&str]| said(folder.path(), args);
     for (file, flags) in [("model.py", &["--params", "w.safetensors"][..]), ("bound.so", &[])] {
@@ -99,7 +99,7 @@ fn arguments_go_by_name_and_take_the_shapes_of_their_parameters() {
 }
 
 #[test]
-fn arguments_that_are_wrong_show_what_is_expected() {
+fn wrong_arguments_report_the_expected_type() {
     let folder = folder();
     let mut all = said(folder.path(), &["compile", "model.py", "-o", "model.so"]);
     for args in [

@@ -7,7 +7,7 @@ use hammock_ir::{Module, equal};
 use std::path::{Path, PathBuf};
 
 #[test]
-fn older_spellings_read_to_the_same_modules() {
+fn older_dialects_parse_to_the_same_modules() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     // Missing are examples that a version cannot express, and those that are newer than the folder.
     for (version, min_count) in [("0.13", 19), ("0.25", 20)] {

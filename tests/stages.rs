@@ -27,7 +27,7 @@ fn folder() -> TempDir {
 }
 
 #[test]
-fn kernels_print_at_every_stage_and_read_back() {
+fn kernels_are_printed_after_every_step_and_parsed_again() {
     let folder = folder();
     let mut texts = Vec::new();
     for stage in ["tir", "flat"].into_iter().chain(STEPS.iter().map(|step| step.name)) {
@@ -46,7 +46,7 @@ fn kernels_print_at_every_stage_and_read_back() {
 }
 
 #[test]
-fn stages_are_those_of_the_plan_that_is_given() {
+fn lowering_follows_the_given_plan() {
     let folder = folder();
     std::fs::write(folder.path().join("plan.txt"), "sums:\n    chains: vi, vk\n").unwrap();
     let flat = |flags: &[&str]| stdout(hammock(&folder, &[&["opt", "sums.py", "--emit", "flat"], flags].concat()));
@@ -56,7 +56,7 @@ fn stages_are_those_of_the_plan_that_is_given() {
 }
 
 #[test]
-fn a_lone_kernel_runs_as_a_plan_says() {
+fn a_single_kernel_runs_with_a_plan() {
     let folder = folder();
     let run = |file: &str, flags: &[&str]| {
         let args = ["run", file, "--arg", "ones(3,20):float32", "--arg", "zeros(3):float32"];

@@ -61,7 +61,7 @@ fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
 
 /// Logits match those of the trained network in float64.
 #[test]
-fn logits_are_those_of_the_trained_network() {
+fn logits_match_the_trained_network() {
     let (prompt, expected) = (recorded("prompt"), recorded("logits"));
     let (logits, _) = prefill(&machine(), prompt.as_slice().unwrap());
     let difference = largest_difference(&logits, expected.as_slice().unwrap());
@@ -70,7 +70,7 @@ fn logits_are_those_of_the_trained_network() {
 
 /// Logits do not depend on the chunk size, for prompts longer than the attention window and the initial cache capacity.
 #[test]
-fn caches_change_nothing() {
+fn logits_do_not_depend_on_the_cache() {
     let vm = machine();
     let text = std::fs::read(folder().join("text.txt")).unwrap();
     let bytes: Vec<i64> = text[5000..5300].iter().map(|byte| i64::from(*byte)).collect();

@@ -89,7 +89,7 @@ fn record_of<'a>(file: &'a str, kernel: &str) -> (&'a str, &'a str) {
 }
 
 #[test]
-fn what_was_measured_is_kept_and_used() {
+fn measurements_are_stored_and_reused() {
     let folder = Folder::new();
     let (plain, said) = folder.compile(&[]);
     assert!(said.is_empty());
@@ -121,7 +121,7 @@ fn what_was_measured_is_kept_and_used() {
 
 /// A record applies to kernels of the same structure with any name, for its target and number of threads.
 #[test]
-fn records_are_for_structures() {
+fn records_match_kernels_by_structure() {
     let folder = Folder::new();
     folder.compile(&["--tune=0.3", "--tune-file", "tuned.txt"]);
     let file = folder.text("tuned.txt");
@@ -151,7 +151,7 @@ fn records_are_for_structures() {
 
 /// A dynamic kernel has a plan that is the best over several sizes, and one per requested size.
 #[test]
-fn sizes_that_are_not_known_are_measured_at_several() {
+fn dynamic_sizes_are_measured_at_several_values() {
     let folder = Folder::new();
     folder.compile(&["--tune=0.4", "--tune-file", "tuned.txt"]);
     let file = folder.text("tuned.txt");
@@ -187,7 +187,7 @@ fn sizes_that_are_not_known_are_measured_at_several() {
 }
 
 #[test]
-fn wrong_records_are_refused() {
+fn invalid_records_are_rejected() {
     let folder = Folder::new();
     folder.compile(&["--tune=0.3", "--tune-file", "tuned.txt"]);
     let file = folder.text("tuned.txt");
@@ -238,7 +238,7 @@ fn wrong_records_are_refused() {
 }
 
 #[test]
-fn flags_that_would_do_nothing_are_refused() {
+fn tuning_flags_without_effect_are_rejected() {
     let folder = Folder::new();
     let compile = |flags: &[&str]| folder.refusal(&[&["compile", "model.py", "-o", "no.so"], flags].concat());
     for (said, why) in [

@@ -49,7 +49,7 @@ fn said(output: &Output) -> String {
 const GOOD: &[(&str, &[i64])] = &[("fc1.weight", &[3, 4]), ("fc1.bias", &[4]), ("e.weight", &[2])];
 
 #[test]
-fn names_match_but_for_marks() {
+fn names_match_up_to_punctuation() {
     let folder = folder(&[("good.safetensors", GOOD), ("good.npz", GOOD)]);
     for file in ["good.safetensors", "good.npz"] {
         let run = |args: &[&str]| hammock(folder.path(), args);
@@ -66,7 +66,7 @@ fn names_match_but_for_marks() {
 }
 
 #[test]
-fn names_that_match_nothing_are_listed() {
+fn unmatched_names_are_listed() {
     let folder = folder(&[
         ("misspelt.safetensors", &[("fc1.wieght", &[3, 4]), ("fc1.bias", &[4]), ("e.weight", &[2])]),
         ("another.npz", &[("conv.weight", &[1]), ("conv.bias", &[1])]),
@@ -89,7 +89,7 @@ fn names_that_match_nothing_are_listed() {
 
 /// All errors in weights are reported in one message.
 #[test]
-fn everything_that_does_not_fit_is_listed_at_once() {
+fn all_mismatches_are_listed_at_once() {
     let folder = folder(&[(
         "all.safetensors",
         &[("fc1.weight", &[4, 3]), ("fc1.bais", &[4]), ("e.weight", &[2, 2]), ("conv.weight", &[1])],
@@ -108,7 +108,7 @@ fn everything_that_does_not_fit_is_listed_at_once() {
 
 /// Weights of a compiled model are not replaced silently.
 #[test]
-fn weights_that_a_compiled_model_has_are_not_given_again() {
+fn weights_of_a_compiled_model_are_not_replaced() {
     let folder = folder(&[("good.safetensors", GOOD)]);
     let run = |args: &[&str]| said(&hammock(folder.path(), args));
     run(&["compile", "model.py", "--params", "good.safetensors", "-o", "model.so"]);
@@ -121,7 +121,7 @@ fn weights_that_a_compiled_model_has_are_not_given_again() {
 }
 
 #[test]
-fn weights_lie_in_several_files() {
+fn weights_are_read_from_several_files() {
     let folder = folder(&[
         ("model-1.safetensors", &GOOD[..1]),
         ("model-2.safetensors", &GOOD[1..]),
@@ -157,7 +157,7 @@ fn weights_lie_in_several_files() {
 }
 
 #[test]
-fn constants_lie_in_a_file_beside_the_executable() {
+fn constants_are_stored_beside_the_executable() {
     let folder = folder(&[("good.safetensors", GOOD)]);
     let run = |args: &[&str]| said(&hammock(folder.path(), args));
     let compile = |more: &[&str]| {
@@ -186,7 +186,7 @@ fn constants_lie_in_a_file_beside_the_executable() {
 }
 
 #[test]
-fn weights_that_a_function_declares_are_missed() {
+fn missing_weights_are_reported() {
     let folder = folder(&[("part.safetensors", &[("fc1.wieght", &[3, 4]), ("fc1.bias", &[4]), ("e.weight", &[2])])]);
     let declared =
         MODEL.replacen("        y: R.Tensor", "        R.func_attr({\"num_input\": 1})\n        y: R.Tensor", 1);
@@ -197,7 +197,7 @@ fn weights_that_a_function_declares_are_missed() {
 }
 
 #[test]
-fn sizes_by_several_weights_agree() {
+fn sizes_of_several_weights_must_be_equal() {
     let folder = folder(&[("w.safetensors", &[("a", &[3]), ("b", &[4])])]);
     let model = r#"
 @R.function
@@ -224,7 +224,7 @@ fn the_pass_binds_one_function() {
 
 /// A function that is called with the weight, but calls itself with another value, keeps its parameter.
 #[test]
-fn recursive_calls_count() {
+fn recursive_calls_prevent_binding() {
     let folder = folder(&[("w.safetensors", &[("w", &[2])])]);
     let model = r#"
 @I.ir_module
@@ -255,7 +255,7 @@ class Module:
 }
 
 #[test]
-fn zeros_take_the_shapes_of_their_places() {
+fn zeros_take_the_shapes_of_their_parameters() {
     let folder = tempfile::tempdir().unwrap();
     let model = r#"
 @I.ir_module
@@ -301,7 +301,7 @@ class Module:
 }
 
 #[test]
-fn metadata_that_goes_in_circles_is_refused() {
+fn cyclic_metadata_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let nodes = r#"{"root_index": 0, "nodes": [
   {"type": "ffi.Map", "data": [1, 2]},
@@ -331,7 +331,7 @@ class Module:
 "#;
 
 #[test]
-fn weights_that_kernels_want_larger_are_stored_as_they_are() {
+fn weights_that_kernels_transform_are_stored_untransformed() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("model.py"), CONVOLUTION).unwrap();
     let values: Vec<f32> = (0..64 * 64 * 9i32).map(|i| (i * 7919 % 1009 - 500) as f32 / 1000.0).collect();
@@ -358,7 +358,7 @@ fn weights_that_kernels_want_larger_are_stored_as_they_are() {
 
 /// The extension selects the format of written weights, which can be read back.
 #[test]
-fn weights_are_written_as_their_file_is_called() {
+fn the_extension_selects_the_weights_format() {
     let folder = folder(&[]);
     let import = |out: &str, model: &str| {
         let model = support::root().join("tests/onnx").join(model);

@@ -162,7 +162,7 @@ fn survive_all() {
 }
 
 #[test]
-fn damaged_models_are_refused_or_read() {
+fn damaged_models_are_rejected_or_imported() {
     std::thread::spawn(watch);
     // Same stack size as in the command.
     std::thread::Builder::new().stack_size(512 << 20).spawn(survive_all).unwrap().join().unwrap();

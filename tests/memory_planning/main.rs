@@ -65,7 +65,7 @@ fn leaves(value: &Any) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn random_programs_compute_the_same_however_memory_is_planned() {
+fn memory_planning_preserves_results_of_random_programs() {
     let programs = std::env::var("PROGRAMS").map_or(25, |count| count.parse().unwrap());
     let mut shared = [0; GRAPHS.len() * PLANS.len()];
     for seed in 1..=programs {

@@ -49,7 +49,7 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn results_are_of_the_types_that_rules_infer() {
+fn results_match_inferred_types() {
     let ops: Vec<&Op> = hammock_ops::ops().filter(|op| op.example.is_some()).collect();
     let halves = ops.split_at(ops.len() / 2);
     let compared: usize = std::thread::scope(|scope| {

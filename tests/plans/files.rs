@@ -102,7 +102,7 @@ matmul1:
 
 /// Every command that compiles applies the plans of a file.
 #[test]
-fn kernels_follow_the_plans_of_a_file() {
+fn plans_of_a_file_are_applied() {
     let model = Model::new(CLASSES);
     let plan = "
 # Only this kernel; rules choose for the others.
@@ -129,7 +129,7 @@ fused_matmul_relu:
 
 /// Primitives edit the rule's plan, as the printed plan shows.
 #[test]
-fn primitives_change_plans() {
+fn primitives_edit_plans() {
     let mut all = String::new();
     for (text, changes, target) in [(CLASSES, CHANGES, "x86-64-v3"), (NARROW, NARROW_CHANGES, "znver4")] {
         let model = Model::new(text);
@@ -150,7 +150,7 @@ fn primitives_change_plans() {
 
 /// Preconditions of primitives, and the messages if they do not hold.
 #[test]
-fn primitives_are_refused_where_they_cannot_hold() {
+fn invalid_primitives_are_rejected() {
     let model = Model::new(CLASSES);
     let target = ["--target", "x86-64-v3"];
     let mut all = String::new();
@@ -216,7 +216,7 @@ fn primitives_are_refused_where_they_cannot_hold() {
 
 /// Invalid edits of printed plans, with their messages.
 #[test]
-fn impossible_plans_are_refused() {
+fn invalid_plans_are_rejected() {
     let model = Model::new(CLASSES);
     let printed = model.plans("x86-64-v3");
     let target = ["--target", "x86-64-v3"];

@@ -61,14 +61,14 @@ impl Model {
 }
 
 #[test]
-fn every_class_has_a_plan_that_reads_well() {
+fn plans_of_every_class_are_printed() {
     let model = Model::new(CLASSES);
     snapshot("plans", "wide", &model.plans("x86-64-v4"));
     snapshot("plans", "narrow", &model.plans("x86-64-v2"));
 }
 
 #[test]
-fn printed_plans_read_as_what_they_are() {
+fn printed_plans_parse_to_the_same_plans() {
     let model = Model::new(CLASSES);
     for flags in [&["--target", "x86-64-v4"][..], &["--target", "x86-64"], &["-O0"], &["-O3", "--strict-order"]] {
         let printed = stdout(model.hammock(&[&["opt", "model.py", "--print-plans"], flags]));
@@ -84,7 +84,7 @@ fn kernels_over_a_cache_have_plans() {
 
 /// The cache may be empty, and there may be a single row.
 #[test]
-fn kernels_over_a_cache_compute_what_the_reference_does() {
+fn kernels_over_a_cache_match_the_reference() {
     let model = Model::new(CACHE);
     stdout(model.hammock(&[&["compile", "model.py", "-o", "model.so"]]));
     for (b, s, p) in [(1, 1, 0), (1, 1, 7), (2, 5, 3), (1, 0, 3)] {
@@ -99,7 +99,7 @@ fn kernels_over_a_cache_compute_what_the_reference_does() {
 
 /// Matmuls of narrow types, for CPUs with and without dot-product instructions.
 #[test]
-fn narrow_products_have_dot_products() {
+fn narrow_matmuls_use_dot_instructions() {
     let model = Model::new(NARROW);
     snapshot("plans", "dots_wide", &model.plans("znver4"));
     snapshot("plans", "dots_narrow", &model.plans("x86-64-v3"));
@@ -126,19 +126,19 @@ fn narrow_products_have_dot_products() {
 
 /// Low-bit weights of matmuls are not upcast by constant folding, since kernels read them directly; others are.
 #[test]
-fn products_read_weights_as_they_are_kept() {
+fn matmuls_read_low_bit_weights_directly() {
     let model = Model::new(WEIGHTS);
     snapshot("plans", "weights", &model.plans("x86-64-v4"));
 }
 
 #[test]
-fn heads_of_tokens_are_found_where_they_lie() {
+fn interleaved_heads_are_read_with_strides() {
     let model = Model::new(TOKENS);
     snapshot("plans", "tokens", &model.plans("x86-64-v4"));
 }
 
 #[test]
-fn plans_of_networks_read_well() {
+fn plans_of_networks_are_printed() {
     let plans = |network: Network| {
         let model = Model::new(&network.text());
         model.write("w.safetensors", network.weights());
