@@ -79,7 +79,8 @@ impl<'m> Attributes<'m> {
     /// Returns a string attribute, or its default.
     pub fn str_or(&self, name: &str, default: &'static str) -> Result<&'m str> {
         let Some(attribute) = self.of_kind(name, kind::STRING, "a string")? else { return Ok(default) };
-        std::str::from_utf8(&attribute.s).map_err(|_| InferError::new(format!("its attribute `{name}` is no text")))
+        std::str::from_utf8(&attribute.s)
+            .map_err(|_| InferError::new(format!("its attribute `{name}` is not valid UTF-8")))
     }
 
     /// Returns a tensor attribute.

@@ -62,7 +62,7 @@ impl Builder {
 
     /// Binds the fields of a tuple.
     pub fn members(&mut self, tuple: &Operand) -> Result<Vec<Operand>, InferError> {
-        let Type::Tuple(members) = self.ty(tuple) else { return Err(InferError::new("it gives no tuple")) };
+        let Type::Tuple(members) = self.ty(tuple) else { return Err(InferError::new("its result is not a tuple")) };
         let bound = members.into_iter().enumerate().map(|(n, ty)| {
             let var = self.bind(ty, Bound::TupleGet(tuple.clone(), n))?;
             self.with_symbolic_dims(var, None)

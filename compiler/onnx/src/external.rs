@@ -94,7 +94,7 @@ impl Folder {
             None => Ok(None),
             Some(text) => text.parse::<usize>().map(Some).map_err(|_| format!("its `{key}` is `{text}`, not a number")),
         };
-        let location = entry("location").ok_or("its data are in another file, which it does not name")?;
+        let location = entry("location").ok_or("its data are external, but it has no `location`")?;
         let data = self.open(location)?;
         let offset = number("offset")?.unwrap_or(0);
         let length = number("length")?.unwrap_or(bytes);

@@ -42,7 +42,7 @@ impl FromStr for InputShape {
         let sizes = sizes.trim().trim_start_matches('[').trim_end_matches(']');
         let size = |text: &str| match text.trim() {
             text if text.starts_with(|c: char| c.is_ascii_digit()) => {
-                text.parse().map(InputSize::Static).map_err(|_| format!("`{text}` is no size"))
+                text.parse().map(InputSize::Static).map_err(|_| format!("`{text}` is not a size"))
             }
             text if !text.is_empty() && identifier(text) == text => Ok(InputSize::Symbol(text.to_owned())),
             text => Err(format!("`{text}` is neither a size nor a name for one")),

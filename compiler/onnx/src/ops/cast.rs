@@ -20,7 +20,7 @@ fn cast(n: &mut Node) -> Result {
         ..6 => {
             let name = n.attrs.str_or("to", "")?;
             let number = dtype::number(name);
-            number.ok_or_else(|| InferError::new(format!("its attribute `to` is `{name}`, which is no type")))?
+            number.ok_or_else(|| InferError::new(format!("its attribute `to` is `{name}`, which is not a type")))?
         }
         _ => match n.attrs.int("to")? {
             Some(to) => to,
@@ -61,7 +61,7 @@ fn bit_cast(n: &mut Node) -> Result {
         return Ok(n.cast(x, dtype)?.into());
     }
     if own.bits != dtype.bits || dtype.is_bool() {
-        return n.error(format!("elements of {own} have not the bits of {dtype}"));
+        return n.error(format!("elements of {own} and {dtype} differ in size"));
     }
     Ok(n.bitcast(x, dtype)?.into())
 }

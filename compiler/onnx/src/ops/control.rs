@@ -113,7 +113,7 @@ fn import_scan(n: &mut Node) -> Result {
         iterations = Some(size);
         inputs.push((x, axis, listed(&backward, at) != 0));
     }
-    let Some(iterations) = iterations else { return n.error("it scans nothing") };
+    let Some(iterations) = iterations else { return n.error("it has no scan inputs") };
     let mut outputs: Vec<Vec<Value>> = vec![Vec::new(); body.output.len().saturating_sub(count)];
     for iteration in 0..iterations {
         let mut given = state.clone();

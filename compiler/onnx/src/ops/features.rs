@@ -255,7 +255,7 @@ fn apply_weights(n: &mut Node, counts: Operand, width: i64) -> node::Result<Oper
     };
     let Some(weights) = n.attrs.floats("weights")?.filter(|weights| !weights.is_empty()) else { return Ok(y) };
     if weights.len() as i64 != width {
-        return n.error("its `weights` are not as many as its columns");
+        return n.error("the number of its `weights` differs from the number of its columns");
     }
     let weights: Vec<f32> = weights.into_iter().map(|weight| weight as f32).collect();
     let tensor = Tensor::from_slice(&[1, width], &weights).map_err(|e| InferError::new(e.to_string()))?;

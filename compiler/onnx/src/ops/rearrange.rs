@@ -80,7 +80,7 @@ fn split(n: &mut Node) -> Result {
     let Ok(sizes) = sizes else { return dynamic_shape::split(n, axis) };
     let count = n.attrs.int_or("num_outputs", n.outputs as i64)?;
     if count < 1 || count > n.outputs.max(1) as i64 || sizes.as_ref().is_some_and(Vec::is_empty) {
-        return n.error("it splits into nothing");
+        return n.error("it splits into no parts");
     }
     let sizes = match (sizes, dims[axis].as_int()) {
         (Some(sizes), _) => sizes,

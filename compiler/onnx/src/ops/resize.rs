@@ -303,6 +303,6 @@ impl Node<'_, '_> {
             let all = self.cast(all, DType::FLOAT64)?;
             return Ok(Some((self.vector_element(&all, at)?, self.vector_element(&all, at + count)?)));
         }
-        self.error("its `roi` has not two numbers for each axis")
+        self.error("its `roi` needs two numbers for each axis")
     }
 }

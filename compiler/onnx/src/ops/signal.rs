@@ -119,7 +119,7 @@ fn dft_along(n: &mut Node, axis: usize) -> node::Result<Operand> {
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
     if rank < 2 || axis == rank - 1 {
-        return n.error("its axis is that of the parts of numbers");
+        return n.error("its axis is that of the real and imaginary parts");
     }
     let mut order: Vec<i64> = (0..rank as i64).filter(|at| *at != axis as i64).collect();
     order.push(axis as i64);
@@ -142,7 +142,7 @@ fn dft_along(n: &mut Node, axis: usize) -> node::Result<Operand> {
     let real = component(n, &x, 0, 0)?;
     let imaginary = if dims[0].as_int() == Some(2) { Some(component(n, &x, 0, 1)?) } else { None };
     let y = if inverse && half {
-        let Some(imaginary) = imaginary else { return n.error("the half of a transform has to have two parts") };
+        let Some(imaginary) = imaginary else { return n.error("a one-sided spectrum needs real and imaginary parts") };
         let sum = inverse_real_dft(n, real, imaginary, &length)?;
         n.call_with("expand_dims", [sum], &[("axis", vec![0i64].into())])?
     } else {
