@@ -33,8 +33,8 @@ class Module:
             result = cls.write(R.match_cast(last, R.Tensor((1, 256), "float32")), begun[1], n, count, temperature, top_k, top_p, seed, embedding, attention_norm, wq, wk, wv, wo, mlp_norm, gate, up, down, norm)
         return result
 
-    # Generates `left` bytes, the first at position `place`. The logits after the last are unused: computing them outside of
-    # the branch results in fewer kernels.
+    # Generates `left` bytes, the first at position `place`. The logits after the last are unused: computing them outside
+    # of the branch results in fewer kernels.
     @R.function(private=True, pure=False)
     def write(logits: R.Tensor((1, 256), "float32"), caches: R.Tuple(R.Object, R.Object, R.Object, R.Object, R.Object, R.Object), place: R.Prim(value="place"), left: R.Prim(value="left"), temperature: T.float64, top_k: T.int64, top_p: T.float64, seed: T.int64, embedding: R.Tensor((256, 128), "float32"), attention_norm: R.Tensor((3, 128), "float32"), wq: R.Tensor((3, 128, 128), "float32"), wk: R.Tensor((3, 128, 64), "float32"), wv: R.Tensor((3, 128, 64), "float32"), wo: R.Tensor((3, 128, 128), "float32"), mlp_norm: R.Tensor((3, 128), "float32"), gate: R.Tensor((3, 128, 256), "float32"), up: R.Tensor((3, 128, 256), "float32"), down: R.Tensor((3, 256, 128), "float32"), norm: R.Tensor((128,), "float32")) -> R.Tuple():
         cls = Module

@@ -52,8 +52,8 @@ def rms_norm(x, weight):
 
 
 def rotated(x):
-    """Rotates the pairs (i, i + HEAD / 2) of each head (axes: batch, position, head, element) by angles that grow with the
-    position: position * 10000^(-2i / HEAD)."""
+    """Rotates the pairs (i, i + HEAD / 2) of each head (axes: batch, position, head, element) by an angle proportional to
+    the position: position * 10000^(-2i / HEAD)."""
     half = HEAD // 2
     rates = 10000.0 ** (-torch.arange(half, dtype=x.dtype) / half)
     angles = torch.outer(torch.arange(x.shape[1], dtype=x.dtype), rates)[:, None]

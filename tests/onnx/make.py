@@ -1,8 +1,8 @@
 """Creates the models of this folder, with inputs and the results of ONNX Runtime: NAME.onnx,
 NAME.inputs.npz and NAME.expected.npz, as `hammock run --output` writes results.
 
-Run it in this folder with `onnx`, `onnxruntime` and `numpy` installed; arguments select models by name. The seeds are fixed.
-`bad/` has invalid models.
+Run it in this folder with `onnx`, `onnxruntime` and `numpy` installed; arguments select models by name. The seeds are
+fixed. `bad/` has invalid models.
 """
 
 import pathlib
@@ -504,7 +504,7 @@ def quantized():
 
 
 def fake_quantized():
-    """A network as quantized by ONNX Runtime: convolutions that pad with zero points, with per-channel scales, depthwise,
+    """A network as quantized by ONNX Runtime: convolutions padded with zero points, with per-channel scales, depthwise;
     concatenated, added and pooled; matmuls, one with zero points in both operands."""
     rng = np.random.default_rng(3)
     weights, nodes = {}, []
@@ -998,7 +998,7 @@ def activations():
 
 
 def names():
-    """Weights named like symbolic sizes, Python keywords and TVMScript names, and names that differ only in punctuation."""
+    """Weights named like symbolic sizes, Python keywords and TVMScript names, and names that differ in punctuation."""
     weights = ["n", "Module", "class", "a.b", "a_b", "a_b_1", "main", "R", "TypeVar", "1", "print", "lv", "s", "x_0", "float"]
     nodes, last = [], "x"
     for at, name in enumerate(weights):

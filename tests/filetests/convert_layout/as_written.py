@@ -6,8 +6,8 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Operators that depend on the order of elements keep the original layout: a flattened repeat, a reshape, an axis that
-    # is the channels.
+    # Operators that depend on the order of elements keep the original layout: a flattened repeat, a reshape, an index
+    # into the channels.
     @R.function
     def main(x: R.Tensor((1, 3, 6, 6), "float32"), w: R.Tensor((4, 3, 3, 3), "float32"), i: R.Tensor((2, 2), "int64")):
         with R.dataflow():

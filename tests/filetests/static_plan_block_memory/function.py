@@ -6,8 +6,8 @@ from tvm.script import relax as R
 n = TypeVar("n")
 @I.ir_module
 class Module:
-    # Branches share memory with each other and with the enclosing code, for all dtypes; the result of a branch is live as
-    # long as the result of the if.
+    # Branches share memory with each other and with the enclosing code, for all dtypes; the result of a branch is live
+    # as long as the result of the if.
     @R.function
     def branches(x: R.Tensor((4, 8), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((4, 8), dtype="float32"):
         a = R.exp(x)
