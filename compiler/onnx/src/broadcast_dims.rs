@@ -64,7 +64,7 @@ fn contains(sizes: &[PrimExpr], size: &PrimExpr) -> bool {
 /// Unifies the dimensions of a call's operands if its operator broadcasts them.
 pub fn unify_dims(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<UnifiedOperands, InferError> {
     // The last two axes of a matmul's operands do not broadcast.
-    let own = match op.name {
+    let matmul_axes = match op.name {
         "matmul" => 2,
         _ if ["x1", "x2"].iter().all(|name| op.params.iter().any(|param| param.name == *name)) => 0,
         _ => return Ok(UnifiedOperands { args, result: None }),
@@ -73,8 +73,8 @@ pub fn unify_dims(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<Un
         return Ok(UnifiedOperands { args, result: None });
     };
     let rank = shapes.iter().map(Vec::len).max().unwrap_or(0);
-    let (mut wanted, mut result) = (shapes.clone(), Vec::new());
-    for back in (own + 1..=rank).rev() {
+    let (mut unified, mut result) = (shapes.clone(), Vec::new());
+    for back in (matmul_axes + 1..=rank).rev() {
         let at = |shape: &[PrimExpr]| shape.len().checked_sub(back);
         let mut sizes: Vec<PrimExpr> = Vec::new();
         for size in shapes.iter().filter_map(|shape| Some(&shape[at(shape)?])) {
@@ -90,7 +90,7 @@ pub fn unify_dims(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<Un
                 break;
             }
             if must_be_equal(&joint, size) {
-                for shape in &mut wanted {
+                for shape in &mut unified {
                     if let Some(at) = at(shape).filter(|at| dims::equal(&shape[*at], size) == Some(true)) {
                         shape[at] = joint.clone();
                     }
@@ -101,18 +101,18 @@ pub fn unify_dims(build: &mut Builder, op: &Op, args: Vec<Operand>) -> Result<Un
         }
         result.push(joint);
     }
-    if let (2, [x, y]) = (own, shapes.as_slice()) {
+    if let (2, [x, y]) = (matmul_axes, shapes.as_slice()) {
         result.extend(x.len().checked_sub(2).map(|at| x[at].clone()));
         result.extend(y.len().checked_sub(2).map(|at| y[at + 1].clone()));
     }
     let mut operands = Vec::new();
     for (at, arg) in args.into_iter().enumerate() {
-        if dims::all_equal(&shapes[at], &wanted[at]) {
+        if dims::all_equal(&shapes[at], &unified[at]) {
             operands.push(arg);
             continue;
         }
         let ty = build.tensor(&arg)?;
-        let shape = TensorShape::Known(wanted[at].clone().into());
+        let shape = TensorShape::Known(unified[at].clone().into());
         operands.push(build.match_cast(arg, TensorType { shape, ..ty }.into())?);
     }
     Ok(UnifiedOperands { args: operands, result: Some(result) })
