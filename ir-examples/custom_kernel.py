@@ -1,4 +1,4 @@
-# A kernel written by hand: the mean of each sample's neighbourhood of three, called from a graph.
+# A hand-written kernel, called from a graph: moving average over three samples.
 # The length n is symbolic: one compiled kernel serves every length.
 #
 # from typing import TypeVar

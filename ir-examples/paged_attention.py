@@ -1,11 +1,11 @@
-# Attention of several sequences of different lengths over one cache of pages, a chunk of each at a time.
+# Attention of several sequences of different lengths over one paged KV cache, a chunk of each at a time.
 #
-# `Pages` (hammock.kv_pages.*) knows which pages of the cache belong to which sequence. A step makes room for its rows and
-# writes them, in place; attention then gathers each sequence's pages by its line of the block table. Of `n` queries of a
-# sequence the last is at its end; what stands before those of sequences that have fewer means nothing.
+# `Pages` (hammock.kv_pages.*) maps pages of the cache to sequences. A step allocates slots for its rows and
+# writes them in place; attention then gathers each sequence's pages by its row of the block table. The last of `n`
+# queries of a sequence is at its end; shorter sequences are left-padded with unused queries.
 #
-# `hammock.kv_pages.create` makes the pages, for all layers of a model; `sequences` and `counts` are shapes: numbers that
-# name the sequences, and how many rows each gets.
+# `hammock.kv_pages.create` creates the pages, for all layers of a model; `sequences` and `counts` are shapes: the
+# sequence numbers, and the number of new rows of each.
 
 from typing import TypeVar
 from tvm.script import ir as I, relax as R, tirx as T
@@ -17,7 +17,7 @@ t = TypeVar("t")
 p = TypeVar("p")
 @I.ir_module
 class Module:
-    # Rows of keys and values go to their pages, then queries look at those of their sequences, `window` rows back at most.
+    # Writes keys and values to their pages, then computes attention within each sequence, over the last `window` rows.
     @R.function(pure=False)
     def step(q: R.Tensor((b, n, 4, 8), "float32"), k: R.Tensor((r, 2, 8), "float32"), v: R.Tensor((r, 2, 8), "float32"), keys: R.Tensor((p, 4, 2, 8), "float32"), values: R.Tensor((p, 4, 2, 8), "float32"), pages: R.Object, sequences: R.Object, counts: R.Object, window: R.Tensor((), "int32")) -> R.Tensor((b, n, 4, 8), "float32"):
         cls = Module

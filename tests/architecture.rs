@@ -1,4 +1,4 @@
-//! Data flows one way: a crate depends only on crates above it in this list. And `unsafe` is where it is said to be.
+//! Architecture rules: a crate depends only on crates above it in the list, and `unsafe` occurs only in listed files.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ const ORDER: &[&str] = &[
     "hammock",
 ];
 
-/// Neighbours in the list that must not know each other all the same.
+/// Further forbidden dependencies between crates of the list.
 const FORBIDDEN: &[(&str, &str)] = &[
     ("hammock-diagnostics", "hammock-runtime"),
     ("hammock-syntax", "hammock-runtime"),
@@ -39,7 +39,7 @@ const FORBIDDEN: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn no_crate_imports_upwards() {
+fn crates_depend_only_on_crates_above() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![root.to_path_buf(), root.join("runtime"), root.join("runtime/capi")];
     folders.extend(std::fs::read_dir(root.join("compiler")).unwrap().map(|entry| entry.unwrap().path()));
@@ -47,10 +47,10 @@ fn no_crate_imports_upwards() {
     for folder in folders {
         let text = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
         let (name, dependencies) = read_manifest(&text);
-        let place = position(&name);
+        let own_position = position(&name);
         seen += 1;
         for dependency in dependencies {
-            assert!(position(&dependency) < place, "{name} imports {dependency}, which comes after it");
+            assert!(position(&dependency) < own_position, "{name} imports {dependency}, which comes after it");
             let pair = (name.as_str(), dependency.as_str());
             assert!(!FORBIDDEN.contains(&pair), "{name} must not know {dependency}");
         }
@@ -62,7 +62,7 @@ fn position(name: &str) -> usize {
     ORDER.iter().position(|n| *n == name).unwrap_or_else(|| panic!("{name} is not in this test's list"))
 }
 
-/// A manifest's package name and those of its dependencies that are ours; development dependencies do not count.
+/// Returns a manifest's package name and its dependencies within the workspace, without development dependencies.
 fn read_manifest(text: &str) -> (String, Vec<String>) {
     let mut section = "";
     let (mut name, mut dependencies) = (String::new(), Vec::new());
@@ -78,7 +78,7 @@ fn read_manifest(text: &str) -> (String, Vec<String>) {
     (name, dependencies)
 }
 
-/// Where `unsafe` is, and what for. Everything else is safe Rust; crates without any forbid it.
+/// Files with `unsafe`, each with its reason. Crates without any forbid it.
 const UNSAFE: &[(&str, &str)] = &[
     ("runtime/capi/src/", "pointers that C passes"),
     ("runtime/src/device/", "copies between the memories of devices"),
@@ -117,7 +117,7 @@ const UNSAFE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn unsafe_code_is_where_it_is_said_to_be() {
+fn unsafe_code_is_only_in_listed_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     for folder in ["src", "runtime/src", "runtime/capi/src", "compiler"] {
@@ -130,10 +130,10 @@ fn unsafe_code_is_where_it_is_said_to_be() {
             continue;
         }
         let path = file.strip_prefix(root).unwrap().to_str().unwrap();
-        let place = UNSAFE.iter().position(|(place, _)| path.starts_with(place));
-        met[place.unwrap_or_else(|| panic!("{path} has unsafe code that this test's list does not know of"))] = true;
+        let entry = UNSAFE.iter().position(|(listed, _)| path.starts_with(listed));
+        met[entry.unwrap_or_else(|| panic!("{path} has unsafe code that this test's list does not know of"))] = true;
     }
-    let stale: Vec<_> = UNSAFE.iter().zip(&met).filter(|(_, met)| !**met).map(|((place, _), _)| place).collect();
+    let stale: Vec<_> = UNSAFE.iter().zip(&met).filter(|(_, met)| !**met).map(|((listed, _), _)| listed).collect();
     assert!(stale.is_empty(), "there is no unsafe code any more in {stale:?}");
     for manifest in files.iter().filter(|file| file.ends_with("src/lib.rs") || file.ends_with("src/main.rs")) {
         let text = std::fs::read_to_string(manifest).unwrap();
@@ -142,7 +142,7 @@ fn unsafe_code_is_where_it_is_said_to_be() {
     }
 }
 
-/// Does a line of code, comments aside, begin something unsafe?
+/// Returns true if a line of code, without comments, begins an unsafe block or item.
 fn is_unsafe(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     ["unsafe {", "unsafe fn", "unsafe impl", "unsafe trait", "unsafe extern", "#[unsafe("]
@@ -150,7 +150,7 @@ fn is_unsafe(line: &str) -> bool {
         .any(|form| code.contains(form))
 }
 
-/// The Rust files in a folder and in those within it.
+/// Returns the Rust files under a folder.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

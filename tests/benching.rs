@@ -1,4 +1,5 @@
-//! `hammock bench` of single kernels, and next to what the machine can do. Numbers are not looked at, but that they are some.
+//! `hammock bench` of single kernels, and with `--roofline`. Only the presence of measurements is checked, not their
+//! values.
 #![cfg(feature = "llvm")]
 
 #[allow(dead_code)]
@@ -76,9 +77,9 @@ fn kernels_are_timed_alone() {
     assert!(other.contains("kernel `tir_exp` has no size `m`"), "{other}");
 }
 
-/// The kernel in question follows its plan; plans of others do not matter, those of none do.
+/// A kernel that is timed alone uses its plan from the file; plans of other kernels are ignored.
 #[test]
-fn kernels_timed_alone_have_their_plans() {
+fn kernels_timed_alone_use_their_plans() {
     let folder = folder();
     let plan = "fused_matmul_relu:\n    outer-product: v_ax0, v_ax1 by 8, v_k, v_ax1 vector\ntir_exp:\n    elementwise: v_ax0\n";
     std::fs::write(folder.path().join("plan.txt"), plan).unwrap();
@@ -98,11 +99,11 @@ fn rooflines_have_every_kernel() {
     assert!(peak.iter().all(|rate| *rate > 0.0), "{found}");
     let kernels = found["kernels"].as_array().unwrap();
     let of = |name: &str| kernels.iter().find(|kernel| kernel["name"] == name).unwrap();
-    // A product and an addition for each term, and a maximum for each result.
+    // One multiplication and one addition per reduction step, and one maximum per result.
     assert_eq!(of("fused_matmul_relu")["flops"], (2 * 32 * 64 * 48 + 32 * 48) as f64);
     assert_eq!(of("fused_matmul_relu")["bytes"], (4 * (32 * 64 + 64 * 48 + 32 * 48)) as f64);
     assert!(of("fused_matmul_relu")["share"].as_f64().unwrap() > 0.0);
-    // Its size is not known when it is compiled.
+    // Its size is dynamic.
     assert_eq!(of("tir_exp")["flops"].as_f64().unwrap() % 9.0, 0.0);
     assert!(of("tir_exp")["flops"].as_f64().unwrap() >= 9.0);
     let svg = std::fs::read_to_string(folder.path().join("roofline.svg")).unwrap();
@@ -116,7 +117,7 @@ fn rooflines_have_every_kernel() {
     assert!(refused.contains("`--roofline` has no effect here"), "{refused}");
 }
 
-/// Two products, with a sum of the first one's results and others between them.
+/// Two matmuls with an addition between them.
 const RESIDUAL: &str = "\
 @T.prim_func(s_tir=True)
 def f(x: T.Buffer((32, 24), \"float32\"), v: T.Buffer((24, 40), \"float32\"), r: T.Buffer((32, 40), \"float32\"), w: T.Buffer((40, 48), \"float32\"), y: T.Buffer((32, 48), \"float32\")):
@@ -142,7 +143,7 @@ def f(x: T.Buffer((32, 24), \"float32\"), v: T.Buffer((24, 40), \"float32\"), r:
 ";
 
 #[test]
-fn results_of_products_are_finished_once() {
+fn residual_sums_are_counted_once() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("residual.py"), RESIDUAL).unwrap();
     let found = json(bench(&folder, &["residual.py", "--kernel", "f", "--roofline", "--json"]));

@@ -1,5 +1,5 @@
-//! Machine code of kernels is kept on disk: a second compilation of the same kernels compiles none and makes the same
-//! bytes, whatever happens to the files.
+//! The kernel cache on disk: a second compilation of the same kernels compiles none and emits identical bytes, even if
+//! cache files are damaged.
 
 use serde_json::Value;
 use std::{
@@ -37,14 +37,14 @@ class Module:
         return R.call_tir(cls.pick, (x, at), out_sinfo=R.Tensor((4,), "float32"))
 "#;
 
-struct Place(TempDir);
+struct Project(TempDir);
 
-impl Place {
-    /// A folder with a model, and no cache yet.
-    fn new() -> Place {
-        let place = Place(tempfile::tempdir().unwrap());
-        fs::write(place.path("model.py"), MODEL).unwrap();
-        place
+impl Project {
+    /// Creates a folder with a model and no cache.
+    fn new() -> Project {
+        let project = Project(tempfile::tempdir().unwrap());
+        fs::write(project.path("model.py"), MODEL).unwrap();
+        project
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -61,7 +61,7 @@ impl Place {
         command.output().unwrap()
     }
 
-    /// Compiles a model: how many kernels were compiled, and the file.
+    /// Compiles a model; returns the number of compiled kernels, and the output file.
     fn compile_with(&self, cache: &str, model: &str, flags: &[&str]) -> (u64, Vec<u8>) {
         let threads: &[&str] = if flags.contains(&"--threads") { &[] } else { &["--threads", "2"] };
         let args = [&["compile", model, "-o", "out.so", "--stats", "--json"], threads, flags].concat();
@@ -76,7 +76,7 @@ impl Place {
         self.compile_with("cache", "model.py", flags)
     }
 
-    fn kept(&self) -> Vec<PathBuf> {
+    fn cached_files(&self) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = fs::read_dir(self.path("cache")).unwrap().map(|f| f.unwrap().path()).collect();
         files.sort();
         files
@@ -90,30 +90,30 @@ impl Place {
 }
 
 #[test]
-fn what_was_compiled_is_kept() {
-    let place = Place::new();
+fn compiled_kernels_are_cached() {
+    let project = Project::new();
     let emitted = ["tvm", "obj", "llvm", "asm"].map(|what| ["--emit", what]);
     let emitted = emitted.iter().map(|flags| &flags[..]);
     for flags in emitted.chain([&[][..], &["-O1"], &["--exec-mode", "compiled"]]) {
-        let (none, without) = place.compile(&[flags, &["--no-cache"]].concat());
-        let (first, cold) = place.compile(flags);
-        let (second, warm) = place.compile(flags);
+        let (none, without) = project.compile(&[flags, &["--no-cache"]].concat());
+        let (first, cold) = project.compile(flags);
+        let (second, warm) = project.compile(flags);
         assert!(none >= 2 && second == 0, "{flags:?}: {none}, {first}, {second}");
         assert!(without == cold && cold == warm, "{flags:?}: the same bytes");
     }
-    let usage = place.usage(&[]);
-    assert_eq!(usage["kernels"], place.kept().len());
+    let usage = project.usage(&[]);
+    assert_eq!(usage["kernels"], project.cached_files().len());
     let call = ["model.py", "--threads", "2", "--arg", "ones(4,8):float32", "--arg", "ones(8,40):float32"];
-    let run = place.hammock(&[&["run"], &call[..]].concat());
-    let bench = place.hammock(&[&["bench", "--min-time", "0.01"], &call[..]].concat());
+    let run = project.hammock(&[&["run"], &call[..]].concat());
+    let bench = project.hammock(&[&["bench", "--min-time", "0.01"], &call[..]].concat());
     assert!(run.status.success() && bench.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    assert_eq!(place.usage(&[])["kernels"], usage["kernels"], "`run` and `bench` find what `compile` kept");
+    assert_eq!(project.usage(&[])["kernels"], usage["kernels"], "`run` and `bench` use the entries of `compile`");
 }
 
 #[test]
-fn what_decides_on_code_decides_on_keys() {
-    let place = Place::new();
-    let (all, _) = place.compile(&[]);
+fn cache_keys_depend_on_everything_that_affects_code() {
+    let project = Project::new();
+    let (all, _) = project.compile(&[]);
     for flags in [
         &["-O1"][..],
         &["-O3"],
@@ -124,38 +124,38 @@ fn what_decides_on_code_decides_on_keys() {
         &["--threads", "3"],
         &["--emit", "tvm"],
     ] {
-        assert!(place.compile(flags).0 >= 1, "{flags:?}");
-        assert_eq!(place.compile(flags).0, 0, "{flags:?}");
+        assert!(project.compile(flags).0 >= 1, "{flags:?}");
+        assert_eq!(project.compile(flags).0, 0, "{flags:?}");
     }
-    let plans = place.hammock(&["opt", "model.py", "--print-plans"]);
+    let plans = project.hammock(&["opt", "model.py", "--print-plans"]);
     let plans = String::from_utf8(plans.stdout).unwrap();
     let edited: String = plans.replace("v_ax0 by 4,", "v_ax0 by 2,");
-    fs::write(place.path("plan.txt"), &edited).unwrap();
+    fs::write(project.path("plan.txt"), &edited).unwrap();
     assert_ne!(plans, edited);
-    let (planned, _) = place.compile(&["--plan", "plan.txt"]);
+    let (planned, _) = project.compile(&["--plan", "plan.txt"]);
     assert!(planned >= 1 && planned <= all, "{planned}");
-    assert_eq!(place.compile(&["--plan", "plan.txt"]).0, 0);
-    assert_eq!(place.compile(&[]).0, 0, "nothing took the place of what was there");
+    assert_eq!(project.compile(&["--plan", "plan.txt"]).0, 0);
+    assert_eq!(project.compile(&[]).0, 0, "no entry was replaced");
 }
 
-/// Kernels are the same whatever they, their buffers and variables are called, and wherever they stand in the text; but
-/// messages have names.
+/// Cache keys do not depend on names of kernels, buffers and variables, nor on positions in the text. Kernels whose
+/// messages contain names are an exception.
 #[test]
-fn names_matter_where_they_are_said() {
-    let place = Place::new();
-    place.compile(&[]);
+fn names_are_part_of_keys_only_if_messages_contain_them() {
+    let project = Project::new();
+    project.compile(&[]);
     let other = MODEL.replace("pick", "select").replace("A[", "Source[").replace("A:", "Source:");
     let other = format!("\n\n{other}").replace("y =", "product =").replace("(y)", "(product)").replace("x,", "data,");
     let other = other.replace("x:", "data:");
-    fs::write(place.path("other.py"), other).unwrap();
-    let (compiled, warm) = place.compile_with("cache", "other.py", &[]);
+    fs::write(project.path("other.py"), other).unwrap();
+    let (compiled, warm) = project.compile_with("cache", "other.py", &[]);
     assert_eq!(compiled, 1, "only the kernel with a check, whose message has names and a line");
-    let (_, cold) = place.compile_with("cache", "other.py", &["--no-cache"]);
+    let (_, cold) = project.compile_with("cache", "other.py", &["--no-cache"]);
     assert!(warm == cold);
     let fails = |model: &str| {
         let args = ["--threads", "2", "--func", if model == "model.py" { "picked" } else { "selected" }];
         let args = [&["run", model], &args[..], &["--arg", "ones(8):float32", "--arg", "[0, 1, 2, 9]:int64"]].concat();
-        let output = place.hammock(&args);
+        let output = project.hammock(&args);
         assert_eq!(output.status.code(), Some(1));
         String::from_utf8(output.stderr).unwrap()
     };
@@ -167,16 +167,16 @@ fn names_matter_where_they_are_said() {
 }
 
 #[test]
-fn damaged_code_is_compiled_again() {
-    let place = Place::new();
-    let (all, whole) = place.compile(&[]);
-    let files = place.kept();
+fn damaged_entries_are_recompiled() {
+    let project = Project::new();
+    let (all, whole) = project.compile(&[]);
+    let files = project.cached_files();
     let contents: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
     let again = |what: &str| {
-        let (compiled, bytes) = place.compile(&[]);
+        let (compiled, bytes) = project.compile(&[]);
         assert!(bytes == whole, "{what}");
         assert_eq!(compiled, all, "{what}");
-        assert_eq!(place.compile(&[]).0, 0, "{what}: what was compiled takes its place");
+        assert_eq!(project.compile(&[]).0, 0, "{what}: the damaged entry was replaced");
     };
     let damage = |change: &dyn Fn(usize, &Path, &[u8])| {
         files.iter().zip(&contents).enumerate().for_each(|(n, (file, bytes))| change(n, file, bytes));
@@ -204,60 +204,60 @@ fn damaged_code_is_compiled_again() {
 }
 
 #[test]
-fn folders_that_cannot_be_used_stop_nothing() {
-    let place = Place::new();
-    fs::write(place.path("file"), b"").unwrap();
-    fs::create_dir(place.path("open")).unwrap();
-    fs::set_permissions(place.path("open"), PermissionsExt::from_mode(0o777)).unwrap();
-    let (all, whole) = place.compile(&["--no-cache"]);
+fn unusable_cache_folders_are_ignored() {
+    let project = Project::new();
+    fs::write(project.path("file"), b"").unwrap();
+    fs::create_dir(project.path("open")).unwrap();
+    fs::set_permissions(project.path("open"), PermissionsExt::from_mode(0o777)).unwrap();
+    let (all, whole) = project.compile(&["--no-cache"]);
     for folder in ["file", "file/below", "/proc/nosuch", "open", "off"] {
         for _ in 0..2 {
-            let (compiled, bytes) = place.compile_with(folder, "model.py", &[]);
+            let (compiled, bytes) = project.compile_with(folder, "model.py", &[]);
             assert!(compiled == all && bytes == whole, "{folder}");
         }
-        let said = place.hammock_with(folder, &["cache"]);
+        let said = project.hammock_with(folder, &["cache"]);
         assert!(said.status.success());
         let said = String::from_utf8(said.stdout).unwrap();
         assert!(said.starts_with("the cache is off: ") && said.contains(folder), "{said}");
     }
-    assert_eq!(fs::read_dir(place.path("open")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(project.path("open")).unwrap().count(), 0);
 }
 
 #[test]
 fn the_cache_is_shown_limited_and_cleared() {
-    let place = Place::new();
-    place.compile(&[]);
-    let usage = place.usage(&[]);
+    let project = Project::new();
+    project.compile(&[]);
+    let usage = project.usage(&[]);
     let (kernels, bytes) = (usage["kernels"].as_u64().unwrap(), usage["bytes"].as_u64().unwrap());
     assert!(kernels >= 2 && bytes > 1000, "{usage}");
     assert_eq!(usage["limit"], 1 << 30);
     let limit = (bytes * 5 / 4).to_string();
-    place.compile(&["-O1", "--cache-size", &limit]);
-    let smaller = place.usage(&["--cache-size", &limit]);
+    project.compile(&["-O1", "--cache-size", &limit]);
+    let smaller = project.usage(&["--cache-size", &limit]);
     assert!(smaller["bytes"].as_u64().unwrap() <= bytes * 5 / 4, "{smaller}");
-    assert_eq!(place.compile(&["-O1"]).0, 0, "what is new is kept longest");
-    fs::write(place.path("cache/notes.txt"), b"").unwrap();
-    let cleared = place.usage(&["--clear"]);
+    assert_eq!(project.compile(&["-O1"]).0, 0, "the oldest entries are evicted first");
+    fs::write(project.path("cache/notes.txt"), b"").unwrap();
+    let cleared = project.usage(&["--clear"]);
     assert!(cleared["removed"]["kernels"].as_u64().unwrap() >= 1 && cleared["kernels"] == 0, "{cleared}");
-    assert_eq!(place.kept(), [place.path("cache/notes.txt")], "what is not ours stays");
+    assert_eq!(project.cached_files(), [project.path("cache/notes.txt")], "foreign files are preserved");
 }
 
 #[test]
 fn many_processes_share_a_cache() {
-    let place = Place::new();
-    let (_, whole) = place.compile(&["--no-cache"]);
+    let project = Project::new();
+    let (_, whole) = project.compile(&["--no-cache"]);
     thread::scope(|scope| {
         for number in 0..6 {
-            let (place, whole) = (&place, &whole);
+            let (project, whole) = (&project, &whole);
             scope.spawn(move || {
                 for round in 0..3 {
                     let file = format!("{number}.so");
                     let args = ["compile", "model.py", "-o", &file, "--threads", "2", "--cache-size", "20000"];
-                    let output = place.hammock(&args);
+                    let output = project.hammock(&args);
                     assert!(output.status.success() && output.stderr.is_empty());
-                    assert!(fs::read(place.path(&file)).unwrap() == *whole);
+                    assert!(fs::read(project.path(&file)).unwrap() == *whole);
                     if number == 0 && round == 1 {
-                        assert!(place.hammock(&["cache", "--clear"]).status.success());
+                        assert!(project.hammock(&["cache", "--clear"]).status.success());
                     }
                 }
             });

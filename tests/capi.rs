@@ -1,20 +1,20 @@
-//! Programs in C and C++ that load a compiled model: compiled against the headers and linked with both libraries.
+//! C and C++ programs that load a compiled model: compiled against the headers, linked with both libraries.
 
-// The dependency that builds the libraries.
+// Forces the libraries to be built.
 use hammock as _;
 use std::{
     path::{Path, PathBuf},
     process::Command,
 };
 
-/// What a program that links with the static library needs of the system.
+/// System libraries that the static library needs.
 const SYSTEM: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder that cargo put the runtime's libraries into.
+/// Returns cargo's output folder with the runtime's libraries.
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().skip(1).find(|folder| folder.join("libhammock.so").is_file());
@@ -27,7 +27,7 @@ fn succeed(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Compiles a program, links it, runs it with a compiled model.
+/// Compiles a program, links it, and runs it with a compiled model.
 fn check(compiler: &str, source: &str, flags: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let (model, program) = (folder.path().join("model.so"), folder.path().join("program"));

@@ -1,4 +1,4 @@
-//! The command line from outside: what people type, what they see, and the exit status.
+//! The command line end to end: arguments, output and exit status.
 
 #[allow(dead_code)]
 mod support;
@@ -6,12 +6,12 @@ mod support;
 use std::{path::Path, process::Output};
 use support::{root, stdout};
 
-/// Runs `hammock` in the repository's root.
+/// Runs `hammock` in the root of the repository.
 fn hammock(args: &[&str]) -> Output {
     support::hammock(root(), args)
 }
 
-/// Standard error of a command that must fail; what differs between machines is replaced.
+/// Returns standard error of a command that must fail, without machine-specific parts.
 fn refusal(args: &[&str]) -> String {
     let output = hammock(args);
     assert!(output.stdout.is_empty(), "nothing goes to standard output");
@@ -47,7 +47,7 @@ fn an_operator_shows_an_example_that_runs() {
 }
 
 #[test]
-fn digits_are_read_from_text_and_from_a_library() {
+fn digits_are_classified_from_text_and_library() {
     let args = ["run", DIGITS, "--func", "accuracy", "--params", WEIGHTS, "--arg", IMAGES, "--arg", LABELS];
     let direct = accuracy(&stdout(hammock(&args)));
     assert!(direct >= 0.96, "{direct}");
@@ -120,7 +120,7 @@ fn compiling_twice_gives_the_same_bytes() {
 }
 
 #[test]
-fn weights_may_come_when_a_library_runs() {
+fn weights_can_be_passed_to_run() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("digits.so");
     let library = library.to_str().unwrap();
@@ -138,13 +138,13 @@ fn weights_that_arguments_replace_are_named() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_shown_at_their_parameters() {
+fn mismatched_arguments_are_reported_at_their_parameters() {
     let run = |args: &[&str]| refusal(&[&["run", DIGITS, "--params", WEIGHTS], args].concat());
     let line =
         std::fs::read_to_string(DIGITS).unwrap().lines().position(|line| line.contains("def main(images")).unwrap();
     let said = run(&["--arg", "zeros(2,63):float32"]);
     assert!(said.contains(&format!("model.py:{}:14", line + 1)), "{said}");
-    // The size that is given by name counts, too.
+    // A size that is passed by name counts, too.
     let said = run(&["--arg", "n=5", "--arg", "images=zeros(2,64):float32"]);
     assert!(said.contains("since `n` is 5"), "{said}");
 }
@@ -216,7 +216,7 @@ fn the_bytecode_listing_is_in_tvms_form() {
 }
 
 #[test]
-fn what_is_printed_reads_back_the_same() {
+fn printed_modules_parse_to_the_same_module() {
     for file in [DIGITS, "ir-examples/control_flow.py", "ir-examples/custom_kernel.py"] {
         let once = stdout(hammock(&["opt", file]));
         let folder = tempfile::tempdir().unwrap();
@@ -239,7 +239,7 @@ fn files_that_cannot_be_read() {
     assert!(refusal(&["run", DIGITS, "--params", damaged.to_str().unwrap()]).contains("E0403"));
 }
 
-/// What is said about each file of `tests/bad` is tested where it is said; here, that the commands say it.
+/// The diagnostics of `tests/bad` are tested with the code that reports them; here, that the commands print them.
 #[test]
 fn mistakes_in_the_text() {
     for name in ["syntax/several_mistakes", "names/misspelt_variable", "types/wrong_annotation", "tir/too_few_indices"]
@@ -254,7 +254,7 @@ fn mistakes_in_the_text() {
 }
 
 #[test]
-fn arguments_that_do_not_fit() {
+fn mismatched_arguments() {
     let digits = |args: &[&str]| refusal(&[&["run", DIGITS, "--params", WEIGHTS], args].concat());
     snapshot("too_few_arguments", &digits(&[]));
     snapshot("too_many_arguments", &digits(&["--arg", IMAGES, "--arg", "7"]));
@@ -269,7 +269,7 @@ fn arguments_that_do_not_fit() {
 }
 
 #[test]
-fn damaged_libraries_are_refused() {
+fn damaged_libraries_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("c.so");
     let name = path.to_str().unwrap();
@@ -305,7 +305,7 @@ fn wrong_usage_is_status_2() {
 }
 
 #[test]
-fn bench_prints_what_machines_read() {
+fn bench_prints_json() {
     let args =
         ["bench", DIGITS, "--params", WEIGHTS, "--arg", IMAGES, "--min-time", "0.01", "--threads", "1", "--json"];
     let json: serde_json::Value = serde_json::from_str(&stdout(hammock(&args))).unwrap();
@@ -351,7 +351,7 @@ fn modules_are_compared_up_to_names() {
 }
 
 #[test]
-fn constants_go_to_a_file_and_come_back() {
+fn constants_round_trip_through_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let (weights, text) = (folder.path().join("w.safetensors"), folder.path().join("model.py"));
     let (weights, text) = (weights.to_str().unwrap(), text.to_str().unwrap());
@@ -370,7 +370,7 @@ fn constants_go_to_a_file_and_come_back() {
 const OF_TVM: &str = "runtime/tests/tvm/control_flow.so";
 
 #[test]
-fn what_tvm_exported_is_shown_and_runs_with_our_kernels() {
+fn tvm_exports_are_printed_and_run_with_our_kernels() {
     let text = stdout(hammock(&["inspect", OF_TVM, "--text"]));
     assert_eq!(text, std::fs::read_to_string(root().join("runtime/tests/tvm/control_flow.txt")).unwrap());
     let module = "ir-examples/control_flow.py";
@@ -385,7 +385,7 @@ fn what_tvm_exported_is_shown_and_runs_with_our_kernels() {
 }
 
 #[test]
-fn bytecode_may_call_functions_that_the_module_says_are_found_by_name() {
+fn bytecode_may_call_functions_that_the_module_declares() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (text, code, library) = (file("m.py"), file("code.bin"), file("m.so"));
@@ -401,13 +401,13 @@ fn bytecode_may_call_functions_that_the_module_says_are_found_by_name() {
         let run = refusal(&["run", &text, "--bytecode", &code, "--arg", "1"]);
         assert!(run.contains("`app.f`") && run.contains("nobody registered it"), "{run}");
     }
-    // A module that does not call it itself, but declares it, will do.
+    // Declaring it without a call is sufficient.
     std::fs::write(&text, format!("{head}    f = R.ExternFunc(\"app.f\")\n")).unwrap();
     stdout(hammock(&["compile", &text, "--bytecode", &code, "-o", &library]));
 }
 
 #[test]
-fn bytecode_without_its_kernels_is_refused() {
+fn bytecode_without_its_kernels_is_rejected() {
     let custom = "ir-examples/custom_kernel.py";
     let missing = refusal(&["compile", custom, "--bytecode", OF_TVM, "-o", "/dev/null"]);
     let of_tvm = refusal(&["run", OF_TVM]);
@@ -416,7 +416,7 @@ fn bytecode_without_its_kernels_is_refused() {
 }
 
 #[test]
-fn libraries_for_tvm_hold_the_same_bytecode_and_kernels_by_its_convention() {
+fn libraries_for_tvm_have_the_same_bytecode_and_tvms_calling_convention() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (ours, tvms) = (file("ours.so"), file("tvms.so"));
@@ -432,7 +432,7 @@ fn libraries_for_tvm_hold_the_same_bytecode_and_kernels_by_its_convention() {
 }
 
 #[test]
-fn a_profile_says_where_the_time_goes() {
+fn profiles_attribute_time_to_functions_and_lines() {
     let args = ["run", "ir-examples/control_flow.py", "--arg", "1000.0:float32"];
     let run = hammock(&[&args[..], &["--profile"]].concat());
     assert_eq!(stdout(run.clone()), "10 (int64)\n");
@@ -459,13 +459,13 @@ fn limits_stop_a_model() {
     let args = ["run", "ir-examples/control_flow.py", "--arg", "1000.0:float32"];
     let refused = |limit: &[&str]| refusal(&[&args[..], limit].concat());
     assert!(refused(&["--max-memory", "1"]).contains("limit of 1 "));
-    // calls in the place of a result nest no deeper, and -O2 leaves no others
+    // Tail calls do not nest, and -O2 leaves no other calls.
     assert!(refused(&["--max-depth", "1", "-O1"]).contains("RecursionError"));
     assert!(refused(&["--timeout", "0.0001"]).contains("TimeoutError"));
     assert_eq!(hammock(&[&args[..], &["--timeout", "never"]].concat()).status.code(), Some(2));
 }
 
-/// A kernel that never ends, and one that wants two billion bytes for itself.
+/// A kernel that does not terminate, and one with a workspace of two billion bytes.
 const GREEDY: &str = r#"
 from tvm.script import ir as I, tir as T, relax as R
 @I.ir_module
@@ -536,7 +536,7 @@ fn listings_show_sources_and_assemble_to_the_same_bytes() {
     assert!(accuracy(&stdout(hammock(&args))) >= 0.96);
 }
 
-/// What is wrong with names and options, with compiling and with damaged files.
+/// Errors in names and options, in compilation, and in damaged files.
 #[test]
 fn other_mistakes() {
     let folder = tempfile::tempdir().unwrap();
@@ -586,7 +586,7 @@ class Module:
 ";
 
 #[test]
-fn a_kernel_runs_by_itself() {
+fn a_single_kernel_runs() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kernel.py");
     std::fs::write(&file, KERNELS).unwrap();
@@ -605,11 +605,11 @@ fn a_kernel_runs_by_itself() {
 }
 
 #[test]
-fn what_the_compiler_made_is_not_listed() {
+fn compiler_generated_functions_are_not_listed() {
     let args = ["run", "ir-examples/digits/model.py", "--params", WEIGHTS, "--func", "nosuch"];
     let said = refusal(&args);
     assert!(!said.contains("unbound") && said.contains("classify, main"), "{said}");
-    // What stands before the first line of a function is not of the file's first line.
+    // Instructions without a position are not attributed to the file's first line.
     let profile = ["run", DIGITS, "--func", "main", "--params", WEIGHTS, "--arg", IMAGES, "--profile"];
     let output = hammock(&profile);
     let said = String::from_utf8(output.stderr).unwrap();

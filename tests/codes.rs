@@ -1,4 +1,4 @@
-//! Codes of diagnostics: each is seen somewhere, and the examples of `hammock explain` are what they say.
+//! Diagnostic codes: each occurs in a test, and the examples of `hammock explain` produce it.
 
 use hammock_diagnostics::codes::{self, Code};
 use std::{
@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output},
 };
 
-/// Codes that no text or command of a few words shows, each with the file whose tests do.
+/// Codes that no short text or command produces, each with the file of its tests.
 const ELSEWHERE: [(&str, &str); 4] = [
     ("E0250", "compiler/ir/src/verify/tests.rs"),
     ("E0251", "compiler/ir/src/verify/tests.rs"),
@@ -15,7 +15,7 @@ const ELSEWHERE: [(&str, &str); 4] = [
     ("E0402", "compiler/diagnostics/src/source.rs"),
 ];
 
-/// Codes without examples: modules that only a pass with a mistake makes, and no text does.
+/// Codes without examples: only a defective pass produces such modules.
 const WITHOUT_EXAMPLE: [&str; 1] = ["E0252"];
 
 fn root() -> &'static Path {
@@ -33,9 +33,9 @@ fn texts(folder: &Path, all: &mut String) {
     }
 }
 
-/// Every code stands in a snapshot of what is said, or has a test of its own.
+/// Every code occurs in a snapshot or has a test of its own.
 #[test]
-fn every_code_is_seen() {
+fn every_code_is_tested() {
     let mut said = String::new();
     texts(&root().join("snapshots"), &mut said);
     for Code { code, .. } in codes::all() {
@@ -47,14 +47,14 @@ fn every_code_is_seen() {
     }
 }
 
-/// Runs a command in a folder, with `hammock` on its path.
+/// Runs a command in a folder, with `hammock` on the path.
 fn shell(folder: &Path, command: &str) -> Output {
     let own = Path::new(env!("CARGO_BIN_EXE_hammock")).parent().unwrap().display().to_string();
     let path = format!("{own}:{}", std::env::var("PATH").unwrap());
     Command::new("sh").args(["-c", command]).current_dir(folder).env("PATH", path).output().unwrap()
 }
 
-/// Runs an example: a command, or a text that is checked or, for codes of compilation, compiled.
+/// Runs an example: a command, or a text that is checked or, for compilation codes, compiled.
 fn run(folder: &Path, code: &str, example: &str) -> Output {
     if let Some(command) = example.strip_prefix("$ ") {
         return shell(folder, command);
@@ -64,7 +64,7 @@ fn run(folder: &Path, code: &str, example: &str) -> Output {
     shell(folder, if checked { "hammock check example.py" } else { "hammock compile example.py -o example.so" })
 }
 
-/// Of each page, the wrong example gives the code, and the right one nothing at all.
+/// The wrong example of each page produces the code, the right one no output.
 #[test]
 fn examples_are_wrong_and_right() {
     let folder = tempfile::tempdir().unwrap();

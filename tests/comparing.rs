@@ -1,4 +1,4 @@
-//! Finding what is wrong: results against recorded ones, ways of compiling against each other, passes one by one.
+//! Debugging aids: comparison with recorded results and between compilation modes, and bisection of passes.
 #![cfg(feature = "llvm")]
 
 use std::path::Path;
@@ -23,7 +23,7 @@ fn file(folder: &Path, name: &str, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// What a command prints to both streams, and whether it succeeds.
+/// Returns both output streams of a command, and whether it succeeded.
 fn hammock(args: &[&str]) -> (bool, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -45,20 +45,20 @@ fn results_are_compared_with_recorded_ones() {
 }
 
 #[test]
-fn ways_of_compiling_are_compared() {
+fn compilation_modes_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let model = file(folder.path(), "model.py", MODEL);
     let run = |more: &[&str]| hammock(&[&["run", &model, "--arg", "random(500):float32"], more].concat());
     assert_eq!(run(&["--compare-levels"]), (true, "the results are the same\n".to_owned()));
     assert_eq!(run(&["--compare-levels=compiled"]), (true, "the results are the same\n".to_owned()));
-    // The exact exponential and that of vectors differ in the last bit, here and there.
+    // The exact and the vectorized exponential differ in the last bit for some inputs.
     let (same, said) = run(&["--compare-levels=reference", "--rtol", "0", "--atol", "0"]);
     assert!(!same && said.contains("first differ in `b`") && said.contains("b = R.exp(a)"), "{said}");
     let (known, said) = run(&["--compare-levels=fast"]);
     assert!(!known && said.contains("there is no execution mode `fast`"), "{said}");
 }
 
-/// Sums that do not come out even, along memory: `sum`, and products with two weights along their rows.
+/// Inexact reductions along a contiguous axis: `sum`, and matmuls with transposed weights.
 const SUMS: &str = "\
 @I.ir_module
 class Module:
@@ -73,14 +73,14 @@ class Module:
 ";
 
 #[test]
-fn sums_keep_their_order_where_that_is_asked_for() {
+fn strict_order_preserves_the_order_of_sums() {
     let folder = tempfile::tempdir().unwrap();
     let (model, recorded) = (file(folder.path(), "model.py", SUMS), folder.path().join("out.npz"));
     let recorded = recorded.to_str().unwrap();
     let args = ["run", &model, "--arg", "random(5,1003):float32", "--arg", "random(9,1003):float32"];
     let run = |more: &[&str]| hammock(&[&args, more].concat());
     assert!(run(&["--exec-mode", "reference", "--output", recorded]).0);
-    // Products round once where the processor has fused operations, so only the sum is the same to the last bit.
+    // With FMA, matmuls round differently, so only the sum is bit-identical.
     let (same, said) = run(&["--strict-order", "--expect", recorded, "--rtol", "0", "--atol", "0"]);
     assert!(!said.contains("output `0`"), "{same} {said}");
     let (same, said) = run(&["--expect", recorded, "--rtol", "0", "--atol", "0"]);
@@ -89,7 +89,7 @@ fn sums_keep_their_order_where_that_is_asked_for() {
     assert!(same, "{said}");
 }
 
-/// A convolution with a constant kernel, which would multiply less with another order of its terms.
+/// A convolution with constant weights, which Winograd would transform.
 const CONVOLUTION: &str = "\
 @I.ir_module
 class Module:
@@ -103,7 +103,7 @@ class Module:
 ";
 
 #[test]
-fn convolutions_keep_their_terms_where_their_order_is_asked_for() {
+fn strict_order_disables_winograd() {
     let folder = tempfile::tempdir().unwrap();
     let (model, recorded) = (file(folder.path(), "model.py", CONVOLUTION), folder.path().join("out.npz"));
     let recorded = recorded.to_str().unwrap();
@@ -118,7 +118,7 @@ fn convolutions_keep_their_terms_where_their_order_is_asked_for() {
 }
 
 #[test]
-fn the_pass_that_breaks_something_is_found() {
+fn bisection_finds_the_failing_pass() {
     let folder = tempfile::tempdir().unwrap();
     let model = file(folder.path(), "model.py", MODEL);
     let passes = "# lowering\nNormalize\nLegalizeOps,\n\nAnnotateTIROpPattern, FuseOps\nDeadCodeElimination\n";

@@ -1,7 +1,7 @@
-//! Every command in the documents runs: those of README.md and the book (`docs/`), from top to bottom in one shell as a
-//! reader would type them in a fresh clone, and the examples of every `--help`, in folders with the files they mention.
+//! Runs every command in the documents: those of README.md and the book (`docs/`), from top to bottom in one shell in a
+//! fresh clone, and the examples of every `--help`, in folders with the files that they mention.
 
-// The dependency that builds the library for C.
+// Forces the C library to be built.
 use hammock as _;
 use std::{
     path::{Path, PathBuf},
@@ -13,7 +13,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder of both programs.
+/// Returns the folder with both programs.
 fn programs() -> &'static Path {
     static PROGRAMS: LazyLock<PathBuf> = LazyLock::new(build_programs);
     &PROGRAMS
@@ -21,7 +21,7 @@ fn programs() -> &'static Path {
 
 fn build_programs() -> PathBuf {
     let programs = Path::new(env!("CARGO_BIN_EXE_hammock")).parent().unwrap().to_owned();
-    // Another crate's program, which cargo does not build for these tests alone; as a rule it is there.
+    // A program of another crate, which cargo may not have built for these tests.
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "-q", "--workspace", "--bin", "hammock-run"]).current_dir(root());
     build.args(programs.ends_with("release").then_some("--release"));
@@ -42,7 +42,7 @@ fn succeed(script: &str, folder: &Path, what: &str) {
     assert!(output.status.success(), "{what}\n$ {script}\n{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Files of the names that the documents use.
+/// Creates the files that the documents mention.
 fn furnish(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     for (from, names) in [
@@ -72,7 +72,7 @@ fn furnish(folder: &Path) {
     succeed(made, folder, "what the examples start from");
 }
 
-/// Ones as a `.npy` file of float32.
+/// Returns a float32 `.npy` file of ones.
 fn npy(shape: &str, count: usize) -> Vec<u8> {
     let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
     let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
@@ -81,7 +81,7 @@ fn npy(shape: &str, count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Copies a folder as it is; files are links that a program which replaces files leaves alone.
+/// Copies a folder recursively.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -94,13 +94,13 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The contents of the blocks that begin with this line.
+/// Returns the contents of the code blocks that begin with this line.
 fn blocks<'a>(text: &'a str, begin: &str) -> Vec<&'a str> {
     let parts = text.split(begin).skip(1);
     parts.map(|part| part.split_once("```").expect("the block ends").0).collect()
 }
 
-/// README.md and the chapters of the book, in the order in which a reader meets them.
+/// README.md and the chapters of the book, in reading order.
 fn documents() -> Vec<PathBuf> {
     let book = root().join("docs/src");
     let summary = std::fs::read_to_string(book.join("SUMMARY.md")).unwrap();
@@ -108,7 +108,7 @@ fn documents() -> Vec<PathBuf> {
     std::iter::once(root().join("README.md")).chain(chapters.map(|chapter| book.join(chapter))).collect()
 }
 
-/// A fresh clone that has been built: what commands of the documents use of one.
+/// Creates a fresh clone that has been built, with the files that the documents use.
 fn clone_into(folder: &Path) {
     for part in ["ir-examples", "runtime/include", "runtime/tests/tvm"] {
         copy(&root().join(part), &folder.join(part));
@@ -128,12 +128,12 @@ fn commands_of_the_documents() {
     let mut script = "trap 'echo \"this failed: $BASH_COMMAND\" >&2' ERR\n".to_owned();
     for document in documents() {
         if document.ends_with("introduction.md") {
-            // The book begins in the clone again.
+            // The book starts in the root of the clone.
             script += &format!("cd {}\n", folder.path().display());
         }
         let text = std::fs::read_to_string(&document).unwrap();
         for line in blocks(&text, "```sh\n").iter().flat_map(|block| block.lines()) {
-            // Other tests build and test; README's first command builds and runs.
+            // Building and testing are covered by other tests; README's first command builds and runs.
             match line.split_once("cargo run --release -- ") {
                 Some((_, arguments)) => script += &format!("hammock {arguments}\n"),
                 None if line.starts_with("cargo ") => {}
@@ -159,7 +159,7 @@ fn links_of_the_documents() {
 }
 
 #[test]
-fn the_mistake_of_the_book() {
+fn the_diagnostic_of_the_book() {
     let chapter = std::fs::read_to_string(root().join("docs/src/debugging.md")).unwrap();
     let shown = blocks(&chapter, "```\n$ hammock check broken.py\n")[0];
     let folder = tempfile::tempdir().unwrap();
@@ -195,7 +195,7 @@ fn examples_of_every_help() {
     assert!(count >= 35, "only {count} examples were found");
 }
 
-/// The subcommands, and the empty name for the program itself.
+/// Returns the subcommands; the empty name is the program itself.
 fn subcommands(program: &str) -> Vec<String> {
     let help = help(program, "");
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -209,7 +209,7 @@ fn help(program: &str, command: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Indented lines that begin with a program's name, up to a gap that a remark follows.
+/// Returns indented lines that begin with a program's name, without trailing remarks.
 fn examples(help: &str) -> Vec<String> {
     let help = help.replace(" \\\n     ", "");
     let commands = help.lines().filter_map(|line| line.strip_prefix("  ").filter(|line| line.starts_with("hammock")));

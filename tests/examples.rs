@@ -1,11 +1,11 @@
-//! What the examples say they print: each `# $ COMMAND` in the head of `ir-examples/language/*.py` is run there, and the
-//! comment lines after it, up to an empty one or the next command, are its output. They are the same
-//! with interpreted kernels and with compiled graphs.
+//! Doctests of the language examples: each `# $ COMMAND` in the header of `ir-examples/language/*.py` is run there, and
+//! must print the comment lines after it, up to an empty one or the next command. The output must be the same with
+//! interpreted kernels and with compiled graphs.
 
 use std::{path::Path, process::Command};
 
 #[test]
-fn the_language_chapter() {
+fn commands_of_the_language_examples() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = root.join("ir-examples/language");
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
@@ -29,7 +29,7 @@ fn the_language_chapter() {
     assert!(count >= 20, "only {count} commands were found");
 }
 
-/// Commands and what they print.
+/// Returns the commands of a file with their expected output.
 fn transcript(text: &str) -> Vec<(&str, String)> {
     let mut found: Vec<(&str, String)> = Vec::new();
     let mut printing = false;
@@ -47,7 +47,7 @@ fn transcript(text: &str) -> Vec<(&str, String)> {
     found
 }
 
-/// Runs a command with `hammock` on the path; gives what it prints, errors included.
+/// Runs a command with `hammock` on the path; returns its output, including errors.
 fn run(command: &str, folder: &Path) -> String {
     let programs = Path::new(env!("CARGO_BIN_EXE_hammock")).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());

@@ -1,4 +1,4 @@
-//! Graphs as machine code, from the command line: results, errors, listings and profiles are those of bytecode.
+//! Graphs compiled to machine code: results, errors, listings and profiles equal those of bytecode.
 #![cfg(all(feature = "cranelift", feature = "llvm"))]
 
 use std::path::Path;
@@ -13,7 +13,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// What a program prints in every mode.
+/// Returns the output of a program, which must be the same in every mode.
 fn run(file: &str, args: &[&str], modes: &[&str]) -> String {
     let in_mode = |mode: &str| {
         let output = hammock(&[&["run", file, "--exec-mode", mode], args].concat());
@@ -27,7 +27,7 @@ fn run(file: &str, args: &[&str], modes: &[&str]) -> String {
 const CONTROL_FLOW: &str = "ir-examples/control_flow.py";
 
 #[test]
-fn examples_run_the_same() {
+fn examples_give_the_same_results() {
     let modes = ["compiled", "compiled=count", "compiled=main"];
     assert_eq!(run(CONTROL_FLOW, &["--arg", "1000.0:float32"], &modes).trim(), "10 (int64)");
     run("ir-examples/custom_kernel.py", &["--arg", "random(7):float32"], &["compiled"]);
@@ -36,7 +36,7 @@ fn examples_run_the_same() {
 }
 
 #[test]
-fn mistakes_read_the_same() {
+fn errors_are_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("checked.py");
     let two = "    y = R.match_cast(x, R.Tensor((2,), \"float32\"))\n    return y\n";
@@ -44,10 +44,10 @@ fn mistakes_read_the_same() {
     std::fs::write(&file, checked).unwrap();
     let printed = run(file.to_str().unwrap(), &["--arg", "zeros(3):float32"], &["compiled"]);
     assert!(printed.contains("checked.py:3"), "{printed}");
-    // Where a call is when its time is over is chance.
+    // The position at which the timeout interrupts a call varies.
     let library = folder.path().join("model.so");
     let library = library.to_str().unwrap();
-    // Compiling has the same time, so it is done before.
+    // The timeout would include compilation, so it is done before.
     assert!(hammock(&["compile", CONTROL_FLOW, "--exec-mode", "compiled", "-o", library]).status.success());
     let endless = ["run", library, "--arg", "inf:float32", "--timeout", "0.2"];
     let message = text(&hammock(&endless).stderr);
@@ -55,7 +55,7 @@ fn mistakes_read_the_same() {
 }
 
 #[test]
-fn denormals_are_flushed_where_that_is_asked_for() {
+fn denormals_are_flushed_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("double.py");
     let double = "@R.function\ndef main(x: R.Tensor((\"n\",), \"float32\")):\n    y = R.add(x, x)\n    return y\n";
@@ -70,7 +70,7 @@ fn denormals_are_flushed_where_that_is_asked_for() {
 }
 
 #[test]
-fn libraries_hold_both_forms() {
+fn libraries_contain_bytecode_and_machine_code() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("model.so");
     let library = library.to_str().unwrap();
@@ -90,8 +90,8 @@ fn only_functions_of_the_module_can_be_compiled() {
     let message = text(&output.stderr);
     assert!(message.contains("there is no function `halve`") && message.contains("`count`"), "{message}");
     assert!(message.contains("-O1"), "{message}");
-    let kept = hammock(&["run", CONTROL_FLOW, "--exec-mode", "compiled=halve", "--arg", "1.0:float32", "-O1"]);
-    assert!(kept.status.success(), "{}", text(&kept.stderr));
+    let output = hammock(&["run", CONTROL_FLOW, "--exec-mode", "compiled=halve", "--arg", "1.0:float32", "-O1"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
 const TUPLE: &str = r#"
@@ -104,7 +104,7 @@ class Module:
 "#;
 
 #[test]
-fn members_of_tuples_have_the_sizes_that_their_types_say() {
+fn tuple_fields_have_the_sizes_of_their_types() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tuple.py");
     std::fs::write(&file, TUPLE).unwrap();
@@ -143,7 +143,7 @@ class Module:
 "#;
 
 #[test]
-fn bindings_stay_on_their_side_of_a_write() {
+fn bindings_are_not_moved_across_writes() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("in_place.py");
     std::fs::write(&file, IN_PLACE).unwrap();
@@ -155,8 +155,8 @@ fn bindings_stay_on_their_side_of_a_write() {
     }
 }
 
-/// A kernel so long that its statements are outlined: values that are used a few statements later, loops, branches, and a
-/// buffer that all of them add to.
+/// A kernel that is long enough for outlining: values that are used a few statements later, loops, branches, and a
+/// buffer that all of them update.
 fn long_kernel(statements: usize) -> String {
     let statement = |i: usize| match i % 3 {
         0 => format!(

@@ -1,4 +1,4 @@
-//! Code generators of others: what they make is linked, called and computes the right numbers.
+//! External code generators: their objects are linked and called, and compute the right results.
 
 use hammock_compiler::{Build, CodeGenerator, Dump, Emit, Model, Options, ReadOptions, Silent, compile, read_text};
 use hammock_diagnostics::SourceFile;
@@ -14,7 +14,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// Runs `hammock` with the model of `tests/codegen`, with more arguments.
+/// Runs `hammock` on the model of `tests/codegen` with more arguments.
 fn hammock(args: &[&str]) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
@@ -34,13 +34,13 @@ fn stdout(output: &Output) -> String {
 }
 
 #[test]
-fn what_a_program_makes_is_called() {
+fn generated_code_is_called() {
     let plain = stdout(&run("", &[]));
     let toy = |options: &str| format!(r#"{PATTERNS},RunCodegen{{codegens={{"toy":"tests/codegen/toy.sh"}}{options}}}"#);
     for more in [&[][..], &["--exec-mode", "compiled"], &["-O0"], &["-O3"]] {
         assert_eq!(stdout(&run(&toy(""), more)), plain, "{more:?}");
     }
-    // The functions are the generator's, not ours: it is told to compute something else.
+    // To show that the generator's functions run, it is told to compute something else.
     assert_ne!(stdout(&run(&toy(r#",target_options={"toy":{"factor":3}}"#), &[])), plain);
 
     let merged = r#"FuseOpsByPattern{patterns="tests/codegen/toy.patterns"},MergeCompositeFunctions"#;
@@ -54,7 +54,7 @@ fn what_a_program_makes_is_called() {
 }
 
 #[test]
-fn what_goes_wrong_is_said() {
+fn generator_failures_are_reported() {
     let with = |program: &str| format!(r#"{PATTERNS},RunCodegen{{codegens={{"toy":"{program}"}}}}"#);
     for (passes, said) in [
         (format!("{PATTERNS},RunCodegen"), "there is no code generator `toy` for `fused_relax_multiply_relax_add_toy`"),
@@ -70,7 +70,7 @@ fn what_goes_wrong_is_said() {
 }
 
 #[test]
-fn what_does_not_link_says_so() {
+fn link_failures_are_reported() {
     let toy = format!(r#"{PATTERNS},RunCodegen{{codegens={{"toy":"tests/codegen/toy.sh"}}}}"#);
     let interpreted = run(&toy, &["--exec-mode", "reference"]);
     let unlinked = hammock(&["compile", "tests/codegen/model.py", "-o", "-", "--emit", "asm", "--passes", &toy]);
@@ -83,7 +83,7 @@ fn what_does_not_link_says_so() {
     assert!(String::from_utf8_lossy(&noted.stderr).contains("cannot hold it"));
 }
 
-/// Gives objects that were made before, and keeps what it was asked.
+/// Generator that returns prepared objects and records its requests.
 struct Given {
     objects: Vec<Vec<u8>>,
     asked: Arc<Mutex<Vec<String>>>,
@@ -99,7 +99,7 @@ impl CodeGenerator for Given {
 
 const SYMBOL: &str = "fused_relax_multiply_relax_add_toy";
 
-/// A kernel of ours as an object: it adds 100 to its second argument, so that it cannot be taken for the program's.
+/// Compiles a kernel to an object: it adds 100 to its second argument, to distinguish it from the program's kernel.
 fn object() -> Vec<u8> {
     let text = format!(
         "@T.prim_func\ndef {SYMBOL}(x: T.handle, y: T.handle, z: T.handle):\n    n = T.int64()\n    \
@@ -126,7 +126,7 @@ fn compiled(objects: Vec<Vec<u8>>, asked: &Arc<Mutex<Vec<String>>>) -> Result<Ve
 }
 
 #[test]
-fn a_program_registers_its_own() {
+fn programs_can_register_generators() {
     let asked = Arc::default();
     let library = compiled(vec![object()], &asked).unwrap();
     assert_eq!(*asked.lock().unwrap(), [format!("{SYMBOL} {{\"x\":1}}")], "equal groups are one function");

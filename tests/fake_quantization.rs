@@ -1,5 +1,5 @@
-//! Models that are written with dequantized numbers, computed with integers: against the definition, in integers and
-//! double precision. Scales are powers of two, so that floating point is exact too, halves that are rounded included.
+//! QDQ models computed in integer arithmetic, compared with the definition in integers and double precision. Scales are
+//! powers of two, so floating point is exact as well, including ties of rounding.
 #![cfg(feature = "llvm")]
 
 #[allow(dead_code)]
@@ -13,7 +13,7 @@ use hammock_runtime::{
 use std::{fmt::Write, path::Path};
 use support::{hammock, stdout};
 
-/// A convolution of one image, as `N`, `C`, `H`, `W`.
+/// Convolution of one image in NCHW.
 struct Conv {
     channels: i64,
     results: i64,
@@ -22,17 +22,17 @@ struct Conv {
     pad: i64,
     groups: i64,
     size: i64,
-    /// True if data and results are int8, and whether weights are kept as uint8.
+    /// True if data and results are int8, and if weights are stored as uint8.
     signed: [bool; 2],
     unsigned_weights: bool,
     zeros: [i64; 2],
-    /// Exponents of two of each result's scale.
+    /// Exponents of the power-of-two scale of each result.
     scales: Vec<i32>,
     x: Vec<i64>,
     w: Vec<i64>,
     bias: Vec<i64>,
     relu: bool,
-    /// True if data are quantized once more, as models do between operators.
+    /// True if data are requantized, as models do between operators.
     again: bool,
 }
 
@@ -85,7 +85,7 @@ impl Conv {
         (self.size + 2 * self.pad - self.kernel) / self.stride + 1
     }
 
-    /// The bindings that compute it, of which the last one is `y{at}`.
+    /// Returns the bindings that compute the convolution; the last one is `y{at}`.
     fn text(&self, at: usize) -> String {
         let dtype = |signed: bool| if signed { "int8" } else { "uint8" };
         let [x_dtype, y_dtype] = self.signed.map(dtype);
@@ -120,7 +120,7 @@ impl Conv {
         )
     }
 
-    /// The parameters: data, weights and what is added.
+    /// Returns the parameters: data, weights and the residual operand.
     fn parameters(&self, at: usize) -> [String; 3] {
         let (x, w) =
             (if self.signed[0] { "int8" } else { "uint8" }, if self.unsigned_weights { "uint8" } else { "int8" });
@@ -147,7 +147,7 @@ impl Conv {
         ]
     }
 
-    /// What the definition gives.
+    /// Computes the result by the definition.
     fn expected(&self) -> Vec<i64> {
         let (places, per_group) = (self.places(), self.channels / self.groups);
         let (low, high) = bounds(self.signed[1]);
@@ -186,7 +186,7 @@ fn bytes(shape: &[i64], values: &[i64], signed: bool) -> Tensor {
     }
 }
 
-/// Writes the model, its weights and its data; the `--arg` for each.
+/// Writes the model, its weights and its data; returns an `--arg` for each.
 fn write(folder: &Path, convs: &[Conv]) -> Vec<String> {
     let (mut body, mut params, mut weights, mut data) = (String::new(), Vec::new(), Vec::new(), Vec::new());
     for (at, conv) in convs.iter().enumerate() {
@@ -212,7 +212,7 @@ fn write(folder: &Path, convs: &[Conv]) -> Vec<String> {
 }
 
 #[test]
-fn convolutions_are_those_of_the_definition() {
+fn convolutions_match_the_definition() {
     let folder = tempfile::tempdir().unwrap();
     let mut rng = Rng::with_seed(11);
     let convs: Vec<Conv> = (0..10).map(|_| Conv::random(&mut rng)).collect();
@@ -223,7 +223,7 @@ fn convolutions_are_those_of_the_definition() {
     ));
     assert_eq!(text.matches("out_dtype=\"int32\"").count(), convs.len());
     let given: Vec<&str> = args.iter().map(String::as_str).collect();
-    // Wide vectors, and those of processors without dot products of bytes.
+    // Wide vectors, and a CPU without int8 dot products.
     for flags in [&[][..], &["--target", "x86-64-v3"], &["-O0"]] {
         let run = ["run", "model.py", "--params", "w.safetensors", "--output", "y.npz"];
         stdout(hammock(folder.path(), &[&run[..], flags, &given].concat()));

@@ -1,5 +1,5 @@
-//! The files that commands read and write: no output replaces an input, files beside a model are found and do not lead
-//! elsewhere, and what has no end is not read to its end.
+//! Input and output files of commands: no output replaces an input, files beside a model are found but cannot point
+//! elsewhere, and endless inputs are not read to the end.
 
 #[allow(dead_code)]
 mod support;
@@ -20,7 +20,8 @@ class Module:
         return y
 "#;
 
-/// A folder with a model `m.py` and its weights `w.npz`, the same compiled (`m.so` and `ext.safetensors`), and an ONNX model.
+/// Creates a folder with a model `m.py`, its weights `w.npz`, its library (`m.so` and `ext.safetensors`), and an ONNX
+/// model.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -40,7 +41,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Standard error of a command that fails.
+/// Returns standard error of a command that fails.
 fn refusal(folder: impl AsRef<Path>, args: &[&str]) -> String {
     let Output { status, stderr, .. } = hammock(folder, args);
     let text = String::from_utf8(stderr).unwrap();
@@ -48,7 +49,7 @@ fn refusal(folder: impl AsRef<Path>, args: &[&str]) -> String {
     text
 }
 
-/// The contents of all files of a folder.
+/// Returns the contents of all files in a folder.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let mut files: Vec<_> = files.map(|path| (path.display().to_string(), fs::read(&path).unwrap())).collect();
@@ -112,7 +113,7 @@ fn outputs_are_neither_inputs_nor_other_outputs() {
 }
 
 #[test]
-fn outputs_may_replace_what_is_no_input() {
+fn outputs_may_replace_other_files() {
     let folder = folder();
     let compile = |output: &str| stdout(hammock(folder.path(), &["compile", "c.py", "-o", output]));
     compile("n.so");
@@ -122,7 +123,7 @@ fn outputs_may_replace_what_is_no_input() {
     stdout(hammock(folder.path(), &args));
 }
 
-/// A folder as a model hub keeps it: links to blobs.
+/// Folder layout of a model hub: links to blobs.
 fn hub() -> tempfile::TempDir {
     let hub = tempfile::tempdir().unwrap();
     let path = |name: &str| hub.path().join(name);
@@ -138,14 +139,14 @@ fn hub() -> tempfile::TempDir {
 }
 
 #[test]
-fn data_of_onnx_models_may_be_links_to_where_the_model_is() {
+fn external_data_may_link_to_the_folder_of_the_model() {
     let hub = hub();
     for (folder, model) in
         [("snapshots/one", "external.onnx"), ("snapshots", "one/external.onnx"), ("", "./snapshots/one/external.onnx")]
     {
         stdout(hammock(hub.path().join(folder), &["check", model]));
     }
-    // Beside the model's own file, where nothing lies beside the link.
+    // Beside the model's own file, if there is no file beside the link.
     let models = hub.path().join("models");
     fs::create_dir(&models).unwrap();
     fs::copy(hub.path().join("blobs/a1"), models.join("m.onnx")).unwrap();
@@ -155,7 +156,7 @@ fn data_of_onnx_models_may_be_links_to_where_the_model_is() {
 }
 
 #[test]
-fn data_of_onnx_models_lie_nowhere_else() {
+fn external_data_outside_of_the_folder_are_rejected() {
     let hub = hub();
     let one = hub.path().join("snapshots/one");
     let data = one.join("external.data");
@@ -167,7 +168,7 @@ fn data_of_onnx_models_lie_nowhere_else() {
             assert!(said.contains("a link out of the model's folder"), "{said}");
         }
     }
-    // A model that is no link has no other folder than its own.
+    // A model that is not a link has no other folder than its own.
     fs::remove_file(&data).unwrap();
     symlink("../../blobs/b2", &data).unwrap();
     fs::remove_file(one.join("external.onnx")).unwrap();
@@ -180,7 +181,7 @@ fn data_of_onnx_models_lie_nowhere_else() {
 }
 
 #[test]
-fn data_of_onnx_models_may_be_links_to_folders_that_are_named() {
+fn external_data_may_link_to_allowed_folders() {
     let hub = hub();
     let (one, path) = (hub.path().join("snapshots/one"), |name: &str| hub.path().join(name));
     // The model is a file, its data is a link to the store.
@@ -203,7 +204,7 @@ fn data_of_onnx_models_may_be_links_to_folders_that_are_named() {
         let both = ["--external-data-dir", "../../elsewhere", "--external-data-dir", "../.."];
         stdout(hammock(&one, &[args, &both].concat()));
     }
-    // What a link leads to on the way out counts, not its name; outputs may not be such data.
+    // The target of a link counts, not its name; outputs must not be such data.
     fs::remove_file(one.join("external.data")).unwrap();
     symlink("../../blobs/out", one.join("external.data")).unwrap();
     symlink("../elsewhere/data", path("blobs/out")).unwrap();
@@ -227,10 +228,10 @@ fn links_to_executables_find_their_weights() {
     symlink("../m.so", path("far/link.so")).unwrap();
     symlink("../link.so", path("far/sub/two.so")).unwrap();
     assert_eq!((run("far/link.so"), run("far/sub/two.so")), (expected.clone(), expected.clone()));
-    // The file beside the link is the first that is looked at.
+    // The file beside the link takes precedence.
     fs::write(path("far/ext.safetensors"), "other").unwrap();
     assert!(refusal(folder.path(), &["run", "far/link.so", "--arg", "zeros"]).contains("it is not the file"));
-    // Links of both lead to one folder; a link elsewhere is refused.
+    // Links of both point to one folder; a link elsewhere is rejected.
     fs::remove_file(path("far/ext.safetensors")).unwrap();
     symlink("../ext.safetensors", path("far/ext.safetensors")).unwrap();
     assert_eq!(run("far/link.so"), expected);
@@ -265,7 +266,7 @@ fn models_are_read_from_streams() {
 }
 
 #[test]
-fn what_has_no_end_is_not_read_to_its_end() {
+fn endless_inputs_are_not_read_to_the_end() {
     let folder = folder();
     let path = |name: &str| folder.path().join(name);
     assert!(
@@ -323,7 +324,7 @@ fn what_has_no_end_is_not_read_to_its_end() {
 }
 
 #[test]
-fn waiting_for_an_argument_takes_time() {
+fn waiting_for_an_argument_counts_towards_the_timeout() {
     let folder = folder();
     assert!(Command::new("mkfifo").arg(folder.path().join("fifo")).status().unwrap().success());
     let said = refusal(folder.path(), &["run", "m.so", "--arg", "@fifo", "--timeout", "0.5"]);

@@ -1,4 +1,4 @@
-//! File-tests: `tests/filetests/SUITE/NAME.py` starts with `# opt: PASSES`; what the passes make of it is the snapshot
+//! File tests: `tests/filetests/SUITE/NAME.py` starts with `# opt: PASSES`; the output of the passes is the snapshot
 //! `snapshots/filetests/SUITE/NAME.snap`. The module is verified before and after.
 
 use hammock_compiler::{Codegens, Evaluator, Options, ReadOptions, read_text};
@@ -35,7 +35,7 @@ fn run(path: &Path) -> String {
     verify(&module, "as written", path);
     let (options, evaluator) = (Options::default(), Evaluator::new());
     let codegens = Codegens::default();
-    // Plans are the same wherever the tests run.
+    // A fixed target, so plans do not depend on the machine.
     let planner = Options { target: "x86-64-v4".into(), ..Options::default() };
     let environment = Environment { codegens: Some(&codegens), planner: &planner, ..options.environment(&evaluator) };
     if let Err(diagnostic) = Pipeline::parse(&passes).and_then(|p| p.run(&mut module, &environment, &mut Silent)) {

@@ -1,4 +1,4 @@
-//! Names that are none, and flags that would do nothing: refused, with what was meant.
+//! Unknown names, and flags without effect: rejected, with suggestions.
 
 #[allow(dead_code)]
 mod support;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 const MODEL: &str = "ir-examples/custom_kernel.py";
 
-/// Standard error of a command that must fail.
+/// Returns standard error of a command that must fail.
 fn refusal(args: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
     let output = command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
@@ -18,7 +18,7 @@ fn refusal(args: &[&str]) -> String {
 }
 
 #[test]
-fn names_that_are_none_have_neighbours() {
+fn unknown_names_have_suggestions() {
     let compile = |target| refusal(&["compile", MODEL, "-o", "/dev/null", "--target", target]);
     for (said, meant) in [
         (refusal(&["opt", MODEL, "--passes", "legalizeops"]), "did you mean `LegalizeOps`?"),
@@ -56,7 +56,7 @@ fn names_that_are_none_have_neighbours() {
 }
 
 #[test]
-fn every_target_is_one_that_compiles() {
+fn every_target_compiles() {
     let list = Command::new(env!("CARGO_BIN_EXE_hammock")).arg("targets").output().unwrap();
     let list = String::from_utf8(list.stdout).unwrap();
     for name in ["native", "x86-64", "x86-64-v4", "k8", "znver5"] {
@@ -69,7 +69,7 @@ fn every_target_is_one_that_compiles() {
 }
 
 #[test]
-fn targets_say_what_is_known_of_them() {
+fn targets_list_their_features() {
     let list = Command::new(env!("CARGO_BIN_EXE_hammock")).args(["targets", "--json"]).output().unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_slice(&list.stdout).unwrap();
     let of = |name: &str| list.iter().find(|target| target["name"] == name).unwrap();
@@ -88,7 +88,7 @@ fn targets_say_what_is_known_of_them() {
 }
 
 #[test]
-fn flags_that_do_nothing_are_refused() {
+fn flags_without_effect_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("m.so");
     let library = library.to_str().unwrap();
@@ -134,7 +134,7 @@ fn flags_that_do_nothing_are_refused() {
 }
 
 #[test]
-fn modules_for_other_devices_do_not_run_on_this_one() {
+fn modules_for_other_devices_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m.py");
     let head = "from tvm.script import ir as I, relax as R, tir as T\n\n@I.ir_module\nclass Module:\n";
@@ -163,7 +163,7 @@ fn modules_for_other_devices_do_not_run_on_this_one() {
             let said = refusal(args);
             assert!(said.contains(&format!("`{kind}`, which Hammock cannot generate code for")), "{said}");
         }
-        // As text it can be worked on.
+        // The text form is accepted.
         let check = Command::new(env!("CARGO_BIN_EXE_hammock")).args(["check", path]).status().unwrap();
         assert!(check.success());
     }

@@ -1,9 +1,9 @@
-//! Texts that are short, or plain, and would take minutes to compile if anything about it grew faster than they do: each is
-//! compiled in a time of the processor that is far above what it takes and far below what it would take then.
+//! Inputs that would take minutes to compile if any part of the compiler were superlinear in them. Each has a CPU time
+//! limit that is far above its actual time and far below the superlinear one.
 
 use std::{fmt::Write, os::unix::process::ExitStatusExt, process::Command};
 
-/// Seconds, of all threads together; waiting for other programs does not count.
+/// Limit of CPU time in seconds, summed over all threads.
 const LIMIT: u32 = 200;
 const SIZES: [&str; 8] = ["n", "m", "k", "a", "b", "c", "d", "e"];
 
@@ -19,7 +19,7 @@ fn module(functions: &str) -> String {
     format!("from tvm.script import ir as I, relax as R, tir as T\n@I.ir_module\nclass Module:\n{functions}")
 }
 
-/// A function that makes a tensor of that size.
+/// Returns a function that creates a tensor of this size.
 fn of_size(dim: &str) -> String {
     let sizes = SIZES.join(", ");
     let params = joined(8, ", ", |i| format!("\"{}\"", size(i)));
@@ -30,7 +30,7 @@ fn of_size(dim: &str) -> String {
     ))
 }
 
-/// Compiles a text; gives the exit status and what was said.
+/// Compiles a text; returns the exit status and standard error.
 fn compile(name: &str, text: &str) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("growth.py"), text).unwrap();
@@ -56,9 +56,9 @@ fn sizes_of_many_operations() {
         "a product of minima",
         &of_size(&joined(30, " * ", |i| format!("T.min({} + {i}, {})", size(i), size(i + 1)))),
     );
-    let least = joined(12, " + ", |i| format!("T.min({} * {}, {} * 2)", size(i), i + 1, size(i + 1)));
-    let most = joined(12, " + ", |i| format!("T.max({} * {}, {})", size(i), i + 2, size(i + 3)));
-    compiles("a maximum of sums", &of_size(&format!("T.max({least}, {most})")));
+    let minima = joined(12, " + ", |i| format!("T.min({} * {}, {} * 2)", size(i), i + 1, size(i + 1)));
+    let maxima = joined(12, " + ", |i| format!("T.max({} * {}, {})", size(i), i + 2, size(i + 3)));
+    compiles("a maximum of sums", &of_size(&format!("T.max({minima}, {maxima})")));
     let nested =
         (0..40).fold("n".to_owned(), |e, i| format!("(({e} + {}) // {} + {} % 3)", size(i), i + 2, size(i + 1)));
     compiles("quotients of quotients", &of_size(&nested));
@@ -67,7 +67,7 @@ fn sizes_of_many_operations() {
 }
 
 #[test]
-fn sizes_that_are_multiplied() {
+fn products_of_sizes() {
     let params = joined(12, ", ", |i| format!("\"{} + {} + {i}\"", size(i), size(i + 1)));
     let sizes = joined(8, ", ", |i| format!("\"{}\"", size(i)));
     compiles(
@@ -112,7 +112,7 @@ fn many_parameters_and_bindings() {
 }
 
 #[test]
-fn many_tensors_joined() {
+fn concatenation_of_many_tensors() {
     let parts = joined(3000, ", ", |_| "x".to_owned());
     let text = |call: &str| {
         module(&format!(

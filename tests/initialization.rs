@@ -1,5 +1,5 @@
-//! Elements that a kernel may read before it writes them are zero, and reductions without iterations are what they start
-//! with: at every level and in every mode.
+//! Elements that a kernel may read before it writes them are zero, and empty reductions equal their initial value, at
+//! every optimization level and in every mode.
 
 #[allow(dead_code)]
 mod support;
@@ -9,7 +9,7 @@ use support::{hammock, stdout};
 
 type Matrix = [[f32; 8]; 8];
 
-/// The body of a kernel from `x`, 8 x 8, to a new `y` of 8 elements, and what it computes.
+/// Bodies of kernels from `x`, 8 x 8, to a new `y` of 8 elements, with their expected results.
 struct Case {
     body: &'static str,
     expected: fn(&Matrix) -> Vec<f32>,
@@ -24,7 +24,7 @@ fn positive(x: f32) -> f32 {
 }
 
 const CASES: &[Case] = &[
-    // Written under a condition that data decide.
+    // Written under a data-dependent condition.
     Case {
         body: "
 for i in range(8):
@@ -48,7 +48,7 @@ for i, k in T.grid(8, 8):
         y[vi] = y[vi] + x[vi, vk]",
         expected: |x| of_rows(|i| positive(x[i][0]) + x[i].iter().sum::<f32>()),
     },
-    // Half of it is written.
+    // Half of the buffer is written.
     Case {
         body: "
 for i in range(4):
@@ -57,7 +57,7 @@ for i in range(8):
     y[i] = y[i] + x[i, 1]",
         expected: |x| of_rows(|i| if i < 4 { x[i][0] } else { 0.0 } + x[i][1]),
     },
-    // As many are written as an element says.
+    // The number of written elements depends on data.
     Case {
         body: "
 for i in range(T.Cast(\"int64\", T.max(T.min(x[0, 0], T.float32(8)), T.float32(0)))):
@@ -66,7 +66,7 @@ for i in range(8):
     y[i] = y[i] + x[i, 1]",
         expected: |x| of_rows(|i| if (i as f32) < x[0][0] { x[i][0] } else { 0.0 } + x[i][1]),
     },
-    // Read at other indices than written before.
+    // Read at other indices than those written before.
     Case {
         body: "
 for i in range(8):
@@ -77,7 +77,7 @@ for i in range(8):
             y
         },
     },
-    // A scan that may begin where nothing is written.
+    // A scan that may begin at an unwritten element.
     Case {
         body: "
 for i in range(7):
@@ -103,7 +103,7 @@ for i, k in T.grid(8, 8):
             y[vi] = y[vi]",
         expected: |x| of_rows(|i| x[i].iter().copied().map(positive).sum()),
     },
-    // Memory of the kernel's own, afresh in each iteration.
+    // A temporary buffer, new in each iteration.
     Case {
         body: "
 for i in range(8):
@@ -118,7 +118,7 @@ for i in range(8):
             y[vi] = y[vi] + t[k]",
         expected: |x| of_rows(|i| x[i].iter().copied().map(positive).sum()),
     },
-    // A histogram of whose bins only the first is set to zero.
+    // A histogram with only its first bin initialized.
     Case {
         body: "
 t = T.alloc_buffer((8,), \"int32\")
@@ -132,7 +132,7 @@ for i in range(8):
     },
 ];
 
-/// A matrix with numbers of both signs, small enough that sums are exact.
+/// Returns a matrix with values of both signs, small enough for exact sums.
 fn matrix() -> Matrix {
     std::array::from_fn(|i| std::array::from_fn(|j| ((i * 3 + j * 5 + 6) % 7) as f32 - 3.0))
 }
@@ -144,7 +144,7 @@ fn indented(text: &str, spaces: usize) -> String {
 const HOW: &[&[&str]] =
     &[&["-O0"], &["-O1"], &["-O2"], &["-O3"], &["-O0", "--exec-mode", "reference"], &["--exec-mode", "reference"]];
 
-/// The results of a program in every way to run it, which have to be the same; as JSON.
+/// Returns the results of a program as JSON; they must be the same in every mode.
 fn results(program: &str, args: &[&str]) -> Vec<Vec<f32>> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("m.py"), program).unwrap();
@@ -162,7 +162,7 @@ fn results(program: &str, args: &[&str]) -> Vec<Vec<f32>> {
 }
 
 #[test]
-fn what_may_be_read_before_it_is_written_is_zero() {
+fn uninitialized_elements_are_zero() {
     let mut program = String::from("@I.ir_module\nclass Module:\n");
     for (at, case) in CASES.iter().enumerate() {
         program += &format!(
@@ -175,7 +175,7 @@ fn what_may_be_read_before_it_is_written_is_zero() {
     let mut names = Vec::new();
     for at in 0..CASES.len() {
         program += &format!("            y{at} = R.call_tir(cls.f{at}, (x,), out_ty=R.Tensor((8,), \"float32\"))\n");
-        // Fused with what reads it, the result is memory of a kernel's own.
+        // Fused with its consumer, the result becomes a temporary.
         program += &format!("            a{at} = R.abs(y{at})\n            z{at} = R.add(a{at}, a{at})\n");
         names.extend([format!("y{at}"), format!("z{at}")]);
     }
@@ -192,8 +192,8 @@ fn what_may_be_read_before_it_is_written_is_zero() {
 }
 
 #[test]
-fn kernels_keep_what_callers_give_them() {
-    // One kernel, given new memory and a tensor to update.
+fn updated_tensors_are_not_zeroed() {
+    // One kernel, called with new memory and with a tensor to update.
     let program = r#"@I.ir_module
 class Module:
     @T.prim_func(private=True, s_tir=True)
@@ -216,9 +216,9 @@ class Module:
     assert_eq!(given, [[2.0, 1.0, 3.0, 1.0], [2.0, 41.0, 3.0, 81.0]]);
 }
 
-/// Reductions in nests that no plan is made for, of `x` of shape (m, n), and what they start with.
+/// Reductions of `x` of shape (m, n) in loop nests without a plan, with their initial values.
 const REDUCTIONS: &[&str] = &[
-    // The reduction outermost.
+    // Reduction axis outermost.
     "
 for k, i in T.grid(n, m):
     with T.sblock(\"sum\"):
@@ -226,7 +226,7 @@ for k, i in T.grid(n, m):
         with T.init():
             y[vi] = T.float32(3)
         y[vi] = y[vi] + x[vi, vk]",
-    // A block with a predicate, over parts.
+    // A tiled block with a predicate.
     "
 for i0, k, i1 in T.grid(T.ceildiv(m, 4), n, 4):
     with T.sblock(\"sum\"):
@@ -236,7 +236,7 @@ for i0, k, i1 in T.grid(T.ceildiv(m, 4), n, 4):
         with T.init():
             y[vi] = T.float32(3)
         y[vi] = y[vi] + x[vi, vk]",
-    // The reduction in parts, the last of which is not whole.
+    // A tiled reduction with a partial last tile.
     "
 for i, k0, k1 in T.grid(m, T.ceildiv(n, 4), 4):
     with T.sblock(\"sum\"):
@@ -246,7 +246,7 @@ for i, k0, k1 in T.grid(m, T.ceildiv(n, 4), 4):
         with T.init():
             y[vi] = T.float32(3)
         y[vi] = y[vi] + x[vi, vk]",
-    // Guarded by a condition, beside other statements.
+    // Guarded by a condition, next to other statements.
     "
 for i in range(m):
     with T.sblock(\"row\"):
@@ -259,7 +259,7 @@ for i in range(m):
                     with T.init():
                         y[vi] = T.float32(3)
                     y[vi] = y[vi] + x[vi, vk]",
-    // Nested blocks, and two reduction axes.
+    // Nested blocks and two reduction axes.
     "
 for i in range(m):
     with T.sblock(\"row\"):
@@ -297,7 +297,7 @@ for i, k in T.grid(m, n):
 ];
 
 #[test]
-fn empty_reductions_are_what_they_start_with() {
+fn empty_reductions_equal_their_initial_value() {
     let mut program = String::from("@I.ir_module\nclass Module:\n");
     for (at, body) in REDUCTIONS.iter().enumerate() {
         program += &format!(

@@ -1,18 +1,18 @@
-//! Attention over caches that the runtime keeps: pages of several sequences, of random lengths and chunks, against sums
-//! as the definition has them.
+//! Attention over the runtime's caches: paged caches of several sequences of random lengths and chunks, compared with
+//! attention by the definition.
 #![cfg(feature = "llvm")]
 
 use hammock_runtime::{Any, Library, Shape, Tensor, Vm, builtins, vm::Options};
 use std::{path::Path, process::Command, sync::Arc};
 
-/// Query heads, those of keys and values, elements of a head, rows of a page: as `ir-examples/paged_attention.py` has them.
+/// Number of query heads and KV heads, head size, and rows per page, as in `ir-examples/paged_attention.py`.
 const HEADS: usize = 4;
 const SHARED: usize = 2;
 const SIZE: usize = 8;
 const ROWS: usize = 4;
 const PAGES: usize = 40;
 
-/// One token at a time, over the last six rows, and over the first two with the four before it.
+/// One token at a time, with a window of six rows, and with two sink rows and a window of four.
 const WINDOWS: &str = r#"
 m = TypeVar("m")
 @I.ir_module
@@ -61,7 +61,7 @@ fn random(count: usize) -> Vec<f32> {
     (0..count).map(|_| fastrand::f32() * 4.0 - 2.0).collect()
 }
 
-/// A sequence as it is without pages: its rows one after the other.
+/// Sequence without pages, with contiguous rows.
 #[derive(Default)]
 struct Sequence {
     number: i64,
@@ -74,12 +74,12 @@ impl Sequence {
         self.keys.len() / (SHARED * SIZE)
     }
 
-    /// What a head of a query sees that stands at row `at` and looks `window` rows back.
+    /// Attention of a query head at row `at` over a window of `window` rows.
     fn attention(&self, query: &[f32], head: usize, at: usize, window: usize) -> Vec<f64> {
         self.over((at + 1).saturating_sub(window)..at + 1, query, head)
     }
 
-    /// What a head of a query sees that looks at these rows.
+    /// Attention of a query head over these rows.
     fn over(&self, rows: impl Iterator<Item = usize> + Clone, query: &[f32], head: usize) -> Vec<f64> {
         let of =
             |rows: &[f32], row: usize, i: usize| f64::from(rows[(row * SHARED + head / (HEADS / SHARED)) * SIZE + i]);
@@ -101,9 +101,9 @@ fn check(found: &[f32], expected: &[f64], step: usize) {
     }
 }
 
-/// Sequences grow by chunks of any size, some of them at a time; some end, and others take their pages.
+/// Random subsets of sequences grow by random chunks; some end, and others reuse their pages.
 #[test]
-fn pages_hold_what_sequences_do() {
+fn paged_attention_matches_the_definition() {
     fastrand::seed(7);
     let vm = machine(&Path::new(env!("CARGO_MANIFEST_DIR")).join("ir-examples/paged_attention.py"));
     let pages = builtin("hammock.kv_pages.create", &[(PAGES as i64).into(), (ROWS as i64).into()]);
@@ -150,24 +150,24 @@ fn pages_hold_what_sequences_do() {
         let found = result.get::<&Tensor>().unwrap().as_slice::<f32>().unwrap();
         for (b, (sequence, count)) in sequences.iter().zip(&counts).enumerate() {
             for (i, head) in (most - count..most).flat_map(|i| (0..HEADS).map(move |head| (i, head))) {
-                let place = ((b * most + i) * HEADS + head) * SIZE;
+                let offset = ((b * most + i) * HEADS + head) * SIZE;
                 let at = sequence.rows() + i - most;
-                let expected = sequence.attention(&queries[place..], head, at, window);
-                check(&found[place..], &expected, step);
+                let expected = sequence.attention(&queries[offset..], head, at, window);
+                check(&found[offset..], &expected, step);
             }
         }
     }
 }
 
-/// Rows that leave a window are overwritten in place, those of the beginning perhaps kept.
+/// Rows that leave a window are overwritten in place; sink rows are preserved.
 #[test]
-fn windows_hold_the_last_rows() {
+fn sliding_windows_match_the_definition() {
     fastrand::seed(8);
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("windows.py");
     std::fs::write(&model, WINDOWS).unwrap();
     let vm = machine(&model);
-    for (function, kept) in [("window", 0usize), ("sinks", 2)] {
+    for (function, sinks) in [("window", 0usize), ("sinks", 2)] {
         let reserve = Any::from(Shape::new(&[2, SHARED as i64, SIZE as i64]));
         let nothing = tensor(&[0, SHARED, SIZE], &[]);
         let [keys, values] = [(); 2].map(|()| {
@@ -183,7 +183,7 @@ fn windows_hold_the_last_rows() {
             let arguments = [tensor(&[1, 1, HEADS, SIZE], &query), k, v, keys.clone(), values.clone()];
             let result = vm.call(function, &arguments).unwrap();
             let found = result.get::<&Tensor>().unwrap().as_slice::<f32>().unwrap();
-            let rows = (0..kept.min(step + 1)).chain(kept.max((step + 1 + kept).saturating_sub(6))..step + 1);
+            let rows = (0..sinks.min(step + 1)).chain(sinks.max((step + 1 + sinks).saturating_sub(6))..step + 1);
             for head in 0..HEADS {
                 let expected = sequence.over(rows.clone(), &query[head * SIZE..], head);
                 check(&found[head * SIZE..], &expected, step);

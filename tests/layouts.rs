@@ -1,5 +1,5 @@
-//! Passes that move axes or change dtypes leave what a program computes as it is: random programs around convolutions
-//! run before and after, with interpreted kernels. `PROGRAMS=5000` runs more of them, `PROGRAM=17` one, with its text.
+//! Passes that permute axes or change dtypes preserve results: random programs around convolutions are run before and
+//! after, with interpreted kernels. `PROGRAMS=5000` runs more of them, `PROGRAM=17` one, with its text.
 
 use hammock_compiler::{Dump, Evaluator, Options, ReadOptions, lower, read_text, reference};
 use hammock_diagnostics::SourceFile;
@@ -8,7 +8,7 @@ use hammock_passes::{Pipeline, pipeline};
 use hammock_runtime::{Any, DType, Tensor, Tuple, vm};
 use std::fmt::Write;
 
-/// Numbers that follow from a seed.
+/// Pseudorandom numbers.
 struct Random(fastrand::Rng);
 
 impl Random {
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// A program: parameters and bindings, with the shape of every value.
+/// Program: parameters and bindings, with the shape of every value.
 struct Program {
     random: Random,
     params: Vec<(String, Vec<i64>)>,
@@ -30,7 +30,7 @@ struct Program {
 }
 
 impl Program {
-    /// Around convolutions over so many dimensions.
+    /// Generates a program around convolutions with `spatial` dimensions.
     fn new(seed: u64, spatial: usize) -> Self {
         let mut random = Random(fastrand::Rng::with_seed(seed));
         for _ in 0..8 {
@@ -61,7 +61,7 @@ impl Program {
         self.values.push((name, shape));
     }
 
-    /// One of the latest values.
+    /// Returns one of the latest values.
     fn pick(&mut self) -> (String, Vec<i64>) {
         let from = self.values.len().saturating_sub(3);
         let at = from + self.random.below(self.values.len() - from);
@@ -218,7 +218,7 @@ impl Program {
             format!("{name}: R.Tensor(({dims}), \"float32\")")
         };
         let params = self.params.iter().map(param).collect::<Vec<_>>().join(", ");
-        // a tuple of all values: each is compared, and none but the tuple is visible outside of the block
+        // Returns a tuple of all values: each is compared, and only the tuple is visible outside of the block.
         let outputs = self.values.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
         format!(
             "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n    @R.function\n    def \
@@ -228,7 +228,7 @@ impl Program {
         )
     }
 
-    /// Numbers for the parameters; variances are positive, sums stay small.
+    /// Returns arguments: variances are positive, sums stay small.
     fn arguments(&mut self) -> Vec<Any> {
         self.params.iter().map(|(_, shape)| tensor(&mut self.random, shape)).collect()
     }
@@ -254,13 +254,13 @@ fn without(shape: &[i64], axis: usize) -> Vec<i64> {
     shape.iter().enumerate().filter(|(i, _)| *i != axis).map(|(_, d)| *d).collect()
 }
 
-/// What the program computes after these passes and the pipeline, and how many operators move or convert tensors.
+/// Returns the results of the program after these passes and the pipeline.
 fn run(text: &str, passes: &str, args: &[Any]) -> Result<Vec<Vec<f32>>, String> {
     let first = Pipeline::parse(passes).map_err(|e| e.message)?;
     run_at(1, text, &first, &Options::default(), args).map(|(results, _)| results)
 }
 
-/// The results of a program after passes, lowered at a level for kernels of these options, and its module then.
+/// Returns the results of a program after passes and lowering, and its module.
 fn run_at(
     level: u8,
     text: &str,
@@ -289,7 +289,7 @@ fn run_at(
     Ok((leaves.ok_or("no tensors of floats")?, module))
 }
 
-/// Runs random programs around convolutions over so many dimensions before and after a pass.
+/// Runs random programs around convolutions with `spatial` dimensions before and after a pass.
 fn agree(spatial: usize, count: u64, tolerance: f32, passes: impl Fn(&mut Random) -> String) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seeds = number("PROGRAM").map_or(0..number("PROGRAMS").unwrap_or(count), |one| one..one + 1);
@@ -338,16 +338,16 @@ fn programs_over_volumes_in_other_layouts_compute_the_same() {
 }
 
 #[test]
-fn programs_of_mixed_precision_compute_nearly_the_same() {
+fn mixed_precision_programs_compute_nearly_the_same() {
     agree(2, 20, 6e-2, |random| {
         let out = random.of(&["", r#"{out_dtype="float16"}"#, r#"{dtype="bfloat16"}"#]);
         format!("ToMixedPrecision{out}")
     });
 }
 
-/// Sizes that are no multiples of tiles, padding on all sides, layouts; the batch is not known when the pass runs.
+/// Sizes that are not multiples of tiles, padding on all sides, layouts, dynamic batch.
 #[test]
-fn convolutions_by_winograds_algorithm_compute_the_same() {
+fn winograd_convolutions_compute_the_same() {
     for (shape, channels, out, padding, layouts) in [
         ([1, 16, 5, 7], 16, 17, "(1, 1)", ""),
         ([2, 17, 3, 9], 17, 16, "(0, 1, 2, 0)", ""),
@@ -386,9 +386,9 @@ class Module:
     }
 }
 
-/// Of 16-bit floats it computes in float32: its results are as near as their dtype allows.
+/// 16-bit floats are computed in float32: results are as accurate as their dtype allows.
 #[test]
-fn convolutions_of_halves_by_winograds_algorithm_compute_nearly_the_same() {
+fn winograd_convolutions_of_16_bit_floats_compute_nearly_the_same() {
     for (dtype, step) in [("float16", 1.0 / 1024.0), ("bfloat16", 1.0 / 128.0)] {
         let text = format!(
             r#"
@@ -412,7 +412,7 @@ class Module:
     }
 }
 
-/// Passes over kernels and constants, on their own file-tests.
+/// Passes over kernels and constants, on their own file tests.
 #[test]
 fn file_tests_compute_the_same() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
@@ -435,9 +435,9 @@ fn file_tests_compute_the_same() {
     }
 }
 
-/// Constants that are packed in words of several terms, with blocks and words that are not full, and rows that are not known.
+/// Constants in packed groups, with partial blocks and groups, and a dynamic number of rows.
 #[test]
-fn products_with_packed_constants_compute_the_same() {
+fn matmuls_with_packed_constants_compute_the_same() {
     let params = |module: &Module| {
         let kernels = module.tir_functions().filter(|(name, _)| name.as_str().ends_with("_prepacked"));
         kernels.flat_map(|(_, kernel)| kernel.buffers().cloned()).collect::<Vec<Buffer>>()

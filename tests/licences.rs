@@ -1,5 +1,5 @@
-//! Licences of all that Hammock is made from are among those that `deny.toml` allows, which cargo-deny checks as well,
-//! with the rest of that file. `cargo metadata` knows the licences; nothing is downloaded.
+//! Licences of all dependencies are allowed by `deny.toml`. Uses `cargo metadata` without downloads; cargo-deny checks
+//! the whole file.
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
@@ -7,7 +7,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The list of the line that begins with `allow = [`.
+/// Returns the list on the line that begins with `allow = [`.
 fn allowed() -> BTreeSet<String> {
     let text = std::fs::read_to_string(root().join("deny.toml")).unwrap();
     let (_, rest) = text.split_once("\nallow = [").expect("deny.toml has a list of licences");
@@ -15,7 +15,7 @@ fn allowed() -> BTreeSet<String> {
     list.split(',').map(|item| item.trim().trim_matches('"').to_owned()).filter(|item| !item.is_empty()).collect()
 }
 
-/// Returns true if an SPDX expression is met by these licences: one of each `OR`, all of each `AND`.
+/// Returns true if these licences satisfy an SPDX expression: one of each `OR`, all of each `AND`.
 fn is_met(expression: &str, allowed: &BTreeSet<String>) -> bool {
     let expression = expression.replace('/', " OR ");
     let outer = |word: &str| {
@@ -40,7 +40,7 @@ fn is_met(expression: &str, allowed: &BTreeSet<String>) -> bool {
 }
 
 #[test]
-fn every_dependency_has_a_licence_that_is_allowed() {
+fn every_dependency_has_an_allowed_licence() {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--format-version=1", "--locked", "--offline"]);
     let output = cargo.args(["--filter-platform", "x86_64-unknown-linux-gnu"]).current_dir(root()).output().unwrap();
@@ -56,7 +56,7 @@ fn every_dependency_has_a_licence_that_is_allowed() {
 }
 
 #[test]
-fn expressions_are_understood() {
+fn spdx_expressions_are_evaluated() {
     let allowed = ["MIT", "Zlib"].map(str::to_owned).into();
     for (expression, met) in [
         ("MIT", true),

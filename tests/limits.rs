@@ -1,4 +1,4 @@
-//! `--max-memory` and `--timeout` where a model is compiled.
+//! `--max-memory` and `--timeout` during compilation.
 
 #[allow(dead_code)]
 mod support;
@@ -6,7 +6,7 @@ mod support;
 use std::{fs, path::Path, process::Command};
 use support::{hammock, stdout};
 
-/// Standard error of a command that fails with status 1.
+/// Returns standard error of a command that fails with status 1.
 fn refusal(folder: &Path, args: &[&str]) -> String {
     let output = hammock(folder, args);
     let text = String::from_utf8(output.stderr).unwrap();
@@ -14,7 +14,7 @@ fn refusal(folder: &Path, args: &[&str]) -> String {
     text
 }
 
-/// A message of protobuf's wire format: its fields, of which each is a number or bytes.
+/// Encodes a protobuf message; each field is a number or bytes.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -45,7 +45,7 @@ impl Message {
     }
 }
 
-/// An ONNX model that multiplies `x` of shape [1, size] by a constant of shape [size, size].
+/// Returns an ONNX model with a matmul of `x` of shape [1, size] and a constant of shape [size, size].
 fn onnx(size: u64) -> Vec<u8> {
     const FLOAT: u64 = 1;
     let value = |name: &str| {
@@ -80,7 +80,7 @@ fn weights_of_onnx_models_count() {
     stdout(hammock(folder.path(), &["run", "m.onnx", "--arg", "zeros", "--max-memory", "64M"]));
 }
 
-/// A model that adds two numbers of a range, which no argument takes part in.
+/// A model that adds two elements of a range, independent of arguments.
 const RANGE: &str = r#"@I.ir_module
 class Module:
     @R.function
@@ -94,23 +94,23 @@ class Module:
 "#;
 
 #[test]
-fn constants_are_not_computed_beyond_the_limit() {
+fn constant_evaluation_respects_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("m.py"), RANGE).unwrap();
     for mode in ["bytecode", "reference"] {
         let said = refusal(folder.path(), &["run", "m.py", "--max-memory", "16M", "--exec-mode", mode]);
         assert!(said.contains("MemoryError") && said.contains("R.arange"), "{mode}: {said}");
     }
-    // It is left to the program, which may run where there is more.
+    // Constant evaluation is left to run time, where there may be more memory.
     stdout(hammock(folder.path(), &["compile", "m.py", "-o", "m.so", "--max-memory", "16M"]));
     assert!(refusal(folder.path(), &["run", "m.so", "--max-memory", "16M"]).contains("MemoryError"));
 }
 
 #[test]
-fn reading_takes_no_longer_than_it_may() {
+fn reading_respects_the_timeout() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("m.py"), RANGE).unwrap();
-    // Nobody writes to it.
+    // A FIFO without a writer.
     assert!(Command::new("mkfifo").arg(folder.path().join("fifo")).status().unwrap().success());
     for command in [
         &["run", "fifo"][..],

@@ -1,8 +1,8 @@
-//! Growth of the compiler's work with its input: the bytes that it allocates, which are the same in every run.
+//! Growth of the compiler's work with its input, measured in allocated bytes, which are reproducible.
 //!
-//! Each input is compiled at sizes n, 2n and 4n. Where work is linear, the step from 2n to 4n allocates twice as much as
-//! the step from n to 2n; what does not depend on n cancels. Scans that allocate nothing and LLVM's own memory are not
-//! seen: `GROWTH=8` multiplies all sizes by 8 and also prints the growth of CPU time, which is only measured.
+//! Each input is compiled at sizes n, 2n and 4n. Where work is linear, the step from 2n to 4n allocates twice as much
+//! as the step from n to 2n; constant costs cancel. Scans without allocations and LLVM's memory are not covered:
+//! `GROWTH=8` multiplies all sizes by 8 and also prints the growth of CPU time, without a limit.
 
 #[path = "linear_growth/onnx.rs"]
 mod onnx;
@@ -21,7 +21,7 @@ use std::{
     },
 };
 
-/// Largest growth that passes, in multiples of linear growth.
+/// Maximum growth, in multiples of linear growth.
 const MAX_GROWTH: f64 = 1.3;
 
 /// Inputs: name, n, and generator. Each is compiled at sizes n, 2n and 4n.
@@ -37,14 +37,14 @@ const INPUTS: &[(&str, usize, Make)] = &[
     ("ONNX functions that call each other", 256, Onnx(onnx::chained_functions)),
 ];
 
-/// A generator of inputs by size.
+/// Generator of inputs by size.
 enum Make {
     Text(fn(usize) -> String),
     Onnx(fn(usize) -> Vec<u8>),
 }
 use Make::{Onnx, Text};
 
-/// An input of the compiler.
+/// Input of the compiler.
 enum Input {
     Text(String),
     Onnx(Vec<u8>),
@@ -59,12 +59,12 @@ impl Make {
     }
 }
 
-/// The system's allocator, counting the bytes that all threads ask for.
+/// System allocator that counts the bytes requested by all threads.
 struct Counting;
 
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: everything is the system's.
+// SAFETY: forwards to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size(), Relaxed);
@@ -81,7 +81,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static GLOBAL: Counting = Counting;
 
-/// Compiles an input; gives the error if there is one.
+/// Compiles an input; returns the error if there is one.
 fn compiled(input: Input) -> Result<(), Failure> {
     let (mut module, source) = match input {
         Input::Text(text) => {
@@ -101,14 +101,14 @@ fn compiled(input: Input) -> Result<(), Failure> {
     compile(&module, &source, &options, Emit::Lib).map(drop)
 }
 
-/// The cost of a compilation.
+/// Cost of a compilation.
 struct Work {
     bytes: f64,
-    /// Nanoseconds of CPU time.
+    /// CPU time in nanoseconds.
     time: f64,
 }
 
-/// Measures what `f` takes.
+/// Measures the cost of `f`.
 fn work<T>(f: impl FnOnce() -> T) -> (T, Work) {
     let (bytes, time) = (BYTES.load(Relaxed), cpu_time());
     let result = f();
@@ -116,13 +116,13 @@ fn work<T>(f: impl FnOnce() -> T) -> (T, Work) {
     (result, work)
 }
 
-/// Nanoseconds for which this thread has run.
+/// Returns the CPU time of this thread in nanoseconds.
 fn cpu_time() -> f64 {
     let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     times.split(' ').next().and_then(|time| time.parse().ok()).unwrap_or(0.0)
 }
 
-/// Growth in multiples of linear growth, from values at n, 2n and 4n.
+/// Computes growth in multiples of linear growth, from values at n, 2n and 4n.
 fn growth(sizes: &[Work; 3], of: impl Fn(&Work) -> f64) -> f64 {
     let [a, b, c] = sizes.each_ref().map(of);
     (c - b) / (b - a) / 2.0
@@ -131,7 +131,7 @@ fn growth(sizes: &[Work; 3], of: impl Fn(&Work) -> f64) -> f64 {
 #[test]
 fn work_grows_linearly() {
     let factor = std::env::var("GROWTH").ok().map(|factor| factor.parse::<usize>().unwrap());
-    // The first compilation makes tables that later ones use.
+    // The first compilation creates tables that later ones reuse.
     compiled(Input::Text(texts::split(2))).unwrap();
     let mut failed = Vec::new();
     for (name, size, make) in INPUTS {
@@ -153,7 +153,7 @@ fn work_grows_linearly() {
         }
     }
     assert!(failed.is_empty(), "these grow faster than {MAX_GROWTH} times linear: {failed:?}");
-    // In the same test, since the count of bytes is the process's.
+    // In the same test, since bytes are counted per process.
     nested_unrolled_loops_do_not_multiply();
 }
 

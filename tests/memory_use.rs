@@ -1,4 +1,4 @@
-//! How much memory programs take, as the command line tells it, and as it limits it.
+//! Memory use of programs: reported and limited by the command line.
 #![cfg(feature = "llvm")]
 
 use hammock_compiler::write_weights;
@@ -53,7 +53,7 @@ impl Model {
         Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(self.0.path()).output().unwrap()
     }
 
-    /// What is printed to standard output.
+    /// Returns standard output.
     fn prints(&self, args: &[&str]) -> String {
         let output = self.hammock(args);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -74,7 +74,7 @@ fn numbers(value: &Value, keys: &[&str]) -> Vec<u64> {
 }
 
 #[test]
-fn statistics_count_what_there_is() {
+fn statistics_are_consistent() {
     let model = Model::new(MODEL);
     let compile = |level: &str| -> Value {
         let printed = model.prints(&["compile", "model.py", "-o", "model.so", "--stats", "--json", level]);
@@ -130,9 +130,9 @@ fn a_memory_plan_shows_buffers_over_time() {
     assert!(!model.hammock(&["opt", "model.py", "--memory-plan", "-"]).status.success());
 }
 
-/// The passes that run when a module is compiled are shown without a list of them, and plan what `compile` does.
+/// Without `--passes`, the compile pipeline runs, with the same memory plan as `compile`.
 #[test]
-fn what_compiles_a_module_can_be_watched() {
+fn the_compile_pipeline_is_printed() {
     let model = Model::new(
         r#"from tvm.script import ir as I, relax as R
 
@@ -176,7 +176,7 @@ class Module:
     assert!(!model.hammock(&["passes", "--pipeline", "--target", "z80"]).status.success());
 }
 
-/// Kernels with temporaries of several sizes: one of 64 KB; one of 512 KB and one of 256 KB.
+/// Kernels with temporaries: one of 64 KB; one of 512 KB and one of 256 KB.
 const TEMPORARIES: &str = r#"from tvm.script import ir as I, relax as R, tir as T
 
 @I.ir_module
@@ -224,7 +224,7 @@ class Module:
         return a
 "#;
 
-/// What temporaries take is planned, counted and limited alike, however often they are used.
+/// Planned, counted and limited sizes of temporaries agree, independent of the number of calls.
 #[test]
 fn temporaries_of_kernels_count() {
     const LARGE: u64 = (131_072 + 65_536) * 4;
@@ -250,17 +250,17 @@ fn temporaries_of_kernels_count() {
         numbers(&serde_json::from_slice(&output.stdout).unwrap(), &["peak_bytes"])[0]
     };
     let most = peak(bench(&[]));
-    let besides = LARGE + std::fs::metadata(model.path("model.so")).unwrap().len() + tensors;
-    assert!((besides..besides + (128 << 10)).contains(&most), "{most}: {besides}, frames, and values");
+    let accounted = LARGE + std::fs::metadata(model.path("model.so")).unwrap().len() + tensors;
+    assert!((accounted..accounted + (128 << 10)).contains(&most), "{most}: {accounted}, frames, and values");
     assert_eq!(peak(bench(&["--max-memory", &most.to_string()])), most, "as much as is reported is enough");
     let refused = bench(&["--max-memory", &(most - 1).to_string()]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && said.contains("MemoryError") && said.contains("a workspace of"), "{said}");
 }
 
-/// Arguments, constants, tensors, and temporaries of kernels all count.
+/// Arguments, constants, tensors, and temporaries all count.
 #[test]
-fn the_limit_counts_everything() {
+fn the_memory_limit_counts_everything() {
     let tensors = Model::new(
         r#"from tvm.script import ir as I, relax as R, tir as T
 @I.ir_module
@@ -297,14 +297,14 @@ class Module:
     let run = |function: &str, arg: &str, limit: &str| {
         tensors.hammock(&["run", "model.py", "--func", function, "--arg", arg, "--max-memory", limit])
     };
-    for (function, arg, least, enough) in [
+    for (function, arg, limit, enough) in [
         ("kernel", "random(16):float32", "11M", "13M"),
         ("arena", "random(1500000):float32", "15M", "19M"),
         ("result", "random(1):float32", "11M", "13M"),
     ] {
-        let refused = run(function, arg, least);
+        let refused = run(function, arg, limit);
         let said = String::from_utf8_lossy(&refused.stderr);
-        assert!(!refused.status.success() && said.contains("MemoryError"), "{function} with {least}: {said}");
+        assert!(!refused.status.success() && said.contains("MemoryError"), "{function} with {limit}: {said}");
         let output = run(function, arg, enough);
         assert!(output.status.success(), "{function} with {enough}: {}", String::from_utf8_lossy(&output.stderr));
     }

@@ -1,5 +1,5 @@
-//! Kernels compiled for several processors in one file: the machine runs the most capable that it can, or the one asked for,
-//! and says why where there is none.
+//! Function multiversioning: kernels for several CPUs in one file. The best match is picked at load time, or the
+//! requested one; if there is none, the error explains why.
 #![cfg(all(feature = "cranelift", feature = "llvm"))]
 
 use hammock_runtime::cpu_features::Features;
@@ -28,7 +28,7 @@ fn run(file: &Path, target: Option<&str>) -> Output {
     hammock(target, &["run", file.to_str().unwrap(), "--arg", "random(33,64):float32", "--json"])
 }
 
-/// The numbers that a run prints.
+/// Returns the numbers that a run prints.
 fn numbers(output: &Output) -> Vec<f64> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout.clone()).unwrap();
@@ -37,7 +37,7 @@ fn numbers(output: &Output) -> Vec<f64> {
     found.collect()
 }
 
-/// The targets that this machine can run.
+/// Returns the targets that this machine supports.
 fn fitting() -> Vec<&'static str> {
     let features = Features::detected();
     let levels = [("x86-64", ""), ("x86-64-v2", "sse4.2"), ("x86-64-v3", "avx2"), ("x86-64-v4", "avx512vl")];
@@ -65,9 +65,9 @@ fn every_version_computes_the_same() {
 }
 
 #[test]
-fn machines_that_can_run_none_say_why() {
+fn unsupported_versions_are_explained() {
     let folder = tempfile::tempdir().unwrap();
-    // Features that only processors of 2012 to 2015 have.
+    // Features that only CPUs of 2012 to 2015 have.
     let file = compiled(&folder, "old", &["--target", "bdver4"]);
     let text = |output: Output| String::from_utf8(output.stderr).unwrap();
     let error = text(run(&file, None));
@@ -82,7 +82,7 @@ fn machines_that_can_run_none_say_why() {
 }
 
 #[test]
-fn files_say_what_they_are_for() {
+fn files_list_their_cpus() {
     let folder = tempfile::tempdir().unwrap();
     let file = compiled(&folder, "model.so", &["--multi-version"]);
     let stats = hammock(None, &["inspect", file.to_str().unwrap(), "--stats"]);
@@ -92,26 +92,26 @@ fn files_say_what_they_are_for() {
     assert_eq!(targets, ["x86-64-v2", "x86-64-v3", "x86-64-v4"]);
 }
 
-/// What holds kernels for one processor is a file for each, with the code of that processor alone.
+/// Outputs that hold kernels of one CPU become one file per CPU.
 #[test]
-fn code_is_a_file_for_each_version() {
+fn objects_are_written_per_version() {
     let folder = tempfile::tempdir().unwrap();
     for (emit, of_v4) in [("asm", "zmm"), ("llvm", "\"target-cpu\"=\"x86-64-v4\""), ("obj", "")] {
         let file = compiled(&folder, &format!("model.{emit}"), &["--multi-version=x86-64-v4,x86-64", "--emit", emit]);
         assert!(!file.exists());
         let version = |target: &str| std::fs::read(folder.path().join(format!("model.{target}.{emit}"))).unwrap();
-        let [least, most] = ["x86-64", "x86-64-v4"].map(version);
-        assert!(least != most);
+        let [oldest, newest] = ["x86-64", "x86-64-v4"].map(version);
+        assert!(oldest != newest);
         if emit == "obj" {
-            assert!(least.starts_with(b"\x7fELF") && most.starts_with(b"\x7fELF"));
+            assert!(oldest.starts_with(b"\x7fELF") && newest.starts_with(b"\x7fELF"));
         } else {
-            let [least, most] = [least, most].map(|text| String::from_utf8(text).unwrap());
-            assert!(most.contains(of_v4) && !least.contains(of_v4), "{emit}");
+            let [oldest, newest] = [oldest, newest].map(|text| String::from_utf8(text).unwrap());
+            assert!(newest.contains(of_v4) && !oldest.contains(of_v4), "{emit}");
         }
     }
 }
 
-/// A product by one of the weights, which planners pack.
+/// A matmul with one of the weights, which are packed.
 const PRODUCT: &str = r#"
 from tvm.script import ir as I, relax as R
 @I.ir_module
@@ -124,9 +124,9 @@ class Module:
         return y
 "#;
 
-/// Versions share their weights, which each would have in blocks as wide as its registers.
+/// Versions share weights, although each would pack them for its own vector width.
 #[test]
-fn weights_are_packed_where_all_versions_agree() {
+fn weights_are_packed_if_all_versions_agree() {
     let folder = tempfile::tempdir().unwrap();
     let (model, file) = (folder.path().join("product.py"), folder.path().join("product.so"));
     std::fs::write(&model, PRODUCT).unwrap();
@@ -143,7 +143,7 @@ fn weights_are_packed_where_all_versions_agree() {
 }
 
 #[test]
-fn what_holds_one_version_refuses_several() {
+fn single_version_outputs_reject_several_cpus() {
     let out = tempfile::tempdir().unwrap();
     let file = out.path().join("model");
     let refused = |flags: &[&str]| {

@@ -1,6 +1,6 @@
-//! ONNX models: what they compute, the text they become, and what is said of wrong and damaged ones.
+//! ONNX models: their results, the imported text, and messages for invalid and damaged ones.
 //!
-//! `tests/onnx/make.py` makes the models, and records what ONNX Runtime computes.
+//! `tests/onnx/make.py` creates the models and records the results of ONNX Runtime.
 
 #[allow(dead_code)]
 mod support;
@@ -13,7 +13,7 @@ use hammock_ir::{
 use std::path::{Path, PathBuf};
 use support::{hammock, root, snapshot, stdout};
 
-/// The models of a folder, by name.
+/// Returns the models of a folder, sorted by name.
 fn models(folder: &str) -> Vec<(String, PathBuf)> {
     let files = std::fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
     let mut models: Vec<_> = files.filter(|file| file.extension().is_some_and(|e| e == "onnx")).collect();
@@ -25,14 +25,14 @@ fn succeed(folder: &Path, args: &[&str]) -> String {
     stdout(hammock(folder, args))
 }
 
-/// `--arg` for each array that was recorded as an input of a model.
+/// Returns an `--arg` for each recorded input of a model.
 fn arguments(name: &str) -> Vec<String> {
     let file = root().join(format!("tests/onnx/{name}.inputs.npz"));
     let count = hammock_runtime::tools::Weights::open(&file).unwrap().iter().count();
     (0..count).flat_map(|i| ["--arg".to_owned(), format!("@{}#{i}", file.display())]).collect()
 }
 
-/// Runs a program with a model's inputs, and compares with the results that were recorded.
+/// Runs a program with a model's recorded inputs, and compares with the recorded results.
 fn expect(name: &str, program: &str, more: &[&str]) {
     let expected = root().join(format!("tests/onnx/{name}.expected.npz"));
     let given = arguments(name);
@@ -43,7 +43,7 @@ fn expect(name: &str, program: &str, more: &[&str]) {
 }
 
 #[test]
-fn models_compute_what_onnx_runtime_does() {
+fn models_match_onnx_runtime() {
     let found = models("tests/onnx");
     assert!(found.len() >= 7, "{}", found.len());
     for (name, file) in found {
@@ -52,16 +52,16 @@ fn models_compute_what_onnx_runtime_does() {
 }
 
 #[test]
-fn native_code_computes_the_same() {
+fn compiled_models_match_onnx_runtime() {
     for name in ["cnn", "encoder"] {
         expect(name, &format!("tests/onnx/{name}.onnx"), &[]);
     }
 }
 
-/// What a model adds to a table of learned positions has no more rows than the table, and what it multiplies a table with
-/// has its rows, or one: this is checked at run time.
+/// Run-time checks: an operand that is added to a table of learned positions has at most the table's rows, and a
+/// multiplied one the same number of rows, or one.
 #[test]
-fn sizes_that_have_to_agree_are_checked() {
+fn dimensions_that_must_be_equal_are_checked() {
     let run = |x: &str, scale: &str| {
         let args = ["run", "tests/onnx/positions.onnx", "--arg", x, "--arg", scale, "--exec-mode", "reference"];
         hammock(root(), &args)
@@ -81,7 +81,7 @@ fn sizes_that_have_to_agree_are_checked() {
 }
 
 #[test]
-fn models_become_texts() {
+fn models_are_imported_as_text() {
     for (name, file) in models("tests/onnx") {
         let options = ImportOptions { weights: OnnxWeights::Parameters, ..ImportOptions::default() };
         let imported = import_onnx(file.to_str().unwrap(), &options).unwrap_or_else(|e| panic!("{e}"));
@@ -90,7 +90,7 @@ fn models_become_texts() {
         let weights: Vec<&str> = imported.weights.iter().map(|(name, _)| name.as_str()).collect();
         let text = hammock_ir::print::module_text(&imported.module, &PrintOptions { metadata: Metadata::NoConstants });
         let nodes = imported.source.text();
-        // What is longer, nobody reads.
+        // Longer texts are not reviewed.
         if text.len() > 16_000 {
             continue;
         }
@@ -99,7 +99,7 @@ fn models_become_texts() {
 }
 
 #[test]
-fn a_text_and_its_weights_are_written_and_run() {
+fn imported_texts_and_weights_run() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["cnn", "encoder", "names"] {
         let model = root().join(format!("tests/onnx/{name}.onnx"));
@@ -123,7 +123,7 @@ fn every_command_that_takes_a_module_takes_a_model() {
     assert!(succeed(root(), &["ops", "--onnx"]).contains("\nConv\n"));
 }
 
-/// A model may come on standard input, where nothing lies beside it.
+/// A model may be read from standard input, without external data.
 #[test]
 fn a_model_may_be_standard_input() {
     let given = |file: &str, args: &[&str]| {
@@ -143,9 +143,9 @@ fn a_model_may_be_standard_input() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("read without its folder"));
 }
 
-/// `--sha256` refuses a file with one wrong byte, whatever the file is.
+/// `--sha256` rejects any kind of file with one wrong byte.
 #[test]
-fn files_are_compared_with_the_digest_that_is_given() {
+fn files_are_verified_against_the_given_digest() {
     let folder = tempfile::tempdir().unwrap();
     let (model, damaged) = (root().join("tests/onnx/cnn.onnx"), folder.path().join("cnn.onnx"));
     let mut bytes = std::fs::read(&model).unwrap();
@@ -184,7 +184,7 @@ fn files_are_compared_with_the_digest_that_is_given() {
 
 /// Messages name nodes and tensors.
 #[test]
-fn wrong_models_are_explained() {
+fn invalid_models_are_diagnosed() {
     let mut said = String::new();
     for (name, _) in models("tests/onnx/bad") {
         let output = hammock(root().join("tests/onnx/bad"), &["check", &format!("{name}.onnx")]);
@@ -195,7 +195,7 @@ fn wrong_models_are_explained() {
     snapshot("onnx", "wrong_models", &said);
 }
 
-/// Runs a model of `tests/onnx/misfits` with inputs that do not fit; gives what is said.
+/// Runs a model of `tests/onnx/misfits` with invalid inputs; returns standard error.
 fn misfit(name: &str, inputs: &[&str], more: &[&str]) -> String {
     let model = format!("tests/onnx/misfits/{name}.onnx");
     let args = ["run", &model].into_iter().chain(more.iter().copied());
@@ -209,10 +209,9 @@ fn misfit(name: &str, inputs: &[&str], more: &[&str]) -> String {
 
 const X: &str = "zeros(2,3):float32";
 
-/// Indices and lengths that are known at run time only, and what is said of those that are outside of an axis of size 3
-/// or 2.
+/// Dynamic indices and lengths, and the messages for those out of range of an axis of size 3 or 2.
 #[test]
-fn indices_of_run_time_are_inside_of_their_axis() {
+fn dynamic_indices_are_checked() {
     for (name, inputs, said) in [
         ("gather", &[X, "[3]:int64"][..], "index 3 is outside of dimension 1 of buffer `x`, whose size is 3"),
         ("gather", &[X, "[0, -4]:int64"], "index -1 is outside"),
@@ -248,9 +247,9 @@ fn indices_of_run_time_are_inside_of_their_axis() {
     }
 }
 
-/// Sizes that are known at run time only, and both of those that do not agree.
+/// Dynamic sizes, and the messages for those that do not match.
 #[test]
-fn sizes_of_run_time_fit() {
+fn dynamic_sizes_are_checked() {
     for (name, inputs, said) in [
         ("reshape", &[X, "[2, 2]:int64"][..], "`x` and `shape` differ: 6 is not 4"),
         ("reshape", &[X, "[4, -1]:int64"], "6 is not 4"),
@@ -273,7 +272,7 @@ fn sizes_of_run_time_fit() {
         let message = misfit(name, inputs, &["--exec-mode", "reference"]);
         assert!(message.contains(said), "{name}: {message}");
     }
-    // What fits is padded.
+    // Valid widths are padded.
     for (name, x) in [("pad_reflect_constant", "ones(3,3):float32"), ("pad_wrap_constant", "ones(1,3):float32")] {
         let model = format!("tests/onnx/misfits/{name}.onnx");
         stdout(hammock(root(), &["run", &model, "--exec-mode", "reference", "--arg", x]));
@@ -284,7 +283,7 @@ fn sizes_of_run_time_fit() {
     }
 }
 
-/// An initializer that is an input too is a constant, unless a call gives another value: by name, among weights, or with an
+/// An initializer that is also an input is a constant, unless a call overrides it: by name, among weights, or with an
 /// argument for each input.
 #[test]
 fn default_values_of_inputs_are_overridden() {
@@ -305,7 +304,7 @@ fn default_values_of_inputs_are_overridden() {
         let weights = [("k".to_owned(), hammock_runtime::Tensor::from_slice(&[1], &[1f32]).unwrap())];
         hammock_runtime::tools::save_npz(&folder.path().join("k.npz"), &weights).unwrap();
         assert_eq!(run(&model, &["--params", "k.npz"]), run(&model, &once));
-        // What is written has a parameter for what stays open only.
+        // The written module has parameters for overridable inputs only.
         let import = ["import", &model, "-o", "m.py", "--params-out", "w.npz", "--overridable", "k"];
         stdout(hammock(folder.path(), &import));
         assert_eq!(run("m.py", &["--params", "w.npz"]), own);
@@ -326,9 +325,9 @@ fn default_values_of_inputs_are_overridden() {
     }
 }
 
-/// Sizes of different names are equal or 1 when the program runs; the joint size is named once.
+/// Differently named dimensions are equal or 1 at run time; the joint dimension is named once.
 #[test]
-fn sizes_of_different_names_broadcast() {
+fn differently_named_dimensions_broadcast() {
     let run = |shapes: [&str; 6], more: &[&str]| {
         let args = shapes.iter().flat_map(|shape| ["--arg", shape]);
         let args: Vec<&str> = ["run", "tests/onnx/broadcasts.onnx"].into_iter().chain(args).collect();
@@ -353,9 +352,9 @@ fn sizes_of_different_names_broadcast() {
     }
 }
 
-/// What a model leaves open of its inputs' shapes is given by a flag, or by a call.
+/// Shapes of inputs that the model leaves open are given by a flag or a call.
 #[test]
-fn shapes_of_inputs_are_given() {
+fn open_input_shapes_can_be_given() {
     let (unranked, x) = ("tests/onnx/bad/unranked.onnx", ["--arg", "[[1, 2]]:float32"]);
     assert_eq!(succeed(root(), &["run", unranked, x[0], x[1]]), "float32[1, 2]\n[[-1.0 -2.0]]\n");
     assert_eq!(succeed(root(), &["run", unranked, x[0], x[1], "--shape", "x=n,2"]), "float32[1, 2]\n[[-1.0 -2.0]]\n");

@@ -1,4 +1,4 @@
-//! What commands write and where: files, standard output, standard error, terminals.
+//! Outputs of commands: files, standard output, standard error, terminals.
 
 use object::{Object, ObjectSymbol};
 use std::{
@@ -38,7 +38,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Everything that takes a file to write: the command in a shell, up to the file.
+/// All flags with an output file: the shell command up to the file name.
 const WRITERS: [&str; 8] = [
     "hammock compile ir-examples/custom_kernel.py -o ",
     "hammock compile ir-examples/custom_kernel.py --emit llvm -o ",
@@ -51,7 +51,7 @@ const WRITERS: [&str; 8] = [
 ];
 
 #[test]
-fn files_links_and_what_is_neither() {
+fn outputs_to_files_links_and_fifos() {
     let folder = tempfile::tempdir().unwrap();
     let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
     symlink("file", &link).unwrap();
@@ -62,7 +62,7 @@ fn files_links_and_what_is_neither() {
         };
         write("/dev/null");
         assert!(!fs::metadata("/dev/null").unwrap().is_file(), "{before}");
-        // A link to what is not there yet.
+        // A link to a file that does not exist.
         write(link.to_str().unwrap());
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "{before}");
         let mode = fs::metadata(&file).unwrap().mode() & 0o777;
@@ -70,11 +70,11 @@ fn files_links_and_what_is_neither() {
         assert_eq!(mode, if is_library { 0o750 } else { 0o640 }, "{before}");
         let bytes = fs::read(&file).unwrap();
         assert!(!bytes.is_empty(), "{before}");
-        // What is there keeps its mode.
+        // An existing file keeps its mode.
         fs::set_permissions(&file, fs::Permissions::from_mode(0o604)).unwrap();
         write(link.to_str().unwrap());
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o604, "{before}");
-        // Something that passes bytes on.
+        // A FIFO.
         let [fifo, got] = ["fifo", "got"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
         let output =
             shell(&format!("mkfifo {fifo}\ntimeout 60 cat {fifo} > {got} &\n{before}{fifo}\ns=$?; wait; exit $s"));
@@ -90,7 +90,7 @@ fn files_links_and_what_is_neither() {
 }
 
 #[test]
-fn standard_output_is_a_file_like_others() {
+fn standard_output_can_be_an_output_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     for before in WRITERS {
@@ -99,14 +99,14 @@ fn standard_output_is_a_file_like_others() {
         bytes.truncate(if before.contains("--profile") { 4 } else { bytes.len() });
         for name in ["-", "/dev/stdout", "/proc/self/fd/1"] {
             let output = shell(&format!("{before}{name}"));
-            // The text of these goes to standard output as well.
+            // Their text goes to standard output as well.
             match (name, before.contains("--params-out")) {
                 ("-", true) => assert_eq!(output.status.code(), Some(2), "{before}{name}"),
                 (_, true) => assert!(output.stdout.windows(bytes.len()).any(|part| part == bytes), "{before}{name}"),
                 _ => assert!(output.stdout.starts_with(&bytes), "{before}{name}: {}", error_of(&output)),
             }
         }
-        // Into a file that is open already: what is in it stays.
+        // Appending to an open file preserves its content.
         let script = format!("(echo before; {before}/dev/stdout) > {}", file.display());
         if !before.contains("--params-out") {
             succeed(shell(&script));
@@ -116,7 +116,7 @@ fn standard_output_is_a_file_like_others() {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_what_was_there() {
+fn failed_writes_preserve_existing_files() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     for before in WRITERS {
@@ -127,7 +127,7 @@ fn what_cannot_be_written_leaves_what_was_there() {
             ("", folder.path().to_str().unwrap(), "it is a folder"),
             ("", "/dev/full", "no space is left"),
         ] {
-            // Kernels that run at once are linked to a file in memory, for which the limit holds as well.
+            // Kernels that run immediately are linked to an in-memory file, to which the limit applies as well.
             if limit.is_empty() || !before.contains("run") {
                 let output = shell(&format!("{limit}{before}{to} > /dev/null"));
                 assert_eq!(output.status.code(), Some(1), "{before}{to}");
@@ -164,7 +164,7 @@ fn results_that_cannot_be_written_are_errors() {
         let output = shell(&format!("hammock {command} > /dev/full"));
         assert_eq!(output.status.code(), Some(1), "{command}");
         assert!(error_of(&output).contains("cannot write to standard output: no space is left"), "{command}");
-        // A reader that goes away ends nothing badly.
+        // A closed pipe is not an error.
         let output = shell(&format!("set -o pipefail; hammock {command} | true"));
         assert_eq!((output.status.code(), error_of(&output).as_str()), (Some(0), ""), "{command}");
     }
@@ -174,7 +174,7 @@ fn results_that_cannot_be_written_are_errors() {
     }
 }
 
-/// A module whose program prints what it is given.
+/// A module that prints its argument.
 const PRINTS: &str = r#"from tvm.script import ir as I, relax as R
 
 @I.ir_module
@@ -187,7 +187,7 @@ class Module:
 "#;
 
 #[test]
-fn what_programs_print_is_no_result() {
+fn printed_output_is_separate_from_results() {
     let folder = tempfile::tempdir().unwrap();
     let module = folder.path().join("prints.py");
     fs::write(&module, PRINTS).unwrap();
@@ -199,7 +199,7 @@ fn what_programs_print_is_no_result() {
 }
 
 #[test]
-fn control_characters_reach_no_terminal() {
+fn control_characters_are_escaped_on_terminals() {
     let evil = "\x1b]0;owned\x07\u{9b}2J\r\u{202e}";
     let folder = tempfile::tempdir().unwrap();
     let module = folder.path().join(format!("{evil}.py"));
@@ -245,7 +245,7 @@ fn control_characters_reach_no_terminal() {
 }
 
 #[test]
-fn colours_are_as_the_user_wants_them() {
+fn colours_follow_flags_and_environment() {
     let coloured = |environment: &str, flags: &str| {
         let output = shell(&format!("{environment} hammock check nowhere.py {flags}"));
         let help = shell(&format!("{environment} hammock --help {flags}"));
@@ -262,9 +262,9 @@ fn colours_are_as_the_user_wants_them() {
     assert_eq!(hammock(&["check", MODEL, "--color", "sometimes"]).status.code(), Some(2));
 }
 
-/// Code is generated on several threads, but what is not linked is one object.
+/// Code is generated on several threads, but an unlinked output is one object.
 #[test]
-fn objects_hold_every_kernel() {
+fn objects_contain_every_kernel() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("m.py");
     let text = "@I.ir_module\nclass Module:\n    @R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        \
@@ -285,13 +285,13 @@ fn objects_hold_every_kernel() {
     }
 }
 
-/// A command that is interrupted, while it measures plans or at any other moment, leaves its folder as it was, or with the
-/// complete file.
+/// A command that is interrupted, during tuning or at any other time, leaves its folder unchanged or with the complete
+/// file.
 #[test]
-fn interrupted_commands_leave_nothing_behind() {
+fn interrupted_commands_leave_no_partial_files() {
     for (delay, tune) in [(100, true), (1500, true), (400, false), (800, false)] {
         let folder = tempfile::tempdir().unwrap();
-        // What a shell starts in the background ignores Ctrl-C, and so would all that it starts.
+        // Background jobs of a shell ignore SIGINT, and so do their children.
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_hammock")]);
         command.args(["compile", "tests/onnx/encoder.onnx", "-o"]).arg(folder.path().join("model.so"));

@@ -1,4 +1,4 @@
-//! How much memory compiling takes: weights are not copied on the way from their file to the compiled one.
+//! Peak memory of compilation: weights are not copied on the way from their file to the compiled one.
 
 use hammock_compiler::{Emit, Evaluator, Named, Options, ReadOptions, bind, compile, lower, read_text, read_weights};
 use hammock_diagnostics::SourceFile;
@@ -6,11 +6,10 @@ use hammock_passes::{NamedTensors, pipeline};
 use hammock_runtime::{Tensor, tools::save_safetensors};
 use std::path::Path;
 
-/// Weights of the first model are square, and so many.
+/// Number of square weights of the first model.
 const COUNT: usize = 6;
 
-/// A model that multiplies by the weights in turn, the other way round. Between two there is what keeps their product
-/// from being computed beforehand.
+/// A chain of matmuls with transposed weights; the operators between them prevent constant folding of their products.
 fn model(size: usize, count: usize) -> String {
     let params: Vec<String> = (0..count).map(|i| format!("w{i}: R.Tensor(({size}, {size}), \"float32\")")).collect();
     let steps =
@@ -23,7 +22,7 @@ fn model(size: usize, count: usize) -> String {
     )
 }
 
-/// Compiles the model as the command line does; gives the size of the file.
+/// Compiles the model like the command line; returns the size of the file.
 fn compile_model(folder: &Path, size: usize, count: usize) -> usize {
     let path = folder.join(format!("{size}.safetensors"));
     let weight = |i| {
@@ -47,22 +46,22 @@ fn compile_model(folder: &Path, size: usize, count: usize) -> usize {
     written.metadata().unwrap().len() as usize
 }
 
-/// A line of the process's status, in bytes.
+/// Returns a line of `/proc/self/status`, in bytes.
 fn status(name: &str) -> usize {
     let text = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.split_whitespace().next().unwrap().parse::<usize>().unwrap() << 10
 }
 
-/// From now on the peak counts anew.
+/// Resets the peak.
 fn reset_peak() {
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
 }
 
 #[test]
-fn one_copy_of_the_weights() {
+fn weights_are_in_memory_once() {
     let folder = tempfile::tempdir().unwrap();
-    // What the compiler itself takes.
+    // Memory of the compiler itself.
     compile_model(folder.path(), 64, COUNT);
     let before = status("VmRSS:");
     let size = 2048;
@@ -70,11 +69,11 @@ fn one_copy_of_the_weights() {
     assert!(compile_model(folder.path(), size, COUNT) > weights);
     let more = status("VmHWM:") - before;
     assert!(more < weights + weights / 4 + (20 << 20), "{more} bytes for weights of {weights}");
-    // In the same test, since memory is the process's.
+    // In the same test, since peak memory is per process.
     less_than_two_copies_of_a_single_weight(folder.path());
 }
 
-/// A single weight that is large is not in memory together with what is made of it.
+/// A large weight and its transformed copy are not in memory at the same time.
 fn less_than_two_copies_of_a_single_weight(folder: &Path) {
     let before = status("VmRSS:");
     let size = 6144;

@@ -1,4 +1,4 @@
-//! Constants that are placed on devices: through text and back, and in the executable.
+//! Device placement of constants: round trip through text, and in the executable.
 
 #[allow(dead_code)]
 mod support;

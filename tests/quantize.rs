@@ -1,4 +1,4 @@
-//! `--quantize`: products by weights of few bits, against weights of so many bits by the definition, and what it says.
+//! `--quantize`: matmuls with low-bit weights, compared with the definition of quantization, and the report.
 #![cfg(feature = "llvm")]
 
 use hammock_runtime::{
@@ -7,11 +7,11 @@ use hammock_runtime::{
 };
 use std::process::{Command, Output};
 
-/// So many that the matrix comes from memory, and is packed as one row reads it.
+/// Matrix sizes that exceed the cache, so the weights are packed for a single row.
 const INNER: usize = 516;
 const COLUMNS: usize = 1100;
 
-/// `DTYPE` is that of the factors, `ROWS` a number or `n`.
+/// `DTYPE` is the dtype of the operands, `ROWS` a number or `n`.
 const MODEL: &str = r#"
 n = TypeVar("n")
 @I.ir_module
@@ -28,7 +28,7 @@ fn random(count: usize) -> Vec<f32> {
     (0..count).map(|_| fastrand::f32() * 2.0 - 1.0).collect()
 }
 
-/// The weights as they are kept: the nearest multiples of each group's scale.
+/// Quantized weights: the nearest multiples of each group's scale.
 fn rounded(weights: &[f32], most: f32, group: usize) -> Vec<f32> {
     let mut kept = weights.to_vec();
     for column in 0..COLUMNS {
@@ -45,7 +45,7 @@ fn rounded(weights: &[f32], most: f32, group: usize) -> Vec<f32> {
 }
 
 #[test]
-fn products_are_those_of_rounded_weights() {
+fn matmuls_match_the_definition_of_quantization() {
     fastrand::seed(5);
     let (x, w) = (random(3 * INNER), random(INNER * COLUMNS));
     let shape_w = [INNER as i64, COLUMNS as i64];
@@ -79,7 +79,7 @@ fn products_are_those_of_rounded_weights() {
         (3, "float32", &["--quantize", "int4", "--quantize-group", "7", "-O0"], 7.0, 7, "1 matrix in int4"),
         (3, "float16", &["--quantize", "int4", "--quantize-group", "1000"], 7.0, INNER, "1.135 MB become 0.288 MB"),
     ] {
-        // Halves that floats stand for are exact.
+        // float16 values are exact in float32.
         let exact = |values: &[f32]| -> Vec<f32> { halves(values).iter().map(|value| value.to_f32()).collect() };
         let x = &x[..rows * INNER];
         let (x, w) = if dtype == "float16" { (exact(x), exact(&w)) } else { (x.to_vec(), w.clone()) };
@@ -109,9 +109,9 @@ fn products_are_those_of_rounded_weights() {
     }
 }
 
-/// What cannot be done is said.
+/// Unsupported cases are reported.
 #[test]
-fn idle_quantization_is_noticed() {
+fn quantization_without_effect_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("model.py"), MODEL.replace("DTYPE", "float32").replace("ROWS", "n")).unwrap();
     let said = |args: &[&str]| {
@@ -127,9 +127,9 @@ fn idle_quantization_is_noticed() {
     assert!(!fine && stderr.contains("--quantize <DTYPE>"), "{stderr}");
 }
 
-/// What comes from memory lies in the order in which a product reads it, whether or not its rows are known.
+/// Weights that exceed the cache are packed in the order in which a matmul reads them, for static and dynamic rows.
 #[test]
-fn numbers_are_packed() {
+fn quantized_weights_are_packed() {
     let folder = tempfile::tempdir().unwrap();
     let ones = Tensor::from_slice(&[INNER as i64, COLUMNS as i64], &vec![1f32; INNER * COLUMNS]).unwrap();
     save_safetensors(&folder.path().join("w.safetensors"), &[("w".to_owned(), ones)]).unwrap();

@@ -1,5 +1,5 @@
-//! The book's reference pages are what the command line prints, which is made from the declarations of operators, passes,
-//! builtins, rules and diagnostics. `UPDATE_REFERENCE=1 cargo test --test reference` writes them.
+//! Reference pages of the book: generated from the output of the command line, that is, from the declarations of
+//! operators, passes, builtins, rules and diagnostics. `UPDATE_REFERENCE=1 cargo test --test reference` updates them.
 
 use std::{fmt::Write, path::Path, process::Command};
 
@@ -10,12 +10,12 @@ fn print(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The names that a list begins its lines with, up to a space or a parenthesis.
+/// Returns the names at the beginning of a list's lines, up to a space or parenthesis.
 fn names(list: &str) -> impl Iterator<Item = &str> {
     list.lines().filter_map(|line| line.split([' ', '(']).next()).filter(|name| !name.is_empty())
 }
 
-/// Compares a page with the one in the book, or writes it.
+/// Compares a page with the one in the book, or updates it.
 fn check(name: &str, title: &str, introduction: &str, body: &str) {
     let page = format!("# {title}\n\n<!-- Written by tests/reference.rs. -->\n\n{introduction}\n\n{}\n", body.trim());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/src/reference").join(name);
@@ -27,7 +27,7 @@ fn check(name: &str, title: &str, introduction: &str, body: &str) {
     }
 }
 
-/// A list as a table, with the name as code.
+/// Formats a list as a table, with names as code.
 fn table(head: &str, list: &str) -> String {
     let mut out = format!("| {head} | |\n|---|---|\n");
     for (name, doc) in list.lines().filter_map(|line| line.split_once(' ')) {
@@ -101,7 +101,7 @@ fn diagnostics() {
     check("diagnostics.md", "Diagnostics", "What `hammock explain CODE` prints.", &body);
 }
 
-/// Puts indented blocks between fences.
+/// Encloses indented blocks in code fences.
 fn fence_examples(text: &str) -> String {
     let (mut out, mut inside) = (String::new(), false);
     let mut blank = 0;

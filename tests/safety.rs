@@ -1,8 +1,8 @@
-//! Programs that would corrupt memory, or never end, if nobody looked: a right result or a clear error comes of each.
+//! Programs that would corrupt memory or not terminate without checks: each gives a correct result or a clear error.
 
 use std::process::{Command, Output};
 
-/// A module in TVMScript.
+/// Text module.
 const HEAD: &str = "\
 from tvm.script import ir as I
 from tvm.script import tirx as T
@@ -12,7 +12,7 @@ from tvm.script import relax as R
 class Module:
 ";
 
-/// A kernel over matrices of one size, called as a function value in every way that the language has.
+/// A kernel over matrices of one size, called as a function value in every way that the language supports.
 const VALUES: &str = r#"
     @T.prim_func
     def copy(a: T.handle, b: T.handle):
@@ -38,7 +38,7 @@ const VALUES: &str = r#"
         return y
 "#;
 
-/// A kernel that changes its argument, given a constant and a parameter.
+/// A kernel that writes its argument, called with a constant and a parameter.
 const IN_PLACE: &str = r#"
     @T.prim_func
     def bump(a: T.handle):
@@ -73,7 +73,7 @@ const OPERATIONS: &str = r#"
                 C[vi] = C[vi] + A[B[vi]]
 "#;
 
-/// Kernels that are told a number from which sizes of their tensors follow.
+/// Kernels with a scalar parameter that determines tensor sizes.
 const SIZES: &str = r#"
     @T.prim_func
     def total(a: T.handle, w: T.handle, p: T.int64, b: T.handle):
@@ -101,7 +101,7 @@ const SIZES: &str = r#"
                     C[p] = T.int8(7)
 "#;
 
-/// Loops that make values as deep as they are told.
+/// Loops that create values of a given nesting depth.
 const LOOPS: &str = r#"
     @R.function(pure=False)
     def views(x: R.Tensor((2,), dtype="float32"), steps: R.Tensor((), dtype="int64")) -> R.Tensor((2,), dtype="float32"):
@@ -128,7 +128,7 @@ const LOOPS: &str = r#"
         return result
 "#;
 
-/// Kernels that call kernels, with what these write over memory that the caller's arguments bring.
+/// Kernels that call kernels; the callees write through buffers over the caller's memory.
 const CALLS: &str = r#"
     @T.prim_func
     def add_one(a: T.handle, b: T.handle):
@@ -210,7 +210,7 @@ const CALLS: &str = r#"
         return x
 "#;
 
-/// Kernels that give others more than there is, and addresses from nowhere.
+/// Kernels that pass buffers that are too small, and invalid addresses.
 const ADDRESSES: &str = r#"
     @T.prim_func
     def sort(A: T.Buffer((4,), "float32"), n: T.int64, B: T.Buffer((4,), "float32")):
@@ -247,7 +247,7 @@ const ADDRESSES: &str = r#"
         return y
 "#;
 
-/// A kernel whose pointer comes from somewhere.
+/// A kernel with a pointer of unknown origin.
 fn pointer_from(source: &str) -> String {
     let declared = r#"        B = T.decl_buffer((4,), "float32", data=p)"#;
     let head = r#"    def main(A: T.Buffer((4,), "int64"), C: T.Buffer((4,), "float32")):"#;
@@ -256,7 +256,7 @@ fn pointer_from(source: &str) -> String {
     )
 }
 
-/// Sizes that cannot be computed for some arguments, where they are not needed for these.
+/// Sizes that cannot be computed for some arguments, but are not used for these.
 const BRANCHES: &str = r#"
     @R.function(pure=False)
     def main(x: R.Tensor(("n", "m"), dtype="float32"), divide: R.Tensor((), dtype="bool")) -> R.Object:
@@ -269,7 +269,7 @@ const BRANCHES: &str = r#"
         return y
 "#;
 
-/// A module in a folder of its own.
+/// Module in a temporary folder.
 struct Module(tempfile::TempDir);
 
 impl Module {
@@ -289,14 +289,14 @@ impl Module {
         Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(self.0.path()).output().unwrap()
     }
 
-    /// What a run prints.
+    /// Returns the output of a run.
     fn run(&self, args: &[&str]) -> String {
         let output = self.hammock(&[&["run"], args].concat());
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What is wrong with a run that ends with status 1.
+    /// Returns the message of a run that ends with status 1.
     fn refusal(&self, args: &[&str]) -> String {
         let output = self.hammock(&[&["run"], args].concat());
         let error = String::from_utf8(output.stderr).unwrap();
@@ -306,7 +306,7 @@ impl Module {
 }
 
 #[test]
-fn kernels_that_are_values_look_at_their_arguments() {
+fn kernels_as_values_check_their_arguments() {
     let module = Module::new(VALUES);
     module.compile("model.so", &[]);
     for func in ["dynamic", "closure"] {
@@ -325,7 +325,7 @@ fn kernels_that_are_values_look_at_their_arguments() {
 }
 
 #[test]
-fn operations_without_a_result_say_where_they_stand() {
+fn invalid_operations_report_their_position() {
     let module = Module::new(OPERATIONS);
     let run = |b| ["model.py", "--arg", "[8, 8, 8, 8]:int32", "--arg", b, "--arg", "zeros(4):int32"];
     assert!(module.run(&run("[1, 2, 3, 1]:int32")).contains("[32 44 74 32]"));
@@ -340,8 +340,8 @@ fn operations_without_a_result_say_where_they_stand() {
 }
 
 #[test]
-fn numbers_that_sizes_follow_from_are_what_sizes_say() {
-    // Twice each of these numbers is ten in so many bits.
+fn scalars_that_determine_sizes_are_checked() {
+    // Twice each of these values wraps around to ten.
     for (dtype, wraps) in [("T.int64", "--arg=-9223372036854775803"), ("T.int32", "--arg=-2147483643")] {
         let module = Module::new(&SIZES.replace("T.int64", dtype));
         for mode in ["bytecode", "reference"] {
@@ -390,7 +390,7 @@ fn kernels_do_not_write_constants() {
 }
 
 #[test]
-fn kernels_that_kernels_call_stay_inside_of_what_they_are_given() {
+fn called_kernels_stay_inside_their_buffers() {
     let module = Module::new(CALLS);
     module.compile("model.so", &[]);
     let reference = &["model.py", "--exec-mode", "reference"][..];
@@ -435,7 +435,7 @@ fn kernels_that_kernels_call_stay_inside_of_what_they_are_given() {
 }
 
 #[test]
-fn functions_get_no_more_memory_from_kernels_than_there_is() {
+fn buffers_passed_to_functions_are_checked() {
     let module = Module::new(ADDRESSES);
     module.compile("model.so", &[]);
     let sort = |n, y| ["model.so", "--func", "call_sort", "--arg", "[4, 3, 2, 1]:float32", "--arg", n, "--arg", y];
@@ -453,7 +453,7 @@ fn functions_get_no_more_memory_from_kernels_than_there_is() {
 }
 
 #[test]
-fn addresses_from_nowhere_lead_to_nothing() {
+fn invalid_addresses_are_rejected() {
     for source in [
         "Q[0]",
         r#"T.call_intrin("handle", "tirx.tvm_call_packed", "vm.builtin.copy", A.data)"#,
@@ -472,7 +472,7 @@ fn addresses_from_nowhere_lead_to_nothing() {
 }
 
 #[test]
-fn sizes_that_no_branch_needs_are_not_computed() {
+fn unused_sizes_of_branches_are_not_computed() {
     let module = Module::new(BRANCHES);
     module.compile("model.so", &[]);
     let args = |x, divide| ["--arg", x, "--arg", divide];
@@ -488,7 +488,7 @@ fn sizes_that_no_branch_needs_are_not_computed() {
 }
 
 #[test]
-fn workspaces_that_are_refused_say_how_large_they_are() {
+fn rejected_workspaces_report_their_size() {
     let kernel = r#"    def main(n: T.int64, B: T.Buffer((1,), "float32")):"#;
     let body =
         "        W = T.alloc_buffer((n,), \"float32\")\n        W[n - 1] = T.float32(3)\n        B[0] = W[n - 1]\n";
@@ -500,13 +500,13 @@ fn workspaces_that_are_refused_say_how_large_they_are() {
 }
 
 #[test]
-fn values_of_any_depth_are_made_shown_and_saved() {
+fn deeply_nested_values_are_created_printed_and_saved() {
     let module = Module::new(LOOPS);
     module.compile("model.so", &[]);
     let views = ["model.so", "--func", "views", "--arg", "[1, 2]:float32", "--arg", "20000:int64"];
     assert!(module.run(&views).contains("[1.0 2.0]"));
     let nest = |steps| ["model.so", "--func", "nest", "--arg", "7", "--arg", steps];
-    // Two to the power of forty parts, of which there are forty.
+    // 2^40 parts, by sharing of forty nodes.
     let shown = module.run(&nest("40:int64"));
     assert!(shown.lines().count() == 41 && shown.ends_with("\n1: as 0\n"), "{shown}");
     let deep = nest("20000:int64");

@@ -1,4 +1,4 @@
-//! What functions take and give: as `inspect` shows it, and as arguments by name are checked against it.
+//! Signatures of functions: printed by `inspect`, and checked against arguments by name.
 
 #[allow(dead_code)]
 mod support;
@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 use support::{hammock, snapshot};
 
-/// What a command says, with its status.
+/// Returns the output of a command and its status.
 fn said(folder: &Path, args: &[&str]) -> String {
     let output = hammock(folder, args);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -39,7 +39,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn texts_models_and_executables_say_what_functions_take() {
+fn signatures_of_texts_models_and_executables_are_printed() {
     let folder = folder();
     let run = |args: &[&str]| said(folder.path(), args);
     let onnx = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/onnx/mlp.onnx");
@@ -61,7 +61,7 @@ fn texts_models_and_executables_say_what_functions_take() {
 }
 
 #[test]
-fn arguments_go_by_name_and_take_the_shapes_of_their_parameters() {
+fn named_arguments_take_the_shapes_of_their_parameters() {
     let folder = folder();
     let run = |args: &[&str]| said(folder.path(), args);
     for (file, flags) in [("model.py", &["--params", "w.safetensors"][..]), ("bound.so", &[])] {
@@ -99,7 +99,7 @@ fn arguments_go_by_name_and_take_the_shapes_of_their_parameters() {
 }
 
 #[test]
-fn arguments_that_are_wrong_show_what_is_expected() {
+fn wrong_arguments_report_the_expected_type() {
     let folder = folder();
     let mut all = said(folder.path(), &["compile", "model.py", "-o", "model.so"]);
     for args in [

@@ -1,4 +1,4 @@
-//! Sizes that cannot be computed are errors that show the expression and the line, however a program runs.
+//! Sizes that cannot be computed are errors with the expression and the line, in every execution mode.
 #![cfg(all(feature = "cranelift", feature = "llvm"))]
 
 use std::path::Path;
@@ -36,9 +36,9 @@ class Module:
         return y
 "#;
 
-fn error(place: &Path, function: &str, shape: &str, mode: &str) -> String {
+fn error(file: &Path, function: &str, shape: &str, mode: &str) -> String {
     let args = ["--func", function, "--arg", &format!("zeros({shape}):float32"), "--exec-mode", mode];
-    let file = place.to_str().unwrap();
+    let file = file.to_str().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_hammock")).args(["run", file]).args(args).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{function} in mode {mode}");
     String::from_utf8(output.stderr).unwrap()
@@ -47,8 +47,8 @@ fn error(place: &Path, function: &str, shape: &str, mode: &str) -> String {
 #[test]
 fn sizes_are_computed_exactly_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("sizes.py");
-    std::fs::write(&place, PROGRAM).unwrap();
+    let file = folder.path().join("sizes.py");
+    std::fs::write(&file, PROGRAM).unwrap();
     let wrong = [
         ("product", "4", ": n * 4611686018427387904 + 2 overflows int64 with n = 4", 6),
         ("quotient", "4,0", ": n // m divides by zero with n = 4, m = 0", 11),
@@ -58,7 +58,7 @@ fn sizes_are_computed_exactly_or_not_at_all() {
     ];
     for mode in ["bytecode", "compiled", "reference"] {
         for (function, shape, said, line) in wrong {
-            let message = error(&place, function, shape, mode);
+            let message = error(&file, function, shape, mode);
             assert!(message.contains(said), "{function} in mode {mode}: {message}");
             assert!(message.contains(&format!("sizes.py:{line}")), "{function} in mode {mode}: {message}");
         }

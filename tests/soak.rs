@@ -1,4 +1,4 @@
-//! A model under load: threads that share one executable get the same results, and memory stays as it is.
+//! Load test: threads that share one executable get the same results, and memory does not grow.
 //!
 //! A million calls: `cargo test --release --test soak -- --ignored --nocapture`.
 #![cfg(all(feature = "cranelift", feature = "llvm"))]
@@ -9,12 +9,12 @@ use std::process::Command;
 use std::sync::Arc;
 
 const THREADS: usize = 4;
-/// Rows of the inputs that threads take in turns.
+/// Batch sizes, which threads cycle through.
 const BATCHES: [i64; 4] = [1, 2, 3, 7];
-/// What memory may grow by, in KiB: stacks of threads come and go.
+/// Tolerated growth of memory in KiB, for thread stacks.
 const SLACK: u64 = 1024;
 
-/// The digits model in the given mode.
+/// Returns the digits model in the given mode.
 fn digits(mode: &str) -> Vm {
     let (root, folder) = (Path::new(env!("CARGO_MANIFEST_DIR")), tempfile::tempdir().unwrap());
     let library = folder.path().join("digits.so");
@@ -34,14 +34,14 @@ fn classify(vm: &Vm, input: &[Any]) -> Vec<u8> {
     vm.call("main", input).unwrap().get::<&Tensor>().unwrap().as_bytes().unwrap().to_vec()
 }
 
-/// The process's resident memory, in KiB.
+/// Returns the resident memory of the process in KiB.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Calls the model so often on several threads; returns the memory at the start, in the middle and at the end.
+/// Calls the model `calls` times on several threads; returns the memory at the start, in the middle and at the end.
 fn soak(mode: &str, calls: usize) -> [u64; 3] {
     let vm = digits(mode);
     let inputs = BATCHES.map(input);
@@ -52,7 +52,7 @@ fn soak(mode: &str, calls: usize) -> [u64; 3] {
             assert!(classify(&vm, &inputs[which]) == expected[which], "call {i} differs");
         }
     };
-    // The first round is for what is made once and kept.
+    // The first round warms up caches.
     [1000, calls / 2, calls / 2].map(|calls| {
         std::thread::scope(|scope| {
             (0..THREADS).for_each(|thread| {

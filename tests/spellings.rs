@@ -1,5 +1,5 @@
-//! Older spellings: `tests/spellings/VERSION/FILE` is `ir-examples/FILE` as that version of the peer wrote it, and reads to
-//! the same module.
+//! Older TVMScript dialects: `tests/spellings/VERSION/FILE` is `ir-examples/FILE` as that version of TVM printed it,
+//! and parses to the same module.
 
 use hammock_compiler::{ReadOptions, read_text};
 use hammock_diagnostics::SourceFile;
@@ -7,13 +7,13 @@ use hammock_ir::{Module, equal};
 use std::path::{Path, PathBuf};
 
 #[test]
-fn older_spellings_read_to_the_same_modules() {
+fn older_dialects_parse_to_the_same_modules() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // A version lacks examples that it could not say, and those that are newer than the folder.
-    for (version, least) in [("0.13", 19), ("0.25", 20)] {
+    // Missing are examples that a version cannot express, and those that are newer than the folder.
+    for (version, min_count) in [("0.13", 19), ("0.25", 20)] {
         let folder = root.join("tests/spellings").join(version);
         let examples = modules_in(&folder);
-        assert!(examples.len() >= least, "{version}: {examples:?}");
+        assert!(examples.len() >= min_count, "{version}: {examples:?}");
         for example in &examples {
             let (old, today) = (folder.join(example), root.join("ir-examples").join(example));
             for name in names_of_modules(&today) {
@@ -24,7 +24,7 @@ fn older_spellings_read_to_the_same_modules() {
     }
 }
 
-/// Paths of text modules under a folder, from there.
+/// Returns the relative paths of text modules under a folder.
 fn modules_in(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop() {

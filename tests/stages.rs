@@ -1,4 +1,4 @@
-//! Kernels on the way to machine code, as `opt --emit` prints them, and kernels that are run by themselves as plans say.
+//! Lowering steps of kernels, as printed by `opt --emit`, and single kernels that are run with a plan.
 #![cfg(feature = "llvm")]
 
 #[allow(dead_code)]
@@ -8,7 +8,7 @@ use hammock_compiler::STEPS;
 use support::{hammock, snapshot, stdout};
 use tempfile::TempDir;
 
-/// Sums of rows, of which the last one is shorter.
+/// Tiled row sums with a partial last tile.
 const KERNEL: &str = "\
 @T.prim_func
 def sums(x: T.Buffer((3, 20), \"float32\"), y: T.Buffer((3,), \"float32\")):
@@ -27,7 +27,7 @@ fn folder() -> TempDir {
 }
 
 #[test]
-fn kernels_print_at_every_stage_and_read_back() {
+fn kernels_are_printed_after_every_step_and_parsed_again() {
     let folder = folder();
     let mut texts = Vec::new();
     for stage in ["tir", "flat"].into_iter().chain(STEPS.iter().map(|step| step.name)) {
@@ -46,7 +46,7 @@ fn kernels_print_at_every_stage_and_read_back() {
 }
 
 #[test]
-fn stages_are_those_of_the_plan_that_is_given() {
+fn lowering_follows_the_given_plan() {
     let folder = folder();
     std::fs::write(folder.path().join("plan.txt"), "sums:\n    chains: vi, vk\n").unwrap();
     let flat = |flags: &[&str]| stdout(hammock(&folder, &[&["opt", "sums.py", "--emit", "flat"], flags].concat()));
@@ -56,7 +56,7 @@ fn stages_are_those_of_the_plan_that_is_given() {
 }
 
 #[test]
-fn a_lone_kernel_runs_as_a_plan_says() {
+fn a_single_kernel_runs_with_a_plan() {
     let folder = folder();
     let run = |file: &str, flags: &[&str]| {
         let args = ["run", file, "--arg", "ones(3,20):float32", "--arg", "zeros(3):float32"];
@@ -69,7 +69,7 @@ fn a_lone_kernel_runs_as_a_plan_says() {
         std::fs::write(folder.path().join("plan.txt"), format!("{name}:\n    chains: vi, vk\n")).unwrap();
         let text = stdout(run(file, &[flags, &["--plan", "plan.txt"]].concat()));
         assert_eq!(text, "float32[3]\n[20.0 20.0 20.0]\n");
-        // It is not left out: one that cannot be used is refused.
+        // The plan is not ignored: an invalid one is rejected.
         std::fs::write(folder.path().join("bad.txt"), format!("{name}:\n    chains: vi\n")).unwrap();
         let output = run(file, &[flags, &["--plan", "bad.txt"]].concat());
         assert!(String::from_utf8_lossy(&output.stderr).contains("E0311"), "{output:?}");

@@ -1,5 +1,5 @@
-//! The language model of `ir-examples/tiny-lm`: its numbers are those of the network that was trained, its cache changes
-//! nothing, and it writes text as it comes.
+//! The language model of `ir-examples/tiny-lm`: its logits match the trained network, do not depend on the use of the
+//! cache, and generated text is streamed.
 #![cfg(feature = "llvm")]
 
 use hammock_runtime::{Any, Library, Tensor, Tuple, Vm, tools::load_npz, vm::Options};
@@ -20,13 +20,13 @@ fn hammock(args: &[&str]) -> Output {
     output
 }
 
-/// The model as a library.
+/// Compiles the model to a library.
 fn library() -> &'static Path {
     static LIBRARY: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
-        let place = tempfile::tempdir().unwrap();
-        let library = place.path().join("model.so");
+        let folder = tempfile::tempdir().unwrap();
+        let library = folder.path().join("model.so");
         hammock(&["compile", "model.py", "--params", "weights.safetensors", "-o", library.to_str().unwrap()]);
-        (place, library)
+        (folder, library)
     });
     &LIBRARY.1
 }
@@ -43,7 +43,7 @@ fn tokens(bytes: &[i64]) -> Any {
     Tensor::from_slice(&[bytes.len() as i64], bytes).unwrap().into()
 }
 
-/// The logits for each byte of a beginning, and the caches after it.
+/// Returns the logits for each byte of a prompt, and the caches after it.
 fn prefill(vm: &Vm, bytes: &[i64]) -> (Vec<f32>, Any) {
     let result = vm.call("prefill", &[tokens(bytes)]).unwrap();
     let [logits, caches] = &result.get::<&Tuple>().unwrap()[..] else { panic!("{result}") };
@@ -59,19 +59,18 @@ fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-/// As the network that was trained computes them in float64.
+/// Logits match those of the trained network in float64.
 #[test]
-fn logits_are_those_of_the_trained_network() {
+fn logits_match_the_trained_network() {
     let (prompt, expected) = (recorded("prompt"), recorded("logits"));
     let (logits, _) = prefill(&machine(), prompt.as_slice().unwrap());
     let difference = largest_difference(&logits, expected.as_slice().unwrap());
     assert!(difference < 1e-3, "{difference}");
 }
 
-/// Logits do not depend on how many bytes come at a time: of more bytes than attention looks back, and than caches have
-/// room for at first.
+/// Logits do not depend on the chunk size, for prompts longer than the attention window and the initial cache capacity.
 #[test]
-fn caches_change_nothing() {
+fn logits_do_not_depend_on_the_cache() {
     let vm = machine();
     let text = std::fs::read(folder().join("text.txt")).unwrap();
     let bytes: Vec<i64> = text[5000..5300].iter().map(|byte| i64::from(*byte)).collect();
@@ -109,6 +108,6 @@ fn text_follows_from_prompt_and_seed() {
     assert_eq!(drawn("1"), drawn("1"));
     assert_ne!(drawn("1"), drawn("2"));
     assert_eq!(written("Alice", ["0", "0.8", "20", "0.9", "1"]), "Alice\n");
-    // The likeliest alone is what temperature 0 takes.
+    // With top-k of 1, sampling equals temperature 0.
     assert_eq!(written(&prompt, ["20", "1.0", "1", "1.0", "5"]), written(&prompt, ["20", "0.0", "0", "1.0", "0"]));
 }

@@ -1,4 +1,4 @@
-//! Plans found by measuring: `--tune` and `--tune-file`.
+//! Autotuning: `--tune` and `--tune-file`.
 #![cfg(feature = "llvm")]
 
 #[allow(dead_code)]
@@ -48,7 +48,7 @@ impl Folder {
         Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(self.0.path()).output().unwrap()
     }
 
-    /// What a command that succeeds says: its results, and the rest.
+    /// Returns standard output and standard error of a command that succeeds.
     fn said(&self, args: &[&str]) -> (String, String) {
         let output = self.hammock(args);
         let [result, rest] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -75,13 +75,13 @@ impl Folder {
     }
 }
 
-/// The plan of a kernel among printed ones.
+/// Returns the plan of a kernel from printed plans.
 fn plan_of<'a>(plans: &'a str, kernel: &str) -> &'a str {
     let (_, rest) = plans.split_once(&format!("{kernel}:\n")).unwrap();
     rest.split("\n\n").next().unwrap().lines().find(|line| !line.trim_start().starts_with('#')).unwrap().trim()
 }
 
-/// What a file of records has for a kernel: where it begins, and its line.
+/// Returns the tuning record of a kernel: its offset in the file, and its line.
 fn record_of<'a>(file: &'a str, kernel: &str) -> (&'a str, &'a str) {
     let (_, rest) = file.split_once(&format!("# {kernel}: ")).unwrap();
     let mut lines = rest.lines().skip(1).skip_while(|line| line.starts_with('#'));
@@ -89,7 +89,7 @@ fn record_of<'a>(file: &'a str, kernel: &str) -> (&'a str, &'a str) {
 }
 
 #[test]
-fn what_was_measured_is_kept_and_used() {
+fn measurements_are_stored_and_reused() {
     let folder = Folder::new();
     let (plain, said) = folder.compile(&[]);
     assert!(said.is_empty());
@@ -107,7 +107,7 @@ fn what_was_measured_is_kept_and_used() {
     assert!(said.starts_with("measured 0 kernels") && again == first, "{said}");
     assert_eq!(folder.text("tuned.txt"), file);
     assert!(plain == folder.compile(&[]).0, "without the flag, rules choose");
-    // Another file gets only what it lacks; here, everything that has no plan from a file.
+    // Only kernels without a plan from a file are measured; here, all of them.
     let (_, said) = folder.compile(&["--tune=0.3"]);
     assert!(said.starts_with("measured 3 kernels"), "{said}");
     let args = ["--arg", "random(33,70):float32", "--arg", "random(70,45):float32", "--arg", "random(9,40):float32"];
@@ -119,9 +119,9 @@ fn what_was_measured_is_kept_and_used() {
     folder.said(&[&["bench", "model.py", "--min-time", "0.01", "--threads", "1", "--tune=0.2"], &args[..]].concat());
 }
 
-/// A record is for kernels of its structure, whatever they are called, for its target and threads.
+/// A record applies to kernels of the same structure with any name, for its target and number of threads.
 #[test]
-fn records_are_for_structures() {
+fn records_match_kernels_by_structure() {
     let folder = Folder::new();
     folder.compile(&["--tune=0.3", "--tune-file", "tuned.txt"]);
     let file = folder.text("tuned.txt");
@@ -143,15 +143,15 @@ fn records_are_for_structures() {
     assert_eq!(plan_of(&plans(&["--threads", "1"]), "fused_matmul_relu"), expected);
     let (by_rules, tuned) = (folder.compile(&[]).0, folder.compile(&["--tune-file", "tuned.txt"]).0);
     assert!(by_rules != tuned);
-    // A plan by name goes before.
+    // A plan by name takes precedence.
     folder.write("plan.txt", "fused_matmul_relu:\n    outer-product: v_ax0, v_ax1 by 9, v_k, v_ax1 vector\n");
     let both = plans(&["--threads", "1", "--plan", "plan.txt"]);
     assert_eq!(plan_of(&both, "fused_matmul_relu"), "outer-product: v_ax0, v_ax1 by 9, v_k, v_ax1 vector");
 }
 
-/// Kernels of any size have a plan that is the best over several, and one for each size that is asked for.
+/// A dynamic kernel has a plan that is the best over several sizes, and one per requested size.
 #[test]
-fn sizes_that_are_not_known_are_measured_at_several() {
+fn dynamic_sizes_are_measured_at_several_values() {
     let folder = Folder::new();
     folder.compile(&["--tune=0.4", "--tune-file", "tuned.txt"]);
     let file = folder.text("tuned.txt");
@@ -166,7 +166,7 @@ fn sizes_that_are_not_known_are_measured_at_several() {
     let key = own.lines().skip(1).find(|line| !line.starts_with('#')).unwrap();
     let (general, _) = record_of(before, "sum");
     assert_eq!(key, format!("{}.128:", general.trim_end_matches(':')));
-    // A record for the size goes before one for all, which serves others.
+    // A record for the size takes precedence over the generic one.
     let record =
         |key: &str, lanes: i64| format!("{key}\n    horizontal-reduction: axis0, axis1 by {lanes}, axis1 vector\n");
     folder.write("tuned.txt", &[record(general, 8), record(key, 16)].concat());
@@ -188,7 +188,7 @@ fn sizes_that_are_not_known_are_measured_at_several() {
 }
 
 #[test]
-fn wrong_records_are_refused() {
+fn invalid_records_are_rejected() {
     let folder = Folder::new();
     folder.compile(&["--tune=0.3", "--tune-file", "tuned.txt"]);
     let file = folder.text("tuned.txt");
@@ -227,7 +227,7 @@ fn wrong_records_are_refused() {
         let said = refused(&text);
         assert!(said.contains("E0311") && said.contains(place) && said.contains(why), "{place} {why}: {said}");
     }
-    // Damage anywhere is an error, or leaves a file of plans.
+    // Damage is an error, or the file is still valid.
     for at in (0..file.len()).step_by(file.len() / 12) {
         let mut bytes = file.clone().into_bytes();
         bytes[at] ^= 0x15;
@@ -239,7 +239,7 @@ fn wrong_records_are_refused() {
 }
 
 #[test]
-fn flags_that_would_do_nothing_are_refused() {
+fn tuning_flags_without_effect_are_rejected() {
     let folder = Folder::new();
     let compile = |flags: &[&str]| folder.refusal(&[&["compile", "model.py", "-o", "no.so"], flags].concat());
     for (said, why) in [

@@ -1,4 +1,4 @@
-//! `--params` from outside: names that match and that do not, zeros, and files that are wrong.
+//! `--params`: matching and unknown names, zeros, and invalid files.
 
 #[allow(dead_code)]
 mod support;
@@ -24,7 +24,7 @@ class Module:
         return e_weight
 "#;
 
-/// A folder with the model, and weight files of these names.
+/// Creates a folder with the model and weight files of these names.
 fn folder(files: &[(&str, &[(&str, &[i64])])]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("model.py"), MODEL).unwrap();
@@ -40,7 +40,7 @@ fn folder(files: &[(&str, &[(&str, &[i64])])]) -> tempfile::TempDir {
     folder
 }
 
-/// What a command says, with its status.
+/// Returns the output of a command and its status.
 fn said(output: &Output) -> String {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     format!("status {}\n{err}{out}\n", output.status.code().unwrap())
@@ -49,7 +49,7 @@ fn said(output: &Output) -> String {
 const GOOD: &[(&str, &[i64])] = &[("fc1.weight", &[3, 4]), ("fc1.bias", &[4]), ("e.weight", &[2])];
 
 #[test]
-fn names_match_but_for_marks() {
+fn names_match_up_to_punctuation() {
     let folder = folder(&[("good.safetensors", GOOD), ("good.npz", GOOD)]);
     for file in ["good.safetensors", "good.npz"] {
         let run = |args: &[&str]| hammock(folder.path(), args);
@@ -66,7 +66,7 @@ fn names_match_but_for_marks() {
 }
 
 #[test]
-fn names_that_match_nothing_are_listed() {
+fn unmatched_names_are_listed() {
     let folder = folder(&[
         ("misspelt.safetensors", &[("fc1.wieght", &[3, 4]), ("fc1.bias", &[4]), ("e.weight", &[2])]),
         ("another.npz", &[("conv.weight", &[1]), ("conv.bias", &[1])]),
@@ -87,9 +87,9 @@ fn names_that_match_nothing_are_listed() {
     snapshot("cli", "weights_that_match_nothing", &all);
 }
 
-/// All that is wrong with weights is one message.
+/// All errors in weights are reported in one message.
 #[test]
-fn everything_that_does_not_fit_is_listed_at_once() {
+fn all_mismatches_are_listed_at_once() {
     let folder = folder(&[(
         "all.safetensors",
         &[("fc1.weight", &[4, 3]), ("fc1.bais", &[4]), ("e.weight", &[2, 2]), ("conv.weight", &[1])],
@@ -106,9 +106,9 @@ fn everything_that_does_not_fit_is_listed_at_once() {
     snapshot("cli", "weights_that_do_not_fit", &all);
 }
 
-/// Weights that a compiled model has are not replaced without a word.
+/// Weights of a compiled model are not replaced silently.
 #[test]
-fn weights_that_a_compiled_model_has_are_not_given_again() {
+fn weights_of_a_compiled_model_are_not_replaced() {
     let folder = folder(&[("good.safetensors", GOOD)]);
     let run = |args: &[&str]| said(&hammock(folder.path(), args));
     run(&["compile", "model.py", "--params", "good.safetensors", "-o", "model.so"]);
@@ -121,7 +121,7 @@ fn weights_that_a_compiled_model_has_are_not_given_again() {
 }
 
 #[test]
-fn weights_lie_in_several_files() {
+fn weights_are_read_from_several_files() {
     let folder = folder(&[
         ("model-1.safetensors", &GOOD[..1]),
         ("model-2.safetensors", &GOOD[1..]),
@@ -157,7 +157,7 @@ fn weights_lie_in_several_files() {
 }
 
 #[test]
-fn constants_lie_in_a_file_beside_the_executable() {
+fn constants_are_stored_beside_the_executable() {
     let folder = folder(&[("good.safetensors", GOOD)]);
     let run = |args: &[&str]| said(&hammock(folder.path(), args));
     let compile = |more: &[&str]| {
@@ -171,7 +171,7 @@ fn constants_lie_in_a_file_beside_the_executable() {
         weights.iter().filter(|(name, _)| name.starts_with('c')).map(|(_, t)| t.element_count()).collect();
     sizes.sort_unstable();
     assert_eq!(sizes, [2, 4, 12], "others can read it");
-    // Moved together they run, apart they do not.
+    // The files run if they are moved together, but not alone.
     let other = folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
     std::fs::rename(folder.path().join("model.so"), other.join("model.so")).unwrap();
@@ -186,7 +186,7 @@ fn constants_lie_in_a_file_beside_the_executable() {
 }
 
 #[test]
-fn weights_that_a_function_declares_are_missed() {
+fn missing_weights_are_reported() {
     let folder = folder(&[("part.safetensors", &[("fc1.wieght", &[3, 4]), ("fc1.bias", &[4]), ("e.weight", &[2])])]);
     let declared =
         MODEL.replacen("        y: R.Tensor", "        R.func_attr({\"num_input\": 1})\n        y: R.Tensor", 1);
@@ -197,7 +197,7 @@ fn weights_that_a_function_declares_are_missed() {
 }
 
 #[test]
-fn sizes_by_several_weights_agree() {
+fn sizes_of_several_weights_must_be_equal() {
     let folder = folder(&[("w.safetensors", &[("a", &[3]), ("b", &[4])])]);
     let model = r#"
 @R.function
@@ -222,9 +222,9 @@ fn the_pass_binds_one_function() {
     assert!(opt("BindParams{func_name=\"mian\"}").contains("did you mean `main`?"));
 }
 
-/// A function that is called with the weight, and calls itself with something else, keeps its parameter.
+/// A function that is called with the weight, but calls itself with another value, keeps its parameter.
 #[test]
-fn recursive_calls_count() {
+fn recursive_calls_prevent_binding() {
     let folder = folder(&[("w.safetensors", &[("w", &[2])])]);
     let model = r#"
 @I.ir_module
@@ -255,7 +255,7 @@ class Module:
 }
 
 #[test]
-fn zeros_take_the_shapes_of_their_places() {
+fn zeros_take_the_shapes_of_their_parameters() {
     let folder = tempfile::tempdir().unwrap();
     let model = r#"
 @I.ir_module
@@ -301,7 +301,7 @@ class Module:
 }
 
 #[test]
-fn metadata_that_goes_in_circles_is_refused() {
+fn cyclic_metadata_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let nodes = r#"{"root_index": 0, "nodes": [
   {"type": "ffi.Map", "data": [1, 2]},
@@ -318,7 +318,7 @@ fn metadata_that_goes_in_circles_is_refused() {
     assert!(text.contains("node 3: it refers to itself") && text.contains("model.py:5:3"), "{text}");
 }
 
-/// The convolution takes weights that are transformed, four times as large.
+/// A convolution whose transformed weights are four times as large.
 const CONVOLUTION: &str = r#"
 @I.ir_module
 class Module:
@@ -331,7 +331,7 @@ class Module:
 "#;
 
 #[test]
-fn weights_that_kernels_want_larger_are_stored_as_they_are() {
+fn weights_that_kernels_transform_are_stored_untransformed() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("model.py"), CONVOLUTION).unwrap();
     let values: Vec<f32> = (0..64 * 64 * 9i32).map(|i| (i * 7919 % 1009 - 500) as f32 / 1000.0).collect();
@@ -356,9 +356,9 @@ fn weights_that_kernels_want_larger_are_stored_as_they_are() {
     }
 }
 
-/// The extension says how weights are written, which can be read again.
+/// The extension selects the format of written weights, which can be read back.
 #[test]
-fn weights_are_written_as_their_file_is_called() {
+fn the_extension_selects_the_weights_format() {
     let folder = folder(&[]);
     let import = |out: &str, model: &str| {
         let model = support::root().join("tests/onnx").join(model);

@@ -1,5 +1,5 @@
-# Reads handwritten digits: a network of three dense layers, 64 -> 128 -> 64 -> 10, trained by train.py.
-# Its weights are parameters by name (weights.safetensors); the number of images is symbolic.
+# Recognizes handwritten digits: three dense layers, 64 -> 128 -> 64 -> 10, trained by train.py.
+# Its weights are named parameters (weights.safetensors); the batch size is symbolic.
 #
 # from typing import TypeVar
 # from tvm.script import ir as I

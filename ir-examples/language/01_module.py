@@ -5,7 +5,7 @@
 # [2.0 4.0 6.0]
 #
 # Every name on the left of `=` is bound once; its type may be written after a colon, and is checked if it is.
-# `R` is the graph's language (Relax), `T` that of kernels (TIR), `I` what concerns modules. Import lines may stand as
+# `R` is the language of graphs (Relax), `T` that of kernels (TIR), `I` that of modules. Import lines may be written as
 # code, as comments, or not at all: the text is read, not run.
 
 from tvm.script import ir as I, relax as R

@@ -10,8 +10,8 @@
 # [[-1.0 -2.0]
 #  [-3.0 -4.0]]
 #
-# The signs of Python stand for operators: + - * / // % ** @ and comparisons, `-x`, `t[0]` of a tuple, `.astype`.
-# A plain number beside a tensor takes its dtype. What stands inside a call is given a name of its own when it is read:
+# Python's operators are supported: + - * / // % ** @ and comparisons, `-x`, `t[0]` of a tuple, `.astype`.
+# A number literal takes the dtype of the tensor operand. The parser binds nested calls to variables:
 #
 # $ hammock opt 02_operators.py | grep -c 'R.multiply'
 # 1

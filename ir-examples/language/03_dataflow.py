@@ -1,11 +1,11 @@
 # A dataflow block promises that its bindings have no side effects and no branches, so passes may move and drop them.
-# Variables live inside of it; those in `R.output` outlive it.
+# Its variables are local; those in `R.output` are visible after it.
 #
 # $ hammock run 03_dataflow.py --arg '[-1, 4]:float32'
 # float32[2]
 # [0.0 2.0]
 #
-# `unused` is computed by nobody once dead code is gone:
+# `unused` is removed as dead code:
 #
 # $ hammock opt 03_dataflow.py --passes DeadCodeElimination | grep -c unused
 # 0

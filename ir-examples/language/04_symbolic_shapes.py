@@ -1,5 +1,5 @@
-# Sizes that are known only at run time are symbolic: `n = TypeVar("n")` above the module. Every function that mentions
-# `n` has its own; it takes its value from the arguments, and every other mention of it is checked against that.
+# Dynamic sizes are symbolic: `n = TypeVar("n")` above the module. Every function that mentions
+# `n` has its own; it is bound by the arguments, and every other occurrence is checked against that value.
 #
 # $ hammock run 04_symbolic_shapes.py --arg '[[1, 2], [3, 4], [5, 6]]:float32'
 # float32[6]

@@ -1,4 +1,4 @@
-# Tuples group values: several results, several arguments. `(x,)` is a tuple of one, `t[1]` a member.
+# Tuples group values: several results, several arguments. `(x,)` is a tuple of one, `t[1]` a field.
 #
 # $ hammock run 05_tuples.py --arg '([1, 2]:float32, 7)'
 # 0: float32[2]
@@ -6,7 +6,7 @@
 # 1.0: 7
 # 1.1: "seven"
 #
-# Besides tensors, values may be integers and other scalars (`T.int64`), shapes (`R.Shape`), strings, and anything at all
+# In addition to tensors, values may be integers and other scalars (`T.int64`), shapes (`R.Shape`), strings, or any type
 # (`R.Any`).
 
 from tvm.script import ir as I, relax as R, tirx as T

@@ -1,5 +1,5 @@
 # `if` chooses by a bool tensor without axes; both branches end in a binding of the same name, which is the result.
-# Loops are recursion: a call in last place costs no stack.
+# Loops are recursion: a tail call needs no stack.
 #
 # $ hammock run 06_branches.py --arg '3:float32'
 # 9.0 (float32)

@@ -1,12 +1,12 @@
-# Functions call each other through the module, by its name or by an alias of it. `private=True` hides a function from
-# callers outside, who find the others by name. `pure=False` marks one with side effects, such as printing.
+# Functions call each other through the module, by its name or an alias of it. `private=True` hides a function from
+# outside callers, who look up the others by name. `pure=False` marks one with side effects, such as printing.
 #
 # $ hammock run 07_functions.py --arg '[1, 2]:float32'
 # float32[2]
 # [11.0 12.0]
 #
-# Functions may be nested; they see the variables around them, and can be passed on. A pass makes them functions of the
-# module:
+# Functions may be nested; they capture the variables around them, and are first-class values. A pass lifts them into
+# the module:
 #
 # $ hammock opt 07_functions.py --passes Normalize,LambdaLift | grep -c 'private=True'
 # 2

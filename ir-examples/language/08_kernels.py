@@ -6,8 +6,8 @@
 #  [2.0 5.0]
 #  [3.0 6.0]]
 #
-# A block is the unit that schedules move: its axes (S for spatial, R for reduced) are bound to loops, and it says which
-# regions it reads and writes; what is left out is worked out from the body. In kernels, plain integers are int32, in
+# A block is the unit of scheduling: its axes (S for spatial, R for reduction) are bound to loops, and it declares the
+# regions that it reads and writes, which are inferred if omitted. In kernels, integer literals are int32, in
 # graphs int64.
 
 from typing import TypeVar

@@ -1,11 +1,11 @@
-# What else a kernel may say: local scalars, values with names, choices, loops that end early, casts, bit operations.
+# Other statements of kernels: local scalars, let bindings, selects, `break`, casts, bit operations.
 #
 # $ hammock run 10_kernel_statements.py --arg '[27, 1, 6]:int64'
 # int64[3]
 # [111   0   8]
 #
 # `x: T.int64 = e` is a scalar that may be assigned again; `x: T.let[T.int64] = e` is a name for a value. Of
-# `T.if_then_else(c, a, b)` only the chosen value is computed, of `T.Select(c, a, b)` both.
+# `T.if_then_else(c, a, b)` only the selected value is computed, of `T.Select(c, a, b)` both.
 
 from typing import TypeVar
 from tvm.script import ir as I, relax as R, tirx as T

@@ -1,4 +1,4 @@
-# Functions of the runtime are called by name: `hammock builtins` lists them. The text says the type of what they return.
+# Functions of the runtime are called by name: `hammock builtins` lists them. The text declares the type of the result.
 #
 # $ hammock run 11_packed_functions.py --arg '[[1, 2, 3]]:float32'
 # shape[1, 3]

@@ -1,11 +1,11 @@
-# Scalars are written in place, `R.const(2.0, "float32")`; other constants stand in a section of metadata at the head of
+# Scalars are written inline, `R.const(2.0, "float32")`; other constants are in a metadata section at the top of
 # the file, or in a file of their own:
 #
 # $ hammock opt 12_constants.py --params-out /tmp/hammock-language.safetensors | grep -c 'load_json'
 # 0
 #
-# Text that was printed without its constants can still be worked with: `--params FILE` gives them back, and
-# `--params zeros` stands in zeros for them.
+# A text that was printed without its constants is still usable: `--params FILE` restores them, and
+# `--params zeros` replaces them with zeros.
 
 from tvm.script import ir as I, relax as R
 

@@ -1,4 +1,4 @@
-# A file may hold several modules; `--module` chooses one.
+# A file may contain several modules; `--module` selects one.
 #
 # $ hammock run 13_several_modules.py --module Halve --arg '[2, 4]:float32'
 # float32[2]

@@ -1,4 +1,4 @@
-# Numbers of every dtype have a notation, the ones that are no numbers too.
+# Literals of every dtype, including infinity and NaN.
 #
 # $ hammock run 15_numbers.py
 # 0: inf (float32)

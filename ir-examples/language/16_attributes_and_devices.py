@@ -8,9 +8,9 @@
 # float32[2]
 # [      1.0 2.7182817]
 #
-# `--device` says which device each number stands for. The host counts as several, so that such modules can be tried
-# anywhere: cpu:1 has memory of its own, `to_vdevice` copies from one to the other, and each device's tensors are counted
-# by themselves. `R.hint_on_device(x, R.device(1, 1))` moves a tensor where there is no type to say so.
+# `--device` maps device numbers to devices. The host counts as several, so that such modules can be tried
+# anywhere: cpu:1 has memory of its own, `to_vdevice` copies between devices, and memory is counted per device.
+# `R.hint_on_device(x, R.device(1, 1))` moves a tensor without a type annotation.
 
 from tvm.script import ir as I, relax as R
 

@@ -1,21 +1,21 @@
-# Data of several forms: a tag says which form a value has, and its fields are what it holds. `alloc_adt` makes one, and a
-# chain of `if`s over `has_tag` tells them apart, as `match` does elsewhere. Here a tree is a leaf (tag 0: a number) or a
-# branch (tag 1: two trees). `main` grows a full tree of some depth with the leaves 0, x, 2 x, … and adds
-# them up.
+# Tagged unions (algebraic data types): a tag selects the variant, whose fields hold the data. `alloc_adt` creates a
+# value, and a chain of `if`s over `has_tag` distinguishes variants, like `match` in other languages. Here a tree is a
+# leaf (tag 0: a number) or a branch (tag 1: two trees). `main` grows a full tree of some depth with the leaves
+# 0, x, 2 x, … and adds them up.
 #
 # $ hammock run 17_tagged_data.py --arg '1:float32' --arg '4:int64'
 # 120.0 (float32)
 # $ hammock run 17_tagged_data.py --func grow --arg '1:float32' --arg '1:int64' --arg '1:int64'
 # Adt(tag=1, fields=(Adt(tag=0, fields=(2.0)), Adt(tag=0, fields=(3.0))))
 #
-# Values whose form the graph need not know have the type `R.Any`; `match_cast` says what one is. Data without an end to
-# its depth is no problem: calls take no native stack, and neither does letting go of a long list.
+# Values of statically unknown type have the type `R.Any`; `match_cast` checks the actual type. Data may be nested to
+# any depth: calls need no native stack, and neither does dropping a long list.
 
 from tvm.script import ir as I, relax as R
 
 @I.ir_module
 class Module:
-    # A tree of so many levels, and at each place its number times x.
+    # A full tree with `levels` levels; a leaf holds its number times x.
     @R.function
     def grow(x: R.Tensor((), dtype="float32"), levels: R.Tensor((), dtype="int64"), first: R.Tensor((), dtype="int64")) -> R.Any:
         cls = Module

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes a PyTorch model to Hammock, on both ways there are: as an ONNX file, and as text with weights by TVM's importer.
+"""Exports a PyTorch model to Hammock in both ways: as an ONNX file, and as text with weights through TVM's importer.
 
     pip install torch onnx onnxscript safetensors && python export.py
     pip install apache-tvm && python export.py --tvm

@@ -4,9 +4,9 @@
 #     hammock run model.py --params weights.safetensors --func generate --arg 'prompt="Alice was"' --arg count=80
 #         --arg temperature=0.7 --arg top_k=40 --arg top_p=0.95 --arg seed=7
 #
-# Temperature 0 takes the likeliest byte; top-k of 0 and top-p of 1 leave all of them. `prefill` starts caches of keys and
-# values with the bytes that it is given, `decode` goes on with one byte or more; both give the logits for the byte after
-# each. Weights of one kind lie in one tensor for all layers.
+# Temperature 0 takes the likeliest byte; top-k of 0 and top-p of 1 have no effect. `prefill` creates KV caches from the
+# prompt, `decode` continues with one or more bytes; both return the logits for the byte after
+# each. Weights of one kind are stacked in one tensor for all layers.
 
 from typing import TypeVar
 from tvm.script import ir as I, relax as R, tirx as T
@@ -33,8 +33,8 @@ class Module:
             result = cls.write(R.match_cast(last, R.Tensor((1, 256), "float32")), begun[1], n, count, temperature, top_k, top_p, seed, embedding, attention_norm, wq, wk, wv, wo, mlp_norm, gate, up, down, norm)
         return result
 
-    # Writes `left` bytes, the first at `place`. The logits after the last are for nothing: what is computed outside of
-    # branches becomes fewer kernels.
+    # Generates `left` bytes, the first at position `place`. The logits after the last are unused: computing them outside
+    # of the branch results in fewer kernels.
     @R.function(private=True, pure=False)
     def write(logits: R.Tensor((1, 256), "float32"), caches: R.Tuple(R.Object, R.Object, R.Object, R.Object, R.Object, R.Object), place: R.Prim(value="place"), left: R.Prim(value="left"), temperature: T.float64, top_k: T.int64, top_p: T.float64, seed: T.int64, embedding: R.Tensor((256, 128), "float32"), attention_norm: R.Tensor((3, 128), "float32"), wq: R.Tensor((3, 128, 128), "float32"), wk: R.Tensor((3, 128, 64), "float32"), wv: R.Tensor((3, 128, 64), "float32"), wo: R.Tensor((3, 128, 128), "float32"), mlp_norm: R.Tensor((3, 128), "float32"), gate: R.Tensor((3, 128, 256), "float32"), up: R.Tensor((3, 128, 256), "float32"), down: R.Tensor((3, 256, 128), "float32"), norm: R.Tensor((128,), "float32")) -> R.Tuple():
         cls = Module
@@ -57,7 +57,7 @@ class Module:
         logits = cls.decode(tokens, R.prim_value(0), caches, embedding, attention_norm, wq, wk, wv, wo, mlp_norm, gate, up, down, norm)
         return (logits, caches)
 
-    # The first byte of `tokens` is the one at place `start`, counted from zero.
+    # The first byte of `tokens` is at position `start`.
     @R.function(pure=False)
     def decode(tokens: R.Tensor((n,), "int64"), start: R.Prim(value="start"), caches: R.Tuple(R.Object, R.Object, R.Object, R.Object, R.Object, R.Object), embedding: R.Tensor((256, 128), "float32"), attention_norm: R.Tensor((3, 128), "float32"), wq: R.Tensor((3, 128, 128), "float32"), wk: R.Tensor((3, 128, 64), "float32"), wv: R.Tensor((3, 128, 64), "float32"), wo: R.Tensor((3, 128, 128), "float32"), mlp_norm: R.Tensor((3, 128), "float32"), gate: R.Tensor((3, 128, 256), "float32"), up: R.Tensor((3, 128, 256), "float32"), down: R.Tensor((3, 256, 128), "float32"), norm: R.Tensor((128,), "float32")) -> R.Tensor((n, 256), "float32"):
         cls = Module
@@ -87,7 +87,7 @@ class Module:
         result = y + R.matmul(R.nn.silu(R.matmul(z, gate)) * R.matmul(z, up), down)
         return result
 
-    # Turns the pairs (i, i + 16) of each head.
+    # Rotates the pairs (i, i + 16) of each head.
     @R.function(private=True)
     def rotated(x: R.Tensor((n, m, 32), "float32"), angles: R.Tensor((n, 1, 16), "float32")) -> R.Tensor((n, m, 32), "float32"):
         with R.dataflow():
@@ -104,7 +104,7 @@ class Module:
         result = R.call_packed("vm.builtin.attention_kv_cache_create", R.zeros(R.shape([1, 2, 32]), "float32"), R.shape([256, 2, 32]), R.prim_value(0), ty_args=(R.Object,))
         return result
 
-    # Appends rows to a cache, in place, and gives all that it has.
+    # Appends rows to a cache in place, and returns all of its rows.
     @R.function(private=True, pure=False)
     def appended(cache: R.Object, rows: R.Tensor((n, 2, 32), "float32")) -> R.Tensor(dtype="float32", ndim=3):
         same = R.call_packed("vm.builtin.attention_kv_cache_append", cache, rows, ty_args=(R.Object,))

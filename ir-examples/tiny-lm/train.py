@@ -8,7 +8,7 @@ edition of 1991 has it, without the title and with fewer empty lines and spaces.
 
 A token is a byte. The network is a decoder of three layers, each of attention (four heads of queries share two of keys
 and values, positions are rotations, a token sees the last 64) and a gated network (SwiGLU), both after RMSNorm; the
-embedding is also the last matrix. Weights of a kind lie in one tensor for all layers. They are trained by AdamW on
+embedding is tied to the output projection. Weights of a kind are stacked for all layers. They are trained by AdamW on
 windows of 128 bytes; the last twentieth of the text is held out to measure.
 
 expected.npz has the bytes of a `prompt`, the `logits` for the token after each of them (computed in float64), and the bytes that
@@ -52,8 +52,8 @@ def rms_norm(x, weight):
 
 
 def rotated(x):
-    """Turns the pairs (i, i + HEAD / 2) of each head (axes: batch, position, head, element) by angles that grow with the
-    position: position * 10000^(-2i / HEAD)."""
+    """Rotates the pairs (i, i + HEAD / 2) of each head (axes: batch, position, head, element) by an angle proportional to
+    the position: position * 10000^(-2i / HEAD)."""
     half = HEAD // 2
     rates = 10000.0 ** (-torch.arange(half, dtype=x.dtype) / half)
     angles = torch.outer(torch.arange(x.shape[1], dtype=x.dtype), rates)[:, None]

@@ -1,4 +1,4 @@
-# What the C and C++ programs beside this file run.
+# Model of the C and C++ programs beside this file.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 from tvm.script import relax as R

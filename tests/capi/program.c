@@ -1,4 +1,4 @@
-/* Loads a model and runs it, and makes every mistake it can think of. Prints "ok" at the end. */
+/* Loads and runs a model, and exercises all kinds of misuse. Prints "ok" at the end. */
 #include "hammock.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static const float *elements(const hammock_any *value) {
     return (const float *)((const char *)tensor.data + tensor.byte_offset);
 }
 
-/* A function that the model asks for: its argument, twice. */
+/* A function that the model calls: doubles its argument. */
 static int32_t twice(void *context, const hammock_any *args, int32_t count, hammock_any *result) {
     float doubled[6];
     ++*(int *)context;
@@ -95,7 +95,7 @@ static void reflect(const hammock_any *args) {
     CHECK(fails(hammock_field(&adt, NULL, &field), "ValueError", "`name` is null"));
 }
 
-/* How many of a tuple's strings are `wanted`. */
+/* Number of strings in a tuple that equal `wanted`. */
 static int times(const hammock_any *names, const char *wanted) {
     const hammock_any *name;
     const char *text;
@@ -120,7 +120,7 @@ static void use_builtins(void) {
     hammock_any_free(&function);
     CHECK(hammock_any_copy(&tuple, &other) == 0 && hammock_tuple_field(&other, 1, &field) == 0);
     CHECK(field->type_index == HAMMOCK_STRING);
-    /* A tuple is emptied for all who have it. */
+    /* Clearing a tuple affects all of its owners. */
     const hammock_any reset[2] = {tuple, hammock_int(1)};
     CHECK(hammock_registered("vm.builtin.tuple_reset_item", &function) == 0);
     CHECK(hammock_call(&function, reset, 2, NULL) == 0 && field->type_index == HAMMOCK_NONE);
@@ -192,7 +192,7 @@ static void use_modules(const hammock_library *library, const hammock_vm *vm, co
     CHECK(fails(hammock_as_bytes(&args[0], &bytes, &size), "TypeError", "not bytes"));
 }
 
-/* Is the field of an entry of a signature this text? */
+/* True if the field of a signature entry has this text. */
 static int says(const hammock_any *entry, size_t index, const char *text) {
     const hammock_any *field;
     const char *bytes;
@@ -286,7 +286,7 @@ static void run_in_steps(const hammock_vm *vm, const hammock_any *args) {
     CHECK(timings.min > 0 && timings.min <= timings.mean && timings.mean <= timings.max && seconds[2] > 0);
 }
 
-/* Frees the machine that calls it; the call goes on. */
+/* Frees the virtual machine that calls it; the call continues. */
 static int32_t last_wish(void *context, const hammock_any *args, int32_t count, hammock_any *result) {
     int calls = 0;
     hammock_vm_free(*(hammock_vm **)context);
@@ -304,7 +304,7 @@ static void free_while_running(const hammock_library *library, const hammock_any
     CHECK(hammock_unregister("capi.twice") == 0);
 }
 
-/* The first of the products of numbers that are denormal. */
+/* Multiplies denormals by one; returns the first element. */
 static float denormal_product(const hammock_library *library, int flush) {
     static float tiny[6] = {1e-39f, 1e-39f, 1e-39f, 1e-39f, 1e-39f, 1e-39f};
     hammock_options options = HAMMOCK_OPTIONS;
@@ -325,7 +325,7 @@ static float denormal_product(const hammock_library *library, int flush) {
     return product;
 }
 
-/* Calls compute the same in whatever state the caller is, and leave it as it is. */
+/* Results do not depend on the caller's floating-point state, which is preserved. */
 static void keep_float_state(const hammock_library *library) {
     const float kept = denormal_product(library, 0), flushed = denormal_product(library, 1);
     CHECK(memcmp(&kept, &(float){1e-39f}, sizeof kept) == 0 && memcmp(&flushed, &(float){0}, sizeof flushed) == 0);
@@ -397,7 +397,7 @@ static void limits(const hammock_library *library, const hammock_any *args) {
     options.memory_limit = 16;
     options.allocator = HAMMOCK_ALLOCATOR_NAIVE;
     CHECK(fails(hammock_vm_new(library, &options, &vm), "MemoryError", "limit of 16"));
-    /* Room for the model itself ("the model: 1234 bytes would exceed…"), but not for its results. */
+    /* A limit that admits the model itself ("the model: 1234 bytes would exceed…"), but not its results. */
     options.memory_limit = strtoull(strchr(hammock_error_message(), ':') + 1, NULL, 10) + 16;
     CHECK(hammock_vm_new(library, &options, &vm) == 0);
     CHECK(fails(hammock_vm_call(vm, "main", args, 2, NULL), "MemoryError", "would exceed the limit"));
@@ -433,7 +433,7 @@ static int32_t look_on(void *context, const hammock_any *args, int32_t count, ha
     return 0;
 }
 
-/* What an instrument has seen. */
+/* Events of an instrument. */
 struct diary {
     int kernels, results, entered, left, freed;
 };
@@ -445,7 +445,7 @@ static int32_t before_call(void *context, const hammock_event *call, hammock_any
     if (call->value->type_index != HAMMOCK_FUNCTION) return -1;
     if (call->count < 3 || elements(&call->args[0])[5] != 5) return hammock_fail("ValueError", "not these");
     *instead = hammock_none();
-    return ++diary->kernels == 4; /* The second of the second time. */
+    return ++diary->kernels == 4; /* The second kernel of the second call. */
 }
 
 static int32_t after_call(void *context, const hammock_event *call, const hammock_any *result) {
@@ -495,10 +495,10 @@ static void watch(const hammock_vm *vm, const hammock_any *args) {
     hammock_profiler_free(profiler);
 }
 
-/* Descriptions of tensors that cannot be, in every way that a tensor comes in; and one that can. */
+/* Invalid tensor descriptions through every interface; and a valid one. */
 static void lend_wrongly(hammock_vm *vm, const hammock_tensor *good, const hammock_any *other) {
     int64_t shape[2] = {2, 3}, strides[2] = {3, 1}, much[2] = {2, INT64_MAX}, none[2] = {2, -3};
-    /* As sizes too many elements for any memory, as strides back to before address zero. */
+    /* As sizes, more elements than fit any memory; as strides, addresses below zero. */
     int64_t far[2] = {(int64_t)1 << 57, 1}, back[2] = {-((int64_t)1 << 50), 1};
     const struct {
         hammock_tensor tensor;
@@ -548,7 +548,7 @@ static void lend_wrongly(hammock_vm *vm, const hammock_tensor *good, const hammo
     hammock_any_free(&function);
 }
 
-/* A pool of one thread, which counts the loops that it is given. */
+/* Thread pool of one thread, which counts its loops. */
 static void run_here(void *loops, hammock_part part, void *loop, int64_t extent, int64_t grain) {
     CHECK(extent >= 2 * grain);
     ++*(int *)loops;

@@ -1,4 +1,4 @@
-// Loads a model and runs it through the C++ header, and makes every mistake it can think of. Prints "ok" at the end.
+// Loads and runs a model through the C++ header, and exercises all kinds of misuse. Prints "ok" at the end.
 #include "hammock.hpp"
 
 #include <atomic>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
         if (!(condition)) throw std::runtime_error("line " + std::to_string(__LINE__) + ": " + #condition); \
     } while (0)
 
-/// Runs what must fail with an error of a kind, a part of whose message is known.
+/// Runs a function that must fail with an error of this kind and part of a message.
 #define FAILS(kind, part, expression) CHECK(fails([&] { (void)(expression); }, kind, part))
 
 template <typename Body> bool fails(Body body, const std::string &kind, const std::string &part) {
@@ -33,7 +33,7 @@ static bool contains(const std::string &text, const char *part) { return text.fi
 
 using Floats = std::vector<float>;
 
-/// What all parts use.
+/// State shared by all parts.
 struct Model {
     hammock::Library library;
     hammock::Vm vm{library};
@@ -196,7 +196,7 @@ static void call(const Model &model) {
         CHECK(error.trace().size() == 1 && error.trace()[0].function == "main" && error.trace()[0].line == 9);
         CHECK(contains(error.trace()[0].file, "model.py") && contains(error.what(), "in main"));
     }
-    // The call stack goes through functions of C++, too.
+    // The call stack includes C++ functions.
     Value inner = Value::function([&](const Value *, size_t) { return vm.call("main", x, 1); });
     try {
         inner();
@@ -295,7 +295,7 @@ static void limit(const Model &model) {
     try {
         hammock::Vm none(library, options);
     } catch (const hammock::Error &error) {
-        // Room for the model itself ("the model: 1234 bytes would exceed…"), but not for its results.
+        // A limit that admits the model itself ("the model: 1234 bytes would exceed…"), but not its results.
         options.memory_limit = std::stoull(error.message().substr(error.message().find(':') + 1)) + 16;
     }
     hammock::Vm vm(library, options);
@@ -315,7 +315,7 @@ static void limit(const Model &model) {
     FAILS("ValueError", "cuda:7", hammock::Vm(library, options));
 }
 
-/// Writes down what it sees; leaves out, or fails at, callees of a name.
+/// Records calls; skips, or fails at, callees with a given name.
 struct Diary : hammock::Instrument {
     std::string skipped, refused, entered, place;
     std::vector<std::string> kernels, failures;

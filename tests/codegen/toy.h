@@ -1,4 +1,4 @@
-/* What toy.sh makes kernels of. The arguments are tensors of float: an object's tensor lies behind its header. */
+/* Template of toy.sh for kernels. The arguments are float tensors; the tensor of an object follows its header. */
 #include "hammock.h"
 
 #define HEADER 24

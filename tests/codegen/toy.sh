@@ -1,6 +1,6 @@
 #!/bin/sh
-# A code generator: reads a module, and prints an object in which each of its functions adds `factor` times its first
-# argument to its second. `{"factor": 3}` is its argument; it is 2 without.
+# A code generator: reads a module, and prints an object in which each function adds `factor` times its first argument to
+# its second. The argument is `{"factor": 3}`; the default is 2.
 set -e
 here=$(dirname "$0")
 folder=$(mktemp -d)

@@ -1,8 +1,9 @@
-//! Damaged ONNX models: each is imported, or refused with a message. None may panic, take long, or take much memory.
+//! Fuzzing of the ONNX importer with damaged models: each is imported, or rejected with a message. None may panic, or
+//! take much time or memory.
 //!
-//! `MUTATIONS=100000` makes more of each model, `MODELS` names the models (all of `tests/onnx`, else), `MUTATION` is the
-//! number of a single one, `FROM` the first, and `COMPILED=10` compiles each tenth, if it can be imported. `KEEP` names a
-//! file for the model that is read now.
+//! `MUTATIONS=100000` sets the number of mutations per model, `MODELS` the models (default: all of `tests/onnx`),
+//! `MUTATION` a single mutation by number, `FROM` the first; `COMPILED=10` compiles every tenth model that can be
+//! imported. `KEEP` is a file that the current model is written to.
 
 mod wire;
 
@@ -18,10 +19,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long one model may take, in builds that are not optimised and on machines that do other work, too.
+/// Time limit per model, for debug builds on loaded machines.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Which model is read now, and since when.
+/// Current model, and its start time.
 static CURRENT: Mutex<Option<(String, Instant)>> = Mutex::new(None);
 
 fn number(name: &str) -> Option<u64> {
@@ -39,7 +40,7 @@ fn models() -> Vec<PathBuf> {
     models
 }
 
-/// Truncations, changes of bytes and changes of fields, by number.
+/// Returns a mutation by number: a truncation, changed bytes, or changed fields.
 fn damaged(whole: &[u8], number: u64) -> Vec<u8> {
     let mut random = Rng::with_seed(number);
     match number % 8 {
@@ -62,11 +63,11 @@ fn change_bytes(mut bytes: Vec<u8>, random: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// Imports damaged bytes: a module, or errors.
+/// Imports damaged bytes; returns a module or errors.
 fn import(bytes: Vec<u8>, file: &Path) -> Option<Imported> {
     match hammock_onnx::import(Data::Bytes(Arc::new(bytes)), "damaged.onnx", Some(file), &ImportOptions::default()) {
         Ok(imported) => {
-            // Sizes of kernels' windows and the like may be absurd; what types say of them is still consistent.
+            // Window sizes and the like may be absurd, but the types must be consistent.
             let _ = verify::module(&imported.module, &hammock_ops::Table);
             Some(imported)
         }
@@ -77,7 +78,7 @@ fn import(bytes: Vec<u8>, file: &Path) -> Option<Imported> {
     }
 }
 
-/// All that the command does to a module; mistakes in it may be found.
+/// Compiles a module like the command; it may report errors.
 fn compile_it(mut imported: Imported) {
     let (options, evaluator) = (Options { threads: 1, ..Options::default() }, Evaluator::new());
     let environment = options.environment(&evaluator);
@@ -88,14 +89,14 @@ fn compile_it(mut imported: Imported) {
     }
 }
 
-/// A line of the process's status, in bytes.
+/// Returns a line of `/proc/self/status`, in bytes.
 fn status(name: &str) -> usize {
     let text = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     line.split_whitespace().next().unwrap().parse::<usize>().unwrap() << 10
 }
 
-/// Memory that `work` takes at its peak, beyond what the process had.
+/// Returns the peak memory of `work` beyond the memory of the process before it.
 fn memory(work: impl FnOnce()) -> usize {
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = status("VmRSS:");
@@ -103,7 +104,7 @@ fn memory(work: impl FnOnce()) -> usize {
     status("VmHWM:").saturating_sub(before)
 }
 
-/// Ends the process when one model takes too long.
+/// Aborts the process if a model exceeds its time limit.
 fn watch() {
     loop {
         std::thread::sleep(Duration::from_millis(500));
@@ -116,7 +117,7 @@ fn watch() {
     }
 }
 
-/// Reads one damaged model, and gives whether it could be imported, or what was wrong with how it was read.
+/// Reads a damaged model; returns true if it was imported, or an error if a limit was violated.
 fn survives(bytes: Vec<u8>, file: &Path, compiled: bool) -> Result<bool, String> {
     let (mut read, most) = (false, 4 * bytes.len() + (100 << 20));
     let work = || {
@@ -134,7 +135,7 @@ fn survives(bytes: Vec<u8>, file: &Path, compiled: bool) -> Result<bool, String>
     }
 }
 
-/// One after the other, since memory is the process's. Reports all that are not survived.
+/// Sequential, since peak memory is per process. Reports all failures.
 fn survive_all() {
     let (mutations, only, compiled) = (number("MUTATIONS").unwrap_or(300), number("MUTATION"), number("COMPILED"));
     let (mut read, mut wrong) = (0, Vec::new());
@@ -142,8 +143,8 @@ fn survive_all() {
         let whole = std::fs::read(&file).unwrap();
         for number in only.map_or(number("FROM").unwrap_or(0)..mutations, |only| only..only + 1) {
             let what = format!("MODELS={} MUTATION={number}", file.display());
-            if let Ok(kept) = std::env::var("KEEP") {
-                std::fs::write(kept, damaged(&whole, number)).unwrap();
+            if let Ok(path) = std::env::var("KEEP") {
+                std::fs::write(path, damaged(&whole, number)).unwrap();
             }
             *CURRENT.lock().unwrap() = Some((what.clone(), Instant::now()));
             match survives(damaged(&whole, number), &file, compiled.is_some_and(|each| number % each == 0)) {
@@ -161,8 +162,8 @@ fn survive_all() {
 }
 
 #[test]
-fn damaged_models_are_refused_or_read() {
+fn damaged_models_are_rejected_or_imported() {
     std::thread::spawn(watch);
-    // As much stack as the command has.
+    // Same stack size as in the command.
     std::thread::Builder::new().stack_size(512 << 20).spawn(survive_all).unwrap().join().unwrap();
 }

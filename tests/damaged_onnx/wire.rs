@@ -1,8 +1,8 @@
-//! Damage to the fields of a protobuf message that nothing else is known about.
+//! Mutations of protobuf messages without a schema.
 
 use fastrand::Rng;
 
-/// A field of a message: its number, its wire type and what it holds.
+/// Field of a message: number, wire type and content.
 #[derive(Clone)]
 struct Field {
     number: u64,
@@ -14,13 +14,13 @@ enum Value {
     Varint(u64),
     Fixed64([u8; 8]),
     Fixed32([u8; 4]),
-    /// A string, numbers one after the other, or raw data.
+    /// String, packed numbers, or raw data.
     Bytes(Vec<u8>),
-    /// Bytes that read as a message, so they probably are one.
+    /// Bytes that parse as a message, and probably are one.
     Message(Vec<Field>),
 }
 
-/// Sizes, counts and places that programs tend to believe.
+/// Boundary values for sizes, counts and offsets.
 const NUMBERS: [u64; 18] = [
     0,
     1,
@@ -44,7 +44,7 @@ const NUMBERS: [u64; 18] = [
 
 const FLOATS: [f32; 8] = [0.0, 1.0, -1.0, 1e9, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
 
-/// The message with one to three of its fields changed, removed, repeated or exchanged.
+/// Returns a message with one to three fields changed, removed, repeated or swapped.
 pub fn damage(message: &[u8], random: &mut Rng) -> Vec<u8> {
     let Some(mut fields) = read(message, 0) else { return message.to_vec() };
     for _ in 0..random.usize(1..4) {
@@ -63,14 +63,14 @@ fn total(fields: &[Field]) -> usize {
     fields.iter().map(|field| 1 + inner(field)).sum::<usize>().max(1)
 }
 
-/// The field with a number, counted in the order of the file.
+/// Returns the n-th field in file order.
 fn nth(fields: &mut Vec<Field>, at: usize) -> &mut Field {
-    let (list, at) = place(fields, at);
+    let (list, at) = find_field(fields, at);
     &mut list[at]
 }
 
-/// The list that holds the field with a number, and its place there.
-fn place(fields: &mut Vec<Field>, mut at: usize) -> (&mut Vec<Field>, usize) {
+/// Returns the list that contains the n-th field, and its index in it.
+fn find_field(fields: &mut Vec<Field>, mut at: usize) -> (&mut Vec<Field>, usize) {
     for index in 0..fields.len() {
         if at == 0 {
             return (fields, index);
@@ -79,7 +79,7 @@ fn place(fields: &mut Vec<Field>, mut at: usize) -> (&mut Vec<Field>, usize) {
         let inner = if let Value::Message(inner) = &fields[index].value { total_of(inner) } else { 0 };
         if at < inner {
             let Value::Message(inner) = &mut fields[index].value else { unreachable!("only messages have fields") };
-            return place(inner, at);
+            return find_field(inner, at);
         }
         at -= inner;
     }
@@ -91,7 +91,7 @@ fn total_of(fields: &[Field]) -> usize {
 }
 
 fn change(fields: &mut Vec<Field>, at: usize, other: &Field, random: &mut Rng) {
-    let (list, at) = place(fields, at);
+    let (list, at) = find_field(fields, at);
     match random.u8(..8) {
         0 if list.len() > 1 => drop(list.remove(at)),
         1 => list.insert(at, list[at].clone()),
@@ -118,7 +118,7 @@ fn change_bytes(bytes: &mut Vec<u8>, number: u64, random: &mut Rng) {
         0 => bytes.clear(),
         1 => bytes.truncate(bytes.len() / 2),
         2 => bytes.extend_from_within(..),
-        // One of some int64 that lie one after the other, or a varint.
+        // One of several packed int64, or a varint.
         3 if bytes.len() >= 8 => {
             let at = random.usize(..bytes.len() / 8) * 8;
             bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
@@ -133,7 +133,7 @@ fn change_bytes(bytes: &mut Vec<u8>, number: u64, random: &mut Rng) {
     }
 }
 
-/// The fields of a message; none if these bytes are no message.
+/// Parses the fields of a message; `None` if the bytes are not a message.
 fn read(mut bytes: &[u8], depth: usize) -> Option<Vec<Field>> {
     let mut fields = Vec::new();
     while !bytes.is_empty() {

@@ -1,6 +1,6 @@
-//! ONNX models of a size, written as messages.
+//! ONNX models of a given size, encoded as protobuf.
 
-/// A field of bytes: a text or a message.
+/// Encodes a length-delimited field: a string or a message.
 fn field(number: usize, bytes: impl AsRef<[u8]>) -> Vec<u8> {
     let bytes = bytes.as_ref();
     let mut field = Vec::new();
@@ -10,7 +10,7 @@ fn field(number: usize, bytes: impl AsRef<[u8]>) -> Vec<u8> {
     field
 }
 
-/// A field that is a number.
+/// Encodes a varint field.
 fn number(number: usize, value: usize) -> Vec<u8> {
     let mut field = Vec::new();
     varint(number << 3, &mut field);
@@ -31,7 +31,7 @@ fn opset(domain: &str, version: usize) -> Vec<u8> {
     [field(1, domain), number(2, version)].concat()
 }
 
-/// `NodeProto` of one input and output.
+/// `NodeProto` with one input and output.
 fn node(op: &str, domain: &str, input: &str, output: &str) -> Vec<u8> {
     [field(1, input), field(2, output), field(4, op), field(7, domain)].concat()
 }
@@ -50,7 +50,7 @@ fn model(graph: &[u8], functions: &[Vec<u8>]) -> Vec<u8> {
     [number(1, 8), opsets, field(7, graph), functions].concat()
 }
 
-/// Functions, each of which calls the one before.
+/// Functions, each calling the previous one.
 pub fn chained_functions(count: usize) -> Vec<u8> {
     let function = |i: usize| {
         let node = match i {

@@ -1,4 +1,4 @@
-//! Texts of a size.
+//! Text modules of a given size.
 
 /// A module of functions.
 fn module(functions: &str) -> String {
@@ -24,7 +24,7 @@ pub fn split(count: usize) -> String {
     main_of(&format!("x: R.Tensor(({count}, 4), \"float32\")"), &[split], "y")
 }
 
-/// Many inputs concatenated; 64 more than `count`, so that all sizes take the form for many.
+/// Concatenation of many inputs: 64 more than `count`, so all sizes use the lowering for many.
 pub fn concat(count: usize) -> String {
     let params = joined(count + 64, |i| format!("x{i}: R.Tensor((4,), \"float32\")"));
     let concat = format!("y = R.concat(({}), axis=0)", joined(count + 64, |i| format!("x{i}")));
@@ -45,7 +45,7 @@ pub fn stores(count: usize) -> String {
     module(&format!("    @T.prim_func\n    def f(A: T.Buffer(({count},), \"float32\")):\n{stores}"))
 }
 
-/// Private functions, each of which calls the one before.
+/// Private functions, each calling the previous one.
 pub fn chained_functions(count: usize) -> String {
     let ty = "R.Tensor((4,), \"float32\")";
     let function = |i: usize| {
@@ -96,7 +96,7 @@ pub fn unrolled(depth: usize) -> String {
     ))
 }
 
-/// Steps that broadcast with the same operands, of sizes that may be 1 or not.
+/// Steps that broadcast with the same operands, whose dimensions may be 1.
 pub fn joint_sizes(count: usize) -> String {
     let mut bindings = vec!["h0 = R.multiply(x, x)".to_owned()];
     for i in 0..count {

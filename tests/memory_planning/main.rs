@@ -1,6 +1,6 @@
-//! No two tensors that are needed at the same time share memory: random programs, with branches, aliases, symbolic sizes,
-//! calls and kernels that write in place, compute the same with memory planned in every way as with memory of their own.
-//! The kernels are interpreted. Results of one call are looked at again after the next, which uses the same memory.
+//! Live tensors never share memory: random programs, with branches, aliases, symbolic sizes, calls and in-place
+//! kernels, compute the same with every kind of memory planning as with separate allocations. Kernels are interpreted.
+//! Results of a call are checked again after the next call, which reuses the memory.
 //!
 //! More programs: `PROGRAMS=10000 cargo test --release --test memory_planning`.
 
@@ -12,19 +12,19 @@ use hammock_passes::{MemoryPlan, Pipeline, Silent};
 use hammock_runtime::{Any, Tensor, Vm, vm};
 
 const LOWERED: &str = "LambdaLift,LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite";
-/// Passes on graphs: none that matter, or those that let results overwrite operands.
+/// Graph passes: none, or those that let results overwrite operands.
 const GRAPHS: [&str; 2] =
     ["Normalize,CanonicalizeBindings", "Normalize,CanonicalizeBindings,ConvertToDataflow,DataflowUseInplaceCalls"];
 const TO_BYTECODE: &str =
     "LowerAllocTensor,KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue,VMShapeLower,AttachGlobalSymbol";
-/// Ways to plan memory.
+/// Kinds of memory planning.
 const PLANS: [&str; 3] = [
     "StaticPlanBlockMemory",
     r#"StaticPlanBlockMemory{scope="function"}"#,
     r#"StaticPlanBlockMemory{scope="function",arena=true}"#,
 ];
 
-/// The program with memory planned by a pass, and whether a storage has more than one tensor.
+/// Returns the program with memory planned by a pass, and whether a storage has several tensors.
 fn load(text: &str, graphs: &str, plan: &str) -> (Vm, bool) {
     let source = SourceFile::new("random.py".to_owned(), text.to_owned()).unwrap();
     let mut module =
@@ -65,7 +65,7 @@ fn leaves(value: &Any) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn random_programs_compute_the_same_however_memory_is_planned() {
+fn memory_planning_preserves_results_of_random_programs() {
     let programs = std::env::var("PROGRAMS").map_or(25, |count| count.parse().unwrap());
     let mut shared = [0; GRAPHS.len() * PLANS.len()];
     for seed in 1..=programs {

@@ -1,8 +1,8 @@
-//! Random programs, as text.
+//! Random text programs.
 
 use std::fmt::Write;
 
-/// What kinds of values there are: the type of each, as text.
+/// Kinds of values: the type of each, as text.
 const TYPES: [&str; 5] = [
     r#"R.Tensor((6, 4), dtype="float32")"#,
     r#"R.Tensor((n, 4), dtype="float32")"#,
@@ -12,7 +12,7 @@ const TYPES: [&str; 5] = [
 ];
 const UNARY: [&str; 3] = ["negative", "abs", "sign"];
 const BINARY: [&str; 4] = ["add", "subtract", "maximum", "minimum"];
-/// Bindings of a body, at most.
+/// Maximum number of bindings in a body.
 const MOST: usize = 14;
 
 const HEAD: &str = r#"from typing import TypeVar
@@ -41,13 +41,13 @@ class Module:
         cls = Module
 "#;
 
-/// A program; the same for the same seed.
+/// Generates a program from a seed.
 pub fn random(seed: u64) -> String {
     let mut writer = Writer { random: fastrand::Rng::with_seed(seed), text: HEAD.to_owned(), next: 0 };
     let mut known: Vec<(String, usize)> = (0..3).map(|i| (format!("p{i}"), i)).collect();
     writer.body(&mut known, 8, 2);
     let results: Vec<String> = (0..1 + writer.below(3)).map(|_| writer.pick(&known, None).unwrap().0).collect();
-    // What is returned is used, and seen, together.
+    // Returned values are live at the same time, and compared together.
     let list = if results.len() == 1 { results[0].clone() } else { format!("({})", results.join(", ")) };
     writeln!(writer.text, "        return {list}").unwrap();
     writer.text
@@ -60,7 +60,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// A random number below a limit.
+    /// Returns a random number below a limit.
     fn below(&mut self, limit: usize) -> usize {
         self.random.usize(..limit)
     }
@@ -70,7 +70,7 @@ impl Writer {
         format!("v{}", self.next)
     }
 
-    /// A value, of a kind if one is given; recent ones more often.
+    /// Returns a value, of a kind if given; prefers recent ones.
     fn pick(&mut self, known: &[(String, usize)], kind: Option<usize>) -> Option<(String, usize)> {
         let fitting: Vec<_> = known.iter().filter(|(_, of)| kind.is_none_or(|kind| kind == *of)).collect();
         let recent = fitting.len().min(1 + self.below(8));
@@ -103,7 +103,7 @@ impl Writer {
                     Some((2, format!("{tuple}[{field}]")))
                 }
                 8 if kind == 0 => {
-                    // What is overwritten has no other name.
+                    // An overwritten value has no alias.
                     let fresh = self.fresh();
                     self.line(indent, &fresh, 0, &format!("R.negative({a})"));
                     let ty = TYPES[0];
@@ -123,7 +123,7 @@ impl Writer {
         }
     }
 
-    /// A value of another kind.
+    /// Binds a value of another kind.
     fn convert(&mut self, known: &[(String, usize)], a: &str, kind: usize) -> Option<(usize, String)> {
         Some(match kind {
             0 => (2, format!("R.reshape({a}, R.shape([24]))")),
@@ -137,7 +137,7 @@ impl Writer {
         })
     }
 
-    /// Another name for a value's memory.
+    /// Binds an alias of a value.
     fn alias(&mut self, indent: usize, known: &[(String, usize)], a: &str, kind: usize) -> Option<(usize, String)> {
         let view = |of: usize, shape: &str| {
             let ty = TYPES[of];

@@ -1,8 +1,8 @@
-//! Networks as modules, and weights of the right shapes for them.
+//! Networks as text modules, with weights.
 
 use std::fmt::Write;
 
-/// A module with one function, statement by statement.
+/// Module with one function, under construction.
 #[derive(Default)]
 pub struct Network {
     params: Vec<String>,
@@ -17,7 +17,7 @@ impl Network {
         name.to_owned()
     }
 
-    /// A value: its variable.
+    /// Binds a value and returns its variable.
     fn value(&mut self, call: &str) -> String {
         self.values += 1;
         let var = format!("lv{}", self.values);
@@ -31,7 +31,7 @@ impl Network {
         self.input(&format!("w{}", self.weights.len()), &format!("({},)", sizes.join(", ")), "float32")
     }
 
-    /// The module, which returns the last value.
+    /// Returns the module, whose result is the last value.
     pub fn text(&self) -> String {
         let Network { params, lines, values, .. } = self;
         let params = params.join(", ");
@@ -41,16 +41,16 @@ impl Network {
         )
     }
 
-    /// Weights, as a safetensors file. All numbers of one are the same, and those of others differ, so that nothing is
-    /// computed once for two of them.
+    /// Returns the weights as a safetensors file. Each tensor has one value, different from others, so no two are
+    /// merged as common subexpressions.
     pub fn weights(&self) -> Vec<u8> {
         let (mut head, mut data) = (Vec::new(), Vec::new());
         for (number, shape) in self.weights.iter().enumerate() {
             let start = data.len();
             let count = shape.iter().product::<i64>() as usize;
             data.extend(((number + 1) as f32).to_le_bytes().repeat(count));
-            let place = format!("\"data_offsets\":[{start},{}]", data.len());
-            head.push(format!("\"w{}\":{{\"dtype\":\"F32\",\"shape\":{shape:?},{place}}}", number + 1));
+            let offsets = format!("\"data_offsets\":[{start},{}]", data.len());
+            head.push(format!("\"w{}\":{{\"dtype\":\"F32\",\"shape\":{shape:?},{offsets}}}", number + 1));
         }
         let head = format!("{{{}}}", head.join(","));
         [&(head.len() as u64).to_le_bytes()[..], head.as_bytes(), &data].concat()
@@ -59,8 +59,8 @@ impl Network {
     fn linear(&mut self, x: &str, from: i64, to: i64) -> String {
         let (weight, bias) = (self.weight(&[to, from]), self.weight(&[to]));
         let turned = self.value(&format!("R.permute_dims({weight})"));
-        let product = self.value(&format!("R.matmul({x}, {turned})"));
-        self.value(&format!("R.add({product}, {bias})"))
+        let matmul = self.value(&format!("R.matmul({x}, {turned})"));
+        self.value(&format!("R.add({matmul}, {bias})"))
     }
 
     fn convolution(&mut self, x: &str, channels: [i64; 2], taps: i64, stride: i64) -> String {
@@ -111,18 +111,18 @@ pub fn resnet18() -> Network {
     net
 }
 
-/// MiniLM, six layers, for 128 words.
+/// MiniLM, six layers, for 128 tokens.
 pub fn minilm() -> Network {
     const WORDS: i64 = 128;
     const SIZE: i64 = 384;
     let mut net = Network::default();
     let ids = net.input("ids", "(1, 128)", "int64");
     let mask = net.input("mask", "(1, 128)", "float32");
-    // The table is read at as many places whatever its size is.
-    let (words, places) = (net.weight(&[1000, SIZE]), net.weight(&[WORDS, SIZE]));
+    // The number of rows that are read does not depend on the size of the table.
+    let (words, positions) = (net.weight(&[1000, SIZE]), net.weight(&[WORDS, SIZE]));
     let flat = net.value(&format!("R.reshape({ids}, R.shape([{WORDS}]))"));
     let x = net.value(&format!("R.take({words}, {flat}, axis=0)"));
-    let x = net.value(&format!("R.add({x}, {places})"));
+    let x = net.value(&format!("R.add({x}, {positions})"));
     let mut x = net.layer_norm(&x, SIZE);
     let mask = net.value(&format!("R.reshape({mask}, R.shape([1, 1, 1, {WORDS}]))"));
     let mask = net

@@ -1,8 +1,8 @@
-"""Makes the models of this folder, with inputs and the results that ONNX Runtime computes: NAME.onnx,
+"""Creates the models of this folder, with inputs and the results of ONNX Runtime: NAME.onnx,
 NAME.inputs.npz and NAME.expected.npz, as `hammock run --output` writes results.
 
-Run it in this folder with `onnx`, `onnxruntime` and `numpy` installed; names make these models only. The seeds are fixed. `bad/` has models with
-mistakes.
+Run it in this folder with `onnx`, `onnxruntime` and `numpy` installed; arguments select models by name. The seeds are
+fixed. `bad/` has invalid models.
 """
 
 import pathlib
@@ -50,7 +50,7 @@ def record(name, *inputs):
 
 
 def record_results(name, inputs, results):
-    """Records results that numpy computes, where ONNX Runtime does something else."""
+    """Records results of numpy, where ONNX Runtime deviates from the specification."""
     np.savez(f"{name}.inputs.npz", **{str(i): x for i, x in enumerate(inputs)})
     np.savez(f"{name}.expected.npz", **{str(i): x for i, x in enumerate(results)})
 
@@ -158,7 +158,7 @@ def cnn():
 
 
 def encoder():
-    """Attention with sizes that the model computes itself, as exporters write them."""
+    """Attention with shapes computed in the graph, as exporters write them."""
     def heads(x, out):
         return [
             h.make_node("Shape", ["e"], [f"{out}_shape"]),
@@ -316,20 +316,20 @@ def first_versions():
 
 
 def defaults():
-    """Initializers that are inputs too: a caller may give others, of other sizes where the input's are open."""
+    """Initializers that are also inputs: a caller may override them, with other sizes where the input's are open."""
     nodes = [h.make_node("MatMul", ["x", "w"], ["product"], "/product"), h.make_node("Mul", ["product", "k"], ["y"], "/scaled")]
     inputs = [("x", FLOAT, [2, 3]), ("k", FLOAT, [1]), ("w", FLOAT, [3, "n"])]
     weights = {"w": random(1, 3, 4), "k": np.array([2], np.float32)}
     made = model("defaults", nodes, inputs, [("y", FLOAT, [2, "n"])], weights)
     x, k, w = random(2, 2, 3), np.array([3], np.float32), random(3, 3, 5)
     record_results("defaults", [x, k, w], [x @ w * 3])
-    # Files of older versions list every initializer.
+    # Older versions list every initializer as an input.
     made.ir_version = 3
     onnx.save(made, "misfits/every_input.onnx")
 
 
 def broadcasts():
-    """Sizes of different names, which are equal or 1."""
+    """Differently named dimensions, which are equal or 1."""
     node = h.make_node
     nodes = [
         node("Add", ["a", "b"], ["added"], "/added"),
@@ -348,8 +348,8 @@ def broadcasts():
 
 
 def largest():
-    """Windows with the places of their largest elements, along dynamic axes and beyond the data; reductions of integers,
-    places of a scalar, and slices with bounds far beyond what an int32 holds."""
+    """Max pooling with indices, along dynamic axes and with partial windows; reductions of integers, the indices of a
+    scalar, and slices with bounds beyond int32."""
     node = h.make_node
     nodes = [
         node("MaxPool", ["x"], ["same", "same_places"], kernel_shape=[3, 2], strides=[2, 3], auto_pad="SAME_UPPER"),
@@ -419,7 +419,7 @@ def at_run_time():
 
 
 def positions():
-    """Learned positions, the last row, and padding as PyTorch exports it, of rows that are counted at run time."""
+    """Learned positions, the last row, and padding as PyTorch exports it, with a dynamic number of rows."""
     nodes = [
         h.make_node("Shape", ["x"], ["shape"], "/shape"),
         h.make_node("Slice", ["shape", "one", "two"], ["rows"], "/rows"),
@@ -504,13 +504,13 @@ def quantized():
 
 
 def fake_quantized():
-    """A network as ONNX Runtime's quantization writes it: convolutions that pad with zero points, with one scale a channel,
-    by channels, joined, added and pooled; products of which one has a zero point in each factor."""
+    """A network as quantized by ONNX Runtime: convolutions padded with zero points, with per-channel scales, depthwise;
+    concatenated, added and pooled; matmuls, one with zero points in both operands."""
     rng = np.random.default_rng(3)
     weights, nodes = {}, []
 
     def between(x, scale, zero, kind=np.uint8):
-        """What stands between two operators."""
+        """QDQ pair between two operators."""
         weights.update({f"{x}_s": np.float32(scale), f"{x}_z": kind(zero)})
         parameters = [f"{x}_s", f"{x}_z"]
         nodes.append(h.make_node("QuantizeLinear", [x, *parameters], [f"{x}_q"]))
@@ -630,8 +630,8 @@ def external():
 
 
 def floats():
-    """The edges of floating point: what the operators' texts say, computed in float64 and rounded once. ONNX Runtime does
-    not propagate NaN everywhere, and rounds each step of float16."""
+    """Corner cases of floating point, by the specification: computed in float64 and rounded once. ONNX Runtime does not
+    propagate NaN everywhere, and rounds each step of float16."""
     nan, inf, half = np.nan, np.inf, TensorProto.FLOAT16
     x = np.float32([[1, nan, 3, -2, 0], [4, 5, inf, -inf, -1]])
     logs = np.float32([[-inf, -inf, -inf], [inf, 1, -inf], [-inf, 0, 1], [nan, inf, 0], [900, 900, 899]])
@@ -808,7 +808,7 @@ def bad():
 
 
 def misfits():
-    """Models of one node whose inputs of run time may not fit: `tests/onnx.rs` has the inputs and what is said."""
+    """Models of one node with dynamic inputs that may be invalid: `tests/onnx.rs` has the inputs and messages."""
     def one(name, op, inputs, outputs=1, opset=21, weights=(), **attributes):
         names = [i[0] if isinstance(i, tuple) else i for i in inputs]
         results = [f"y{i}" for i in range(outputs)]
@@ -881,7 +881,7 @@ def slices():
 
 
 def left_out():
-    """Inputs that calls of functions leave out, and a loop whose body has names of what is around it."""
+    """Inputs that function calls omit, and a loop whose body shadows outer names."""
     bounded = h.make_function(
         "own", "Bounded", ["a", "low", "high"], ["b"], [h.make_node("Clip", ["a", "low", "high"], ["b"])],
         [h.make_opsetid("", 17)])
@@ -905,7 +905,7 @@ def left_out():
 
 
 def normalized():
-    """Scales and biases that broadcast to what is normalized, or along other axes, too."""
+    """Scales and biases that broadcast to the normalized axes, or also along others."""
     def node(op, inputs, axis):
         return h.make_node(op, inputs, ["_".join([op[:2], *inputs[1:], str(abs(axis))])], axis=axis)
     nodes = [
@@ -924,7 +924,7 @@ def normalized():
 
 
 def windows():
-    """Padding that sizes of run time determine, and windows that reach beyond the data."""
+    """Padding that depends on dynamic sizes, and partial windows."""
     kernel = dict(kernel_shape=[3, 4], strides=[2, 3])
     upper, lower = [dict(auto_pad=mode, **kernel) for mode in ("SAME_UPPER", "SAME_LOWER")]
     nodes = [
@@ -944,7 +944,7 @@ def windows():
 
 
 def edges():
-    """Operators at the edges of what they take."""
+    """Corner cases of operators."""
     nodes = [
         h.make_node("TopK", ["x", "none"], ["no_values", "no_places"]),
         h.make_node("Dropout", ["x", "", "training"], ["kept"]),
@@ -977,7 +977,7 @@ def edges():
 
 
 def activations():
-    """Recurrent networks with other activations, whose numbers are listed for those that take some, and bounds."""
+    """Recurrent networks with other activations, with their coefficients and clipping."""
     nodes = [
         h.make_node("LSTM", ["x", "lw", "lr", "lb"], ["ly", "lh", "lc"], hidden_size=3, direction="bidirectional",
                     activations=["HardSigmoid", "LeakyRelu", "ScaledTanh", "Sigmoid", "Softsign", "ThresholdedRelu"],
@@ -998,7 +998,7 @@ def activations():
 
 
 def names():
-    """Weights with names of symbolic sizes, of Python, of the text, and with names that differ in marks only."""
+    """Weights named like symbolic sizes, Python keywords and TVMScript names, and names that differ in punctuation."""
     weights = ["n", "Module", "class", "a.b", "a_b", "a_b_1", "main", "R", "TypeVar", "1", "print", "lv", "s", "x_0", "float"]
     nodes, last = [], "x"
     for at, name in enumerate(weights):

@@ -1,5 +1,5 @@
-//! Every operator's example is a module that reads, is well formed, goes through the default pipeline, and computes the
-//! same with compiled graphs and kernels as with interpreted ones.
+//! Examples of all operators: each parses, verifies, runs through the default pipeline, and computes the same with
+//! compiled graphs and kernels as with interpreted ones.
 mod types;
 
 use hammock_compiler::{Emit, Evaluator, ExecMode, Options, ReadOptions, compile, read_text, reference};
@@ -11,7 +11,7 @@ use hammock_runtime::{
     tools::{RunOptions, Session, leaves, parse_argument},
 };
 
-/// Maximum error of compiled kernels, relative to the largest element of a result: they sum in another order.
+/// Tolerance of compiled kernels, relative to the largest value of a result: they sum in another order.
 const TOLERANCE: f64 = 1e-5;
 
 #[test]
@@ -71,7 +71,7 @@ fn compare(name: &str, compiled: &Result<Any, String>, interpreted: &Result<Any,
     }
 }
 
-/// A tensor's elements as float64; those of rare dtypes by their bytes.
+/// Returns a tensor's elements as float64; for rare dtypes, its bytes.
 fn numbers(tensor: &Tensor) -> Vec<f64> {
     let dense = tensor.to_contiguous().unwrap();
     match dense.dtype() {

@@ -1,5 +1,5 @@
-//! What an operator's type rule says of a result is true of the result: for every example, its attributes varied one by
-//! one, and with its sizes symbolic.
+//! Inferred types match results: for every operator example, with attributes varied one by one, and with symbolic
+//! sizes.
 
 use hammock_compiler::{Dump, Evaluator, Options, ReadOptions, lower, read_text, reference};
 use hammock_diagnostics::SourceFile;
@@ -10,7 +10,7 @@ use hammock_runtime::{
     tools::{RunOptions, parse_argument},
 };
 
-/// Texts that some attribute of some operator takes; others refuse them.
+/// Values of string attributes; operators that do not have them reject them.
 const WORDS: &[&str] = &[
     "onnx",
     "tensorflow",
@@ -49,7 +49,7 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn results_are_of_the_types_that_rules_infer() {
+fn results_match_inferred_types() {
     let ops: Vec<&Op> = hammock_ops::ops().filter(|op| op.example.is_some()).collect();
     let halves = ops.split_at(ops.len() / 2);
     let compared: usize = std::thread::scope(|scope| {
@@ -60,14 +60,14 @@ fn results_are_of_the_types_that_rules_infer() {
     assert!(compared > 700, "only {compared} results were compared");
 }
 
-/// Compares all that an operator's example can be made into; how many results there were.
+/// Compares all variants of an operator's example; returns the number of results.
 fn compare_all(op: &Op) -> usize {
     let symbolic = op.example.map(|example| text(op, example.args, true));
     let calls = variants(op).into_iter().map(|args| text(op, &args, false)).chain(symbolic);
     calls.filter(|text| compare(op, text)).count()
 }
 
-/// The arguments of an operator's example, and the same with one attribute set to something else.
+/// Returns the arguments of an operator's example, and variants with one attribute changed.
 fn variants(op: &Op) -> Vec<String> {
     let args = op.example.map(|example| example.args).unwrap_or_default();
     let mut all = vec![args.to_owned()];
@@ -87,7 +87,7 @@ fn variants(op: &Op) -> Vec<String> {
     all
 }
 
-/// A module that calls an operator with operands whose sizes are known, or are symbolic and called by what they are.
+/// Returns a module that calls an operator with static operands, or with symbolic sizes named after their values.
 fn text(op: &Op, args: &str, symbolic: bool) -> String {
     let size = |size: &str| if symbolic { format!("\"d{size}\",") } else { format!("{size},") };
     let param = |param: &str| {
@@ -105,7 +105,7 @@ fn text(op: &Op, args: &str, symbolic: bool) -> String {
     )
 }
 
-/// Runs a call, if it is one, and compares the result with its type.
+/// Runs a call, if it is valid, and compares the result with its type.
 fn compare(op: &Op, text: &str) -> bool {
     let source = SourceFile::new(format!("{}.py", op.name), text.to_owned()).unwrap();
     let Ok(mut module) = read_text(&source, &ReadOptions::default()) else { return false };
@@ -127,7 +127,7 @@ fn run(op: &Op, module: &mut Module, source: &SourceFile) -> Option<Any> {
     vm.call("main", &args).ok()
 }
 
-/// Is the value of the type?
+/// Returns true if the value has the type.
 fn conforms(ty: &Type, value: &Any) -> Result<(), String> {
     let wrong = || Err(format!("{value} is not of the type {ty:?}"));
     match ty {
@@ -154,7 +154,7 @@ fn conforms(ty: &Type, value: &Any) -> Result<(), String> {
     }
 }
 
-/// Are these the sizes? Sizes called `d2` and the like are what they are called.
+/// Returns true if the sizes match; a size named `d2` must be 2.
 fn are(dims: &[PrimExpr], sizes: &[i64]) -> bool {
     let is = |(dim, size): (&PrimExpr, &i64)| {
         let mut values = Substitution::default();

@@ -1,4 +1,4 @@
-# Attention over a cache of keys and values, whose heads several heads of queries share.
+# Grouped-query attention over a KV cache.
 @I.ir_module
 class Module:
     @R.function

@@ -1,10 +1,10 @@
-//! Plans that users write: how they change what rules choose, and which are refused.
+//! Plan files: they override the rules' plans; invalid ones are rejected.
 
 use super::{CLASSES, Model, NARROW};
 use crate::support::{snapshot, stdout};
 use hammock_compiler::PRIMITIVES;
 
-/// Plans that are given as changes to others.
+/// Plans as edits of other plans.
 const CHANGES: &str = "\
 matmul:
     outer-product: v_ax0, v_ax1, v_k
@@ -82,7 +82,7 @@ matmul:
         pad x2 along v_ax1 to 1
 ";
 
-/// The same for products of narrow numbers.
+/// The same for matmuls of narrow types.
 const NARROW_CHANGES: &str = "\
 matmul:
     outer-product: v_ax0, v_ax1, v_k
@@ -100,9 +100,9 @@ matmul1:
         inline x2
 ";
 
-/// A kernel with a plan from the file is computed as it says, at every command that compiles.
+/// Every command that compiles applies the plans of a file.
 #[test]
-fn kernels_follow_the_plans_of_a_file() {
+fn plans_of_a_file_are_applied() {
     let model = Model::new(CLASSES);
     let plan = "
 # Only this kernel; rules choose for the others.
@@ -127,9 +127,9 @@ fused_matmul_relu:
     stdout(model.hammock(&[&["run", "model.py", "--plan", "plan.txt", "--expect", "of_rules.npz"], &args]));
 }
 
-/// Primitives change what a plan begins with, as the plan that comes of it shows.
+/// Primitives edit the rule's plan, as the printed plan shows.
 #[test]
-fn primitives_change_plans() {
+fn primitives_edit_plans() {
     let mut all = String::new();
     for (text, changes, target) in [(CLASSES, CHANGES, "x86-64-v3"), (NARROW, NARROW_CHANGES, "znver4")] {
         let model = Model::new(text);
@@ -148,9 +148,9 @@ fn primitives_change_plans() {
     snapshot("plans", "primitives", &all);
 }
 
-/// What primitives need, and what is said where it does not hold.
+/// Preconditions of primitives, and the messages if they do not hold.
 #[test]
-fn primitives_are_refused_where_they_cannot_hold() {
+fn invalid_primitives_are_rejected() {
     let model = Model::new(CLASSES);
     let target = ["--target", "x86-64-v3"];
     let mut all = String::new();
@@ -214,9 +214,9 @@ fn primitives_are_refused_where_they_cannot_hold() {
     snapshot("plans", "primitives_refused", &all);
 }
 
-/// Edits of printed plans, and what is said about each.
+/// Invalid edits of printed plans, with their messages.
 #[test]
-fn impossible_plans_are_refused() {
+fn invalid_plans_are_rejected() {
     let model = Model::new(CLASSES);
     let printed = model.plans("x86-64-v3");
     let target = ["--target", "x86-64-v3"];

@@ -1,4 +1,4 @@
-//! How kernels are computed: the plans of a module with every class of them, for processors with wide and narrow vectors.
+//! Printed plans of a module with every class of kernels, for CPUs with wide and narrow vectors.
 #![cfg(feature = "llvm")]
 
 mod files;
@@ -21,7 +21,7 @@ const TOKENS: &str = include_str!("tokens.py");
 const NARROW: &str = include_str!("narrow.py");
 const WEIGHTS: &str = include_str!("weights.py");
 
-/// A module, `model.py` in a folder of its own.
+/// Module `model.py` in a temporary folder.
 struct Model(TempDir);
 
 impl Model {
@@ -39,18 +39,18 @@ impl Model {
         hammock(&self.0, &args.concat())
     }
 
-    /// The plans that rules choose for a processor.
+    /// Returns the plans that the rules choose for a CPU.
     fn plans(&self, target: &str) -> String {
         stdout(self.hammock(&[&["opt", "model.py", "--print-plans", "--target", target]]))
     }
 
-    /// The plans with those of a file.
+    /// Returns the plans with those of a file applied.
     fn planned(&self, plan: &str, flags: &[&str]) -> Output {
         self.write("plan.txt", plan);
         self.hammock(&[&["opt", "model.py", "--plan", "plan.txt"], flags])
     }
 
-    /// What is said about a file of plans that are refused.
+    /// Returns the messages for a file of rejected plans.
     fn refused(&self, plan: &str, flags: &[&str]) -> String {
         let output = self.planned(plan, flags);
         let said = String::from_utf8(output.stderr).unwrap();
@@ -61,14 +61,14 @@ impl Model {
 }
 
 #[test]
-fn every_class_has_a_plan_that_reads_well() {
+fn plans_of_every_class_are_printed() {
     let model = Model::new(CLASSES);
     snapshot("plans", "wide", &model.plans("x86-64-v4"));
     snapshot("plans", "narrow", &model.plans("x86-64-v2"));
 }
 
 #[test]
-fn printed_plans_read_as_what_they_are() {
+fn printed_plans_parse_to_the_same_plans() {
     let model = Model::new(CLASSES);
     for flags in [&["--target", "x86-64-v4"][..], &["--target", "x86-64"], &["-O0"], &["-O3", "--strict-order"]] {
         let printed = stdout(model.hammock(&[&["opt", "model.py", "--print-plans"], flags]));
@@ -82,9 +82,9 @@ fn kernels_over_a_cache_have_plans() {
     snapshot("plans", "cache", &model.plans("x86-64-v4"));
 }
 
-/// The cache may be empty, and rows may be one.
+/// The cache may be empty, and there may be a single row.
 #[test]
-fn kernels_over_a_cache_compute_what_the_reference_does() {
+fn kernels_over_a_cache_match_the_reference() {
     let model = Model::new(CACHE);
     stdout(model.hammock(&[&["compile", "model.py", "-o", "model.so"]]));
     for (b, s, p) in [(1, 1, 0), (1, 1, 7), (2, 5, 3), (1, 0, 3)] {
@@ -97,9 +97,9 @@ fn kernels_over_a_cache_compute_what_the_reference_does() {
     }
 }
 
-/// Products of narrow numbers, for processors with dot products and without.
+/// Matmuls of narrow types, for CPUs with and without dot-product instructions.
 #[test]
-fn narrow_products_have_dot_products() {
+fn narrow_matmuls_use_dot_instructions() {
     let model = Model::new(NARROW);
     snapshot("plans", "dots_wide", &model.plans("znver4"));
     snapshot("plans", "dots_narrow", &model.plans("x86-64-v3"));
@@ -124,21 +124,21 @@ fn narrow_products_have_dot_products() {
     snapshot("plans", "dots_refused", &all);
 }
 
-/// Weights of few bits become no constants of many for products, which read them as they are; others do.
+/// Low-bit weights of matmuls are not upcast by constant folding, since kernels read them directly; others are.
 #[test]
-fn products_read_weights_as_they_are_kept() {
+fn matmuls_read_low_bit_weights_directly() {
     let model = Model::new(WEIGHTS);
     snapshot("plans", "weights", &model.plans("x86-64-v4"));
 }
 
 #[test]
-fn heads_of_tokens_are_found_where_they_lie() {
+fn interleaved_heads_are_read_with_strides() {
     let model = Model::new(TOKENS);
     snapshot("plans", "tokens", &model.plans("x86-64-v4"));
 }
 
 #[test]
-fn plans_of_networks_read_well() {
+fn plans_of_networks_are_printed() {
     let plans = |network: Network| {
         let model = Model::new(&network.text());
         model.write("w.safetensors", network.weights());

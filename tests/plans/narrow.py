@@ -1,4 +1,4 @@
-# Products and convolutions of narrow numbers.
+# Matmuls and convolutions of narrow dtypes.
 @I.ir_module
 class Module:
     @R.function

@@ -1,4 +1,4 @@
-# Attention of heads that lie side by side, over any number of tokens.
+# Attention with interleaved heads, over a dynamic number of tokens.
 b = TypeVar("b")
 m = TypeVar("m")
 @I.ir_module

@@ -1,4 +1,4 @@
-# Weights of few bits.
+# Low-bit weights.
 @I.ir_module
 class Module:
     @R.function

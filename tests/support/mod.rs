@@ -1,11 +1,11 @@
-//! The command line from outside: running it in a folder, and snapshots of what it says.
+//! Test support: runs the command line in a folder, and compares its output with snapshots.
 
 use std::{
     path::Path,
     process::{Command, Output},
 };
 
-/// The repository's root.
+/// Returns the root of the repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -15,19 +15,19 @@ pub fn hammock(folder: impl AsRef<Path>, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hammock")).args(args).current_dir(folder).output().unwrap()
 }
 
-/// The exit status that goes with what a command says: 2 if the command line is wrong, 1 for all else.
+/// Returns the expected exit status of an error message: 2 for usage errors, 1 for all others.
 pub fn status_of(said: &str) -> Option<i32> {
     let code = said.split_once("error[").and_then(|(_, rest)| rest.get(..5));
     Some(if code.is_some_and(hammock_diagnostics::codes::is_wrong_usage) { 2 } else { 1 })
 }
 
-/// Standard output of a command that succeeded.
+/// Returns standard output of a command that must succeed.
 pub fn stdout(output: Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Compares a text with a snapshot in a folder of `snapshots`; names of temporary folders are replaced.
+/// Compares a text with a snapshot in a folder of `snapshots`; replaces names of temporary folders.
 pub fn snapshot(folder: &str, name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(root().join("snapshots").join(folder));

@@ -1,8 +1,8 @@
-//! The Relax function under construction: calls of operators, typed as the text importer types them.
+//! Builder of the Relax function: appends operator calls, with the same type inference as the text importer.
 
 use crate::{
-    agree::{Agreed, JointSizes, agreed},
-    known::Known,
+    broadcast_dims::{JointDims, UnifiedOperands, unify_dims},
+    known_tensor::KnownTensor,
     value::Value,
 };
 use hammock_diagnostics::Span;
@@ -12,36 +12,36 @@ use hammock_ir::{
 };
 use hammock_ops::{CallContext, Table, lookup};
 
-/// The most calls that a model becomes. Small files may have loops within loops; each call takes about 1 kB.
-const MOST_CALLS: usize = 100_000;
+/// Maximum number of calls per model. Nested loops are unrolled even from small files; each call takes about 1 kB.
+const MAX_CALLS: usize = 100_000;
 
-/// A function being built, and the module that it will be part of.
+/// Function under construction, and its module.
 pub struct Builder {
-    /// Functions that are finished.
+    /// Module with the finished functions.
     pub module: Module,
-    /// Its variables; the body is put together at the end.
+    /// The function's variables; its body is assembled at the end.
     pub function: Function,
-    /// Its bindings so far.
+    /// Bindings so far.
     pub bindings: Vec<Binding>,
-    /// The line of the node that is being imported.
+    /// Span of the node that is being imported.
     pub span: Span,
-    /// Sizes of operands that broadcast.
-    pub joint_sizes: JointSizes,
+    /// Dimensions of broadcast results.
+    pub joint_dims: JointDims,
 }
 
 impl Builder {
-    /// An empty function in an empty module.
+    /// Creates an empty function in an empty module.
     pub fn new() -> Self {
         Builder {
             module: Module::new(),
             function: Function::empty(),
             bindings: Vec::new(),
             span: Span::NONE,
-            joint_sizes: JointSizes::default(),
+            joint_dims: JointDims::default(),
         }
     }
 
-    /// Binds the result of an operator; sizes of it that are known at run time only get names.
+    /// Binds the result of an operator call; dynamic dimensions of the result get names.
     pub fn call(
         &mut self,
         op: &'static str,
@@ -49,7 +49,7 @@ impl Builder {
         attrs: &[(&'static str, AttrValue)],
     ) -> Result<Operand, InferError> {
         let op = lookup(op).ok_or_else(|| InferError::new(format!("there is no operator `R.{op}`")))?;
-        let Agreed { args, result } = agreed(self, op, args)?;
+        let UnifiedOperands { args, result } = unify_dims(self, op, args)?;
         let mut call = op.call(args, attrs.to_vec());
         if let Some(resolve) = op.resolve {
             let (module, function) = (&self.module, &self.function);
@@ -57,29 +57,29 @@ impl Builder {
         }
         let ty = Table.infer(&self.module, &self.function, &call)?;
         let var = self.bind(ty, Bound::Call(call))?;
-        self.with_sizes(var, result)
+        self.with_symbolic_dims(var, result)
     }
 
-    /// The members of a tuple.
+    /// Binds the fields of a tuple.
     pub fn members(&mut self, tuple: &Operand) -> Result<Vec<Operand>, InferError> {
-        let Type::Tuple(members) = self.ty(tuple) else { return Err(InferError::new("it gives no tuple")) };
+        let Type::Tuple(members) = self.ty(tuple) else { return Err(InferError::new("its result is not a tuple")) };
         let bound = members.into_iter().enumerate().map(|(n, ty)| {
             let var = self.bind(ty, Bound::TupleGet(tuple.clone(), n))?;
-            self.with_sizes(var, None)
+            self.with_symbolic_dims(var, None)
         });
         bound.collect()
     }
 
-    /// A value under another name, with a type that is checked when the program runs.
+    /// Binds a value to a new name, with a type that is checked at run time.
     pub fn match_cast(&mut self, value: Operand, ty: Type) -> Result<Operand, InferError> {
         self.bind(ty.clone(), Bound::MatchCast(value, ty)).map(Operand::Var)
     }
 
     /// Binds a value to a new variable.
     pub fn bind(&mut self, ty: Type, value: Bound) -> Result<Var, InferError> {
-        if self.bindings.len() >= MOST_CALLS {
-            return Err(InferError::new(format!("the model becomes more than {MOST_CALLS} calls of operators"))
-                .help("loops, scans and recurrent layers are written out, turn by turn"));
+        if self.bindings.len() >= MAX_CALLS {
+            return Err(InferError::new(format!("the model becomes more than {MAX_CALLS} calls of operators"))
+                .help("loops, scans and recurrent layers are unrolled"));
         }
         if let Some(size) = negative_size(&ty) {
             return Err(InferError::new(format!("its result would have a dimension of {size} elements")));
@@ -92,8 +92,8 @@ impl Builder {
         Ok(var)
     }
 
-    /// A tensor of the given sizes, else with a symbolic one for each dimension, if its type says nothing of them.
-    fn with_sizes(&mut self, var: Var, sizes: Option<Vec<PrimExpr>>) -> Result<Operand, InferError> {
+    /// Gives a tensor of unknown shape the given dimensions, or a new symbolic one for each axis.
+    fn with_symbolic_dims(&mut self, var: Var, sizes: Option<Vec<PrimExpr>>) -> Result<Operand, InferError> {
         let Type::Tensor(TensorType { shape: TensorShape::Rank(rank), dtype, vdevice }) = self.function.ty(var).clone()
         else {
             return Ok(Operand::Var(var));
@@ -104,12 +104,12 @@ impl Builder {
         self.match_cast(Operand::Var(var), TensorType { shape: TensorShape::Known(dims), dtype, vdevice }.into())
     }
 
-    /// The type of an operand.
+    /// Returns the type of an operand.
     pub fn ty(&self, operand: &Operand) -> Type {
         self.function.operand_ty(&self.module, operand)
     }
 
-    /// The type of a tensor.
+    /// Returns the type of a tensor.
     pub fn tensor(&self, operand: &Operand) -> Result<TensorType, InferError> {
         match self.ty(operand) {
             Type::Tensor(ty) => Ok(ty),
@@ -117,12 +117,12 @@ impl Builder {
         }
     }
 
-    /// The dtype of a tensor.
+    /// Returns the dtype of a tensor.
     pub fn dtype(&self, operand: &Operand) -> Result<DType, InferError> {
         self.tensor(operand)?.dtype.ok_or_else(|| InferError::new("the dtype of an input is not known"))
     }
 
-    /// The shape of a tensor.
+    /// Returns the shape of a tensor.
     pub fn dims(&self, operand: &Operand) -> Result<Vec<PrimExpr>, InferError> {
         let ty = self.tensor(operand)?;
         let dims = ty.shape.dims().map(<[PrimExpr]>::to_vec);
@@ -131,7 +131,7 @@ impl Builder {
         })
     }
 
-    /// A value as an operand: elements that are known become a constant, or are computed from sizes.
+    /// Returns a value as an operand: known elements become a constant, or are computed from dimensions.
     pub fn operand(&mut self, value: &Value) -> Result<Operand, InferError> {
         match value {
             Value::Operand(operand) | Value::Narrow(operand, _) => Ok(operand.clone()),
@@ -143,7 +143,7 @@ impl Builder {
         }
     }
 
-    fn computed(&mut self, known: &Known) -> Result<Operand, InferError> {
+    fn computed(&mut self, known: &KnownTensor) -> Result<Operand, InferError> {
         let shape = Operand::Shape(known.elements.to_vec());
         let mut tensor = self.call("shape_to_tensor", vec![shape], &[])?;
         if known.shape.len() != 1 {
@@ -153,7 +153,7 @@ impl Builder {
         self.cast(tensor, known.dtype)
     }
 
-    /// A tensor in another dtype.
+    /// Casts a tensor to another dtype.
     pub fn cast(&mut self, x: Operand, dtype: DType) -> Result<Operand, InferError> {
         if self.dtype(&x)? == dtype {
             return Ok(x);
@@ -161,17 +161,17 @@ impl Builder {
         self.call("astype", vec![x], &[("dtype", dtype.into())])
     }
 
-    /// What is known of a value's elements.
-    pub fn known(&self, value: &Value) -> Option<Known> {
+    /// Returns a value's elements if they are known.
+    pub fn known(&self, value: &Value) -> Option<KnownTensor> {
         match value {
             Value::Known(known) => Some(known.clone()),
-            Value::Operand(Operand::Const(Constant { tensor, .. })) => Known::of_tensor(tensor),
+            Value::Operand(Operand::Const(Constant { tensor, .. })) => KnownTensor::of_tensor(tensor),
             _ => None,
         }
     }
 }
 
-/// A size of a tensor that is a negative number.
+/// Returns a dimension that is a negative constant.
 fn negative_size(ty: &Type) -> Option<i64> {
     match ty {
         Type::Tensor(tensor) => tensor.dims()?.iter().filter_map(PrimExpr::as_int).find(|size| *size < 0),

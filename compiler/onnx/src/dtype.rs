@@ -1,18 +1,18 @@
-//! Element types: ONNX's numbers for them.
+//! Element types: the codes of ONNX's `TensorProto.DataType`.
 
 use hammock_ir::DType;
 use hammock_runtime::tools::ElementType;
 
-/// ONNX's number for strings, which tensors of ours do not hold.
+/// Code of strings, which our tensors cannot hold.
 pub const STRING: i32 = 8;
 
-/// The dtype with that number; none for those that operators do not compute with: strings, complex numbers, and those that
-/// others hold.
+/// Returns the dtype with this code, or `None` if operators cannot compute with it: strings, complex numbers, and
+/// sub-byte types that are stored in wider ones.
 pub fn of(number: i64) -> Option<DType> {
     ElementType::of(number).filter(|element| !element.is_narrow()).map(|element| element.held)
 }
 
-/// The number with that name in ONNX's enumeration of types.
+/// Returns the code of a name in `TensorProto.DataType`.
 pub fn number(name: &str) -> Option<i64> {
     const NAMES: [&str; 16] = [
         "FLOAT",
@@ -35,7 +35,7 @@ pub fn number(name: &str) -> Option<i64> {
     NAMES.iter().position(|own| *own == name).map(|at| at as i64 + 1)
 }
 
-/// The name of a number, for messages.
+/// Returns the name of a code, for messages.
 pub fn name(number: i64) -> String {
     let other = match number {
         0 => "undefined",

@@ -1,6 +1,6 @@
-//! Data of tensors that lie in files beside the model.
+//! External tensor data: files beside the model.
 
-use crate::{room, schema::StringStringEntryProto};
+use crate::{decode_budget, schema::StringStringEntryProto};
 use bytes::Bytes;
 use hammock_runtime::{
     companion::{CompanionError, find_linked},
@@ -16,26 +16,26 @@ use std::{
     sync::Arc,
 };
 
-/// The bytes of a model.
+/// Bytes of a model.
 pub enum Data {
-    /// Of a file.
+    /// Mapped file.
     File(Arc<MappedFile>),
-    /// Of anything else.
+    /// Buffer in memory.
     Bytes(SharedBytes),
 }
 
-/// The folder of a model, with the files that were mapped.
+/// Folder of a model, with the files mapped so far.
 pub struct Folder {
-    /// The model's own path; none for a model that is not a file.
+    /// Path of the model; `None` if it is not a file.
     model: Option<PathBuf>,
-    /// Folders that links beside the model may lead to.
+    /// Folders that symbolic links beside the model may point to.
     targets: Vec<PathBuf>,
     files: RefCell<HashMap<PathBuf, (Bytes, Arc<MappedFile>)>>,
-    /// Room for tensors that stay in these files, where memory is limited.
-    room: RefCell<Vec<Reservation>>,
+    /// Memory reservations for tensors that stay in these files, if memory is limited.
+    reservations: RefCell<Vec<Reservation>>,
 }
 
-/// Shared memory as the owner of `Bytes`.
+/// Shared data as the owner of `Bytes`.
 struct Owner<T: ?Sized>(Arc<T>);
 
 impl<T: AsRef<[u8]> + ?Sized> AsRef<[u8]> for Owner<T> {
@@ -45,13 +45,13 @@ impl<T: AsRef<[u8]> + ?Sized> AsRef<[u8]> for Owner<T> {
 }
 
 impl Folder {
-    /// The folder that a model lies in, and folders that links in it may lead to.
+    /// Creates the folder of a model; links in it may point to `targets`.
     pub fn of_model(model: Option<&Path>, targets: &[PathBuf]) -> Self {
         let (model, targets) = (model.map(Path::to_owned), targets.to_vec());
-        Folder { model, targets, files: RefCell::default(), room: RefCell::default() }
+        Folder { model, targets, files: RefCell::default(), reservations: RefCell::default() }
     }
 
-    /// The bytes of the model itself; nothing is copied.
+    /// Returns the bytes of the model itself, without a copy.
     pub fn model(&self, data: Data) -> Bytes {
         match data {
             Data::Bytes(bytes) => Bytes::from_owner(Owner(bytes)),
@@ -65,8 +65,8 @@ impl Folder {
         bytes
     }
 
-    /// The mapped file that bytes are a part of, and which.
-    pub fn place(&self, data: &Bytes) -> Option<(Arc<MappedFile>, Range<usize>)> {
+    /// Returns the mapped file that contains these bytes, and their range in it.
+    pub fn mapped_range(&self, data: &Bytes) -> Option<(Arc<MappedFile>, Range<usize>)> {
         self.files.borrow().values().find_map(|(whole, file)| {
             let begin = (data.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
             let end = begin.checked_add(data.len()).filter(|end| *end <= whole.len())?;
@@ -74,27 +74,27 @@ impl Folder {
         })
     }
 
-    /// Counts a tensor that stays in a mapped file as if it were in memory, where that is limited.
+    /// Counts a tensor in a mapped file towards the memory limit.
     ///
     /// # Errors
-    /// When there is no room for it.
-    pub fn count(&self, bytes: usize) -> Result<(), String> {
-        let room = reserve(bytes).map_err(|error| error.message().to_owned())?;
-        self.room.borrow_mut().extend(room);
+    /// If the limit is exceeded.
+    pub fn reserve_mapped(&self, bytes: usize) -> Result<(), String> {
+        let reservation = reserve(bytes).map_err(|error| error.message().to_owned())?;
+        self.reservations.borrow_mut().extend(reservation);
         Ok(())
     }
 
-    /// The `bytes` bytes of a tensor that `entries` describe: `location`, `offset` and `length`.
+    /// Returns the `bytes` bytes of a tensor described by `entries`: `location`, `offset` and `length`.
     ///
     /// # Errors
-    /// When the file is not in the model's folder, cannot be read, or is too short.
+    /// If the file is not in the model's folder, cannot be read, or is too short.
     pub fn external(&self, entries: &[StringStringEntryProto], bytes: usize) -> Result<Bytes, String> {
         let entry = |key: &str| entries.iter().find(|e| e.key == key).map(|e| e.value.as_str());
         let number = |key: &str| match entry(key) {
             None => Ok(None),
             Some(text) => text.parse::<usize>().map(Some).map_err(|_| format!("its `{key}` is `{text}`, not a number")),
         };
-        let location = entry("location").ok_or("its data are in another file, which it does not name")?;
+        let location = entry("location").ok_or("its data are external, but it has no `location`")?;
         let data = self.open(location)?;
         let offset = number("offset")?.unwrap_or(0);
         let length = number("length")?.unwrap_or(bytes);
@@ -127,12 +127,12 @@ impl Folder {
     }
 }
 
-/// The files beside a model that it says have data of it, as far as they can be found: told before the model is read.
-/// Links may lead to `targets`.
+/// Returns the external data files of a model that can be found, without decoding the model. Links may point to
+/// `targets`.
 pub fn data_files(model: &Path, targets: &[PathBuf]) -> Vec<PathBuf> {
     let Ok(file) = map_file(model) else { return Vec::new() };
     let mut locations = HashSet::new();
-    room::external_locations(&file, &mut |location| _ = locations.insert(location));
+    decode_budget::external_locations(&file, &mut |location| _ = locations.insert(location));
     let found = locations.iter().filter_map(|location| find_linked(model, location, targets).ok());
     let mut files: Vec<PathBuf> = found.collect();
     files.sort();

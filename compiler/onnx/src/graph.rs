@@ -1,4 +1,4 @@
-//! A graph becomes a function: names become values, nodes calls.
+//! Import of graphs: names become values, nodes become calls.
 
 use crate::{
     ImportOptions, Imported,
@@ -9,8 +9,8 @@ use crate::{
     names::{self, Names},
     node::Node,
     ops,
-    order::sorted,
     schema::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, TensorProto},
+    topological_sort::topological_sort,
     value::{Outputs, Value},
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};
@@ -20,29 +20,29 @@ use hammock_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The most nodes that are imported, those of functions as often as they are called.
-const MOST_NODES: usize = 200_000;
+/// Maximum number of imported nodes; nodes of functions count once per call.
+const MAX_NODES: usize = 200_000;
 
-/// The most errors that are reported.
-const MOST_ERRORS: usize = 20;
+/// Maximum number of reported errors.
+const MAX_ERRORS: usize = 20;
 
-/// What imports a model.
+/// Importer of a model.
 pub struct Importer<'m> {
-    /// The file.
+    /// The decoded file.
     pub model: &'m Model,
-    /// What to do with weights.
+    /// Options of the import.
     pub options: &'m ImportOptions,
     /// The function under construction.
     pub build: Builder,
-    /// Names of parameters.
+    /// Names of parameters and symbolic dimensions.
     pub names: Names,
-    /// Sizes that the model names.
+    /// Symbolic dimensions by their names in the model.
     pub symbols: FxHashMap<String, PrimExpr>,
     /// Names of the parameters for inputs, in order.
     pub parameters: Vec<String>,
-    /// Parameters for inputs with a default value.
+    /// Names of the parameters for inputs with a default value.
     pub defaults: Vec<String>,
-    /// Tensors that were read, by their messages.
+    /// Tensors read so far, by the address of their messages.
     pub tensors: FxHashMap<*const TensorProto, Tensor>,
     frames: Vec<Frame<'m>>,
     /// Functions whose bodies are being imported.
@@ -52,44 +52,44 @@ pub struct Importer<'m> {
     nodes_left: usize,
 }
 
-/// Names that are visible at once.
+/// Scope of names.
 #[derive(Default)]
 struct Frame<'m> {
     values: FxHashMap<&'m str, Value>,
-    /// Inputs of a function that its call leaves out.
+    /// Inputs of the function that its call omits.
     omitted: FxHashSet<&'m str>,
     opsets: &'m [OperatorSetIdProto],
-    /// What the call of a function gives for the function's attributes.
+    /// Values of the function's attributes.
     attrs: Attributes<'m>,
-    /// The function that this is the body of: it sees no names around it.
+    /// The function whose body this is: outer names are not visible in it.
     function: Option<&'m FunctionProto>,
 }
 
-/// What importing a node comes to.
-enum Step<'m> {
+/// Outcome of importing a node.
+enum NodeImport<'m> {
     Results(Outputs),
-    /// The node calls this function, whose names are visible now.
+    /// The node calls this function, whose scope has been entered.
     Call(&'m FunctionProto),
 }
 
-/// A node that calls a function.
+/// Call of a function.
 struct FunctionCall<'m> {
     proto: &'m NodeProto,
-    /// The line of the node around it.
+    /// Span of the enclosing node.
     outer: Span,
-    /// Variables before it.
+    /// Number of variables before the call.
     vars_before: usize,
 }
 
-/// A graph or the body of a function, being imported.
+/// Graph or function body that is being imported.
 struct FunctionBody<'m> {
     nodes: std::vec::IntoIter<&'m NodeProto>,
-    /// The call that it takes the place of.
+    /// The call that is being inlined; `None` for a graph.
     call: Option<FunctionCall<'m>>,
 }
 
 impl<'m> Importer<'m> {
-    /// Nothing is imported yet.
+    /// Creates an importer.
     pub fn new(model: &'m Model, options: &'m ImportOptions) -> Self {
         let opsets = &model.proto.opset_import;
         let frame = Frame { opsets, ..Frame::default() };
@@ -106,13 +106,13 @@ impl<'m> Importer<'m> {
             active: FxHashSet::default(),
             listing: Listing::default(),
             diagnostics: Vec::new(),
-            nodes_left: MOST_NODES,
+            nodes_left: MAX_NODES,
         }
     }
 
     /// Imports the model's graph as the function `main`.
     pub fn import(mut self, name: &str) -> Result<Imported, Box<Errors>> {
-        let weights = self.model.graph().map_err(|error| self.report(error)).ok().map(|graph| self.main(graph));
+        let weights = self.model.graph().map_err(|error| self.report(error)).ok().map(|graph| self.import_main(graph));
         let source = match self.listing.into_source(name) {
             Ok(source) => Some(source),
             Err(error) => {
@@ -130,12 +130,12 @@ impl<'m> Importer<'m> {
 
     /// Reports an error about the model.
     pub fn report(&mut self, diagnostic: Diagnostic) {
-        if self.diagnostics.len() < MOST_ERRORS {
+        if self.diagnostics.len() < MAX_ERRORS {
             self.diagnostics.push(diagnostic);
         }
     }
 
-    /// Gives a name a value; each name has one.
+    /// Defines a name; a second definition is an error.
     pub fn define(&mut self, name: &'m str, value: Value) {
         let Some(frame) = self.frames.last_mut() else { return };
         if !name.is_empty() && frame.values.insert(name, value).is_some() {
@@ -144,7 +144,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// The value of a name.
+    /// Returns the value of a name.
     pub fn lookup(&self, name: &str) -> Option<&Value> {
         for frame in self.frames.iter().rev() {
             match frame.values.get(name) {
@@ -156,17 +156,17 @@ impl<'m> Importer<'m> {
         None
     }
 
-    /// True if a name is an input of the function around it that the function's call leaves out.
+    /// True if a name is an input of the enclosing function that the call omits.
     fn is_omitted(&self, name: &str) -> bool {
         let function = self.frames.iter().rev().find(|frame| frame.function.is_some());
         function.is_some_and(|frame| frame.omitted.contains(name))
     }
 
-    /// The value of a graph's output.
+    /// Returns the value of a graph output.
     pub fn output(&mut self, name: &str) -> Value {
         match self.lookup(name) {
             Some(value) => value.clone(),
-            // It may be missing only because of what was reported.
+            // It may be missing because of an error that was reported already.
             None if !self.diagnostics.is_empty() => Value::Broken,
             None => {
                 self.report(damaged(format!("the output `{}` of the graph is computed by no node", brief(name))));
@@ -175,23 +175,23 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// Imports the nodes of a graph, with the functions that they call: these in a loop, since functions that call each
-    /// other may be as many as there are nodes.
-    pub fn nodes(&mut self, nodes: &'m [NodeProto]) {
-        let mut bodies = vec![FunctionBody { nodes: self.sorted(nodes), call: None }];
+    /// Imports the nodes of a graph and inlines the functions that they call. Iterative, since chains of calls may be
+    /// as long as there are nodes.
+    pub fn import_nodes(&mut self, nodes: &'m [NodeProto]) {
+        let mut bodies = vec![FunctionBody { nodes: self.sort_nodes(nodes), call: None }];
         while let Some(body) = bodies.last_mut() {
             if let Some(node) = body.nodes.next() {
-                if let Some((call, nodes)) = self.node(node) {
-                    bodies.push(FunctionBody { nodes: self.sorted(nodes), call: Some(call) });
+                if let Some((call, nodes)) = self.import_node(node) {
+                    bodies.push(FunctionBody { nodes: self.sort_nodes(nodes), call: Some(call) });
                 }
             } else if let Some(call) = bodies.pop().and_then(|body| body.call) {
-                self.finish_call(call);
+                self.leave_function(call);
             }
         }
     }
 
-    fn sorted(&mut self, nodes: &'m [NodeProto]) -> std::vec::IntoIter<&'m NodeProto> {
-        let nodes = sorted(nodes).unwrap_or_else(|cycle| {
+    fn sort_nodes(&mut self, nodes: &'m [NodeProto]) -> std::vec::IntoIter<&'m NodeProto> {
+        let nodes = topological_sort(nodes).unwrap_or_else(|cycle| {
             let shown: Vec<String> = cycle.iter().take(6).map(|node| node_name(node)).collect();
             let message = format!("nodes need each other's results: {}", shown.join(", "));
             self.report(damaged(message).help("a graph has no cycles; loops are operators of their own"));
@@ -200,30 +200,30 @@ impl<'m> Importer<'m> {
         nodes.into_iter()
     }
 
-    /// Imports a node, or begins to if it calls a function: gives the call then, and the nodes that are next.
-    fn node(&mut self, proto: &'m NodeProto) -> Option<(FunctionCall<'m>, &'m [NodeProto])> {
+    /// Imports a node. If it calls a function, enters it and returns the call with the function's nodes.
+    fn import_node(&mut self, proto: &'m NodeProto) -> Option<(FunctionCall<'m>, &'m [NodeProto])> {
         if self.nodes_left == 0 {
             return None;
         }
         self.nodes_left -= 1;
         if self.nodes_left == 0 {
-            self.report(damaged(format!("the model has more than {MOST_NODES} nodes, those of functions counted")));
+            self.report(damaged(format!("the model has more than {MAX_NODES} nodes, those of functions counted")));
             return None;
         }
         let outer = self.build.span;
         self.build.span = self.listing.add(proto, self.frames.len() - 1);
         let call = FunctionCall { proto, outer, vars_before: self.build.function.vars.len() };
-        let results = match self.imported(proto) {
-            Ok(Step::Call(function)) => return Some((call, &function.node)),
-            Ok(Step::Results(results)) => Ok(results),
+        let results = match self.node_results(proto) {
+            Ok(NodeImport::Call(function)) => return Some((call, &function.node)),
+            Ok(NodeImport::Results(results)) => Ok(results),
             Err(error) => Err(error),
         };
         self.define_outputs(call, results);
         None
     }
 
-    /// Ends the body of a function with its results.
-    fn finish_call(&mut self, call: FunctionCall<'m>) {
+    /// Leaves a function and defines the outputs of its call.
+    fn leave_function(&mut self, call: FunctionCall<'m>) {
         let function = self.frames.last().and_then(|frame| frame.function);
         let results = function.map(|f| f.output.iter().map(|name| self.output(name)).collect()).unwrap_or_default();
         self.frames.pop();
@@ -236,20 +236,20 @@ impl<'m> Importer<'m> {
         match results {
             Ok(Outputs(values)) => {
                 for (name, value) in proto.output.iter().zip(values) {
-                    self.name(name, &value, vars_before);
+                    self.name_variable(name, &value, vars_before);
                     self.define(name, value);
                 }
             }
             Err(error) => {
-                error.into_iter().for_each(|error| self.refuse(proto, error));
+                error.into_iter().for_each(|error| self.report_node_error(proto, error));
                 proto.output.iter().for_each(|name| self.define(name, Value::Broken));
             }
         }
         self.build.span = outer;
     }
 
-    /// The results of a node; no error is given where one was reported already.
-    fn imported(&mut self, proto: &'m NodeProto) -> Result<Step<'m>, Option<InferError>> {
+    /// Returns the results of a node; `Err(None)` if the error was reported already.
+    fn node_results(&mut self, proto: &'m NodeProto) -> Result<NodeImport<'m>, Option<InferError>> {
         let inputs = self.inputs(proto)?;
         let frame = self.frames.last().ok_or(None)?;
         let attribute = |a: &'m crate::schema::AttributeProto| match a.ref_attr_name.as_str() {
@@ -258,14 +258,14 @@ impl<'m> Importer<'m> {
         };
         let attrs = Attributes(proto.attribute.iter().filter_map(attribute).collect());
         if let Some(function) = self.model.function(proto) {
-            return self.begin_call(function, inputs, attrs).map(|()| Step::Call(function));
+            return self.enter_function(function, inputs, attrs).map(|()| NodeImport::Call(function));
         }
         let domain = domain(&proto.domain);
         let opset = version(frame.opsets, domain).or_else(|| (!domain.is_empty()).then_some(1));
         let unknown = || InferError::new("the model does not say which version of its domain's operators it uses");
         let opset = opset.ok_or_else(unknown)?;
         let op = ops::find(domain, &proto.op_type).ok_or_else(|| InferError::new("it cannot be imported"))?;
-        ops::known_attributes::expect_known(op, opset, proto.attribute.iter().map(|a| a.name.as_str()))?;
+        ops::attribute_schema::check_attributes(op, opset, proto.attribute.iter().map(|a| a.name.as_str()))?;
         let outputs = proto.output.len();
         let narrow = inputs.iter().flatten().find_map(Value::narrow);
         let mut node = Node { importer: self, attrs, opset, inputs, outputs };
@@ -275,7 +275,7 @@ impl<'m> Importer<'m> {
         }
         match proto.output.get(values.len()..).unwrap_or(&[]).iter().find(|name| !name.is_empty()) {
             Some(name) => Err(Some(InferError::new(format!("its output `{}` is not supported", brief(name))))),
-            None => Ok(Step::Results(Outputs(values))),
+            None => Ok(NodeImport::Results(Outputs(values))),
         }
     }
 
@@ -293,8 +293,8 @@ impl<'m> Importer<'m> {
         Ok(inputs)
     }
 
-    /// Makes the names of a function visible, whose body is imported in place of its call.
-    fn begin_call(
+    /// Enters the scope of a function that is to be inlined.
+    fn enter_function(
         &mut self,
         function: &'m FunctionProto,
         inputs: Vec<Option<Value>>,
@@ -320,51 +320,51 @@ impl<'m> Importer<'m> {
         Ok(())
     }
 
-    /// Imports a graph of a node's attribute, in place, with values for its inputs; it sees the names around it.
-    pub fn inner(&mut self, graph: &'m GraphProto, inputs: Vec<Value>) -> Result<Vec<Value>, InferError> {
+    /// Imports a subgraph inline, with values for its inputs; outer names are visible in it.
+    pub fn import_subgraph(&mut self, graph: &'m GraphProto, inputs: Vec<Value>) -> Result<Vec<Value>, InferError> {
         let before = self.diagnostics.len();
-        // Each turn of a loop counts, also that of a body without nodes.
+        // Each iteration of a loop counts, even if its body has no nodes.
         self.nodes_left = self.nodes_left.saturating_sub(1).max(1);
         let Some(outer) = self.frames.last() else { return Ok(Vec::new()) };
         let (opsets, attrs) = (outer.opsets, outer.attrs.clone());
         let values = graph.input.iter().map(|input| input.name.as_str()).zip(inputs).collect();
         self.frames.push(Frame { values, opsets, attrs, ..Frame::default() });
         self.initializers(graph, &FxHashSet::default(), &mut None);
-        self.nodes(&graph.node);
+        self.import_nodes(&graph.node);
         let results = graph.output.iter().map(|output| self.output(&output.name)).collect();
         self.frames.pop();
         if self.diagnostics.len() > before { Err(InferError::new("its graph has an error")) } else { Ok(results) }
     }
 
-    /// Names a variable that a node has made after the node's output.
-    fn name(&mut self, name: &str, value: &Value, before: usize) {
+    /// Names a variable that a node created after the node's output.
+    fn name_variable(&mut self, name: &str, value: &Value, before: usize) {
         if let Value::Operand(Operand::Var(var)) | Value::Narrow(Operand::Var(var), _) = value
             && var.as_u32() as usize >= before
             && !name.is_empty()
         {
-            self.build.function.vars[*var].name = names::of_binding(name).into();
+            self.build.function.vars[*var].name = names::binding_name(name).into();
         }
     }
 
-    fn refuse(&mut self, proto: &NodeProto, error: InferError) {
+    fn report_node_error(&mut self, proto: &NodeProto, error: InferError) {
         let message = format!("node {} ({}): {}", node_name(proto), brief(&proto.op_type), error.message);
         let diagnostic = Diagnostic::error(codes::ONNX_NODE, message).label(self.build.span, "");
         let diagnostic = error.help.into_iter().fold(diagnostic, Diagnostic::help);
         self.report(diagnostic);
     }
 
-    /// Where nothing of the model is meant.
-    pub fn nowhere(&mut self) {
+    /// Clears the span, for bindings that belong to no node.
+    pub fn clear_span(&mut self) {
         self.build.span = Span::NONE;
     }
 }
 
-/// What is wrong with a model, and the listing that it is said of.
+/// Errors in a model, and the listing that their spans refer to.
 #[derive(Debug)]
 pub struct Errors {
-    /// At least one error.
+    /// The errors; never empty.
     pub diagnostics: Vec<Diagnostic>,
-    /// The nodes that were looked at.
+    /// Listing of the visited nodes.
     pub source: Option<hammock_diagnostics::SourceFile>,
 }
 

@@ -1,4 +1,4 @@
-//! Shapes that users give to inputs, for sizes and ranks that the model leaves open.
+//! Input shapes given by users, for dimensions and ranks that the model leaves open.
 
 use crate::{
     graph::Importer,
@@ -11,38 +11,38 @@ use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::PrimExpr;
 use std::{fmt, str::FromStr, sync::Arc};
 
-/// The most dimensions of an input.
+/// Maximum rank of an input.
 const MAX_RANK: usize = 64;
 
-/// The shape of an input.
+/// Shape of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputShape {
-    /// The input's name.
+    /// Name of the input.
     pub input: String,
-    /// Its sizes.
+    /// Dimensions.
     pub sizes: Vec<InputSize>,
 }
 
-/// A size of an input.
+/// Dimension of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputSize {
-    /// A number.
+    /// Constant.
     Static(i64),
-    /// A symbolic size of that name.
+    /// Symbolic dimension with this name.
     Symbol(String),
 }
 
 impl FromStr for InputShape {
     type Err = String;
 
-    /// Reads `NAME=2,n,3`; without sizes, it is a scalar.
+    /// Parses `NAME=2,n,3`; without dimensions, a scalar.
     fn from_str(text: &str) -> Result<Self, String> {
         let form = "a shape is given as NAME=2,n,3";
         let (input, sizes) = text.rsplit_once('=').ok_or(form)?;
         let sizes = sizes.trim().trim_start_matches('[').trim_end_matches(']');
         let size = |text: &str| match text.trim() {
             text if text.starts_with(|c: char| c.is_ascii_digit()) => {
-                text.parse().map(InputSize::Static).map_err(|_| format!("`{text}` is no size"))
+                text.parse().map(InputSize::Static).map_err(|_| format!("`{text}` is not a size"))
             }
             text if !text.is_empty() && identifier(text) == text => Ok(InputSize::Symbol(text.to_owned())),
             text => Err(format!("`{text}` is neither a size nor a name for one")),
@@ -59,11 +59,12 @@ impl FromStr for InputShape {
     }
 }
 
-/// Finds the ranks of inputs, in the order of their names, from what a call gives: `None` for those that it does not give.
+/// Ranks of inputs from the arguments of a call, in the order of the inputs' names; `None` for inputs without an
+/// argument.
 #[derive(Clone, Default)]
 pub struct Ranks(pub Option<Arc<RanksOf>>);
 
-/// Ranks of parameters by their names.
+/// Function from parameter names to their ranks.
 pub type RanksOf = dyn Fn(&[&str]) -> Vec<Option<usize>> + Send + Sync;
 
 impl fmt::Debug for Ranks {
@@ -73,23 +74,23 @@ impl fmt::Debug for Ranks {
 }
 
 impl<'m> Importer<'m> {
-    /// Takes what users say of shapes before inputs become parameters: a name of a size that they give a number is that
-    /// number for all inputs.
-    pub(crate) fn take_shapes(&mut self, graph: &'m GraphProto) {
+    /// Applies user-given shapes before inputs become parameters: a named dimension that is given a number has it in
+    /// all inputs.
+    pub(crate) fn apply_shapes(&mut self, graph: &'m GraphProto) {
         for shape in &self.options.shapes {
-            if let Err(error) = self.take_shape(graph, shape) {
+            if let Err(error) = self.apply_shape(graph, shape) {
                 self.report(error);
             }
         }
     }
 
-    fn take_shape(&mut self, graph: &'m GraphProto, shape: &InputShape) -> Result<(), Diagnostic> {
+    fn apply_shape(&mut self, graph: &'m GraphProto, shape: &InputShape) -> Result<(), Diagnostic> {
         let wrong = |message: String| Diagnostic::error(codes::ONNX_UNSUPPORTED, message);
-        let Some(input) = graph.input.iter().find(|input| is_of(shape, &input.name)) else {
+        let Some(input) = graph.input.iter().find(|input| matches_input(shape, &input.name)) else {
             return Err(wrong(format!("the model has no input `{}`, for which there is a shape", brief(&shape.input)))
                 .help("`hammock inspect` shows its inputs"));
         };
-        let Some(dims) = declared(input) else { return Ok(()) };
+        let Some(dims) = declared_dims(input) else { return Ok(()) };
         if dims.len() != shape.sizes.len() {
             let (declared, given) = (dims.len(), shape.sizes.len());
             let name = brief(&input.name);
@@ -117,19 +118,19 @@ impl<'m> Importer<'m> {
         Ok(())
     }
 
-    /// The sizes of an input: those that users give, else those that the model declares.
-    pub(crate) fn sizes_of_input(&mut self, input: &'m ValueInfoProto) -> Result<Vec<PrimExpr>, Diagnostic> {
-        let given = self.options.shapes.iter().find(|shape| is_of(shape, &input.name));
+    /// Returns the dimensions of an input: the user's, or those that the model declares.
+    pub(crate) fn input_dims(&mut self, input: &'m ValueInfoProto) -> Result<Vec<PrimExpr>, Diagnostic> {
+        let given = self.options.shapes.iter().find(|shape| matches_input(shape, &input.name));
         let given = given.map(|shape| shape.sizes.clone());
-        let dims = match (declared(input), &given) {
+        let dims = match (declared_dims(input), &given) {
             (Some(dims), _) => dims,
             (None, Some(sizes)) => vec![None; sizes.len()],
-            (None, None) => vec![None; self.rank_of_call(input)?],
+            (None, None) => vec![None; self.rank_from_call(input)?],
         };
         let sizes = dims.into_iter().enumerate().map(|(axis, declared)| {
             match given.as_ref().and_then(|sizes| sizes.get(axis)) {
                 Some(InputSize::Static(size)) if !is_fixed(declared) => PrimExpr::int64(*size),
-                // A size that has a name keeps it: other inputs may have the same.
+                // Named dimensions keep their name: other inputs may share it.
                 Some(InputSize::Symbol(name)) if !is_named(declared) => {
                     self.dimension(Some(&DimensionValue::DimParam(name.clone())), "", axis)
                 }
@@ -139,8 +140,8 @@ impl<'m> Importer<'m> {
         Ok(sizes.collect())
     }
 
-    /// The rank of an input that the model leaves open, as a call gives it.
-    fn rank_of_call(&self, input: &ValueInfoProto) -> Result<usize, Diagnostic> {
+    /// Returns the rank of an input that the model leaves open, from the call's argument.
+    fn rank_from_call(&self, input: &ValueInfoProto) -> Result<usize, Diagnostic> {
         let rank = self.options.ranks.0.as_ref().and_then(|ranks| {
             let names: Vec<&str> = self.parameters.iter().map(String::as_str).collect();
             let at = names.iter().position(|name| self.names.parameter(&input.name) == Some(*name))?;
@@ -171,12 +172,12 @@ fn is_named(size: Option<&DimensionValue>) -> bool {
     matches!(size, Some(DimensionValue::DimParam(name)) if !name.is_empty())
 }
 
-fn is_of(shape: &InputShape, input: &str) -> bool {
+fn matches_input(shape: &InputShape, input: &str) -> bool {
     shape.input == input || identifier(&shape.input) == identifier(input)
 }
 
-/// The sizes that the model declares for an input; `None` if it does not say how many there are.
-fn declared(input: &ValueInfoProto) -> Option<Vec<Option<&DimensionValue>>> {
+/// Returns the dimensions that the model declares for an input; `None` if its rank is open.
+fn declared_dims(input: &ValueInfoProto) -> Option<Vec<Option<&DimensionValue>>> {
     match &input.r#type {
         Some(TypeProto { value: Some(type_proto::Value::Tensor(tensor)) }) => {
             Some(tensor.shape.as_ref()?.dim.iter().map(|dim| dim.value.as_ref()).collect())

@@ -1,24 +1,24 @@
-//! A text of the model, one node a line: what diagnostics, profiles and errors at run time point into.
+//! Listing of the model, one node per line: the source text of diagnostics, profiles and run-time errors.
 
 use crate::schema::NodeProto;
 use hammock_diagnostics::{Diagnostic, SourceFile, Span};
 
-/// How much of one name, and how many names, a line shows.
-const NAME: usize = 64;
-const NAMES: usize = 12;
+/// Maximum number of characters of a name, and of names in a list, on a line.
+const MAX_NAME_CHARS: usize = 64;
+const MAX_NAMES: usize = 12;
 
-/// Depth up to which nodes of functions and inner graphs are indented. Without it, the text of functions that call each
-/// other would grow with the square of their number.
+/// Maximum indentation of nodes in functions and subgraphs. Without a limit, the text of a call chain would grow with
+/// the square of its length.
 const MAX_INDENTED_DEPTH: usize = 16;
 
-/// The lines so far.
+/// Listing under construction.
 #[derive(Default)]
 pub struct Listing {
     text: String,
 }
 
 impl Listing {
-    /// Adds a node's line: `y = Conv(x, w)  # node conv1`.
+    /// Appends a node's line: `y = Conv(x, w)  # node conv1`.
     pub fn add(&mut self, node: &NodeProto, depth: usize) -> Span {
         let start = self.text.len();
         let depth = depth.min(MAX_INDENTED_DEPTH);
@@ -35,20 +35,20 @@ impl Listing {
         }
         let end = self.text.len();
         self.text.push('\n');
-        let place = |offset: usize| u32::try_from(offset).ok();
-        match (place(start + 4 * depth), place(end)) {
+        let to_u32 = |offset: usize| u32::try_from(offset).ok();
+        match (to_u32(start + 4 * depth), to_u32(end)) {
             (Some(start), Some(end)) => Span::new(start, end),
             _ => Span::NONE,
         }
     }
 
-    /// The text as a file of that name.
+    /// Returns the text as a source file with this name.
     pub fn into_source(self, name: &str) -> Result<SourceFile, Box<Diagnostic>> {
         SourceFile::new(name, self.text).map_err(Box::new)
     }
 }
 
-/// What a node is called in messages.
+/// Returns the name of a node for messages.
 pub fn node_name(node: &NodeProto) -> String {
     let own = Some(&node.name).filter(|name| !name.is_empty());
     match (own, node.output.iter().find(|name| !name.is_empty())) {
@@ -58,9 +58,9 @@ pub fn node_name(node: &NodeProto) -> String {
     }
 }
 
-/// A name as a line shows it: on one line, and not too long.
+/// Returns a name without control characters, truncated.
 pub fn brief(name: &str) -> String {
-    let mut shown: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(NAME).collect();
+    let mut shown: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_NAME_CHARS).collect();
     if shown.len() < name.len() {
         shown.push('…');
     }
@@ -68,7 +68,7 @@ pub fn brief(name: &str) -> String {
 }
 
 fn names(names: &[String]) -> String {
-    let mut shown: Vec<String> = names.iter().take(NAMES).map(|name| brief(name)).collect();
-    shown.extend((names.len() > NAMES).then(|| "…".to_owned()));
+    let mut shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| brief(name)).collect();
+    shown.extend((names.len() > MAX_NAMES).then(|| "…".to_owned()));
     shown.join(", ")
 }

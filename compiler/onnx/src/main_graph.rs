@@ -1,4 +1,4 @@
-//! The model's own graph: its inputs and weights become parameters, its outputs the result.
+//! Import of the model's main graph: inputs and weights become parameters, outputs the result.
 
 use crate::{
     Weights, dtype,
@@ -17,25 +17,26 @@ use hammock_ir::{
 use hammock_runtime::tools::ElementType;
 use rustc_hash::FxHashSet;
 
-/// The most elements of weights that are constants even where weights are parameters: operators may have to know them.
-const FEW_INTEGERS: usize = 1024;
-const FEW_FLOATS: usize = 8;
+/// Maximum number of elements of a weight that stays a constant even if weights are parameters: operators may need its
+/// value.
+const MAX_CONSTANT_INTEGERS: usize = 1024;
+const MAX_CONSTANT_FLOATS: usize = 8;
 
 impl<'m> Importer<'m> {
-    /// Imports the graph as `main`; gives the weights that are parameters.
-    pub(crate) fn main(&mut self, graph: &'m GraphProto) -> Vec<(String, Tensor)> {
-        let overridden = self.overridden(graph);
+    /// Imports the graph as `main`; returns the weights that are parameters.
+    pub(crate) fn import_main(&mut self, graph: &'m GraphProto) -> Vec<(String, Tensor)> {
+        let overridden = self.overridden_inputs(graph);
         let initializers = initializer_names(graph).filter(|name| !overridden.contains(name)).collect();
         self.name_parameters(graph, &initializers);
         let inputs = graph.input.iter().map(|input| input.name.as_str());
         self.defaults =
-            inputs.filter(|name| overridden.contains(name)).map(|name| self.names.of_parameter(name)).collect();
-        self.take_shapes(graph);
-        // Where weights are parameters, an input with a default value is one of them.
+            inputs.filter(|name| overridden.contains(name)).map(|name| self.names.intern_parameter(name)).collect();
+        self.apply_shapes(graph);
+        // If weights are parameters, an input with a default value is one of them.
         let with_defaults = self.options.weights == Weights::Parameters;
         let is_input = |name: &str| !(initializers.contains(name) || with_defaults && overridden.contains(name));
         let inputs = || graph.input.iter().filter(|input| is_input(&input.name));
-        self.parameters = inputs().map(|input| self.names.of_parameter(&input.name)).collect();
+        self.parameters = inputs().map(|input| self.names.intern_parameter(&input.name)).collect();
         for input in inputs() {
             let value = match self.parameter_type(input) {
                 Ok((ty, element)) => self.parameter(&input.name, ty, element),
@@ -49,27 +50,27 @@ impl<'m> Importer<'m> {
         let inputs = self.build.function.lambda.params.len();
         let mut weights = with_defaults.then(Vec::new);
         self.initializers(graph, &overridden, &mut weights);
-        self.nodes(&graph.node);
-        self.nowhere();
-        let results: Vec<Value> = graph.output.iter().map(|output| self.declared_output(output)).collect();
+        self.import_nodes(&graph.node);
+        self.clear_span();
+        let results: Vec<Value> = graph.output.iter().map(|output| self.checked_output(output)).collect();
         let weights = weights.unwrap_or_default();
         if !results.iter().any(|value| matches!(value, Value::Broken)) {
-            self.finish(&results, (!weights.is_empty()).then_some(inputs));
+            self.finish_function(&results, (!weights.is_empty()).then_some(inputs));
         }
         weights
     }
 
-    /// Names inputs, then weights: sizes, and what nodes compute, get other names than those.
+    /// Reserves the names of inputs, then of weights, before dimensions and results of nodes get names.
     fn name_parameters(&mut self, graph: &GraphProto, own: &FxHashSet<&str>) {
         let inputs = graph.input.iter().map(|input| input.name.as_str()).filter(|name| !own.contains(name));
         let weights = graph.initializer.iter().filter(|_| self.options.weights == Weights::Parameters);
         for name in inputs.chain(weights.map(|weight| weight.name.as_str())) {
-            self.names.of_parameter(name);
+            self.names.intern_parameter(name);
         }
     }
 
     fn parameter(&mut self, name: &str, ty: Type, element: ElementType) -> Value {
-        let name = self.names.of_parameter(name);
+        let name = self.names.intern_parameter(name);
         let var = self.build.function.new_var(name, ty, false, hammock_diagnostics::Span::NONE);
         self.build.function.lambda.params.push(var);
         Value::of(Operand::Var(var), element)
@@ -94,7 +95,7 @@ impl<'m> Importer<'m> {
         let element = ElementType::of(number);
         let element = element.ok_or_else(|| unsupported(&format!("a tensor of {}", dtype::name(number))))?;
         let dtype = element.held;
-        let dims = self.sizes_of_input(input)?.into();
+        let dims = self.input_dims(input)?.into();
         let ty = Type::from(TensorType { shape: TensorShape::Known(dims), dtype: Some(dtype), vdevice: None });
         match ty.excess() {
             Some(excess) => Err(damaged(format!("the input `{}` is too large: {excess}", brief(&input.name)))),
@@ -102,7 +103,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// A size: a number, or a variable of the name that the model gives it.
+    /// Returns a dimension: a constant, or a variable with the model's name for it.
     pub(crate) fn dimension(&mut self, value: Option<&DimensionValue>, input: &str, axis: usize) -> PrimExpr {
         let name = match value {
             Some(DimensionValue::DimValue(size)) if *size >= 0 => return PrimExpr::int64(*size),
@@ -110,12 +111,12 @@ impl<'m> Importer<'m> {
             _ => format!("{input}_{axis}"),
         };
         let names = &mut self.names;
-        let named = || prim::Var::int64(names.of_size(&name)).expr();
+        let named = || prim::Var::int64(names.add_size(&name)).expr();
         self.symbols.entry(name.clone()).or_insert_with(named).clone()
     }
 
-    /// Defines the tensors that a graph brings: constants, or parameters where `weights` collects those. Defaults that are
-    /// overridden are defined as inputs already, or are parameters.
+    /// Defines the initializers of a graph: constants, or parameters that are collected in `weights`. Overridden
+    /// defaults are defined as inputs already, or are parameters.
     pub(crate) fn initializers(
         &mut self,
         graph: &'m GraphProto,
@@ -125,9 +126,11 @@ impl<'m> Importer<'m> {
         let are_inputs = weights.is_none();
         let is_defined = |name: &str| are_inputs && overridden.contains(name);
         for proto in graph.initializer.iter().filter(|proto| !is_defined(&proto.name)) {
-            let value = match self.tensor(proto) {
-                Ok(tensor) if overridden.contains(proto.name.as_str()) => self.default(graph, proto, tensor, weights),
-                Ok(tensor) => self.weight(proto, tensor, weights),
+            let value = match self.read_tensor(proto) {
+                Ok(tensor) if overridden.contains(proto.name.as_str()) => {
+                    self.default_value(graph, proto, tensor, weights)
+                }
+                Ok(tensor) => self.weight_value(proto, tensor, weights),
                 Err(why) => {
                     self.report(bad_tensor(proto, &why));
                     Value::Broken
@@ -147,20 +150,25 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// A tensor of the file. Graphs of loops are imported for each turn, and their tensors read once.
-    pub(crate) fn tensor(&mut self, proto: &'m TensorProto) -> Result<Tensor, String> {
-        let place = std::ptr::from_ref(proto);
-        if let Some(read) = self.tensors.get(&place) {
+    /// Reads a tensor of the file. Cached, since loop bodies are imported once per iteration.
+    pub(crate) fn read_tensor(&mut self, proto: &'m TensorProto) -> Result<Tensor, String> {
+        let key = std::ptr::from_ref(proto);
+        if let Some(read) = self.tensors.get(&key) {
             return Ok(read.clone());
         }
         let read = tensor::read(proto, &self.model.folder)?;
-        self.tensors.insert(place, read.clone());
+        self.tensors.insert(key, read.clone());
         Ok(read)
     }
 
-    fn weight(&mut self, proto: &TensorProto, tensor: Tensor, weights: &mut Option<Vec<(String, Tensor)>>) -> Value {
-        let few = if tensor.dtype().is_floating() { FEW_FLOATS } else { FEW_INTEGERS };
-        let Some(weights) = weights.as_mut().filter(|_| tensor.element_count() > few) else {
+    fn weight_value(
+        &mut self,
+        proto: &TensorProto,
+        tensor: Tensor,
+        weights: &mut Option<Vec<(String, Tensor)>>,
+    ) -> Value {
+        let limit = if tensor.dtype().is_floating() { MAX_CONSTANT_FLOATS } else { MAX_CONSTANT_INTEGERS };
+        let Some(weights) = weights.as_mut().filter(|_| tensor.element_count() > limit) else {
             return tensor::value(proto, tensor);
         };
         let Some(element) = ElementType::of(i64::from(proto.data_type)) else { return Value::Broken };
@@ -172,8 +180,8 @@ impl<'m> Importer<'m> {
         value
     }
 
-    /// The default value of an input, as a parameter of the input's type.
-    fn default(
+    /// Defines an input's default value as a parameter of the input's type.
+    fn default_value(
         &mut self,
         graph: &'m GraphProto,
         proto: &TensorProto,
@@ -184,20 +192,20 @@ impl<'m> Importer<'m> {
         match input.map(|input| self.parameter_type(input)) {
             Some(Ok((ty, element))) => {
                 let value = self.parameter(&proto.name, ty, element);
-                weights.get_or_insert_default().push((self.names.of_parameter(&proto.name), tensor));
+                weights.get_or_insert_default().push((self.names.intern_parameter(&proto.name), tensor));
                 value
             }
             Some(Err(error)) => {
                 self.report(error);
                 Value::Broken
             }
-            None => self.weight(proto, tensor, weights),
+            None => self.weight_value(proto, tensor, weights),
         }
     }
 
-    /// Puts the function together.
-    fn finish(&mut self, results: &[Value], num_input: Option<usize>) {
-        let results: Result<Vec<Operand>, _> = results.iter().map(|value| self.result(value)).collect();
+    /// Assembles the function.
+    fn finish_function(&mut self, results: &[Value], num_input: Option<usize>) {
+        let results: Result<Vec<Operand>, _> = results.iter().map(|value| self.bind_result(value)).collect();
         let mut results = match results {
             Ok(results) => results,
             Err(error) => return self.report(damaged(error.message)),
@@ -217,8 +225,8 @@ impl<'m> Importer<'m> {
         build.module.functions.insert("main".into(), Function::Relax(function));
     }
 
-    /// A result as a variable that is visible outside of the dataflow block.
-    fn result(&mut self, value: &Value) -> Result<Operand, hammock_ir::relax::InferError> {
+    /// Returns a result as a variable that is visible outside the dataflow block.
+    fn bind_result(&mut self, value: &Value) -> Result<Operand, hammock_ir::relax::InferError> {
         let operand = self.build.operand(value)?;
         let operand = match operand {
             Operand::Var(_) => operand,
@@ -234,7 +242,7 @@ impl<'m> Importer<'m> {
     }
 }
 
-/// The names of the tensors that a graph brings.
+/// Returns the names of a graph's initializers, dense and sparse.
 pub(crate) fn initializer_names(graph: &GraphProto) -> impl Iterator<Item = &str> {
     let sparse = graph.sparse_initializer.iter().map(sparse::name);
     graph.initializer.iter().map(|tensor| tensor.name.as_str()).chain(sparse)

@@ -1,13 +1,13 @@
-//! The file as messages, and what must hold of it before anything is imported.
+//! Decoding of a model file, and the checks before the import: versions and supported operators.
 
 use crate::{
+    decode_budget,
     external::{Data, Folder},
     listing::{brief, node_name},
     ops::{
         self,
-        known_attributes::{NEWEST, NEWEST_IR},
+        attribute_schema::{MAX_IR_VERSION, MAX_OPSETS},
     },
-    room,
     schema::{FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto},
 };
 use hammock_diagnostics::{Diagnostic, codes};
@@ -17,30 +17,30 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A decoded model.
+/// Decoded model.
 pub struct Model {
-    /// The file's messages.
+    /// Decoded protobuf messages.
     pub proto: ModelProto,
-    /// Where data beside the file may lie.
+    /// Folder with external data.
     pub folder: Folder,
-    /// Functions of the model by name, domain and overload; of equal ones, the first in the file comes first.
+    /// Indices of the model's functions, sorted by name, domain and overload; duplicates stay in file order.
     functions: Vec<usize>,
 }
 
-/// An error about the file as a whole.
+/// Returns an error about the file as a whole.
 pub fn damaged(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(codes::BAD_ONNX, message)
 }
 
 impl Model {
-    /// Reads a file, links to whose data may lead to `data_folders`.
+    /// Decodes a model. Links to its external data may point to `data_folders`.
     ///
     /// # Errors
-    /// When they are not a model, its versions are not known, or some operators are not supported.
+    /// If the data are not a model, or a version or an operator is not supported.
     pub fn decode(data: Data, path: Option<&Path>, data_folders: &[PathBuf]) -> Result<Model, Diagnostic> {
         let folder = Folder::of_model(path, data_folders);
         let file = folder.model(data);
-        if room::is_too_much(&file) {
+        if decode_budget::exceeds_budget(&file) {
             return Err(damaged(
                 "this ONNX model is damaged: it consists of empty messages, which take too much memory",
             ));
@@ -57,14 +57,14 @@ impl Model {
         Ok(model)
     }
 
-    /// The model's graph.
+    /// Returns the main graph.
     pub fn graph(&self) -> Result<&GraphProto, Diagnostic> {
         let help = "a model has an `ir_version`, an `opset_import` and a `graph`";
         let graph = self.proto.graph.as_ref().filter(|_| self.proto.ir_version > 0);
         graph.ok_or_else(|| damaged("this is not an ONNX model, or it is damaged: it has no graph").help(help))
     }
 
-    /// The function of the model that a node calls.
+    /// Returns the model function that a node calls, if any.
     pub fn function(&self, node: &NodeProto) -> Option<&FunctionProto> {
         let called = (node.op_type.as_str(), domain(&node.domain), node.overload.as_str());
         let first = self.functions.partition_point(|at| key(&self.proto.functions[*at]) < called);
@@ -72,19 +72,19 @@ impl Model {
         (key(function) == called).then_some(function)
     }
 
-    /// Refuses versions that came after those that are known: nothing tells what changed in them.
+    /// Rejects versions newer than the supported ones, since their semantics are not known.
     fn expect_known_versions(&self) -> Result<(), Diagnostic> {
         let help = "export the model for an older version, or convert it with `onnx.version_converter`";
         let refused = |message: String| Err(Diagnostic::error(codes::ONNX_UNSUPPORTED, message).help(help));
         let ir = self.proto.ir_version;
-        if ir > NEWEST_IR {
+        if ir > MAX_IR_VERSION {
             return refused(format!(
-                "the model is of version {ir} of ONNX's format; the newest supported is {NEWEST_IR}"
+                "the model is of version {ir} of ONNX's format; the newest supported is {MAX_IR_VERSION}"
             ));
         }
         let of_functions = self.proto.functions.iter().flat_map(|function| &function.opset_import);
         for set in self.proto.opset_import.iter().chain(of_functions) {
-            let newest = NEWEST.iter().find(|(domain, _)| *domain == self::domain(&set.domain));
+            let newest = MAX_OPSETS.iter().find(|(domain, _)| *domain == self::domain(&set.domain));
             if let Some((domain, newest)) = newest.filter(|(_, newest)| set.version > *newest) {
                 let of = if domain.is_empty() { "ONNX's operators".to_owned() } else { format!("`{domain}`") };
                 let version = set.version;
@@ -94,7 +94,7 @@ impl Model {
         Ok(())
     }
 
-    /// Reports all operators that cannot be imported at once.
+    /// Reports all unsupported operators in one error.
     fn expect_supported(&self, graph: &GraphProto) -> Result<(), Diagnostic> {
         let mut missing = BTreeMap::new();
         let functions = self.proto.functions.iter().flat_map(|f| &f.node);
@@ -123,26 +123,26 @@ impl Model {
     }
 }
 
-/// The key by which nodes call a function: name, domain, overload.
+/// Lookup key of a function: name, domain, overload.
 fn key(function: &FunctionProto) -> (&str, &str, &str) {
     (&function.name, domain(&function.domain), &function.overload)
 }
 
-/// Names of nodes as a list that is not too long.
+/// Formats a truncated list of node names.
 fn list(nodes: &[String]) -> String {
-    const MOST: usize = 6;
-    let shown = nodes[..nodes.len().min(MOST)].join(", ");
-    let rest = nodes.len().saturating_sub(MOST);
+    const MAX_SHOWN: usize = 6;
+    let shown = nodes[..nodes.len().min(MAX_SHOWN)].join(", ");
+    let rest = nodes.len().saturating_sub(MAX_SHOWN);
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     format!("{} {shown}{more}", if nodes.len() == 1 { "node" } else { "nodes" })
 }
 
-/// A domain, the standard one as the empty name.
+/// Returns a normalized domain: the standard one is empty.
 pub fn domain(name: &str) -> &str {
     if name == "ai.onnx" { "" } else { name }
 }
 
-/// The version that a domain's operators are imported with.
+/// Returns the imported version of a domain's operator set.
 pub fn version(opsets: &[OperatorSetIdProto], of: &str) -> Option<i64> {
     opsets.iter().find(|set| domain(&set.domain) == of).map(|set| set.version)
 }

@@ -1,113 +1,113 @@
-//! A node as the function that imports its operator sees it: inputs, attributes, and the words to build its result.
+//! Interface of import functions to a node: its inputs and attributes, and helpers that append calls.
 
-use crate::{attributes::Attributes, graph::Importer, known::Known, value::Value};
+use crate::{attributes::Attributes, graph::Importer, known_tensor::KnownTensor, value::Value};
 use hammock_ir::{
     AttrValue, DType, PrimExpr, TensorShape, TensorType, Type,
     relax::{Constant, InferError, Operand},
 };
 use hammock_ops::{dims, legalize::accumulator};
 
-/// A node, and the function that it becomes part of.
+/// Node that is being imported.
 pub struct Node<'a, 'm> {
-    /// What imports the graph, with the function under construction.
+    /// Importer of the graph, with the function under construction.
     pub importer: &'a mut Importer<'m>,
-    /// Its attributes.
+    /// Attributes.
     pub attrs: Attributes<'m>,
-    /// The version of the operator set that its domain is imported with.
+    /// Version of its domain's operator set.
     pub opset: i64,
-    /// Its inputs; none for one that is left out.
+    /// Inputs; `None` if omitted.
     pub inputs: Vec<Option<Value>>,
-    /// How many outputs it has.
+    /// Number of outputs.
     pub outputs: usize,
 }
 
-/// What an operator's import gives.
+/// Result of import helpers.
 pub type Result<T> = std::result::Result<T, InferError>;
 
 impl Node<'_, '_> {
-    /// An error about the node.
+    /// Returns an error about the node.
     pub fn error<T>(&self, message: impl Into<String>) -> Result<T> {
         Err(InferError::new(message))
     }
 
-    /// An input, if it is given.
+    /// Returns an input, if it is present.
     pub fn given(&self, at: usize) -> Option<&Value> {
         self.inputs.get(at).and_then(Option::as_ref)
     }
 
-    /// An input that must be there.
+    /// Returns a required input.
     pub fn value(&self, at: usize) -> Result<Value> {
         let missing = || InferError::new(format!("its input {at} is missing"));
         self.given(at).cloned().ok_or_else(missing)
     }
 
-    /// An input that must be there, as an operand.
+    /// Returns a required input as an operand.
     pub fn input(&mut self, at: usize) -> Result<Operand> {
         let value = self.value(at)?;
         self.importer.build.operand(&value)
     }
 
-    /// An input as an operand, if it is given.
+    /// Returns an optional input as an operand.
     pub fn optional(&mut self, at: usize) -> Result<Option<Operand>> {
         let value = self.given(at).cloned();
         value.map(|value| self.importer.build.operand(&value)).transpose()
     }
 
-    /// All inputs from one on, which must be there.
-    pub fn rest(&mut self, from: usize) -> Result<Vec<Operand>> {
+    /// Returns all inputs from an index on, which are required.
+    pub fn inputs_from(&mut self, from: usize) -> Result<Vec<Operand>> {
         (from..self.inputs.len()).map(|at| self.input(at)).collect()
     }
 
-    /// What is known of the elements of an input.
-    pub fn known(&self, at: usize) -> Option<Known> {
+    /// Returns the elements of an input if they are known.
+    pub fn known(&self, at: usize) -> Option<KnownTensor> {
         self.importer.build.known(self.given(at)?)
     }
 
-    /// The integers of an input that must be known when compiling; none if it is not given.
+    /// Returns the integers of an input that must be known at compile time; `None` if it is omitted.
     pub fn ints(&self, at: usize, name: &str) -> Result<Option<Vec<i64>>> {
         let Some(value) = self.given(at) else { return Ok(None) };
         let ints = self.importer.build.known(value).and_then(|known| known.ints());
         ints.map(Some).ok_or_else(|| not_constant(name))
     }
 
-    /// The floats of an input that must be known when compiling; none if it is not given.
+    /// Returns the floats of an input that must be known at compile time; `None` if it is omitted.
     pub fn floats(&self, at: usize, name: &str) -> Result<Option<Vec<f64>>> {
         let Some(value) = self.given(at) else { return Ok(None) };
         let floats = self.importer.build.known(value).and_then(|known| known.floats());
         floats.map(Some).ok_or_else(|| not_constant(name))
     }
 
-    /// Integers that are an attribute before a version of the operator set, and an input from it on.
+    /// Returns integers that are an attribute before a version of the operator set, and an input since then.
     pub fn ints_since(&self, version: i64, at: usize, name: &str) -> Result<Option<Vec<i64>>> {
         if self.opset < version { self.attrs.ints(name) } else { self.ints(at, name) }
     }
 
-    /// Sizes that an input holds, and that are known or follow from others.
+    /// Returns the dimensions in an input, which must be constants or expressions over dimensions.
     pub fn known_sizes(&self, at: usize, name: &str) -> Result<Vec<PrimExpr>> {
         self.known(at).map(|known| known.elements.to_vec()).ok_or_else(|| not_constant(name))
     }
 
-    /// The shape of an operand.
+    /// Returns the shape of an operand.
     pub fn dims(&self, x: &Operand) -> Result<Vec<PrimExpr>> {
         self.importer.build.dims(x)
     }
 
-    /// The number of dimensions of an operand.
+    /// Returns the rank of an operand.
     pub fn rank(&self, x: &Operand) -> Result<usize> {
         Ok(self.dims(x)?.len())
     }
 
-    /// The dtype of an operand.
+    /// Returns the dtype of an operand.
     pub fn dtype(&self, x: &Operand) -> Result<DType> {
         self.importer.build.dtype(x)
     }
 
-    /// Calls an operator of ours.
+    /// Appends a call of an operator.
     pub fn call(&mut self, op: &'static str, args: impl Into<Vec<Operand>>) -> Result<Operand> {
         self.importer.build.call(op, args.into(), &[])
     }
 
-    /// Calls an operator of ours, with attributes.
+    /// Appends a call of an operator with attributes.
     pub fn call_with(
         &mut self,
         op: &'static str,
@@ -117,14 +117,14 @@ impl Node<'_, '_> {
         self.importer.build.call(op, args.into(), attrs)
     }
 
-    /// A tensor in another dtype.
+    /// Casts a tensor to another dtype.
     pub fn cast(&mut self, x: Operand, dtype: DType) -> Result<Operand> {
         self.importer.build.cast(x, dtype)
     }
 
-    /// What is computed from a tensor in several steps, in float32 for shorter floats: so no step overflows, and the result is
-    /// rounded once.
-    pub fn accumulated(
+    /// Computes in the accumulator dtype, float32 for narrower floats, so intermediates do not overflow and the result
+    /// is rounded once.
+    pub fn in_accumulator_dtype(
         &mut self,
         x: Operand,
         compute: impl FnOnce(&mut Self, Operand) -> Result<Operand>,
@@ -135,32 +135,32 @@ impl Node<'_, '_> {
         self.cast(y, dtype)
     }
 
-    /// A number as a tensor of the dtype of an operand, without dimensions.
-    pub fn number(&self, value: f64, like: &Operand) -> Result<Operand> {
-        number(value, self.dtype(like)?)
+    /// Returns a scalar constant of an operand's dtype.
+    pub fn scalar_like(&self, value: f64, like: &Operand) -> Result<Operand> {
+        scalar(value, self.dtype(like)?)
     }
 
-    /// `x op number`.
-    pub fn with_number(&mut self, op: &'static str, x: &Operand, value: f64) -> Result<Operand> {
-        let number = self.number(value, x)?;
+    /// Appends `x op number`.
+    pub fn with_scalar(&mut self, op: &'static str, x: &Operand, value: f64) -> Result<Operand> {
+        let number = self.scalar_like(value, x)?;
         self.call(op, [x.clone(), number])
     }
 
-    /// A sum so far, which may be none yet, and one more.
-    pub fn plus(&mut self, sum: Option<Operand>, more: Operand) -> Result<Operand> {
+    /// Adds `more` to a partial sum, which is `None` at first.
+    pub fn accumulate_sum(&mut self, sum: Option<Operand>, more: Operand) -> Result<Operand> {
         match sum {
             Some(sum) => self.call("add", [sum, more]),
             None => Ok(more),
         }
     }
 
-    /// The same elements in another shape.
+    /// Reshapes a tensor.
     pub fn reshape(&mut self, x: Operand, shape: Vec<PrimExpr>) -> Result<Operand> {
         self.call("reshape", [x, Operand::Shape(shape)])
     }
 
-    /// An operand whose axes have these sizes. Where that is not known, it is checked when the program runs.
-    pub fn with_sizes(&mut self, x: Operand, sizes: &[(usize, PrimExpr)]) -> Result<Operand> {
+    /// Asserts the dimensions of some axes; those that are not known statically are checked at run time.
+    pub fn assert_dims(&mut self, x: Operand, sizes: &[(usize, PrimExpr)]) -> Result<Operand> {
         let ty = self.importer.build.tensor(&x)?;
         let own = self.dims(&x)?;
         let mut wanted = own.clone();
@@ -180,46 +180,46 @@ impl Node<'_, '_> {
         self.importer.build.match_cast(x, TensorType { shape: TensorShape::Known(wanted.into()), ..ty }.into())
     }
 
-    /// Checks when the program runs that a size is not less than a number.
-    pub fn expect_at_least(&mut self, size: &PrimExpr, least: i64) -> Result<()> {
-        let known = dims::min(size, &least.into());
-        self.importer.build.match_cast(Operand::Shape(vec![known]), Type::shape([least]))?;
+    /// Checks at run time that a dimension is at least `min`.
+    pub fn expect_at_least(&mut self, size: &PrimExpr, min: i64) -> Result<()> {
+        let known = dims::min(size, &min.into());
+        self.importer.build.match_cast(Operand::Shape(vec![known]), Type::shape([min]))?;
         Ok(())
     }
 
-    /// An axis that may be counted from the end.
+    /// Normalizes an axis, which may be negative.
     pub fn axis(&self, axis: i64, rank: usize) -> Result<usize> {
         let from_start = if axis < 0 { axis + rank as i64 } else { axis };
         let at = usize::try_from(from_start).ok().filter(|at| *at < rank);
         at.ok_or_else(|| InferError::new(format!("there is no axis {axis} in {} dimensions", rank)))
     }
 
-    /// Axes that may be counted from the end.
+    /// Normalizes axes, which may be negative.
     pub fn axes(&self, axes: &[i64], rank: usize) -> Result<Vec<usize>> {
         axes.iter().map(|axis| self.axis(*axis, rank)).collect()
     }
 }
 
-/// A number as a tensor without dimensions.
-pub fn number(value: f64, dtype: DType) -> Result<Operand> {
+/// Returns a scalar constant.
+pub fn scalar(value: f64, dtype: DType) -> Result<Operand> {
     if let Some(constant) = Constant::float(value, dtype) {
         return Ok(Operand::Const(constant));
     }
-    let known = Known::new(&[], dtype, [PrimExpr::int64(value as i64)]).and_then(|known| known.constant());
+    let known = KnownTensor::new(&[], dtype, [PrimExpr::int64(value as i64)]).and_then(|known| known.constant());
     known.ok_or_else(|| InferError::new(format!("{value} is not a value of {dtype}")))
 }
 
-/// A size as messages show it.
+/// Formats a dimension for messages.
 pub fn shown_size(size: &PrimExpr) -> String {
     size.as_int().map_or_else(|| size.to_string(), |size| size.to_string())
 }
 
-/// The product of sizes.
+/// Returns the product of dimensions.
 pub fn product(sizes: &[PrimExpr]) -> PrimExpr {
     dims::product(sizes)
 }
 
-/// Axes as an attribute of an operator of ours.
+/// Returns axes as an attribute.
 pub fn axes_attr(axes: &[usize]) -> AttrValue {
     axes.iter().map(|axis| *axis as i64).collect::<Vec<_>>().into()
 }

@@ -1,5 +1,5 @@
 //! The messages of an ONNX file that the importer reads, with the field numbers of the public schema (`onnx.proto3`).
-//! What is not listed is skipped when a file is read: documentation, metadata, training and placement on devices.
+//! Other fields are skipped during decoding: documentation, metadata, training and device placement.
 
 #![allow(missing_docs, reason = "the schema's own names")]
 
@@ -111,7 +111,7 @@ pub mod type_proto {
     pub enum Value {
         #[prost(message, tag = "1")]
         Tensor(Tensor),
-        /// Kinds of values that the importer knows by name only.
+        /// Unsupported types, decoded to name them in messages.
         #[prost(bytes = "bytes", tag = "4")]
         Sequence(Bytes),
         #[prost(bytes = "bytes", tag = "5")]
@@ -167,7 +167,7 @@ pub struct TensorProto {
     pub int64_data: Vec<i64>,
     #[prost(string, tag = "8")]
     pub name: String,
-    /// Little-endian; it stays where the file is mapped.
+    /// Little-endian; a slice of the mapped file.
     #[prost(bytes = "bytes", tag = "9")]
     pub raw_data: Bytes,
     #[prost(double, repeated, tag = "10")]
@@ -176,7 +176,7 @@ pub struct TensorProto {
     pub uint64_data: Vec<u64>,
     #[prost(message, repeated, tag = "13")]
     pub external_data: Vec<StringStringEntryProto>,
-    /// 1 when the data lie in a file of their own.
+    /// 1 if the data are external.
     #[prost(int32, tag = "14")]
     pub data_location: i32,
 }

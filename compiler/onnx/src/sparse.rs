@@ -1,20 +1,20 @@
-//! Sparse tensors of the file, which become dense ones.
+//! Sparse tensors of the file, which are converted to dense ones.
 
 use crate::{external::Folder, listing::brief, schema::SparseTensorProto, tensor};
 use hammock_ir::Tensor;
 
-/// Bytes that a dense tensor may have: a message of the file could not hold more, so a small file makes none either.
+/// Maximum size in bytes of a dense tensor, the limit of a protobuf message: a small file must not expand beyond it.
 const MAX_BYTES: i64 = i32::MAX as i64;
 
-/// The name of a sparse tensor, which is that of its values.
+/// Returns the name of a sparse tensor, which is that of its values.
 pub fn name(proto: &SparseTensorProto) -> &str {
     proto.values.as_ref().map_or("", |values| &values.name)
 }
 
-/// A sparse tensor's data as a dense tensor, with zeros where it lists no element.
+/// Converts a sparse tensor to a dense one.
 ///
 /// # Errors
-/// What is wrong with it, in a sentence without the tensor's name.
+/// The reason, in a sentence without the tensor's name.
 pub fn read(proto: &SparseTensorProto, folder: &Folder) -> Result<Tensor, String> {
     let (Some(values), Some(indices)) = (&proto.values, &proto.indices) else {
         return Err("a sparse tensor needs values and indices".to_owned());
@@ -23,7 +23,7 @@ pub fn read(proto: &SparseTensorProto, folder: &Folder) -> Result<Tensor, String
     let indices = tensor::read(indices, folder)?;
     let indices_of = |e: hammock_runtime::value::TensorError| format!("its indices: {e}");
     let (dims, count) = (&proto.dims, values.element_count());
-    let places = places(dims, indices.shape(), indices.as_slice::<i64>().map_err(indices_of)?, count)?;
+    let offsets = linear_indices(dims, indices.shape(), indices.as_slice::<i64>().map_err(indices_of)?, count)?;
     let width = values.dtype().bytes();
     let total = dims.iter().try_fold(width as i64, |all, size| all.checked_mul(*size));
     let total = total.filter(|total| (0..=MAX_BYTES).contains(total) && dims.iter().all(|size| *size >= 0));
@@ -32,15 +32,15 @@ pub fn read(proto: &SparseTensorProto, folder: &Folder) -> Result<Tensor, String
     dense.try_reserve_exact(total as usize).map_err(|e| e.to_string())?;
     dense.resize(total as usize, 0);
     let bytes = values.as_bytes().map_err(|e| e.to_string())?;
-    for (place, value) in places.into_iter().zip(bytes.chunks_exact(width)) {
-        let place = place * width;
-        dense.get_mut(place..place + width).ok_or("an index is out of range")?.copy_from_slice(value);
+    for (offset, value) in offsets.into_iter().zip(bytes.chunks_exact(width)) {
+        let offset = offset * width;
+        dense.get_mut(offset..offset + width).ok_or("an index is out of range")?.copy_from_slice(value);
     }
     Tensor::from_bytes(values.dtype(), dims, &dense).map_err(|e| e.to_string())
 }
 
-/// Where among all elements the listed ones are: indices count them, or are coordinates, a row for each.
-fn places(dims: &[i64], shape: &[i64], indices: &[i64], count: usize) -> Result<Vec<usize>, String> {
+/// Returns the linear indices of the listed elements: `indices` are linear, or coordinates with one row per element.
+fn linear_indices(dims: &[i64], shape: &[i64], indices: &[i64], count: usize) -> Result<Vec<usize>, String> {
     let rank = dims.len();
     let rows = match shape {
         [rows] if *rows == count as i64 => 1,
@@ -54,19 +54,21 @@ fn places(dims: &[i64], shape: &[i64], indices: &[i64], count: usize) -> Result<
     };
     let whole = [dims.iter().try_fold(1i64, |all, size| all.checked_mul(*size)).unwrap_or(i64::MAX)];
     let sizes = if rows == 1 && shape.len() == 1 { &whole[..] } else { dims };
-    let place = |row: &[i64]| {
-        let mut place = 0i64;
+    let linear_index = |row: &[i64]| {
+        let mut linear = 0i64;
         for (index, size) in row.iter().zip(sizes) {
             if !(0..*size).contains(index) {
                 return Err(format!("its index {index} is not in a dimension of {size} elements"));
             }
-            place =
-                place.checked_mul(*size).and_then(|place| place.checked_add(*index)).ok_or("an index is too large")?;
+            linear = linear
+                .checked_mul(*size)
+                .and_then(|linear| linear.checked_add(*index))
+                .ok_or("an index is too large")?;
         }
-        usize::try_from(place).map_err(|e| e.to_string())
+        usize::try_from(linear).map_err(|e| e.to_string())
     };
     if rows == 0 {
         return Ok(vec![0; count]);
     }
-    indices.chunks_exact(rows).map(place).collect()
+    indices.chunks_exact(rows).map(linear_index).collect()
 }

@@ -9,13 +9,13 @@ use hammock_ir::{
 use hammock_runtime::{memory::MappedFile, tools::ElementType};
 use std::{io::Write, sync::Arc};
 
-/// Bytes from which a copy goes to a file.
-const LARGE: usize = 32 << 20;
+/// Minimum size in bytes of a tensor whose copy is written to a file.
+const MIN_FILE_BACKED_BYTES: usize = 32 << 20;
 
-/// A tensor's data as a tensor. Data that lie in the file as they are used stay there, if they are aligned.
+/// Reads a tensor. Aligned raw data are used in the mapped file, without a copy.
 ///
 /// # Errors
-/// What is wrong with it, in a sentence without the tensor's name.
+/// The reason, in a sentence without the tensor's name.
 pub fn read(proto: &TensorProto, folder: &Folder) -> Result<Tensor, String> {
     let number = i64::from(proto.data_type);
     let element = ElementType::of(number);
@@ -26,7 +26,7 @@ pub fn read(proto: &TensorProto, folder: &Folder) -> Result<Tensor, String> {
         0 if proto.raw_data.is_empty() => typed(proto, dtype)?,
         0 => proto.raw_data.clone(),
         1 => folder.external(&proto.external_data, bytes)?,
-        other => return Err(format!("its data are in a place of number {other}, which is not known")),
+        other => return Err(format!("its data location {other} is not supported")),
     };
     if data.len() != bytes {
         let (dims, have) = (&proto.dims, data.len());
@@ -39,7 +39,7 @@ pub fn read(proto: &TensorProto, folder: &Folder) -> Result<Tensor, String> {
     of_bytes(dtype, &proto.dims, data, folder)
 }
 
-/// The tensor of a message as a value.
+/// Returns the tensor of a message as a value.
 pub fn value(proto: &TensorProto, tensor: Tensor) -> Value {
     let operand = Operand::Const(Constant::new(tensor));
     match ElementType::of(i64::from(proto.data_type)) {
@@ -48,13 +48,13 @@ pub fn value(proto: &TensorProto, tensor: Tensor) -> Value {
     }
 }
 
-/// A tensor over bytes, which are copied only where they are not aligned.
+/// Creates a tensor over bytes, which are copied only if they are not aligned.
 fn of_bytes(dtype: DType, dims: &[i64], data: Bytes, folder: &Folder) -> Result<Tensor, String> {
-    if folder.place(&data).is_some() {
-        folder.count(data.len())?;
+    if folder.mapped_range(&data).is_some() {
+        folder.reserve_mapped(data.len())?;
     }
     let aligned = (data.as_ptr() as usize).is_multiple_of(dtype.bytes().max(1));
-    let tensor = match folder.place(&data).filter(|_| !data.is_empty()) {
+    let tensor = match folder.mapped_range(&data).filter(|_| !data.is_empty()) {
         Some((file, range)) if aligned => Tensor::from_mapped(dtype, dims, file, range),
         Some((file, range)) => {
             let copy = match large_copy(&data) {
@@ -73,10 +73,10 @@ fn of_bytes(dtype: DType, dims: &[i64], data: Bytes, folder: &Folder) -> Result<
     Ok(tensor)
 }
 
-/// A large tensor's data in a file of their own, which is removed with the process: unlike memory, a mapped file can be
-/// set aside while what is computed of it takes the room. None where no such file can be written.
+/// Copies a large tensor's data to a temporary file: unlike heap memory, pages of a mapped file can be evicted while
+/// the data are processed. `None` if no such file can be written.
 fn large_copy(data: &[u8]) -> Option<Arc<MappedFile>> {
-    if data.len() < LARGE {
+    if data.len() < MIN_FILE_BACKED_BYTES {
         return None;
     }
     let mut file = tempfile::tempfile().ok()?;
@@ -84,7 +84,7 @@ fn large_copy(data: &[u8]) -> Option<Arc<MappedFile>> {
     MappedFile::new(&file).ok().map(Arc::new)
 }
 
-/// How many elements and bytes a tensor has in a file.
+/// Returns the number of elements and bytes of a tensor in the file.
 fn size(dims: &[i64], dtype: DType) -> Result<(usize, usize), String> {
     if dims.len() > MAX_RANK {
         return Err(format!("it has {} dimensions, more than {MAX_RANK}", dims.len()));
@@ -95,7 +95,7 @@ fn size(dims: &[i64], dtype: DType) -> Result<(usize, usize), String> {
     bytes.filter(|(_, bytes)| isize::try_from(*bytes).is_ok()).ok_or_else(|| format!("its shape {dims:?} cannot be"))
 }
 
-/// The bytes of data that are listed by type.
+/// Returns the bytes of data in typed fields.
 fn typed(proto: &TensorProto, dtype: DType) -> Result<Bytes, String> {
     let narrow = |bytes: usize| proto.int32_data.iter().flat_map(|v| v.to_le_bytes()[..bytes].to_vec()).collect();
     let bytes: Vec<u8> = match dtype {

@@ -1,29 +1,29 @@
-//! What a name of the graph stands for.
+//! Values of the graph's names.
 
-use crate::known::Known;
+use crate::known_tensor::KnownTensor;
 use hammock_ir::relax::Operand;
 use hammock_runtime::tools::ElementType;
 
-/// A value of the graph.
+/// Value of a name in the graph.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A variable, or a constant.
+    /// Variable or constant.
     Operand(Operand),
-    /// A variable or constant with elements of 4 bits or the like, which its dtype holds.
+    /// Variable or constant with sub-byte elements, each stored in a wider dtype.
     Narrow(Operand, ElementType),
-    /// A small tensor with elements that are known.
-    Known(Known),
-    /// The result of a node with an error that is reported already.
+    /// Small tensor with known elements.
+    Known(KnownTensor),
+    /// Result of a node with an error that was reported already.
     Broken,
 }
 
 impl Value {
-    /// A tensor of elements of that type.
+    /// Creates the value of a tensor with these elements.
     pub fn of(operand: Operand, element: ElementType) -> Value {
         if element.is_narrow() { Value::Narrow(operand, element) } else { Value::Operand(operand) }
     }
 
-    /// The type of its elements, where another holds them.
+    /// Returns the element type if the elements are stored in a wider dtype.
     pub fn narrow(&self) -> Option<ElementType> {
         match self {
             Value::Narrow(_, element) => Some(*element),
@@ -32,7 +32,7 @@ impl Value {
     }
 }
 
-/// The results of a node, in order.
+/// Results of a node, in order.
 pub struct Outputs(pub Vec<Value>);
 
 impl From<Operand> for Outputs {
@@ -47,8 +47,8 @@ impl From<Vec<Operand>> for Outputs {
     }
 }
 
-impl From<Known> for Outputs {
-    fn from(known: Known) -> Self {
+impl From<KnownTensor> for Outputs {
+    fn from(known: KnownTensor) -> Self {
         Outputs(vec![Value::Known(known)])
     }
 }

@@ -1,4 +1,4 @@
-# The output of a kernel that adds to it.
+# A kernel that accumulates into its output.
 
 @I.ir_module
 class Module:

@@ -1,4 +1,4 @@
-# The size of a parameter is a loop's variable.
+# The size of a parameter is a loop variable.
 @T.prim_func
 def kernel(a: T.handle):
     for i in range(4):

@@ -1,4 +1,4 @@
-# The size of a parameter is read from a buffer that nobody gives.
+# The size of a parameter is read from a buffer that is not a parameter.
 @T.prim_func
 def kernel(a: T.handle):
     m = T.Buffer((4,), "int32")

@@ -1,4 +1,4 @@
-# A temporary that nothing sets to zero.
+# An uninitialized temporary.
 @T.prim_func(s_tir=True)
 def sums(x: T.Buffer((8, 4), "float32"), y: T.Buffer((8,), "float32")):
     total = T.alloc_buffer((8,), "float32")

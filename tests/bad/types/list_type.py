@@ -1,4 +1,4 @@
-# The type of a tuple is no list.
+# The type of a tuple is not a list.
 @R.function
 def main(x: [R.Tensor((3,), "float32"), R.Tensor((3,), "float32")]):
     return x

@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Nobody asks for a workspace: the attribute means nothing in functions that are compiled here.
+    # No workspace is requested: the attribute has no effect on functions that are compiled here.
     @R.function
     def f(q: R.Tensor((8,), dtype="float16")) -> R.Tensor((8,), dtype="float16"):
         R.func_attr({"WorkspaceSize": 64})

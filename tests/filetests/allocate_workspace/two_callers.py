@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Both get a workspace of the largest size; what does not call them allocates none.
+    # Both get a workspace of the maximum size; other functions allocate none.
     @R.function
     def large(q: R.Tensor((8,), dtype="float16")) -> R.Tensor((8,), dtype="float16"):
         R.func_attr({"Codegen": "cutlass", "WorkspaceSize": 65536})

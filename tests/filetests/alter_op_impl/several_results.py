@@ -1,5 +1,5 @@
 # opt: AlterOpImpl{op_impl_map={"both":"turned"},op_buffer_transforms={"both":["lambda i, j: (j, i)",null,null,"lambda i, j: (j, i)",null]}}
-# A scalar, and a result that stays where it is. The replacement is a kernel of the module.
+# A scalar, and a result without a layout change. The replacement is a kernel of the module.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 from tvm.script import relax as R

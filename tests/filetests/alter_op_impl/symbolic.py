@@ -1,5 +1,5 @@
 # opt: AlterOpImpl{op_impl_map={"relax.nn.relu":"relu"},op_buffer_transforms={"relax.nn.relu":["lambda i: (i // 4, i % 4)","lambda i: (i // 4, i % 4)"]},file="tests/filetests/alter_op_impl/kernels/blocked.py"},DeadCodeElimination
-# The last block is padded, which a kernel undoes.
+# The last block is padded; a kernel removes the padding.
 from typing import TypeVar
 from tvm.script import ir as I
 from tvm.script import tirx as T

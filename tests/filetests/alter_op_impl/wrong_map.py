@@ -1,5 +1,5 @@
 # opt: AlterOpImpl{op_impl_map={"relax.add":"add"},op_buffer_transforms={"relax.add":["i % 4"]},file="tests/filetests/alter_op_impl/kernels/blocked.py"}
-# No index map.
+# Not an index map.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 from tvm.script import relax as R

@@ -1,5 +1,5 @@
 # opt: AlterOpImpl{op_impl_map={"relax.add":"add"},file="tests/filetests/alter_op_impl/kernels/blocked.py"}
-# The replacement wants blocks, but no layout is given.
+# The replacement expects blocks, but no layout is given.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 from tvm.script import relax as R

@@ -1,5 +1,5 @@
 # opt: LegalizeOps,AnnotateTIROpPattern
-# One operator of each class: element-wise, broadcast, injective, reduction, contraction, and softmax.
+# One operator of each class: elementwise, broadcast, injective, reduction, contraction, and softmax.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: AnnotateTIROpPattern
-# What a function says of itself stays; a function without blocks is opaque.
+# An existing annotation is preserved; a function without blocks is opaque.
 @I.ir_module
 class Module:
     @T.prim_func(private=True, s_tir=True)

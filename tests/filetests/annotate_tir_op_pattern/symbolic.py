@@ -1,5 +1,5 @@
 # opt: LegalizeOps,AnnotateTIROpPattern
-# Sizes are no axes: `x[i + n]` is injective.
+# Sizes are not axes: `x[i + n]` is injective.
 @I.ir_module
 class Module:
     @R.function

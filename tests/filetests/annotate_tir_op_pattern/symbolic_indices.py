@@ -1,5 +1,5 @@
 # opt: LegalizeOps,AnnotateTIROpPattern{symbolic_indices=true}
-# Sizes are the same for all elements; what is computed from other elements stays what it is.
+# Sizes are uniform over all elements; dependences on other elements are unchanged.
 @I.ir_module
 class Module:
     @R.function

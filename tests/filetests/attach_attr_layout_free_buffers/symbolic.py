@@ -21,7 +21,7 @@ class Module:
                     C[vi, vj] = T.float32(0)
                 C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 
-    # The function does not say how many inputs it has: nothing is a weight.
+    # The number of inputs is not declared: no parameter is a weight.
     @R.function
     def main(x: R.Tensor((n, 8), "float32"), w: R.Tensor((8, 8), "float32")):
         cls = Module

@@ -19,7 +19,7 @@ class Module:
                     C[vi, vj] = T.float32(0)
                 C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 
-    # Two calls with a weight as second argument share a kernel; one without weights and one with both get their own.
+    # Two calls with a weight as second argument share a kernel; one without weights and one with two get their own.
     @R.function
     def main(x: R.Tensor((8, 8), "float32"), w: R.Tensor((8, 8), "float32"), v: R.Tensor((8, 8), "float32")):
         R.func_attr({"num_input": 1})

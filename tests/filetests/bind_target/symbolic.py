@@ -1,5 +1,5 @@
 # opt: tirx.BindTarget
-# Sizes do not matter.
+# Symbolic sizes are irrelevant.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: tirx.BindTarget{target="llvm -mcpu=x86-64-v3"}
-# Public and private ones; one has a target already.
+# Public and private kernels; one has a target already.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: CanonicalizeBindings
-# A field of a field is what it is another name for.
+# A nested tuple field is replaced by the value that it aliases.
 @I.ir_module
 class Module:
     @R.function

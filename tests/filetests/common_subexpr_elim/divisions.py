@@ -1,5 +1,5 @@
 # opt: tirx.CommonSubexprElim
-# A division by what may be zero does not leave the branch that guards it.
+# A division by a value that may be zero does not leave the branch that guards it.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: tirx.CommonSubexprElim
-# What both sides of a branch use is declared before it; what one loop uses, in it. Loads are not looked at.
+# Values used in both branches are bound before the branch; those used in one loop, inside it. Loads are not merged.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: s_tir.CompactBufferAllocation
-# Places that memory holds, pointers, and other buffers over the same memory.
+# Indices loaded from memory, pointers, and aliasing buffers.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

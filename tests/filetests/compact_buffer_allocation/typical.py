@@ -1,5 +1,5 @@
 # opt: s_tir.CompactBufferAllocation
-# A tile of the rows that three others need; a part that a condition makes smaller; a padded image.
+# A tile of rows with a halo; a region restricted by a condition; a padded image.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

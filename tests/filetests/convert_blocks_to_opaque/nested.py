@@ -1,5 +1,5 @@
 # opt: s_tir.ConvertBlocksToOpaque
-# A block in a block: the inner axis is bound to the outer one; so is a size of a buffer.
+# A nested block: its axis is bound to the outer one; so is a buffer extent.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

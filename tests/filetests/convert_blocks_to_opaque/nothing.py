@@ -1,5 +1,5 @@
 # opt: s_tir.ConvertBlocksToOpaque
-# There are no blocks.
+# No blocks.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

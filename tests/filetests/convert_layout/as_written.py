@@ -6,8 +6,8 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Where the order of elements matters, they come as written: a flattened repetition, a reshape, an index that names
-    # the channels.
+    # Operators that depend on the order of elements keep the original layout: a flattened repeat, a reshape, an index
+    # into the channels.
     @R.function
     def main(x: R.Tensor((1, 3, 6, 6), "float32"), w: R.Tensor((4, 3, 3, 3), "float32"), i: R.Tensor((2, 2), "int64")):
         with R.dataflow():
@@ -20,7 +20,7 @@ class Module:
             R.output(out)
         return out
 
-    # A function sees what the program has.
+    # A called function gets the original layout.
     @R.function
     def closure(x: R.Tensor((1, 3, 6, 6), "float32"), w: R.Tensor((4, 3, 3, 3), "float32")):
         with R.dataflow():

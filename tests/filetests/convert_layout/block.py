@@ -6,7 +6,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Everything between the first convolution and the last value lies as NHWC; the bias and the weights move alone.
+    # Everything between the first convolution and the last value is in NHWC; only bias and weights are permuted.
     @R.function
     def main(
         x: R.Tensor((1, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32"), b: R.Tensor((1, 4, 1, 1), "float32"),

@@ -6,7 +6,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Channels in groups of 4. The second convolution has 6 channels, which are no whole groups: it stays as written.
+    # Channels in blocks of 4. The second convolution has 6 channels, not a multiple of 4: it keeps its layout.
     @R.function
     def main(
         x: R.Tensor((1, 8, 6, 6), "float32"), w: R.Tensor((4, 8, 3, 3), "float32"), v: R.Tensor((6, 4, 1, 1), "float32"),

@@ -2,7 +2,7 @@
 n = TypeVar("n")
 @I.ir_module
 class Module:
-    # Rows of 14 fill no vectors, and 32 channels do.
+    # Rows of 14 do not fill vectors, 32 channels do.
     @R.function
     def yes(x: R.Tensor((n, 64, 14, 14), "float32")) -> R.Tensor((n, 32, 14, 14), "float32"):
         with R.dataflow():
@@ -18,7 +18,7 @@ class Module:
             R.output(a)
         return a
 
-    # A window that moves by two places reads no neighbours, and channels are some.
+    # With stride 2, accesses along a row are strided; along channels they are contiguous.
     @R.function
     def windows_move(x: R.Tensor((n, 64, 32, 32), "float32")) -> R.Tensor((n, 24, 16, 16), "float32"):
         with R.dataflow():
@@ -26,7 +26,7 @@ class Module:
             R.output(a)
         return a
 
-    # Each channel reads its own data, so nothing would be read less often.
+    # Depthwise: each channel reads its own data, so there is no additional reuse.
     @R.function
     def of_one_channel(x: R.Tensor((n, 16, 32, 32), "float32")) -> R.Tensor((n, 16, 16, 16), "float32"):
         with R.dataflow():
@@ -41,7 +41,7 @@ class Module:
             R.output(a)
         return a
 
-    # Moving the tensors takes longer than these few multiplications do.
+    # The permutes would take longer than these few multiplications.
     @R.function
     def too_little(x: R.Tensor((n, 16, 7, 7), "float32")) -> R.Tensor((n, 16, 7, 7), "float32"):
         with R.dataflow():
@@ -49,7 +49,7 @@ class Module:
             R.output(a)
         return a
 
-    # Its kernel would have to be read across.
+    # Its weight would have to be read with a stride.
     @R.function
     def kernel(x: R.Tensor((n, 14, 14, 64), "float32"), w: R.Tensor((16, 3, 3, 64), "float32")):
         with R.dataflow():
@@ -57,7 +57,7 @@ class Module:
             R.output(a)
         return a
 
-    # The last convolution's data is used as it lies by others, too.
+    # The last convolution's data is also used in its original layout.
     @R.function
     def twice(x: R.Tensor((n, 16, 14, 14), "float32")):
         with R.dataflow():
@@ -67,7 +67,7 @@ class Module:
             R.output(c)
         return c
 
-    # Neighbouring channels of several groups read different data.
+    # Adjacent channels of several groups read different data.
     @R.function
     def groups(x: R.Tensor((n, 128, 14, 14), "float32")) -> R.Tensor((n, 128, 14, 14), "float32"):
         with R.dataflow():
@@ -75,7 +75,7 @@ class Module:
             R.output(a)
         return a
 
-    # Each place is computed of one: all of them are one row.
+    # Pointwise: all positions are collapsed to one row.
     @R.function
     def of_one_place(x: R.Tensor((1, 64, 14, 14), "float32")) -> R.Tensor((1, 32, 14, 14), "float32"):
         with R.dataflow():

@@ -2,7 +2,7 @@
 n = TypeVar("n")
 @I.ir_module
 class Module:
-    # Every second of 18 places is computed together: 9 fill no vectors, and 128 channels do.
+    # Each phase has every second of 18 positions: 9 do not fill vectors, 128 channels do.
     @R.function
     def yes(x: R.Tensor((1, 256, 9, 9), "float32")) -> R.Tensor((1, 128, 18, 18), "float32"):
         with R.dataflow():
@@ -18,7 +18,7 @@ class Module:
             R.output(a)
         return a
 
-    # Moving the tensors takes longer than the few multiplications that are left without zeros.
+    # The permutes would take longer than the few multiplications that remain without inserted zeros.
     @R.function
     def too_little(x: R.Tensor((n, 16, 7, 7), "float32")) -> R.Tensor((n, 16, 14, 14), "float32"):
         with R.dataflow():
@@ -26,7 +26,7 @@ class Module:
             R.output(a)
         return a
 
-    # Neighbouring channels of several groups read different data.
+    # Adjacent channels of several groups read different data.
     @R.function
     def groups(x: R.Tensor((n, 128, 14, 14), "float32")) -> R.Tensor((n, 128, 28, 28), "float32"):
         with R.dataflow():

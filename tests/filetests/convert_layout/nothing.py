@@ -6,7 +6,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Outside of dataflow blocks nothing is converted, and there is no convolution in one.
+    # Nothing outside of dataflow blocks is converted, and no block has a convolution.
     @R.function
     def main(x: R.Tensor((1, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32")):
         with R.dataflow():

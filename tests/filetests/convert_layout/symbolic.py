@@ -9,7 +9,7 @@ h = TypeVar("h")
 
 @I.ir_module
 class Module:
-    # The order of axes needs no sizes. A type that is checked moves with the value.
+    # Layouts do not depend on sizes. A checked type is permuted with its value.
     @R.function
     def main(x: R.Tensor((n, 3, h, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32")):
         m = T.int64()
@@ -20,7 +20,7 @@ class Module:
             R.output(t)
         return t
 
-    # Of an operand nothing is known: the other one comes as written.
+    # One operand has unknown shape: the other one keeps its layout.
     @R.function
     def unknown_rank(x: R.Tensor((1, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32"), b: R.Tensor(dtype="float32")):
         with R.dataflow():

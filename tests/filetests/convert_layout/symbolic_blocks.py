@@ -8,7 +8,7 @@ n = TypeVar("n")
 
 @I.ir_module
 class Module:
-    # 8 * n channels are whole groups of 4.
+    # 8 * n channels are a multiple of 4.
     @R.function
     def main(x: R.Tensor((n, n * 8, 6, 6), "float32"), w: R.Tensor((4, n * 8, 3, 3), "float32")):
         with R.dataflow():
@@ -16,7 +16,7 @@ class Module:
             R.output(y)
         return y
 
-    # n channels may not be.
+    # n channels may not be a multiple.
     @R.function
     def stays(x: R.Tensor((1, n, 6, 6), "float32"), w: R.Tensor((4, n, 3, 3), "float32")):
         with R.dataflow():

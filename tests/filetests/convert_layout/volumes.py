@@ -2,7 +2,7 @@
 n = TypeVar("n")
 @I.ir_module
 class Module:
-    # Rows of 14 fill no vectors, and 32 channels do. What follows has its channels last, too.
+    # Rows of 14 do not fill vectors, 32 channels do. Consumers have channels last, too.
     @R.function
     def yes(x: R.Tensor((n, 64, 6, 14, 14), "float32")) -> R.Tensor((n, 32, 3, 7, 7), "float32"):
         with R.dataflow():
@@ -19,7 +19,7 @@ class Module:
             R.output(a)
         return a
 
-    # Numbers of 16 bits are multiplied in words of neighbouring channels.
+    # 16-bit elements are multiplied in packed groups of adjacent channels.
     @R.function
     def words(x: R.Tensor((n, 64, 5, 7, 16), "bfloat16")) -> R.Tensor((n, 16, 5, 7, 16), "bfloat16"):
         with R.dataflow():
@@ -27,7 +27,7 @@ class Module:
             R.output(a)
         return a
 
-    # Convolutions over planes are not asked for.
+    # 2D convolutions are not requested.
     @R.function
     def planes(x: R.Tensor((n, 64, 14, 14), "float32")) -> R.Tensor((n, 32, 14, 14), "float32"):
         with R.dataflow():

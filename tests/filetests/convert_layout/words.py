@@ -4,8 +4,8 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Several channels are multiplied at once: the data is moved for the first. The second has too few channels, and no
-    # window moves over the third, whose rows fill vectors: they stay.
+    # Packed groups need channels last: the first is converted. The second has too few channels, and the third is
+    # pointwise, with rows that fill vectors: they are unchanged.
     @R.function
     def main(x: R.Tensor((1, 64, 28, 28), "uint8"), w: R.Tensor((64, 64, 3, 3), "int8")):
         with R.dataflow():
@@ -27,7 +27,7 @@ class Module:
             R.output(y)
         return y
 
-    # Two channels of results fill no vectors, and those of other groups read other data.
+    # Two output channels do not fill vectors, and channels of other groups read other data.
     @R.function
     def groups(x: R.Tensor((1, 64, 28, 28), "bfloat16"), w: R.Tensor((8, 16, 3, 3), "bfloat16")):
         with R.dataflow():

@@ -8,7 +8,7 @@ n = TypeVar("n")
 
 @I.ir_module
 class Module:
-    # Branches have blocks of their own; a conditional is in none.
+    # Branches have blocks of their own; a conditional is outside of blocks.
     @R.function
     def main(x: R.Tensor((n, 3), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((n, 3), "float32"):
         s = R.shape_of(x)

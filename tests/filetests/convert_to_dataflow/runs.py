@@ -6,7 +6,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Two runs around a call with a side effect; one binding alone stays outside. `b` is used in both.
+    # Two runs around a call with a side effect; a single binding stays outside. `b` is used in both.
     @R.function(pure=False)
     def main(x: R.Tensor((2, 3), "float32")):
         a = R.add(x, x)
@@ -19,7 +19,7 @@ class Module:
         f = R.add(e, b)
         return f
 
-    # An existing block takes in its neighbours.
+    # An existing block absorbs adjacent bindings.
     @R.function
     def grows(x: R.Tensor((2, 3), "float32")):
         a = R.add(x, x)

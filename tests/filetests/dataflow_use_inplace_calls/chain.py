@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Arguments are not overwritten, nor is what the result does not fit in.
+    # Arguments are not overwritten, nor are tensors that are too small for the result.
     @R.function
     def main(x: R.Tensor((2, 3), dtype="float32"), y: R.Tensor((1, 3), dtype="float32")) -> R.Tensor((2, 3), dtype="float32"):
         with R.dataflow():

@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # What is needed later, under this name or another, is not overwritten.
+    # Live values, also live through an alias, are not overwritten.
     @R.function
     def main(x: R.Tensor((4,), dtype="float32")) -> R.Tuple(R.Tensor((4,), dtype="float32"), R.Tensor((4, 1), dtype="float32"), R.Tensor((4,), dtype="float32")):
         with R.dataflow():

@@ -9,7 +9,7 @@ m = TypeVar("m")
 
 @I.ir_module
 class Module:
-    # Both exponentials are one, and so are the sums of them; the order of operands makes a difference.
+    # Both exponentials are merged, and so are their sums; the order of operands matters.
     @R.function
     def main(x: R.Tensor((n, m), "float32"), y: R.Tensor((n, m), "float32")):
         with R.dataflow():

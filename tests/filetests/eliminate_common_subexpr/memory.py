@@ -16,7 +16,7 @@ class Module:
                 v = T.axis.spatial(4, i)
                 A[v] = A[v] + T.float32(1)
 
-    # The second exponential is written over, through a tuple; the others may become one.
+    # The second exponential is overwritten, through a tuple; the others may be merged.
     @R.function
     def main(x: R.Tensor((4,), "float32")):
         cls = Module
@@ -32,7 +32,7 @@ class Module:
         i = R.add(h, a)
         return i
 
-    # Each is memory of its own.
+    # Each has memory of its own.
     @R.function
     def allocations():
         a = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))

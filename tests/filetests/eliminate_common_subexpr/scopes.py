@@ -9,8 +9,8 @@ m = TypeVar("m")
 
 @I.ir_module
 class Module:
-    # What a branch computes is not known behind it; what was computed before it is known inside. The dataflow variable
-    # is gone behind its block, where its output stands for it.
+    # Values of a branch are not available after it; those before it are available inside. The dataflow variable is not
+    # visible after its block, where its output replaces it.
     @R.function
     def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")):
         with R.dataflow():

@@ -1,5 +1,5 @@
 # opt: FakeQuantizationToInteger,FoldConstant
-# Signed bytes between operators become unsigned ones; those that others see stay.
+# Signed bytes between operators become unsigned; those that are visible outside are unchanged.
 @I.ir_module
 class Module:
     @R.function

@@ -4,7 +4,7 @@ class Module:
     @R.function
     def main(x: R.Tensor((1, 2, 8, 8), "uint8"), w: R.Tensor((3, 2, 3, 3), "uint8"), m: R.Tensor((2, 40000), "int8"), v: R.Tensor((40000, 2), "int8"), s: R.Tensor((), "float32")):
         with R.dataflow():
-            # A convolution by a kernel with a zero point, sums that int32 does not hold, and a scale that is not known.
+            # A convolution weight with a zero point, sums that overflow int32, and a scale that is not constant.
             a = R.dequantize(x, R.const(0.5, "float32"), R.const(0, "uint8"), out_dtype="float32")
             k = R.dequantize(w, R.const(0.5, "float32"), R.const(7, "uint8"), out_dtype="float32")
             product = R.nn.conv2d(a, k)

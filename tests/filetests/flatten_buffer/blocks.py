@@ -1,5 +1,5 @@
 # opt: tirx.FlattenBuffer
-# The pass says what to run first.
+# The error names the pass to run first.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

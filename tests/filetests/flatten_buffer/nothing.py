@@ -1,5 +1,5 @@
 # opt: tirx.FlattenBuffer
-# One dimension already: nothing changes but that a buffer is declared for each of the caller.
+# One dimension already: only buffer declarations for the parameters are added.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: tirx.FlattenBuffer
-# A buffer further on in memory, columns before rows, and sizes of two types. What is not accessed is not declared.
+# A buffer with an offset, column-major strides, and sizes of two types. Unused buffers are not declared.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

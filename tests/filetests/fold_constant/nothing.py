@@ -35,15 +35,15 @@ class Module:
         # An operator outside a dataflow block.
         outside = R.add(R.const([1, 2], "float32"), R.const([3, 4], "float32"))
         with R.dataflow():
-            # Kernels that may not end, write their inputs, fail, or call what nobody knows.
+            # Kernels that may not terminate, write their inputs, fail, or call unknown functions.
             a = R.call_tir(cls.forever, (R.const([1, 2], "float32"),), out_ty=R.Tensor((2,), "float32"))
             b = R.call_tir(cls.overwrites, (R.const([1, 2], "float32"),), out_ty=R.Tensor((2,), "float32"))
             c = R.call_tir(cls.fails, (R.const([1, 2], "int32"),), out_ty=R.Tensor((2,), "int32"))
             d = R.call_tir(cls.calls, (R.const([1, 2], "float32"),), out_ty=R.Tensor((2,), "float32"))
-            # Large, and cheap to make.
+            # Large, and cheap to compute.
             e = R.zeros((2048,), "float32")
             f = R.broadcast_to(R.const([1, 2], "float32"), (65536, 2))
-            # What depends on arguments.
+            # Values that depend on arguments.
             g = R.multiply(x, R.const([1, 2], "float32"))
             h = R.full((n,), R.const(1, "float32"), "float32")
             R.output(a, b, c, d, e, f, g, h)

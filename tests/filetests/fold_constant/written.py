@@ -3,7 +3,7 @@ from tvm.script import ir as I
 from tvm.script import tirx as T
 from tvm.script import relax as R
 
-# `a` is written to: it stays a tensor of its own.
+# `a` is written: it stays a separate tensor.
 @I.ir_module
 class Module:
     @T.prim_func(private=True, s_tir=True)

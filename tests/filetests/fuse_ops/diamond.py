@@ -1,5 +1,5 @@
 # opt: LegalizeOps,AnnotateTIROpPattern,FuseOps
-# Both ways from `exp` lead to `add`; fields of `split` are fused with what uses them. Equal groups share a function.
+# Both paths from `exp` lead to `add`; fields of `split` are fused with their users. Equal groups share a function.
 @I.ir_module
 class Module:
     @R.function

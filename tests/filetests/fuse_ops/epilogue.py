@@ -1,5 +1,5 @@
 # opt: LegalizeOps,AnnotateTIROpPattern,FuseOps
-# A contraction takes in the bias and the activation, and an element-wise input of the sum; the two products stay apart.
+# A contraction absorbs bias and activation, and an elementwise input of the sum; the two matmuls are not fused.
 @I.ir_module
 class Module:
     @R.function

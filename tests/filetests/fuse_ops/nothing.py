@@ -1,5 +1,5 @@
 # opt: LegalizeOps,AnnotateTIROpPattern,FuseOps
-# Outside of dataflow blocks nothing is fused, nor into something that is used elsewhere.
+# Nothing is fused outside of dataflow blocks, nor into a value with other users.
 @I.ir_module
 class Module:
     @R.function

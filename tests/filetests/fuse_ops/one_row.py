@@ -1,5 +1,5 @@
 # opt: LegalizeOps,AnnotateTIROpPattern,FuseOps
-# A product of one row takes in its bias: where sizes are equal nothing is broadcast, though they are 1.
+# A matmul with one row absorbs its bias: equal sizes do not broadcast, even if they are 1.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: LegalizeOps,AnnotateTIROpPattern,FuseOps
-# A size that stands in an operand alone has its value before the group that needs the operand.
+# A size that occurs only in an operand is bound before the group that uses the operand.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: LegalizeOps,AnnotateTIROpPattern,FuseOps
-# The size of `full` is in no parameter's type: it becomes one of its own. Constants are parameters.
+# The size of `full` is in no parameter's type: it becomes a parameter. Constants are parameters.
 @I.ir_module
 class Module:
     @R.function

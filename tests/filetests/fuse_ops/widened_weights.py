@@ -1,6 +1,6 @@
 # opt: LegalizeOps,AnnotateTIROpPattern,FuseOps{widened_weights=true}
-# Weights that are kept in few bits are widened where they are used; a number that is made wide does not make what is
-# computed with it a weight.
+# Low-bit weights are upcast in the group that uses them; an upcast scalar does not make the values computed with it a
+# weight.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns=[["x.relu_relu", "R.nn.relu(R.nn.relu(_))"]]}
-# Only another name stands between.
+# Only an alias is in between.
 @I.ir_module
 class Module:
     @R.function

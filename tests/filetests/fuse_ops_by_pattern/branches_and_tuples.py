@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns=[["x.halves", "R.concat(is_tuple([is_tuple_get_item(R.split(_), 1), R.abs(_)], unordered=True))"], ["x.larger", "R.add(_, _) | R.clip(R.add(_, _), ...)"]]}
-# Members of tuples, in any order; the larger of two matches; branches.
+# Tuple fields, in any order; the larger of two matches; branches.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns=[["x.sum", "R.add(R.nn.relu(_), _)"]]}
-# The group would need its own result.
+# The group would depend on its own result.
 @I.ir_module
 class Module:
     @R.function

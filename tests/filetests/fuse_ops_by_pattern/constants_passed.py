@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns=[["x.relu6", "R.clip(R.add(_, is_const()), 0, 6)"]],bind_constants=false,entry_functions=["main"]}
-# Constants are passed; a scalar is of the group.
+# Constants are passed as arguments; a scalar is part of the group.
 @I.ir_module
 class Module:
     @R.function

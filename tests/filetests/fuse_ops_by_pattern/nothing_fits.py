@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns=[["x.half", "R.nn.relu(_.has_dtype(\"float16\"))"], ["x.wide", "R.nn.relu(_.has_shape([_, 5]))"], ["x.last", "R.sum(_, axis=1)"], ["x.far", "R.nn.relu(R.nn.relu(_))"]]}
-# Other dtypes, sizes and attributes; and what lies outside of the dataflow block.
+# Other dtypes, sizes and attributes; and calls outside of the dataflow block.
 @I.ir_module
 class Module:
     @R.function

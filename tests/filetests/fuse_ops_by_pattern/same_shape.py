@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns="tests/filetests/fuse_ops_by_pattern/same_shape.patterns"}
-# Sums that broadcast nothing; sizes that may differ are not the same.
+# Sums without broadcasting; sizes that may differ do not match.
 @I.ir_module
 class Module:
     @R.function

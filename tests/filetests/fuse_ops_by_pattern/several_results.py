@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns=[["x.product_relu", "R.nn.relu(R.matmul(_, _))"]]}
-# What else uses a value of a group gets it from its function; a value of one group is in no other.
+# Other users of a value get it from the group's function; a value belongs to one group only.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns=[["blas.scaled", "R.multiply(R.matmul(_, _), is_const())"], ["blas.reshape", "R.reshape(_, ...)"]],annotate_codegen=true}
-# Sizes that parameters do not define come with them.
+# Sizes that parameters do not define are passed in addition.
 n = TypeVar("n")
 m = TypeVar("m")
 

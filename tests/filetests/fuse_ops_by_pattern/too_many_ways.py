@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns="tests/filetests/fuse_ops_by_pattern/sums.patterns"}
-# Nothing fits, but there are more ways to find out than are tried.
+# No match, but the search is abandoned at its limit before that is certain.
 @R.function
 def main(v0: R.Tensor((4,), "float32")):
     with R.dataflow():

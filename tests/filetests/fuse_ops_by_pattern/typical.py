@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns="tests/filetests/fuse_ops_by_pattern/dnnl.patterns",annotate_codegen=true}
-# The first pattern that fits a value takes it; equal groups are one function.
+# The first matching pattern wins; equal groups share a function.
 @I.ir_module
 class Module:
     @R.function

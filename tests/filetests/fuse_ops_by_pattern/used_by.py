@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns="tests/filetests/fuse_ops_by_pattern/used_by.patterns"}
-# What uses a value joins its group; a value that more than one call uses stays.
+# The user of a value joins its group; a value with several users is not fused.
 @I.ir_module
 class Module:
     @R.function

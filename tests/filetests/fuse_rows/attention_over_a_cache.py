@@ -1,5 +1,5 @@
 # opt: LegalizeOps,FuseRows
-# Kernels are told how long the cache is, which is a size of none of their tensors: that is no reason against one kernel.
+# The cache length is a scalar parameter, not a tensor dimension, which does not prevent fusion.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 # from tvm.script import tirx as T

@@ -1,5 +1,5 @@
 # opt: LegalizeOps,FuseRows
-# Attention as two products with a softmax between them: one kernel, whatever the number of queries.
+# Attention as two matmuls with a softmax between them: one kernel, for any number of queries.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 # from tvm.script import tirx as T

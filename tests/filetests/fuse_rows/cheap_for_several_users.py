@@ -1,5 +1,5 @@
 # opt: LegalizeOps,FuseRows
-# A row of numbers is made as wide as the tensor for two users that share nothing: each makes it again.
+# A vector is broadcast to the tensor for two independent users: each recomputes it.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 @I.ir_module

@@ -1,5 +1,5 @@
 # opt: LegalizeOps,FuseOps,FuseTIR,FuseRows
-# A product of rows, seen with one more dimension, takes in the residual sum.
+# A matmul, reshaped to one more dimension, absorbs the residual sum.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 # from tvm.script import tirx as T

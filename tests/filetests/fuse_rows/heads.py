@@ -5,7 +5,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Whole rows change their places: the product reads them where they are.
+    # Whole rows are permuted: the matmul reads them with strides.
     @T.prim_func(private=True, s_tir=True)
     def heads(A: T.Buffer((T.int64(4), T.int64(2), T.int64(32)), "float32"), B: T.Buffer((T.int64(2), T.int64(4), T.int64(32)), "float32")):
         T.func_attr({"op_pattern": 2, "tirx.noalias": True})
@@ -14,7 +14,7 @@ class Module:
                 vi, vj, vk = T.axis.remap("SSS", [i, j, k])
                 B[vi, vj, vk] = A[vj, vi, vk]
 
-    # Columns become rows: for each of the two they are stored in order first.
+    # Columns become rows: both are packed first.
     @T.prim_func(private=True, s_tir=True)
     def columns(A: T.Buffer((T.int64(2), T.int64(32), T.int64(16)), "float32"), B: T.Buffer((T.int64(2), T.int64(16), T.int64(32)), "float32")):
         T.func_attr({"op_pattern": 2, "tirx.noalias": True})

@@ -1,5 +1,5 @@
 # opt: LegalizeOps,FuseRows
-# Sorting stands between the two users of the sum: the last of them cannot be computed together with it.
+# A sort is between the two users of the sum: the last of them cannot be fused with it.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 # from tvm.script import tirx as T

@@ -1,5 +1,5 @@
 # opt: LegalizeOps,FuseOps,FuseRows
-# A residual sum, its normalisation, and what scales the result.
+# A residual sum, its normalization, and a scaling of the result.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 # from tvm.script import tirx as T

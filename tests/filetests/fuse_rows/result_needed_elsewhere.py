@@ -1,5 +1,5 @@
 # opt: LegalizeOps,FuseRows
-# The sum is a result as well: one kernel computes both.
+# The sum is also a result: one kernel computes both.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 # from tvm.script import tirx as T

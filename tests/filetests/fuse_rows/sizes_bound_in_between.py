@@ -1,5 +1,5 @@
 # opt: LegalizeOps,FuseRows
-# A cast names the sizes of what comes after it: that cannot be computed together with what comes before.
+# A cast binds the sizes of later values: these cannot be fused with earlier ones.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 n = TypeVar("n")

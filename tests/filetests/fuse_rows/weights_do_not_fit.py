@@ -1,5 +1,5 @@
 # opt: LegalizeOps,FuseRows
-# Nothing: 4 MB of weights would be loaded again for every few rows, and columns that are neighbours stay in vectors.
+# Not fused: 4 MB of weights would be reloaded for every block of rows, and contiguous columns stay vectorized.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 # from tvm.script import tirx as T

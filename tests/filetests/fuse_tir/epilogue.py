@@ -1,5 +1,5 @@
 # opt: LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR
-# One kernel each; the sum of product and bias passes through memory inside of it.
+# One kernel each; the sum of matmul and bias is a temporary buffer.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: FuseTIR
-# A kernel without blocks cannot be fused: the function stays.
+# A kernel without blocks cannot be fused: the function is unchanged.
 @I.ir_module
 class Module:
     @T.prim_func(private=True)

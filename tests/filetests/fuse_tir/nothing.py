@@ -1,5 +1,5 @@
 # opt: FuseTIR
-# No function stands for a kernel.
+# No function is a fusion group.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: FuseTransposeMatmul
-# Other axes, transposed on the left, a vector, an unknown shape, and outside of dataflow blocks.
+# Other axes, a transposed LHS, a vector, an unknown shape, and calls outside of dataflow blocks.
 n = TypeVar("n")
 
 @I.ir_module

@@ -1,5 +1,5 @@
 # opt: FuseTransposeMatmul
-# Batches, and sizes that are not known.
+# Batches, and dynamic sizes.
 n = TypeVar("n")
 m = TypeVar("m")
 k = TypeVar("k")

@@ -1,5 +1,5 @@
 # opt: FuseTransposeMatmul
-# A weight that is transposed for two products, of which one is on the left; and for nothing else.
+# A transposed weight with only two users, both matmuls; it is the LHS of one.
 @I.ir_module
 class Module:
     @R.function

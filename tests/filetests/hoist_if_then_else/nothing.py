@@ -1,5 +1,5 @@
 # opt: s_tir.HoistIfThenElse
-# What reads memory or may fail stays, and so does what stands beside something else.
+# Conditions that read memory or may fail are not hoisted, nor are branches next to other statements.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,14 +1,14 @@
 # opt: InlinePrivateFunctions{max_growth=4}
 @I.ir_module
 class Module:
-    # Called twice: the copy is three bindings and parameters, of four that are allowed.
+    # Called twice: the copy has three bindings and parameters; the limit is four.
     @R.function(private=True)
     def small(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
         y = R.exp(x)
         z = R.log(y)
         return z
 
-    # The copies would be more than is left.
+    # The copies would exceed the remaining limit.
     @R.function(private=True)
     def large(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
         a = Module.small(x)

@@ -1,5 +1,5 @@
 # opt: InlinePrivateFunctions
-# A number takes the place of its parameter in sizes and in operands.
+# A constant replaces its parameter in sizes and operands.
 from typing import TypeVar
 from tvm.script import ir as I
 from tvm.script import tirx as T

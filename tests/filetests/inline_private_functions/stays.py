@@ -22,7 +22,7 @@ class Module:
         r = Module.even(x, y)
         return r
 
-    # It is inlined, and stays because it is a value as well.
+    # It is inlined, and retained because it is also used as a value.
     @R.function(private=True)
     def value(y: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32"):
         r = R.exp(y)

@@ -6,7 +6,7 @@
 
 @I.ir_module
 class Module:
-    # What a branch uses last is released after the if.
+    # A value whose last use is in a branch is released after the if.
     @R.function
     def main(x: R.Tensor((4,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((4,), dtype="float32"):
         a = R.exp(x)

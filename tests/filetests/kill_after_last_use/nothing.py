@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Parameters and results stay.
+    # Parameters and results are not killed.
     @R.function
     def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
         y = R.exp(x)

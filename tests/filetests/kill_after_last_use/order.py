@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Tensors before storages; what is killed already, and constants, are not killed.
+    # Tensors before storages; values that are killed already, and constants, are not killed.
     @R.function(pure=False)
     def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
         storage: R.Any = R.memory.alloc_storage(R.shape([16]), 0, R.str("global"), R.dtype("uint8"))

@@ -7,7 +7,7 @@ n = TypeVar("n")
 
 @I.ir_module
 class Module:
-    # What the inner functions use of those around them comes behind their own parameters.
+    # Captured variables become parameters after the function's own ones.
     @R.function
     def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
         @R.function

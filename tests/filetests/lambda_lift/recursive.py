@@ -7,7 +7,7 @@ n = TypeVar("n")
 
 @I.ir_module
 class Module:
-    # Nothing is captured: uses are uses of the global function, its own calls too.
+    # Nothing is captured: all uses, including recursive calls, refer to the global function.
     @R.function
     def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((4,), "float32"):
         @R.function

@@ -7,7 +7,7 @@ n = TypeVar("n")
 
 @I.ir_module
 class Module:
-    # A size that no parameter of the inner function defines comes as a shape.
+    # A size that no parameter of the inner function defines is passed as a shape.
     @R.function
     def main(x: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32"):
         @R.function

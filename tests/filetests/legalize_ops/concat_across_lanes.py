@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # A vector of the result would lie in several of many inputs: each is copied to its slice.
+    # A vector of the result would span several inputs: each is copied to its slice.
     @R.function
     def main(x0: R.Tensor((2, 3), "float32"), x1: R.Tensor((2, 3), "float32"), x2: R.Tensor((2, 3), "float32"), x3: R.Tensor((2, 3), "float32"), x4: R.Tensor((2, 3), "float32"), x5: R.Tensor((2, 3), "float32"), x6: R.Tensor((2, 3), "float32"), x7: R.Tensor((2, 3), "float32"), x8: R.Tensor((2, 3), "float32"), x9: R.Tensor((2, 3), "float32"), x10: R.Tensor((2, 3), "float32"), x11: R.Tensor((2, 3), "float32"), x12: R.Tensor((2, 3), "float32"), x13: R.Tensor((2, 3), "float32"), x14: R.Tensor((2, 3), "float32"), x15: R.Tensor((2, 3), "float32"), x16: R.Tensor((2, 3), "float32")):
         with R.dataflow():

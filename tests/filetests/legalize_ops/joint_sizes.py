@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Operators that broadcast with the same operands again and again keep one expression for the joint size.
+    # Repeated broadcasts with the same operands share one expression for the joint dimension.
     @R.function
     def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("p",), "float32"), z: R.Tensor(("q",), "float32")):
         with R.dataflow():

@@ -5,7 +5,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # A sum whose type leaves its shape open has that of its kernel.
+    # A sum of unknown shape gets the shape of its kernel.
     @R.function
     def main(x: R.Tensor((4, 3), "float32"), y: R.Tensor(("a", "b"), "float32")) -> R.Tensor(dtype="float32", ndim=2):
         m = T.int64()

@@ -1,5 +1,5 @@
 # opt: LegalizeOps
-# Dimensions that both shapes have in common keep their indices; only heads that are split or joined are divided.
+# Dimensions common to both shapes keep their indices; only split or collapsed heads need divisions.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 # from tvm.script import tirx as T

@@ -7,7 +7,7 @@
 n = TypeVar("n")
 @I.ir_module
 class Module:
-    # Equal functions are shared; a variable that no buffer's shape gives is passed as a scalar.
+    # Equal functions are shared; a variable that no buffer shape defines is passed as a scalar.
     @R.function
     def main(x: R.Tensor((n, 8), dtype="float32"), w: R.Tensor((8, 4), dtype="float32")):
         with R.dataflow():

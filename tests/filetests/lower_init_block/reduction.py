@@ -1,5 +1,5 @@
 # opt: s_tir.LowerInitBlock
-# A reduction whose block has a predicate, after a block without reduce axes.
+# A reduction block with a predicate, after a spatial block.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

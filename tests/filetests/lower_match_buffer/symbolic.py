@@ -1,5 +1,5 @@
 # opt: s_tir.LowerMatchBuffer
-# Sizes, strides and offsets that are variables become what they are.
+# Variable sizes, strides and offsets are replaced by their values.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: s_tir.LowerMatchBuffer
-# A region of a region, and one with a dimension less.
+# A nested region, and one of lower rank.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

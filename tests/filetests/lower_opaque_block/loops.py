@@ -1,5 +1,5 @@
 # opt: s_tir.ConvertBlocksToOpaque,s_tir.LowerOpaqueBlock
-# Loops of one iteration go, one on threads becomes a launch, and a pragma an attribute.
+# Loops of one iteration are removed, a thread binding becomes a launch, and a pragma an attribute.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

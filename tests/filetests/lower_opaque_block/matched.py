@@ -1,5 +1,5 @@
 # opt: s_tir.ConvertBlocksToOpaque,s_tir.LowerOpaqueBlock
-# Matched regions are no statements.
+# Matched regions are not statements.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerOpaqueBlock
-# Two reduce axes of symbolic sizes, and an axis that is bound to a number.
+# Two reduction axes of symbolic size, and an axis bound to a constant.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

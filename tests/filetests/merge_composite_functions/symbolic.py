@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns=[["a.relu", "R.nn.relu(_)"], ["a.matmul", "R.matmul(_, _)"], ["a.reshape", "R.reshape(_, _)"]]},MergeCompositeFunctions
-# Each function has symbolic sizes of its own; one that is called twice is defined once.
+# Each function has its own symbolic sizes; one that is called twice is defined once.
 n = TypeVar("n")
 
 @I.ir_module

@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns=[["a.split", "R.split(_)"], ["a.relu", "R.nn.relu(_)"], ["a.concat", "R.concat(_)"]]},MergeCompositeFunctions
-# Members of a tuple join its region.
+# Tuple fields join the tuple's region.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns=[["x.a", "R.tanh(_)"], ["x.b", "R.exp(_)"]]},MergeCompositeFunctions
-# Functions are made of parts of one block; a cast to sizes that are known already keeps nothing apart.
+# Regions do not span blocks; a cast to known sizes does not split a region.
 n = TypeVar("n")
 @I.ir_module
 class Module:

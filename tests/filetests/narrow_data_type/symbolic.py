@@ -1,5 +1,5 @@
 # opt: tirx.NarrowDataType
-# What a size bounds stays as wide as the size.
+# Indices bounded by a size stay as wide as the size.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

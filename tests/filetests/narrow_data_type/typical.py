@@ -1,5 +1,5 @@
 # opt: tirx.NarrowDataType
-# Indices that fit become int32; a variable stays wide where a number computed from it does not fit.
+# Indices that fit become int32; a variable stays wide if a value computed from it does not fit.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -6,7 +6,7 @@
 
 @I.ir_module
 class Module:
-    # Neighbouring plain blocks join; the tuple that is returned gets a name.
+    # Adjacent plain blocks are merged; the returned tuple gets a name.
     @R.function
     def main(x: R.Tensor((4,), dtype="float32")):
         a = R.exp(x)

@@ -2,7 +2,7 @@
 from typing import TypeVar
 from tvm.script import ir as I, relax as R, tirx as T
 
-# What is written goes by a scalar that lives in the block: all of it may be.
+# The written index depends on a scalar defined in the block: the whole buffer may be written.
 n = TypeVar("n")
 
 @I.ir_module

@@ -1,5 +1,5 @@
 # opt: Normalize
-# Numbers that are not finite stay numbers: in quotes alone they would be strings.
+# Non-finite numbers stay numbers: quoted, they would be strings.
 from tvm.script import ir as I
 from tvm.script import relax as R
 

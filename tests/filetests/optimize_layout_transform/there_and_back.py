@@ -6,7 +6,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # There and back.
+    # A transform and its inverse.
     @R.function
     def main(x: R.Tensor((2, 8, 5), "float32")):
         with R.dataflow():
@@ -16,7 +16,7 @@ class Module:
             R.output(c)
         return c
 
-    # Padded to 8 and cut to 8: the shape is another one than before.
+    # Padded to 8 and cropped to 8: the shape differs from the original one.
     @R.function
     def padded(x: R.Tensor((2, 6), "float32")):
         with R.dataflow():

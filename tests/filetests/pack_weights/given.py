@@ -8,7 +8,7 @@ n = TypeVar("n")
 
 @I.ir_module
 class Module:
-    # The rows are weights, the columns are given: they are copied at each call.
+    # The LHS is a weight, the RHS an argument: it is packed at each call.
     @T.prim_func(private=True, s_tir=True)
     def product(a: T.handle, B: T.Buffer((T.int64(96), T.int64(220)), "float32"), c: T.handle):
         T.func_attr({"layout_free_buffers": [0], "tirx.noalias": True})

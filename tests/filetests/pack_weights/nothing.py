@@ -5,7 +5,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Few rows use the weights: they are read as they lie. The attribute goes.
+    # Few rows use the weights: they are not packed. The attribute is removed.
     @T.prim_func(private=True, s_tir=True)
     def product(A: T.Buffer((T.int64(2), T.int64(96)), "float32"), B: T.Buffer((T.int64(96), T.int64(256)), "float32"), C: T.Buffer((T.int64(2), T.int64(256)), "float32")):
         T.func_attr({"layout_free_buffers": [1], "tirx.noalias": True})

@@ -5,7 +5,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # The matrix is used once, and larger than a cache: it is read in order.
+    # The matrix is used once and exceeds the cache: it is packed for contiguous reads.
     @T.prim_func(private=True, s_tir=True)
     def product(A: T.Buffer((T.int64(300),), "float32"), B: T.Buffer((T.int64(300), T.int64(2000)), "float32"), C: T.Buffer((T.int64(2000),), "float32")):
         T.func_attr({"layout_free_buffers": [1], "tirx.noalias": True})

@@ -8,7 +8,7 @@ n = TypeVar("n")
 
 @I.ir_module
 class Module:
-    # The last block has 36 columns too much. The number of rows is symbolic.
+    # The last block is padded by 36 columns. The number of rows is symbolic.
     @T.prim_func(private=True, s_tir=True)
     def product(a: T.handle, B: T.Buffer((T.int64(96), T.int64(220)), "float32"), c: T.handle):
         T.func_attr({"layout_free_buffers": [1], "tirx.noalias": True})

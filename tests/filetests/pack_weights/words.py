@@ -5,7 +5,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Four terms lie side by side, two of the last four and 28 columns of the last block are missing.
+    # Packed groups of four along k; the last group is padded by two, the last block by 28 columns.
     @T.prim_func(private=True, s_tir=True)
     def product(A: T.Buffer((T.int64(33), T.int64(30)), "int8"), B: T.Buffer((T.int64(100), T.int64(30)), "int8"), C: T.Buffer((T.int64(33), T.int64(100)), "int32")):
         T.func_attr({"layout_free_buffers": [1], "tirx.noalias": True})

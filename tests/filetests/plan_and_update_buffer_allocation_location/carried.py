@@ -1,5 +1,5 @@
 # opt: s_tir.PlanAndUpdateBufferAllocationLocation
-# What a row reads of the rows before it is not allocated anew for each row; what it reads of its own is.
+# A buffer that carries values between rows is not allocated per row; one that is local to a row is.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: s_tir.PlanAndUpdateBufferAllocationLocation
-# The loops of an axis whose iterations depend on each other are inside, and so is one whose sums are continued.
+# The allocation is outside of the loops of an axis with loop-carried dependences, and of a reduction loop.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: s_tir.PlanAndUpdateBufferAllocationLocation
-# Tiles whose last ones are not full, and a reduction: each tile has buffers of its own.
+# Tiles with a partial last one, and a reduction: each tile has its own buffers.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: LegalizeOps,FoldConstant,PrepareConstants,DeadCodeElimination
-# What is small is stored as it is.
+# Small constants are stored directly.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: LegalizeOps,FoldConstant,PrepareConstants,DeadCodeElimination
-# What is computed in several steps is computed by one kernel, of the data at its beginning.
+# A chain of operators on a constant is computed by one kernel from the original data.
 n = TypeVar("n")
 @I.ir_module
 class Module:

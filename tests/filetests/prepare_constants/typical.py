@@ -1,5 +1,5 @@
 # opt: FoldConstant{max_created=65536},Winograd,LegalizeOps,FoldConstant,PrepareConstants,DeadCodeElimination
-# Transformed weights take four times the room of those that they are made of.
+# Transformed weights are four times as large as the original ones.
 @I.ir_module
 class Module:
     @R.function

@@ -10,7 +10,7 @@ n = TypeVar("n")
 class Module:
     I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 0), I.vdevice("cuda", 1)]})
 
-    # The hint says where its result is, and what is computed with that; its operand is elsewhere.
+    # The hint places its result and the values computed from it; its operand is on another device.
     @R.function
     def main(x: R.Tensor((n, 3), "float32", "llvm:0"), y: R.Tensor((n, 3), "float32"), z: R.Tensor((n, 3), "float32")):
         with R.dataflow():

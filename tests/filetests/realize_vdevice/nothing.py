@@ -8,7 +8,7 @@ from tvm.script import relax as R
 class Module:
     I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 0), I.vdevice("cuda", 1)]})
 
-    # Nothing says where anything is.
+    # No device annotations.
     @R.function
     def main(x: R.Tensor((2, 3), "float32")):
         a = R.add(x, x)

@@ -1,5 +1,5 @@
 # opt: tirx.RemoveNoOp
-# What is called stays: a call may do anything.
+# Calls are retained: they may have any effect.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: RemoveNoOp
-# Everything does something.
+# Every statement has an effect.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

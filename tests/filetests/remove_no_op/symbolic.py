@@ -1,5 +1,5 @@
 # opt: tirx.RemoveNoOp
-# A loop of unknown length around nothing; the other one stays.
+# An empty loop of symbolic extent; the other one is retained.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

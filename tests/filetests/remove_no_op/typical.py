@@ -1,5 +1,5 @@
 # opt: tirx.RemoveNoOp
-# Loops and branches around nothing, also when that is found out later.
+# Empty loops and branches, including those that become empty.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

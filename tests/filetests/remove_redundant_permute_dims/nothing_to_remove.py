@@ -1,5 +1,5 @@
 # opt: RemoveRedundantPermuteDims
-# A relu between them, and a permutation of a tensor of unknown rank.
+# A relu between two permutes, and a permute of a tensor of unknown rank.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 # from tvm.script import tirx as T

@@ -1,5 +1,5 @@
 # opt: RemoveRedundantPermuteDims
-# Axes of one element change their place, and in the last one others do as well.
+# Only axes of size 1 are permuted; in the last one, others are as well.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 # from tvm.script import tirx as T

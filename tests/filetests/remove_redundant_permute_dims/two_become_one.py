@@ -1,5 +1,5 @@
 # opt: RemoveRedundantPermuteDims
-# A symbolic size; the first is used elsewhere as well and stays.
+# A symbolic size; the first permute has another user and is retained.
 # from tvm.script import ir as I
 # from tvm.script import relax as R
 # from tvm.script import tirx as T

@@ -1,5 +1,5 @@
 # opt: RemoveRedundantReshape
-# A broadcast that changes nothing goes; one to another shape, or to one that may be another, stays.
+# A broadcast to the same shape is removed; one to a shape that is or may be different is retained.
 @I.ir_module
 class Module:
     @R.function

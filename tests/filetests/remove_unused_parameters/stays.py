@@ -9,7 +9,7 @@ m = TypeVar("m")
 
 @I.ir_module
 class Module:
-    # A call does not say how large its argument is.
+    # The size of a call's argument is not known.
     @R.function(private=True)
     def zeros_like(x: R.Tensor((n,), "float32")) -> R.Tensor((n,), "float32"):
         z: R.Tensor((n,), "float32") = R.zeros((n,), "float32")

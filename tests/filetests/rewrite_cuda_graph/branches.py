@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # No graph goes on behind a branch; what a branch uses is a result of the graph before it.
+    # Graphs do not extend across a branch; values used in a branch are results of the graph before it.
     @R.function
     def main(w: R.Tensor((4, 8), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((4, 8), dtype="float32"):
         R.func_attr({"num_input": 0})

@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # What depends on nothing but planned memory and the weight is recorded; the first and the last kernel are not. The two
+    # Calls that depend only on planned memory and the weight are captured; the first and last kernel are not. The two
     # functions share storages.
     @R.function
     def large(x: R.Tensor((4, 8), dtype="float32"), w: R.Tensor((4, 8), dtype="float32")) -> R.Tensor((4, 8), dtype="float32"):

@@ -4,7 +4,7 @@ from tvm.script import relax as R, tir as T
 
 @I.ir_module
 class Module:
-    # The storage is that of the result, or of symbolic size.
+    # The storage holds the result, or has symbolic size.
     @R.function
     def main(x: R.Tensor((4,), dtype="float32"), s: R.Shape(["n"])) -> R.Tensor((4,), dtype="float32"):
         n = T.int64()

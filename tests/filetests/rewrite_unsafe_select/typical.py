@@ -1,5 +1,5 @@
 # opt: s_tir.RewriteUnsafeSelect
-# A side that loads is computed only if it is chosen; a choice in a side guards itself.
+# An operand with a load is evaluated lazily; a nested select is guarded separately.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: RunCodegen
-# Groups without the attribute `Codegen` are nobody's.
+# Groups without the attribute `Codegen` are ignored.
 @I.ir_module
 class Module:
     @R.function(private=True)

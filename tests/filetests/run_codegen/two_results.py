@@ -1,5 +1,5 @@
 # opt: FuseOpsByPattern{patterns=[["toy.pair", "R.add(R.nn.relu(_), _)"]],annotate_codegen=true},RunCodegen{codegens={"toy":"tests/codegen/toy.sh"}}
-# Both results are written into memory of the caller.
+# Both results are written to memory of the caller.
 @R.function
 def main(x: R.Tensor((4,), "float32"), y: R.Tensor((4,), "float32")):
     with R.dataflow():

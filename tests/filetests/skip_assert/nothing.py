@@ -1,5 +1,5 @@
 # opt: SkipAssert
-# There are none.
+# No assertions.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

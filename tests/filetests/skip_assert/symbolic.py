@@ -1,5 +1,5 @@
 # opt: tirx.SkipAssert
-# A size is no longer looked at.
+# The check of a size is removed.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: SplitCallTIRByPattern{patterns="tests/filetests/split_call_tir_by_pattern/kernels/library.py"},DeadCodeElimination
-# One kernel adds other elements; another one needs the product and what it was made from.
+# One kernel adds other elements; another one also uses the matmul's operands.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 from tvm.script import relax as R

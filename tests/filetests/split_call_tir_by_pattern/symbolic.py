@@ -1,5 +1,5 @@
 # opt: SplitCallTIRByPattern{patterns="tests/filetests/split_call_tir_by_pattern/kernels/library.py"},DeadCodeElimination
-# The size of the product comes from the call; the numbers are 2, written first, and 0, not written.
+# The size of the matmul comes from the call; the constants are 2, written first, and 0, not written.
 from typing import TypeVar
 from tvm.script import ir as I
 from tvm.script import tirx as T

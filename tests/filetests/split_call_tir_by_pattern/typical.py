@@ -1,5 +1,5 @@
 # opt: SplitCallTIRByPattern{patterns="tests/filetests/split_call_tir_by_pattern/kernels/library.py"},DeadCodeElimination
-# What follows the product stays a kernel; the bias is its own argument.
+# The epilogue of the matmul stays a kernel; the bias is a separate argument.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 from tvm.script import relax as R

@@ -1,5 +1,5 @@
 # opt: SplitCallTIRByPattern{patterns="tests/filetests/split_call_tir_by_pattern/kernels/library.py"},DeadCodeElimination
-# Nothing is left of the kernel.
+# The whole kernel is replaced.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 from tvm.script import relax as R

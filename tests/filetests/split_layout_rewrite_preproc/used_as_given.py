@@ -6,7 +6,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # The weight is used as it is given, too: it cannot be replaced.
+    # The weight is also used in its original layout: it cannot be replaced.
     @T.prim_func(private=True, s_tir=True)
     def f(W: T.Buffer((T.int64(8),), "float32"), Y: T.Buffer((T.int64(8),), "float32")):
         with T.sblock("root"):

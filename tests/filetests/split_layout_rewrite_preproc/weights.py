@@ -41,7 +41,7 @@ class Module:
                     vi, vj = T.axis.remap("SS", [i, j])
                     Y[vi, vj] = S[vi, vj] + Q[vj, vi % T.int64(8)]
 
-    # Two weights are rearranged; the number of rows is symbolic, which only the computing part knows.
+    # Two weights are packed; the number of rows is symbolic, and used only by the compute kernel.
     @R.function
     def main(x: R.Tensor((n, 8), "float32"), w: R.Tensor((8, 8), "float32"), v: R.Tensor((8, 8), "float32")):
         R.func_attr({"num_input": 1})

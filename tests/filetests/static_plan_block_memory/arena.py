@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # One storage; two small tensors lie where the large one lay.
+    # One storage; two small tensors reuse the memory of the large one.
     @R.function
     def main(x: R.Tensor((64,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((64,), dtype="float32"):
         a = R.concat((x, x, x, x), axis=0)
@@ -19,7 +19,7 @@ class Module:
         d = R.exp(r)
         return d
 
-    # All of it is in a branch, and so is the storage. A function that calls others has storages that are released first.
+    # All tensors are in a branch, and so is the storage. In a function with calls, storages are released before them.
     @R.function
     def inner(x: R.Tensor((64,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((64,), dtype="float32"):
         if c:
@@ -41,7 +41,7 @@ class Module:
         y = R.tanh(w)
         return y
 
-    # Two places are enough for all of them: of the branches one runs, and what it begins with is not needed any more.
+    # Two slots suffice: only one branch runs, and its input is dead after its first use.
     @R.function
     def branches(x: R.Tensor((64,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((64,), dtype="float32"):
         a = R.exp(x)
@@ -57,7 +57,7 @@ class Module:
         f = R.tanh(r)
         return f
 
-    # What is needed in one branch late, or after both, is not in the place of what the other makes.
+    # A value that is live late in one branch, or after both, does not share memory with values of the other branch.
     @R.function
     def needed(x: R.Tensor((64,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((64,), dtype="float32"):
         a = R.exp(x)

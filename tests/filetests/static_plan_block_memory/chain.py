@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Two storages for a chain; what is returned has memory of its own, and int8 does not share with float32.
+    # Two storages for a chain; the result has memory of its own, and int8 does not share with float32.
     @R.function
     def main(x: R.Tensor((4, 8), dtype="float32")) -> R.Tensor((8, 4), dtype="float32"):
         a = R.exp(x)

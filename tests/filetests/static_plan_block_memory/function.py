@@ -6,8 +6,8 @@ from tvm.script import relax as R
 n = TypeVar("n")
 @I.ir_module
 class Module:
-    # Branches share memory with each other and with what is around them, whatever the dtype; what a branch returns is
-    # needed as long as the result of the if.
+    # Branches share memory with each other and with the enclosing code, for all dtypes; the result of a branch is live
+    # as long as the result of the if.
     @R.function
     def branches(x: R.Tensor((4, 8), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tensor((4, 8), dtype="float32"):
         a = R.exp(x)
@@ -24,7 +24,7 @@ class Module:
         e = R.negative(d)
         return e
 
-    # A storage of symbolic size serves a tensor that is certainly not larger.
+    # A storage of symbolic size is reused for a tensor that is provably not larger.
     @R.function
     def symbolic(x: R.Tensor((n, 8), dtype="float32")) -> R.Tensor((n, 4), dtype="float32"):
         a = R.exp(x)

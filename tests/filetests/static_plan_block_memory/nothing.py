@@ -4,7 +4,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Nothing is allocated, or it leaves the function or the block.
+    # No allocations, or allocations that escape the function or the block.
     @R.function
     def none(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
         y = R.add(x, x)

@@ -8,7 +8,7 @@ m = TypeVar("m")
 k = TypeVar("k")
 @I.ir_module
 class Module:
-    # Without bounds, storages of equal sizes are used again; with bounds, storages have the largest size.
+    # Without bounds, storages of equal size are reused; with bounds, storages have the maximum size.
     @R.function
     def equal(x: R.Tensor((n, 8), dtype="float32")) -> R.Tensor((n, 8), dtype="float32"):
         a = R.exp(x)

@@ -1,5 +1,5 @@
 # opt: StmtSimplify
-# All is as simple as it can be.
+# Already in simplest form.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

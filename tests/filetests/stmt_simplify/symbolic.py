@@ -1,5 +1,5 @@
 # opt: tirx.StmtSimplify
-# Sizes are zero or more; axes of blocks are inside of their ranges.
+# Sizes are nonnegative; block axes are within their ranges.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

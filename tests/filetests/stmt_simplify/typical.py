@@ -1,5 +1,5 @@
 # opt: tirx.StmtSimplify
-# Loops say what indices can be; conditions that always or never hold go.
+# Loops bound indices; conditions that always or never hold are removed.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: tirx.StmtSimplify
-# What is computed with elements and scalars may wrap: it stays.
+# Arithmetic on elements and scalars may wrap: it is not simplified.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -6,8 +6,8 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # A constant that does not fit keeps the sum in float32; attention keeps its bias and its mask; a nested function
-    # and a checked type see float32.
+    # A constant out of range keeps the sum in float32; attention keeps its bias and mask; a nested function and a
+    # checked type get float32.
     @R.function
     def main(q: R.Tensor((1, 4, 2, 8), "float32"), bias: R.Tensor((1, 2, 4, 4), "float32")):
         with R.dataflow():

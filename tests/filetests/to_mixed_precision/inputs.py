@@ -8,7 +8,7 @@ n = TypeVar("n")
 
 @I.ir_module
 class Module:
-    # The weight is given in 16 bits; where it is used in float32, it is converted first.
+    # The weight is passed in 16 bits; uses in float32 convert it first.
     @R.function
     def main(x: R.Tensor((n, 8), "float32"), w: R.Tensor((8, 8), "float32")):
         with R.dataflow():

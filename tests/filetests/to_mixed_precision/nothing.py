@@ -6,7 +6,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Products of integers and of float64 are none of its business; outside of dataflow blocks nothing is.
+    # Matmuls of integers and of float64 are unchanged, and so is everything outside of dataflow blocks.
     @R.function
     def main(x: R.Tensor((4, 8), "int8"), w: R.Tensor((8, 8), "int8"), y: R.Tensor((4, 4), "float64"), z: R.Tensor((4, 4), "float32")):
         with R.dataflow():

@@ -6,7 +6,7 @@ from tvm.script import relax as R
 
 @I.ir_module
 class Module:
-    # Weights and what only products use are converted once; the softmax gets float32, and so does the result.
+    # Weights and values used only by matmuls are converted once; softmax and result are float32.
     @R.function
     def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((8, 8), "float32"), v: R.Tensor((8, 8), "float32")):
         with R.dataflow():

@@ -1,5 +1,5 @@
 # opt: Normalize,ToNonDataflow
-# Branches end in dataflow blocks: with the value itself, and with another name for a value that only the block knows.
+# Branches end in dataflow blocks: with the value itself, and with an alias of a value local to the block.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: tirx.UnrollLoop{auto_max_step=4,explicit_unroll=false}
-# Short serial loops are only marked.
+# Short serial loops are only annotated.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: tirx.UnrollLoop
-# Blocks in loops are copied with axes of their own; a loop with `break` remains.
+# Blocks in loops are copied with their own axes; a loop with `break` is not unrolled.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

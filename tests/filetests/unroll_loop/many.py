@@ -1,5 +1,5 @@
 # opt: tirx.UnrollLoop
-# Too long to write out.
+# Too long to unroll.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

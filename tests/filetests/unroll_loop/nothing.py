@@ -1,5 +1,5 @@
 # opt: UnrollLoop
-# No loop asks for it.
+# No loop is annotated.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: tirx.UnrollLoop
-# Nobody knows how often.
+# Unknown trip count.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

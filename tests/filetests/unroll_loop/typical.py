@@ -1,5 +1,5 @@
 # opt: tirx.UnrollLoop
-# Loops that ask for it, one in the other; what they declare is copied.
+# Nested annotated loops; their declarations are copied.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

@@ -1,5 +1,5 @@
 # opt: tirx.VectorizeLoop{enable_vectorize=false}
-# Loops are serial then; others stay as they are.
+# Vectorized loops become serial; others are unchanged.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

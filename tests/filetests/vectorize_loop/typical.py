@@ -1,5 +1,5 @@
 # opt: tirx.VectorizeLoop
-# Statements without a form for vectors run for each lane.
+# Statements without a vector form are scalarized.
 from tvm.script import ir as I
 from tvm.script import tirx as T
 

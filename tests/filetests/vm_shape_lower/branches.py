@@ -3,7 +3,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
 
-# What only one branch computes with is computed there; what both do, before.
+# Values used in only one branch are computed there; those used in both, before.
 
 
 @I.ir_module

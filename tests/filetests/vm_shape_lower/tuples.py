@@ -1,5 +1,5 @@
 # opt: VMShapeLower
-# Members of tuples are checked as parameters are, whether their sizes are symbolic or numbers.
+# Tuple fields are checked like parameters, for symbolic and constant sizes.
 from typing import TypeVar
 from tvm.script import ir as I
 from tvm.script import relax as R

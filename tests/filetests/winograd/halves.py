@@ -1,5 +1,5 @@
 # opt: Winograd{cheaper=true}
-# 16-bit floats are widened before, and results rounded after.
+# 16-bit floats are upcast before, and results rounded after.
 @I.ir_module
 class Module:
     @R.function

@@ -1,5 +1,5 @@
 # opt: Winograd{cheaper=true}
-# Weights that are arguments, steps of 2, holes, groups, other kernels, other types, sizes that are not known, few channels,
+# Weights that are arguments, strides, dilation, groups, other kernel sizes, other dtypes, dynamic sizes, few channels,
 # and more weights than data.
 n = TypeVar("n")
 @I.ir_module

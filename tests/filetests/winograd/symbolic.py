@@ -1,5 +1,5 @@
 # opt: Winograd{cheaper=true}
-# A batch of any size, in the layouts of TVM.
+# A dynamic batch, in TVM's layouts.
 n = TypeVar("n")
 @I.ir_module
 class Module:

@@ -1,5 +1,5 @@
 # opt: ZeroInitialize
-# A kernel whose output is written under a condition before it is read, and memory of its own that is not all written.
+# A kernel with an output that is written under a condition before it is read, and a partially written temporary.
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T

@@ -1,5 +1,5 @@
 # opt: ZeroInitialize
-# A kernel of symbolic size that others may call, and that also updates a tensor: calls with new memory have a copy of it.
+# A public kernel of symbolic size that also updates a tensor: calls with new memory use a copy of it.
 from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T

@@ -30,7 +30,7 @@ fn plain(n: &mut Node, ours: &'static str) -> Result {
     Ok(n.call(ours, [x])?.into())
 }
 
-/// Before version 13, the axes from the given one on were taken as one.
+/// Before version 13, the axes from the given one on are collapsed.
 fn softmax(n: &mut Node, ours: &'static str) -> Result {
     let x = n.input(0)?;
     let dims = n.dims(&x)?;
@@ -105,7 +105,7 @@ fn swish(n: &mut Node) -> Result {
         return plain(n, "nn.silu");
     }
     let x = n.input(0)?;
-    let scaled = n.with_number("multiply", &x, alpha)?;
+    let scaled = n.with_scalar("multiply", &x, alpha)?;
     let gate = n.call("sigmoid", [scaled])?;
     Ok(n.call("multiply", [x, gate])?.into())
 }
@@ -115,17 +115,17 @@ fn softsign(n: &mut Node) -> Result {
     Ok(n.softsign(x)?.into())
 }
 
-/// The slope broadcasts to `x`; before version 7 it was one for all elements, or one for each channel.
+/// The slope broadcasts to `x`; before version 7 it is a single value, or one per channel.
 fn prelu(n: &mut Node) -> Result {
     let (x, mut slope) = (n.input(0)?, n.input(1)?);
     let rank = n.rank(&x)?;
     if let (..7, [size], 2..) = (n.opset, n.dims(&slope)?.as_slice(), rank)
         && !hammock_ops::dims::is(size, 1)
     {
-        slope = n.reshape(slope, n.beside(size, 1, rank))?;
+        slope = n.reshape(slope, n.axis_shape(size, 1, rank))?;
     }
     let below = n.call("multiply", [x.clone(), slope])?;
-    let zero = n.number(0.0, &x)?;
+    let zero = n.scalar_like(0.0, &x)?;
     let above = n.call("greater_equal", [x.clone(), zero])?;
     Ok(n.call("where", [above, x, below])?.into())
 }
@@ -139,46 +139,46 @@ fn thresholded_relu(n: &mut Node) -> Result {
 fn shrink(n: &mut Node) -> Result {
     let (bias, limit) = (n.attrs.float_or("bias", 0.0)?, n.attrs.float_or("lambd", 0.5)?);
     let x = n.input(0)?;
-    let zero = n.number(0.0, &x)?;
-    let (low, high) = (n.with_number("less", &x, -limit)?, n.with_number("greater", &x, limit)?);
-    let (raised, lowered) = (n.with_number("add", &x, bias)?, n.with_number("subtract", &x, bias)?);
+    let zero = n.scalar_like(0.0, &x)?;
+    let (low, high) = (n.with_scalar("less", &x, -limit)?, n.with_scalar("greater", &x, limit)?);
+    let (raised, lowered) = (n.with_scalar("add", &x, bias)?, n.with_scalar("subtract", &x, bias)?);
     let above = n.call("where", [high, lowered, zero])?;
     Ok(n.call("where", [low, raised, above])?.into())
 }
 
 impl Node<'_, '_> {
-    /// `x` from zero on, `alpha * (exp(x / beta) - 1)` below; all times `gamma`.
+    /// `gamma * (x >= 0 ? x : alpha * (exp(x / beta) - 1))`
     pub(super) fn exponential(&mut self, x: Operand, [alpha, beta, gamma]: [f64; 3]) -> crate::node::Result<Operand> {
-        self.accumulated(x, |n, x| {
-            let scaled = if beta == 1.0 { x.clone() } else { n.with_number("divide", &x, beta)? };
+        self.in_accumulator_dtype(x, |n, x| {
+            let scaled = if beta == 1.0 { x.clone() } else { n.with_scalar("divide", &x, beta)? };
             let exp = n.call("exp", [scaled])?;
-            let less = n.with_number("subtract", &exp, 1.0)?;
-            let below = n.with_number("multiply", &less, alpha)?;
-            let above = n.with_number("greater_equal", &x, 0.0)?;
+            let less = n.with_scalar("subtract", &exp, 1.0)?;
+            let below = n.with_scalar("multiply", &less, alpha)?;
+            let above = n.with_scalar("greater_equal", &x, 0.0)?;
             let y = n.call("where", [above, x, below])?;
-            if gamma == 1.0 { Ok(y) } else { n.with_number("multiply", &y, gamma) }
+            if gamma == 1.0 { Ok(y) } else { n.with_scalar("multiply", &y, gamma) }
         })
     }
 
     /// `x / (1 + |x|)`
     pub(super) fn softsign(&mut self, x: Operand) -> crate::node::Result<Operand> {
         let size = self.call("abs", [x.clone()])?;
-        let by = self.with_number("add", &size, 1.0)?;
+        let by = self.with_scalar("add", &size, 1.0)?;
         self.call("divide", [x, by])
     }
 
-    /// `x` above `alpha`, zero below.
+    /// `x > alpha ? x : 0`
     pub(super) fn thresholded_relu(&mut self, x: Operand, alpha: f64) -> crate::node::Result<Operand> {
-        let above = self.with_number("greater", &x, alpha)?;
-        let zero = self.number(0.0, &x)?;
+        let above = self.with_scalar("greater", &x, alpha)?;
+        let zero = self.scalar_like(0.0, &x)?;
         self.call("where", [above, x, zero])
     }
 
     /// `max(0, min(1, alpha * x + beta))`
     pub(super) fn hard_sigmoid(&mut self, x: &Operand, alpha: f64, beta: f64) -> crate::node::Result<Operand> {
-        self.accumulated(x.clone(), |n, x| {
-            let scaled = n.with_number("multiply", &x, alpha)?;
-            let shifted = n.with_number("add", &scaled, beta)?;
+        self.in_accumulator_dtype(x.clone(), |n, x| {
+            let scaled = n.with_scalar("multiply", &x, alpha)?;
+            let shifted = n.with_scalar("add", &scaled, beta)?;
             let dtype = n.dtype(&x)?;
             let limit = |v: f64| Operand::Prim(PrimExpr::float(v, dtype));
             n.call("clip", [shifted, limit(0.0), limit(1.0)])
@@ -186,7 +186,7 @@ impl Node<'_, '_> {
     }
 }
 
-/// An axis as an attribute of an operator of ours.
+/// Returns an axis as an attribute.
 pub(super) fn axis_attr(axis: usize) -> AttrValue {
     (axis as i64).into()
 }

@@ -1,4 +1,4 @@
-//! Attention, and rotary embeddings.
+//! Attention and rotary embeddings.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node, product};
@@ -7,7 +7,7 @@ use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[op("Attention", attention), op("RotaryEmbedding", rotary)];
 
-/// Queries, keys and values as (batch, heads, length, head size).
+/// Splits heads: returns queries, keys or values as (batch, heads, length, head size).
 fn heads(n: &mut Node, x: Operand, name: &str) -> node::Result<Operand> {
     let sizes = n.dims(&x)?;
     if sizes.len() == 4 {
@@ -34,7 +34,7 @@ fn attention(n: &mut Node) -> Result {
         Some(_) => return n.error("its past has to have 4 dimensions"),
         None => PrimExpr::int64(0),
     };
-    let (k, v) = (joined(n, past_key, k)?, joined(n, past_value, v)?);
+    let (k, v) = (append_past(n, past_key, k)?, append_past(n, past_value, v)?);
     let (sizes, keys) = (n.dims(&q)?, n.dims(&k)?);
     let dtype = n.dtype(&q)?;
     let scale = match n.attrs.float("scale")? {
@@ -46,19 +46,19 @@ fn attention(n: &mut Node) -> Result {
     };
     let repeats = dims::floordiv(&sizes[1], &keys[1]).as_int().filter(|repeats| *repeats >= 1);
     let Some(repeats) = repeats else { return n.error("its numbers of heads have to be known") };
-    let spread = |n: &mut Node, x: &Operand| match repeats {
+    let repeat_heads = |n: &mut Node, x: &Operand| match repeats {
         1 => Ok(x.clone()),
         _ => n.call_with("repeat", [x.clone()], &[("repeats", repeats.into()), ("axis", 1i64.into())]),
     };
-    let (all_k, all_v) = (spread(n, &k)?, spread(n, &v)?);
-    let turned = n.call_with("permute_dims", [all_k], &[("axes", vec![0i64, 1, 3, 2].into())])?;
-    let (left, right) = (n.with_number("multiply", &q, scale)?, n.with_number("multiply", &turned, scale)?);
+    let (all_k, all_v) = (repeat_heads(n, &k)?, repeat_heads(n, &v)?);
+    let transposed = n.call_with("permute_dims", [all_k], &[("axes", vec![0i64, 1, 3, 2].into())])?;
+    let (left, right) = (n.with_scalar("multiply", &q, scale)?, n.with_scalar("multiply", &transposed, scale)?);
     let plain = n.call("matmul", [left, right])?;
     let cap = n.attrs.float_or("softcap", 0.0)?;
     let capped = if cap > 0.0 {
-        let less = n.with_number("divide", &plain, cap)?;
+        let less = n.with_scalar("divide", &plain, cap)?;
         let tanh = n.call("tanh", [less])?;
-        n.with_number("multiply", &tanh, cap)?
+        n.with_scalar("multiply", &tanh, cap)?
     } else {
         plain.clone()
     };
@@ -69,7 +69,7 @@ fn attention(n: &mut Node) -> Result {
     };
     let precise = match n.attrs.int("softmax_precision")? {
         Some(number) => {
-            let precision = n.numbered_dtype(number)?;
+            let precision = n.dtype_from_code(number)?;
             n.cast(biased.clone(), precision)?
         }
         None => biased.clone(),
@@ -77,10 +77,10 @@ fn attention(n: &mut Node) -> Result {
     let soft = n.call_with("nn.softmax", [precise], &[("axis", (-1i64).into())])?;
     let mut soft = n.cast(soft, dtype)?;
     if let Some(bias) = bias.filter(|_| n.given(3).is_some() || n.given(6).is_some()) {
-        // Of keys that are all hidden, nothing is seen.
+        // A query whose keys are all masked attends to nothing: zero instead of NaN.
         let most = n.call_with("max", [bias], &[("axis", vec![-1i64].into()), ("keepdims", true.into())])?;
-        let hidden = n.with_number("equal", &most, f64::NEG_INFINITY)?;
-        let zero = n.number(0.0, &soft)?;
+        let hidden = n.with_scalar("equal", &most, f64::NEG_INFINITY)?;
+        let zero = n.scalar_like(0.0, &soft)?;
         soft = n.call("where", [hidden, zero, soft])?;
     }
     let mut y = n.call("matmul", [soft.clone(), all_v])?;
@@ -89,24 +89,25 @@ fn attention(n: &mut Node) -> Result {
         y = n.call_with("permute_dims", [y], &[("axes", vec![0i64, 2, 1, 3].into())])?;
         y = n.reshape(y, vec![sizes[0].clone(), sizes[2].clone(), size])?;
     }
-    let shown = match (n.attrs.int_or("qk_matmul_output_mode", 0)?, n.opset) {
+    let scores = match (n.attrs.int_or("qk_matmul_output_mode", 0)?, n.opset) {
         (0, _) => plain,
         (1, _) => capped,
         (2, _) => biased,
         _ => soft,
     };
-    Ok(vec![y, k, v, shown].into())
+    Ok(vec![y, k, v, scores].into())
 }
 
-/// Keys or values behind those of before.
-fn joined(n: &mut Node, past: Option<Operand>, new: Operand) -> node::Result<Operand> {
+/// Appends keys or values to the past ones.
+fn append_past(n: &mut Node, past: Option<Operand>, new: Operand) -> node::Result<Operand> {
     match past {
         Some(past) => n.call_with("concat", [Operand::Tuple(vec![past, new])], &[("axis", 2i64.into())]),
         None => Ok(new),
     }
 }
 
-/// What is added to scores: zero for keys that a query sees, minus infinity for others, and the mask where it is numbers.
+/// Returns the attention bias, which is added to the scores: zero for visible keys, minus infinity for masked ones, and
+/// the mask itself if it is a float tensor.
 fn bias(
     n: &mut Node,
     queries: &PrimExpr,
@@ -114,18 +115,18 @@ fn bias(
     before: &PrimExpr,
     dtype: DType,
 ) -> node::Result<Option<Operand>> {
-    let mut terms = Vec::new();
+    let mut biases = Vec::new();
     if let Some(mask) = n.optional(3)? {
-        let mask = longer(n, mask, keys)?;
-        terms.push(if n.dtype(&mask)? == DType::BOOL { hidden_unless(n, mask, dtype)? } else { mask });
+        let mask = extend_mask(n, mask, keys)?;
+        biases.push(if n.dtype(&mask)? == DType::BOOL { mask_to_bias(n, mask, dtype)? } else { mask });
     }
     let (left, right) = (n.attrs.int_or("left_window_size", -1)?, n.attrs.int_or("right_window_size", -1)?);
     let right = if n.attrs.flag("is_causal")? { if right < 0 { 0 } else { right.min(0) } } else { right };
     if left >= 0 || right >= 0 {
-        // How far a key lies behind its query.
-        let places = n.count_to(queries.clone())?;
-        let rows = n.reshape(places, vec![queries.clone(), 1i64.into()])?;
-        let columns = n.count_to(keys.clone())?;
+        // Distance of a key behind its query.
+        let positions = n.arange(queries.clone())?;
+        let rows = n.reshape(positions, vec![queries.clone(), 1i64.into()])?;
+        let columns = n.arange(keys.clone())?;
         let offset = match n.optional(6)? {
             Some(lengths) if n.given(4).is_none() => {
                 let lengths = n.cast(lengths, DType::INT64)?;
@@ -133,17 +134,17 @@ fn bias(
                     let count = product(&n.dims(&lengths)?);
                     n.reshape(lengths, vec![count, 1i64.into(), 1i64.into(), 1i64.into()])?
                 };
-                let queries = n.vector(std::slice::from_ref(queries))?;
+                let queries = n.dims_vector(std::slice::from_ref(queries))?;
                 n.call("subtract", [lengths, queries])?
             }
-            _ => n.vector(std::slice::from_ref(before))?,
+            _ => n.dims_vector(std::slice::from_ref(before))?,
         };
         let rows = n.call("add", [rows, offset])?;
         let behind = n.call("subtract", [rows, columns])?;
         for (limit, op, sign) in [(left, "less_equal", 1.0), (right, "greater_equal", -1.0)] {
             if limit >= 0 {
-                let seen = n.with_number(op, &behind, sign * limit as f64)?;
-                terms.push(hidden_unless(n, seen, dtype)?);
+                let seen = n.with_scalar(op, &behind, sign * limit as f64)?;
+                biases.push(mask_to_bias(n, seen, dtype)?);
             }
         }
     }
@@ -151,29 +152,29 @@ fn bias(
         let lengths = n.cast(lengths, DType::INT64)?;
         let count = product(&n.dims(&lengths)?);
         let lengths = n.reshape(lengths, vec![count, 1i64.into(), 1i64.into(), 1i64.into()])?;
-        let columns = n.count_to(keys.clone())?;
+        let columns = n.arange(keys.clone())?;
         let seen = n.call("less", [columns, lengths])?;
-        terms.push(hidden_unless(n, seen, dtype)?);
+        biases.push(mask_to_bias(n, seen, dtype)?);
     }
-    let mut terms = terms.into_iter();
-    let Some(first) = terms.next() else { return Ok(None) };
-    terms.try_fold(first, |sum, term| n.call("add", [sum, term])).map(Some)
+    let mut biases = biases.into_iter();
+    let Some(first) = biases.next() else { return Ok(None) };
+    biases.try_fold(first, |sum, term| n.call("add", [sum, term])).map(Some)
 }
 
-fn hidden_unless(n: &mut Node, seen: Operand, dtype: DType) -> node::Result<Operand> {
-    let (zero, low) = (node::number(0.0, dtype)?, node::number(f64::NEG_INFINITY, dtype)?);
+fn mask_to_bias(n: &mut Node, seen: Operand, dtype: DType) -> node::Result<Operand> {
+    let (zero, low) = (node::scalar(0.0, dtype)?, node::scalar(f64::NEG_INFINITY, dtype)?);
     n.call("where", [seen, zero, low])
 }
 
-/// A mask that hides keys behind its end.
-fn longer(n: &mut Node, mask: Operand, keys: &PrimExpr) -> node::Result<Operand> {
+/// Extends a mask that is shorter than the keys; keys beyond its end are masked.
+fn extend_mask(n: &mut Node, mask: Operand, keys: &PrimExpr) -> node::Result<Operand> {
     let sizes = n.dims(&mask)?;
     let Some(last) = sizes.last() else { return Ok(mask) };
     let Some(missing) = dims::sub(keys, last).as_int().filter(|missing| *missing > 0 && !dims::is(last, 1)) else {
         return Ok(mask);
     };
     let is_bool = n.dtype(&mask)? == DType::BOOL;
-    let fill = node::number(if is_bool { 0.0 } else { f64::NEG_INFINITY }, n.dtype(&mask)?)?;
+    let fill = node::scalar(if is_bool { 0.0 } else { f64::NEG_INFINITY }, n.dtype(&mask)?)?;
     let axis = sizes.len() - 1;
     let mut shape = sizes.clone();
     shape[axis] = missing.into();
@@ -181,7 +182,7 @@ fn longer(n: &mut Node, mask: Operand, keys: &PrimExpr) -> node::Result<Operand>
     n.call_with("concat", [Operand::Tuple(vec![mask, fill])], &[("axis", (axis as i64).into())])
 }
 
-/// Turns pairs of features by angles.
+/// Rotates pairs of features by angles.
 fn rotary(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let original = n.dims(&x)?;
@@ -200,14 +201,14 @@ fn rotary(n: &mut Node) -> Result {
     };
     let sizes = n.dims(&x)?;
     let Some(whole) = sizes[3].as_int() else { return n.error("its head size has to be known") };
-    let turned = match n.attrs.int_or("rotary_embedding_dim", 0)? {
+    let rotary_dim = match n.attrs.int_or("rotary_embedding_dim", 0)? {
         0 => whole,
         some => some,
     };
     let angles = |n: &mut Node, at: usize| -> node::Result<Operand> {
         let mut cache = n.input(at)?;
-        if let Some(places) = n.optional(3)? {
-            cache = n.call_with("take", [cache, places], &[("axis", 0i64.into())])?;
+        if let Some(positions) = n.optional(3)? {
+            cache = n.call_with("take", [cache, positions], &[("axis", 0i64.into())])?;
         }
         let mut shape = n.dims(&cache)?;
         if shape.len() != 3 {
@@ -223,22 +224,23 @@ fn rotary(n: &mut Node) -> Result {
     };
     let interleaved = n.attrs.flag("interleaved")?;
     let (a, b) = if interleaved {
-        (slice(n, 0, turned, 2)?, slice(n, 1, turned, 2)?)
+        (slice(n, 0, rotary_dim, 2)?, slice(n, 1, rotary_dim, 2)?)
     } else {
-        (slice(n, 0, turned / 2, 1)?, slice(n, turned / 2, turned, 1)?)
+        (slice(n, 0, rotary_dim / 2, 1)?, slice(n, rotary_dim / 2, rotary_dim, 1)?)
     };
-    let product = |n: &mut Node, x: &Operand, y: &Operand| n.call("multiply", [x.clone(), y.clone()]);
-    let (ca, sb, sa, cb) = (product(n, &cos, &a)?, product(n, &sin, &b)?, product(n, &sin, &a)?, product(n, &cos, &b)?);
+    let multiply = |n: &mut Node, x: &Operand, y: &Operand| n.call("multiply", [x.clone(), y.clone()]);
+    let (ca, sb, sa, cb) =
+        (multiply(n, &cos, &a)?, multiply(n, &sin, &b)?, multiply(n, &sin, &a)?, multiply(n, &cos, &b)?);
     let (real, imaginary) = (n.call("subtract", [ca, sb])?, n.call("add", [sa, cb])?);
     let mut pair = vec![real, imaginary];
     if interleaved {
         let mut shape = sizes.clone();
-        shape[3] = turned.into();
+        shape[3] = rotary_dim.into();
         let stacked = n.call_with("stack", [Operand::Tuple(pair)], &[("axis", (-1i64).into())])?;
         pair = vec![n.reshape(stacked, shape)?];
     }
-    if turned < whole {
-        pair.push(slice(n, turned, whole, 1)?);
+    if rotary_dim < whole {
+        pair.push(slice(n, rotary_dim, whole, 1)?);
     }
     let y = match pair.as_slice() {
         [one] => one.clone(),

@@ -16,11 +16,11 @@ pub const OPS: &[Op] = &[op("BitCast", bit_cast), op("Cast", cast), op("CastLike
 
 fn cast(n: &mut Node) -> Result {
     let to = match n.opset {
-        // The first version names the type: `FLOAT`.
+        // Before version 6, the attribute is the name of the type: `FLOAT`.
         ..6 => {
             let name = n.attrs.str_or("to", "")?;
             let number = dtype::number(name);
-            number.ok_or_else(|| InferError::new(format!("its attribute `to` is `{name}`, which is no type")))?
+            number.ok_or_else(|| InferError::new(format!("its attribute `to` is `{name}`, which is not a type")))?
         }
         _ => match n.attrs.int("to")? {
             Some(to) => to,
@@ -28,7 +28,7 @@ fn cast(n: &mut Node) -> Result {
         },
     };
     let element = n.element_type(to)?;
-    converted(n, element)
+    convert(n, element)
 }
 
 fn cast_like(n: &mut Node) -> Result {
@@ -37,100 +37,100 @@ fn cast_like(n: &mut Node) -> Result {
         Some(element) => element,
         None => {
             let like = n.input(1)?;
-            n.element_of(&like)?
+            n.element_type_of(&like)?
         }
     };
-    converted(n, element)
+    convert(n, element)
 }
 
-fn converted(n: &mut Node, to: ElementType) -> Result {
+fn convert(n: &mut Node, to: ElementType) -> Result {
     if let Some(known) = n.known(0).filter(|_| !to.is_narrow() && !to.held.is_float8()).and_then(|x| x.cast(to.held)) {
         return Ok(known.into());
     }
     let x = n.input(0)?;
-    Ok(Value::of(n.in_elements(x, to)?, to).into())
+    Ok(Value::of(n.cast_elements(x, to)?, to).into())
 }
 
-/// The same bits as elements of another dtype of the same size.
+/// Reinterprets the bits as another dtype of the same size.
 fn bit_cast(n: &mut Node) -> Result {
     let Some(to) = n.attrs.int("to")? else { return n.error("its attribute `to` is missing") };
-    let dtype = n.numbered_dtype(to)?;
+    let dtype = n.dtype_from_code(to)?;
     let x = n.input(0)?;
     let own = n.dtype(&x)?;
     if own.is_bool() && dtype.bits == 8 {
         return Ok(n.cast(x, dtype)?.into());
     }
     if own.bits != dtype.bits || dtype.is_bool() {
-        return n.error(format!("elements of {own} have not the bits of {dtype}"));
+        return n.error(format!("elements of {own} and {dtype} differ in size"));
     }
-    Ok(n.bits(x, dtype)?.into())
+    Ok(n.bitcast(x, dtype)?.into())
 }
 
 impl Node<'_, '_> {
-    /// The element type with that number of ONNX's.
+    /// Returns the element type of an ONNX type code.
     pub(super) fn element_type(&self, number: i64) -> node::Result<ElementType> {
         ElementType::of(number).ok_or_else(|| unsupported(number))
     }
 
-    /// The dtype with that number of ONNX's.
-    pub(super) fn numbered_dtype(&self, number: i64) -> node::Result<DType> {
+    /// Returns the dtype of an ONNX type code.
+    pub(super) fn dtype_from_code(&self, number: i64) -> node::Result<DType> {
         dtype::of(number).ok_or_else(|| unsupported(number))
     }
 
-    /// The element type of a tensor whose dtype is that of its elements.
-    pub(super) fn element_of(&self, x: &Operand) -> node::Result<ElementType> {
+    /// Returns the element type of a tensor that is not sub-byte.
+    pub(super) fn element_type_of(&self, x: &Operand) -> node::Result<ElementType> {
         let held = self.dtype(x)?;
         Ok(ElementType { number: 0, stored: held, held })
     }
 
-    /// A tensor with elements of that type.
-    pub(super) fn in_elements(&mut self, x: Operand, to: ElementType) -> node::Result<Operand> {
+    /// Converts a tensor to an element type.
+    pub(super) fn cast_elements(&mut self, x: Operand, to: ElementType) -> node::Result<Operand> {
         let saturate = self.attrs.int_or("saturate", 1)? != 0;
         match to.stored {
             dtype if dtype.is_float4() => {
-                let x = self.at_least_single(x)?;
-                let rounded = self.nearest_float4(x)?;
+                let x = self.at_least_float32(x)?;
+                let rounded = self.round_to_float4(x)?;
                 self.cast(rounded, to.held)
             }
-            DType::FLOAT8_E8M0FNU => self.nearest_power(x),
-            dtype if to.is_narrow() => self.wrapped(x, dtype, to.held),
+            DType::FLOAT8_E8M0FNU => self.round_to_power_of_two(x),
+            dtype if to.is_narrow() => self.truncate_bits(x, dtype, to.held),
             dtype if dtype.is_float8() && saturate => {
-                let x = self.at_least_single(x)?;
+                let x = self.at_least_float32(x)?;
                 let own = self.dtype(&x)?;
-                let most =
+                let max =
                     small_float::format(dtype).map_or(f64::INFINITY, |format| format.decode(format.largest() as u8));
                 let bound = |v: f64| Operand::Prim(PrimExpr::float(v, own));
-                let x = self.call("clip", [x, bound(-most), bound(most)])?;
+                let x = self.call("clip", [x, bound(-max), bound(max)])?;
                 self.cast(x, dtype)
             }
             dtype => self.cast(x, dtype),
         }
     }
 
-    /// Numbers in float32, or in float64 if they are: so a rounding that follows is the only one.
-    fn at_least_single(&mut self, x: Operand) -> node::Result<Operand> {
+    /// Casts to float32 unless the tensor is float64, so the following rounding is the only one.
+    fn at_least_float32(&mut self, x: Operand) -> node::Result<Operand> {
         if self.dtype(&x)? == DType::FLOAT64 { Ok(x) } else { self.cast(x, DType::FLOAT32) }
     }
 
-    /// The lowest bits of integers.
-    fn wrapped(&mut self, x: Operand, to: DType, held: DType) -> node::Result<Operand> {
+    /// Truncates integers to the low bits of a narrow type.
+    fn truncate_bits(&mut self, x: Operand, to: DType, held: DType) -> node::Result<Operand> {
         let x = if self.dtype(&x)?.is_integer() { x } else { self.cast(x, DType::INT32)? };
-        let low = self.with_number("bitwise_and", &x, f64::from((1u16 << to.bits) - 1))?;
+        let low = self.with_scalar("bitwise_and", &x, f64::from((1u16 << to.bits) - 1))?;
         let low = self.cast(low, DType::INT8)?;
         if to.is_uint() {
             return self.cast(low, held);
         }
         let sign = f64::from(1u16 << (to.bits - 1));
-        let turned = self.with_number("bitwise_xor", &low, sign)?;
-        self.with_number("subtract", &turned, sign)
+        let turned = self.with_scalar("bitwise_xor", &low, sign)?;
+        self.with_scalar("subtract", &turned, sign)
     }
 
-    /// The nearest multiples of what elements of 4 bits can tell apart, at most 6; zero for what is no number.
-    fn nearest_float4(&mut self, x: Operand) -> node::Result<Operand> {
+    /// Rounds to the values of float4 (e2m1), saturating at 6; NaN becomes zero.
+    fn round_to_float4(&mut self, x: Operand) -> node::Result<Operand> {
         let size = self.call("abs", [x.clone()])?;
-        let (half, one, two) = (self.number(0.5, &x)?, self.number(1.0, &x)?, self.number(2.0, &x)?);
-        let above_two = self.with_number("greater_equal", &size, 2.0)?;
-        let above_four = self.with_number("greater_equal", &size, 4.0)?;
+        let (half, one, two) = (self.scalar_like(0.5, &x)?, self.scalar_like(1.0, &x)?, self.scalar_like(2.0, &x)?);
+        let above_two = self.with_scalar("greater_equal", &size, 2.0)?;
+        let above_four = self.with_scalar("greater_equal", &size, 4.0)?;
         let step = self.call("where", [above_four, two, one])?;
         let step = self.call("where", [above_two, step, half])?;
         let dtype = self.dtype(&x)?;
@@ -140,50 +140,50 @@ impl Node<'_, '_> {
         let count = self.call("round", [count])?;
         let rounded = self.call("multiply", [count, step])?;
         let unknown = self.call("isnan", [x.clone()])?;
-        let zero = self.number(0.0, &x)?;
+        let zero = self.scalar_like(0.0, &x)?;
         self.call("where", [unknown, zero, rounded])
     }
 
-    /// Powers of two, as bfloat16: float32 whose fractions are rounded away.
-    fn nearest_power(&mut self, x: Operand) -> node::Result<Operand> {
-        let least = 2f64.powi(-127);
+    /// Rounds to powers of two (e8m0), as bfloat16, by rounding off the mantissa of float32.
+    fn round_to_power_of_two(&mut self, x: Operand) -> node::Result<Operand> {
+        let smallest = 2f64.powi(-127);
         let (carry, below) = match self.attrs.str_or("round_mode", "up")? {
-            "up" => (0x7f_ffff, 1.000_001 * least),
-            "down" => (0, 1.999_999 * least),
-            "nearest" => (0x40_0000, 1.499_999 * least),
+            "up" => (0x7f_ffff, 1.000_001 * smallest),
+            "down" => (0, 1.999_999 * smallest),
+            "nearest" => (0x40_0000, 1.499_999 * smallest),
             other => return self.error(format!("its `round_mode` is `{other}`, which is not supported")),
         };
         let x = self.cast(x, DType::FLOAT32)?;
         let bound = |v: f64| Operand::Prim(PrimExpr::float(v, DType::FLOAT32));
-        let near = self.call("clip", [x.clone(), bound(2.0 * least), bound(2f64.powi(127))])?;
-        let bits = self.bits(near, DType::INT32)?;
-        let raised = self.with_number("add", &bits, f64::from(carry))?;
-        let exponent = self.with_number("bitwise_and", &raised, f64::from(0x7f80_0000))?;
-        let power = self.bits(exponent, DType::FLOAT32)?;
+        let near = self.call("clip", [x.clone(), bound(2.0 * smallest), bound(2f64.powi(127))])?;
+        let bits = self.bitcast(near, DType::INT32)?;
+        let raised = self.with_scalar("add", &bits, f64::from(carry))?;
+        let exponent = self.with_scalar("bitwise_and", &raised, f64::from(0x7f80_0000))?;
+        let power = self.bitcast(exponent, DType::FLOAT32)?;
         let power = self.cast(power, DType::BFLOAT16)?;
-        // The least power is a subnormal number of float32, whose exponent bits are zero.
-        let small = self.with_number("less_equal", &x, below)?;
-        let (least, nan) = (node::number(least, DType::BFLOAT16)?, node::number(f64::NAN, DType::BFLOAT16)?);
-        let power = self.call("where", [small, least, power])?;
+        // The smallest power is a subnormal float32, whose exponent bits are zero.
+        let small = self.with_scalar("less_equal", &x, below)?;
+        let (smallest, nan) = (node::scalar(smallest, DType::BFLOAT16)?, node::scalar(f64::NAN, DType::BFLOAT16)?);
+        let power = self.call("where", [small, smallest, power])?;
         let unknown = self.call("isnan", [x])?;
         self.call("where", [unknown, nan, power])
     }
 
-    /// The same bits as another dtype.
-    pub(super) fn bits(&mut self, x: Operand, dtype: DType) -> node::Result<Operand> {
+    /// Reinterprets the bits as another dtype.
+    pub(super) fn bitcast(&mut self, x: Operand, dtype: DType) -> node::Result<Operand> {
         let shape = Operand::Shape(self.dims(&x)?);
         let zero = Operand::int(0);
         self.call("memory.view", [x, shape, Operand::DType(dtype), zero])
     }
 
-    /// Numbers of a wider dtype, as a vector's elements, that are kept between bounds.
-    pub(super) fn within(&mut self, x: Operand, to: DType) -> node::Result<Operand> {
+    /// Clamps elements of a wider dtype to the range of a narrow one.
+    pub(super) fn clamp_to_dtype(&mut self, x: Operand, to: DType) -> node::Result<Operand> {
         let (low, high) = match to.is_uint() {
             true => (0, (1i64 << to.bits) - 1),
             false => (-(1i64 << (to.bits - 1)), (1i64 << (to.bits - 1)) - 1),
         };
-        let x = self.with_number("maximum", &x, low as f64)?;
-        self.with_number("minimum", &x, high as f64)
+        let x = self.with_scalar("maximum", &x, low as f64)?;
+        self.with_scalar("minimum", &x, high as f64)
     }
 }
 

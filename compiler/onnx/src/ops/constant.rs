@@ -1,7 +1,7 @@
-//! Constants, and tensors made of sizes.
+//! Constants and generators.
 
-use super::{Op, Result, op, run_time};
-use crate::{known::Known, node::Node, tensor, value::Value};
+use super::{Op, Result, dynamic_shape, op};
+use crate::{known_tensor::KnownTensor, node::Node, tensor, value::Value};
 use hammock_ir::{
     PrimExpr, Tensor,
     relax::{Constant, InferError, Operand},
@@ -14,7 +14,7 @@ fn constant(n: &mut Node) -> Result {
     let floats = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();
     let failed = |e: hammock_runtime::value::TensorError| InferError::new(e.to_string());
     let tensor = if let Some(proto) = n.attrs.tensor("value") {
-        let tensor = n.importer.tensor(proto).map_err(InferError::new)?;
+        let tensor = n.importer.read_tensor(proto).map_err(InferError::new)?;
         return Ok(tensor::value(proto, tensor).into());
     } else if let Some(proto) = n.attrs.get("sparse_value").and_then(|attribute| attribute.sparse_tensor.as_ref()) {
         crate::sparse::read(proto, &n.importer.model.folder).map_err(InferError::new)?
@@ -35,8 +35,8 @@ fn constant(n: &mut Node) -> Result {
 fn constant_of_shape(n: &mut Node) -> Result {
     let value = match n.attrs.tensor("value") {
         Some(proto) => {
-            n.numbered_dtype(i64::from(proto.data_type))?;
-            n.importer.tensor(proto).map_err(InferError::new)?
+            n.dtype_from_code(i64::from(proto.data_type))?;
+            n.importer.read_tensor(proto).map_err(InferError::new)?
         }
         None => Tensor::scalar(0.0f32).map_err(|e| InferError::new(e.to_string()))?,
     };
@@ -46,16 +46,16 @@ fn constant_of_shape(n: &mut Node) -> Result {
     let shape = match n.known(0) {
         Some(known) => known.elements.to_vec(),
         None => {
-            let shape = n.int64(0)?;
-            n.sizes_of(shape)?
+            let shape = n.input_as_int64(0)?;
+            n.to_dims(shape)?
         }
     };
     let sizes: Option<Vec<i64>> = shape.iter().map(PrimExpr::as_int).collect();
-    let element = Known::of_tensor(&value).and_then(|value| value.elements.first().cloned());
+    let element = KnownTensor::of_tensor(&value).and_then(|value| value.elements.first().cloned());
     if let (Some(sizes), Some(element)) = (sizes, element)
         && sizes.iter().try_fold(1i64, |all, size| all.checked_mul(*size)).is_some_and(|count| count <= 64)
         && let Some(known) =
-            Known::new(&sizes, value.dtype(), vec![element; sizes.iter().product::<i64>().max(0) as usize])
+            KnownTensor::new(&sizes, value.dtype(), vec![element; sizes.iter().product::<i64>().max(0) as usize])
     {
         return Ok(known.into());
     }
@@ -68,7 +68,7 @@ fn constant_of_shape(n: &mut Node) -> Result {
 fn eye_like(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let dtype = match n.attrs.int("dtype")? {
-        Some(number) => n.numbered_dtype(number)?,
+        Some(number) => n.dtype_from_code(number)?,
         None => n.dtype(&x)?,
     };
     let [rows, columns] = n.dims(&x)?.try_into().or_else(|_| n.error("its input has to be a matrix"))?;
@@ -78,12 +78,12 @@ fn eye_like(n: &mut Node) -> Result {
 }
 
 fn range(n: &mut Node) -> Result {
-    let given: Option<Vec<Known>> = (0..3).map(|at| n.known(at)).collect();
+    let given: Option<Vec<KnownTensor>> = (0..3).map(|at| n.known(at)).collect();
     let Some([start, limit, delta]) = given.as_deref() else {
-        return run_time::range(n);
+        return dynamic_shape::range(n);
     };
     let dtype = start.dtype;
-    let numbers = |known: &Known| known.ints().filter(|_| !dtype.is_floating()).and_then(|v| v.first().copied());
+    let numbers = |known: &KnownTensor| known.ints().filter(|_| !dtype.is_floating()).and_then(|v| v.first().copied());
     if let (Some(start), Some(limit), Some(delta)) = (numbers(start), numbers(limit), numbers(delta)) {
         if delta == 0 {
             return n.error("its `delta` is zero");
@@ -92,12 +92,12 @@ fn range(n: &mut Node) -> Result {
         let count = (span + i128::from(delta) - i128::from(delta.signum())) / i128::from(delta);
         if count <= 256 {
             let elements = (0..count.max(0) as i64).map(|i| PrimExpr::int64(start + i * delta));
-            if let Some(known) = Known::new(&[count.max(0) as i64], dtype, elements) {
+            if let Some(known) = KnownTensor::new(&[count.max(0) as i64], dtype, elements) {
                 return Ok(known.into());
             }
         }
     }
-    let first = |known: &Known| known.elements.first().cloned().unwrap_or_else(|| PrimExpr::int64(0));
+    let first = |known: &KnownTensor| known.elements.first().cloned().unwrap_or_else(|| PrimExpr::int64(0));
     let args = [start, limit, delta].map(|known| Operand::Prim(first(known)));
     Ok(n.call_with("arange", args, &[("dtype", dtype.into())])?.into())
 }

@@ -12,16 +12,21 @@ pub const OPS: &[Op] = &[op("Conv", conv), op("ConvTranspose", conv_transpose)];
 
 fn conv(n: &mut Node) -> Result {
     let (x, weight) = (n.input(0)?, n.input(1)?);
-    let y = convolved(n, x, weight, None)?;
+    let y = append_conv(n, x, weight, None)?;
     let spatial = n.rank(&y)?.saturating_sub(2);
     Ok(n.with_bias(y, 2, spatial)?.into())
 }
 
-/// A convolution with the node's attributes, whose sums are of that type if it is given.
-pub(super) fn convolved(n: &mut Node, x: Operand, weight: Operand, out_dtype: Option<DType>) -> node::Result<Operand> {
+/// Appends a convolution with the node's attributes; `out_dtype` is the accumulator dtype, if given.
+pub(super) fn append_conv(
+    n: &mut Node,
+    x: Operand,
+    weight: Operand,
+    out_dtype: Option<DType>,
+) -> node::Result<Operand> {
     let kernel = n.kernel_size(&weight)?;
-    let windows = Windows::of_any(n, &x, &kernel)?;
-    let x = windows.padded(n, x, 0.0)?;
+    let windows = Windows::from_attributes(n, &x, &kernel)?;
+    let x = windows.pad_dynamic(n, x, 0.0)?;
     let groups = n.attrs.int_or("group", 1)?;
     let ours = match kernel.len() {
         1 => "nn.conv1d",
@@ -37,7 +42,7 @@ pub(super) fn convolved(n: &mut Node, x: Operand, weight: Operand, out_dtype: Op
     ];
     attrs.extend(out_dtype.map(|dtype| ("out_dtype", dtype.into())));
     let y = n.call_with(ours, [x, weight], &attrs)?;
-    windows.counted(n, y)
+    windows.cast_counts(n, y)
 }
 
 fn conv_transpose(n: &mut Node) -> Result {
@@ -53,7 +58,7 @@ fn conv_transpose(n: &mut Node) -> Result {
     let ones = vec![1i64; rank];
     let strides = n.spatial("strides", &ones)?;
     let dilations = n.spatial("dilations", &ones)?;
-    let mut beyond = n.spatial("output_padding", &vec![0; rank])?;
+    let mut output_padding = n.spatial("output_padding", &vec![0; rank])?;
     let groups = n.attrs.int_or("group", 1)?;
     let sizes = n.dims(&x)?;
     let shape = n.attrs.ints("output_shape")?;
@@ -71,14 +76,14 @@ fn conv_transpose(n: &mut Node) -> Result {
     let pads = match (shape, n.attrs.str_or("auto_pad", "NOTSET")?) {
         (Some(shape), mode) => {
             let shape = &shape[shape.len().saturating_sub(rank)..];
-            let excess = excess_of_shape(&sizes, shape, (&kernel, &strides, &dilations), &beyond)?;
-            transposed_pads(&excess, &mut beyond, mode)
+            let excess = excess_of_shape(&sizes, shape, (&kernel, &strides, &dilations), &output_padding)?;
+            transposed_pads(&excess, &mut output_padding, mode)
         }
-        // Of `stride * size` results, whatever the size is.
+        // The result has `stride * size` elements for every size.
         (None, mode @ ("SAME_UPPER" | "SAME_LOWER")) => {
-            let excess = |axis: usize| (kernel[axis] - 1) * dilations[axis] + 1 + beyond[axis] - strides[axis];
+            let excess = |axis: usize| (kernel[axis] - 1) * dilations[axis] + 1 + output_padding[axis] - strides[axis];
             let excess: Vec<i64> = (0..rank).map(excess).collect();
-            transposed_pads(&excess, &mut beyond, mode)
+            transposed_pads(&excess, &mut output_padding, mode)
         }
         (None, "VALID") => vec![0; 2 * rank],
         (None, _) => n.spatial("pads", &vec![0; 2 * rank])?,
@@ -86,7 +91,7 @@ fn conv_transpose(n: &mut Node) -> Result {
     let attrs = [
         ("strides", strides.into()),
         ("padding", pads.into()),
-        ("output_padding", beyond.into()),
+        ("output_padding", output_padding.into()),
         ("dilation", dilations.into()),
         ("groups", groups.into()),
     ];
@@ -94,12 +99,12 @@ fn conv_transpose(n: &mut Node) -> Result {
     Ok(n.with_bias(y, 2, rank)?.into())
 }
 
-/// How many more results than a shape has a transposed convolution has along each axis without padding.
+/// Number of elements per axis by which the unpadded result of a transposed convolution exceeds a shape.
 fn excess_of_shape(
     sizes: &[PrimExpr],
     shape: &[i64],
     (kernel, strides, dilations): (&[i64], &[i64], &[i64]),
-    beyond: &[i64],
+    output_padding: &[i64],
 ) -> node::Result<Vec<i64>> {
     if shape.len() != kernel.len() {
         return Err(InferError::new("its `output_shape` has another number of dimensions than its kernel"));
@@ -107,19 +112,20 @@ fn excess_of_shape(
     let excess = |axis: usize| {
         let size = sizes[axis + 2].as_int();
         let size = size.ok_or_else(|| InferError::new("`output_shape` needs an input whose sizes are known"))?;
-        let whole = strides[axis] * (size - 1) + beyond[axis] + (kernel[axis] - 1) * dilations[axis] + 1;
+        let whole = strides[axis] * (size - 1) + output_padding[axis] + (kernel[axis] - 1) * dilations[axis] + 1;
         Ok(whole - shape[axis])
     };
     (0..kernel.len()).map(excess).collect()
 }
 
-/// The padding that removes excess results of a transposed convolution; results that are missing are added to `beyond`.
-fn transposed_pads(excess: &[i64], beyond: &mut [i64], mode: &str) -> Vec<i64> {
+/// Returns the padding that crops the excess of a transposed convolution; missing elements are added to
+/// `output_padding`.
+fn transposed_pads(excess: &[i64], output_padding: &mut [i64], mode: &str) -> Vec<i64> {
     let rank = excess.len();
     let mut pads = vec![0; 2 * rank];
     for axis in 0..rank {
         let total = excess[axis].max(0);
-        beyond[axis] += total - excess[axis];
+        output_padding[axis] += total - excess[axis];
         let (less, more) = (total / 2, total - total / 2);
         (pads[axis], pads[axis + rank]) = if mode == "SAME_UPPER" { (less, more) } else { (more, less) };
     }
@@ -127,14 +133,14 @@ fn transposed_pads(excess: &[i64], beyond: &mut [i64], mode: &str) -> Vec<i64> {
 }
 
 impl Node<'_, '_> {
-    /// The spatial sizes of a convolution's kernel.
+    /// Returns the spatial dimensions of a convolution's kernel.
     pub(super) fn kernel_size(&self, weight: &Operand) -> node::Result<Vec<i64>> {
         let sizes = self.dims(weight)?;
         let sizes = sizes.get(2..).unwrap_or(&[]).iter().map(PrimExpr::as_int).collect::<Option<Vec<_>>>();
         sizes.ok_or_else(|| InferError::new("the sizes of its kernel have to be known when the model is compiled"))
     }
 
-    /// A list of integers for spatial dimensions, of the length of its default.
+    /// Returns an attribute with one integer per spatial dimension, of the same length as its default.
     pub(super) fn spatial(&self, name: &str, default: &[i64]) -> node::Result<Vec<i64>> {
         match self.attrs.ints(name)? {
             Some(given) if given.iter().any(|v| v.unsigned_abs() > 1 << 31) => {
@@ -146,7 +152,7 @@ impl Node<'_, '_> {
         }
     }
 
-    /// `y` plus an input that has a value for each channel, if it is given.
+    /// Adds a per-channel bias, if the input is present.
     pub(super) fn with_bias(&mut self, y: Operand, at: usize, spatial: usize) -> node::Result<Operand> {
         let Some(bias) = self.optional(at)? else { return Ok(y) };
         let channels = dims::product(&self.dims(&bias)?);

@@ -1,51 +1,51 @@
-//! `auto_pad` along axes of dynamic size: the padding depends on the size, so it is computed at run time.
+//! `auto_pad` along dynamic axes: the padding depends on the size, so it is computed at run time.
 
 use super::pool::Windows;
 use crate::node::{self, Node};
 use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::Operand};
 use hammock_ops::dims;
 
-/// Padding of one axis with which there are as many windows as its size divided by the stride, rounded up.
+/// Padding of one axis such that the number of windows is `ceil(size / stride)`.
 pub struct DynamicPads {
-    /// Spatial axis that is padded.
+    /// Padded spatial axis.
     pub axis: usize,
     /// Number of windows.
     count: PrimExpr,
-    /// Number of elements in front of the axis.
+    /// Number of elements of padding before the data.
     before: PrimExpr,
     behind: PrimExpr,
 }
 
 impl DynamicPads {
-    /// The padding of an axis; `reach` is the extent of a window with its dilation.
-    pub fn new(axis: usize, size: &PrimExpr, reach: i64, stride: i64, lower: bool) -> DynamicPads {
+    /// Computes the padding of an axis; `extent` is the dilated extent of a window.
+    pub fn new(axis: usize, size: &PrimExpr, extent: i64, stride: i64, lower: bool) -> DynamicPads {
         let count = dims::ceildiv(size, &stride.into());
         let last = dims::mul(&dims::offset(&count, -1), &stride.into());
-        let total = dims::max(&dims::sub(&dims::offset(&last, reach), size), &0i64.into());
+        let total = dims::max(&dims::sub(&dims::offset(&last, extent), size), &0i64.into());
         let less = dims::floordiv(&total, &2i64.into());
         let more = dims::sub(&total, &less);
         let (before, behind) = if lower { (more, less) } else { (less, more) };
         DynamicPads { axis, count, before, behind }
     }
 
-    /// The number of windows along the axis, if this is the axis.
+    /// Returns the number of windows along an axis, if it is the padded one.
     pub fn count_of(&self, axis: usize) -> Option<PrimExpr> {
         (self.axis == axis).then(|| self.count.clone())
     }
 }
 
 impl Node<'_, '_> {
-    /// A size under a name of its own, for what is derived from it: expressions over a name stay small.
+    /// Gives a dimension a name, so expressions over it stay small.
     pub(super) fn named_size(&mut self, size: PrimExpr) -> node::Result<PrimExpr> {
         if size.as_int().is_some() {
             return Ok(size);
         }
-        let vector = self.vector(&[size])?;
-        Ok(self.sizes_of(vector)?.swap_remove(0))
+        let vector = self.dims_vector(&[size])?;
+        Ok(self.to_dims(vector)?.swap_remove(0))
     }
 
-    /// A slice of an axis whose bounds lie inside of it, so that its size is not that of what is left of the axis.
-    pub(super) fn inner_steps(
+    /// Slices an axis with bounds that are known to be in range, so the size of the result needs no clamping.
+    pub(super) fn slice_in_bounds(
         &mut self,
         x: Operand,
         axis: usize,
@@ -60,12 +60,12 @@ impl Node<'_, '_> {
 }
 
 impl Windows {
-    /// Data with the padding of dynamic axes; that of the others is in `pads`.
-    pub fn padded(&self, n: &mut Node, mut x: Operand, fill: f64) -> node::Result<Operand> {
+    /// Pads the dynamic axes; the padding of static ones is in `pads`.
+    pub fn pad_dynamic(&self, n: &mut Node, mut x: Operand, fill: f64) -> node::Result<Operand> {
         for pads in &self.dynamic {
-            let widths = n.vector(&[pads.before.clone(), pads.behind.clone()])?;
-            let widths = n.sizes_of(widths)?;
-            let (value, mut shape) = (n.number(fill, &x)?, n.dims(&x)?);
+            let widths = n.dims_vector(&[pads.before.clone(), pads.behind.clone()])?;
+            let widths = n.to_dims(widths)?;
+            let (value, mut shape) = (n.scalar_like(fill, &x)?, n.dims(&x)?);
             let mut parts = Vec::new();
             for width in widths {
                 shape[pads.axis + 2] = width;
@@ -77,8 +77,8 @@ impl Windows {
         Ok(x)
     }
 
-    /// The results of windows over padded data, whose number along dynamic axes is stated in their shape.
-    pub fn counted(&self, n: &mut Node, y: Operand) -> node::Result<Operand> {
+    /// Casts the result of windows over padded data to its known number of windows along dynamic axes.
+    pub fn cast_counts(&self, n: &mut Node, y: Operand) -> node::Result<Operand> {
         if self.dynamic.is_empty() {
             return Ok(y);
         }
@@ -88,7 +88,7 @@ impl Windows {
         n.importer.build.match_cast(y, TensorType { shape: TensorShape::Known(shape.into()), ..ty }.into())
     }
 
-    /// Number of elements that pad an axis in front.
+    /// Returns the number of elements of padding before an axis.
     pub fn before(&self, axis: usize) -> PrimExpr {
         let dynamic = self.dynamic.iter().find(|pads| pads.axis == axis);
         dynamic.map_or(PrimExpr::int64(self.pads[axis]), |pads| pads.before.clone())

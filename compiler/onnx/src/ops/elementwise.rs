@@ -1,10 +1,10 @@
-//! Arithmetic, comparisons and logic, element by element.
+//! Elementwise arithmetic, comparisons and logic.
 
 use super::{Op, Result, op};
 use crate::{
-    fold::{self, Fold},
-    known::Known,
-    node::{self, Node, number},
+    fold::{self, FoldOp},
+    known_tensor::KnownTensor,
+    node::{self, Node, scalar},
 };
 use hammock_ir::{DType, relax::Operand};
 use hammock_ops::legalize::accumulator;
@@ -13,8 +13,8 @@ pub const OPS: &[Op] = &[
     op("Abs", |n| unary(n, "abs")),
     op("Acos", |n| unary(n, "acos")),
     op("Acosh", |n| unary(n, "acosh")),
-    op("Add", |n| binary(n, "add", Some(Fold::Add))),
-    op("And", |n| binary(n, "logical_and", Some(Fold::And))),
+    op("Add", |n| binary(n, "add", Some(FoldOp::Add))),
+    op("And", |n| binary(n, "logical_and", Some(FoldOp::And))),
     op("Asin", |n| unary(n, "asin")),
     op("Asinh", |n| unary(n, "asinh")),
     op("Atan", |n| unary(n, "atan")),
@@ -24,39 +24,39 @@ pub const OPS: &[Op] = &[
     op("BitwiseNot", |n| unary(n, "bitwise_not")),
     op("BitwiseOr", |n| binary(n, "bitwise_or", None)),
     op("BitwiseXor", |n| binary(n, "bitwise_xor", None)),
-    op("Ceil", |n| of_float(n, "ceil", f64::ceil)),
+    op("Ceil", |n| unary_float(n, "ceil", f64::ceil)),
     op("Clip", clip),
     op("Cos", |n| unary(n, "cos")),
     op("Cosh", |n| unary(n, "cosh")),
-    op("Div", |n| binary(n, "divide", Some(Fold::Div))),
-    op("Equal", |n| binary(n, "equal", Some(Fold::Equal))),
+    op("Div", |n| binary(n, "divide", Some(FoldOp::Div))),
+    op("Equal", |n| binary(n, "equal", Some(FoldOp::Equal))),
     op("Erf", |n| unary(n, "erf")),
     op("Exp", |n| unary(n, "exp")),
-    op("Floor", |n| of_float(n, "floor", f64::floor)),
-    op("Greater", |n| binary(n, "greater", Some(Fold::Greater))),
-    op("GreaterOrEqual", |n| binary(n, "greater_equal", Some(Fold::GreaterOrEqual))),
+    op("Floor", |n| unary_float(n, "floor", f64::floor)),
+    op("Greater", |n| binary(n, "greater", Some(FoldOp::Greater))),
+    op("GreaterOrEqual", |n| binary(n, "greater_equal", Some(FoldOp::GreaterOrEqual))),
     op("IsInf", is_inf),
     op("IsNaN", |n| unary(n, "isnan")),
-    op("Less", |n| binary(n, "less", Some(Fold::Less))),
-    op("LessOrEqual", |n| binary(n, "less_equal", Some(Fold::LessOrEqual))),
+    op("Less", |n| binary(n, "less", Some(FoldOp::Less))),
+    op("LessOrEqual", |n| binary(n, "less_equal", Some(FoldOp::LessOrEqual))),
     op("Log", |n| unary(n, "log")),
-    op("Max", |n| fold_all(n, "maximum", Fold::Max)),
+    op("Max", |n| fold_all(n, "maximum", FoldOp::Max)),
     op("Mean", mean),
-    op("Min", |n| fold_all(n, "minimum", Fold::Min)),
+    op("Min", |n| fold_all(n, "minimum", FoldOp::Min)),
     op("Mod", modulo),
-    op("Mul", |n| binary(n, "multiply", Some(Fold::Mul))),
+    op("Mul", |n| binary(n, "multiply", Some(FoldOp::Mul))),
     op("Neg", negative),
     op("Not", not),
-    op("Or", |n| binary(n, "logical_or", Some(Fold::Or))),
+    op("Or", |n| binary(n, "logical_or", Some(FoldOp::Or))),
     op("Pow", power),
     op("Reciprocal", reciprocal),
     op("Round", |n| unary(n, "round")),
     op("Sign", |n| unary(n, "sign")),
     op("Sin", |n| unary(n, "sin")),
     op("Sinh", |n| unary(n, "sinh")),
-    op("Sqrt", |n| of_float(n, "sqrt", f64::sqrt)),
-    op("Sub", |n| binary(n, "subtract", Some(Fold::Sub))),
-    op("Sum", |n| fold_all(n, "add", Fold::Add)),
+    op("Sqrt", |n| unary_float(n, "sqrt", f64::sqrt)),
+    op("Sub", |n| binary(n, "subtract", Some(FoldOp::Sub))),
+    op("Sum", |n| fold_all(n, "add", FoldOp::Add)),
     op("Tan", |n| unary(n, "tan")),
     op("Tanh", |n| unary(n, "tanh")),
     op("Where", select),
@@ -68,8 +68,8 @@ fn unary(n: &mut Node, ours: &'static str) -> Result {
     Ok(n.call(ours, [x])?.into())
 }
 
-/// An operator of one float, whose result is exact or rounded once.
-fn of_float(n: &mut Node, ours: &'static str, exact: fn(f64) -> f64) -> Result {
+/// Imports a unary float operator whose result is exact or correctly rounded, so it can be folded.
+fn unary_float(n: &mut Node, ours: &'static str, exact: fn(f64) -> f64) -> Result {
     match n.known(0).and_then(|x| fold::unary(&x, exact)) {
         Some(known) => Ok(known.into()),
         None => unary(n, ours),
@@ -77,57 +77,58 @@ fn of_float(n: &mut Node, ours: &'static str, exact: fn(f64) -> f64) -> Result {
 }
 
 fn not(n: &mut Node) -> Result {
-    let truth =
-        n.known(0).and_then(|x| fold::binary(Fold::Equal, &x, &Known::new(&[], x.dtype, [fold::zero(x.dtype)])?));
+    let truth = n
+        .known(0)
+        .and_then(|x| fold::binary(FoldOp::Equal, &x, &KnownTensor::new(&[], x.dtype, [fold::zero(x.dtype)])?));
     match truth {
         Some(known) => Ok(known.into()),
         None => unary(n, "logical_not"),
     }
 }
 
-/// The result of an operator on elements that are known.
-fn folded(n: &Node, fold: Option<Fold>) -> Option<Known> {
+/// Folds a binary operator on known elements.
+fn fold_inputs(n: &Node, fold: Option<FoldOp>) -> Option<KnownTensor> {
     if n.is_aligned_by_attributes() {
         return None;
     }
     fold::binary(fold?, &n.known(0)?, &n.known(1)?)
 }
 
-fn binary(n: &mut Node, ours: &'static str, fold: Option<Fold>) -> Result {
-    if let Some(known) = folded(n, fold) {
+fn binary(n: &mut Node, ours: &'static str, fold: Option<FoldOp>) -> Result {
+    if let Some(known) = fold_inputs(n, fold) {
         return Ok(known.into());
     }
     let (x, y) = operands(n)?;
     Ok(n.call(ours, [x, y])?.into())
 }
 
-/// Two operands that broadcast.
+/// Returns two operands that broadcast.
 fn operands(n: &mut Node) -> node::Result<(Operand, Operand)> {
     let (x, y) = (n.input(0)?, n.input(1)?);
-    let y = n.aligned(&x, y)?;
+    let y = n.align_operand(&x, y)?;
     Ok((x, y))
 }
 
-/// An operator of any number of inputs, as one of two.
-fn fold_all(n: &mut Node, ours: &'static str, fold: Fold) -> Result {
-    if let (2, Some(known)) = (n.inputs.len(), folded(n, Some(fold))) {
+/// Imports a variadic operator as a chain of binary ones.
+fn fold_all(n: &mut Node, ours: &'static str, fold: FoldOp) -> Result {
+    if let (2, Some(known)) = (n.inputs.len(), fold_inputs(n, Some(fold))) {
         return Ok(known.into());
     }
-    Ok(joined(n, ours)?.into())
+    Ok(combine_inputs(n, ours)?.into())
 }
 
-fn joined(n: &mut Node, ours: &'static str) -> node::Result<Operand> {
+fn combine_inputs(n: &mut Node, ours: &'static str) -> node::Result<Operand> {
     let x = n.input(0)?;
     let dtype = n.dtype(&x)?;
-    // Two operands need one rounding anyway.
+    // Two operands are rounded only once anyway.
     let wide = if ours == "add" && n.inputs.len() > 2 { accumulator(dtype) } else { dtype };
-    let joined = joined_in(n, ours, wide)?;
+    let joined = combine_inputs_in(n, ours, wide)?;
     n.cast(joined, dtype)
 }
 
-/// All inputs as one, computed in a dtype.
-fn joined_in(n: &mut Node, ours: &'static str, dtype: DType) -> node::Result<Operand> {
-    let all = n.rest(0)?;
+/// Combines all inputs in a dtype.
+fn combine_inputs_in(n: &mut Node, ours: &'static str, dtype: DType) -> node::Result<Operand> {
+    let all = n.inputs_from(0)?;
     let joined = all.into_iter().try_fold(None, |joined, x| {
         let x = n.cast(x, dtype)?;
         node::Result::Ok(Some(match joined {
@@ -141,15 +142,15 @@ fn joined_in(n: &mut Node, ours: &'static str, dtype: DType) -> node::Result<Ope
 fn mean(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let (count, dtype) = (n.inputs.len(), n.dtype(&x)?);
-    let sum = joined_in(n, "add", accumulator(dtype))?;
-    let mean = n.with_number("divide", &sum, count as f64)?;
+    let sum = combine_inputs_in(n, "add", accumulator(dtype))?;
+    let mean = n.with_scalar("divide", &sum, count as f64)?;
     Ok(n.cast(mean, dtype)?.into())
 }
 
 fn negative(n: &mut Node) -> Result {
-    let zero = n.known(0).and_then(|x| Known::new(&[], x.dtype, [fold::zero(x.dtype)]));
+    let zero = n.known(0).and_then(|x| KnownTensor::new(&[], x.dtype, [fold::zero(x.dtype)]));
     match (zero, n.known(0)) {
-        (Some(zero), Some(x)) if !x.dtype.is_floating() => match fold::binary(Fold::Sub, &zero, &x) {
+        (Some(zero), Some(x)) if !x.dtype.is_floating() => match fold::binary(FoldOp::Sub, &zero, &x) {
             Some(known) => Ok(known.into()),
             None => unary(n, "negative"),
         },
@@ -159,11 +160,11 @@ fn negative(n: &mut Node) -> Result {
 
 fn reciprocal(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    let one = n.number(1.0, &x)?;
+    let one = n.scalar_like(1.0, &x)?;
     Ok(n.call("divide", [one, x])?.into())
 }
 
-/// The exponent may have another dtype; the result has the base's.
+/// The exponent may have another dtype; the result has the dtype of the base.
 fn power(n: &mut Node) -> Result {
     let (x, y) = operands(n)?;
     let (dtype, exponent) = (n.dtype(&x)?, n.dtype(&y)?);
@@ -181,7 +182,7 @@ fn power(n: &mut Node) -> Result {
 
 fn modulo(n: &mut Node) -> Result {
     let ours = if n.attrs.flag("fmod")? { "mod" } else { "floor_mod" };
-    binary(n, ours, (ours == "floor_mod").then_some(Fold::FloorMod))
+    binary(n, ours, (ours == "floor_mod").then_some(FoldOp::FloorMod))
 }
 
 fn bit_shift(n: &mut Node) -> Result {
@@ -204,25 +205,25 @@ fn is_inf(n: &mut Node) -> Result {
             let not = n.call("logical_not", [none.clone()])?;
             Ok(n.call("logical_and", [none, not])?.into())
         }
-        _ => Ok(n.with_number("equal", &x, infinity)?.into()),
+        _ => Ok(n.with_scalar("equal", &x, infinity)?.into()),
     }
 }
 
-/// Limits are attributes before version 11, and may be left out.
+/// Bounds are optional; before version 11 they are attributes.
 fn clip(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let dtype = n.dtype(&x)?;
     let (low, high) = if n.opset < 11 {
-        let limit = |v: Option<f64>| v.map(|v| number(v, dtype)).transpose();
+        let limit = |v: Option<f64>| v.map(|v| scalar(v, dtype)).transpose();
         (limit(n.attrs.float("min")?)?, limit(n.attrs.float("max")?)?)
     } else {
         (n.optional(1)?, n.optional(2)?)
     };
-    if let (true, Some(known)) = (n.opset >= 11, clipped(n)) {
+    if let (true, Some(known)) = (n.opset >= 11, fold_clip(n)) {
         return Ok(known.into());
     }
     let constants = [&low, &high].map(|limit| match limit {
-        Some(Operand::Const(constant)) => Known::of_tensor(&constant.tensor)?.floats()?.first().copied(),
+        Some(Operand::Const(constant)) => KnownTensor::of_tensor(&constant.tensor)?.floats()?.first().copied(),
         _ => None,
     });
     if let ([Some(low), Some(high)], true) = (constants, dtype.is_floating()) {
@@ -241,10 +242,10 @@ fn clip(n: &mut Node) -> Result {
     .into())
 }
 
-/// A clip of elements that are known.
-fn clipped(n: &Node) -> Option<Known> {
+/// Folds a clip of known elements.
+fn fold_clip(n: &Node) -> Option<KnownTensor> {
     let mut x = n.known(0)?;
-    for (at, fold) in [(1, Fold::Max), (2, Fold::Min)] {
+    for (at, fold) in [(1, FoldOp::Max), (2, FoldOp::Min)] {
         if n.given(at).is_some() {
             x = fold::binary(fold, &x, &n.known(at)?)?;
         }

@@ -1,4 +1,4 @@
-//! Features of words, images and matrices: counts of runs of words, columns of windows, determinants; trees' neighbours.
+//! Feature extraction: n-gram counts, `Col2Im`, determinants, and operators of `ai.onnx.ml`.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node, axes_attr, product};
@@ -13,27 +13,27 @@ pub const OPS: &[Op] = &[
     Op { domain: "ai.onnx.ml", name: "Binarizer", import: binarize },
     op("Col2Im", col2im),
     op("Det", determinant),
-    op("TfIdfVectorizer", count_runs),
+    op("TfIdfVectorizer", count_ngrams),
 ];
 
-/// Elements of the last axis.
+/// Gathers elements of the last axis.
 fn extract(n: &mut Node) -> Result {
-    let (x, places) = (n.input(0)?, n.int64(1)?);
+    let (x, indices) = (n.input(0)?, n.input_as_int64(1)?);
     let x = if n.rank(&x)? == 1 { n.call_with("expand_dims", [x], &[("axis", vec![0i64].into())])? } else { x };
-    let count = product(&n.dims(&places)?);
-    let places = n.reshape(places, vec![count])?;
+    let count = product(&n.dims(&indices)?);
+    let indices = n.reshape(indices, vec![count])?;
     let last = n.rank(&x)? as i64 - 1;
-    Ok(n.call_with("take", [x, places], &[("axis", last.into())])?.into())
+    Ok(n.call_with("take", [x, indices], &[("axis", last.into())])?.into())
 }
 
 fn binarize(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    let above = n.with_number("greater", &x, n.attrs.float_or("threshold", 0.0)?)?;
+    let above = n.with_scalar("greater", &x, n.attrs.float_or("threshold", 0.0)?)?;
     let dtype = n.dtype(&x)?;
     Ok(n.cast(above, dtype)?.into())
 }
 
-/// Windows are added where they were taken from.
+/// Scatter-adds the columns of windows to the image.
 fn col2im(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let (image, block) = (n.known_sizes(1, "image_shape")?, n.known_sizes(2, "block_shape")?);
@@ -49,7 +49,7 @@ fn col2im(n: &mut Node) -> Result {
     if image.len() != rank || rank == 0 || !positive(&strides) || !positive(&dilations) || !padded {
         return n.error("its shapes, strides, dilations and pads do not fit");
     }
-    // Of each element of each block, the place in the image with its pads, in the order of the columns.
+    // Linear index in the padded image of each element of each block, in the order of the columns.
     let (mut flat, mut wide): (Option<Operand>, Vec<PrimExpr>) = (None, Vec::new());
     let mut blocks = Vec::new();
     for at in 0..rank {
@@ -61,41 +61,41 @@ fn col2im(n: &mut Node) -> Result {
     }
     for at in 0..rank {
         let mut along = |size: &PrimExpr, by: i64, axis: usize| {
-            let counted = n.count_to(size.clone())?;
-            let places = n.with_number("multiply", &counted, by as f64)?;
-            let shape = n.beside(size, axis, 2 * rank);
-            n.reshape(places, shape)
+            let counted = n.arange(size.clone())?;
+            let offsets = n.with_scalar("multiply", &counted, by as f64)?;
+            let shape = n.axis_shape(size, axis, 2 * rank);
+            n.reshape(offsets, shape)
         };
         let (inner, outer) = (along(&block[at], dilations[at], at)?, along(&blocks[at], strides[at], rank + at)?);
-        let place = n.call("add", [inner, outer])?;
-        let step = n.vector(&[product(&wide[at + 1..])])?;
-        let place = n.call("multiply", [place, step])?;
-        flat = Some(n.plus(flat, place)?);
+        let offset = n.call("add", [inner, outer])?;
+        let step = n.dims_vector(&[product(&wide[at + 1..])])?;
+        let offset = n.call("multiply", [offset, step])?;
+        flat = Some(n.accumulate_sum(flat, offset)?);
     }
     let Some(flat) = flat else { return n.error("its shapes are empty") };
     let channels = dims::floordiv(&columns, &product(&block));
     let (rows, all) = (dims::mul(&batch, &channels), dims::mul(&product(&block), &product(&blocks)));
     let flat = n.reshape(flat, vec![1i64.into(), all.clone()])?;
     let flat = n.call("broadcast_to", [flat, Operand::Shape(vec![rows.clone(), all.clone()])])?;
-    let zero = n.number(0.0, &x)?;
+    let zero = n.scalar_like(0.0, &x)?;
     let zeros = n.call("full", [Operand::Shape(vec![rows.clone(), product(&wide)]), zero])?;
     let x = n.reshape(x, vec![rows, all])?;
     let y = n.call_with("scatter_elements", [zeros, flat, x], &[("axis", 1i64.into()), ("reduction", "add".into())])?;
     let mut y = n.reshape(y, [&[batch, channels], wide.as_slice()].concat())?;
     for at in 0..rank {
         let begin = PrimExpr::int64(pads[at]);
-        y = n.part(y, at + 2, begin.clone(), dims::add(&begin, &image[at]))?;
+        y = n.slice_axis(y, at + 2, begin.clone(), dims::add(&begin, &image[at]))?;
     }
     Ok(y.into())
 }
 
 fn determinant(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    Ok(n.accumulated(x, eliminated)?.into())
+    Ok(n.in_accumulator_dtype(x, gaussian_elimination)?.into())
 }
 
-/// By elimination: of the rows that are left, that with the largest element of a column is taken from the others.
-fn eliminated(n: &mut Node, mut x: Operand) -> node::Result<Operand> {
+/// Determinant by Gaussian elimination with partial pivoting; pivoted rows are masked out instead of swapped.
+fn gaussian_elimination(n: &mut Node, mut x: Operand) -> node::Result<Operand> {
     let sizes = n.dims(&x)?;
     let [outer @ .., rows, columns] = sizes.as_slice() else { return n.error("its input has to be matrices") };
     let Some(size) = rows.as_int().filter(|size| *size <= 64 && dims::is(columns, *size)) else {
@@ -104,52 +104,52 @@ fn eliminated(n: &mut Node, mut x: Operand) -> node::Result<Operand> {
     let dtype = n.dtype(&x)?;
     let batch = product(outer);
     x = n.reshape(x, vec![batch.clone(), size.into(), size.into()])?;
-    let places = n.count_to(size.into())?;
-    let (zero, one, none) = (node::number(0.0, dtype)?, node::number(1.0, dtype)?, node::number(-1.0, dtype)?);
-    let mut left = n.call("full", [Operand::Shape(vec![batch.clone(), size.into()]), one.clone()])?;
-    let mut product = n.call("full", [Operand::Shape(vec![batch.clone()]), one.clone()])?;
+    let row_indices = n.arange(size.into())?;
+    let (zero, one, none) = (node::scalar(0.0, dtype)?, node::scalar(1.0, dtype)?, node::scalar(-1.0, dtype)?);
+    let mut remaining = n.call("full", [Operand::Shape(vec![batch.clone(), size.into()]), one.clone()])?;
+    let mut determinant = n.call("full", [Operand::Shape(vec![batch.clone()]), one.clone()])?;
     let along_rows = |keep: bool| [("axis", vec![1i64].into()), ("keepdims", keep.into())];
     for at in 0..size {
-        let at = node::number(at as f64, DType::INT64)?;
+        let at = node::scalar(at as f64, DType::INT64)?;
         let column = n.call_with("take", [x.clone(), at.clone()], &[("axis", 2i64.into())])?;
         let sizes = n.call("abs", [column.clone()])?;
-        let is_left = n.with_number("greater", &left, 0.0)?;
-        let sizes = n.call("where", [is_left, sizes, none.clone()])?;
-        let place = n.call_with("argmax", [sizes], &[("axis", 1i64.into()), ("keepdims", true.into())])?;
-        let place = n.cast(place, DType::INT64)?;
-        let chosen = n.call("equal", [places.clone(), place.clone()])?;
+        let is_remaining = n.with_scalar("greater", &remaining, 0.0)?;
+        let sizes = n.call("where", [is_remaining, sizes, none.clone()])?;
+        let pivot_row = n.call_with("argmax", [sizes], &[("axis", 1i64.into()), ("keepdims", true.into())])?;
+        let pivot_row = n.cast(pivot_row, DType::INT64)?;
+        let chosen = n.call("equal", [row_indices.clone(), pivot_row.clone()])?;
         let chosen = n.cast(chosen, dtype)?;
-        // Rows that are left before it: so often it changes places.
-        let earlier = n.call("less", [places.clone(), place])?;
-        let earlier = n.cast(earlier, dtype)?;
-        let earlier = n.call("multiply", [earlier, left.clone()])?;
-        let moves = n.call_with("sum", [earlier], &along_rows(false))?;
-        let odd = n.with_number("floor_mod", &moves, 2.0)?;
-        let sign = n.with_number("multiply", &odd, -2.0)?;
-        let sign = n.with_number("add", &sign, 1.0)?;
-        left = n.call("subtract", [left, chosen.clone()])?;
+        // The sign of the permutation: parity of the number of remaining rows before the pivot.
+        let before = n.call("less", [row_indices.clone(), pivot_row])?;
+        let before = n.cast(before, dtype)?;
+        let before = n.call("multiply", [before, remaining.clone()])?;
+        let swaps = n.call_with("sum", [before], &along_rows(false))?;
+        let odd = n.with_scalar("floor_mod", &swaps, 2.0)?;
+        let sign = n.with_scalar("multiply", &odd, -2.0)?;
+        let sign = n.with_scalar("add", &sign, 1.0)?;
+        remaining = n.call("subtract", [remaining, chosen.clone()])?;
         let mask = n.reshape(chosen, vec![batch.clone(), size.into(), 1i64.into()])?;
-        let is_chosen = n.with_number("greater", &mask, 0.0)?;
+        let is_chosen = n.with_scalar("greater", &mask, 0.0)?;
         let row = n.call("where", [is_chosen, x.clone(), zero.clone()])?;
         let row = n.call_with("sum", [row], &along_rows(false))?;
         let pivot = n.call_with("take", [row.clone(), at], &[("axis", 1i64.into())])?;
         let factor = n.call("multiply", [sign, pivot.clone()])?;
-        product = n.call("multiply", [product, factor])?;
-        let is_zero = n.with_number("equal", &pivot, 0.0)?;
+        determinant = n.call("multiply", [determinant, factor])?;
+        let is_zero = n.with_scalar("equal", &pivot, 0.0)?;
         let by = n.call("where", [is_zero, one.clone(), pivot])?;
         let by = n.reshape(by, vec![batch.clone(), 1i64.into()])?;
         let parts = n.call("divide", [column, by])?;
-        let parts = n.call("multiply", [parts, left.clone()])?;
+        let parts = n.call("multiply", [parts, remaining.clone()])?;
         let parts = n.reshape(parts, vec![batch.clone(), size.into(), 1i64.into()])?;
         let row = n.reshape(row, vec![batch.clone(), 1i64.into(), size.into()])?;
         let gone = n.call("multiply", [parts, row])?;
         x = n.call("subtract", [x, gone])?;
     }
-    n.reshape(product, outer.to_vec())
+    n.reshape(determinant, outer.to_vec())
 }
 
-/// How often runs of numbers occur, neighbours or with others between.
-fn count_runs(n: &mut Node) -> Result {
+/// Counts n-grams and skip-grams.
+fn count_ngrams(n: &mut Node) -> Result {
     let need = |name: &str| match n.attrs.int(name)? {
         Some(value) if (0..1 << 31).contains(&value) => Ok(value),
         _ => n.error(format!("its `{name}` is missing")),
@@ -160,54 +160,56 @@ fn count_runs(n: &mut Node) -> Result {
     else {
         return n.error("runs of strings are not supported");
     };
-    let x = n.int64(0)?;
+    let x = n.input_as_int64(0)?;
     let flat = n.rank(&x)? < 2;
     let sizes = n.dims(&x)?;
     let x = if flat { n.reshape(x, vec![1i64.into(), product(&sizes)])? } else { x };
     let [batch, length] = n.dims(&x)?.try_into().or_else(|_| n.error("its input has to have 1 or 2 dimensions"))?;
     let Some(length) = length.as_int() else { return n.error("the length of its input has to be known") };
-    let runs = runs(&pool, &starts).ok_or_else(|| InferError::new("its `ngram_counts` do not fit its pool"))?;
+    let ngrams =
+        split_ngrams(&pool, &starts).ok_or_else(|| InferError::new("its `ngram_counts` do not fit its pool"))?;
     let width = columns.iter().max().map_or(0, |most| most.saturating_add(1));
     let fits = columns.iter().all(|column| *column >= 0) && width <= 1 << 24;
-    if !fits || runs.len() != columns.len() || skips > 64 || longest > 64 {
+    if !fits || ngrams.len() != columns.len() || skips > 64 || longest > 64 {
         return n.error("its `ngram_indexes` do not fit its pool, or its runs are too long");
     }
     let mut counts =
-        n.call("full", [Operand::Shape(vec![batch.clone(), width.into()]), node::number(0.0, DType::FLOAT32)?])?;
+        n.call("full", [Operand::Shape(vec![batch.clone(), width.into()]), node::scalar(0.0, DType::FLOAT32)?])?;
     for size in shortest.max(1)..=longest {
-        let of_size = || runs.iter().zip(&columns).filter(|(run, _)| run.len() as i64 == size);
+        let of_size = || ngrams.iter().zip(&columns).filter(|(ngram, _)| ngram.len() as i64 == size);
         if of_size().next().is_none() {
             continue;
         }
         let number = of_size().count() as i64;
-        let all: Vec<i64> = of_size().flat_map(|(run, _)| run.iter().copied()).collect();
-        let places: Vec<i64> = of_size().map(|(_, column)| *column).collect();
-        let (all, places) = (constant(&[number, size], &all)?, constant(&[1, number], &places)?);
-        let places = n.call("broadcast_to", [places, Operand::Shape(vec![batch.clone(), number.into()])])?;
-        // What stands alone has nothing between.
+        let all: Vec<i64> = of_size().flat_map(|(ngram, _)| ngram.iter().copied()).collect();
+        let column_indices: Vec<i64> = of_size().map(|(_, column)| *column).collect();
+        let (all, column_indices) = (constant(&[number, size], &all)?, constant(&[1, number], &column_indices)?);
+        let column_indices =
+            n.call("broadcast_to", [column_indices, Operand::Shape(vec![batch.clone(), number.into()])])?;
+        // A 1-gram has no gaps.
         for step in 1..=(if size == 1 { 1 } else { skips + 1 }) {
             let windows = length - step * (size - 1);
             if windows <= 0 {
                 break;
             }
-            let found = occurrences(n, &x, &all, [size, step, windows, number])?;
+            let found = count_occurrences(n, &x, &all, [size, step, windows, number])?;
             let attrs = [("axis", 1i64.into()), ("reduction", "add".into())];
-            counts = n.call_with("scatter_elements", [counts, places.clone(), found], &attrs)?;
+            counts = n.call_with("scatter_elements", [counts, column_indices.clone(), found], &attrs)?;
         }
     }
-    let y = weighted(n, counts, width)?;
+    let y = apply_weights(n, counts, width)?;
     Ok(if flat { n.reshape(y, vec![width.into()])? } else { y }.into())
 }
 
-/// The runs of a pool: those of one number, then those of two…
-fn runs<'a>(pool: &'a [i64], starts: &[i64]) -> Option<Vec<&'a [i64]>> {
-    let mut runs = Vec::new();
+/// Returns the n-grams of a pool: 1-grams, then 2-grams, and so on.
+fn split_ngrams<'a>(pool: &'a [i64], starts: &[i64]) -> Option<Vec<&'a [i64]>> {
+    let mut ngrams = Vec::new();
     for (at, start) in starts.iter().enumerate() {
         let end = starts.get(at + 1).copied().unwrap_or(pool.len() as i64);
         let part = pool.get(usize::try_from(*start).ok()?..usize::try_from(end).ok()?)?;
-        runs.extend(part.chunks_exact(at + 1));
+        ngrams.extend(part.chunks_exact(at + 1));
     }
-    Some(runs)
+    Some(ngrams)
 }
 
 fn constant(shape: &[i64], values: &[i64]) -> node::Result<Operand> {
@@ -215,8 +217,8 @@ fn constant(shape: &[i64], values: &[i64]) -> node::Result<Operand> {
     Ok(Operand::Const(Constant::new(tensor)))
 }
 
-/// How often each run of `all` occurs in each row.
-fn occurrences(
+/// Counts the occurrences of each n-gram of `all` in each row.
+fn count_occurrences(
     n: &mut Node,
     x: &Operand,
     all: &Operand,
@@ -224,11 +226,11 @@ fn occurrences(
 ) -> node::Result<Operand> {
     let mut same: Option<Operand> = None;
     for at in 0..size {
-        let words = n.part(x.clone(), 1, (at * step).into(), (at * step + windows).into())?;
-        let words = n.call_with("expand_dims", [words], &[("axis", vec![1i64].into())])?;
-        let wanted = n.part(all.clone(), 1, at.into(), (at + 1).into())?;
+        let tokens = n.slice_axis(x.clone(), 1, (at * step).into(), (at * step + windows).into())?;
+        let tokens = n.call_with("expand_dims", [tokens], &[("axis", vec![1i64].into())])?;
+        let wanted = n.slice_axis(all.clone(), 1, at.into(), (at + 1).into())?;
         let wanted = n.reshape(wanted, vec![1i64.into(), number.into(), 1i64.into()])?;
-        let equal = n.call("equal", [words, wanted])?;
+        let equal = n.call("equal", [tokens, wanted])?;
         same = Some(match same {
             Some(before) => n.call("logical_and", [before, equal])?,
             None => equal,
@@ -239,21 +241,21 @@ fn occurrences(
     n.call_with("sum", [same], &[("axis", axes_attr(&[2])), ("keepdims", false.into())])
 }
 
-/// Counts, or whether there are any, times weights.
-fn weighted(n: &mut Node, counts: Operand, width: i64) -> node::Result<Operand> {
+/// Weights the counts, or for IDF the presence, of n-grams.
+fn apply_weights(n: &mut Node, counts: Operand, width: i64) -> node::Result<Operand> {
     let mode = n.attrs.str_or("mode", "")?;
     let y = match mode {
         "TF" => return Ok(counts),
         "TFIDF" => counts,
         "IDF" => {
-            let any = n.with_number("greater", &counts, 0.0)?;
+            let any = n.with_scalar("greater", &counts, 0.0)?;
             n.cast(any, DType::FLOAT32)?
         }
         other => return n.error(format!("its `mode` is `{other}`, which is not known")),
     };
     let Some(weights) = n.attrs.floats("weights")?.filter(|weights| !weights.is_empty()) else { return Ok(y) };
     if weights.len() as i64 != width {
-        return n.error("its `weights` are not as many as its columns");
+        return n.error("the number of its `weights` differs from the number of its columns");
     }
     let weights: Vec<f32> = weights.into_iter().map(|weight| weight as f32).collect();
     let tensor = Tensor::from_slice(&[1, width], &weights).map_err(|e| InferError::new(e.to_string()))?;

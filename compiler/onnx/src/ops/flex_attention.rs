@@ -1,4 +1,4 @@
-//! Attention whose scores and probabilities graphs of the node change.
+//! Attention with subgraphs that modify scores and probabilities.
 
 use super::{Op, Result};
 use crate::{
@@ -24,36 +24,36 @@ fn attention(n: &mut Node) -> Result {
     };
     let repeats = dims::floordiv(&queries[1], &keys[1]).as_int().filter(|repeats| *repeats >= 1);
     let Some(repeats) = repeats else { return n.error("its numbers of heads have to be known") };
-    let spread = |n: &mut Node, x: Operand| match repeats {
+    let repeat_heads = |n: &mut Node, x: Operand| match repeats {
         1 => Ok(x),
         _ => n.call_with("repeat", [x], &[("repeats", repeats.into()), ("axis", 1i64.into())]),
     };
-    let (k, v) = (spread(n, k)?, spread(n, v)?);
-    let turned = n.call_with("permute_dims", [k], &[("axes", vec![0i64, 1, 3, 2].into())])?;
-    let (left, right) = (n.with_number("multiply", &q, scale)?, n.with_number("multiply", &turned, scale)?);
+    let (k, v) = (repeat_heads(n, k)?, repeat_heads(n, v)?);
+    let transposed = n.call_with("permute_dims", [k], &[("axes", vec![0i64, 1, 3, 2].into())])?;
+    let (left, right) = (n.with_scalar("multiply", &q, scale)?, n.with_scalar("multiply", &transposed, scale)?);
     let scores = n.call("matmul", [left, right])?;
     let precision = match n.attrs.int("softmax_precision")? {
-        Some(number) => n.numbered_dtype(number)?,
+        Some(number) => n.dtype_from_code(number)?,
         None if dtype.bits > 32 => dtype,
         None => DType::FLOAT32,
     };
     let scores = n.cast(scores, precision)?;
-    let scores = changed(n, "score_mod", scores)?;
+    let scores = apply_modifier(n, "score_mod", scores)?;
     let soft = n.call_with("nn.softmax", [scores], &[("axis", (-1i64).into())])?;
-    let soft = changed(n, "prob_mod", soft)?;
+    let soft = apply_modifier(n, "prob_mod", soft)?;
     let own = n.dtype(&v)?;
     let v = n.cast(v, precision)?;
     let y = n.call("matmul", [soft, v])?;
     Ok(n.cast(y, own)?.into())
 }
 
-/// What a graph makes of a tensor, if the node has it.
-fn changed(n: &mut Node, graph: &str, x: Operand) -> node::Result<Operand> {
+/// Applies a subgraph to a tensor, if the node has it.
+fn apply_modifier(n: &mut Node, graph: &str, x: Operand) -> node::Result<Operand> {
     if !n.attrs.has(graph) {
         return Ok(x);
     }
     let graph = n.attrs.graph(graph)?;
-    match n.importer.inner(graph, vec![Value::Operand(x)])?.as_slice() {
+    match n.importer.import_subgraph(graph, vec![Value::Operand(x)])?.as_slice() {
         [value] => n.importer.build.operand(value),
         _ => n.error("its graphs have to have one result"),
     }

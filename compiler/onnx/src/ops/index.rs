@@ -1,14 +1,14 @@
-//! Elements by their indices.
+//! Indexing: gather, scatter, arg-reductions, scans.
 
-use super::{Op, Result, activation::axis_attr, op, run_time};
+use super::{Op, Result, activation::axis_attr, dynamic_shape, op};
 use crate::node::Node;
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
 pub const OPS: &[Op] = &[
     op("ArgMax", |n| arg(n, "argmax")),
     op("ArgMin", |n| arg(n, "argmin")),
-    op("CumProd", |n| running(n, "cumprod")),
-    op("CumSum", |n| running(n, "cumsum")),
+    op("CumProd", |n| cumulative(n, "cumprod")),
+    op("CumSum", |n| cumulative(n, "cumsum")),
     op("Gather", gather),
     op("GatherElements", gather_elements),
     op("GatherND", gather_nd),
@@ -46,7 +46,7 @@ fn gather_nd(n: &mut Node) -> Result {
     Ok(n.call_with("gather_nd", [x, indices], &[("batch_dims", batch.into())])?.into())
 }
 
-/// The names that our operators have for how values are combined.
+/// Returns our name of a scatter reduction.
 fn reduction(n: &Node) -> crate::node::Result<&'static str> {
     match n.attrs.str_or("reduction", "none")? {
         "none" => Ok("update"),
@@ -73,7 +73,7 @@ fn scatter_nd(n: &mut Node) -> Result {
     Ok(n.call_with("scatter_nd", args, &[("reduction", reduction.into())])?.into())
 }
 
-/// The last of equal elements is found from the other end.
+/// To select the last of equal elements, the axis is flipped.
 fn arg(n: &mut Node, ours: &'static str) -> Result {
     let keep = n.attrs.int_or("keepdims", 1)? != 0;
     let axis = n.attrs.int_or("axis", 0)?;
@@ -89,7 +89,7 @@ fn arg(n: &mut Node, ours: &'static str) -> Result {
         return Ok(at.into());
     }
     let Some(size) = dims[axis].as_int() else { return n.error("`select_last_index` needs a size that is known") };
-    let end = n.number((size - 1) as f64, &at)?;
+    let end = n.scalar_like((size - 1) as f64, &at)?;
     Ok(n.call("subtract", [end, at])?.into())
 }
 
@@ -99,15 +99,15 @@ fn topk(n: &mut Node) -> Result {
     let axis = n.axis(axis, n.rank(&x)?)?;
     let largest = n.attrs.int_or("largest", 1)? != 0;
     let k = if n.opset < 10 { n.attrs.int("k").map(|k| k.map(|k| vec![k])) } else { n.ints(1, "k") };
-    let Ok(k) = k else { return run_time::topk(n, axis, largest) };
+    let Ok(k) = k else { return dynamic_shape::topk(n, axis, largest) };
     let Some(k) = k.and_then(|k| k.first().copied()) else { return n.error("its `k` is missing") };
     if k < 0 {
         return n.error(format!("its `k` is {k}, and has to be at least 0"));
     }
     if k == 0 {
-        let none = n.steps(x, axis, 0i64.into(), 0i64.into(), 1)?;
-        let places = n.cast(none.clone(), DType::INT64)?;
-        return Ok(vec![none, places].into());
+        let empty = n.strided_slice(x, axis, 0i64.into(), 0i64.into(), 1)?;
+        let indices = n.cast(empty.clone(), DType::INT64)?;
+        return Ok(vec![empty, indices].into());
     }
     let attrs =
         [("k", k.into()), ("axis", axis_attr(axis)), ("largest", largest.into()), ("dtype", DType::INT64.into())];
@@ -115,55 +115,55 @@ fn topk(n: &mut Node) -> Result {
     Ok(n.importer.build.members(&both)?.into())
 }
 
-/// Indices may count from the end; those outside have no place that is on.
+/// Negative indices count from the end; out-of-range indices give a row of `off` values.
 fn one_hot(n: &mut Node) -> Result {
     let axis = n.attrs.int_or("axis", -1)?;
-    let (indices, values) = (n.int64(0)?, n.input(2)?);
+    let (indices, values) = (n.input_as_int64(0)?, n.input(2)?);
     let depth = match n.floats(1, "depth") {
         Ok(depth) => depth.and_then(|depth| depth.first().copied()).map(|depth| PrimExpr::int64(depth as i64)),
         Err(_) => {
-            let depth = n.int64(1)?;
-            n.sizes_of(depth)?.into_iter().next()
+            let depth = n.input_as_int64(1)?;
+            n.to_dims(depth)?.into_iter().next()
         }
     };
     let Some(depth) = depth else { return n.error("its `depth` is missing") };
     let mut dims = n.dims(&indices)?;
     let axis = n.axis(axis, dims.len() + 1)?;
-    let size = n.vector(std::slice::from_ref(&depth))?;
+    let size = n.dims_vector(std::slice::from_ref(&depth))?;
     let raised = n.call("add", [indices.clone(), size])?;
-    let zero = n.number(0.0, &indices)?;
+    let zero = n.scalar_like(0.0, &indices)?;
     let negative = n.call("less", [indices.clone(), zero])?;
     let indices = n.call("where", [negative, raised, indices])?;
     let mut along = vec![PrimExpr::int64(1); dims.len() + 1];
     along[axis] = depth.clone();
     dims.insert(axis, 1i64.into());
     let indices = n.reshape(indices, dims)?;
-    let places = n.count_to(depth)?;
-    let places = n.reshape(places, along)?;
-    let hot = n.call("equal", [indices, places])?;
+    let positions = n.arange(depth)?;
+    let positions = n.reshape(positions, along)?;
+    let hot = n.call("equal", [indices, positions])?;
     let value = |n: &mut Node, at: f64| {
-        let at = crate::node::number(at, DType::INT64)?;
+        let at = crate::node::scalar(at, DType::INT64)?;
         n.call_with("take", [values.clone(), at], &[("axis", 0i64.into())])
     };
     let (off, on) = (value(n, 0.0)?, value(n, 1.0)?);
     Ok(n.call("where", [hot, on, off])?.into())
 }
 
-/// Running sums or products; the axis is an input.
-fn running(n: &mut Node, ours: &'static str) -> Result {
+/// Cumulative sum or product; the axis is an input.
+fn cumulative(n: &mut Node, ours: &'static str) -> Result {
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
     match n.ints(1, "axis") {
         Ok(Some(axis)) if !axis.is_empty() => {
             let axis = n.axis(axis[0], rank)?;
-            Ok(running_along(n, ours, axis)?.into())
+            Ok(cumulative_along(n, ours, axis)?.into())
         }
         Ok(_) => n.error("its `axis` is missing"),
-        Err(_) => run_time::by_axis(n, 1, rank, rank, |n, axis| running_along(n, ours, axis)),
+        Err(_) => dynamic_shape::select_axis(n, 1, rank, rank, |n, axis| cumulative_along(n, ours, axis)),
     }
 }
 
-fn running_along(n: &mut Node, ours: &'static str, axis: usize) -> crate::node::Result<Operand> {
+fn cumulative_along(n: &mut Node, ours: &'static str, axis: usize) -> crate::node::Result<Operand> {
     let mut x = n.input(0)?;
     let axis = axis_attr(axis);
     let (exclusive, reverse) = (n.attrs.flag("exclusive")?, n.attrs.flag("reverse")?);
@@ -176,7 +176,7 @@ fn running_along(n: &mut Node, ours: &'static str, axis: usize) -> crate::node::
     if reverse { n.call_with("flip", [sums], &[("axis", axis)]) } else { Ok(sums) }
 }
 
-/// The distinct elements, or slices of an axis, with their places and counts.
+/// Unique elements, or slices of an axis, with their indices and counts.
 fn unique(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let dtype = n.dtype(&x)?;
@@ -197,8 +197,8 @@ fn nonzero(n: &mut Node) -> Result {
     if n.rank(&x)? > 0 {
         return Ok(n.call("nonzero", [x])?.into());
     }
-    // A scalar has no axes, which places would have a row for.
+    // A scalar has no axes, so its indices have no rows.
     let x = n.reshape(x, vec![1i64.into()])?;
-    let places = n.call("nonzero", [x])?;
-    Ok(n.steps(places, 0, 0i64.into(), 0i64.into(), 1)?.into())
+    let indices = n.call("nonzero", [x])?;
+    Ok(n.strided_slice(indices, 0, 0i64.into(), 0i64.into(), 1)?.into())
 }

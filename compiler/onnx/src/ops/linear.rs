@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matmuls and other contractions.
 
 use super::{Op, Result, op};
 use crate::node::Node;
@@ -11,7 +11,7 @@ fn matmul(n: &mut Node) -> Result {
     Ok(n.call("matmul", [a, b])?.into())
 }
 
-/// `alpha * a b + beta * c`, of matrices that may be given transposed.
+/// `alpha * a b + beta * c`; `a` and `b` may be transposed.
 fn gemm(n: &mut Node) -> Result {
     let (mut a, mut b) = (n.input(0)?, n.input(1)?);
     if n.attrs.flag("transA")? {
@@ -25,25 +25,25 @@ fn gemm(n: &mut Node) -> Result {
     let wide = if (alpha, beta) == (1.0, 1.0) { dtype } else { accumulator(dtype) };
     let mut y = match wide == dtype {
         true => n.call("matmul", [a, b])?,
-        // What is scaled may be beyond what short floats can hold.
+        // Before scaling, the result may exceed the range of narrow floats.
         false => n.call_with("matmul", [a, b], &[("out_dtype", wide.into())])?,
     };
     if alpha != 1.0 {
-        y = n.with_number("multiply", &y, alpha)?;
+        y = n.with_scalar("multiply", &y, alpha)?;
     }
     let Some(c) = n.optional(2)?.filter(|_| beta != 0.0) else { return Ok(n.cast(y, dtype)?.into()) };
     let mut c = n.cast(c, wide)?;
     if beta != 1.0 {
-        c = n.with_number("multiply", &c, beta)?;
+        c = n.with_scalar("multiply", &c, beta)?;
     }
-    let c = n.aligned(&y, c)?;
+    let c = n.align_operand(&y, c)?;
     let y = n.call("add", [y, c])?;
     Ok(n.cast(y, dtype)?.into())
 }
 
 fn einsum(n: &mut Node) -> Result {
     let equation: String = n.attrs.str_or("equation", "")?.chars().filter(|c| !c.is_whitespace()).collect();
-    let operands = n.rest(0)?;
+    let operands = n.inputs_from(0)?;
     let tuple = hammock_ir::relax::Operand::Tuple(operands);
     Ok(n.call_with("einsum", [tuple], &[("subscripts", equation.as_str().into())])?.into())
 }

@@ -5,11 +5,12 @@ use crate::node::{self, Node, product};
 use hammock_ir::{PrimExpr, relax::Operand};
 use hammock_ops::legalize::accumulator;
 
-pub const OPS: &[Op] = &[op("NegativeLogLikelihoodLoss", likelihood), op("SoftmaxCrossEntropyLoss", cross_entropy)];
+pub const OPS: &[Op] =
+    &[op("NegativeLogLikelihoodLoss", negative_log_likelihood), op("SoftmaxCrossEntropyLoss", cross_entropy)];
 
-fn likelihood(n: &mut Node) -> Result {
+fn negative_log_likelihood(n: &mut Node) -> Result {
     let x = n.input(0)?;
-    Ok(n.accumulated(x, loss)?.into())
+    Ok(n.in_accumulator_dtype(x, loss)?.into())
 }
 
 fn cross_entropy(n: &mut Node) -> Result {
@@ -22,32 +23,32 @@ fn cross_entropy(n: &mut Node) -> Result {
     Ok(if n.outputs > 1 { vec![loss, log] } else { vec![loss] }.into())
 }
 
-/// The negative of the value of each target's class, weighted by the class; targets that are ignored weigh nothing.
+/// Negative log-likelihood of the target classes, weighted by class; ignored targets have weight zero.
 fn loss(n: &mut Node, x: Operand) -> node::Result<Operand> {
-    let target = n.int64(1)?;
+    let target = n.input_as_int64(1)?;
     let (dims, shape) = (n.dims(&x)?, n.dims(&target)?);
     if dims.len() < 2 {
         return n.error("its input has no classes");
     }
-    let zero = n.number(0.0, &x)?;
+    let zero = n.scalar_like(0.0, &x)?;
     let ignored = match n.attrs.int("ignore_index")? {
-        Some(index) => Some(n.with_number("equal", &target, index as f64)?),
+        Some(index) => Some(n.with_scalar("equal", &target, index as f64)?),
         None => None,
     };
     let class = match &ignored {
         Some(ignored) => {
-            let first = n.number(0.0, &target)?;
+            let first = n.scalar_like(0.0, &target)?;
             n.call("where", [ignored.clone(), first, target])?
         }
         None => target,
     };
-    // Negative indices count from the end in what follows, which targets do not.
-    let classes = n.vector(&dims[1..2])?;
+    // `take` wraps negative indices, but a negative target is an error.
+    let classes = n.dims_vector(&dims[1..2])?;
     let shifted = n.call("subtract", [class.clone(), classes])?;
-    let class = n.replaced(class, "less", 0.0, shifted)?;
-    let (batch, places) = (dims[0].clone(), product(&dims[2..]));
-    let rows = n.reshape(x.clone(), vec![batch.clone(), dims[1].clone(), places.clone()])?;
-    let at = n.reshape(class.clone(), vec![batch, PrimExpr::int64(1), places])?;
+    let class = n.replace_if(class, "less", 0.0, shifted)?;
+    let (batch, positions) = (dims[0].clone(), product(&dims[2..]));
+    let rows = n.reshape(x.clone(), vec![batch.clone(), dims[1].clone(), positions.clone()])?;
+    let at = n.reshape(class.clone(), vec![batch, PrimExpr::int64(1), positions])?;
     let picked = n.call_with("gather_elements", [rows, at], &[("axis", 1i64.into())])?;
     let picked = n.reshape(picked, shape.clone())?;
     let mut loss = n.call("negative", [picked])?;
@@ -62,7 +63,7 @@ fn loss(n: &mut Node, x: Operand) -> node::Result<Operand> {
         let of_class = match weight {
             Some(weight) => weight,
             None => {
-                let one = n.number(1.0, &x)?;
+                let one = n.scalar_like(1.0, &x)?;
                 n.call("broadcast_to", [one, Operand::Shape(shape)])?
             }
         };

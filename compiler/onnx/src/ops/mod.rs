@@ -1,29 +1,30 @@
-//! ONNX's operators: one file a family, each operator declared once with the function that imports it.
+//! ONNX operators: one file per family, each operator declared once with its import function.
 //!
-//! A family's `OPS` lists its operators. The function gets a [`Node`] and calls operators of ours through it; the
-//! version of the operator set is in [`Node::opset`], so that one function knows all versions of its operator. To add an
-//! operator, write its function and list it.
+//! A family's `OPS` lists its operators. An import function gets a [`Node`] and appends calls of our operators through
+//! it. [`Node::opset`] is the version of the operator set; one function handles all versions of its operator. To add an
+//! operator, write its import function and list it in `OPS`.
 
 mod activation;
 mod attention;
+pub mod attribute_schema;
 mod cast;
 mod constant;
 mod control;
 mod conv;
 mod deform;
 mod dynamic_pads;
+mod dynamic_shape;
 mod elementwise;
 mod features;
-mod first_versions;
 mod flex_attention;
 mod index;
-pub mod known_attributes;
+mod legacy_broadcast;
 mod linear;
 mod loss;
 mod norm;
 mod pad;
 mod pool;
-mod pool_places;
+mod pool_indices;
 mod quantize;
 mod rearrange;
 mod recurrent;
@@ -31,7 +32,6 @@ mod recurrent_activation;
 mod reduce;
 mod resample;
 mod resize;
-mod run_time;
 mod select;
 mod shape;
 mod signal;
@@ -48,22 +48,22 @@ use hammock_runtime::tools::ElementType;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
-/// What an operator's import gives.
+/// Result of an import function.
 type Result = std::result::Result<Outputs, InferError>;
 
-/// What imports an operator's nodes.
+/// Import function of an operator.
 type Import = fn(&mut Node) -> Result;
 
-/// An operator of ONNX.
+/// ONNX operator.
 pub struct Op {
-    /// Its domain; empty for ONNX's own.
+    /// Domain; empty for the standard one.
     pub domain: &'static str,
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     pub(crate) import: Import,
 }
 
-/// An operator of the standard domain.
+/// Declares an operator of the standard domain.
 const fn op(name: &'static str, import: Import) -> Op {
     Op { domain: "", name, import }
 }
@@ -85,7 +85,7 @@ const FAMILIES: &[&[Op]] = &[
     norm::OPS,
     pad::OPS,
     pool::OPS,
-    pool_places::OPS,
+    pool_indices::OPS,
     quantize::OPS,
     rearrange::OPS,
     recurrent::OPS,
@@ -101,12 +101,12 @@ const FAMILIES: &[&[Op]] = &[
 static TABLE: LazyLock<FxHashMap<(&'static str, &'static str), &'static Op>> =
     LazyLock::new(|| FAMILIES.iter().copied().flatten().map(|op| ((op.domain, op.name), op)).collect());
 
-/// Operators that know of elements that another dtype holds.
-const KNOW_NARROW: &[&str] =
+/// Operators that handle sub-byte elements, which are stored in a wider dtype.
+const HANDLE_NARROW: &[&str] =
     &["Cast", "CastLike", "DequantizeLinear", "Identity", "If", "Loop", "QuantizeLinear", "Scan", "Shape", "Size"];
 
-/// Operators whose results have elements of their inputs.
-const KEEP_ELEMENTS: &[&str] = &[
+/// Operators that only move elements: their results have the input's element type.
+const MOVE_ELEMENTS: &[&str] = &[
     "Concat",
     "DepthToSpace",
     "Expand",
@@ -124,12 +124,15 @@ const KEEP_ELEMENTS: &[&str] = &[
     "Unsqueeze",
 ];
 
-/// The results of an operator that has an input of elements that another dtype holds.
+/// Returns the results of an operator that has an input with sub-byte elements.
+///
+/// # Errors
+/// If the operator cannot handle them.
 pub fn narrow(op: &Op, values: Vec<Value>, element: ElementType) -> std::result::Result<Vec<Value>, InferError> {
-    if KNOW_NARROW.contains(&op.name) {
+    if HANDLE_NARROW.contains(&op.name) {
         return Ok(values);
     }
-    if !KEEP_ELEMENTS.contains(&op.name) {
+    if !MOVE_ELEMENTS.contains(&op.name) {
         let name = dtype::name(i64::from(element.number));
         return Err(InferError::new(format!("it does not compute with elements of {name}"))
             .help("they can be converted, quantized and moved"));
@@ -141,12 +144,12 @@ pub fn narrow(op: &Op, values: Vec<Value>, element: ElementType) -> std::result:
     Ok(values.into_iter().map(with_element).collect())
 }
 
-/// The operator of that domain and name.
+/// Returns the operator with this domain and name.
 pub fn find(domain: &str, name: &str) -> Option<&'static Op> {
     TABLE.get(&(domain, name)).copied()
 }
 
-/// Every operator that can be imported, by family.
+/// Returns all supported operators, by family.
 pub fn all() -> impl Iterator<Item = &'static Op> {
     FAMILIES.iter().copied().flatten()
 }

@@ -1,4 +1,4 @@
-//! Normalisations.
+//! Normalizations.
 
 use super::{Op, Result, activation::axis_attr, op};
 use crate::{
@@ -28,21 +28,21 @@ fn batch(n: &mut Node) -> Result {
     let mut outputs = Vec::new();
     let own = n.dtype(&args[0])?;
     let training = n.attrs.flag("training_mode")?;
-    // Statistics of longer floats may be beyond what the data's can hold.
+    // Statistics in wider floats may exceed the range of the data's dtype.
     let mixed = args.iter().any(|arg| n.dtype(arg).is_ok_and(|dtype| dtype != own));
     let dtype = if training || mixed { accumulator(own) } else { own };
     args[0] = n.cast(args[0].clone(), dtype)?;
     if training {
-        // The batch's own statistics stand for those of before, which move towards them.
+        // Training normalizes by the statistics of the batch, and updates the running ones.
         let axes: Vec<usize> = (0..n.rank(&args[0])?).filter(|axis| *axis != 1).collect();
         let momentum = n.attrs.float_or("momentum", 0.9)?;
         for (at, statistic) in [(3, "mean"), (4, "variance")] {
             let own = n.call_with(statistic, [args[0].clone()], &[("axis", axes_attr(&axes))])?;
             let before = n.dtype(&args[at])?;
             let wide = n.cast(args[at].clone(), dtype)?;
-            let kept = n.with_number("multiply", &wide, momentum)?;
-            let moved = n.with_number("multiply", &own, 1.0 - momentum)?;
-            let running = n.call("add", [kept, moved])?;
+            let decayed = n.with_scalar("multiply", &wide, momentum)?;
+            let update = n.with_scalar("multiply", &own, 1.0 - momentum)?;
+            let running = n.call("add", [decayed, update])?;
             outputs.push(n.cast(running, before)?);
             args[at] = own;
         }
@@ -56,23 +56,23 @@ fn batch(n: &mut Node) -> Result {
     Ok(outputs.into())
 }
 
-/// Models are for inference: nothing is dropped.
+/// Inference only: the identity.
 fn dropout(n: &mut Node) -> Result {
     match n.ints(2, "training_mode") {
         Ok(Some(training)) if training.contains(&1) => {
             return n.error("training is not supported");
         }
         Ok(_) => {}
-        // The mode of run time as a size that has to be 0.
-        Err(_) => drop(n.int64(2).and_then(|mode| n.sizes_from(mode, &[0i64.into()]))?),
+        // Checks at run time that the mode is 0, as a dimension.
+        Err(_) => drop(n.input_as_int64(2).and_then(|mode| n.to_dims_with_prefix(mode, &[0i64.into()]))?),
     }
     let x = n.value(0)?;
     let mut outputs = vec![x];
     if n.outputs > 1 {
         let x = n.input(0)?;
         let shape = n.dims(&x)?;
-        let kept = crate::node::number(1.0, hammock_ir::DType::BOOL)?;
-        outputs.push(Value::Operand(n.call("full", [Operand::Shape(shape), kept])?));
+        let mask = crate::node::scalar(1.0, hammock_ir::DType::BOOL)?;
+        outputs.push(Value::Operand(n.call("full", [Operand::Shape(shape), mask])?));
     }
     Ok(Outputs(outputs))
 }
@@ -104,12 +104,12 @@ fn layer(n: &mut Node) -> Result {
         return Ok(y.into());
     }
     let over = [("axis", axes_attr(&axes)), ("keepdims", true.into())];
-    let stash = n.numbered_dtype(n.attrs.int_or("stash_type", 1)?)?;
+    let stash = n.dtype_from_code(n.attrs.int_or("stash_type", 1)?)?;
     let x = n.cast(x, accumulator(n.dtype(&y)?))?;
     let mean = n.call_with("mean", [x.clone()], &over)?;
     let variance = n.call_with("variance", [x], &over)?;
-    let moved = n.with_number("add", &variance, epsilon)?;
-    let inverse = n.call("rsqrt", [moved])?;
+    let shifted = n.with_scalar("add", &variance, epsilon)?;
+    let inverse = n.call("rsqrt", [shifted])?;
     Ok(vec![y, n.cast(mean, stash)?, n.cast(inverse, stash)?].into())
 }
 
@@ -126,7 +126,7 @@ fn rms(n: &mut Node) -> Result {
         return Ok(n.call_with("nn.rms_norm", [x, scale], &attrs)?.into());
     }
     let one = n.filled(1.0, &x, &dims[first..])?;
-    let y = n.accumulated(x, |n, x| {
+    let y = n.in_accumulator_dtype(x, |n, x| {
         let one = n.cast(one, n.dtype(&x)?)?;
         let y = n.call_with("nn.rms_norm", [x, one], &attrs)?;
         let scale = n.cast(scale, n.dtype(&y)?)?;
@@ -136,25 +136,30 @@ fn rms(n: &mut Node) -> Result {
 }
 
 impl Node<'_, '_> {
-    /// A scale or bias as a tensor of the shape that is normalized, if it broadcasts to that: `None` where it differs
-    /// along other axes, too, or its sizes do not say.
+    /// Broadcasts a scale or bias to the normalized shape; `None` if it also varies along other axes, or its dimensions
+    /// are not known to fit.
     fn broadcast_over(&mut self, x: &Operand, shape: &[PrimExpr]) -> crate::node::Result<Option<Operand>> {
         let own = self.dims(x)?;
         if dims::all_equal(&own, shape) {
             return Ok(Some(x.clone()));
         }
         let Some(outer) = own.len().checked_sub(shape.len()) else {
-            return self.if_fits(x, &own, shape);
+            return self.broadcast_if_compatible(x, &own, shape);
         };
         if !own[..outer].iter().all(|size| dims::is(size, 1)) {
             return Ok(None);
         }
         let inner = own[outer..].to_vec();
         let x = if outer == 0 { x.clone() } else { self.reshape(x.clone(), inner.clone())? };
-        self.if_fits(&x, &inner, shape)
+        self.broadcast_if_compatible(&x, &inner, shape)
     }
 
-    fn if_fits(&mut self, x: &Operand, own: &[PrimExpr], shape: &[PrimExpr]) -> crate::node::Result<Option<Operand>> {
+    fn broadcast_if_compatible(
+        &mut self,
+        x: &Operand,
+        own: &[PrimExpr],
+        shape: &[PrimExpr],
+    ) -> crate::node::Result<Option<Operand>> {
         let fits = |(own, size): (&PrimExpr, &PrimExpr)| dims::is(own, 1) || dims::equal(own, size) == Some(true);
         if !own.iter().rev().zip(shape.iter().rev()).all(fits) {
             return Ok(None);
@@ -165,9 +170,9 @@ impl Node<'_, '_> {
         self.call("broadcast_to", [x.clone(), Operand::Shape(shape.to_vec())]).map(Some)
     }
 
-    /// A tensor of one number.
+    /// Returns a tensor filled with one value.
     fn filled(&mut self, value: f64, like: &Operand, shape: &[PrimExpr]) -> crate::node::Result<Operand> {
-        let value = self.number(value, like)?;
+        let value = self.scalar_like(value, like)?;
         self.call("full", [Operand::Shape(shape.to_vec()), value])
     }
 }
@@ -180,7 +185,7 @@ fn instance(n: &mut Node) -> Result {
     Ok(n.call_with("nn.instance_norm", [x, scale, bias], &attrs)?.into())
 }
 
-/// Before version 21, scale and bias have a value for each group.
+/// Before version 21, scale and bias have one value per group.
 fn group(n: &mut Node) -> Result {
     let (x, mut scale, mut bias) = (n.input(0)?, n.input(1)?, n.input(2)?);
     let Some(groups) = n.attrs.int("num_groups")? else { return n.error("its `num_groups` is missing") };
@@ -208,13 +213,13 @@ fn mean_variance(n: &mut Node) -> Result {
     let axes = n.attrs.ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
     let axes = n.axes(&axes, n.rank(&x)?)?;
     let over = [("axis", axes_attr(&axes)), ("keepdims", true.into())];
-    let y = n.accumulated(x, |n, x| {
+    let y = n.in_accumulator_dtype(x, |n, x| {
         let mean = n.call_with("mean", [x.clone()], &over)?;
         let centred = n.call("subtract", [x, mean])?;
         let square = n.call("multiply", [centred.clone(), centred.clone()])?;
         let variance = n.call_with("mean", [square], &over)?;
         let deviation = n.call("sqrt", [variance])?;
-        let by = n.with_number("add", &deviation, 1e-9)?;
+        let by = n.with_scalar("add", &deviation, 1e-9)?;
         n.call("divide", [centred, by])
     })?;
     Ok(y.into())
@@ -226,11 +231,11 @@ fn lp(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let axis = n.axis(axis, n.rank(&x)?)?;
     let over = [("axis", axes_attr(&[axis])), ("keepdims", true.into())];
-    let y = n.accumulated(x, |n, x| {
-        let powers = n.power_of_size(&x, p as f64)?;
+    let y = n.in_accumulator_dtype(x, |n, x| {
+        let powers = n.abs_power(&x, p as f64)?;
         let sum = n.call_with("sum", [powers], &over)?;
         let norm = if p == 1 { sum } else { n.call("sqrt", [sum])? };
-        let zero = n.number(0.0, &x)?;
+        let zero = n.scalar_like(0.0, &x)?;
         let is_zero = n.call("equal", [norm.clone(), zero.clone()])?;
         let quotient = n.call("divide", [x, norm])?;
         n.call("where", [is_zero, zero, quotient])
@@ -238,7 +243,7 @@ fn lp(n: &mut Node) -> Result {
     Ok(y.into())
 }
 
-/// Divides by the squares of neighbouring channels: a pooling along them.
+/// Local response normalization: an average pooling of squares along the channels.
 fn local_response(n: &mut Node) -> Result {
     let (alpha, beta) = (n.attrs.float_or("alpha", 1e-4)?, n.attrs.float_or("beta", 0.75)?);
     let bias = n.attrs.float_or("bias", 1.0)?;
@@ -254,16 +259,16 @@ fn local_response(n: &mut Node) -> Result {
         ("padding", vec![before, 0, behind, 0].into()),
         ("count_include_pad", true.into()),
     ];
-    let y = n.accumulated(x, |n, x| {
+    let y = n.in_accumulator_dtype(x, |n, x| {
         let square = n.call("multiply", [x.clone(), x.clone()])?;
         let one = PrimExpr::int64(1);
         let flat = vec![dims[0].clone(), one, dims[1].clone(), crate::node::product(&dims[2..])];
         let square = n.reshape(square, flat)?;
         let mean = n.call_with("nn.avg_pool2d", [square], &attrs)?;
         let mean = n.reshape(mean, dims)?;
-        let scaled = n.with_number("multiply", &mean, alpha)?;
-        let moved = n.with_number("add", &scaled, bias)?;
-        let power = n.with_number("power", &moved, beta)?;
+        let scaled = n.with_scalar("multiply", &mean, alpha)?;
+        let shifted = n.with_scalar("add", &scaled, bias)?;
+        let power = n.with_scalar("power", &shifted, beta)?;
         n.call("divide", [x, power])
     })?;
     Ok(y.into())

@@ -1,10 +1,10 @@
-//! Poolings, and where their windows and those of convolutions lie.
+//! Pooling, and the window geometry of poolings and convolutions.
 
 use super::{
     Op, Result,
     dynamic_pads::DynamicPads,
     op,
-    pool_places::{lowest, max_with_places},
+    pool_indices::{lowest_value, max_pool_with_indices},
 };
 use crate::node::{self, Node, axes_attr};
 use hammock_ir::{PrimExpr, relax::Operand};
@@ -19,20 +19,20 @@ pub const OPS: &[Op] = &[
     op("MaxPool", |n| pool(n, ["nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"])),
 ];
 
-/// The windows of a convolution or pooling.
+/// Windows of a convolution or pooling.
 pub struct Windows {
     pub strides: Vec<i64>,
     pub dilations: Vec<i64>,
-    /// Those before the data, then those behind.
+    /// Padding before each axis, then after each.
     pub pads: Vec<i64>,
-    /// Padding that sizes of run time determine, in place of `pads`.
+    /// Padding of dynamic axes, instead of `pads`.
     pub dynamic: Vec<DynamicPads>,
 }
 
 impl Windows {
-    /// What the attributes of a node say of windows of that size, over data whose size alone does not determine padding.
-    pub fn of(n: &Node, x: &Operand, kernel: &[i64]) -> node::Result<Windows> {
-        let windows = Windows::of_any(n, x, kernel)?;
+    /// Reads the windows from a node's attributes; dynamic padding is an error.
+    pub fn with_static_padding(n: &Node, x: &Operand, kernel: &[i64]) -> node::Result<Windows> {
+        let windows = Windows::from_attributes(n, x, kernel)?;
         if windows.dynamic.is_empty() {
             Ok(windows)
         } else {
@@ -40,8 +40,8 @@ impl Windows {
         }
     }
 
-    /// What the attributes of a node say of windows of that size. `padded` adds padding that is determined at run time.
-    pub fn of_any(n: &Node, x: &Operand, kernel: &[i64]) -> node::Result<Windows> {
+    /// Reads the windows from a node's attributes. Dynamic padding is added by `pad_dynamic`.
+    pub fn from_attributes(n: &Node, x: &Operand, kernel: &[i64]) -> node::Result<Windows> {
         let rank = kernel.len();
         let sizes = n.dims(x)?;
         if sizes.len() != rank + 2 {
@@ -68,16 +68,16 @@ impl Windows {
         Ok(windows)
     }
 
-    /// How many there are along an axis of that size.
+    /// Returns the number of windows along an axis.
     pub fn count(&self, size: &PrimExpr, kernel: &[i64], at: usize) -> PrimExpr {
-        let reach = (kernel[at] - 1) * self.dilations[at] + 1;
-        let room = dims::add(size, &PrimExpr::int64(self.pads[at] + self.pads[at + kernel.len()] - reach));
+        let extent = (kernel[at] - 1) * self.dilations[at] + 1;
+        let room = dims::add(size, &PrimExpr::int64(self.pads[at] + self.pads[at + kernel.len()] - extent));
         dims::add(&dims::floordiv(&room, &self.strides[at].into()), &1i64.into())
     }
 
-    /// How many there are along each axis of data of that shape, those included that reach beyond it if `ceil_mode` says
-    /// so. Pads the data behind for these.
-    pub fn all_counts(&mut self, n: &mut Node, sizes: &[PrimExpr], kernel: &[i64]) -> node::Result<Vec<PrimExpr>> {
+    /// Returns the number of windows along each axis, including partial ones if `ceil_mode` is set. Adds padding after
+    /// the data for these.
+    pub fn window_counts(&mut self, n: &mut Node, sizes: &[PrimExpr], kernel: &[i64]) -> node::Result<Vec<PrimExpr>> {
         let rounds_up = n.attrs.flag("ceil_mode")?;
         let mut counts = Vec::new();
         for (axis, size) in sizes.iter().enumerate() {
@@ -91,37 +91,37 @@ impl Windows {
                 continue;
             }
             self.pads[axis + kernel.len()] += stride - 1;
-            // Windows that begin in the padding behind the data do not count.
+            // Windows that start in the padding after the data do not count.
             let starts = dims::ceildiv(&dims::add(size, &self.before(axis)), &stride.into());
             counts.push(n.named_size(dims::min(&self.count(size, kernel, axis), &starts))?);
         }
         Ok(counts)
     }
 
-    /// The results of windows without those that would begin behind the data, in the padding there.
-    fn starting_in_data(&self, n: &mut Node, x: &Operand, mut y: Operand) -> node::Result<Operand> {
+    /// Crops the results of windows that start in the padding after the data.
+    fn crop_to_data(&self, n: &mut Node, x: &Operand, mut y: Operand) -> node::Result<Operand> {
         let sizes = n.dims(x)?;
         for (axis, stride) in self.strides.iter().enumerate() {
             let starts = dims::ceildiv(&dims::add(&sizes[axis + 2], &self.before(axis)), &(*stride).into());
             let count = n.dims(&y)?.swap_remove(axis + 2);
             if n.attrs.flag("ceil_mode")? && dims::at_least(&starts, &count) != Some(true) {
-                let kept = n.named_size(dims::min(&starts, &count))?;
-                y = n.inner_steps(y, axis + 2, 0i64.into(), kept, 1)?;
+                let in_data = n.named_size(dims::min(&starts, &count))?;
+                y = n.slice_in_bounds(y, axis + 2, 0i64.into(), in_data, 1)?;
             }
         }
         Ok(y)
     }
 
-    /// Pads so that there are as many windows as the data's size divided by the stride, rounded up.
+    /// Sets the padding such that the number of windows is `ceil(size / stride)`.
     fn pad_to_same(&mut self, sizes: &[PrimExpr], kernel: &[i64], lower: bool) {
         let rank = kernel.len();
         for axis in 0..rank {
-            let (reach, stride) = ((kernel[axis] - 1) * self.dilations[axis] + 1, self.strides[axis]);
+            let (extent, stride) = ((kernel[axis] - 1) * self.dilations[axis] + 1, self.strides[axis]);
             let total = match sizes[axis].as_int() {
-                Some(size) => ((size - 1).div_euclid(stride) * stride + reach - size).max(0),
-                None if stride == 1 => reach - 1,
+                Some(size) => ((size - 1).div_euclid(stride) * stride + extent - size).max(0),
+                None if stride == 1 => extent - 1,
                 None => {
-                    self.dynamic.push(DynamicPads::new(axis, &sizes[axis], reach, stride, lower));
+                    self.dynamic.push(DynamicPads::new(axis, &sizes[axis], extent, stride, lower));
                     continue;
                 }
             };
@@ -138,9 +138,9 @@ fn pool(n: &mut Node, ours: [&'static str; 3]) -> Result {
         Some(ours) => *ours,
         None => return n.error(format!("poolings of {} spatial dimensions are not supported", kernel.len())),
     };
-    let windows = Windows::of_any(n, &x, &kernel)?;
+    let windows = Windows::from_attributes(n, &x, &kernel)?;
     if n.outputs > 1 && ours.starts_with("nn.max") {
-        return max_with_places(n, x, &kernel, windows);
+        return max_pool_with_indices(n, x, &kernel, windows);
     }
     let (mean, whole) = (ours.starts_with("nn.avg"), n.attrs.flag("count_include_pad")?);
     let attrs = [
@@ -155,21 +155,21 @@ fn pool(n: &mut Node, ours: [&'static str; 3]) -> Result {
         return Ok(n.call_with(ours, [x], &attrs)?.into());
     }
     let sizes = n.dims(&x)?;
-    let fill = if mean { 0.0 } else { lowest(n, &x)? };
-    let one = n.number(1.0, &x)?;
-    let padded = windows.padded(n, x, fill)?;
+    let fill = if mean { 0.0 } else { lowest_value(n, &x)? };
+    let one = n.scalar_like(1.0, &x)?;
+    let padded = windows.pad_dynamic(n, x, fill)?;
     let mut y = n.call_with(ours, [padded], &attrs)?;
     if mean && !whole {
-        // The mean of ones is the share of a window that is not padding.
+        // The mean of ones is the fraction of a window that is not padding.
         let ones = [&vec![PrimExpr::int64(1); 2], &sizes[2..]].concat();
         let ones = n.call("full", [Operand::Shape(ones), one])?;
-        let ones = windows.padded(n, ones, 0.0)?;
+        let ones = windows.pad_dynamic(n, ones, 0.0)?;
         let share = n.call_with(ours, [ones], &attrs)?;
-        let share = windows.counted(n, share)?;
-        y = windows.counted(n, y)?;
+        let share = windows.cast_counts(n, share)?;
+        y = windows.cast_counts(n, y)?;
         return Ok(n.call("divide", [y, share])?.into());
     }
-    Ok(windows.counted(n, y)?.into())
+    Ok(windows.cast_counts(n, y)?.into())
 }
 
 fn global(n: &mut Node, ours: &'static str) -> Result {
@@ -178,9 +178,9 @@ fn global(n: &mut Node, ours: &'static str) -> Result {
     Ok(n.call_with(ours, [x], &[("axis", axes_attr(&axes)), ("keepdims", true.into())])?.into())
 }
 
-/// The p-norm of each window: that of |x|^p is a mean, times the window's size.
+/// p-norm of each window, from the mean of `|x|^p` times the window size.
 fn lp_pool(n: &mut Node) -> Result {
-    let p = power_of_norm(n)?;
+    let p = norm_order(n)?;
     let x = n.input(0)?;
     let Some(kernel) = n.attrs.ints("kernel_shape")? else { return n.error("its `kernel_shape` is missing") };
     let ours = match kernel.len() {
@@ -189,11 +189,11 @@ fn lp_pool(n: &mut Node) -> Result {
         3 => "nn.avg_pool3d",
         other => return n.error(format!("poolings of {other} spatial dimensions are not supported")),
     };
-    let windows = Windows::of_any(n, &x, &kernel)?;
+    let windows = Windows::from_attributes(n, &x, &kernel)?;
     let count = kernel.iter().map(|size| *size as f64).product::<f64>();
     let mut pads = windows.pads.clone();
     if n.attrs.flag("ceil_mode")? {
-        // Zeros behind the data make room for the windows that reach beyond it.
+        // Zeros after the data, for partial windows.
         pads[kernel.len()..].iter_mut().zip(&windows.strides).for_each(|(pad, stride)| *pad += stride - 1);
     }
     let attrs = [
@@ -203,39 +203,39 @@ fn lp_pool(n: &mut Node) -> Result {
         ("dilation", windows.dilations.clone().into()),
         ("count_include_pad", true.into()),
     ];
-    let y = n.accumulated(x, |n, x| {
-        let powers = n.power_of_size(&x, p)?;
-        let powers = windows.padded(n, powers, 0.0)?;
+    let y = n.in_accumulator_dtype(x, |n, x| {
+        let powers = n.abs_power(&x, p)?;
+        let powers = windows.pad_dynamic(n, powers, 0.0)?;
         let mean = n.call_with(ours, [powers], &attrs)?;
-        let mean = windows.counted(n, mean)?;
-        let mean = windows.starting_in_data(n, &x, mean)?;
-        let sum = n.with_number("multiply", &mean, count)?;
-        n.with_number("power", &sum, 1.0 / p)
+        let mean = windows.cast_counts(n, mean)?;
+        let mean = windows.crop_to_data(n, &x, mean)?;
+        let sum = n.with_scalar("multiply", &mean, count)?;
+        n.with_scalar("power", &sum, 1.0 / p)
     })?;
     Ok(y.into())
 }
 
-/// The power of a norm, which was a float in the first version.
-fn power_of_norm(n: &Node) -> node::Result<f64> {
+/// Returns the order of a norm, which is a float in version 1.
+fn norm_order(n: &Node) -> node::Result<f64> {
     if n.opset < 2 { n.attrs.float_or("p", 2.0) } else { Ok(n.attrs.int_or("p", 2)? as f64) }
 }
 
 fn global_lp(n: &mut Node) -> Result {
-    let p = power_of_norm(n)?;
+    let p = norm_order(n)?;
     let x = n.input(0)?;
     let axes: Vec<usize> = (2..n.rank(&x)?).collect();
-    let y = n.accumulated(x, |n, x| {
-        let powers = n.power_of_size(&x, p)?;
+    let y = n.in_accumulator_dtype(x, |n, x| {
+        let powers = n.abs_power(&x, p)?;
         let sum = n.call_with("sum", [powers], &[("axis", axes_attr(&axes)), ("keepdims", true.into())])?;
-        n.with_number("power", &sum, 1.0 / p)
+        n.with_scalar("power", &sum, 1.0 / p)
     })?;
     Ok(y.into())
 }
 
 impl Node<'_, '_> {
     /// `|x| ^ p`
-    pub(super) fn power_of_size(&mut self, x: &Operand, p: f64) -> node::Result<Operand> {
+    pub(super) fn abs_power(&mut self, x: &Operand, p: f64) -> node::Result<Operand> {
         let size = self.call("abs", [x.clone()])?;
-        if p == 1.0 { Ok(size) } else { self.with_number("power", &size, p) }
+        if p == 1.0 { Ok(size) } else { self.with_scalar("power", &size, p) }
     }
 }

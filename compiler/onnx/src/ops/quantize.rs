@@ -1,6 +1,6 @@
-//! Quantized numbers: pairs of conversions, and operators on 8-bit integers.
+//! Quantization: `QuantizeLinear`, `DequantizeLinear`, and operators on 8-bit integers.
 
-use super::{Op, Result, conv::convolved, op};
+use super::{Op, Result, conv::append_conv, op};
 use crate::{
     node::{self, Node},
     value::Value,
@@ -18,19 +18,19 @@ pub const OPS: &[Op] = &[
     op("QuantizeLinear", quantize),
 ];
 
-/// A scale or zero point of one element, without dimensions; one with more stays as it is.
-fn single(n: &mut Node, x: Operand) -> node::Result<Operand> {
+/// Reshapes a scale or zero point with one element to a scalar; others are unchanged.
+fn scalar_if_single(n: &mut Node, x: Operand) -> node::Result<Operand> {
     let one = n.dims(&x)?.iter().all(|size| hammock_ops::dims::is(size, 1));
     if one { n.reshape(x, Vec::new()) } else { Ok(x) }
 }
 
-/// Scale and zero point from inputs behind the data; the zero point is zero if it is left out.
+/// Returns scale and zero point from the inputs after the data; the zero point defaults to zero.
 fn scale_and_zero(n: &mut Node, dtype: DType) -> node::Result<(Operand, Operand)> {
     let scale = n.input(1)?;
-    let scale = single(n, scale)?;
+    let scale = scalar_if_single(n, scale)?;
     let zero = match n.optional(2)? {
-        Some(zero) => single(n, zero)?,
-        None => node::number(0.0, if dtype.is_integer() { dtype } else { DType::FLOAT32 })?,
+        Some(zero) => scalar_if_single(n, zero)?,
+        None => node::scalar(0.0, if dtype.is_integer() { dtype } else { DType::FLOAT32 })?,
     };
     Ok((scale, zero))
 }
@@ -40,23 +40,23 @@ fn quantize(n: &mut Node) -> Result {
     let to = match (n.optional(2)?, n.attrs.int_or("output_dtype", 0)?) {
         (Some(zero), _) => match n.value(2)?.narrow() {
             Some(element) => element,
-            None => n.element_of(&zero)?,
+            None => n.element_type_of(&zero)?,
         },
         (None, 0) => n.element_type(2)?,
         (None, number) => n.element_type(number)?,
     };
     let (scale, zero) = scale_and_zero(n, to.held)?;
     let blocks = n.attrs.int_or("block_size", 0)?;
-    // Small floats are rounded by `in_elements`, which knows `saturate`.
+    // Narrow floats are rounded by `cast_elements`, which implements `saturate`.
     if blocks == 0 && to.held.is_integer() {
         let axis = n.attrs.int_or("axis", 1)?;
         let axis = if n.rank(&scale)? == 0 { -1 } else { n.axis(axis, n.rank(&x)?)? as i64 };
         let attrs = [("axis", axis.into()), ("out_dtype", to.held.into())];
         let y = n.call_with("quantize", [x, scale, zero], &attrs)?;
-        let y = if to.is_narrow() { n.within(y, to.stored)? } else { y };
+        let y = if to.is_narrow() { n.clamp_to_dtype(y, to.stored)? } else { y };
         return Ok(Value::of(y, to).into());
     }
-    let (scale, zero) = (spread(n, scale, &x)?, spread(n, zero, &x)?);
+    let (scale, zero) = (broadcast_blocks(n, scale, &x)?, broadcast_blocks(n, zero, &x)?);
     let wide = accumulator(n.dtype(&x)?);
     let (x, scale) = (n.cast(x, wide)?, n.cast(scale, wide)?);
     let y = n.call("divide", [x, scale])?;
@@ -64,8 +64,8 @@ fn quantize(n: &mut Node) -> Result {
     let y = if to.stored.is_floating() { y } else { n.call("round", [y])? };
     let zero = n.cast(zero, DType::FLOAT32)?;
     let y = n.call("add", [y, zero])?;
-    let y = if to.stored.is_floating() { y } else { n.within(y, to.stored)? };
-    Ok(Value::of(n.in_elements(y, to)?, to).into())
+    let y = if to.stored.is_floating() { y } else { n.clamp_to_dtype(y, to.stored)? };
+    Ok(Value::of(n.cast_elements(y, to)?, to).into())
 }
 
 fn dequantize(n: &mut Node) -> Result {
@@ -73,7 +73,7 @@ fn dequantize(n: &mut Node) -> Result {
     let (scale, zero) = scale_and_zero(n, n.dtype(&x)?)?;
     let dtype = match n.attrs.int_or("output_dtype", 0)? {
         0 => n.dtype(&scale)?,
-        number => n.numbered_dtype(number)?,
+        number => n.dtype_from_code(number)?,
     };
     if n.attrs.int_or("block_size", 0)? == 0 {
         let axis = n.attrs.int_or("axis", 1)?;
@@ -82,7 +82,7 @@ fn dequantize(n: &mut Node) -> Result {
             .call_with("dequantize", [x, scale, zero], &[("axis", axis.into()), ("out_dtype", dtype.into())])?
             .into());
     }
-    let (scale, zero) = (spread(n, scale, &x)?, spread(n, zero, &x)?);
+    let (scale, zero) = (broadcast_blocks(n, scale, &x)?, broadcast_blocks(n, zero, &x)?);
     let exact = if n.dtype(&x)?.is_integer() { DType::INT32 } else { DType::FLOAT32 };
     let (x, zero) = (n.cast(x, exact)?, n.cast(zero, exact)?);
     let difference = n.call("subtract", [x, zero])?;
@@ -91,15 +91,15 @@ fn dequantize(n: &mut Node) -> Result {
     Ok(n.cast(y, dtype)?.into())
 }
 
-/// Scales or zero points in a shape that broadcasts: of the whole tensor, along an axis, or one for each block of it.
-fn spread(n: &mut Node, scale: Operand, x: &Operand) -> node::Result<Operand> {
+/// Broadcasts scales or zero points: per tensor, per axis, or per block of an axis.
+fn broadcast_blocks(n: &mut Node, scale: Operand, x: &Operand) -> node::Result<Operand> {
     let (sizes, block) = (n.dims(x)?, n.attrs.int_or("block_size", 0)?);
     if n.rank(&scale)? == 0 {
         return Ok(scale);
     }
     let axis = n.axis(n.attrs.int_or("axis", 1)?, sizes.len())?;
     if block == 0 {
-        return along(n, scale, x, axis);
+        return broadcast_along(n, scale, x, axis);
     }
     if block < 0 || n.rank(&scale)? != sizes.len() {
         return n.error("its `block_size` does not fit its scales");
@@ -110,40 +110,40 @@ fn spread(n: &mut Node, scale: Operand, x: &Operand) -> node::Result<Operand> {
     n.call("strided_slice", [&[scale][..], &bounds].concat())
 }
 
-/// Scale and zero point are chosen from the data, so that zero is a value.
+/// Computes scale and zero point from the data, such that zero is representable.
 fn dynamic_quantize(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let (low, high) = (n.call("min", [x.clone()])?, n.call("max", [x.clone()])?);
-    let (low, high) = (n.with_number("minimum", &low, 0.0)?, n.with_number("maximum", &high, 0.0)?);
+    let (low, high) = (n.with_scalar("minimum", &low, 0.0)?, n.with_scalar("maximum", &high, 0.0)?);
     let span = n.call("subtract", [high, low.clone()])?;
-    let scale = n.with_number("divide", &span, 255.0)?;
-    let (zero, unit) = (n.number(0.0, &x)?, n.number(1.0 / 255.0, &x)?);
+    let scale = n.with_scalar("divide", &span, 255.0)?;
+    let (zero, unit) = (n.scalar_like(0.0, &x)?, n.scalar_like(1.0 / 255.0, &x)?);
     let flat = n.call("equal", [span, zero.clone()])?;
     let scale = n.call("where", [flat, unit, scale])?;
-    let place = n.call("divide", [low, scale.clone()])?;
-    let place = n.call("negative", [place])?;
-    let place = n.with_number("maximum", &place, 0.0)?;
-    let place = n.with_number("minimum", &place, 255.0)?;
-    let place = n.call("round", [place])?;
-    let place = n.cast(place, DType::UINT8)?;
+    let zero_point = n.call("divide", [low, scale.clone()])?;
+    let zero_point = n.call("negative", [zero_point])?;
+    let zero_point = n.with_scalar("maximum", &zero_point, 0.0)?;
+    let zero_point = n.with_scalar("minimum", &zero_point, 255.0)?;
+    let zero_point = n.call("round", [zero_point])?;
+    let zero_point = n.cast(zero_point, DType::UINT8)?;
     let attrs = [("axis", (-1i64).into()), ("out_dtype", DType::UINT8.into())];
-    let y = n.call_with("quantize", [x, scale.clone(), place.clone()], &attrs)?;
-    Ok(vec![y, scale, place].into())
+    let y = n.call_with("quantize", [x, scale.clone(), zero_point.clone()], &attrs)?;
+    Ok(vec![y, scale, zero_point].into())
 }
 
-/// Integers less their zero point, as int32. A vector of zero points belongs to `axis`.
-fn centred(n: &mut Node, data: usize, zero: usize, axis: usize) -> node::Result<Operand> {
+/// Subtracts the zero point, in int32. A vector of zero points is per index of `axis`.
+fn subtract_zero_point(n: &mut Node, data: usize, zero: usize, axis: usize) -> node::Result<Operand> {
     let x = n.input(data)?;
     let x = n.cast(x, DType::INT32)?;
     let Some(zero) = n.optional(zero)? else { return Ok(x) };
     let zero = n.cast(zero, DType::INT32)?;
-    let zero = along(n, zero, &x, axis)?;
+    let zero = broadcast_along(n, zero, &x, axis)?;
     n.call("subtract", [x, zero])
 }
 
-/// A vector with an element for each place along an axis of `x`, in a shape that broadcasts.
-fn along(n: &mut Node, vector: Operand, x: &Operand, axis: usize) -> node::Result<Operand> {
-    let vector = single(n, vector)?;
+/// Reshapes a vector with one element per index of an axis of `x` so that it broadcasts.
+fn broadcast_along(n: &mut Node, vector: Operand, x: &Operand, axis: usize) -> node::Result<Operand> {
+    let vector = scalar_if_single(n, vector)?;
     let sizes = n.dims(&vector)?;
     let rank = n.rank(x)?;
     if sizes.len() != 1 {
@@ -159,49 +159,49 @@ fn matmul_integer(n: &mut Node) -> Result {
     let axis = n.rank(&rows)?.saturating_sub(2);
     let columns = n.input(1)?;
     let last = n.rank(&columns)?.saturating_sub(1);
-    let (a, b) = (centred(n, 0, 2, axis)?, centred(n, 1, 3, last)?);
+    let (a, b) = (subtract_zero_point(n, 0, 2, axis)?, subtract_zero_point(n, 1, 3, last)?);
     Ok(n.call_with("matmul", [a, b], &[("out_dtype", DType::INT32.into())])?.into())
 }
 
 fn quantized_matmul(n: &mut Node) -> Result {
     let (rows, columns) = (n.input(0)?, n.input(3)?);
     let (axis, last) = (n.rank(&rows)?.saturating_sub(2), n.rank(&columns)?.saturating_sub(1));
-    let (a, b) = (centred(n, 0, 2, axis)?, centred(n, 3, 5, last)?);
+    let (a, b) = (subtract_zero_point(n, 0, 2, axis)?, subtract_zero_point(n, 3, 5, last)?);
     let y = n.call_with("matmul", [a, b], &[("out_dtype", DType::INT32.into())])?;
     let (a_scale, b_scale, y_scale) = (n.input(1)?, n.input(4)?, n.input(6)?);
     let rank = n.rank(&y)?;
-    let a_scale = along(n, a_scale, &y, rank.saturating_sub(2))?;
-    let b_scale = along(n, b_scale, &y, rank.saturating_sub(1))?;
-    requantized(n, y, [a_scale, b_scale, y_scale], 7)
+    let a_scale = broadcast_along(n, a_scale, &y, rank.saturating_sub(2))?;
+    let b_scale = broadcast_along(n, b_scale, &y, rank.saturating_sub(1))?;
+    requantize(n, y, [a_scale, b_scale, y_scale], 7)
 }
 
 fn conv_integer(n: &mut Node) -> Result {
-    let (x, weight) = (centred(n, 0, 2, 1)?, centred(n, 1, 3, 0)?);
-    Ok(convolved(n, x, weight, Some(DType::INT32))?.into())
+    let (x, weight) = (subtract_zero_point(n, 0, 2, 1)?, subtract_zero_point(n, 1, 3, 0)?);
+    Ok(append_conv(n, x, weight, Some(DType::INT32))?.into())
 }
 
 fn quantized_conv(n: &mut Node) -> Result {
-    let (x, weight) = (centred(n, 0, 2, 1)?, centred(n, 3, 5, 0)?);
-    let y = convolved(n, x, weight, Some(DType::INT32))?;
+    let (x, weight) = (subtract_zero_point(n, 0, 2, 1)?, subtract_zero_point(n, 3, 5, 0)?);
+    let y = append_conv(n, x, weight, Some(DType::INT32))?;
     let spatial = n.rank(&y)? - 2;
     let y = n.with_bias(y, 8, spatial)?;
     let (x_scale, w_scale, y_scale) = (n.input(1)?, n.input(4)?, n.input(6)?);
-    let w_scale = along(n, w_scale, &y, 1)?;
-    requantized(n, y, [x_scale, w_scale, y_scale], 7)
+    let w_scale = broadcast_along(n, w_scale, &y, 1)?;
+    requantize(n, y, [x_scale, w_scale, y_scale], 7)
 }
 
-/// Sums of products of quantized numbers, in the scale and around the zero point of the result.
-fn requantized(n: &mut Node, sums: Operand, [a, b, y]: [Operand; 3], zero: usize) -> Result {
+/// Requantizes int32 accumulators to the scale and zero point of the result.
+fn requantize(n: &mut Node, sums: Operand, [a, b, y]: [Operand; 3], zero: usize) -> Result {
     let zero = n.input(zero)?;
     let dtype = n.dtype(&zero)?;
-    let (a, y) = (single(n, a)?, single(n, y)?);
+    let (a, y) = (scalar_if_single(n, a)?, scalar_if_single(n, y)?);
     let (a, b, y) = (n.cast(a, DType::FLOAT32)?, n.cast(b, DType::FLOAT32)?, n.cast(y, DType::FLOAT32)?);
     let scale = n.call("multiply", [a, b])?;
     let scale = n.call("divide", [scale, y])?;
     let sums = n.cast(sums, DType::FLOAT32)?;
     let real = n.call("multiply", [sums, scale])?;
-    let zero = single(n, zero)?;
-    let one = node::number(1.0, DType::FLOAT32)?;
+    let zero = scalar_if_single(n, zero)?;
+    let one = node::scalar(1.0, DType::FLOAT32)?;
     let attrs = [("axis", (-1i64).into()), ("out_dtype", dtype.into())];
     Ok(n.call_with("quantize", [real, one, zero], &attrs)?.into())
 }

@@ -1,9 +1,9 @@
-//! Elements in another order: transposing, joining, splitting, slicing, padding.
+//! Data movement: transpose, concat, split, slice, tile.
 
-use super::{Op, Result, activation::axis_attr, op, run_time};
+use super::{Op, Result, activation::axis_attr, dynamic_shape, op};
 use crate::{
-    fold::places,
-    known::Known,
+    fold::indices_of,
+    known_tensor::KnownTensor,
     node::{Node, axes_attr, shown_size},
     value::{Outputs, Value},
 };
@@ -29,19 +29,19 @@ fn transpose(n: &mut Node) -> Result {
         Some(axes) => n.axes(&axes, rank)?,
         None => (0..rank).rev().collect(),
     };
-    if let Some(known) = n.known(0).and_then(|x| transposed(&x, &axes)) {
+    if let Some(known) = n.known(0).and_then(|x| transpose_known(&x, &axes)) {
         return Ok(known.into());
     }
     Ok(n.call_with("permute_dims", [x], &[("axes", axes_attr(&axes))])?.into())
 }
 
-/// Elements that are known with their axes in another order.
-fn transposed(x: &Known, axes: &[usize]) -> Option<Known> {
+/// Transposes known elements.
+fn transpose_known(x: &KnownTensor, axes: &[usize]) -> Option<KnownTensor> {
     if axes.len() != x.shape.len() {
         return None;
     }
     let shape: Vec<i64> = axes.iter().map(|axis| x.shape.get(*axis).copied()).collect::<Option<_>>()?;
-    x.taken(&shape, |index| {
+    x.map_indices(&shape, |index| {
         let mut own = vec![0; index.len()];
         axes.iter().zip(index).for_each(|(axis, at)| own[*axis] = *at);
         own
@@ -50,26 +50,26 @@ fn transposed(x: &Known, axes: &[usize]) -> Option<Known> {
 
 fn concat(n: &mut Node) -> Result {
     let axis = n.attrs.int_or("axis", if n.opset < 4 { 1 } else { 0 })?;
-    let known: Option<Vec<Known>> = (0..n.inputs.len()).map(|at| n.known(at)).collect();
+    let known: Option<Vec<KnownTensor>> = (0..n.inputs.len()).map(|at| n.known(at)).collect();
     if let Some(known) = known
         && known.iter().all(|x| x.shape.len() == 1)
         && let Some(first) = known.first()
     {
         let elements: Vec<PrimExpr> = known.iter().flat_map(|x| x.elements.iter().cloned()).collect();
-        if let Some(known) = Known::new(&[elements.len() as i64], first.dtype, elements) {
+        if let Some(known) = KnownTensor::new(&[elements.len() as i64], first.dtype, elements) {
             return Ok(known.into());
         }
     }
-    let parts = n.rest(0)?;
+    let parts = n.inputs_from(0)?;
     if let [one] = parts.as_slice() {
         return Ok(Value::Operand(one.clone()).into());
     }
     Ok(n.call_with("concat", [Operand::Tuple(parts)], &[("axis", axis.into())])?.into())
 }
 
-/// Sizes of the parts, or a number of equal ones, of which the last may be smaller.
+/// Splits into parts of given sizes, or into equal parts; the last may be smaller.
 fn split(n: &mut Node) -> Result {
-    // The first version takes them as an attribute or an input.
+    // In version 1, the sizes are an attribute or an input.
     let as_input = n.opset == 1 && n.given(1).is_some();
     let sizes = n.ints_since(if as_input { 1 } else { 13 }, 1, "split");
     let axis = n.attrs.int_or("axis", 0)?;
@@ -77,10 +77,10 @@ fn split(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let dims = n.dims(&x)?;
     let axis = n.axis(axis, dims.len())?;
-    let Ok(sizes) = sizes else { return run_time::split(n, axis) };
+    let Ok(sizes) = sizes else { return dynamic_shape::split(n, axis) };
     let count = n.attrs.int_or("num_outputs", n.outputs as i64)?;
     if count < 1 || count > n.outputs.max(1) as i64 || sizes.as_ref().is_some_and(Vec::is_empty) {
-        return n.error("it splits into nothing");
+        return n.error("it splits into no parts");
     }
     let sizes = match (sizes, dims[axis].as_int()) {
         (Some(sizes), _) => sizes,
@@ -101,11 +101,11 @@ fn split(n: &mut Node) -> Result {
     if sizes.iter().any(|size| *size < 0) || dims[axis].as_int().is_some_and(|size| ends.last() != Some(&size)) {
         return n.error(split_misfit(&sizes, axis, &dims[axis]));
     }
-    let x = n.with_sizes(x, &[(axis, ends.last().copied().unwrap_or(0).into())])?;
+    let x = n.assert_dims(x, &[(axis, ends.last().copied().unwrap_or(0).into())])?;
     if let Some(known) = known {
         let part = |(size, end): (&i64, &i64)| {
             let elements = known.elements.get((end - size) as usize..*end as usize)?.to_vec();
-            Known::new(&[*size], known.dtype, elements).map(Value::Known)
+            KnownTensor::new(&[*size], known.dtype, elements).map(Value::Known)
         };
         if let Some(parts) = sizes.iter().zip(&ends).map(part).collect() {
             return Ok(Outputs(parts));
@@ -120,7 +120,7 @@ fn split(n: &mut Node) -> Result {
     Ok(n.importer.build.members(&parts)?.into())
 }
 
-/// What is wrong with parts that do not make up an axis.
+/// Explains why parts do not add up to an axis.
 fn split_misfit(sizes: &[i64], axis: usize, extent: &PrimExpr) -> String {
     let sum = sizes.iter().fold(0i64, |sum, size| sum.saturating_add(*size));
     let extent = shown_size(extent);
@@ -130,11 +130,11 @@ fn split_misfit(sizes: &[i64], axis: usize, extent: &PrimExpr) -> String {
     }
 }
 
-/// Bounds are attributes before version 10, and inputs from then on.
+/// Bounds are attributes before version 10, and inputs since then.
 fn slice(n: &mut Node) -> Result {
     let since = 10;
     if n.opset >= since && !(1..n.inputs.len()).all(|at| n.given(at).is_none() || n.known(at).is_some()) {
-        return run_time::slice(n);
+        return dynamic_shape::slice(n);
     }
     let bounds = |at: usize, name: &str| -> crate::node::Result<Option<Vec<PrimExpr>>> {
         match n.opset < since {
@@ -154,12 +154,12 @@ fn slice(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let sizes = n.dims(&x)?;
     let axes = n.axes(&axes, sizes.len())?;
-    if let Some(known) = n.known(0).and_then(|x| sliced(&x, &axes, [&starts, &ends], &steps)) {
+    if let Some(known) = n.known(0).and_then(|x| slice_known(&x, &axes, [&starts, &ends], &steps)) {
         return Ok(known.into());
     }
-    // No axis is as long, and sums with sizes do not overflow.
+    // Longer than any axis, but sums with dimensions do not overflow.
     const FAR: i64 = i64::MAX / 2;
-    // Exporters write "to the end" as one of these, whatever the size is.
+    // Exporters write "to the end" as one of these, for every size.
     let is_end = |end: i64, size: &PrimExpr| end >= FAR || size.as_int().is_none() && end == i64::from(i32::MAX);
     let end = |at: usize| match ends[at].as_int() {
         Some(end) if steps[at] > 0 && is_end(end, &sizes[axes[at]]) => sizes[axes[at]].clone(),
@@ -174,8 +174,13 @@ fn slice(n: &mut Node) -> Result {
     Ok(n.call("strided_slice", [x, axes, begin, end, strides])?.into())
 }
 
-/// A slice of elements that are known.
-fn sliced(x: &Known, axes: &[usize], [starts, ends]: [&[PrimExpr]; 2], steps: &[i64]) -> Option<Known> {
+/// Slices known elements.
+fn slice_known(
+    x: &KnownTensor,
+    axes: &[usize],
+    [starts, ends]: [&[PrimExpr]; 2],
+    steps: &[i64],
+) -> Option<KnownTensor> {
     let (mut shape, mut first, mut by) = (x.shape.clone(), vec![0; x.shape.len()], vec![1; x.shape.len()]);
     for (at, axis) in axes.iter().enumerate() {
         let (len, step) = (x.shape[*axis], steps[at]);
@@ -187,15 +192,16 @@ fn sliced(x: &Known, axes: &[usize], [starts, ends]: [&[PrimExpr]; 2], steps: &[
         shape[*axis] = way.max(0).checked_add(pace - 1)? / pace;
         (first[*axis], by[*axis]) = (start, step);
     }
-    let place = |index: &[i64]| index.iter().zip(&first).zip(&by).map(|((at, first), by)| first + at * by).collect();
-    x.taken(&shape, place)
+    let index_map =
+        |index: &[i64]| index.iter().zip(&first).zip(&by).map(|((at, first), by)| first + at * by).collect();
+    x.map_indices(&shape, index_map)
 }
 
 fn tile(n: &mut Node) -> Result {
     if n.opset < 6 {
         return tile_axis(n);
     }
-    let Ok(repeats) = n.ints(1, "repeats") else { return run_time::tile(n) };
+    let Ok(repeats) = n.ints(1, "repeats") else { return dynamic_shape::tile(n) };
     let Some(repeats) = repeats else { return n.error("its `repeats` are missing") };
     let x = n.input(0)?;
     let rank = n.rank(&x)?;
@@ -205,7 +211,7 @@ fn tile(n: &mut Node) -> Result {
     Ok(n.call_with("tile", [x], &[("repeats", repeats.into())])?.into())
 }
 
-/// The first version repeats along one axis.
+/// Version 1 repeats along one axis.
 fn tile_axis(n: &mut Node) -> Result {
     let number = |list: Option<Vec<i64>>| list.and_then(|list| list.first().copied());
     let (tiles, axis) = (number(n.ints(1, "tiles")?), number(n.ints(2, "axis")?));
@@ -218,7 +224,7 @@ fn tile_axis(n: &mut Node) -> Result {
 }
 
 fn trilu(n: &mut Node) -> Result {
-    let Ok(k) = n.ints(1, "k") else { return run_time::triangle(n) };
+    let Ok(k) = n.ints(1, "k") else { return dynamic_shape::triangle(n) };
     let k = k.and_then(|k| k.first().copied()).unwrap_or(0);
     let ours = if n.attrs.int_or("upper", 1)? != 0 { "triu" } else { "tril" };
     let x = n.input(0)?;
@@ -229,12 +235,12 @@ fn reverse_sequence(n: &mut Node) -> Result {
     let (x, lengths) = (n.input(0)?, n.input(1)?);
     let (batch, time) = (n.attrs.int_or("batch_axis", 1)?, n.attrs.int_or("time_axis", 0)?);
     let dims = n.dims(&x)?;
-    let lengths = n.lengths_up_to(lengths, &dims[n.axis(time, dims.len())?])?;
+    let lengths = n.check_lengths(lengths, &dims[n.axis(time, dims.len())?])?;
     let attrs = [("seq_axis", time.into()), ("batch_axis", batch.into())];
     Ok(n.call_with("reverse_sequence", [x, lengths], &attrs)?.into())
 }
 
-/// A tensor whose axes are split, permuted, and joined.
+/// Splits, permutes, and collapses axes.
 fn regroup(n: &mut Node, x: Operand, split: Vec<PrimExpr>, axes: &[usize], joined: Vec<PrimExpr>) -> Result {
     let x = n.reshape(x, split)?;
     let x = n.call_with("permute_dims", [x], &[("axes", axes_attr(axes))])?;
@@ -272,22 +278,22 @@ fn space_to_depth(n: &mut Node) -> Result {
     regroup(n, x, split, &order, vec![batch, more, low, narrow])
 }
 
-impl Known {
-    /// Elements along an axis, one for each index, in the shape of the indices.
-    pub(super) fn take(&self, indices: &Known, axis: usize) -> Option<Known> {
+impl KnownTensor {
+    /// Gathers known elements along an axis.
+    pub(super) fn take(&self, indices: &KnownTensor, axis: usize) -> Option<KnownTensor> {
         let wanted = indices.ints()?;
         let size = self.shape[axis];
         let shape = [&self.shape[..axis], &indices.shape, &self.shape[axis + 1..]].concat();
-        crate::known::count(&shape)?;
+        crate::known_tensor::count(&shape)?;
         let rank = indices.shape.len();
-        let element = |place: &Vec<i64>| {
-            let at = indices.shape.iter().zip(&place[axis..]).fold(0, |at, (size, i)| at * size + i);
+        let element = |position: &Vec<i64>| {
+            let at = indices.shape.iter().zip(&position[axis..]).fold(0, |at, (size, i)| at * size + i);
             let index = *wanted.get(at as usize)?;
             let index = if index < 0 { index + size } else { index };
-            let from = [&place[..axis], &[index], &place[axis + rank..]].concat();
+            let from = [&position[..axis], &[index], &position[axis + rank..]].concat();
             (0..size).contains(&index).then(|| self.at(&from).clone())
         };
-        let elements = places(&shape).iter().map(element).collect::<Option<Vec<_>>>()?;
-        Known::new(&shape, self.dtype, elements)
+        let elements = indices_of(&shape).iter().map(element).collect::<Option<Vec<_>>>()?;
+        KnownTensor::new(&shape, self.dtype, elements)
     }
 }

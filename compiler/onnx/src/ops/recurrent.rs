@@ -1,4 +1,4 @@
-//! Recurrent networks: their steps one after the other, as many as there are.
+//! Recurrent networks, unrolled over time steps.
 
 use super::{Op, Result, op, recurrent_activation::Activation};
 use crate::{
@@ -13,30 +13,30 @@ pub const OPS: &[Op] = &[
     op("RNN", |n| recurrent(n, &Cell { gates: 1, activations: &["Tanh"], step: simple })),
 ];
 
-/// The most steps that are written out.
-const MOST_STEPS: i64 = 1024;
+/// Maximum number of unrolled steps.
+const MAX_STEPS: i64 = 1024;
 
-/// One kind of network.
+/// Cell of a recurrent network.
 struct Cell {
-    /// How many matrices its weights are.
+    /// Number of gates.
     gates: i64,
     activations: &'static [&'static str],
-    /// The next state, from the input's part of the gates and the state.
+    /// Computes the next state from the input's contribution to the gates and the state.
     step: fn(&mut Node, &Direction, &Operand, &State) -> node::Result<State>,
 }
 
-/// What is the same in every step of a direction.
+/// Loop-invariant operands of one direction.
 struct Direction {
-    /// Weights of the state, transposed.
+    /// Recurrent weights, transposed.
     recurrent: Operand,
-    /// Biases of input and state.
+    /// Biases of the input and of the state.
     biases: Option<(Operand, Operand)>,
     peepholes: Option<Operand>,
     hidden: i64,
     activations: Vec<Activation>,
 }
 
-/// What steps hand on.
+/// State between steps.
 #[derive(Clone)]
 struct State {
     h: Operand,
@@ -59,20 +59,20 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
         return n.error("its input and weights have to have 3 dimensions");
     }
     if let Some(lengths) = n.optional(4)? {
-        let lengths = n.lengths_up_to(lengths, &sizes[0])?;
+        let lengths = n.check_lengths(lengths, &sizes[0])?;
         n.inputs[4] = Some(Value::Operand(lengths));
     }
     let (Some(steps), Some(hidden), Some(directions)) =
-        (sizes[0].as_int().filter(|steps| *steps <= MOST_STEPS), shape[2].as_int(), shape[0].as_int())
+        (sizes[0].as_int().filter(|steps| *steps <= MAX_STEPS), shape[2].as_int(), shape[0].as_int())
     else {
-        return n.error(format!("the number of its steps has to be known, and at most {MOST_STEPS}"));
+        return n.error(format!("the number of its steps has to be known, and at most {MAX_STEPS}"));
     };
     let reversed = n.attrs.str_or("direction", "forward")? == "reverse";
     let mut activations = Activation::of(n, cell.activations, directions.clamp(0, 2) as usize)?.into_iter();
     let mut outputs: Vec<(Vec<Operand>, State)> = Vec::new();
     for direction in 0..directions.clamp(0, 2) {
         let backward = reversed || direction == 1;
-        let part = |n: &mut Node, x: &Operand| part(n, x, direction, 0);
+        let part = |n: &mut Node, x: &Operand| select_index(n, x, direction, 0);
         let input = part(n, &weight)?;
         let input = n.call("permute_dims", [input])?;
         let own = part(n, &recurrent)?;
@@ -91,7 +91,7 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
         };
         let activations = activations.by_ref().take(cell.activations.len()).collect();
         let setting = Direction { recurrent, biases, peepholes, hidden, activations };
-        let zeros = n.number(0.0, &x)?;
+        let zeros = n.scalar_like(0.0, &x)?;
         let start = |n: &mut Node, at: usize| match n.optional(at)? {
             Some(initial) => {
                 let initial = swapped(n, initial, &[1, 0, 2])?;
@@ -104,26 +104,26 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
             state.c = Some(start(n, 6)?);
         }
         let all = n.call("matmul", [x.clone(), input])?;
-        let mut shown = Vec::new();
+        let mut step_outputs = Vec::new();
         for step in 0..steps {
             let at = if backward { steps - 1 - step } else { step };
-            let gates = self::part(n, &all, at, 0)?;
+            let gates = select_index(n, &all, at, 0)?;
             let next = (cell.step)(n, &setting, &gates, &state)?;
-            let (next, y) = within_length(n, next, &state, at)?;
+            let (next, y) = mask_past_length(n, next, &state, at)?;
             state = next;
-            shown.push(y);
+            step_outputs.push(y);
         }
         if backward {
-            shown.reverse();
+            step_outputs.reverse();
         }
-        outputs.push((shown, state));
+        outputs.push((step_outputs, state));
     }
     let stacked = |n: &mut Node, parts: Vec<Operand>, axis: i64| {
         n.call_with("stack", [Operand::Tuple(parts)], &[("axis", axis.into())])
     };
     let mut all = Vec::new();
-    for (shown, _) in &outputs {
-        all.push(stacked(n, shown.clone(), 0)?);
+    for (step_outputs, _) in &outputs {
+        all.push(stacked(n, step_outputs.clone(), 0)?);
     }
     let y = stacked(n, all, 1)?;
     let y = swapped(n, y, &[2, 0, 1, 3])?;
@@ -137,22 +137,22 @@ fn recurrent(n: &mut Node, cell: &Cell) -> Result {
     Ok(results.into())
 }
 
-/// One place along an axis, which goes.
-fn part(n: &mut Node, x: &Operand, at: i64, axis: i64) -> node::Result<Operand> {
-    let at = node::number(at as f64, DType::INT64)?;
+/// Selects one index of an axis and removes the axis.
+fn select_index(n: &mut Node, x: &Operand, at: i64, axis: i64) -> node::Result<Operand> {
+    let at = node::scalar(at as f64, DType::INT64)?;
     n.call_with("take", [x.clone(), at], &[("axis", axis.into())])
 }
 
-/// A part of an axis.
+/// Slices an axis.
 fn slice(n: &mut Node, x: &Operand, axis: i64, begin: i64, end: i64) -> node::Result<Operand> {
     let prims = |v: i64| Operand::Tuple(vec![Operand::int(v)]);
     n.call("strided_slice", [x.clone(), prims(axis), prims(begin), prims(end), prims(1)])
 }
 
-/// Behind the end of a sequence, its state stays, and zeros are shown.
-fn within_length(n: &mut Node, next: State, before: &State, at: i64) -> node::Result<(State, Operand)> {
+/// Past the end of a sequence, keeps the state and outputs zeros.
+fn mask_past_length(n: &mut Node, next: State, before: &State, at: i64) -> node::Result<(State, Operand)> {
     let Some(lengths) = n.optional(4)? else { return Ok((next.clone(), next.h)) };
-    let inside = n.with_number("greater", &lengths, at as f64)?;
+    let inside = n.with_scalar("greater", &lengths, at as f64)?;
     let count = crate::node::product(&n.dims(&lengths)?);
     let inside = n.reshape(inside, vec![count, PrimExpr::int64(1)])?;
     let chosen =
@@ -162,13 +162,13 @@ fn within_length(n: &mut Node, next: State, before: &State, at: i64) -> node::Re
         (Some(new), Some(old)) => Some(chosen(n, new, old)?),
         _ => None,
     };
-    let zero = n.number(0.0, &next.h)?;
+    let zero = n.scalar_like(0.0, &next.h)?;
     let shown = chosen(n, &next.h, &zero)?;
     Ok((State { h, c }, shown))
 }
 
-/// `gates + h R`, with the biases of both.
-fn sum(n: &mut Node, d: &Direction, gates: &Operand, h: &Operand) -> node::Result<Operand> {
+/// `gates + h R`, plus both biases.
+fn gate_sum(n: &mut Node, d: &Direction, gates: &Operand, h: &Operand) -> node::Result<Operand> {
     let own = n.call("matmul", [h.clone(), d.recurrent.clone()])?;
     let mut sum = n.call("add", [gates.clone(), own])?;
     if let Some((input, state)) = &d.biases {
@@ -179,14 +179,14 @@ fn sum(n: &mut Node, d: &Direction, gates: &Operand, h: &Operand) -> node::Resul
 }
 
 fn simple(n: &mut Node, d: &Direction, gates: &Operand, state: &State) -> node::Result<State> {
-    let sum = sum(n, d, gates, &state.h)?;
+    let sum = gate_sum(n, d, gates, &state.h)?;
     Ok(State { h: d.activations[0].apply(n, sum)?, c: None })
 }
 
 fn lstm(n: &mut Node, d: &Direction, gates: &Operand, state: &State) -> node::Result<State> {
     let [f, g, h] = [0, 1, 2].map(|at| &d.activations[at]);
     let before = state.c.clone().unwrap_or_else(|| state.h.clone());
-    let sum = sum(n, d, gates, &state.h)?;
+    let sum = gate_sum(n, d, gates, &state.h)?;
     let gate = |n: &mut Node, at: i64| slice(n, &sum, 1, at * d.hidden, (at + 1) * d.hidden);
     let peep = |n: &mut Node, x: Operand, at: i64, c: &Operand| match &d.peepholes {
         Some(weights) => {
@@ -200,16 +200,16 @@ fn lstm(n: &mut Node, d: &Direction, gates: &Operand, state: &State) -> node::Re
     let input = peep(n, input, 0, &before)?;
     let input = f.apply(n, input)?;
     let forget = if n.attrs.flag("input_forget")? {
-        let one = n.number(1.0, &input)?;
+        let one = n.scalar_like(1.0, &input)?;
         n.call("subtract", [one, input.clone()])?
     } else {
         let forget = peep(n, forget, 2, &before)?;
         f.apply(n, forget)?
     };
     let cell = g.apply(n, cell)?;
-    let kept = n.call("multiply", [forget, before])?;
+    let retained = n.call("multiply", [forget, before])?;
     let new = n.call("multiply", [input, cell])?;
-    let c = n.call("add", [kept, new])?;
+    let c = n.call("add", [retained, new])?;
     let output = gate(n, 1)?;
     let output = peep(n, output, 1, &c)?;
     let output = f.apply(n, output)?;
@@ -255,7 +255,7 @@ fn gru(n: &mut Node, d: &Direction, gates: &Operand, state: &State) -> node::Res
     new = n.call("add", [new, own])?;
     new = plus(n, new, input_bias)?;
     let new = g.apply(n, new)?;
-    let one = n.number(1.0, &update)?;
+    let one = n.scalar_like(1.0, &update)?;
     let rest = n.call("subtract", [one, update.clone()])?;
     let (new, old) = (n.call("multiply", [rest, new])?, n.call("multiply", [update, state.h.clone()])?);
     Ok(State { h: n.call("add", [new, old])?, c: None })

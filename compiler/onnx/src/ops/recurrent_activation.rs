@@ -3,7 +3,7 @@
 use crate::node::{self, Node};
 use hammock_ir::relax::Operand;
 
-/// An activation with its numbers, and the bound of what it is applied to.
+/// Activation with its coefficients, and the clip bound of its input.
 pub struct Activation {
     kind: &'static Kind,
     alpha: f64,
@@ -11,7 +11,7 @@ pub struct Activation {
     clip: Option<f64>,
 }
 
-/// An activation by its name in lower case; the numbers that it takes have defaults.
+/// Kind of activation: lower-case name, and the defaults of the coefficients that it takes.
 struct Kind {
     name: &'static str,
     alpha: Option<f64>,
@@ -30,17 +30,17 @@ const fn kind(
 
 static KINDS: &[Kind] = &[
     kind("affine", Some(1.0), Some(0.0), |n, own, x| {
-        let scaled = n.with_number("multiply", &x, own.alpha)?;
-        n.with_number("add", &scaled, own.beta)
+        let scaled = n.with_scalar("multiply", &x, own.alpha)?;
+        n.with_scalar("add", &scaled, own.beta)
     }),
     kind("elu", Some(1.0), None, |n, own, x| n.exponential(x, [own.alpha, 1.0, 1.0])),
     kind("hardsigmoid", Some(0.2), Some(0.5), |n, own, x| n.hard_sigmoid(&x, own.alpha, own.beta)),
     kind("leakyrelu", Some(0.01), None, |n, own, x| n.call_with("nn.leakyrelu", [x], &[("alpha", own.alpha.into())])),
     kind("relu", None, None, |n, _, x| n.call("nn.relu", [x])),
     kind("scaledtanh", Some(1.0), Some(1.0), |n, own, x| {
-        let scaled = n.with_number("multiply", &x, own.beta)?;
+        let scaled = n.with_scalar("multiply", &x, own.beta)?;
         let tanh = n.call("tanh", [scaled])?;
-        n.with_number("multiply", &tanh, own.alpha)
+        n.with_scalar("multiply", &tanh, own.alpha)
     }),
     kind("sigmoid", None, None, |n, _, x| n.call("sigmoid", [x])),
     kind("softplus", None, None, |n, _, x| n.call("nn.softplus", [x])),
@@ -50,8 +50,8 @@ static KINDS: &[Kind] = &[
 ];
 
 impl Activation {
-    /// The activations of all directions, as a node names them or as they are by default. Those that take numbers take
-    /// the next ones that the node lists.
+    /// Returns the activations of all directions, as the node lists them or by default. Each one that takes
+    /// coefficients consumes the next ones of the node's lists.
     pub fn of(n: &Node, defaults: &[&str], directions: usize) -> node::Result<Vec<Activation>> {
         let given = n.attrs.get("activations").map_or(&[][..], |given| &given.strings);
         let mut names: Vec<String> = given.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
@@ -80,7 +80,7 @@ impl Activation {
         Ok(all)
     }
 
-    /// Applies it.
+    /// Clips the input, then applies the activation.
     pub fn apply(&self, n: &mut Node, x: Operand) -> node::Result<Operand> {
         let x = match self.clip {
             Some(clip) => {

@@ -1,6 +1,6 @@
 //! Reductions along axes.
 
-use super::{Op, Result, op, run_time};
+use super::{Op, Result, dynamic_shape, op};
 use crate::node::{self, Node, axes_attr};
 use hammock_ir::{AttrValue, DType, relax::Operand};
 
@@ -32,10 +32,10 @@ pub const OPS: &[Op] = &[
     op("ReduceSumSquare", |n| accumulate(n, square_sum)),
 ];
 
-/// Attributes that name axes, and whether they stay.
+/// Attributes `axis` and `keepdims`.
 type Over<'a> = &'a [(&'static str, AttrValue)];
 
-/// Axes are an attribute before version 18 (13 for sums), and an input from then on; none are all.
+/// Axes are an attribute before version 18 (13 for sums), and an input since then; no axes means all.
 fn reduce(n: &mut Node, compute: impl Fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
     let keep = n.attrs.int_or("keepdims", 1)? != 0;
     let empty = n.has_no_elements(1)?;
@@ -44,7 +44,7 @@ fn reduce(n: &mut Node, compute: impl Fn(&mut Node, Operand, Over) -> node::Resu
         (false, true) => None,
         (false, false) => match n.ints(1, "axes") {
             Ok(given) => given,
-            Err(_) => return run_time::reduce(n, keep, compute),
+            Err(_) => return dynamic_shape::reduce(n, keep, compute),
         },
     };
     let nothing = n.attrs.flag("noop_with_empty_axes")?;
@@ -58,17 +58,17 @@ fn reduce(n: &mut Node, compute: impl Fn(&mut Node, Operand, Over) -> node::Resu
     Ok(compute(n, x, &[("axis", axes_attr(&axes)), ("keepdims", keep.into())])?.into())
 }
 
-/// A reduction that takes several steps.
+/// A reduction of several calls, in the accumulator dtype.
 fn accumulate(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
-    reduce(n, |n, x, over| n.accumulated(x, |n, x| compute(n, x, over)))
+    reduce(n, |n, x, over| n.in_accumulator_dtype(x, |n, x| compute(n, x, over)))
 }
 
-/// The same for a function of floats, whose result is rounded towards zero for integers.
+/// The same for a float function; for integers, the result is truncated.
 fn accumulate_floats(n: &mut Node, compute: fn(&mut Node, Operand, Over) -> node::Result<Operand>) -> Result {
     reduce(n, |n, x, over| {
         let dtype = n.dtype(&x)?;
         if dtype.is_floating() {
-            return n.accumulated(x, |n, x| compute(n, x, over));
+            return n.in_accumulator_dtype(x, |n, x| compute(n, x, over));
         }
         let x = n.cast(x, DType::FLOAT64)?;
         let y = compute(n, x, over)?;
@@ -81,16 +81,16 @@ fn square_sum(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
     n.call_with("sum", [square], over)
 }
 
-/// The largest element is taken out, so that nothing overflows. An infinite one stays: less itself it would be NaN.
+/// Subtracts the maximum first, so nothing overflows. An infinite maximum is not subtracted, which would give NaN.
 fn log_sum_exp(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
     let [(_, axes), (_, keep)] = over else { return n.error("its axes are missing") };
-    let kept = [("axis", axes.clone()), ("keepdims", true.into())];
-    let largest = n.call_with("max", [x.clone()], &kept)?;
-    let (zero, infinite) = (n.number(0.0, &x)?, n.call("isinf", [largest.clone()])?);
+    let keep_axes = [("axis", axes.clone()), ("keepdims", true.into())];
+    let largest = n.call_with("max", [x.clone()], &keep_axes)?;
+    let (zero, infinite) = (n.scalar_like(0.0, &x)?, n.call("isinf", [largest.clone()])?);
     let shift = n.call("where", [infinite, zero, largest])?;
     let less = n.call("subtract", [x, shift.clone()])?;
     let exp = n.call("exp", [less])?;
-    let sum = n.call_with("sum", [exp], &kept)?;
+    let sum = n.call_with("sum", [exp], &keep_axes)?;
     let log = n.call("log", [sum])?;
     let y = n.call("add", [log, shift])?;
     match keep {
@@ -100,7 +100,7 @@ fn log_sum_exp(n: &mut Node, x: Operand, over: Over) -> node::Result<Operand> {
 }
 
 impl Node<'_, '_> {
-    /// Returns true if an input is given, and known to be empty.
+    /// Returns true if an input is present and statically empty.
     fn has_no_elements(&mut self, at: usize) -> node::Result<bool> {
         let Some(x) = self.optional(at)? else { return Ok(false) };
         Ok(self.dims(&x)?.iter().any(|size| hammock_ops::dims::is(size, 0)))

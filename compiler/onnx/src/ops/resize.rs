@@ -2,7 +2,7 @@
 
 use super::{
     Op, Result, op,
-    resample::{self, Axis},
+    resample::{self, ResizedAxis},
 };
 use crate::node::{self, Node};
 use hammock_ir::{AttrValue, DType, PrimExpr, relax::Operand};
@@ -10,21 +10,21 @@ use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[op("Resize", resize), op("Upsample", upsample)];
 
-/// What a resizing does, apart from the sizes.
+/// Attributes of a resizing.
 pub struct Method<'a> {
     pub mode: &'a str,
     pub coordinates: &'a str,
     pub rounding: &'a str,
-    pub cubic: f64,
-    /// True if pixels outside have no weight.
-    pub exclude: bool,
-    /// True if filters widen where there are fewer results than pixels.
+    pub cubic_coefficient: f64,
+    /// True if pixels outside of the data have weight zero.
+    pub exclude_outside: bool,
+    /// True if filters widen when downsampling.
     pub antialias: bool,
-    /// What regions show that lie outside.
-    pub outside: f64,
+    /// Value of coordinates outside of the data, for regions.
+    pub extrapolation_value: f64,
 }
 
-/// The sizes of a result, and what axes are scaled by where that is not their ratio.
+/// Sizes of a result; scales per axis if they differ from the ratio of sizes.
 struct Target {
     sizes: Vec<PrimExpr>,
     scales: Option<Vec<(Operand, Option<f64>)>>,
@@ -37,13 +37,13 @@ fn resize(n: &mut Node) -> Result {
         Some(axes) => n.axes(&axes, sizes.len())?,
         None => (0..sizes.len()).collect(),
     };
-    // Before version 11 there was no region, and places were those of the corners.
+    // Before version 11, there is no region, and coordinates are asymmetric.
     let (scales_at, sizes_at) = if n.opset < 11 { (1, usize::MAX) } else { (2, 3) };
     let own: Vec<PrimExpr> = axes.iter().map(|axis| sizes[*axis].clone()).collect();
-    let target = if n.is_filled(scales_at)? {
-        n.scaled(&own, scales_at)?
+    let target = if n.is_nonempty(scales_at)? {
+        n.target_from_scales(&own, scales_at)?
     } else if n.given(sizes_at).is_some() {
-        n.sized(&own, sizes_at)?
+        n.target_from_sizes(&own, sizes_at)?
     } else {
         return n.error("it has neither `scales` nor `sizes`");
     };
@@ -52,15 +52,15 @@ fn resize(n: &mut Node) -> Result {
         mode: n.attrs.str_or("mode", "nearest")?,
         coordinates: n.attrs.str_or("coordinate_transformation_mode", old)?,
         rounding: n.attrs.str_or("nearest_mode", if n.opset < 11 { "floor" } else { "round_prefer_floor" })?,
-        cubic: n.attrs.float_or("cubic_coeff_a", -0.75)?,
-        exclude: n.attrs.flag("exclude_outside")?,
+        cubic_coefficient: n.attrs.float_or("cubic_coeff_a", -0.75)?,
+        exclude_outside: n.attrs.flag("exclude_outside")?,
         antialias: n.attrs.flag("antialias")?,
-        outside: n.attrs.float_or("extrapolation_value", 0.0)?,
+        extrapolation_value: n.attrs.float_or("extrapolation_value", 0.0)?,
     };
-    resized(n, x, &axes, target, &method)
+    append_resize(n, x, &axes, target, &method)
 }
 
-/// The form of `Resize` before version 10.
+/// Predecessor of `Resize`, before version 10.
 fn upsample(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let own = n.dims(&x)?;
@@ -68,40 +68,48 @@ fn upsample(n: &mut Node) -> Result {
         ..7 => {
             let (tall, wide) = (n.attrs.float("height_scale")?, n.attrs.float("width_scale")?);
             let (Some(tall), Some(wide)) = (tall, wide) else { return n.error("its scales are missing") };
-            n.scaled_by(&own, &[1.0, 1.0, tall, wide])?
+            n.target_from_scale_values(&own, &[1.0, 1.0, tall, wide])?
         }
         7..9 => {
             let Some(scales) = n.attrs.floats("scales")? else { return n.error("its `scales` are missing") };
-            n.scaled_by(&own, &scales)?
+            n.target_from_scale_values(&own, &scales)?
         }
-        _ => n.scaled(&own, 1)?,
+        _ => n.target_from_scales(&own, 1)?,
     };
     let mode = n.attrs.str_or("mode", "nearest")?;
     let (coordinates, rounding) = ("asymmetric", "floor");
-    let method = Method { mode, coordinates, rounding, cubic: -0.75, exclude: false, antialias: false, outside: 0.0 };
+    let method = Method {
+        mode,
+        coordinates,
+        rounding,
+        cubic_coefficient: -0.75,
+        exclude_outside: false,
+        antialias: false,
+        extrapolation_value: 0.0,
+    };
     let axes: Vec<usize> = (0..own.len()).collect();
-    resized(n, x, &axes, target, &method)
+    append_resize(n, x, &axes, target, &method)
 }
 
-fn resized(n: &mut Node, x: Operand, axes: &[usize], target: Target, method: &Method) -> Result {
+fn append_resize(n: &mut Node, x: Operand, axes: &[usize], target: Target, method: &Method) -> Result {
     let own = n.dims(&x)?;
     if target.sizes.len() != axes.len() {
         return n.error(format!("{} sizes are given for {} axes", target.sizes.len(), axes.len()));
     }
     let mut sizes = own.clone();
     axes.iter().zip(&target.sizes).for_each(|(axis, size)| sizes[*axis] = size.clone());
-    let kept = |axis: usize| dims::equal(&own[axis], &sizes[axis]) == Some(true);
-    let images = (3..=5).contains(&own.len()) && kept(0) && kept(1);
+    let unchanged = |axis: usize| dims::equal(&own[axis], &sizes[axis]) == Some(true);
+    let images = (3..=5).contains(&own.len()) && unchanged(0) && unchanged(1);
     let plain = target.scales.is_none() && !method.antialias;
     let known = !matches!(method.coordinates, "tf_crop_and_resize" | "half_pixel_symmetric");
     if images && plain && known {
-        return image(n, x, &own, &sizes, method);
+        return resize_image(n, x, &own, &sizes, method);
     }
-    along_axes(n, x, axes, target, method)
+    resize_axes(n, x, axes, target, method)
 }
 
-/// One axis after the other.
-fn along_axes(n: &mut Node, x: Operand, axes: &[usize], target: Target, method: &Method) -> Result {
+/// Resizes one axis after another.
+fn resize_axes(n: &mut Node, x: Operand, axes: &[usize], target: Target, method: &Method) -> Result {
     if !matches!(method.mode, "nearest" | "linear" | "cubic") {
         return n.error(format!("its `mode` is `{}`, which is not known", method.mode));
     }
@@ -121,13 +129,18 @@ fn along_axes(n: &mut Node, x: Operand, axes: &[usize], target: Target, method: 
         if unchanged && (known == Some(1.0) || *axis < 2) && region.is_none() {
             continue;
         }
-        y = resample::along(n, y, &Axis { axis: *axis, size: size.clone(), scale, known, region }, method)?;
+        y = resample::resample_axis(
+            n,
+            y,
+            &ResizedAxis { axis: *axis, size: size.clone(), scale, known, region },
+            method,
+        )?;
     }
     Ok(y.into())
 }
 
-/// Images, or volumes, by their sizes.
-fn image(n: &mut Node, x: Operand, own: &[PrimExpr], size: &[PrimExpr], method: &Method) -> Result {
+/// Resizes images or volumes by sizes alone.
+fn resize_image(n: &mut Node, x: Operand, own: &[PrimExpr], size: &[PrimExpr], method: &Method) -> Result {
     let mode = match method.mode {
         "nearest" => "nearest_neighbor",
         other => other,
@@ -140,8 +153,8 @@ fn image(n: &mut Node, x: Operand, own: &[PrimExpr], size: &[PrimExpr], method: 
         ("method", mode.into()),
         ("coordinate_transformation_mode", method.coordinates.into()),
         ("rounding_method", rounding.into()),
-        ("cubic_alpha", method.cubic.into()),
-        ("cubic_exclude", i64::from(method.exclude).into()),
+        ("cubic_alpha", method.cubic_coefficient.into()),
+        ("cubic_exclude", i64::from(method.exclude_outside).into()),
     ];
     let mut spatial = size[2..].to_vec();
     match spatial.len() {
@@ -158,30 +171,30 @@ fn image(n: &mut Node, x: Operand, own: &[PrimExpr], size: &[PrimExpr], method: 
 }
 
 impl Node<'_, '_> {
-    /// Returns true if an input is given, and not known to be empty.
-    fn is_filled(&mut self, at: usize) -> node::Result<bool> {
+    /// Returns true if an input is present and not statically empty.
+    fn is_nonempty(&mut self, at: usize) -> node::Result<bool> {
         let Some(x) = self.optional(at)? else { return Ok(false) };
         Ok(!self.dims(&x)?.iter().any(|size| dims::is(size, 0)))
     }
 
-    /// Sizes times the scales that an input holds, rounded down.
-    fn scaled(&mut self, own: &[PrimExpr], at: usize) -> node::Result<Target> {
+    /// Target of an input with scales: sizes times scales, rounded down.
+    fn target_from_scales(&mut self, own: &[PrimExpr], at: usize) -> node::Result<Target> {
         if let Ok(Some(scales)) = self.floats(at, "scales") {
-            return self.scaled_by(own, &scales);
+            return self.target_from_scale_values(own, &scales);
         }
         let scales = self.input(at)?;
         let scales = self.cast(scales, DType::FLOAT64)?;
-        let before = self.vector(own)?;
+        let before = self.dims_vector(own)?;
         let before = self.cast(before, DType::FLOAT64)?;
         let real = self.call("multiply", [before, scales.clone()])?;
         let sizes = self.cast(real, DType::INT64)?;
-        let sizes = self.resized_sizes(sizes, own)?;
-        let each = (0..own.len()).map(|at| Ok((self.element(&scales, at)?, None)));
+        let sizes = self.dynamic_target_sizes(sizes, own)?;
+        let each = (0..own.len()).map(|at| Ok((self.vector_element(&scales, at)?, None)));
         let scales = Some(each.collect::<node::Result<_>>()?);
         Ok(Target { sizes, scales })
     }
 
-    fn scaled_by(&mut self, own: &[PrimExpr], scales: &[f64]) -> node::Result<Target> {
+    fn target_from_scale_values(&mut self, own: &[PrimExpr], scales: &[f64]) -> node::Result<Target> {
         if scales.len() != own.len() || scales.iter().any(|scale| !scale.is_finite() || *scale <= 0.0) {
             return self.error("its `scales` have to be positive, one for each axis");
         }
@@ -196,27 +209,27 @@ impl Node<'_, '_> {
                 }
                 None if scale.fract() == 0.0 => dims::mul(size, &PrimExpr::int64(*scale as i64)),
                 None => {
-                    let size = self.vector(std::slice::from_ref(size))?;
+                    let size = self.dims_vector(std::slice::from_ref(size))?;
                     let size = self.cast(size, DType::FLOAT64)?;
-                    let real = self.with_number("multiply", &size, *scale)?;
+                    let real = self.with_scalar("multiply", &size, *scale)?;
                     let whole = self.cast(real, DType::INT64)?;
                     exact = false;
-                    self.sizes_of(whole)?.swap_remove(0)
+                    self.to_dims(whole)?.swap_remove(0)
                 }
             });
         }
-        let number = |scale: &f64| Ok((node::number(*scale, DType::FLOAT64)?, Some(*scale)));
+        let number = |scale: &f64| Ok((node::scalar(*scale, DType::FLOAT64)?, Some(*scale)));
         let scales = if exact { None } else { Some(scales.iter().map(number).collect::<node::Result<_>>()?) };
         Ok(Target { sizes, scales })
     }
 
-    /// Sizes that an input holds; with a policy, one scale is chosen for all axes.
-    fn sized(&mut self, own: &[PrimExpr], at: usize) -> node::Result<Target> {
+    /// Target of an input with sizes; an aspect ratio policy selects one scale for all axes.
+    fn target_from_sizes(&mut self, own: &[PrimExpr], at: usize) -> node::Result<Target> {
         let sizes = match self.known_sizes(at, "sizes") {
             Ok(sizes) => sizes,
             Err(_) => {
-                let sizes = self.int64(at)?;
-                self.resized_sizes(sizes, own)?
+                let sizes = self.input_as_int64(at)?;
+                self.dynamic_target_sizes(sizes, own)?
             }
         };
         let policy = self.attrs.str_or("keep_aspect_ratio_policy", "stretch")?;
@@ -231,41 +244,46 @@ impl Node<'_, '_> {
         let number = |size: &PrimExpr| size.as_int().map(|size| size as f64);
         let ratios = sizes.iter().zip(own).map(|(to, from)| Some(number(to)? / number(from)?));
         let Some(ratios) = ratios.collect::<Option<Vec<f64>>>() else {
-            return self.of_one_scale(&sizes, own, choose.0);
+            return self.target_with_uniform_scale(&sizes, own, choose.0);
         };
         let scale = ratios.into_iter().reduce(choose.1).unwrap_or(1.0);
         let sizes = own.iter().filter_map(number).map(|size| PrimExpr::int64((size * scale + 0.5) as i64)).collect();
-        let each = (node::number(scale, DType::FLOAT64)?, Some(scale));
+        let each = (node::scalar(scale, DType::FLOAT64)?, Some(scale));
         Ok(Target { sizes, scales: Some(vec![each; own.len()]) })
     }
 
-    /// The least or greatest ratio of sizes, which all axes are scaled by.
-    fn of_one_scale(&mut self, sizes: &[PrimExpr], own: &[PrimExpr], choose: &'static str) -> node::Result<Target> {
-        let (to, from) = (self.vector(sizes)?, self.vector(own)?);
+    /// Scales all axes by the minimum or maximum ratio of sizes, at run time.
+    fn target_with_uniform_scale(
+        &mut self,
+        sizes: &[PrimExpr],
+        own: &[PrimExpr],
+        choose: &'static str,
+    ) -> node::Result<Target> {
+        let (to, from) = (self.dims_vector(sizes)?, self.dims_vector(own)?);
         let (to, from) = (self.cast(to, DType::FLOAT64)?, self.cast(from, DType::FLOAT64)?);
         let ratios = self.call("divide", [to, from.clone()])?;
         let scale = self.call(choose, [ratios])?;
         let real = self.call("multiply", [from, scale.clone()])?;
-        let real = self.with_number("add", &real, 0.5)?;
+        let real = self.with_scalar("add", &real, 0.5)?;
         let whole = self.cast(real, DType::INT64)?;
-        let sizes = self.resized_sizes(whole, own)?;
+        let sizes = self.dynamic_target_sizes(whole, own)?;
         Ok(Target { sizes, scales: Some(vec![(scale, None); own.len()]) })
     }
 
-    /// Sizes that are read at run time. Where all of images' are given, the first two have to be as before.
-    fn resized_sizes(&mut self, sizes: Operand, own: &[PrimExpr]) -> node::Result<Vec<PrimExpr>> {
-        let kept = if own.len() > 2 && !self.attrs.has("axes") { &own[..2] } else { &[] };
-        self.sizes_from(sizes, kept)
+    /// Reads sizes at run time. If `axes` is not set, batch and channels of images must be unchanged.
+    fn dynamic_target_sizes(&mut self, sizes: Operand, own: &[PrimExpr]) -> node::Result<Vec<PrimExpr>> {
+        let unchanged = if own.len() > 2 && !self.attrs.has("axes") { &own[..2] } else { &[] };
+        self.to_dims_with_prefix(sizes, unchanged)
     }
 
-    /// One size divided by another, as float64.
+    /// Returns the ratio of two dimensions in float64.
     fn ratio(&mut self, to: &PrimExpr, from: &PrimExpr) -> node::Result<(Operand, Option<f64>)> {
         if let (Some(to), Some(from)) = (to.as_int(), from.as_int()) {
             let ratio = to as f64 / from as f64;
-            return Ok((node::number(ratio, DType::FLOAT64)?, Some(ratio)));
+            return Ok((node::scalar(ratio, DType::FLOAT64)?, Some(ratio)));
         }
         let mut part = |size: &PrimExpr| {
-            let size = self.vector(std::slice::from_ref(size))?;
+            let size = self.dims_vector(std::slice::from_ref(size))?;
             let size = self.cast(size, DType::FLOAT64)?;
             self.reshape(size, Vec::new())
         };
@@ -273,7 +291,7 @@ impl Node<'_, '_> {
         Ok((self.call("divide", [to, from])?, None))
     }
 
-    /// Where the region of an axis begins and ends; none where it is known to be the whole.
+    /// Returns begin and end of an axis's region; `None` if it is known to be the whole axis.
     fn region(&mut self, at: usize, count: usize) -> node::Result<Option<(Operand, Operand)>> {
         if let Ok(Some(known)) = self.floats(1, "roi")
             && (known.get(at), known.get(at + count)) == (Some(&0.0), Some(&1.0))
@@ -283,8 +301,8 @@ impl Node<'_, '_> {
         let all = self.input(1)?;
         if dims::is(&node::product(&self.dims(&all)?), 2 * count as i64) {
             let all = self.cast(all, DType::FLOAT64)?;
-            return Ok(Some((self.element(&all, at)?, self.element(&all, at + count)?)));
+            return Ok(Some((self.vector_element(&all, at)?, self.vector_element(&all, at + count)?)));
         }
-        self.error("its `roi` has not two numbers for each axis")
+        self.error("its `roi` needs two numbers for each axis")
     }
 }

@@ -1,8 +1,8 @@
-//! Shapes: reading them, and giving tensors others.
+//! Shapes: `Shape`, `Reshape`, and similar operators.
 
-use super::{Op, Result, op, run_time};
+use super::{Op, Result, dynamic_shape, op};
 use crate::{
-    known::Known,
+    known_tensor::KnownTensor,
     node::{Node, product},
     value::Value,
 };
@@ -29,32 +29,32 @@ fn shape(n: &mut Node) -> Result {
     let bound = |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank) as usize;
     let (start, end) = (bound(n.attrs.int_or("start", 0)?), bound(n.attrs.int_or("end", rank)?));
     let shown = dims.get(start..end).unwrap_or(&[]).to_vec();
-    Known::vector(shown).map_or_else(|| n.error("its input has too many dimensions"), |known| Ok(known.into()))
+    KnownTensor::vector(shown).map_or_else(|| n.error("its input has too many dimensions"), |known| Ok(known.into()))
 }
 
-/// Optional values are those that are given.
+/// An optional value is present if the input is.
 fn has_element(n: &mut Node) -> Result {
     let given = PrimExpr::int64(i64::from(n.given(0).is_some()));
-    Known::new(&[], DType::BOOL, [given]).map_or_else(|| n.error("it has no value"), |known| Ok(known.into()))
+    KnownTensor::new(&[], DType::BOOL, [given]).map_or_else(|| n.error("it has no value"), |known| Ok(known.into()))
 }
 
 fn size(n: &mut Node) -> Result {
     let x = n.input(0)?;
     let count = dims::simplify(&product(&n.dims(&x)?));
-    Known::scalar(count).map_or_else(|| n.error("its input is too large"), |known| Ok(known.into()))
+    KnownTensor::scalar(count).map_or_else(|| n.error("its input is too large"), |known| Ok(known.into()))
 }
 
-/// 0 keeps a size unless `allowzero` is set, -1 is what is left.
+/// 0 keeps a dimension unless `allowzero` is set, -1 is inferred.
 fn reshape(n: &mut Node) -> Result {
     let shape = match n.opset {
-        // The first version has the shape as an attribute.
+        // Before version 5, the shape is an attribute.
         ..5 => n.attrs.ints("shape")?.map(|shape| shape.into_iter().map(PrimExpr::int64).collect()),
         _ => n.known_sizes(1, "shape").ok(),
     };
-    let Some(shape) = shape else { return run_time::reshape(n) };
+    let Some(shape) = shape else { return dynamic_shape::reshape(n) };
     let ints: Option<Vec<i64>> = shape.iter().map(PrimExpr::as_int).collect();
     if let (Some(x), Some(ints)) = (n.known(0), ints) {
-        let known = whole(&x, &ints).and_then(|shape| x.reshaped(shape));
+        let known = resolve_shape(&x, &ints).and_then(|shape| x.reshaped(shape));
         if let Some(known) = known {
             return Ok(known.into());
         }
@@ -67,7 +67,7 @@ fn reshape(n: &mut Node) -> Result {
         _ => size,
     };
     let mut shape: Vec<PrimExpr> = shape.into_iter().enumerate().map(size).collect();
-    // Of an empty tensor with sizes of zero that count, nothing follows for what is left.
+    // For an empty tensor, -1 cannot be inferred.
     let open = shape.iter().position(|size| dims::is(size, -1));
     if let (Some(open), true) = (open, own.iter().any(|size| dims::is(size, 0))) {
         shape[open] = PrimExpr::int64(0);
@@ -75,15 +75,15 @@ fn reshape(n: &mut Node) -> Result {
     Ok(n.reshape(x, shape)?.into())
 }
 
-/// A shape of numbers for elements that are known.
-fn whole(x: &Known, shape: &[i64]) -> Option<Vec<i64>> {
+/// Resolves 0 and -1 in the target shape of known elements.
+fn resolve_shape(x: &KnownTensor, shape: &[i64]) -> Option<Vec<i64>> {
     let mut shape = shape.to_vec();
     for (axis, size) in shape.iter_mut().enumerate().filter(|(_, size)| **size == 0) {
         *size = *x.shape.get(axis)?;
     }
     if let Some(open) = shape.iter().position(|size| *size == -1) {
         shape[open] = 1;
-        let rest = crate::known::count(&shape)? as i64;
+        let rest = crate::known_tensor::count(&shape)? as i64;
         shape[open] = (x.elements.len() as i64).checked_div(rest)?;
     }
     shape.iter().all(|size| *size >= 0).then_some(shape)
@@ -99,7 +99,7 @@ fn flatten(n: &mut Node) -> Result {
 }
 
 fn squeeze(n: &mut Node) -> Result {
-    let Ok(axes) = n.ints_since(13, 1, "axes") else { return run_time::squeeze(n, false) };
+    let Ok(axes) = n.ints_since(13, 1, "axes") else { return dynamic_shape::squeeze(n, false) };
     if let Some(x) = n.known(0) {
         let keep = |axis: usize| match &axes {
             Some(axes) => !axes.iter().any(|a| *a == axis as i64 || *a + x.shape.len() as i64 == axis as i64),
@@ -117,13 +117,13 @@ fn squeeze(n: &mut Node) -> Result {
         None => (0..dims.len()).filter(|axis| dims::is(&dims[*axis], 1)).collect(),
     };
     let ones: Vec<_> = gone.iter().map(|axis| (*axis, PrimExpr::int64(1))).collect();
-    let x = n.with_sizes(x, &ones)?;
+    let x = n.assert_dims(x, &ones)?;
     let shape = (0..dims.len()).filter(|axis| !gone.contains(axis)).map(|axis| dims[axis].clone()).collect();
     Ok(n.reshape(x, shape)?.into())
 }
 
 fn unsqueeze(n: &mut Node) -> Result {
-    let Ok(axes) = n.ints_since(13, 1, "axes") else { return run_time::squeeze(n, true) };
+    let Ok(axes) = n.ints_since(13, 1, "axes") else { return dynamic_shape::squeeze(n, true) };
     let Some(axes) = axes else { return n.error("its `axes` are missing") };
     let known = n.known(0);
     let rank = match &known {
@@ -152,9 +152,9 @@ fn unsqueeze(n: &mut Node) -> Result {
     Ok(n.reshape(x, shape)?.into())
 }
 
-/// The shapes broadcast with each other: either may be the larger.
+/// Both shapes broadcast with each other.
 fn expand(n: &mut Node) -> Result {
-    let Ok(wanted) = n.known_sizes(1, "shape") else { return run_time::expand(n) };
+    let Ok(wanted) = n.known_sizes(1, "shape") else { return dynamic_shape::expand(n) };
     let x = n.input(0)?;
     let own = n.dims(&x)?;
     let rank = own.len().max(wanted.len());

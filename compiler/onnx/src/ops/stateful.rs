@@ -1,7 +1,6 @@
-//! Operators of models that generate, which hand a state from one call to the next: linear attention, causal convolutions,
-//! caches.
+//! Stateful operators of generative models: linear attention, causal convolution, cache updates.
 
-use super::{Op, Result, control::MOST_TURNS, op};
+use super::{Op, Result, control::MAX_ITERATIONS, op};
 use crate::node::{self, Node, axes_attr, product};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
@@ -12,7 +11,7 @@ pub const OPS: &[Op] = &[
     op("TensorScatter", tensor_scatter),
 ];
 
-/// A convolution of each channel over the places up to its own; those before the first are the state.
+/// Depthwise causal convolution; the state has the elements before the first.
 fn causal_conv(n: &mut Node) -> Result {
     let (x, weight) = (n.input(0)?, n.input(1)?);
     let (sizes, kernel) = (n.dims(&x)?, n.dims(&weight)?);
@@ -24,7 +23,7 @@ fn causal_conv(n: &mut Node) -> Result {
         Some(past) => past,
         None => {
             let shape = vec![batch.clone(), channels.clone(), dims::sub(width, &PrimExpr::int64(1))];
-            let zero = n.number(0.0, &x)?;
+            let zero = n.scalar_like(0.0, &x)?;
             n.call("full", [Operand::Shape(shape), zero])?
         }
     };
@@ -44,11 +43,11 @@ fn causal_conv(n: &mut Node) -> Result {
         other => return n.error(format!("its `activation` is `{other}`, which is not known")),
     };
     let end = n.dims(&all)?.swap_remove(2);
-    let state = n.part(all, 2, length.clone(), end)?;
+    let state = n.slice_axis(all, 2, length.clone(), end)?;
     Ok(vec![y, state].into())
 }
 
-/// The recurrence of a state of keys by values, turn by turn.
+/// Recurrence over a (key, value) state matrix, unrolled over the sequence.
 fn linear_attention(n: &mut Node) -> Result {
     let rule = n.attrs.str_or("update_rule", "gated_delta")?;
     let (gated, delta) = match rule {
@@ -66,42 +65,42 @@ fn linear_attention(n: &mut Node) -> Result {
     let query = n.input(0)?;
     let (sizes, dtype) = (n.dims(&query)?, n.dtype(&query)?);
     let [batch, length, _] = sizes.as_slice() else { return n.error("its inputs have to have 3 dimensions") };
-    let Some(turns) = length.as_int().filter(|turns| (1..=MOST_TURNS).contains(turns)) else {
-        return n.error(format!("the number of its turns has to be known, and at most {MOST_TURNS}"));
+    let Some(steps) = length.as_int().filter(|steps| (1..=MAX_ITERATIONS).contains(steps)) else {
+        return n.error(format!("its trip count has to be known, and at most {MAX_ITERATIONS}"));
     };
     if q_heads % heads != 0 {
         return n.error("its `q_num_heads` have to be a multiple of its `kv_num_heads`");
     }
-    let (q, k) = (packed(n, 0, q_heads)?, packed(n, 1, heads)?);
-    let v = packed(n, 2, heads)?;
+    let (q, k) = (split_heads(n, 0, q_heads)?, split_heads(n, 1, heads)?);
+    let v = split_heads(n, 2, heads)?;
     let (Some(keys), values) = (n.dims(&k)?[3].as_int(), n.dims(&v)?[3].clone()) else {
         return n.error("its head size has to be known");
     };
     let columns = n.call_with("permute_dims", [k.clone()], &[("axes", axes_attr(&[0, 1, 3, 2]))])?;
     let decay = match gated {
         true => {
-            let decay = packed(n, 4, heads)?;
+            let decay = split_heads(n, 4, heads)?;
             let decay = n.call_with("permute_dims", [decay], &[("axes", axes_attr(&[0, 1, 3, 2]))])?;
             Some(n.call("exp", [decay])?)
         }
         false => None,
     };
-    let beta = if delta { Some(rates(n, heads)?) } else { None };
-    let (mut state, kept) = match n.optional(3)? {
+    let beta = if delta { Some(update_rates(n, heads)?) } else { None };
+    let (mut state, state_dtype) = match n.optional(3)? {
         Some(past) => (n.cast(past.clone(), DType::FLOAT32)?, n.dtype(&past)?),
         None => {
             let shape = vec![batch.clone(), heads.into(), keys.into(), values.clone()];
-            (n.call("full", [Operand::Shape(shape), node::number(0.0, DType::FLOAT32)?])?, dtype)
+            (n.call("full", [Operand::Shape(shape), node::scalar(0.0, DType::FLOAT32)?])?, dtype)
         }
     };
     let scale = match n.attrs.float_or("scale", 0.0)? {
         0.0 => (keys as f64).powf(-0.5),
         scale => scale,
     };
-    let q = n.with_number("multiply", &q, scale)?;
-    let mut shown = Vec::new();
-    for turn in 0..turns {
-        let at = |n: &mut Node, x: &Operand, axis| n.part(x.clone(), axis, turn.into(), (turn + 1).into());
+    let q = n.with_scalar("multiply", &q, scale)?;
+    let mut outputs = Vec::new();
+    for step in 0..steps {
+        let at = |n: &mut Node, x: &Operand, axis| n.slice_axis(x.clone(), axis, step.into(), (step + 1).into());
         if let Some(decay) = &decay {
             let decay = at(n, decay, 3)?;
             state = n.call("multiply", [state, decay])?;
@@ -121,16 +120,16 @@ fn linear_attention(n: &mut Node) -> Result {
             group => n.call_with("repeat", [state.clone()], &[("repeats", group.into()), ("axis", 1i64.into())])?,
         };
         let row = at(n, &q, 2)?;
-        shown.push(n.call("matmul", [row, seen])?);
+        outputs.push(n.call("matmul", [row, seen])?);
     }
-    let y = n.call_with("concat", [Operand::Tuple(shown)], &[("axis", 2i64.into())])?;
+    let y = n.call_with("concat", [Operand::Tuple(outputs)], &[("axis", 2i64.into())])?;
     let y = n.call_with("permute_dims", [y], &[("axes", axes_attr(&[0, 2, 1, 3]))])?;
     let y = n.reshape(y, vec![batch.clone(), length.clone(), dims::mul(&PrimExpr::int64(q_heads), &values)])?;
-    Ok(vec![n.cast(y, dtype)?, n.cast(state, kept)?].into())
+    Ok(vec![n.cast(y, dtype)?, n.cast(state, state_dtype)?].into())
 }
 
-/// An input of (batch, length, heads * size) as (batch, heads, length, size), in float32.
-fn packed(n: &mut Node, at: usize, heads: i64) -> node::Result<Operand> {
+/// Transposes an input from (batch, length, heads * size) to (batch, heads, length, size), in float32.
+fn split_heads(n: &mut Node, at: usize, heads: i64) -> node::Result<Operand> {
     let x = n.input(at)?;
     let x = n.cast(x, DType::FLOAT32)?;
     let [batch, length, hidden] =
@@ -140,14 +139,14 @@ fn packed(n: &mut Node, at: usize, heads: i64) -> node::Result<Operand> {
     n.call_with("permute_dims", [x], &[("axes", axes_attr(&[0, 2, 1, 3]))])
 }
 
-/// How much of a value is written: of each head, or of all.
-fn rates(n: &mut Node, heads: i64) -> node::Result<Operand> {
+/// Update rates, per head or shared by all.
+fn update_rates(n: &mut Node, heads: i64) -> node::Result<Operand> {
     let beta = n.input(5)?;
     let one = n.dims(&beta)?.last().is_some_and(|size| dims::is(size, 1));
-    packed(n, 5, if one { 1 } else { heads })
+    split_heads(n, 5, if one { 1 } else { heads })
 }
 
-/// Elements of a cache from a place on, of each sequence, are replaced.
+/// Writes an update to a cache, for each sequence from its own index on.
 fn tensor_scatter(n: &mut Node) -> Result {
     let (cache, update) = (n.input(0)?, n.input(1)?);
     let sizes = n.dims(&cache)?;
@@ -158,28 +157,28 @@ fn tensor_scatter(n: &mut Node) -> Result {
     let Some(new) = n.dims(&update)?.get(axis).cloned() else {
         return n.error(format!("its `update` has no axis {axis}, as its cache has"));
     };
-    // For each sequence and each place of the cache, the place among what is new.
-    let counted = n.count_to(sizes[axis].clone())?;
-    let mut places = n.reshape(counted, vec![1i64.into(), sizes[axis].clone()])?;
+    // For each sequence and index of the cache, the index in the update.
+    let counted = n.arange(sizes[axis].clone())?;
+    let mut indices = n.reshape(counted, vec![1i64.into(), sizes[axis].clone()])?;
     if n.given(2).is_some() {
-        let starts = n.int64(2)?;
+        let starts = n.input_as_int64(2)?;
         let count = product(&n.dims(&starts)?);
         let starts = n.reshape(starts, vec![count, 1i64.into()])?;
-        places = n.call("subtract", [places, starts])?;
+        indices = n.call("subtract", [indices, starts])?;
     }
     match n.attrs.str_or("mode", "linear")? {
         "linear" => {}
         "circular" => {
-            let whole = n.vector(&sizes[axis..=axis])?;
-            places = n.call("floor_mod", [places, whole])?;
+            let whole = n.dims_vector(&sizes[axis..=axis])?;
+            indices = n.call("floor_mod", [indices, whole])?;
         }
         other => return n.error(format!("its `mode` is `{other}`, which is not known")),
     }
-    let places = n.call("broadcast_to", [places, Operand::Shape(vec![sizes[0].clone(), sizes[axis].clone()])])?;
-    let low = n.with_number("maximum", &places, 0.0)?;
-    let last = n.vector(&[dims::sub(&new, &PrimExpr::int64(1))])?;
+    let indices = n.call("broadcast_to", [indices, Operand::Shape(vec![sizes[0].clone(), sizes[axis].clone()])])?;
+    let low = n.with_scalar("maximum", &indices, 0.0)?;
+    let last = n.dims_vector(&[dims::sub(&new, &PrimExpr::int64(1))])?;
     let inside = n.call("minimum", [low, last])?;
-    let written = n.call("equal", [inside.clone(), places])?;
+    let written = n.call("equal", [inside.clone(), indices])?;
     let mut shape = vec![PrimExpr::int64(1); sizes.len()];
     (shape[0], shape[axis]) = (sizes[0].clone(), sizes[axis].clone());
     let written = n.reshape(written, shape)?;
@@ -194,13 +193,19 @@ fn tensor_scatter(n: &mut Node) -> Result {
 }
 
 impl Node<'_, '_> {
-    /// The part of an axis from a place up to another.
-    pub(super) fn part(&mut self, x: Operand, axis: usize, begin: PrimExpr, end: PrimExpr) -> node::Result<Operand> {
-        self.steps(x, axis, begin, end, 1)
+    /// Slices an axis.
+    pub(super) fn slice_axis(
+        &mut self,
+        x: Operand,
+        axis: usize,
+        begin: PrimExpr,
+        end: PrimExpr,
+    ) -> node::Result<Operand> {
+        self.strided_slice(x, axis, begin, end, 1)
     }
 
-    /// Every so many places of an axis, from a place up to another.
-    pub(super) fn steps(
+    /// Slices an axis with a step.
+    pub(super) fn strided_slice(
         &mut self,
         x: Operand,
         axis: usize,

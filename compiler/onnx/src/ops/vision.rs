@@ -1,4 +1,4 @@
-//! Images: sampling at given places, regions, and boxes.
+//! Computer vision: grid sampling, regions of interest, boxes.
 
 use super::{Op, Result, op};
 use crate::node::{self, Node};
@@ -7,12 +7,12 @@ use hammock_ir::{DType, PrimExpr, relax::Operand};
 pub const OPS: &[Op] = &[
     op("AffineGrid", affine_grid),
     op("GridSample", grid_sample),
-    op("NonMaxSuppression", suppress),
+    op("NonMaxSuppression", non_max_suppression),
     op("RoiAlign", roi_align),
 ];
 
-/// Coordinates are last in ONNX, and after the batch in our operators.
-fn moved(n: &mut Node, x: Operand, last: bool) -> node::Result<Operand> {
+/// Moves the coordinates, which are last in ONNX and after the batch in our operators.
+fn move_coordinates(n: &mut Node, x: Operand, last: bool) -> node::Result<Operand> {
     let rank = n.rank(&x)? as i64;
     let axes: Vec<i64> = match last {
         true => [0].into_iter().chain(2..rank).chain([1]).collect(),
@@ -35,7 +35,7 @@ fn grid_sample(n: &mut Node) -> Result {
         ("padding_mode", n.attrs.str_or("padding_mode", "zeros")?.into()),
         ("align_corners", n.attrs.flag("align_corners")?.into()),
     ];
-    let grid = moved(n, grid, false)?;
+    let grid = move_coordinates(n, grid, false)?;
     Ok(n.call_with("image.grid_sample", [x, grid], &attrs)?.into())
 }
 
@@ -44,24 +44,24 @@ fn affine_grid(n: &mut Node) -> Result {
     let size = match n.known(1) {
         Some(known) => known.elements.to_vec(),
         None => {
-            let size = n.int64(1)?;
-            n.sizes_of(size)?
+            let size = n.input_as_int64(1)?;
+            n.to_dims(size)?
         }
     };
     let spatial = Operand::Shape(size.get(2..).unwrap_or(&[]).to_vec());
     let attrs = [("align_corners", n.attrs.flag("align_corners")?.into())];
     let grid = n.call_with("image.affine_grid", [theta, spatial], &attrs)?;
-    Ok(moved(n, grid, true)?.into())
+    Ok(move_coordinates(n, grid, true)?.into())
 }
 
-fn suppress(n: &mut Node) -> Result {
+fn non_max_suppression(n: &mut Node) -> Result {
     let (mut boxes, scores) = (n.input(0)?, n.input(1)?);
     if n.attrs.flag("center_point_box")? {
         let parts = n.call_with("split", [boxes], &[("indices_or_sections", 4i64.into()), ("axis", 2i64.into())])?;
         let parts = n.importer.build.members(&parts)?;
         let mut corners = Vec::new();
         for (op, centre, size) in [("subtract", 1, 3), ("subtract", 0, 2), ("add", 1, 3), ("add", 0, 2)] {
-            let half = n.with_number("multiply", &parts[size], 0.5)?;
+            let half = n.with_scalar("multiply", &parts[size], 0.5)?;
             corners.push(n.call(op, [parts[centre].clone(), half])?);
         }
         boxes = n.call_with("concat", [Operand::Tuple(corners)], &[("axis", 2i64.into())])?;
@@ -71,33 +71,33 @@ fn suppress(n: &mut Node) -> Result {
             let given = n.cast(given, dtype)?;
             n.reshape(given, Vec::new())
         }
-        None => node::number(default, dtype),
+        None => node::scalar(default, dtype),
     };
-    let most = limit(n, 2, 0.0, DType::INT64)?;
+    let max_boxes = limit(n, 2, 0.0, DType::INT64)?;
     let overlap = limit(n, 3, 0.0, DType::FLOAT32)?;
-    // Ours drops boxes that overlap as much as the limit; ONNX those that do by more: by the next number, or more.
+    // Ours drops boxes whose overlap is at least the threshold, ONNX those that exceed it: the next float is used.
     let overlap = match n.floats(3, "iou_threshold") {
-        Ok(known) => node::number(
+        Ok(known) => node::scalar(
             f64::from((known.and_then(|v| v.first().copied()).unwrap_or(0.0) as f32).next_up()),
             DType::FLOAT32,
         )?,
         Err(_) => {
-            let bits = n.bits(overlap, DType::INT32)?;
-            let next = n.with_number("add", &bits, 1.0)?;
-            n.bits(next, DType::FLOAT32)?
+            let bits = n.bitcast(overlap, DType::INT32)?;
+            let next = n.with_scalar("add", &bits, 1.0)?;
+            n.bitcast(next, DType::FLOAT32)?
         }
     };
-    let least = limit(n, 4, f64::from(f32::MIN), DType::FLOAT32)?;
-    let found = n.call("vision.all_class_non_max_suppression", [boxes, scores, most, overlap, least])?;
+    let min_score = limit(n, 4, f64::from(f32::MIN), DType::FLOAT32)?;
+    let found = n.call("vision.all_class_non_max_suppression", [boxes, scores, max_boxes, overlap, min_score])?;
     let found = n.importer.build.members(&found)?;
-    let count = n.sizes_of(found[1].clone())?;
+    let count = n.to_dims(found[1].clone())?;
     let prims = |e: PrimExpr| Operand::Tuple(vec![Operand::Prim(e)]);
     let bounds = [prims(0i64.into()), prims(0i64.into()), prims(count[0].clone()), prims(1i64.into())];
     Ok(n.call("strided_slice", [&found[..1], &bounds].concat())?.into())
 }
 
 fn roi_align(n: &mut Node) -> Result {
-    // ONNX's maximum is that of weighted elements, not of what is interpolated.
+    // ONNX takes the maximum of the weighted elements, not of the interpolated values.
     let mode = match n.attrs.str_or("mode", "avg")? {
         "avg" => "avg",
         "max" => "max_weighted",
@@ -108,7 +108,7 @@ fn roi_align(n: &mut Node) -> Result {
     let old = if n.opset < 16 { "output_half_pixel" } else { "half_pixel" };
     let aligned = n.attrs.str_or("coordinate_transformation_mode", old)? == "half_pixel";
     if aligned {
-        rois = n.with_number("subtract", &rois, 0.5 / scale)?;
+        rois = n.with_scalar("subtract", &rois, 0.5 / scale)?;
     }
     let dtype = n.dtype(&rois)?;
     let batch = n.cast(batch, dtype)?;

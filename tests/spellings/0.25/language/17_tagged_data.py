@@ -2,7 +2,7 @@ from tvm.script import ir as I, relax as R
 
 @I.ir_module
 class Module:
-    # A tree of so many levels, and at each place its number times x.
+    # A full tree with `levels` levels; a leaf holds its number times x.
     @R.function
     def grow(x: R.Tensor((), dtype="float32"), levels: R.Tensor((), dtype="int64"), first: R.Tensor((), dtype="int64")) -> R.Object:
         cls = Module

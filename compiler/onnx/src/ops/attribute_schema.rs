@@ -1,7 +1,7 @@
-//! Attributes that ONNX's operators take, by version.
+//! Attributes of ONNX operators by version.
 //!
-//! Each node is checked against this before it is imported: an attribute that its operator does not have, or not in the
-//! version that the model uses, would else be ignored, or do what a later version says.
+//! Nodes are checked against this table before they are imported. Otherwise an attribute that the operator does not
+//! have in the model's version would be ignored, or have the meaning of a later version.
 
 use super::Op;
 use hammock_ir::relax::InferError;
@@ -9,14 +9,14 @@ use hammock_runtime::suggest::nearest;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
-/// Newest version of the file format that is read.
-pub const NEWEST_IR: i64 = 14;
+/// Newest supported version of the file format.
+pub const MAX_IR_VERSION: i64 = 14;
 
-/// Newest versions of ONNX's own domains, whose operators [`ATTRIBUTES`] knows.
-pub const NEWEST: &[(&str, i64)] = &[("", 28), ("ai.onnx.ml", 5), ("ai.onnx.preview", 1)];
+/// Newest supported versions of ONNX's domains, whose operators [`ATTRIBUTES`] covers.
+pub const MAX_OPSETS: &[(&str, i64)] = &[("", 28), ("ai.onnx.ml", 5), ("ai.onnx.preview", 1)];
 
-/// Domain, operator, and names of its attributes. `name@13` is there from version 13 on, `name@-12` up to version 12,
-/// `name@9-12` between them. Operators of these domains that are not listed have none.
+/// Domain, operator, and names of its attributes. `name@13` exists since version 13, `name@-12` up to version 12,
+/// `name@9-12` between them. Operators of these domains that are not listed have no attributes.
 const ATTRIBUTES: &[(&str, &str, &str)] = &[
     ("", "Abs", "consumed_inputs@-5"),
     ("", "Add", "axis@-6 broadcast@-6 consumed_inputs@-5"),
@@ -219,17 +219,17 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     ATTRIBUTES.iter().map(row).collect()
 });
 
-/// Checks that an operator of that version has attributes of these names.
+/// Checks that an operator has these attributes in a version.
 ///
 /// # Errors
-/// When it does not have one of them.
-pub fn expect_known<'n>(op: &Op, version: i64, names: impl IntoIterator<Item = &'n str>) -> Result<(), InferError> {
+/// If an attribute does not exist.
+pub fn check_attributes<'n>(op: &Op, version: i64, names: impl IntoIterator<Item = &'n str>) -> Result<(), InferError> {
     let known = TABLE.get(&(op.domain, op.name)).map_or(&[][..], Vec::as_slice);
-    let is_listed = NEWEST.iter().any(|(domain, _)| *domain == op.domain) || !known.is_empty();
-    names.into_iter().filter(|_| is_listed).try_for_each(|name| expect(op, version, known, name))
+    let is_listed = MAX_OPSETS.iter().any(|(domain, _)| *domain == op.domain) || !known.is_empty();
+    names.into_iter().filter(|_| is_listed).try_for_each(|name| check_attribute(op, version, known, name))
 }
 
-fn expect(op: &Op, version: i64, known: &[Attribute], name: &str) -> Result<(), InferError> {
+fn check_attribute(op: &Op, version: i64, known: &[Attribute], name: &str) -> Result<(), InferError> {
     let has = |attribute: &&Attribute| (attribute.since..=attribute.until).contains(&version);
     let of_name = || known.iter().filter(|attribute| attribute.name == name);
     if of_name().any(|attribute| has(&attribute)) {
@@ -268,7 +268,7 @@ mod tests {
 
     fn message(name: &str, version: i64, attribute: &str) -> Option<String> {
         let op = ops::find("", name).unwrap();
-        expect_known(op, version, [attribute]).err().map(|error| error.message)
+        check_attributes(op, version, [attribute]).err().map(|error| error.message)
     }
 
     #[test]
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(message("Abs", 13, "axis").unwrap(), "`Abs` has no attribute `axis`");
     }
 
-    /// Each row is of an operator that is imported, has well-formed versions, and says each thing once.
+    /// Each row names a supported operator, has well-formed versions, and is unique.
     #[test]
     fn the_table_is_well_formed() {
         assert_eq!(TABLE.len(), ATTRIBUTES.len());

@@ -1,22 +1,21 @@
-//! What operators were before version 7 of ONNX's operators: attributes instead of inputs, and operands that broadcast
-//! only where an attribute says so, and from an axis that another names.
+//! Broadcasting before version 7 of the operator set: only if `broadcast` is set, with operands aligned at `axis`.
 
 use crate::node::{self, Node, shown_size};
 use hammock_ir::{PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
-/// The first version in which operands broadcast as numpy's arrays do.
-const BROADCASTS: i64 = 7;
+/// First version with numpy's broadcasting.
+const NUMPY_BROADCAST_SINCE: i64 = 7;
 
 impl Node<'_, '_> {
-    /// True if the operands of this version are aligned by attributes.
+    /// True if attributes align the operands.
     pub(super) fn is_aligned_by_attributes(&self) -> bool {
-        self.opset < BROADCASTS && (self.attrs.has("broadcast") || self.attrs.has("axis"))
+        self.opset < NUMPY_BROADCAST_SINCE && (self.attrs.has("broadcast") || self.attrs.has("axis"))
     }
 
-    /// The second operand of an elementwise operator as one that broadcasts to the first as numpy's arrays do.
-    pub(super) fn aligned(&mut self, x: &Operand, y: Operand) -> node::Result<Operand> {
-        if self.opset >= BROADCASTS {
+    /// Reshapes the second operand of an elementwise operator so that it broadcasts to the first by numpy's rules.
+    pub(super) fn align_operand(&mut self, x: &Operand, y: Operand) -> node::Result<Operand> {
+        if self.opset >= NUMPY_BROADCAST_SINCE {
             return Ok(y);
         }
         let (own, other) = (self.dims(x)?, self.dims(&y)?);
@@ -24,7 +23,11 @@ impl Node<'_, '_> {
             own.len() == other.len() && own.iter().zip(&other).all(|(a, b)| dims::equal(a, b) != Some(false))
         };
         if !self.attrs.flag("broadcast")? {
-            return if is_same(&own) { Ok(y) } else { self.misaligned(&own, &other, "has no attribute `broadcast`") };
+            return if is_same(&own) {
+                Ok(y)
+            } else {
+                self.misaligned_error(&own, &other, "has no attribute `broadcast`")
+            };
         }
         let free = own.len() as i64 - other.len() as i64;
         let axis = match self.attrs.int("axis")? {
@@ -32,11 +35,11 @@ impl Node<'_, '_> {
             None => free,
         };
         if !(0..=free).contains(&axis) {
-            // One element goes with any axis.
+            // A single element broadcasts at any axis.
             let is_single = other.iter().all(|size| dims::is(size, 1));
             return match is_single {
                 true => self.reshape(y, Vec::new()),
-                false => self.misaligned(&own, &other, "has them aligned at an axis where they do not fit"),
+                false => self.misaligned_error(&own, &other, "has them aligned at an axis where they do not fit"),
             };
         }
         let mut shape = other;
@@ -44,7 +47,7 @@ impl Node<'_, '_> {
         self.reshape(y, shape)
     }
 
-    fn misaligned<T>(&self, x: &[PrimExpr], y: &[PrimExpr], why: &str) -> node::Result<T> {
+    fn misaligned_error<T>(&self, x: &[PrimExpr], y: &[PrimExpr], why: &str) -> node::Result<T> {
         let text = |shape: &[PrimExpr]| shape.iter().map(shown_size).collect::<Vec<_>>().join(", ");
         let (x, y) = (text(x), text(y));
         self.error(format!("its operands have the shapes ({x}) and ({y}), but it {why}"))

@@ -1,34 +1,34 @@
-//! The order of a graph's nodes: each after those whose results it uses.
+//! Topological order of a graph's nodes.
 
 use crate::schema::{GraphProto, NodeProto};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The nodes, sorted if they are not; the error has those that need each other's results.
-pub fn sorted(nodes: &[NodeProto]) -> Result<Vec<&NodeProto>, Vec<&NodeProto>> {
-    let mut makers: FxHashMap<&str, usize> = FxHashMap::default();
+/// Sorts nodes topologically; the error has the nodes of a cycle and those that depend on it.
+pub fn topological_sort(nodes: &[NodeProto]) -> Result<Vec<&NodeProto>, Vec<&NodeProto>> {
+    let mut producers: FxHashMap<&str, usize> = FxHashMap::default();
     for (at, node) in nodes.iter().enumerate() {
         for output in node.output.iter().filter(|name| !name.is_empty()) {
-            makers.entry(output).or_insert(at);
+            producers.entry(output).or_insert(at);
         }
     }
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
-    let mut waiting = vec![0usize; nodes.len()];
+    let mut pending_inputs = vec![0usize; nodes.len()];
     for (at, node) in nodes.iter().enumerate() {
-        each_input(node, &mut |name| {
-            if let Some(maker) = makers.get(name) {
-                users[*maker].push(at);
-                waiting[at] += 1;
+        visit_inputs(node, &mut |name| {
+            if let Some(producer) = producers.get(name) {
+                users[*producer].push(at);
+                pending_inputs[at] += 1;
             }
         });
     }
-    // Of the nodes that are ready, the first in the file comes next.
-    let mut ready: std::collections::BTreeSet<usize> = (0..nodes.len()).filter(|at| waiting[*at] == 0).collect();
+    // Of the ready nodes, the first in the file comes next.
+    let mut ready: std::collections::BTreeSet<usize> = (0..nodes.len()).filter(|at| pending_inputs[*at] == 0).collect();
     let mut order = Vec::with_capacity(nodes.len());
     while let Some(at) = ready.pop_first() {
         order.push(&nodes[at]);
         for user in &users[at] {
-            waiting[*user] -= 1;
-            if waiting[*user] == 0 {
+            pending_inputs[*user] -= 1;
+            if pending_inputs[*user] == 0 {
                 ready.insert(*user);
             }
         }
@@ -36,27 +36,27 @@ pub fn sorted(nodes: &[NodeProto]) -> Result<Vec<&NodeProto>, Vec<&NodeProto>> {
     if order.len() == nodes.len() {
         return Ok(order);
     }
-    Err((0..nodes.len()).filter(|at| waiting[*at] > 0).map(|at| &nodes[at]).collect())
+    Err((0..nodes.len()).filter(|at| pending_inputs[*at] > 0).map(|at| &nodes[at]).collect())
 }
 
-/// The names that a node reads, those included that its graphs read of what is around them.
-fn each_input<'n>(node: &'n NodeProto, visit: &mut dyn FnMut(&'n str)) {
+/// Visits the names that a node reads, including outer names that its subgraphs read.
+fn visit_inputs<'n>(node: &'n NodeProto, visit: &mut dyn FnMut(&'n str)) {
     node.input.iter().for_each(|name| visit(name));
     let graphs = node.attribute.iter().flat_map(|a| a.g.iter().chain(&a.graphs));
     for graph in graphs {
-        let own = defined(graph);
+        let own = defined_names(graph);
         let mut outer = |name: &'n str| {
             if !own.contains(name) {
                 visit(name);
             }
         };
-        graph.node.iter().for_each(|inner| each_input(inner, &mut outer));
+        graph.node.iter().for_each(|inner| visit_inputs(inner, &mut outer));
         graph.output.iter().for_each(|output| outer(&output.name));
     }
 }
 
-/// The names that a graph defines, which hide those around it.
-fn defined(graph: &GraphProto) -> FxHashSet<&str> {
+/// Returns the names that a graph defines, which shadow outer names.
+fn defined_names(graph: &GraphProto) -> FxHashSet<&str> {
     let inputs = graph.input.iter().map(|input| &input.name);
     let weights = graph.initializer.iter().map(|weight| &weight.name);
     let results = graph.node.iter().flat_map(|node| &node.output);

@@ -1,16 +1,17 @@
-//! Inputs with a default value, which is an initializer of the input's name. Callers may override it.
+//! Inputs with a default value, which is an initializer with the input's name. Callers may override it.
 
 use crate::{graph::Importer, listing::brief, main_graph::initializer_names, names::identifier, schema::GraphProto};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_runtime::suggest::nearest;
 use rustc_hash::FxHashSet;
 
-/// The version of the format since which an initializer need not be an input: those that are have a reason to be.
-const OPTIONAL_INPUTS: i64 = 4;
+/// First version of the format in which initializers need not be inputs: since then, one that is an input is meant to
+/// be overridden.
+const OPTIONAL_INPUTS_SINCE: i64 = 4;
 
 impl<'m> Importer<'m> {
-    /// The inputs with a default value that become parameters.
-    pub(crate) fn overridden(&mut self, graph: &'m GraphProto) -> FxHashSet<&'m str> {
+    /// Returns the inputs with a default value that become parameters.
+    pub(crate) fn overridden_inputs(&mut self, graph: &'m GraphProto) -> FxHashSet<&'m str> {
         let wanted = &self.options.overridden;
         let initializers: FxHashSet<&str> = initializer_names(graph).collect();
         let inputs = || graph.input.iter().map(|input| input.name.as_str());
@@ -21,7 +22,7 @@ impl<'m> Importer<'m> {
         let is_named = |input: &str| is_among(&wanted.named, input) || is_among(&wanted.required, input);
         let unnamed = inputs().filter(|input| !is_named(input));
         let every = wanted.unnamed > 0 && unnamed.count() == wanted.unnamed;
-        let all = wanted.all && self.model.proto.ir_version >= OPTIONAL_INPUTS;
+        let all = wanted.all && self.model.proto.ir_version >= OPTIONAL_INPUTS_SINCE;
         let overridden: FxHashSet<&str> = with_default().filter(|name| all || every || is_named(name)).collect();
         let missing =
             wanted.required.iter().find(|name| !with_default().any(|input| is_among(&[(*name).clone()], input)));

@@ -1,7 +1,7 @@
-//! Small tensors whose elements are known when compiling, as numbers or as expressions over sizes.
+//! Small tensors whose elements are known at compile time, as constants or expressions over symbolic dimensions.
 //!
-//! Exported models compute shapes with operators: `Shape`, `Gather`, `Concat`, arithmetic, then `Reshape`. Their results
-//! are kept as such lists, so that operators that need sizes get `n * 12`, not a tensor that is known at run time only.
+//! Exported models compute shapes with operators: `Shape`, `Gather`, `Concat`, arithmetic, then `Reshape`. Evaluating
+//! these symbolically gives operators that need dimensions `n * 12` instead of a tensor that is only known at run time.
 
 use hammock_ir::{
     DType, PrimExpr, Tensor,
@@ -10,50 +10,50 @@ use hammock_ir::{
 use hammock_ops::dims;
 use std::rc::Rc;
 
-/// The most elements of a tensor of integers that is looked into, and of one of floats.
-const MOST_INTEGERS: usize = 1024;
-const MOST_FLOATS: usize = 8;
+/// Maximum number of elements of an integer tensor, and of a float tensor, that is tracked.
+const MAX_INTEGERS: usize = 1024;
+const MAX_FLOATS: usize = 8;
 
-/// A tensor whose elements are known.
+/// Tensor whose elements are known.
 #[derive(Clone, Debug)]
-pub struct Known {
-    /// Its shape.
+pub struct KnownTensor {
+    /// Shape.
     pub shape: Vec<i64>,
-    /// Its dtype.
+    /// Dtype.
     pub dtype: DType,
-    /// Its elements in row-major order: floats as numbers of its dtype, integers and bools as int64 expressions.
+    /// Elements in row-major order: floats as constants of the dtype, integers and bools as int64 expressions.
     pub elements: Rc<[PrimExpr]>,
 }
 
-impl Known {
-    /// A tensor of those elements; none if there are too many, or one of them cannot be in a tensor of that dtype.
-    pub fn new(shape: &[i64], dtype: DType, elements: impl IntoIterator<Item = PrimExpr>) -> Option<Known> {
+impl KnownTensor {
+    /// Creates a tensor; `None` if it has too many elements, or one is out of the dtype's range.
+    pub fn new(shape: &[i64], dtype: DType, elements: impl IntoIterator<Item = PrimExpr>) -> Option<KnownTensor> {
         let elements: Vec<PrimExpr> = elements.into_iter().collect();
         let fits = |e: &PrimExpr| match (dtype.is_floating(), e.as_int()) {
             (true, _) => e.as_float().is_some(),
-            (false, Some(value)) => holds(dtype, value),
+            (false, Some(value)) => can_represent(dtype, value),
             (false, None) => e.size() <= hammock_ir::types::MAX_DIM_NODES && dtype.bits >= 32,
         };
-        let whole = count(shape) == Some(elements.len()) && elements.len() <= MOST_INTEGERS;
-        let known = whole && elements.iter().all(fits);
-        known.then(|| Known { shape: shape.to_vec(), dtype, elements: elements.into() })
+        let is_complete = count(shape) == Some(elements.len()) && elements.len() <= MAX_INTEGERS;
+        let known = is_complete && elements.iter().all(fits);
+        known.then(|| KnownTensor { shape: shape.to_vec(), dtype, elements: elements.into() })
     }
 
-    /// A vector of int64.
-    pub fn vector(elements: Vec<PrimExpr>) -> Option<Known> {
-        Known::new(&[elements.len() as i64], DType::INT64, elements)
+    /// Creates an int64 vector.
+    pub fn vector(elements: Vec<PrimExpr>) -> Option<KnownTensor> {
+        KnownTensor::new(&[elements.len() as i64], DType::INT64, elements)
     }
 
-    /// A single number of int64, of rank 0.
-    pub fn scalar(element: PrimExpr) -> Option<Known> {
-        Known::new(&[], DType::INT64, [element])
+    /// Creates an int64 scalar.
+    pub fn scalar(element: PrimExpr) -> Option<KnownTensor> {
+        KnownTensor::new(&[], DType::INT64, [element])
     }
 
-    /// What a constant holds, if it is small enough to be looked into.
-    pub fn of_tensor(tensor: &Tensor) -> Option<Known> {
+    /// Returns the elements of a constant if it is small enough.
+    pub fn of_tensor(tensor: &Tensor) -> Option<KnownTensor> {
         let dtype = tensor.dtype();
-        let most = if dtype.is_floating() { MOST_FLOATS } else { MOST_INTEGERS };
-        if tensor.element_count() > most {
+        let limit = if dtype.is_floating() { MAX_FLOATS } else { MAX_INTEGERS };
+        if tensor.element_count() > limit {
             return None;
         }
         let elements: Vec<PrimExpr> = match dtype {
@@ -71,21 +71,21 @@ impl Known {
             DType::BOOL => integers(tensor.as_slice::<bool>().ok()?),
             _ => return None,
         };
-        Some(Known { shape: tensor.shape().to_vec(), dtype, elements: elements.into() })
+        Some(KnownTensor { shape: tensor.shape().to_vec(), dtype, elements: elements.into() })
     }
 
-    /// The elements as integers, if they are numbers.
+    /// Returns the elements as integers, if they are constants.
     pub fn ints(&self) -> Option<Vec<i64>> {
         self.elements.iter().map(PrimExpr::as_int).collect()
     }
 
-    /// The elements as floats, if they are numbers.
+    /// Returns the elements as floats, if they are constants.
     pub fn floats(&self) -> Option<Vec<f64>> {
         let number = |e: &PrimExpr| e.as_float().or_else(|| e.as_int().map(|v| v as f64));
         self.elements.iter().map(number).collect()
     }
 
-    /// The tensor as a constant, if its elements are numbers.
+    /// Returns the tensor as a constant operand, if its elements are constants.
     pub fn constant(&self) -> Option<Operand> {
         let bytes: Vec<u8> = match self.dtype.is_floating() {
             true => {
@@ -101,27 +101,28 @@ impl Known {
         Some(Operand::Const(Constant::new(tensor)))
     }
 
-    /// The same elements in another shape.
-    pub fn reshaped(&self, shape: Vec<i64>) -> Option<Known> {
-        (count(&shape) == Some(self.elements.len())).then(|| Known { shape, ..self.clone() })
+    /// Reshapes the tensor.
+    pub fn reshaped(&self, shape: Vec<i64>) -> Option<KnownTensor> {
+        (count(&shape) == Some(self.elements.len())).then(|| KnownTensor { shape, ..self.clone() })
     }
 
-    /// A tensor of another shape, with the elements that are here at the places that places there stand for.
-    pub fn taken(&self, shape: &[i64], place: impl Fn(&[i64]) -> Vec<i64>) -> Option<Known> {
+    /// Builds a tensor of another shape from an index map: `index_map` maps an index of the result to one of this
+    /// tensor.
+    pub fn map_indices(&self, shape: &[i64], index_map: impl Fn(&[i64]) -> Vec<i64>) -> Option<KnownTensor> {
         let strides =
             |shape: &[i64]| (1..=shape.len()).map(|axis| shape[axis..].iter().product()).collect::<Vec<i64>>();
-        let (own, there) = (strides(&self.shape), strides(shape));
+        let (strides_from, strides_to) = (strides(&self.shape), strides(shape));
         let element = |number: usize| {
             let index = |(size, stride): (&i64, &i64)| number as i64 / stride % size;
-            let index: Vec<i64> = shape.iter().zip(&there).map(index).collect();
-            let at: i64 = place(&index).iter().zip(&own).map(|(index, stride)| index * stride).sum();
+            let index: Vec<i64> = shape.iter().zip(&strides_to).map(index).collect();
+            let at: i64 = index_map(&index).iter().zip(&strides_from).map(|(index, stride)| index * stride).sum();
             self.elements.get(usize::try_from(at).ok()?).cloned()
         };
-        Known::new(shape, self.dtype, (0..count(shape)?).map(element).collect::<Option<Vec<_>>>()?)
+        KnownTensor::new(shape, self.dtype, (0..count(shape)?).map(element).collect::<Option<Vec<_>>>()?)
     }
 
-    /// The same elements in another dtype.
-    pub fn cast(&self, dtype: DType) -> Option<Known> {
+    /// Converts the elements to another dtype.
+    pub fn cast(&self, dtype: DType) -> Option<KnownTensor> {
         let cast = |e: &PrimExpr| match (self.dtype.is_floating(), dtype.is_floating()) {
             (_, true) => Some(float(e.as_float().or_else(|| e.as_int().map(|v| v as f64))?, dtype)),
             (false, false) if dtype.is_bool() => Some(dims::simplify(&PrimExpr::int64(i64::from(e.as_int()? != 0)))),
@@ -133,17 +134,17 @@ impl Known {
             }
         };
         let elements = self.elements.iter().map(cast).collect::<Option<Vec<_>>>()?;
-        Known::new(&self.shape, dtype, elements)
+        KnownTensor::new(&self.shape, dtype, elements)
     }
 }
 
-/// How many elements a shape has, if they may all be known.
+/// Number of elements of a shape; `None` if it exceeds the limit for known elements.
 pub fn count(shape: &[i64]) -> Option<usize> {
     let count = shape.iter().try_fold(1usize, |all, size| all.checked_mul(usize::try_from(*size).ok()?));
-    count.filter(|count| *count <= MOST_INTEGERS)
+    count.filter(|count| *count <= MAX_INTEGERS)
 }
 
-/// A float as a tensor of that dtype holds it.
+/// Returns a float rounded to a dtype.
 pub fn float(value: f64, dtype: DType) -> PrimExpr {
     let rounded = match dtype {
         DType::FLOAT16 => hammock_runtime::value::small_float::to_float16(value).to_f64(),
@@ -162,7 +163,7 @@ fn integers<T: Copy + Into<Integer>>(values: &[T]) -> Vec<PrimExpr> {
     values.iter().map(|v| PrimExpr::int64((*v).into().0)).collect()
 }
 
-/// An integer or bool of any dtype but uint64.
+/// Integer or bool of any dtype but uint64.
 struct Integer(i64);
 
 macro_rules! integer {
@@ -170,8 +171,8 @@ macro_rules! integer {
 }
 integer!(i8, i16, i32, i64, u8, u16, u32, bool);
 
-/// Returns true if a dtype of integers or bools has that value.
-fn holds(dtype: DType, value: i64) -> bool {
+/// Returns true if an integer or bool dtype can represent a value.
+fn can_represent(dtype: DType, value: i64) -> bool {
     let bits = u32::from(dtype.bits.min(64));
     match dtype {
         DType::BOOL => value == 0 || value == 1,

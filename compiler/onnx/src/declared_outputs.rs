@@ -1,4 +1,4 @@
-//! What the model says of its outputs, against what its graph computes.
+//! Declared types of the model's outputs, checked against the computed ones.
 
 use crate::{
     dtype,
@@ -14,9 +14,9 @@ use hammock_ops::dims;
 use hammock_runtime::tools::ElementType;
 
 impl<'m> Importer<'m> {
-    /// The value of an output of the model, which is what its type says. Sizes that are known only when the program runs
-    /// are checked then.
-    pub(crate) fn declared_output(&mut self, output: &'m ValueInfoProto) -> Value {
+    /// Returns the value of a model output after checking it against the declared type. Dynamic dimensions are checked
+    /// at run time.
+    pub(crate) fn checked_output(&mut self, output: &'m ValueInfoProto) -> Value {
         let value = self.output(&output.name);
         let Some(TypeProto { value: Some(type_proto::Value::Tensor(declared)) }) = &output.r#type else { return value };
         if matches!(value, Value::Broken) {
@@ -24,13 +24,13 @@ impl<'m> Importer<'m> {
         }
         let sizes: Option<Vec<Option<i64>>> = declared.shape.as_ref().map(|shape| {
             let size = |dim: &crate::schema::Dimension| match dim.value {
-                // Exporters write what is not known as 0 or -1.
+                // Exporters write unknown dimensions as 0 or -1.
                 Some(DimensionValue::DimValue(size)) if size > 0 => Some(size),
                 _ => None,
             };
             shape.dim.iter().map(size).collect()
         });
-        match self.as_declared(value, i64::from(declared.elem_type), sizes.as_deref()) {
+        match self.check_declared(value, i64::from(declared.elem_type), sizes.as_deref()) {
             Ok(value) => value,
             Err(error) => {
                 let message =
@@ -42,8 +42,13 @@ impl<'m> Importer<'m> {
         }
     }
 
-    /// The value, with checks of sizes that only the program knows.
-    fn as_declared(&mut self, value: Value, element: i64, sizes: Option<&[Option<i64>]>) -> Result<Value, InferError> {
+    /// Checks a value against its declared type; inserts run-time checks of dynamic dimensions.
+    fn check_declared(
+        &mut self,
+        value: Value,
+        element: i64,
+        sizes: Option<&[Option<i64>]>,
+    ) -> Result<Value, InferError> {
         let operand = self.build.operand(&value)?;
         let ty = self.build.tensor(&operand)?;
         if let (Some(held), true) = (ty.dtype, element != 0) {
