@@ -25,14 +25,13 @@ pub fn function(function: &Function) -> u64 {
     hash.0.finish()
 }
 
-/// Gives a kernel's structure to a hasher, whose result then is the same for equal kernels only, as far as it can be told
-/// apart by it.
+/// Feeds a kernel's structure to a hasher.
 pub fn kernel(kernel: &PrimFunc, hasher: &mut impl Hasher) {
     Walker::new(&mut Hash(hasher)).prim_func(kernel);
 }
 
-/// The hash of a value of a function's body, over that function's own variables: values that are the same (see
-/// [`equal::values`](crate::equal::values)) have the same hash.
+/// The hash of a value in a function's body, over that function's own variables: equal values (see
+/// [`equal::values`](crate::equal::values)) have equal hashes.
 pub fn value(value: &Value) -> u64 {
     let mut hash = Hash::default();
     std::mem::discriminant(value).hash(&mut hash.0);
@@ -77,7 +76,7 @@ impl<'a, H: Hasher> Sink<'a> for Hash<H> {
     }
 }
 
-/// Expressions of so many nodes are not looked into.
+/// Number of nodes from which on expressions are not hashed in full.
 const LARGE: u32 = 1000;
 
 impl<H: Hasher> Hash<H> {
@@ -101,7 +100,7 @@ impl<H: Hasher> Hash<H> {
         }
     }
 
-    /// The size of an expression, and its number or variables; those of a large one would take too long.
+    /// Hashes the size of an expression and, unless it is large, its constant or variables.
     fn expr(&mut self, e: &PrimExpr) {
         self.number(13, u64::from(e.size()));
         match e.as_int() {

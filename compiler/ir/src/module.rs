@@ -38,7 +38,7 @@ pub struct ExternFunc {
     pub symbol: Name,
     /// Its type, where the text gives one.
     pub ty: Option<crate::Type>,
-    /// Where it stands in the text.
+    /// Source location.
     pub span: Span,
 }
 

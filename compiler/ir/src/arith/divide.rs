@@ -1,7 +1,7 @@
 //! Division, remainder, minimum and maximum of polynomials.
 //!
-//! Terms that the divisor divides come out of a quotient and vanish from a remainder; what is left is an atom unless
-//! bounds decide it. All rules are those of division towards minus infinity.
+//! Summands divisible by the divisor are moved out of a quotient and dropped from a remainder; the rest becomes an atom
+//! unless bounds decide its value. Division is floor division throughout.
 
 use super::{
     Interval,
@@ -14,7 +14,7 @@ use crate::{
     prim::{self, BinaryOp, PrimKind},
 };
 
-/// A number in units of several, and the rest.
+/// A dividend split into a multiple of a common unit and a rest smaller than the unit.
 struct Units {
     size: i64,
     units: Poly,
@@ -61,7 +61,7 @@ impl Session<'_> {
         self.node(BinaryOp::FloorMod, &rest, &b, dtype)
     }
 
-    /// `a` in units of the factor of `b`, where what is less than a unit cannot become one: rows, say, when elements are
+    /// Splits `a` by the constant factor of `b` if the rest stays below one unit: rows, for example, when elements are
     /// divided by `n` rows of 384.
     fn in_units(&self, a: &Poly, b: &Poly) -> Option<Units> {
         let (_, size) = b.single().filter(|(_, size)| *size > 1)?;
@@ -71,7 +71,7 @@ impl Session<'_> {
         fits.then(|| Units { size, units: in_units(&units), divisor: in_units(b), rest })
     }
 
-    /// `min(a, b)` or `max(a, b)`: what both have in common comes out.
+    /// `min(a, b)` or `max(a, b)`, with common summands moved out.
     pub fn min_max(&mut self, op: BinaryOp, a: Poly, b: Poly, dtype: DType) -> Option<Poly> {
         let difference = a.sub(&b)?;
         let (smaller, larger) = if self.is_at_least_zero(&difference) {
@@ -101,7 +101,7 @@ impl Session<'_> {
         sum
     }
 
-    /// The sum plus a multiple of `x - x // c * c - x % c`, which is zero, so that the remainder goes away.
+    /// Adds a multiple of `x - x // c * c - x % c`, which is zero, to cancel the remainder.
     fn joined(&mut self, sum: &Poly, remainder: Atom, x: &PrimExpr, c: &PrimExpr, dtype: DType) -> Option<Poly> {
         let (factor, _) = sum.linear_in(remainder)?;
         if sum.terms().len() == factor.terms().len() {
@@ -172,7 +172,7 @@ impl Session<'_> {
         self.node(BinaryOp::FloorMod, &rest, &Poly::constant(c), dtype)
     }
 
-    /// The polynomial with `x` in place of `x % m` for multiples `m` of `c`: the same remainder by `c`.
+    /// Replaces `x % m` by `x` for multiples `m` of `c`, which does not change the remainder modulo `c`.
     fn without_inner_remainders(&mut self, a: &Poly, c: i64) -> Option<Poly> {
         let mut a = a.clone();
         for atom in a.atoms() {
@@ -189,14 +189,14 @@ impl Session<'_> {
         Some(a)
     }
 
-    /// The quotient by `c`, where bounds leave only one.
+    /// The quotient by `c` if bounds determine it.
     fn constant_quotient(&self, a: &Poly, c: i64) -> Option<i64> {
         let range = self.interval(a);
         let (low, high) = (floor_div(range.min, c)?, floor_div(range.max, c)?);
         (low == high && range.min != i64::MIN && range.max != i64::MAX).then_some(low)
     }
 
-    /// Returns true if it is a quotient by something that is no number, of which intervals say little.
+    /// Returns true if it is a quotient by a symbolic divisor, whose interval is imprecise.
     fn is_quotient(&self, a: &Poly) -> bool {
         let quotient = a.as_atom().map(|atom| self.atom(atom).kind());
         matches!(quotient, Some(PrimKind::Binary(BinaryOp::FloorDiv, _, d)) if d.as_int().is_none())
@@ -208,7 +208,7 @@ impl Session<'_> {
         self.is_at_least_zero(rest) && room.is_some_and(|room| self.is_at_least_zero(&room))
     }
 
-    /// The operation as an atom; nothing if computing an operand of data might wrap.
+    /// The operation as an atom; `None` if computing a data operand might wrap.
     fn node(&mut self, op: BinaryOp, a: &Poly, b: &Poly, dtype: DType) -> Option<Poly> {
         let node = prim::binary(op, self.expr(a, dtype), self.expr(b, dtype));
         let wraps = node.is_data() && !(self.fits(a, dtype) && self.fits(b, dtype));
@@ -216,7 +216,8 @@ impl Session<'_> {
     }
 }
 
-/// `a` as a multiple of `b` and a rest: term by term where `b` is one term, else the multiple that cancels one term.
+/// Splits `a` into a multiple of `b` and a rest: per monomial if `b` is a single one, otherwise by the multiple that
+/// cancels one monomial.
 fn divide(a: &Poly, b: &Poly) -> (Poly, Poly) {
     if let Some((factor, k)) = b.single() {
         let (whole, rest) = a.partition(|m, c| quotient(m, factor).is_some() && c.checked_rem(k) == Some(0));
@@ -232,7 +233,7 @@ fn divide(a: &Poly, b: &Poly) -> (Poly, Poly) {
     }
 }
 
-/// The greatest number that divides both; 1 if it does not fit.
+/// Greatest common divisor; 1 on overflow.
 pub fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {

@@ -7,13 +7,13 @@ use std::ops::{Add, Mul, Neg, Sub};
 /// All integers from `min` to `max`, both included. [`i64::MIN`] and [`i64::MAX`] mean that there is no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// The least.
+    /// Lower bound.
     pub min: i64,
-    /// The greatest.
+    /// Upper bound.
     pub max: i64,
 }
 
-/// Larger than any bound, so that sums and products with it stay outside of what a bound can be.
+/// Larger than any bound, so that sums and products with it stay out of range.
 const INFINITY: i128 = 1 << 64;
 
 impl Interval {
@@ -25,12 +25,12 @@ impl Interval {
         Interval { min, max }
     }
 
-    /// One integer.
+    /// The interval of one integer.
     pub fn point(value: i64) -> Self {
         Interval::new(value, value)
     }
 
-    /// What integers of the dtype can be; everything for int64 and for what is not an integer.
+    /// Value range of an integer dtype; everything for int64 and for non-integers.
     pub fn of_dtype(dtype: DType) -> Self {
         let bits = u32::from(dtype.bits);
         match dtype {
@@ -42,7 +42,7 @@ impl Interval {
         }
     }
 
-    /// The one integer in it.
+    /// The only integer in it, if there is just one.
     pub fn as_point(self) -> Option<i64> {
         (self.min == self.max).then_some(self.min)
     }
@@ -57,7 +57,7 @@ impl Interval {
         other.min <= self.min && self.max <= other.max
     }
 
-    /// What is in both; the first where nothing is.
+    /// The intersection; `self` if it is empty.
     pub fn intersect(self, other: Interval) -> Interval {
         let both = Interval::new(self.min.max(other.min), self.max.min(other.max));
         if both.min <= both.max { both } else { self }
@@ -148,7 +148,7 @@ impl Interval {
 
     fn narrow(min: i128, max: i128) -> Interval {
         let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
-        // A least value beyond all bounds, or a greatest below them, can only come from values that do not occur.
+        // A minimum above all bounds or a maximum below them can only result from values that do not occur.
         Interval::new(clamp(min).min(i64::MAX - 1), clamp(max).max(i64::MIN + 1))
     }
 }

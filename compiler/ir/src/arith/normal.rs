@@ -17,37 +17,37 @@ use std::{
     hash::{Hash, Hasher},
 };
 
-/// Products of sums with more terms than this are left as they are.
+/// Maximum number of monomials of a product of sums that is expanded.
 const MAX_TERMS: usize = 64;
 
-/// Expressions of more nodes than this are not looked into.
+/// Maximum number of nodes of an expression that is analyzed.
 pub(super) const MOST_NODES: u32 = 1000;
 
-/// How many terms of polynomials the work on one question may make.
+/// Budget of monomials created per query.
 const WORK: usize = 15_000;
 
-/// Returns true if expressions of the dtype are computed with as integers without bounds.
+/// Returns true if expressions of the dtype are treated as unbounded integers.
 pub(super) fn is_index(dtype: DType) -> bool {
     matches!(dtype, DType::INT32 | DType::INT64)
 }
 
-/// The work on one question: atoms numbered in order of appearance.
+/// State of one query: atoms numbered in order of appearance.
 pub(super) struct Session<'a> {
     pub analyzer: &'a Analyzer,
     atoms: Vec<Known>,
     index: FxHashMap<u64, SmallVec<[Atom; 1]>>,
     polys: FxHashMap<usize, (PrimExpr, Poly)>,
-    /// The polynomials of sums, differences and products of data, which may have wrapped.
+    /// Polynomials of sums, differences and products of data, which may have wrapped.
     modular: FxHashMap<usize, (PrimExpr, Option<Poly>)>,
     /// Polynomials of the analyzer's facts, by index; computed on demand.
     pub facts: FxHashMap<usize, Option<Poly>>,
-    /// How much more may be tried before a proof is given up.
+    /// Remaining steps before a proof is given up.
     pub budget: usize,
-    /// How many more terms may be made before expressions are no longer looked into.
+    /// Remaining monomials before expressions are no longer analyzed.
     work: usize,
 }
 
-/// An atom and what it can be.
+/// An atom and its interval.
 struct Known {
     expr: PrimExpr,
     interval: Interval,
@@ -83,13 +83,13 @@ impl<'a> Session<'a> {
         poly
     }
 
-    /// Takes the terms of a polynomial off what may still be done; is there anything left?
+    /// Deducts the monomials of a polynomial from the budget; true if any budget remains.
     pub fn spend(&mut self, poly: &Poly) -> bool {
         self.work = self.work.saturating_sub(1 + poly.terms().len());
         self.work > 0
     }
 
-    /// An expression that is worth the same, in normal form.
+    /// Returns an equal expression in normal form.
     pub fn simplify(&mut self, e: &PrimExpr) -> PrimExpr {
         if e.size() > MOST_NODES {
             return e.clone();
@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
         self.simplify_children(e)
     }
 
-    /// What the expression can be.
+    /// Returns the interval of the expression's values.
     pub fn interval_of(&mut self, e: &PrimExpr) -> Interval {
         if is_index(e.dtype()) {
             let poly = self.poly(e);
@@ -117,7 +117,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What the polynomial can be.
+    /// Returns the interval of the polynomial's values.
     pub fn interval(&self, poly: &Poly) -> Interval {
         poly.terms().fold(Interval::point(0), |sum, (monomial, c)| {
             let mut product = Interval::point(c);
@@ -136,12 +136,12 @@ impl<'a> Session<'a> {
         &self.atoms[atom as usize].expr
     }
 
-    /// What the atom can be.
+    /// Returns the interval of an atom.
     pub fn atom_interval(&self, atom: Atom) -> Interval {
         self.atoms[atom as usize].interval
     }
 
-    /// The polynomial of an expression that is taken as an atom.
+    /// Returns an expression as an atom's polynomial.
     pub fn atom_poly(&mut self, e: &PrimExpr) -> Poly {
         match e.as_int() {
             Some(v) => Poly::constant(v),
@@ -149,7 +149,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Where the fact says that a variable is in an interval and nothing else: both.
+    /// Returns the variable and its interval if the fact is only a bound of a variable.
     pub fn bound_in(&mut self, fact: &Fact) -> Option<(Var, Interval)> {
         let poly = self.fact(fact)?;
         let offset = poly.offset();
@@ -163,7 +163,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Sums, differences, products, and what has rules of its own; nothing for others and where numbers overflow.
+    /// Polynomial of a sum, difference, product or operation with its own rule; `None` for others and on overflow.
     fn sum_or_product(&mut self, e: &PrimExpr) -> Option<Poly> {
         match e.kind() {
             PrimKind::Int(v) => Some(Poly::constant(*v)),
@@ -223,8 +223,8 @@ impl<'a> Session<'a> {
         is_index(operand.dtype()) && !operand.is_data() && !self.polys.contains_key(&operand.node_id())
     }
 
-    /// A polynomial that the value is congruent to, modulo the values of its dtype: sums, differences and products wrap
-    /// alike in any order. Where it [fits](Session::fits), the two are equal: `(x + 1) - x` is 1 also if `x + 1` wraps.
+    /// A polynomial congruent to the value modulo the range of its dtype: sums, differences and products wrap alike in
+    /// any order. Where it [fits](Session::fits), the two are equal: `(x + 1) - x` is 1 also if `x + 1` wraps.
     fn modular(&mut self, e: &PrimExpr) -> Option<Poly> {
         let PrimKind::Binary(op, a, b) = e.kind() else { return None };
         if let Some((_, poly)) = self.modular.get(&e.node_id()) {
@@ -247,7 +247,7 @@ impl<'a> Session<'a> {
         poly
     }
 
-    /// Returns true if a polynomial over data is certain to be what its dtype holds. (At the ends of int64, intervals
+    /// Returns true if a polynomial over data certainly fits its dtype. (At the ends of int64, intervals
     /// are cut off.)
     pub fn fits(&self, poly: &Poly, dtype: DType) -> bool {
         let inside = match dtype.bits {
@@ -270,13 +270,13 @@ impl<'a> Session<'a> {
         (a == b).then_some(a)
     }
 
-    /// An expression without rules: an atom of simplified operands.
+    /// An expression without a rule of its own: an atom of simplified operands.
     fn opaque(&mut self, e: &PrimExpr) -> Poly {
         let e = self.simplify_children(e);
         self.atom_poly(&e)
     }
 
-    /// The expression with its operands simplified, folded where they became constants.
+    /// Simplifies the operands and folds the expression if they become constants.
     fn simplify_children(&mut self, e: &PrimExpr) -> PrimExpr {
         let e = e.map_children(&mut |c| self.simplify(c));
         match e.kind() {
@@ -286,7 +286,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A condition: decided by bounds where they allow, else with simplified operands.
+    /// Simplifies a condition: decided by bounds if possible, otherwise with simplified operands.
     fn condition(&mut self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Binary(BinaryOp::And | BinaryOp::Or, ..) => self.simplify_children(e),
@@ -314,7 +314,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The expression of a polynomial: terms of higher degree first, the number last, something positive in front.
+    /// The expression of a polynomial: higher degrees first, the constant last, a positive summand in front.
     pub fn expr(&self, poly: &Poly, dtype: DType) -> PrimExpr {
         let mut terms: Vec<(&Monomial, i64)> = poly.terms().collect();
         terms.sort_by_key(|(m, _)| (Reverse(m.len()), (*m).clone()));
@@ -372,7 +372,7 @@ impl<'a> Session<'a> {
                 }
             }
             PrimKind::Select(_, a, b) => self.interval_of(a).union(self.interval_of(b)),
-            // Unsigned numbers of 64 bits become negative ones.
+            // Unsigned 64-bit values become negative.
             PrimKind::Cast(a) if a.dtype().is_uint() && a.dtype().bits == 64 => Interval::ALL,
             PrimKind::Cast(a) if a.dtype().is_integer() || a.dtype().is_bool() => self.interval_of(a),
             PrimKind::Call(call) => match &call.args[..] {
@@ -385,7 +385,7 @@ impl<'a> Session<'a> {
             },
             _ => Interval::ALL,
         };
-        // A cast may wrap, and so does arithmetic on data, or not of indices; only what fits in the dtype is certain.
+        // A cast may wrap, and so may arithmetic on data or non-index dtypes: only the range of the dtype is certain.
         let of_dtype = Interval::of_dtype(e.dtype());
         let wraps = matches!(e.kind(), PrimKind::Cast(_)) || !is_index(e.dtype()) || e.is_data();
         let cut_off = e.is_data() && grows(e) && (bound.min == i64::MIN || bound.max == i64::MAX);
@@ -393,19 +393,19 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Returns true if this is a sum, difference or product that wraps as data do.
+/// Returns true if this is a sum, difference or product of data, which wraps.
 fn wraps(e: &PrimExpr) -> bool {
     let is_ring = matches!(e.kind(), PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..));
     is_ring && e.is_data() && is_index(e.dtype())
 }
 
-/// Returns true if the value may be larger than the operands: of a quotient, that of the least number by -1.
+/// Returns true if the magnitude may exceed that of the operands; for a quotient, `MIN / -1`.
 fn grows(e: &PrimExpr) -> bool {
     use BinaryOp::*;
     matches!(e.kind(), PrimKind::Binary(Add | Sub | Mul | Div | FloorDiv, ..))
 }
 
-/// Returns true if a multiplication is distributed over sums: of two short ones, or of a long one and a single term.
+/// Returns true if a multiplication is distributed over sums: two short ones, or a long one and a monomial.
 fn is_distributed(a: &Poly, b: &Poly) -> bool {
     let (a, b) = (a.terms().len(), b.terms().len());
     a * b <= MAX_TERMS || a.min(b) <= 1
@@ -415,7 +415,7 @@ fn power_of_two(exponent: &PrimExpr) -> Option<i64> {
     exponent.as_int().filter(|n| (0..62).contains(n)).map(|n| 1 << n)
 }
 
-/// A number that is the same for the same expressions, from what stands near their roots.
+/// A hash of an expression from the nodes near its root.
 fn fingerprint(e: &PrimExpr, depth: usize) -> u64 {
     let mut hash = FxHasher::default();
     std::mem::discriminant(e.kind()).hash(&mut hash);

@@ -1,4 +1,4 @@
-//! Proofs that a polynomial is zero or more.
+//! Proofs that a polynomial is nonnegative.
 //!
 //! Intervals of the atoms decide most questions. If they do not, atoms are eliminated one by one: an atom on which the
 //! polynomial depends linearly is replaced by the bound at which the polynomial is smallest. Bounds are polynomials over
@@ -15,9 +15,9 @@ use crate::{
     prim::{BinaryOp, PrimKind},
 };
 
-/// How many polynomials one question may look at.
+/// Maximum number of polynomials examined per query.
 pub(super) const BUDGET: usize = 200;
-/// How many eliminations may follow one another.
+/// Maximum depth of nested eliminations.
 const DEPTH: usize = 8;
 
 /// Bounds of an atom, both included.
@@ -45,7 +45,7 @@ impl Session<'_> {
             && difference.scale(-1).is_some_and(|d| self.is_at_least_zero(&d))
     }
 
-    /// Returns true if the polynomial is zero or more.
+    /// Returns true if the polynomial is proven nonnegative.
     pub fn is_at_least_zero(&mut self, poly: &Poly) -> bool {
         self.holds(poly, DEPTH)
     }
@@ -67,17 +67,17 @@ impl Session<'_> {
         if self.follows_from_fact(poly) {
             return true;
         }
-        // Composite atoms are numbered after those they are made of, inner variables after outer ones.
+        // Composite atoms are numbered after their operands, inner variables after outer ones.
         let atoms = self.eliminable(poly);
         atoms.into_iter().rev().any(|atom| self.spend(poly) && self.holds_without(poly, atom, depth - 1))
     }
 
-    /// The polynomial of which a fact says that it is zero or more.
+    /// The polynomial that a fact states to be nonnegative.
     pub fn fact(&mut self, fact: &Fact) -> Option<Poly> {
         self.difference(&fact.larger, &fact.smaller)?.sub(&Poly::constant(fact.distance))
     }
 
-    /// The polynomial of an expression with a number added.
+    /// The polynomial of an expression plus a constant.
     fn shifted(&mut self, (e, offset): &(PrimExpr, i64)) -> Option<Poly> {
         self.poly(e).add(&Poly::constant(*offset))
     }
@@ -86,7 +86,7 @@ impl Session<'_> {
         let analyzer = self.analyzer;
         analyzer.facts().iter().enumerate().any(|(number, fact)| {
             if !self.facts.contains_key(&number) {
-                // Conditions in it are decided without it, and each fact is looked into once.
+                // Conditions in a fact are decided without the fact itself, and each fact is expanded once.
                 self.facts.insert(number, None);
                 let fact = self.fact(fact);
                 self.facts.insert(number, fact);
@@ -96,7 +96,7 @@ impl Session<'_> {
         })
     }
 
-    /// Returns true if it holds by what is left when the atom is eliminated.
+    /// Returns true if the polynomial is proven nonnegative by eliminating the atom.
     fn holds_without(&mut self, poly: &Poly, atom: Atom, depth: usize) -> bool {
         let Some((factor, rest)) = poly.linear_in(atom) else { return false };
         if let PrimKind::Binary(op, a, b) = self.atom(atom).kind() {
@@ -121,8 +121,8 @@ impl Session<'_> {
         replaced.is_some_and(|poly| self.holds(&poly, depth))
     }
 
-    /// Atoms whose elimination may prove more than the polynomial's interval. Eliminating a variable that has constant bounds
-    /// only, and occurs in no product, gives the same interval: in a sum of sizes, no atom is left.
+    /// Atoms whose elimination may prove more than the polynomial's interval. Eliminating a variable with constant
+    /// bounds that occurs in no product gives the same interval, so such variables are skipped.
     fn eliminable(&self, poly: &Poly) -> Vec<Atom> {
         let products = poly.terms().filter(|(monomial, _)| monomial.len() > 1);
         let mut multiplied: Vec<Atom> = products.flat_map(|(monomial, _)| monomial.iter().copied()).collect();
@@ -136,7 +136,7 @@ impl Session<'_> {
         atoms
     }
 
-    /// With `q = x // c`: the polynomial times `c`, in which `c * q` is `x - x % c`.
+    /// Eliminates `q = x // c`: multiplies the polynomial by `c` and replaces `c * q` by `x - x % c`.
     fn holds_without_quotient(&mut self, factor: &Poly, rest: &Poly, x: &PrimExpr, c: &PrimExpr, depth: usize) -> bool {
         let Some(c) = c.as_int().filter(|c| *c > 0) else { return false };
         let dtype = x.dtype();
@@ -201,7 +201,7 @@ impl Session<'_> {
         }
     }
 
-    /// The polynomial with variables at the bounds, if these are no numbers, where it is greatest; `None` without such.
+    /// Replaces variables by those symbolic bounds that maximize the polynomial; `None` if there are none.
     fn greatest(&mut self, poly: &Poly) -> Option<Poly> {
         let (mut greatest, mut found) = (poly.clone(), false);
         for atom in poly.atoms().into_iter().rev() {

@@ -64,7 +64,7 @@ fn zeros_absorb_integers_that_cannot_fail() {
     assert_eq!(folded(BinaryOp::Div, &zero(), &x), None);
 }
 
-/// Sizes of sizes of sizes: few nodes in memory, more as a tree than could ever be looked at.
+/// Deeply shared sizes: few nodes in memory, too many to visit as a tree.
 #[test]
 fn expressions_that_grow_without_end_are_left_alone() {
     let n = Var::int64("n").expr();
@@ -133,7 +133,7 @@ fn indices_are_in_bounds() {
     assert!(!a.prove_lt(&(&flat + 1i64), &(&n * &m)));
 }
 
-/// Of reshapes from (b, s, 384) to (b, s, 12, 32), (b * s, 384) and back.
+/// Indices of reshapes from (b, s, 384) to (b, s, 12, 32), (b * s, 384) and back.
 #[test]
 fn indices_of_reshapes_are_simple() {
     let [b, s, i, j, k, row] = ["b", "s", "i", "j", "k", "row"].map(Var::int64);
@@ -150,7 +150,7 @@ fn indices_of_reshapes_are_simple() {
     let flat = row.expr() * 384i64 + k.expr();
     assert_eq!(simplify(flat.clone().floordiv(s.expr() * 384i64).floormod(b.expr())), "row // s");
     assert_eq!(simplify(flat.clone().floormod(s.expr() * 384i64)), "k + row % s * 384");
-    // A rest that may become a unit stays, and so does what a divisor may make negative.
+    // A rest that may reach one unit is kept, and so is one that a negative divisor may change.
     let (more, n) = (row.expr() * 384i64 + k.expr() * 2i64, Var::int64("n").expr());
     assert_eq!(simplify(more.floordiv(s.expr() * 384i64)), "(row * 384 + k * 2) // (s * 384)");
     let unknown = flat.floordiv(n * 384i64);
@@ -176,7 +176,7 @@ fn assumptions_are_used() {
     assert_eq!(b.interval(&i.expr()).min, 3);
 }
 
-/// The variables of random expressions, and how far they reach.
+/// Range of the variables of random expressions.
 const RANGE: i64 = 5;
 
 /// A random integer expression over two variables.
@@ -195,7 +195,7 @@ fn expression(x: PrimExpr, y: PrimExpr) -> impl Strategy<Value = PrimExpr> {
     })
 }
 
-/// What the expression is worth.
+/// Evaluates an expression.
 fn evaluate(e: &PrimExpr) -> i64 {
     match e.kind() {
         PrimKind::Int(v) => *v,
@@ -354,13 +354,13 @@ fn prefixes_of_long_sums_are_inside() {
     analyzer.bind(&i, &int(0), &sizes[120]);
     assert!(analyzer.prove_lt(&(&begin + i.expr()), &total));
     assert!(!analyzer.prove_lt(&(&begin + i.expr()), &begin));
-    // Most bounds are none: the whole is not the last that is tried.
+    // Most candidates are no bounds; the full sum is not the last one tried.
     let bounds: Vec<PrimExpr> = sizes.iter().map(|size| size * 4i64).chain([&total * 4i64]).collect();
     assert!(analyzer.prove_le_any(&begin, &bounds));
     assert!(!analyzer.prove_le_any(&(&total * 5i64), &bounds));
 }
 
-/// The condition of a fact is not decided by the fact itself, whose proof would look into it again.
+/// The condition of a fact is not decided by the fact itself, which would recurse.
 #[test]
 fn facts_about_choices_are_used() {
     let [n, p, i] = ["n", "p", "i"].map(Var::int64);

@@ -1,4 +1,4 @@
-//! Index arithmetic as native code computes it, and whether the result is the same as with unbounded integers.
+//! Index arithmetic as native code computes it, and proofs that the result is the same as with unbounded integers.
 
 use super::{Scope, WIDE};
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
 };
 
 impl Scope {
-    /// An integer expression in 64 bits, over what stands for variables. Casts between widths of indices vanish, as
-    /// they do in native code.
+    /// Rewrites an integer expression to 64 bits, over the scope's 64-bit variables. Casts between index widths are
+    /// dropped, as in native code.
     pub(crate) fn wide(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Int(v) => PrimExpr::int64(*v),
@@ -25,7 +25,7 @@ impl Scope {
                 let is_modular = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
                 match is_modular || kept(a, &x) && kept(b, &y) {
                     true => unwrapped(*op, x, y),
-                    // Operands that wrapped in their own width are not those that 64 bits would hold.
+                    // Operands that wrapped in their own width differ from their 64-bit counterparts.
                     false => e.clone().cast(DType::INT64),
                 }
             }
@@ -49,17 +49,17 @@ impl Scope {
         }
     }
 
-    /// Returns true if data that are computed in 64 bits are what their dtype holds.
+    /// Returns true if data computed in 64 bits fits its dtype.
     pub(super) fn keeps(&self, wide: &PrimExpr, dtype: DType) -> bool {
         dtype.bits == 64 || self.analyzer.interval(wide).is_within(Interval::of_dtype(dtype))
     }
 
-    /// Returns true if computing the expression in 64 bits certainly gives what it is worth.
+    /// Returns true if computing the expression in 64 bits certainly gives its exact value.
     pub(super) fn exact(&self, e: &PrimExpr) -> bool {
         self.exact_within(e, WIDE)
     }
 
-    /// The same when everything on the way must lie within a limit.
+    /// The same, with all intermediate values within a limit.
     pub(super) fn exact_within(&self, e: &PrimExpr, limit: Interval) -> bool {
         // Only sums and products grow beyond their operands.
         let grows =
@@ -68,7 +68,7 @@ impl Scope {
         self.computes(e, limit) && (limit == WIDE && !grows || self.fits(e, limit))
     }
 
-    /// Returns true if the expression is worth what it should be but for multiples of 2^64.
+    /// Returns true if the result is certainly correct modulo 2^64.
     pub(super) fn computes(&self, e: &PrimExpr, limit: Interval) -> bool {
         let exact = |e: &PrimExpr| self.exact_within(e, limit);
         match e.kind() {
@@ -80,7 +80,7 @@ impl Scope {
                 exact(a) && exact(b) && (!divides || self.is_divisor(b))
             }
             PrimKind::Select(_, a, b) => self.computes(a, limit) && self.computes(b, limit),
-            // Unsigned numbers of 64 bits become negative ones.
+            // Unsigned 64-bit values become negative.
             PrimKind::Cast(a) => !(a.dtype().is_uint() && a.dtype().bits == 64),
             PrimKind::Call(call) => match &call.args[..] {
                 [_, a, b] if e.as_intrin("if_then_else").is_some() => {
@@ -98,8 +98,8 @@ impl Scope {
         range.min > 0 || range.max < 0
     }
 
-    /// Returns true if the value lies within a limit: by its interval, or because it counts elements of a buffer that
-    /// exists.
+    /// Returns true if the value is within a limit: by its interval, or because it counts elements of an existing
+    /// buffer.
     fn fits(&self, e: &PrimExpr, limit: Interval) -> bool {
         let range = self.analyzer.interval(e);
         let mut sized = false;
@@ -116,7 +116,7 @@ impl Scope {
     }
 }
 
-/// The folded operation, or its node if constants overflow: what wrapped is worth nothing.
+/// The folded operation, or its node if constants overflow.
 pub(super) fn unwrapped(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
     let node = crate::prim::binary(op, a, b);
     match node.kind() {
@@ -137,15 +137,15 @@ fn wraps(e: &PrimExpr) -> bool {
     }
 }
 
-/// Functions that the analyzer knows something of.
+/// Functions that the analyzer models.
 const MODELLED: &[&str] = &["bitwise_and", "shift_left", "shift_right"];
 
-/// Returns true if values of the dtype are indices: what native code widens to 64 bits.
+/// Returns true if the dtype is an index dtype, which native code widens to 64 bits.
 pub(super) fn is_index(dtype: DType) -> bool {
     matches!(dtype, DType::INT32 | DType::INT64)
 }
 
-/// Returns true if the expression reads memory, which may change, or calls what does.
+/// Returns true if the expression reads memory, which may change, or calls a function that does.
 pub(super) fn reads(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) => true,

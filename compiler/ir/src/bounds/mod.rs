@@ -1,9 +1,9 @@
-//! Bounds of kernels' accesses: what is known at a statement of a kernel, and whether an index is inside its buffer.
+//! Bounds analysis of kernels: facts that hold at a statement, and proofs that indices are within their buffers.
 //!
-//! Code that walks a kernel carries a [`Scope`] through it. It reads index arithmetic as native code computes it: in 64
-//! bits, regardless of the width in the text. Sums, differences and products may wrap on the way, because a result that
-//! is inside a buffer and correct modulo 2^64 is correct. Operands of comparisons, divisions and choices must be certain
-//! not to wrap ([`Scope::exact`]); otherwise nothing follows from them.
+//! Code that walks a kernel carries a [`Scope`] along. It treats index arithmetic as native code computes it: in 64
+//! bits, regardless of the width in the text. Intermediate sums, differences and products may wrap, because a result
+//! that is within a buffer and correct modulo 2^64 is correct. Operands of comparisons, divisions and selects must be
+//! proven not to wrap ([`Scope::exact`]); otherwise nothing follows from them.
 
 mod arithmetic;
 
@@ -17,38 +17,38 @@ use arithmetic::{is_index, reads, unwrapped};
 use rustc_hash::FxHashSet;
 use std::{cell::Cell, rc::Rc};
 
-/// No dimension of a tensor that holds anything is larger: what proofs assume that intermediate results are made of.
+/// Maximum extent of a dimension of a nonempty tensor, which proofs assume for intermediate results.
 pub const LARGEST_SIZE: i64 = 1 << 40;
 
-/// Numbers of this size are far from where 64 bits end.
+/// Values in this range are far from the limits of 64 bits.
 const WIDE: Interval = Interval { min: -(1 << 62), max: 1 << 62 };
 
-/// The variable of which a size is a multiple by a number. Kernels begin by checking that it is no less than zero and no
-/// more than [`LARGEST_SIZE`], so that it is a size too: the multiple may wrap.
+/// The variable in a size of the form `variable * constant`. Kernels first check that it is between zero and
+/// [`LARGEST_SIZE`], so that it is a size too: the multiple may wrap.
 pub fn size_in_multiple(size: &PrimExpr) -> Option<&Var> {
     let PrimKind::Binary(BinaryOp::Mul, a, b) = size.kind() else { return None };
     let (var, factor) = a.as_var().zip(b.as_int()).or_else(|| b.as_var().zip(a.as_int()))?;
     (2..=1 << 20).contains(&factor).then_some(var)
 }
 
-/// What is known at a place in a kernel.
+/// Facts that hold at a point in a kernel.
 #[derive(Clone, Debug)]
 pub struct Scope {
     analyzer: Analyzer,
-    /// What stands for variables, in 64 bits.
+    /// The 64-bit variables that replace the kernel's variables.
     values: Substitution,
-    /// The variables that stand for block axes, and what those are bound to.
+    /// The variables that replace block axes, with the axes' bindings.
     axes: Substitution,
-    /// The kernel's own variables behind those that stand for them.
+    /// The kernel's own variables by those that replace them.
     originals: Substitution,
-    /// How many elements buffers have that exist.
+    /// Element counts of existing buffers.
     elements: Vec<PrimExpr>,
     sizes: FxHashSet<Var>,
     relies: Rc<Cell<bool>>,
     loops: Vec<Range>,
 }
 
-/// The values of a loop variable; nothing where they are not known when the loop begins.
+/// The range of a loop variable; `None` if it is not known when the loop begins.
 #[derive(Clone, Debug)]
 struct Range {
     var: Var,
@@ -56,7 +56,7 @@ struct Range {
 }
 
 impl Scope {
-    /// What a kernel's signature says: sizes of its arguments are not negative, and those arguments exist.
+    /// The facts of a kernel's signature: sizes of arguments are nonnegative, and the arguments exist.
     pub fn of(func: &PrimFunc) -> Self {
         let mut scope = Scope {
             analyzer: Analyzer::new(),
@@ -86,7 +86,7 @@ impl Scope {
         scope
     }
 
-    /// A buffer that exists: the number of its elements is no more than a machine can hold.
+    /// Adds an existing buffer, whose element count is bounded by the address space.
     pub fn add_memory(&mut self, buffer: &Buffer) {
         if buffer.shape.iter().any(|e| e.as_int().is_none()) {
             let product = |n: PrimExpr, e: &PrimExpr| unwrapped(BinaryOp::Mul, n, self.wide(e));
@@ -95,7 +95,7 @@ impl Scope {
         }
     }
 
-    /// Variables of the kernel that hold sizes that some answer relied on to be at most [`LARGEST_SIZE`].
+    /// Size variables of the kernel that some proof assumed to be at most [`LARGEST_SIZE`].
     pub fn relied_on(&self) -> Vec<PrimExpr> {
         let sizes = self.sizes.iter().filter(|_| self.relies.get());
         let mut sizes: Vec<PrimExpr> = sizes.map(|v| self.original(&v.expr())).collect();
@@ -103,7 +103,7 @@ impl Scope {
         sizes
     }
 
-    /// Enters a loop; its body is what follows, until [`Scope::leave_loop`] or another scope.
+    /// Enters a loop, in whose body the scope is used from here on.
     pub fn enter_loop(&mut self, l: &Loop) {
         let (min, extent) = (self.wide(&l.min), self.wide(&l.extent));
         let var = self.define(&l.var);
@@ -125,10 +125,10 @@ impl Scope {
         self.loops.pop();
     }
 
-    /// The variable counts from `min`, and there is a value of it.
+    /// Adds a variable that counts from `min` and has at least one value.
     fn enter_range(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
         if reads(min) || reads(extent) {
-            // Memory may change: only what holds of any value is kept.
+            // Memory may change: only facts that hold for every value are used.
             let (min, extent) = (self.analyzer.interval(min), self.analyzer.interval(extent));
             let last = min + extent + Interval::point(-1);
             self.analyzer.bound(var, Interval::new(min.min, last.max.max(min.min)));
@@ -138,7 +138,7 @@ impl Scope {
         }
     }
 
-    /// The number is at least 1, and so are the sizes that it is a product of or the least of.
+    /// Assumes that the number is at least 1, and so are the sizes that it is a product or minimum of.
     fn assume_positive(&mut self, number: &PrimExpr) {
         self.analyzer.assume(&number.clone().ge(PrimExpr::int64(1)));
         let PrimKind::Binary(op, a, b) = number.kind() else { return };
@@ -149,7 +149,7 @@ impl Scope {
         }
     }
 
-    /// Enters a block's axis: its value is in its domain from here on. Says whether that follows from its binding.
+    /// Enters a block axis, whose value is in its domain from here on. Returns true if that follows from its binding.
     pub fn enter_axis(&mut self, axis: &BlockAxis) -> bool {
         let inside = self.axis_is_inside(axis);
         let binding = self.wide(&axis.binding);
@@ -177,7 +177,7 @@ impl Scope {
         }
     }
 
-    /// Names a value.
+    /// Binds a variable to a value.
     pub fn bind(&mut self, var: &Var, value: &PrimExpr) {
         if !is_index(var.dtype()) || !is_index(value.dtype()) {
             return;
@@ -195,7 +195,7 @@ impl Scope {
         self.analyzer.bound(&named, range);
     }
 
-    /// The condition holds from here on, and nothing it reads has changed.
+    /// Assumes a condition from here on; the memory it reads must not have changed.
     pub fn assume(&mut self, condition: &PrimExpr) {
         match condition.kind() {
             PrimKind::Binary(BinaryOp::And, a, b) => {
@@ -211,7 +211,7 @@ impl Scope {
         }
     }
 
-    /// The condition does not hold.
+    /// Assumes that a condition does not hold.
     pub fn assume_not(&mut self, condition: &PrimExpr) {
         match condition.kind() {
             PrimKind::Binary(BinaryOp::Or, a, b) => {
@@ -263,8 +263,8 @@ impl Scope {
         self.exact(&a) && self.exact(&b) && self.analyzer.prove_le(&a, &b)
     }
 
-    /// Whether an index that is computed in every iteration of the loops around it certainly leaves its buffer, if they
-    /// run: an index that does, at its least or its greatest.
+    /// Returns an extreme value of the index that is certainly out of bounds, if there is one. The index is computed in
+    /// every iteration of the enclosing loops, which run at least once.
     pub fn leaves(&self, index: &PrimExpr, extent: &PrimExpr) -> Option<PrimExpr> {
         self.runs(0)?;
         let (least, greatest) = self.extremes(index, 0)?;
@@ -280,8 +280,8 @@ impl Scope {
         beyond.then(|| self.original(&self.analyzer.simplify(&greatest)))
     }
 
-    /// The least and the greatest value that an index has in the loops from number `from` on, in terms of what is known
-    /// before those; `None` where that cannot be said in a few operations. Both occur, if all these loops run.
+    /// The minimum and maximum of an index over the loops from number `from` on, in terms of the outer variables;
+    /// `None` if no short expression is known. Both occur if all these loops run.
     pub fn extremes(&self, index: &PrimExpr, from: usize) -> Option<(PrimExpr, PrimExpr)> {
         let index = self.resolve(&self.wide(index));
         if reads(&index) || !self.computes(&index, WIDE) {
@@ -309,7 +309,7 @@ impl Scope {
         Some((self.analyzer.simplify(&least), self.analyzer.simplify(&greatest)))
     }
 
-    /// Conditions under which all loops from number `from` on run; `None` where that depends on these loops.
+    /// Conditions under which all loops from number `from` on have iterations; `None` if that depends on these loops.
     pub fn runs(&self, from: usize) -> Option<Vec<PrimExpr>> {
         let inner = self.loops.get(from..)?;
         let mut conditions = Vec::new();
@@ -325,34 +325,34 @@ impl Scope {
         Some(conditions)
     }
 
-    /// How much the expression grows when the variable grows by one, if that is the same everywhere.
+    /// Coefficient of the variable if the expression is affine in it.
     fn slope(&self, e: &PrimExpr, var: &Var) -> Option<PrimExpr> {
         let next = e.substitute(&[(var.clone(), var.expr() + PrimExpr::int64(1))].into_iter().collect());
         let slope = self.analyzer.simplify(&unwrapped(BinaryOp::Sub, next, e.clone()));
         (!slope.uses(var)).then_some(slope)
     }
 
-    /// Returns true if computing an expression that [`Scope::extremes`] gave certainly gives what it is worth.
+    /// Returns true if computing an expression from [`Scope::extremes`] certainly gives its exact value.
     pub fn is_exact(&self, e: &PrimExpr) -> bool {
         self.exact(e)
     }
 
-    /// An expression over what stands for the kernel's variables, over these themselves; in 64 bits.
+    /// Replaces the scope's variables by the kernel's own, cast to 64 bits.
     pub fn original(&self, e: &PrimExpr) -> PrimExpr {
         e.substitute(&self.originals)
     }
 
-    /// Returns true if a loop of so many iterations never runs.
+    /// Returns true if a loop of this extent never runs.
     pub fn never(&self, extent: &PrimExpr) -> bool {
         self.constant(extent).is_some_and(|n| n < 1)
     }
 
-    /// Returns true if the variable has been met.
+    /// Returns true if the variable is known to the scope.
     pub fn knows(&self, var: &Var) -> bool {
         self.values.contains_key(var)
     }
 
-    /// The number that an expression is worth.
+    /// Returns the value of a constant expression.
     pub fn constant(&self, e: &PrimExpr) -> Option<i64> {
         let e = self.wide(e);
         let value = self.analyzer.as_constant(&e)?;
@@ -364,17 +364,17 @@ impl Scope {
         &self.analyzer
     }
 
-    /// Returns true if a variable stands for one of the kernel's that is in scope.
+    /// Returns true if a variable replaces one of the kernel's that is in scope.
     pub(crate) fn defines(&self, var: &Var) -> bool {
         self.originals.contains_key(var)
     }
 
-    /// The expression with axes of blocks replaced by what they are bound to.
+    /// Replaces block axes by their bindings.
     pub(crate) fn resolve(&self, e: &PrimExpr) -> PrimExpr {
         e.substitute(&self.axes)
     }
 
-    /// A variable of 64 bits that stands for one of the kernel's.
+    /// Creates a 64-bit variable that replaces one of the kernel's.
     fn define(&mut self, var: &Var) -> Var {
         let wide = var.with_ty(DType::INT64);
         self.values.insert(var.clone(), wide.expr());
@@ -384,7 +384,7 @@ impl Scope {
     }
 }
 
-/// In what limit a value has to be that a kernel computes: data are computed with in their own width.
+/// The range in which a kernel computes a value: data is computed in its own width.
 fn limit(e: &PrimExpr) -> Interval {
     if e.is_data() { Interval::of_dtype(e.dtype()).intersect(WIDE) } else { WIDE }
 }

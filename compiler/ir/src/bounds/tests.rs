@@ -20,7 +20,7 @@ fn a_loop(var: &Var, min: PrimExpr, extent: PrimExpr) -> Loop {
     Loop { var: var.clone(), min, extent, step: None, kind, annotations: Default::default(), body: Stmt::nop() }
 }
 
-/// The scope in loops over these extents, for a function of one buffer.
+/// The scope inside loops over these extents, in a function of one buffer.
 fn inside(shape: &[PrimExpr], loops: &[(&Var, PrimExpr)]) -> Scope {
     let mut scope = Scope::of(&func(&[&buffer(shape)]));
     loops

@@ -5,8 +5,8 @@
 //! variables*, and if not, where do they first differ? For the second, a program is read as a sequence of tokens in
 //! which variables are numbered as they are met; [`hash`](crate::hash) hashes the same sequence.
 //!
-//! Not part of the structure: names of variables, buffers and blocks, places in source text, the order of functions and
-//! of attributes.
+//! Not part of the structure: names of variables, buffers and blocks, source locations, the order of functions and of
+//! attributes.
 mod difference;
 mod direct;
 mod graph;
