@@ -12,17 +12,17 @@ use crate::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// Where a buffer stands, for what its text says.
+/// Context of a buffer's declaration, which decides how it is printed.
 pub(super) enum Place<'s> {
     /// As a parameter.
     Param(&'s Signature<'s>),
     /// In a statement that gives it a name.
     Statement,
-    /// In a statement that gives it a name over existing memory: what it holds besides.
+    /// In a statement that declares it over existing memory, with the additional keyword.
     Match,
 }
 
-/// What decides which dimensions of a parameter stand in quotes.
+/// Decides which dimensions of a parameter are quoted.
 pub(super) struct Signature<'s> {
     /// Symbolic variables with a `TypeVar` line: expressions over them are quoted.
     pub type_vars: &'s FxHashSet<Var>,
@@ -31,7 +31,7 @@ pub(super) struct Signature<'s> {
 }
 
 impl Printer<'_> {
-    /// The name of a buffer; one that nothing defined gets its own.
+    /// The name of a buffer; an undefined one gets a new name.
     pub fn buffer_name(&mut self, buffer: &Buffer) -> Rc<str> {
         match self.names.get(&Entity::Buffer(buffer.clone())) {
             Some(name) => name,
@@ -100,7 +100,7 @@ impl Printer<'_> {
         self.decl_over(buffer, data);
     }
 
-    /// The same, over an address that is computed in place.
+    /// The same, over the address of an inline expression.
     pub fn decl_at(&mut self, buffer: &Buffer, address: &PrimExpr) {
         let data = self.capture(|p| p.expr(address));
         self.decl_over(buffer, Some(data.into()));
@@ -209,7 +209,7 @@ impl Printer<'_> {
 
     fn buffer_keywords(&mut self, buffer: &Buffer, place: &Place, scope_is_said: bool) {
         let inline = if matches!(place, Place::Statement) { FxHashMap::default() } else { uses(buffer) };
-        // What a quoted stride or an offset without a name is read as.
+        // The variables that quoted strides and unnamed offsets read back as.
         let index = buffer.shape.first().map_or(DType::INT32, PrimExpr::dtype);
         let new = |p: &Self, e: &PrimExpr| {
             let var = e.as_var().filter(|v| inline.get(v) == Some(&1)).cloned();
@@ -243,7 +243,7 @@ impl Printer<'_> {
                     self.size(offset, place, &mut FxHashSet::default());
                 }
             },
-            // A factor alone would say that there is an offset.
+            // An offset factor alone would imply an offset.
             None if factor_is_said => self.push(", elem_offset=0"),
             None => {}
         }
@@ -272,7 +272,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Has a variable that a buffer defines be written as a part of the buffer.
+    /// Prints a variable that a buffer defines as a part of the buffer.
     fn name_part(&mut self, buffer: &Buffer, var: &Var, part: &str) {
         let name = self.buffer_name(buffer);
         let scope = self.names.depth();
@@ -280,8 +280,8 @@ impl Printer<'_> {
     }
 }
 
-/// What the text of a parameter names: its sizes, and strides and an offset but for variables that occur once, which are
-/// parts of the buffer.
+/// The expressions that the text of a parameter names: sizes, and strides and an offset, except variables that occur
+/// once, which are parts of the buffer.
 pub(super) fn named_sizes(buffer: &Buffer) -> Vec<PrimExpr> {
     let counts = uses(buffer);
     let once = |e: &PrimExpr| e.as_var().is_some_and(|v| counts.get(v) == Some(&1));
@@ -289,7 +289,7 @@ pub(super) fn named_sizes(buffer: &Buffer) -> Vec<PrimExpr> {
     buffer.shape.iter().chain(parts).cloned().collect()
 }
 
-/// How often each variable occurs in a buffer's type.
+/// Number of occurrences of each variable in a buffer's type.
 fn uses(buffer: &Buffer) -> FxHashMap<Var, usize> {
     let mut counts = FxHashMap::default();
     buffer.each_expr(&mut |e| e.each_var(&mut |v| *counts.entry(v.clone()).or_insert(0) += 1));

@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
 impl<'a> Printer<'a> {
-    /// Prints a global graph; gives the names of its symbolic variables.
+    /// Prints a global graph; returns the names of its symbolic variables.
     pub fn graph(&mut self, name: &Name, function: &'a Function) -> Vec<String> {
         let outside = std::mem::replace(&mut self.dialect, Dialect::Relax);
         self.graph = Some(function);
@@ -74,7 +74,7 @@ impl<'a> Printer<'a> {
         self.end_line();
     }
 
-    /// Appends parameters and result; gives the names of symbolic variables first met in them, sorted.
+    /// Appends parameters and result; returns the names of symbolic variables that first occur in them, sorted.
     fn signature(&mut self, lambda: &Lambda) -> Vec<String> {
         let params = lambda.params.iter().filter_map(|p| self.graph?.scalar(*p).cloned()).collect();
         if let Some(frame) = self.frames.last_mut() {
@@ -226,7 +226,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Returns true if the value says its own type.
+    /// Returns true if the value determines its type.
     fn is_type_evident(&self, binding: &Binding) -> bool {
         let Value::Call(Call { callee: Callee::Op(op), ty_args, .. }) = &binding.value else { return false };
         let declared = self.graph.and_then(|f| f.vars.get(binding.var)).map(|info| &info.ty);
@@ -236,7 +236,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Variables that the text would not name, for they are empty tuples or called `_`, but that something uses.
+/// Variables that are used but would not be named in the text: empty tuples, and those called `_`.
 fn used_unnamed(function: &Function) -> FxHashSet<relax::Var> {
     let mut used = FxHashSet::default();
     let unnamed = |info: &relax::VarInfo| info.ty.is_void() || info.name == *"_";

@@ -18,7 +18,7 @@ impl Printer<'_> {
     /// Appends a type.
     pub fn ty(&mut self, ty: &Type) {
         match ty {
-            // What has an error is never printed as a module; in messages nothing is known of it.
+            // Erroneous types are never printed in modules; in messages they are unknown types.
             Type::Any | Type::Error => self.relax("Any"),
             Type::Prim(dtype) => self.tir(&dtype.to_string()),
             Type::String => self.ir("StringType()"),
@@ -57,7 +57,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Appends a dimension. In a signature, expressions over symbolic variables stand in quotes, for they are read
+    /// Appends a dimension. In a signature, expressions over symbolic variables are quoted, because they are evaluated
     /// before the variables exist.
     pub fn dim(&mut self, dim: &PrimExpr) {
         let text = self.capture(|p| p.expr(dim));
@@ -209,7 +209,7 @@ impl Printer<'_> {
         None
     }
 
-    /// Appends a device mesh: by its place among the module's, or in full.
+    /// Appends a device mesh: by its index among the module's, or in full.
     pub fn mesh(&mut self, mesh: &Arc<DeviceMesh>) {
         if self.dialect == Dialect::Relax
             && let Some(place) = self.mesh_place(mesh)

@@ -7,22 +7,22 @@ use crate::{
 };
 use std::rc::Rc;
 
-/// More regions behind one variable count as any memory at all.
+/// Maximum number of regions per variable; beyond it, the variable may point to any memory.
 const MAX_REGIONS: usize = 64;
 
-/// Members of members are told apart up to so many in all, and so deep.
+/// Maximum number of nested tuple members that are distinguished.
 const MAX_MEMBERS: usize = 4096;
 const MAX_DEPTH: usize = 64;
 
-/// What is known of the memory behind a variable.
+/// Points-to set of a variable.
 #[derive(Clone, Debug, Default)]
 pub enum Held {
-    /// No memory at all: scalars, shapes, constants.
+    /// No memory: scalars, shapes, constants.
     #[default]
     Nothing,
     /// Any of these regions.
     AnyOf(Rc<[Region]>),
-    /// That of its members; how many there are in all, and how deep they are.
+    /// One set for each member; their total number and nesting depth.
     Tuple(Rc<[Held]>, usize, usize),
 }
 
@@ -42,7 +42,7 @@ impl Held {
 }
 
 impl MemoryDependences {
-    /// Those of a function in whose module nothing writes.
+    /// The dependences of a function in whose module nothing writes.
     pub fn empty() -> Self {
         MemoryDependences {
             held: Default::default(),
@@ -56,7 +56,7 @@ impl MemoryDependences {
         }
     }
 
-    /// Those of a function, with regions even where nothing writes.
+    /// The dependences of a function, with regions even if nothing writes.
     pub fn with_regions(function: &Function, writers: &Writers, table: &dyn OpTable) -> Self {
         let mut walk = Walk { function, writers, table, found: Self::empty(), position: 0 };
         for param in &function.lambda.params {
@@ -69,7 +69,7 @@ impl MemoryDependences {
         found
     }
 
-    /// Takes in a variable that a pass binds where `at` is bound.
+    /// Adds a variable that a pass binds at the position of `at`.
     pub fn adopt(&mut self, function: &Function, table: &dyn OpTable, var: Var, value: &Value, at: Var) {
         if !self.is_empty() {
             self.held[var] = self.value(function, table, var, value);
@@ -77,7 +77,7 @@ impl MemoryDependences {
         }
     }
 
-    /// What is known of the memory behind an operand.
+    /// Points-to set of an operand.
     pub fn operand(&self, operand: &Operand) -> Held {
         match operand {
             Operand::Var(var) => self.held[*var].clone(),
@@ -150,7 +150,7 @@ impl MemoryDependences {
         }
     }
 
-    /// A result that may be, or hold, any of the operands; of functions that nobody knows, also what they have kept.
+    /// A result that may alias, or contain, any operand; for unknown functions, also memory that they captured.
     fn unknown(&mut self, ty: &Type, call: &Call) -> Held {
         let holds_memory = match ty {
             Type::Prim(_) | Type::String | Type::Shape(_) => false,
@@ -242,7 +242,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns true if what is called may keep what it may write to.
+/// Returns true if the callee may capture memory that it may write to.
 fn may_keep(value: &Value) -> bool {
     match value {
         Value::Call(call) => CallTir::of_kernel(call).is_none() && !matches!(call.callee, Callee::Global(_)),
@@ -250,7 +250,7 @@ fn may_keep(value: &Value) -> bool {
     }
 }
 
-/// Memory of a value of a type, one region a tensor.
+/// Memory of a value of a type, one region per tensor.
 fn of_type(ty: &Type, region: &mut dyn FnMut() -> Region) -> Held {
     match ty {
         Type::Tuple(fields) => Held::tuple(fields.iter().map(|field| of_type(field, region)).collect()),
@@ -266,7 +266,7 @@ fn member(held: Held, index: usize) -> Held {
     }
 }
 
-/// Any of what these may be in, and of one region more.
+/// Union of points-to sets and one more region.
 fn any_of(parts: &[Held], more: Option<Region>) -> Held {
     let mut regions: Vec<Region> = more.into_iter().collect();
     parts.iter().for_each(|held| each(held, &mut |region| regions.push(region)));

@@ -1,4 +1,4 @@
-//! Finds what a pattern stands for.
+//! Pattern matching.
 
 use super::{CallPattern, CalleePattern, NodeId, Pattern, PatternNode, Relation};
 use crate::{
@@ -8,17 +8,17 @@ use crate::{
 };
 use rustc_hash::FxHashMap;
 
-/// How many nodes are tried at one value before a pattern is given up.
+/// Maximum number of nodes tried at one value.
 const MAX_STEPS: usize = 100_000;
 
 /// The operators whose operands are tried in both orders.
 const COMMUTATIVE: [&str; 2] = ["add", "multiply"];
 
-/// There are too many ways in which a pattern might fit a value.
+/// The error of a pattern with too many possible matches at one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyWays;
 
-/// What a node is compared with.
+/// The subject that a node is matched against.
 #[derive(Clone, Copy)]
 enum Subject<'a> {
     /// A variable that is no alias.
@@ -28,7 +28,7 @@ enum Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Returns true if it is the same thing: not an equal one.
+    /// Returns true if both are identical, not just equal.
     fn is(self, other: Subject) -> bool {
         match (self, other) {
             (Subject::Var(a), Subject::Var(b)) => a == b,
@@ -40,11 +40,10 @@ impl Subject<'_> {
 }
 
 impl Pattern {
-    /// The variables of the calls and members of tuples that the pattern stands for, when it fits the value of `root`,
-    /// which comes last.
+    /// Matches the pattern at `root` and returns the variables of the matched calls and tuple members, `root` last.
     ///
     /// # Errors
-    /// When there are too many ways to try.
+    /// When there are too many possible matches to try.
     pub fn find(
         &self,
         module: &Module,
@@ -68,18 +67,18 @@ struct Matcher<'a> {
     module: &'a Module,
     function: &'a Function,
     graph: &'a Graph<'a>,
-    /// Where the root is.
+    /// Position of the root.
     place: Place,
-    /// What nodes were found to stand for.
+    /// Subjects matched by nodes.
     known: FxHashMap<NodeId, Subject<'a>>,
     /// These nodes, in the order in which they were found.
     found: Vec<NodeId>,
-    /// What is to be related to nodes that stand for nothing yet.
+    /// Relations to nodes that are not matched yet.
     open: Vec<(Subject<'a>, Relation, NodeId)>,
     steps: usize,
 }
 
-/// How much was known at some time.
+/// A checkpoint for backtracking.
 #[derive(Clone, Copy)]
 struct Mark {
     found: usize,
@@ -100,7 +99,7 @@ impl<'a> Matcher<'a> {
         variables
     }
 
-    /// Returns true if a node can stand for a subject; if not, nothing is remembered of the attempt.
+    /// Returns true if a node matches a subject; otherwise the attempt is rolled back.
     fn node(&mut self, node: NodeId, subject: Subject<'a>) -> bool {
         if let Some(known) = self.known.get(&node) {
             return known.is(subject);
@@ -203,7 +202,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Returns true if values that are to be related to a node's are so when it stands for the subject.
+    /// Returns true if the relations to a node hold if it matches the subject.
     fn keeps_relations(&self, node: NodeId, subject: Subject) -> bool {
         self.open.iter().all(|(first, relation, other)| *other != node || self.relates(*first, *relation, subject))
     }
@@ -238,7 +237,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Returns true if there are calls that use what is to be used; they become a part of what is found.
+    /// Returns true if the required users of matched values exist; they become part of the match.
     fn finds_users(&mut self) -> bool {
         let mut at = 0;
         while let Some((first, relation, other)) = self.open.get(at).copied() {
@@ -278,7 +277,7 @@ impl<'a> Matcher<'a> {
             && wanted.args.iter().zip(call.args.iter().rev()).all(|(node, arg)| self.operand(*node, arg))
     }
 
-    /// Returns true if the members stand for the fields that are not taken yet, in some order.
+    /// Returns true if the members match the remaining fields, in some order.
     fn any_order(&mut self, members: &'a [NodeId], fields: &'a [Operand], taken: &mut [bool]) -> bool {
         let Some((first, rest)) = members.split_first() else { return true };
         for at in 0..fields.len() {
@@ -295,7 +294,7 @@ impl<'a> Matcher<'a> {
         false
     }
 
-    /// The operand, or what it is another name for.
+    /// The operand, with aliases resolved.
     fn subject<'o>(&self, mut operand: &'o Operand) -> Subject<'o>
     where
         'a: 'o,
