@@ -138,7 +138,7 @@ impl Constant {
 /// A call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What is called.
+    /// Callee.
     pub callee: Callee,
     /// Arguments in order.
     pub args: Vec<Operand>,
@@ -148,7 +148,7 @@ pub struct Call {
     pub ty_args: Vec<Type>,
 }
 
-/// What is called.
+/// Callee of a call.
 #[derive(Clone, Debug)]
 pub enum Callee {
     /// An operator, by the name in the operator table without the `R.` prefix: `add`, `nn.conv2d`, `call_tir`.

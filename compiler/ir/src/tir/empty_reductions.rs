@@ -1,9 +1,9 @@
-//! `T.init` of reductions that may have no iteration.
+//! Hoists `T.init` out of reductions that may be empty.
 //!
-//! A block runs its `init` in the first iteration of its reduction axes. If their loops have none, or if a condition leaves
-//! the first one out, the block reduces to what it starts with all the same: `init` then runs before the outermost loop
-//! that a reduction axis goes over, for all values of the other axes. Plans of stages do this by themselves; this is for all
-//! other nests, and for the interpreter.
+//! A block runs its `init` in the first iteration of its reduction axes. If their loops are empty, or a condition skips
+//! the first iteration, the result is still the initial value: `init` then runs before the outermost reduction loop,
+//! for all values of the other axes. Scheduled stages handle this themselves; this is for all other loop nests, and for
+//! the interpreter.
 
 use super::{Block, BlockAxis, Loop, Stmt, StmtKind, fresh};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
-/// Adds what starts reductions that may be empty, before their loops.
+/// Hoists the `init` of reductions that may be empty to before their loops.
 pub fn started(stmt: &Stmt) -> Cow<'_, Stmt> {
     let mut has_init = false;
     stmt.walk(&mut |s| has_init |= matches!(&s.kind, StmtKind::Block(block) if block.init.is_some()));
@@ -42,14 +42,14 @@ fn insert(stmt: &mut Stmt, starts: &mut FxHashMap<Var, Vec<Stmt>>) {
     }
 }
 
-/// A step on the way from a function's body to a block.
+/// An enclosing statement on the path from a function's body to a block.
 #[derive(Clone, Copy)]
 enum Step<'s> {
     Loop(&'s Loop),
     Block(&'s Block),
     Condition(&'s PrimExpr, bool),
     Value(&'s Var, &'s PrimExpr),
-    /// A loop whose iterations nobody knows.
+    /// A loop with unknown iterations.
     Unknown,
 }
 
@@ -92,8 +92,8 @@ fn find<'s>(stmt: &'s Stmt, path: &mut Vec<Step<'s>>, starts: &mut FxHashMap<Var
     path.truncate(depth);
 }
 
-/// Returns the statement that initializes a block's reduction if its first iteration is skipped, and the variable of the loop
-/// to put it before; `None` where that iteration certainly runs, or where this is unknown.
+/// Returns the statement that initializes a block's reduction if its first iteration is skipped, and the variable of
+/// the loop to put it before; `None` if that iteration certainly runs, or if this is unknown.
 fn start_of(path: &[Step], block: &Block, init: &Stmt) -> Option<(Var, Stmt)> {
     let reduced = reduction_loops(path, block);
     let first = path.iter().position(|step| matches!(step, Step::Loop(l) if reduced.contains(&l.var)))?;
@@ -118,7 +118,7 @@ fn start_of(path: &[Step], block: &Block, init: &Stmt) -> Option<(Var, Stmt)> {
     if inner.missing.is_empty() || writes_own(init, &inner) {
         return None;
     }
-    // A condition that loops within decide stands inside of them.
+    // A condition that depends on inner loops is inside them.
     let around = |e: &PrimExpr| !inner.own.iter().any(|var| e.uses(var));
     let is_outer = inner.missing.iter().all(around);
     let missing = inner.missing.iter().cloned().reduce(either)?;
@@ -136,7 +136,7 @@ fn start_of(path: &[Step], block: &Block, init: &Stmt) -> Option<(Var, Stmt)> {
     Some((outermost.var.clone(), fresh::copy(&start, Substitution::default())))
 }
 
-/// The loops that the reduction axes of a block go over, through the axes of the blocks around it.
+/// The loops that the reduction axes of a block iterate over, resolved through the axes of enclosing blocks.
 fn reduction_loops(path: &[Step], block: &Block) -> FxHashSet<Var> {
     let mut vars: FxHashSet<Var> = FxHashSet::default();
     for axis in block.axes.iter().filter(|axis| axis.kind == IterKind::Reduce) {
@@ -184,9 +184,9 @@ struct Inner {
     reduced: FxHashSet<Var>,
     /// The first values of reduction loops, and what follows from them.
     values: Substitution,
-    /// Conditions; if any holds, the first iteration is skipped.
+    /// Conditions under which the first iteration is skipped.
     missing: Vec<PrimExpr>,
-    /// Variables that are defined on that path.
+    /// Variables defined on that path.
     own: FxHashSet<Var>,
 }
 
@@ -258,7 +258,7 @@ impl Inner {
         Some(())
     }
 
-    /// A condition: what concerns other axes stays, what concerns the reduction may leave out its first iteration.
+    /// Splits a condition: parts on other axes remain, parts on the reduction may skip its first iteration.
     fn condition(&mut self, condition: &PrimExpr, wraps: &mut Vec<Wrap>) {
         match condition.kind() {
             PrimKind::Binary(BinaryOp::And, a, b) => {
@@ -270,7 +270,7 @@ impl Inner {
         }
     }
 
-    /// The first iteration takes part only if this holds.
+    /// Records that the first iteration runs only if the condition holds.
     fn lacks(&mut self, condition: &PrimExpr) {
         if !self.analyzer.prove(condition) {
             self.missing.push(condition.clone().not());

@@ -1,7 +1,7 @@
-//! Kernels: indices that certainly leave their buffers.
+//! Kernels: indices that are certainly out of bounds.
 //!
-//! This looks only at accesses that happen in every run of a loop, not at those under conditions or in loops that may
-//! end early. The rest is checked when kernels are lowered, or when they run.
+//! Only accesses in every iteration of a loop are checked, not those under conditions or in loops that may end early.
+//! The rest is checked when kernels are lowered, or when they run.
 
 use super::kernel::Kernel;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 };
 use hammock_diagnostics::{Span, codes};
 
-/// An index that leaves its buffer.
+/// An out-of-bounds index.
 struct Outside {
     span: Span,
     buffer: Name,
@@ -20,7 +20,7 @@ struct Outside {
 }
 
 impl Kernel<'_> {
-    /// Reports the indices of the kernel that certainly leave their buffers.
+    /// Reports the kernel's indices that are certainly out of bounds.
     pub(super) fn bounds(&mut self) {
         let mut search = Search { scope: Scope::of(self.func), span: self.func.span, found: Vec::new() };
         search.stmt(&self.func.body);
@@ -83,14 +83,14 @@ impl Search {
         for axis in &block.axes {
             inside &= self.scope.enter_axis(axis);
         }
-        // Axes outside of their domains are another mistake.
+        // Axes outside their domains are a different error.
         if inside {
             block.init.iter().chain([&block.body]).for_each(|s| self.stmt(s));
         }
         self.scope = around;
     }
 
-    /// Looks at what is evaluated whenever the expression is.
+    /// Checks the operands that are evaluated whenever the expression is.
     fn expr(&mut self, e: &PrimExpr) {
         match e.kind() {
             PrimKind::Load(buffer, indices, mask) => {
@@ -123,7 +123,7 @@ impl Search {
     }
 }
 
-/// The scalar indices that an index is made of, first and last: of vectors, those that are evenly spaced.
+/// First and last scalar index of an index; for vectors, only of ramps.
 fn ends(index: &PrimExpr) -> Vec<PrimExpr> {
     match index.kind() {
         PrimKind::Ramp(base, stride) if base.dtype().is_scalar() => {
@@ -136,7 +136,7 @@ fn ends(index: &PrimExpr) -> Vec<PrimExpr> {
     }
 }
 
-/// Returns true if what follows the statement, or the next iteration, may not happen.
+/// Returns true if the statement may skip those that follow, or the next iteration.
 fn may_leave(stmt: &Stmt) -> bool {
     let mut found = false;
     stmt.walk(&mut |s| {

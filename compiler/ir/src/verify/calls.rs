@@ -1,4 +1,4 @@
-//! Kernels: calls of other kernels, and of functions of C.
+//! Kernels: calls of other kernels, and of C functions.
 
 use super::kernel::Kernel;
 use crate::{
@@ -75,7 +75,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Checks a call of a function of C by name: those that take addresses reach whatever they like.
+    /// Checks a call of a C function by name: functions that take addresses may access any memory.
     pub(super) fn extern_call(&mut self, e: &PrimExpr, call: &PrimCall) {
         let Some(PrimKind::Str(symbol)) = call.args.first().map(PrimExpr::kind) else { return };
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
@@ -101,13 +101,13 @@ impl Kernel<'_> {
     }
 }
 
-/// Kernels that call themselves, directly or through others: an error at a call of each circle.
+/// Recursive kernels, directly or through others: one error per call cycle.
 pub fn circles(module: &Module) -> Vec<Diagnostic> {
     let kernels = module.tir_functions().map(|(name, func)| (name, callees(func)));
     let graph: FxHashMap<&Name, Vec<&Name>> = kernels.filter(|(_, callees)| !callees.is_empty()).collect();
     let (mut found, mut done) = (Vec::new(), FxHashSet::default());
     for start in module.functions.keys() {
-        // What is being looked at, each with the number of its next callee.
+        // The stack of visited kernels, each with the index of its next callee.
         let (mut path, mut around) = (vec![(start, 0)], FxHashSet::from_iter([start]));
         while let Some((name, next)) = path.last_mut() {
             let name = *name;
@@ -148,10 +148,10 @@ fn circle(module: &Module, caller: &Name, callee: &Name) -> Diagnostic {
     Diagnostic::error(codes::WRONG_CALLEE, message).label(span, "").help("kernels have no stack for that; use a loop")
 }
 
-/// Functions of C that work on memory.
+/// C functions that access memory.
 const OF_MEMORY: &[&str] = &["bcmp", "memcmp", "memcpy", "memmove", "memset", "sincos", "sincosf", "strlen"];
 
-/// The bytes that a compact buffer of constant sizes reaches over.
+/// Size in bytes of a compact buffer of constant shape.
 pub(super) fn constant_bytes(buffer: &Buffer) -> Option<i64> {
     if !buffer.strides.is_empty() {
         return None;

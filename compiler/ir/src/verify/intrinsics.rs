@@ -11,7 +11,7 @@ use crate::{
 use hammock_diagnostics::codes;
 
 impl Kernel<'_> {
-    /// Checks what a mathematical function is given.
+    /// Checks the arguments of a math function.
     pub fn intrinsic(&mut self, call: &PrimCall) {
         let PrimCallee::Intrin(name) = &call.callee else { return };
         let Some(of) = intrinsics::lanes(name) else { return };

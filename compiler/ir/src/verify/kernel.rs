@@ -14,7 +14,7 @@ use crate::{
 use hammock_diagnostics::{Diagnostic, Span, codes, count};
 use rustc_hash::FxHashMap;
 
-/// Everything that is wrong with a kernel.
+/// Verifies a kernel.
 pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc, warns: bool) -> Vec<Diagnostic> {
     let mut kernel = Kernel {
         module,
@@ -31,7 +31,7 @@ pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc, warns: bool)
     };
     kernel.signature();
     kernel.stmt(&func.body);
-    // Where something else is wrong, indices mean nothing.
+    // Indices are only meaningful in otherwise valid kernels.
     if !kernel.found.iter().any(Diagnostic::is_error) {
         kernel.bounds();
         kernel.uninitialized(warns);
@@ -39,11 +39,11 @@ pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc, warns: bool)
     kernel.found
 }
 
-/// Memory that a block says it touches, where it says so; by pointer, for buffers may lie over one another.
+/// Memory that a block declares to access; by pointer, because buffers may alias.
 struct Touched {
     reads: Option<Vec<Var>>,
     writes: Option<Vec<Var>>,
-    /// Memory that begins inside of the block, which is nobody else's concern.
+    /// Memory allocated in the block, which need not be declared.
     own: Vec<Var>,
 }
 
@@ -63,15 +63,15 @@ pub(super) struct Kernel<'a> {
     pub func: &'a PrimFunc,
     pub vars: Scopes<Var>,
     buffers: Scopes<Buffer>,
-    /// What the blocks around say they touch, innermost last.
+    /// Declared accesses of the enclosing blocks, innermost last.
     touched: Vec<Touched>,
-    /// Bytes behind pointers, where they are constant.
+    /// Number of bytes behind pointers, if constant.
     pub memory: FxHashMap<Var, i64>,
     /// True if it calls other kernels.
     calls: bool,
-    /// How many loops are around.
+    /// Number of enclosing loops.
     loops: usize,
-    /// Where the innermost statement stands that has a place.
+    /// Span of the innermost statement that has one.
     pub span: Span,
     found: Vec<Diagnostic>,
 }
@@ -83,7 +83,7 @@ impl Kernel<'_> {
             self.define(&param.var);
         }
         for buffer in self.func.buffers() {
-            // What a buffer's type mentions, the argument defines.
+            // Variables in a buffer's type are defined by the argument.
             buffer.each_expr(&mut |e| e.each_var(&mut |v| self.vars.ensure(v)));
             if let Some(size) = buffer.untold_size(|_| true, |from| self.buffers.sees(from)) {
                 let message = format!("the call does not tell the size `{size}` of parameter `{}`", buffer.name);
@@ -175,7 +175,7 @@ impl Kernel<'_> {
         }
         self.enter();
         self.define(&l.var);
-        // A thread's body runs once for the thread: nothing to leave.
+        // A thread's body runs once per thread: there is no loop to leave.
         self.loops += usize::from(!matches!(l.kind, ForKind::ThreadBinding(_)));
         self.stmt(&l.body);
         self.loops -= usize::from(!matches!(l.kind, ForKind::ThreadBinding(_)));
@@ -254,7 +254,7 @@ impl Kernel<'_> {
         self.same_dtype(element, value.dtype(), || format!("what is stored in `{}`", buffer.name));
     }
 
-    /// Checks that the block around says that it writes a buffer.
+    /// Checks that the enclosing block declares that it writes a buffer.
     fn declared_write(&mut self, buffer: &Buffer) {
         let Some(block) = self.touched.last_mut() else { return };
         let Some(writes) = &block.writes else { return };
@@ -265,7 +265,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Checks that the block around says that it reads a buffer. A reduction reads what it writes.
+    /// Checks that the enclosing block declares that it reads a buffer. A reduction reads the buffer that it writes.
     pub fn declared_read(&mut self, buffer: &Buffer) {
         let Some(block) = self.touched.last_mut() else { return };
         let Some(reads) = &block.reads else { return };
@@ -277,7 +277,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Checks a buffer's use and its indices; gives the dtype of what they name.
+    /// Checks a buffer's use and its indices; returns the dtype of the access.
     pub fn indices(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> DType {
         self.sees_buffer(buffer);
         let dims = buffer.ndim();
@@ -304,7 +304,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Checks what a statement decides by: a bool, or an integer, which counts unless it is zero.
+    /// Checks the condition of a statement: a bool, or an integer, which is true unless zero.
     fn choice_on(&mut self, e: &PrimExpr) {
         if e.dtype().is_integer() && e.dtype().lanes == 1 { self.expr(e) } else { self.condition(e) }
     }
@@ -326,7 +326,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Reports memory of the kernel's own that is read before it is written, or may be.
+    /// Reports the kernel's own memory that is, or may be, read before it is written.
     fn uninitialized(&mut self, warns: bool) {
         let module = self.module;
         for read in uninitialized::reads(self.func, std::iter::empty(), &|name| module.tir(name), warns) {
@@ -363,7 +363,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// A buffer with memory of its own.
+    /// Declares a buffer with memory of its own.
     fn declare_memory(&mut self, buffer: &Buffer) {
         self.memory.extend(constant_bytes(buffer).map(|bytes| (buffer.data.clone(), bytes)));
         self.declare(buffer);
@@ -377,7 +377,7 @@ impl Kernel<'_> {
         if let Some(block) = self.touched.last_mut() {
             block.own.push(buffer.data.clone());
         }
-        // A pointer that a statement defined before stays as it is.
+        // A pointer that an earlier statement defined is unchanged.
         self.vars.ensure(&buffer.data);
     }
 
@@ -403,7 +403,7 @@ impl Kernel<'_> {
         Report::last(&mut self.found)
     }
 
-    /// The message, which names the kernel where there is no text to point at.
+    /// The message, naming the kernel if there is no source location.
     fn place(&self, message: String) -> String {
         if self.span.is_none() { format!("in kernel `{}`: {message}", self.name) } else { message }
     }

@@ -1,4 +1,4 @@
-//! The verifier: what must be true of every module, after every pass.
+//! The verifier: invariants of every module, after every pass.
 //!
 //! The rules, by the code of the diagnostic for a violation. Rules that need operators ask an [`OpTable`].
 //!
@@ -59,7 +59,7 @@ use crate::{
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
-/// Everything that is wrong with a module, functions in order of insertion.
+/// Verifies a module, functions in order of insertion.
 pub fn module(module: &Module, ops: &dyn OpTable) -> Vec<Diagnostic> {
     let functions = module.functions.keys().flat_map(|name| function(module, name, ops));
     functions.chain(circles(module)).collect()
@@ -71,7 +71,7 @@ pub fn errors(module: &Module, ops: &dyn OpTable) -> Vec<Diagnostic> {
     functions.chain(circles(module)).filter(Diagnostic::is_error).collect()
 }
 
-/// Everything that is wrong with one function of a module.
+/// Verifies one function of a module.
 pub fn function(module: &Module, name: &Name, ops: &dyn OpTable) -> Vec<Diagnostic> {
     check(module, name, ops, true)
 }
@@ -88,8 +88,8 @@ fn check(module: &Module, name: &Name, ops: &dyn OpTable, warns: bool) -> Vec<Di
     }
 }
 
-/// What is wrong with the number of arguments of a kernel's call, and with the types that it says its outputs have: what
-/// other rules find at their uses are consequences. Other calls are right.
+/// Verifies the number of arguments of a kernel's call and its declared output types, whose errors cause others at
+/// their uses. Other calls are accepted.
 pub fn kernel_outputs(
     module: &Module,
     function: &relax::Function,

@@ -21,7 +21,7 @@ pub struct Area {
     pub clips: Vec<(usize, PrimExpr)>,
     /// Reduction loops without which `T.init` writes the area all the same.
     pub bypassed: Vec<Var>,
-    /// Loops that have to have an iteration: their first values, and those behind their last.
+    /// Loops that must have an iteration: their first values and exclusive ends.
     pub needed: Vec<(PrimExpr, PrimExpr)>,
 }
 
@@ -31,7 +31,7 @@ pub struct Iterations<'a> {
     pub var: &'a Var,
     /// Its first value.
     pub begin: PrimExpr,
-    /// The value behind its last.
+    /// Its exclusive end.
     pub end: PrimExpr,
 }
 
@@ -79,7 +79,7 @@ impl Area {
                 area.ranges[dim] = range;
                 Some(area)
             }
-            // Dimensions that one loop was split for: `y[f // 4, f % 4]`.
+            // Dimensions indexed by one split loop variable: `y[f // 4, f % 4]`.
             _ => self.flat(sizes, analyzer)?.over_flat(loops, sizes, analyzer),
         }
     }
@@ -171,7 +171,7 @@ fn joined(areas: &[&Area], target: &Area, analyzer: &Analyzer, most: usize) -> b
         })
 }
 
-/// A range that moves with a loop, over its iterations: without gaps, and empty if there is no iteration.
+/// Union of a range over a loop's iterations: without gaps, and empty if there is no iteration.
 fn swept(range: &Range, loops: &Iterations, analyzer: &Analyzer) -> Option<Range> {
     let Iterations { var, begin, end, .. } = loops;
     let at = |e: &PrimExpr, value: PrimExpr| e.substitute(&[((*var).clone(), value)].into_iter().collect());
