@@ -3,7 +3,7 @@
 use super::CallContext;
 use hammock_ir::{AttrValue, DType, relax::InferError};
 
-/// The largest magnitude of an attribute that rules calculate with: products of two do not overflow.
+/// Maximum magnitude of an attribute used in arithmetic, chosen so that multiplying two does not overflow.
 const LARGEST: u64 = 1 << 31;
 
 impl<'a> CallContext<'a> {
@@ -15,7 +15,7 @@ impl<'a> CallContext<'a> {
         self.call.attrs.get(name).ok_or_else(|| self.error(format_args!("the attribute `{name}` is missing")))
     }
 
-    /// An integer of any size.
+    /// An integer of any magnitude.
     ///
     /// # Errors
     /// When it is missing or something else.

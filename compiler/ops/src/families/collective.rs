@@ -1,6 +1,6 @@
-//! Collectives: operators of several workers that each run the program on a part of the data.
+//! Collective communication: operators of several workers that each run the program on a shard of the data.
 //!
-//! They become calls of the runtime's functions of the same names (`runtime.disco.…`), which know the workers.
+//! They are lowered to calls of the runtime's functions of the same names (`runtime.disco.…`), which know the workers.
 
 use crate::{
     context::CallContext,
@@ -21,7 +21,7 @@ pub fn ops() -> Vec<Op> {
     vec![all_reduce(), all_gather(), broadcast(), scatter()]
 }
 
-/// How `ccl.allreduce` may combine, by the runtime's numbers.
+/// Reductions of `ccl.allreduce`, in the runtime's numbering.
 const REDUCTIONS: &[&str] = &["sum", "prod", "min", "max", "avg"];
 
 fn all_reduce() -> Op {
@@ -86,7 +86,7 @@ fn scatter() -> Op {
 /// The number of workers: positive.
 ///
 /// # Errors
-/// When it is not.
+/// When it is not positive.
 pub fn num_workers(cx: &CallContext) -> Result<i64, InferError> {
     match cx.int("num_workers")? {
         n if n > 0 => Ok(n),
@@ -94,10 +94,10 @@ pub fn num_workers(cx: &CallContext) -> Result<i64, InferError> {
     }
 }
 
-/// Each worker's share of an axis of that size.
+/// Size of each worker's shard of an axis.
 ///
 /// # Errors
-/// When it cannot be shared evenly.
+/// When the axis cannot be split evenly.
 pub fn shared(cx: &CallContext, size: &PrimExpr) -> Result<PrimExpr, InferError> {
     let workers = num_workers(cx)?;
     match size.as_int() {
@@ -119,7 +119,7 @@ fn scatter_axis(cx: &CallContext) -> Result<usize, InferError> {
 /// The type of the first operand with another size along an axis.
 ///
 /// # Errors
-/// When the size cannot be had.
+/// When the size is invalid.
 pub fn resized(
     cx: &CallContext,
     size: impl Fn(&CallContext, &PrimExpr) -> Result<PrimExpr, InferError>,
@@ -146,7 +146,7 @@ fn call(cx: &CallContext, emit: &mut dyn Emit, name: &str, args: Vec<Operand>) -
     emit.emit(Value::Call(Call::dps_packed(name.into(), args, (cx.op.infer)(cx)?)))
 }
 
-/// Brings the workers' parts to the front, one after the other in memory.
+/// Moves the workers' axis to the front, so that each shard is contiguous in memory.
 fn decompose_scatter(cx: &CallContext, emit: &mut dyn Emit) -> Result<Operand, InferError> {
     let (workers, axis) = (num_workers(cx)?, scatter_axis(cx)?);
     let x = cx.tensor("x")?;

@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matmul, linear layers and outer products.
 
 mod einsum;
 
@@ -22,7 +22,7 @@ pub fn ops() -> Vec<Op> {
 fn matmul() -> Op {
     Op::new("matmul")
         .doc(
-            "The matrix product over the last two dimensions; leading dimensions broadcast. A vector is a row on \
+            "Matrix multiplication over the last two dimensions; leading dimensions broadcast. A vector is a row on \
              the left and a column on the right.",
         )
         .example("x: float32[2, 3]; y: float32[3, 4]", "x, y")
@@ -34,12 +34,12 @@ fn matmul() -> Op {
         .legalize(matmul_tir)
 }
 
-/// The type of a product: `(…, m, k)` by `(…, k, n)` is `(…, m, n)`; a vector's own dimension vanishes.
+/// The type of a matmul: `(…, m, k)` by `(…, k, n)` is `(…, m, n)`; a vector's unit dimension is removed.
 fn matmul_type(cx: &CallContext) -> Inferred {
     Ok(product_type(cx, ("x1", cx.tensor("x1")?), ("x2", cx.tensor("x2")?))?.into())
 }
 
-/// The type of the product of two named operands.
+/// The type of a matmul of two named operands.
 fn product_type(cx: &CallContext, a: (&str, TensorType), b: (&str, TensorType)) -> Result<TensorType, InferError> {
     let dtype = match cx.dtype("out_dtype")? {
         Some(t) => Some(t),
@@ -80,14 +80,14 @@ fn matmul_shape(
     Ok(TensorShape::Known(batch.iter().chain(&a_own[..a_own.len() - 1]).chain(&b_own[1..]).cloned().collect()))
 }
 
-/// What must hold of the axes that a product sums over.
+/// Message about the reduction axes of a matmul.
 fn lengths((a, b): (&str, &str), b_rank: usize) -> String {
     let axis = if b_rank == 1 { "axis" } else { "second last" };
     format!("the last axis of `{a}` must be as long as the {axis} of `{b}`")
 }
 
-/// The product with a matrix whose last two axes are swapped: not an operator of programs, but a kernel that a pass makes
-/// of two operators.
+/// Matmul with a transposed second operand: not an operator of programs, but a kernel that a pass builds from two
+/// operators.
 pub fn matmul_of_transposed() -> &'static Op {
     static OP: LazyLock<Op> = LazyLock::new(|| {
         Op::new("matmul_of_transposed")
@@ -118,7 +118,7 @@ pub fn matmul_of_transposed() -> &'static Op {
     &OP
 }
 
-/// The same with the last two in the other order.
+/// Swaps the last two elements.
 fn swapped(list: &[PrimExpr]) -> Vec<PrimExpr> {
     let mut list = list.to_vec();
     if let [.., a, b] = list.as_mut_slice() {
@@ -143,7 +143,7 @@ fn matmul_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// Indices of both operands for an index of the product, whose shape is given, and a position on the common axis.
+/// Indices of both operands for an index of the result, whose shape is given, and a position on the reduction axis.
 fn matmul_indices(
     x: &Input,
     y: &Input,
@@ -168,7 +168,7 @@ fn matmul_indices(
 
 fn linear() -> Op {
     Op::new("linear")
-        .doc("`data` times the transposed weight, plus a bias: a fully connected layer.")
+        .doc("A fully connected layer: matmul of `data` with the transposed weight, plus a bias.")
         .example("x: float32[2, 3]; w: float32[4, 3]; b: float32[4]", "x, w, b")
         .tensor("data")
         .tensor("weight")

@@ -1,4 +1,4 @@
-//! Running sums and products, and sampling by them.
+//! Prefix scans, and sampling from distributions by prefix sums.
 
 use crate::{
     context::CallContext,
@@ -23,8 +23,8 @@ use super::index::{clamp, expect_integers, int64};
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        scan("cumsum", "Running sums along an axis, or of the flattened tensor.", Combine::Sum),
-        scan("cumprod", "Running products along an axis, or of the flattened tensor.", Combine::Prod),
+        scan("cumsum", "Cumulative sums along an axis, or of the flattened tensor.", Combine::Sum),
+        scan("cumprod", "Cumulative products along an axis, or of the flattened tensor.", Combine::Prod),
         multinomial_from_uniform(),
     ]
 }
@@ -55,10 +55,10 @@ fn scan_type(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape, dtype, vdevice: x.vdevice }.into())
 }
 
-/// How many lines next to each other in memory run abreast: their running values stay in the nearest cache.
+/// Maximum number of adjacent lines that are scanned together: their accumulators fit in the L1 cache.
 const ABREAST: i64 = 512;
 
-/// How many of them a vector holds.
+/// Number of lines per vector.
 const LANES: i64 = 16;
 
 fn scan_tir(cx: &CallContext, how: Combine) -> Result<Legalized, InferError> {
@@ -101,25 +101,25 @@ fn scan_tir(cx: &CallContext, how: Combine) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// How many of the last axes are walked as one: those of known sizes, where that takes no division at run time, or else
+/// Number of trailing axes that are collapsed: those of known sizes, if that needs no division at run time, otherwise
 /// the last one.
 fn joined(inner: &[PrimExpr]) -> usize {
     let known = inner.iter().rev().take_while(|d| d.as_int().is_some()).count();
     known.max(inner.len().min(1))
 }
 
-/// A running sum or product.
+/// A prefix sum or product.
 struct Scan {
     how: Combine,
-    /// What values are added up in.
+    /// Accumulators.
     wide: DType,
-    /// True if an element's own value comes after its result.
+    /// True for an exclusive scan: a result does not include its own element.
     exclusive: bool,
     out: Buffer,
 }
 
 impl Scan {
-    /// Lines that run abreast, at most [`ABREAST`] of them, step by step: `at` is where step `k` of line `j` is.
+    /// Scans at most [`ABREAST`] lines together, step by step: `at` returns the index of step `k` of line `j`.
     fn run(
         &self,
         length: &PrimExpr,
@@ -144,8 +144,8 @@ impl Scan {
     }
 }
 
-/// A statement for each of the lines that run abreast, many in one vector. Where their number is not known, the last
-/// vector leaves out those that are not there.
+/// A vectorized statement for each of the lines scanned together. If their number is dynamic, the last vector is
+/// masked.
 fn each_line(abreast: &PrimExpr, f: impl Fn(&PrimExpr) -> Stmt) -> Stmt {
     let lanes = |count: i64, first: &PrimExpr, body: &dyn Fn(&PrimExpr) -> Stmt| {
         let lane = Var::int64("lane");
@@ -169,7 +169,7 @@ fn each_line(abreast: &PrimExpr, f: impl Fn(&PrimExpr) -> Stmt) -> Stmt {
 
 fn multinomial_from_uniform() -> Op {
     Op::new("multinomial_from_uniform")
-        .doc("For each uniform number, the first category whose running sum of probabilities exceeds it.")
+        .doc("For each uniform number, the first category whose cumulative probability exceeds it.")
         .example("p: float32[1, 4]; u: float32[2, 1]; i: int64[2, 1]", "p, u, i")
         .tensor("prob")
         .tensor("uniform_sample")
@@ -209,7 +209,7 @@ fn multinomial_type(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape, dtype: cx.dtype("dtype")?, vdevice }.into())
 }
 
-/// Runs over the categories of a sample's row; the last one is the answer where rounding leaves the sum too small.
+/// Scans the categories of a sample's row; the last one is the result if rounding leaves the sum too small.
 fn multinomial_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "multinomial_from_uniform")?;
     let (prob, uniform, rows) = (b.input("prob")?, b.input("uniform_sample")?, b.input("sample_indices")?);

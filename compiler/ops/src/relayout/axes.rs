@@ -1,4 +1,4 @@
-//! Rules of operators that name axes of their operand.
+//! Layout rules of operators with axis attributes.
 
 use super::{Arrangement, Relaid, Relayout, Ruled, elementwise, int, ints};
 use crate::{dims, layout::Layout};
@@ -7,7 +7,7 @@ use hammock_ir::{
     relax::{InferError, Operand},
 };
 
-/// The attribute `axis` names one axis, along which the operator works; the result is like the operand.
+/// Operators along one `axis` whose result is like the operand.
 pub fn along(call: &Relayout) -> Ruled {
     let param = call.cx.op.params[0].name;
     let layout = call.unblocked(param)?;
@@ -17,8 +17,8 @@ pub fn along(call: &Relayout) -> Ruled {
     Ok(Some(Relaid::new([layout.clone()], layout).attr("axis", place)))
 }
 
-/// The same with parameters that have one element, or one for each place along the axis; where all have one, it does not
-/// matter which axis that is.
+/// The same with parameters that have one element, or one per index along the axis; if all have one, the axis does not
+/// matter.
 pub fn with_parameters(call: &Relayout) -> Ruled {
     let mut single = true;
     for param in call.cx.op.operands().skip(1) {
@@ -28,7 +28,7 @@ pub fn with_parameters(call: &Relayout) -> Ruled {
     if single { elementwise(call) } else { along(call) }
 }
 
-/// Padding, a pair of numbers for each axis.
+/// Padding, with a pair of numbers per axis.
 pub fn padded(call: &Relayout) -> Ruled {
     let layout = call.unblocked("data")?;
     let widths = call.cx.ints("pad_width")?;
@@ -51,7 +51,7 @@ pub fn channels_and_axes(call: &Relayout) -> Ruled {
     over_axes(call, Some(call.cx.axis("channel_axis", ndim)?))
 }
 
-/// Axes that are normalized, or hold channels, are not cut into blocks.
+/// Normalized axes and the channel axis must not be blocked.
 fn over_axes(call: &Relayout, channel: Option<usize>) -> Ruled {
     let ndim = call.ndim("data")?;
     let axes = call.cx.axes("axes", ndim)?;
@@ -67,7 +67,7 @@ fn over_axes(call: &Relayout, channel: Option<usize>) -> Ruled {
     Ok(Some(channel.into_iter().fold(relaid, |relaid, channel| relaid.attr("channel_axis", channel))))
 }
 
-/// Folding over `axis`, or over all axes. Both parts of an axis that is cut into blocks are folded.
+/// Reduction over `axis`, or over all axes. Both parts of a blocked axis are reduced.
 pub fn reduction(call: &Relayout) -> Ruled {
     let ndim = call.ndim("x")?;
     let folded = call.cx.axes_or_all("axis", ndim)?;
@@ -75,14 +75,14 @@ pub fn reduction(call: &Relayout) -> Ruled {
     let is_folded = |axis: usize| folded.contains(&axis);
     let places = ints(layout.axes().enumerate().filter(|(_, (axis, _))| is_folded(*axis)).map(|(place, _)| place));
     let result = match call.cx.bool("keepdims")? {
-        // what was folded has one element, so its blocks have one
+        // reduced axes have one element, so their blocks have one
         true => Layout::of_axes(layout.axes().map(|(axis, b)| (axis, b.map(|b| if is_folded(axis) { 1 } else { b })))),
         false => without(&layout, &folded),
     };
     Ok(Some(Relaid::new([layout.into()], result).attr("axis", places)))
 }
 
-/// A layout without some axes; the others close up.
+/// A layout with some axes removed.
 fn without(layout: &Layout, removed: &[usize]) -> Layout {
     let number = |axis: usize| axis - removed.iter().filter(|r| **r < axis).count();
     let kept = layout.axes().filter(|(axis, _)| !removed.contains(axis));
@@ -99,7 +99,7 @@ pub fn squeezed(call: &Relayout) -> Ruled {
         true => (0..ndim).filter(is_one).collect(),
         false => call.cx.axes("axis", ndim)?,
     };
-    // an axis that is given but has another size stays where it is
+    // a given axis of another size is unchanged
     if removed.iter().any(|axis| shape[*axis].as_int().is_some() && !is_one(axis)) {
         return Ok(None);
     }
@@ -110,7 +110,7 @@ pub fn squeezed(call: &Relayout) -> Ruled {
     Ok(Some(Relaid::new([layout.into()], result).attr("axis", ints(places))))
 }
 
-/// Axes of size 1 inserted: they keep their places, the others take what is left in their order.
+/// Inserted axes of size 1: they keep their positions, the others fill the remaining ones in order.
 pub fn expansion(call: &Relayout) -> Ruled {
     let layout = call.unblocked("x")?;
     let ndim = layout.ndim() + call.cx.ints("axis")?.len();
@@ -119,7 +119,7 @@ pub fn expansion(call: &Relayout) -> Ruled {
     Ok(Some(Relaid::new([layout.into()], result)))
 }
 
-/// The layout of a tensor of `ndim` axes, of which some are new and stand at their own places.
+/// The layout of a tensor of `ndim` axes, where new axes are at their given positions.
 fn inserted(layout: &Layout, new: &[usize], ndim: usize) -> Layout {
     let kept: Vec<usize> = (0..ndim).filter(|axis| !new.contains(axis)).collect();
     let mut own = layout.axes().map(|(axis, block)| (kept[axis], block));
@@ -127,7 +127,7 @@ fn inserted(layout: &Layout, new: &[usize], ndim: usize) -> Layout {
     Layout::of_axes((0..ndim).filter_map(at))
 }
 
-/// `permute_dims`: its result lies as the program has it.
+/// `permute_dims`: its result has the program's layout.
 pub fn permutation(call: &Relayout) -> Ruled {
     let ndim = call.ndim("x")?;
     let layout = call.unblocked("x")?;
@@ -150,8 +150,8 @@ fn members(call: &Relayout, param: &str) -> Result<Vec<Layout>, InferError> {
     tensors.iter().enumerate().map(layout).collect()
 }
 
-/// Tensors joined along an axis: all in the first one's layout, or, where only some have blocks, in that of the first
-/// without.
+/// Concatenation along an axis: all in the first tensor's layout, or, if only some are blocked, in that of the first
+/// unblocked one.
 pub fn concatenation(call: &Relayout) -> Ruled {
     let layouts = members(call, "tensors")?;
     let Some(first) = layouts.first() else { return Ok(None) };
@@ -166,7 +166,7 @@ pub fn concatenation(call: &Relayout) -> Ruled {
     Ok(Some(Relaid::new([each], layout).attr("axis", int(place))))
 }
 
-/// Tensors joined along a new axis, which stands at its own place.
+/// Tensors stacked along a new axis, which is at its given position.
 pub fn stacked(call: &Relayout) -> Ruled {
     let layouts = members(call, "tensors")?;
     let Some(first) = layouts.first() else { return Ok(None) };
@@ -179,7 +179,7 @@ pub fn stacked(call: &Relayout) -> Ruled {
     Ok(Some(Relaid::new([each], result).attr("axis", int(axis))))
 }
 
-/// A tensor cut along an axis; along one with blocks only between them.
+/// A tensor split along an axis; a blocked axis is split only between blocks.
 pub fn parts(call: &Relayout) -> Ruled {
     let ndim = call.ndim("x")?;
     let ty = call.cx.result_ty()?;
@@ -202,7 +202,7 @@ pub fn parts(call: &Relayout) -> Ruled {
     }))
 }
 
-/// Elements repeated along an axis. Those of the flattened tensor come in the program's order.
+/// Elements repeated along an axis. Without an axis, the flattened tensor is in program order.
 pub fn repeated(call: &Relayout) -> Ruled {
     match call.cx.attr("axis")?.is_none() {
         true => Ok(None),
@@ -210,7 +210,7 @@ pub fn repeated(call: &Relayout) -> Ruled {
     }
 }
 
-/// The whole tensor repeated along axes; further repetitions than axes make leading ones.
+/// The whole tensor repeated along axes; excess repetitions add leading axes.
 pub fn tiled(call: &Relayout) -> Ruled {
     let layout = call.unblocked("data")?;
     let (ndim, times) = (layout.ndim(), call.cx.ints("repeats")?);
@@ -221,7 +221,7 @@ pub fn tiled(call: &Relayout) -> Ruled {
     Ok(Some(Relaid::new([layout.into()], result).attr("repeats", repeats)))
 }
 
-/// Slices of some axes, which the second operand names.
+/// Slices of the axes that the second operand names.
 pub fn slices(call: &Relayout) -> Ruled {
     let ndim = call.ndim("x")?;
     let layout = call.unblocked("x")?;

@@ -1,8 +1,8 @@
-//! Rules of operators with operands of different kinds.
+//! Layout rules of operators with operands of different kinds.
 
 use super::{Arrangement, Relaid, Relayout, Ruled, int};
 
-/// Only the data is moved; the result's other members are vectors.
+/// Only the data changes its layout; the result's other members are vectors.
 pub fn batch_norm(call: &Relayout) -> Ruled {
     let layout = call.unblocked("data")?;
     let place = int(layout.place(call.cx.axis("axis", call.ndim("data")?)?));
@@ -12,19 +12,19 @@ pub fn batch_norm(call: &Relayout) -> Ruled {
     Ok(Some(Relaid::new([layout], result).attr("axis", place)))
 }
 
-/// `alpha` is a vector. A vector of data has only one axis, whatever `axis` says.
+/// `alpha` is a vector. Vector data has only one axis, regardless of `axis`.
 pub fn prelu(call: &Relayout) -> Ruled {
     if call.ndim("data")? == 1 { Ok(None) } else { super::along(call) }
 }
 
-/// Data and indices lie in the same layout: the data's, unless only the indices were moved.
+/// Data and indices have the same layout: the data's, unless only the indices have another one than the program's.
 pub fn gather_elements(call: &Relayout) -> Ruled {
     let (data, indices) = (call.layout("data")?, call.layout("indices")?);
     let layout = if data.is_as_written() { indices } else { data };
     with_indices(call, layout, 2)
 }
 
-/// Data, indices and updates lie in the same layout: the data's, unless the other two agree on another.
+/// Data, indices and updates have the same layout: the data's, unless the other two agree on another.
 pub fn scatter_elements(call: &Relayout) -> Ruled {
     let (data, indices) = (call.layout("data")?, call.layout("indices")?);
     let layout = if indices == call.layout("updates")? { indices } else { data };
@@ -39,7 +39,7 @@ fn with_indices(call: &Relayout, layout: crate::layout::Layout, operands: usize)
     Ok(Some(Relaid::new(vec![layout.clone(); operands], layout).attr("axis", place)))
 }
 
-/// Index vectors name the first axes of the data, so these must stay where they are; data and updates are moved alike.
+/// Index vectors address the first axes of the data, so these keep their positions; data and updates change alike.
 pub fn scatter_nd(call: &Relayout) -> Ruled {
     let indices = call.cx.tensor("indices")?;
     let named = indices.dims().and_then(|dims| dims.last()).and_then(|count| count.as_int());

@@ -1,12 +1,12 @@
-//! Rules of operators that have layouts of their own: convolutions, poolings, resizing.
+//! Layout rules of operators with layout attributes: convolutions, poolings, resizing.
 
 use super::{Arrangement, Relaid, Relayout, Ruled};
 use crate::layout::Layout;
 use hammock_ir::{AttrValue, relax::InferError};
 
-/// The rule of convolutions over those spatial axes; `channels` are the kernel's first axes. They take the layouts that
-/// the user asks for. Where sizes are no whole blocks, they take their operands as written, and where nothing is asked
-/// for, as they come.
+/// The rule of convolutions over those spatial axes; `channels` are the kernel's first axes. They use the requested
+/// layouts. If sizes are not multiples of the blocks, they use the program's layouts, and without a request, the
+/// operands' current ones.
 pub fn convolution(spatial: &'static str, channels: &'static str) -> impl Fn(&Relayout) -> Ruled + Send + Sync {
     let (primal, kernel) = (format!("NC{spatial}"), format!("{channels}{spatial}"));
     move |call| {
@@ -46,7 +46,7 @@ fn in_layouts([data, weight]: [Layout; 2], out: Layout, names: [String; 3]) -> R
         .attr("out_layout", out_layout)
 }
 
-/// The rule of poolings over those spatial axes: they take their operand as it comes.
+/// The rule of poolings over those spatial axes: they use the operand's current layout.
 pub fn pooling(spatial: &'static str) -> impl Fn(&Relayout) -> Ruled + Send + Sync {
     let primal = format!("NC{spatial}");
     move |call| {
@@ -67,7 +67,7 @@ pub fn pooling(spatial: &'static str) -> impl Fn(&Relayout) -> Ruled + Send + Sy
     }
 }
 
-/// The rule of resizing over those spatial axes: the layout that the user asks for, or the operand's.
+/// The rule of resizing over those spatial axes: the requested layout, or the operand's.
 pub fn resizing(spatial: &'static str) -> impl Fn(&Relayout) -> Ruled + Send + Sync {
     let primal = format!("NC{spatial}");
     move |call| {
@@ -86,7 +86,7 @@ pub fn resizing(spatial: &'static str) -> impl Fn(&Relayout) -> Ruled + Send + S
 }
 
 impl Relayout<'_> {
-    /// A layout of the call's own, when it is one without blocks.
+    /// The layout in the call's attribute, if it has no blocks.
     fn attribute(&self, name: &str, primal: &str) -> Result<Option<Layout>, InferError> {
         let layout = self.cx.optional_str(name)?.and_then(Layout::parse);
         Ok(layout.filter(|layout| layout.holds(primal) && !layout.has_blocks()))

@@ -1,4 +1,4 @@
-//! Symbolic sizes that turn out not to fit stop the kernel before it reads anything.
+//! Mismatches of symbolic sizes stop the kernel before it reads anything.
 
 use crate::{
     run::{Arg, run, stops, stops_static},

@@ -1,4 +1,4 @@
-//! Matrix products and einsum.
+//! Matmul and einsum.
 
 use crate::{
     run::{Arg, run_static, run1},

@@ -1,7 +1,8 @@
-//! Gradients of poolings, gathered: each element of the data looks at the windows that hold it.
+//! Gradients of poolings, as gathers: each element of the data reads the windows that contain it.
 //!
-//! An element is tap `k` of the window at `(place + before - k·dilation) / stride`, where that is a whole number of a
-//! window there is. A maximum's gradient goes to the first tap that holds it, a mean's in equal parts to all that count.
+//! An element is tap `k` of the window at `(position + before - k·dilation) / stride`, if that is an integer and a
+//! valid window. A maximum's gradient goes to the first tap that attains it, a mean's in equal parts to all counted
+//! taps.
 
 use crate::{
     context::CallContext,
@@ -80,7 +81,7 @@ impl Backward {
         ["rh", "rw"].into_iter().zip(&self.pool.kernel).map(axis).collect()
     }
 
-    /// The window whose tap `k` is at `place` (primal, of the data), and whether there is one.
+    /// The window whose tap `k` is at a primal position of the data, and the condition that it exists.
     fn window(&self, place: &[PrimExpr], k: &[PrimExpr]) -> (Vec<PrimExpr>, PrimExpr) {
         let mut at = place[..2].to_vec();
         let mut exists = PrimExpr::bool(true);
@@ -97,7 +98,7 @@ impl Backward {
         (at, exists)
     }
 
-    /// Adds up, for each element of the data, what `share` gives it of the gradient of each window that holds it.
+    /// Sums, for each element of the data, its `share` of the gradient of each window that contains it.
     fn gather(
         &self,
         b: &mut Builder,
@@ -139,7 +140,7 @@ fn legalize_max(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// Which tap of each window holds its maximum, the first of equal ones; -1 for a window that is all padding.
+/// Index of the tap with each window's maximum, the first of equal ones; -1 for a window that is all padding.
 fn first_maximum(b: &mut Builder, backward: &Backward, x: &Input) -> Buffer {
     let shape = backward.grad.shape().to_vec();
     let chosen = b.temp("chosen", shape.clone(), DType::INT64);

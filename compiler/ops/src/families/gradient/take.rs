@@ -40,13 +40,12 @@ fn infer(cx: &CallContext) -> Inferred {
     Ok(x.into())
 }
 
-/// The axis taken along; a vector has only one.
+/// The axis of the indices; a vector has only one.
 fn axis(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
     if cx.attr("axis")?.is_none() { Ok(0) } else { cx.axis("axis", ndim) }
 }
 
-/// Adds each row of the gradient to the row that it was taken from. Rows taken outside of the tensor count for the
-/// nearest inside.
+/// Adds each row of the gradient to the row that it was taken from. Out-of-bounds indices are clamped.
 fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "take_backward")?;
     let (grad, x, indices) = (b.input("output_grad")?, b.input("x")?, b.input("indices")?);

@@ -1,8 +1,8 @@
-//! Sampling along a grid of places, and grids of affine maps.
+//! Sampling at grid positions, and grids of affine maps.
 //!
 //! Coordinates run from -1 to 1 over the data: between the centres of its outer elements (`align_corners`), or between
-//! their outer borders. Places outside of the data hold zero, or the nearest border element, or what a mirror at the
-//! border shows.
+//! their outer edges. Positions outside the data read zero, the nearest border element, or the element reflected at the
+//! border.
 
 use super::taps::{Tap, weighted_sum};
 use crate::{
@@ -78,7 +78,7 @@ fn infer_grid_sample(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape: TensorShape::Known(layout.from_primal(&primal, &sizes).into()), ..data }.into())
 }
 
-/// How one axis is sampled.
+/// Sampling along one axis.
 struct Axis<'a> {
     size: PrimExpr,
     align_corners: bool,
@@ -91,12 +91,12 @@ impl Axis<'_> {
         PrimExpr::float(value, self.dtype)
     }
 
-    /// The size as a number, plus `by`.
+    /// The size plus `by`, as a float.
     fn size(&self, by: i64) -> PrimExpr {
         number(&dims::offset(&self.size, by), self.dtype)
     }
 
-    /// The place in the data of a coordinate between -1 and 1.
+    /// The position in the data of a coordinate between -1 and 1.
     fn place(&self, coordinate: PrimExpr) -> PrimExpr {
         let moved = coordinate + self.constant(1.0);
         match self.align_corners {
@@ -105,7 +105,7 @@ impl Axis<'_> {
         }
     }
 
-    /// A place inside of the data for any place, as padding asks for.
+    /// Maps any position into the data, according to the padding mode.
     fn inside(&self, x: PrimExpr) -> PrimExpr {
         match self.padding {
             "border" => self.clip(x),
@@ -118,7 +118,7 @@ impl Axis<'_> {
         x.max(self.constant(0.0)).min(self.size(-1))
     }
 
-    /// The place that mirrors at both ends show: the distance from the first end, folded as often as it takes.
+    /// Reflects a position at both ends, repeatedly.
     fn reflect(&self, x: PrimExpr) -> PrimExpr {
         let (first, length) = match self.align_corners {
             true => (self.constant(0.0), self.size(-1).max(self.constant(1.0))),
@@ -132,7 +132,7 @@ impl Axis<'_> {
         forth.select(rest.clone(), length - rest) + first
     }
 
-    /// The elements that a coordinate chooses, with their weights.
+    /// The elements sampled for a coordinate, with their weights.
     fn taps(&self, coordinate: PrimExpr, method: &str) -> Vec<Tap> {
         let x = self.place(coordinate);
         match method {
@@ -149,7 +149,7 @@ impl Axis<'_> {
         }
     }
 
-    /// Four elements, by the cubic convolution of slope -0.75 (Keys, 1981). Padding is asked for each of them.
+    /// Four elements, by the cubic convolution of slope -0.75 (Keys, 1981). Padding applies to each of them.
     fn cubic(&self, x: PrimExpr) -> Vec<Tap> {
         const A: f64 = -0.75;
         let floor = x.clone().unary("floor");
@@ -272,7 +272,7 @@ fn legalize_affine_grid(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The coordinate, from -1 to 1, of place `i` along an axis of that size.
+/// The coordinate, from -1 to 1, of index `i` along an axis.
 fn coordinate(i: &PrimExpr, size: &PrimExpr, align_corners: bool, dtype: DType) -> PrimExpr {
     let constant = |v| PrimExpr::float(v, dtype);
     let place = i.clone().cast(dtype);

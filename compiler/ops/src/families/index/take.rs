@@ -10,7 +10,7 @@ use crate::{
 };
 use hammock_ir::{PrimExpr, TensorShape, TensorType, count, relax::InferError};
 
-/// What happens to an index outside the axis.
+/// Handling of out-of-bounds indices.
 const MODES: [&str; 4] = ["fast", "clip", "wrap", "nan"];
 
 /// `take`

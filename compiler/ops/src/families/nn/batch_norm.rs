@@ -1,4 +1,4 @@
-//! Batch normalization: each channel by its mean and variance, of the batch in training or the running ones otherwise.
+//! Batch normalization: normalizes each channel by the batch's statistics in training, otherwise by the running ones.
 
 use super::{activation::float_tensor, norm::expect_param, rows::Rows};
 use crate::{

@@ -61,7 +61,7 @@ pub fn signature(name: &'static str, doc: &'static str, spatial: &'static str, c
         })
 }
 
-/// The layouts of a convolution's operands and result, with the primal axes they are thought of in.
+/// The layouts of a convolution's operands and result, with their primal axes.
 pub struct Layouts {
     /// `NC` and the spatial axes.
     pub primal: String,
@@ -82,7 +82,7 @@ impl Layouts {
     /// Reads the layouts of a call.
     ///
     /// # Errors
-    /// When one is malformed, of other axes, or has blocks of a spatial axis.
+    /// When one is malformed, has other axes, or has blocks of a spatial axis.
     pub fn of(cx: &CallContext, spatial: &str, channels: &str) -> Result<Self, InferError> {
         let (primal, kernel_primal) = (format!("NC{spatial}"), format!("{channels}{spatial}"));
         let data = layout(cx, "data_layout", &primal)?;
@@ -92,7 +92,7 @@ impl Layouts {
         Ok(Layouts { primal, kernel_primal, data, kernel, out })
     }
 
-    /// Sizes of data and kernel over their primal axes; `None` while one is not known.
+    /// Sizes of data and kernel over their primal axes; `None` if one is unknown.
     ///
     /// # Errors
     /// When an operand has another number of dimensions than its layout.
@@ -105,7 +105,7 @@ impl Layouts {
     }
 }
 
-/// A layout attribute of those primal axes, with no blocks but of the first two.
+/// A layout attribute with these primal axes and blocks only of the first two.
 ///
 /// # Errors
 /// When it is anything else.
@@ -163,10 +163,10 @@ pub fn groups(cx: &CallContext) -> Result<i64, InferError> {
     }
 }
 
-/// Checks that a number of channels falls into groups.
+/// Checks that a number of channels is divisible into groups.
 ///
 /// # Errors
-/// When it is known and does not.
+/// When it is known and not divisible.
 pub fn expect_divisible(
     cx: &CallContext,
     param: &str,
@@ -260,7 +260,7 @@ fn group_channel(o: &PrimExpr, per_group: &PrimExpr, size: &PrimExpr, step: &Pri
     if dims::is(size, 1) { first } else { dims::add(&first, step) }
 }
 
-/// The data with zeros around its spatial axes, or itself where there is nothing to add.
+/// Zero-pads the spatial axes of the data, if there is padding.
 fn pad_spatial(b: &mut Builder, data: &Input, layouts: &Layouts, window: &Window) -> Input {
     if !window.pads() {
         return data.clone();

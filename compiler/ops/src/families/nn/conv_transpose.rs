@@ -1,15 +1,14 @@
 //! Transposed convolutions: the gradients of convolutions with respect to their data.
 //!
-//! Every element of the data adds its multiple of the kernel to the result, `s` apart. Written as what each result
-//! element gathers, this is a plain convolution with the kernel reversed, over data spread out with zeros between:
+//! Each element of the data scatters its multiple of the kernel to the result, with stride `s`. As a gather, this is a
+//! plain convolution with the reversed kernel over the data with zero insertion (input dilation):
 //!
 //! ```text
-//! spread[n, c, j…] = data[n, c, (j - b…) / s]     where that is a whole number inside the data, else 0
+//! spread[n, c, j…] = data[n, c, (j - b…) / s]     if that is an integer index of the data, otherwise 0
 //! out[n, o, y…]    = Σ spread[n, c, y + k·d…] · weight[c, o mod O, K - 1 - k…]      over c of o's group, k… < K
 //! ```
 //!
-//! with `b = (K - 1)·d - p` for padding `p` at the begin. Kernels leave out the zeros, and what they would be multiplied
-//! with.
+//! with `b = (K - 1)·d - p` for padding `p` at the begin. Kernels skip the multiplications by inserted zeros.
 
 use super::{
     conv::{Layouts, expect_divisible, groups, reduce_axes, result, signature},
@@ -127,7 +126,7 @@ fn channels_of(
     (dims::add(&dims::mul(&group, inputs), step), dims::floormod(o, outputs))
 }
 
-/// The data spread out with zeros, as large as the reversed kernel needs for a result of these sizes.
+/// The zero-inserted data, with the extent that the reversed kernel needs for a result of these sizes.
 fn spread(
     b: &mut Builder,
     data: &Input,
@@ -160,7 +159,7 @@ fn spread(
     })
 }
 
-/// Whether an element stands at distance `distance` from the first one, and which.
+/// The index of the element at `distance` from the first one, and the condition that there is one.
 fn source(distance: &PrimExpr, stride: i64, size: &PrimExpr) -> (PrimExpr, PrimExpr) {
     let source = dims::floordiv(distance, &stride.into());
     let inside = distance.clone().ge(0i64).and(source.clone().lt(size));

@@ -1,7 +1,7 @@
 //! Layer, root-mean-square, group and instance normalization.
 //!
 //! Each subtracts a mean and divides by a deviation, both over some axes, then scales by `gamma` and adds `beta`. The
-//! variance is taken of what remains after subtracting the mean, so that a large mean costs no digits.
+//! variance is computed after subtracting the mean (two passes), so that a large mean loses no precision.
 
 use super::{activation::float_tensor, rows::Rows};
 use crate::{
@@ -45,7 +45,7 @@ fn layer_norm() -> Op {
 
 fn rms_norm() -> Op {
     Op::new("nn.rms_norm")
-        .doc("Divides by the root of the mean square over `axes`, then scales by `weight`.")
+        .doc("Divides by the root mean square over `axes`, then scales by `weight`.")
         .example("x: float32[2, 3]; w: float32[3]", "x, w, axes=[-1]")
         .tensor("data")
         .tensor("weight")
@@ -183,7 +183,7 @@ fn infer_by_channel(cx: &CallContext) -> Result<TensorType, InferError> {
     Ok(data)
 }
 
-/// Normalizes the data with its channel axis split in two: group, and place in the group.
+/// Normalizes the data with its channel axis split in two: group, and index in the group.
 fn legalize_group_norm(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "group_norm")?;
     let x = b.input("data")?;
@@ -230,7 +230,7 @@ struct Normal {
     mean: Input,
     inverse: Input,
     wide: DType,
-    /// The axis of the data that the rows' shape has in two, and the size of the second.
+    /// The axis of the data that is split in two in the rows' shape, and the size of the second part.
     split: Option<(usize, PrimExpr)>,
 }
 
@@ -268,8 +268,8 @@ impl Normal {
     }
 }
 
-/// Writes the result: `normal(x) * gamma + beta`, each only where the call asks for it. `param_index` picks from an
-/// index, or the sizes, of the data those of the parameters.
+/// Writes the result: `normal(x) * gamma + beta`, each only if requested. `param_index` selects the parameters'
+/// indices, or sizes, from those of the data.
 fn finish(
     cx: &CallContext,
     mut b: Builder,

@@ -1,4 +1,4 @@
-//! Padding, and moving channels into space.
+//! Padding, and pixel shuffle (depth to space).
 
 use crate::{
     context::CallContext,
@@ -16,7 +16,7 @@ pub fn ops() -> Vec<Op> {
     vec![pad(), pixel_shuffle()]
 }
 
-/// What stands in the padding.
+/// Contents of the padding.
 const MODES: &[&str] = &["constant", "reflect", "replicate", "circular"];
 
 fn pad() -> Op {
@@ -33,7 +33,7 @@ fn pad() -> Op {
         .legalize(legalize_pad)
 }
 
-/// Numbers before and after, one pair an axis.
+/// Numbers before and after, one pair per axis.
 fn widths(cx: &CallContext) -> Result<Vec<(i64, i64)>, InferError> {
     let given = cx.ints("pad_width")?;
     if given.len() % 2 != 0 {
@@ -104,18 +104,18 @@ fn legalize_pad(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// Where the last axis is read: before, inside and behind what is padded. Each piece goes along memory, or stays where it
-/// is, so it is read in vectors.
+/// Reads of the last axis in three segments: before, inside and after the data. Each segment has stride 1, -1 or 0, so
+/// it is read in vectors.
 struct Pieces {
-    /// Whether a place is before the data, and from where that is read; nothing if none is.
+    /// The condition that a position is before the data, and the index read there; `None` without such positions.
     low: Option<(PrimExpr, PrimExpr)>,
     inside: PrimExpr,
-    /// Whether it is not behind, and from where it is read if it is.
+    /// The condition that it is not after the data, and the index read after it.
     high: Option<(PrimExpr, PrimExpr)>,
 }
 
 impl Pieces {
-    /// Those of an axis of known size, if what stands in the padding does not turn round again.
+    /// The segments of an axis of known size, if the padding does not reflect or wrap more than once.
     fn of(mode: &str, i: &PrimExpr, size: i64, (before, after): (i64, i64)) -> Option<Pieces> {
         let reach = match mode {
             "reflect" => size - 1,
@@ -153,14 +153,14 @@ impl Pieces {
     }
 }
 
-/// Where an axis of that size is read for a place that may be outside of it.
+/// The index at which an axis is read for a position that may be outside it.
 fn source(mode: &str, place: PrimExpr, size: &PrimExpr) -> PrimExpr {
     let last = dims::offset(size, -1);
     match mode {
         "reflect" => {
             let there_and_back = dims::max(&dims::mul(&last, &2i64.into()), &1i64.into());
             let step = dims::floormod(&place, &there_and_back);
-            // Never behind the last element; said once more, for that is hard to see.
+            // Never beyond the last element; the explicit minimum makes that easy to prove.
             dims::min(&step.clone().min(there_and_back - step), &last)
         }
         "replicate" => place.max(0i64).min(last),

@@ -1,4 +1,4 @@
-//! Folding over some axes and coming back: what softmax, normalizations and losses are made of.
+//! Row-wise reductions: the building block of softmax, normalizations and losses.
 
 use crate::{
     dims,
@@ -6,7 +6,7 @@ use crate::{
 };
 use hammock_ir::{DType, PrimExpr};
 
-/// Axes to fold over; the others are kept.
+/// Axes to reduce over; the others are retained.
 #[derive(Clone, Debug)]
 pub struct Rows {
     ndim: usize,
@@ -20,13 +20,13 @@ impl Rows {
         Rows { ndim, axes }
     }
 
-    /// The elements of a tensor's shape, or of an index, that belong to kept axes.
+    /// The elements of a tensor's shape, or of an index, that belong to the retained axes.
     pub fn kept(&self, of_all: &[PrimExpr]) -> Vec<PrimExpr> {
         let kept = |(i, e): (usize, &PrimExpr)| (!self.axes.contains(&i)).then(|| e.clone());
         of_all.iter().enumerate().filter_map(kept).collect()
     }
 
-    /// A tensor of the kept axes: `f` of each index into a tensor of that shape, folded.
+    /// A tensor over the retained axes: the reduction of `f` at each index into a tensor of that shape.
     pub fn fold(
         &self,
         b: &mut Builder,
@@ -48,13 +48,13 @@ impl Rows {
         (0..self.ndim).filter_map(next).cloned().collect()
     }
 
-    /// The number of elements folded into one, as a number of that dtype.
+    /// Number of elements reduced to one, in the given dtype.
     pub fn count(&self, shape: &[PrimExpr], dtype: DType) -> PrimExpr {
         number(&dims::product(self.axes.iter().map(|a| &shape[*a])), dtype)
     }
 }
 
-/// A dimension as a number of another dtype.
+/// A dimension converted to another dtype.
 pub fn number(dim: &PrimExpr, dtype: DType) -> PrimExpr {
     match dim.as_int() {
         Some(value) => PrimExpr::constant(value as f64, dtype),

@@ -1,4 +1,4 @@
-//! Softmax and its logarithm. The largest element is subtracted first, so that nothing overflows.
+//! Softmax and its logarithm. The maximum is subtracted first to avoid overflow.
 
 use super::{activation::float_tensor, rows::Rows};
 use crate::{
@@ -50,7 +50,7 @@ impl Exponentials {
         Exponentials::stages(b, x, rows, |max| max)
     }
 
-    /// The same, where a row may hold nothing but minus infinity: its exponentials and their sum are then zero.
+    /// The same for rows that may be entirely minus infinity: their exponentials and sum are then zero.
     pub fn of_masked(b: &mut Builder, x: &Input, rows: &Rows) -> Self {
         Exponentials::stages(b, x, rows, |max| {
             let least = PrimExpr::float(f32::MIN.into(), max.dtype());

@@ -1,8 +1,8 @@
-//! Attention over sequences of different lengths, laid end to end.
+//! Attention over sequences of different lengths, concatenated along one axis.
 //!
-//! `seqstart` holds where each sequence starts, and the total at the end: `[0, 2, 7, 10]` for lengths 2, 5, 3. A query
-//! sees the keys of its own sequence, as far as the mask leaves them. The kernel works from the starts alone; the
-//! longest lengths are given for kernels that split the work by them.
+//! `seqstart` has the start of each sequence, and the total at the end: `[0, 2, 7, 10]` for lengths 2, 5, 3. A query
+//! attends to the unmasked keys of its own sequence. The kernel uses only the starts; the maximum lengths are for
+//! kernels that partition the work by them.
 
 use super::attention::{Heads, Mask, complete_scale, infer_heads, masked};
 use crate::{
@@ -37,7 +37,7 @@ fn attention_var_len() -> Op {
     masked(op).precision(Precision::Always).complete(complete).infer(infer).legalize(legalize)
 }
 
-/// Keys without starts of their own have those of the queries.
+/// The keys' starts default to those of the queries.
 fn complete(call: &mut Call) {
     complete_scale(call);
     for (missing, source) in [(5, 3), (6, 4)] {
@@ -96,7 +96,7 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// Which sequence each element belongs to, and its place in it.
+/// The sequence of each element, and its position in it.
 struct Places {
     starts: Input,
     sequence: Input,
@@ -107,7 +107,7 @@ impl Places {
     fn of(b: &mut Builder, name: &str, starts: &Input, total: &PrimExpr) -> Places {
         let count = b.temp(&format!("started_{name}"), vec![total.clone()], DType::INT64);
         let over = [("i".to_owned(), starts.shape()[0].clone())];
-        // How many starts are at or before the element: one for the first sequence.
+        // Number of starts at or before the element: one for the first sequence.
         b.reduce(&count, &over, Combine::Sum, |e, i| {
             starts.index_at(i).le(&e[0]).select(PrimExpr::int64(1), PrimExpr::int64(0))
         });
@@ -127,7 +127,7 @@ impl Places {
     }
 }
 
-/// An index that stays inside the starts, whatever they hold.
+/// Clamps an index to the starts.
 fn within(i: &PrimExpr, starts: &Input) -> PrimExpr {
     i.clone().min(dims::offset(&starts.shape()[0], -1)).max(0i64)
 }

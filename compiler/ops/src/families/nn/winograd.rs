@@ -1,9 +1,9 @@
-//! Winograd's convolution F(4x4, 3x3): a kernel that a pass puts in the place of a convolution.
+//! Winograd convolution F(4x4, 3x3): a kernel that a pass substitutes for a convolution.
 //!
-//! A tile of 4x4 results of a 3x3 convolution is `Aᵀ (U ⊙ BᵀdB) A`, where `d` are the 6x6 elements of data that it needs,
-//! and `U` the 6x6 elements that the weights were transformed to: 36 multiplications in the place of 144 (A. Lavin,
-//! S. Gray: "Fast Algorithms for Convolutional Neural Networks", 2015). Summed over channels, each of the 36 elements is
-//! a product of matrices, over all tiles. What is outside of the data is zero, and tiles may reach beyond the result.
+//! A tile of 4x4 results of a 3x3 convolution is `Aᵀ (U ⊙ BᵀdB) A`, where `d` is the 6x6 input tile and `U` the
+//! transformed weights: 36 multiplications instead of 144 (A. Lavin, S. Gray: "Fast Algorithms for Convolutional Neural
+//! Networks", 2015). Summed over channels, each of the 36 elements is a matmul over all tiles. The border is
+//! zero-padded, and tiles may extend beyond the result.
 
 use super::{conv::layout, window::Window};
 use crate::{
@@ -15,23 +15,24 @@ use crate::{
 use hammock_ir::{PrimExpr, relax::InferError};
 use std::sync::LazyLock;
 
-/// Results of a tile along each axis.
+/// Output tile size along each axis.
 pub const RESULTS: i64 = 4;
-/// Elements of data that a tile needs along each axis.
+/// Input tile size along each axis.
 pub const TAPS: i64 = 6;
 
-/// Where the polynomials of the algorithm are evaluated, besides 0 and ∞: at these and their negatives. All that is
-/// computed from them by multiplication is exact. Integers, 1 and 2, lose 4 times as many bits (B. Barabasz et al.:
+/// Evaluation points of the algorithm's polynomials, in addition to 0 and ∞: these and their negatives. The constants
+/// derived from them by multiplication are exact. The integers 1 and 2 lose 4 times as many bits (B. Barabasz et al.:
 /// "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks", 2020).
 const POINTS: [f64; 2] = [11. / 16., 3. / 2.];
 
-/// Into how many parts sums over channels are divided, and the fewest channels of a part: what is lost in these sums becomes
-/// several times larger where results are put together, and is two thirds of the error with 64 channels in one part.
+/// Number of partial accumulators of the sums over channels, and the minimum number of channels of each. The output
+/// transform amplifies the rounding error of these sums, which is two thirds of the total for 64 channels in one
+/// accumulator.
 const PARTS: i64 = 4;
 const FEWEST: i64 = 16;
 
-/// The results of a convolution, as `NHWC`, from its data and its transformed weights, `[6, 6, channels of data, channels of
-/// results]`. Strides and dilation are 1. The call says the result's type.
+/// A convolution with an `NHWC` result, from its data and its transformed weights, `[6, 6, input channels, output
+/// channels]`. Strides and dilation are 1. The call declares the result's type.
 pub fn winograd() -> &'static Op {
     static OP: LazyLock<Op> = LazyLock::new(|| {
         Op::new("winograd")
@@ -92,7 +93,7 @@ fn convolution(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The rows of data that each row of tiles needs, with zeros around: `[batch, rows of tiles, 6, width, channels]`.
+/// The zero-padded input rows of each row of tiles: `[batch, rows of tiles, 6, width, channels]`.
 fn strips(cx: &CallContext, b: &mut Builder, data: &Input, shape: &[PrimExpr]) -> Result<Input, InferError> {
     let (layout, window) = (layout(cx, "data_layout", "NCHW")?, Window::of(cx, 2)?);
     let sizes = layout.to_primal("NCHW", data.shape());
@@ -106,14 +107,14 @@ fn strips(cx: &CallContext, b: &mut Builder, data: &Input, shape: &[PrimExpr]) -
     }))
 }
 
-/// The element of a list that an index chooses.
+/// Selects an element of a list by index.
 fn chosen<const N: usize>(index: &PrimExpr, values: [PrimExpr; N]) -> PrimExpr {
     let mut last_first = values.into_iter().enumerate().rev();
     let (_, last) = last_first.next().unwrap_or_else(|| unreachable!("lists are not empty"));
     last_first.fold(last, |rest, (at, value)| index.clone().eq(at as i64).if_then_else(value, rest))
 }
 
-/// G, which transforms weights along an axis.
+/// The matrix G, which transforms weights along an axis.
 pub fn of_weights() -> [[f64; 3]; 6] {
     let [p, q] = POINTS;
     let [pp, qq] = [p * p, q * q];
@@ -122,7 +123,7 @@ pub fn of_weights() -> [[f64; 3]; 6] {
     [row(0., pp * qq), row(p, near), row(-p, near), row(q, far), row(-q, far), [0., 0., 1.]]
 }
 
-/// Bᵀd.
+/// Input transform Bᵀd.
 fn of_data([a, b, c, d, e, f]: [PrimExpr; 6]) -> [PrimExpr; 6] {
     let [p, q] = POINTS;
     let [pp, qq] = [p * p, q * q];
@@ -138,7 +139,7 @@ fn of_data([a, b, c, d, e, f]: [PrimExpr; 6]) -> [PrimExpr; 6] {
     ]
 }
 
-/// Aᵀm.
+/// Output transform Aᵀm.
 fn of_products([a, b, c, d, e, f]: [PrimExpr; 6]) -> [PrimExpr; 4] {
     let [p, q] = POINTS;
     let (near, near_difference) = (&b + &c, &b - &c);
@@ -155,17 +156,17 @@ fn times(factor: f64, x: &PrimExpr) -> PrimExpr {
     PrimExpr::constant(factor, x.dtype()) * x.clone()
 }
 
-/// `factor * x + y`, rounded once where the processor can.
+/// `factor * x + y`, as a fused multiply-add if the target has one.
 fn plus(factor: f64, x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
     PrimExpr::intrin("fma", vec![PrimExpr::constant(factor, x.dtype()), x.clone(), y.clone()], x.dtype())
 }
 
-/// How many tiles hold so many results.
+/// Number of tiles that cover `results`.
 fn tiles(results: &PrimExpr) -> PrimExpr {
     dims::simplify(&dims::ceildiv(results, &RESULTS.into()))
 }
 
-/// Where a tile begins, along an axis.
+/// Start of a tile along an axis.
 fn start(tile: &PrimExpr) -> PrimExpr {
     dims::mul(tile, &RESULTS.into())
 }

@@ -1,7 +1,8 @@
 //! The largest or smallest elements.
 //!
-//! Few of them are found in one pass that keeps the best so far in order: elements that are no better than the last
-//! kept cost one comparison, together if they are neighbours. Many are taken from the sorted line. The single greatest is searched for.
+//! A small `k` takes one pass that maintains the best elements so far in order: elements that are no better than the
+//! last of them cost one vectorized comparison. A large `k` takes a prefix of the sorted line. `k = 1` is an
+//! arg-reduction.
 
 use super::{Order, Sorted, check_axis, index_dtype, to_line};
 use crate::{
@@ -23,13 +24,13 @@ use hammock_ir::{
     tir::{Buffer, ForKind, Stmt, StmtKind},
 };
 
-/// Up to this many are kept by insertion, which moves half of them for each improvement.
+/// Maximum `k` for insertion, which moves half of the elements for each improvement.
 const FEW: i64 = 64;
 
-/// Elements that are compared at once with the last one kept.
+/// Number of elements compared at once with the worst of the best.
 const LANES: i64 = 16;
 
-/// A statement where a condition holds, or one does for any lane.
+/// A statement under a condition, or under a condition that holds in any lane.
 fn when_any(always: PrimExpr, holds: impl FnOnce(&PrimExpr) -> PrimExpr, then: Stmt) -> Stmt {
     let lanes = Buffer::scoped("enters", vec![LANES.into()], DType::INT32, "local");
     let any = Cell::new("any", DType::INT32);
@@ -66,7 +67,7 @@ pub fn topk() -> Op {
         .legalize(topk_tir)
 }
 
-/// Returns true if values and whether positions are asked for.
+/// Returns whether values and whether positions are requested.
 fn returns(cx: &CallContext) -> Result<(bool, bool), InferError> {
     let kind = cx.one_of("ret_type", &["both", "values", "indices"])?;
     Ok((kind != "indices", kind != "values"))
@@ -136,7 +137,7 @@ struct Best {
 }
 
 impl Best {
-    /// The greatest element of each line and its place, where the axis has size 1: found as `argmax` finds it, in vectors.
+    /// The maximum of each line and its position, for `k = 1`: a vectorized arg-reduction, as in `argmax`.
     fn greatest(b: &mut Builder, x: &Input, axis: usize) -> Self {
         let mut shape = x.shape().to_vec();
         let length = std::mem::replace(&mut shape[axis], 1i64.into());
@@ -180,12 +181,12 @@ impl Best {
         best
     }
 
-    /// The last element that is kept, once there are `k`.
+    /// The worst of the best, once there are `k`.
     fn last(&self, line: &[PrimExpr], k: i64) -> PrimExpr {
         PrimExpr::load(&self.values, [line, &[PrimExpr::int64(k - 1)]].concat())
     }
 
-    /// Inserts an element behind those that do not go after it, where there is room or one to push out.
+    /// Inserts an element after those that do not follow it, if there is room or a worse element to evict.
     fn insert(&self, line: &[PrimExpr], j: &PrimExpr, element: PrimExpr, order: Order, k: i64) -> Stmt {
         let at = |i: PrimExpr| [line, &[i]].concat();
         let place = Buffer::scoped("place", vec![1i64.into()], DType::INT64, "local");

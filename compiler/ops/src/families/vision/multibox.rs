@@ -1,4 +1,4 @@
-//! Boxes from anchors, as single-shot detectors predict them.
+//! Decoding of anchor boxes predicted by single-shot detectors.
 
 use crate::{
     context::CallContext,
@@ -99,8 +99,8 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The near or far side of a box along x (0) or y (1): its centre and size are those of the anchor, moved and scaled by
-/// what was predicted.
+/// The lower or upper side of a box along x (0) or y (1): the anchor's centre and size, shifted and scaled by the
+/// prediction.
 fn corner(
     anchor: &impl Fn(i64) -> PrimExpr,
     offset: &impl Fn(i64) -> PrimExpr,
@@ -119,7 +119,7 @@ fn corner(
     if clip { side.min(constant(1.0)).max(constant(0.0)) } else { side }
 }
 
-/// The scores of classes: as predicted, or their softmax.
+/// Class scores: the predictions, or their softmax.
 enum Score {
     Given(Input),
     Softmax(Exponentials, Rows),

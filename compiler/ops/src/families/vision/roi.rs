@@ -1,7 +1,6 @@
 //! Pooling of regions of interest. A region is a row `[batch, x1, y1, x2, y2]`.
 //!
-//! Kernels read the data inside of its bounds whatever regions say, and take no more steps a bin than [`MOST`] along
-//! an axis.
+//! Kernels read the data within its bounds for any regions, and take at most [`MOST`] samples per bin along an axis.
 
 use crate::{
     context::CallContext,
@@ -28,8 +27,8 @@ pub fn ops() -> Vec<Op> {
     vec![roi_align(), roi_pool()]
 }
 
-/// How samples of `vision.roi_align` are pooled: their mean, their maximum, or the maximum of the four elements around
-/// each, each times its weight in the interpolation.
+/// Poolings of samples in `vision.roi_align`: their mean, their maximum, or the maximum of the four weighted elements
+/// around each.
 const MODES: &[&str] = &["avg", "max", "max_weighted"];
 
 fn roi_align() -> Op {
@@ -111,7 +110,7 @@ fn infer(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape, ..data }.into())
 }
 
-/// The most samples a bin may take along an axis.
+/// Maximum number of samples of a bin along an axis.
 const MOST: f64 = 4096.0;
 
 /// The data, its regions and the bins of a call.
@@ -150,11 +149,11 @@ impl Regions {
     /// The image of a region.
     fn batch(&self, roi: &PrimExpr) -> PrimExpr {
         let limit = |v: f64| PrimExpr::float(v, self.dtype);
-        // Far outside of every batch, and still an int64: the access is checked.
+        // Out of bounds for every batch, and still an int64: the access is checked.
         self.column(roi, 0).max(limit(-FAR)).min(limit(FAR)).cast(DType::INT64)
     }
 
-    /// Where a region starts and ends along height (0) or width (1), in elements of the data.
+    /// Start and end of a region along height (0) or width (1), in elements of the data.
     fn bounds(&self, roi: &PrimExpr, axis: usize) -> (PrimExpr, PrimExpr) {
         let at = |column: i64| self.column(roi, column - axis as i64) * self.constant(self.scale);
         (at(2), at(4))
@@ -166,23 +165,23 @@ impl Regions {
     }
 }
 
-/// Index of an image that no batch has.
+/// An image index that is out of bounds for every batch.
 const FAR: f64 = 2147483648.0;
 
-/// A whole number inside `0..size`, from any float.
+/// An integer in `0..size`, from any float.
 fn clamp(x: PrimExpr, size: &PrimExpr) -> PrimExpr {
     let last = number(&dims::offset(size, -1), x.dtype());
     let zero = PrimExpr::float(0.0, x.dtype());
     x.max(zero).min(last).cast(DType::INT64)
 }
 
-/// How `vision.roi_align` samples a region along one axis.
+/// Samples of a region along one axis in `vision.roi_align`.
 struct Samples {
-    /// Where the bin starts.
+    /// Start of the bin.
     start: PrimExpr,
-    /// The distance between samples.
+    /// Distance between samples.
     step: PrimExpr,
-    /// How many there are.
+    /// Number of samples.
     count: PrimExpr,
 }
 
@@ -200,7 +199,7 @@ impl Samples {
         Samples { start, step: size / count.clone().max(regions.constant(1.0)), count: count.cast(DType::INT64) }
     }
 
-    /// Where the `k`-th sample is.
+    /// Position of the `k`-th sample.
     fn at(&self, k: &PrimExpr) -> PrimExpr {
         let half = PrimExpr::float(0.5, self.step.dtype());
         &self.start + (k.clone().cast(self.step.dtype()) + half) * &self.step
@@ -240,8 +239,8 @@ fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The value between the four elements around a point, which are combined times their weights; zero more than one
-/// element outside of the data.
+/// Bilinear interpolation of the four elements around a point, whose weighted values are combined; zero more than one
+/// element outside the data.
 fn interpolate(
     regions: &Regions,
     place: &[PrimExpr],
@@ -272,7 +271,7 @@ fn interpolate(
     away.if_then_else(PrimExpr::float(0.0, dtype), value)
 }
 
-/// The elements of a bin of `vision.roi_pool` along one axis: the first, and how many.
+/// The elements of a bin of `vision.roi_pool` along one axis: first index and count.
 fn bin(regions: &Regions, roi: &PrimExpr, bin: &PrimExpr, axis: usize) -> (PrimExpr, PrimExpr) {
     let round = |x: PrimExpr| (x + regions.constant(0.5)).unary("floor");
     let (start, end) = regions.bounds(roi, axis);

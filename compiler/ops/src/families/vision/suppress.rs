@@ -1,8 +1,8 @@
 //! The kernel of `vision.non_max_suppression`.
 //!
-//! Boxes of an image are put in order of score. *Hard* suppression then goes through them and keeps each that no kept
-//! one before it suppressed. *Soft* suppression picks the best that is left each time, and lowers the scores of those it
-//! overlaps by `exp(-overlap² / 2σ)`.
+//! The boxes of an image are sorted by score. *Hard* suppression then keeps each box that no better kept box
+//! suppresses. *Soft* suppression repeatedly picks the best remaining box, and scales the scores of overlapping boxes
+//! by `exp(-overlap² / 2σ)`.
 
 use super::{boxes::Boxes, nms::require_elements};
 use crate::{
@@ -20,19 +20,19 @@ use hammock_ir::{
     tir::{Buffer, Stmt},
 };
 
-/// What a call asks for.
+/// Parameters of a call.
 struct Suppression<'a> {
     boxes: Boxes<'a>,
-    /// Where each box was among the data; -1 for a box that is gone.
+    /// Index of each box in the data; -1 for a suppressed box.
     places: &'a Buffer,
-    /// The most boxes to keep.
+    /// Maximum number of output boxes.
     most: Option<i64>,
     overlap: f64,
-    /// The element that holds the class, when boxes of other classes are let be.
+    /// Index of the class, if only boxes of the same class suppress each other.
     class: Option<i64>,
-    /// Scores must be above.
+    /// Exclusive minimum score.
     least: f64,
-    /// What soft suppression multiplies `overlap²` with, in the exponent.
+    /// Coefficient of `overlap²` in the exponent of soft suppression.
     decay: Option<f64>,
 }
 
@@ -88,7 +88,7 @@ pub fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The places of boxes in order of their scores, those that do not count last.
+/// The indices of boxes sorted by score, invalid ones last.
 fn by_score(b: &mut Builder, data: &Input, count: &Input, score: i64) -> Sorted {
     let least = Combine::Max.identity(data.dtype());
     let key = b.stage("scores", data.shape()[..2].to_vec(), data.dtype(), |i| {
@@ -120,13 +120,13 @@ impl Suppression<'_> {
         PrimExpr::float(value, self.boxes.dtype())
     }
 
-    /// What takes box `j` away.
+    /// Removes box `j`.
     fn clear(&self, image: &PrimExpr, j: &PrimExpr) -> Stmt {
         let row = each("e", self.shape()[2].clone(), |k| self.set(image, j, k, self.constant(-1.0)));
         in_order([row, self.set_place(image, j, -1i64)])
     }
 
-    /// Copies the candidates in order of score; the rest is empty.
+    /// Copies the candidates in order of score and clears the rest.
     fn fill(&self, data: &Input, sorted: &Sorted, image: &PrimExpr, live: &PrimExpr) -> Stmt {
         each("j", self.shape()[1].clone(), |j| {
             let from = sorted.position(&[image.clone(), j.clone()]);
@@ -137,17 +137,17 @@ impl Suppression<'_> {
         })
     }
 
-    /// Whether a box is a candidate still.
+    /// The condition that a box is still a candidate.
     fn lives(&self, image: &PrimExpr, j: &PrimExpr) -> PrimExpr {
         self.boxes.score(image, j).gt(self.constant(self.least))
     }
 
-    /// Whether another may be kept.
+    /// The condition that another box may be kept.
     fn has_room(&self, number: &Cell) -> Option<PrimExpr> {
         self.most.map(|most| number.get().lt(most))
     }
 
-    /// Whether two boxes are of one class, where that counts.
+    /// The condition that two boxes have the same class, if that matters.
     fn related(&self, image: &PrimExpr, j: &PrimExpr, k: &PrimExpr) -> Option<PrimExpr> {
         self.class.map(|c| self.boxes.element(image, j, c).eq(self.boxes.element(image, k, c)))
     }
@@ -187,7 +187,7 @@ impl Suppression<'_> {
         in_order([rounds, rest])
     }
 
-    /// What exchanges two boxes.
+    /// Swaps two boxes.
     fn swap(&self, image: &PrimExpr, j: &PrimExpr, k: &PrimExpr) -> Stmt {
         let (held, place) = (Cell::new("held", self.boxes.buffer.dtype), Cell::new("held_place", DType::INT32));
         let buffer = self.boxes.buffer;
@@ -200,7 +200,7 @@ impl Suppression<'_> {
         when(j.clone().ne(k), in_order(place.declare(self.place(image, j)).into_iter().chain(moves)))
     }
 
-    /// What box `j` becomes next to the box picked last.
+    /// Scales the score of box `j` by its overlap with the box picked last.
     fn decayed(&self, image: &PrimExpr, j: &PrimExpr, number: &Cell, decay: f64) -> Stmt {
         let picked = &number.get();
         let open = j.clone().gt(picked).and(self.place(image, j).ge(PrimExpr::int32(0))).and(self.lives(image, j));
@@ -216,7 +216,7 @@ impl Suppression<'_> {
         when(meets, in_order(steps))
     }
 
-    /// Puts the indices of boxes that are left in front, and counts them.
+    /// Moves the indices of the remaining boxes to the front, and counts them.
     fn collect(&self, image: &PrimExpr, indices: &Input, kept: &Buffer, number: &Cell) -> Stmt {
         let last = dims::offset(&self.shape()[1], -1);
         let move_one = each("j", self.shape()[1].clone(), |j| {
@@ -233,7 +233,7 @@ impl Suppression<'_> {
     }
 }
 
-/// Copies the boxes that are left to the front.
+/// Moves the remaining boxes to the front.
 fn move_to_front(b: &mut Builder, boxes: &Boxes, out: &Buffer) {
     b.block("to_front", &out.shape[..1], |i| {
         let (image, next) = (&i[0], Cell::new("next", DType::INT64));
