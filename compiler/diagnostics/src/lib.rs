@@ -1,4 +1,4 @@
-//! What is said about a text, and where: source files, spans, error codes, diagnostics, and how they are shown.
+//! Diagnostics: source files, spans, error codes, and rendering.
 //!
 //! Every part of the compiler reports through [`Diagnostic`]; only the crates that read text know a parser.
 #![forbid(unsafe_code)]

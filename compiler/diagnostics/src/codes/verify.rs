@@ -1,4 +1,4 @@
-//! E025x: what the verifier finds.
+//! E025x: errors of the verifier.
 
 super::codes! {
     BOUND_TWICE = "E0250", "variable bound twice", "\

@@ -1,4 +1,4 @@
-//! The few lines of a file that a diagnostic shows, cut to a width that can be read.
+//! The lines of a file that a diagnostic shows, cut to a readable width.
 //!
 //! Long lines (weights as text, lists of a million numbers) are shown as a window around the first label. A label
 //! that covers several lines is shown on its first.
@@ -21,7 +21,7 @@ pub(super) struct Excerpt<'a> {
     lines: Vec<Line>,
 }
 
-/// A line of the excerpt: `shown` of the file stands at `range` of the text, after an ellipsis when cut.
+/// A line of the excerpt: the part `shown` of the file is at `range` of the text, after an ellipsis if cut.
 struct Line {
     index: usize,
     shown: Span,
@@ -47,7 +47,7 @@ impl<'a> Excerpt<'a> {
         excerpt
     }
 
-    /// Where a span of the file stands in the excerpt; what lies outside is moved to the nearest edge.
+    /// Maps a span of the file to the excerpt, clamped to its edges.
     pub(super) fn locate(&self, span: Span) -> Range<usize> {
         let Some(line) = self.file.and_then(|file| self.line(file.line_index(span.start))) else { return 0..0 };
         let place = |offset: u32| {
@@ -77,7 +77,7 @@ impl<'a> Excerpt<'a> {
     }
 }
 
-/// The character, or one of the same length in the place of those that a terminal would obey.
+/// The character, with control characters replaced by ones of the same length.
 fn harmless(c: char) -> char {
     match c {
         '\t' => c,

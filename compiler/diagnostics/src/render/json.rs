@@ -7,14 +7,14 @@ use crate::{Diagnostic, SourceFile, Span};
 /// A diagnostic as a JSON object.
 ///
 /// - `source`, always `hammock`; `file`; `code`; `severity`: `error`, `warning` or `note`; `message`
-/// - the place of the first primary label
-/// - `labels`: objects with `message`, `primary` and a place
+/// - the position of the first primary label
+/// - `labels`: objects with `message`, `primary` and a position
 /// - `help`: a list of strings
-/// - `fixes`: changes that are likely what was meant, objects with `text` and the place that it replaces
+/// - `fixes`: suggested changes, objects with `text` and the position that it replaces
 ///
-/// A place is `line`, `column`, `end_line`, `end_column`, which count from 1, in characters; and `range`, the same as
-/// the Language Server Protocol has it: `start` and `end` with `line` and `character`, which count from 0, in UTF-16 code
-/// units. Ends are exclusive. All are `null` where no source text is concerned.
+/// A position is `line`, `column`, `end_line`, `end_column`, which count from 1, in characters; and `range`, as in the
+/// Language Server Protocol: `start` and `end` with `line` and `character`, which count from 0, in UTF-16 code units.
+/// Ends are exclusive. All are `null` if no source text is concerned.
 pub fn render_json(diagnostic: &Diagnostic, file: Option<&SourceFile>) -> Value {
     let file = diagnostic.file.as_deref().or(file);
     let diagnostic = &diagnostic.narrowed(file);
@@ -57,7 +57,7 @@ fn place(file: Option<&SourceFile>, span: Span) -> Map<String, Value> {
     object
 }
 
-/// A position as the Language Server Protocol counts it.
+/// A position in the Language Server Protocol.
 fn protocol_position(file: &SourceFile, offset: u32) -> Value {
     let line = file.line_index(offset);
     let before = &file.text()[file.line_span(line).start as usize..file.text().floor_char_boundary(offset as usize)];

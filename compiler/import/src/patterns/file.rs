@@ -1,4 +1,4 @@
-//! Files of patterns: assignments, and the list.
+//! Pattern files: assignments, and the list of patterns.
 
 use super::reader::{Read, Reader, wrong};
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};

@@ -1,4 +1,4 @@
-//! What is read, and what is said about mistakes.
+//! Valid patterns, and the errors of invalid ones.
 
 use super::{read_pattern, read_patterns};
 use hammock_diagnostics::{SourceFile, render_text};
@@ -8,7 +8,7 @@ fn file(text: &str) -> SourceFile {
     SourceFile::new("my.patterns", text).unwrap()
 }
 
-/// The first mistake in a pattern, with the text that it is about.
+/// The first error in a pattern, with its text.
 fn mistake(text: &str) -> (String, String) {
     let source = file(text);
     let found = read_pattern(&source).err().unwrap_or_else(|| panic!("{text} is read")).remove(0);
@@ -110,7 +110,7 @@ fn deep_patterns_are_refused() {
     assert_eq!(read_patterns(&source).err().unwrap()[0].message, "a pattern has at most 256 levels");
 }
 
-/// Every operator can be asked for, with each of its attributes at its default.
+/// Every operator can occur in a pattern, with each of its attributes at its default.
 #[test]
 fn every_operator_can_be_in_a_pattern() {
     for op in ops() {

@@ -25,7 +25,7 @@ pub fn integer(e: &Expr) -> Option<i64> {
     }
 }
 
-/// The number of a member.
+/// The index of a member.
 pub fn index(e: &Expr) -> Read<usize> {
     let index = integer(e).and_then(|index| usize::try_from(index).ok());
     index.ok_or_else(|| wrong(e.span, "the number of a member is an integer from 0"))

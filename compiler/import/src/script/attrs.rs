@@ -91,7 +91,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         Ok(attrs)
     }
 
-    /// The entries of a dictionary, as devices and targets hold them.
+    /// The entries of a dictionary, as in devices and targets.
     pub fn to_dict(&mut self, arg: &Arg) -> Read<Vec<(AttrValue, AttrValue)>> {
         match self.to_attr(arg)? {
             AttrValue::Dict(pairs) | AttrValue::Target(pairs) => Ok(pairs),
@@ -142,7 +142,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         Ok(Value::Attr(AttrValue::Reducer(Arc::new(Reducer { lhs, rhs, result, identity }))))
     }
 
-    /// The parameters of a lambda as new variables, and what it gives for them.
+    /// The parameters of a lambda as new variables, and its results.
     fn open_lambda(&mut self, arg: &Arg, dtype: impl Fn(usize) -> DType) -> Read<(Vec<prim::Var>, Vec<PrimExpr>)> {
         let Value::Lambda(lambda) = &arg.value else { return Err(self.expected(arg, "a lambda")) };
         if lambda.params.is_empty() {

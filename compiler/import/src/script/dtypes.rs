@@ -4,7 +4,7 @@ use hammock_ir::{DType, Name, prim::PrimType};
 
 pub(crate) use hammock_runtime::near::nearest_dtype as nearest;
 
-/// The dtype that a name of `T` stands for: `float32`, `int8x4`, `bool`, `f16`; none for other names of `T`.
+/// The dtype that a name of `T` denotes: `float32`, `int8x4`, `bool`, `f16`; `None` for other names of `T`.
 pub(crate) fn of_name(name: &str) -> Option<DType> {
     match name {
         "boolean" => Some(DType::BOOL),
@@ -15,7 +15,7 @@ pub(crate) fn of_name(name: &str) -> Option<DType> {
     }
 }
 
-/// Returns true if there are values of a dtype: not of floats of 33 bits.
+/// Returns true if a dtype exists: there are no 33-bit floats.
 pub(crate) fn exists(dtype: DType) -> bool {
     let t = dtype.element();
     match t.bits {
@@ -34,7 +34,7 @@ pub(crate) fn pointer(element: Option<DType>, scope: &str) -> PrimType {
     }
 }
 
-/// Returns true if values can count, as bounds of loops, axes and indices do: pointers and floats cannot.
+/// Returns true if the dtype is valid for loop bounds, axes and indices: pointers and floats are not.
 pub(crate) fn counts(dtype: DType) -> bool {
     dtype.is_integer() || dtype.is_bool()
 }

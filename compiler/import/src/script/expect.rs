@@ -1,4 +1,4 @@
-//! Converts values to the kind that is expected where they are used.
+//! Conversions of values to the kind expected at their use.
 
 use super::{
     args::Arg,
@@ -30,7 +30,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         })
     }
 
-    /// What kind of thing a value is, for messages: `a tensor`.
+    /// Description of a value, for messages: `a tensor`.
     pub fn describe(&self, value: &Value) -> String {
         D::describe(self, value).unwrap_or_else(|| value.describe())
     }
@@ -62,7 +62,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         })
     }
 
-    /// The same; a plain number gets the given dtype where it can have it.
+    /// The same; a plain number gets the given dtype if it is representable.
     pub fn to_scalar_like(&mut self, arg: &Arg, dtype: DType) -> Read<PrimExpr> {
         let dtype = dtype.element();
         match arg.value.number() {
@@ -73,7 +73,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         }
     }
 
-    /// An integer constant of a dtype; of a wider one when its value asks for it.
+    /// An integer constant of a dtype, or of a wider one if its value needs it.
     fn integer(&mut self, v: i128, dtype: DType, arg: &Arg) -> Read<PrimExpr> {
         let fitting = [dtype, DType::INT64, DType::UINT64].into_iter().find(|t| operators::fits(v, *t));
         match fitting {
@@ -95,7 +95,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         Err(self.cx.error(codes::SCALAR_MISMATCH, arg.span, message, "compare it with something"))
     }
 
-    /// What `if` and `while` decide by: a truth value, or an integer, which counts unless it is zero.
+    /// The condition of `if` and `while`: a bool, or an integer, which is true unless zero.
     pub fn to_choice(&mut self, arg: &Arg) -> Read<PrimExpr> {
         match &arg.value {
             Value::Scalar(e) if e.dtype().is_integer() && e.dtype().lanes == 1 => Ok(e.clone()),
@@ -113,7 +113,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         })
     }
 
-    /// An integer known now.
+    /// A constant integer.
     pub fn to_int(&mut self, arg: &Arg) -> Read<i64> {
         let value = match &arg.value {
             Value::Int(v) => i64::try_from(*v).ok(),
@@ -125,7 +125,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         value.ok_or_else(|| self.expected(arg, "an integer"))
     }
 
-    /// A number known now.
+    /// A constant number.
     pub fn to_float(&mut self, arg: &Arg) -> Read<f64> {
         let value = match &arg.value {
             Value::Scalar(e) | Value::Operand(Operand::Prim(e)) => {
@@ -137,7 +137,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         value.ok_or_else(|| self.expected(arg, "a number"))
     }
 
-    /// A truth value known now.
+    /// A constant bool.
     pub fn to_bool(&mut self, arg: &Arg) -> Read<bool> {
         match &arg.value {
             Value::Bool(v) => Ok(*v),
@@ -230,7 +230,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         items.into_iter().map(|value| self.to_int(&Arg { value, span: arg.span })).collect()
     }
 
-    /// A dimension, stride or offset that may stand quoted: `"n * 2"`. New names in it are variables of that dtype.
+    /// A dimension, stride or offset that may be quoted: `"n * 2"`. New names in it are variables of that dtype.
     pub fn quoted(&mut self, arg: &Arg, dtype: DType) -> Read<PrimExpr> {
         let Value::Str(text) = &arg.value else { return self.to_scalar(arg) };
         let expr = parse_expression(text, self.cx.source, arg.span).map_err(|errors| self.cx.report_all(errors))?;

@@ -12,11 +12,11 @@ use super::{
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
 
-/// What a module is, for advice.
+/// Advice on what a module is.
 pub(crate) const A_MODULE_IS: &str =
     "a module is a class decorated with `@I.ir_module`, or a function with `@R.function` or `@T.prim_func`";
 
-/// Lines that are not read.
+/// Skipped lines.
 #[derive(Default)]
 pub(crate) struct Skipped(Vec<Span>);
 
@@ -25,7 +25,7 @@ impl Skipped {
         self.0.push(span);
     }
 
-    /// Says so, once.
+    /// Reports them, once.
     pub fn report(mut self, cx: &mut Context) {
         self.0.sort_by_key(|span| span.start);
         let Some(first) = self.0.first() else { return };
@@ -37,14 +37,14 @@ impl Skipped {
     }
 }
 
-/// Where a function of a module stands outside of its class.
+/// Reports a function of a module outside its class.
 pub(crate) fn outside(cx: &mut Context, function: &ast::Ident, class: &ast::Ident) {
     let message = format!("`{}` is not a function of the module `{}`, and is skipped", function.name, class.name);
     let help = "indent it like the functions of the module to make it one";
     cx.report(Diagnostic::warning(codes::NO_MODULE, message).label(function.span, "").help(help));
 }
 
-/// Where the rest of a file begins: at the first line after its last module that is not indented.
+/// Start of the rest of a file: the first unindented line after its last module.
 pub(crate) fn end(source: &SourceFile, tree: &ast::Module) -> Option<u32> {
     let decorated = |stmt: &&Stmt| {
         let decorators = match &stmt.kind {
@@ -59,7 +59,7 @@ pub(crate) fn end(source: &SourceFile, tree: &ast::Module) -> Option<u32> {
     let mut at = last as usize + text[last as usize..].find('\n')? + 1;
     for line in text[at..].split_inclusive('\n') {
         if line.starts_with(|c: char| !c.is_whitespace() && !matches!(c, '#' | ')' | ']' | '}')) {
-            // What is no beginning of a statement, such as the mark of a merge, is a mistake in the module.
+            // Lines that begin no statement, such as merge conflict markers, are errors in the module.
             let statement = line.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '@' | '"' | '\''));
             return statement.then_some(at as u32);
         }
@@ -68,12 +68,12 @@ pub(crate) fn end(source: &SourceFile, tree: &ast::Module) -> Option<u32> {
     None
 }
 
-/// Returns true if a decorator, as the text has it, is one of a module's.
+/// Returns true if a decorator's text is that of a module.
 fn says_module(decorator: &str) -> bool {
     ["ir_module", "R.function", "relax.function", "prim_func"].iter().any(|name| decorator.contains(name))
 }
 
-/// The frameworks whose programs are taken for modules.
+/// Frameworks whose programs users may pass as modules.
 const FRAMEWORKS: [(&str, &str); 6] = [
     ("torch", "PyTorch"),
     ("tensorflow", "TensorFlow"),
@@ -83,7 +83,7 @@ const FRAMEWORKS: [(&str, &str); 6] = [
     ("onnx", "ONNX"),
 ];
 
-/// What a file is that holds no module, but a model of a framework.
+/// The diagnostic for a file with a framework's model instead of a module.
 pub(crate) fn foreign(source: &SourceFile, tree: &ast::Module) -> Option<Diagnostic> {
     let classes = || {
         tree.body.iter().filter_map(|stmt| match &stmt.kind {
@@ -141,7 +141,7 @@ pub(crate) fn foreign(source: &SourceFile, tree: &ast::Module) -> Option<Diagnos
     }))
 }
 
-/// A statement beside the module; `after` it, only what declares something is read.
+/// A statement outside the module; `after` the module, only declarations are read.
 pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mut Skipped) {
     match &stmt.kind {
         StmtKind::Import(_) | StmtKind::FromImport(_) if after => skipped.add(stmt.span),
@@ -150,7 +150,7 @@ pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mu
         StmtKind::Pass => {}
         StmtKind::Expr(e) if matches!(e.kind, ExprKind::Str(_)) => {}
         StmtKind::Assign(assign) if !after || declares(cx, &assign.value) => {
-            // Whatever is wrong with it is reported.
+            // Its errors are reported.
             let _ = assignment(cx, assign, stmt.span);
         }
         StmtKind::Return(_) => drop(stray_return(cx, stmt.span)),
@@ -176,7 +176,7 @@ fn assignment(cx: &mut Context, assign: &ast::Assign, span: Span) -> Read<()> {
     let value = Eval::new(cx, File).eval(&assign.value);
     let name = match assign.targets.as_slice() {
         [Expr { kind: ExprKind::Name(name), .. }] => name,
-        // A symbolic dimension that a framework named after its size is that size.
+        // A symbolic dimension that a framework named by its size is that size.
         [Expr { kind: ExprKind::Int(size), .. }] if matches!(&value, Ok(Value::TypeVar(n)) if **n == size.to_string()) =>
         {
             return Ok(());

@@ -36,10 +36,10 @@ use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{AttrValue, Module, Name, prim::IndexMap, relax::Value};
 use hammock_ops::Table;
 
-/// What reading a text gives.
+/// Result of reading a text.
 struct Reading {
     module: Module,
-    /// Functions that were read, and whether to their ends and without errors.
+    /// Functions that were read, and whether completely and without errors.
     functions: Vec<(Name, bool)>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -47,7 +47,7 @@ struct Reading {
 /// Reads a text module.
 ///
 /// # Errors
-/// Everything that is wrong with the text, in its order; nothing is read then.
+/// All errors in the text, in order.
 pub fn read_module(source: &SourceFile, options: &ReadOptions) -> Result<Module, Vec<Diagnostic>> {
     let Reading { module, mut diagnostics, .. } = read(source, options);
     if diagnostics.iter().any(Diagnostic::is_error) {
@@ -57,11 +57,11 @@ pub fn read_module(source: &SourceFile, options: &ReadOptions) -> Result<Module,
     Ok(module)
 }
 
-/// All that is to be said about a text module, in its order: what reading and verifying it finds. What could be read of
-/// a function with errors is verified too. The module is given unless reading finds errors.
+/// All diagnostics of a text module, in order, from reading and verification. Functions with errors are verified as far
+/// as they could be read. The module is returned unless reading finds errors.
 pub fn check_module(source: &SourceFile, options: &ReadOptions) -> (Option<Module>, Vec<Diagnostic>) {
     let Reading { module, functions, mut diagnostics } = read(source, options);
-    // Functions may be missing only because they could not be read, and so may definitions of symbolic dimensions.
+    // Functions and definitions of symbolic dimensions may be missing only because they could not be read.
     let broken = diagnostics.iter().any(Diagnostic::is_error);
     let missing = |d: &Diagnostic, complete: bool| {
         broken && d.code == codes::UNDEFINED_NAME || !complete && d.code == codes::UNDEFINED_SYMBOL
@@ -76,7 +76,7 @@ pub fn check_module(source: &SourceFile, options: &ReadOptions) -> (Option<Modul
     (Some(module).filter(|_| !broken), diagnostics)
 }
 
-/// True if reading a text has found what verifying it finds.
+/// Returns true if reading already reported a diagnostic of the verifier.
 fn reported(diagnostics: &[Diagnostic], found: &Diagnostic) -> bool {
     diagnostics.iter().any(|d| d.code == found.code && d.span() == found.span() && d.message == found.message)
 }
@@ -84,7 +84,7 @@ fn reported(diagnostics: &[Diagnostic], found: &Diagnostic) -> bool {
 /// Reads an index map over int64 indices, `lambda i, j: (j, i)`.
 ///
 /// # Errors
-/// What is wrong with it, as said of the text of a call that it is an argument of: the spans lead nowhere.
+/// The errors in it. Their spans refer to a synthesized call and must not be shown.
 pub fn read_index_map(text: &str) -> Result<IndexMap, Vec<Diagnostic>> {
     let call = format!("@R.function\ndef f(x: R.Tensor):\n    return R.layout_transform(x, index_map={text})\n");
     let module = read_module(&SourceFile::new("index map", call).map_err(|d| vec![d])?, &ReadOptions::default())?;
@@ -106,7 +106,7 @@ fn read(source: &SourceFile, options: &ReadOptions) -> Reading {
     if let Some(foreign) = file::foreign(source, &tree) {
         return Reading { module: Module::new(), functions: Vec::new(), diagnostics: vec![foreign] };
     }
-    // Any Python may follow a module; what is indented wrongly may be a part of it.
+    // Any Python may follow a module; wrongly indented lines may be a part of it.
     if let Some(rest) = file::end(source, &tree) {
         diagnostics.retain(|d| d.span().start < rest || d.code == codes::BAD_INDENTATION);
     }

@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     frames: Vec<FxHashMap<Name, Value>>,
-    /// Scopes that have ended, for messages about their names.
+    /// Names of closed scopes, for messages.
     ended: Vec<(Gone, FxHashMap<Name, Value>)>,
 }
 
-/// What ended with a scope.
+/// Kind of a closed scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gone {
-    /// A dataflow block, which gives out only what `R.output` names.
+    /// A dataflow block, of which only the names in `R.output` remain visible.
     Dataflow,
     /// A branch of an `if`.
     Branch,
@@ -26,7 +26,7 @@ pub(crate) enum Gone {
 }
 
 impl Gone {
-    /// What to do about a name that ended with the scope.
+    /// Advice about a name of the closed scope.
     pub fn advice(self, name: &str) -> String {
         match self {
             Gone::Dataflow => {
@@ -66,12 +66,12 @@ impl Scope {
         self.frames.push(FxHashMap::default());
     }
 
-    /// How many scopes are open.
+    /// Number of open scopes.
     pub fn depth(&self) -> usize {
         self.frames.len()
     }
 
-    /// What is defined in the scopes inside the outermost `depth`.
+    /// Values defined in the scopes inside the outermost `depth`.
     pub fn inside(&self, depth: usize) -> impl Iterator<Item = &Value> {
         self.frames.iter().skip(depth).flat_map(FxHashMap::values)
     }
@@ -84,7 +84,7 @@ impl Scope {
         }
     }
 
-    /// What a name ended with that is out of sight now.
+    /// Kind of the closed scope that defined a name.
     pub fn gone(&self, name: &str) -> Option<Gone> {
         self.ended.iter().rev().find(|(_, frame)| frame.contains_key(name)).map(|(gone, _)| *gone)
     }

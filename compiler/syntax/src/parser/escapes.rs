@@ -2,24 +2,24 @@
 
 use std::ops::Range;
 
-/// Text between quotes, and how to read it.
+/// The text between quotes and its escape rules.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Body<'src> {
     pub(super) text: &'src str,
-    /// Where it starts in the literal.
+    /// Start in the literal.
     pub(super) offset: usize,
-    /// Backslashes stand for themselves.
+    /// True for a raw string: backslashes are literal.
     pub(super) raw: bool,
-    /// `\u` and `\U` stand for themselves.
+    /// True for bytes: `\u` and `\U` are literal.
     pub(super) is_bytes: bool,
 }
 
-/// What is wrong with an escape.
+/// An error in an escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
-    /// No such escape; it stands for itself.
+    /// Unknown escape, which is kept literally.
     Unknown,
-    /// Digits or a character are missing; with advice.
+    /// Missing digits or character; with advice.
     Malformed(&'static str),
 }
 
@@ -37,12 +37,12 @@ pub(super) fn split(literal: &str) -> (&str, Body<'_>) {
 }
 
 impl Body<'_> {
-    /// Returns true if the text stands for itself.
+    /// Returns true if the text has no escapes.
     pub(super) fn is_plain(&self) -> bool {
         !self.text.bytes().any(|byte| byte == b'\\' || byte == b'\r')
     }
 
-    /// Appends what the text stands for.
+    /// Appends the decoded text.
     pub(super) fn decode(&self, out: &mut Vec<u8>, problems: &mut Problems) {
         let mut done = 0;
         let bytes = self.text.as_bytes();
@@ -63,7 +63,7 @@ impl Body<'_> {
         out.extend_from_slice(&bytes[done..]);
     }
 
-    /// Decodes the escape at a backslash; its length.
+    /// Decodes the escape at a backslash; returns its length.
     fn escape(&self, at: usize, out: &mut Vec<u8>, problems: &mut Problems) -> usize {
         let rest = &self.text[at + 1..];
         let Some(letter) = rest.chars().next() else {

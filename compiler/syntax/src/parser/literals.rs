@@ -5,7 +5,7 @@ use super::escapes::{self, Body, Problem};
 use crate::ast::{Expr, ExprKind};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
-/// Strings up to this length in bytes share their text: names of element types and operators recur a lot.
+/// Maximum length in bytes of interned strings: names of element types and operators occur often.
 const SHARED_LENGTH: usize = 64;
 
 impl Builder<'_> {
@@ -43,7 +43,7 @@ impl Builder<'_> {
         self.expr(ExprKind::Float(value.unwrap_or(f64::NAN)), start, end)
     }
 
-    /// A string literal that stands alone, which nearly all do.
+    /// A single string literal, the common case.
     pub(super) fn string(&mut self, start: u32, end: u32) -> Expr {
         let (prefix, body) = escapes::split(self.slice(start, end));
         let kind = if prefix.is_empty() && body.is_plain() && body.text.len() <= SHARED_LENGTH {
@@ -54,7 +54,7 @@ impl Builder<'_> {
         self.expr(kind, start, end)
     }
 
-    /// String literals side by side are one string: their bytes are decoded together.
+    /// Adjacent string literals are one string: their bytes are decoded together.
     pub(super) fn strings(&mut self, literals: &[Span]) -> ExprKind {
         let whole = literals.iter().fold(Span::NONE, |whole, span| whole.join(*span));
         let mut bytes = Vec::new();
@@ -78,7 +78,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Adds the bytes of one literal; whether it has the prefix `b`.
+    /// Adds the bytes of one literal; returns true if it has the prefix `b`.
     fn literal(&mut self, span: Span, bytes: &mut Vec<u8>) -> bool {
         let (prefix, body) = escapes::split(self.slice(span.start, span.end));
         let letters = prefix.to_ascii_lowercase();

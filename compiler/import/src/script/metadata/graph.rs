@@ -1,14 +1,13 @@
 //! The object graph of `tvm.ir.load_json`: nodes by number, each with a type key and data.
 //!
-//! Any node may refer to any other, also to itself, and many may refer to one: every node is converted once, and
-//! shared.
+//! Any node may refer to any other, even to itself, and nodes may be shared: every node is converted once.
 
 use super::{Damage, Entry, MOST_OPAQUE_BYTES, Section, tensor};
 use hammock_ir::{AttrValue, DType, PrimExpr, Tensor, VDevice};
 use serde_json::Value as Json;
 use std::{collections::HashMap, sync::Arc};
 
-/// Types whose nodes are understood; those of others are kept as they are.
+/// Node types that are converted; others are stored unparsed.
 pub(super) const KNOWN: [&str; 17] = [
     "ir.GenericConst",
     "relax.expr.Constant",
@@ -35,7 +34,7 @@ const TENSORS: [&str; 2] = ["ffi.Tensor", "runtime.NDArray"];
 /// The section's entries.
 ///
 /// # Errors
-/// Why the document is no such graph.
+/// When the document is not such a graph.
 pub(super) fn section(document: &Json) -> Result<Section, Damage> {
     let nodes = document["nodes"].as_array().ok_or("it has no `nodes`")?;
     let mut graph = Graph { nodes, entries: vec![None; nodes.len()], opaque_bytes: 0 };
@@ -60,22 +59,22 @@ pub(super) fn section(document: &Json) -> Result<Section, Damage> {
     Ok(section)
 }
 
-/// The nodes, and what those became that were converted.
+/// The nodes, and the conversions so far.
 struct Graph<'a> {
     nodes: &'a [Json],
     entries: Vec<Option<Entry>>,
-    /// Of objects that are kept as JSON, so far.
+    /// Number of bytes of opaque objects so far.
     opaque_bytes: usize,
 }
 
-/// What a node is: an entry, or one that another node holds.
+/// A node: an entry, or a reference to another node.
 enum Node {
     Is(Entry),
     Holds(usize),
 }
 
 impl<'a> Graph<'a> {
-    /// The number of the node that a reference means.
+    /// The index of a referenced node.
     fn index(&self, reference: &Json) -> Result<usize, Damage> {
         let at = reference.as_u64().and_then(|at| usize::try_from(at).ok());
         at.filter(|at| *at < self.nodes.len()).ok_or_else(|| match reference {
@@ -90,7 +89,7 @@ impl<'a> Graph<'a> {
         items.iter().map(|item| self.index(item).map_err(|e| e.or_at(at)).and_then(|item| self.entry(item))).collect()
     }
 
-    /// What a node stands for, in the end.
+    /// The entry of a node, following references.
     fn entry(&mut self, first: usize) -> Result<Entry, Damage> {
         let mut passed = Vec::new();
         let mut at = first;
@@ -98,7 +97,7 @@ impl<'a> Graph<'a> {
             if let Some(entry) = &self.entries[at] {
                 break entry.clone();
             }
-            // Whoever passes more nodes than there are goes in a circle.
+            // A path longer than the number of nodes is a cycle.
             if passed.len() == self.nodes.len() {
                 return Err(Damage::at(first, "it refers to itself"));
             }
@@ -144,7 +143,7 @@ impl<'a> Graph<'a> {
         tensor::decode(self.nodes[at]["data"].as_str().ok_or("it is a tensor without data")?)
     }
 
-    /// A constant: its tensor, and where its type places it.
+    /// A constant: its tensor and device.
     fn constant(&self, data: &Json) -> Result<Node, Damage> {
         let value = self.index(data.get("value").unwrap_or(&data["data"]))?;
         let is_tensor = TENSORS.iter().any(|ty| self.nodes[value]["type"] == *ty);
@@ -170,7 +169,7 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// The dtype of a scalar: of its type node, or its own field in older texts.
+    /// The dtype of a scalar: from its type node, or its own field in older texts.
     fn integer_dtype(&self, data: &Json) -> Result<DType, Damage> {
         let dtype = match data.get("dtype") {
             Some(text) => dtype(text)?,
@@ -180,8 +179,8 @@ impl<'a> Graph<'a> {
         if is_whole { Ok(dtype) } else { Err(format!("it is an integer of dtype `{dtype}`").into()) }
     }
 
-    /// Any other object: a graph of its own, in which the nodes that it may mention keep their numbers. Read from what
-    /// was printed, that graph is the object's data already.
+    /// Any other object: a graph of its own, in which the nodes that it may reference keep their indices. For texts
+    /// printed by this compiler, that graph is already the object's data.
     fn opaque(&mut self, at: usize) -> Result<Arc<str>, Damage> {
         let too_large = || {
             let most = MOST_OPAQUE_BYTES >> 20;
@@ -192,7 +191,7 @@ impl<'a> Graph<'a> {
         let text = match data.get("root_index").and(data.get("nodes")) {
             Some(_) => data.to_string(),
             None => {
-                // As JSON is written whose keys are in order.
+                // Formatted like JSON with sorted keys.
                 let mut text = String::from("{\"nodes\":[");
                 for (node, kept) in self.nodes.iter().zip(self.mentioned(at)) {
                     text.push_str(if text.ends_with('[') { "" } else { "," });
@@ -208,7 +207,7 @@ impl<'a> Graph<'a> {
         if text.len() > room { Err(too_large().into()) } else { Ok(text.into()) }
     }
 
-    /// Which nodes an object may mention. What an object's numbers mean is not known: each may be that of a node.
+    /// The nodes that an object may reference. Any of its numbers may be a node index.
     fn mentioned(&self, root: usize) -> Vec<bool> {
         let mut kept = vec![false; self.nodes.len()];
         let mut open: Vec<&Json> = vec![&self.nodes[root]];

@@ -31,13 +31,13 @@ pub(super) fn section(document: &Json) -> Result<Section, Damage> {
     Ok(section)
 }
 
-/// The nodes, and the arrays and tensors among them that were converted: many may refer to one.
+/// The nodes, and the arrays and tensors converted so far, which may be shared.
 struct Graph<'a> {
     document: &'a Json,
     nodes: &'a [Json],
     arrays: HashMap<usize, Arc<[Entry]>>,
     tensors: HashMap<usize, Tensor>,
-    /// Of objects that are kept as JSON, so far.
+    /// Number of bytes of opaque objects so far.
     opaque_bytes: usize,
 }
 
@@ -91,7 +91,7 @@ impl Graph<'_> {
     }
 
     fn opaque(&mut self, ty: &str, node: &Json) -> Result<AttrValue, Damage> {
-        // A graph of its own, as objects of today's form are kept.
+        // A graph of its own, as for objects of the current format.
         let text = json!({ "root_index": 0, "nodes": [node] }).to_string();
         self.opaque_bytes += text.len();
         if self.opaque_bytes > MOST_OPAQUE_BYTES {
@@ -101,7 +101,7 @@ impl Graph<'_> {
     }
 }
 
-/// Numbers are written plain or as strings.
+/// Numbers are plain or strings.
 fn number(json: &Json) -> Option<usize> {
     json.as_u64().and_then(|n| usize::try_from(n).ok()).or_else(|| json.as_str()?.parse().ok())
 }

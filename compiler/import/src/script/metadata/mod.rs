@@ -1,4 +1,4 @@
-//! The metadata section: objects that have no notation in the text, by type and number.
+//! The metadata section: objects without a notation in the text, by type and index.
 //!
 //! `metadata = tvm.ir.load_json("""{…}""")` names a graph of objects whose root is a map from type keys to arrays;
 //! `metadata["ir.GenericConst"][0]` is one of them. Texts printed without the section get their constants from
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Arrays of objects, by type key.
 type Section = IndexMap<String, Arc<[Entry]>>;
 
-/// The most bytes of all objects together that are kept as JSON: each has a graph of its own.
+/// Maximum total size of opaque objects as JSON: each has a graph of its own.
 const MOST_OPAQUE_BYTES: usize = 16 << 20;
 
 /// The entries of the section, by type key.
@@ -39,7 +39,7 @@ pub(crate) struct Metadata {
 #[derive(Clone)]
 pub(crate) enum Entry {
     Tensor(Tensor),
-    /// A constant that is placed on a device.
+    /// A constant on a device.
     Placed(Tensor, Arc<VDevice>),
     Str(Name),
     DType(DType),
@@ -71,7 +71,7 @@ impl Context<'_> {
     /// `metadata[key][index]`
     pub fn metadata_value(&mut self, key: &str, index: i64, span: Span) -> Read<Value> {
         let Some(section) = &self.metadata.section else { return self.omitted(key, index, span) };
-        // Constants have had several type keys; the number counts within the one that the text names.
+        // Constants have had several type keys; the index is relative to the key in the text.
         let entries = section
             .get(key)
             .or_else(|| CONSTANTS.contains(&key).then(|| CONSTANTS.iter().find_map(|k| section.get(*k))).flatten());
@@ -89,7 +89,7 @@ impl Context<'_> {
         }
     }
 
-    /// The device as the module declares it; itself, if the module does not.
+    /// The module's declaration of the device, or the device itself if there is none.
     fn declared(&self, device: &Arc<VDevice>) -> Arc<VDevice> {
         let identity = |device: &VDevice| (device.kind().to_owned(), device.index, device.scope.clone());
         let declared = self.module.global_infos.values().flatten().find_map(|info| match info {
@@ -99,7 +99,7 @@ impl Context<'_> {
         declared.unwrap_or(device).clone()
     }
 
-    /// A constant that the text names but does not hold.
+    /// A constant that the text refers to but omits.
     fn omitted(&mut self, key: &str, index: i64, span: Span) -> Read<Value> {
         let tensor = match &self.options.constants {
             Constants::Missing => None,

@@ -90,13 +90,13 @@ impl RelaxEval<'_, '_> {
     }
 }
 
-/// Why nested lists are no tensor.
+/// The reason why nested lists are no tensor.
 enum Odd<'v> {
     /// Something in them is not a number.
     Value(&'v Value),
-    /// A list is longer or shorter than those beside it.
+    /// A list's length differs from that of its siblings.
     Length { is: i64, expected: i64 },
-    /// A number stands beside a list.
+    /// Numbers and lists are mixed.
     Depth,
 }
 
@@ -115,14 +115,14 @@ fn flatten<'v>(value: &'v Value, depth: usize, shape: &mut Vec<i64>, numbers: &m
     match shape.get(depth) {
         Some(known) if *known != len => return Err(Odd::Length { is: len, expected: *known }),
         Some(_) => {}
-        // A list may open a dimension only before any number was seen.
+        // A list may add a dimension only before the first number.
         None if numbers.is_empty() => shape.push(len),
         None => return Err(Odd::Depth),
     }
     items.iter().try_for_each(|item| flatten(item, depth + 1, shape, numbers))
 }
 
-/// The dtype of numbers without one: that of the widest kind among them.
+/// The default dtype of numbers: that of the widest kind among them.
 pub(super) fn default_dtype(value: &Value) -> DType {
     let rank = |t: DType| [DType::BOOL, DType::INT32, DType::FLOAT32].iter().position(|k| *k == t);
     match value {
@@ -136,7 +136,7 @@ pub(super) fn default_dtype(value: &Value) -> DType {
     }
 }
 
-/// Appends a number's bytes; false when the dtype has no such value, or no literals.
+/// Appends a number's bytes; false if the dtype cannot represent it, or has no literals.
 fn encode(number: Number, dtype: DType, bytes: &mut Vec<u8>) -> bool {
     match (dtype, number) {
         (DType::FLOAT64, n) => bytes.extend(n.as_f64().to_le_bytes()),

@@ -1,6 +1,6 @@
-//! Constants that the text leaves out, when zeros replace them (`--params zeros`). Their shape follows only from where
-//! they are used: an annotation, the parameter that they are passed for, or an operator, whose type rule must give the
-//! annotated type of its result.
+//! Constants that the text omits, replaced by zeros (`--params zeros`). Their shape follows only from their use: an
+//! annotation, the parameter that they are passed for, or an operator, whose type rule must return the annotated result
+//! type.
 
 use super::RelaxEval;
 use crate::script::{context::Read, metadata};
@@ -13,14 +13,14 @@ use hammock_ops::Table;
 use hammock_runtime::Device;
 use rustc_hash::FxHashMap;
 
-/// The most types that are tried for the constants of one call.
+/// Maximum number of types tried for the constants of one call.
 const MOST_TRIES: usize = 60_000;
-/// The most different sizes that are tried in a dimension.
+/// Maximum number of distinct sizes tried in a dimension.
 const MOST_SIZES: usize = 8;
-/// Sizes of windows, as in convolutions, which no other operand has.
+/// Window sizes, as in convolutions, which no other operand has.
 const WINDOWS: std::ops::RangeInclusive<i64> = 1..=7;
 
-/// A constant whose place is not bound yet: a variable stands for it.
+/// A placeholder variable for an omitted constant.
 pub(super) struct Omitted {
     var: Var,
     index: i64,
@@ -31,7 +31,7 @@ pub(super) struct Omitted {
 type Guess = (Vec<i64>, DType);
 
 impl RelaxEval<'_, '_> {
-    /// What stands for a constant until the value around it is bound.
+    /// Creates a placeholder for a constant until the enclosing value is bound.
     pub(super) fn omitted(&mut self, index: i64, span: Span) -> Operand {
         let ty = Type::Tensor(TensorType::with_rank(None, None));
         let var = self.dialect.function.new_var(format!("constant_{index}"), ty, true, span);
@@ -39,7 +39,7 @@ impl RelaxEval<'_, '_> {
         Operand::Var(var)
     }
 
-    /// Puts zeros in the place of constants inside a value that is bound, under that annotation.
+    /// Replaces placeholders in a value by zeros when it is bound, given its annotation.
     pub(super) fn fill_in(&mut self, value: &mut IrValue, ty: Option<&Type>) -> Read<()> {
         let mut used = Vec::new();
         value.each_operand(&mut |o| o.each_var(&mut |v| used.push(v)));
@@ -67,7 +67,7 @@ impl RelaxEval<'_, '_> {
         Ok(())
     }
 
-    /// Reports constants that stand where nothing is bound, unless more than so many errors are the reason.
+    /// Reports constants that are never bound, unless there are new errors since `errors`, which explain them.
     pub(super) fn none_left(&mut self, errors: usize) -> Read<()> {
         let left = std::mem::take(&mut self.dialect.omitted);
         match left.first().filter(|_| self.cx.diagnostics.len() == errors) {
@@ -82,7 +82,7 @@ impl RelaxEval<'_, '_> {
         self.cx.report(Diagnostic::error(codes::MISSING_METADATA, message).label(omitted.span, "").help(help))
     }
 
-    /// Shapes and dtypes of constants inside a value, as far as they can be known.
+    /// Shapes and dtypes of constants inside a value, as far as they can be inferred.
     fn guesses(&mut self, value: &IrValue, mine: &[Omitted], ty: Option<&Type>) -> FxHashMap<Var, Guess> {
         let mut found = FxHashMap::default();
         match value {
@@ -111,7 +111,7 @@ impl RelaxEval<'_, '_> {
         found
     }
 
-    /// By the buffers of the kernel that they are given to; its symbolic sizes are those of other arguments.
+    /// From the buffers of the kernel that they are passed to; its symbolic sizes are bound by other arguments.
     fn by_kernel(&self, kernel: &str, args: &[Operand]) -> FxHashMap<Var, Guess> {
         let Some(kernel) = self.cx.module.tir(kernel) else { return FxHashMap::default() };
         let mut sizes: FxHashMap<prim::Var, i64> = FxHashMap::default();
@@ -133,7 +133,7 @@ impl RelaxEval<'_, '_> {
         buffers().filter_map(guess).collect()
     }
 
-    /// By the operator's type rule: the first shapes that give the type that the call is annotated with.
+    /// From the operator's type rule: the first shapes for which the call has its annotated type.
     fn by_rule(&mut self, call: &Call, mine: &[Omitted], ty: &Type) -> Option<FxHashMap<Var, Guess>> {
         let mut known = Vec::new();
         call.args.iter().for_each(|arg| tensors(&self.type_of(arg), &mut known));
@@ -143,7 +143,7 @@ impl RelaxEval<'_, '_> {
         unique(&mut dtypes);
         let mut tries = 0;
         for dtype in dtypes {
-            // Most operators that take several constants take them alike, as normalisations do.
+            // Most operators with several constants take them with equal shapes, as normalizations do.
             let alike = shapes(&known).map(|shape| vec![shape; mine.len()]);
             let pairs = || {
                 let few = || shapes(&known).filter(|shape| shape.len() <= 2);
@@ -163,7 +163,7 @@ impl RelaxEval<'_, '_> {
         None
     }
 
-    /// Returns true if a call has that type when constants have these shapes.
+    /// Returns true if a call has that type for these constant shapes.
     fn gives(&mut self, call: &Call, mine: &[Omitted], shapes: &[Vec<i64>], dtype: DType, ty: &Type) -> bool {
         for (omitted, shape) in mine.iter().zip(shapes) {
             let dims = shape.iter().map(|d| PrimExpr::int64(*d));
@@ -174,7 +174,7 @@ impl RelaxEval<'_, '_> {
     }
 }
 
-/// By the type that an operand must have.
+/// From the type that an operand must have.
 fn by_type(operand: &Operand, ty: Option<&Type>, found: &mut FxHashMap<Var, Guess>) {
     match (operand, ty) {
         (Operand::Var(var), Some(Type::Tensor(t))) => {
@@ -199,7 +199,8 @@ fn tensors(ty: &Type, found: &mut Vec<TensorType>) {
     }
 }
 
-/// Shapes that a constant may have beside tensors of these types: theirs, then those of their sizes, small ranks first.
+/// Candidate shapes of a constant given tensors of these types: their shapes, then combinations of their sizes, small
+/// ranks first.
 fn shapes(known: &[TensorType]) -> impl Iterator<Item = Vec<i64>> + use<> {
     let constant = |t: &TensorType| t.dims()?.iter().map(|d| d.as_int()).collect::<Option<Vec<i64>>>();
     let theirs: Vec<Vec<i64>> = known.iter().filter_map(constant).collect();
@@ -219,7 +220,7 @@ fn shapes(known: &[TensorType]) -> impl Iterator<Item = Vec<i64>> + use<> {
         .chain(of(vec![sizes.clone(), sizes, windows.clone(), windows]))
 }
 
-/// All lists of one number of each range.
+/// Cartesian product of ranges.
 fn product(ranges: Vec<Vec<i64>>) -> impl Iterator<Item = Vec<i64>> {
     let count = ranges.iter().map(Vec::len).product::<usize>();
     (0..count).map(move |mut number| {

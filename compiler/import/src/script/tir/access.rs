@@ -22,7 +22,7 @@ pub(super) fn load_scalar(buffer: &Buffer) -> PrimExpr {
     PrimExpr::load(buffer, vec![PrimExpr::int32(0)])
 }
 
-/// The vector that a slice of constant length stands for.
+/// The vector that a slice of constant length denotes.
 pub(super) fn vector_load(buffer: &Buffer, indices: &[Index]) -> Option<PrimExpr> {
     Some(PrimExpr::load(buffer, element_indices(indices)?))
 }
@@ -107,7 +107,7 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// The indices of a subscript of a buffer, one for each of its dimensions.
+    /// The indices of a subscript of a buffer, one per dimension.
     pub(super) fn indices(&mut self, buffer: &Buffer, indices: &[ast::Index], span: Span) -> Read<Vec<Index>> {
         let (mut found, mut several) = (Vec::new(), None);
         for (axis, index) in indices.iter().enumerate() {
@@ -220,7 +220,7 @@ impl TirEval<'_, '_> {
         Ok(())
     }
 
-    /// A value to keep in something of that dtype: converted to it, as assignments do.
+    /// A value converted to the dtype it is stored in, as by assignments.
     pub(super) fn value_of(&mut self, arg: &Arg, dtype: DType) -> Read<PrimExpr> {
         let value = self.to_scalar_like(arg, dtype)?;
         if value.dtype() == dtype {

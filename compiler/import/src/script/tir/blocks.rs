@@ -16,7 +16,7 @@ use hammock_ir::{
 use hammock_syntax::ast;
 use std::sync::Arc;
 
-/// The kind of an axis by the name of the function that makes it.
+/// The kind of an axis by the name of its function.
 pub(super) fn axis_kind(name: &str) -> Option<IterKind> {
     match name {
         "spatial" | "S" => Some(IterKind::Spatial),
@@ -54,8 +54,8 @@ impl TirEval<'_, '_> {
         Err(self.cx.error(codes::BAD_BLOCK, span, "a block has one `T.init()`", "the second one"))
     }
 
-    /// The parts of the block around, which a function's own body is not. What belongs to them stands among the block's
-    /// own statements: they hold for the block as a whole, where the variables of loops in it mean nothing.
+    /// The parts of the enclosing block, if there is one. They must be among the block's own statements: they apply to
+    /// the whole block, where the variables of loops in it are not defined.
     pub(super) fn parts(&mut self, what: &str, span: Span) -> Read<&mut Parts> {
         if self.dialect.blocks.len() < 2 {
             let message = format!("{what} stands in a block");

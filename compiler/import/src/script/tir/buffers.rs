@@ -16,7 +16,7 @@ use hammock_ir::{
     tir::{Buffer, BufferNode, MatchBuffer, Region, StmtKind},
 };
 
-/// The arguments that every kind of buffer takes, in order.
+/// The arguments common to all kinds of buffers, in order.
 struct Spec {
     shape: Option<Arg>,
     dtype: Option<Arg>,
@@ -51,14 +51,14 @@ impl Spec {
             layout: None,
             axis_separators: some("axis_separators", false),
         };
-        // Here `None` means something: no layout at all.
+        // Here `None` is significant: no layout at all.
         spec.layout = args.take("layout");
         args.keyword("buffer_type");
         spec
     }
 }
 
-/// Where memory lies, before the first point.
+/// Memory scopes, up to the first dot.
 const SCOPES: [&str; 9] = ["global", "shared", "local", "warp", "wmma", "mma", "texture", "metal", "tmem"];
 
 impl TirEval<'_, '_> {
@@ -81,7 +81,7 @@ impl TirEval<'_, '_> {
         let dtype = spec.dtype.map_or(Ok(DType::FLOAT32), |arg| self.to_dtype(&arg))?;
         let strides = spec.strides.map_or(Ok(Vec::new()), |arg| self.sizes(&arg, index))?;
         let offset_factor = spec.offset_factor.map_or(Ok(0), |arg| self.offset_factor(&arg))?;
-        // Any offset is a multiple of 1: that says only that there is one.
+        // Any offset is a multiple of 1: the factor only states that there is an offset.
         let offset_factor = if offset_factor == 1 && spec.elem_offset.is_some() { 0 } else { offset_factor };
         let elem_offset = match (spec.elem_offset, spec.byte_offset) {
             (Some(arg), _) => self.offset(&arg, index)?,
@@ -120,7 +120,7 @@ impl TirEval<'_, '_> {
         }))
     }
 
-    /// Where memory lies: `"global"`, `"shared.dyn"`. Targets have scopes of their own; a misspelt one is refused.
+    /// A memory scope: `"global"`, `"shared.dyn"`. Targets have scopes of their own; a misspelt one is rejected.
     fn to_scope(&mut self, arg: &Arg) -> Read<Name> {
         let scope = self.to_str(arg)?;
         let root = scope.split('.').next().unwrap_or(&scope);
@@ -160,7 +160,7 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// What an offset is a multiple of.
+    /// Factor of an offset.
     fn offset_factor(&mut self, arg: &Arg) -> Read<i64> {
         let factor = self.to_int(arg)?;
         if factor >= 0 {
@@ -170,7 +170,7 @@ impl TirEval<'_, '_> {
         Err(self.cx.error(codes::WRONG_VALUE, arg.span, format!("there are no multiples of {factor}"), label))
     }
 
-    /// A layout. Without block semantics a buffer has one, and `None` says that this one has not.
+    /// A layout. Without block semantics buffers have one by default, and `None` is explicitly none.
     fn layout(&mut self, arg: &Arg) -> Read<Option<AttrValue>> {
         Ok(match &arg.value {
             Value::None if self.dialect.s_tir => None,
@@ -180,7 +180,7 @@ impl TirEval<'_, '_> {
         })
     }
 
-    /// The variable that holds a buffer's address; what is computed in place gets one of the buffer's name.
+    /// The variable of a buffer's address; an inline expression gets a variable with the buffer's name.
     fn pointer_var(&mut self, arg: &Arg, name: &Name) -> Read<Var> {
         match &arg.value {
             Value::Buffer(buffer) => Ok(buffer.data.clone()),
@@ -230,7 +230,7 @@ impl TirEval<'_, '_> {
                 return Err(self.expected(&source, "a parameter of type `T.handle`"));
             };
             self.told_sizes(&buffer, at, span)?;
-            // The parameter is the buffer from here on: its name alone is where the data lies.
+            // The parameter is the buffer from here on: its bare name is the data pointer.
             self.scope.define(handle.name().clone(), Value::Scalar(buffer.data.expr()));
             self.dialect.params[at].buffer = Some(buffer.clone());
             return Ok(Value::Buffer(buffer));
@@ -249,7 +249,7 @@ impl TirEval<'_, '_> {
         Ok(Value::Buffer(buffer))
     }
 
-    /// `T.sblock_alloc_buffer((16,), scope="local")`: lives as long as the block around it.
+    /// `T.sblock_alloc_buffer((16,), scope="local")`: lives as long as the enclosing block.
     pub(super) fn sblock_alloc_buffer(&mut self, mut args: Args) -> Read<Value> {
         let span = args.span;
         let spec = Spec::take(&mut args, false);
@@ -279,7 +279,7 @@ impl TirEval<'_, '_> {
         Ok(Value::Buffer(buffer))
     }
 
-    /// Without block semantics, an array of one element has the layout that makes it a local scalar.
+    /// Without block semantics, an array of one element has the layout of a local scalar.
     fn is_scalar_by_default(&self, buffer: &Buffer) -> bool {
         let one = matches!(buffer.shape.as_slice(), [n] if n.as_int() == Some(1) && n.dtype() == DType::INT32);
         let plain = buffer.layout.is_none() && buffer.align == 0 && buffer.elem_offset.is_none();
@@ -341,7 +341,7 @@ impl TirEval<'_, '_> {
         Ok(Value::Buffer(buffer))
     }
 
-    /// The buffer named before that a declaration over a computed address declares.
+    /// The earlier named buffer that a declaration over a computed address declares.
     fn named_before(&mut self, built: &Buffer) -> Option<Buffer> {
         let StmtKind::Bind(address, _) = &mut self.dialect.out.last_mut()?.kind else { return None };
         let same = |b: &Buffer| b.name == built.name && b.dtype == built.dtype && dims(&b.shape, &built.shape);

@@ -1,4 +1,4 @@
-//! Calls that declare something or are statements: which function reads which.
+//! Dispatch of calls that are declarations or statements.
 
 use super::{TirEval, blocks::axis_kind};
 use crate::script::{
@@ -12,15 +12,15 @@ use hammock_ir::{
     tir::{Stmt, StmtKind},
 };
 
-/// What became of a call.
+/// Result of reading a call.
 pub(super) enum Declared {
     Value(Value),
-    /// It is none of these: the arguments as they came.
+    /// Not a declaration: the unchanged arguments.
     Nothing(Args),
 }
 
 impl TirEval<'_, '_> {
-    /// Reads a call that declares something, or gives it back.
+    /// Reads a declaration, or returns the call.
     pub(super) fn declare(&mut self, name: &str, args: Args) -> Read<Declared> {
         let value = match name {
             "Buffer" | "buffer_decl" => self.buffer_type(args)?,
@@ -67,7 +67,7 @@ impl TirEval<'_, '_> {
         self.cx.error(codes::BAD_BLOCK, args.span, format!("`T.{name}` stands {place}"), "")
     }
 
-    /// The name for what is declared: from the left of the assignment, or one that says what it is.
+    /// The name of a declaration: from the left of the assignment, or a default.
     pub(super) fn name_for(&mut self, otherwise: &str) -> Name {
         if self.dialect.hints.is_empty() { otherwise.into() } else { self.dialect.hints.remove(0) }
     }
@@ -80,7 +80,7 @@ impl TirEval<'_, '_> {
     fn func_attr(&mut self, args: Args) -> Read<Value> {
         let attrs = self.first(args)?;
         for (key, value) in self.to_attrs(&attrs)?.iter() {
-            // Before 0.24 the dialect was called `tir`.
+            // Before 0.24 the dialect was named `tir`.
             let key = match key.strip_prefix("tir.") {
                 Some(rest) => format!("tirx.{rest}").into(),
                 None => key.clone(),

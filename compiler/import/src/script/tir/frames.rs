@@ -14,11 +14,10 @@ use hammock_ir::{
 };
 use std::sync::Arc;
 
-/// Most levels of nesting that the text's indentation does not show: attributes that hold for the rest of a scope, loops
-/// of a grid.
+/// Maximum nesting without indentation: attributes that apply to the rest of a scope, loops of a grid.
 const MAX_DEPTH: usize = 256;
 
-/// An attribute that holds from a statement to the end of its scope.
+/// An attribute that applies from a statement to the end of its scope.
 pub(super) struct Open {
     /// Number of statements before it.
     pub at: usize,
@@ -28,7 +27,7 @@ pub(super) struct Open {
     span: Span,
 }
 
-/// The attribute over the statements that it holds for.
+/// Wraps the statements that an attribute applies to.
 pub(super) fn wrap(open: Open, body: Stmt) -> Stmt {
     let Open { node, key, value, span, .. } = open;
     Stmt::new(StmtKind::Attr { node, key, value, body: Box::new(body) }).at(span)
@@ -42,7 +41,7 @@ impl TirEval<'_, '_> {
         Ok(())
     }
 
-    /// Opens levels of nesting that the text does not show. Whoever closes them lowers `depth`.
+    /// Opens levels of nesting without indentation. Closing them decrements `depth`.
     pub(super) fn deepen(&mut self, levels: usize, span: Span) -> Read<()> {
         if self.dialect.depth + levels > MAX_DEPTH {
             let message = format!("attributes and loops of grids are nested deeper than {MAX_DEPTH} levels");
@@ -156,7 +155,7 @@ impl TirEval<'_, '_> {
         Ok(Value::None)
     }
 
-    /// `T.device_entry()`: what follows runs on the device.
+    /// `T.device_entry()`: the following statements run on the device.
     pub(super) fn device_entry(&mut self, args: Args) -> Read<Value> {
         let span = args.span;
         args.finish(self.cx)?;

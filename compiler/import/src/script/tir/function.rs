@@ -19,14 +19,14 @@ use hammock_ir::{
 use hammock_syntax::ast::{self, Expr, ExprKind};
 use rustc_hash::FxHashMap;
 
-/// What the decorator says.
+/// Flags of the decorator.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Flags {
     pub private: bool,
     pub s_tir: bool,
 }
 
-/// A function whose header is read: what its body needs.
+/// A function's header, with the state that its body needs.
 pub(crate) struct Header {
     state: Tir,
     scope: Scope,
@@ -54,7 +54,7 @@ pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: Flags) -> 
 }
 
 impl Header {
-    /// The function as others see it before its body is read.
+    /// The function's declaration, before its body is read.
     pub fn signature(&self) -> PrimFunc {
         PrimFunc {
             params: self.state.params.clone(),
@@ -92,8 +92,8 @@ pub(crate) fn body(cx: &mut Context, header: Header, def: &ast::FunctionDef) -> 
     func.with_data_marked().unwrap_or(func)
 }
 
-/// The body in a root block, where it needs one: when the function allocates buffers, or when blocks stand in it and it
-/// is not a block without axes itself.
+/// The body in a root block, if it needs one: if the function allocates buffers, or contains blocks and is not itself a
+/// block without axes.
 fn with_root(root: Parts, body: Stmt, span: Span) -> Stmt {
     let needed = match &body.kind {
         _ if !root.alloc_buffers.is_empty() || !root.annotations.is_empty() => true,
@@ -113,7 +113,7 @@ fn contains_block(stmt: &Stmt) -> bool {
     found
 }
 
-/// Returns true if text is from before blocks were called `T.sblock`.
+/// Returns true if the text is from before blocks were named `T.sblock`.
 fn uses_old_blocks(body: &[ast::Stmt]) -> bool {
     body.iter().any(|stmt| match &stmt.kind {
         ast::StmtKind::With(with) => with.items.iter().any(|(e, _)| is_old_block(e)) || uses_old_blocks(&with.body),
@@ -141,7 +141,7 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// Reads a parameter. One with an error is broken, and anything may be given for it.
+    /// Reads a parameter. An erroneous one is `Broken`, and any argument is accepted for it.
     fn param(&mut self, param: &ast::Param) {
         let name = Name::from(param.name.name.clone());
         if self.typed_param(param, &name).is_err() {
@@ -180,7 +180,7 @@ impl TirEval<'_, '_> {
         Ok(())
     }
 
-    /// The variable of a scalar parameter: the one that shapes before it mention, if any.
+    /// The variable of a scalar parameter: that of earlier shapes, if any.
     fn scalar_param(&mut self, name: &Name, ty: PrimType) -> prim::Var {
         match self.symbols.get(name) {
             Some(var) if *var.ty() == ty => var.clone(),
@@ -188,10 +188,10 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// Checks that a call tells the sizes of the buffer of the parameter of that number.
+    /// Checks that a call's arguments determine the sizes of a parameter's buffer.
     pub(super) fn told_sizes(&mut self, buffer: &Buffer, number: usize, span: Span) -> Read<()> {
         let (params, symbols) = (&self.dialect.params, &self.symbols);
-        // An offset that has no name in the text is the buffer's own.
+        // An offset without a name in the text is the buffer's own.
         let own = buffer.elem_offset.as_ref().and_then(PrimExpr::as_var);
         let symbol = |var: &prim::Var| symbols.get(var.name()) == Some(var) || own == Some(var);
         let size = buffer.untold_size(

@@ -10,7 +10,7 @@ use hammock_ir::{
 };
 use hammock_syntax::ast;
 
-/// What a block has besides its body, collected as its statements are read.
+/// The parts of a block other than its body, collected as its statements are read.
 #[derive(Default)]
 pub(super) struct Parts {
     pub axes: Vec<BlockAxis>,
@@ -21,7 +21,7 @@ pub(super) struct Parts {
     pub alloc_buffers: Vec<Buffer>,
     pub match_buffers: Vec<MatchBuffer>,
     pub init: Option<Stmt>,
-    /// How many scopes are open where its own statements stand.
+    /// Scope depth of its own statements.
     pub depth: usize,
 }
 
@@ -45,7 +45,7 @@ impl Parts {
 }
 
 impl TirEval<'_, '_> {
-    /// Reads something in a scope with names and statements of its own.
+    /// Reads in a new scope with its own names and statements.
     pub(super) fn scoped(&mut self, read: impl FnOnce(&mut Self) -> Read<()>) -> Read<Stmt> {
         self.scope.push();
         let outer = (std::mem::take(&mut self.dialect.out), std::mem::take(&mut self.dialect.open));
@@ -56,8 +56,8 @@ impl TirEval<'_, '_> {
         result.map(|()| body)
     }
 
-    /// Refuses what holds for the block around as a whole, if it is made of what a statement in the block defines, such as
-    /// the variable of a loop.
+    /// Rejects a part that applies to the whole block if it depends on definitions of statements in the block, such as
+    /// loop variables.
     pub(super) fn holds_for_block(&mut self, made_of: &[PrimExpr], span: Span) -> Read<()> {
         let depth = self.dialect.blocks.last().map_or(0, |block| block.depth);
         let defined = |e: &PrimExpr| {
@@ -75,7 +75,7 @@ impl TirEval<'_, '_> {
         Err(self.cx.error(codes::BAD_BLOCK, span, message, "put it, and what it is made of, at the top of the block"))
     }
 
-    /// The statements of the scope just read, those after an open attribute under it.
+    /// The statements of the scope just read, wrapped in its open attributes.
     pub(super) fn close_scope(&mut self) -> Stmt {
         let mut out = std::mem::take(&mut self.dialect.out);
         for open in std::mem::take(&mut self.dialect.open).into_iter().rev() {
@@ -86,7 +86,7 @@ impl TirEval<'_, '_> {
         Stmt::seq(out)
     }
 
-    /// The statements of an indented block of the text. Each reports its own errors; what could be read is kept.
+    /// The statements of an indented block of the text. Each reports its own errors; valid statements are retained.
     pub(super) fn block_of(&mut self, body: &[ast::Stmt]) -> Stmt {
         let read = self.scoped(|ev| {
             ev.statements(body);

@@ -17,11 +17,11 @@ use hammock_ir::{
 };
 use hammock_syntax::ast::{self, Expr, ExprKind};
 
-/// Functions of `T` that stand after `with`.
+/// Functions of `T` that may follow `with`.
 const CONTEXTS: [&str; 5] = ["sblock", "init", "attr", "launch_thread", "hint"];
 
 impl TirEval<'_, '_> {
-    /// Reads statements in order. One that has an error is left out, and reading goes on.
+    /// Reads statements in order, skipping those with errors.
     pub(super) fn statements(&mut self, body: &[ast::Stmt]) {
         for stmt in body {
             self.dialect.hints.clear();
@@ -31,7 +31,7 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// Names that a broken statement would have defined must not be reported again where they are used.
+    /// Defines the names of a broken statement, so that their uses are not reported.
     fn define_broken(&mut self, stmt: &ast::Stmt) {
         let mut names = Vec::new();
         match &stmt.kind {
@@ -88,9 +88,9 @@ impl TirEval<'_, '_> {
         self.no_comparison(e)?;
         let arg = self.arg(e);
         match &arg.value {
-            // A docstring, or a declaration that is a statement by itself.
+            // A docstring, or a declaration statement.
             Value::Str(_) | Value::None | Value::Buffer(_) | Value::IterVar(_) | Value::Attr(_) => Ok(()),
-            // A number alone does nothing; a pointer may stand for its use.
+            // A number on its own does nothing; a pointer may mark its use.
             Value::Scalar(e) if matches!(e.kind(), PrimKind::Var(v) if !v.dtype().is_handle()) => Ok(()),
             Value::Scalar(e) => {
                 self.emit(StmtKind::Evaluate(e.clone()), arg.span);
@@ -105,7 +105,7 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// `with a as x, b: body`, each item around the next.
+    /// `with a as x, b: body`, each item enclosing the next.
     fn with(&mut self, items: &[(Expr, Option<Expr>)], body: &[ast::Stmt], span: Span) -> Read<()> {
         let Some(((context, target), rest)) = items.split_first() else {
             let body = self.block_of(body);
@@ -144,17 +144,17 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// Examines the statements under a line with an error, and drops them.
+    /// Checks the statements under an erroneous line, and drops them.
     fn abandoned(&mut self, items: &[(Expr, Option<Expr>)], body: &[ast::Stmt]) {
         let mut names = Vec::new();
         items.iter().filter_map(|(_, target)| target.as_ref()).for_each(|target| target_names(target, &mut names));
-        // What stands there may belong into a block.
+        // The statements may belong in a block.
         self.dialect.blocks.push(Parts { depth: usize::MAX, ..Parts::default() });
         self.examine_body(&names, body);
         self.dialect.blocks.pop();
     }
 
-    /// Examines statements that use broken names, and drops them.
+    /// Checks statements that use broken names, and drops them.
     pub(super) fn examine_body(&mut self, names: &[Name], body: &[ast::Stmt]) {
         self.scope.push();
         names.iter().for_each(|name| self.scope.define(name.clone(), Value::Broken));
@@ -176,7 +176,7 @@ impl TirEval<'_, '_> {
         })
     }
 
-    /// Opens what stands after `with`, under the name after `as`.
+    /// Opens a context after `with`, with the name after `as`.
     fn enter(&mut self, path: &Path, args: Args, target: Option<&Expr>) -> Read<()> {
         let name = match target.map(|t| (&t.kind, t.span)) {
             Some((ExprKind::Name(name), _)) => Some(Name::from(name.clone())),
