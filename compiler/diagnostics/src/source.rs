@@ -85,11 +85,6 @@ impl SourceFile {
         self.text.get(span.range()).unwrap_or("")
     }
 
-    /// Number of lines; a final line without line break counts.
-    pub fn line_count(&self) -> usize {
-        self.line_starts.len()
-    }
-
     /// Index, from 0, of the line that contains a byte offset.
     pub fn line_index(&self, offset: u32) -> usize {
         self.line_starts.partition_point(|&start| start <= offset).saturating_sub(1)

@@ -138,12 +138,6 @@ pub fn write(sections: &[Section<'_>]) -> Vec<u8> {
     out
 }
 
-/// The length a container says it has, from its first bytes.
-pub fn stated_len(bytes: &[u8]) -> Option<usize> {
-    let header = bytes.first_chunk::<HEADER_SIZE>().filter(|header| header.starts_with(MAGIC))?;
-    usize::try_from(u64::from_le_bytes(header[16..24].try_into().ok()?)).ok()
-}
-
 /// Checks the container that fills `bytes`.
 pub fn read(bytes: &[u8], integrity: Integrity) -> Result<Container, ContainerError> {
     let mut reader = Reader::new(bytes);

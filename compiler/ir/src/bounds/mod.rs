@@ -120,11 +120,6 @@ impl Scope {
         self.loops.push(Range { var, bounds: plain.then_some((min, extent)) });
     }
 
-    /// Leaves the loop entered last. What is known of its variable stays, and means nothing.
-    pub fn leave_loop(&mut self) {
-        self.loops.pop();
-    }
-
     /// Adds a variable that counts from `min` and has at least one value.
     fn enter_range(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
         if reads(min) || reads(extent) {
@@ -264,7 +259,7 @@ impl Scope {
     }
 
     /// Returns an extreme value of the index that is certainly out of bounds, if there is one. The index is computed in
-    /// every iteration of the enclosing loops, which run at least once.
+    /// every iteration of the enclosing loops, which have iterations.
     pub fn leaves(&self, index: &PrimExpr, extent: &PrimExpr) -> Option<PrimExpr> {
         self.runs(0)?;
         let (least, greatest) = self.extremes(index, 0)?;
