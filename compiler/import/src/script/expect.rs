@@ -58,6 +58,14 @@ impl<D: Dialect> Eval<'_, '_, D> {
         let diagnostic = Diagnostic::error(codes::WRONG_VALUE, message).label(arg.span, "");
         self.cx.report(match &arg.value {
             Value::Buffer(b) => diagnostic.help(format!("an element of it is `{}[…]`", b.name)),
+            Value::Tuple(items) => match loop_variables(self.cx.source.slice(arg.span), items) {
+                Some(names) => {
+                    let count = items.len();
+                    let text = format!("it has {count} loop variables; name each of them: `for {names} in …`");
+                    diagnostic.help(text)
+                }
+                None => diagnostic,
+            },
             _ => diagnostic,
         })
     }
@@ -159,7 +167,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
     /// A dtype: its name in quotes, or `T.float32`.
     pub fn to_dtype(&mut self, arg: &Arg) -> Read<DType> {
         match &arg.value {
-            Value::Str(text) => match text.parse().ok().filter(|t| dtypes::exists(*t)) {
+            Value::Str(text) => match text.parse().ok().filter(|t| dtypes::is_valid(*t)) {
                 Some(dtype) => Ok(dtype),
                 None => Err(self.no_dtype(text, arg.span)),
             },
@@ -247,6 +255,19 @@ impl<D: Dialect> Eval<'_, '_, D> {
             _ => Err(self.expected(arg, "a buffer")),
         }
     }
+}
+
+/// The names of loop variables that one target of a `for` stands for: `i_0, i_1` for `i`.
+fn loop_variables(target: &str, items: &[Value]) -> Option<String> {
+    let names: Option<Vec<String>> = items
+        .iter()
+        .enumerate()
+        .map(|(n, item)| {
+            let name = format!("{target}_{n}");
+            matches!(item, Value::Scalar(e) if e.as_var().is_some_and(|var| **var.name() == *name)).then_some(name)
+        })
+        .collect();
+    names.filter(|names| !names.is_empty()).map(|names| names.join(", "))
 }
 
 /// `inf`, `-inf`, `nan`, as `float("…")` reads them.

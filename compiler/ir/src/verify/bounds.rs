@@ -13,31 +13,32 @@ use crate::{
 use hammock_diagnostics::{Span, codes};
 
 /// An out-of-bounds index.
-struct Outside {
+struct OutOfBounds {
     span: Span,
     buffer: Name,
     message: String,
+    help: String,
 }
 
 impl Kernel<'_> {
     /// Reports the kernel's indices that are certainly out of bounds.
     pub(super) fn bounds(&mut self) {
-        let mut search = Search { scope: Scope::of(self.func), span: self.func.span, found: Vec::new() };
-        search.stmt(&self.func.body);
-        for Outside { span, buffer, message } in search.found {
+        let mut checker = BoundsChecker { scope: Scope::of(self.func), span: self.func.span, found: Vec::new() };
+        checker.stmt(&self.func.body);
+        for OutOfBounds { span, buffer, message, help } in checker.found {
             self.span = span;
-            self.error(codes::OUT_OF_BOUNDS, message).access(&buffer).help("indices count from 0");
+            self.error(codes::OUT_OF_BOUNDS, message).access(&buffer).help(help);
         }
     }
 }
 
-struct Search {
+struct BoundsChecker {
     scope: Scope,
     span: Span,
-    found: Vec<Outside>,
+    found: Vec<OutOfBounds>,
 }
 
-impl Search {
+impl BoundsChecker {
     fn stmt(&mut self, stmt: &Stmt) {
         let outside = self.span;
         if !stmt.span.is_none() {
@@ -113,14 +114,34 @@ impl Search {
         for (axis, (index, extent)) in indices.iter().zip(&buffer.shape).enumerate() {
             let ends = ends(index);
             let Some(at) = ends.iter().find_map(|end| self.scope.leaves(end, extent)) else { continue };
-            let name = &buffer.name;
-            let plain = |e: &PrimExpr| e.as_int().map_or_else(|| e.to_string(), |v| v.to_string());
-            let (at, extent) = (plain(&at), plain(extent));
+            let help = advice(index, &at, extent);
+            let (name, at, extent) = (&buffer.name, plain(&at), plain(extent));
             let message =
-                format!("dimension {axis} of `{name}` has {extent} elements, and there is none at index {at}");
-            self.found.push(Outside { span: self.span, buffer: name.clone(), message });
+                format!("index {at} is out of bounds for dimension {axis} of `{name}`, whose size is {extent}");
+            self.found.push(OutOfBounds { span: self.span, buffer: name.clone(), message, help });
         }
     }
+}
+
+/// The range of valid indices, and a loop variable that exceeds it.
+fn advice(index: &PrimExpr, at: &PrimExpr, extent: &PrimExpr) -> String {
+    if at.as_int().is_some_and(|at| at < 0) {
+        return "indices count from 0; negative ones do not count from the end".to_owned();
+    }
+    let valid = match extent.as_int() {
+        Some(0) => "the dimension is empty".to_owned(),
+        Some(extent) => format!("valid indices are 0 to {}", extent - 1),
+        None => format!("valid indices are 0 to {extent} - 1"),
+    };
+    match index.as_var() {
+        Some(var) => format!("`{}` reaches {}; {valid}", var.name(), plain(at)),
+        None => valid,
+    }
+}
+
+/// Text of an index or size, without the dtype of constants.
+fn plain(e: &PrimExpr) -> String {
+    e.as_int().map_or_else(|| e.to_string(), |v| v.to_string())
 }
 
 /// First and last scalar index of an index; for vectors, only of ramps.

@@ -148,7 +148,7 @@ impl TirEval<'_, '_> {
             let help = match (one_subscript(self.cx.source.slice(span), rest), shape_text(buffer)) {
                 (Some(text), _) => format!("all indices stand in one pair of brackets: `{text}`"),
                 (None, _) if let Some((text, count)) = &several => {
-                    format!("`{text}` stands for {count} indices: give each a name of its own where it is bound")
+                    format!("`{text}` is a tuple of {count} indices: name each of them where it is bound")
                 }
                 (None, shape) if found.len() > buffer.ndim() => format!("its shape is {shape}"),
                 (None, shape) => format!("its shape is {shape}; `:` stands for all of a dimension"),
@@ -165,7 +165,7 @@ impl TirEval<'_, '_> {
     }
 
     fn checked_index(&mut self, buffer: &Buffer, index: PrimExpr, span: Span) -> Read<PrimExpr> {
-        if !dtypes::counts(index.dtype()) {
+        if !dtypes::is_index_dtype(index.dtype()) {
             let message = format!("an index of `{}` is {}, which is not an integer", buffer.name, index.dtype());
             let diagnostic = Diagnostic::error(codes::KERNEL_TYPES, message).label(span, "");
             return Err(self.cx.report(diagnostic.help("convert it: `T.Cast(\"int32\", …)`")));
