@@ -23,7 +23,7 @@ fn mistakes() {
     });
 }
 
-/// The diagnostics of a file, of which there must be some.
+/// The diagnostics of a file, at least one.
 fn check(source: &SourceFile) -> String {
     let (_, found) = check_module(source, &ReadOptions::default());
     assert!(!found.is_empty(), "nothing is wrong with {}", source.name());

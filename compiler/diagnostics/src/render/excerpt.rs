@@ -68,7 +68,7 @@ impl<'a> Excerpt<'a> {
         let lead = if shown.start > whole.start { ELLIPSIS } else { "" };
         let start = self.text.len();
         self.text.push_str(lead);
-        self.text.extend(file.slice(shown).chars().map(harmless));
+        self.text.extend(file.slice(shown).chars().map(escape_control));
         if shown.end < whole.end {
             self.text.push_str(ELLIPSIS);
         }
@@ -78,7 +78,7 @@ impl<'a> Excerpt<'a> {
 }
 
 /// The character, with control characters replaced by ones of the same length.
-fn harmless(c: char) -> char {
+fn escape_control(c: char) -> char {
     match c {
         '\t' => c,
         '\0'..'\u{20}' | '\u{7f}' => '?',

@@ -4,7 +4,7 @@ use super::{
     args::{Arg, Args},
     context::{Read, Reported},
     eval::{Dialect, Eval},
-    scope::Gone,
+    scope::ClosedScope,
     types,
     value::Value,
 };
@@ -159,7 +159,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
             Value::Tuple(_) | Value::List(_) => self.to_scalars(&body),
             _ => self.to_scalar(&body).map(|e| vec![e]),
         };
-        self.scope.pop(Gone::Function);
+        self.scope.pop(ClosedScope::Function);
         Ok((params, results?))
     }
 

@@ -11,12 +11,12 @@ pub(crate) fn of_name(name: &str) -> Option<DType> {
         "void" => Some(DType::VOID),
         // `T.handle` is a type of its own, `T.int` and `T.float` do not exist.
         "handle" | "int" | "float" | "uint" | "bfloat" | "" => None,
-        name => name.parse().ok().filter(|t| exists(*t)),
+        name => name.parse().ok().filter(|t| is_valid(*t)),
     }
 }
 
 /// Returns true if a dtype exists: there are no 33-bit floats.
-pub(crate) fn exists(dtype: DType) -> bool {
+pub(crate) fn is_valid(dtype: DType) -> bool {
     let t = dtype.element();
     match t.bits {
         _ if t.is_handle() || t.is_void() || t.is_bool() => true,
@@ -35,7 +35,7 @@ pub(crate) fn pointer(element: Option<DType>, scope: &str) -> PrimType {
 }
 
 /// Returns true if the dtype is valid for loop bounds, axes and indices: pointers and floats are not.
-pub(crate) fn counts(dtype: DType) -> bool {
+pub(crate) fn is_index_dtype(dtype: DType) -> bool {
     dtype.is_integer() || dtype.is_bool()
 }
 

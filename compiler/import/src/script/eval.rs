@@ -138,7 +138,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
     }
 
     /// Reads the indices of an erroneous value, to report errors in them.
-    pub fn examine(&mut self, indices: &[ast::Index]) {
+    pub fn check_indices(&mut self, indices: &[ast::Index]) {
         for index in indices {
             match index {
                 ast::Index::Expr(e) => drop(self.arg(e)),
@@ -152,7 +152,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
     }
 
     /// Rejects `x == value` as a statement, which was meant as an assignment.
-    pub fn no_comparison(&mut self, e: &Expr) -> Read<()> {
+    pub fn reject_comparison(&mut self, e: &Expr) -> Read<()> {
         let ExprKind::Compare(chain) = &e.kind else { return Ok(()) };
         let message = "a comparison by itself does nothing";
         let diagnostic = Diagnostic::error(codes::MEANINGLESS_SYNTAX, message).label(e.span, "");
@@ -216,7 +216,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
             }
             (None, None) if self.in_type => diagnostic
                 .help(format!("a symbolic dimension is declared above the module: `{name} = TypeVar(\"{name}\")`")),
-            (None, None) => match self.in_sight() {
+            (None, None) => match self.visible_names() {
                 names if names.is_empty() => diagnostic,
                 names => diagnostic.help(format!("what is defined here is {names}")),
             },
@@ -225,7 +225,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
     }
 
     /// The visible names of the function, if they are few.
-    fn in_sight(&self) -> String {
+    fn visible_names(&self) -> String {
         let mut names: Vec<&str> = self.scope.names().map(|n| &**n).filter(|n| *n != "_").collect();
         names.sort_unstable();
         if names.len() > 8 { String::new() } else { list(&names) }
@@ -241,8 +241,8 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
 
     /// Advice about an undefined name.
     fn advice(&self, name: &str) -> Option<String> {
-        if let Some(gone) = self.scope.gone(name) {
-            return Some(gone.advice(name));
+        if let Some(closed_scope) = self.scope.closed_scope(name) {
+            return Some(closed_scope.advice(name));
         }
         let module = self.cx.module.name.as_ref();
         if self.cx.module.functions.contains_key(name) {
@@ -379,7 +379,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         let on = self.arg(&s.value);
         match (&on.value, s.indices.as_slice()) {
             (Value::Broken, indices) => {
-                self.examine(indices);
+                self.check_indices(indices);
                 Ok(Value::Broken)
             }
             (Value::Tuple(items) | Value::List(items), [ast::Index::Expr(index)]) if !items.iter().any(is_computed) => {

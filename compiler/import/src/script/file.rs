@@ -13,14 +13,14 @@ use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
 
 /// Advice on what a module is.
-pub(crate) const A_MODULE_IS: &str =
+pub(crate) const MODULE_HELP: &str =
     "a module is a class decorated with `@I.ir_module`, or a function with `@R.function` or `@T.prim_func`";
 
-/// Skipped lines.
+/// SkippedLines lines.
 #[derive(Default)]
-pub(crate) struct Skipped(Vec<Span>);
+pub(crate) struct SkippedLines(Vec<Span>);
 
-impl Skipped {
+impl SkippedLines {
     pub fn add(&mut self, span: Span) {
         self.0.push(span);
     }
@@ -52,7 +52,7 @@ pub(crate) fn end(source: &SourceFile, tree: &ast::Module) -> Option<u32> {
             StmtKind::FunctionDef(def) => &def.decorators,
             _ => return false,
         };
-        decorators.iter().any(|d| says_module(source.slice(d.span)))
+        decorators.iter().any(|d| is_module_decorator(source.slice(d.span)))
     };
     let last = tree.body.iter().rev().find(decorated)?.span.end;
     let text = source.text();
@@ -69,7 +69,7 @@ pub(crate) fn end(source: &SourceFile, tree: &ast::Module) -> Option<u32> {
 }
 
 /// Returns true if a decorator's text is that of a module.
-fn says_module(decorator: &str) -> bool {
+fn is_module_decorator(decorator: &str) -> bool {
     ["ir_module", "R.function", "relax.function", "prim_func"].iter().any(|name| decorator.contains(name))
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn foreign(source: &SourceFile, tree: &ast::Module) -> Option<Diagnos
         StmtKind::FunctionDef(def) => def.decorators.as_slice(),
         _ => &[],
     });
-    if decorators.map(|d| source.slice(d.span)).any(says_module) {
+    if decorators.map(|d| source.slice(d.span)).any(is_module_decorator) {
         return None;
     }
     let imports = |name: &str| {
@@ -142,7 +142,7 @@ pub(crate) fn foreign(source: &SourceFile, tree: &ast::Module) -> Option<Diagnos
 }
 
 /// A statement outside the module; `after` the module, only declarations are read.
-pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mut Skipped) {
+pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mut SkippedLines) {
     match &stmt.kind {
         StmtKind::Import(_) | StmtKind::FromImport(_) if after => skipped.add(stmt.span),
         StmtKind::Import(imports) => namespace::import(cx, imports),

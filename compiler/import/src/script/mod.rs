@@ -27,7 +27,7 @@ mod tir;
 mod types;
 mod value;
 
-pub(crate) use dtypes::{exists as dtype_exists, nearest as nearest_dtype};
+pub(crate) use dtypes::{is_valid as is_valid_dtype, nearest as nearest_dtype};
 pub use suggest::nearest_operator;
 
 use crate::ReadOptions;
@@ -71,7 +71,7 @@ pub fn check_module(source: &SourceFile, options: &ReadOptions) -> (Option<Modul
         let found: Vec<Diagnostic> = found.filter(|d| !missing(d, complete) && !reported(&diagnostics, d)).collect();
         diagnostics.extend(found);
     }
-    diagnostics.extend(hammock_ir::verify::circles(&module));
+    diagnostics.extend(hammock_ir::verify::recursive_calls(&module));
     diagnostics.sort_by_key(|d| d.span().start);
     (Some(module).filter(|_| !broken), diagnostics)
 }

@@ -5,7 +5,7 @@ use super::{
     builtins,
     context::{Context, Read, TrailingScalars},
     eval::{Dialect, Eval, Operator},
-    file::{self, Skipped},
+    file::{self, SkippedLines},
     path::{Path, Space},
     relax, suggest, tir,
     value::Value,
@@ -47,7 +47,7 @@ impl Candidate<'_> {
 /// Reads the file's module into the context; returns the functions that were read, and whether without errors.
 pub(crate) fn read(cx: &mut Context, tree: &ast::Module) -> Vec<(Name, bool)> {
     let mut candidates = Vec::new();
-    let mut skipped = Skipped::default();
+    let mut skipped = SkippedLines::default();
     let rest = file::end(cx.source, tree);
     for stmt in &tree.body {
         match &stmt.kind {
@@ -100,7 +100,7 @@ fn choose<'t>(cx: &mut Context, candidates: &[Candidate<'t>]) -> Read<Candidate<
         ([], [function]) => Ok(*function),
         ([], []) => {
             let diagnostic = Diagnostic::error(codes::NO_MODULE, format!("{} holds no module", cx.source.name()));
-            Err(cx.report(diagnostic.help(file::A_MODULE_IS)))
+            Err(cx.report(diagnostic.help(file::MODULE_HELP)))
         }
         _ => {
             let mut diagnostic = Diagnostic::error(codes::NO_MODULE, "the file holds several modules");

@@ -75,7 +75,7 @@ impl Layout<'_> {
             return Some(token);
         }
         if self.trust == Brackets::Trusted {
-            self.give_up();
+            self.stop();
             return None;
         }
         match self.brackets.iter().rposition(|bracket| bracket.closing() == token) {

@@ -58,7 +58,7 @@ impl Layout<'_> {
         self.held = Some(item);
         if self.indents.len() > MAX_INDENTS {
             self.report(too_deep(blanks));
-            self.cut_short();
+            self.stop_reading();
         }
         self.indents.push(indent);
         Some((blanks.start, Token::Indent, blanks.end))

@@ -23,7 +23,7 @@ pub(crate) const MAX_BRACKETS: usize = 200;
 pub(crate) const MAX_INDENTS: usize = 200;
 
 /// Maximum number of diagnostics of each kind: a binary file has an error at every byte.
-pub(crate) const MAX_KEPT: usize = 1000;
+pub(crate) const MAX_DIAGNOSTICS: usize = 1000;
 
 /// Kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl<'src> Layout<'src> {
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
-        if self.errors.len() < MAX_KEPT {
+        if self.errors.len() < MAX_DIAGNOSTICS {
             self.errors.push(diagnostic);
         }
     }
@@ -148,7 +148,7 @@ impl<'src> Layout<'src> {
         // Invalid characters often occur in pairs, such as curly quotes: one error per line is enough.
         let again = error == LexError::Character && self.foreign == Some(self.line_start);
         self.foreign = (error == LexError::Character).then_some(self.line_start).or(self.foreign);
-        if !again && self.errors.len() < MAX_KEPT {
+        if !again && self.errors.len() < MAX_DIAGNOSTICS {
             self.errors.push(unreadable(error, self.slice(start, end), Span::new(start, end)));
         }
         if error == LexError::OpenTripleString {
@@ -196,7 +196,7 @@ impl<'src> Layout<'src> {
     fn finish(&mut self) -> Option<Item> {
         if !self.brackets.is_empty() {
             if self.trust == Brackets::Trusted {
-                return self.give_up();
+                return self.stop();
             }
             self.abandon_brackets(0);
         }
@@ -212,14 +212,14 @@ impl<'src> Layout<'src> {
         None
     }
 
-    fn give_up(&mut self) -> Option<Item> {
+    fn stop(&mut self) -> Option<Item> {
         self.unbalanced = true;
         self.finished = true;
         None
     }
 
     /// Stops reading: one bad token replaces the rest of the text.
-    fn cut_short(&mut self) {
+    fn stop_reading(&mut self) {
         self.lexer = Token::lexer("").spanned();
         self.held = Some((self.last_end, Token::Bad, self.last_end));
     }

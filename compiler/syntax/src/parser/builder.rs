@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::operators::Piece;
 use super::unexpected;
 use crate::ast::{self, Arg, Comprehension, ComprehensionKind, Expr, ExprKind, ForClause, Ident, Name, Stmt, StmtKind};
-use crate::layout::MAX_KEPT;
+use crate::layout::MAX_DIAGNOSTICS;
 use crate::lexer::Token;
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
@@ -48,37 +48,37 @@ impl<'src> Builder<'src> {
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
-        if self.reports.len() < MAX_KEPT {
+        if self.reports.len() < MAX_DIAGNOSTICS {
             self.reports.push(diagnostic);
         }
     }
 
     /// Records an error of the grammar.
     pub(super) fn unexpected(&mut self, error: Unexpected) {
-        if self.surprises.len() < MAX_KEPT {
+        if self.surprises.len() < MAX_DIAGNOSTICS {
             self.surprises.extend(unexpected::explain(error, self.text, self.base));
         }
     }
 
     /// Records an unexpected indented block.
     pub(super) fn unexpected_indent(&mut self, start: u32, end: u32) {
-        if self.orphans.len() < MAX_KEPT {
-            self.orphans.push(unexpected::orphan(Span::new(start, end)));
+        if self.orphans.len() < MAX_DIAGNOSTICS {
+            self.orphans.push(unexpected::unexpected_block(Span::new(start, end)));
         }
     }
 
     /// Records that the line that ends here should end in a colon.
     pub(super) fn missing_colon(&mut self, end: u32) {
-        self.surprise(unexpected::missing_colon(Span::new(end, end)));
+        self.report_unexpected(unexpected::missing_colon(Span::new(end, end)));
     }
 
     /// Records that no block follows the line that ends here.
     pub(super) fn missing_block(&mut self, end: u32) {
-        self.surprise(unexpected::missing_block(Span::new(end - 1, end)));
+        self.report_unexpected(unexpected::missing_block(Span::new(end - 1, end)));
     }
 
-    fn surprise(&mut self, diagnostic: Diagnostic) {
-        if self.surprises.len() < MAX_KEPT {
+    fn report_unexpected(&mut self, diagnostic: Diagnostic) {
+        if self.surprises.len() < MAX_DIAGNOSTICS {
             self.surprises.push(diagnostic);
         }
     }
@@ -99,11 +99,11 @@ impl<'src> Builder<'src> {
     /// An expression; [`ExprKind::Error`] if its tree is too high.
     pub(super) fn expr(&mut self, kind: ExprKind, start: u32, end: u32) -> Expr {
         let expr = Expr::new(kind, Span::new(start, end));
-        if expr.depth() <= ast::MAX_EXPR_DEPTH { expr } else { self.refuse(expr.span) }
+        if expr.depth() <= ast::MAX_EXPR_DEPTH { expr } else { self.reject(expr.span) }
     }
 
     /// Replaces an expression whose tree is too high.
-    pub(super) fn refuse(&mut self, span: Span) -> Expr {
+    pub(super) fn reject(&mut self, span: Span) -> Expr {
         self.report_depth(span, "expressions", ast::MAX_EXPR_DEPTH);
         Expr::new(ExprKind::Error, span)
     }

@@ -17,7 +17,7 @@ pub(super) struct Body<'src> {
 /// An error in an escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
-    /// Unknown escape, which is kept literally.
+    /// Unknown escape, which is literal.
     Unknown,
     /// Missing digits or character; with advice.
     Malformed(&'static str),

@@ -115,9 +115,9 @@ fn in_order(
 ) -> Vec<Diagnostic> {
     let line_of = |diagnostic: &Diagnostic| lines.partition_point(|&start| start <= diagnostic.span().start);
     let mut broken: BTreeSet<usize> = reports.iter().filter(|report| report.is_error()).map(line_of).collect();
-    reports.extend(surprises.into_iter().filter(|surprise| broken.insert(line_of(surprise))));
-    reports.extend(orphans.into_iter().filter(|orphan| {
-        let line = line_of(orphan);
+    reports.extend(surprises.into_iter().filter(|report_unexpected| broken.insert(line_of(report_unexpected))));
+    reports.extend(orphans.into_iter().filter(|unexpected_block| {
+        let line = line_of(unexpected_block);
         !broken.contains(&line.saturating_sub(1)) && broken.insert(line)
     }));
     reports.sort_by_key(|diagnostic| diagnostic.span().start);

@@ -65,7 +65,7 @@ impl Builder<'_> {
         let (start, end) = (chain.first().map_or(0, Piece::start), chain.last().map_or(0, Piece::end));
         let tree = Climb { pieces: chain.drain(..).peekable(), builder: self }.chain(OR, 0);
         self.spare_chains.push(chain);
-        tree.unwrap_or_else(|TooDeep| self.refuse(Span::new(start, end)))
+        tree.unwrap_or_else(|TooDeep| self.reject(Span::new(start, end)))
     }
 }
 

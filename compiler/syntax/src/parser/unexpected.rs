@@ -9,7 +9,7 @@ use crate::lexer::Token;
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// An unexpected token with its context.
-struct Place<'src> {
+struct TokenContext<'src> {
     token: Token,
     span: Span,
     /// The text of the token.
@@ -36,7 +36,7 @@ pub(super) fn explain(error: Unexpected, text: &str, base: u32) -> Option<Diagno
     }
     let (from, to) = ((start - base) as usize, (end - base) as usize);
     let line = text[..from].rfind(['\n', '\r']).map_or(0, |at| at + 1);
-    let place = Place {
+    let place = TokenContext {
         token,
         span: Span::new(start, end),
         text: &text[from..to],
@@ -49,7 +49,7 @@ pub(super) fn explain(error: Unexpected, text: &str, base: u32) -> Option<Diagno
 }
 
 /// The diagnostic for an unexpected indented block.
-pub(super) fn orphan(blanks: Span) -> Diagnostic {
+pub(super) fn unexpected_block(blanks: Span) -> Diagnostic {
     Diagnostic::error(codes::BAD_INDENTATION, "this line is indented, but belongs to no block")
         .label(blanks, "deeper than the line above")
         .help("only the line after a `:` is indented deeper")
@@ -67,7 +67,7 @@ pub(super) fn missing_block(colon: Span) -> Diagnostic {
         .help("indent the lines that belong to it; an empty block is written `pass`")
 }
 
-impl Place<'_> {
+impl TokenContext<'_> {
     fn explain(&self) -> Diagnostic {
         self.conflict()
             .or_else(|| self.decorator())

@@ -67,7 +67,7 @@ pub(super) fn immediate<D: Dialect>(ev: &mut Eval<'_, '_, D>, mut args: Args) ->
     ev.to_scalar_like(&value, dtype).map(Value::Scalar)
 }
 
-/// `T.Var("n", "int64")`; the older `T.var("int64")` is a type, of which an assignment creates a variable.
+/// `T.Var("n", "int64")`; the older `T.var("int64")` is a type, and its assignment creates a variable.
 pub(super) fn variable<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, mut args: Args) -> Read<Value> {
     if name == "var" {
         let dtype = args.need(ev.cx, "dtype")?;

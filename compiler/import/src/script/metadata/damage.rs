@@ -5,7 +5,7 @@ use std::{fmt, ops::Range};
 
 /// An error in a metadata section.
 #[derive(Debug)]
-pub(super) struct Damage {
+pub(super) struct MetadataError {
     /// The message, about the node if there is one.
     pub why: String,
     /// Index of the invalid node.
@@ -14,22 +14,22 @@ pub(super) struct Damage {
     at: Option<(usize, usize)>,
 }
 
-impl Damage {
+impl MetadataError {
     /// An error in a node.
     pub fn at(node: usize, why: impl Into<String>) -> Self {
-        Damage { why: why.into(), node: Some(node), at: None }
+        MetadataError { why: why.into(), node: Some(node), at: None }
     }
 
     /// Invalid JSON.
     pub fn of_json(error: &serde_json::Error) -> Self {
         let text = error.to_string();
         let why = text.rsplit_once(" at line ").map_or(&*text, |(why, _)| why);
-        Damage { why: brief(why), node: None, at: Some((error.line(), error.column())) }
+        MetadataError { why: brief(why), node: None, at: Some((error.line(), error.column())) }
     }
 
     /// Sets the node, unless there is one already.
     pub fn or_at(self, node: usize) -> Self {
-        Damage { node: self.node.or(Some(node)), ..self }
+        MetadataError { node: self.node.or(Some(node)), ..self }
     }
 
     /// The error's span in the file, within `span`, the literal with the section's text.
@@ -119,27 +119,27 @@ fn node_range(json: &str, node: usize) -> Option<Range<usize>> {
 
 /// A text of a file for a message: at most a line of it, without control characters.
 pub(super) fn brief(text: &str) -> String {
-    const MOST: usize = 80;
-    let mut brief: String = text.chars().take(MOST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if text.chars().nth(MOST).is_some() {
+    const MAX_CHARS: usize = 80;
+    let mut brief: String = text.chars().take(MAX_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(MAX_CHARS).is_some() {
         brief.push('…');
     }
     brief
 }
 
-impl From<String> for Damage {
+impl From<String> for MetadataError {
     fn from(why: String) -> Self {
-        Damage { why, node: None, at: None }
+        MetadataError { why, node: None, at: None }
     }
 }
 
-impl From<&str> for Damage {
+impl From<&str> for MetadataError {
     fn from(why: &str) -> Self {
         why.to_owned().into()
     }
 }
 
-impl fmt::Display for Damage {
+impl fmt::Display for MetadataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.node {
             Some(node) => write!(f, "node {node}: {}", self.why),
@@ -168,7 +168,7 @@ mod tests {
         let span = Span::new(9, text.len() as u32 - 1);
         let json = "{\n  \"nodes\": [é\n";
         let error = serde_json::from_str::<serde_json::Value>(json).unwrap_err();
-        let place = Damage::of_json(&error).place(json, span, &source).unwrap();
+        let place = MetadataError::of_json(&error).place(json, span, &source).unwrap();
         assert_eq!(source.slice(place), "é");
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Any node may refer to any other, even to itself, and nodes may be shared: every node is converted once.
 
-use super::{Damage, Entry, MOST_OPAQUE_BYTES, Section, tensor};
+use super::{Entry, MAX_OPAQUE_BYTES, MetadataError, Section, tensor};
 use hammock_ir::{AttrValue, DType, PrimExpr, Tensor, VDevice};
 use serde_json::Value as Json;
 use std::{collections::HashMap, sync::Arc};
@@ -35,21 +35,24 @@ const TENSORS: [&str; 2] = ["ffi.Tensor", "runtime.NDArray"];
 ///
 /// # Errors
 /// When the document is not such a graph.
-pub(super) fn section(document: &Json) -> Result<Section, Damage> {
+pub(super) fn section(document: &Json) -> Result<Section, MetadataError> {
     let nodes = document["nodes"].as_array().ok_or("it has no `nodes`")?;
     let mut graph = Graph { nodes, entries: vec![None; nodes.len()], opaque_bytes: 0 };
     let root = graph.index(document.get("root_index").ok_or("it has no `root_index`")?)?;
     if nodes[root]["type"] != "ffi.Map" {
-        return Err(Damage::at(root, "it is the root, and no map"));
+        return Err(MetadataError::at(root, "it is the root, and no map"));
     }
-    let map = nodes[root]["data"].as_array().ok_or_else(|| Damage::at(root, "it is a map without data"))?;
+    let map = nodes[root]["data"].as_array().ok_or_else(|| MetadataError::at(root, "it is a map without data"))?;
     let mut arrays: HashMap<usize, Arc<[Entry]>> = HashMap::new();
     let mut section = Section::new();
     for pair in map.chunks(2) {
-        let [key, value] = pair else { return Err(Damage::at(root, "it is a map with a key that has no value")) };
+        let [key, value] = pair else {
+            return Err(MetadataError::at(root, "it is a map with a key that has no value"));
+        };
         let (key, value) = (graph.index(key)?, graph.index(value)?);
-        let name =
-            nodes[key]["data"].as_str().ok_or_else(|| Damage::at(key, "it is a key of the root, and no string"))?;
+        let name = nodes[key]["data"]
+            .as_str()
+            .ok_or_else(|| MetadataError::at(key, "it is a key of the root, and no string"))?;
         let entries = match arrays.get(&value) {
             Some(entries) => entries.clone(),
             None => arrays.entry(value).or_insert(graph.array(value)?).clone(),
@@ -75,22 +78,22 @@ enum Node {
 
 impl<'a> Graph<'a> {
     /// The index of a referenced node.
-    fn index(&self, reference: &Json) -> Result<usize, Damage> {
+    fn index(&self, reference: &Json) -> Result<usize, MetadataError> {
         let at = reference.as_u64().and_then(|at| usize::try_from(at).ok());
         at.filter(|at| *at < self.nodes.len()).ok_or_else(|| match reference {
-            Json::Number(number) => Damage::from(format!("there is no node {number}")),
-            _ => Damage::from("a reference to a node is not a number"),
+            Json::Number(number) => MetadataError::from(format!("there is no node {number}")),
+            _ => MetadataError::from("a reference to a node is not a number"),
         })
     }
 
-    fn array(&mut self, at: usize) -> Result<Arc<[Entry]>, Damage> {
+    fn array(&mut self, at: usize) -> Result<Arc<[Entry]>, MetadataError> {
         let data: &'a Json = &self.nodes[at]["data"];
-        let items = data.as_array().ok_or_else(|| Damage::at(at, "it is a value of the root, and no array"))?;
+        let items = data.as_array().ok_or_else(|| MetadataError::at(at, "it is a value of the root, and no array"))?;
         items.iter().map(|item| self.index(item).map_err(|e| e.or_at(at)).and_then(|item| self.entry(item))).collect()
     }
 
     /// The entry of a node, following references.
-    fn entry(&mut self, first: usize) -> Result<Entry, Damage> {
+    fn entry(&mut self, first: usize) -> Result<Entry, MetadataError> {
         let mut passed = Vec::new();
         let mut at = first;
         let entry = loop {
@@ -99,7 +102,7 @@ impl<'a> Graph<'a> {
             }
             // A path longer than the number of nodes is a cycle.
             if passed.len() == self.nodes.len() {
-                return Err(Damage::at(first, "it refers to itself"));
+                return Err(MetadataError::at(first, "it refers to itself"));
             }
             passed.push(at);
             match self.node(at).map_err(|damage| damage.or_at(at))? {
@@ -111,7 +114,7 @@ impl<'a> Graph<'a> {
         Ok(entry)
     }
 
-    fn node(&mut self, at: usize) -> Result<Node, Damage> {
+    fn node(&mut self, at: usize) -> Result<Node, MetadataError> {
         let nodes = self.nodes;
         let (ty, data) = (nodes[at]["type"].as_str().unwrap_or_default(), &nodes[at]["data"]);
         let value = match ty {
@@ -139,12 +142,12 @@ impl<'a> Graph<'a> {
         Ok(Node::Is(Entry::Other(value)))
     }
 
-    fn tensor(&self, at: usize) -> Result<Tensor, Damage> {
+    fn tensor(&self, at: usize) -> Result<Tensor, MetadataError> {
         tensor::decode(self.nodes[at]["data"].as_str().ok_or("it is a tensor without data")?)
     }
 
     /// A constant: its tensor and device.
-    fn constant(&self, data: &Json) -> Result<Node, Damage> {
+    fn constant(&self, data: &Json) -> Result<Node, MetadataError> {
         let value = self.index(data.get("value").unwrap_or(&data["data"]))?;
         let is_tensor = TENSORS.iter().any(|ty| self.nodes[value]["type"] == *ty);
         match self.vdevice(data).filter(|_| is_tensor) {
@@ -170,7 +173,7 @@ impl<'a> Graph<'a> {
     }
 
     /// The dtype of a scalar: from its type node, or its own field in older texts.
-    fn integer_dtype(&self, data: &Json) -> Result<DType, Damage> {
+    fn integer_dtype(&self, data: &Json) -> Result<DType, MetadataError> {
         let dtype = match data.get("dtype") {
             Some(text) => dtype(text)?,
             None => dtype(&self.nodes[self.index(&data["ty"])?]["data"]["dtype"])?,
@@ -181,12 +184,12 @@ impl<'a> Graph<'a> {
 
     /// Any other object: a graph of its own, in which the nodes that it may reference keep their indices. For texts
     /// printed by this compiler, that graph is already the object's data.
-    fn opaque(&mut self, at: usize) -> Result<Arc<str>, Damage> {
+    fn opaque(&mut self, at: usize) -> Result<Arc<str>, MetadataError> {
         let too_large = || {
-            let most = MOST_OPAQUE_BYTES >> 20;
+            let most = MAX_OPAQUE_BYTES >> 20;
             format!("the objects up to it that are of no known type take more than {most} MiB as text")
         };
-        let room = MOST_OPAQUE_BYTES - self.opaque_bytes;
+        let room = MAX_OPAQUE_BYTES - self.opaque_bytes;
         let data = &self.nodes[at]["data"];
         let text = match data.get("root_index").and(data.get("nodes")) {
             Some(_) => data.to_string(),
@@ -232,7 +235,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-fn dtype(data: &Json) -> Result<DType, Damage> {
+fn dtype(data: &Json) -> Result<DType, MetadataError> {
     let text = data.as_str().ok_or("it has a dtype without a name")?;
     text.parse().map_err(|_| format!("`{}` is not a dtype", super::brief(text)).into())
 }
@@ -241,7 +244,7 @@ fn dtype(data: &Json) -> Result<DType, Damage> {
 mod tests {
     use super::*;
 
-    fn read(nodes: &str) -> Result<Section, Damage> {
+    fn read(nodes: &str) -> Result<Section, MetadataError> {
         section(&serde_json::from_str(&format!(r#"{{"root_index": 0, "nodes": [{nodes}]}}"#)).unwrap())
     }
 

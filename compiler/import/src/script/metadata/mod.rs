@@ -14,7 +14,7 @@ use super::{
     value::Value,
 };
 use crate::Constants;
-use damage::{Damage, brief};
+use damage::{MetadataError, brief};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     AttrValue, DType, GlobalInfo, Name, Tensor, VDevice,
@@ -27,7 +27,7 @@ use std::sync::Arc;
 type Section = IndexMap<String, Arc<[Entry]>>;
 
 /// Maximum total size of opaque objects as JSON: each has a graph of its own.
-const MOST_OPAQUE_BYTES: usize = 16 << 20;
+const MAX_OPAQUE_BYTES: usize = 16 << 20;
 
 /// The entries of the section, by type key.
 #[derive(Default)]
@@ -52,7 +52,7 @@ const CONSTANTS: [&str; 2] = ["ir.GenericConst", "relax.expr.Constant"];
 impl Context<'_> {
     /// Reads the section.
     pub fn load_metadata(&mut self, json: &str, span: Span) -> Read<()> {
-        let section = serde_json::from_str(json).map_err(|e| Damage::of_json(&e)).and_then(|document| {
+        let section = serde_json::from_str(json).map_err(|e| MetadataError::of_json(&e)).and_then(|document| {
             if legacy::is_legacy(&document) { legacy::section(&document) } else { graph::section(&document) }
         });
         match section {

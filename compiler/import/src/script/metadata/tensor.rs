@@ -3,7 +3,7 @@
 //! Little-endian: u64 magic, u64 zero, i32 device kind, i32 device number, i32 ndim, u8 code, u8 bits, u16 lanes,
 //! ndim × i64 sizes, i64 bytes, then the bytes.
 
-use super::Damage;
+use super::MetadataError;
 use hammock_ir::{DType, Tensor};
 use hammock_runtime::base64;
 
@@ -13,7 +13,7 @@ const MAGIC: u64 = 0xDD5E_40F0_96B4_A13F;
 ///
 /// # Errors
 /// When the text is not a valid tensor.
-pub(super) fn decode(text: &str) -> Result<Tensor, Damage> {
+pub(super) fn decode(text: &str) -> Result<Tensor, MetadataError> {
     let bytes = base64::decode(text).ok_or("it is a tensor whose base64 is damaged")?;
     read(&bytes).ok_or_else(|| "it is a tensor whose data is damaged".into())
 }

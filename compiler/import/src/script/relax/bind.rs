@@ -83,7 +83,7 @@ impl RelaxEval<'_, '_> {
     /// Binds a value to a new variable of that name.
     pub(super) fn emit(&mut self, name: &str, ty: Option<Type>, pending: Pending, span: Span) -> Read<Var> {
         let mut pending = pending;
-        self.fill_in(&mut pending.value, ty.as_ref())?;
+        self.replace_placeholders(&mut pending.value, ty.as_ref())?;
         let ty = match ty {
             Some(ty) => ty,
             None => self.infer(&pending)?,

@@ -1,7 +1,7 @@
 //! Dataflow blocks and branches.
 
 use super::RelaxEval;
-use crate::script::{context::Read, path::Space, scope::Gone, value::Value};
+use crate::script::{context::Read, path::Space, scope::ClosedScope, value::Value};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     Name, TensorShape, TensorType, Type,
@@ -55,7 +55,7 @@ impl RelaxEval<'_, '_> {
         let broken = self.cx.diagnostics.len() > errors;
         let outputs = std::mem::take(&mut self.dialect.outputs);
         // The names at the block's end: a later binding may have shadowed one.
-        self.scope.pop(Gone::Dataflow);
+        self.scope.pop(ClosedScope::Dataflow);
         self.dialect.dataflow = false;
         for var in outputs {
             self.dialect.function.vars[var].dataflow = false;
@@ -119,7 +119,7 @@ impl RelaxEval<'_, '_> {
         let outer_branch = std::mem::replace(&mut self.dialect.branch, true);
         self.scope.push();
         self.statements(stmts);
-        self.scope.pop(Gone::Branch);
+        self.scope.pop(ClosedScope::Branch);
         self.dialect.branch = outer_branch;
         let blocks = std::mem::replace(&mut self.dialect.blocks, outer_blocks);
         if self.cx.diagnostics.len() > errors {

@@ -8,7 +8,7 @@ use crate::script::{
     eval::Eval,
     module::{Decoration, decoration, plain_params},
     path::Space,
-    scope::{Gone, Scope},
+    scope::{ClosedScope, Scope},
     value::Value,
 };
 use hammock_diagnostics::{Span, codes};
@@ -164,7 +164,7 @@ impl RelaxEval<'_, '_> {
     }
 
     /// Returns true if an insufficiently indented `return` follows the function, which was reported.
-    fn returns_behind(&self, def: &ast::FunctionDef) -> bool {
+    fn is_followed_by_return(&self, def: &ast::FunctionDef) -> bool {
         let end = def.body.last().map_or(def.name.span, |stmt| stmt.span).end;
         let between = |stray: Span| self.cx.source.text().get(end as usize..stray.start as usize);
         self.cx.stray_return.and_then(between).is_some_and(|text| text.trim().is_empty())
@@ -175,11 +175,11 @@ impl RelaxEval<'_, '_> {
         let errors = self.cx.diagnostics.len();
         self.scope.push();
         self.statements(&def.body);
-        self.scope.pop(Gone::Function);
+        self.scope.pop(ClosedScope::Function);
         let result = match self.dialect.result.take() {
             Some(result) => result,
             None => {
-                if self.cx.diagnostics.len() == errors && !returns(&def.body) && !self.returns_behind(def) {
+                if self.cx.diagnostics.len() == errors && !returns(&def.body) && !self.is_followed_by_return(def) {
                     let message = format!("the function `{}` returns nothing", def.name.name);
                     self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "it needs a `return`");
                 }
@@ -187,8 +187,8 @@ impl RelaxEval<'_, '_> {
             }
         };
         let mut filled = IrValue::Operand(result.clone());
-        self.fill_in(&mut filled, signature.ret.as_ref())?;
-        self.none_left(errors)?;
+        self.replace_placeholders(&mut filled, signature.ret.as_ref())?;
+        self.report_unbound_constants(errors)?;
         let result = if let IrValue::Operand(filled) = filled { filled } else { result };
         let ret_ty = match signature.ret {
             Some(ty) => ty,
@@ -216,7 +216,7 @@ impl RelaxEval<'_, '_> {
         let outer = self.enter();
         let read = self.nested_lambda(def, flags, &outer);
         self.leave(outer);
-        self.scope.pop(Gone::Function);
+        self.scope.pop(ClosedScope::Function);
         self.symbols = outer_symbols;
         let (var, lambda) = read?;
         let ty = self.dialect.function.lambda_ty(&lambda);

@@ -54,18 +54,18 @@ impl RelaxEval<'_, '_> {
         let (mut shape, mut numbers) = (Vec::new(), Vec::new());
         if let Err(odd) = flatten(&arg.value, 0, &mut shape, &mut numbers) {
             return Err(match odd {
-                Odd::Value(value) => {
+                LiteralError::Value(value) => {
                     let odd = Arg { value: value.clone(), span: arg.span };
                     self.expected(&odd, "a number, or lists of numbers")
                 }
-                Odd::Length { is, expected } => {
+                LiteralError::Length { is, expected } => {
                     let message = format!(
                         "these lists are no tensor: one has {}, another {expected}",
                         count(is as usize, "member")
                     );
                     self.cx.error(codes::WRONG_VALUE, arg.span, message, "lists of equal lengths make a tensor")
                 }
-                Odd::Depth => {
+                LiteralError::Depth => {
                     let message = "these lists are no tensor: numbers and lists stand side by side";
                     self.cx.error(codes::WRONG_VALUE, arg.span, message, "lists of equal lengths make a tensor")
                 }
@@ -91,7 +91,7 @@ impl RelaxEval<'_, '_> {
 }
 
 /// The reason why nested lists are no tensor.
-enum Odd<'v> {
+enum LiteralError<'v> {
     /// Something in them is not a number.
     Value(&'v Value),
     /// A list's length differs from that of its siblings.
@@ -101,23 +101,28 @@ enum Odd<'v> {
 }
 
 /// Collects the numbers of nested lists.
-fn flatten<'v>(value: &'v Value, depth: usize, shape: &mut Vec<i64>, numbers: &mut Vec<Number>) -> Result<(), Odd<'v>> {
+fn flatten<'v>(
+    value: &'v Value,
+    depth: usize,
+    shape: &mut Vec<i64>,
+    numbers: &mut Vec<Number>,
+) -> Result<(), LiteralError<'v>> {
     let Some(items) = value.elements() else {
         let number = match value {
             Value::Str(text) => special_float(text).map(Number::Float),
             Value::Scalar(e) => e.as_int().map(|v| Number::Int(v.into())).or(e.as_float().map(Number::Float)),
             value => value.number(),
         };
-        numbers.push(number.ok_or(Odd::Value(value))?);
-        return if shape.len() == depth { Ok(()) } else { Err(Odd::Depth) };
+        numbers.push(number.ok_or(LiteralError::Value(value))?);
+        return if shape.len() == depth { Ok(()) } else { Err(LiteralError::Depth) };
     };
     let len = items.len() as i64;
     match shape.get(depth) {
-        Some(known) if *known != len => return Err(Odd::Length { is: len, expected: *known }),
+        Some(known) if *known != len => return Err(LiteralError::Length { is: len, expected: *known }),
         Some(_) => {}
         // A list may add a dimension only before the first number.
         None if numbers.is_empty() => shape.push(len),
-        None => return Err(Odd::Depth),
+        None => return Err(LiteralError::Depth),
     }
     items.iter().try_for_each(|item| flatten(item, depth + 1, shape, numbers))
 }

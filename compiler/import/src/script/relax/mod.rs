@@ -86,7 +86,7 @@ impl Dialect for Relax {
             Space::Tir
                 if intrinsics::is_known(&path.name) && args.positional.iter().any(|arg| ev.is_tensor(&arg.value)) =>
             {
-                Err(ev.of_scalars(path, &args))
+                Err(ev.report_scalar_function(path, &args))
             }
             _ => builtins::call(ev, path, args),
         }

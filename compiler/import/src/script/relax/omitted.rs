@@ -14,9 +14,9 @@ use hammock_runtime::Device;
 use rustc_hash::FxHashMap;
 
 /// Maximum number of types tried for the constants of one call.
-const MOST_TRIES: usize = 60_000;
+const MAX_TRIES: usize = 60_000;
 /// Maximum number of distinct sizes tried in a dimension.
-const MOST_SIZES: usize = 8;
+const MAX_SIZES: usize = 8;
 /// Window sizes, as in convolutions, which no other operand has.
 const WINDOWS: std::ops::RangeInclusive<i64> = 1..=7;
 
@@ -40,7 +40,7 @@ impl RelaxEval<'_, '_> {
     }
 
     /// Replaces placeholders in a value by zeros when it is bound, given its annotation.
-    pub(super) fn fill_in(&mut self, value: &mut IrValue, ty: Option<&Type>) -> Read<()> {
+    pub(super) fn replace_placeholders(&mut self, value: &mut IrValue, ty: Option<&Type>) -> Read<()> {
         let mut used = Vec::new();
         value.each_operand(&mut |o| o.each_var(&mut |v| used.push(v)));
         let (mine, others) = std::mem::take(&mut self.dialect.omitted).into_iter().partition(|o| used.contains(&o.var));
@@ -68,7 +68,7 @@ impl RelaxEval<'_, '_> {
     }
 
     /// Reports constants that are never bound, unless there are new errors since `errors`, which explain them.
-    pub(super) fn none_left(&mut self, errors: usize) -> Read<()> {
+    pub(super) fn report_unbound_constants(&mut self, errors: usize) -> Read<()> {
         let left = std::mem::take(&mut self.dialect.omitted);
         match left.first().filter(|_| self.cx.diagnostics.len() == errors) {
             Some(omitted) => Err(self.no_zeros(omitted)),
@@ -152,10 +152,10 @@ impl RelaxEval<'_, '_> {
             let apart = (mine.len() == 2).then(pairs).into_iter().flatten();
             for guess in alike.chain(apart) {
                 tries += 1;
-                if tries > MOST_TRIES {
+                if tries > MAX_TRIES {
                     return None;
                 }
-                if self.gives(call, mine, &guess, dtype, ty) {
+                if self.has_type(call, mine, &guess, dtype, ty) {
                     return Some(mine.iter().map(|o| o.var).zip(guess.into_iter().map(|s| (s, dtype))).collect());
                 }
             }
@@ -164,7 +164,7 @@ impl RelaxEval<'_, '_> {
     }
 
     /// Returns true if a call has that type for these constant shapes.
-    fn gives(&mut self, call: &Call, mine: &[Omitted], shapes: &[Vec<i64>], dtype: DType, ty: &Type) -> bool {
+    fn has_type(&mut self, call: &Call, mine: &[Omitted], shapes: &[Vec<i64>], dtype: DType, ty: &Type) -> bool {
         for (omitted, shape) in mine.iter().zip(shapes) {
             let dims = shape.iter().map(|d| PrimExpr::int64(*d));
             self.dialect.function.vars[omitted.var].ty = Type::Tensor(TensorType::new(dims, dtype));
@@ -207,7 +207,7 @@ fn shapes(known: &[TensorType]) -> impl Iterator<Item = Vec<i64>> + use<> {
     let mut sizes: Vec<i64> = known.iter().filter_map(|t| t.dims()).flatten().filter_map(|d| d.as_int()).collect();
     sizes.push(1);
     unique(&mut sizes);
-    sizes.truncate(MOST_SIZES);
+    sizes.truncate(MAX_SIZES);
     let mut windows: Vec<i64> = WINDOWS.chain(sizes.iter().copied()).collect();
     unique(&mut windows);
     let of = |ranges: Vec<Vec<i64>>| product(ranges);

@@ -64,7 +64,7 @@ impl RelaxEval<'_, '_> {
                 arg => arg,
             };
             if let Some(arg) = &arg {
-                self.one_tuple(param, op.params.get(n + 1), arg, &args)?;
+                self.reject_separate_members(param, op.params.get(n + 1), arg, &args)?;
             }
             match (param.kind, arg) {
                 (ParamKind::Operand(kind), arg) => {
@@ -97,7 +97,7 @@ impl RelaxEval<'_, '_> {
     }
 
     /// Rejects tuple members passed as separate arguments: `R.concat(x, y)`, `R.reshape(x, 2, 3)`.
-    fn one_tuple(&mut self, param: &Param, next: Option<&Param>, first: &Arg, args: &Args) -> Read<()> {
+    fn reject_separate_members(&mut self, param: &Param, next: Option<&Param>, first: &Arg, args: &Args) -> Read<()> {
         let numbers = |kind| {
             matches!(
                 kind,
@@ -133,7 +133,7 @@ impl RelaxEval<'_, '_> {
     }
 
     /// Reports a scalar function applied to a tensor.
-    pub(super) fn of_scalars(&mut self, path: &Path, args: &Args) -> Reported {
+    pub(super) fn report_scalar_function(&mut self, path: &Path, args: &Args) -> Reported {
         let message = format!("`{path}` is a function of scalars in kernels, not of tensors");
         let diagnostic = Diagnostic::error(codes::WRONG_VALUE, message).label(args.callee_span, "");
         self.cx.report(match hammock_ops::lookup(&path.name) {
@@ -224,7 +224,7 @@ impl RelaxEval<'_, '_> {
         let dtype = other.map_or_else(alone, |(_, dtype)| dtype);
         for (at, arg) in &numbers {
             if let Some((other, _)) = other {
-                self.whole_number(arg, dtype, operands.spans[other])?;
+                self.check_integral(arg, dtype, operands.spans[other])?;
             }
             operands.values[*at] = self.literal(arg, Some(dtype))?;
         }
@@ -232,7 +232,7 @@ impl RelaxEval<'_, '_> {
     }
 
     /// Rejects a fractional number with a tensor of integers or bools, which would lose the fraction.
-    fn whole_number(&mut self, arg: &Arg, dtype: DType, beside: Span) -> Read<()> {
+    fn check_integral(&mut self, arg: &Arg, dtype: DType, beside: Span) -> Read<()> {
         match arg.value.number() {
             Some(Number::Float(v)) if (dtype.is_integer() || dtype.is_bool()) && v.fract() != 0.0 => {
                 let other = self.cx.source.slice(beside);

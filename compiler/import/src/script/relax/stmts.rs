@@ -26,13 +26,13 @@ impl RelaxEval<'_, '_> {
                 self.define_broken(stmt);
             }
             if self.cx.diagnostics.len() > said {
-                self.point_ahead(said, &body[n + 1..]);
+                self.point_to_later_bindings(said, &body[n + 1..]);
             }
         }
     }
 
     /// Points to later bindings of undefined names, in the diagnostics after the first `said`.
-    fn point_ahead(&mut self, said: usize, later: &[Stmt]) {
+    fn point_to_later_bindings(&mut self, said: usize, later: &[Stmt]) {
         for diagnostic in self.cx.diagnostics.iter_mut().skip(said).filter(|d| d.code == codes::UNDEFINED_NAME) {
             let name = self.cx.source.slice(diagnostic.span());
             let binds = |stmt: &&Stmt| {
@@ -100,7 +100,7 @@ impl RelaxEval<'_, '_> {
 
     /// A call for its effect.
     fn expression(&mut self, e: &Expr) -> Read<()> {
-        self.no_comparison(e)?;
+        self.reject_comparison(e)?;
         let arg = self.arg(e);
         let pending = match arg.value {
             // A docstring, or a call like `R.func_attr`, which has no value.

@@ -95,7 +95,7 @@ impl TirEval<'_, '_> {
     fn assign_element(&mut self, s: &ast::Subscript, target: Span, value: &Expr, span: Span) -> Read<()> {
         let on = self.arg(&s.value);
         let value = self.arg(value);
-        let buffer = self.to_buffer(&on).inspect_err(|_| self.examine(&s.indices))?;
+        let buffer = self.to_buffer(&on).inspect_err(|_| self.check_indices(&s.indices))?;
         let indices = self.indices(&buffer, &s.indices, target)?;
         self.store(&buffer, &indices, &value, None, span)
     }

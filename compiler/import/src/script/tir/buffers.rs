@@ -229,7 +229,7 @@ impl TirEval<'_, '_> {
             let Some(at) = self.dialect.params.iter().position(|p| p.var == handle) else {
                 return Err(self.expected(&source, "a parameter of type `T.handle`"));
             };
-            self.told_sizes(&buffer, at, span)?;
+            self.check_sizes_determined(&buffer, at, span)?;
             // The parameter is the buffer from here on: its bare name is the data pointer.
             self.scope.define(handle.name().clone(), Value::Scalar(buffer.data.expr()));
             self.dialect.params[at].buffer = Some(buffer.clone());
@@ -257,7 +257,7 @@ impl TirEval<'_, '_> {
         let buffer = self.build(spec, args, name, "global")?;
         let mut sizes = Vec::new();
         buffer.each_expr(&mut |e| sizes.push(e.clone()));
-        self.holds_for_block(&sizes, span)?;
+        self.check_block_scope(&sizes, span)?;
         if let Some(block) = self.dialect.blocks.last_mut() {
             block.alloc_buffers.push(buffer.clone());
         }

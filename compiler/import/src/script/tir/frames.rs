@@ -18,7 +18,7 @@ use std::sync::Arc;
 const MAX_DEPTH: usize = 256;
 
 /// An attribute that applies from a statement to the end of its scope.
-pub(super) struct Open {
+pub(super) struct OpenAttr {
     /// Number of statements before it.
     pub at: usize,
     node: AttrNode,
@@ -28,8 +28,8 @@ pub(super) struct Open {
 }
 
 /// Wraps the statements that an attribute applies to.
-pub(super) fn wrap(open: Open, body: Stmt) -> Stmt {
-    let Open { node, key, value, span, .. } = open;
+pub(super) fn wrap(open: OpenAttr, body: Stmt) -> Stmt {
+    let OpenAttr { node, key, value, span, .. } = open;
     Stmt::new(StmtKind::Attr { node, key, value, body: Box::new(body) }).at(span)
 }
 
@@ -37,7 +37,7 @@ impl TirEval<'_, '_> {
     fn open(&mut self, node: AttrNode, key: impl Into<Name>, value: PrimExpr, span: Span) -> Read<()> {
         self.deepen(1, span)?;
         let at = self.dialect.out.len();
-        self.dialect.open.push(Open { at, node, key: key.into(), value, span });
+        self.dialect.open.push(OpenAttr { at, node, key: key.into(), value, span });
         Ok(())
     }
 

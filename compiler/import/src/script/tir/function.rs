@@ -1,6 +1,6 @@
 //! Headers and bodies of TIR functions.
 
-use super::{Tir, TirEval, scope::Parts};
+use super::{Tir, TirEval, scope::BlockParts};
 use crate::script::{
     args::Arg,
     context::{Context, Read},
@@ -37,7 +37,8 @@ pub(crate) struct Header {
 /// Reads a function's header.
 pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: Flags) -> Read<Header> {
     let old = uses_old_blocks(&def.body);
-    let state = Tir { header: true, s_tir: flags.s_tir || old, old, blocks: vec![Parts::default()], ..Tir::default() };
+    let state =
+        Tir { header: true, s_tir: flags.s_tir || old, old, blocks: vec![BlockParts::default()], ..Tir::default() };
     let mut ev = Eval::new(cx, state);
     ev.type_params(&def.type_params)?;
     ev.declare_scalars(&def.params);
@@ -94,7 +95,7 @@ pub(crate) fn body(cx: &mut Context, header: Header, def: &ast::FunctionDef) -> 
 
 /// The body in a root block, if it needs one: if the function allocates buffers, or contains blocks and is not itself a
 /// block without axes.
-fn with_root(root: Parts, body: Stmt, span: Span) -> Stmt {
+fn with_root(root: BlockParts, body: Stmt, span: Span) -> Stmt {
     let needed = match &body.kind {
         _ if !root.alloc_buffers.is_empty() || !root.annotations.is_empty() => true,
         StmtKind::Block(block) => !block.axes.is_empty(),
@@ -161,7 +162,7 @@ impl TirEval<'_, '_> {
         self.dialect.hints.clear();
         let (param, value) = match ty {
             Arg { value: Value::Buffer(buffer), span } => {
-                self.told_sizes(&buffer, self.dialect.params.len(), span)?;
+                self.check_sizes_determined(&buffer, self.dialect.params.len(), span)?;
                 (Param::buffer(buffer.clone()), Value::Buffer(buffer))
             }
             ty => {
@@ -189,12 +190,12 @@ impl TirEval<'_, '_> {
     }
 
     /// Checks that a call's arguments determine the sizes of a parameter's buffer.
-    pub(super) fn told_sizes(&mut self, buffer: &Buffer, number: usize, span: Span) -> Read<()> {
+    pub(super) fn check_sizes_determined(&mut self, buffer: &Buffer, number: usize, span: Span) -> Read<()> {
         let (params, symbols) = (&self.dialect.params, &self.symbols);
         // An offset without a name in the text is the buffer's own.
         let own = buffer.elem_offset.as_ref().and_then(PrimExpr::as_var);
         let symbol = |var: &prim::Var| symbols.get(var.name()) == Some(var) || own == Some(var);
-        let size = buffer.untold_size(
+        let size = buffer.undetermined_size(
             |var| symbol(var) || params.iter().any(|p| p.var == *var),
             |from| params[..number].iter().any(|p| p.buffer.as_ref() == Some(from)),
         );

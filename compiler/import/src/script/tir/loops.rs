@@ -6,7 +6,7 @@ use crate::script::{
     context::Read,
     dtypes, operators,
     path::Space,
-    scope::Gone,
+    scope::ClosedScope,
     suggest,
     value::Value,
 };
@@ -50,7 +50,7 @@ impl TirEval<'_, '_> {
         }
         self.define_loops(&each.target, &vars);
         let body = self.block_of(&each.body);
-        self.scope.pop(Gone::Kernel);
+        self.scope.pop(ClosedScope::Kernel);
         self.dialect.depth -= vars.len() - 1;
         for var in &vars {
             self.dialect.loops.remove(var);
@@ -149,7 +149,7 @@ impl TirEval<'_, '_> {
     }
 
     fn counted_in(&mut self, dtype: DType, span: Span) -> Read<DType> {
-        if dtypes::counts(dtype) && dtype.is_scalar() {
+        if dtypes::is_index_dtype(dtype) && dtype.is_scalar() {
             return Ok(dtype);
         }
         let message = format!("the bounds of a loop are integers, not {dtype}");

@@ -49,9 +49,9 @@ pub(crate) struct Tir {
     /// Statements of the current scope so far.
     out: Vec<Stmt>,
     /// Attributes that apply to the rest of that scope.
-    open: Vec<frames::Open>,
+    open: Vec<frames::OpenAttr>,
     /// Enclosing blocks, the function itself first.
-    blocks: Vec<scope::Parts>,
+    blocks: Vec<scope::BlockParts>,
     /// First value and extent of the enclosing loops.
     loops: FxHashMap<prim::Var, (PrimExpr, PrimExpr)>,
     /// Thread axes created by `T.env_thread`; they have an extent once launched.

@@ -1,7 +1,7 @@
 //! Scopes of statements, and the parts of blocks.
 
 use super::{TirEval, frames};
-use crate::script::{context::Read, scope::Gone, value::Value};
+use crate::script::{context::Read, scope::ClosedScope, value::Value};
 use hammock_diagnostics::{Span, codes};
 use hammock_ir::{
     Attrs, PrimExpr,
@@ -12,7 +12,7 @@ use hammock_syntax::ast;
 
 /// The parts of a block other than its body, collected as its statements are read.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(super) struct BlockParts {
     pub axes: Vec<BlockAxis>,
     pub predicate: Option<PrimExpr>,
     pub reads: Option<Vec<Region>>,
@@ -25,7 +25,7 @@ pub(super) struct Parts {
     pub depth: usize,
 }
 
-impl Parts {
+impl BlockParts {
     /// The block with these parts.
     pub fn finish(self, name: &str, no_realize: bool, body: Stmt) -> Block {
         Block {
@@ -52,13 +52,13 @@ impl TirEval<'_, '_> {
         let result = read(self);
         let body = self.close_scope();
         (self.dialect.out, self.dialect.open) = outer;
-        self.scope.pop(Gone::Kernel);
+        self.scope.pop(ClosedScope::Kernel);
         result.map(|()| body)
     }
 
     /// Rejects a part that applies to the whole block if it depends on definitions of statements in the block, such as
     /// loop variables.
-    pub(super) fn holds_for_block(&mut self, made_of: &[PrimExpr], span: Span) -> Read<()> {
+    pub(super) fn check_block_scope(&mut self, dependencies: &[PrimExpr], span: Span) -> Read<()> {
         let depth = self.dialect.blocks.last().map_or(0, |block| block.depth);
         let defined = |e: &PrimExpr| {
             self.scope.inside(depth).any(|value| match (value, e.kind()) {
@@ -68,7 +68,7 @@ impl TirEval<'_, '_> {
                 _ => false,
             })
         };
-        if !made_of.iter().any(|e| e.any(&mut |part| defined(part))) {
+        if !dependencies.iter().any(|e| e.any(&mut |part| defined(part))) {
             return Ok(());
         }
         let message = "this holds for the whole block, but is made of what a statement in the block defines";

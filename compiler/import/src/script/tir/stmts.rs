@@ -1,11 +1,11 @@
 //! Statements.
 
-use super::{TirEval, scope::Parts};
+use super::{TirEval, scope::BlockParts};
 use crate::script::{
     args::{Arg, Args, list},
     context::{Read, Reported},
     path::{Path, Space},
-    scope::Gone,
+    scope::ClosedScope,
     suggest,
     value::Value,
 };
@@ -85,7 +85,7 @@ impl TirEval<'_, '_> {
     }
 
     fn expression(&mut self, e: &Expr) -> Read<()> {
-        self.no_comparison(e)?;
+        self.reject_comparison(e)?;
         let arg = self.arg(e);
         match &arg.value {
             // A docstring, or a declaration statement.
@@ -149,7 +149,7 @@ impl TirEval<'_, '_> {
         let mut names = Vec::new();
         items.iter().filter_map(|(_, target)| target.as_ref()).for_each(|target| target_names(target, &mut names));
         // The statements may belong in a block.
-        self.dialect.blocks.push(Parts { depth: usize::MAX, ..Parts::default() });
+        self.dialect.blocks.push(BlockParts { depth: usize::MAX, ..BlockParts::default() });
         self.examine_body(&names, body);
         self.dialect.blocks.pop();
     }
@@ -159,7 +159,7 @@ impl TirEval<'_, '_> {
         self.scope.push();
         names.iter().for_each(|name| self.scope.define(name.clone(), Value::Broken));
         self.block_of(body);
-        self.scope.pop(Gone::Kernel);
+        self.scope.pop(ClosedScope::Kernel);
     }
 
     fn no_context(&mut self, context: &Expr) -> Reported {
