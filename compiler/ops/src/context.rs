@@ -34,7 +34,7 @@ impl CallContext<'_> {
     /// When operands or attributes break the operator's rule.
     pub fn result_ty(&self) -> Result<Type, InferError> {
         let ty = (self.op.infer)(self)?;
-        // Declared result types are kept as written.
+        // Declared result types are not simplified.
         Ok(if self.call.ty_args.is_empty() { ty.map_exprs(&mut dims::simplify) } else { ty })
     }
 

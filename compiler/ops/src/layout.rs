@@ -74,7 +74,7 @@ impl Layout {
 
     /// Returns true if it is a layout of these primal axes in any order, with blocks only of the first two: of images
     /// or of kernels.
-    pub fn suits(&self, primal: &str) -> bool {
+    pub fn is_layout_of(&self, primal: &str) -> bool {
         let is_spatial = |a: &Axis| a.block.is_some() && primal[2..].contains(a.letter);
         self.holds(primal) && !self.axes.iter().any(is_spatial)
     }
@@ -155,7 +155,7 @@ impl Layout {
     }
 
     /// The position of an axis of the program (that of the block index, if it is blocked).
-    pub fn place(&self, axis: usize) -> usize {
+    pub fn axis_position(&self, axis: usize) -> usize {
         self.position(letter(axis)).unwrap_or(axis)
     }
 

@@ -15,7 +15,7 @@ use crate::{
     example::Example,
     legalize::{DecomposeFn, Emit, Legalized, TirFn},
     precision::Precision,
-    relayout::{LayoutRule, Relaid, Relayout},
+    relayout::{LayoutChange, LayoutRule, Relayout},
 };
 use hammock_ir::{
     AttrValue, Attrs, Type,
@@ -210,7 +210,7 @@ impl Op {
     /// Sets the rule for operands in other layouts than the program's.
     pub fn layouts(
         mut self,
-        rule: impl Fn(&Relayout) -> Result<Option<Relaid>, InferError> + Send + Sync + 'static,
+        rule: impl Fn(&Relayout) -> Result<Option<LayoutChange>, InferError> + Send + Sync + 'static,
     ) -> Self {
         self.layouts = Some(Box::new(rule));
         self

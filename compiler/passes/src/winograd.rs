@@ -113,7 +113,7 @@ impl Convolution {
         let fits = is_float && (result == dtype || result == DType::FLOAT32);
         let layout_of = |name: &str, axes: &str| {
             let text = call.attrs.get(name)?.as_str()?;
-            Layout::parse(text).filter(|layout| layout.suits(axes) && !layout.has_blocks())
+            Layout::parse(text).filter(|layout| layout.is_layout_of(axes) && !layout.has_blocks())
         };
         let data_layout = layout_of("data_layout", "NCHW")?;
         let out_layout = layout_of("out_layout", "NCHW").unwrap_or_else(|| data_layout.clone());

@@ -4,7 +4,7 @@ use super::CallContext;
 use hammock_ir::{AttrValue, DType, relax::InferError};
 
 /// Maximum magnitude of an attribute used in arithmetic, chosen so that multiplying two does not overflow.
-const LARGEST: u64 = 1 << 31;
+const MAX_MAGNITUDE: u64 = 1 << 31;
 
 impl<'a> CallContext<'a> {
     /// An attribute.
@@ -32,7 +32,7 @@ impl<'a> CallContext<'a> {
     }
 
     fn limited(&self, name: &str, value: i64) -> Result<i64, InferError> {
-        match value.unsigned_abs() <= LARGEST {
+        match value.unsigned_abs() <= MAX_MAGNITUDE {
             true => Ok(value),
             false => Err(self.error_at(name, format_args!("`{name}` is {value}, beyond the size of any tensor"))),
         }

@@ -22,7 +22,7 @@ use hammock_ir::{
     prim::{BinaryOp, binary},
     relax::InferError,
 };
-use integer::{floor_divide, floor_mod, refuse_zero, shift_left, shift_right, trunc_divide, trunc_mod};
+use integer::{check_nonzero, floor_divide, floor_mod, shift_left, shift_right, trunc_divide, trunc_mod};
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
@@ -78,7 +78,11 @@ fn logic_ops() -> Vec<Op> {
     vec![
         logic("logical_and", "Logical and: true where both are nonzero, in the dtype of the operands.", PrimExpr::and),
         logic("logical_or", "Logical or: true where either is nonzero, in the dtype of the operands.", PrimExpr::or),
-        logic("logical_xor", "Logical exclusive or: true where exactly one is nonzero, in the dtype of the operands.", PrimExpr::ne),
+        logic(
+            "logical_xor",
+            "Logical exclusive or: true where exactly one is nonzero, in the dtype of the operands.",
+            PrimExpr::ne,
+        ),
     ]
 }
 
@@ -101,14 +105,14 @@ fn bits(name: &'static str, doc: &'static str, f: Function) -> Op {
 
 /// A quotient or remainder, which is an error for integer division by zero.
 fn division(name: &'static str, doc: &'static str, f: Function) -> Op {
-    operands(name, doc).infer(same_dtype).legalize(move |cx| checked_elementwise(cx, refuse_zero, f))
+    operands(name, doc).infer(same_dtype).legalize(move |cx| checked_elementwise(cx, check_nonzero, f))
 }
 
 /// A logical function, applicable to any numbers.
 fn logic(name: &'static str, doc: &'static str, f: Function) -> Op {
     let on_numbers = move |a: PrimExpr, b: PrimExpr| {
         let dtype = a.dtype();
-        f(truth(a), truth(b)).cast(dtype)
+        f(is_nonzero(a), is_nonzero(b)).cast(dtype)
     };
     let op = operands(name, doc).example("x: bool[2, 3]; y: bool[3]", "x, y");
     op.infer(same_dtype).legalize(move |cx| elementwise(cx, on_numbers))
@@ -146,7 +150,7 @@ fn checked_elementwise(
 ) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, cx.op.name)?;
     let (x, y) = (b.input("x1")?, b.input("x2")?);
-    let (x, y) = (adopt(&x, &y), adopt(&y, &x));
+    let (x, y) = (with_dtype_of(&x, &y), with_dtype_of(&y, &x));
     check(cx, &mut b, &y)?;
     let out = b.broadcast_output(&format!("T_{}", cx.op.name), &["x1", "x2"])?;
     b.compute(&out, |i| f(x.broadcast_to(i, &out.shape), y.broadcast_to(i, &out.shape)));
@@ -154,7 +158,7 @@ fn checked_elementwise(
 }
 
 /// Converts a number in the program to the dtype of the other operand.
-fn adopt(value: &Input, other: &Input) -> Input {
+fn with_dtype_of(value: &Input, other: &Input) -> Input {
     let number = match value {
         Input::Scalar(e) => e.as_int().map(|v| v as f64).or(e.as_float()),
         Input::Buffer(_) => None,
@@ -197,7 +201,7 @@ fn bitwise(intrinsic: &'static str, a: PrimExpr, b: PrimExpr) -> PrimExpr {
 }
 
 /// Returns the condition that a number is nonzero.
-fn truth(x: PrimExpr) -> PrimExpr {
+fn is_nonzero(x: PrimExpr) -> PrimExpr {
     let dtype = x.dtype();
     if dtype.is_bool() { x } else { x.ne(PrimExpr::constant(0.0, dtype)) }
 }

@@ -35,7 +35,7 @@ fn destination_passing() -> Vec<Op> {
             .doc("Calls a TIR function that writes its results into tensors of the given types.")
             .operand("gvar", OperandKind::Function)
             .operand("args", OperandKind::Any)
-            .infer(written)
+            .infer(declared_results)
             .own_memory()
             .structural(REWRITE),
         Op::new("call_tir_inplace")
@@ -54,21 +54,21 @@ fn destination_passing() -> Vec<Op> {
             .operand("args", OperandKind::Any)
             .required("te_grad_name", AttrKind::Str)
             .attr("te_grad_kwargs", AttrKind::Any, AttrValue::Dict(Vec::new()))
-            .infer(written)
+            .infer(declared_results)
             .own_memory()
             .structural(REWRITE),
         Op::new("call_dps_packed")
             .doc("Calls a runtime function that writes its results into tensors of the given types.")
             .operand("func", OperandKind::Function)
             .operand("args", OperandKind::Any)
-            .infer(written)
+            .infer(declared_results)
             .own_memory()
             .structural(REWRITE),
         Op::new("call_py_func")
             .doc("Calls a function that the host program registered under this name.")
             .operand("func_name", OperandKind::Str)
             .operand("args", OperandKind::Any)
-            .infer(written)
+            .infer(declared_results)
             .structural(CODE),
     ]
 }
@@ -165,7 +165,7 @@ fn returned(cx: &CallContext) -> Inferred {
 }
 
 /// The type of a call that writes tensors of the given types.
-fn written(cx: &CallContext) -> Inferred {
+fn declared_results(cx: &CallContext) -> Inferred {
     if cx.call.ty_args.is_empty() {
         return Err(cx.error("the types of the results are missing").help("give them as `out_ty=R.Tensor(…)`"));
     }
@@ -185,7 +185,7 @@ fn expect_tensors(cx: &CallContext, ty: &Type) -> Result<(), InferError> {
 }
 
 fn infer_inplace(cx: &CallContext) -> Inferred {
-    let ty = written(cx)?;
+    let ty = declared_results(cx)?;
     let results = ty.as_tuple().map_or(1, <[Type]>::len);
     let indices = cx.ints("inplace_indices")?;
     if indices.len() != results {

@@ -52,7 +52,7 @@ fn all_gather() -> Op {
         .required("num_workers", AttrKind::Int)
         .attr("in_group", AttrKind::Bool, true)
         .layouts(relayout::gather)
-        .infer(|cx| resized(cx, |cx, size| Ok(dims::mul(size, &num_workers(cx)?.into())), |_| Ok(0)))
+        .infer(|cx| with_axis_size(cx, |cx, size| Ok(dims::mul(size, &num_workers(cx)?.into())), |_| Ok(0)))
         .decompose(|cx, emit| {
             let args = vec![cx.operand("x")?.clone(), in_group(cx)?];
             call(cx, emit, "runtime.disco.allgather", args)
@@ -79,7 +79,7 @@ fn scatter() -> Op {
         .tensor("x")
         .required("num_workers", AttrKind::Int)
         .attr("axis", AttrKind::Int, 0i64)
-        .infer(|cx| resized(cx, shared, scatter_axis))
+        .infer(|cx| with_axis_size(cx, shard_size, scatter_axis))
         .decompose(decompose_scatter)
 }
 
@@ -98,7 +98,7 @@ pub fn num_workers(cx: &CallContext) -> Result<i64, InferError> {
 ///
 /// # Errors
 /// When the axis cannot be split evenly.
-pub fn shared(cx: &CallContext, size: &PrimExpr) -> Result<PrimExpr, InferError> {
+pub fn shard_size(cx: &CallContext, size: &PrimExpr) -> Result<PrimExpr, InferError> {
     let workers = num_workers(cx)?;
     match size.as_int() {
         Some(n) if n % workers != 0 => {
@@ -120,7 +120,7 @@ fn scatter_axis(cx: &CallContext) -> Result<usize, InferError> {
 ///
 /// # Errors
 /// When the size is invalid.
-pub fn resized(
+pub fn with_axis_size(
     cx: &CallContext,
     size: impl Fn(&CallContext, &PrimExpr) -> Result<PrimExpr, InferError>,
     axis: impl Fn(&CallContext) -> Result<usize, InferError>,
@@ -154,7 +154,7 @@ fn decompose_scatter(cx: &CallContext, emit: &mut dyn Emit) -> Result<Operand, I
         return Err(cx.error_at("x", "cannot be compiled while the shape of `x` is not known"));
     };
     let mut parts = sizes.to_vec();
-    parts.splice(axis..=axis, [workers.into(), shared(cx, &sizes[axis])?]);
+    parts.splice(axis..=axis, [workers.into(), shard_size(cx, &sizes[axis])?]);
     let mut data = emit.op("reshape", vec![cx.operand("x")?.clone(), Operand::Shape(parts)], [])?;
     if axis > 0 {
         let mut order: Vec<i64> = (0..=sizes.len() as i64).collect();

@@ -1,6 +1,6 @@
 //! Distributed tensors, sharded over a mesh of devices.
 
-use super::collective::{num_workers, resized, shared};
+use super::collective::{num_workers, shard_size, with_axis_size};
 use crate::{
     context::CallContext,
     dims,
@@ -45,7 +45,7 @@ pub fn ops() -> Vec<Op> {
             .tensor("input")
             .required("num_workers", AttrKind::Int)
             .required("axis", AttrKind::Int)
-            .infer(|cx| resized(cx, shared, shard_axis))
+            .infer(|cx| with_axis_size(cx, shard_size, shard_axis))
             .decompose(decompose_shard),
     ]
 }

@@ -49,7 +49,7 @@ pub fn inside(index: &PrimExpr, extent: &PrimExpr) -> PrimExpr {
 }
 
 /// A value read at clamped indices of axes with these extents, or zero if one of the axes is empty at run time.
-pub fn unless_empty<'d>(extents: impl IntoIterator<Item = &'d PrimExpr>, value: PrimExpr) -> PrimExpr {
+pub fn zero_if_empty<'d>(extents: impl IntoIterator<Item = &'d PrimExpr>, value: PrimExpr) -> PrimExpr {
     let may_be_empty = extents.into_iter().filter(|d| d.as_int().is_none_or(|n| n <= 0));
     let holds = may_be_empty.map(|d| d.clone().gt(0i64)).reduce(PrimExpr::and);
     let zero = PrimExpr::constant(0.0, value.dtype());

@@ -75,8 +75,7 @@ fn storage_level() -> Vec<Op> {
             .structural("LowerRuntimeBuiltin"),
         alloc_tensor("memory.alloc_tensor").structural("LowerRuntimeBuiltin"),
         release("memory.kill_storage", "storage", "Releases memory.").structural("LowerRuntimeBuiltin"),
-        release("memory.kill_tensor", "tensor", "Marks a tensor as no longer used.")
-            .structural("LowerRuntimeBuiltin"),
+        release("memory.kill_tensor", "tensor", "Marks a tensor as no longer used.").structural("LowerRuntimeBuiltin"),
     ]
 }
 

@@ -17,13 +17,9 @@ pub fn ops() -> Vec<Op> {
         signature("quantize", DType::INT8, "`clip(round(data / scale) + zero_point)` in the quantized dtype.")
             .infer(|cx| infer(cx, is_real, is_small))
             .legalize(|cx| legalize(cx, quantized)),
-        signature(
-            "dequantize",
-            DType::FLOAT32,
-            "`(data - zero_point) * scale`: the real values of quantized data.",
-        )
-        .infer(|cx| infer(cx, is_small_or_float, is_real))
-        .legalize(|cx| legalize(cx, dequantized)),
+        signature("dequantize", DType::FLOAT32, "`(data - zero_point) * scale`: the real values of quantized data.")
+            .infer(|cx| infer(cx, is_small_or_float, is_real))
+            .legalize(|cx| legalize(cx, dequantized)),
     ]
 }
 

@@ -17,13 +17,13 @@ use median::median;
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        fold("sum", "Adds elements along axes, or all of them.", Combine::Sum),
-        fold("prod", "Multiplies elements along axes, or all of them.", Combine::Prod),
-        fold("max", "The largest element along axes, or of all elements; NaN if one is NaN.", Combine::Max),
-        fold("min", "The smallest element along axes, or of all elements; NaN if one is NaN.", Combine::Min),
+        reduction("sum", "Adds elements along axes, or all of them.", Combine::Sum),
+        reduction("prod", "Multiplies elements along axes, or all of them.", Combine::Prod),
+        reduction("max", "The largest element along axes, or of all elements; NaN if one is NaN.", Combine::Max),
+        reduction("min", "The smallest element along axes, or of all elements; NaN if one is NaN.", Combine::Min),
         mean(),
-        spread("variance", "The mean squared distance from the mean, along axes or of all elements.", |v| v),
-        spread("std", "The square root of the variance.", |v| v.unary("sqrt")),
+        statistic("variance", "The mean squared distance from the mean, along axes or of all elements.", |v| v),
+        statistic("std", "The square root of the variance.", |v| v.unary("sqrt")),
         median(),
         size(),
         arg(
@@ -50,7 +50,7 @@ fn over_axes(name: &'static str, doc: &'static str) -> Op {
         .infer(|cx| reduced(cx, "x", None))
 }
 
-fn fold(name: &'static str, doc: &'static str, how: Combine) -> Op {
+fn reduction(name: &'static str, doc: &'static str, how: Combine) -> Op {
     over_axes(name, doc).legalize(move |cx| {
         let mut b = Builder::new(cx, cx.op.name)?;
         let x = b.input("x")?;
@@ -74,7 +74,7 @@ fn mean() -> Op {
 }
 
 /// `variance` and functions of it.
-fn spread(name: &'static str, doc: &'static str, f: fn(PrimExpr) -> PrimExpr) -> Op {
+fn statistic(name: &'static str, doc: &'static str, f: fn(PrimExpr) -> PrimExpr) -> Op {
     over_axes(name, doc).legalize(move |cx| {
         let mut b = Builder::new(cx, name)?;
         let x = b.input("x")?;
@@ -221,7 +221,7 @@ fn arg_tir(cx: &CallContext, largest: bool) -> Result<Legalized, InferError> {
     let extents: Vec<PrimExpr> = over.iter().map(|(_, e)| e.clone()).collect();
     b.fold(&[&out, &best], &over, vec![PrimExpr::int64(0), worst], |so_far, i, k| {
         let new = [flatten(k, &extents), x.at(&axes.merge(i, k))];
-        let wins = beats(&new, so_far, largest);
+        let wins = wins(&new, so_far, largest);
         new.into_iter().zip(so_far).map(|(new, old)| wins.clone().select(new, old.clone())).collect()
     });
     Ok(b.finish())
@@ -229,7 +229,7 @@ fn arg_tir(cx: &CallContext, largest: bool) -> Result<Legalized, InferError> {
 
 /// The condition that one pair of position and value wins over another: the better value does, of equal ones the first,
 /// and NaN over all. The order is total, so the result does not depend on the order of reduction.
-pub fn beats(new: &[PrimExpr], old: &[PrimExpr], largest: bool) -> PrimExpr {
+pub fn wins(new: &[PrimExpr], old: &[PrimExpr], largest: bool) -> PrimExpr {
     let [(at, x), (old_at, y)] = [new, old].map(|p| (p[0].clone(), p[1].clone()));
     let first = at.lt(old_at);
     let better = if largest { x.clone().gt(y.clone()) } else { x.clone().lt(y.clone()) };

@@ -56,7 +56,7 @@ fn scan_type(cx: &CallContext) -> Inferred {
 }
 
 /// Maximum number of adjacent lines that are scanned together: their accumulators fit in the L1 cache.
-const ABREAST: i64 = 512;
+const MAX_LINES: i64 = 512;
 
 /// Number of lines per vector.
 const LANES: i64 = 16;
@@ -70,13 +70,13 @@ fn scan_tir(cx: &CallContext, how: Combine) -> Result<Legalized, InferError> {
     let Some(axis) = axis else {
         let (shape, length) = (x.shape().to_vec(), scan.out.shape[0].clone());
         b.block(cx.op.name, &[], |_| {
-            scan.run(&length, &1i64.into(), |k, _| vec![k.clone()], |at| x.at(&unflatten(&at[0], &shape)))
+            scan.scan_lines(&length, &1i64.into(), |k, _| vec![k.clone()], |at| x.at(&unflatten(&at[0], &shape)))
         });
         return Ok(b.finish());
     };
     let shape = scan.out.shape.clone();
     let (length, inner) = (&shape[axis], &shape[axis + 1..]);
-    let apart = inner.len() - joined(inner);
+    let apart = inner.len() - collapsed_axes(inner);
     let (between, inner) = inner.split_at(apart);
     let outer = [&shape[..axis], between].concat();
     let lines = dims::product(inner);
@@ -84,26 +84,28 @@ fn scan_tir(cx: &CallContext, how: Combine) -> Result<Legalized, InferError> {
         let inside = if inner.len() == 1 { vec![line] } else { unflatten(&line, inner) };
         [&i[..axis], std::slice::from_ref(k), &i[axis..axis + apart], &inside].concat()
     };
-    let width = PrimExpr::int64(ABREAST);
+    let width = PrimExpr::int64(MAX_LINES);
     let (groups, rest) = (dims::floordiv(&lines, &width), dims::floormod(&lines, &width));
     if !dims::is(&groups, 0) {
         let space = [&outer[..], std::slice::from_ref(&groups)].concat();
         b.block(cx.op.name, &space, |i| {
             let first = dims::mul(&i[axis + apart], &width);
-            scan.run(length, &width, |k, j| at(i, k, dims::add(&first, j)), |at| x.at(at))
+            scan.scan_lines(length, &width, |k, j| at(i, k, dims::add(&first, j)), |at| x.at(at))
         });
     }
     if !dims::is(&rest, 0) {
         let name = format!("{}{}", cx.op.name, if dims::is(&groups, 0) { "" } else { "_rest" });
         let first = dims::mul(&groups, &width);
-        b.block(&name, &outer, |i| scan.run(length, &rest, |k, j| at(i, k, dims::add(&first, j)), |at| x.at(at)));
+        b.block(&name, &outer, |i| {
+            scan.scan_lines(length, &rest, |k, j| at(i, k, dims::add(&first, j)), |at| x.at(at))
+        });
     }
     Ok(b.finish())
 }
 
 /// Number of trailing axes that are collapsed: those of known sizes, if that needs no division at run time, otherwise
 /// the last one.
-fn joined(inner: &[PrimExpr]) -> usize {
+fn collapsed_axes(inner: &[PrimExpr]) -> usize {
     let known = inner.iter().rev().take_while(|d| d.as_int().is_some()).count();
     known.max(inner.len().min(1))
 }
@@ -119,19 +121,19 @@ struct Scan {
 }
 
 impl Scan {
-    /// Scans at most [`ABREAST`] lines together, step by step: `at` returns the index of step `k` of line `j`.
-    fn run(
+    /// Scans at most [`MAX_LINES`] lines together, step by step: `at` returns the index of step `k` of line `j`.
+    fn scan_lines(
         &self,
         length: &PrimExpr,
-        abreast: &PrimExpr,
+        lines: &PrimExpr,
         at: impl Fn(&PrimExpr, &PrimExpr) -> Vec<PrimExpr>,
         x: impl Fn(&[PrimExpr]) -> PrimExpr,
     ) -> Stmt {
-        let room = abreast.as_int().unwrap_or(ABREAST);
+        let room = lines.as_int().unwrap_or(MAX_LINES);
         let so_far = Buffer::scoped("so_far", vec![room.into()], self.wide, "local");
-        let begin = each_line(abreast, |j| Stmt::store(&so_far, vec![j.clone()], self.how.identity(self.wide)));
+        let begin = each_line(lines, |j| Stmt::store(&so_far, vec![j.clone()], self.how.identity(self.wide)));
         let steps = each("k", length.clone(), |k| {
-            each_line(abreast, |j| {
+            each_line(lines, |j| {
                 let (at, line) = (at(k, j), || vec![j.clone()]);
                 let old = PrimExpr::load(&so_far, line());
                 let element = x(&at).cast(self.out.dtype).cast(self.wide);
@@ -146,16 +148,16 @@ impl Scan {
 
 /// A vectorized statement for each of the lines scanned together. If their number is dynamic, the last vector is
 /// masked.
-fn each_line(abreast: &PrimExpr, f: impl Fn(&PrimExpr) -> Stmt) -> Stmt {
+fn each_line(lines: &PrimExpr, f: impl Fn(&PrimExpr) -> Stmt) -> Stmt {
     let lanes = |count: i64, first: &PrimExpr, body: &dyn Fn(&PrimExpr) -> Stmt| {
         let lane = Var::int64("lane");
         let body = body(&dims::add(first, &lane.expr()));
         Stmt::for_kind(lane, count.into(), ForKind::Vectorized, body)
     };
     let vector = |v: &PrimExpr| dims::mul(v, &LANES.into());
-    let Some(known) = abreast.as_int() else {
-        let there = |j: &PrimExpr| when(j.clone().lt(abreast.clone()), f(j));
-        return each("vector", dims::ceildiv(abreast, &LANES.into()), |v| lanes(LANES, &vector(v), &there));
+    let Some(known) = lines.as_int() else {
+        let there = |j: &PrimExpr| when(j.clone().lt(lines.clone()), f(j));
+        return each("vector", dims::ceildiv(lines, &LANES.into()), |v| lanes(LANES, &vector(v), &there));
     };
     let (vectors, rest) = (known / LANES, known % LANES);
     let whole = (vectors > 0).then(|| each("vector", vectors, |v| lanes(LANES, &vector(v), &f)));

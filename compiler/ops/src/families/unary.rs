@@ -55,7 +55,8 @@ fn number_functions() -> Vec<Op> {
         ),
         number("ceil", "Rounds up to an integer.", |x| rounded(x, "ceil")),
         number("floor", "Rounds down to an integer.", |x| rounded(x, "floor")),
-        number("logical_not", "Logical not: true where `x` is zero, in the dtype of `x`.", logical_not).example("x: bool[2, 3]", "x"),
+        number("logical_not", "Logical not: true where `x` is zero, in the dtype of `x`.", logical_not)
+            .example("x: bool[2, 3]", "x"),
         number("negative", "`0 - x`.", negative),
         number("round", "Rounds to the nearest integer, ties to even.", |x| rounded(x, "nearbyint")),
         number("sign", "-1, 0 or 1 for negative, zero or positive `x`.", sign),

@@ -24,16 +24,16 @@ mod builder;
 mod combine;
 mod input;
 pub mod loops;
+mod normalize_operands;
 mod region;
 mod sizes;
 mod stage;
-mod write_out;
 
 pub use builder::Builder;
 pub use combine::{Combine, highest, largest_float, lowest};
 pub use input::{Input, broadcast_indices, scalar_constant};
+pub use normalize_operands::{has_normal_operands, normalize_operands};
 pub use stage::{ReduceAxis, accumulator};
-pub use write_out::{is_written_out, write_out};
 
 use crate::{context::CallContext, table::lookup};
 use hammock_ir::{
@@ -42,7 +42,7 @@ use hammock_ir::{
     tir::PrimFunc,
 };
 
-/// Builds the TIR function of a call, whose operands must be normalized: see [`write_out`].
+/// Builds the TIR function of a call, whose operands must be normalized: see [`normalize_operands`].
 pub type TirFn = Box<dyn Fn(&CallContext) -> Result<Legalized, InferError> + Send + Sync>;
 
 /// Rewrites a call as bindings of other operators.

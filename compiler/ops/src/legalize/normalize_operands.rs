@@ -13,8 +13,8 @@ use hammock_ir::{
     types::ShapeType,
 };
 
-/// Returns true if a call's operands are already in the form of [`write_out`].
-pub fn is_written_out(cx: &CallContext) -> bool {
+/// Returns true if a call's operands are already in the form of [`normalize_operands`].
+pub fn has_normal_operands(cx: &CallContext) -> bool {
     cx.call.args.iter().all(|a| !is_open(a, &cx.type_of(a)))
 }
 
@@ -22,7 +22,7 @@ pub fn is_written_out(cx: &CallContext) -> bool {
 ///
 /// # Errors
 /// When a member or a cast cannot be bound.
-pub fn write_out(cx: &CallContext, emit: &mut dyn Emit) -> Result<Call, InferError> {
+pub fn normalize_operands(cx: &CallContext, emit: &mut dyn Emit) -> Result<Call, InferError> {
     let mut call = cx.call.clone();
     for arg in &mut call.args {
         *arg = written(arg, &cx.type_of(arg), emit)?;

@@ -53,7 +53,7 @@ impl Builder<'_> {
     /// # Errors
     /// When the shape or dtype of an operand is not known.
     pub fn broadcast_output(&mut self, name: &str, params: &[&str]) -> Result<Buffer, InferError> {
-        self.output_or(name, |b| b.forced_broadcast(params))
+        self.output_or(name, |b| b.checked_broadcast(params))
     }
 
     /// The buffer of a matmul of matrices or vectors, whose leading axes broadcast, as in
@@ -61,14 +61,14 @@ impl Builder<'_> {
     ///
     /// # Errors
     /// When the shape or dtype of an operand is not known.
-    pub fn product_output(&mut self, name: &str, params: [&str; 2]) -> Result<Buffer, InferError> {
+    pub fn matmul_output(&mut self, name: &str, params: [&str; 2]) -> Result<Buffer, InferError> {
         self.output_or(name, |b| {
             let [x, y] = params.map(|param| b.cx.tensor(param));
             let (x, y) = (x?, y?);
             let (x, y) = (x.dims().ok_or_else(|| b.unknown(params[0]))?, y.dims().ok_or_else(|| b.unknown(params[1]))?);
             let (outer_x, own_x) = x.split_at(x.len().saturating_sub(2));
             let (outer_y, own_y) = y.split_at(y.len().saturating_sub(2));
-            let outer = b.forced_pair(outer_x, outer_y, params[1]);
+            let outer = b.checked_pair(outer_x, outer_y, params[1]);
             Ok([&outer, &own_x[..own_x.len() - 1], &own_y[1..]].concat())
         })
     }
@@ -90,28 +90,28 @@ impl Builder<'_> {
     }
 
     /// The operands' broadcast shape, with a run-time check that they broadcast.
-    fn forced_broadcast(&mut self, params: &[&str]) -> Result<Vec<PrimExpr>, InferError> {
+    fn checked_broadcast(&mut self, params: &[&str]) -> Result<Vec<PrimExpr>, InferError> {
         let mut result: Vec<PrimExpr> = Vec::new();
         for param in params {
             let ty = self.cx.tensor_or_scalar(param)?;
             let dims = ty.dims().ok_or_else(|| self.unknown(param))?;
-            result = self.forced_pair(&result, dims, param);
+            result = self.checked_pair(&result, dims, param);
         }
         Ok(result)
     }
 
-    fn forced_pair(&mut self, a: &[PrimExpr], b: &[PrimExpr], param: &str) -> Vec<PrimExpr> {
+    fn checked_pair(&mut self, a: &[PrimExpr], b: &[PrimExpr], param: &str) -> Vec<PrimExpr> {
         let rank = a.len().max(b.len());
         let side = |s: &[PrimExpr], i: usize| (i + s.len()).checked_sub(rank).map(|i| s[i].clone());
         let pair = |i| match (side(a, i), side(b, i)) {
-            (Some(x), Some(y)) => self.forced_size(x, y, param),
+            (Some(x), Some(y)) => self.checked_size(x, y, param),
             (x, y) => x.or(y).unwrap_or(1i64.into()),
         };
         (0..rank).map(pair).collect()
     }
 
     /// The broadcast size of two sizes.
-    fn forced_size(&mut self, x: PrimExpr, y: PrimExpr, param: &str) -> PrimExpr {
+    fn checked_size(&mut self, x: PrimExpr, y: PrimExpr, param: &str) -> PrimExpr {
         match (dims::equal(&x, &y), x.as_int(), y.as_int()) {
             (Some(true), ..) | (_, _, Some(1)) => return x,
             (_, Some(1), _) => return y,

@@ -121,7 +121,7 @@ impl Builder<'_> {
     }
 
     /// The same for sums, with a hint on the number of partial accumulators.
-    pub fn sum_in_parts(
+    pub fn sum_with_accumulators(
         &mut self,
         to: &Buffer,
         over: &[ReduceAxis],
@@ -186,8 +186,7 @@ impl Builder<'_> {
     }
 }
 
-/// Stores several values, all of which are computed before the first store, since they may depend on overwritten
-/// elements.
+/// Stores several values, all computed before the first store, since they may depend on overwritten elements.
 fn named_first(to: &[&Buffer], values: Vec<PrimExpr>, store: impl Fn(Vec<PrimExpr>) -> Stmt) -> Stmt {
     if let [_] = to {
         return store(values);

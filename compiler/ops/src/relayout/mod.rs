@@ -34,7 +34,7 @@ pub enum Arrangement {
     AsWritten,
     /// Another layout of a tensor.
     Tensor(Layout),
-    /// The layouts of a tuple's members, at least one of which is not the program's.
+    /// The layouts of a tuple's members, not all of them the program's.
     Tuple(Vec<Arrangement>),
 }
 
@@ -54,8 +54,8 @@ impl Arrangement {
     }
 
     /// The layout of the tensor at a path in nested tuples; `None` for the program's.
-    pub fn at(&self, place: &[usize]) -> Option<&Layout> {
-        match (self, place) {
+    pub fn at(&self, position: &[usize]) -> Option<&Layout> {
+        match (self, position) {
             (Arrangement::Tensor(layout), []) => Some(layout),
             (Arrangement::Tuple(members), [first, rest @ ..]) => members.get(*first)?.at(rest),
             _ => None,
@@ -72,7 +72,7 @@ impl Arrangement {
 }
 
 /// A rule: `None` if the call must not change.
-pub type LayoutRule = Box<dyn Fn(&Relayout) -> Result<Option<Relaid>, InferError> + Send + Sync>;
+pub type LayoutRule = Box<dyn Fn(&Relayout) -> Result<Option<LayoutChange>, InferError> + Send + Sync>;
 
 /// The view of a call with operands in other layouts, for rules.
 pub struct Relayout<'a> {
@@ -86,7 +86,7 @@ pub struct Relayout<'a> {
 
 /// A call in new layouts.
 #[derive(Debug)]
-pub struct Relaid {
+pub struct LayoutChange {
     /// Layouts of its first operands; the others keep the program's.
     pub operands: Vec<Arrangement>,
     /// Layout of its result.
@@ -97,11 +97,11 @@ pub struct Relaid {
     pub replaced: Vec<(usize, Operand)>,
 }
 
-impl Relaid {
+impl LayoutChange {
     /// A call with unchanged arguments.
     pub fn new(operands: impl IntoIterator<Item = Arrangement>, result: impl Into<Arrangement>) -> Self {
         let operands = operands.into_iter().collect();
-        Relaid { operands, result: result.into(), attrs: Vec::new(), replaced: Vec::new() }
+        LayoutChange { operands, result: result.into(), attrs: Vec::new(), replaced: Vec::new() }
     }
 
     /// Changes an attribute.
@@ -112,7 +112,7 @@ impl Relaid {
 }
 
 /// Result of a rule.
-pub type Ruled = Result<Option<Relaid>, InferError>;
+pub type RuleResult = Result<Option<LayoutChange>, InferError>;
 
 impl Relayout<'_> {
     /// The number of dimensions of a tensor operand.
@@ -184,11 +184,11 @@ impl Relayout<'_> {
 }
 
 /// A list of positions as an attribute.
-fn ints(places: impl IntoIterator<Item = usize>) -> AttrValue {
-    places.into_iter().map(|p| p as i64).collect::<Vec<_>>().into()
+fn ints(positions: impl IntoIterator<Item = usize>) -> AttrValue {
+    positions.into_iter().map(|p| p as i64).collect::<Vec<_>>().into()
 }
 
 /// A position as an attribute.
-fn int(place: usize) -> AttrValue {
-    AttrValue::Int(place as i64)
+fn int(position: usize) -> AttrValue {
+    AttrValue::Int(position as i64)
 }

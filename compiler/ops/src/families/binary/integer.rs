@@ -71,7 +71,7 @@ fn guarded(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
 ///
 /// # Errors
 /// When it is the constant zero.
-pub fn refuse_zero(cx: &CallContext, b: &mut Builder, divisor: &Input) -> Result<(), InferError> {
+pub fn check_nonzero(cx: &CallContext, b: &mut Builder, divisor: &Input) -> Result<(), InferError> {
     let dtype = divisor.dtype();
     if dtype.is_floating() {
         return Ok(());

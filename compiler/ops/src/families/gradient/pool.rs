@@ -82,13 +82,13 @@ impl Backward {
     }
 
     /// The window whose tap `k` is at a primal position of the data, and the condition that it exists.
-    fn window(&self, place: &[PrimExpr], k: &[PrimExpr]) -> (Vec<PrimExpr>, PrimExpr) {
-        let mut at = place[..2].to_vec();
+    fn window(&self, element: &[PrimExpr], k: &[PrimExpr]) -> (Vec<PrimExpr>, PrimExpr) {
+        let mut at = element[..2].to_vec();
         let mut exists = PrimExpr::bool(true);
         for (i, k) in k.iter().enumerate() {
             let window = &self.pool.window;
             let (stride, dilation) = (window.strides[i], window.dilation[i]);
-            let start = dims::offset(&place[i + 2], window.before[i]) - dims::mul(k, &dilation.into());
+            let start = dims::offset(&element[i + 2], window.before[i]) - dims::mul(k, &dilation.into());
             let position = dims::floordiv(&start, &stride.into());
             let inside = position.clone().ge(0i64).and(position.clone().lt(&self.positions[i]));
             let whole = (stride > 1).then(|| dims::floormod(&start, &stride.into()).eq(0i64));
@@ -148,8 +148,8 @@ fn first_maximum(b: &mut Builder, backward: &Backward, x: &Input) -> Buffer {
     let columns = backward.pool.kernel[1];
     let init = vec![PrimExpr::int64(-1), lowest(x.dtype())];
     b.fold(&[&chosen, &best], &backward.taps(), init, |so_far, at, k| {
-        let place = backward.result.primal_index(PRIMAL, at);
-        let (inside, value) = backward.pool.element(x, &backward.data, PRIMAL, &place, k);
+        let element = backward.result.primal_index(PRIMAL, at);
+        let (inside, value) = backward.pool.element(x, &backward.data, PRIMAL, &element, k);
         let guarded = |inside: &PrimExpr| inside.clone().if_then_else(value.clone(), lowest(x.dtype()));
         let value = inside.as_ref().map_or(value.clone(), guarded);
         let better = so_far[0].clone().lt(0i64).or(value.clone().gt(so_far[1].clone()));

@@ -97,7 +97,7 @@ impl Axis<'_> {
     }
 
     /// The position in the data of a coordinate between -1 and 1.
-    fn place(&self, coordinate: PrimExpr) -> PrimExpr {
+    fn position(&self, coordinate: PrimExpr) -> PrimExpr {
         let moved = coordinate + self.constant(1.0);
         match self.align_corners {
             true => moved * self.size(-1) / self.constant(2.0),
@@ -134,7 +134,7 @@ impl Axis<'_> {
 
     /// The elements sampled for a coordinate, with their weights.
     fn taps(&self, coordinate: PrimExpr, method: &str) -> Vec<Tap> {
-        let x = self.place(coordinate);
+        let x = self.position(coordinate);
         match method {
             "nearest" => vec![Tap::whole(self.inside(x).unary("nearbyint").cast(DType::INT64))],
             "bilinear" => {
@@ -183,19 +183,19 @@ fn legalize_grid_sample(cx: &CallContext) -> Result<Legalized, InferError> {
     let axes: Vec<Axis> = axes.collect();
     let wide = if data.dtype() == DType::FLOAT64 { DType::FLOAT64 } else { DType::FLOAT32 };
     b.compute(&out, |at| {
-        let place = layout.primal_index(&primal, at);
+        let position = layout.primal_index(&primal, at);
         let taps: Vec<Vec<Tap>> = axes
             .iter()
             .enumerate()
             .map(|(k, axis)| {
-                let mut from = place.clone();
+                let mut from = position.clone();
                 from[1] = ((axes.len() - 1 - k) as i64).into();
                 axis.taps(grid.at(&from).cast(dtype), method)
             })
             .collect();
         let read = |index: &[PrimExpr]| {
             let inside = index.iter().zip(&sizes).map(|(i, size)| i.clone().ge(0i64).and(i.clone().lt(size)));
-            let value = data.at(&layout.index(&primal, &[&place[..2], index].concat()));
+            let value = data.at(&layout.index(&primal, &[&position[..2], index].concat()));
             let zero = PrimExpr::constant(0.0, data.dtype());
             inside.reduce(PrimExpr::and).map_or(value.clone(), |inside| inside.if_then_else(value, zero))
         };
@@ -275,10 +275,10 @@ fn legalize_affine_grid(cx: &CallContext) -> Result<Legalized, InferError> {
 /// The coordinate, from -1 to 1, of index `i` along an axis.
 fn coordinate(i: &PrimExpr, size: &PrimExpr, align_corners: bool, dtype: DType) -> PrimExpr {
     let constant = |v| PrimExpr::float(v, dtype);
-    let place = i.clone().cast(dtype);
+    let position = i.clone().cast(dtype);
     if align_corners {
         let steps = number(&dims::max(&dims::offset(size, -1), &1i64.into()), dtype);
-        return place * (constant(2.0) / steps) - constant(1.0);
+        return position * (constant(2.0) / steps) - constant(1.0);
     }
-    (place * constant(2.0) + constant(1.0)) / number(size, dtype) - constant(1.0)
+    (position * constant(2.0) + constant(1.0)) / number(size, dtype) - constant(1.0)
 }

@@ -194,7 +194,7 @@ impl Axis<'_> {
     }
 
     /// Clamps an index to the data plus the reach of its taps, so that their indices do not overflow.
-    fn near(&self, index: PrimExpr) -> PrimExpr {
+    fn clamp_to_taps(&self, index: PrimExpr) -> PrimExpr {
         index.min(dims::offset(&self.size, 2)).max(-4i64)
     }
 
@@ -228,7 +228,7 @@ impl Axis<'_> {
     fn linear(&self, i: &PrimExpr) -> Vec<Tap> {
         let x = self.source(i);
         let floor = x.clone().unary("floor");
-        let (low, part) = (self.near(floor.clone().cast(DType::INT64)), x - floor);
+        let (low, part) = (self.clamp_to_taps(floor.clone().cast(DType::INT64)), x - floor);
         let tap = |k: i64, weight| Tap { index: self.clamp(dims::offset(&low, k)), weight: Some(weight) };
         vec![tap(0, constant(1.0) - &part), tap(1, part)]
     }
@@ -237,7 +237,7 @@ impl Axis<'_> {
     fn cubic(&self, i: &PrimExpr, a: f64, exclude: bool) -> Vec<Tap> {
         let x = self.source(i);
         let floor = x.clone().unary("floor");
-        let (low, t) = (self.near(floor.clone().cast(DType::INT64)), x - floor);
+        let (low, t) = (self.clamp_to_taps(floor.clone().cast(DType::INT64)), x - floor);
         let mut weights = cubic_weights(&t, a);
         if exclude {
             for (k, weight) in weights.iter_mut().enumerate() {
@@ -308,22 +308,23 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
         left -= 1;
         shape[left + 2] = axes[left].target.clone();
         source = b.stage("across", layout.from_primal(&primal, &shape), wide, |at| {
-            let place = layout.primal_index(&primal, at);
+            let position = layout.primal_index(&primal, at);
             let read = |index: &[PrimExpr]| {
-                source.at(&layout.index(&primal, &[&place[..left + 2], index, &place[left + 3..]].concat()))
+                source.at(&layout.index(&primal, &[&position[..left + 2], index, &position[left + 3..]].concat()))
             };
-            weighted_sum(&[taps(&axes[left], &place[left + 2])], wide, read)
+            weighted_sum(&[taps(&axes[left], &position[left + 2])], wide, read)
         });
     }
     b.compute(&out, |at| {
-        let place = layout.primal_index(&primal, at);
-        let taps: Vec<Vec<Tap>> = axes[..left].iter().zip(&place[2..]).map(|(axis, i)| taps(axis, i)).collect();
-        let read =
-            |index: &[PrimExpr]| source.at(&layout.index(&primal, &[&place[..2], index, &place[left + 2..]].concat()));
+        let position = layout.primal_index(&primal, at);
+        let taps: Vec<Vec<Tap>> = axes[..left].iter().zip(&position[2..]).map(|(axis, i)| taps(axis, i)).collect();
+        let read = |index: &[PrimExpr]| {
+            source.at(&layout.index(&primal, &[&position[..2], index, &position[left + 2..]].concat()))
+        };
         let value = weighted_sum(&taps, wide, read);
         let Some(beyond) = beyond else { return value.cast(out.dtype) };
         let fill = PrimExpr::constant(beyond, value.dtype());
-        let outside = axes.iter().zip(&place[2..]).map(|(axis, i)| {
+        let outside = axes.iter().zip(&position[2..]).map(|(axis, i)| {
             let x = axis.source(i);
             x.clone().lt(constant(0.0)).or(x.gt(axis.float(&dims::offset(&axis.size, -1))))
         });

@@ -71,7 +71,7 @@ const MAX_SELECTED_BY_LANE: usize = 16;
 const LANES: i64 = 16;
 
 /// Returns true if each element of a concatenation selects its own input.
-fn chooses_input(xs: &[Input], axis: usize) -> bool {
+fn selects_input(xs: &[Input], axis: usize) -> bool {
     let size = |x: &Input| x.shape()[axis].as_int();
     let inputs_end_inside = || xs.iter().rev().skip(1).any(|x| size(x).is_none_or(|size| size % LANES != 0));
     let is_contiguous = |x: &Input| x.shape()[axis + 1..].iter().all(|size| dims::is(size, 1));
@@ -99,8 +99,8 @@ fn concat() -> Op {
                     b.require_equal(&x.shape()[other], &out.shape[other], &text);
                 }
             }
-            if chooses_input(&xs, axis) {
-                b.compute(&out, |i| chosen(&xs, axis, i));
+            if selects_input(&xs, axis) {
+                b.compute(&out, |i| select_input(&xs, axis, i));
                 return Ok(b.finish());
             }
             let mut begin = PrimExpr::int64(0);
@@ -145,7 +145,7 @@ fn concat_type(cx: &CallContext) -> Inferred {
 }
 
 /// The element of the input whose range contains the index. Only one is read.
-fn chosen(xs: &[Input], axis: usize, i: &[PrimExpr]) -> PrimExpr {
+fn select_input(xs: &[Input], axis: usize, i: &[PrimExpr]) -> PrimExpr {
     let mut begin = PrimExpr::int64(0);
     let mut parts = Vec::new();
     for x in xs {
@@ -154,18 +154,18 @@ fn chosen(xs: &[Input], axis: usize, i: &[PrimExpr]) -> PrimExpr {
         parts.push((begin.clone(), x.at(&own)));
         begin = dims::add(&begin, &x.shape()[axis]);
     }
-    last_begun(&parts, &i[axis])
+    search_input(&parts, &i[axis])
 }
 
 /// The element of the last input that begins at or before the index, by binary search.
-fn last_begun(parts: &[(PrimExpr, PrimExpr)], index: &PrimExpr) -> PrimExpr {
+fn search_input(parts: &[(PrimExpr, PrimExpr)], index: &PrimExpr) -> PrimExpr {
     match parts {
         [] => PrimExpr::int64(0),
         [(_, element)] => element.clone(),
         _ => {
             let (before, after) = parts.split_at(parts.len().div_ceil(2));
             let reached = after[0].0.clone().le(index.clone());
-            reached.if_then_else(last_begun(after, index), last_begun(before, index))
+            reached.if_then_else(search_input(after, index), search_input(before, index))
         }
     }
 }
@@ -211,14 +211,14 @@ fn stack() -> Op {
             b.compute(&out, |i| {
                 let own = [&i[..axis], &i[axis + 1..]].concat();
                 let element = |(n, x): (usize, &Input)| (PrimExpr::int64(n as i64), x.at(&own));
-                last_begun(&xs.iter().enumerate().map(element).collect::<Vec<_>>(), &i[axis])
+                search_input(&xs.iter().enumerate().map(element).collect::<Vec<_>>(), &i[axis])
             });
             Ok(b.finish())
         })
 }
 
 /// Maximum number of sections of a split: each is a separate value in the program.
-const MOST_PARTS: i64 = 1 << 16;
+const MAX_SECTIONS: i64 = 1 << 16;
 
 fn split() -> Op {
     Op::new("split")
@@ -293,10 +293,10 @@ fn sections(cx: &CallContext, extent: &PrimExpr) -> Result<Vec<(Option<PrimExpr>
                     format_args!("`indices_or_sections` must be positive, not {count}"),
                 ));
             }
-            if count > MOST_PARTS {
+            if count > MAX_SECTIONS {
                 return Err(cx.error_at(
                     "indices_or_sections",
-                    format_args!("`indices_or_sections` asks for {count} parts; {MOST_PARTS} may be"),
+                    format_args!("`indices_or_sections` asks for {count} parts; {MAX_SECTIONS} may be"),
                 ));
             }
             let size = dims::ceildiv(extent, &count.into());

@@ -129,7 +129,7 @@ fn layout_tir(cx: &CallContext) -> Result<Legalized, InferError> {
 }
 
 /// A part of an index: `index // over % extent`.
-struct Part {
+struct IndexPart {
     param: Var,
     over: i64,
     extent: PrimExpr,
@@ -154,17 +154,22 @@ fn invert(map: &IndexMap, shape: &[PrimExpr], to: &[PrimExpr]) -> Option<Vec<Pri
         return Some(inverse.results.iter().map(|r| r.substitute(&values).cast(hammock_ir::DType::INT64)).collect());
     }
     let params: Vec<(&Var, &PrimExpr)> = map.params.iter().zip(shape).collect();
-    let mut known: Vec<(Part, PrimExpr)> = Vec::new();
+    let mut known: Vec<(IndexPart, PrimExpr)> = Vec::new();
     for (result, value) in map.results.iter().zip(to) {
         let mut terms = Vec::new();
         collect_terms(result, 1, &params, &mut terms)?;
-        known.extend(separate(terms, value)?);
+        known.extend(split_parts(terms, value)?);
     }
-    map.params.iter().map(|p| rebuild(p, &known)).collect()
+    map.params.iter().map(|p| join_parts(p, &known)).collect()
 }
 
 /// Collects the summands of `part * factor + …`.
-fn collect_terms(e: &PrimExpr, factor: i64, params: &[(&Var, &PrimExpr)], to: &mut Vec<(i64, Part)>) -> Option<()> {
+fn collect_terms(
+    e: &PrimExpr,
+    factor: i64,
+    params: &[(&Var, &PrimExpr)],
+    to: &mut Vec<(i64, IndexPart)>,
+) -> Option<()> {
     match e.kind() {
         PrimKind::Binary(BinaryOp::Add, a, b) => {
             collect_terms(a, factor, params, to)?;
@@ -179,22 +184,22 @@ fn collect_terms(e: &PrimExpr, factor: i64, params: &[(&Var, &PrimExpr)], to: &m
     }
 }
 
-fn part(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<Part> {
+fn part(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<IndexPart> {
     match e.kind() {
         PrimKind::Var(v) => {
             let extent = params.iter().find(|(p, _)| *p == v)?.1.clone();
-            Some(Part { param: v.clone(), over: 1, extent, is_last: true })
+            Some(IndexPart { param: v.clone(), over: 1, extent, is_last: true })
         }
         PrimKind::Cast(e) => part(e, params),
         PrimKind::Binary(BinaryOp::FloorDiv, a, b) => {
             let (inner, by) = (part(a, params)?, divisor(b)?);
             let over = inner.over.checked_mul(by.as_int()?)?;
-            Some(Part { over, extent: dims::ceildiv(&inner.extent, &by), ..inner })
+            Some(IndexPart { over, extent: dims::ceildiv(&inner.extent, &by), ..inner })
         }
         PrimKind::Binary(BinaryOp::FloorMod, a, b) => {
             let (inner, by) = (part(a, params)?, divisor(b)?);
             let is_whole = matches!((inner.extent.as_int(), by.as_int()), (Some(n), Some(by)) if n <= by);
-            Some(Part { extent: by, is_last: inner.is_last && is_whole, ..inner })
+            Some(IndexPart { extent: by, is_last: inner.is_last && is_whole, ..inner })
         }
         _ => None,
     }
@@ -202,14 +207,14 @@ fn part(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<Part> {
 
 /// The value of each part of a sum, from the largest factor down; each factor must be the next smaller one times its
 /// extent.
-fn separate(mut terms: Vec<(i64, Part)>, value: &PrimExpr) -> Option<Vec<(Part, PrimExpr)>> {
+fn split_parts(mut terms: Vec<(i64, IndexPart)>, value: &PrimExpr) -> Option<Vec<(IndexPart, PrimExpr)>> {
     terms.sort_by_key(|(factor, _)| std::cmp::Reverse(*factor));
-    let chained = |w: &[(i64, Part)]| Some(w[0].0) == w[1].1.extent.as_int().map(|e| e * w[1].0);
+    let chained = |w: &[(i64, IndexPart)]| Some(w[0].0) == w[1].1.extent.as_int().map(|e| e * w[1].0);
     if !terms.windows(2).all(chained) || terms.last().is_some_and(|(factor, _)| *factor != 1) {
         return None;
     }
     let mut first = true;
-    let part = |(factor, part): (i64, Part)| {
+    let part = |(factor, part): (i64, IndexPart)| {
         let quotient = dims::floordiv(value, &factor.into());
         let value = if std::mem::take(&mut first) { quotient } else { quotient.floormod(part.extent.clone()) };
         (part, value)
@@ -218,7 +223,7 @@ fn separate(mut terms: Vec<(i64, Part)>, value: &PrimExpr) -> Option<Vec<(Part, 
 }
 
 /// Rebuilds an index from its parts, which must be adjacent, without gaps or overlap.
-fn rebuild(param: &Var, known: &[(Part, PrimExpr)]) -> Option<PrimExpr> {
+fn join_parts(param: &Var, known: &[(IndexPart, PrimExpr)]) -> Option<PrimExpr> {
     let mut parts: Vec<_> = known.iter().filter(|(part, _)| part.param == *param).collect();
     parts.sort_by_key(|(part, _)| part.over);
     let mut expected = Some(1);

@@ -56,7 +56,7 @@ fn reshape_tir(cx: &CallContext, name: &str) -> Result<Legalized, InferError> {
     let out = b.output("T_reshape")?;
     let (have, need) = (dims::product(x.shape()), dims::product(&out.shape));
     b.require_equal(&have, &need, "the numbers of elements of `x` and `shape` differ");
-    b.compute(&out, |i| x.at(&moved(i, &out.shape, x.shape())));
+    b.compute(&out, |i| x.at(&map_indices(i, &out.shape, x.shape())));
     Ok(b.finish())
 }
 
@@ -150,14 +150,14 @@ pub fn target(cx: &CallContext, shape: ShapeType) -> Result<TensorShape, InferEr
 
 /// Maps `indices` in `shape` to indices of the same element in `from`. With symbolic sizes, common leading dimensions
 /// are mapped separately, so that fewer divisions by sizes are needed.
-fn moved(indices: &[PrimExpr], shape: &[PrimExpr], from: &[PrimExpr]) -> Vec<PrimExpr> {
+fn map_indices(indices: &[PrimExpr], shape: &[PrimExpr], from: &[PrimExpr]) -> Vec<PrimExpr> {
     let constant = shape.iter().chain(from).all(|extent| extent.as_int().is_some());
     if constant || !has_equal_count(shape, from) {
         return unflatten(&flatten(indices, shape), from);
     }
     let (mut own, mut others, mut result) = (0, 0, Vec::new());
     while own < shape.len() || others < from.len() {
-        let (count, other_count) = first_in_common(&shape[own..], &from[others..]);
+        let (count, other_count) = common_prefix(&shape[own..], &from[others..]);
         let (to, other_to) = (own + count, others + other_count);
         match (count, other_count) {
             (1, 1) => result.push(indices[own].clone()),
@@ -169,7 +169,7 @@ fn moved(indices: &[PrimExpr], shape: &[PrimExpr], from: &[PrimExpr]) -> Vec<Pri
 }
 
 /// The minimum numbers of leading dimensions, not both zero, with equal element counts in both shapes.
-fn first_in_common(a: &[PrimExpr], b: &[PrimExpr]) -> (usize, usize) {
+fn common_prefix(a: &[PrimExpr], b: &[PrimExpr]) -> (usize, usize) {
     let pairs = (1..a.len() + b.len()).flat_map(|sum| (0..=sum).map(move |count| (count, sum - count)));
     let mut inside = pairs.filter(|(m, n)| *m <= a.len() && *n <= b.len());
     inside.find(|(m, n)| has_equal_count(&a[..*m], &b[..*n])).unwrap_or((a.len(), b.len()))

@@ -15,10 +15,10 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        follows("nn.gelu", "`x` times the standard normal CDF of `x`.", |_| Ok(Box::new(gelu))),
-        follows("nn.gelu_tanh", "`nn.gelu`, approximated through `tanh`.", |_| Ok(Box::new(gelu_tanh))),
-        follows("nn.selu", "The self-normalizing exponential unit.", |_| Ok(Box::new(selu))),
-        follows("nn.silu", "`x * sigmoid(x)`.", |_| Ok(Box::new(|x| &x * x.clone().unary("sigmoid")))).in_place(),
+        float_unary("nn.gelu", "`x` times the standard normal CDF of `x`.", |_| Ok(Box::new(gelu))),
+        float_unary("nn.gelu_tanh", "`nn.gelu`, approximated through `tanh`.", |_| Ok(Box::new(gelu_tanh))),
+        float_unary("nn.selu", "The self-normalizing exponential unit.", |_| Ok(Box::new(selu))),
+        float_unary("nn.silu", "`x * sigmoid(x)`.", |_| Ok(Box::new(|x| &x * x.clone().unary("sigmoid")))).in_place(),
         elementwise("nn.leakyrelu", "`x` for `x >= 0`, otherwise `alpha * x`.", |cx| {
             let alpha = cx.float("alpha")?;
             Ok(Box::new(move |x| leaky(x.clone(), constant(&x, alpha))))
@@ -43,7 +43,7 @@ pub fn ops() -> Vec<Op> {
 type Function = fn(&CallContext) -> Result<Box<dyn FnOnce(PrimExpr) -> PrimExpr>, InferError>;
 
 /// A function that is safe to compute in 16 bits.
-fn follows(name: &'static str, doc: &'static str, function: Function) -> Op {
+fn float_unary(name: &'static str, doc: &'static str, function: Function) -> Op {
     elementwise(name, doc, function).precision(Precision::Follow)
 }
 

@@ -144,8 +144,8 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
         read(&data, &from, &primal, &windows, &to.primal_index(&primal, at), k).cast(wide)
     });
     b.compute(&out, |at| {
-        let place = to.primal_index(&primal, at);
-        let lengths = windows.iter().zip(&place[2..]).map(|(w, i)| w.length(i));
+        let position = to.primal_index(&primal, at);
+        let lengths = windows.iter().zip(&position[2..]).map(|(w, i)| w.length(i));
         let count = lengths.reduce(|a, b| dims::mul(&a, &b)).unwrap_or_else(|| 1i64.into());
         (PrimExpr::load(&sum, at.to_vec()) / count.cast(wide)).cast(out.dtype)
     });
@@ -158,12 +158,12 @@ fn read(
     layout: &Layout,
     primal: &str,
     windows: &[Windows],
-    place: &[PrimExpr],
+    position: &[PrimExpr],
     k: &[PrimExpr],
 ) -> PrimExpr {
-    let mut from = place[..2].to_vec();
+    let mut from = position[..2].to_vec();
     let mut conditions = Vec::new();
-    for ((window, i), k) in windows.iter().zip(&place[2..]).zip(k) {
+    for ((window, i), k) in windows.iter().zip(&position[2..]).zip(k) {
         from.push(dims::add(&window.start(i), k));
         conditions.extend((!window.even()).then(|| k.clone().lt(window.length(i))));
     }

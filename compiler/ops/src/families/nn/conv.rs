@@ -111,7 +111,7 @@ impl Layouts {
 /// When it is anything else.
 pub fn layout(cx: &CallContext, name: &str, primal: &str) -> Result<Layout, InferError> {
     let text = cx.str(name)?;
-    Layout::parse(text).filter(|layout| layout.suits(primal)).ok_or_else(|| {
+    Layout::parse(text).filter(|layout| layout.is_layout_of(primal)).ok_or_else(|| {
         cx.error_at(name, format_args!("`{name}` must be {primal} in some order, not \"{text}\""))
             .help("blocks of channels are written after their axis, as in \"NCHW16c\"")
     })
@@ -225,7 +225,7 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
     let kernel = layouts.kernel.to_primal(&layouts.kernel_primal, weight.shape());
     let sizes = layouts.data.to_primal(&layouts.primal, data.shape());
     let channels = sizes[1].clone();
-    window.require_room(&mut b, &sizes[2..], &kernel[2..]);
+    window.require_fit(&mut b, &sizes[2..], &kernel[2..]);
     b.require_equal(&channels, &dims::mul(&kernel[1], &groups.into()), "`data` has not the channels `weight` takes");
     let padded = pad_spatial(&mut b, &data, &layouts, &window);
     let wide = accumulator(out.dtype);

@@ -78,9 +78,9 @@ fn infer(cx: &CallContext, spatial: &str) -> Inferred {
 /// The size of a spatial axis of the result: `(size - 1)·s + (K - 1)·d + 1 - padding + extra`.
 fn extent(window: &Window, extra: i64, axis: usize, size: &PrimExpr, kernel: &PrimExpr) -> PrimExpr {
     let stride = window.strides[axis];
-    let spread = dims::offset(&dims::mul(size, &stride.into()), 1 - stride);
+    let insert_zeros = dims::offset(&dims::mul(size, &stride.into()), 1 - stride);
     let reach = dims::mul(&dims::offset(kernel, -1), &window.dilation[axis].into());
-    dims::simplify(&dims::offset(&dims::add(&spread, &reach), extra - window.before[axis] - window.after[axis]))
+    dims::simplify(&dims::offset(&dims::add(&insert_zeros, &reach), extra - window.before[axis] - window.after[axis]))
 }
 
 fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
@@ -94,7 +94,7 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
     let channels = layouts.data.to_primal(&layouts.primal, data.shape())[1].clone();
     b.require_equal(&channels, &kernel[0], "`data` has not the channels `weight` takes");
     let sizes = layouts.out.to_primal(&layouts.primal, &out.shape);
-    let spread = spread(&mut b, &data, &layouts, &window, &kernel, &sizes);
+    let insert_zeros = insert_zeros(&mut b, &data, &layouts, &window, &kernel, &sizes);
     window.strides = vec![1; rank];
     let channels = dims::floordiv(&kernel[0], &groups.into());
     let wide = accumulator(out.dtype);
@@ -103,7 +103,7 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
         let (channel, o) = channels_of(&place[1], &kernel[1], &channels, &k[0], groups);
         let mut from = vec![place[0].clone(), channel.clone()];
         from.extend((0..rank).map(|i| window.source(i, &place[i + 2], &k[i + 1])));
-        let x = spread.at(&layouts.data.index(&layouts.primal, &from)).cast(wide);
+        let x = insert_zeros.at(&layouts.data.index(&layouts.primal, &from)).cast(wide);
         let mut tap = vec![channel, o];
         tap.extend((0..rank).map(|i| dims::sub(&dims::offset(&kernel[i + 2], -1), &k[i + 1])));
         x * weight.at(&layouts.kernel.index(&layouts.kernel_primal, &tap)).cast(wide)
@@ -127,7 +127,7 @@ fn channels_of(
 }
 
 /// The zero-inserted data, with the extent that the reversed kernel needs for a result of these sizes.
-fn spread(
+fn insert_zeros(
     b: &mut Builder,
     data: &Input,
     layouts: &Layouts,

@@ -126,8 +126,8 @@ fn legalize(cx: &CallContext, spatial: &str, pooling: Pooling) -> Result<Legaliz
     let pool = Pool::of(cx, spatial, &from, data.shape())?;
     let axes: Vec<_> = pool.kernel.iter().zip(spatial.chars()).map(|(k, c)| axis(c, *k)).collect();
     let read = |at: &[PrimExpr], k: &[PrimExpr], outside: PrimExpr| {
-        let place = to.primal_index(&primal, at);
-        let (inside, value) = pool.element(&data, &from, &primal, &place, k);
+        let position = to.primal_index(&primal, at);
+        let (inside, value) = pool.element(&data, &from, &primal, &position, k);
         inside.map_or(value.clone(), |inside| inside.if_then_else(value, outside))
     };
     match pooling {
@@ -199,13 +199,13 @@ impl Pool {
         data: &Input,
         layout: &Layout,
         primal: &str,
-        place: &[PrimExpr],
+        position: &[PrimExpr],
         k: &[PrimExpr],
     ) -> (Option<PrimExpr>, PrimExpr) {
-        let mut from = place[..2].to_vec();
+        let mut from = position[..2].to_vec();
         let mut conditions = Vec::new();
         for (i, k) in k.iter().enumerate() {
-            let at = dims::offset(&self.window.source(i, &place[i + 2], k), -self.window.before[i]);
+            let at = dims::offset(&self.window.source(i, &position[i + 2], k), -self.window.before[i]);
             conditions.extend((self.window.before[i] > 0).then(|| at.clone().ge(0i64)));
             let ends = self.window.after[i] > 0 || self.ceil;
             conditions.extend(ends.then(|| at.clone().lt(&self.sizes[i])));
@@ -215,8 +215,8 @@ impl Pool {
     }
 
     /// Divisor of the mean of a window (spatial axes only); at least 1.
-    pub fn count(&self, place: &[PrimExpr]) -> PrimExpr {
-        let taps = |i: usize| self.taps(i, &place[i]);
+    pub fn count(&self, position: &[PrimExpr]) -> PrimExpr {
+        let taps = |i: usize| self.taps(i, &position[i]);
         (0..self.kernel.len()).map(taps).reduce(|a, b| dims::mul(&a, &b)).unwrap_or_else(|| 1i64.into())
     }
 

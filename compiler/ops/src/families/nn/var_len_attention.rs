@@ -82,8 +82,8 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     heads.require_fit(&mut b);
     let (starts_q, starts_k) = (b.input("seqstart_q")?, b.input("seqstart_k")?);
     let out = b.output("attention")?;
-    let queries = Places::of(&mut b, "q", &starts_q, &heads.query.shape()[1]);
-    let keys = Places::of(&mut b, "k", &starts_k, &heads.key.shape()[1]);
+    let queries = SequencePositions::of(&mut b, "q", &starts_q, &heads.query.shape()[1]);
+    let keys = SequencePositions::of(&mut b, "k", &starts_k, &heads.key.shape()[1]);
     let allows = |s: &PrimExpr, t: &PrimExpr| {
         let at = |p: &Input, i: &PrimExpr| p.at(std::slice::from_ref(i));
         let (own, of_key) = (at(&queries.sequence, s), at(&keys.sequence, t));
@@ -97,14 +97,14 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
 }
 
 /// The sequence of each element, and its position in it.
-struct Places {
+struct SequencePositions {
     starts: Input,
     sequence: Input,
     place: Input,
 }
 
-impl Places {
-    fn of(b: &mut Builder, name: &str, starts: &Input, total: &PrimExpr) -> Places {
+impl SequencePositions {
+    fn of(b: &mut Builder, name: &str, starts: &Input, total: &PrimExpr) -> SequencePositions {
         let count = b.temp(&format!("started_{name}"), vec![total.clone()], DType::INT64);
         let over = [("i".to_owned(), starts.shape()[0].clone())];
         // Number of starts at or before the element: one for the first sequence.
@@ -117,7 +117,7 @@ impl Places {
         let place = b.stage(&format!("place_{name}"), vec![total.clone()], DType::INT64, |e| {
             &e[0] - starts.index_at(&[within(&sequence.at(e), starts)])
         });
-        Places { starts: starts.clone(), sequence, place }
+        SequencePositions { starts: starts.clone(), sequence, place }
     }
 
     /// The length of a sequence.

@@ -49,9 +49,9 @@ impl Window {
     }
 
     /// The condition that an index in the padded data is in the data itself, of these sizes; `None` if it always is.
-    pub fn inside(&self, place: &[PrimExpr], sizes: &[PrimExpr]) -> Option<PrimExpr> {
+    pub fn inside(&self, index: &[PrimExpr], sizes: &[PrimExpr]) -> Option<PrimExpr> {
         let mut conditions = Vec::new();
-        for (i, (at, size)) in place.iter().zip(sizes).enumerate() {
+        for (i, (at, size)) in index.iter().zip(sizes).enumerate() {
             let (before, after) = (self.before[i], self.after[i]);
             conditions.extend((before > 0).then(|| at.clone().ge(before)));
             conditions.extend((after > 0).then(|| at.clone().lt(dims::offset(size, before))));
@@ -60,7 +60,7 @@ impl Window {
     }
 
     /// Adds a run-time check that the padded data, of these sizes without padding, is at least as large as the window.
-    pub fn require_room(&self, b: &mut Builder, sizes: &[PrimExpr], kernel: &[PrimExpr]) {
+    pub fn require_fit(&self, b: &mut Builder, sizes: &[PrimExpr], kernel: &[PrimExpr]) {
         for (axis, (size, kernel)) in sizes.iter().zip(kernel).enumerate() {
             let room = dims::offset(size, self.before[axis] + self.after[axis]);
             let window = dims::offset(&dims::mul(&dims::offset(kernel, -1), &self.dilation[axis].into()), 1);

@@ -28,8 +28,8 @@ const POINTS: [f64; 2] = [11. / 16., 3. / 2.];
 /// Number of partial accumulators of the sums over channels, and the minimum number of channels of each. The output
 /// transform amplifies the rounding error of these sums, which is two thirds of the total for 64 channels in one
 /// accumulator.
-const PARTS: i64 = 4;
-const FEWEST: i64 = 16;
+const ACCUMULATORS: i64 = 4;
+const MIN_CHANNELS: i64 = 16;
 
 /// A convolution with an `NHWC` result, from its data and its transformed weights, `[6, 6, input channels, output
 /// channels]`. Strides and dilation are 1. The call declares the result's type.
@@ -71,8 +71,8 @@ fn convolution(cx: &CallContext) -> Result<Legalized, InferError> {
         chosen(&at[1], of_data(std::array::from_fn(|k| tap(k as i64))))
     });
     let products = b.temp("products", tiled(filters), dtype);
-    let part = channels.as_int().map_or(FEWEST, |channels| FEWEST.max(channels / PARTS));
-    b.sum_in_parts(&products, &[("k".to_owned(), channels)], part, |at, k| {
+    let part = channels.as_int().map_or(MIN_CHANNELS, |channels| MIN_CHANNELS.max(channels / ACCUMULATORS));
+    b.sum_with_accumulators(&products, &[("k".to_owned(), channels)], part, |at, k| {
         let [u, v, image, row, column, filter] = at else { unreachable!("products have 6 axes") };
         let weight = weights.at(&[u.clone(), v.clone(), k[0].clone(), filter.clone()]);
         transformed.at(&[u, v, image, row, column, &k[0]].map(PrimExpr::clone)) * weight

@@ -57,7 +57,7 @@ impl Sorted {
     /// Sorts `x` along an axis; with positions if a dtype is given for them.
     pub fn along(b: &mut Builder, x: &Input, axis: usize, order: Order, positions: Option<DType>) -> Self {
         match x.shape()[axis].as_int() {
-            Some(length) if length < radix::LEAST => Sorted::merged(b, x, axis, order, positions),
+            Some(length) if length < radix::MIN_RADIX_LENGTH => Sorted::merged(b, x, axis, order, positions),
             _ => Sorted::by_digits(b, x, axis, order, positions),
         }
     }
@@ -72,10 +72,10 @@ impl Sorted {
         let positions = positions.map(|dtype| b.temp("sorted_at", shape, dtype));
         let radix = Radix { x, axis, order, length: &length };
         b.block("sort", &lines, |line| {
-            radix.line(line, position, |j, element, place| {
+            radix.line(line, position, |j, element, slot| {
                 let to = [line, std::slice::from_ref(j)].concat();
-                let places = positions.iter().map(|buffer| Stmt::store(buffer, to.clone(), place.clone()));
-                Stmt::seq([Stmt::store(&values, to.clone(), element)].into_iter().chain(places))
+                let slots = positions.iter().map(|buffer| Stmt::store(buffer, to.clone(), slot.clone()));
+                Stmt::seq([Stmt::store(&values, to.clone(), element)].into_iter().chain(slots))
             })
         });
         Sorted { values, positions, half: None }
@@ -118,8 +118,8 @@ impl Sorted {
 
     fn at(&self, i: &[PrimExpr]) -> Vec<PrimExpr> {
         let Some(half) = &self.half else { return i.to_vec() };
-        let (place, line) = i.split_last().expect("lines have a last axis");
-        [line, &[half.clone(), place.clone()]].concat()
+        let (slot, line) = i.split_last().expect("lines have a last axis");
+        [line, &[half.clone(), slot.clone()]].concat()
     }
 
     fn fill(&self, x: &Input, axis: usize, line: &[PrimExpr], length: &PrimExpr) -> Stmt {
@@ -176,14 +176,14 @@ impl<'a> Merge<'a> {
         let taken = PrimExpr::load(&left, zero());
         let i = &self.begin + taken.clone();
         let j = &self.middle + (k.expr() - taken.clone());
-        let value = |at: &PrimExpr| PrimExpr::load(&sorted.values, self.place(&self.from, at));
+        let value = |at: &PrimExpr| PrimExpr::load(&sorted.values, self.slot(&self.from, at));
         let right_first = order.before(value(&j), value(&i));
         let some_left = i.clone().lt(self.middle.clone());
         let from_right = j.clone().lt(self.end.clone()).if_then_else(right_first, PrimExpr::bool(false));
         let take_left = some_left.if_then_else(from_right.not(), PrimExpr::bool(false));
         let copy = |at: &PrimExpr| {
-            let to = self.place(&self.to, &(&self.begin + k.expr()));
-            let from = self.place(&self.from, at);
+            let to = self.slot(&self.to, &(&self.begin + k.expr()));
+            let from = self.slot(&self.from, at);
             let buffers = [&sorted.values].into_iter().chain(&sorted.positions);
             Stmt::seq(buffers.map(|b| Stmt::store(b, to.clone(), PrimExpr::load(b, from.clone()))))
         };
@@ -194,7 +194,7 @@ impl<'a> Merge<'a> {
         Stmt::new(StmtKind::Seq(vec![alloc, Stmt::store(&left, zero(), 0i64.into()), each]))
     }
 
-    fn place(&self, half: &PrimExpr, at: &PrimExpr) -> Vec<PrimExpr> {
+    fn slot(&self, half: &PrimExpr, at: &PrimExpr) -> Vec<PrimExpr> {
         [self.line, &[half.clone(), at.clone()]].concat()
     }
 }

@@ -19,7 +19,7 @@ const BITS: i64 = 8;
 const DIGITS: i64 = 1 << BITS;
 
 /// Minimum length for radix sort: merge sort is faster for shorter lines.
-pub const LEAST: i64 = 128;
+pub const MIN_RADIX_LENGTH: i64 = 128;
 
 /// The radix sort of a line.
 pub struct Radix<'a> {
@@ -48,7 +48,7 @@ impl Radix<'_> {
         };
         let (dtype, bits) = key_type(self.x.dtype());
         let both = vec![2i64.into(), self.length.clone()];
-        let [keys, places] =
+        let [keys, slots] =
             [("keys", dtype), ("places", position)].map(|(name, dtype)| Buffer::new(name, both.clone(), dtype));
         let counts = Buffer::scoped("counts", vec![(bits / BITS).into(), DIGITS.into()], position, "local");
         let half = Cell::new("half", DType::INT64);
@@ -66,7 +66,7 @@ impl Radix<'_> {
             let counted = (0..bits / BITS).map(|d| add(&counts, count(&d.into(), key.get())));
             in_order(key.declare(self.order.key(at(j))).into_iter().chain(counted).chain([
                 Stmt::store(&keys, vec![zero(), j.clone()], key.get()),
-                Stmt::store(&places, vec![zero(), j.clone()], j.clone().cast(position)),
+                Stmt::store(&slots, vec![zero(), j.clone()], j.clone().cast(position)),
             ]))
         });
         let pass = each("d", bits / BITS, |d| {
@@ -83,7 +83,7 @@ impl Radix<'_> {
                         .chain([
                             add(&counts, count(d, key.get())),
                             Stmt::store(&keys, there.clone(), key.get()),
-                            Stmt::store(&places, there, load(&places, half.get(), j)),
+                            Stmt::store(&slots, there, load(&slots, half.get(), j)),
                         ]),
                 )
             });
@@ -92,10 +92,10 @@ impl Radix<'_> {
             when(differs, in_order([starts, moves, half.set(PrimExpr::int64(1) - half.get())]))
         });
         let done = each("j", self.length.clone(), |j| {
-            let place = load(&places, half.get(), j);
-            put(j, at(&place.clone().cast(DType::INT64)), place)
+            let slot = load(&slots, half.get(), j);
+            put(j, at(&slot.clone().cast(DType::INT64)), slot)
         });
-        let all = [&keys, &places, &counts].map(alloc).into_iter().chain(half.declare(zero()));
+        let all = [&keys, &slots, &counts].map(alloc).into_iter().chain(half.declare(zero()));
         let sorted = when(self.length.clone().gt(0i64), pass);
         in_order(all.chain([clear, fill, sorted, done]))
     }

@@ -8,7 +8,7 @@ use super::{Order, Sorted, check_axis, index_dtype, to_line};
 use crate::{
     context::CallContext,
     dims,
-    families::reduce::beats,
+    families::reduce::wins,
     legalize::{
         Builder, Input, Legalized,
         loops::{Cell, each, in_order, when},
@@ -25,7 +25,7 @@ use hammock_ir::{
 };
 
 /// Maximum `k` for insertion, which moves half of the elements for each improvement.
-const FEW: i64 = 64;
+const MAX_INSERTED: i64 = 64;
 
 /// Number of elements compared at once with the worst of the best.
 const LANES: i64 = 16;
@@ -113,11 +113,11 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let positions = positions.then(|| b.output("topk_indices")).transpose()?;
     let dtype = positions.as_ref().map_or(DType::INT32, |p| index_dtype(p.dtype));
     if k == 1 && order == Order::Descending && (x.dtype().is_floating() || x.dtype().is_integer()) {
-        let best = Best::greatest(&mut b, &x, axis);
+        let best = Best::argmax(&mut b, &x, axis);
         values.iter().for_each(|out| b.compute(out, |i| PrimExpr::load(&best.values, i.to_vec())));
         let position = |out: &Buffer, i: &[PrimExpr]| PrimExpr::load(&best.positions, i.to_vec()).cast(out.dtype);
         positions.iter().for_each(|out| b.compute(out, |i| position(out, i)));
-    } else if (1..=FEW).contains(&k) {
+    } else if (1..=MAX_INSERTED).contains(&k) {
         let best = Best::of(&mut b, &x, axis, order, k, dtype);
         let place = |buffer: &Buffer, i: &[PrimExpr]| PrimExpr::load(buffer, to_line(i, axis));
         values.iter().for_each(|out| b.compute(out, |i| place(&best.values, i)));
@@ -138,7 +138,7 @@ struct Best {
 
 impl Best {
     /// The maximum of each line and its position, for `k = 1`: a vectorized arg-reduction, as in `argmax`.
-    fn greatest(b: &mut Builder, x: &Input, axis: usize) -> Self {
+    fn argmax(b: &mut Builder, x: &Input, axis: usize) -> Self {
         let mut shape = x.shape().to_vec();
         let length = std::mem::replace(&mut shape[axis], 1i64.into());
         let values = b.temp("best", shape.clone(), x.dtype());
@@ -147,7 +147,7 @@ impl Best {
         b.fold(&[&best.positions, &best.values], &[("k".to_owned(), length)], start, |so_far, i, k| {
             let at = [&i[..axis], k, &i[axis + 1..]].concat();
             let new = [k[0].clone(), x.at(&at)];
-            let wins = beats(&new, so_far, true);
+            let wins = wins(&new, so_far, true);
             new.into_iter().zip(so_far).map(|(new, old)| wins.clone().select(new, old.clone())).collect()
         });
         best

@@ -1,6 +1,6 @@
 //! Pooling of regions of interest. A region is a row `[batch, x1, y1, x2, y2]`.
 //!
-//! Kernels read the data within its bounds for any regions, and take at most [`MOST`] samples per bin along an axis.
+//! Kernels read the data within its bounds for any regions, and take at most [`MAX_SAMPLES`] samples per bin along an axis.
 
 use crate::{
     context::CallContext,
@@ -111,7 +111,7 @@ fn infer(cx: &CallContext) -> Inferred {
 }
 
 /// Maximum number of samples of a bin along an axis.
-const MOST: f64 = 4096.0;
+const MAX_SAMPLES: f64 = 4096.0;
 
 /// The data, its regions and the bins of a call.
 struct Regions {
@@ -150,7 +150,7 @@ impl Regions {
     fn batch(&self, roi: &PrimExpr) -> PrimExpr {
         let limit = |v: f64| PrimExpr::float(v, self.dtype);
         // Out of bounds for every batch, and still an int64: the access is checked.
-        self.column(roi, 0).max(limit(-FAR)).min(limit(FAR)).cast(DType::INT64)
+        self.column(roi, 0).max(limit(-INVALID_IMAGE)).min(limit(INVALID_IMAGE)).cast(DType::INT64)
     }
 
     /// Start and end of a region along height (0) or width (1), in elements of the data.
@@ -166,7 +166,7 @@ impl Regions {
 }
 
 /// An image index that is out of bounds for every batch.
-const FAR: f64 = 2147483648.0;
+const INVALID_IMAGE: f64 = 2147483648.0;
 
 /// An integer in `0..size`, from any float.
 fn clamp(x: PrimExpr, size: &PrimExpr) -> PrimExpr {
@@ -193,7 +193,7 @@ impl Samples {
         let size = length / regions.constant(regions.bins[axis] as f64);
         let count = match ratio {
             1.. => regions.constant(ratio as f64),
-            _ => size.clone().unary("ceil").max(regions.constant(0.0)).min(regions.constant(MOST)),
+            _ => size.clone().unary("ceil").max(regions.constant(0.0)).min(regions.constant(MAX_SAMPLES)),
         };
         let start = start + bin.clone().cast(regions.dtype) * &size;
         Samples { start, step: size / count.clone().max(regions.constant(1.0)), count: count.cast(DType::INT64) }
@@ -218,13 +218,13 @@ fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
     let folded = b.temp("folded", out.shape.clone(), wide);
     let how = if mean { Combine::Sum } else { Combine::Max };
     let samples =
-        |place: &[PrimExpr]| [0, 1].map(|k| Samples::of(&regions, &place[0], &place[k + 2], k, ratio, aligned));
+        |index: &[PrimExpr]| [0, 1].map(|k| Samples::of(&regions, &index[0], &index[k + 2], k, ratio, aligned));
     b.block("roi_samples", &out.shape, |i| {
-        let place = regions.layout.primal_index("NCHW", i);
-        let [rows, columns] = samples(&place);
+        let index = regions.layout.primal_index("NCHW", i);
+        let [rows, columns] = samples(&index);
         let so_far = PrimExpr::load(&folded, i.to_vec());
         let add = |y: &PrimExpr, x: &PrimExpr| {
-            let value = interpolate(&regions, &place, rows.at(y), columns.at(x), wide, corners);
+            let value = interpolate(&regions, &index, rows.at(y), columns.at(x), wide, corners);
             Stmt::store(&folded, i.to_vec(), how.apply(so_far, value))
         };
         let all = each("y", rows.count.clone(), |y| each("x", columns.count.clone(), |x| add(y, x)));
@@ -243,7 +243,7 @@ fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
 /// element outside the data.
 fn interpolate(
     regions: &Regions,
-    place: &[PrimExpr],
+    index: &[PrimExpr],
     y: PrimExpr,
     x: PrimExpr,
     dtype: DType,
@@ -263,7 +263,7 @@ fn interpolate(
         [(low, PrimExpr::float(1.0, dtype) - &part), (high, part)]
     });
     let term = |(y, v): &(PrimExpr, PrimExpr), (x, w): &(PrimExpr, PrimExpr)| {
-        regions.at(&place[0], &place[1], y.clone(), x.clone()).cast(dtype) * v * w
+        regions.at(&index[0], &index[1], y.clone(), x.clone()).cast(dtype) * v * w
     };
     let value = [(0, 1), (1, 0), (1, 1)].into_iter().fold(term(&rows[0], &columns[0]), |value, (row, column)| {
         corners.apply(value, term(&rows[row], &columns[column]))
@@ -292,13 +292,13 @@ fn legalize_pool(cx: &CallContext) -> Result<Legalized, InferError> {
     let regions = Regions::of(cx, &mut b)?;
     let out = b.output("roi_pool")?;
     let best = b.temp("largest", out.shape.clone(), out.dtype);
-    let bins = |place: &[PrimExpr]| [0, 1].map(|k| bin(&regions, &place[0], &place[k + 2], k));
+    let bins = |index: &[PrimExpr]| [0, 1].map(|k| bin(&regions, &index[0], &index[k + 2], k));
     b.block("roi_largest", &out.shape, |i| {
-        let place = regions.layout.primal_index("NCHW", i);
-        let [(top, rows), (left, columns)] = bins(&place);
+        let index = regions.layout.primal_index("NCHW", i);
+        let [(top, rows), (left, columns)] = bins(&index);
         let so_far = PrimExpr::load(&best, i.to_vec());
         let add = |y: &PrimExpr, x: &PrimExpr| {
-            let value = regions.at(&place[0], &place[1], &top + y, &left + x);
+            let value = regions.at(&index[0], &index[1], &top + y, &left + x);
             Stmt::store(&best, i.to_vec(), so_far.max(value))
         };
         let all = each("y", rows, |y| each("x", columns, |x| add(y, x)));

@@ -1,6 +1,6 @@
 //! The kernel of `vision.non_max_suppression`.
 //!
-//! The boxes of an image are sorted by score. *Hard* suppression then keeps each box that no better kept box
+//! The boxes of an image are sorted by score. **Hard* suppression then retains each box that no better retained box
 //! suppresses. *Soft* suppression repeatedly picks the best remaining box, and scales the scores of overlapping boxes
 //! by `exp(-overlap² / 2σ)`.
 
@@ -138,11 +138,11 @@ impl Suppression<'_> {
     }
 
     /// The condition that a box is still a candidate.
-    fn lives(&self, image: &PrimExpr, j: &PrimExpr) -> PrimExpr {
+    fn is_live(&self, image: &PrimExpr, j: &PrimExpr) -> PrimExpr {
         self.boxes.score(image, j).gt(self.constant(self.least))
     }
 
-    /// The condition that another box may be kept.
+    /// The condition that there is room for another box.
     fn has_room(&self, number: &Cell) -> Option<PrimExpr> {
         self.most.map(|most| number.get().lt(most))
     }
@@ -154,10 +154,10 @@ impl Suppression<'_> {
 
     fn hard(&self, image: &PrimExpr, live: &PrimExpr, number: &Cell) -> Stmt {
         each("j", live.clone(), |j| {
-            let keeps = self.has_room(number).into_iter().fold(self.lives(image, j), PrimExpr::and);
+            let keeps = self.has_room(number).into_iter().fold(self.is_live(image, j), PrimExpr::and);
             let later = each("l", live - j - 1i64, |l| {
                 let k = &(j + 1i64 + l);
-                let meets = self.related(image, j, k).into_iter().fold(self.lives(image, k), PrimExpr::and);
+                let meets = self.related(image, j, k).into_iter().fold(self.is_live(image, k), PrimExpr::and);
                 let overlaps = self.boxes.overlap(image, j, k).ge(self.constant(self.overlap));
                 let drop = [self.set(image, k, self.boxes.score, self.constant(-1.0)), self.set_place(image, k, -1i64)];
                 when(meets, when(overlaps, in_order(drop)))
@@ -203,12 +203,12 @@ impl Suppression<'_> {
     /// Scales the score of box `j` by its overlap with the box picked last.
     fn decayed(&self, image: &PrimExpr, j: &PrimExpr, number: &Cell, decay: f64) -> Stmt {
         let picked = &number.get();
-        let open = j.clone().gt(picked).and(self.place(image, j).ge(PrimExpr::int32(0))).and(self.lives(image, j));
+        let open = j.clone().gt(picked).and(self.place(image, j).ge(PrimExpr::int32(0))).and(self.is_live(image, j));
         let meets = self.related(image, picked, j).into_iter().fold(open, PrimExpr::and);
         let overlap = Cell::new("overlap", self.boxes.dtype());
         let factor = (self.constant(decay) * overlap.get() * overlap.get()).unary("exp");
         let lower = self.set(image, j, self.boxes.score, self.boxes.score(image, j) * factor);
-        let gone = self.lives(image, j).not();
+        let gone = self.is_live(image, j).not();
         let lowered = in_order([lower, when(gone, self.set_place(image, j, -1i64))]);
         let drop = self.set_place(image, j, -1i64);
         let choose = when_else(overlap.get().ge(self.constant(self.overlap)), drop, lowered);
