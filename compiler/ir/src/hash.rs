@@ -3,7 +3,7 @@
 
 use crate::{
     Module, PrimExpr, Tensor,
-    equal::{FEW_BYTES, Sink, Token, Walker},
+    equal::{MAX_COMPARED_BYTES, Sink, Token, Walker},
     module::Function,
     relax::{Callee, Operand, Value},
     tir::PrimFunc,
@@ -87,7 +87,7 @@ impl<H: Hasher> Hash<H> {
             Operand::Const(constant) => {
                 let tensor = &constant.tensor;
                 match tensor.nbytes() {
-                    0..=FEW_BYTES => self.tensor(tensor),
+                    0..=MAX_COMPARED_BYTES => self.tensor(tensor),
                     _ => self.number(10, tensor.data_ptr() as u64),
                 }
             }

@@ -3,7 +3,7 @@
 use super::{
     fold,
     interval::Interval,
-    normal::{MOST_NODES, Session},
+    normal::{MAX_NODES, Query},
 };
 use crate::{
     PrimExpr,
@@ -107,7 +107,7 @@ impl Analyzer {
     /// Assumes `a >= b + distance`: a variable's bound if it is of that form, otherwise a fact.
     fn assume_at_least(&mut self, a: &PrimExpr, b: &PrimExpr, distance: i64) {
         let fact = Fact { larger: a.clone(), smaller: b.clone(), distance };
-        match Session::new(self).bound_in(&fact) {
+        match Query::new(self).as_bound(&fact) {
             Some((var, interval)) => self.bound(&var, interval),
             None => self.facts.push(fact),
         }
@@ -115,12 +115,12 @@ impl Analyzer {
 
     /// Returns the interval of the expression's values.
     pub fn interval(&self, e: &PrimExpr) -> Interval {
-        Session::new(self).interval_of(e)
+        Query::new(self).interval_of(e)
     }
 
     /// Returns an equal, simpler expression.
     pub fn simplify(&self, e: &PrimExpr) -> PrimExpr {
-        let simple = Session::new(self).simplify(e);
+        let simple = Query::new(self).simplify(e);
         if simple.size() <= e.size() { simple } else { e.clone() }
     }
 
@@ -133,8 +133,8 @@ impl Analyzer {
     pub fn difference(&self, a: &PrimExpr, b: &PrimExpr) -> Option<i64> {
         match (a.as_int(), b.as_int()) {
             (Some(a), Some(b)) => a.checked_sub(b),
-            _ if a.size() <= MOST_NODES && crate::equal::exprs(a, b) => Some(0),
-            _ if comparable(a, b) => Session::new(self).difference(a, b)?.as_constant(),
+            _ if a.size() <= MAX_NODES && crate::equal::exprs(a, b) => Some(0),
+            _ if comparable(a, b) => Query::new(self).difference(a, b)?.as_constant(),
             _ => None,
         }
     }
@@ -144,18 +144,18 @@ impl Analyzer {
         match condition.kind() {
             PrimKind::Binary(BinaryOp::And, a, b) => self.prove(a) && self.prove(b),
             PrimKind::Binary(BinaryOp::Or, a, b) if self.prove(a) || self.prove(b) => true,
-            _ => Session::new(self).simplify(condition).as_int().is_some_and(|v| v != 0),
+            _ => Query::new(self).simplify(condition).as_int().is_some_and(|v| v != 0),
         }
     }
 
     /// Returns true if `a == b` is proven.
     pub fn prove_eq(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
-        a.size() <= MOST_NODES && crate::equal::exprs(a, b) || comparable(a, b) && Session::new(self).proves_equal(a, b)
+        a.size() <= MAX_NODES && crate::equal::exprs(a, b) || comparable(a, b) && Query::new(self).proves_equal(a, b)
     }
 
     /// Returns true if `a <= b` is proven.
     pub fn prove_le(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
-        comparable(a, b) && Session::new(self).proves_at_least(b, a, 0)
+        comparable(a, b) && Query::new(self).proves_ge(b, a, 0)
     }
 
     /// Returns true if `a` is proven to be at most one of the bounds. Bounds at least as long as `a` are tried first:
@@ -163,16 +163,16 @@ impl Analyzer {
     pub fn prove_le_any(&self, a: &PrimExpr, bounds: &[PrimExpr]) -> bool {
         let is_long = |bound: &&PrimExpr| bound.size() >= a.size();
         let (long, short) = (bounds.iter().filter(is_long), bounds.iter().filter(|bound| !is_long(bound)));
-        let mut session = Session::new(self);
+        let mut session = Query::new(self);
         long.chain(short).any(|bound| {
-            session.renew();
-            comparable(a, bound) && session.proves_at_least(bound, a, 0)
+            session.reset_budget();
+            comparable(a, bound) && session.proves_ge(bound, a, 0)
         })
     }
 
     /// Returns true if `a < b` is proven.
     pub fn prove_lt(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
-        comparable(a, b) && Session::new(self).proves_at_least(b, a, 1)
+        comparable(a, b) && Query::new(self).proves_ge(b, a, 1)
     }
 
     /// Returns true if `a >= b` is proven.

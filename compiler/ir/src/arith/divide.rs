@@ -6,7 +6,7 @@
 use super::{
     Interval,
     fold::{floor_div, floor_mod},
-    normal::Session,
+    normal::Query,
     poly::{Atom, Poly, quotient},
 };
 use crate::{
@@ -23,7 +23,7 @@ struct Units {
     rest: Poly,
 }
 
-impl Session<'_> {
+impl Query<'_> {
     /// `a // b`.
     pub fn floor_div(&mut self, a: Poly, b: Poly, dtype: DType) -> Option<Poly> {
         match b.as_constant() {
@@ -74,9 +74,9 @@ impl Session<'_> {
     /// `min(a, b)` or `max(a, b)`, with common summands moved out.
     pub fn min_max(&mut self, op: BinaryOp, a: Poly, b: Poly, dtype: DType) -> Option<Poly> {
         let difference = a.sub(&b)?;
-        let (smaller, larger) = if self.is_at_least_zero(&difference) {
+        let (smaller, larger) = if self.is_nonnegative(&difference) {
             (b, a)
-        } else if self.is_at_least_zero(&difference.scale(-1)?) {
+        } else if self.is_nonnegative(&difference.scale(-1)?) {
             (a, b)
         } else {
             let (common, a) = a.partition(|m, c| b.coefficient(m) == c);
@@ -88,21 +88,28 @@ impl Session<'_> {
     }
 
     /// Replaces `x // c * c + x % c` by `x` where that makes the sum shorter.
-    pub fn rejoin(&mut self, mut sum: Poly) -> Poly {
+    pub fn combine_div_mod(&mut self, mut sum: Poly) -> Poly {
         for atom in sum.atoms() {
             let PrimKind::Binary(BinaryOp::FloorMod, x, c) = self.atom(atom).kind() else { continue };
             let (x, c, dtype) = (x.clone(), c.clone(), self.atom(atom).dtype());
-            if let Some(joined) = self.joined(&sum, atom, &x, &c, dtype)
-                && joined.terms().len() < sum.terms().len()
+            if let Some(shorter) = self.cancel_remainder(&sum, atom, &x, &c, dtype)
+                && shorter.terms().len() < sum.terms().len()
             {
-                sum = joined;
+                sum = shorter;
             }
         }
         sum
     }
 
     /// Adds a multiple of `x - x // c * c - x % c`, which is zero, to cancel the remainder.
-    fn joined(&mut self, sum: &Poly, remainder: Atom, x: &PrimExpr, c: &PrimExpr, dtype: DType) -> Option<Poly> {
+    fn cancel_remainder(
+        &mut self,
+        sum: &Poly,
+        remainder: Atom,
+        x: &PrimExpr,
+        c: &PrimExpr,
+        dtype: DType,
+    ) -> Option<Poly> {
         let (factor, _) = sum.linear_in(remainder)?;
         if sum.terms().len() == factor.terms().len() {
             return None;
@@ -205,7 +212,7 @@ impl Session<'_> {
     /// Returns true if `0 <= rest < b`.
     fn is_remainder(&mut self, rest: &Poly, b: &Poly) -> bool {
         let room = b.sub(rest).and_then(|d| d.sub(&Poly::constant(1)));
-        self.is_at_least_zero(rest) && room.is_some_and(|room| self.is_at_least_zero(&room))
+        self.is_nonnegative(rest) && room.is_some_and(|room| self.is_nonnegative(&room))
     }
 
     /// The operation as an atom; `None` if computing a data operand might wrap.

@@ -213,17 +213,17 @@ fn neutral(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
     match op {
         Add if is(a, 0) => Some(b.clone()),
         Add | Sub if is(b, 0) => Some(a.clone()),
-        Mul if is(a, 1) || is_int(b, 0) && is_harmless(a) => Some(b.clone()),
-        Mul if is(b, 1) || is_int(a, 0) && is_harmless(b) => Some(a.clone()),
+        Mul if is(a, 1) || is_int(b, 0) && cannot_fail(a) => Some(b.clone()),
+        Mul if is(b, 1) || is_int(a, 0) && cannot_fail(b) => Some(a.clone()),
         Div | FloorDiv if is(b, 1) || is_int(a, 0) && is_divisor(b) => Some(a.clone()),
         Mod | FloorMod if is_int(a, 0) && is_divisor(b) => Some(a.clone()),
-        Mod | FloorMod if is_int(b, 1) && is_harmless(a) => Some(PrimExpr::int(0, a.dtype())),
+        Mod | FloorMod if is_int(b, 1) && cannot_fail(a) => Some(PrimExpr::int(0, a.dtype())),
         _ => None,
     }
 }
 
 /// Returns true if evaluating the expression cannot fail: no loads, no calls, constant divisors only.
-fn is_harmless(e: &PrimExpr) -> bool {
+fn cannot_fail(e: &PrimExpr) -> bool {
     use BinaryOp::*;
     !e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) | PrimKind::Call(_) => true,

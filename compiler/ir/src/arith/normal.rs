@@ -21,10 +21,10 @@ use std::{
 const MAX_TERMS: usize = 64;
 
 /// Maximum number of nodes of an expression that is analyzed.
-pub(super) const MOST_NODES: u32 = 1000;
+pub(super) const MAX_NODES: u32 = 1000;
 
 /// Budget of monomials created per query.
-const WORK: usize = 15_000;
+const MAX_MONOMIALS_PER_QUERY: usize = 15_000;
 
 /// Returns true if expressions of the dtype are treated as unbounded integers.
 pub(super) fn is_index(dtype: DType) -> bool {
@@ -32,9 +32,9 @@ pub(super) fn is_index(dtype: DType) -> bool {
 }
 
 /// State of one query: atoms numbered in order of appearance.
-pub(super) struct Session<'a> {
+pub(super) struct Query<'a> {
     pub analyzer: &'a Analyzer,
-    atoms: Vec<Known>,
+    atoms: Vec<AtomInfo>,
     index: FxHashMap<u64, SmallVec<[Atom; 1]>>,
     polys: FxHashMap<usize, (PrimExpr, Poly)>,
     /// Polynomials of sums, differences and products of data, which may have wrapped.
@@ -48,20 +48,29 @@ pub(super) struct Session<'a> {
 }
 
 /// An atom and its interval.
-struct Known {
+struct AtomInfo {
     expr: PrimExpr,
     interval: Interval,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Query<'a> {
     pub fn new(analyzer: &'a Analyzer) -> Self {
         let (atoms, index, polys, modular, facts) = Default::default();
-        Session { analyzer, atoms, index, polys, modular, facts, budget: super::prove::BUDGET, work: WORK }
+        Query {
+            analyzer,
+            atoms,
+            index,
+            polys,
+            modular,
+            facts,
+            budget: super::prove::MAX_PROOF_STEPS,
+            work: MAX_MONOMIALS_PER_QUERY,
+        }
     }
 
     /// Restores the budget for the next question; polynomials of expressions stay cached.
-    pub fn renew(&mut self) {
-        (self.budget, self.work) = (super::prove::BUDGET, WORK);
+    pub fn reset_budget(&mut self) {
+        (self.budget, self.work) = (super::prove::MAX_PROOF_STEPS, MAX_MONOMIALS_PER_QUERY);
     }
 
     /// The polynomial of an integer expression.
@@ -70,7 +79,7 @@ impl<'a> Session<'a> {
             return poly.clone();
         }
         let poly = match self.work {
-            _ if e.size() > MOST_NODES => self.atom_poly(e),
+            _ if e.size() > MAX_NODES => self.atom_poly(e),
             0 => self.atom_poly(e),
             _ => {
                 let poly = if wraps(e) { self.modular(e) } else { self.sum_or_product(e) };
@@ -91,7 +100,7 @@ impl<'a> Session<'a> {
 
     /// Returns an equal expression in normal form.
     pub fn simplify(&mut self, e: &PrimExpr) -> PrimExpr {
-        if e.size() > MOST_NODES {
+        if e.size() > MAX_NODES {
             return e.clone();
         }
         if is_index(e.dtype()) {
@@ -150,7 +159,7 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the variable and its interval if the fact is only a bound of a variable.
-    pub fn bound_in(&mut self, fact: &Fact) -> Option<(Var, Interval)> {
+    pub fn as_bound(&mut self, fact: &Fact) -> Option<(Var, Interval)> {
         let poly = self.fact(fact)?;
         let offset = poly.offset();
         let (constant, rest) = poly.partition(|m, _| m.is_empty());
@@ -215,7 +224,7 @@ impl<'a> Session<'a> {
                 }
             }
         }
-        Some(self.rejoin(sum))
+        Some(self.combine_div_mod(sum))
     }
 
     /// Returns true if an operand of a sum is itself a sum that does not wrap and has no polynomial yet.
@@ -224,7 +233,7 @@ impl<'a> Session<'a> {
     }
 
     /// A polynomial congruent to the value modulo the range of its dtype: sums, differences and products wrap alike in
-    /// any order. Where it [fits](Session::fits), the two are equal: `(x + 1) - x` is 1 also if `x + 1` wraps.
+    /// any order. Where it [fits](Query::fits), the two are equal: `(x + 1) - x` is 1 also if `x + 1` wraps.
     fn modular(&mut self, e: &PrimExpr) -> Option<Poly> {
         let PrimKind::Binary(op, a, b) = e.kind() else { return None };
         if let Some((_, poly)) = self.modular.get(&e.node_id()) {
@@ -235,8 +244,8 @@ impl<'a> Session<'a> {
             modular.unwrap_or_else(|| self.poly(x))
         });
         let poly = match op {
-            BinaryOp::Add => a.add(&b).map(|sum| self.rejoin(sum)),
-            BinaryOp::Sub => a.sub(&b).map(|sum| self.rejoin(sum)),
+            BinaryOp::Add => a.add(&b).map(|sum| self.combine_div_mod(sum)),
+            BinaryOp::Sub => a.sub(&b).map(|sum| self.combine_div_mod(sum)),
             _ if is_distributed(&a, &b) => a.mul(&b),
             _ => None,
         };
@@ -302,13 +311,13 @@ impl<'a> Session<'a> {
     fn decide(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
         use BinaryOp::*;
         match op {
-            Lt if self.proves_at_least(b, a, 1) => Some(true),
-            Lt if self.proves_at_least(a, b, 0) => Some(false),
+            Lt if self.proves_ge(b, a, 1) => Some(true),
+            Lt if self.proves_ge(a, b, 0) => Some(false),
             Le => self.decide(Lt, b, a).map(|v| !v),
             Gt => self.decide(Lt, b, a),
             Ge => self.decide(Lt, a, b).map(|v| !v),
             Eq if self.proves_equal(a, b) => Some(true),
-            Eq if self.proves_at_least(a, b, 1) || self.proves_at_least(b, a, 1) => Some(false),
+            Eq if self.proves_ge(a, b, 1) || self.proves_ge(b, a, 1) => Some(false),
             Ne => self.decide(Eq, a, b).map(|v| !v),
             _ => None,
         }
@@ -343,20 +352,20 @@ impl<'a> Session<'a> {
     fn intern(&mut self, e: &PrimExpr) -> Atom {
         let key = fingerprint(e, 4);
         let known = self.index.get(&key).into_iter().flatten();
-        let same = |a: &PrimExpr| a.same_node(e) || e.size() <= MOST_NODES && equal::exprs(a, e);
+        let same = |a: &PrimExpr| a.same_node(e) || e.size() <= MAX_NODES && equal::exprs(a, e);
         if let Some(atom) = known.copied().find(|a| same(self.atom(*a))) {
             return atom;
         }
         let interval = self.interval_of_atom(e);
         let atom = self.atoms.len() as Atom;
-        self.atoms.push(Known { expr: e.clone(), interval });
+        self.atoms.push(AtomInfo { expr: e.clone(), interval });
         self.index.entry(key).or_default().push(atom);
         atom
     }
 
     fn interval_of_atom(&mut self, e: &PrimExpr) -> Interval {
         let bound = match e.kind() {
-            _ if e.size() > MOST_NODES || self.work == 0 => Interval::ALL,
+            _ if e.size() > MAX_NODES || self.work == 0 => Interval::ALL,
             PrimKind::Var(v) => self.analyzer.range(v).interval,
             PrimKind::Binary(op, a, b) => {
                 let (x, y) = (self.interval_of(a), self.interval_of(b));

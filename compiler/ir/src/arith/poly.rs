@@ -104,7 +104,7 @@ impl Poly {
         Poly::default().add_scaled(self, factor)
     }
 
-    /// The product of both.
+    /// Multiplies both.
     pub fn mul(&self, other: &Poly) -> Option<Poly> {
         let mut product = Poly::default();
         for (a, x) in self.terms() {
@@ -139,7 +139,7 @@ impl Poly {
         Poly { terms }
     }
 
-    /// Splits into `self = linear * atom + rest`, neither of which contains the atom; `None` for higher powers.
+    /// Splits into `self = linear * atom + rest`, where neither contains the atom; `None` for higher powers.
     pub fn linear_in(&self, atom: Atom) -> Option<(Poly, Poly)> {
         let (with, rest) = self.partition(|m, _| m.contains(&atom));
         let linear = with.without(&Monomial::from_slice(&[atom]));

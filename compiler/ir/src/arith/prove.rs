@@ -7,7 +7,7 @@
 
 use super::{
     analyzer::Fact,
-    normal::Session,
+    normal::Query,
     poly::{Atom, Poly},
 };
 use crate::{
@@ -16,9 +16,9 @@ use crate::{
 };
 
 /// Maximum number of polynomials examined per query.
-pub(super) const BUDGET: usize = 200;
+pub(super) const MAX_PROOF_STEPS: usize = 200;
 /// Maximum depth of nested eliminations.
-const DEPTH: usize = 8;
+const MAX_ELIMINATIONS: usize = 8;
 
 /// Bounds of an atom, both included.
 struct Bounds {
@@ -26,11 +26,11 @@ struct Bounds {
     max: Option<Poly>,
 }
 
-impl Session<'_> {
+impl Query<'_> {
     /// Returns true if `a - b >= distance`.
-    pub fn proves_at_least(&mut self, a: &PrimExpr, b: &PrimExpr, distance: i64) -> bool {
+    pub fn proves_ge(&mut self, a: &PrimExpr, b: &PrimExpr, distance: i64) -> bool {
         let difference = self.difference(a, b).and_then(|d| d.sub(&Poly::constant(distance)));
-        difference.is_some_and(|d| self.is_at_least_zero(&d))
+        difference.is_some_and(|d| self.is_nonnegative(&d))
     }
 
     /// Returns true if `a == b`.
@@ -41,18 +41,18 @@ impl Session<'_> {
         }
         let range = self.interval(&difference);
         range.contains(0)
-            && self.is_at_least_zero(&difference)
-            && difference.scale(-1).is_some_and(|d| self.is_at_least_zero(&d))
+            && self.is_nonnegative(&difference)
+            && difference.scale(-1).is_some_and(|d| self.is_nonnegative(&d))
     }
 
     /// Returns true if the polynomial is proven nonnegative.
-    pub fn is_at_least_zero(&mut self, poly: &Poly) -> bool {
-        self.holds(poly, DEPTH)
+    pub fn is_nonnegative(&mut self, poly: &Poly) -> bool {
+        self.holds(poly, MAX_ELIMINATIONS)
     }
 
     pub fn difference(&mut self, a: &PrimExpr, b: &PrimExpr) -> Option<Poly> {
         let (a, b) = (self.poly(a), self.poly(b));
-        a.sub(&b).map(|d| self.rejoin(d))
+        a.sub(&b).map(|d| self.combine_div_mod(d))
     }
 
     fn holds(&mut self, poly: &Poly, depth: usize) -> bool {
@@ -69,7 +69,7 @@ impl Session<'_> {
         }
         // Composite atoms are numbered after their operands, inner variables after outer ones.
         let atoms = self.eliminable(poly);
-        atoms.into_iter().rev().any(|atom| self.spend(poly) && self.holds_without(poly, atom, depth - 1))
+        atoms.into_iter().rev().any(|atom| self.spend(poly) && self.holds_after_eliminating(poly, atom, depth - 1))
     }
 
     /// The polynomial that a fact states to be nonnegative.
@@ -97,12 +97,12 @@ impl Session<'_> {
     }
 
     /// Returns true if the polynomial is proven nonnegative by eliminating the atom.
-    fn holds_without(&mut self, poly: &Poly, atom: Atom, depth: usize) -> bool {
+    fn holds_after_eliminating(&mut self, poly: &Poly, atom: Atom, depth: usize) -> bool {
         let Some((factor, rest)) = poly.linear_in(atom) else { return false };
         if let PrimKind::Binary(op, a, b) = self.atom(atom).kind() {
             let (op, a, b) = (*op, a.clone(), b.clone());
             let found = match op {
-                BinaryOp::FloorDiv => self.holds_without_quotient(&factor, &rest, &a, &b, depth),
+                BinaryOp::FloorDiv => self.holds_after_eliminating_quotient(&factor, &rest, &a, &b, depth),
                 BinaryOp::Min | BinaryOp::Max => self.holds_in_cases(op, &factor, &rest, &a, &b, depth),
                 _ => false,
             };
@@ -137,7 +137,14 @@ impl Session<'_> {
     }
 
     /// Eliminates `q = x // c`: multiplies the polynomial by `c` and replaces `c * q` by `x - x % c`.
-    fn holds_without_quotient(&mut self, factor: &Poly, rest: &Poly, x: &PrimExpr, c: &PrimExpr, depth: usize) -> bool {
+    fn holds_after_eliminating_quotient(
+        &mut self,
+        factor: &Poly,
+        rest: &Poly,
+        x: &PrimExpr,
+        c: &PrimExpr,
+        depth: usize,
+    ) -> bool {
         let Some(c) = c.as_int().filter(|c| *c > 0) else { return false };
         let dtype = x.dtype();
         let x = self.poly(x);
@@ -193,7 +200,7 @@ impl Session<'_> {
                 if self.interval(&n).min < 1 {
                     return Bounds { min, max };
                 }
-                let quotient = self.greatest(&x).and_then(|x| self.floor_div(x, n, dtype));
+                let quotient = self.maximize_at_bounds(&x).and_then(|x| self.floor_div(x, n, dtype));
                 let x = Some(x).filter(|_| range.min >= 0);
                 Bounds { min, max: quotient.or(max).or(x) }
             }
@@ -202,20 +209,20 @@ impl Session<'_> {
     }
 
     /// Replaces variables by those symbolic bounds that maximize the polynomial; `None` if there are none.
-    fn greatest(&mut self, poly: &Poly) -> Option<Poly> {
-        let (mut greatest, mut found) = (poly.clone(), false);
+    fn maximize_at_bounds(&mut self, poly: &Poly) -> Option<Poly> {
+        let (mut maximum, mut found) = (poly.clone(), false);
         for atom in poly.atoms().into_iter().rev() {
             let PrimKind::Var(v) = self.atom(atom).kind() else { continue };
             let known = self.analyzer.range(v);
-            let Some((factor, rest)) = greatest.linear_in(atom) else { continue };
+            let Some((factor, rest)) = maximum.linear_in(atom) else { continue };
             let sign = self.interval(&factor);
             let bound = if sign.min >= 0 { known.max } else { known.min.filter(|_| sign.max <= 0).map(|e| (e, 0)) };
             if let Some(bound) = bound {
                 let bound = self.shifted(&bound)?;
-                greatest = rest.add(&factor.mul(&bound)?)?;
+                maximum = rest.add(&factor.mul(&bound)?)?;
                 found = true;
             }
         }
-        found.then_some(greatest)
+        found.then_some(maximum)
     }
 }

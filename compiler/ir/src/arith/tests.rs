@@ -150,7 +150,7 @@ fn indices_of_reshapes_are_simple() {
     let flat = row.expr() * 384i64 + k.expr();
     assert_eq!(simplify(flat.clone().floordiv(s.expr() * 384i64).floormod(b.expr())), "row // s");
     assert_eq!(simplify(flat.clone().floormod(s.expr() * 384i64)), "k + row % s * 384");
-    // A rest that may reach one unit is kept, and so is one that a negative divisor may change.
+    // A rest that may reach one unit remains, and so does one that a negative divisor may change.
     let (more, n) = (row.expr() * 384i64 + k.expr() * 2i64, Var::int64("n").expr());
     assert_eq!(simplify(more.floordiv(s.expr() * 384i64)), "(row * 384 + k * 2) // (s * 384)");
     let unknown = flat.floordiv(n * 384i64);

@@ -115,14 +115,14 @@ fn operands(a: &Operand, b: &Operand) -> bool {
 }
 
 /// Maximum size of constants that are compared by content; larger ones are compared by address.
-pub(crate) const FEW_BYTES: usize = 64;
+pub(crate) const MAX_COMPARED_BYTES: usize = 64;
 
 /// Returns true if two constants share their bytes, or are small and have equal bytes.
 fn same_tensors(a: &Tensor, b: &Tensor) -> bool {
     a.shape() == b.shape()
         && a.dtype() == b.dtype()
         && (a.data_ptr() == b.data_ptr()
-            || a.nbytes() <= FEW_BYTES && a.as_bytes().is_ok_and(|a| b.as_bytes().is_ok_and(|b| a == b)))
+            || a.nbytes() <= MAX_COMPARED_BYTES && a.as_bytes().is_ok_and(|a| b.as_bytes().is_ok_and(|b| a == b)))
 }
 
 fn attrs(a: &Attrs, b: &Attrs) -> bool {

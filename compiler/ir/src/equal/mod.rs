@@ -16,6 +16,6 @@ mod tests;
 mod token;
 
 pub use difference::{Difference, functions, modules};
-pub(crate) use direct::FEW_BYTES;
+pub(crate) use direct::MAX_COMPARED_BYTES;
 pub use direct::{dims, exprs, types, values};
 pub(crate) use token::{Sink, Token, Walker};

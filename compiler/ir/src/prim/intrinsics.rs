@@ -19,11 +19,11 @@ pub struct Intrinsic {
     /// The type of its result.
     pub result: ResultType,
     /// Operand kind of a lane-wise intrinsic; `None` for others.
-    pub lanes: Option<Of>,
+    pub lanes: Option<LaneKind>,
     /// Side effect.
     pub effect: Effect,
     /// True if the result is one of the arguments as it is.
-    pub hands_on: bool,
+    pub forwards_argument: bool,
     /// Approximate cost per lane, in additions.
     pub cost: u32,
 }
@@ -56,7 +56,7 @@ pub enum DTypePosition {
 
 /// Operand kind of a lane-wise intrinsic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum LaneKind {
     /// Floats, all of one dtype.
     Floats,
     /// The bits of integers, all of one dtype.
@@ -101,10 +101,13 @@ struct Family {
     like: Intrinsic,
 }
 
-/// Intrinsics of which only the signature is known.
+/// Intrinsics with only a known signature.
 const fn opaque(names: &'static [&'static str], arity: (usize, usize), result: ResultType) -> Family {
     let effect = Effect::Opaque;
-    Family { names, like: Intrinsic { name: "", arity, result, lanes: None, effect, hands_on: false, cost: FUNCTION } }
+    Family {
+        names,
+        like: Intrinsic { name: "", arity, result, lanes: None, effect, forwards_argument: false, cost: FUNCTION },
+    }
 }
 
 /// Intrinsics whose value follows from their arguments.
@@ -113,12 +116,12 @@ const fn pure(names: &'static [&'static str], arity: usize, result: ResultType) 
 }
 
 /// Lane-wise intrinsics, whose result has the operands' type.
-const fn lanewise(names: &'static [&'static str], arity: usize, of: Of) -> Family {
+const fn lanewise(names: &'static [&'static str], arity: usize, of: LaneKind) -> Family {
     pure(names, arity, SAME).of(of)
 }
 
 impl Family {
-    const fn of(mut self, of: Of) -> Family {
+    const fn of(mut self, of: LaneKind) -> Family {
         self.like.lanes = Some(of);
         self
     }
@@ -133,8 +136,8 @@ impl Family {
         self
     }
 
-    const fn hands_on(mut self) -> Family {
-        self.like.hands_on = true;
+    const fn forwards_argument(mut self) -> Family {
+        self.like.forwards_argument = true;
         self
     }
 
@@ -150,27 +153,31 @@ impl Family {
 
 const FAMILIES: &[Family] = &[
     // Selection.
-    pure(&["if_then_else"], 3, ResultType::Arg(1)).hands_on(),
-    pure(&["likely"], 1, SAME).hands_on().cost(0),
+    pure(&["if_then_else"], 3, ResultType::Arg(1)).forwards_argument(),
+    pure(&["likely"], 1, SAME).forwards_argument().cost(0),
     // Mathematics.
-    lanewise(&["exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "erf", "sigmoid"], 1, Of::Floats)
-        .cost(FUNCTION),
-    lanewise(&["sin", "cos", "tan", "sinh", "cosh", "tanh"], 1, Of::Floats).cost(FUNCTION),
-    lanewise(&["asin", "acos", "atan", "asinh", "acosh", "atanh"], 1, Of::Floats).cost(FUNCTION),
-    lanewise(&["atan2", "hypot", "nextafter", "fmod"], 2, Of::Floats).cost(FUNCTION),
-    lanewise(&["sqrt", "rsqrt"], 1, Of::Floats).cost(ROOT),
-    lanewise(&["copysign"], 2, Of::Floats),
-    lanewise(&["pow"], 2, Of::Numbers).cost(FUNCTION),
-    lanewise(&["abs", "fabs", "floor", "ceil", "trunc", "round", "nearbyint"], 1, Of::Numbers),
-    lanewise(&["fma"], 3, Of::Numbers),
-    lanewise(&["ldexp"], 2, Of::Any).cost(FUNCTION),
-    lanewise(&["isnan", "isinf", "isfinite"], 1, Of::Any).result(ResultType::Truth),
-    lanewise(&["q_multiply_shift"], 4, Of::Any).result(INT32).cost(FUNCTION),
+    lanewise(
+        &["exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "erf", "sigmoid"],
+        1,
+        LaneKind::Floats,
+    )
+    .cost(FUNCTION),
+    lanewise(&["sin", "cos", "tan", "sinh", "cosh", "tanh"], 1, LaneKind::Floats).cost(FUNCTION),
+    lanewise(&["asin", "acos", "atan", "asinh", "acosh", "atanh"], 1, LaneKind::Floats).cost(FUNCTION),
+    lanewise(&["atan2", "hypot", "nextafter", "fmod"], 2, LaneKind::Floats).cost(FUNCTION),
+    lanewise(&["sqrt", "rsqrt"], 1, LaneKind::Floats).cost(ROOT),
+    lanewise(&["copysign"], 2, LaneKind::Floats),
+    lanewise(&["pow"], 2, LaneKind::Numbers).cost(FUNCTION),
+    lanewise(&["abs", "fabs", "floor", "ceil", "trunc", "round", "nearbyint"], 1, LaneKind::Numbers),
+    lanewise(&["fma"], 3, LaneKind::Numbers),
+    lanewise(&["ldexp"], 2, LaneKind::Any).cost(FUNCTION),
+    lanewise(&["isnan", "isinf", "isfinite"], 1, LaneKind::Any).result(ResultType::Truth),
+    lanewise(&["q_multiply_shift"], 4, LaneKind::Any).result(INT32).cost(FUNCTION),
     opaque(&["q_multiply_shift_per_axis"], (7, 7), INT32),
     // Bits.
-    lanewise(&["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"], 2, Of::Integers),
-    lanewise(&["bitwise_not", "popcount", "clz"], 1, Of::Integers),
-    lanewise(&["reinterpret"], 1, Of::Any).result(NAMED),
+    lanewise(&["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"], 2, LaneKind::Integers),
+    lanewise(&["bitwise_not", "popcount", "clz"], 1, LaneKind::Integers),
+    lanewise(&["reinterpret"], 1, LaneKind::Any).result(NAMED),
     // Vectors.
     pure(&["vectorlow", "vectorhigh"], 1, NAMED),
     pure(&["vectorcombine", "get_active_lane_mask"], 2, NAMED),
@@ -255,7 +262,7 @@ pub fn all() -> impl Iterator<Item = Intrinsic> {
 }
 
 /// Operand kind of the lane-wise intrinsic of that name; `None` for others.
-pub fn lanes(name: &str) -> Option<Of> {
+pub fn lanes(name: &str) -> Option<LaneKind> {
     lookup(name)?.lanes
 }
 
@@ -307,7 +314,7 @@ mod tests {
             assert_eq!(intrinsic.effect, Effect::Pure, "{}", intrinsic.name);
             assert_eq!(intrinsic.arity.0, intrinsic.arity.1, "{}", intrinsic.name);
         }
-        assert_eq!(lanes("clz"), Some(Of::Integers));
+        assert_eq!(lanes("clz"), Some(LaneKind::Integers));
         assert_eq!((lanes("call_extern"), effect("call_extern")), (None, Effect::Runs));
         assert_eq!((lanes("no_such"), effect("no_such"), cost("no_such")), (None, Effect::Opaque, FUNCTION));
     }

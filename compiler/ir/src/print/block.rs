@@ -33,7 +33,7 @@ impl Printer<'_> {
 
     fn block_body(&mut self, block: &Block) {
         self.axes(block);
-        let own_first = mentions_its_own(block);
+        let own_first = mentions_own_buffers(block);
         if own_first {
             self.block_buffers(block);
         }
@@ -144,7 +144,7 @@ impl Printer<'_> {
 }
 
 /// Returns true if a block's header mentions the block's own buffers, which then must be printed first.
-fn mentions_its_own(block: &Block) -> bool {
+fn mentions_own_buffers(block: &Block) -> bool {
     let own = |b: &Buffer| block.alloc_buffers.contains(b) || block.match_buffers.iter().any(|m| m.buffer == *b);
     let loads = |e: &PrimExpr| e.any(&mut |x| matches!(x.kind(), PrimKind::Load(b, ..) if own(b)));
     let regions = block.reads.iter().chain(&block.writes).flatten();

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// Context of a buffer's declaration, which decides how it is printed.
-pub(super) enum Place<'s> {
+pub(super) enum DeclContext<'s> {
     /// As a parameter.
     Param(&'s Signature<'s>),
     /// In a statement that gives it a name.
@@ -47,7 +47,7 @@ impl Printer<'_> {
                 p.push(&name);
                 p.push(" = ");
                 p.tir("Buffer(");
-                p.buffer_args(buffer, &Place::Statement, false);
+                p.buffer_args(buffer, &DeclContext::Statement, false);
                 p.push(")");
             });
             self.whole_line(&line);
@@ -85,7 +85,11 @@ impl Printer<'_> {
         self.push(" = ");
         self.tir(method);
         self.push("(");
-        self.buffer_args(buffer, &Place::Statement, method.starts_with("alloc_local") || method == "alloc_shared");
+        self.buffer_args(
+            buffer,
+            &DeclContext::Statement,
+            method.starts_with("alloc_local") || method == "alloc_shared",
+        );
         if !extra.is_empty() {
             self.push(", annotations=");
             self.attr_dict(extra, |_, _| false);
@@ -119,12 +123,12 @@ impl Printer<'_> {
             return self.end_line();
         }
         self.tir("decl_buffer(");
-        self.shape_and_dtype(buffer, &Place::Statement);
+        self.shape_and_dtype(buffer, &DeclContext::Statement);
         if let Some(data) = data {
             self.push(", data=");
             self.push(&data);
         }
-        self.buffer_keywords(buffer, &Place::Statement, false);
+        self.buffer_keywords(buffer, &DeclContext::Statement, false);
         self.push(")");
         self.end_line();
     }
@@ -155,7 +159,7 @@ impl Printer<'_> {
             p.tir("match_buffer(");
             p.region(&matched.source);
             p.push(", ");
-            p.buffer_args(&matched.buffer, &Place::Match, false);
+            p.buffer_args(&matched.buffer, &DeclContext::Match, false);
             p.push(")");
         });
         self.whole_line(&text);
@@ -164,28 +168,28 @@ impl Printer<'_> {
     /// Appends the type of a parameter: `T.Buffer((n, 4), "float32")`.
     pub fn buffer_type(&mut self, buffer: &Buffer, signature: &Signature) {
         self.tir("Buffer(");
-        self.buffer_args(buffer, &Place::Param(signature), false);
+        self.buffer_args(buffer, &DeclContext::Param(signature), false);
         self.push(")");
     }
 
-    fn buffer_args(&mut self, buffer: &Buffer, place: &Place, scope_is_said: bool) {
-        self.shape_and_dtype(buffer, place);
-        self.buffer_keywords(buffer, place, scope_is_said);
+    fn buffer_args(&mut self, buffer: &Buffer, context: &DeclContext, scope_is_said: bool) {
+        self.shape_and_dtype(buffer, context);
+        self.buffer_keywords(buffer, context, scope_is_said);
     }
 
-    fn shape_and_dtype(&mut self, buffer: &Buffer, place: &Place) {
+    fn shape_and_dtype(&mut self, buffer: &Buffer, context: &DeclContext) {
         let mut defined = FxHashSet::default();
-        self.tuple(&buffer.shape, |p, dim| p.size(dim, place, &mut defined));
-        if buffer.dtype != DType::FLOAT32 || matches!(place, Place::Param(_)) {
+        self.tuple(&buffer.shape, |p, dim| p.size(dim, context, &mut defined));
+        if buffer.dtype != DType::FLOAT32 || matches!(context, DeclContext::Param(_)) {
             self.push(", ");
             self.quote(&buffer.dtype.to_string());
         }
     }
 
     /// Appends a size, a stride or an offset.
-    fn size(&mut self, size: &PrimExpr, place: &Place, defined: &mut FxHashSet<Var>) {
-        match place {
-            Place::Param(signature) => self.param_dim(size, signature, defined),
+    fn size(&mut self, size: &PrimExpr, context: &DeclContext, defined: &mut FxHashSet<Var>) {
+        match context {
+            DeclContext::Param(signature) => self.param_dim(size, signature, defined),
             _ => self.expr(size),
         }
     }
@@ -207,8 +211,8 @@ impl Printer<'_> {
         if quoted { self.quote(&text) } else { self.push(&text) }
     }
 
-    fn buffer_keywords(&mut self, buffer: &Buffer, place: &Place, scope_is_said: bool) {
-        let inline = if matches!(place, Place::Statement) { FxHashMap::default() } else { uses(buffer) };
+    fn buffer_keywords(&mut self, buffer: &Buffer, context: &DeclContext, scope_is_said: bool) {
+        let inline = if matches!(context, DeclContext::Statement) { FxHashMap::default() } else { uses(buffer) };
         // The variables that quoted strides and unnamed offsets read back as.
         let index = buffer.shape.first().map_or(DType::INT32, PrimExpr::dtype);
         let new = |p: &Self, e: &PrimExpr| {
@@ -223,7 +227,7 @@ impl Printer<'_> {
                         p.name_part(buffer, &v, &format!(".strides[{i}]"));
                         p.quote(v.name());
                     }
-                    None => p.size(stride, place, &mut FxHashSet::default()),
+                    None => p.size(stride, context, &mut FxHashSet::default()),
                 }
             });
         }
@@ -240,7 +244,7 @@ impl Printer<'_> {
                 }
                 None => {
                     self.push(", elem_offset=");
-                    self.size(offset, place, &mut FxHashSet::default());
+                    self.size(offset, context, &mut FxHashSet::default());
                 }
             },
             // An offset factor alone would imply an offset.

@@ -16,7 +16,7 @@ impl<'a> Printer<'a> {
     pub fn graph(&mut self, name: &Name, function: &'a Function) -> Vec<String> {
         let outside = std::mem::replace(&mut self.dialect, Dialect::Relax);
         self.graph = Some(function);
-        self.used_unnamed = used_unnamed(function);
+        self.unnamed_but_used = unnamed_but_used(function);
         let type_vars = self.lambda(name, &function.lambda, true);
         self.graph = None;
         self.dialect = outside;
@@ -117,7 +117,7 @@ impl<'a> Printer<'a> {
             self.names.alias_in(scope, Entity::Relax(var), name.clone());
             return name;
         }
-        if wanted == "_" && !self.used_unnamed.contains(&var) {
+        if wanted == "_" && !self.unnamed_but_used.contains(&var) {
             let blank: Rc<str> = Rc::from("_");
             self.names.alias_in(scope, Entity::Relax(var), blank.clone());
             return blank;
@@ -216,7 +216,7 @@ impl<'a> Printer<'a> {
     /// Returns true if the binding exists for its effect only, so that the text needs no name.
     fn is_void(&self, binding: &Binding) -> bool {
         let void = self.graph.and_then(|f| f.vars.get(binding.var)).is_some_and(|info| info.ty.is_void())
-            && !self.used_unnamed.contains(&binding.var);
+            && !self.unnamed_but_used.contains(&binding.var);
         match &binding.value {
             Value::Operand(Operand::Tuple(members)) => void && members.is_empty(),
             Value::Operand(Operand::Var(v)) => {
@@ -237,7 +237,7 @@ impl<'a> Printer<'a> {
 }
 
 /// Variables that are used but would not be named in the text: empty tuples, and those called `_`.
-fn used_unnamed(function: &Function) -> FxHashSet<relax::Var> {
+fn unnamed_but_used(function: &Function) -> FxHashSet<relax::Var> {
     let mut used = FxHashSet::default();
     let unnamed = |info: &relax::VarInfo| info.ty.is_void() || info.name == *"_";
     if function.vars.values().any(unnamed) {

@@ -75,7 +75,7 @@ pub(super) struct Printer<'a> {
     /// The graph whose variables are printed.
     pub graph: Option<&'a relax::Function>,
     /// Its used variables that would not be named in the text.
-    pub used_unnamed: FxHashSet<relax::Var>,
+    pub unnamed_but_used: FxHashSet<relax::Var>,
     pub frames: Vec<Frame>,
     pub metadata: Metadata,
     /// First value and extent of the enclosing loops.
@@ -99,7 +99,7 @@ impl<'a> Printer<'a> {
             dialect,
             module,
             graph: None,
-            used_unnamed: FxHashSet::default(),
+            unnamed_but_used: FxHashSet::default(),
             frames: Vec::new(),
             metadata: Metadata::default(),
             loops: FxHashMap::default(),

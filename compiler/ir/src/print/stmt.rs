@@ -24,7 +24,7 @@ impl Printer<'_> {
             if let (Some(value), [_, after @ ..]) = (self.initial_value(first, rest), rest) {
                 self.scalar_line(first, Some(value));
                 rest = after;
-            } else if let Some((buffer, address, after)) = placed_buffer(first, rest) {
+            } else if let Some((buffer, address, after)) = buffer_at_address(first, rest) {
                 self.decl_at(buffer, address);
                 rest = after;
             } else {
@@ -399,7 +399,7 @@ pub(super) fn shared_threads(stmt: &Stmt) -> FxHashSet<Var> {
 }
 
 /// A buffer over an address computed for it alone: the variable that holds the address has the buffer's name.
-fn placed_buffer<'s>(bind: &'s Stmt, rest: &'s [Stmt]) -> Option<(&'s Buffer, &'s PrimExpr, &'s [Stmt])> {
+fn buffer_at_address<'s>(bind: &'s Stmt, rest: &'s [Stmt]) -> Option<(&'s Buffer, &'s PrimExpr, &'s [Stmt])> {
     match (&bind.kind, rest) {
         (StmtKind::Bind(var, address), [Stmt { kind: StmtKind::Decl(buffer), .. }, after @ ..])
             if buffer.data == *var && *var.name() == buffer.name =>

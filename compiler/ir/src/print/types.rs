@@ -212,9 +212,9 @@ impl Printer<'_> {
     /// Appends a device mesh: by its index among the module's, or in full.
     pub fn mesh(&mut self, mesh: &Arc<DeviceMesh>) {
         if self.dialect == Dialect::Relax
-            && let Some(place) = self.mesh_place(mesh)
+            && let Some(reference) = self.mesh_reference(mesh)
         {
-            return self.quote(&place);
+            return self.quote(&reference);
         }
         self.relax("device_mesh(");
         self.tuple(&mesh.shape, |p, n| p.show(n));
@@ -232,7 +232,7 @@ impl Printer<'_> {
         self.push(")");
     }
 
-    fn mesh_place(&self, mesh: &Arc<DeviceMesh>) -> Option<String> {
+    fn mesh_reference(&self, mesh: &Arc<DeviceMesh>) -> Option<String> {
         for (name, infos) in &self.module?.global_infos {
             let same =
                 |info: &GlobalInfo| matches!(info, GlobalInfo::DeviceMesh(m) if Arc::ptr_eq(m, mesh) || m == mesh);

@@ -29,7 +29,7 @@ impl<'a> CallTir<'a> {
     /// The operators that take a function, the tuple of its arguments and the type of its results.
     pub const OPS: [&'static str; 5] = [PLAIN, IN_PLACE, WITH_GRADIENT, PACKED, LOCAL_VIEW];
 
-    /// Reads `R.call_tir(cls.kernel, args, out_ty)`, all results of which are new.
+    /// Reads `R.call_tir(cls.kernel, args, out_ty)`, whose results are all new.
     pub fn of(call: &'a Call) -> Option<Self> {
         Self::by(&[PLAIN], call)
     }
@@ -107,7 +107,7 @@ impl Call {
 
     /// `R.call_tir_inplace`: each result overwrites the argument that `in_place` names, or is new.
     pub fn tir_inplace(kernel: Name, inputs: Vec<Operand>, out_ty: Type, in_place: &[Option<usize>]) -> Self {
-        let indices: Vec<i64> = in_place.iter().map(|place| place.map_or(-1, |i| i as i64)).collect();
+        let indices: Vec<i64> = in_place.iter().map(|index| index.map_or(-1, |i| i as i64)).collect();
         let attrs = Attrs::new().with(INPLACE_INDICES, indices);
         Call { attrs, ..destination(IN_PLACE, Operand::Global(kernel), inputs, out_ty) }
     }

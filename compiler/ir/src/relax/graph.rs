@@ -29,12 +29,12 @@ pub struct Def<'f> {
     /// The binding.
     pub binding: &'f Binding,
     /// Position of the binding.
-    pub place: Place,
+    pub position: Position,
 }
 
 /// The position of a binding in a function. Positions in one body are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Position {
     /// The body, numbered in the order in which bodies begin; the function's own is 0.
     pub body: usize,
     /// The block of the body.
@@ -187,7 +187,7 @@ impl<'f> Walk<'f> {
         self.bodies += 1;
         for (block, bindings) in body.blocks.iter().map(|b| &b.bindings).enumerate() {
             for (index, binding) in bindings.iter().enumerate() {
-                self.defs[binding.var] = Some(Def { binding, place: Place { body: number, block, index } });
+                self.defs[binding.var] = Some(Def { binding, position: Position { body: number, block, index } });
                 binding.value.each_var(&mut |used| self.uses.push((used, binding.var)));
                 self.function.ty(binding.var).each_var(&mut |used| self.uses.push((used, binding.var)));
                 binding.value.each_body(&mut |nested| self.body(nested));
@@ -257,7 +257,7 @@ mod tests {
         f.0.lambda.body.result = Operand::Tuple(vec![b.into(), b.into()]);
         let graph = Graph::of(&f.0);
         assert!(graph.def(x).is_none());
-        assert_eq!(graph.def(b).unwrap().place, Place { body: 0, block: 0, index: 1 });
+        assert_eq!(graph.def(b).unwrap().position, Position { body: 0, block: 0, index: 1 });
         assert_eq!(graph.users(x), [a]);
         assert_eq!(graph.users(s), [a], "a use in a type");
         assert_eq!(graph.users(a), [b, b]);
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(graph.users(x), [inner]);
         assert_eq!((graph.results(x), graph.results(inner)), (1, 1));
         assert_eq!(graph.users(s), [y]);
-        assert_eq!(graph.def(inner).unwrap().place.body, 1);
+        assert_eq!(graph.def(inner).unwrap().position.body, 1);
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Buffer {
 
     /// The first size, stride or offset of a parameter's buffer that a call's arguments do not determine. `var` and
     /// `element` return true for variables and buffer elements that they do determine.
-    pub fn untold_size(
+    pub fn undetermined_size(
         &self,
         mut var: impl FnMut(&Var) -> bool,
         mut element: impl FnMut(&Buffer) -> bool,

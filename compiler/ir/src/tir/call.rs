@@ -39,7 +39,7 @@ pub struct Equality {
 
 /// The reason why a call is invalid.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub enum CallMismatch {
     /// The number of arguments differs from the number of parameters.
     Count,
     /// An argument that does not match its parameter.
@@ -66,7 +66,7 @@ pub fn callee(e: &PrimExpr) -> Option<&Name> {
 
 /// Returns a kernel that a statement itself calls where the call may be evaluated not at all, or more than once: in a
 /// conditional operand, the condition of `while`, or the bindings of a block.
-pub fn misplaced(stmt: &Stmt) -> Option<Name> {
+pub fn conditional_call(stmt: &Stmt) -> Option<Name> {
     let once = matches!(
         stmt.kind,
         StmtKind::For(_)
@@ -79,7 +79,7 @@ pub fn misplaced(stmt: &Stmt) -> Option<Name> {
             | StmtKind::Store { .. }
     );
     let mut found = None;
-    stmt.each_expr(&mut |e| found = found.take().or_else(|| if once { called_lazily(e) } else { called_in(e) }));
+    stmt.each_expr(&mut |e| found = found.take().or_else(|| if once { called_conditionally(e) } else { called_in(e) }));
     found
 }
 
@@ -91,7 +91,7 @@ pub fn called_in(e: &PrimExpr) -> Option<Name> {
 }
 
 /// Returns a kernel called in an operand that may not be evaluated.
-fn called_lazily(e: &PrimExpr) -> Option<Name> {
+fn called_conditionally(e: &PrimExpr) -> Option<Name> {
     let is_lazy = match e.kind() {
         PrimKind::Select(..) | PrimKind::Let(..) | PrimKind::Reduce(_) => true,
         PrimKind::Binary(op, ..) => matches!(op, BinaryOp::And | BinaryOp::Or),
@@ -100,7 +100,7 @@ fn called_lazily(e: &PrimExpr) -> Option<Name> {
     let (mut number, mut found) = (0, None);
     e.each_child(&mut |child| {
         let certain = !is_lazy || number == 0;
-        found = found.take().or_else(|| if certain { called_lazily(child) } else { called_in(child) });
+        found = found.take().or_else(|| if certain { called_conditionally(child) } else { called_in(child) });
         number += 1;
     });
     found
@@ -112,18 +112,18 @@ fn called_lazily(e: &PrimExpr) -> Option<Name> {
 ///
 /// # Errors
 /// When the arguments are invalid.
-pub fn bind_call(func: &PrimFunc, args: &[PrimExpr]) -> Result<BoundCall, Misfit> {
+pub fn bind_call(func: &PrimFunc, args: &[PrimExpr]) -> Result<BoundCall, CallMismatch> {
     if func.params.len() != args.len() {
-        return Err(Misfit::Count);
+        return Err(CallMismatch::Count);
     }
     let mut call = BoundCall::default();
     let pairs = || func.params.iter().zip(args).enumerate();
     for (_, (param, arg)) in pairs().filter(|(_, (p, _))| p.buffer.is_none() && !p.var.dtype().is_handle()) {
-        let value = scalar(param, arg).map_err(Misfit::Argument)?;
+        let value = scalar(param, arg).map_err(CallMismatch::Argument)?;
         call.values.insert(param.var.clone(), value);
     }
     for (number, (param, arg)) in pairs().filter(|(_, (p, _))| p.buffer.is_some() || p.var.dtype().is_handle()) {
-        let pointer = call.pointer(param, arg).map_err(Misfit::Argument)?;
+        let pointer = call.pointer(param, arg).map_err(CallMismatch::Argument)?;
         call.pointers.push((number, pointer));
     }
     for (param, arg) in func.params.iter().zip(args) {
@@ -131,11 +131,11 @@ pub fn bind_call(func: &PrimFunc, args: &[PrimExpr]) -> Result<BoundCall, Misfit
         if let Some(given) = Description::of(arg) {
             call.compare(buffer, &given);
         }
-        call.is_known(buffer).map_err(Misfit::Argument)?;
+        call.is_known(buffer).map_err(CallMismatch::Argument)?;
     }
     match call.equalities.iter().find(|e| e.never_holds()) {
         Some(Equality { expected, actual, what, .. }) => {
-            Err(Misfit::Argument(format!("{what} must be {}, but is {}", plain(expected), plain(actual))))
+            Err(CallMismatch::Argument(format!("{what} must be {}, but is {}", plain(expected), plain(actual))))
         }
         None => {
             call.equalities.retain(|e| !e.always_holds());

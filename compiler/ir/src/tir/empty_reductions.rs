@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 /// Hoists the `init` of reductions that may be empty to before their loops.
-pub fn started(stmt: &Stmt) -> Cow<'_, Stmt> {
+pub fn hoist_inits(stmt: &Stmt) -> Cow<'_, Stmt> {
     let mut has_init = false;
     stmt.walk(&mut |s| has_init |= matches!(&s.kind, StmtKind::Block(block) if block.init.is_some()));
     let mut starts = FxHashMap::default();
@@ -74,7 +74,7 @@ fn find<'s>(stmt: &'s Stmt, path: &mut Vec<Step<'s>>, starts: &mut FxHashMap<Var
         StmtKind::Block(block) => {
             path.push(Step::Block(block));
             if let Some(init) = &block.init
-                && let Some((var, start)) = start_of(path, block, init)
+                && let Some((var, start)) = hoisted_init(path, block, init)
             {
                 starts.entry(var).or_default().push(start);
             }
@@ -94,7 +94,7 @@ fn find<'s>(stmt: &'s Stmt, path: &mut Vec<Step<'s>>, starts: &mut FxHashMap<Var
 
 /// Returns the statement that initializes a block's reduction if its first iteration is skipped, and the variable of
 /// the loop to put it before; `None` if that iteration certainly runs, or if this is unknown.
-fn start_of(path: &[Step], block: &Block, init: &Stmt) -> Option<(Var, Stmt)> {
+fn hoisted_init(path: &[Step], block: &Block, init: &Stmt) -> Option<(Var, Stmt)> {
     let reduced = reduction_loops(path, block);
     let first = path.iter().position(|step| matches!(step, Step::Loop(l) if reduced.contains(&l.var)))?;
     let Step::Loop(outermost) = path[first] else { return None };
@@ -196,12 +196,12 @@ impl Inner {
             Step::Unknown => return None,
             Step::Loop(l) if self.reduced.contains(&l.var) => {
                 let (min, extent) = (self.at_first(&l.min), self.at_first(&l.extent));
-                self.lacks(&extent.gt(PrimExpr::int(0, l.extent.dtype())));
+                self.skip_first_unless(&extent.gt(PrimExpr::int(0, l.extent.dtype())));
                 self.values.insert(l.var.clone(), min);
             }
             Step::Loop(l) => {
                 // Iterations that depend on a reduction are not known before it.
-                if [&l.min, &l.extent].iter().any(|e| self.moves(e)) {
+                if [&l.min, &l.extent].iter().any(|e| self.varies(e)) {
                     return None;
                 }
                 self.own.insert(l.var.clone());
@@ -210,7 +210,7 @@ impl Inner {
             }
             Step::Condition(condition, true) => self.condition(condition, wraps),
             Step::Condition(condition, false) => self.condition(&condition.clone().not(), wraps),
-            Step::Value(var, value) if self.moves(value) => {
+            Step::Value(var, value) if self.varies(value) => {
                 let value = self.at_first(value);
                 self.values.insert(var.clone(), value);
             }
@@ -226,14 +226,14 @@ impl Inner {
     fn block(&mut self, block: &Block, wraps: &mut Vec<Wrap>) -> Option<()> {
         let mut axes = Vec::new();
         for axis in &block.axes {
-            if axis.kind == IterKind::Reduce || self.moves(&axis.binding) {
+            if axis.kind == IterKind::Reduce || self.varies(&axis.binding) {
                 let value = match axis.kind {
                     IterKind::Reduce => &axis.dom.0,
                     _ => &axis.binding,
                 };
                 let (value, at) = (self.at_first(value), self.at_first(&axis.binding));
                 if axis.kind == IterKind::Reduce {
-                    self.lacks(&at.eq(value.clone()));
+                    self.skip_first_unless(&at.eq(value.clone()));
                 }
                 self.values.insert(axis.var.clone(), value);
             } else {
@@ -247,7 +247,7 @@ impl Inner {
             self.condition(predicate, wraps);
         }
         let mut ranges = block.match_buffers.iter().flat_map(|m| &m.source.ranges);
-        if ranges.any(|(min, extent)| self.moves(min) || self.moves(extent)) {
+        if ranges.any(|(min, extent)| self.varies(min) || self.varies(extent)) {
             return None;
         }
         let match_buffers = block.match_buffers.clone();
@@ -265,20 +265,20 @@ impl Inner {
                 self.condition(a, wraps);
                 self.condition(b, wraps);
             }
-            _ if self.moves(condition) => self.lacks(&self.at_first(condition)),
+            _ if self.varies(condition) => self.skip_first_unless(&self.at_first(condition)),
             _ => wraps.push(Wrap::Condition(self.at_first(condition))),
         }
     }
 
     /// Records that the first iteration runs only if the condition holds.
-    fn lacks(&mut self, condition: &PrimExpr) {
+    fn skip_first_unless(&mut self, condition: &PrimExpr) {
         if !self.analyzer.prove(condition) {
             self.missing.push(condition.clone().not());
         }
     }
 
     /// Returns true if an expression varies over the reduction.
-    fn moves(&self, e: &PrimExpr) -> bool {
+    fn varies(&self, e: &PrimExpr) -> bool {
         self.reduced.iter().chain(self.values.keys()).any(|var| e.uses(var))
     }
 

@@ -94,7 +94,7 @@ impl<K> Nest<K> {
             let others = |axis: &usize| (0..dims.len()).any(|at| dims[at].is_none() && uses(at, axis));
             let steps = |axis: &usize| {
                 let inner = (1..indices.len()).any(|at| uses(at - 1, axis));
-                !inner && indices.last().is_some_and(|last| is_unit_step(&analyzer, last, &axes[*axis].var))
+                !inner && indices.last().is_some_and(|last| has_unit_stride(&analyzer, last, &axes[*axis].var))
             };
             let (mixed, neighbours) =
                 ((0..axes.len()).filter(others).collect(), (0..axes.len()).filter(steps).collect());
@@ -110,11 +110,11 @@ impl<K> Nest<K> {
     pub fn contiguous(&self) -> Option<usize> {
         let axis = (*self.store.dims.last()?)?;
         let fits = |load: &Access<K>| load.neighbours.contains(&axis) || !load.uses(axis);
-        (self.loads.iter().all(fits) || self.is_product_along(axis)).then_some(axis)
+        (self.loads.iter().all(fits) || self.is_contraction_output(axis)).then_some(axis)
     }
 
     /// Returns true for an output axis of a contraction: one operand depends on it, the other on another axis.
-    fn is_product_along(&self, axis: usize) -> bool {
+    fn is_contraction_output(&self, axis: usize) -> bool {
         let reduces = self.axes.iter().any(|axis| axis.reduce);
         let is_row = |row: &usize| !self.axes[*row].reduce && self.axes[*row].extent.as_int() != Some(1);
         let apart = |row: usize| {
@@ -126,7 +126,7 @@ impl<K> Nest<K> {
 }
 
 /// Returns true if an index has stride one in a variable.
-fn is_unit_step(analyzer: &Analyzer, index: &PrimExpr, var: &Var) -> bool {
+fn has_unit_stride(analyzer: &Analyzer, index: &PrimExpr, var: &Var) -> bool {
     let next = index.substitute(&[(var.clone(), var.expr() + PrimExpr::int(1, var.dtype()))].into_iter().collect());
     index.uses(var) && analyzer.simplify(&(next - index)).as_int() == Some(1)
 }
@@ -148,7 +148,7 @@ pub fn shared<K: Clone + Eq + Hash>(nests: &[&Nest<K>]) -> Vec<Shared<K>> {
     }
     let Some(last) = nests.last().copied() else { return Vec::new() };
     let own = |axis: &usize| !last.axes[*axis].reduce && last.axes[*axis].extent.as_int() != Some(1);
-    (0..last.axes.len()).filter(own).filter_map(|axis| share(nests, &users, axis)).collect()
+    (0..last.axes.len()).filter(own).filter_map(|axis| trace_axis(nests, &users, axis)).collect()
 }
 
 /// The shared axes that no stage needs for vectorization; `None` if there are none, or if stages have no other axes.
@@ -175,7 +175,7 @@ pub fn rows<K: Clone + Eq + Hash>(
 }
 
 /// Traces an axis of the last stage through buffers into all other stages.
-fn share<K: Clone + Eq + Hash>(
+fn trace_axis<K: Clone + Eq + Hash>(
     nests: &[&Nest<K>],
     users: &FxHashMap<&K, Vec<usize>>,
     axis: usize,

@@ -362,20 +362,20 @@ impl<'a> Graph<'a> {
 
     /// Reports an error, to which more can be added.
     pub fn error(&mut self, code: &'static str, message: impl Into<String>, span: Span, label: &str) -> Report<'_> {
-        let message = self.place(message.into(), span);
+        let message = self.locate_message(message.into(), span);
         self.found.push(Diagnostic::error(code, message).label(span, label));
         Report(&mut self.found)
     }
 
     /// Reports a warning.
     pub fn warn(&mut self, code: &'static str, message: impl Into<String>, span: Span, label: &str) -> Report<'_> {
-        let message = self.place(message.into(), span);
+        let message = self.locate_message(message.into(), span);
         self.found.push(Diagnostic::warning(code, message).label(span, label));
         Report(&mut self.found)
     }
 
     /// The message, naming the function if there is no source location.
-    fn place(&self, message: String, span: Span) -> String {
+    fn locate_message(&self, message: String, span: Span) -> String {
         if span.is_none() { format!("in function `{}`: {message}", self.name) } else { message }
     }
 }

@@ -40,19 +40,19 @@ pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc, warns: bool)
 }
 
 /// Memory that a block declares to access; by pointer, because buffers may alias.
-struct Touched {
+struct DeclaredAccesses {
     reads: Option<Vec<Var>>,
     writes: Option<Vec<Var>>,
     /// Memory allocated in the block, which need not be declared.
     own: Vec<Var>,
 }
 
-impl Touched {
+impl DeclaredAccesses {
     fn of(block: &Block) -> Self {
         let data = |regions: &Option<Vec<Region>>| {
             regions.as_ref().map(|regions| regions.iter().map(|r| r.buffer.data.clone()).collect())
         };
-        Touched { reads: data(&block.reads), writes: data(&block.writes), own: Vec::new() }
+        DeclaredAccesses { reads: data(&block.reads), writes: data(&block.writes), own: Vec::new() }
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Kernel<'a> {
     pub vars: Scopes<Var>,
     buffers: Scopes<Buffer>,
     /// Declared accesses of the enclosing blocks, innermost last.
-    touched: Vec<Touched>,
+    touched: Vec<DeclaredAccesses>,
     /// Number of bytes behind pointers, if constant.
     pub memory: FxHashMap<Var, i64>,
     /// True if it calls other kernels.
@@ -85,7 +85,7 @@ impl Kernel<'_> {
         for buffer in self.func.buffers() {
             // Variables in a buffer's type are defined by the argument.
             buffer.each_expr(&mut |e| e.each_var(&mut |v| self.vars.ensure(v)));
-            if let Some(size) = buffer.untold_size(|_| true, |from| self.buffers.sees(from)) {
+            if let Some(size) = buffer.undetermined_size(|_| true, |from| self.buffers.sees(from)) {
                 let message = format!("the call does not tell the size `{size}` of parameter `{}`", buffer.name);
                 self.error(codes::KERNEL_STRUCTURE, message);
             } else {
@@ -101,7 +101,7 @@ impl Kernel<'_> {
             self.span = stmt.span;
         }
         if self.calls {
-            self.call_places(stmt);
+            self.check_call_positions(stmt);
         }
         self.statement(stmt);
         self.span = outside;
@@ -216,7 +216,7 @@ impl Kernel<'_> {
             }
         }
         self.enter();
-        self.touched.push(Touched::of(block));
+        self.touched.push(DeclaredAccesses::of(block));
         block.axes.iter().for_each(|axis| self.define(&axis.var));
         block.predicate.iter().for_each(|e| self.condition(e));
         block.alloc_buffers.iter().for_each(|b| self.declare_memory(b));
@@ -391,20 +391,20 @@ impl Kernel<'_> {
 
     /// Reports an error at the statement being verified.
     pub fn error(&mut self, code: &'static str, message: impl Into<String>) -> Report<'_> {
-        let message = self.place(message.into());
+        let message = self.locate_message(message.into());
         self.found.push(Diagnostic::error(code, message).label(self.span, ""));
         Report::last(&mut self.found)
     }
 
     /// Reports what works, but is likely not what was meant.
     fn warn(&mut self, code: &'static str, message: impl Into<String>) -> Report<'_> {
-        let message = self.place(message.into());
+        let message = self.locate_message(message.into());
         self.found.push(Diagnostic::warning(code, message).label(self.span, ""));
         Report::last(&mut self.found)
     }
 
     /// The message, naming the kernel if there is no source location.
-    fn place(&self, message: String) -> String {
+    fn locate_message(&self, message: String) -> String {
         if self.span.is_none() { format!("in kernel `{}`: {message}", self.name) } else { message }
     }
 }

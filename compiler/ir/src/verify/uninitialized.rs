@@ -85,7 +85,7 @@ pub(super) fn reads<'a>(
 }
 
 fn certain<'a>(func: &'a PrimFunc, outputs: impl Iterator<Item = &'a Buffer>) -> Vec<Uninitialized> {
-    let mut search = Search {
+    let mut checker = LoadChecker {
         func,
         memory: func.buffers().map(|b| (b.data.clone(), b.data.clone())).collect(),
         unwritten: outputs.map(|b| b.data.clone()).collect(),
@@ -95,11 +95,11 @@ fn certain<'a>(func: &'a PrimFunc, outputs: impl Iterator<Item = &'a Buffer>) ->
         span: func.span,
         found: Vec::new(),
     };
-    search.stmt(&func.body);
-    search.found
+    checker.stmt(&func.body);
+    checker.found
 }
 
-struct Search<'a> {
+struct LoadChecker<'a> {
     func: &'a PrimFunc,
     /// The memory that pointers point into: their own, or that of the buffer they match.
     memory: FxHashMap<Var, Var>,
@@ -115,7 +115,7 @@ struct Search<'a> {
     found: Vec<Uninitialized>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> LoadChecker<'a> {
     fn stmt(&mut self, stmt: &'a Stmt) {
         let outside = self.span;
         if !stmt.span.is_none() {
@@ -126,14 +126,14 @@ impl<'a> Search<'a> {
             StmtKind::For(l) => self.for_loop(l),
             StmtKind::While(condition, body) => {
                 self.expr(condition);
-                self.perhaps(body);
+                self.conditional(body);
             }
             StmtKind::If(condition, then, otherwise) => {
                 self.expr(condition);
                 let before = self.unwritten.clone();
-                self.perhaps(then);
+                self.conditional(then);
                 let after = std::mem::replace(&mut self.unwritten, before);
-                otherwise.iter().for_each(|s| self.perhaps(s));
+                otherwise.iter().for_each(|s| self.conditional(s));
                 self.unwritten.retain(|data| after.contains(data));
             }
             StmtKind::Block(block) => self.block(block),
@@ -174,7 +174,7 @@ impl<'a> Search<'a> {
     }
 
     /// A statement that may not run.
-    fn perhaps(&mut self, stmt: &'a Stmt) {
+    fn conditional(&mut self, stmt: &'a Stmt) {
         let outside = self.region.replace(std::slice::from_ref(stmt));
         self.stmt(stmt);
         self.region = outside;
@@ -191,7 +191,7 @@ impl<'a> Search<'a> {
         if runs {
             self.stmt(&l.body);
         } else {
-            self.perhaps(&l.body);
+            self.conditional(&l.body);
         }
     }
 

@@ -83,13 +83,13 @@ impl Graph<'_> {
             return true;
         }
         let callee = self.callee_text(call);
-        let (place, help) = if self.in_dataflow {
+        let (scope, help) = if self.in_dataflow {
             ("a dataflow block", "end the block before the call")
         } else {
             ("a pure function", "mark the function `@R.function(pure=False)`")
         };
         let instead = self.without_effects(call);
-        let message = format!("{place} calls {callee}, which has effects");
+        let message = format!("{scope} calls {callee}, which has effects");
         let report = self.error(codes::IMPURE, message, span, "called here").help(help);
         if let Some(instead) = instead {
             report.help(instead);

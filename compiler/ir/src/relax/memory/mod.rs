@@ -22,7 +22,7 @@ mod writers;
 #[cfg(test)]
 mod tests;
 
-pub use build::Held;
+pub use build::PointsTo;
 pub use writers::{OperandWrites, ResultMemory, Writers};
 
 use super::{Binding, Call, Callee, Function, OpTable, Operand, Value, Var};
@@ -40,7 +40,7 @@ pub const EXTERNAL: Region = 1;
 
 /// Memory regions of a function's variables and the bindings that write to them, at the time of the analysis.
 pub struct MemoryDependences {
-    held: SecondaryMap<Var, Held>,
+    held: SecondaryMap<Var, PointsTo>,
     /// First and last position of each binding, including nested bodies. 0 for parameters.
     positions: SecondaryMap<Var, (u32, u32)>,
     /// Positions that write to each region, in order.
@@ -221,7 +221,7 @@ impl MemoryDependences {
         if self.escaped.contains(&region) { EXTERNAL } else { region }
     }
 
-    fn flat(&self, held: &Held) -> Vec<Region> {
+    fn flat(&self, held: &PointsTo) -> Vec<Region> {
         let mut regions = Vec::new();
         each(held, &mut |region| regions.push(self.class(region)));
         sorted(regions)
@@ -242,10 +242,10 @@ fn sorted(mut regions: Vec<Region>) -> Vec<Region> {
 }
 
 /// Calls `f` on every region.
-fn each(held: &Held, f: &mut dyn FnMut(Region)) {
+fn each(held: &PointsTo, f: &mut dyn FnMut(Region)) {
     match held {
-        Held::Nothing => {}
-        Held::AnyOf(regions) => regions.iter().for_each(|region| f(*region)),
-        Held::Tuple(fields, ..) => fields.iter().for_each(|field| each(field, f)),
+        PointsTo::Nothing => {}
+        PointsTo::AnyOf(regions) => regions.iter().for_each(|region| f(*region)),
+        PointsTo::Tuple(fields, ..) => fields.iter().for_each(|field| each(field, f)),
     }
 }

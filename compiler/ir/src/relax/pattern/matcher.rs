@@ -4,7 +4,7 @@ use super::{CallPattern, CalleePattern, NodeId, Pattern, PatternNode, Relation};
 use crate::{
     AttrValue, Module, Name, PrimExpr, Type,
     arith::Analyzer,
-    relax::{Call, Callee, Function, Graph, Operand, Place, Value, Var},
+    relax::{Call, Callee, Function, Graph, Operand, Position, Value, Var},
 };
 use rustc_hash::FxHashMap;
 
@@ -52,8 +52,8 @@ impl Pattern {
         root: Var,
     ) -> Result<Option<Vec<Var>>, TooManyWays> {
         let Some(def) = graph.def(root) else { return Ok(None) };
-        let (known, found, open, place) = (FxHashMap::default(), Vec::new(), Vec::new(), def.place);
-        let mut matcher = Matcher { pattern: self, module, function, graph, place, known, found, open, steps: 0 };
+        let (known, found, open, position) = (FxHashMap::default(), Vec::new(), Vec::new(), def.position);
+        let mut matcher = Matcher { pattern: self, module, function, graph, position, known, found, open, steps: 0 };
         let fits = matcher.node(self.root, Subject::Var(root)) && matcher.finds_users();
         if matcher.steps > MAX_STEPS {
             return Err(TooManyWays);
@@ -68,7 +68,7 @@ struct Matcher<'a> {
     function: &'a Function,
     graph: &'a Graph<'a>,
     /// Position of the root.
-    place: Place,
+    position: Position,
     /// Subjects matched by nodes.
     known: FxHashMap<NodeId, Subject<'a>>,
     /// These nodes, in the order in which they were found.
@@ -312,7 +312,7 @@ impl<'a> Matcher<'a> {
     fn value(&self, subject: Subject) -> Option<&'a Value> {
         let Subject::Var(var) = subject else { return None };
         let def = self.graph.def(var)?;
-        let here = (def.place.body, def.place.block) == (self.place.body, self.place.block);
+        let here = (def.position.body, def.position.block) == (self.position.body, self.position.block);
         here.then_some(&def.binding.value)
     }
 

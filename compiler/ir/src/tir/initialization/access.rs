@@ -1,7 +1,7 @@
 //! Loads and stores: the areas that they access, and loads without a preceding write.
 
 use super::{
-    PossibleRead, Search,
+    InitializationWalk, PossibleRead,
     area::{Area, add, cover},
     reads_at,
 };
@@ -11,7 +11,7 @@ use crate::{
     tir::{Buffer, regions::Range},
 };
 
-impl Search<'_, '_> {
+impl InitializationWalk<'_, '_> {
     /// The memory of an access, if it is fresh, and the accessed area, if known.
     pub(super) fn located(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Option<(Var, Option<Area>)> {
         let ranges: Option<Vec<Range>> = indices.iter().map(|index| self.range(index)).collect();

@@ -74,7 +74,7 @@ impl Area {
                 Some(area)
             }
             [dim] => {
-                let range = swept(&self.ranges[dim], loops, analyzer)?;
+                let range = union_over_loop(&self.ranges[dim], loops, analyzer)?;
                 let mut area = self.clone();
                 area.ranges[dim] = range;
                 Some(area)
@@ -120,11 +120,13 @@ impl Area {
         let within =
             |(a, b): (&Range, &Range)| at_most(&a.begin, &b.begin, analyzer) && at_most(&b.end, &a.end, analyzer);
         let below = |(dim, bound): &(usize, PrimExpr)| at_most(&other.ranges[*dim].end, bound, analyzer);
-        self.ranges.iter().zip(&other.ranges).all(within) && self.clips.iter().all(below) && self.is_written(analyzer)
+        self.ranges.iter().zip(&other.ranges).all(within)
+            && self.clips.iter().all(below)
+            && self.is_certainly_written(analyzer)
     }
 
     /// Returns true if the loops that write the area certainly have iterations.
-    fn is_written(&self, analyzer: &Analyzer) -> bool {
+    fn is_certainly_written(&self, analyzer: &Analyzer) -> bool {
         self.needed.iter().all(|(begin, end)| analyzer.prove_lt(begin, end))
     }
 
@@ -139,7 +141,7 @@ impl Area {
                 return None;
             }
         }
-        let dim = partial.filter(|_| self.clips.is_empty() && self.is_written(analyzer))?;
+        let dim = partial.filter(|_| self.clips.is_empty() && self.is_certainly_written(analyzer))?;
         let mut rest = other.clone();
         rest.ranges[dim].begin = self.ranges[dim].end.clone();
         Some(rest)
@@ -172,7 +174,7 @@ fn joined(areas: &[&Area], target: &Area, analyzer: &Analyzer, most: usize) -> b
 }
 
 /// Union of a range over a loop's iterations: without gaps, and empty if there is no iteration.
-fn swept(range: &Range, loops: &Iterations, analyzer: &Analyzer) -> Option<Range> {
+fn union_over_loop(range: &Range, loops: &Iterations, analyzer: &Analyzer) -> Option<Range> {
     let Iterations { var, begin, end, .. } = loops;
     let at = |e: &PrimExpr, value: PrimExpr| e.substitute(&[((*var).clone(), value)].into_iter().collect());
     let next = add(var.expr(), PrimExpr::int64(1));

@@ -52,7 +52,7 @@ fn reads_at<'a>(
     calls: usize,
 ) -> Vec<PossibleRead> {
     let outputs: Vec<&Buffer> = outputs.collect();
-    if !reads_fresh(func, &outputs) {
+    if !may_read_fresh(func, &outputs) {
         return Vec::new();
     }
     let mut params: FxHashSet<Var> = func.params.iter().map(|p| p.var.clone()).collect();
@@ -63,7 +63,7 @@ fn reads_at<'a>(
             stored.insert(buffer.data.clone());
         }
     });
-    let mut search = Search {
+    let mut walk = InitializationWalk {
         kernel,
         calls,
         scope: Scope::of(func),
@@ -78,13 +78,13 @@ fn reads_at<'a>(
         span: func.span,
         found: Vec::new(),
     };
-    outputs.into_iter().for_each(|buffer| search.allocate(buffer));
-    search.stmt(&func.body);
-    search.found
+    outputs.into_iter().for_each(|buffer| walk.allocate(buffer));
+    walk.stmt(&func.body);
+    walk.found
 }
 
 /// Returns true if a kernel loads from memory that it allocates or that is passed for outputs, or passes it on.
-fn reads_fresh(func: &PrimFunc, outputs: &[&Buffer]) -> bool {
+fn may_read_fresh(func: &PrimFunc, outputs: &[&Buffer]) -> bool {
     let mut fresh: FxHashSet<&Var> = outputs.iter().map(|b| &b.data).collect();
     func.body.walk(&mut |s| match &s.kind {
         StmtKind::Alloc(buffer, _) => _ = fresh.insert(&buffer.data),
@@ -110,7 +110,7 @@ fn reads_fresh(func: &PrimFunc, outputs: &[&Buffer]) -> bool {
     reads
 }
 
-struct Search<'a, 'k> {
+struct InitializationWalk<'a, 'k> {
     kernel: &'k dyn Fn(&Name) -> Option<&'a PrimFunc>,
     calls: usize,
     scope: Scope,
@@ -125,7 +125,7 @@ struct Search<'a, 'k> {
     /// Areas of fresh memory that are certainly written.
     written: FxHashMap<Var, Vec<Area>>,
     /// Enclosing loops.
-    loops: Vec<Around>,
+    loops: Vec<EnclosingLoop>,
     /// Enclosing conditions, each with the number of loops around it; `None` for unknown ones.
     conditions: Vec<(Option<PrimExpr>, usize)>,
     /// True if loads are checked; otherwise, only writes are collected.
@@ -136,14 +136,14 @@ struct Search<'a, 'k> {
 
 /// An enclosing loop; all expressions are int64, over the variables of the scope.
 #[derive(Clone)]
-struct Around {
+struct EnclosingLoop {
     var: Var,
     min: PrimExpr,
     extent: PrimExpr,
     jumps: bool,
 }
 
-impl<'a> Search<'a, '_> {
+impl<'a> InitializationWalk<'a, '_> {
     fn stmt(&mut self, stmt: &'a Stmt) {
         let outside = self.span;
         if !stmt.span.is_none() {
@@ -199,11 +199,16 @@ impl<'a> Search<'a, '_> {
         self.scope.enter_loop(l);
         let var = self.scope.wide(&l.var.expr());
         let (Some(var), true) = (var.as_var().cloned(), is_stable(&min) && is_stable(&extent)) else {
-            self.perhaps(None, body);
+            self.conditional(None, body);
             self.scope = outer;
             return;
         };
-        self.loops.push(Around { var: var.clone(), min: min.clone(), extent: extent.clone(), jumps: body.jumps() });
+        self.loops.push(EnclosingLoop {
+            var: var.clone(),
+            min: min.clone(),
+            extent: extent.clone(),
+            jumps: body.jumps(),
+        });
         let inner = self.scope.clone();
         let sweeps = l.step.is_none() && !body.jumps();
         if self.reports {
@@ -249,11 +254,11 @@ impl<'a> Search<'a, '_> {
 
     fn while_loop(&mut self, condition: &'a PrimExpr, body: &'a Stmt) {
         self.expr(condition);
-        self.perhaps(None, body);
+        self.conditional(None, body);
     }
 
     /// Walks a statement that may not run.
-    fn perhaps(&mut self, condition: Option<PrimExpr>, body: &'a Stmt) {
+    fn conditional(&mut self, condition: Option<PrimExpr>, body: &'a Stmt) {
         let (scope, before) = (self.scope.clone(), self.written.clone());
         self.conditions.push((condition, self.loops.len()));
         self.stmt(body);

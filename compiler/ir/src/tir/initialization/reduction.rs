@@ -1,13 +1,13 @@
 //! `T.init`: initial values of blocks, and proofs that they are written before the body runs.
 
-use super::{Search, is_stable};
+use super::{InitializationWalk, is_stable};
 use crate::{
     PrimExpr,
     prim::{BinaryOp, IterKind, PrimKind, Substitution, Var},
     tir::{Block, BlockAxis, Stmt},
 };
 
-impl<'a> Search<'a, '_> {
+impl<'a> InitializationWalk<'a, '_> {
     /// Walks a block's `init`, which runs in the first iteration of its reduction axes.
     pub(super) fn init(&mut self, block: &'a Block, init: &'a Stmt) {
         let before = self.written.clone();

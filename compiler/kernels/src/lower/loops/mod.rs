@@ -22,7 +22,7 @@ use crate::{
 };
 use hammock_ir::{
     Attrs,
-    tir::{Buffer, PrimFunc, Stmt, StmtKind, empty_reductions::started},
+    tir::{Buffer, PrimFunc, Stmt, StmtKind, empty_reductions::hoist_inits},
 };
 use std::borrow::Cow;
 
@@ -70,8 +70,8 @@ pub fn start_reductions(body: &mut Stmt) {
         super::widen::widen(&mut wide);
         is_stage(&wide)
     };
-    let start = |stmt: Stmt| match started(&stmt) {
-        Cow::Owned(started) if !is_planned(&stmt) => started,
+    let start = |stmt: Stmt| match hoist_inits(&stmt) {
+        Cow::Owned(hoist_inits) if !is_planned(&stmt) => hoist_inits,
         _ => stmt,
     };
     match &mut body.kind {
