@@ -4,14 +4,14 @@
 #![forbid(unsafe_code)]
 
 pub mod codes;
+mod count;
 mod diagnostic;
 mod render;
 mod source;
 mod span;
-mod words;
 
+pub use count::count;
 pub use diagnostic::{Diagnostic, Fix, Label, Severity};
 pub use render::{render_json, render_text};
 pub use source::{Position, SourceFile};
 pub use span::Span;
-pub use words::count;

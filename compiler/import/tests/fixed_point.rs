@@ -106,7 +106,7 @@ fn sizes_of_parameters_may_be_elements() {
 }
 
 #[test]
-fn the_least_integer_has_no_magnitude() {
+fn the_minimum_integer_has_no_magnitude() {
     let text = kernel("A: T.Buffer((1,), \"int32\")", &["A[0] = T.max(T.abs(-2147483648), 2147483647)"]);
     assert!(text.contains("A[0] = 2147483647"), "{text}");
 }

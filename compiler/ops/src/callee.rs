@@ -63,7 +63,7 @@ fn bind_dims(params: Option<&[PrimExpr]>, args: Option<&[PrimExpr]>, values: &mu
     }
 }
 
-/// The callee's result type for the caller: dimensions that mention a variable without a value become unknown.
+/// The callee's result type for the caller: dimensions that use a variable without a value become unknown.
 fn result(ret: &Type, values: &Substitution) -> Type {
     let known = |dims: &[PrimExpr]| {
         let mut bound = true;

@@ -154,9 +154,15 @@ mod tests {
 
     #[test]
     fn quotients_round_up_over_the_whole_range() {
-        let (most, least) = (i64::MAX, i64::MIN);
-        let cases =
-            [(-5, 2, -2), (-4, 2, -2), (most, most, 1), (most - 1, 2, most / 2), (least, 1, least), (least, most, -1)];
+        let (maximum, minimum) = (i64::MAX, i64::MIN);
+        let cases = [
+            (-5, 2, -2),
+            (-4, 2, -2),
+            (maximum, maximum, 1),
+            (maximum - 1, 2, maximum / 2),
+            (minimum, 1, minimum),
+            (minimum, maximum, -1),
+        ];
         for (a, b, quotient) in cases {
             assert_eq!(ceildiv(&a.into(), &b.into()).as_int(), Some(quotient), "{a} / {b}");
         }
@@ -165,11 +171,16 @@ mod tests {
     /// Expressions that overflow int64 are not folded: computing them is an error instead of a wrong size.
     #[test]
     fn nothing_wraps() {
-        let (most, n) = (PrimExpr::int64(i64::MAX), Var::int64("n").expr());
-        for size in [add(&most, &1.into()), mul(&most, &2.into()), product([&most, &most]), sub(&(-2).into(), &most)] {
+        let (maximum, n) = (PrimExpr::int64(i64::MAX), Var::int64("n").expr());
+        for size in [
+            add(&maximum, &1.into()),
+            mul(&maximum, &2.into()),
+            product([&maximum, &maximum]),
+            sub(&(-2).into(), &maximum),
+        ] {
             assert_eq!(size.as_int(), None, "{size}");
         }
         let twice = offset(&offset(&n, i64::MAX), i64::MAX);
-        assert_eq!(twice.to_string(), format!("n + {0} + {0}", most));
+        assert_eq!(twice.to_string(), format!("n + {0} + {0}", maximum));
     }
 }

@@ -110,8 +110,8 @@ impl Layout {
     }
 
     /// Indices into a tensor in this layout, from the index along each primal axis.
-    pub fn index(&self, primal: &str, places: &[PrimExpr]) -> Vec<PrimExpr> {
-        let of = |letter| primal.chars().position(|c| c == letter).map_or(PrimExpr::int64(0), |i| places[i].clone());
+    pub fn index(&self, primal: &str, indices: &[PrimExpr]) -> Vec<PrimExpr> {
+        let of = |letter| primal.chars().position(|c| c == letter).map_or(PrimExpr::int64(0), |i| indices[i].clone());
         let at = |axis: &Axis| match (axis.block, self.block(axis.letter)) {
             (Some(block), _) => dims::floormod(&of(axis.letter), &block.into()),
             (None, Some((_, block))) => dims::floordiv(&of(axis.letter), &block.into()),
@@ -141,7 +141,7 @@ impl Layout {
 
     /// Returns true if it is the program's own layout.
     pub fn is_as_written(&self) -> bool {
-        self.axes().enumerate().all(|(place, axis)| axis == (place, None))
+        self.axes().enumerate().all(|(index, axis)| axis == (index, None))
     }
 
     /// Returns true if some axis is blocked.
@@ -188,9 +188,9 @@ impl Layout {
     /// The axes of the `permute_dims` that converts a tensor from another layout to this one; `None` if that is not a
     /// permutation.
     pub fn permutation_from(&self, from: &Layout) -> Option<Vec<i64>> {
-        let place = |axis: &Axis| from.axes.iter().position(|a| a == axis).map(|place| place as i64);
+        let index = |axis: &Axis| from.axes.iter().position(|a| a == axis).map(|index| index as i64);
         let same = self.ndim() == from.ndim();
-        same.then(|| self.axes.iter().map(place).collect()).flatten()
+        same.then(|| self.axes.iter().map(index).collect()).flatten()
     }
 
     /// The index map from another layout to this one. The inverse is given only if it does not follow: from blocks to
@@ -258,9 +258,9 @@ mod tests {
     #[test]
     fn indices_survive_the_way_there_and_back() {
         let layout = Layout::parse("NHWC4c").unwrap();
-        for place in [[0, 0, 0, 0], [1, 7, 2, 3], [3, 4, 5, 6]] {
-            let there = layout.index("NCHW", &exprs(&place));
-            assert_eq!(ints(&layout.primal_index("NCHW", &there)), place);
+        for index in [[0, 0, 0, 0], [1, 7, 2, 3], [3, 4, 5, 6]] {
+            let there = layout.index("NCHW", &exprs(&index));
+            assert_eq!(ints(&layout.primal_index("NCHW", &there)), index);
         }
         assert_eq!(ints(&layout.index("NCHW", &exprs(&[1, 7, 2, 3]))), [1, 2, 3, 1, 3]);
     }

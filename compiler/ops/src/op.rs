@@ -47,7 +47,7 @@ pub struct Op {
     pub doc: &'static str,
     /// A runnable call of it; `None` if only the compiler creates calls, or they need functions of the program.
     pub example: Option<Example>,
-    /// Operands and attributes in the order in which a call may give them by position.
+    /// Operands and attributes in positional order.
     pub params: Vec<Param>,
     /// Printing order of attributes, if it is not that of `params`.
     pub attr_order: Option<&'static [&'static str]>,

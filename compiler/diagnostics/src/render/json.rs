@@ -19,17 +19,17 @@ pub fn render_json(diagnostic: &Diagnostic, file: Option<&SourceFile>) -> Value 
     let file = diagnostic.file.as_deref().or(file);
     let diagnostic = &diagnostic.narrowed(file);
     let labels = diagnostic.labels.iter().map(|label| {
-        let mut object = place(file, label.span);
+        let mut object = position(file, label.span);
         object.insert("message".into(), json!(label.message));
         object.insert("primary".into(), json!(label.primary));
         Value::Object(object)
     });
     let fixes = diagnostic.fixes.iter().map(|fix| {
-        let mut object = place(file, fix.span);
+        let mut object = position(file, fix.span);
         object.insert("text".into(), json!(fix.text));
         Value::Object(object)
     });
-    let mut object = place(file, diagnostic.span());
+    let mut object = position(file, diagnostic.span());
     object.insert("source".into(), json!("hammock"));
     object.insert("file".into(), json!(file.map(SourceFile::name)));
     object.insert("code".into(), json!(diagnostic.code));
@@ -41,7 +41,7 @@ pub fn render_json(diagnostic: &Diagnostic, file: Option<&SourceFile>) -> Value 
     Value::Object(object)
 }
 
-fn place(file: Option<&SourceFile>, span: Span) -> Map<String, Value> {
+fn position(file: Option<&SourceFile>, span: Span) -> Map<String, Value> {
     let file = file.filter(|_| !span.is_none());
     let start = file.map(|file| file.position(span.start));
     let end = file.map(|file| file.position(span.end.max(span.start)));
@@ -83,8 +83,8 @@ mod tests {
             "line": 2, "column": 5, "end_line": 2, "end_column": 6,
             "range": {"start": {"line": 1, "character": 4}, "end": {"line": 1, "character": 6}},
         });
-        let with = |place: &Value, rest: Value| {
-            let mut object = place.as_object().unwrap().clone();
+        let with = |position: &Value, rest: Value| {
+            let mut object = position.as_object().unwrap().clone();
             object.extend(rest.as_object().unwrap().clone());
             Value::Object(object)
         };

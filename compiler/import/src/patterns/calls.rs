@@ -70,9 +70,9 @@ impl Reader {
     }
 
     /// A call of an operator: its operands, and constraints on its attributes.
-    fn operator(&mut self, name: &str, place: Span, args: &[Arg], span: Span) -> Read<NodeId> {
+    fn operator(&mut self, name: &str, name_span: Span, args: &[Arg], span: Span) -> Read<NodeId> {
         let Some(op) = lookup(name) else {
-            let error = wrong(place, format!("there is no operator `R.{name}`"));
+            let error = wrong(name_span, format!("there is no operator `R.{name}`"));
             return Err(match nearest_operator(name) {
                 Some(near) => error.help(format!("did you mean `R.{near}`?")),
                 None => error.help("`hammock ops` lists the operators"),
@@ -167,7 +167,7 @@ impl Reader {
         self.add(PatternNode::Call(CallPattern { callee, args, open, attrs: Vec::new() }), span)
     }
 
-    fn method(&mut self, inner: NodeId, method: &str, place: Span, call: &Call, span: Span) -> Read<NodeId> {
+    fn method(&mut self, inner: NodeId, method: &str, name_span: Span, call: &Call, span: Span) -> Read<NodeId> {
         let node = match method {
             "has_dtype" => tensor(inner, TensorPattern { dtype: Some(dtype(one(call)?)?), ..Default::default() }),
             "has_shape" => tensor(inner, TensorPattern { sizes: Some(sizes(one(call)?)?), ..Default::default() }),
@@ -177,9 +177,9 @@ impl Reader {
             "used_by" => self.used_by(inner, call, false)?,
             "only_used_by" => self.used_by(inner, call, true)?,
             _ => {
-                let error = wrong(place, format!("patterns have no `{method}`"));
+                let error = wrong(name_span, format!("patterns have no `{method}`"));
                 return Err(match nearest(method, METHODS) {
-                    Some(near) => error.did_you_mean(place, near),
+                    Some(near) => error.did_you_mean(name_span, near),
                     None => error.help(format!("they have {}", METHODS.join(", "))),
                 });
             }
@@ -324,15 +324,15 @@ fn check_count(op: &Op, operands: usize, open: bool, span: Span) -> Read<()> {
         p.default.is_none()
             && !matches!(p.kind, ParamKind::Operand(OperandKind::OptionalTensor | OperandKind::Variadic))
     });
-    let (least, most) = (required.count(), op.operands().count());
+    let (min, max) = (required.count(), op.operands().count());
     let message = |takes: String| wrong(span, format!("`R.{}` takes {takes}, the pattern has {operands}", op.name));
-    if operands > most && !variadic {
-        let error = message(count(most, "operand"));
+    if operands > max && !variadic {
+        let error = message(count(max, "operand"));
         return Err(error.help(format!("attributes are named: {}", names(op))));
     }
-    if operands < least && !open {
+    if operands < min && !open {
         let names: Vec<&str> = op.operands().map(|p| p.name).collect();
-        let error = message(count(least, "operand"));
+        let error = message(count(min, "operand"));
         return Err(error.help(format!("they are {}; `_` is any, `...` any that follow", names.join(", "))));
     }
     Ok(())

@@ -47,7 +47,7 @@ fn what_people_write_is_read() {
 
 #[test]
 fn mistakes_are_shown_where_they_are() {
-    for (text, message, place) in [
+    for (text, message, name_span) in [
         ("R.nn.rleu(_)", "there is no operator `R.nn.rleu`", "R.nn.rleu"),
         ("is_op('relax.nn.rleu')(_)", "there is no operator `R.nn.rleu`", "'relax.nn.rleu'"),
         ("R.nn.relu(x)", "`x` is not assigned before", "x"),
@@ -77,7 +77,7 @@ fn mistakes_are_shown_where_they_are() {
         ("R.add(_, _", "`(` was never closed", "("),
     ] {
         let (said, where_) = mistake(text);
-        assert_eq!((said.as_str(), where_.as_str()), (message, place), "{text}");
+        assert_eq!((said.as_str(), where_.as_str()), (message, name_span), "{text}");
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Context<'a> {
     /// Functions called with `tir_vars=`, with the number of inputs before their scalars.
     pub trailing_scalars: FxHashMap<Name, TrailingScalars>,
     /// Span of a `return` outside all functions, which the function before it lacks.
-    pub stray_return: Option<Span>,
+    pub report_stray_return: Option<Span>,
 }
 
 /// A call of a function that takes its scalars after its outputs, as in texts before 0.26.
@@ -52,7 +52,7 @@ impl<'a> Context<'a> {
             module: Module::new(),
             broken: FxHashSet::default(),
             trailing_scalars: FxHashMap::default(),
-            stray_return: None,
+            report_stray_return: None,
         }
     }
 
@@ -76,7 +76,7 @@ impl<'a> Context<'a> {
         self.report(Diagnostic::error(code, message).label(span, label))
     }
 
-    /// Records what another reader found.
+    /// Records the diagnostics of another reader.
     pub fn report_all(&mut self, diagnostics: Vec<Diagnostic>) -> Reported {
         for diagnostic in diagnostics {
             self.report(diagnostic);

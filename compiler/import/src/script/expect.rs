@@ -257,7 +257,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
     }
 }
 
-/// The names of loop variables that one target of a `for` stands for: `i_0, i_1` for `i`.
+/// The names of a tuple of loop variables: `i_0, i_1` for the target `i`.
 fn loop_variables(target: &str, items: &[Value]) -> Option<String> {
     let names: Option<Vec<String>> = items
         .iter()

@@ -38,7 +38,7 @@ impl SkippedLines {
 }
 
 /// Reports a function of a module outside its class.
-pub(crate) fn outside(cx: &mut Context, function: &ast::Ident, class: &ast::Ident) {
+pub(crate) fn report_outside(cx: &mut Context, function: &ast::Ident, class: &ast::Ident) {
     let message = format!("`{}` is not a function of the module `{}`, and is skipped", function.name, class.name);
     let help = "indent it like the functions of the module to make it one";
     cx.report(Diagnostic::warning(codes::NO_MODULE, message).label(function.span, "").help(help));
@@ -153,14 +153,14 @@ pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mu
             // Its errors are reported.
             let _ = assignment(cx, assign, stmt.span);
         }
-        StmtKind::Return(_) => drop(stray_return(cx, stmt.span)),
+        StmtKind::Return(_) => drop(report_stray_return(cx, stmt.span)),
         _ => skipped.add(stmt.span),
     }
 }
 
 /// Reports a `return` outside of all functions.
-pub(crate) fn stray_return(cx: &mut Context, span: Span) -> Reported {
-    cx.stray_return = Some(span);
+pub(crate) fn report_stray_return(cx: &mut Context, span: Span) -> Reported {
+    cx.report_stray_return = Some(span);
     let message = "`return` stands outside of any function";
     cx.error(codes::MEANINGLESS_SYNTAX, span, message, "indent it like the lines of its function")
 }

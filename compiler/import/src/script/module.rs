@@ -65,7 +65,7 @@ pub(crate) fn read(cx: &mut Context, tree: &ast::Module) -> Vec<(Name, bool)> {
         for candidate in candidates.iter().filter(|c| c.name().span != chosen.name().span) {
             match candidate.is_module(cx) {
                 true if asked => {}
-                true => file::outside(cx, candidate.name(), chosen.name()),
+                true => file::report_outside(cx, candidate.name(), chosen.name()),
                 false => skipped.add(candidate.name().span),
             }
         }
@@ -152,7 +152,7 @@ fn class_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
             [Expr { kind: ExprKind::Name(name), span, .. }] => class_assign(cx, name, *span, &assign.value),
             _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "one assignment has one name here", "")),
         },
-        StmtKind::Return(_) => Err(file::stray_return(cx, stmt.span)),
+        StmtKind::Return(_) => Err(file::report_stray_return(cx, stmt.span)),
         _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "this cannot stand in a module", "")),
     }
 }

@@ -49,7 +49,7 @@ impl Corpus {
         let mut bytes = self.texts[at].clone().into_bytes();
         for _ in 0..=random.below(3) {
             let place = random.below(bytes.len());
-            // Half of them stay ASCII, so that the text is not refused for its encoding.
+            // Half of them stay ASCII, so that the text is not rejected for its encoding.
             bytes[place] =
                 if random.below(2) == 0 { random.below(128) as u8 } else { bytes[place] ^ (1 << random.below(8)) };
         }

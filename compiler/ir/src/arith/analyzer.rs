@@ -196,8 +196,8 @@ impl Analyzer {
     pub(super) fn range(&self, var: &Var) -> Range {
         let unknown = || {
             let of_dtype = Interval::of_dtype(var.dtype());
-            let least = self.default_min.filter(|_| !var.is_data());
-            let interval = Interval::new(least.map_or(of_dtype.min, |m| m.max(of_dtype.min)), of_dtype.max);
+            let min = self.default_min.filter(|_| !var.is_data());
+            let interval = Interval::new(min.map_or(of_dtype.min, |m| m.max(of_dtype.min)), of_dtype.max);
             Range { interval, min: None, max: None }
         };
         self.ranges.get(var).cloned().unwrap_or_else(unknown)

@@ -74,8 +74,8 @@ impl Interval {
         if count % 2 == 1 {
             return power;
         }
-        let least = if self.contains(0) { 0 } else { power.min.max(0) };
-        Interval::new(least, power.max)
+        let min = if self.contains(0) { 0 } else { power.min.max(0) };
+        Interval::new(min, power.max)
     }
 
     /// All `a // b`; everything where `b` may be zero.
@@ -135,7 +135,7 @@ impl Interval {
         Interval::new(self.min.max(other.min), self.max.max(other.max))
     }
 
-    fn wide(self) -> (i128, i128) {
+    fn to_i128(self) -> (i128, i128) {
         let min = if self.min == i64::MIN { -INFINITY } else { i128::from(self.min) };
         let max = if self.max == i64::MAX { INFINITY } else { i128::from(self.max) };
         (min, max)
@@ -157,7 +157,7 @@ impl Add for Interval {
     type Output = Interval;
     /// All `a + b`.
     fn add(self, other: Interval) -> Interval {
-        let ((a, b), (c, d)) = (self.wide(), other.wide());
+        let ((a, b), (c, d)) = (self.to_i128(), other.to_i128());
         Interval::narrow(a + c, b + d)
     }
 }
@@ -166,7 +166,7 @@ impl Neg for Interval {
     type Output = Interval;
     /// All `-a`.
     fn neg(self) -> Interval {
-        let (a, b) = self.wide();
+        let (a, b) = self.to_i128();
         Interval::narrow(-b, -a)
     }
 }
@@ -183,7 +183,7 @@ impl Mul for Interval {
     type Output = Interval;
     /// All `a * b`.
     fn mul(self, other: Interval) -> Interval {
-        let ((a, b), (c, d)) = (self.wide(), other.wide());
+        let ((a, b), (c, d)) = (self.to_i128(), other.to_i128());
         let products = [a.saturating_mul(c), a.saturating_mul(d), b.saturating_mul(c), b.saturating_mul(d)];
         Interval::around(products)
     }

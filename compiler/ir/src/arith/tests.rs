@@ -33,7 +33,7 @@ fn sums_are_collected() {
 }
 
 #[test]
-fn the_least_number_is_divided_without_overflow() {
+fn the_minimum_is_divided_without_overflow() {
     let [n, m] = ["n", "m"].map(|name| Var::int64(name).expr());
     let zero = int(0);
     for divisor in [&zero - &n, &zero - &n - &m, &m - &n, n.clone()] {
@@ -66,7 +66,7 @@ fn zeros_absorb_integers_that_cannot_fail() {
 
 /// Deeply shared sizes: few nodes in memory, too many to visit as a tree.
 #[test]
-fn expressions_that_grow_without_end_are_left_alone() {
+fn expressions_that_grow_without_bound_are_not_analyzed() {
     let n = Var::int64("n").expr();
     let double = |e: PrimExpr, _| ((&e + 1i64).floordiv(2i64)).min(&e * 2i64);
     let (huge, other) = ((0..80).fold(n.clone(), double), (0..80).fold(n.clone(), double));
@@ -90,11 +90,11 @@ fn proofs_are_given_up_in_time() {
         let term = |i: usize| op(var(i) * (i as i64 + k), var(i + 1) * (i as i64 + 3 - k));
         (0..30).map(term).reduce(|a, b| a + b).unwrap()
     };
-    let (least, most) = (sum(PrimExpr::min, 1), sum(PrimExpr::max, 2));
+    let (min, max) = (sum(PrimExpr::min, 1), sum(PrimExpr::max, 2));
     let a = Analyzer::for_shapes();
-    assert!(!a.prove_le(&most, &least));
-    let _ = a.simplify(&most.clone().max(least.clone()));
-    let _ = a.prove(&least.lt(most));
+    assert!(!a.prove_le(&max, &min));
+    let _ = a.simplify(&max.clone().max(min.clone()));
+    let _ = a.prove(&min.lt(max));
 }
 
 #[test]
@@ -241,7 +241,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn simplified_expressions_are_worth_the_same(e in random()) {
+    fn simplified_expressions_are_equal(e in random()) {
         let (x, y) = xy();
         let simple = bounded().simplify(&e);
         for values in values(&x, &y) {

@@ -16,15 +16,15 @@ impl Scope {
             PrimKind::Var(v) if self.values.contains_key(v) => self.values[v].clone(),
             PrimKind::Cast(a) if is_index(a.dtype()) && is_index(e.dtype()) => {
                 let wide = self.wide(a);
-                let kept = |dtype| !a.is_data() || self.keeps(&wide, dtype);
-                if kept(a.dtype()) && kept(e.dtype()) { wide } else { e.clone().cast(DType::INT64) }
+                let exact_in_dtype = |dtype| !a.is_data() || self.fits_dtype(&wide, dtype);
+                if exact_in_dtype(a.dtype()) && exact_in_dtype(e.dtype()) { wide } else { e.clone().cast(DType::INT64) }
             }
             PrimKind::Binary(op, a, b) if is_index(e.dtype()) && is_index(a.dtype()) => {
                 let (x, y) = (self.wide(a), self.wide(b));
-                let kept = |e: &PrimExpr, wide: &PrimExpr| !e.is_data() || self.keeps(wide, e.dtype());
+                let exact_in_dtype = |e: &PrimExpr, wide: &PrimExpr| !e.is_data() || self.fits_dtype(wide, e.dtype());
                 let is_modular = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
-                match is_modular || kept(a, &x) && kept(b, &y) {
-                    true => unwrapped(*op, x, y),
+                match is_modular || exact_in_dtype(a, &x) && exact_in_dtype(b, &y) {
+                    true => fold_exact(*op, x, y),
                     // Operands that wrapped in their own width differ from their 64-bit counterparts.
                     false => e.clone().cast(DType::INT64),
                 }
@@ -50,7 +50,7 @@ impl Scope {
     }
 
     /// Returns true if data computed in 64 bits fits its dtype.
-    pub(super) fn keeps(&self, wide: &PrimExpr, dtype: DType) -> bool {
+    pub(super) fn fits_dtype(&self, wide: &PrimExpr, dtype: DType) -> bool {
         dtype.bits == 64 || self.analyzer.interval(wide).is_within(Interval::of_dtype(dtype))
     }
 
@@ -65,26 +65,26 @@ impl Scope {
         let grows =
             matches!(e.kind(), PrimKind::Int(_) | PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..))
                 || e.as_intrin("shift_left").is_some();
-        self.computes(e, limit) && (limit == WIDE && !grows || self.fits(e, limit))
+        self.is_congruent(e, limit) && (limit == WIDE && !grows || self.fits(e, limit))
     }
 
     /// Returns true if the result is certainly correct modulo 2^64.
-    pub(super) fn computes(&self, e: &PrimExpr, limit: Interval) -> bool {
+    pub(super) fn is_congruent(&self, e: &PrimExpr, limit: Interval) -> bool {
         let exact = |e: &PrimExpr| self.exact_within(e, limit);
         match e.kind() {
             PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, a, b) => {
-                !wraps(e) && self.computes(a, limit) && self.computes(b, limit)
+                !wraps(e) && self.is_congruent(a, limit) && self.is_congruent(b, limit)
             }
             PrimKind::Binary(op, a, b) if is_index(a.dtype()) => {
                 let divides = matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod);
                 exact(a) && exact(b) && (!divides || self.is_divisor(b))
             }
-            PrimKind::Select(_, a, b) => self.computes(a, limit) && self.computes(b, limit),
+            PrimKind::Select(_, a, b) => self.is_congruent(a, limit) && self.is_congruent(b, limit),
             // Unsigned 64-bit values become negative.
             PrimKind::Cast(a) => !(a.dtype().is_uint() && a.dtype().bits == 64),
             PrimKind::Call(call) => match &call.args[..] {
                 [_, a, b] if e.as_intrin("if_then_else").is_some() => {
-                    self.computes(a, limit) && self.computes(b, limit)
+                    self.is_congruent(a, limit) && self.is_congruent(b, limit)
                 }
                 [a, b] if MODELLED.iter().any(|name| e.as_intrin(name).is_some()) => exact(a) && exact(b),
                 _ => true,
@@ -117,7 +117,7 @@ impl Scope {
 }
 
 /// The folded operation, or its node if constants overflow.
-pub(super) fn unwrapped(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
+pub(super) fn fold_exact(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
     let node = crate::prim::binary(op, a, b);
     match node.kind() {
         PrimKind::Binary(_, a, b) if !wraps(&node) => arith::binary(op, a.clone(), b.clone()),

@@ -13,7 +13,7 @@ use crate::{
     prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{BlockAxis, Buffer, Loop, PrimFunc},
 };
-use arithmetic::{is_index, reads, unwrapped};
+use arithmetic::{fold_exact, is_index, reads};
 use rustc_hash::FxHashSet;
 use std::{cell::Cell, rc::Rc};
 
@@ -89,7 +89,7 @@ impl Scope {
     /// Adds an existing buffer, whose element count is bounded by the address space.
     pub fn add_memory(&mut self, buffer: &Buffer) {
         if buffer.shape.iter().any(|e| e.as_int().is_none()) {
-            let product = |n: PrimExpr, e: &PrimExpr| unwrapped(BinaryOp::Mul, n, self.wide(e));
+            let product = |n: PrimExpr, e: &PrimExpr| fold_exact(BinaryOp::Mul, n, self.wide(e));
             let count = buffer.shape.iter().fold(PrimExpr::int64(1), product);
             self.elements.push(count);
         }
@@ -107,7 +107,7 @@ impl Scope {
     pub fn enter_loop(&mut self, l: &Loop) {
         let (min, extent) = (self.wide(&l.min), self.wide(&l.extent));
         let var = self.define(&l.var);
-        let end = unwrapped(BinaryOp::Add, min.clone(), extent.clone());
+        let end = fold_exact(BinaryOp::Add, min.clone(), extent.clone());
         let forward = l.step.as_ref().is_none_or(|s| s.as_int().is_some_and(|s| s > 0));
         let exact = |e: &PrimExpr, wide: &PrimExpr| self.exact_within(wide, limit(e));
         let known = forward && exact(&l.min, &min) && exact(&l.extent, &extent) && self.exact(&end);
@@ -163,7 +163,7 @@ impl Scope {
     /// Returns true if an axis is bound to a value of its domain.
     fn axis_is_inside(&self, axis: &BlockAxis) -> bool {
         let offset = axis.binding.clone() - &axis.dom.0;
-        if axis.binding.is_data() && !self.keeps(&self.wide(&axis.binding), axis.binding.dtype()) {
+        if axis.binding.is_data() && !self.fits_dtype(&self.wide(&axis.binding), axis.binding.dtype()) {
             return false;
         }
         match axis.dom.0.as_int() {
@@ -244,7 +244,7 @@ impl Scope {
         }
         let inside = |index: &PrimExpr| {
             let below = || self.analyzer.prove_lt(index, &extent);
-            self.computes(index, WIDE) && self.analyzer.prove_le(&PrimExpr::int64(0), index) && below()
+            self.is_congruent(index, WIDE) && self.analyzer.prove_le(&PrimExpr::int64(0), index) && below()
         };
         inside(&index) || {
             let resolved = self.resolve(&index);
@@ -260,48 +260,48 @@ impl Scope {
 
     /// Returns an extreme value of the index that is certainly out of bounds, if there is one. The index is computed in
     /// every iteration of the enclosing loops, which have iterations.
-    pub fn leaves(&self, index: &PrimExpr, extent: &PrimExpr) -> Option<PrimExpr> {
+    pub fn out_of_bounds_value(&self, index: &PrimExpr, extent: &PrimExpr) -> Option<PrimExpr> {
         self.runs(0)?;
-        let (least, greatest) = self.extremes(index, 0)?;
+        let (minimum, maximum) = self.extremes(index, 0)?;
         let extent = self.wide(extent);
-        if !self.exact(&least) || !self.exact(&greatest) || !self.exact(&extent) {
+        if !self.exact(&minimum) || !self.exact(&maximum) || !self.exact(&extent) {
             return None;
         }
         let zero = PrimExpr::int64(0);
-        if self.analyzer.prove_lt(&least, &zero) {
-            return Some(self.original(&self.analyzer.simplify(&least)));
+        if self.analyzer.prove_lt(&minimum, &zero) {
+            return Some(self.original(&self.analyzer.simplify(&minimum)));
         }
-        let beyond = self.analyzer.prove_le(&extent, &greatest);
-        beyond.then(|| self.original(&self.analyzer.simplify(&greatest)))
+        let beyond = self.analyzer.prove_le(&extent, &maximum);
+        beyond.then(|| self.original(&self.analyzer.simplify(&maximum)))
     }
 
     /// The minimum and maximum of an index over the loops from number `from` on, in terms of the outer variables;
     /// `None` if no short expression is known. Both occur if all these loops run.
     pub fn extremes(&self, index: &PrimExpr, from: usize) -> Option<(PrimExpr, PrimExpr)> {
         let index = self.resolve(&self.wide(index));
-        if reads(&index) || !self.computes(&index, WIDE) {
+        if reads(&index) || !self.is_congruent(&index, WIDE) {
             return None;
         }
         let inner = self.loops.get(from..)?;
-        let (mut least, mut greatest) = (index.clone(), index.clone());
+        let (mut minimum, mut maximum) = (index.clone(), index.clone());
         for range in inner.iter().rev().filter(|r| index.uses(&r.var)) {
             let (min, extent) = range.bounds.as_ref()?;
             let slope = self.slope(&index, &range.var)?;
             if inner.iter().any(|r| [min, extent, &slope].into_iter().any(|e| e.uses(&r.var))) {
                 return None;
             }
-            let last = unwrapped(BinaryOp::Add, min.clone(), extent.clone());
-            let last = unwrapped(BinaryOp::Sub, last, PrimExpr::int64(1));
+            let last = fold_exact(BinaryOp::Add, min.clone(), extent.clone());
+            let last = fold_exact(BinaryOp::Sub, last, PrimExpr::int64(1));
             let steps = self.analyzer.interval(&slope);
             let (low, high) = match () {
                 _ if steps.min >= 0 => (min.clone(), last),
                 _ if steps.max <= 0 => (last, min.clone()),
                 _ => return None,
             };
-            least = least.substitute(&[(range.var.clone(), low)].into_iter().collect());
-            greatest = greatest.substitute(&[(range.var.clone(), high)].into_iter().collect());
+            minimum = minimum.substitute(&[(range.var.clone(), low)].into_iter().collect());
+            maximum = maximum.substitute(&[(range.var.clone(), high)].into_iter().collect());
         }
-        Some((self.analyzer.simplify(&least), self.analyzer.simplify(&greatest)))
+        Some((self.analyzer.simplify(&minimum), self.analyzer.simplify(&maximum)))
     }
 
     /// Conditions under which all loops from number `from` on have iterations; `None` if that depends on these loops.
@@ -323,7 +323,7 @@ impl Scope {
     /// Coefficient of the variable if the expression is affine in it.
     fn slope(&self, e: &PrimExpr, var: &Var) -> Option<PrimExpr> {
         let next = e.substitute(&[(var.clone(), var.expr() + PrimExpr::int64(1))].into_iter().collect());
-        let slope = self.analyzer.simplify(&unwrapped(BinaryOp::Sub, next, e.clone()));
+        let slope = self.analyzer.simplify(&fold_exact(BinaryOp::Sub, next, e.clone()));
         (!slope.uses(var)).then_some(slope)
     }
 
@@ -338,7 +338,7 @@ impl Scope {
     }
 
     /// Returns true if a loop of this extent never runs.
-    pub fn never(&self, extent: &PrimExpr) -> bool {
+    pub fn is_empty_loop(&self, extent: &PrimExpr) -> bool {
         self.constant(extent).is_some_and(|n| n < 1)
     }
 

@@ -284,7 +284,7 @@ pub fn dtype_position(name: &str) -> Option<DTypePosition> {
     }
 }
 
-/// The operator that stands for a call of the intrinsic: `<<` for `shift_left`.
+/// The operator symbol of an intrinsic: `<<` for `shift_left`.
 pub fn infix(name: &str) -> Option<&'static str> {
     Some(match name {
         "shift_left" => "<<",

@@ -9,7 +9,7 @@
 //! indices and sizes as unbounded integers. Native code computes buffer indices in 64 bits, whatever their dtype: one
 //! that would have wrapped to 32 bits is out of bounds, or is the element that unbounded integers denote.
 //!
-//! **Data* is what a kernel computes from buffer elements and scalar arguments ([`PrimExpr::is_data`]). Its integers
+//! *Data* is what a kernel computes from buffer elements and scalar arguments ([`PrimExpr::is_data`]). Its integers
 //! may have any value and do wrap, so `x + 1 > x` is no tautology: `arith` decomposes a sum, difference or product of
 //! data only if intervals prove that it fits its dtype.
 

@@ -143,7 +143,7 @@ impl Printer<'_> {
     }
 }
 
-/// Returns true if a block's header mentions the block's own buffers, which then must be printed first.
+/// Returns true if a block's header uses the block's own buffers, which then must be printed first.
 fn mentions_own_buffers(block: &Block) -> bool {
     let own = |b: &Buffer| block.alloc_buffers.contains(b) || block.match_buffers.iter().any(|m| m.buffer == *b);
     let loads = |e: &PrimExpr| e.any(&mut |x| matches!(x.kind(), PrimKind::Load(b, ..) if own(b)));

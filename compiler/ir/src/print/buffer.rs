@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub(super) enum DeclContext<'s> {
     /// As a parameter.
     Param(&'s Signature<'s>),
-    /// In a statement that gives it a name.
+    /// In a statement that declares it.
     Statement,
     /// In a statement that declares it over existing memory, with the additional keyword.
     Match,

@@ -23,7 +23,7 @@ impl<'a> Printer<'a> {
         type_vars
     }
 
-    /// Prints a nested function, with the header and `TypeVar` lines that belong to it.
+    /// Prints a nested function, with its header and `TypeVar` lines.
     fn nested(&mut self, name: &str, lambda: &'a Lambda) {
         let start = self.out.len();
         let type_vars = self.lambda(name, lambda, false);
@@ -106,7 +106,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Names a variable and the scalar that stands for its value.
+    /// Names a variable and the scalar that denotes its value.
     fn define_var(&mut self, var: relax::Var) -> Rc<str> {
         let info = self.graph.and_then(|f| f.vars.get(var));
         let wanted = info.map_or("v", |i| hint(&i.name, "v"));

@@ -10,7 +10,7 @@ const TENSOR: &str = "ffi.Tensor";
 const STRING: &str = "ffi.String";
 const SCALAR_STRING: &str = "ir.StringImm";
 
-/// The objects met so far: arrays by type key.
+/// The objects so far: arrays by type key.
 #[derive(Default)]
 pub(super) struct Metadata {
     arrays: BTreeMap<Name, Vec<Object>>,

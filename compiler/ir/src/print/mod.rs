@@ -1,8 +1,8 @@
 //! Text: TVMScript exactly as TVM 0.27 prints it, in the form that every Python version reads.
 //!
-//! Any module can be printed, well-formed or not, and the text reads back as the same module; printing what was read
-//! gives the same text again. The work is linear in the length of the text. Names come from the program and are made
-//! unique; the order of functions is fixed (kernels, external functions, graphs, each by name, then `main`).
+//! Any module can be printed, well-formed or not, and the text reads back as the same module, which prints as the same
+//! text. The work is linear in the length of the text. Names come from the program and are made unique; the order of
+//! functions is fixed (kernels, external functions, graphs, each by name, then `main`).
 //!
 //! One [`Printer`] walks the module and appends lines. Three things are not known when their position in the text is
 //! reached and are inserted afterwards: the header's comments (which namespaces occur), `TypeVar` lines (which symbolic
@@ -46,7 +46,7 @@ pub enum Metadata {
     All,
     /// All but the [`constants`] of graphs: text that is read back together with a file of tensors.
     NoConstants,
-    /// None; a comment says so.
+    /// None, with a comment instead.
     Omitted,
 }
 

@@ -182,7 +182,7 @@ struct Inner {
     /// Bounds of loops and axes other than those of the reduction.
     analyzer: Analyzer,
     reduced: FxHashSet<Var>,
-    /// The first values of reduction loops, and what follows from them.
+    /// The first values of reduction loops, and values derived from them.
     values: Substitution,
     /// Conditions under which the first iteration is skipped.
     missing: Vec<PrimExpr>,

@@ -46,13 +46,13 @@ impl BoundsChecker {
         }
         match &stmt.kind {
             StmtKind::Seq(stmts) => {
-                let open = stmts.iter().take_while(|s| !may_leave(s)).count();
+                let open = stmts.iter().take_while(|s| !may_skip_rest(s)).count();
                 stmts[..open].iter().for_each(|s| self.stmt(s));
             }
-            StmtKind::For(l) if !may_leave(&l.body) => {
+            StmtKind::For(l) if !may_skip_rest(&l.body) => {
                 self.expr(&l.min);
                 self.expr(&l.extent);
-                if self.scope.never(&l.extent) {
+                if self.scope.is_empty_loop(&l.extent) {
                     return;
                 }
                 let around = self.scope.clone();
@@ -113,7 +113,7 @@ impl BoundsChecker {
     fn access(&mut self, buffer: &Buffer, indices: &[PrimExpr]) {
         for (axis, (index, extent)) in indices.iter().zip(&buffer.shape).enumerate() {
             let ends = ends(index);
-            let Some(at) = ends.iter().find_map(|end| self.scope.leaves(end, extent)) else { continue };
+            let Some(at) = ends.iter().find_map(|end| self.scope.out_of_bounds_value(end, extent)) else { continue };
             let help = advice(index, &at, extent);
             let (name, at, extent) = (&buffer.name, plain(&at), plain(extent));
             let message =
@@ -158,7 +158,7 @@ fn ends(index: &PrimExpr) -> Vec<PrimExpr> {
 }
 
 /// Returns true if the statement may skip those that follow, or the next iteration.
-fn may_leave(stmt: &Stmt) -> bool {
+fn may_skip_rest(stmt: &Stmt) -> bool {
     let mut found = false;
     stmt.walk(&mut |s| {
         found |= matches!(

@@ -78,7 +78,7 @@ pub(super) struct Kernel<'a> {
 
 impl Kernel<'_> {
     fn signature(&mut self) {
-        // A scalar may come after the buffers whose sizes mention it.
+        // A scalar may follow the buffers whose sizes use it.
         for param in &self.func.params {
             self.define(&param.var);
         }
@@ -396,7 +396,7 @@ impl Kernel<'_> {
         Report::last(&mut self.found)
     }
 
-    /// Reports what works, but is likely not what was meant.
+    /// Reports a warning.
     fn warn(&mut self, code: &'static str, message: impl Into<String>) -> Report<'_> {
         let message = self.locate_message(message.into());
         self.found.push(Diagnostic::warning(code, message).label(self.span, ""));

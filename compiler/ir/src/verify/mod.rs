@@ -1,6 +1,6 @@
 //! The verifier: invariants of every module, after every pass.
 //!
-//! The rules, by the code of the diagnostic for a violation. Rules that need operators ask an [`OpTable`].
+//! The rules, by the code of the diagnostic for a violation. Rules about operators use an [`OpTable`].
 //!
 //! Modules
 //! - `E0201` A function called or passed by name exists in the module.
@@ -18,7 +18,7 @@
 //! - `E0254`, `E0255`, `E0257` A call of a kernel or function has as many arguments as the callee has parameters, calls
 //!   the right kind of function, and passes arguments whose kinds, dtypes and shapes fit.
 //! - `E0214` A call obeys its operator's type rule; a tuple has the member that is read; a condition is a bool.
-//! - `E0256` A declared type does not contradict what its value has: kinds, dtypes, numbers of dimensions, dimensions.
+//! - `E0256` A declared type does not contradict its value's type: kinds, dtypes, ranks, dimensions.
 //! - `E0258` A symbolic variable is defined before its use: as a dimension of a parameter, by a `match_cast`, or as a
 //!   scalar variable.
 //!

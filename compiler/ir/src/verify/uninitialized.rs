@@ -166,7 +166,7 @@ impl<'a> LoadChecker<'a> {
         let outside = self.region;
         for (number, stmt) in stmts.iter().enumerate() {
             self.stmt(stmt);
-            if leaves(stmt) {
+            if may_skip_rest(stmt) {
                 self.region = stmts.get(number + 1..);
             }
         }
@@ -329,7 +329,7 @@ fn pointer(e: &PrimExpr) -> Option<&Var> {
 }
 
 /// Returns true if the statement may skip those after it.
-fn leaves(stmt: &Stmt) -> bool {
+fn may_skip_rest(stmt: &Stmt) -> bool {
     let mut found = false;
     stmt.walk(&mut |s| found |= matches!(s.kind, StmtKind::Break | StmtKind::Continue | StmtKind::Return(_)));
     found

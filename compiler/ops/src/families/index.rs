@@ -1,8 +1,8 @@
 //! Indexing: slices, and gathers with index tensors.
 //!
-//! Negative indices count from the end where the operator's documentation says so. An out-of-bounds index is an error,
-//! at compile time if it is constant, otherwise an `IndexError` of the kernel, which checks indices at their use. Only
-//! the modes of `take` other than "fast" accept such an index.
+//! Negative indices count from the end if the operator's documentation specifies it. An out-of-bounds index is an
+//! error, at compile time if it is constant, otherwise an `IndexError` of the kernel, which checks indices at their
+//! use. Only the modes of `take` other than "fast" accept such an index.
 
 mod constant;
 mod gather;

@@ -101,7 +101,7 @@ pub fn matmul_of_transposed() -> &'static Op {
             .infer(|cx| {
                 let mut w = cx.tensor("w")?;
                 if let TensorShape::Known(dims) = &w.shape {
-                    w.shape = TensorShape::Known(swapped(dims).into());
+                    w.shape = TensorShape::Known(swap_last_two(dims).into());
                 }
                 Ok(matmul_operands_type(cx, ("x", cx.tensor("x")?), ("w", w))?.into())
             })
@@ -114,7 +114,7 @@ pub fn matmul_of_transposed() -> &'static Op {
                 b.reduce(&out, &[("k".to_owned(), depth)], Combine::Sum, |i, k| {
                     let (left, right) = matmul_indices(&x, &w, (i, &out.shape), &k[0]);
                     let wide = accumulator(out.dtype);
-                    x.at(&left).cast(wide) * w.at(&swapped(&right)).cast(wide)
+                    x.at(&left).cast(wide) * w.at(&swap_last_two(&right)).cast(wide)
                 });
                 Ok(b.finish())
             })
@@ -123,7 +123,7 @@ pub fn matmul_of_transposed() -> &'static Op {
 }
 
 /// Swaps the last two elements.
-fn swapped(list: &[PrimExpr]) -> Vec<PrimExpr> {
+fn swap_last_two(list: &[PrimExpr]) -> Vec<PrimExpr> {
     let mut list = list.to_vec();
     if let [.., a, b] = list.as_mut_slice() {
         std::mem::swap(a, b);

@@ -76,20 +76,20 @@ fn scan_tir(cx: &CallContext, how: Combine) -> Result<Legalized, InferError> {
     };
     let shape = scan.out.shape.clone();
     let (length, inner) = (&shape[axis], &shape[axis + 1..]);
-    let apart = inner.len() - collapsed_axes(inner);
-    let (between, inner) = inner.split_at(apart);
+    let outer_rank = inner.len() - collapsed_axes(inner);
+    let (between, inner) = inner.split_at(outer_rank);
     let outer = [&shape[..axis], between].concat();
     let lines = dims::product(inner);
     let at = |i: &[PrimExpr], k: &PrimExpr, line: PrimExpr| {
         let inside = if inner.len() == 1 { vec![line] } else { unflatten(&line, inner) };
-        [&i[..axis], std::slice::from_ref(k), &i[axis..axis + apart], &inside].concat()
+        [&i[..axis], std::slice::from_ref(k), &i[axis..axis + outer_rank], &inside].concat()
     };
     let width = PrimExpr::int64(MAX_LINES);
     let (groups, rest) = (dims::floordiv(&lines, &width), dims::floormod(&lines, &width));
     if !dims::is(&groups, 0) {
         let space = [&outer[..], std::slice::from_ref(&groups)].concat();
         b.block(cx.op.name, &space, |i| {
-            let first = dims::mul(&i[axis + apart], &width);
+            let first = dims::mul(&i[axis + outer_rank], &width);
             scan.scan_lines(length, &width, |k, j| at(i, k, dims::add(&first, j)), |at| x.at(at))
         });
     }

@@ -36,7 +36,7 @@ fn scatter_type(cx: &CallContext, updates: &str) -> Result<TensorType, InferErro
     Ok(TensorType { vdevice, ..data })
 }
 
-/// Combines one update with an element. A mean is taken of the two: the last of several updates has the largest weight,
+/// Combines one update with an element. A mean is that of the two: the last of several updates has the largest weight,
 /// as in TVM.
 fn put(out: &Buffer, how: &str, at: Vec<PrimExpr>, update: PrimExpr) -> Stmt {
     let old = PrimExpr::load(out, at.clone());

@@ -74,8 +74,8 @@ pub fn largest_float(dtype: DType) -> f64 {
 pub fn lowest(dtype: DType) -> PrimExpr {
     if dtype.is_floating() {
         let unsigned = dtype.element() == DType::FLOAT8_E8M0FNU;
-        let least = if unsigned { (-127f64).exp2() } else { -largest_float(dtype) };
-        return PrimExpr::float(least, dtype);
+        let minimum = if unsigned { (-127f64).exp2() } else { -largest_float(dtype) };
+        return PrimExpr::float(minimum, dtype);
     }
     let value = match dtype.bits {
         _ if !dtype.is_int() => 0,

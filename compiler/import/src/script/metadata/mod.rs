@@ -4,7 +4,7 @@
 //! `metadata["ir.GenericConst"][0]` is one of them. Texts printed without the section get their constants from
 //! [`Constants`].
 
-mod damage;
+mod error;
 mod graph;
 mod legacy;
 mod tensor;
@@ -14,7 +14,7 @@ use super::{
     value::Value,
 };
 use crate::Constants;
-use damage::{MetadataError, brief};
+use error::{MetadataError, brief};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     AttrValue, DType, GlobalInfo, Name, Tensor, VDevice,
@@ -62,8 +62,8 @@ impl Context<'_> {
             }
             Err(damage) => {
                 let message = format!("the metadata section cannot be read: {damage}");
-                let place = damage.place(json, span, self.source).unwrap_or(span);
-                Err(self.error(codes::BAD_METADATA, place, message, ""))
+                let span = damage.span(json, span, self.source).unwrap_or(span);
+                Err(self.error(codes::BAD_METADATA, span, message, ""))
             }
         }
     }

@@ -167,7 +167,7 @@ impl RelaxEval<'_, '_> {
     fn is_followed_by_return(&self, def: &ast::FunctionDef) -> bool {
         let end = def.body.last().map_or(def.name.span, |stmt| stmt.span).end;
         let between = |stray: Span| self.cx.source.text().get(end as usize..stray.start as usize);
-        self.cx.stray_return.and_then(between).is_some_and(|text| text.trim().is_empty())
+        self.cx.report_stray_return.and_then(between).is_some_and(|text| text.trim().is_empty())
     }
 
     /// Reads the body of a function whose signature is read.

@@ -69,9 +69,10 @@ impl RelaxEval<'_, '_> {
             match (param.kind, arg) {
                 (ParamKind::Operand(kind), arg) => {
                     let said = self.cx.diagnostics.len();
-                    let place = arg.as_ref().map_or(span, |arg| arg.span);
+                    let argument_span = arg.as_ref().map_or(span, |arg| arg.span);
                     let read = self.operand_param(param, kind, arg, span, &mut operands);
-                    let read = read.inspect_err(|_| self.cx.name_argument(said, param.name, &args.callee, place));
+                    let read =
+                        read.inspect_err(|_| self.cx.name_argument(said, param.name, &args.callee, argument_span));
                     failed = failed.and(read);
                 }
                 (ParamKind::Attr(kind), Some(arg)) => {
@@ -127,9 +128,9 @@ impl RelaxEval<'_, '_> {
             std::iter::once(&first.span).chain(&rest).map(|span| self.cx.source.slice(*span)).collect();
         let comma = if all.len() == 1 { "," } else { "" };
         let message = format!("`{}` takes `{}` as one tuple", args.callee, param.name);
-        let place = rest.iter().fold(first.span, |all, span| all.join(*span));
+        let argument_span = rest.iter().fold(first.span, |all, span| all.join(*span));
         let help = format!("put the {what} in a tuple: `({}{comma})`", all.join(", "));
-        Err(self.cx.report(Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(place, "").help(help)))
+        Err(self.cx.report(Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(argument_span, "").help(help)))
     }
 
     /// Reports a scalar function applied to a tensor.

@@ -53,7 +53,7 @@ impl TirEval<'_, '_> {
             "buffer_store" => self.buffer_store(args)?,
             "bind" | "Bind" => self.bind_call(args)?,
             "sblock" | "block" | "init" | "grid" | "serial" | "parallel" | "vectorized" | "unroll"
-            | "thread_binding" => return Err(self.misplaced(name, &args)),
+            | "thread_binding" => return Err(self.report_misplaced(name, &args)),
             _ => match name.strip_prefix("axis.").and_then(axis_kind) {
                 Some(kind) => self.axis(kind, args)?,
                 None => return Ok(Declared::Nothing(args)),
@@ -62,9 +62,10 @@ impl TirEval<'_, '_> {
         Ok(Declared::Value(value))
     }
 
-    fn misplaced(&mut self, name: &str, args: &Args) -> Reported {
-        let place = if matches!(name, "sblock" | "block" | "init") { "after `with`" } else { "after `in` of a `for`" };
-        self.cx.error(codes::BAD_BLOCK, args.span, format!("`T.{name}` stands {place}"), "")
+    fn report_misplaced(&mut self, name: &str, args: &Args) -> Reported {
+        let position =
+            if matches!(name, "sblock" | "block" | "init") { "after `with`" } else { "after `in` of a `for`" };
+        self.cx.error(codes::BAD_BLOCK, args.span, format!("`T.{name}` stands {position}"), "")
     }
 
     /// The name of a declaration: from the left of the assignment, or a default.

@@ -115,13 +115,14 @@ impl TirEval<'_, '_> {
         let span = header(span, context);
         let Some((path, call)) = self.callee_of(context).filter(|(path, _)| path.space == Space::Tir) else {
             let reported = self.no_context(context);
-            self.abandoned(items, body);
+            self.check_abandoned(items, body);
             return Err(reported);
         };
-        let args = self.args(call, path.to_string(), context.span).inspect_err(|_| self.abandoned(items, body))?;
+        let args =
+            self.args(call, path.to_string(), context.span).inspect_err(|_| self.check_abandoned(items, body))?;
         match &*path.name {
             "sblock" | "block" | "init" if !rest.is_empty() || target.is_some() => {
-                self.abandoned(items, body);
+                self.check_abandoned(items, body);
                 Err(self.cx.error(codes::BAD_BLOCK, span, format!("`{path}` stands alone after `with`"), ""))
             }
             "sblock" | "block" => self.block(args, body, span),
@@ -130,7 +131,7 @@ impl TirEval<'_, '_> {
             | "LetStmt" | "Let" => {
                 let stmt = self.scoped(|ev| {
                     let entered = ev.enter(&path, args, target.as_ref());
-                    entered.inspect_err(|_| ev.abandoned(items, body))?;
+                    entered.inspect_err(|_| ev.check_abandoned(items, body))?;
                     ev.with(rest, body, span)
                 })?;
                 self.dialect.out.push(stmt);
@@ -138,14 +139,14 @@ impl TirEval<'_, '_> {
             }
             _ => {
                 let reported = self.no_context(context);
-                self.abandoned(items, body);
+                self.check_abandoned(items, body);
                 Err(reported)
             }
         }
     }
 
     /// Checks the statements under an erroneous line, and drops them.
-    fn abandoned(&mut self, items: &[(Expr, Option<Expr>)], body: &[ast::Stmt]) {
+    fn check_abandoned(&mut self, items: &[(Expr, Option<Expr>)], body: &[ast::Stmt]) {
         let mut names = Vec::new();
         items.iter().filter_map(|(_, target)| target.as_ref()).for_each(|target| target_names(target, &mut names));
         // The statements may belong in a block.

@@ -13,7 +13,7 @@ use crate::{
 
 impl InitializationWalk<'_, '_> {
     /// The memory of an access, if it is fresh, and the accessed area, if known.
-    pub(super) fn located(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Option<(Var, Option<Area>)> {
+    pub(super) fn locate(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Option<(Var, Option<Area>)> {
         let ranges: Option<Vec<Range>> = indices.iter().map(|index| self.range(index)).collect();
         self.area_of(buffer, ranges)
     }
@@ -138,7 +138,7 @@ impl InitializationWalk<'_, '_> {
             return;
         }
         let accessed = match indices.len() == buffer.ndim() {
-            true => self.located(buffer, indices).and_then(|(_, area)| area),
+            true => self.locate(buffer, indices).and_then(|(_, area)| area),
             false => None,
         };
         let areas = self.written.get(&memory).map_or(&[][..], Vec::as_slice);

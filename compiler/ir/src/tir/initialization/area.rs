@@ -19,7 +19,7 @@ pub struct Area {
     pub is_flat: bool,
     /// Only elements whose index in that dimension is below a bound.
     pub clips: Vec<(usize, PrimExpr)>,
-    /// Reduction loops without which `T.init` writes the area all the same.
+    /// Reduction loops whose `T.init` writes the area even if they are empty.
     pub bypassed: Vec<Var>,
     /// Loops that must have an iteration: their first values and exclusive ends.
     pub needed: Vec<(PrimExpr, PrimExpr)>,

@@ -187,7 +187,7 @@ impl<'a> InitializationWalk<'a, '_> {
 
     fn for_loop(&mut self, l: &'a Loop) {
         [&l.min, &l.extent].into_iter().chain(&l.step).for_each(|e| self.expr(e));
-        if !self.scope.never(&l.extent) {
+        if !self.scope.is_empty_loop(&l.extent) {
             self.iterate(l, &l.body);
         }
     }
@@ -404,7 +404,7 @@ impl<'a> InitializationWalk<'a, '_> {
     }
 
     fn store(&mut self, buffer: &Buffer, indices: &[PrimExpr]) {
-        if let Some((memory, Some(area))) = self.located(buffer, indices) {
+        if let Some((memory, Some(area))) = self.locate(buffer, indices) {
             self.add(memory, area, false);
         }
     }

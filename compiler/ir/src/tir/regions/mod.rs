@@ -136,7 +136,7 @@ impl<'a> Accesses<'a> {
                 let ranges = region.ranges.iter().map(|(min, extent)| {
                     let min = self.range(&min.substitute(&values))?;
                     let extent = self.range(&Analyzer::new().simplify(&extent.substitute(&values)))?;
-                    Some(min.widened(&extent))
+                    Some(min.extended_by(&extent))
                 });
                 let ranges = ranges.collect();
                 access(if writes { &mut self.writes } else { &mut self.reads }, &region.buffer, ranges);
@@ -167,7 +167,7 @@ fn in_source(m: &MatchBuffer, ranges: &[Option<Range>]) -> Extents {
     let whole = |(min, extent): &(PrimExpr, PrimExpr)| Some(Range::new(min.clone(), extent));
     let (before, within) = m.source.ranges.split_at(outer);
     let inner = within.iter().zip(ranges).map(|(source, range)| match range {
-        Some(range) => Some(range.moved(&source.0)),
+        Some(range) => Some(range.shifted(&source.0)),
         None => whole(source),
     });
     before.iter().map(whole).chain(inner).collect()

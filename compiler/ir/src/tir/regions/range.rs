@@ -57,12 +57,12 @@ impl Range {
     }
 
     /// The range shifted by an offset.
-    pub fn moved(&self, by: &PrimExpr) -> Range {
+    pub fn shifted(&self, by: &PrimExpr) -> Range {
         Range { begin: add(by, &self.begin), end: add(by, &self.end) }
     }
 
     /// Extends the range by the extent of another: the sums of a value of each.
-    pub fn widened(&self, extent: &Range) -> Range {
+    pub fn extended_by(&self, extent: &Range) -> Range {
         let longest = sub(&extent.end, &one(&extent.end));
         Range { begin: self.begin.clone(), end: sub(&add(&self.end, &longest), &one(&longest)) }
     }

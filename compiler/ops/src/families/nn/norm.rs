@@ -72,11 +72,12 @@ fn legalize_rms_norm(cx: &CallContext) -> Result<Legalized, InferError> {
         &x * &x
     };
     let sum = rows.fold(&mut b, "square_sum", x.shape(), wide, Combine::Sum, square);
-    let inverse = b
-        .stage("rsqrt", rows.kept(x.shape()), wide, |i| inverse_root(sum.at(i) / rows.count(x.shape(), wide), epsilon));
+    let inverse = b.stage("rsqrt", rows.retained(x.shape()), wide, |i| {
+        inverse_root(sum.at(i) / rows.count(x.shape(), wide), epsilon)
+    });
     b.compute(&out, |i| {
         let own: Vec<_> = axes.iter().map(|a| i[*a].clone()).collect();
-        (x.at(i).cast(wide) * inverse.at(&rows.kept(i)) * weight.at(&own).cast(wide)).cast(out.dtype)
+        (x.at(i).cast(wide) * inverse.at(&rows.retained(i)) * weight.at(&own).cast(wide)).cast(out.dtype)
     });
     Ok(b.finish())
 }
@@ -248,12 +249,12 @@ impl Normal {
         let rows = Rows::new(shape.len(), axes.to_vec());
         let count = rows.count(shape, wide);
         let sum = rows.fold(b, "sum", shape, wide, Combine::Sum, |i| at(i).cast(wide));
-        let mean = b.stage("mean", rows.kept(shape), wide, |i| sum.at(i) / count.clone());
+        let mean = b.stage("mean", rows.retained(shape), wide, |i| sum.at(i) / count.clone());
         let square = rows.fold(b, "square_sum", shape, wide, Combine::Sum, |i| {
-            let rest = at(i).cast(wide) - mean.at(&rows.kept(i));
+            let rest = at(i).cast(wide) - mean.at(&rows.retained(i));
             &rest * &rest
         });
-        let inverse = b.stage("rsqrt", rows.kept(shape), wide, |i| inverse_root(square.at(i) / count, epsilon));
+        let inverse = b.stage("rsqrt", rows.retained(shape), wide, |i| inverse_root(square.at(i) / count, epsilon));
         Normal { rows, mean, inverse, wide, split: None }
     }
 
@@ -263,7 +264,7 @@ impl Normal {
         if let Some((axis, size)) = &self.split {
             place.splice(axis..=axis, [dims::floordiv(&i[*axis], size), dims::floormod(&i[*axis], size)]);
         }
-        let row = self.rows.kept(&place);
+        let row = self.rows.retained(&place);
         (x.cast(self.wide) - self.mean.at(&row)) * self.inverse.at(&row)
     }
 }

@@ -21,9 +21,9 @@ impl Rows {
     }
 
     /// The elements of a tensor's shape, or of an index, that belong to the retained axes.
-    pub fn kept(&self, of_all: &[PrimExpr]) -> Vec<PrimExpr> {
-        let kept = |(i, e): (usize, &PrimExpr)| (!self.axes.contains(&i)).then(|| e.clone());
-        of_all.iter().enumerate().filter_map(kept).collect()
+    pub fn retained(&self, of_all: &[PrimExpr]) -> Vec<PrimExpr> {
+        let retained = |(i, e): (usize, &PrimExpr)| (!self.axes.contains(&i)).then(|| e.clone());
+        of_all.iter().enumerate().filter_map(retained).collect()
     }
 
     /// A tensor over the retained axes: the reduction of `f` at each index into a tensor of that shape.
@@ -36,15 +36,15 @@ impl Rows {
         how: Combine,
         f: impl FnOnce(&[PrimExpr]) -> PrimExpr,
     ) -> Input {
-        let to = b.temp(name, self.kept(shape), dtype);
+        let to = b.temp(name, self.retained(shape), dtype);
         let over: Vec<_> = self.axes.iter().map(|a| (format!("k{a}"), shape[*a].clone())).collect();
         b.reduce(&to, &over, how, |i, k| f(&self.merge(i, k)));
         Input::Buffer(to)
     }
 
-    fn merge(&self, kept: &[PrimExpr], folded: &[PrimExpr]) -> Vec<PrimExpr> {
-        let (mut kept, mut folded) = (kept.iter(), folded.iter());
-        let next = |axis| if self.axes.contains(&axis) { folded.next() } else { kept.next() };
+    fn merge(&self, retained: &[PrimExpr], folded: &[PrimExpr]) -> Vec<PrimExpr> {
+        let (mut retained, mut folded) = (retained.iter(), folded.iter());
+        let next = |axis| if self.axes.contains(&axis) { folded.next() } else { retained.next() };
         (0..self.ndim).filter_map(next).cloned().collect()
     }
 

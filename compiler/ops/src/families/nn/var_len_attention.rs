@@ -115,19 +115,19 @@ impl SequencePositions {
             PrimExpr::load(&count, e.to_vec()) - 1i64
         });
         let place = b.stage(&format!("place_{name}"), vec![total.clone()], DType::INT64, |e| {
-            &e[0] - starts.index_at(&[within(&sequence.at(e), starts)])
+            &e[0] - starts.index_at(&[clamp_to_starts(&sequence.at(e), starts)])
         });
         SequencePositions { starts: starts.clone(), sequence, place }
     }
 
     /// The length of a sequence.
     fn length(&self, sequence: &PrimExpr) -> PrimExpr {
-        let start = |i: &PrimExpr| self.starts.index_at(&[within(i, &self.starts)]);
+        let start = |i: &PrimExpr| self.starts.index_at(&[clamp_to_starts(i, &self.starts)]);
         start(&dims::offset(sequence, 1)) - start(sequence)
     }
 }
 
 /// Clamps an index to the starts.
-fn within(i: &PrimExpr, starts: &Input) -> PrimExpr {
+fn clamp_to_starts(i: &PrimExpr, starts: &Input) -> PrimExpr {
     i.clone().min(dims::offset(&starts.shape()[0], -1)).max(0i64)
 }

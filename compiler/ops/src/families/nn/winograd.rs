@@ -62,13 +62,13 @@ fn convolution(cx: &CallContext) -> Result<Legalized, InferError> {
     let strips = strips(cx, &mut b, &data, &shape)?;
     let down = b.stage("down", shape, dtype, |at| {
         let tap = |k: i64| strips.at(&[at[0].clone(), at[1].clone(), k.into(), at[3].clone(), at[4].clone()]);
-        chosen(&at[2], of_data(std::array::from_fn(|k| tap(k as i64))))
+        select_constant(&at[2], of_data(std::array::from_fn(|k| tap(k as i64))))
     });
     let tiled = |last: &PrimExpr| [&taps, &taps, batch, &rows, &columns, last].map(PrimExpr::clone).to_vec();
     let transformed = b.stage("transformed", tiled(&channels), dtype, |at| {
         let place = |k: i64| dims::offset(&start(&at[4]), k);
         let tap = |k: i64| down.at(&[at[2].clone(), at[3].clone(), at[0].clone(), place(k), at[5].clone()]);
-        chosen(&at[1], of_data(std::array::from_fn(|k| tap(k as i64))))
+        select_constant(&at[1], of_data(std::array::from_fn(|k| tap(k as i64))))
     });
     let products = b.temp("products", tiled(filters), dtype);
     let part = channels.as_int().map_or(MIN_CHANNELS, |channels| MIN_CHANNELS.max(channels / ACCUMULATORS));
@@ -82,13 +82,13 @@ fn convolution(cx: &CallContext) -> Result<Legalized, InferError> {
     let joined = b.stage("joined", joined, dtype, |at| {
         let [image, row, _, column, v, filter] = at else { unreachable!("six axes") };
         let product = |u: i64| products.at(&[&u.into(), v, image, row, column, filter].map(PrimExpr::clone));
-        chosen(&at[2], of_products(std::array::from_fn(|u| product(u as i64))))
+        select_constant(&at[2], of_products(std::array::from_fn(|u| product(u as i64))))
     });
     b.compute(&out, |at| {
         let tile = |axis: usize| dims::floordiv(&at[axis], &RESULTS.into());
         let within = |axis: usize| dims::floormod(&at[axis], &RESULTS.into());
         let product = |v: i64| joined.at(&[at[0].clone(), tile(1), within(1), tile(2), v.into(), at[3].clone()]);
-        chosen(&within(2), of_products(std::array::from_fn(|v| product(v as i64))))
+        select_constant(&within(2), of_products(std::array::from_fn(|v| product(v as i64))))
     });
     Ok(b.finish())
 }
@@ -108,7 +108,7 @@ fn strips(cx: &CallContext, b: &mut Builder, data: &Input, shape: &[PrimExpr]) -
 }
 
 /// Selects an element of a list by index.
-fn chosen<const N: usize>(index: &PrimExpr, values: [PrimExpr; N]) -> PrimExpr {
+fn select_constant<const N: usize>(index: &PrimExpr, values: [PrimExpr; N]) -> PrimExpr {
     let mut last_first = values.into_iter().enumerate().rev();
     let (_, last) = last_first.next().unwrap_or_else(|| unreachable!("lists are not empty"));
     last_first.fold(last, |rest, (at, value)| index.clone().eq(at as i64).if_then_else(value, rest))

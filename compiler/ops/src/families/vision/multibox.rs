@@ -90,11 +90,11 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     let score = Score::of(&mut b, classes, softmax);
     b.compute(&scores, |i| {
         let value = score.at(i);
-        let mut kept = value.clone().ge(threshold);
+        let mut retained = value.clone().ge(threshold);
         if !background {
-            kept = kept.and(i[1].clone().ne(0i64));
+            retained = retained.and(i[1].clone().ne(0i64));
         }
-        kept.select(value, PrimExpr::float(0.0, wide)).cast(scores.dtype)
+        retained.select(value, PrimExpr::float(0.0, wide)).cast(scores.dtype)
     });
     Ok(b.finish())
 }
@@ -137,7 +137,7 @@ impl Score {
     fn at(&self, i: &[PrimExpr]) -> PrimExpr {
         match self {
             Score::Given(classes) => classes.at(i).cast(accumulator(classes.dtype())),
-            Score::Softmax(parts, rows) => parts.exp.at(i) / parts.sum.at(&rows.kept(i)),
+            Score::Softmax(parts, rows) => parts.exp.at(i) / parts.sum.at(&rows.retained(i)),
         }
     }
 }

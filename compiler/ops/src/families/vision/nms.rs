@@ -36,10 +36,10 @@ fn get_valid_counts() -> Op {
 }
 
 /// Checks that an index is at least `least` and less than the size of a box.
-fn expect_element(cx: &CallContext, name: &str, data: &TensorType, least: i64) -> Result<(), InferError> {
+fn expect_element(cx: &CallContext, name: &str, data: &TensorType, min: i64) -> Result<(), InferError> {
     let index = cx.int(name)?;
     let length = data.dims().and_then(|d| d[2].as_int());
-    if index < least || length.is_some_and(|n| index >= n) {
+    if index < min || length.is_some_and(|n| index >= n) {
         let length = length.map_or("…".to_owned(), |n| n.to_string());
         return Err(cx.error_at(name, format_args!("`{name}` is {index}, but the size of a box is {length}")));
     }

@@ -1,6 +1,6 @@
 //! The kernel of `vision.non_max_suppression`.
 //!
-//! The boxes of an image are sorted by score. **Hard* suppression then retains each box that no better retained box
+//! The boxes of an image are sorted by score. *Hard* suppression then retains each box that no better retained box
 //! suppresses. *Soft* suppression repeatedly picks the best remaining box, and scales the scores of overlapping boxes
 //! by `exp(-overlap² / 2σ)`.
 
@@ -31,7 +31,7 @@ struct Suppression<'a> {
     /// Index of the class, if only boxes of the same class suppress each other.
     class: Option<i64>,
     /// Exclusive minimum score.
-    least: f64,
+    min_score: f64,
     /// Coefficient of `overlap²` in the exponent of soft suppression.
     decay: Option<f64>,
 }
@@ -59,7 +59,7 @@ pub fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
         most: Some(cx.int("max_output_size")?).filter(|n| *n > 0),
         overlap: cx.float("iou_threshold")?,
         class: if by_class { Some(cx.int("id_index")?) } else { None },
-        least: if soft { cx.float("score_threshold")? } else { 0.0 },
+        min_score: if soft { cx.float("score_threshold")? } else { 0.0 },
         decay: soft.then(|| -0.5 / sigma),
     };
     let top = Some(cx.int("top_k")?).filter(|k| *k > 0);
@@ -90,10 +90,10 @@ pub fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
 
 /// The indices of boxes sorted by score, invalid ones last.
 fn by_score(b: &mut Builder, data: &Input, count: &Input, score: i64) -> Sorted {
-    let least = Combine::Max.identity(data.dtype());
+    let min_score = Combine::Max.identity(data.dtype());
     let key = b.stage("scores", data.shape()[..2].to_vec(), data.dtype(), |i| {
         let value = data.at(&[i[0].clone(), i[1].clone(), score.into()]);
-        i[1].clone().lt(count.index_at(&i[..1])).select(value, least)
+        i[1].clone().lt(count.index_at(&i[..1])).select(value, min_score)
     });
     Sorted::along(b, &key, 1, Order::Descending, Some(DType::INT32))
 }
@@ -139,7 +139,7 @@ impl Suppression<'_> {
 
     /// The condition that a box is still a candidate.
     fn is_live(&self, image: &PrimExpr, j: &PrimExpr) -> PrimExpr {
-        self.boxes.score(image, j).gt(self.constant(self.least))
+        self.boxes.score(image, j).gt(self.constant(self.min_score))
     }
 
     /// The condition that there is room for another box.
@@ -148,7 +148,7 @@ impl Suppression<'_> {
     }
 
     /// The condition that two boxes have the same class, if that matters.
-    fn related(&self, image: &PrimExpr, j: &PrimExpr, k: &PrimExpr) -> Option<PrimExpr> {
+    fn is_same_class(&self, image: &PrimExpr, j: &PrimExpr, k: &PrimExpr) -> Option<PrimExpr> {
         self.class.map(|c| self.boxes.element(image, j, c).eq(self.boxes.element(image, k, c)))
     }
 
@@ -157,7 +157,7 @@ impl Suppression<'_> {
             let keeps = self.has_room(number).into_iter().fold(self.is_live(image, j), PrimExpr::and);
             let later = each("l", live - j - 1i64, |l| {
                 let k = &(j + 1i64 + l);
-                let meets = self.related(image, j, k).into_iter().fold(self.is_live(image, k), PrimExpr::and);
+                let meets = self.is_same_class(image, j, k).into_iter().fold(self.is_live(image, k), PrimExpr::and);
                 let overlaps = self.boxes.overlap(image, j, k).ge(self.constant(self.overlap));
                 let drop = [self.set(image, k, self.boxes.score, self.constant(-1.0)), self.set_place(image, k, -1i64)];
                 when(meets, when(overlaps, in_order(drop)))
@@ -174,10 +174,10 @@ impl Suppression<'_> {
                 let better = open.and(self.boxes.score(image, j).gt(score.get()));
                 when(better, in_order([best.set(j.clone()), score.set(self.boxes.score(image, j))]))
             });
-            let lower = each("j", live.clone(), |j| self.decayed(image, j, number, decay));
+            let lower = each("j", live.clone(), |j| self.decay_score(image, j, number, decay));
             let found = in_order([self.swap(image, &number.get(), &best.get()), lower, number.add(1i64)]);
             let mut steps: Vec<Stmt> = best.declare(PrimExpr::int64(-1)).into();
-            steps.extend(score.declare(self.constant(self.least)));
+            steps.extend(score.declare(self.constant(self.min_score)));
             steps.extend([look, when(best.get().ge(0i64), found)]);
             let all = in_order(steps);
             self.has_room(number).map(|room| when(room, all.clone())).unwrap_or(all)
@@ -201,10 +201,10 @@ impl Suppression<'_> {
     }
 
     /// Scales the score of box `j` by its overlap with the box picked last.
-    fn decayed(&self, image: &PrimExpr, j: &PrimExpr, number: &Cell, decay: f64) -> Stmt {
+    fn decay_score(&self, image: &PrimExpr, j: &PrimExpr, number: &Cell, decay: f64) -> Stmt {
         let picked = &number.get();
         let open = j.clone().gt(picked).and(self.place(image, j).ge(PrimExpr::int32(0))).and(self.is_live(image, j));
-        let meets = self.related(image, picked, j).into_iter().fold(open, PrimExpr::and);
+        let meets = self.is_same_class(image, picked, j).into_iter().fold(open, PrimExpr::and);
         let overlap = Cell::new("overlap", self.boxes.dtype());
         let factor = (self.constant(decay) * overlap.get() * overlap.get()).unary("exp");
         let lower = self.set(image, j, self.boxes.score, self.boxes.score(image, j) * factor);

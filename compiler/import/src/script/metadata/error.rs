@@ -33,7 +33,7 @@ impl MetadataError {
     }
 
     /// The error's span in the file, within `span`, the literal with the section's text.
-    pub fn place(&self, json: &str, span: Span, source: &SourceFile) -> Option<Span> {
+    pub fn span(&self, json: &str, span: Span, source: &SourceFile) -> Option<Span> {
         let range = match (self.node, self.at) {
             (Some(node), _) => node_range(json, node)?,
             (None, Some((line, column))) => {
@@ -168,8 +168,8 @@ mod tests {
         let span = Span::new(9, text.len() as u32 - 1);
         let json = "{\n  \"nodes\": [é\n";
         let error = serde_json::from_str::<serde_json::Value>(json).unwrap_err();
-        let place = MetadataError::of_json(&error).place(json, span, &source).unwrap();
-        assert_eq!(source.slice(place), "é");
+        let span = MetadataError::of_json(&error).span(json, span, &source).unwrap();
+        assert_eq!(source.slice(span), "é");
     }
 
     #[test]
