@@ -310,7 +310,7 @@ fn parts_of_blocks_stand_at_their_top() {
         "T.writes(A[j])",
         "T.where(j < 3)",
     ] {
-        refused(&format!("{head}    j = T.int32()\n    {part}\n    A[0] = T.float32(1)\n"), "stands in a block");
+        refused(&format!("{head}    j = T.int32()\n    {part}\n    A[0] = T.float32(1)\n"), "only allowed in a block");
         let block = format!("{head}    with T.sblock(\"b\"):\n");
         refused(
             &format!("{block}        for j in range(4):\n            {part}\n            A[j] = 1.0\n"),

@@ -52,7 +52,7 @@ pub fn expression(source: &SourceFile, tree: &Module) -> Read<Pattern> {
 const LIST_HELP: &str = "end the file with `patterns = [(\"backend.name\", pattern), …]`";
 
 fn other_statement(statement: &Stmt) -> Diagnostic {
-    wrong(statement.span, "patterns are written as assignments, this is none")
+    wrong(statement.span, "a pattern file contains only assignments")
         .help("write `name = pattern` for parts, and `patterns = [(\"backend.name\", pattern), …]` at the end")
 }
 
@@ -64,7 +64,7 @@ impl Reader {
         match (&target.kind, &assign.value.kind) {
             (ExprKind::Name(name), value) if **name == *LIST => {
                 if named.is_some() {
-                    return Err(wrong(target.span, "the list `patterns` is there already"));
+                    return Err(wrong(target.span, "the list `patterns` is already defined"));
                 }
                 *named = Some(self.list(value, &assign.value)?);
                 Ok(())

@@ -90,9 +90,9 @@ fn files_say_what_they_lack() {
         ("patterns = [R.add(_, _)]", "an entry of `patterns` is a pair"),
         ("patterns = [(1, R.add(_, _))]", "the name of a pattern is a string"),
         ("patterns = [('.add', R.add(_, _))]", "the name of a pattern begins with that of its code generator"),
-        ("patterns = []\npatterns = []", "the list `patterns` is there already"),
+        ("patterns = []\npatterns = []", "the list `patterns` is already defined"),
         ("R = wildcard()", "`R` cannot be the name of a pattern"),
-        ("def f():\n    pass", "patterns are written as assignments, this is none"),
+        ("def f():\n    pass", "a pattern file contains only assignments"),
         ("a = b = wildcard()", "one name is assigned at a time"),
         ("a, b = wildcard()", "a pattern is assigned to a name"),
     ] {

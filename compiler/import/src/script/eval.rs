@@ -116,7 +116,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
             ExprKind::Bytes(_) => Err(self.unsupported(e.span, "byte strings have no meaning here")),
             ExprKind::Ellipsis => Err(self.unsupported(e.span, "`...` has no meaning here")),
             ExprKind::Set(_) => Err(self.unsupported(e.span, "sets have no meaning here")),
-            ExprKind::Starred(_) => Err(self.unsupported(e.span, "a starred expression cannot stand here")),
+            ExprKind::Starred(_) => Err(self.unsupported(e.span, "a starred expression is not allowed here")),
             ExprKind::Comprehension(_) => {
                 Err(self.unsupported(e.span, "comprehensions are not evaluated: write the list out"))
             }
@@ -154,7 +154,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
     /// Rejects `x == value` as a statement, which was meant as an assignment.
     pub fn reject_comparison(&mut self, e: &Expr) -> Read<()> {
         let ExprKind::Compare(chain) = &e.kind else { return Ok(()) };
-        let message = "a comparison by itself does nothing";
+        let message = "a comparison has no effect as a statement";
         let diagnostic = Diagnostic::error(codes::MEANINGLESS_SYNTAX, message).label(e.span, "");
         let [(CompareOp::Eq, value)] = chain.rest.as_slice() else { return Err(self.cx.report(diagnostic)) };
         if let ExprKind::Name(name) = &chain.first.kind
@@ -212,7 +212,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
             (Some(help), _) => diagnostic.help(help),
             (None, Some(meant)) => diagnostic.did_you_mean(span, meant),
             (None, None) if PYTHON.contains(&name) => {
-                diagnostic.help("the text is read, not run: Python's functions and packages mean nothing in it")
+                diagnostic.help("the text is read, not run: Python's functions and packages are not available in it")
             }
             (None, None) if self.in_type => diagnostic
                 .help(format!("a symbolic dimension is declared above the module: `{name} = TypeVar(\"{name}\")`")),
@@ -354,7 +354,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         let mut args = Args::new(callee, span);
         args.callee_span = call.func.span;
         if let Some(arg) = call.args.iter().find(|arg| arg.star == Star::Two) {
-            let message = "`**` cannot stand in a call here";
+            let message = "`**` is not allowed in a call here";
             return Err(self.cx.error(codes::MEANINGLESS_SYNTAX, arg.value.span, message, "write the arguments out"));
         }
         for arg in &call.args {

@@ -30,8 +30,8 @@ impl SkippedLines {
         self.0.sort_by_key(|span| span.start);
         let Some(first) = self.0.first() else { return };
         let line = cx.source.line_span(cx.source.line_index(first.start));
-        let more = if self.0.len() > 1 { ", like what follows it outside of the module" } else { "" };
-        let message = "this stands beside the module and is skipped: the text is read, not run";
+        let more = if self.0.len() > 1 { ", as is everything after it outside the module" } else { "" };
+        let message = "this is outside the module and is skipped: the text is read, not run";
         let at = Span::new(first.start, first.end.min(line.end).max(first.start));
         cx.report(Diagnostic::note(codes::MEANINGLESS_SYNTAX, message).label(at, format!("skipped{more}")));
     }
@@ -161,7 +161,7 @@ pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mu
 /// Reports a `return` outside of all functions.
 pub(crate) fn report_stray_return(cx: &mut Context, span: Span) -> Reported {
     cx.report_stray_return = Some(span);
-    let message = "`return` stands outside of any function";
+    let message = "`return` is outside any function";
     cx.error(codes::MEANINGLESS_SYNTAX, span, message, "indent it like the lines of its function")
 }
 

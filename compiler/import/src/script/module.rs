@@ -144,7 +144,7 @@ fn class_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
         StmtKind::Expr(e) => match Eval::new(cx, File).eval(e)? {
             Value::None | Value::Broken => Ok(()),
             other => {
-                let message = format!("{} cannot stand in a module by itself", other.describe());
+                let message = format!("{} is not allowed as a statement of a module", other.describe());
                 Err(cx.error(codes::MEANINGLESS_SYNTAX, e.span, message, ""))
             }
         },
@@ -153,7 +153,7 @@ fn class_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
             _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "one assignment has one name here", "")),
         },
         StmtKind::Return(_) => Err(file::report_stray_return(cx, stmt.span)),
-        _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "this cannot stand in a module", "")),
+        _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "this is not allowed in a module", "")),
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn same_type(a: PrimExpr, b: PrimExpr) -> Result<(PrimExpr, PrimExpr)
     if a.ty() == b.ty() {
         return Ok((a, b));
     }
-    let mismatch = format!("operands of type {} and {} do not go together", show(a.ty()), show(b.ty()));
+    let mismatch = format!("operands of type {} and {} have no common type", show(a.ty()), show(b.ty()));
     let (a, b) = arith::match_types(a, b);
     if a.dtype() == b.dtype() { Ok((a, b)) } else { Err(mismatch) }
 }

@@ -150,7 +150,7 @@ impl Kernel<'_> {
             StmtKind::Break | StmtKind::Continue if self.loops == 0 => {
                 self.error(
                     codes::KERNEL_STRUCTURE,
-                    "`break` and `continue` stand in loops, and there is none around this",
+                    "`break` and `continue` are only allowed inside a loop",
                 );
             }
             StmtKind::Break | StmtKind::Continue => {}
@@ -195,7 +195,7 @@ impl Kernel<'_> {
 
     fn block(&mut self, block: &Block) {
         if !self.func.s_tir {
-            let message = format!("block `{}` stands in a kernel without blocks", block.name);
+            let message = format!("block `{}` is in a kernel without blocks", block.name);
             self.error(codes::KERNEL_STRUCTURE, message).help("mark the kernel `@T.prim_func(s_tir=True)`");
         }
         for axis in &block.axes {
@@ -261,7 +261,7 @@ impl Kernel<'_> {
         if !writes.contains(&buffer.data) && !block.own.contains(&buffer.data) {
             block.own.push(buffer.data.clone());
             let message = format!("the block writes `{}`, but its `T.writes` does not say so", buffer.name);
-            self.warn(codes::KERNEL_STRUCTURE, message).help("leave `T.writes` out: it is found by itself");
+            self.warn(codes::KERNEL_STRUCTURE, message).help("omit `T.writes`: it is inferred");
         }
     }
 
@@ -273,7 +273,7 @@ impl Kernel<'_> {
         if !written && !reads.contains(&buffer.data) && !block.own.contains(&buffer.data) {
             block.own.push(buffer.data.clone());
             let message = format!("the block reads `{}`, but its `T.reads` does not say so", buffer.name);
-            self.warn(codes::KERNEL_STRUCTURE, message).help("leave `T.reads` out: it is found by itself");
+            self.warn(codes::KERNEL_STRUCTURE, message).help("omit `T.reads`: it is inferred");
         }
     }
 

@@ -71,7 +71,7 @@ impl Builder<'_> {
         match String::from_utf8(bytes) {
             Ok(text) => ExprKind::Str(text.into()),
             Err(error) => {
-                let help = "`\\x` stands for a byte, not for a character: write `é` itself, `\\u00e9` or `\\xc3\\xa9`";
+                let help = "`\\x` denotes a byte, not a character: write `é` itself, `\\u00e9` or `\\xc3\\xa9`";
                 self.bad_string(whole, "the bytes of this string are not UTF-8", help);
                 ExprKind::Str(String::from_utf8_lossy(error.as_bytes()).into())
             }
@@ -105,7 +105,7 @@ impl Builder<'_> {
         let escape = self.slice(span.start, span.end);
         match problem {
             Problem::Unknown => self.report(
-                Diagnostic::warning(codes::BAD_STRING, format!("`{escape}` is no escape and stands for itself"))
+                Diagnostic::warning(codes::BAD_STRING, format!("`{escape}` is not an escape and is kept literally"))
                     .label(span, "unknown escape")
                     .help(format!("write `\\{escape}`, or give the string the prefix `r`")),
             ),

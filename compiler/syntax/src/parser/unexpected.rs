@@ -123,7 +123,7 @@ impl TokenContext<'_> {
         }
         let message = format!("this `{}` belongs to no `if`", self.text);
         let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, message).label(self.span, "no `if` before it");
-        Some(diagnostic.help("it stands below an `if` of the same indentation; loops have no `else` here"))
+        Some(diagnostic.help("it must follow an `if` of the same indentation; loops have no `else` here"))
     }
 
     /// `=` where a comparison or a name before it was expected.

@@ -118,7 +118,7 @@ impl Context<'_> {
     }
 
     fn no_constant(&mut self, key: &str, index: i64, span: Span) -> Reported {
-        let message = format!("the text does not hold `metadata[\"{key}\"][{index}]`");
+        let message = format!("the text does not contain `metadata[\"{key}\"][{index}]`");
         let diagnostic =
             Diagnostic::error(codes::MISSING_METADATA, message).label(span, "its metadata section was left out");
         self.report(match &self.options.constants {

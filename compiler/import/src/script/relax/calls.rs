@@ -117,7 +117,7 @@ impl RelaxEval<'_, '_> {
             "device" | "cpu" | "cuda" | "rocm" | "metal" | "vulkan" | "opencl" => self.device(&path.name, args),
             "call_packed" => self.call_packed(args),
             "dataflow" | "function" => {
-                let message = format!("`{path}` cannot stand in an expression");
+                let message = format!("`{path}` is not allowed in an expression");
                 Err(self.cx.error(codes::MEANINGLESS_SYNTAX, span, message, ""))
             }
             // Distributed results are declared by their types.
@@ -345,7 +345,7 @@ impl RelaxEval<'_, '_> {
     /// `R.output(a, b)`: the results of the dataflow block.
     fn output(&mut self, mut args: Args) -> Read<Value> {
         if !self.dialect.dataflow {
-            let message = "`R.output` stands in a dataflow block";
+            let message = "`R.output` is only allowed in a dataflow block";
             return Err(self.cx.error(codes::BAD_BLOCK, args.span, message, "no `with R.dataflow():` around it"));
         }
         while let Some(arg) = args.positional.pop_front() {

@@ -25,12 +25,12 @@ impl RelaxEval<'_, '_> {
     pub(super) fn with(&mut self, with: &ast::With) -> Read<()> {
         let [(context, target)] = with.items.as_slice() else {
             let span = with.items.first().map_or(Span::NONE, |(e, _)| e.span);
-            return Err(self.unsupported(span, "only one thing stands after `with`"));
+            return Err(self.unsupported(span, "only one item is allowed after `with`"));
         };
         let mut wrong = Ok(());
         let called = matches!(context.kind, ast::ExprKind::Call(_));
         if !called || !self.is_path(context, Space::Relax, "dataflow") || target.is_some() {
-            let message = "only `R.dataflow()` stands after `with` in Relax";
+            let message = "only `R.dataflow()` is allowed after `with` in Relax";
             let label = "write `with R.dataflow():`";
             // Its statements are checked as those of a block.
             wrong = Err(self.cx.error(codes::MEANINGLESS_SYNTAX, context.span, message, label));

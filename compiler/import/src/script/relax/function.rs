@@ -208,7 +208,7 @@ impl RelaxEval<'_, '_> {
     pub(super) fn nested(&mut self, def: &ast::FunctionDef, span: Span) -> Read<()> {
         plain_params(self.cx, def)?;
         let Decoration::Relax(flags) = decoration(self.cx, def)? else {
-            let message = "a TIR function cannot stand inside a Relax function";
+            let message = "a TIR function cannot be nested in a Relax function";
             return Err(self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "move it to the module"));
         };
         let outer_symbols = self.symbols.clone();

@@ -66,7 +66,7 @@ impl RelaxEval<'_, '_> {
                     self.cx.error(codes::WRONG_VALUE, arg.span, message, "lists of equal lengths make a tensor")
                 }
                 LiteralError::Depth => {
-                    let message = "these lists are no tensor: numbers and lists stand side by side";
+                    let message = "these lists are no tensor: numbers and lists are mixed";
                     self.cx.error(codes::WRONG_VALUE, arg.span, message, "lists of equal lengths make a tensor")
                 }
             });

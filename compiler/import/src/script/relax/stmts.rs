@@ -88,7 +88,7 @@ impl RelaxEval<'_, '_> {
             }
             StmtKind::Break | StmtKind::Continue => Err(self.no_loops(span)),
             StmtKind::Import(_) | StmtKind::FromImport(_) | StmtKind::ClassDef(_) => {
-                Err(self.unsupported(span, "this cannot stand in a function"))
+                Err(self.unsupported(span, "this is not allowed in a function"))
             }
         }
     }
@@ -118,7 +118,7 @@ impl RelaxEval<'_, '_> {
             _ => {
                 let message = "the result of this call has no name";
                 let diagnostic = Diagnostic::error(codes::BAD_BINDING, message).label(arg.span, "");
-                Err(self.cx.report(diagnostic.help("bind it: `y = …`; only calls without a result stand alone")))
+                Err(self.cx.report(diagnostic.help("bind it: `y = …`; only calls without a result can be statements")))
             }
         }
     }
@@ -191,7 +191,7 @@ impl RelaxEval<'_, '_> {
             Type::Error => return Err(self.cx.reported_before()),
             Type::Tuple(members) if members.len() != targets.len() => {
                 let names = count(targets.len(), "name");
-                let message = format!("a tuple of {} does not go into {names}", count(members.len(), "member"));
+                let message = format!("cannot unpack a tuple of {} into {names}", count(members.len(), "member"));
                 let all = targets.iter().fold(Span::NONE, |all, target| all.join(target.span));
                 let diagnostic = Diagnostic::error(codes::BAD_BINDING, message).label(all, names);
                 let found = count(members.len(), "member");
@@ -217,7 +217,7 @@ impl RelaxEval<'_, '_> {
             return Err(self.cx.error(codes::BAD_FUNCTION, span, "`return` needs a value", ""));
         };
         if self.dialect.branch || self.dialect.dataflow {
-            let message = "`return` stands at the end of a function only";
+            let message = "`return` is only allowed at the end of a function";
             return Err(self.cx.error(codes::BAD_FUNCTION, span, message, "assign to a variable and return that"));
         }
         let value = self.arg(value);

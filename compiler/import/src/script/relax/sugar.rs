@@ -111,7 +111,7 @@ impl RelaxEval<'_, '_> {
             for index in indices {
                 match index {
                     ast::Index::Expr(e) => args.positional.push_back(self.arg(e)),
-                    ast::Index::Slice(slice) => return Err(self.unsupported(slice.span, "a slice cannot stand here")),
+                    ast::Index::Slice(slice) => return Err(self.unsupported(slice.span, "a slice is not allowed here")),
                 }
             }
             return self.relax_call(path, args);

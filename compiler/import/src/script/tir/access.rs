@@ -87,7 +87,7 @@ impl TirEval<'_, '_> {
         for index in indices {
             match index {
                 ast::Index::Expr(e) => args.positional.push_back(self.arg(e)),
-                ast::Index::Slice(slice) => return Err(self.unsupported(slice.span, "a slice cannot stand here")),
+                ast::Index::Slice(slice) => return Err(self.unsupported(slice.span, "a slice is not allowed here")),
             }
         }
         match &*path.name {
@@ -146,12 +146,12 @@ impl TirEval<'_, '_> {
             let message = format!("`{}` has {dims}, but {} given", buffer.name, are(found.len()));
             let rest = &self.cx.source.text()[span.end as usize..];
             let help = match (one_subscript(self.cx.source.slice(span), rest), shape_text(buffer)) {
-                (Some(text), _) => format!("all indices stand in one pair of brackets: `{text}`"),
+                (Some(text), _) => format!("put all indices in one pair of brackets: `{text}`"),
                 (None, _) if let Some((text, count)) = &several => {
                     format!("`{text}` is a tuple of {count} indices: name each of them where it is bound")
                 }
                 (None, shape) if found.len() > buffer.ndim() => format!("its shape is {shape}"),
-                (None, shape) => format!("its shape is {shape}; `:` stands for all of a dimension"),
+                (None, shape) => format!("its shape is {shape}; `:` selects a whole dimension"),
             };
             let diagnostic = Diagnostic::error(codes::WRONG_INDEX_COUNT, message).label(span, "");
             return Err(self.cx.report(diagnostic.help(help)));
@@ -234,7 +234,7 @@ impl TirEval<'_, '_> {
         {
             return Ok(arith::cast(value, dtype));
         }
-        let message = format!("a value of type {} does not go where {dtype} is stored", value.dtype());
+        let message = format!("a value of type {} cannot be stored as {dtype}", value.dtype());
         Err(self.cx.error(codes::SCALAR_MISMATCH, arg.span, message, ""))
     }
 

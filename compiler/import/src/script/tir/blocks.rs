@@ -58,14 +58,14 @@ impl TirEval<'_, '_> {
     /// the whole block, where the variables of loops in it are not defined.
     pub(super) fn parts(&mut self, what: &str, span: Span) -> Read<&mut BlockParts> {
         if self.dialect.blocks.len() < 2 {
-            let message = format!("{what} stands in a block");
+            let message = format!("{what} is only allowed in a block");
             return Err(self.cx.error(codes::BAD_BLOCK, span, message, "no `with T.sblock(…):` around it"));
         }
         let depth = self.scope.depth();
         match self.dialect.blocks.last_mut() {
             Some(block) if depth <= block.depth => Ok(block),
             _ => {
-                let message = format!("{what} stands at the top of a block");
+                let message = format!("{what} must be at the top of a block");
                 let label = "move it out of the statement around it, to the block's own lines";
                 Err(self.cx.error(codes::BAD_BLOCK, span, message, label))
             }

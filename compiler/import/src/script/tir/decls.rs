@@ -65,7 +65,7 @@ impl TirEval<'_, '_> {
     fn report_misplaced(&mut self, name: &str, args: &Args) -> Reported {
         let position =
             if matches!(name, "sblock" | "block" | "init") { "after `with`" } else { "after `in` of a `for`" };
-        self.cx.error(codes::BAD_BLOCK, args.span, format!("`T.{name}` stands {position}"), "")
+        self.cx.error(codes::BAD_BLOCK, args.span, format!("`T.{name}` is only allowed {position}"), "")
     }
 
     /// The name of a declaration: from the left of the assignment, or a default.

@@ -79,7 +79,7 @@ impl TirEval<'_, '_> {
                 "functions inside a `T.prim_func` (macros) are not read: write the body out",
             )),
             ast::StmtKind::Import(_) | ast::StmtKind::FromImport(_) | ast::StmtKind::ClassDef(_) => {
-                Err(self.unsupported(span, "this cannot stand in a function"))
+                Err(self.unsupported(span, "this is not allowed in a function"))
             }
         }
     }
@@ -123,7 +123,7 @@ impl TirEval<'_, '_> {
         match &*path.name {
             "sblock" | "block" | "init" if !rest.is_empty() || target.is_some() => {
                 self.check_abandoned(items, body);
-                Err(self.cx.error(codes::BAD_BLOCK, span, format!("`{path}` stands alone after `with`"), ""))
+                Err(self.cx.error(codes::BAD_BLOCK, span, format!("`{path}` must be the only item after `with`"), ""))
             }
             "sblock" | "block" => self.block(args, body, span),
             "init" => self.init(args, body, span),
@@ -164,7 +164,7 @@ impl TirEval<'_, '_> {
     }
 
     fn no_context(&mut self, context: &Expr) -> Reported {
-        let diagnostic = Diagnostic::error(codes::MEANINGLESS_SYNTAX, "this cannot stand after `with`");
+        let diagnostic = Diagnostic::error(codes::MEANINGLESS_SYNTAX, "this is not allowed after `with`");
         let called = self.callee_of(context).map(|(path, call)| (path, call.func.span));
         // Texts before 0.24 call blocks `T.block`.
         let known = CONTEXTS.into_iter().chain(["block"]);
@@ -173,7 +173,7 @@ impl TirEval<'_, '_> {
         let diagnostic = diagnostic.label(called.as_ref().map_or(context.span, |(_, span)| *span), "");
         self.cx.report(match near {
             Some(near) => diagnostic.did_you_mean(called.map_or(Span::NONE, |(_, span)| span), format!("T.{near}")),
-            None => diagnostic.help(format!("what can stand there is, of `T`, {}", list(&CONTEXTS))),
+            None => diagnostic.help(format!("allowed are, from `T`, {}", list(&CONTEXTS))),
         })
     }
 

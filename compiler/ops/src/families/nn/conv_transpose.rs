@@ -92,7 +92,7 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
     let out = b.output("conv_transpose")?;
     let kernel = layouts.kernel.to_primal(&layouts.kernel_primal, weight.shape());
     let channels = layouts.data.to_primal(&layouts.primal, data.shape())[1].clone();
-    b.require_equal(&channels, &kernel[0], "`data` has not the channels `weight` takes");
+    b.require_equal(&channels, &kernel[0], "`data` does not have the channels that `weight` expects");
     let sizes = layouts.out.to_primal(&layouts.primal, &out.shape);
     let insert_zeros = insert_zeros(&mut b, &data, &layouts, &window, &kernel, &sizes);
     window.strides = vec![1; rank];
