@@ -76,8 +76,8 @@ impl<'a, H: Hasher> Sink<'a> for Hash<H> {
     }
 }
 
-/// Number of nodes from which on expressions are not hashed in full.
-const LARGE: u32 = 1000;
+/// Number of nodes below which expressions are hashed in full.
+const MAX_HASHED_NODES: u32 = 1000;
 
 impl<H: Hasher> Hash<H> {
     /// An operand without the operands inside of it.
@@ -105,7 +105,7 @@ impl<H: Hasher> Hash<H> {
         self.number(13, u64::from(e.size()));
         match e.as_int() {
             Some(value) => self.number(14, value as u64),
-            None if e.size() < LARGE => e.each_var(&mut |var| var.hash(&mut self.0)),
+            None if e.size() < MAX_HASHED_NODES => e.each_var(&mut |var| var.hash(&mut self.0)),
             None => {}
         }
     }

@@ -113,7 +113,7 @@ pub fn ceildiv(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
             PrimExpr::int(x.div_euclid(y) + i64::from(x % y != 0), a.dtype())
         }
         // `a + b - 1` may overflow int64.
-        (None, Some(y)) if y > MAX_ROUNDED_UP => {
+        (None, Some(y)) if y > MAX_CEILDIV_DIVISOR => {
             let zero = PrimExpr::int(0, a.dtype());
             sub(&zero, &floordiv(&sub(&zero, a), b))
         }
@@ -122,7 +122,7 @@ pub fn ceildiv(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
 }
 
 /// Maximum divisor for which `ceildiv` is `(a + b - 1) // b`: no extent is that close to int64's maximum.
-const MAX_ROUNDED_UP: i64 = i32::MAX as i64;
+const MAX_CEILDIV_DIVISOR: i64 = i32::MAX as i64;
 
 /// Maximum.
 pub fn max(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {

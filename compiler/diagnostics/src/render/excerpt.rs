@@ -10,9 +10,9 @@ use codespan_reporting::files::{Error, Files};
 use crate::{Label, SourceFile, Span};
 
 /// Lines longer than this, in bytes, are cut.
-const WIDTH: u32 = 200;
+const MAX_LINE_WIDTH: u32 = 200;
 /// Bytes shown before a label in a cut line.
-const BEFORE: u32 = 60;
+const CONTEXT_BEFORE: u32 = 60;
 const ELLIPSIS: &str = "…";
 
 pub(super) struct Excerpt<'a> {
@@ -88,15 +88,15 @@ fn escape_control(c: char) -> char {
     }
 }
 
-/// The part of a line to show: all of it, or [`WIDTH`] bytes around the start of a label.
+/// The part of a line to show: all of it, or [`MAX_LINE_WIDTH`] bytes around the start of a label.
 fn window(text: &str, line: Span, label_start: u32) -> Span {
-    if line.len() <= WIDTH {
+    if line.len() <= MAX_LINE_WIDTH {
         return line;
     }
-    let last = line.end - WIDTH;
-    let start = label_start.saturating_sub(BEFORE).clamp(line.start, last) as usize;
+    let last = line.end - MAX_LINE_WIDTH;
+    let start = label_start.saturating_sub(CONTEXT_BEFORE).clamp(line.start, last) as usize;
     let start = text.floor_char_boundary(start);
-    Span::new(start as u32, text.ceil_char_boundary(start + WIDTH as usize) as u32)
+    Span::new(start as u32, text.ceil_char_boundary(start + MAX_LINE_WIDTH as usize) as u32)
 }
 
 impl<'files> Files<'files> for Excerpt<'_> {

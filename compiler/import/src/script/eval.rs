@@ -211,7 +211,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         let diagnostic = match (self.advice(name), self.similar(name)) {
             (Some(help), _) => diagnostic.help(help),
             (None, Some(meant)) => diagnostic.did_you_mean(span, meant),
-            (None, None) if PYTHON.contains(&name) => {
+            (None, None) if PYTHON_BUILTINS.contains(&name) => {
                 diagnostic.help("the text is read, not run: Python's functions and packages are not available in it")
             }
             (None, None) if self.in_type => diagnostic
@@ -259,7 +259,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         if let Some((_, meant)) = constants.iter().find(|(foreign, _)| *foreign == name) {
             return Some(format!("write `{meant}`"));
         }
-        if self.in_type && OF_TYPES.contains(&name) {
+        if self.in_type && TYPE_NAMES.contains(&name) {
             return Some(format!("types are named through their namespace: `R.{name}`"));
         }
         let is_dtype = name.parse::<DType>().is_ok();
@@ -427,10 +427,10 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
 }
 
 /// Types of Relax that need arguments or a namespace.
-const OF_TYPES: [&str; 6] = ["Tensor", "Tuple", "Shape", "Callable", "Object", "Prim"];
+const TYPE_NAMES: [&str; 6] = ["Tensor", "Tuple", "Shape", "Callable", "Object", "Prim"];
 
 /// Python built-ins that users may expect.
-const PYTHON: [&str; 26] = [
+const PYTHON_BUILTINS: [&str; 26] = [
     "F",
     "abs",
     "enumerate",

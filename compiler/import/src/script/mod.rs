@@ -1,6 +1,6 @@
 //! Text modules: from the syntax tree to IR.
 //!
-//! Reading goes in three steps: names and declarations of the file and its class ([`module`]), the headers of all
+//! ReadResult goes in three steps: names and declarations of the file and its class ([`module`]), the headers of all
 //! functions, then their bodies ([`relax`], [`tir`]). An expression evaluates to a [`value::Value`], the same for both
 //! dialects; each dialect's [`eval::Dialect`] decides what calls, names and operators mean.
 
@@ -37,7 +37,7 @@ use hammock_ir::{AttrValue, Module, Name, prim::IndexMap, relax::Value};
 use hammock_ops::Table;
 
 /// Result of reading a text.
-struct Reading {
+struct ReadResult {
     module: Module,
     /// Functions that were read, and whether completely and without errors.
     functions: Vec<(Name, bool)>,
@@ -49,7 +49,7 @@ struct Reading {
 /// # Errors
 /// All errors in the text, in order.
 pub fn read_module(source: &SourceFile, options: &ReadOptions) -> Result<Module, Vec<Diagnostic>> {
-    let Reading { module, mut diagnostics, .. } = read(source, options);
+    let ReadResult { module, mut diagnostics, .. } = read(source, options);
     if diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.sort_by_key(|d| d.span().start);
         return Err(diagnostics);
@@ -60,7 +60,7 @@ pub fn read_module(source: &SourceFile, options: &ReadOptions) -> Result<Module,
 /// All diagnostics of a text module, in order, from reading and verification. Functions with errors are verified as far
 /// as they could be read. The module is returned unless reading finds errors.
 pub fn check_module(source: &SourceFile, options: &ReadOptions) -> (Option<Module>, Vec<Diagnostic>) {
-    let Reading { module, functions, mut diagnostics } = read(source, options);
+    let ReadResult { module, functions, mut diagnostics } = read(source, options);
     // Functions and definitions of symbolic dimensions may be missing only because they could not be read.
     let broken = diagnostics.iter().any(Diagnostic::is_error);
     let missing = |d: &Diagnostic, complete: bool| {
@@ -101,20 +101,20 @@ pub fn read_index_map(text: &str) -> Result<IndexMap, Vec<Diagnostic>> {
     found.ok_or_else(|| vec![Diagnostic::error(codes::WRONG_VALUE, "an index map is a lambda")])
 }
 
-fn read(source: &SourceFile, options: &ReadOptions) -> Reading {
+fn read(source: &SourceFile, options: &ReadOptions) -> ReadResult {
     let (tree, mut diagnostics) = hammock_syntax::parse(source);
     if let Some(foreign) = file::foreign(source, &tree) {
-        return Reading { module: Module::new(), functions: Vec::new(), diagnostics: vec![foreign] };
+        return ReadResult { module: Module::new(), functions: Vec::new(), diagnostics: vec![foreign] };
     }
     // Any Python may follow a module; wrongly indented lines may be a part of it.
     if let Some(rest) = file::end(source, &tree) {
         diagnostics.retain(|d| d.span().start < rest || d.code == codes::BAD_INDENTATION);
     }
     if diagnostics.iter().any(Diagnostic::is_error) {
-        return Reading { module: Module::new(), functions: Vec::new(), diagnostics };
+        return ReadResult { module: Module::new(), functions: Vec::new(), diagnostics };
     }
     let mut cx = Context::new(source, options);
     let functions = module::read(&mut cx, &tree);
     diagnostics.append(&mut cx.diagnostics);
-    Reading { module: cx.module, functions, diagnostics }
+    ReadResult { module: cx.module, functions, diagnostics }
 }

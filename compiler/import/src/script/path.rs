@@ -26,7 +26,7 @@ pub(crate) struct Path {
 }
 
 /// The modules of the dialects below `tvm`, over all versions.
-const HOMES: [(&str, Space); 16] = [
+const DIALECT_MODULES: [(&str, Space); 16] = [
     ("script.relax", Space::Relax),
     ("script.tirx", Space::Tir),
     ("script.tir", Space::Tir),
@@ -63,7 +63,7 @@ impl Path {
 
     /// The path of a dotted name below `tvm`.
     fn below_tvm(name: &str) -> Path {
-        if let Some((_, space)) = HOMES.iter().find(|(home, _)| *home == name) {
+        if let Some((_, space)) = DIALECT_MODULES.iter().find(|(home, _)| *home == name) {
             return Path::new(*space, "");
         }
         match name.strip_prefix("script.") {

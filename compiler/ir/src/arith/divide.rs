@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A dividend split into a multiple of a common unit and a rest smaller than the unit.
-struct Units {
+struct SplitDividend {
     size: i64,
     units: Poly,
     /// The divisor, in units.
@@ -37,7 +37,7 @@ impl Query<'_> {
         if rest.is_zero() || self.is_remainder(&rest, &b) {
             return Some(whole);
         }
-        if let Some(Units { units, divisor, .. }) = self.in_units(&rest, &b) {
+        if let Some(SplitDividend { units, divisor, .. }) = self.split_dividend(&rest, &b) {
             return whole.add(&self.floor_div(units, divisor, dtype)?);
         }
         let atom = self.node(BinaryOp::FloorDiv, &rest, &b, dtype)?;
@@ -55,7 +55,7 @@ impl Query<'_> {
         if rest.is_zero() || self.is_remainder(&rest, &b) {
             return Some(rest);
         }
-        if let Some(Units { size, units, divisor, rest }) = self.in_units(&rest, &b) {
+        if let Some(SplitDividend { size, units, divisor, rest }) = self.split_dividend(&rest, &b) {
             return self.floor_mod(units, divisor, dtype)?.scale(size)?.add(&rest);
         }
         self.node(BinaryOp::FloorMod, &rest, &b, dtype)
@@ -63,12 +63,12 @@ impl Query<'_> {
 
     /// Splits `a` by the constant factor of `b` if the rest stays below one unit: rows, for example, when elements are
     /// divided by `n` rows of 384.
-    fn in_units(&self, a: &Poly, b: &Poly) -> Option<Units> {
+    fn split_dividend(&self, a: &Poly, b: &Poly) -> Option<SplitDividend> {
         let (_, size) = b.single().filter(|(_, size)| *size > 1)?;
         let (units, rest) = a.partition(|_, c| c % size == 0);
-        let in_units = |poly: &Poly| poly.map_coefficients(|c| c / size);
+        let split_dividend = |poly: &Poly| poly.map_coefficients(|c| c / size);
         let fits = self.interval(&rest).is_within(Interval::new(0, size - 1)) && self.interval(b).min >= 0;
-        fits.then(|| Units { size, units: in_units(&units), divisor: in_units(b), rest })
+        fits.then(|| SplitDividend { size, units: split_dividend(&units), divisor: split_dividend(b), rest })
     }
 
     /// `min(a, b)` or `max(a, b)`, with common summands moved out.

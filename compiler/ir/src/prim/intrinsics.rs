@@ -22,7 +22,7 @@ pub struct Intrinsic {
     pub lanes: Option<LaneKind>,
     /// Side effect.
     pub effect: Effect,
-    /// True if the result is one of the arguments as it is.
+    /// True if the result is one of the arguments, unchanged.
     pub forwards_argument: bool,
     /// Approximate cost per lane, in additions.
     pub cost: u32,
@@ -83,9 +83,9 @@ pub enum Effect {
 }
 
 /// Cost of a square root: one slow instruction.
-pub const ROOT: u32 = 8;
+pub const SQRT_COST: u32 = 8;
 /// Cost of a math function: range reduction and polynomial.
-pub const FUNCTION: u32 = 16;
+pub const MATH_COST: u32 = 16;
 
 const ANY: usize = usize::MAX;
 const SAME: ResultType = ResultType::Arg(0);
@@ -106,7 +106,7 @@ const fn opaque(names: &'static [&'static str], arity: (usize, usize), result: R
     let effect = Effect::Opaque;
     Family {
         names,
-        like: Intrinsic { name: "", arity, result, lanes: None, effect, forwards_argument: false, cost: FUNCTION },
+        like: Intrinsic { name: "", arity, result, lanes: None, effect, forwards_argument: false, cost: MATH_COST },
     }
 }
 
@@ -161,18 +161,18 @@ const FAMILIES: &[Family] = &[
         1,
         LaneKind::Floats,
     )
-    .cost(FUNCTION),
-    lanewise(&["sin", "cos", "tan", "sinh", "cosh", "tanh"], 1, LaneKind::Floats).cost(FUNCTION),
-    lanewise(&["asin", "acos", "atan", "asinh", "acosh", "atanh"], 1, LaneKind::Floats).cost(FUNCTION),
-    lanewise(&["atan2", "hypot", "nextafter", "fmod"], 2, LaneKind::Floats).cost(FUNCTION),
-    lanewise(&["sqrt", "rsqrt"], 1, LaneKind::Floats).cost(ROOT),
+    .cost(MATH_COST),
+    lanewise(&["sin", "cos", "tan", "sinh", "cosh", "tanh"], 1, LaneKind::Floats).cost(MATH_COST),
+    lanewise(&["asin", "acos", "atan", "asinh", "acosh", "atanh"], 1, LaneKind::Floats).cost(MATH_COST),
+    lanewise(&["atan2", "hypot", "nextafter", "fmod"], 2, LaneKind::Floats).cost(MATH_COST),
+    lanewise(&["sqrt", "rsqrt"], 1, LaneKind::Floats).cost(SQRT_COST),
     lanewise(&["copysign"], 2, LaneKind::Floats),
-    lanewise(&["pow"], 2, LaneKind::Numbers).cost(FUNCTION),
+    lanewise(&["pow"], 2, LaneKind::Numbers).cost(MATH_COST),
     lanewise(&["abs", "fabs", "floor", "ceil", "trunc", "round", "nearbyint"], 1, LaneKind::Numbers),
     lanewise(&["fma"], 3, LaneKind::Numbers),
-    lanewise(&["ldexp"], 2, LaneKind::Any).cost(FUNCTION),
+    lanewise(&["ldexp"], 2, LaneKind::Any).cost(MATH_COST),
     lanewise(&["isnan", "isinf", "isfinite"], 1, LaneKind::Any).result(ResultType::Truth),
-    lanewise(&["q_multiply_shift"], 4, LaneKind::Any).result(INT32).cost(FUNCTION),
+    lanewise(&["q_multiply_shift"], 4, LaneKind::Any).result(INT32).cost(MATH_COST),
     opaque(&["q_multiply_shift_per_axis"], (7, 7), INT32),
     // Bits.
     lanewise(&["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"], 2, LaneKind::Integers),
@@ -273,7 +273,7 @@ pub fn effect(name: &str) -> Effect {
 
 /// Approximate cost per lane of the intrinsic of that name, in additions.
 pub fn cost(name: &str) -> u32 {
-    lookup(name).map_or(FUNCTION, |intrinsic| intrinsic.cost)
+    lookup(name).map_or(MATH_COST, |intrinsic| intrinsic.cost)
 }
 
 /// Position of the result dtype in calls of the intrinsic; `None` if it follows from the arguments.
@@ -316,6 +316,6 @@ mod tests {
         }
         assert_eq!(lanes("clz"), Some(LaneKind::Integers));
         assert_eq!((lanes("call_extern"), effect("call_extern")), (None, Effect::Runs));
-        assert_eq!((lanes("no_such"), effect("no_such"), cost("no_such")), (None, Effect::Opaque, FUNCTION));
+        assert_eq!((lanes("no_such"), effect("no_such"), cost("no_such")), (None, Effect::Opaque, MATH_COST));
     }
 }

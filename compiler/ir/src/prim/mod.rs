@@ -114,7 +114,7 @@ impl PrimCall {
     pub fn cost(&self) -> u32 {
         match &self.callee {
             PrimCallee::Intrin(name) => intrinsics::cost(name),
-            PrimCallee::Global(_) => intrinsics::FUNCTION,
+            PrimCallee::Global(_) => intrinsics::MATH_COST,
         }
     }
 

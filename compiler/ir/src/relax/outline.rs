@@ -50,7 +50,7 @@ impl Function {
             let output = outputs.iter().any(|output| numbers.new_var(*output) == Some(binding.var));
             function.vars[binding.var].dataflow = !output;
         }
-        let mut closer = Closer::new(&body, how);
+        let mut closer = Parameterizer::new(&body, how);
         closer.body(&mut function, &numbers, &mut body);
         let ret_ty = function.operand_ty(module, &body.result);
         let (params, mut args) = (closer.params, closer.args);
@@ -83,7 +83,7 @@ fn is_plain(operand: &Operand) -> bool {
 }
 
 /// Adds parameters for the free operands of bindings.
-struct Closer {
+struct Parameterizer {
     how: Outlining,
     /// Variables that are bound inside, or are parameters.
     known: FxHashSet<Var>,
@@ -98,7 +98,7 @@ struct Closer {
     without_name: usize,
 }
 
-impl Closer {
+impl Parameterizer {
     fn new(body: &Body, how: Outlining) -> Self {
         let mut known = FxHashSet::default();
         let mut whole = FxHashSet::default();
@@ -114,7 +114,7 @@ impl Closer {
             }
         }
         let (params, args, fields, constants) = Default::default();
-        Closer { how, known, whole, params, args, fields, constants, without_name: 0 }
+        Parameterizer { how, known, whole, params, args, fields, constants, without_name: 0 }
     }
 
     fn body(&mut self, function: &mut Function, numbers: &Renumbering, body: &mut Body) {

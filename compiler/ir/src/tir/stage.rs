@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::{
         DType,
-        prim::{Var, intrinsics::FUNCTION},
+        prim::{Var, intrinsics::MATH_COST},
     };
 
     #[test]
@@ -150,6 +150,6 @@ mod tests {
         assert_eq!(Cost::of(&sum), Cost { operations: 3, loads: 2 });
         let chosen = i.expr().lt(PrimExpr::int64(2)).if_then_else(load.clone(), load.clone());
         assert_eq!(Cost::of(&chosen), Cost { operations: 4, loads: 2 });
-        assert_eq!(Cost::of(&load.unary("exp")).total(), FUNCTION + 2);
+        assert_eq!(Cost::of(&load.unary("exp")).total(), MATH_COST + 2);
     }
 }

@@ -148,10 +148,7 @@ impl Kernel<'_> {
             StmtKind::Attr { node, value, body, .. } => self.attr(node, value, body),
             StmtKind::Assert(condition, ..) => self.condition(condition),
             StmtKind::Break | StmtKind::Continue if self.loops == 0 => {
-                self.error(
-                    codes::KERNEL_STRUCTURE,
-                    "`break` and `continue` are only allowed inside a loop",
-                );
+                self.error(codes::KERNEL_STRUCTURE, "`break` and `continue` are only allowed inside a loop");
             }
             StmtKind::Break | StmtKind::Continue => {}
             StmtKind::Return(value) => self.returned(value),

@@ -45,7 +45,9 @@ fn parameters_that_do_not_fit() {
     let (image, kernel) = (noise(&[1, 2, 3, 3], 4), noise(&[2, 3, 2, 2], 5));
     assert!(stops("nn.conv2d", &[(&image).into(), (&kernel).into()], &[]).contains("does not have the channels"));
     let (image, kernel) = (noise(&[1, 2, 3, 3], 4), noise(&[3, 2, 2, 2], 5));
-    assert!(stops("nn.conv2d_transpose", &[(&image).into(), (&kernel).into()], &[]).contains("does not have the channels"));
+    assert!(
+        stops("nn.conv2d_transpose", &[(&image).into(), (&kernel).into()], &[]).contains("does not have the channels")
+    );
 }
 
 #[test]

@@ -288,8 +288,8 @@ fn unreadable(error: LexError, text: &str, span: Span) -> Diagnostic {
 
 /// The start of a text that may be very long.
 pub(crate) fn shorten(text: &str) -> String {
-    const LENGTH: usize = 40;
-    match text.char_indices().nth(LENGTH) {
+    const MAX_SHOWN: usize = 40;
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.into(),
     }

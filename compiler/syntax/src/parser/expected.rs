@@ -17,7 +17,7 @@ pub(super) struct Expected {
 }
 
 /// Terminals that messages name individually, in this order.
-const MARKS: [&str; 13] = [")", "]", "}", ",", ":", "=", "(", "in", "else", "as", "->", "import", "."];
+const NAMED_TERMINALS: [&str; 13] = [")", "]", "}", ",", ":", "=", "(", "in", "else", "as", "->", "import", "."];
 
 impl Expected {
     /// From the names of the grammar's terminals.
@@ -39,7 +39,7 @@ impl Expected {
             statement: has("return"),
             line_end: has("NEWLINE") && (whole_line || !has(":")),
             definition: has("def") && !has("return"),
-            marks: MARKS.into_iter().filter(|mark| has(mark) && !obvious(mark)).collect(),
+            marks: NAMED_TERMINALS.into_iter().filter(|mark| has(mark) && !obvious(mark)).collect(),
         }
     }
 

@@ -1,12 +1,12 @@
 //! Values of literals.
 
 use super::builder::Builder;
-use super::escapes::{self, Body, Problem};
+use super::escapes::{self, Body, EscapeError};
 use crate::ast::{Expr, ExprKind};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// Maximum length in bytes of interned strings: names of element types and operators occur often.
-const SHARED_LENGTH: usize = 64;
+const MAX_INTERNED_LEN: usize = 64;
 
 impl Builder<'_> {
     pub(super) fn int(&mut self, start: u32, end: u32) -> Expr {
@@ -46,7 +46,7 @@ impl Builder<'_> {
     /// A single string literal, the common case.
     pub(super) fn string(&mut self, start: u32, end: u32) -> Expr {
         let (prefix, body) = escapes::split(self.slice(start, end));
-        let kind = if prefix.is_empty() && body.is_plain() && body.text.len() <= SHARED_LENGTH {
+        let kind = if prefix.is_empty() && body.is_plain() && body.text.len() <= MAX_INTERNED_LEN {
             ExprKind::Str(self.intern(body.text))
         } else {
             self.strings(&[Span::new(start, end)])
@@ -101,15 +101,15 @@ impl Builder<'_> {
         is_bytes
     }
 
-    fn bad_escape(&mut self, span: Span, problem: Problem) {
+    fn bad_escape(&mut self, span: Span, problem: EscapeError) {
         let escape = self.slice(span.start, span.end);
         match problem {
-            Problem::Unknown => self.report(
+            EscapeError::Unknown => self.report(
                 Diagnostic::warning(codes::BAD_STRING, format!("`{escape}` is not an escape and is kept literally"))
                     .label(span, "unknown escape")
                     .help(format!("write `\\{escape}`, or give the string the prefix `r`")),
             ),
-            Problem::Malformed(help) => self.bad_string(span, &format!("the escape `{escape}` is malformed"), help),
+            EscapeError::Malformed(help) => self.bad_string(span, &format!("the escape `{escape}` is malformed"), help),
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) fn is_legacy(document: &Json) -> bool {
 /// The section's entries.
 ///
 /// # Errors
-/// Why the document is no such graph.
+/// When the document is not such a graph.
 pub(super) fn section(document: &Json) -> Result<Section, MetadataError> {
     let nodes = document["nodes"].as_array().ok_or("it has no `nodes`")?;
     let mut graph = Graph { document, nodes, arrays: HashMap::new(), tensors: HashMap::new(), opaque_bytes: 0 };

@@ -52,7 +52,7 @@ pub(crate) struct Relax {
     /// Attributes of the function being read.
     attrs: Attrs,
     /// Omitted constants in values that are not bound yet.
-    omitted: Vec<omitted::Omitted>,
+    omitted: Vec<omitted::OmittedConstant>,
     /// Suffixes of the next fresh names, outside and inside dataflow blocks.
     fresh: [usize; 2],
 }

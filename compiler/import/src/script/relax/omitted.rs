@@ -21,21 +21,21 @@ const MAX_SIZES: usize = 8;
 const WINDOWS: std::ops::RangeInclusive<i64> = 1..=7;
 
 /// A placeholder variable for an omitted constant.
-pub(super) struct Omitted {
+pub(super) struct OmittedConstant {
     var: Var,
     index: i64,
     span: Span,
 }
 
 /// A shape and a dtype.
-type Guess = (Vec<i64>, DType);
+type InferredShape = (Vec<i64>, DType);
 
 impl RelaxEval<'_, '_> {
     /// Creates a placeholder for a constant until the enclosing value is bound.
     pub(super) fn omitted(&mut self, index: i64, span: Span) -> Operand {
         let ty = Type::Tensor(TensorType::with_rank(None, None));
         let var = self.dialect.function.new_var(format!("constant_{index}"), ty, true, span);
-        self.dialect.omitted.push(Omitted { var, index, span });
+        self.dialect.omitted.push(OmittedConstant { var, index, span });
         Operand::Var(var)
     }
 
@@ -45,14 +45,14 @@ impl RelaxEval<'_, '_> {
         value.each_operand(&mut |o| o.each_var(&mut |v| used.push(v)));
         let (mine, others) = std::mem::take(&mut self.dialect.omitted).into_iter().partition(|o| used.contains(&o.var));
         self.dialect.omitted = others;
-        let mine: Vec<Omitted> = mine;
+        let mine: Vec<OmittedConstant> = mine;
         if mine.is_empty() {
             return Ok(());
         }
-        let guesses = self.guesses(value, &mine, ty);
+        let infer_shapes = self.infer_shapes(value, &mine, ty);
         let mut zeros = FxHashMap::default();
         for omitted in &mine {
-            let guess = guesses.get(&omitted.var);
+            let guess = infer_shapes.get(&omitted.var);
             let tensor = guess.and_then(|(shape, dtype)| Tensor::empty(*dtype, shape, Device::CPU).ok());
             let Some(tensor) = tensor else { return Err(self.no_zeros(omitted)) };
             zeros.insert(omitted.var, metadata::constant_operand(tensor));
@@ -76,14 +76,19 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    fn no_zeros(&mut self, omitted: &Omitted) -> crate::script::context::Reported {
+    fn no_zeros(&mut self, omitted: &OmittedConstant) -> crate::script::context::Reported {
         let message = format!("the text does not say what shape constant {} has", omitted.index);
         let help = "bind it to a variable with a type, or give its value: `--params weights.safetensors`";
         self.cx.report(Diagnostic::error(codes::MISSING_METADATA, message).label(omitted.span, "").help(help))
     }
 
     /// Shapes and dtypes of constants inside a value, as far as they can be inferred.
-    fn guesses(&mut self, value: &IrValue, mine: &[Omitted], ty: Option<&Type>) -> FxHashMap<Var, Guess> {
+    fn infer_shapes(
+        &mut self,
+        value: &IrValue,
+        mine: &[OmittedConstant],
+        ty: Option<&Type>,
+    ) -> FxHashMap<Var, InferredShape> {
         let mut found = FxHashMap::default();
         match value {
             IrValue::Operand(operand) => by_type(operand, ty, &mut found),
@@ -112,7 +117,7 @@ impl RelaxEval<'_, '_> {
     }
 
     /// From the buffers of the kernel that they are passed to; its symbolic sizes are bound by other arguments.
-    fn by_kernel(&self, kernel: &str, args: &[Operand]) -> FxHashMap<Var, Guess> {
+    fn by_kernel(&self, kernel: &str, args: &[Operand]) -> FxHashMap<Var, InferredShape> {
         let Some(kernel) = self.cx.module.tir(kernel) else { return FxHashMap::default() };
         let mut sizes: FxHashMap<prim::Var, i64> = FxHashMap::default();
         let buffers = || kernel.params.iter().zip(args).filter_map(|(p, arg)| Some((p.buffer.as_ref()?, arg)));
@@ -134,7 +139,7 @@ impl RelaxEval<'_, '_> {
     }
 
     /// From the operator's type rule: the first shapes for which the call has its annotated type.
-    fn by_rule(&mut self, call: &Call, mine: &[Omitted], ty: &Type) -> Option<FxHashMap<Var, Guess>> {
+    fn by_rule(&mut self, call: &Call, mine: &[OmittedConstant], ty: &Type) -> Option<FxHashMap<Var, InferredShape>> {
         let mut known = Vec::new();
         call.args.iter().for_each(|arg| tensors(&self.type_of(arg), &mut known));
         tensors(ty, &mut known);
@@ -164,7 +169,14 @@ impl RelaxEval<'_, '_> {
     }
 
     /// Returns true if a call has that type for these constant shapes.
-    fn has_type(&mut self, call: &Call, mine: &[Omitted], shapes: &[Vec<i64>], dtype: DType, ty: &Type) -> bool {
+    fn has_type(
+        &mut self,
+        call: &Call,
+        mine: &[OmittedConstant],
+        shapes: &[Vec<i64>],
+        dtype: DType,
+        ty: &Type,
+    ) -> bool {
         for (omitted, shape) in mine.iter().zip(shapes) {
             let dims = shape.iter().map(|d| PrimExpr::int64(*d));
             self.dialect.function.vars[omitted.var].ty = Type::Tensor(TensorType::new(dims, dtype));
@@ -175,7 +187,7 @@ impl RelaxEval<'_, '_> {
 }
 
 /// From the type that an operand must have.
-fn by_type(operand: &Operand, ty: Option<&Type>, found: &mut FxHashMap<Var, Guess>) {
+fn by_type(operand: &Operand, ty: Option<&Type>, found: &mut FxHashMap<Var, InferredShape>) {
     match (operand, ty) {
         (Operand::Var(var), Some(Type::Tensor(t))) => {
             let sizes = t.dims().and_then(|dims| dims.iter().map(|d| d.as_int()).collect::<Option<Vec<i64>>>());

@@ -17,7 +17,7 @@ use hammock_ir::{
 };
 
 /// The arguments common to all kinds of buffers, in order.
-struct Spec {
+struct BufferArgs {
     shape: Option<Arg>,
     dtype: Option<Arg>,
     data: Option<Arg>,
@@ -31,14 +31,14 @@ struct Spec {
     axis_separators: Option<Arg>,
 }
 
-impl Spec {
+impl BufferArgs {
     /// Takes them; `byte_offset` may be given by position in some calls only.
-    fn take(args: &mut Args, byte_offset_by_position: bool) -> Spec {
+    fn take(args: &mut Args, byte_offset_by_position: bool) -> BufferArgs {
         let mut some = |name, by_position: bool| {
             let arg: Option<Arg> = if by_position { args.take(name) } else { args.keyword(name) };
             arg.filter(|arg| !matches!(arg.value, Value::None))
         };
-        let mut spec = Spec {
+        let mut spec = BufferArgs {
             shape: some("shape", true),
             dtype: some("dtype", true),
             data: some("data", true),
@@ -62,7 +62,7 @@ impl Spec {
 const SCOPES: [&str; 9] = ["global", "shared", "local", "warp", "wmma", "mma", "texture", "metal", "tmem"];
 
 impl TirEval<'_, '_> {
-    fn build(&mut self, spec: Spec, args: Args, name: Name, default_scope: &str) -> Read<Buffer> {
+    fn build(&mut self, spec: BufferArgs, args: Args, name: Name, default_scope: &str) -> Read<Buffer> {
         let (span, args_callee) = (args.span, args.callee.clone());
         args.finish(self.cx)?;
         let Some(shape) = spec.shape else {
@@ -200,7 +200,7 @@ impl TirEval<'_, '_> {
     /// named before it is declared.
     pub(super) fn buffer_type(&mut self, mut args: Args) -> Read<Value> {
         let span = args.span;
-        let spec = Spec::take(&mut args, true);
+        let spec = BufferArgs::take(&mut args, true);
         let declares = spec.data.is_some();
         let name = self.name_for("buffer");
         let buffer = self.build(spec, args, name, "global")?;
@@ -215,7 +215,7 @@ impl TirEval<'_, '_> {
     /// `T.match_buffer(a, (n,), "float32")` for a handle, `T.match_buffer(A[0:4], (4,))` for a region.
     pub(super) fn match_buffer(&mut self, mut args: Args) -> Read<Value> {
         let source = args.need(self.cx, "param")?;
-        let mut spec = Spec::take(&mut args, false);
+        let mut spec = BufferArgs::take(&mut args, false);
         let name = self.name_for("buffer");
         if let Value::Scalar(e) = &source.value
             && let PrimKind::Var(handle) = e.kind()
@@ -252,7 +252,7 @@ impl TirEval<'_, '_> {
     /// `T.sblock_alloc_buffer((16,), scope="local")`: lives as long as the enclosing block.
     pub(super) fn sblock_alloc_buffer(&mut self, mut args: Args) -> Read<Value> {
         let span = args.span;
-        let spec = Spec::take(&mut args, false);
+        let spec = BufferArgs::take(&mut args, false);
         let name = self.name_for("buffer");
         let buffer = self.build(spec, args, name, "global")?;
         let mut sizes = Vec::new();
@@ -268,7 +268,7 @@ impl TirEval<'_, '_> {
     pub(super) fn alloc_buffer(&mut self, scope: &str, mut args: Args) -> Read<Value> {
         let span = args.span;
         let annotations = args.keyword("annotations");
-        let spec = Spec::take(&mut args, true);
+        let spec = BufferArgs::take(&mut args, true);
         let annotations = annotations.map_or(Ok(Attrs::new()), |arg| self.to_attrs(&arg))?;
         let name = self.name_for("buffer");
         let mut buffer = self.build(spec, args, name, scope)?;
@@ -331,7 +331,7 @@ impl TirEval<'_, '_> {
     /// `T.decl_buffer((n,), "float32", data=A.data)`; without `data`, an allocation.
     pub(super) fn decl_buffer(&mut self, mut args: Args) -> Read<Value> {
         let span = args.span;
-        let spec = Spec::take(&mut args, true);
+        let spec = BufferArgs::take(&mut args, true);
         let over = spec.data.is_some();
         let name = self.name_for("buffer");
         let built = self.build(spec, args, name, "global")?;

@@ -16,7 +16,7 @@ const COMMUTATIVE: [&str; 2] = ["add", "multiply"];
 
 /// The error of a pattern with too many possible matches at one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooManyWays;
+pub struct TooManyMatches;
 
 /// The subject that a node is matched against.
 #[derive(Clone, Copy)]
@@ -50,13 +50,13 @@ impl Pattern {
         function: &Function,
         graph: &Graph,
         root: Var,
-    ) -> Result<Option<Vec<Var>>, TooManyWays> {
+    ) -> Result<Option<Vec<Var>>, TooManyMatches> {
         let Some(def) = graph.def(root) else { return Ok(None) };
         let (known, found, open, position) = (FxHashMap::default(), Vec::new(), Vec::new(), def.position);
         let mut matcher = Matcher { pattern: self, module, function, graph, position, known, found, open, steps: 0 };
-        let fits = matcher.node(self.root, Subject::Var(root)) && matcher.finds_users();
+        let fits = matcher.node(self.root, Subject::Var(root)) && matcher.match_users();
         if matcher.steps > MAX_STEPS {
-            return Err(TooManyWays);
+            return Err(TooManyMatches);
         }
         Ok(fits.then(|| matcher.variables()))
     }
@@ -80,7 +80,7 @@ struct Matcher<'a> {
 
 /// A checkpoint for backtracking.
 #[derive(Clone, Copy)]
-struct Mark {
+struct Checkpoint {
     found: usize,
     open: usize,
 }
@@ -108,13 +108,13 @@ impl<'a> Matcher<'a> {
         if self.steps > MAX_STEPS {
             return false;
         }
-        let mark = self.mark();
-        let fits = self.fits(node, subject) && self.keeps_relations(node, subject);
+        let checkpoint = self.checkpoint();
+        let fits = self.matches_node(node, subject) && self.satisfies_relations(node, subject);
         if fits {
             self.known.insert(node, subject);
             self.found.push(node);
         } else {
-            self.forget(mark);
+            self.roll_back(checkpoint);
         }
         fits
     }
@@ -123,18 +123,18 @@ impl<'a> Matcher<'a> {
         self.node(node, self.subject(operand))
     }
 
-    fn mark(&self) -> Mark {
-        Mark { found: self.found.len(), open: self.open.len() }
+    fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { found: self.found.len(), open: self.open.len() }
     }
 
-    fn forget(&mut self, mark: Mark) {
-        for node in self.found.drain(mark.found..) {
+    fn roll_back(&mut self, checkpoint: Checkpoint) {
+        for node in self.found.drain(checkpoint.found..) {
             self.known.remove(&node);
         }
-        self.open.truncate(mark.open);
+        self.open.truncate(checkpoint.open);
     }
 
-    fn fits(&mut self, node: NodeId, subject: Subject<'a>) -> bool {
+    fn matches_node(&mut self, node: NodeId, subject: Subject<'a>) -> bool {
         let pattern = self.pattern;
         match &pattern.nodes[node] {
             PatternNode::Any => true,
@@ -180,7 +180,7 @@ impl<'a> Matcher<'a> {
                     if *ordered {
                         members.iter().zip(fields).all(|(member, field)| self.operand(*member, field))
                     } else {
-                        self.any_order(members, fields, &mut vec![false; fields.len()])
+                        self.matches_in_any_order(members, fields, &mut vec![false; fields.len()])
                     }
                 }
                 _ => false,
@@ -203,7 +203,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Returns true if the relations to a node hold if it matches the subject.
-    fn keeps_relations(&self, node: NodeId, subject: Subject) -> bool {
+    fn satisfies_relations(&self, node: NodeId, subject: Subject) -> bool {
         self.open.iter().all(|(first, relation, other)| *other != node || self.relates(*first, *relation, subject))
     }
 
@@ -238,7 +238,7 @@ impl<'a> Matcher<'a> {
     }
 
     /// Returns true if the required users of matched values exist; they become part of the match.
-    fn finds_users(&mut self) -> bool {
+    fn match_users(&mut self) -> bool {
         let mut at = 0;
         while let Some((first, relation, other)) = self.open.get(at).copied() {
             at += 1;
@@ -268,27 +268,27 @@ impl<'a> Matcher<'a> {
         if !same || !enough || !wanted.attrs.iter().all(attr) {
             return false;
         }
-        let mark = self.mark();
+        let checkpoint = self.checkpoint();
         if wanted.args.iter().zip(&call.args).all(|(node, arg)| self.operand(*node, arg)) {
             return true;
         }
-        self.forget(mark);
+        self.roll_back(checkpoint);
         COMMUTATIVE.iter().any(|op| call.is_op(op))
             && wanted.args.iter().zip(call.args.iter().rev()).all(|(node, arg)| self.operand(*node, arg))
     }
 
     /// Returns true if the members match the remaining fields, in some order.
-    fn any_order(&mut self, members: &'a [NodeId], fields: &'a [Operand], taken: &mut [bool]) -> bool {
+    fn matches_in_any_order(&mut self, members: &'a [NodeId], fields: &'a [Operand], taken: &mut [bool]) -> bool {
         let Some((first, rest)) = members.split_first() else { return true };
         for at in 0..fields.len() {
-            let mark = self.mark();
+            let checkpoint = self.checkpoint();
             if !taken[at] && self.operand(*first, &fields[at]) {
                 taken[at] = true;
-                if self.any_order(rest, fields, taken) {
+                if self.matches_in_any_order(rest, fields, taken) {
                     return true;
                 }
                 taken[at] = false;
-                self.forget(mark);
+                self.roll_back(checkpoint);
             }
         }
         false

@@ -16,7 +16,7 @@ use crate::{AttrValue, DType, Name, Type};
 use cranelift_entity::{PrimaryMap, entity_impl};
 use std::sync::Arc;
 
-pub use matcher::TooManyWays;
+pub use matcher::TooManyMatches;
 
 /// Index of a pattern node in its [`PatternNodes`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

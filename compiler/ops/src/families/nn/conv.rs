@@ -226,7 +226,11 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
     let sizes = layouts.data.to_primal(&layouts.primal, data.shape());
     let channels = sizes[1].clone();
     window.require_fit(&mut b, &sizes[2..], &kernel[2..]);
-    b.require_equal(&channels, &dims::mul(&kernel[1], &groups.into()), "`data` does not have the channels that `weight` expects");
+    b.require_equal(
+        &channels,
+        &dims::mul(&kernel[1], &groups.into()),
+        "`data` does not have the channels that `weight` expects",
+    );
     let padded = pad_spatial(&mut b, &data, &layouts, &window);
     let wide = accumulator(out.dtype);
     let axes = reduce_axes(&kernel[1], &kernel[2..], spatial);

@@ -38,7 +38,7 @@ fn layer_norm() -> Op {
         let mut b = Builder::new(cx, "layer_norm")?;
         let x = b.input("data")?;
         let axes = cx.axes("axes", x.ndim())?;
-        let normal = Normal::of(&mut b, &x, x.shape(), &axes, cx.float("epsilon")?, |i| x.at(i));
+        let normal = Statistics::of(&mut b, &x, x.shape(), &axes, cx.float("epsilon")?, |i| x.at(i));
         finish(cx, b, normal, &x, |i| axes.iter().map(|a| i[*a].clone()).collect())
     })
 }
@@ -201,7 +201,7 @@ fn legalize_group_norm(cx: &CallContext) -> Result<Legalized, InferError> {
         joined.splice(channel..channel + 2, [dims::add(&dims::mul(&i[channel], &per_group), &i[channel + 1])]);
         joined
     };
-    let mut normal = Normal::of(&mut b, &x, &shape, &axes, cx.float("epsilon")?, |i| x.at(&join(i)));
+    let mut normal = Statistics::of(&mut b, &x, &shape, &axes, cx.float("epsilon")?, |i| x.at(&join(i)));
     normal.split = Some((channel, per_group.clone()));
     finish(cx, b, normal, &x, |i| vec![i[channel].clone()])
 }
@@ -220,13 +220,13 @@ fn instance_norm() -> Op {
         let mut b = Builder::new(cx, "instance_norm")?;
         let x = b.input("data")?;
         let (channel, axes) = (cx.axis("channel_axis", x.ndim())?, cx.axes("axes", x.ndim())?);
-        let normal = Normal::of(&mut b, &x, x.shape(), &axes, cx.float("epsilon")?, |i| x.at(i));
+        let normal = Statistics::of(&mut b, &x, x.shape(), &axes, cx.float("epsilon")?, |i| x.at(i));
         finish(cx, b, normal, &x, |i| vec![i[channel].clone()])
     })
 }
 
 /// Mean and inverse deviation of rows, in float32 for shorter floats.
-struct Normal {
+struct Statistics {
     rows: Rows,
     mean: Input,
     inverse: Input,
@@ -235,7 +235,7 @@ struct Normal {
     split: Option<(usize, PrimExpr)>,
 }
 
-impl Normal {
+impl Statistics {
     /// Adds the stages that compute them, for elements `at` an index of a tensor of that shape.
     fn of(
         b: &mut Builder,
@@ -255,7 +255,7 @@ impl Normal {
             &rest * &rest
         });
         let inverse = b.stage("rsqrt", rows.retained(shape), wide, |i| inverse_root(square.at(i) / count, epsilon));
-        Normal { rows, mean, inverse, wide, split: None }
+        Statistics { rows, mean, inverse, wide, split: None }
     }
 
     /// The normalized value of the element `x` at an index of the data.
@@ -274,7 +274,7 @@ impl Normal {
 fn finish(
     cx: &CallContext,
     mut b: Builder,
-    normal: Normal,
+    normal: Statistics,
     x: &Input,
     param_index: impl Fn(&[PrimExpr]) -> Vec<PrimExpr>,
 ) -> Result<Legalized, InferError> {

@@ -16,9 +16,9 @@ use hammock_ir::{PrimExpr, relax::InferError};
 use std::sync::LazyLock;
 
 /// Output tile size along each axis.
-pub const RESULTS: i64 = 4;
+pub const OUTPUT_TILE: i64 = 4;
 /// Input tile size along each axis.
-pub const TAPS: i64 = 6;
+pub const INPUT_TILE: i64 = 6;
 
 /// Evaluation points of the algorithm's polynomials, in addition to 0 and ∞: these and their negatives. The constants
 /// derived from them by multiplication are exact. The integers 1 and 2 lose 4 times as many bits (B. Barabasz et al.:
@@ -54,10 +54,10 @@ fn convolution(cx: &CallContext) -> Result<Legalized, InferError> {
     let out = b.output("convolved")?;
     let [batch, height, width, filters] = &out.shape[..] else { return Err(cx.error("the result must have 4 axes")) };
     let (rows, columns) = (tiles(height), tiles(width));
-    let (taps, dtype) = (PrimExpr::from(TAPS), data.dtype());
+    let (taps, dtype) = (PrimExpr::from(INPUT_TILE), data.dtype());
     let channels = weights.shape()[2].clone();
 
-    let across = dims::offset(&start(&columns), TAPS - RESULTS);
+    let across = dims::offset(&start(&columns), INPUT_TILE - OUTPUT_TILE);
     let shape = vec![batch.clone(), rows.clone(), taps.clone(), across, channels.clone()];
     let strips = strips(cx, &mut b, &data, &shape)?;
     let down = b.stage("down", shape, dtype, |at| {
@@ -78,15 +78,15 @@ fn convolution(cx: &CallContext) -> Result<Legalized, InferError> {
         transformed.at(&[u, v, image, row, column, &k[0]].map(PrimExpr::clone)) * weight
     });
     let products = Input::Buffer(products);
-    let joined = vec![batch.clone(), rows, RESULTS.into(), columns, taps, filters.clone()];
+    let joined = vec![batch.clone(), rows, OUTPUT_TILE.into(), columns, taps, filters.clone()];
     let joined = b.stage("joined", joined, dtype, |at| {
         let [image, row, _, column, v, filter] = at else { unreachable!("six axes") };
         let product = |u: i64| products.at(&[&u.into(), v, image, row, column, filter].map(PrimExpr::clone));
         select_constant(&at[2], of_products(std::array::from_fn(|u| product(u as i64))))
     });
     b.compute(&out, |at| {
-        let tile = |axis: usize| dims::floordiv(&at[axis], &RESULTS.into());
-        let within = |axis: usize| dims::floormod(&at[axis], &RESULTS.into());
+        let tile = |axis: usize| dims::floordiv(&at[axis], &OUTPUT_TILE.into());
+        let within = |axis: usize| dims::floormod(&at[axis], &OUTPUT_TILE.into());
         let product = |v: i64| joined.at(&[at[0].clone(), tile(1), within(1), tile(2), v.into(), at[3].clone()]);
         select_constant(&within(2), of_products(std::array::from_fn(|v| product(v as i64))))
     });
@@ -163,10 +163,10 @@ fn plus(factor: f64, x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
 
 /// Number of tiles that cover `results`.
 fn tiles(results: &PrimExpr) -> PrimExpr {
-    dims::simplify(&dims::ceildiv(results, &RESULTS.into()))
+    dims::simplify(&dims::ceildiv(results, &OUTPUT_TILE.into()))
 }
 
 /// Start of a tile along an axis.
 fn start(tile: &PrimExpr) -> PrimExpr {
-    dims::mul(tile, &RESULTS.into())
+    dims::mul(tile, &OUTPUT_TILE.into())
 }

@@ -113,12 +113,12 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let positions = positions.then(|| b.output("topk_indices")).transpose()?;
     let dtype = positions.as_ref().map_or(DType::INT32, |p| index_dtype(p.dtype));
     if k == 1 && order == Order::Descending && (x.dtype().is_floating() || x.dtype().is_integer()) {
-        let best = Best::argmax(&mut b, &x, axis);
+        let best = TopK::argmax(&mut b, &x, axis);
         values.iter().for_each(|out| b.compute(out, |i| PrimExpr::load(&best.values, i.to_vec())));
         let position = |out: &Buffer, i: &[PrimExpr]| PrimExpr::load(&best.positions, i.to_vec()).cast(out.dtype);
         positions.iter().for_each(|out| b.compute(out, |i| position(out, i)));
     } else if (1..=MAX_INSERTED).contains(&k) {
-        let best = Best::of(&mut b, &x, axis, order, k, dtype);
+        let best = TopK::of(&mut b, &x, axis, order, k, dtype);
         let place = |buffer: &Buffer, i: &[PrimExpr]| PrimExpr::load(buffer, to_line(i, axis));
         values.iter().for_each(|out| b.compute(out, |i| place(&best.values, i)));
         positions.iter().for_each(|out| b.compute(out, |i| place(&best.positions, i).cast(out.dtype)));
@@ -131,18 +131,18 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
 }
 
 /// The best elements of each line, in order.
-struct Best {
+struct TopK {
     values: Buffer,
     positions: Buffer,
 }
 
-impl Best {
+impl TopK {
     /// The maximum of each line and its position, for `k = 1`: a vectorized arg-reduction, as in `argmax`.
     fn argmax(b: &mut Builder, x: &Input, axis: usize) -> Self {
         let mut shape = x.shape().to_vec();
         let length = std::mem::replace(&mut shape[axis], 1i64.into());
         let values = b.temp("best", shape.clone(), x.dtype());
-        let best = Best { values, positions: b.temp("best_at", shape, DType::INT64) };
+        let best = TopK { values, positions: b.temp("best_at", shape, DType::INT64) };
         let start = vec![PrimExpr::int64(0), lowest(x.dtype())];
         b.fold(&[&best.positions, &best.values], &[("k".to_owned(), length)], start, |so_far, i, k| {
             let at = [&i[..axis], k, &i[axis + 1..]].concat();
@@ -158,7 +158,7 @@ impl Best {
         let length = lines.remove(axis);
         let shape = [&lines[..], &[k.into()]].concat();
         let best =
-            Best { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
+            TopK { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
         let in_vectors = axis + 1 == x.ndim() && length.as_int().is_none_or(|length| length >= 4 * LANES);
         b.block("topk", &lines, |line| {
             let at = |j: &PrimExpr| {
