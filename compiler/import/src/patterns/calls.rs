@@ -39,7 +39,7 @@ impl Reader {
     /// Reads a call as a pattern.
     ///
     /// # Errors
-    /// The first mistake in it.
+    /// The first error in it.
     pub fn call(&mut self, call: &Call, e: &Expr) -> Read<NodeId> {
         if let Some(operator) = operator_path(&call.func) {
             return self.operator(&operator, call.func.span, &call.args, e.span);

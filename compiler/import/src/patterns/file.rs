@@ -12,7 +12,7 @@ const LIST: &str = "patterns";
 /// Reads a file.
 ///
 /// # Errors
-/// The first mistake in each of its statements.
+/// The first error in each of its statements.
 pub fn read(source: &SourceFile, tree: &Module) -> Result<Vec<NamedPattern>, Vec<Diagnostic>> {
     let (mut reader, mut named, mut errors) = (Reader::default(), None, Vec::new());
     for statement in &tree.body {
@@ -38,7 +38,7 @@ pub fn read(source: &SourceFile, tree: &Module) -> Result<Vec<NamedPattern>, Vec
 /// Reads an expression.
 ///
 /// # Errors
-/// The first mistake in it.
+/// The first error in it.
 pub fn expression(source: &SourceFile, tree: &Module) -> Read<Pattern> {
     let mut reader = Reader::default();
     let [Stmt { kind: StmtKind::Expr(e), .. }] = tree.body.as_slice() else {

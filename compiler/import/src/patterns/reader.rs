@@ -81,7 +81,7 @@ impl Reader {
     /// Reads an expression as a pattern.
     ///
     /// # Errors
-    /// The first mistake in it.
+    /// The first error in it.
     pub fn pattern(&mut self, e: &Expr) -> Read<NodeId> {
         let node = match &e.kind {
             ExprKind::Name(name) if &**name == "_" => PatternNode::Any,
@@ -119,7 +119,7 @@ impl Reader {
     /// Reads expressions as patterns.
     ///
     /// # Errors
-    /// The first mistake in them.
+    /// The first error in them.
     pub fn patterns(&mut self, list: &[Expr]) -> Read<Vec<NodeId>> {
         list.iter().map(|e| self.pattern(e)).collect()
     }

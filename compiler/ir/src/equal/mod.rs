@@ -1,4 +1,4 @@
-//! Equality by structure.
+//! Structural equality.
 //!
 //! This module answers two questions. [`exprs`], [`types`] and [`values`]: are two of them, in *one* function and over
 //! the same variables, the same? [`modules`], [`functions`]: are two programs the same *except for the names of

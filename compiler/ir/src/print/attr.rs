@@ -1,4 +1,4 @@
-//! Attributes.
+//! Prints attributes.
 
 use super::{
     literal,

@@ -1,4 +1,4 @@
-//! Blocks.
+//! Prints blocks.
 
 use super::{attr::end, printer::Printer};
 use crate::{

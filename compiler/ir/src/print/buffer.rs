@@ -1,4 +1,4 @@
-//! Buffers: declarations, allocations, parameters.
+//! Prints buffers: declarations, allocations, parameters.
 
 use super::{
     names::Entity,

@@ -1,4 +1,4 @@
-//! Scalar expressions, with minimal parentheses.
+//! Prints scalar expressions, with minimal parentheses.
 
 use super::{
     attr::end,

@@ -1,4 +1,4 @@
-//! Graphs: functions, bodies, bindings.
+//! Prints graphs: functions, bodies, bindings.
 
 use super::{
     names::Entity,

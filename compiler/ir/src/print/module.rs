@@ -1,4 +1,4 @@
-//! Modules.
+//! Prints modules.
 
 use super::{
     Metadata, PrintOptions, literal,

@@ -1,4 +1,4 @@
-//! Operands.
+//! Prints operands.
 
 use super::printer::Printer;
 use crate::relax::Operand;

@@ -1,4 +1,4 @@
-//! Kernels.
+//! Prints TIR functions.
 
 use super::{
     buffer::{Signature, named_sizes},

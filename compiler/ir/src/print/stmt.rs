@@ -1,4 +1,4 @@
-//! Statements.
+//! Prints TIR statements.
 
 use super::{attr::end, names::Entity, printer::Printer};
 use crate::{

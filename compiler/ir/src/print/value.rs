@@ -1,4 +1,4 @@
-//! Values that bindings have.
+//! Prints the values of bindings.
 
 use super::printer::Printer;
 use crate::{

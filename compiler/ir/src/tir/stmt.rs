@@ -1,4 +1,4 @@
-//! Statements.
+//! TIR statements.
 
 use super::{Buffer, Region, fresh};
 use crate::{

@@ -1,4 +1,4 @@
-//! Checks arguments of calls against the callee's parameters.
+//! Verifies arguments of calls against the callee's parameters.
 
 use super::{
     conflict::{Symbols, conflict, dims, ranks},

@@ -1,4 +1,4 @@
-//! Kernels: indices that are certainly out of bounds.
+//! Finds indices of kernels that are certainly out of bounds.
 //!
 //! Only accesses in every iteration of a loop are checked, not those under conditions or in loops that may end early.
 //! The rest is checked when kernels are lowered, or when they run.

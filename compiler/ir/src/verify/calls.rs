@@ -1,4 +1,4 @@
-//! Kernels: calls of other kernels, and of C functions.
+//! Verifies calls of kernels and of C functions in kernels.
 
 use super::kernel::Kernel;
 use crate::{

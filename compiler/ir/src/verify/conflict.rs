@@ -1,4 +1,4 @@
-//! Types that contradict each other.
+//! Finds contradictions between types.
 
 use crate::{PrimExpr, TensorType, Type, arith::Analyzer, types::ShapeType};
 use hammock_diagnostics::count;

@@ -1,4 +1,4 @@
-//! Scalar expressions of kernels.
+//! Verifies scalar expressions of kernels.
 
 use super::kernel::Kernel;
 use crate::{

@@ -1,4 +1,4 @@
-//! Graphs: scopes, effects, symbolic variables.
+//! Verifies graphs: scopes, effects, symbolic variables.
 
 use super::{
     conflict::{Symbols, conflict},

@@ -1,4 +1,4 @@
-//! Dtypes of the arguments of mathematical functions.
+//! Verifies the dtypes of math functions' arguments.
 
 use super::kernel::Kernel;
 use crate::{

@@ -1,4 +1,4 @@
-//! Kernels: scopes, statements, blocks.
+//! Verifies kernels: scopes, statements, blocks.
 
 use super::{
     calls::constant_bytes,

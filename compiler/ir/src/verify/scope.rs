@@ -1,4 +1,4 @@
-//! Scopes of visibility.
+//! Nested scopes of visible entities.
 
 use rustc_hash::FxHashSet;
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! Kernels: elements that are certainly or possibly read before their memory is written.
+//! Finds loads of kernels that certainly or possibly read uninitialized memory.
 //!
 //! Memory is uninitialized where a kernel allocates it, and where `R.call_tir` passes it for a new output. A load is
 //! reported as an error if no store to the same memory can precede it: none precedes it in the text, and if the load is

@@ -1,4 +1,4 @@
-//! Values of graphs: type rules and effects.
+//! Verifies values of graphs: type rules and effects.
 
 use super::graph::Graph;
 use crate::{

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Expressions of the syntax tree.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Statements.
+//! Statements of the syntax tree.
 
 use super::{Arg, BinaryOp, Expr, Ident, Name, Star};
 use hammock_diagnostics::Span;

@@ -1,4 +1,4 @@
-//! Statements.
+//! Statements of Relax functions.
 
 use super::RelaxEval;
 use crate::script::{

@@ -71,8 +71,8 @@ impl TirEval<'_, '_> {
         if !dependencies.iter().any(|e| e.any(&mut |part| defined(part))) {
             return Ok(());
         }
-        let message = "this holds for the whole block, but is made of what a statement in the block defines";
-        Err(self.cx.error(codes::BAD_BLOCK, span, message, "put it, and what it is made of, at the top of the block"))
+        let message = "this applies to the whole block, but depends on what a statement in the block defines";
+        Err(self.cx.error(codes::BAD_BLOCK, span, message, "move it and its dependencies to the top of the block"))
     }
 
     /// The statements of the scope just read, wrapped in its open attributes.

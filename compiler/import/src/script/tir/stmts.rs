@@ -1,4 +1,4 @@
-//! Statements.
+//! Statements of TIR functions.
 
 use super::{TirEval, scope::BlockParts};
 use crate::script::{
