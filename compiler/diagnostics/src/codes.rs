@@ -2,7 +2,7 @@
 //!
 //! One entry a code: a constant to use, the code, a short name, and the page that `hammock explain` prints. Ranges:
 //! E01xx syntax, E02xx imports, types and verification, E03xx passes and compilation, E04xx input files and arguments,
-//! E05xx run time and executables. A code once released keeps its meaning.
+//! E05xx run time and executables. The meaning of a released code never changes.
 
 mod compile;
 mod input;
@@ -20,11 +20,11 @@ pub struct Code {
     pub code: &'static str,
     /// A few words.
     pub name: &'static str,
-    /// What it means and what to do, a few paragraphs of Markdown.
+    /// Explanation and advice, a few paragraphs of Markdown.
     pub page: &'static str,
-    /// Something that it is said about: a text, or a command after `$ `. Empty where none is short enough to show.
+    /// An example that causes it: a text, or a command after `$ `. Empty if none is short enough.
     pub wrong: &'static str,
-    /// The same, done right.
+    /// The corrected example.
     pub right: &'static str,
 }
 

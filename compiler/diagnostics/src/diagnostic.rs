@@ -1,20 +1,20 @@
-//! What is wrong, where, and what to do about it: one type for every crate.
+//! The diagnostic type of all crates: message, location and advice.
 
 use crate::{SourceFile, Span};
 
-/// How grave a diagnostic is.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Additional information.
     Note,
-    /// Works, but is likely not what was meant.
+    /// Valid, but probably not intended.
     Warning,
-    /// Nothing is produced.
+    /// Invalid; nothing is produced.
     Error,
 }
 
 impl Severity {
-    /// The word that is printed.
+    /// The printed name.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Note => "note",
@@ -24,21 +24,21 @@ impl Severity {
     }
 }
 
-/// A span of source text and what it has to do with the diagnostic.
+/// A labelled span of source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The text that is underlined.
     pub span: Span,
-    /// What to say beside it; may be empty.
+    /// The label; may be empty.
     pub message: String,
-    /// True if this is where the mistake is, or only context.
+    /// True for the location of the error, false for context.
     pub primary: bool,
-    /// A buffer, an access of which is meant: `A` for `A[i, j]` within the span.
+    /// A buffer whose access within the span is meant: `A` for `A[i, j]`.
     pub access: Option<String>,
 }
 
 impl Label {
-    /// The span in a file's text: the access that is meant, if the text has exactly one of that buffer.
+    /// The span in a file's text, narrowed to the buffer's access if there is exactly one.
     fn span_in(&self, file: &SourceFile) -> Span {
         let text = file.slice(self.span);
         let access = self.access.as_deref().and_then(|name| only_access(text, name));
@@ -46,7 +46,7 @@ impl Label {
     }
 }
 
-/// Where a text has `name[…]`, if it has exactly one.
+/// The range of `name[…]` in a text, if it has exactly one.
 fn only_access(text: &str, name: &str) -> Option<(usize, usize)> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let begins = |at: &usize| !text[..*at].ends_with(|c| is_word(c) || c == '.');
@@ -61,12 +61,12 @@ fn only_access(text: &str, name: &str) -> Option<(usize, usize)> {
     Some((start, end?))
 }
 
-/// A change of the text that is likely what was meant.
+/// A suggested change of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// The text that is replaced.
+    /// The span to replace.
     pub span: Span,
-    /// What it is replaced by.
+    /// The replacement.
     pub text: String,
 }
 
@@ -75,17 +75,17 @@ pub struct Fix {
 pub struct Diagnostic {
     /// `E0123`, one of the table in [`codes`](crate::codes).
     pub code: &'static str,
-    /// How grave it is.
+    /// Severity.
     pub severity: Severity,
     /// One sentence, without a full stop.
     pub message: String,
-    /// Where; empty when no source text is concerned.
+    /// Locations; empty if no source text is concerned.
     pub labels: Vec<Label>,
-    /// What to do.
+    /// Advice.
     pub help: Vec<String>,
-    /// Changes that an editor can offer; each is said in `help` as well.
+    /// Changes that an editor can offer; each is also described in `help`.
     pub fixes: Vec<Fix>,
-    /// The file that the spans lie in, when it is not the one that is being compiled.
+    /// The file of the spans, if it is not the compiled one.
     pub file: Option<Box<SourceFile>>,
 }
 
@@ -110,29 +110,29 @@ impl Diagnostic {
         Diagnostic { code, severity, message: message.into(), labels, help, fixes, file: None }
     }
 
-    /// Adds the place of the mistake. [`Span::NONE`] adds nothing.
+    /// Adds the location of the error. [`Span::NONE`] adds nothing.
     pub fn label(self, span: Span, message: impl Into<String>) -> Self {
         self.with_label(span, message.into(), true)
     }
 
-    /// Adds a place that explains the mistake. [`Span::NONE`] adds nothing.
+    /// Adds a location that explains the error. [`Span::NONE`] adds nothing.
     pub fn secondary(self, span: Span, message: impl Into<String>) -> Self {
         self.with_label(span, message.into(), false)
     }
 
-    /// Says that the spans lie in this file, not in the one that is being compiled.
+    /// Sets the file of the spans, if it is not the compiled one.
     pub fn of(mut self, file: &SourceFile) -> Self {
         self.file = Some(Box::new(file.clone()));
         self
     }
 
-    /// Adds a hint on what to do.
+    /// Adds advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
     }
 
-    /// Adds a hint that something else was meant than what stands at a place. [`Span::NONE`] adds the hint alone.
+    /// Adds a "did you mean" suggestion that replaces a span. [`Span::NONE`] adds only the help.
     pub fn did_you_mean(mut self, span: Span, meant: impl Into<String>) -> Self {
         let text = meant.into();
         let mark = if text.starts_with('"') { "" } else { "`" };
@@ -143,7 +143,7 @@ impl Diagnostic {
         self
     }
 
-    /// The same with each text that people read replaced.
+    /// Replaces each human-readable text.
     pub fn map_text(&self, text: impl Fn(&str) -> String) -> Self {
         let label = |label: &Label| Label { message: text(&label.message), ..label.clone() };
         Diagnostic {
@@ -154,7 +154,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same with spans that are as narrow as the file's text tells.
+    /// Narrows the spans using the file's text.
     pub(crate) fn narrowed(&self, file: Option<&SourceFile>) -> Self {
         let Some(file) = file.filter(|_| self.labels.iter().any(|label| label.access.is_some())) else {
             return self.clone();
@@ -168,7 +168,7 @@ impl Diagnostic {
         self.severity == Severity::Error
     }
 
-    /// Where the mistake is: the first primary label, or [`Span::NONE`].
+    /// Location of the error: the first primary label, or [`Span::NONE`].
     pub fn span(&self) -> Span {
         self.labels.iter().find(|label| label.primary).map_or(Span::NONE, |label| label.span)
     }

@@ -1,17 +1,17 @@
-//! What is said about a text, and where: source files, spans, error codes, diagnostics, and how they are shown.
+//! Diagnostics: source files, spans, error codes, and rendering.
 //!
 //! Every part of the compiler reports through [`Diagnostic`]; only the crates that read text know a parser.
 #![forbid(unsafe_code)]
 
 pub mod codes;
+mod count;
 mod diagnostic;
 mod render;
 mod source;
 mod span;
-mod words;
 
+pub use count::count;
 pub use diagnostic::{Diagnostic, Fix, Label, Severity};
 pub use render::{render_json, render_text};
 pub use source::{Position, SourceFile};
 pub use span::Span;
-pub use words::count;

@@ -1,4 +1,4 @@
-//! Source files: text with a name, and where its lines start.
+//! Source files: named texts with line offsets.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,11 +10,11 @@ pub struct SourceFile {
     name: Arc<str>,
     text: Arc<str>,
     line_starts: Arc<[u32]>,
-    /// How many characters begin before each block of the text; counted when first asked for.
+    /// Number of characters before each block of the text; computed lazily.
     chars: Arc<OnceLock<Vec<u32>>>,
 }
 
-/// Of the same name and text.
+/// Equal name and text.
 impl PartialEq for SourceFile {
     fn eq(&self, other: &SourceFile) -> bool {
         self.name == other.name && self.text == other.text
@@ -23,10 +23,10 @@ impl PartialEq for SourceFile {
 
 impl Eq for SourceFile {}
 
-/// Bytes of a block whose characters are counted together.
+/// Size in bytes of a block for counting characters.
 const BLOCK: usize = 1024;
 
-/// A place in a file as people count: lines from 1, columns in characters from 1.
+/// A position in a file: line and column in characters, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// Line, counted from 1.
@@ -36,7 +36,7 @@ pub struct Position {
 }
 
 impl SourceFile {
-    /// Longest text in bytes: offsets are 32 bits wide.
+    /// Maximum length of a text in bytes: offsets are 32 bits wide.
     pub const MAX_LEN: usize = u32::MAX as usize - 1;
 
     /// A file of the given name and text. Fails when the text is longer than [`SourceFile::MAX_LEN`].
@@ -56,7 +56,7 @@ impl SourceFile {
             .help(format!("the limit is {} bytes; keep weights in a file beside the text", Self::MAX_LEN)))
     }
 
-    /// A file read as bytes. Fails when they are not UTF-8, naming where, or too many.
+    /// A file from bytes. Fails if they are not UTF-8, with the location, or too many.
     pub fn from_bytes(name: impl Into<Arc<str>>, bytes: Vec<u8>) -> Result<Self, Diagnostic> {
         let name = name.into();
         match String::from_utf8(bytes) {
@@ -80,17 +80,12 @@ impl SourceFile {
         &self.text
     }
 
-    /// The text under a span; empty when the span lies outside the file.
+    /// The text of a span; empty if it is outside the file.
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.range()).unwrap_or("")
     }
 
-    /// Number of lines; a final line without line break counts.
-    pub fn line_count(&self) -> usize {
-        self.line_starts.len()
-    }
-
-    /// Index, from 0, of the line that holds a byte offset.
+    /// Index, from 0, of the line that contains a byte offset.
     pub fn line_index(&self, offset: u32) -> usize {
         self.line_starts.partition_point(|&start| start <= offset).saturating_sub(1)
     }
@@ -113,7 +108,7 @@ impl SourceFile {
         Position { line: index as u32 + 1, column: self.count_chars(self.line_starts[index] as usize, offset) + 1 }
     }
 
-    /// Number of characters that begin between two offsets; of a long line, not all of them are counted each time.
+    /// Number of characters that begin between two offsets; uses the block table for long lines.
     fn count_chars(&self, start: usize, end: usize) -> u32 {
         let bytes = self.text.as_bytes();
         if end - start < BLOCK {

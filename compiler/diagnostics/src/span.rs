@@ -16,7 +16,7 @@ impl Default for Span {
 }
 
 impl Span {
-    /// The span of things that no source text stands for.
+    /// The span of things without source text.
     pub const NONE: Span = Span { start: u32::MAX, end: u32::MAX };
 
     /// The bytes from `start` up to, not including, `end`.

@@ -1,4 +1,4 @@
-//! How fast text becomes a verified module, and a module text: ten megabytes of graphs and kernels in one module.
+//! Throughput of reading, verifying and printing: ten megabytes of graphs and kernels in one module.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hammock_diagnostics::SourceFile;

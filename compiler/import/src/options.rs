@@ -2,24 +2,23 @@
 
 use hammock_ir::Tensor;
 
-/// How to read a text module.
+/// Options for reading a text module.
 #[derive(Default)]
 pub struct ReadOptions {
-    /// The class to read when the file holds several; otherwise the file must hold one module.
+    /// The class to read if the file has several; otherwise the file must have one module.
     pub module: Option<String>,
-    /// Where constants come from that the text names but leaves out.
+    /// Source of constants that the text refers to but omits.
     pub constants: Constants,
 }
 
-/// Where the constants of `metadata["ir.GenericConst"][i]` come from when the text has no metadata section.
+/// Source of the constants `metadata["ir.GenericConst"][i]` if the text has no metadata section.
 #[derive(Default)]
 pub enum Constants {
-    /// Nowhere: a text without its constants is an error.
+    /// None: a text without its constants is an error.
     #[default]
     Missing,
-    /// Zeros of the annotated shape and dtype: enough to look at shapes and timings.
+    /// Zeros of the annotated shape and dtype: enough to inspect shapes and measure performance.
     Zeros,
-    /// Tensors by name or by number: the constant `i` is the tensor named `i`, or the `i`-th one when no name is a
-    /// number.
+    /// Tensors by name or by index: the constant `i` is the tensor named `i`, or the `i`-th one if no name is a number.
     Tensors(Vec<(String, Tensor)>),
 }

@@ -1,5 +1,5 @@
-//! What is said about mistakes: `tests/bad/AREA/NAME.py` of the repository is a module with one, and
-//! `snapshots/diagnostics/AREA/NAME.snap` is all that `hammock check` prints about it.
+//! Diagnostics of typical errors: `tests/bad/AREA/NAME.py` of the repository is a module with one, and
+//! `snapshots/diagnostics/AREA/NAME.snap` is the output of `hammock check` for it.
 
 use hammock_diagnostics::{SourceFile, render_text};
 use hammock_import::{ReadOptions, check_module};
@@ -23,7 +23,7 @@ fn mistakes() {
     });
 }
 
-/// Everything that is said about a file, which is something.
+/// The diagnostics of a file, at least one.
 fn check(source: &SourceFile) -> String {
     let (_, found) = check_module(source, &ReadOptions::default());
     assert!(!found.is_empty(), "nothing is wrong with {}", source.name());

@@ -1,4 +1,4 @@
-//! What is printed reads back as what was printed: as the same text, and with the same meaning.
+//! Printed modules read back as equal modules and print as the same text.
 
 use hammock_diagnostics::{SourceFile, render_text};
 use hammock_import::{ReadOptions, read_module};
@@ -10,7 +10,7 @@ fn read(text: &str) -> Module {
         .unwrap_or_else(|found| panic!("{text}\n{}", render_text(&found[0], Some(&source), false)))
 }
 
-/// Reads a text, what is printed of it, and gives that.
+/// Reads and prints a text twice, and returns the printed text.
 fn printed(text: &str) -> String {
     let module = read(text);
     let once = print::module_text(&module, &Default::default());
@@ -27,7 +27,7 @@ fn kernel(params: &str, body: &[&str]) -> String {
     printed(&format!("@T.prim_func\ndef f({params}):\n{lines}"))
 }
 
-/// An index may leave a buffer of one element: without it, another program would be printed.
+/// An index may be out of bounds of a buffer of one element: without it, another program would be printed.
 #[test]
 fn buffers_of_one_element_keep_their_indices() {
     let params = "P: T.Buffer((1,), \"float32\"), K: T.Buffer((4,), \"int32\"), A: T.Buffer((4,), \"float32\")";
@@ -50,7 +50,7 @@ fn buffers_of_one_element_keep_their_indices() {
     }
 }
 
-/// Regions that are found from what a block reads, and that no number bounds.
+/// Inferred regions of a block's reads, with symbolic bounds.
 #[test]
 fn regions_that_were_found_are_those_that_are_written() {
     let text = printed(
@@ -73,7 +73,7 @@ fn arrays_of_one_element_keep_their_indices() {
     assert!(text.contains("c[K[0]] = c\n") && text.contains("A[0] = c[K[1]]"), "{text}");
 }
 
-/// Numbers written as scalars are the numbers that a graph writes: both become constants of the tensor's dtype.
+/// Scalar numbers are equivalent to plain numbers in graphs: both become constants of the tensor's dtype.
 #[test]
 fn whole_numbers_beside_tensors_are_constants() {
     let text = printed(
@@ -106,7 +106,7 @@ fn sizes_of_parameters_may_be_elements() {
 }
 
 #[test]
-fn the_least_integer_has_no_magnitude() {
+fn the_minimum_integer_has_no_magnitude() {
     let text = kernel("A: T.Buffer((1,), \"int32\")", &["A[0] = T.max(T.abs(-2147483648), 2147483647)"]);
     assert!(text.contains("A[0] = 2147483647"), "{text}");
 }
@@ -135,7 +135,7 @@ fn blocked(params: &str, body: &[&str]) -> String {
     printed(&format!("@T.prim_func(s_tir=True)\ndef f({params}):\n    with T.sblock(\"b\"):\n{lines}"))
 }
 
-/// What is said about a buffer in each way that there is, wherever buffers are made.
+/// All properties of buffers, in every kind of declaration.
 #[test]
 fn buffers_keep_what_is_said_about_them() {
     let said = [
@@ -175,7 +175,7 @@ fn buffers_keep_what_is_said_about_them() {
     }
 }
 
-/// A stride in quotes is of the sizes' type: one of another has a name.
+/// A quoted stride has the sizes' type; one of another type has a name.
 #[test]
 fn strides_keep_their_types() {
     let params = "A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")";
@@ -183,7 +183,7 @@ fn strides_keep_their_types() {
     assert!(text.contains("s = T.int64()") && text.contains("strides=(s,)"), "{text}");
 }
 
-/// Two ways to say the same: the default, and an offset of any number of elements.
+/// Equivalent notations: the default, and an offset of any number of elements.
 #[test]
 fn what_goes_without_saying_is_equal() {
     let with =
@@ -198,7 +198,7 @@ fn what_goes_without_saying_is_equal() {
     assert!(equal::modules(&with(""), &with(", offset_factor=1")).is_err());
 }
 
-/// Regions are of buffers from outside, through all buffers that are matched.
+/// Regions refer to outer buffers, through all matched buffers.
 #[test]
 fn matched_buffers_may_be_of_matched_ones() {
     let params = "A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")";
@@ -211,7 +211,7 @@ fn matched_buffers_may_be_of_matched_ones() {
     assert!(text.contains("T.reads()"), "{text}");
 }
 
-/// Buffers of a block's own that it mentions among its regions stand before those.
+/// A block's own buffers that occur in its regions are printed before those.
 #[test]
 fn blocks_may_mention_their_own_buffers() {
     let params = "A: T.Buffer((16,), \"float32\"), B: T.Buffer((16,), \"float32\")";
@@ -224,7 +224,7 @@ fn blocks_may_mention_their_own_buffers() {
     }
 }
 
-/// A lone size is an int64 as the sizes of a list are, though a number in it has another dtype.
+/// A single size is int64, like the sizes of a list, even if a number in it has another dtype.
 #[test]
 fn lone_sizes_are_sizes() {
     let text = printed(
@@ -234,7 +234,7 @@ fn lone_sizes_are_sizes() {
     assert!(text.contains("R.shape([T.Cast(\"int64\", T.Cast(\"uint64\", m) - "), "{text}");
 }
 
-/// An expression that comes to no more than a number parameter is the parameter, whose name is what is printed.
+/// An expression that simplifies to a scalar parameter is the parameter, whose name is printed.
 #[test]
 fn sums_that_are_a_parameter_are_the_parameter() {
     let text = printed(
@@ -254,7 +254,7 @@ fn sums_that_are_a_parameter_are_the_parameter() {
     }
 }
 
-/// The declaration of a size that is a parameter makes nothing new: the name is the parameter as before.
+/// The declaration of a size that is a parameter defines nothing new: the name still denotes the parameter.
 #[test]
 fn sizes_that_are_parameters_stay_parameters() {
     let text = printed(
@@ -270,7 +270,7 @@ fn refused(text: &str, why: &str) {
     assert!(found[0].message.contains(why), "{text}{}", found[0].message);
 }
 
-/// Loops, axes and indices count: a pointer, though it is a scalar, is no number of times or elements.
+/// Loop bounds, axes and indices are integers: a pointer, though a scalar, is not.
 #[test]
 fn pointers_do_not_count() {
     let head = "@T.prim_func(s_tir=True)\ndef f(p: T.handle, A: T.Buffer((16,), \"float32\")):\n";
@@ -299,7 +299,7 @@ fn pointers_do_not_count() {
     }
 }
 
-/// What is said about a block holds for all of it: where it stands in a loop, or in no block, it means nothing.
+/// Parts of a block apply to all of it: in a loop, or outside any block, they are errors.
 #[test]
 fn parts_of_blocks_stand_at_their_top() {
     let head = "@T.prim_func(s_tir=True)\ndef f(A: T.Buffer((16,), \"float32\")):\n";
@@ -310,7 +310,7 @@ fn parts_of_blocks_stand_at_their_top() {
         "T.writes(A[j])",
         "T.where(j < 3)",
     ] {
-        refused(&format!("{head}    j = T.int32()\n    {part}\n    A[0] = T.float32(1)\n"), "stands in a block");
+        refused(&format!("{head}    j = T.int32()\n    {part}\n    A[0] = T.float32(1)\n"), "only allowed in a block");
         let block = format!("{head}    with T.sblock(\"b\"):\n");
         refused(
             &format!("{block}        for j in range(4):\n            {part}\n            A[j] = 1.0\n"),
@@ -319,7 +319,7 @@ fn parts_of_blocks_stand_at_their_top() {
         refused(&format!("{block}        j = T.int32()\n        if j < 3:\n            {part}\n"), "top of a block");
         read(&format!("{block}        j = T.int32()\n        {part}\n        A[0] = T.float32(1)\n"));
     }
-    // Buffers and attributes may stand below, if they are made of what the block knows.
+    // Buffers and attributes may be nested, if they depend only on definitions of the block.
     for (part, made_of) in [("C = T.sblock_alloc_buffer((j,))", "(8,)"), ("T.sblock_attr({\"a\": [j]})", "[8]")] {
         let below =
             |part: &str| format!("{head}    with T.sblock(\"b\"):\n        for j in range(4):\n            {part}\n");

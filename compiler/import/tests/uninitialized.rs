@@ -1,4 +1,4 @@
-//! Kernels that read memory before it is written are refused; those whose reads come after writes, or may, are not.
+//! Kernels that read memory before it is written are rejected; those whose reads follow, or may follow, writes are not.
 
 use hammock_diagnostics::SourceFile;
 use hammock_import::{ReadOptions, check_module};
@@ -105,7 +105,7 @@ fn reads_that_may_come_after_a_write_are_not() {
     }
 }
 
-/// Lines of a kernel `y = f(x)` with a warning that memory may be read first.
+/// Lines of a kernel `y = f(x)` with a warning about a possibly uninitialized read.
 fn warned(body: &str) -> Vec<String> {
     let header = "@T.prim_func(private=True, s_tir=True)
 def f(x: T.Buffer((8, 8), \"float32\"), y: T.Buffer((8,), \"float32\")):

@@ -1,7 +1,7 @@
 //! Attributes: an ordered list of named, typed values.
 //!
-//! Operator calls hold exactly the attributes that their operator declares, in its order; functions, loops and blocks
-//! hold what the text gave them.
+//! Operator calls have exactly the attributes that their operator declares, in its order; functions, loops and blocks
+//! have those given in the text.
 
 use crate::{
     DType, Name, PrimExpr, Tensor, Type, VDevice,
@@ -26,11 +26,11 @@ pub enum AttrValue {
     Str(Name),
     /// A data type, printed as a string such as `"float32"`; void means "not given".
     DType(DType),
-    /// A scalar expression that is more than a plain number: `n * 2`, `T.int64(3)`.
+    /// A scalar expression other than a plain number: `n * 2`, `T.int64(3)`.
     Expr(PrimExpr),
     /// `[a, b]`.
     List(Vec<AttrValue>),
-    /// `(a, b)`, where the text makes a difference.
+    /// `(a, b)`, if the text distinguishes it from a list.
     Tuple(Vec<AttrValue>),
     /// `{k: v}` in the order to print.
     Dict(Vec<(AttrValue, AttrValue)>),
@@ -56,7 +56,7 @@ pub enum AttrValue {
     DeviceMesh(Arc<DeviceMesh>),
     /// A placement string of a distributed tensor, `R.dist.placement("S[0], R")`.
     Placement(Name),
-    /// Any other object of the metadata section, kept as it was read: its type key and its JSON.
+    /// Any other object of the metadata section, unparsed: its type key and its JSON.
     Opaque(Name, Arc<str>),
 }
 
@@ -144,7 +144,7 @@ impl Attrs {
         self.0.iter().find(|(n, _)| n == name).map(|(_, v)| v)
     }
 
-    /// Sets `name`, in place when it exists, else at the end.
+    /// Sets `name`, in place if it exists, otherwise at the end.
     pub fn set(&mut self, name: impl Into<Name>, value: impl Into<AttrValue>) {
         let (name, value) = (name.into(), value.into());
         match self.0.iter_mut().find(|(n, _)| *n == name) {
@@ -165,7 +165,7 @@ impl Attrs {
         Some(self.0.remove(at).1)
     }
 
-    /// Returns true if `name` is set to something true.
+    /// Returns true if `name` is set to a true value.
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name).and_then(AttrValue::as_bool).unwrap_or(false)
     }
@@ -175,7 +175,7 @@ impl Attrs {
         self.0.iter().map(|(n, v)| (n, v))
     }
 
-    /// Names and values in order, values to change.
+    /// Names and mutable values in order.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Name, &mut AttrValue)> {
         self.0.iter_mut().map(|(n, v)| (&*n, v))
     }

@@ -3,7 +3,7 @@
 
 use crate::{
     Module, PrimExpr, Tensor,
-    equal::{FEW_BYTES, Sink, Token, Walker},
+    equal::{MAX_COMPARED_BYTES, Sink, Token, Walker},
     module::Function,
     relax::{Callee, Operand, Value},
     tir::PrimFunc,
@@ -25,14 +25,13 @@ pub fn function(function: &Function) -> u64 {
     hash.0.finish()
 }
 
-/// Gives a kernel's structure to a hasher, whose result then is the same for equal kernels only, as far as it can be told
-/// apart by it.
+/// Feeds a kernel's structure to a hasher.
 pub fn kernel(kernel: &PrimFunc, hasher: &mut impl Hasher) {
     Walker::new(&mut Hash(hasher)).prim_func(kernel);
 }
 
-/// The hash of a value of a function's body, over that function's own variables: values that are the same (see
-/// [`equal::values`](crate::equal::values)) have the same hash.
+/// The hash of a value in a function's body, over that function's own variables: equal values (see
+/// [`equal::values`](crate::equal::values)) have equal hashes.
 pub fn value(value: &Value) -> u64 {
     let mut hash = Hash::default();
     std::mem::discriminant(value).hash(&mut hash.0);
@@ -77,8 +76,8 @@ impl<'a, H: Hasher> Sink<'a> for Hash<H> {
     }
 }
 
-/// Expressions of so many nodes are not looked into.
-const LARGE: u32 = 1000;
+/// Number of nodes below which expressions are hashed in full.
+const MAX_HASHED_NODES: u32 = 1000;
 
 impl<H: Hasher> Hash<H> {
     /// An operand without the operands inside of it.
@@ -88,7 +87,7 @@ impl<H: Hasher> Hash<H> {
             Operand::Const(constant) => {
                 let tensor = &constant.tensor;
                 match tensor.nbytes() {
-                    0..=FEW_BYTES => self.tensor(tensor),
+                    0..=MAX_COMPARED_BYTES => self.tensor(tensor),
                     _ => self.number(10, tensor.data_ptr() as u64),
                 }
             }
@@ -101,12 +100,12 @@ impl<H: Hasher> Hash<H> {
         }
     }
 
-    /// The size of an expression, and its number or variables; those of a large one would take too long.
+    /// Hashes the size of an expression and, unless it is large, its constant or variables.
     fn expr(&mut self, e: &PrimExpr) {
         self.number(13, u64::from(e.size()));
         match e.as_int() {
             Some(value) => self.number(14, value as u64),
-            None if e.size() < LARGE => e.each_var(&mut |var| var.hash(&mut self.0)),
+            None if e.size() < MAX_HASHED_NODES => e.each_var(&mut |var| var.hash(&mut self.0)),
             None => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The intermediate representation: the importer makes it from text, passes rewrite it, code generation reads it.
+//! The intermediate representation: built by the importer from text, rewritten by passes, consumed by code generation.
 //!
 //! A [`Module`] is a table of global functions: [`relax::Function`]s (graphs of tensor operations in A-normal form),
 //! [`tir::PrimFunc`]s (loops over buffers) and external names. Both dialects share one scalar expression type,

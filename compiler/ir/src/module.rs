@@ -16,7 +16,7 @@ pub struct Module {
     pub attrs: Attrs,
     /// `I.module_global_infos({…})`: named lists of devices and meshes.
     pub global_infos: IndexMap<Name, Vec<GlobalInfo>>,
-    /// True if the text was one function without a class around it; it is printed that way.
+    /// True if the text was a single function without a class; it is printed that way.
     pub bare: bool,
 }
 
@@ -36,9 +36,9 @@ pub enum Function {
 pub struct ExternFunc {
     /// The name to look up at run time.
     pub symbol: Name,
-    /// Its type, where the text gives one.
+    /// Its type, if declared.
     pub ty: Option<crate::Type>,
-    /// Where it stands in the text.
+    /// Source location.
     pub span: Span,
 }
 
@@ -70,7 +70,7 @@ impl VDevice {
         self.target.iter().find(|(k, _)| k.as_str() == Some("kind")).and_then(|(_, v)| v.as_str()).unwrap_or("llvm")
     }
 
-    /// DLPack's number for devices of that kind; processors are 1.
+    /// DLPack's device type of that kind; CPUs are 1.
     pub fn device_type(&self) -> i64 {
         match self.kind() {
             "cuda" | "nvptx" => 2,
@@ -85,7 +85,7 @@ impl VDevice {
         }
     }
 
-    /// A target's dictionary from its text, `cuda -arch=sm_80`.
+    /// Parses a target's text, `cuda -arch=sm_80`, to its dictionary.
     pub fn target_of_text(text: &str) -> Vec<(AttrValue, AttrValue)> {
         let mut words = text.split_whitespace();
         let kind = words.next().unwrap_or("llvm");
@@ -116,7 +116,7 @@ pub struct DeviceMesh {
     pub shape: Vec<i64>,
     /// Device numbers, row by row.
     pub ids: Vec<i64>,
-    /// The range the ids were given as (`I.Range(a, b)`), when they were.
+    /// The range `I.Range(a, b)` that the ids were given as, if they were.
     pub range: Option<(i64, i64)>,
 }
 
@@ -142,14 +142,14 @@ impl Module {
         }
     }
 
-    /// Adds a function under `wanted` or, when that is taken, under `wanted` with the first free number: `f1`, `f2`.
+    /// Adds a function under `wanted` or, if that is taken, with the first free suffix: `f1`, `f2`.
     pub fn add_unique(&mut self, wanted: &str, function: Function) -> Name {
         let name = self.free_name(wanted);
         self.functions.insert(name.clone(), function);
         name
     }
 
-    /// `wanted` or, when that is taken, `wanted` with the first free number.
+    /// `wanted` or, if that is taken, `wanted` with the first free suffix.
     pub fn free_name(&self, wanted: &str) -> Name {
         let mut name = Name::from(wanted);
         let mut n = 0;
@@ -168,7 +168,7 @@ impl Module {
         })
     }
 
-    /// Relax functions with their names, to change.
+    /// Mutable Relax functions with their names.
     pub fn relax_functions_mut(&mut self) -> impl Iterator<Item = (&Name, &mut relax::Function)> {
         self.functions.iter_mut().filter_map(|(n, f)| match f {
             Function::Relax(f) => Some((n, f)),

@@ -10,7 +10,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 impl Type {
-    /// Calls `f` on each dimension in it, those of members, parameters and results included.
+    /// Calls `f` on each dimension in it, including those of members, parameters and results.
     pub fn each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a PrimExpr)) {
         match self {
             Type::Shape(ShapeType::Known(dims)) => dims.iter().for_each(f),
@@ -25,7 +25,7 @@ impl Type {
         }
     }
 
-    /// The type without dimensions that mention other variables than those known.
+    /// Drops dimensions that use unknown variables.
     pub fn closed(&self, known: &FxHashSet<prim::Var>) -> Type {
         let closed = |dims: &[PrimExpr]| {
             let mut all = true;
@@ -64,7 +64,7 @@ impl Type {
         }
     }
 
-    /// Calls `f` on each variable whose value is a tensor's shape. (A function's type has none but its own.)
+    /// Calls `f` on each variable whose value is a tensor's shape. (A function type has only its own.)
     pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
         match self {
             Type::Tensor(TensorType { shape: TensorShape::Var(var, _), .. }) => f(*var),

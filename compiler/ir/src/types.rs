@@ -3,10 +3,10 @@
 use crate::{DType, Name, PrimExpr, VDevice, module::DeviceMesh, relax::Var};
 use std::sync::Arc;
 
-/// The most dimensions of a tensor or buffer; executables hold no more.
+/// Maximum rank of a tensor or buffer, a limit of the executable format.
 pub const MAX_RANK: usize = 64;
 
-/// The most nodes of a dimension's expression. Sizes that are computed from sizes many times over grow without end.
+/// Maximum number of nodes of a dimension's expression. Sizes computed from sizes repeatedly grow without bound.
 pub const MAX_DIM_NODES: u32 = 4000;
 
 /// The type of a Relax variable.
@@ -28,26 +28,26 @@ pub enum Type {
     Callable(Arc<CallableType>),
     /// A tensor spread over a device mesh.
     DTensor(Arc<DTensorType>),
-    /// Of something with an error that is reported already: it contradicts nothing, so that the rest of a text can be
-    /// examined. No module that is given to passes has it.
+    /// The type of an expression whose error is already reported: it contradicts nothing, so that the rest of the text
+    /// can be checked. Modules passed to passes do not have it.
     Error,
 }
 
 /// A shape: `R.Shape([n, 4])`, `R.Shape(ndim=2)`, `R.Shape`.
 #[derive(Clone, Debug)]
 pub enum ShapeType {
-    /// Nothing is known.
+    /// Unknown.
     Unknown,
-    /// The number of dimensions is known.
+    /// Known rank.
     Rank(usize),
-    /// All dimensions are known, as int64 expressions.
+    /// Known dimensions, as int64 expressions.
     Known(Arc<[PrimExpr]>),
 }
 
-/// What is known of a tensor's shape.
+/// A tensor's shape, as far as known.
 #[derive(Clone, Debug)]
 pub enum TensorShape {
-    /// Nothing: `R.Tensor(dtype="float32")`.
+    /// Unknown: `R.Tensor(dtype="float32")`.
     Unknown,
     /// The number of dimensions: `R.Tensor(ndim=2)`.
     Rank(usize),
@@ -80,11 +80,11 @@ impl TensorShape {
 /// A tensor's type.
 #[derive(Clone, Debug)]
 pub struct TensorType {
-    /// What is known of the shape.
+    /// Shape, as far as known.
     pub shape: TensorShape,
     /// The element type, when known.
     pub dtype: Option<DType>,
-    /// Where it lives, when that is said.
+    /// Device, if given.
     pub vdevice: Option<Arc<VDevice>>,
 }
 
@@ -114,7 +114,7 @@ impl TensorType {
 /// A function's type.
 #[derive(Clone, Debug)]
 pub struct CallableType {
-    /// Parameter types; `None` for a function about which nothing is known.
+    /// Parameter types; `None` for an opaque function.
     pub params: Option<Vec<Type>>,
     /// The result's type.
     pub ret: Type,
@@ -131,12 +131,12 @@ pub struct DTensorType {
     pub tensor: TensorType,
     /// The devices.
     pub mesh: Arc<DeviceMesh>,
-    /// How dimensions are spread, in the text's form (`"S[0], R"`).
+    /// Placement of the dimensions, in the text's form (`"S[0], R"`).
     pub placement: Name,
 }
 
 impl Type {
-    /// What kind of thing has this type, for messages.
+    /// Name of the kind of type, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
             Type::Any => "an object",
@@ -151,7 +151,7 @@ impl Type {
         }
     }
 
-    /// Returns true if it is, or has a member that is, of something with an error.
+    /// Returns true if it is, or has a member that is, the type of an erroneous expression.
     pub fn is_erroneous(&self) -> bool {
         match self {
             Type::Error => true,
@@ -180,7 +180,7 @@ impl Type {
         Type::Shape(ShapeType::Known(dims.into_iter().map(Into::into).collect()))
     }
 
-    /// The tensor type, when it is one.
+    /// The tensor type, if it is one.
     pub fn as_tensor(&self) -> Option<&TensorType> {
         match self {
             Type::Tensor(t) => Some(t),
@@ -188,7 +188,7 @@ impl Type {
         }
     }
 
-    /// How many types it is made of, itself included.
+    /// Number of types in it, itself included.
     pub fn size(&self) -> usize {
         match self {
             Type::Tuple(members) => 1 + members.iter().map(Type::size).sum::<usize>(),
@@ -199,7 +199,7 @@ impl Type {
         }
     }
 
-    /// What of it is beyond the limits of [`MAX_RANK`] and [`MAX_DIM_NODES`], in words.
+    /// Description of the part that exceeds [`MAX_RANK`] or [`MAX_DIM_NODES`].
     pub fn excess(&self) -> Option<String> {
         let large = |dims: &[PrimExpr]| {
             let axis = dims.iter().position(|dim| dim.size() > MAX_DIM_NODES)?;

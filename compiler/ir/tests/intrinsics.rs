@@ -1,4 +1,4 @@
-//! What is known of intrinsics stands in one table: sources name only those that it has, and list them nowhere else.
+//! Intrinsics are declared in one table: sources name only those in it, and list them nowhere else.
 
 use hammock_ir::prim::intrinsics::lookup;
 use std::{
@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files that list intrinsics, more than two at once, and what for.
+/// Files that list more than two intrinsics at once, with the reason.
 const LISTS: &[(&str, &str)] = &[
     ("ir/src/prim/intrinsics.rs", "declares them"),
     ("ir/src/prim/math.rs", "has functions of the C library"),
@@ -46,7 +46,7 @@ fn before_tests(text: &str) -> String {
     text.split("#[cfg(test)]").next().unwrap().to_owned()
 }
 
-/// The string that begins a text.
+/// The string literal at the beginning of a text.
 fn string(text: &str) -> Option<&str> {
     text.strip_prefix('"')?.split('"').next()
 }
@@ -71,7 +71,7 @@ fn nothing_else_lists_intrinsics() {
     // Operators have names like these.
     for (file, text) in sources.iter().filter(|(file, _)| !file.starts_with("ops/")) {
         let strings: Vec<&str> = text.split('"').collect();
-        // Strings are at odd places, and what stands between them at even ones.
+        // Strings are at odd indices, the text between them at even ones.
         let listed = strings.windows(5).skip(1).step_by(2).any(|w| {
             let between = [w[1], w[3]].iter().all(|text| matches!(text.trim(), "|" | ","));
             between && [w[0], w[2], w[4]].iter().all(|name| lookup(name).is_some())

@@ -45,7 +45,7 @@ fn apply(name: &str, callee: &CallableType, args: &[Type]) -> Result<Type, Infer
     Ok(result(&callee.ret, &values))
 }
 
-/// Binds the variables that stand alone as dimensions of `param` to the dimensions of `arg`.
+/// Binds variables that are dimensions of `param` to the dimensions of `arg`.
 fn bind(param: &Type, arg: &Type, values: &mut Substitution) {
     match (param, arg) {
         (Type::Tensor(p), Type::Tensor(a)) => bind_dims(p.dims(), a.dims(), values),
@@ -63,7 +63,7 @@ fn bind_dims(params: Option<&[PrimExpr]>, args: Option<&[PrimExpr]>, values: &mu
     }
 }
 
-/// The callee's result type for the caller: dimensions that mention a variable without a value become unknown.
+/// The callee's result type for the caller: dimensions that use a variable without a value become unknown.
 fn result(ret: &Type, values: &Substitution) -> Type {
     let known = |dims: &[PrimExpr]| {
         let mut bound = true;

@@ -1,4 +1,4 @@
-//! A call as type rules and legalizations see it: operands by name, with their types.
+//! The view of a call in type rules and legalizations: operands by name, with their types.
 //!
 //! Every accessor returns an error that names the operator and the parameter, so a rule is a straight line of `?`.
 
@@ -14,7 +14,7 @@ use hammock_ir::{
 };
 use std::fmt::Display;
 
-/// A call of an operator, and where it stands.
+/// A call of an operator in its function and module.
 #[derive(Clone, Copy)]
 pub struct CallContext<'a> {
     /// The module.
@@ -28,13 +28,13 @@ pub struct CallContext<'a> {
 }
 
 impl CallContext<'_> {
-    /// The type of the call's result, its dimensions in their simplest form.
+    /// The type of the call's result, with simplified dimensions.
     ///
     /// # Errors
     /// When operands or attributes break the operator's rule.
     pub fn result_ty(&self) -> Result<Type, InferError> {
         let ty = (self.op.infer)(self)?;
-        // What the text says about its results stays as it is written.
+        // Declared result types are not simplified.
         Ok(if self.call.ty_args.is_empty() { ty.map_exprs(&mut dims::simplify) } else { ty })
     }
 

@@ -1,4 +1,4 @@
-//! Arithmetic on dimensions: int64 expressions, folded where their values are known.
+//! Arithmetic on dimensions: int64 expressions with constant folding.
 
 use hammock_ir::{
     PrimExpr,
@@ -7,8 +7,7 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind},
 };
 
-/// Returns true if two dimensions are the same number: `None` when that depends on symbolic values, which are zero or
-/// more.
+/// Returns true if two dimensions are equal; `None` if that depends on symbolic values, which are nonnegative.
 pub fn equal(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     match (a.as_int(), b.as_int()) {
         (Some(a), Some(b)) => return Some(a == b),
@@ -22,7 +21,7 @@ pub fn equal(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     analyzer.prove_ne(a, b).then_some(false)
 }
 
-/// Returns true if one dimension is as large as another or larger: `None` when that depends on symbolic values.
+/// Returns true if `a >= b`; `None` if that depends on symbolic values.
 pub fn at_least(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     if let (Some(a), Some(b)) = (a.as_int(), b.as_int()) {
         return Some(a >= b);
@@ -34,12 +33,12 @@ pub fn at_least(a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
     analyzer.prove_lt(a, b).then_some(false)
 }
 
-/// Returns true if a condition on sizes holds whatever they are.
+/// Returns true if a condition on sizes holds for all sizes.
 pub fn holds(condition: &PrimExpr) -> bool {
     Analyzer::for_shapes().prove(condition)
 }
 
-/// A dimension in its simplest form.
+/// Simplifies a dimension.
 pub fn simplify(dim: &PrimExpr) -> PrimExpr {
     match dim.kind() {
         PrimKind::Int(_) | PrimKind::Var(_) => dim.clone(),
@@ -47,17 +46,17 @@ pub fn simplify(dim: &PrimExpr) -> PrimExpr {
     }
 }
 
-/// Returns true if the dimension is that number.
+/// Returns true if the dimension is this constant.
 pub fn is(dim: &PrimExpr, value: i64) -> bool {
     dim.as_int() == Some(value)
 }
 
-/// Returns true if all dimensions are pairwise the same.
+/// Returns true if all dimensions are pairwise equal.
 pub fn all_equal(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b) == Some(true))
 }
 
-/// `dim + by`; constants gather at the end: `n - 3 + 4` is `n + 1`.
+/// `dim + by`, with constants folded: `n - 3 + 4` is `n + 1`.
 pub fn offset(dim: &PrimExpr, by: i64) -> PrimExpr {
     let constant = |v: i64| PrimExpr::int(v, dim.dtype());
     let (base, before) = match dim.kind() {
@@ -113,8 +112,8 @@ pub fn ceildiv(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
         (Some(x), Some(y)) if y > 0 && a.dtype() == b.dtype() => {
             PrimExpr::int(x.div_euclid(y) + i64::from(x % y != 0), a.dtype())
         }
-        // `a + b - 1` may be more than int64 holds.
-        (None, Some(y)) if y > MAX_ROUNDED_UP => {
+        // `a + b - 1` may overflow int64.
+        (None, Some(y)) if y > MAX_CEILDIV_DIVISOR => {
             let zero = PrimExpr::int(0, a.dtype());
             sub(&zero, &floordiv(&sub(&zero, a), b))
         }
@@ -122,15 +121,15 @@ pub fn ceildiv(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
     }
 }
 
-/// Divisor up to which `ceildiv` rounds up by adding: no extent comes near int64's maximum less this.
-const MAX_ROUNDED_UP: i64 = i32::MAX as i64;
+/// Maximum divisor for which `ceildiv` is `(a + b - 1) // b`: no extent is that close to int64's maximum.
+const MAX_CEILDIV_DIVISOR: i64 = i32::MAX as i64;
 
-/// The larger.
+/// Maximum.
 pub fn max(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
     if exprs(a, b) { a.clone() } else { arith::binary(BinaryOp::Max, a.clone(), b.clone()) }
 }
 
-/// The smaller.
+/// Minimum.
 pub fn min(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
     if exprs(a, b) { a.clone() } else { arith::binary(BinaryOp::Min, a.clone(), b.clone()) }
 }
@@ -155,22 +154,33 @@ mod tests {
 
     #[test]
     fn quotients_round_up_over_the_whole_range() {
-        let (most, least) = (i64::MAX, i64::MIN);
-        let cases =
-            [(-5, 2, -2), (-4, 2, -2), (most, most, 1), (most - 1, 2, most / 2), (least, 1, least), (least, most, -1)];
+        let (maximum, minimum) = (i64::MAX, i64::MIN);
+        let cases = [
+            (-5, 2, -2),
+            (-4, 2, -2),
+            (maximum, maximum, 1),
+            (maximum - 1, 2, maximum / 2),
+            (minimum, 1, minimum),
+            (minimum, maximum, -1),
+        ];
         for (a, b, quotient) in cases {
             assert_eq!(ceildiv(&a.into(), &b.into()).as_int(), Some(quotient), "{a} / {b}");
         }
     }
 
-    /// What int64 cannot hold stays as it is written: an error when it is computed, not a wrong size.
+    /// Expressions that overflow int64 are not folded: computing them is an error instead of a wrong size.
     #[test]
     fn nothing_wraps() {
-        let (most, n) = (PrimExpr::int64(i64::MAX), Var::int64("n").expr());
-        for size in [add(&most, &1.into()), mul(&most, &2.into()), product([&most, &most]), sub(&(-2).into(), &most)] {
+        let (maximum, n) = (PrimExpr::int64(i64::MAX), Var::int64("n").expr());
+        for size in [
+            add(&maximum, &1.into()),
+            mul(&maximum, &2.into()),
+            product([&maximum, &maximum]),
+            sub(&(-2).into(), &maximum),
+        ] {
             assert_eq!(size.as_int(), None, "{size}");
         }
         let twice = offset(&offset(&n, i64::MAX), i64::MAX);
-        assert_eq!(twice.to_string(), format!("n + {0} + {0}", most));
+        assert_eq!(twice.to_string(), format!("n + {0} + {0}", maximum));
     }
 }

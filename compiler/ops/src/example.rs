@@ -1,11 +1,11 @@
-//! A call of an operator that can be run as it stands.
+//! Runnable examples of operators.
 
 use crate::op::Op;
 
-/// What an example calls its operator with.
+/// An example call of an operator.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
-    /// The parameters of the function around the call, such as `x: float32[2, 3]; i: int64[2]`; maybe none.
+    /// The parameters of the enclosing function, such as `x: float32[2, 3]; i: int64[2]`; may be empty.
     pub params: &'static str,
     /// The arguments of the call, as written in a program.
     pub args: &'static str,
@@ -38,8 +38,8 @@ impl Example {
 }
 
 impl Op {
-    /// A module whose function `main` calls the operator as its example says; `None` for one that only makes sense in
-    /// a larger program.
+    /// A module whose function `main` contains the example call; `None` for an operator that only makes sense in a
+    /// larger program.
     pub fn example_module(&self) -> Option<String> {
         let example = self.example?;
         let ty = |t: Tensor| {

@@ -1,11 +1,11 @@
-//! Layouts: which axis of a tensor holds what, `NCHW`, `NHWC`, `NCHW16c`, `OIHW16i16o`.
+//! Tensor layouts: `NCHW`, `NHWC`, `NCHW16c`, `OIHW16i16o`.
 //!
-//! A capital letter is an axis. A number with a small letter is a block cut from the axis of that letter: `NCHW16c` has
-//! channels in groups of 16, the group's number at `C`, the place inside it at `16c`. Rules and kernels think in
-//! *primal* axes, one a letter, in an order of their own (`"NCHW"`); a layout translates.
+//! A capital letter is an axis. A number with a small letter is a block of the axis of that letter: `NCHW16c` has
+//! channels in blocks of 16, with the block's index at `C` and the index in it at `16c`. Rules and kernels use *primal*
+//! axes, one per letter, in an order of their own (`"NCHW"`); a layout maps to and from them.
 //!
-//! `ConvertLayout` moves the axes of any tensor. There `A` is the first axis that the program gives the tensor, `B` the
-//! second, so `ACDB` is the layout of what was written as `NCHW` and now lies as `NHWC`.
+//! `ConvertLayout` permutes the axes of any tensor. There `A` is the first axis of the tensor in the program, `B` the
+//! second, so `ACDB` is the layout of an `NCHW` tensor that is now stored as `NHWC`.
 
 use crate::dims;
 use hammock_ir::{
@@ -23,14 +23,14 @@ pub struct Layout {
 /// One axis of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Axis {
-    /// The capital letter of what it holds.
+    /// Its capital letter.
     letter: char,
-    /// The size of the block, for an axis cut from another.
+    /// The block size, for a block of another axis.
     block: Option<i64>,
 }
 
 impl Layout {
-    /// Reads a layout. `None` when it is malformed: an axis named twice, a block without its axis, a block of size 0.
+    /// Parses a layout. `None` if it is malformed: an axis named twice, a block without its axis, a block of size 0.
     pub fn parse(text: &str) -> Option<Layout> {
         let mut axes: Vec<Axis> = Vec::new();
         let mut digits = String::new();
@@ -62,7 +62,7 @@ impl Layout {
         own.clone().count() == primal.chars().count() && own.clone().all(|a| primal.contains(a.letter))
     }
 
-    /// The place of a primal axis among the axes.
+    /// The position of a primal axis among the axes.
     pub fn position(&self, letter: char) -> Option<usize> {
         self.axes.iter().position(|a| a.letter == letter && a.block.is_none())
     }
@@ -72,9 +72,9 @@ impl Layout {
         self.axes.iter().enumerate().find_map(of)
     }
 
-    /// Returns true if it is a layout of images and their like, or of kernels: these primal axes in any order, with
-    /// blocks of none but the first two.
-    pub fn suits(&self, primal: &str) -> bool {
+    /// Returns true if it is a layout of these primal axes in any order, with blocks only of the first two: of images
+    /// or of kernels.
+    pub fn is_layout_of(&self, primal: &str) -> bool {
         let is_spatial = |a: &Axis| a.block.is_some() && primal[2..].contains(a.letter);
         self.holds(primal) && !self.axes.iter().any(is_spatial)
     }
@@ -100,7 +100,7 @@ impl Layout {
         self.axes.iter().map(size).collect()
     }
 
-    /// The place along each primal axis, from indices into a tensor in this layout.
+    /// The index along each primal axis, from indices into a tensor in this layout.
     pub fn primal_index(&self, primal: &str, indices: &[PrimExpr]) -> Vec<PrimExpr> {
         let at = |letter| {
             let outer = self.position(letter).map_or(PrimExpr::int64(0), |i| indices[i].clone());
@@ -109,9 +109,9 @@ impl Layout {
         primal.chars().map(at).collect()
     }
 
-    /// Indices into a tensor in this layout, from the place along each primal axis.
-    pub fn index(&self, primal: &str, places: &[PrimExpr]) -> Vec<PrimExpr> {
-        let of = |letter| primal.chars().position(|c| c == letter).map_or(PrimExpr::int64(0), |i| places[i].clone());
+    /// Indices into a tensor in this layout, from the index along each primal axis.
+    pub fn index(&self, primal: &str, indices: &[PrimExpr]) -> Vec<PrimExpr> {
+        let of = |letter| primal.chars().position(|c| c == letter).map_or(PrimExpr::int64(0), |i| indices[i].clone());
         let at = |axis: &Axis| match (axis.block, self.block(axis.letter)) {
             (Some(block), _) => dims::floormod(&of(axis.letter), &block.into()),
             (None, Some((_, block))) => dims::floordiv(&of(axis.letter), &block.into()),
@@ -121,30 +121,30 @@ impl Layout {
     }
 }
 
-/// Layouts of tensors whose axes are called `A`, `B`, … in the order in which the program has them.
+/// Layouts of tensors whose axes are named `A`, `B`, … in program order.
 impl Layout {
-    /// That of the program itself; `None` when there are more axes than letters.
+    /// The program's own layout; `None` if there are more axes than letters.
     pub fn as_written(ndim: usize) -> Option<Layout> {
         (ndim <= 26).then(|| Layout::of_axes((0..ndim).map(|axis| (axis, None))))
     }
 
-    /// That of these axes of the program, each with the size of its block where it is one.
+    /// The layout with these axes of the program, each with its block size if it is a block.
     pub fn of_axes(axes: impl IntoIterator<Item = (usize, Option<i64>)>) -> Layout {
         let axis = |(number, block)| Axis { letter: letter(number), block };
         Layout { axes: axes.into_iter().map(axis).collect() }
     }
 
-    /// The program's axis that stands at each place, and the size of its block where it is one.
+    /// The program's axis at each position, with its block size if it is a block.
     pub fn axes(&self) -> impl Iterator<Item = (usize, Option<i64>)> {
         self.axes.iter().map(|a| (number(a.letter), a.block))
     }
 
-    /// Returns true if it is that of the program.
+    /// Returns true if it is the program's own layout.
     pub fn is_as_written(&self) -> bool {
-        self.axes().enumerate().all(|(place, axis)| axis == (place, None))
+        self.axes().enumerate().all(|(index, axis)| axis == (index, None))
     }
 
-    /// Returns true if some axis is cut into blocks.
+    /// Returns true if some axis is blocked.
     pub fn has_blocks(&self) -> bool {
         self.axes.iter().any(|a| a.block.is_some())
     }
@@ -154,8 +154,8 @@ impl Layout {
         self.axes.iter().filter(|a| a.block.is_none()).count()
     }
 
-    /// Where an axis of the program is found (the number of its block, when it has blocks).
-    pub fn place(&self, axis: usize) -> usize {
+    /// The position of an axis of the program (that of the block index, if it is blocked).
+    pub fn axis_position(&self, axis: usize) -> usize {
         self.position(letter(axis)).unwrap_or(axis)
     }
 
@@ -164,8 +164,8 @@ impl Layout {
         self.block(letter(axis)).map(|(_, size)| size)
     }
 
-    /// This layout with its axes moved and cut as they are on the way from one layout to another; `None` when the two
-    /// have other axes, or when anything but the goal has blocks.
+    /// This layout with its axes permuted and blocked as from one layout to another; `None` if the two have other axes,
+    /// or if any layout but the target has blocks.
     pub fn like(&self, from: &Layout, to: &Layout) -> Option<Layout> {
         if self.has_blocks() || from.has_blocks() || self.ndim() != from.ndim() || to.primal_ndim() != from.ndim() {
             return None;
@@ -174,8 +174,8 @@ impl Layout {
         to.axes.iter().map(moved).collect::<Option<_>>().map(|axes| Layout { axes })
     }
 
-    /// Returns true if a tensor of those sizes in the program can lie in it without padding: each axis that is cut into
-    /// blocks is certainly a whole number of them.
+    /// Returns true if a tensor of those sizes in the program needs no padding in it: each blocked axis is certainly a
+    /// multiple of its block size.
     pub fn fits(&self, shape: Option<&[PrimExpr]>) -> bool {
         let whole = |(axis, block): (usize, Option<i64>)| {
             let Some(block) = block else { return true };
@@ -185,15 +185,16 @@ impl Layout {
         self.axes().all(whole)
     }
 
-    /// The axes of `permute_dims` that takes a tensor from another layout to this one; `None` where that takes more.
+    /// The axes of the `permute_dims` that converts a tensor from another layout to this one; `None` if that is not a
+    /// permutation.
     pub fn permutation_from(&self, from: &Layout) -> Option<Vec<i64>> {
-        let place = |axis: &Axis| from.axes.iter().position(|a| a == axis).map(|place| place as i64);
+        let index = |axis: &Axis| from.axes.iter().position(|a| a == axis).map(|index| index as i64);
         let same = self.ndim() == from.ndim();
-        same.then(|| self.axes.iter().map(place).collect()).flatten()
+        same.then(|| self.axes.iter().map(index).collect()).flatten()
     }
 
-    /// Where an element goes that moves from another layout to this one. The way back is given only where it does not
-    /// follow from that: from blocks to other blocks.
+    /// The index map from another layout to this one. The inverse is given only if it does not follow: from blocks to
+    /// other blocks.
     pub fn index_map_from(&self, from: &Layout) -> IndexMap {
         let inverse = self.has_blocks() && from.has_blocks();
         IndexMap { inverse: inverse.then(|| Arc::new(from.mapped_from(self))), ..self.mapped_from(from) }
@@ -215,7 +216,7 @@ fn number(letter: char) -> usize {
     (letter as u8 - b'A').into()
 }
 
-/// As it is written: `NCHW16c`.
+/// Displays as `NCHW16c`.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.axes.iter().try_for_each(|axis| match axis.block {
@@ -257,9 +258,9 @@ mod tests {
     #[test]
     fn indices_survive_the_way_there_and_back() {
         let layout = Layout::parse("NHWC4c").unwrap();
-        for place in [[0, 0, 0, 0], [1, 7, 2, 3], [3, 4, 5, 6]] {
-            let there = layout.index("NCHW", &exprs(&place));
-            assert_eq!(ints(&layout.primal_index("NCHW", &there)), place);
+        for index in [[0, 0, 0, 0], [1, 7, 2, 3], [3, 4, 5, 6]] {
+            let there = layout.index("NCHW", &exprs(&index));
+            assert_eq!(ints(&layout.primal_index("NCHW", &there)), index);
         }
         assert_eq!(ints(&layout.index("NCHW", &exprs(&[1, 7, 2, 3]))), [1, 2, 3, 1, 3]);
     }

@@ -1,14 +1,15 @@
-//! Every operator, declared once.
+//! The operator registry: every operator, declared once.
 //!
-//! A family file declares its operators: signature, documentation, type rule, and how each becomes TIR. The importer
-//! binds the arguments of a call by [`Op::params`], the verifier and passes ask [`Table`], `LegalizeOps` asks
-//! [`Op::lowering`]. Nothing else in the project lists operators.
+//! A family file declares its operators: signature, documentation, type rule, and lowering. The importer binds the
+//! arguments of a call by [`Op::params`], the verifier and passes use [`Table`], `LegalizeOps` uses [`Op::lowering`].
+//! Nothing else in the project lists operators.
 //!
-//! - [`op`]: the declaration and the words to write it in; [`Example`], a call of it that runs.
-//! - [`context`]: a call as rules see it, [`rules`] that many operators share, [`dims`] arithmetic for them.
+//! - [`op`]: the declaration and its builder; [`Example`], a runnable call of it.
+//! - [`context`]: the view of a call in rules; [`rules`], type rules shared by many operators; [`dims`], arithmetic for
+//!   them.
 //! - [`legalize`]: the builder of block TIR.
-//! - [`layout`] and [`relayout`]: which axis of a tensor holds what, and how calls look when it is moved.
-//! - [`precision`]: which operators compute in 16 bits.
+//! - [`layout`] and [`relayout`]: tensor layouts, and calls under changed layouts.
+//! - [`precision`]: operators for mixed precision.
 //! - [`families`]: the operators.
 #![forbid(unsafe_code)]
 
@@ -31,7 +32,7 @@ pub use context::{CallContext, is_absent};
 pub use example::Example;
 pub use families::linear_algebra::matmul_of_transposed;
 pub use families::manipulate::{inverse as layout_inverse, mapped_shape as layout_shape};
-pub use families::nn::{WINOGRAD_RESULTS, WINOGRAD_TAPS, winograd, winograd_weights};
+pub use families::nn::{WINOGRAD_INPUT_TILE, WINOGRAD_OUTPUT_TILE, winograd, winograd_weights};
 pub use hammock_ir::relax::memory::ResultMemory;
 pub use op::{AttrKind, InferFn, Lowering, Op, OperandKind, Param, ParamKind};
 pub use table::{Table, lookup, ops};

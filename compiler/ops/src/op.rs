@@ -1,4 +1,4 @@
-//! What an operator is, and the words in which family files declare one.
+//! Operators and the builder with which family files declare them.
 //!
 //! ```ignore
 //! Op::new("sum")
@@ -15,7 +15,7 @@ use crate::{
     example::Example,
     legalize::{DecomposeFn, Emit, Legalized, TirFn},
     precision::Precision,
-    relayout::{LayoutRule, Relaid, Relayout},
+    relayout::{LayoutChange, LayoutRule, Relayout},
 };
 use hammock_ir::{
     AttrValue, Attrs, Type,
@@ -30,66 +30,66 @@ pub use crate::param::{AttrKind, OperandKind, Param, ParamKind};
 /// A type rule: the type of a call's result, from the types of its operands and its attributes.
 pub type InferFn = Box<dyn Fn(&CallContext) -> Result<Type, InferError> + Send + Sync>;
 
-/// Puts a call whose parameters are bound into its full form: see [`Op::complete`].
+/// Expands a call with bound parameters to its full form: see [`Op::complete`].
 pub type CompleteFn = Box<dyn Fn(&mut Call) + Send + Sync>;
 
-/// Resolves what a written call leaves open: see [`Op::resolve`].
+/// Resolves values that a call leaves open: see [`Op::resolve`].
 pub type ResolveFn = fn(&CallContext) -> Result<Call, InferError>;
 
-/// The default of an attribute that may be left out and is then not given.
+/// The default of an optional attribute that is absent if omitted.
 pub const NONE: AttrValue = AttrValue::None;
 
-/// An operator: its name, what it takes, what it gives, and how it is computed.
+/// An operator: name, parameters, type rule and lowering.
 pub struct Op {
     /// Its name without the `R.` prefix: `nn.conv2d`.
     pub name: &'static str,
-    /// What it does: the first line alone stands in tables.
+    /// Documentation; only its first line is printed in tables.
     pub doc: &'static str,
-    /// A call of it that runs; none where only the compiler writes calls, or they need functions of the program.
+    /// A runnable call of it; `None` if only the compiler creates calls, or they need functions of the program.
     pub example: Option<Example>,
-    /// Operands and attributes in the order in which a call may give them by position.
+    /// Operands and attributes in positional order.
     pub params: Vec<Param>,
-    /// The order to print attributes in, where it is not that of `params`.
+    /// Printing order of attributes, if it is not that of `params`.
     pub attr_order: Option<&'static [&'static str]>,
     /// True if calls have no visible side effect.
     pub pure: bool,
-    /// True if every call counts, even after an equal one: it makes memory of its own, or writes over its operands.
+    /// True if equal calls must not be merged: each allocates memory, or overwrites its operands.
     pub unique: bool,
-    /// What turns short forms of arguments into full ones.
+    /// Expands short forms of arguments to full ones.
     pub complete: Option<CompleteFn>,
     /// The type rule.
     pub infer: InferFn,
-    /// How it is computed.
+    /// Lowering.
     pub lowering: Lowering,
-    /// Where its result is.
+    /// Memory of its result.
     pub memory: ResultMemory,
-    /// Operands that a call may write over.
+    /// Operands that a call may overwrite.
     pub writes: OperandWrites,
-    /// What the importer puts written calls through once operands have types.
+    /// Resolves calls in the importer once operands have types.
     pub resolve: Option<ResolveFn>,
-    /// How a call looks when its operands lie in other layouts than the program's; `None` where they must not.
+    /// Rule for operands in other layouts than the program's; `None` if these are unsupported.
     pub layouts: Option<LayoutRule>,
-    /// The primal axes of the layouts that `ConvertLayout` may be asked to give it: those of data, kernel and result for
-    /// a convolution. Empty for an operator that has no layouts of its own.
+    /// The primal axes of the layouts that `ConvertLayout` accepts for it: of data, kernel and result for a
+    /// convolution. Empty for an operator without layouts of its own.
     pub layout_axes: Vec<String>,
-    /// Whether `ToMixedPrecision` computes it in 16 bits.
+    /// Behaviour under `ToMixedPrecision`.
     pub precision: Precision,
 }
 
-/// How an operator is computed.
+/// Lowering of an operator.
 pub enum Lowering {
-    /// By a TIR function that this builds.
+    /// To a TIR function, built by this.
     Tir(TirFn),
-    /// By other operators.
+    /// To other operators.
     Decompose(DecomposeFn),
-    /// By a runtime function of that name, called with the operands, then the attributes in order of declaration.
+    /// To a runtime function of that name, called with the operands, then the attributes in order of declaration.
     Packed(&'static str),
-    /// By a later pass or the code generator; the text says which, for the table.
+    /// In a later pass or the code generator, which the text names for the table.
     Structural(&'static str),
 }
 
 impl Op {
-    /// An operator without parameters. It is pure; its type rule and how it is computed must be set.
+    /// A pure operator without parameters, whose type rule and lowering must be set.
     pub fn new(name: &'static str) -> Self {
         Op {
             name,
@@ -111,13 +111,13 @@ impl Op {
         }
     }
 
-    /// Says what it does.
+    /// Sets the documentation.
     pub fn doc(mut self, doc: &'static str) -> Self {
         self.doc = doc;
         self
     }
 
-    /// Shows a call: the parameters of the function around it, and its arguments. See [`Example`].
+    /// Sets the example: the parameters of the enclosing function, and the call's arguments. See [`Example`].
     pub fn example(mut self, params: &'static str, args: &'static str) -> Self {
         self.example = Some(Example { params, args });
         self
@@ -128,17 +128,17 @@ impl Op {
         self.operand(name, OperandKind::Tensor)
     }
 
-    /// Adds an operand that must be given.
+    /// Adds a required operand.
     pub fn operand(self, name: &'static str, kind: OperandKind) -> Self {
         self.param(name, ParamKind::Operand(kind), None)
     }
 
-    /// Adds an operand that is `default` when nothing is given.
+    /// Adds an operand with a default.
     pub fn operand_or(self, name: &'static str, kind: OperandKind, default: impl Into<AttrValue>) -> Self {
         self.param(name, ParamKind::Operand(kind), Some(default.into()))
     }
 
-    /// Adds an attribute that must be given.
+    /// Adds a required attribute.
     pub fn required(self, name: &'static str, kind: AttrKind) -> Self {
         self.param(name, ParamKind::Attr(kind), None)
     }
@@ -154,48 +154,48 @@ impl Op {
         self
     }
 
-    /// Sets the order to print attributes in, where it is not that of declaration.
+    /// Sets the printing order of attributes, if it is not that of declaration.
     pub fn attr_order(mut self, order: &'static [&'static str]) -> Self {
         self.attr_order = Some(order);
         self
     }
 
-    /// Says that calls have a side effect, and may write over any operand.
+    /// Declares that calls have a side effect, and may overwrite any operand.
     pub fn impure(mut self) -> Self {
         self.pure = false;
         self.writes = OperandWrites::Any;
         self
     }
 
-    /// Says that calls have a side effect, but write over no operand.
+    /// Declares that calls have a side effect, but overwrite no operand.
     pub fn impure_reader(mut self) -> Self {
         self.pure = false;
         self
     }
 
-    /// Says that a call writes over the operands that its attribute `inplace_indices` counts.
+    /// Declares that a call overwrites the operands listed in its attribute `inplace_indices`.
     pub fn writes_in_place(mut self) -> Self {
         self.writes = OperandWrites::InPlace;
         self.unique()
     }
 
-    /// Says that a call makes memory of its own, or writes over its operands.
+    /// Declares that a call allocates memory, or overwrites its operands.
     pub fn unique(mut self) -> Self {
         self.unique = true;
         self
     }
 
-    /// Sets what a call goes through once its parameters are bound, before anything else looks at it: attributes that
-    /// may be given short are written out in full (`padding=1` is four numbers), one that is `None` takes its value
-    /// from another, and a call whose operands make it one of another operator becomes that. What cannot be completed
-    /// is left as it is, for the type rule to refuse.
+    /// Sets the expansion of a call once its parameters are bound, before anything else uses it: short forms of
+    /// attributes become full ones (`padding=1` is four numbers), a `None` takes its value from another attribute, and
+    /// a call may become one of another operator depending on its operands. Invalid attributes are unchanged; the type
+    /// rule rejects them.
     pub fn complete(mut self, complete: impl Fn(&mut Call) + Send + Sync + 'static) -> Self {
         self.complete = Some(Box::new(complete));
         self
     }
 
-    /// Sets what the importer puts a written and completed call through: it replaces what stands for a value that
-    /// follows from the operands' types, such as -1 in the shape of a reshape.
+    /// Sets the importer's resolution of an expanded call: it replaces placeholders for values that follow from the
+    /// operands' types, such as -1 in the shape of a reshape.
     pub fn resolve(mut self, resolve: ResolveFn) -> Self {
         self.resolve = Some(resolve);
         self
@@ -207,46 +207,46 @@ impl Op {
         self
     }
 
-    /// Sets how a call looks when its operands lie in other layouts than the program's.
+    /// Sets the rule for operands in other layouts than the program's.
     pub fn layouts(
         mut self,
-        rule: impl Fn(&Relayout) -> Result<Option<Relaid>, InferError> + Send + Sync + 'static,
+        rule: impl Fn(&Relayout) -> Result<Option<LayoutChange>, InferError> + Send + Sync + 'static,
     ) -> Self {
         self.layouts = Some(Box::new(rule));
         self
     }
 
-    /// Sets the primal axes of the layouts that `ConvertLayout` may be asked to give it.
+    /// Sets the primal axes of the layouts that `ConvertLayout` accepts for it.
     pub fn layout_axes(mut self, axes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.layout_axes = axes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets whether `ToMixedPrecision` computes it in 16 bits.
+    /// Sets its behaviour under `ToMixedPrecision`.
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;
         self
     }
 
-    /// Says that the result has memory of its own, as that of a TIR function has unless something else is said.
+    /// Declares that the result is in new memory, which is the default for TIR functions.
     pub fn own_memory(mut self) -> Self {
         self.memory = ResultMemory::Own;
         self
     }
 
-    /// Says that an element of the result depends on those of operands at its place alone.
+    /// Declares that an element of the result depends only on the operands' elements at the same index.
     pub fn in_place(mut self) -> Self {
         self.memory = ResultMemory::OwnOrOperand;
         self
     }
 
-    /// Says that the result may be the first operand's memory, seen in another way.
+    /// Declares that the result may be a view of the first operand.
     pub fn view(mut self) -> Self {
         self.memory = ResultMemory::View;
         self
     }
 
-    /// Computes it by a TIR function.
+    /// Lowers it to a TIR function.
     pub fn legalize(
         mut self,
         build: impl Fn(&CallContext) -> Result<Legalized, InferError> + Send + Sync + 'static,
@@ -258,7 +258,7 @@ impl Op {
         self
     }
 
-    /// Computes it by other operators.
+    /// Lowers it to other operators.
     pub fn decompose(
         mut self,
         rewrite: impl Fn(&CallContext, &mut dyn Emit) -> Result<Operand, InferError> + Send + Sync + 'static,
@@ -267,13 +267,13 @@ impl Op {
         self
     }
 
-    /// Computes it by a runtime function.
+    /// Lowers it to a runtime function.
     pub fn packed(mut self, name: &'static str) -> Self {
         self.lowering = Lowering::Packed(name);
         self
     }
 
-    /// Leaves it to a later pass or the code generator, and says which.
+    /// Leaves it to a later pass or the code generator, which is named.
     pub fn structural(mut self, by: &'static str) -> Self {
         self.lowering = Lowering::Structural(by);
         self
@@ -281,12 +281,12 @@ impl Op {
 }
 
 impl Op {
-    /// Its operands' parameters in order.
+    /// Parameters of its operands, in order.
     pub fn operands(&self) -> impl Iterator<Item = &Param> {
         self.params.iter().filter(|p| matches!(p.kind, ParamKind::Operand(_)))
     }
 
-    /// Its attributes' parameters in the order of printing, which is also that of [`Call::attrs`].
+    /// Parameters of its attributes in printing order, which is also that of [`Call::attrs`].
     pub fn attrs(&self) -> Vec<&Param> {
         let mut attrs: Vec<_> = self.params.iter().filter(|p| matches!(p.kind, ParamKind::Attr(_))).collect();
         if let Some(order) = self.attr_order {
@@ -295,7 +295,7 @@ impl Op {
         attrs
     }
 
-    /// A call in full form, with some attributes given, the others at their defaults.
+    /// A call in full form, with default values for attributes that are not given.
     pub fn call<'v>(
         &self,
         args: Vec<Operand>,
@@ -309,7 +309,7 @@ impl Op {
         call
     }
 
-    /// Operands with those that are not given at their defaults; absent ones at the end are left out.
+    /// Operands with defaults for those that are not given; absent ones at the end are omitted.
     fn with_defaults(&self, mut args: Vec<Operand>) -> Vec<Operand> {
         let rest: Vec<&Param> = self.operands().skip(args.len()).collect();
         let last = rest.iter().rposition(|p| p.default.as_ref().is_some_and(|d| !d.is_none()));

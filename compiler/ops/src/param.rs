@@ -7,14 +7,14 @@ use hammock_ir::{AttrValue, PrimExpr, relax::Operand};
 pub struct Param {
     /// Its name, usable as a keyword.
     pub name: &'static str,
-    /// What may be given for it.
+    /// Kind of its arguments.
     pub kind: ParamKind,
-    /// What it is when nothing is given; `None` makes it required. An operand whose default is `AttrValue::None` may
-    /// be absent: the call then ends before it, or holds an empty tuple when other operands follow.
+    /// Default; `None` for a required parameter. An operand whose default is `AttrValue::None` may be absent: the call
+    /// then ends before it, or has an empty tuple if other operands follow.
     pub default: Option<AttrValue>,
 }
 
-/// Whether a parameter is computed with or known when compiling.
+/// Kind of a parameter: a run-time operand or a compile-time attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamKind {
     /// An operand: a value at run time.
@@ -23,7 +23,7 @@ pub enum ParamKind {
     Attr(AttrKind),
 }
 
-/// What an operand may be. The importer converts what the text gives: numbers to scalars, lists to shapes or tuples.
+/// Kind of an operand. The importer converts arguments: numbers to scalars, lists to shapes or tuples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperandKind {
     /// A tensor (or, for arithmetic, a scalar, which becomes a constant of the other operand's dtype).
@@ -50,7 +50,7 @@ pub enum OperandKind {
     Variadic,
 }
 
-/// What an attribute may be.
+/// Kind of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttrKind {
     /// An integer.
@@ -86,7 +86,7 @@ pub enum AttrKind {
 }
 
 impl Param {
-    /// The operand that the default stands for; the empty tuple for none.
+    /// The operand that the default denotes; the empty tuple for `None`.
     pub(crate) fn default_operand(&self) -> Operand {
         match &self.default {
             Some(AttrValue::Bool(v)) => Operand::Prim(PrimExpr::bool(*v)),

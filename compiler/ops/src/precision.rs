@@ -1,13 +1,13 @@
-//! Which operators compute in 16 bits when `ToMixedPrecision` asks for it.
+//! Classes of operators for mixed precision (`ToMixedPrecision`).
 
-/// What an operator does in a program of mixed precision.
+/// Behaviour of an operator under mixed precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// Its floats become 16 bits wide: it gains the most, and adds up in a wider type.
+    /// Computes in 16 bits: it gains the most, and accumulates in a wider type.
     Always,
-    /// It stays in 16 bits when all its operands are there already.
+    /// Computes in 16 bits if all its operands are 16 bits already.
     Follow,
-    /// It needs the dtypes that the program gives its operands.
+    /// Requires its operands' dtypes as in the program.
     #[default]
     Never,
 }

@@ -14,12 +14,12 @@ use std::sync::Arc;
 /// The result of a rule.
 pub type Inferred = Result<Type, InferError>;
 
-/// The rule of operators whose result is a tensor just like one operand.
+/// The rule of operators whose result has the type of a tensor operand.
 pub fn same_as(param: &'static str) -> impl Fn(&CallContext) -> Inferred + Send + Sync {
     move |cx| Ok(cx.tensor(param)?.into())
 }
 
-/// Checks that a tensor or scalar has bits to work on: integers or bools.
+/// Checks that a tensor or scalar is of integers or bools.
 ///
 /// # Errors
 /// When it holds something else.
@@ -33,7 +33,7 @@ pub fn expect_bits(cx: &CallContext, param: &'static str) -> Result<(), InferErr
     }
 }
 
-/// The dtype of two operands that must agree; unknown when one is.
+/// The common dtype of two operands; unknown if one is.
 ///
 /// # Errors
 /// When both are known and differ.
@@ -51,7 +51,7 @@ pub fn common_dtype(
     }
 }
 
-/// The device of several operands: that of the first that names one.
+/// The device of several operands: that of the first that has one.
 ///
 /// # Errors
 /// When two name different devices.
@@ -76,7 +76,7 @@ fn same_device(a: &Arc<VDevice>, b: &Arc<VDevice>) -> bool {
     Arc::ptr_eq(a, b) || (a.kind() == b.kind() && a.index == b.index)
 }
 
-/// The shape to which operands broadcast. It is known when every axis is decided, else only its rank.
+/// The operands' broadcast shape, or only its rank if an axis is undecided.
 ///
 /// # Errors
 /// When two sizes of an axis differ and neither is 1.
@@ -123,13 +123,13 @@ fn same_shape_variable(operands: &[(&str, &TensorType)]) -> Option<TensorShape> 
     all.then(|| first.shape.clone())
 }
 
-/// What two shapes broadcast to.
+/// Result of broadcasting two shapes.
 pub enum Broadcast {
     /// This shape.
     To(Vec<PrimExpr>),
-    /// That depends on symbolic values.
+    /// Depends on symbolic values.
     Undecided,
-    /// Nothing: these sizes of this axis, counted from the end, are different and not 1.
+    /// Mismatch: these sizes of this axis, counted from the end, are different and not 1.
     Mismatch(PrimExpr, PrimExpr, i64),
 }
 
@@ -159,7 +159,7 @@ pub fn broadcast_dims(a: &[PrimExpr], b: &[PrimExpr]) -> Broadcast {
 /// Broadcasts two operands, scalars included, and returns the shape and device of the result with the operands' dtype.
 ///
 /// # Errors
-/// When shapes, dtypes or devices do not fit.
+/// When shapes, dtypes or devices do not match.
 pub fn broadcast_pair(cx: &CallContext, a: &str, b: &str) -> Result<TensorType, InferError> {
     let (mut x, mut y) = (cx.tensor_or_scalar(a)?, cx.tensor_or_scalar(b)?);
     if let Some(dtype) = adopted_dtype(cx, a, y.dtype)? {
@@ -173,14 +173,13 @@ pub fn broadcast_pair(cx: &CallContext, a: &str, b: &str) -> Result<TensorType, 
     Ok(TensorType { shape, dtype, vdevice })
 }
 
-/// The dtype that a number written in the program takes from the other operand: any for an integer, a float one for
-/// a float.
+/// The dtype that a number in the program adopts from the other operand: any for an integer, a float dtype for a float.
 fn adopted_dtype(cx: &CallContext, param: &str, other: Option<DType>) -> Result<Option<DType>, InferError> {
     let Operand::Prim(e) = cx.operand(param)? else { return Ok(None) };
     Ok(other.filter(|t| e.as_int().is_some() || (e.as_float().is_some() && t.is_floating())))
 }
 
-/// The number of dimensions, checked against what the operator takes; `None` when unknown.
+/// The number of dimensions, checked against the operator's; `None` if unknown.
 ///
 /// # Errors
 /// When it is known and another.

@@ -54,7 +54,7 @@ pub fn ops() -> impl Iterator<Item = &'static Op> {
     TABLE.values()
 }
 
-/// The operator table as the verifier and passes ask it.
+/// The operator table as seen by the verifier and passes.
 pub struct Table;
 
 impl OpTable for Table {

@@ -1,8 +1,8 @@
-//! Types and dimensions in the words of messages.
+//! Text of types and dimensions in messages.
 
 use hammock_ir::{PrimExpr, TensorShape, TensorType, Type, count, print};
 
-/// What kind of thing a type is: `a tensor`, `a tuple`.
+/// The kind of a type: `a tensor`, `a tuple`.
 pub fn kind_text(ty: &Type) -> &'static str {
     match ty {
         Type::Any | Type::Error => "an object of unknown type",
@@ -16,7 +16,7 @@ pub fn kind_text(ty: &Type) -> &'static str {
     }
 }
 
-/// A type: its kind and how it is written.
+/// A type: its kind and notation.
 pub fn type_text(ty: &Type) -> String {
     match ty {
         Type::Any | Type::String | Type::Callable(_) => kind_text(ty).to_owned(),

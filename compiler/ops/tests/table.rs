@@ -1,4 +1,4 @@
-//! What must hold for every operator's declaration.
+//! Invariants of every operator's declaration.
 
 use hammock_ir::{
     Module,
@@ -51,7 +51,7 @@ fn parameters_are_sound() {
     }
 }
 
-/// The order of printing names just the attributes.
+/// The printing order names exactly the attributes.
 fn check_order(op: &Op) {
     let Some(order) = op.attr_order else { return };
     let mut order = order.to_vec();
@@ -61,8 +61,8 @@ fn check_order(op: &Op) {
     assert_eq!(order, attrs, "{}", op.name);
 }
 
-/// A call in full form holds all attributes in the order of printing, and no operand that stands for none at its end;
-/// but a view, whose operands have fixed places, always has four.
+/// A call in full form has all attributes in printing order, and no absent operand at its end; but a view, whose
+/// operands have fixed positions, always has four.
 #[test]
 fn calls_are_completed() {
     for op in ops() {
@@ -81,7 +81,7 @@ fn function() -> Function {
     Function::empty()
 }
 
-/// What no operator computes by itself: calls, memory, devices and shapes are the business of later passes.
+/// Structural operators without a lowering of their own: later passes handle calls, memory, devices and shapes.
 #[test]
 fn only_these_have_no_legalization() {
     let structural = |op: &&Op| matches!(op.lowering, Lowering::Structural(_));
@@ -100,7 +100,8 @@ fn only_these_have_no_legalization() {
     assert_eq!(names, expected);
 }
 
-/// All others show a call. These are written by the compiler, or need functions or devices of the program around them.
+/// All others have an example. These are created by the compiler, or need functions or devices of the surrounding
+/// program.
 #[test]
 fn only_these_have_no_example() {
     let lacks = |op: &&Op| op.example.is_none();

@@ -19,7 +19,7 @@ use hammock_ir::{
 };
 use hammock_ops::{
     CallContext, Lowering, ResultMemory, Table,
-    legalize::{Legalized, is_written_out},
+    legalize::{Legalized, has_normal_operands},
     lookup,
 };
 use rustc_hash::FxHashMap;
@@ -108,7 +108,7 @@ fn inplace_call(
     let op = lookup(name)?;
     let Lowering::Tir(build) = &op.lowering else { return None };
     let context = CallContext { module, function, op, call };
-    if !is_written_out(&context) {
+    if !has_normal_operands(&context) {
         return None;
     }
     let Legalized { name, func, args, out_ty } = build(&context).ok()?;

@@ -29,7 +29,7 @@ use hammock_ir::{
     },
     tir::PrimFunc,
 };
-use hammock_ops::{CallContext, Lowering, Table, legalize::is_written_out, lookup};
+use hammock_ops::{CallContext, Lowering, Table, legalize::has_normal_operands, lookup};
 use hammock_runtime::Any;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -205,7 +205,7 @@ impl Folder<'_> {
                 let outputs = outputs(&ty)?;
                 self.worth_it(var, &call.args, &outputs)?;
                 let call = CallContext { module: self.module, function, op, call };
-                let made = is_written_out(&call).then(|| build(&call).ok()).flatten()?;
+                let made = has_normal_operands(&call).then(|| build(&call).ok()).flatten()?;
                 self.evaluate(&made.func, &made.args, &made.out_ty)
             }
         }

@@ -104,13 +104,13 @@ fn product(
     if memory.changes_between(&def.binding.value, source, var) {
         return None;
     }
-    let place = def.place;
-    let here = graph.def(var)?.place;
+    let position = def.position;
+    let here = graph.def(var)?.position;
     let permute = graph.op(transposed, "permute_dims")?;
     let [w] = permute.operands()?;
     let (left, right) = (tensor(function, x)?, tensor(function, w)?);
     let known = left.dims().is_some() && right.dims().is_some() && left.dtype.is_some() && right.dtype.is_some();
-    let is_near = (place.body, place.block) == (here.body, here.block);
+    let is_near = (position.body, position.block) == (here.body, here.block);
     (known && is_near && swaps_last_two(permute.attrs.get("axes"), right.ndim()?))
         .then(|| Call::op("matmul", vec![x.clone(), w.clone()], matmul.attrs.clone()))
 }

@@ -18,7 +18,7 @@ use hammock_ir::{
 };
 use hammock_ops::{
     CallContext, Lowering, Op, Table,
-    legalize::{Emit, Legalized, is_written_out, write_out},
+    legalize::{Emit, Legalized, has_normal_operands, normalize_operands},
     lookup,
 };
 
@@ -103,10 +103,10 @@ impl Legalizer<'_> {
     /// The call with tuples as their members and sizes by name, as kernels need them.
     fn written_out(&mut self, op: &'static Op, call: &Call) -> Result<Call, InferError> {
         let context = CallContext { module: self.module, function: self.function, op, call };
-        if is_written_out(&context) {
+        if has_normal_operands(&context) {
             return Ok(call.clone());
         }
-        match self.detached(op, call, |context, emit| Ok(Value::Call(write_out(context, emit)?)))? {
+        match self.detached(op, call, |context, emit| Ok(Value::Call(normalize_operands(context, emit)?)))? {
             Value::Call(call) => Ok(call),
             _ => Err(InferError::new("a call that is written out stays a call")),
         }

@@ -24,7 +24,7 @@ use hammock_ir::{
     relax::{Binding, Call, Constant, Function, Operand, Value},
 };
 use hammock_ops::{
-    CallContext, Lowering, Op, WINOGRAD_RESULTS, WINOGRAD_TAPS, dims, layout::Layout, lookup, winograd,
+    CallContext, Lowering, Op, WINOGRAD_INPUT_TILE, WINOGRAD_OUTPUT_TILE, dims, layout::Layout, lookup, winograd,
     winograd_weights,
 };
 
@@ -113,7 +113,7 @@ impl Convolution {
         let fits = is_float && (result == dtype || result == DType::FLOAT32);
         let layout_of = |name: &str, axes: &str| {
             let text = call.attrs.get(name)?.as_str()?;
-            Layout::parse(text).filter(|layout| layout.suits(axes) && !layout.has_blocks())
+            Layout::parse(text).filter(|layout| layout.is_layout_of(axes) && !layout.has_blocks())
         };
         let data_layout = layout_of("data_layout", "NCHW")?;
         let out_layout = layout_of("out_layout", "NCHW").unwrap_or_else(|| data_layout.clone());
@@ -146,7 +146,8 @@ impl Convolution {
     fn pays(&self) -> bool {
         let size = |dim: &PrimExpr| dim.as_int().unwrap_or(1);
         let product = |sizes: &[i64]| sizes.iter().copied().fold(1, i64::saturating_mul);
-        let (into, from, taps) = (size(&self.channels), size(&self.results[1]), WINOGRAD_TAPS * WINOGRAD_TAPS);
+        let (into, from, taps) =
+            (size(&self.channels), size(&self.results[1]), WINOGRAD_INPUT_TILE * WINOGRAD_INPUT_TILE);
         let positions: Vec<i64> = [0, 2, 3].iter().map(|axis| size(&self.results[*axis])).collect();
         let tiles = product(&[positions[0], tiles_along(positions[1]), tiles_along(positions[2])]);
         let weights = into.saturating_mul(from);
@@ -209,7 +210,7 @@ impl Writer<'_> {
             weights = self.op("permute_dims", vec![weights], [("axes", axes.into())])?;
         }
         let both = dims::mul(&c.channels, &c.results[1]);
-        let taps = PrimExpr::from(WINOGRAD_TAPS);
+        let taps = PrimExpr::from(WINOGRAD_INPUT_TILE);
         let flat = Operand::Shape(vec![(KERNEL * KERNEL).into(), both]);
         let flat = self.op("reshape", vec![weights, flat], [])?;
         let transformed = self.op("matmul", vec![matrix(&both_ways()), flat], [])?;
@@ -249,7 +250,7 @@ fn tensor(module: &Module, function: &Function, operand: &Operand) -> Option<Ten
 
 /// How many tiles hold so many results along an axis.
 fn tiles_along(results: i64) -> i64 {
-    (results + WINOGRAD_RESULTS - 1) / WINOGRAD_RESULTS
+    (results + WINOGRAD_OUTPUT_TILE - 1) / WINOGRAD_OUTPUT_TILE
 }
 
 /// The axes of `permute_dims` from one layout to another; `None` when they are the same.

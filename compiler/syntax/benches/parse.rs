@@ -1,4 +1,4 @@
-//! How fast text becomes a tree: 10 MB of modules, made of copies of the test examples.
+//! Throughput of parsing: 10 MB of modules, copies of the test examples.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use hammock_diagnostics::SourceFile;

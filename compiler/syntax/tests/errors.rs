@@ -1,4 +1,4 @@
-//! What people read when their text is wrong: each input beside its messages, in `snapshots/syntax/`.
+//! Syntax errors: each input with its messages, in `snapshots/syntax/`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Nothing a file may hold makes the reader panic, overflow its stack or take long.
+//! No input makes the parser panic, overflow its stack or take long.
 
 use hammock_diagnostics::{Diagnostic, SourceFile, render_json, render_text};
 use hammock_syntax::{ast, parse};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 const EXAMPLES: [&str; 2] = [include_str!("examples/linear.py"), include_str!("examples/loops.py")];
 
-/// Parses, renders everything that was said, and hands it back.
+/// Parses a text and renders all diagnostics.
 fn read(text: &str) -> (ast::Module, Vec<Diagnostic>) {
     let file = SourceFile::new("model.py", text).unwrap();
     let (module, diagnostics) = parse(&file);
@@ -23,7 +23,7 @@ fn messages(text: &str) -> Vec<String> {
     read(text).1.into_iter().map(|diagnostic| diagnostic.message).collect()
 }
 
-/// Words and signs of a text, blanks and line breaks among them.
+/// Words and punctuation of a text, including blanks and line breaks.
 fn pieces(text: &str) -> Vec<&str> {
     let kind = |c: char| {
         if c.is_alphanumeric() || c == '_' {

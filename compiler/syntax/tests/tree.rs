@@ -1,4 +1,4 @@
-//! What the tree of right text looks like.
+//! Trees of valid text.
 
 use hammock_diagnostics::{SourceFile, Span, render_text};
 use hammock_syntax::ast::{Expr, ExprKind, Index, Stmt, StmtKind};

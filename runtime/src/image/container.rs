@@ -138,12 +138,6 @@ pub fn write(sections: &[Section<'_>]) -> Vec<u8> {
     out
 }
 
-/// The length stated in a container's header.
-pub fn stated_len(bytes: &[u8]) -> Option<usize> {
-    let header = bytes.first_chunk::<HEADER_SIZE>().filter(|header| header.starts_with(MAGIC))?;
-    usize::try_from(u64::from_le_bytes(header[16..24].try_into().ok()?)).ok()
-}
-
 /// Validates the container that fills `bytes`.
 pub fn read(bytes: &[u8], integrity: Integrity) -> Result<Container, ContainerError> {
     let mut reader = Reader::new(bytes);

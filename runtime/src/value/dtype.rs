@@ -196,11 +196,6 @@ impl DType {
         DType { lanes: (factor as i16).wrapping_neg() as u16, ..self }
     }
 
-    /// The same kind with `bits` bits per lane.
-    pub const fn with_bits(self, bits: u8) -> DType {
-        DType { bits, ..self }
-    }
-
     /// The type of one lane.
     pub const fn element(self) -> DType {
         if self.is_void() { self } else { self.with_lanes(1) }

@@ -10,7 +10,7 @@ use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::{
         BinaryOp, Var, binary,
-        intrinsics::{self, Of},
+        intrinsics::{self, LaneKind},
     },
     tir::{Buffer, ForKind, Loop, Param, Stmt, StmtKind},
 };
@@ -241,8 +241,8 @@ fn each_lane_is_computed_as_in_the_interpreter() {
                 ("q_multiply_shift", _) => {
                     (vec![large, PrimExpr::int32(1 << 30), PrimExpr::int32(31), small], DType::INT32)
                 }
-                (_, Of::Integers) => (vec![large, small], DType::INT32),
-                (_, Of::Any) => (floats, DType::BOOL),
+                (_, LaneKind::Integers) => (vec![large, small], DType::INT32),
+                (_, LaneKind::Any) => (floats, DType::BOOL),
                 _ if intrinsic.name == "acosh" => (vec![x[1].clone() + x[1].clone()], DType::FLOAT32),
                 _ => (floats, DType::FLOAT32),
             };

@@ -74,18 +74,18 @@ part of the model with Hammock's own runtime.",
 
     BAD_LISTING = "E0307", "listing cannot be assembled", "\
 `hammock asm` does not understand a line of the listing, or the line names something that does not exist. Or the program
-breaks a rule that every executable obeys: it reads a register before writing it, jumps out of its function, or passes
-the wrong number of arguments.
+violates an invariant of executables: it reads a register before writing it, jumps out of its function, or passes the
+wrong number of arguments.
 
 `hammock inspect FILE --asm` writes listings; look at one to see the format.",
     wrong r#"$ hammock asm model.py -o model.bin"#,
     right r#"$ hammock inspect model.so --asm > listing.txt && hammock asm listing.txt -o model.bin"#;
 
     BAD_PATTERN = "E0308", "bad pattern", "\
-A file of patterns, or a pattern, that `FuseOpsByPattern` is given cannot be read.
+A pattern, or a file of patterns, passed to `FuseOpsByPattern` is invalid.
 
-A file has assignments, and at last the list `patterns` of names and patterns. A name is that of a code generator, a dot
-and what the pattern is. Patterns are tried in the order of the list, as in TVM:
+A file has assignments, and finally the list `patterns` of names and patterns. A name is that of a code generator and
+that of the pattern, separated by a dot. Patterns are tried in the order of the list, as in TVM:
 
     x, w, b = wildcard(), is_const(), wildcard()
     conv = R.nn.conv2d(x, w, strides=[1, 1])
@@ -95,65 +95,66 @@ and what the pattern is. Patterns are tried in the order of the list, as in TVM:
         (\"dnnl.conv2d\", biased),
     ]
 
-`R.nn.relu(x)` is a call of an operator, as `is_op(\"relax.nn.relu\")(x)` is. Operands come in order, `...` is any that
-follow; attributes are named. `_` and `wildcard()` are anything; what has a name is the same value wherever the name
-stands. There are `is_const()`, `is_var(\"name\")`, numbers, `is_shape([1, _])`, tuples `(x, y)`,
+`R.nn.relu(x)` is a call of an operator, like `is_op(\"relax.nn.relu\")(x)`. Operands are positional, `...` matches any
+that follow; attributes are named. `_` and `wildcard()` match anything; a name matches the same value at each use.
+There are `is_const()`, `is_var(\"name\")`, numbers, `is_shape([1, _])`, tuples `(x, y)`,
 `is_tuple([x, y], unordered=True)`, members `x[0]` or `is_tuple_get_item(x)`, `is_gv(\"name\")`,
 `is_call_tir(\"name\", [x])`, `is_call_dps_packed(\"name\", [x])` and `is_call_packed(\"name\", [x])`.
-`p | q` is either, `p & q` both, `~p` not `p`. A pattern is narrowed by `.has_dtype(\"float32\")`,
-`.has_shape([1, _])`, `.has_ty(R.Tensor(ndim=4))` and `.has_attr({\"groups\": 1})`, and by other values:
+`p | q` matches either, `p & q` both, `~p` not `p`. Constraints on a pattern are `.has_dtype(\"float32\")`,
+`.has_shape([1, _])`, `.has_ty(R.Tensor(ndim=4))` and `.has_attr({\"groups\": 1})`, and relations to other values:
 
-    y.same_shape_as(x)      has certainly the shape of `x`, if that is in the match
-    x.used_by(call)         is an operand of `call`; of number 1: `x.used_by(call, 1)`
+    y.same_shape_as(x)      certainly has the shape of `x`, if that is in the match
+    x.used_by(call)         is an operand of `call`; at index 1: `x.used_by(call, 1)`
     x.only_used_by(call)    and nothing else uses it
 
-A call that uses a value becomes a part of the group. TVM has these too, but its FuseOpsByPattern does not look at them.",
+A call that uses a value becomes part of the group. TVM has these constraints, too, but its FuseOpsByPattern ignores
+them.",
     wrong r#"$ hammock opt model.py --passes 'FuseOpsByPattern{patterns=[["dnnl.add", "R.ad(_, _)"]]}'"#,
     right r#"$ hammock opt model.py --passes 'FuseOpsByPattern{patterns=[["dnnl.add", "R.add(_, _)"]]}'"#;
 
     CYCLIC_GROUP = "E0309", "group needs its own result", "\
-Values that a pattern groups into one function cannot be computed at once: something between them is not in the group,
-and is computed from one of them for another.
+The group of values that a pattern matches has a cyclic dependence: a value outside the group depends on one in it, and
+another value in the group depends on that.
 
-Let the pattern cover what is between, or make it one that fits less. When all that is between is another name for a
-value, `y = x`, run `CanonicalizeBindings` first.",
+Extend the pattern to the value between, or restrict it. If the value between is only an alias, `y = x`, run
+`CanonicalizeBindings` first.",
     wrong r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.add", "R.add(R.nn.relu(_), _)"]]}'"#,
     right r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.relu", "R.nn.relu(_)"]]}'"#;
 
     CODE_GENERATOR = "E0310", "code generator missing or failed", "\
-`RunCodegen` asks the code generator that a function names to compile it. Either there is none of that name, or it
-failed, or what it made is not what was asked for.
+`RunCodegen` passes a function to the code generator that it names. Either there is no such code generator, or it
+failed, or its output is invalid.
 
-A program becomes one by the option `codegens`. It is started once, with the options of `target_options` as its
-argument, in JSON, and reads a module on standard input, as text: functions with the attribute `Codegen`, and what they
-use. It prints an ELF object file. For each of those functions, the object defines a function of C that writes the
-results into its last arguments:
+The option `codegens` registers a program as a code generator. It is started once, with the options of `target_options`
+as its argument, in JSON, and reads a module on standard input, as text: the functions with the attribute `Codegen` and
+their dependencies. It prints an ELF object file. For each of those functions, the object defines a C function that
+writes the results into its last arguments:
 
     int __tvm_ffi_SYMBOL(void *, const hammock_any *args, int count, hammock_any *result);
 
 SYMBOL is the function's name. The arguments are those of the function, then a tensor for each result. The object may
-use what kernels may: the mathematics of C, `memcpy` and the like. A program in Rust registers generators with
-`hammock_compiler::Codegens`.",
+call the functions that kernels may call: the C math library, `memcpy` and similar. A Rust program registers generators
+with `hammock_compiler::Codegens`.",
     wrong r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.relu", "R.nn.relu(_)"]],annotate_codegen=true},RunCodegen'"#,
     right r#"$ hammock opt between.py --passes 'FuseOpsByPattern{patterns=[["dnnl.relu", "R.nn.relu(_)"]]},RunCodegen'"#;
 
     BAD_PLAN = "E0311", "plan cannot be used", "\
-A file of plans says how kernels are computed: for each stage of a kernel the loops, outermost first, with step and kind.
-`hammock opt --print-plans` prints one, with remarks after `#`; `--plan FILE` reads it back after changes by hand. A
-kernel with a plan from the file is computed as the plan says; rules choose for the others.
+A plan file has the schedules of kernels: for each stage of a kernel the loops, outermost first, with step and kind.
+`hammock opt --print-plans` prints one, with remarks after `#`; `--plan FILE` reads it back after manual edits. Kernels
+with a plan in the file use it; rules choose the plans of the others.
 
     add:
         elementwise: i parallel 4, j by 32, j vector
 
-A plan changes how fast a result is computed, never the result. So every axis has loops down to single values (`by N`
-alone leaves N); loops over the terms of a sum, `unrolled` and `vector` loops come last, for results in registers have no
-loops inside; threads (`parallel`) share axes of the result only; and lanes (`vector`) lie side by side in memory, where
-needed in a copy (`copy of BUFFER as [AXES] (rule: loops)`; `AXIS padded N` there has zeros up to a multiple of N). The message says which of these does not hold, or which name
-is unknown: the axes and buffers of a kernel are those of its printed plan, and the kernels of a module depend on the
-passes before.
+A plan changes the speed of a kernel, never its result. So every axis has loops down to single values (`by N` alone
+leaves N); reduction, `unrolled` and `vector` loops are innermost, because accumulators in registers have no loops
+inside; `parallel` loops are over axes of the result only; and `vector` loops need contiguous data, if necessary in a
+packed copy (`copy of BUFFER as [AXES] (rule: loops)`; `AXIS padded N` pads it with zeros to a multiple of N). The
+message says which of these is violated, or which name is unknown: the axes and buffers of a kernel are those of its
+printed plan, and the kernels of a module depend on the passes that ran before.
 
-A plan may also begin with what rules choose, or with loops, and go on with primitives (`hammock rules` lists them), each on a
-line below and further to the right:
+A plan may also begin with the rules' choice, or with loops, followed by primitives (`hammock rules` lists them), each
+on a more deeply indented line:
 
     matmul:
         planned
@@ -161,12 +162,11 @@ line below and further to the right:
             reorder i by 64, j
             cache_read w as [k, j] at j
 
-What one of them needs and does not find is said at its line, and so is what keeps all loops together from computing the
-stage: after the last one, not before.
+Errors of a primitive are reported at its line; the loops as a whole are checked after the last one.
 
-Files that `--tune` writes have a hash of a kernel's structure, the CPU and the number of threads instead of its name, and
-numbers instead of the names of axes, buffers and what else is copied: `axis0`, `part1`, `row0`. A record that cannot be used (after a change of
-Hammock, say) can be removed; `--tune` then measures the kernel anew.",
+Files that `--tune` writes have a hash of a kernel's structure, the CPU and the number of threads instead of its name,
+and numbered names of axes, buffers and other copies: `axis0`, `part1`, `row0`. A record that cannot be used (for
+example, after an upgrade of Hammock) can be removed; `--tune` then measures the kernel again.",
     wrong r#"$ hammock opt model.py --print-plans > plan.txt; sed -i 's/vector/unroled/' plan.txt; hammock opt model.py --plan plan.txt"#,
     right r#"$ hammock opt model.py --print-plans > plan.txt; sed -i 's/by [0-9]*/by 2/' plan.txt; hammock opt model.py --plan plan.txt > same.txt"#;
 }

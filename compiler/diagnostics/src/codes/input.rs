@@ -21,7 +21,7 @@ it with `--params`.",
 A file named on the command line cannot be opened or read, or its contents do not match its name.
 
 Check the path and the permissions. Weights are read from `.safetensors` and `.npz` files, arguments from `.npy` and
-`.npz` files. A file that is truncated or damaged is refused entirely.",
+`.npz` files. A truncated or damaged file is rejected entirely.",
     wrong r#"$ hammock check no_such_file.py"#,
     right r#"$ hammock check model.py"#;
 
@@ -35,22 +35,22 @@ Check that the folder exists, that you may write to it, and that the disk has ro
     UNSUPPORTED_FILE = "E0405", "wrong kind of file", "\
 This command does not take this kind of file.
 
-Text modules (TVMScript) can be checked, printed, compiled, run and timed; compiled executables can be inspected, run and
-timed.",
+Text modules (TVMScript) can be checked, printed, compiled, run and benchmarked; compiled executables can be inspected,
+run and benchmarked.",
     wrong r#"$ hammock check model.so"#,
     right r#"$ hammock inspect model.so"#;
 
     WEIGHT_MISMATCH = "E0406", "weight does not fit", "\
 A tensor in the weights file has the name of a parameter, but its dtype or shape differs from the parameter's type.
 
-The message lists all of them, and what else does not fit: tensors that belong to no parameter, and weights without a tensor.
-Either the weights belong to another version of the model, or the annotations are wrong (`hammock inspect` shows them).",
+The message lists all of them, and other mismatches: tensors without a parameter, and weights without a tensor. Either
+the weights belong to another version of the model, or the annotations are wrong (`hammock inspect` shows them).",
     wrong r#"$ hammock run model.py --params weights.safetensors"#,
     right r#"$ hammock run model.py --arg 'ones(3):float32'"#;
 
     UNSUPPORTED_OPTION = "E0407", "option not available", "\
-An option has a value that does not exist or that this build does not support, it has no effect here, or it names an output
-that is an input or another output of the same command.
+An option has a value that does not exist or that this build does not support, it has no effect here, or it names an
+output that is an input or another output of the same command.
 
 The message says what to write instead.",
     wrong r#"$ hammock compile model.py -o model2.so --exec-mode fast"#,
@@ -82,46 +82,44 @@ The message gives the path to the first difference, from the outside in, and wha
     right r#"$ hammock opt model.py --same-as model.py"#;
 
     UNUSED_WEIGHT = "E0411", "weight without a parameter", "\
-The file given with `--params` has tensors whose names no parameter has; they are ignored. If no tensor in the file has a
-matching name, the file belongs to another model, or the model is compiled and has its weights: that is an error.
+The file passed with `--params` has tensors without a parameter of the same name; they are ignored. If no tensor in the
+file has a matching name, the file belongs to another model, or the model is compiled and contains its weights: that is
+an error.
 
-A tensor belongs to the parameter of the same name; dots and other marks count as `_`, so `fc1.weight` is the tensor for
-`fc1_weight`. The message lists these tensors, the parameters without a tensor, and names that look alike.",
+A tensor belongs to the parameter of the same name; dots and other punctuation count as `_`, so `fc1.weight` is the
+tensor for `fc1_weight`. The message lists these tensors, the parameters without a tensor, and names that look alike.",
     wrong r#"$ hammock compile model.py --params of_another.safetensors -o out.so"#,
     right r#"$ hammock compile model.py -o out.so"#;
 
     BAD_ONNX = "E0412", "damaged ONNX model", "\
-An ONNX file cannot be read: it is no ONNX model, it is truncated or damaged, or what it says contradicts itself.
+An ONNX file cannot be read: it is no ONNX model, it is truncated or damaged, or it is inconsistent.
 
-Names must be defined once, and before they are used; nodes must not need each other's results. A tensor's data must be as
-long as its shape and dtype say. Data that lie in files beside the model must be in its folder. The message names the
-tensor or the nodes. The type that the model declares for an output must be that of what its graph computes.
-`onnx.checker.check_model` says more about a file.",
+Names must be defined once, and before they are used; nodes must not form cycles. The size of a tensor's data must match
+its shape and dtype. External data must be in the model's folder. The declared type of an output must be that of the
+graph's result. The message names the tensor or the nodes. `onnx.checker.check_model` gives more details.",
     wrong r#"$ printf '\010\011' > bad.onnx && hammock check bad.onnx"#,
     right r#"$ hammock check model.onnx"#;
 
     ONNX_UNSUPPORTED = "E0413", "ONNX feature not supported", "\
 An ONNX model uses operators, or kinds of values, that cannot be imported.
 
-The message lists all operators that are missing, with the nodes that use them. `hammock ops --onnx` lists those that can be
-imported. Models older than version 7 of ONNX's operators, or newer than what is known, can be converted with
-`onnx.version_converter`.",
+The message lists all unsupported operators, with the nodes that use them. `hammock ops --onnx` lists the supported
+ones. Models of an opset before 7, or newer than the supported ones, can be converted with `onnx.version_converter`.",
     wrong r#"$ hammock check strings.onnx"#,
     right r#"$ hammock check model.onnx"#;
 
     ONNX_NODE = "E0414", "ONNX node refused", "\
-A node of an ONNX model cannot be imported: its inputs or attributes do not fit its operator, or its form of the operator is
-not supported.
+A node of an ONNX model cannot be imported: its inputs or attributes are invalid for its operator, or this form of the
+operator is not supported.
 
-The message names the node, its operator and the reason. An attribute must be one that the operator has in the version that
-the model uses: none is ignored. The line shown is the node, not a line of the file, which is
-binary.",
+The message names the node, its operator and the reason. An attribute must exist in the operator version that the model
+uses: none is ignored. The line shown is the node, not a line of the file, which is binary.",
     wrong r#"$ hammock check axis.onnx"#,
     right r#"$ hammock check model.onnx"#;
 
     OTHER_FILE = "E0415", "file with another SHA-256", "\
-`--sha256` names the SHA-256 of the file that is meant, and the file that is there has another: it is damaged, incomplete, or
-another version.
+The file's SHA-256 digest differs from the one given with `--sha256`: the file is damaged, incomplete, or another
+version.
 
 Get the file again. `sha256sum FILE` computes the digest. Weights in other files have digests of their own.",
     wrong r#"$ hammock check model.py --sha256 0000000000000000000000000000000000000000000000000000000000000000"#,

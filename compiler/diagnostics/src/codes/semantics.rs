@@ -4,9 +4,9 @@ super::codes! {
     UNDEFINED_NAME = "E0201", "undefined name", "\
 This name is not defined here.
 
-The names you can use are the parameters and earlier bindings of the function, the module's functions (through `cls` or the module's
-name), symbolic dimensions declared with `TypeVar`, and the namespaces `R`, `T` and `I`. A binding made in one branch
-of an `if` is visible after it only if both branches make it.",
+The names you can use are the parameters and earlier bindings of the function, the module's functions (through `cls` or
+the module's name), symbolic dimensions declared with `TypeVar`, and the namespaces `R`, `T` and `I`. A binding in one
+branch of an `if` is visible after it only if both branches have it.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     return R.add(x, z)"#,
@@ -55,7 +55,8 @@ def main(x: R.Tensor((2, 3), "float32")):
     return z"#;
 
     WRONG_VALUE = "E0205", "wrong kind of value", "\
-A different kind of value is expected here, for example the name of a dtype and not a number, or one value and not a list.
+A different kind of value is expected here, for example the name of a dtype instead of a number, or one value instead
+of a list.
 
 The message says what was expected and what was found.",
     wrong r#"@R.function
@@ -68,8 +69,8 @@ def main(x: R.Tensor((2, 3), "float32")):
     BAD_TYPE = "E0206", "malformed type", "\
 A type annotation cannot be understood.
 
-A type is `R.Tensor((n, 4), dtype=\"float32\")`, `R.Shape([n, 4])`, `R.Tuple(…)`, `R.Callable((…,), …)`, `R.Any`, a scalar
-type such as `T.int64`, or, in a `T.prim_func`, also `T.Buffer((n, 4), \"float32\")` and `T.handle`.",
+A type is `R.Tensor((n, 4), dtype=\"float32\")`, `R.Shape([n, 4])`, `R.Tuple(…)`, `R.Callable((…,), …)`, `R.Any`, a
+scalar type such as `T.int64`, or, in a `T.prim_func`, also `T.Buffer((n, 4), \"float32\")` and `T.handle`.",
     wrong r#"@R.function
 def main(x: R.Tensor(("?", 3), "float32")):
     return x"#,
@@ -83,7 +84,7 @@ def main(x: R.Tensor((n, 3), "float32")):
 A scalar operation has operands without a common type, or a value is stored where its type does not fit.
 
 Integers and floats of different widths are converted to the wider type automatically; pointers, strings and vectors of
-different lengths are not. `/` on integers is refused because it could round either way: write `//`, or `T.Div(a, b)`.",
+different lengths are not. `/` on integers is an error because its rounding is ambiguous: write `//`, or `T.Div(a, b)`.",
     wrong r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
     for i in range(8):
@@ -149,8 +150,8 @@ def main(x: R.Tensor((2, 3), "float32")):
     MISSING_METADATA = "E0212", "constant missing from the text", "\
 The text uses a constant, `metadata[\"…\"][i]`, but has no metadata section: it was printed without its constants.
 
-Print it with its constants (`mod.show(show_meta=True)`), or give a file that holds them (`--params
-weights.safetensors`), with tensors that are named by the constants' numbers or are in the same order.",
+Print it with its constants (`mod.show(show_meta=True)`), or pass a file that contains them (`--params
+weights.safetensors`), with tensors that are named by the constants' indices or are in the same order.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     y = R.add(x, metadata["ir.GenericConst"][0])
@@ -161,7 +162,7 @@ def main(x: R.Tensor((2, 3), "float32")):
     return y"#;
 
     NO_MODULE = "E0213", "no module to read", "\
-The file holds no module, or no module of the name given with `--module`, or several modules and you have not chosen one.
+The file has no module, or no module of the name given with `--module`, or several modules and you have not chosen one.
 
 A module is a class decorated with `@I.ir_module`, or one function decorated with `@R.function` or `@T.prim_func`.",
     wrong r#"class Module:
@@ -175,7 +176,8 @@ class Module:
         return x"#;
 
     TYPE_RULE = "E0214", "operands do not fit the operator", "\
-An operator cannot take these operands: for example, shapes do not broadcast, a dtype is wrong, or an axis does not exist.
+An operator does not support these operands: for example, shapes do not broadcast, a dtype is wrong, or an axis does
+not exist.
 
 The message names the operator and the argument. `hammock ops NAME` documents it.",
     wrong r#"@R.function

@@ -17,7 +17,7 @@ def main(x: R.Tensor((2, 3), "float32")):
     UNMATCHED_BRACKET = "E0102", "unmatched bracket", "\
 A bracket is never closed, closes nothing, or is closed by a bracket of another kind.
 
-A line inside brackets continues until they close, so an unclosed bracket swallows the lines after it. The error is
+A line inside brackets continues until they close, so an unclosed bracket includes the lines after it. The error is
 reported where the bracket was opened. Its end is guessed: the next line that looks like a statement.
 
     x = R.add(a, b        # `(` was never closed
@@ -74,8 +74,8 @@ def main(x: R.Tensor((2, 3), "float32")):
     OPEN_STRING = "E0106", "unclosed string", "\
 A string literal is not closed.
 
-A string in single or double quotes ends on the line where it starts. Put text of several lines between triple quotes, as
-in `metadata = tvm.ir.load_json(\"\"\"…\"\"\")`.",
+A string in single or double quotes ends on the line where it starts. Put text of several lines between triple quotes,
+as in `metadata = tvm.ir.load_json(\"\"\"…\"\"\")`.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     return R.astype(x, "float16)"#,
@@ -88,7 +88,7 @@ A string literal cannot be decoded.
 
 Escapes are those of Python, with one exception that follows how TVM prints text: `\\xHH` is a byte, and the bytes of a
 string together must be UTF-8. Write `é` as itself, as `\\u00e9` or as `\\xc3\\xa9`. The escape `\\N{…}` is not
-supported. An unknown escape such as `\\d` stands for itself, with a warning: double the backslash, or use a raw string.",
+supported. An unknown escape such as `\\d` is kept literally, with a warning: double the backslash, or use a raw string.",
     wrong r#"@R.function
 def main(x: R.Tensor((2, 3), "float32")):
     y = R.astype(x, "\x")

@@ -1,4 +1,4 @@
-//! E025x: what the verifier finds.
+//! E025x: errors of the verifier.
 
 super::codes! {
     BOUND_TWICE = "E0250", "variable bound twice", "\
@@ -43,11 +43,11 @@ def kernel(B: T.Buffer((8,), "int32")):
         B[i + 4] = x"#;
 
     DATAFLOW = "E0252", "dataflow block rule broken", "\
-A dataflow block (`with R.dataflow():`) holds computations without control flow, so that passes may reorder them.
+A dataflow block (`with R.dataflow():`) contains computations without control flow, so that passes may reorder them.
 Variables that only a dataflow block may use must be bound in one.
 
-A text that breaks these rules gets E0210 at the line in question. This code is for modules that a pass made: the pass
-has a bug. Please report it, with the module that was passed to it (`hammock opt --print-after all` shows it).";
+A text that violates these rules gets E0210 at the line in question. This code is for modules that a pass created: the
+pass has a bug. Please report it, with the module that was passed to it (`hammock opt --print-after all` shows it).";
 
     IMPURE = "E0253", "impure call", "\
 A pure function, or a dataflow block, calls something that has side effects: `R.print`, a packed function, a kernel, or
@@ -207,7 +207,7 @@ A kernel has a block but is not in the dialect with blocks (`@T.prim_func(s_tir=
 another dtype, a loop's variable and bounds do not have the same integer dtype, or a jump is outside any loop.
 
 A warning with this code means that a block reads or writes memory that its `T.reads` or `T.writes` do not list. Passes
-that move code rely on these lists. If you leave both lines out, the regions are found from the block's body.",
+that move code rely on these lists. If you omit both lines, the regions are inferred from the block's body.",
     wrong r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     for i in range(8):
@@ -232,7 +232,7 @@ def main(x: R.Tensor((2, 3), "float32")):
     return x"#;
 
     OUT_OF_BOUNDS = "E0263", "index out of bounds", "\
-A kernel accesses an element that its buffer does not have: in some iteration of the loops around it, the index is
+A kernel accesses an element that its buffer does not have: in some iteration of the enclosing loops, the index is
 negative, or not less than the size of the dimension. Indices count from 0, and negative ones do not count from the end.
 
 This code is for accesses that are certain to happen. Accesses that may be out of bounds, because they depend on data,
@@ -245,16 +245,16 @@ def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     B[7] = A[0]"#;
 
     UNINITIALIZED = "E0264", "uninitialized memory", "\
-A kernel reads memory that holds no values yet. That is memory that it allocates itself, and memory that `R.call_tir`
-allocates for an output; it holds whatever was there before. Write each element first: the elements of a reduction in
-`T.init()`, which runs for the first values of all reduction axes. An axis that indexes the output is no reduction axis.
+A kernel reads uninitialized memory: memory that it allocates itself, or that `R.call_tir` allocates for an output.
+Write each element first: the elements of a reduction in `T.init()`, which runs in the first iteration of all reduction
+axes. An axis that indexes the output is not a reduction axis.
 
-A kernel that updates a tensor takes it as an argument: call it by `R.call_tir_inplace`. Kernels that are run by themselves
-may read all their parameters, because the caller passes tensors for them.
+A kernel that updates a tensor takes it as an argument: call it by `R.call_tir_inplace`. Kernels that are run on their
+own may read all their parameters, because the caller passes tensors for them.
 
-Reads that come before every write are errors. Where a read may come before a write, because that depends on conditions,
-data or sizes, or is not seen to, this is a warning: such memory holds zeros, at every level and in every mode, for which
-the kernel stores them first. A kernel that certainly writes each element before it reads it stores nothing more.",
+Reads that precede every write are errors. If a read may precede a write, depending on conditions, data or sizes, or
+because the analysis cannot prove otherwise, this is a warning: the kernel then zero-initializes the memory, at every
+level and in every mode. Kernels that provably write each element before reading it are not changed.",
     wrong r#"@T.prim_func
 def kernel(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     sums = T.alloc_buffer((8,), "float32")

@@ -1,4 +1,4 @@
-//! The few lines of a file that a diagnostic shows, cut to a width that can be read.
+//! The lines of a file that a diagnostic shows, cut to a readable width.
 //!
 //! Long lines (weights as text, lists of a million numbers) are shown as a window around the first label. A label
 //! that covers several lines is shown on its first.
@@ -10,9 +10,9 @@ use codespan_reporting::files::{Error, Files};
 use crate::{Label, SourceFile, Span};
 
 /// Lines longer than this, in bytes, are cut.
-const WIDTH: u32 = 200;
+const MAX_LINE_WIDTH: u32 = 200;
 /// Bytes shown before a label in a cut line.
-const BEFORE: u32 = 60;
+const CONTEXT_BEFORE: u32 = 60;
 const ELLIPSIS: &str = "…";
 
 pub(super) struct Excerpt<'a> {
@@ -21,7 +21,7 @@ pub(super) struct Excerpt<'a> {
     lines: Vec<Line>,
 }
 
-/// A line of the excerpt: `shown` of the file stands at `range` of the text, after an ellipsis when cut.
+/// A line of the excerpt: the part `shown` of the file is at `range` of the text, after an ellipsis if cut.
 struct Line {
     index: usize,
     shown: Span,
@@ -47,7 +47,7 @@ impl<'a> Excerpt<'a> {
         excerpt
     }
 
-    /// Where a span of the file stands in the excerpt; what lies outside is moved to the nearest edge.
+    /// Maps a span of the file to the excerpt, clamped to its edges.
     pub(super) fn locate(&self, span: Span) -> Range<usize> {
         let Some(line) = self.file.and_then(|file| self.line(file.line_index(span.start))) else { return 0..0 };
         let place = |offset: u32| {
@@ -68,7 +68,7 @@ impl<'a> Excerpt<'a> {
         let lead = if shown.start > whole.start { ELLIPSIS } else { "" };
         let start = self.text.len();
         self.text.push_str(lead);
-        self.text.extend(file.slice(shown).chars().map(harmless));
+        self.text.extend(file.slice(shown).chars().map(escape_control));
         if shown.end < whole.end {
             self.text.push_str(ELLIPSIS);
         }
@@ -77,8 +77,8 @@ impl<'a> Excerpt<'a> {
     }
 }
 
-/// The character, or one of the same length in the place of those that a terminal would obey.
-fn harmless(c: char) -> char {
+/// The character, with control characters replaced by ones of the same length.
+fn escape_control(c: char) -> char {
     match c {
         '\t' => c,
         '\0'..'\u{20}' | '\u{7f}' => '?',
@@ -88,15 +88,15 @@ fn harmless(c: char) -> char {
     }
 }
 
-/// The part of a line to show: all of it, or [`WIDTH`] bytes around the start of a label.
+/// The part of a line to show: all of it, or [`MAX_LINE_WIDTH`] bytes around the start of a label.
 fn window(text: &str, line: Span, label_start: u32) -> Span {
-    if line.len() <= WIDTH {
+    if line.len() <= MAX_LINE_WIDTH {
         return line;
     }
-    let last = line.end - WIDTH;
-    let start = label_start.saturating_sub(BEFORE).clamp(line.start, last) as usize;
+    let last = line.end - MAX_LINE_WIDTH;
+    let start = label_start.saturating_sub(CONTEXT_BEFORE).clamp(line.start, last) as usize;
     let start = text.floor_char_boundary(start);
-    Span::new(start as u32, text.ceil_char_boundary(start + WIDTH as usize) as u32)
+    Span::new(start as u32, text.ceil_char_boundary(start + MAX_LINE_WIDTH as usize) as u32)
 }
 
 impl<'files> Files<'files> for Excerpt<'_> {

@@ -7,29 +7,29 @@ use crate::{Diagnostic, SourceFile, Span};
 /// A diagnostic as a JSON object.
 ///
 /// - `source`, always `hammock`; `file`; `code`; `severity`: `error`, `warning` or `note`; `message`
-/// - the place of the first primary label
-/// - `labels`: objects with `message`, `primary` and a place
+/// - the position of the first primary label
+/// - `labels`: objects with `message`, `primary` and a position
 /// - `help`: a list of strings
-/// - `fixes`: changes that are likely what was meant, objects with `text` and the place that it replaces
+/// - `fixes`: suggested changes, objects with `text` and the position that it replaces
 ///
-/// A place is `line`, `column`, `end_line`, `end_column`, which count from 1, in characters; and `range`, the same as
-/// the Language Server Protocol has it: `start` and `end` with `line` and `character`, which count from 0, in UTF-16 code
-/// units. Ends are exclusive. All are `null` where no source text is concerned.
+/// A position is `line`, `column`, `end_line`, `end_column`, which count from 1, in characters; and `range`, as in the
+/// Language Server Protocol: `start` and `end` with `line` and `character`, which count from 0, in UTF-16 code units.
+/// Ends are exclusive. All are `null` if no source text is concerned.
 pub fn render_json(diagnostic: &Diagnostic, file: Option<&SourceFile>) -> Value {
     let file = diagnostic.file.as_deref().or(file);
     let diagnostic = &diagnostic.narrowed(file);
     let labels = diagnostic.labels.iter().map(|label| {
-        let mut object = place(file, label.span);
+        let mut object = position(file, label.span);
         object.insert("message".into(), json!(label.message));
         object.insert("primary".into(), json!(label.primary));
         Value::Object(object)
     });
     let fixes = diagnostic.fixes.iter().map(|fix| {
-        let mut object = place(file, fix.span);
+        let mut object = position(file, fix.span);
         object.insert("text".into(), json!(fix.text));
         Value::Object(object)
     });
-    let mut object = place(file, diagnostic.span());
+    let mut object = position(file, diagnostic.span());
     object.insert("source".into(), json!("hammock"));
     object.insert("file".into(), json!(file.map(SourceFile::name)));
     object.insert("code".into(), json!(diagnostic.code));
@@ -41,7 +41,7 @@ pub fn render_json(diagnostic: &Diagnostic, file: Option<&SourceFile>) -> Value 
     Value::Object(object)
 }
 
-fn place(file: Option<&SourceFile>, span: Span) -> Map<String, Value> {
+fn position(file: Option<&SourceFile>, span: Span) -> Map<String, Value> {
     let file = file.filter(|_| !span.is_none());
     let start = file.map(|file| file.position(span.start));
     let end = file.map(|file| file.position(span.end.max(span.start)));
@@ -57,7 +57,7 @@ fn place(file: Option<&SourceFile>, span: Span) -> Map<String, Value> {
     object
 }
 
-/// A position as the Language Server Protocol counts it.
+/// A position in the Language Server Protocol.
 fn protocol_position(file: &SourceFile, offset: u32) -> Value {
     let line = file.line_index(offset);
     let before = &file.text()[file.line_span(line).start as usize..file.text().floor_char_boundary(offset as usize)];
@@ -83,8 +83,8 @@ mod tests {
             "line": 2, "column": 5, "end_line": 2, "end_column": 6,
             "range": {"start": {"line": 1, "character": 4}, "end": {"line": 1, "character": 6}},
         });
-        let with = |place: &Value, rest: Value| {
-            let mut object = place.as_object().unwrap().clone();
+        let with = |position: &Value, rest: Value| {
+            let mut object = position.as_object().unwrap().clone();
             object.extend(rest.as_object().unwrap().clone());
             Value::Object(object)
         };

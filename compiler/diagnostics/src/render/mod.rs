@@ -12,8 +12,8 @@ pub use json::render_json;
 
 /// A diagnostic as text: the message, the lines concerned with their labels underlined, and the help.
 ///
-/// `file` is the one its spans lie in, if the diagnostic names no other; without it no source is shown. Colours are ANSI
-/// escapes.
+/// `file` is the file of its spans, unless the diagnostic names another; without it no source is shown. Colours are
+/// ANSI escapes.
 pub fn render_text(diagnostic: &Diagnostic, file: Option<&SourceFile>, color: bool) -> String {
     let file = diagnostic.file.as_deref().or(file);
     let diagnostic = &diagnostic.narrowed(file);
@@ -43,7 +43,7 @@ fn emit(excerpt: &Excerpt, message: &codespan::Diagnostic<()>, color: bool) -> O
     String::from_utf8(buffer.into_inner()).ok()
 }
 
-/// The message alone, should the renderer ever fail.
+/// The message alone, if the renderer fails.
 fn plain(diagnostic: &Diagnostic) -> String {
     format!("{}[{}]: {}\n", diagnostic.severity.name(), diagnostic.code, diagnostic.message)
 }
@@ -105,7 +105,7 @@ error[E0201]: `é` is not defined
         }
     }
 
-    /// A label of an access underlines it alone, if there is one of that buffer in the statement.
+    /// A label of an access underlines only that access, if the statement has exactly one of the buffer.
     #[test]
     fn accesses_are_underlined_alone() {
         let text = "BA[0, A[1]] = A[i[0], 8] + x.A[2]\n";

@@ -1,4 +1,4 @@
-//! Calls in patterns: of operators, of what `tvm.relax.dpl` has, and constraints.
+//! Calls in patterns: operators, functions of `tvm.relax.dpl`, and constraints.
 
 use super::{
     reader::{Read, Reader, wrong},
@@ -17,7 +17,7 @@ use hammock_ops::{Op, OperandKind, ParamKind, lookup};
 use hammock_runtime::suggest::nearest;
 use hammock_syntax::ast::{Arg, Call, Expr, ExprKind, Star};
 
-/// The functions that make patterns.
+/// The functions that create patterns.
 const FUNCTIONS: [&str; 11] = [
     "is_call_dps_packed",
     "is_call_packed",
@@ -32,14 +32,14 @@ const FUNCTIONS: [&str; 11] = [
     "wildcard",
 ];
 
-/// The methods that narrow patterns.
+/// The methods that constrain patterns.
 const METHODS: [&str; 7] = ["has_attr", "has_dtype", "has_shape", "has_ty", "only_used_by", "same_shape_as", "used_by"];
 
 impl Reader {
-    /// The pattern that a call is.
+    /// Reads a call as a pattern.
     ///
     /// # Errors
-    /// The first mistake in it.
+    /// The first error in it.
     pub fn call(&mut self, call: &Call, e: &Expr) -> Read<NodeId> {
         if let Some(operator) = operator_path(&call.func) {
             return self.operator(&operator, call.func.span, &call.args, e.span);
@@ -69,10 +69,10 @@ impl Reader {
         }
     }
 
-    /// A call of an operator: its operands, and what is asked of its attributes.
-    fn operator(&mut self, name: &str, place: Span, args: &[Arg], span: Span) -> Read<NodeId> {
+    /// A call of an operator: its operands, and constraints on its attributes.
+    fn operator(&mut self, name: &str, name_span: Span, args: &[Arg], span: Span) -> Read<NodeId> {
         let Some(op) = lookup(name) else {
-            let error = wrong(place, format!("there is no operator `R.{name}`"));
+            let error = wrong(name_span, format!("there is no operator `R.{name}`"));
             return Err(match nearest_operator(name) {
                 Some(near) => error.help(format!("did you mean `R.{near}`?")),
                 None => error.help("`hammock ops` lists the operators"),
@@ -85,7 +85,7 @@ impl Reader {
         self.add(PatternNode::Call(CallPattern { callee, args: operands, open, attrs }), span)
     }
 
-    /// Operands, whether more may follow, and what is named.
+    /// Positional operands, whether more may follow, and named arguments.
     #[allow(clippy::type_complexity)]
     fn args<'e>(&mut self, args: &'e [Arg]) -> Read<(Vec<NodeId>, bool, Vec<(&'e str, &'e Expr)>)> {
         let (mut operands, mut open, mut keywords) = (Vec::new(), false, Vec::new());
@@ -139,7 +139,7 @@ impl Reader {
         self.add(PatternNode::Tuple { members, ordered: !unordered }, span)
     }
 
-    /// A call of a kernel or an external function that writes its results where it is told.
+    /// A destination-passing call of a kernel or external function.
     fn destination(&mut self, op: &'static str, args: &[Arg], span: Span) -> Read<NodeId> {
         let Some((name, rest)) = args.split_first() else { return Err(wrong(span, "the function's name is missing")) };
         let called = Name::from(text(&name.value)?);
@@ -167,7 +167,7 @@ impl Reader {
         self.add(PatternNode::Call(CallPattern { callee, args, open, attrs: Vec::new() }), span)
     }
 
-    fn method(&mut self, inner: NodeId, method: &str, place: Span, call: &Call, span: Span) -> Read<NodeId> {
+    fn method(&mut self, inner: NodeId, method: &str, name_span: Span, call: &Call, span: Span) -> Read<NodeId> {
         let node = match method {
             "has_dtype" => tensor(inner, TensorPattern { dtype: Some(dtype(one(call)?)?), ..Default::default() }),
             "has_shape" => tensor(inner, TensorPattern { sizes: Some(sizes(one(call)?)?), ..Default::default() }),
@@ -177,9 +177,9 @@ impl Reader {
             "used_by" => self.used_by(inner, call, false)?,
             "only_used_by" => self.used_by(inner, call, true)?,
             _ => {
-                let error = wrong(place, format!("patterns have no `{method}`"));
+                let error = wrong(name_span, format!("patterns have no `{method}`"));
                 return Err(match nearest(method, METHODS) {
-                    Some(near) => error.did_you_mean(place, near),
+                    Some(near) => error.did_you_mean(name_span, near),
                     None => error.help(format!("they have {}", METHODS.join(", "))),
                 });
             }
@@ -243,7 +243,7 @@ fn operator_path(e: &Expr) -> Option<String> {
             ExprKind::Name(base) if matches!(&**base, "R" | "relax") => Some(attribute.name.name.to_string()),
             _ => {
                 let rest = operator_path(&attribute.value)?;
-                // `relax.op.nn.relu`, as TVM's functions are called.
+                // `relax.op.nn.relu`, the name of TVM's function.
                 Some(if rest == "op" {
                     attribute.name.name.to_string()
                 } else {
@@ -317,22 +317,22 @@ fn no_function(name: &str, span: Span) -> Diagnostic {
     }
 }
 
-/// An operator's call has as many operands as it takes.
+/// Checks the number of operands of an operator's call.
 fn check_count(op: &Op, operands: usize, open: bool, span: Span) -> Read<()> {
     let variadic = op.operands().any(|p| p.kind == ParamKind::Operand(OperandKind::Variadic));
     let required = op.operands().filter(|p| {
         p.default.is_none()
             && !matches!(p.kind, ParamKind::Operand(OperandKind::OptionalTensor | OperandKind::Variadic))
     });
-    let (least, most) = (required.count(), op.operands().count());
+    let (min, max) = (required.count(), op.operands().count());
     let message = |takes: String| wrong(span, format!("`R.{}` takes {takes}, the pattern has {operands}", op.name));
-    if operands > most && !variadic {
-        let error = message(count(most, "operand"));
+    if operands > max && !variadic {
+        let error = message(count(max, "operand"));
         return Err(error.help(format!("attributes are named: {}", names(op))));
     }
-    if operands < least && !open {
+    if operands < min && !open {
         let names: Vec<&str> = op.operands().map(|p| p.name).collect();
-        let error = message(count(least, "operand"));
+        let error = message(count(min, "operand"));
         return Err(error.help(format!("they are {}; `_` is any, `...` any that follow", names.join(", "))));
     }
     Ok(())
@@ -361,7 +361,7 @@ fn attribute_of(op: &Op, name: &str, value: &Expr) -> Read<(&'static str, AttrVa
     })
 }
 
-/// Attributes in full, as calls hold them: `padding=1` is four numbers.
+/// Attributes in full form, as in calls: `padding=1` is four numbers.
 fn completed(op: &Op, given: &[(&'static str, AttrValue)]) -> Vec<(Name, AttrValue)> {
     let call = op.call(Vec::new(), given.to_vec());
     let full = |name: &str| match call.callee {

@@ -1,4 +1,4 @@
-//! Files of patterns: assignments, and the list.
+//! Pattern files: assignments, and the list of patterns.
 
 use super::reader::{Read, Reader, wrong};
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
@@ -12,7 +12,7 @@ const LIST: &str = "patterns";
 /// Reads a file.
 ///
 /// # Errors
-/// The first mistake in each of its statements.
+/// The first error in each of its statements.
 pub fn read(source: &SourceFile, tree: &Module) -> Result<Vec<NamedPattern>, Vec<Diagnostic>> {
     let (mut reader, mut named, mut errors) = (Reader::default(), None, Vec::new());
     for statement in &tree.body {
@@ -38,7 +38,7 @@ pub fn read(source: &SourceFile, tree: &Module) -> Result<Vec<NamedPattern>, Vec
 /// Reads an expression.
 ///
 /// # Errors
-/// The first mistake in it.
+/// The first error in it.
 pub fn expression(source: &SourceFile, tree: &Module) -> Read<Pattern> {
     let mut reader = Reader::default();
     let [Stmt { kind: StmtKind::Expr(e), .. }] = tree.body.as_slice() else {
@@ -52,7 +52,7 @@ pub fn expression(source: &SourceFile, tree: &Module) -> Read<Pattern> {
 const LIST_HELP: &str = "end the file with `patterns = [(\"backend.name\", pattern), …]`";
 
 fn other_statement(statement: &Stmt) -> Diagnostic {
-    wrong(statement.span, "patterns are written as assignments, this is none")
+    wrong(statement.span, "a pattern file contains only assignments")
         .help("write `name = pattern` for parts, and `patterns = [(\"backend.name\", pattern), …]` at the end")
 }
 
@@ -64,7 +64,7 @@ impl Reader {
         match (&target.kind, &assign.value.kind) {
             (ExprKind::Name(name), value) if **name == *LIST => {
                 if named.is_some() {
-                    return Err(wrong(target.span, "the list `patterns` is there already"));
+                    return Err(wrong(target.span, "the list `patterns` is already defined"));
                 }
                 *named = Some(self.list(value, &assign.value)?);
                 Ok(())

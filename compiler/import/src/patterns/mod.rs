@@ -1,4 +1,4 @@
-//! Patterns of values, written as in Python with `tvm.relax.dpl`:
+//! Patterns of values, in the notation of `tvm.relax.dpl`:
 //!
 //! ```python
 //! x, w, b = wildcard(), is_const(), wildcard()
@@ -10,9 +10,9 @@
 //! ]
 //! ```
 //!
-//! A file has assignments, in which a name that is used twice stands for one value, and at last the list `patterns`. An
-//! operator is called as in a graph (`R.nn.relu(x)`), its attributes by name, or as in TVM:
-//! `is_op("relax.nn.relu")(x)`. [`codes::BAD_PATTERN`]'s page lists what else there is.
+//! A file has assignments, in which a name that is used twice matches one value, and finally the list `patterns`. An
+//! operator is called as in a graph (`R.nn.relu(x)`), with attributes by name, or as in TVM:
+//! `is_op("relax.nn.relu")(x)`. [`codes::BAD_PATTERN`]'s page has the complete notation.
 
 mod calls;
 mod file;
@@ -27,7 +27,7 @@ use hammock_ir::relax::pattern::{NamedPattern, Pattern};
 /// Reads a file of patterns.
 ///
 /// # Errors
-/// Everything that is wrong with the text; the diagnostics name the file.
+/// All errors in the text; the diagnostics name the file.
 pub fn read_patterns(source: &SourceFile) -> Result<Vec<NamedPattern>, Vec<Diagnostic>> {
     let (tree, found) = hammock_syntax::parse(source);
     checked(source, found).and_then(|()| file::read(source, &tree).map_err(|found| of(source, found)))
@@ -36,7 +36,7 @@ pub fn read_patterns(source: &SourceFile) -> Result<Vec<NamedPattern>, Vec<Diagn
 /// Reads one pattern, an expression.
 ///
 /// # Errors
-/// Everything that is wrong with the text; the diagnostics name the file.
+/// All errors in the text; the diagnostics name the file.
 pub fn read_pattern(source: &SourceFile) -> Result<Pattern, Vec<Diagnostic>> {
     let (tree, found) = hammock_syntax::parse(source);
     checked(source, found).and_then(|()| file::expression(source, &tree).map_err(|error| of(source, vec![error])))

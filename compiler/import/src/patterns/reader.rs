@@ -1,4 +1,4 @@
-//! Expressions that stand for patterns.
+//! Expressions in patterns.
 
 use super::values::{index, number};
 use hammock_diagnostics::{Diagnostic, Span, codes};
@@ -7,18 +7,18 @@ use hammock_runtime::suggest::nearest;
 use hammock_syntax::ast::{BinaryOp, Expr, ExprKind, Index, UnaryOp};
 use rustc_hash::FxHashMap;
 
-/// The most nodes on a way from a pattern's root: matching recurses.
+/// Maximum depth of a pattern: matching recurses.
 const MAX_DEPTH: u32 = 256;
 
-/// What reading a part of the text gives.
+/// Result of reading a part of the text.
 pub type Read<T> = Result<T, Diagnostic>;
 
-/// Something in a pattern is wrong.
+/// An error in a pattern.
 pub fn wrong(span: Span, message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(codes::BAD_PATTERN, message).label(span, "")
 }
 
-/// Reads expressions; patterns that have names keep them.
+/// Reads expressions, with a table of named patterns.
 #[derive(Default)]
 pub struct Reader {
     /// The nodes so far.
@@ -28,10 +28,10 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Gives a pattern a name.
+    /// Names a pattern.
     ///
     /// # Errors
-    /// When the name has a meaning.
+    /// When the name is reserved.
     pub fn define(&mut self, name: &str, target: &Expr, node: NodeId) -> Read<()> {
         if ["R", "relax", "_"].contains(&name) {
             return Err(wrong(target.span, format!("`{name}` cannot be the name of a pattern")));
@@ -40,10 +40,10 @@ impl Reader {
         Ok(())
     }
 
-    /// A whole pattern: of a call, at which groups end.
+    /// A whole pattern, which must match calls, the ends of groups.
     ///
     /// # Errors
-    /// When it is none, or may be something else.
+    /// When it is invalid, or may match something else.
     pub fn whole(&mut self, e: &Expr) -> Read<NodeId> {
         let node = self.pattern(e)?;
         if !self.is_call(node) {
@@ -53,7 +53,7 @@ impl Reader {
         Ok(node)
     }
 
-    /// Returns true if it stands for calls only.
+    /// Returns true if it matches calls only.
     pub fn is_call(&self, node: NodeId) -> bool {
         match &self.nodes[node] {
             PatternNode::Call(_) => true,
@@ -64,7 +64,7 @@ impl Reader {
         }
     }
 
-    /// Adds a node that stands at a place of the text.
+    /// Adds a node with its source location.
     ///
     /// # Errors
     /// When the pattern gets too deep.
@@ -78,10 +78,10 @@ impl Reader {
         Ok(id)
     }
 
-    /// The pattern that an expression is.
+    /// Reads an expression as a pattern.
     ///
     /// # Errors
-    /// The first mistake in it.
+    /// The first error in it.
     pub fn pattern(&mut self, e: &Expr) -> Read<NodeId> {
         let node = match &e.kind {
             ExprKind::Name(name) if &**name == "_" => PatternNode::Any,
@@ -116,10 +116,10 @@ impl Reader {
         self.add(node, e.span)
     }
 
-    /// The patterns that expressions are.
+    /// Reads expressions as patterns.
     ///
     /// # Errors
-    /// The first mistake in them.
+    /// The first error in them.
     pub fn patterns(&mut self, list: &[Expr]) -> Read<Vec<NodeId>> {
         list.iter().map(|e| self.pattern(e)).collect()
     }

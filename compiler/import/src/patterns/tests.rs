@@ -1,4 +1,4 @@
-//! What is read, and what is said about mistakes.
+//! Valid patterns, and the errors of invalid ones.
 
 use super::{read_pattern, read_patterns};
 use hammock_diagnostics::{SourceFile, render_text};
@@ -8,7 +8,7 @@ fn file(text: &str) -> SourceFile {
     SourceFile::new("my.patterns", text).unwrap()
 }
 
-/// The first mistake in a pattern, with the text that it is about.
+/// The first error in a pattern, with its text.
 fn mistake(text: &str) -> (String, String) {
     let source = file(text);
     let found = read_pattern(&source).err().unwrap_or_else(|| panic!("{text} is read")).remove(0);
@@ -47,7 +47,7 @@ fn what_people_write_is_read() {
 
 #[test]
 fn mistakes_are_shown_where_they_are() {
-    for (text, message, place) in [
+    for (text, message, name_span) in [
         ("R.nn.rleu(_)", "there is no operator `R.nn.rleu`", "R.nn.rleu"),
         ("is_op('relax.nn.rleu')(_)", "there is no operator `R.nn.rleu`", "'relax.nn.rleu'"),
         ("R.nn.relu(x)", "`x` is not assigned before", "x"),
@@ -77,7 +77,7 @@ fn mistakes_are_shown_where_they_are() {
         ("R.add(_, _", "`(` was never closed", "("),
     ] {
         let (said, where_) = mistake(text);
-        assert_eq!((said.as_str(), where_.as_str()), (message, place), "{text}");
+        assert_eq!((said.as_str(), where_.as_str()), (message, name_span), "{text}");
     }
 }
 
@@ -90,9 +90,9 @@ fn files_say_what_they_lack() {
         ("patterns = [R.add(_, _)]", "an entry of `patterns` is a pair"),
         ("patterns = [(1, R.add(_, _))]", "the name of a pattern is a string"),
         ("patterns = [('.add', R.add(_, _))]", "the name of a pattern begins with that of its code generator"),
-        ("patterns = []\npatterns = []", "the list `patterns` is there already"),
+        ("patterns = []\npatterns = []", "the list `patterns` is already defined"),
         ("R = wildcard()", "`R` cannot be the name of a pattern"),
-        ("def f():\n    pass", "patterns are written as assignments, this is none"),
+        ("def f():\n    pass", "a pattern file contains only assignments"),
         ("a = b = wildcard()", "one name is assigned at a time"),
         ("a, b = wildcard()", "a pattern is assigned to a name"),
     ] {
@@ -110,7 +110,7 @@ fn deep_patterns_are_refused() {
     assert_eq!(read_patterns(&source).err().unwrap()[0].message, "a pattern has at most 256 levels");
 }
 
-/// Every operator can be asked for, with each of its attributes at its default.
+/// Every operator can occur in a pattern, with each of its attributes at its default.
 #[test]
 fn every_operator_can_be_in_a_pattern() {
     for op in ops() {

@@ -25,7 +25,7 @@ pub fn integer(e: &Expr) -> Option<i64> {
     }
 }
 
-/// The number of a member.
+/// The index of a member.
 pub fn index(e: &Expr) -> Read<usize> {
     let index = integer(e).and_then(|index| usize::try_from(index).ok());
     index.ok_or_else(|| wrong(e.span, "the number of a member is an integer from 0"))
@@ -42,7 +42,7 @@ pub fn text(e: &Expr) -> Read<&str> {
 /// A dtype.
 pub fn dtype(e: &Expr) -> Read<DType> {
     let name = text(e)?;
-    name.parse().ok().filter(|dtype| crate::script::dtype_exists(*dtype)).ok_or_else(|| {
+    name.parse().ok().filter(|dtype| crate::script::is_valid_dtype(*dtype)).ok_or_else(|| {
         let error = wrong(e.span, format!("`{name}` is not a dtype"));
         match nearest_dtype(name) {
             Some(near) => error.did_you_mean(e.span, format!("\"{near}\"")),

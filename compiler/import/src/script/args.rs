@@ -1,4 +1,4 @@
-//! The arguments of a call, taken one after the other by position or name.
+//! The arguments of a call, consumed in order by position or name.
 
 use super::{
     context::{Context, Read, Reported},
@@ -24,22 +24,22 @@ pub(crate) struct Keyword {
     pub arg: Arg,
 }
 
-/// The arguments of one call that are not taken yet.
+/// The arguments of one call that are not consumed yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Args {
-    /// What is called, as the text should name it: `R.add`.
+    /// Name of the callee in messages: `R.add`.
     pub callee: String,
     /// The whole call.
     pub span: Span,
-    /// The name of what is called.
+    /// Span of the callee's name.
     pub callee_span: Span,
     pub positional: VecDeque<Arg>,
     pub keywords: Vec<Keyword>,
-    /// Parameters asked for so far, for messages.
+    /// Parameters requested so far, for messages.
     known: Vec<&'static str>,
-    /// Those of them that may stand without their names.
+    /// Those of them that may be positional.
     placed: Vec<&'static str>,
-    /// Keywords that every call of a kind may have, of which messages speak only when one was meant.
+    /// Keywords common to all calls of a kind, which messages mention only if one is misspelt.
     common: Vec<&'static str>,
 }
 
@@ -69,7 +69,7 @@ impl Args {
         }
     }
 
-    /// The same, where it must be given.
+    /// The same, for a required argument.
     pub fn need(&mut self, cx: &mut Context, name: &'static str) -> Read<Arg> {
         self.take(name).ok_or_else(|| {
             if let Some(keyword) = self.keywords.iter().find(|k| suggest::nearest(&k.name, [name]).is_some()) {
@@ -97,7 +97,7 @@ impl Args {
         names.iter().find_map(|name| self.remove(name))
     }
 
-    /// Checks that every argument was taken.
+    /// Checks that every argument was consumed.
     pub fn finish(mut self, cx: &mut Context) -> Read<()> {
         if let Some(extra) = self.positional.pop_front() {
             let message = format!("`{}` takes {}", self.callee, self.count());
@@ -114,7 +114,7 @@ impl Args {
         }
     }
 
-    /// Parameters whose arguments cannot stand without their names.
+    /// Parameters whose arguments must be named.
     fn named(&self) -> Vec<&'static str> {
         self.known.iter().filter(|name| !self.placed.contains(name)).copied().collect()
     }

@@ -4,7 +4,7 @@ use super::{
     args::{Arg, Args},
     context::{Read, Reported},
     eval::{Dialect, Eval},
-    scope::Gone,
+    scope::ClosedScope,
     types,
     value::Value,
 };
@@ -91,7 +91,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         Ok(attrs)
     }
 
-    /// The entries of a dictionary, as devices and targets hold them.
+    /// The entries of a dictionary, as in devices and targets.
     pub fn to_dict(&mut self, arg: &Arg) -> Read<Vec<(AttrValue, AttrValue)>> {
         match self.to_attr(arg)? {
             AttrValue::Dict(pairs) | AttrValue::Target(pairs) => Ok(pairs),
@@ -142,7 +142,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         Ok(Value::Attr(AttrValue::Reducer(Arc::new(Reducer { lhs, rhs, result, identity }))))
     }
 
-    /// The parameters of a lambda as new variables, and what it gives for them.
+    /// The parameters of a lambda as new variables, and its results.
     fn open_lambda(&mut self, arg: &Arg, dtype: impl Fn(usize) -> DType) -> Read<(Vec<prim::Var>, Vec<PrimExpr>)> {
         let Value::Lambda(lambda) = &arg.value else { return Err(self.expected(arg, "a lambda")) };
         if lambda.params.is_empty() {
@@ -159,7 +159,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
             Value::Tuple(_) | Value::List(_) => self.to_scalars(&body),
             _ => self.to_scalar(&body).map(|e| vec![e]),
         };
-        self.scope.pop(Gone::Function);
+        self.scope.pop(ClosedScope::Function);
         Ok((params, results?))
     }
 

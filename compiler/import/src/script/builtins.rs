@@ -26,7 +26,7 @@ const IR_CALLS: [&str; 10] = [
     "load_json",
 ];
 
-/// A call of something in a namespace that means the same everywhere.
+/// A call of something in a namespace that has the same meaning in both dialects.
 pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, path: &Path, args: Args) -> Read<Value> {
     match path.space {
         Space::Tir => super::intrinsics::call(ev, &path.name, args),
@@ -58,7 +58,7 @@ pub(crate) fn unknown<D: Dialect>(ev: &mut Eval<'_, '_, D>, path: &Path, span: S
         }
         _ => (format!("there is no `{path}`"), None),
     };
-    // Operators are no part of kernels, nor are the functions of kernels of graphs.
+    // Kernels have no operators, and graphs no functions of kernels.
     let elsewhere = || D::namesake(&path.name).filter(|other| *other != path.to_string());
     let mut diagnostic = Diagnostic::error(codes::UNKNOWN_FUNCTION, message).label(span, "");
     if let Some(near) = suggest::nearest_path(&path.name, known) {
@@ -119,7 +119,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         result.map_err(|why| self.cx.error(codes::SCALAR_MISMATCH, span, why, ""))
     }
 
-    /// A device among those of the module: `"llvm:0:global"`, `"cuda:1"`, `"llvm"`.
+    /// A device of the module: `"llvm:0:global"`, `"cuda:1"`, `"llvm"`.
     pub fn to_vdevice(&mut self, arg: &Arg) -> Read<Arc<VDevice>> {
         if let Value::Attr(AttrValue::VDevice(device)) = &arg.value {
             return Ok(device.clone());
@@ -143,7 +143,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         })
     }
 
-    /// A mesh: itself, or its name among the module's, `"mesh[0]"`.
+    /// A mesh, or the name of one of the module's, `"mesh[0]"`.
     pub fn to_mesh(&mut self, arg: &Arg) -> Read<Arc<DeviceMesh>> {
         if let Value::Attr(AttrValue::DeviceMesh(mesh)) = &arg.value {
             return Ok(mesh.clone());
@@ -213,7 +213,7 @@ pub(crate) fn target<D: Dialect>(ev: &mut Eval<'_, '_, D>, mut args: Args) -> Re
     Ok(Value::Attr(AttrValue::Target(pairs)))
 }
 
-/// A target's dictionary; one given as a string is taken apart into kind and options.
+/// A target's dictionary; a string is parsed into kind and options.
 fn target_of<D: Dialect>(ev: &mut Eval<'_, '_, D>, arg: &Arg) -> Read<Vec<(AttrValue, AttrValue)>> {
     match &arg.value {
         Value::Str(text) => Ok(VDevice::target_of_text(text)),

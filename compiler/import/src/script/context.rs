@@ -6,17 +6,17 @@ use hammock_diagnostics::{Diagnostic, SourceFile, Span};
 use hammock_ir::{Module, Name};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Errors recorded for one file; later ones are most likely echoes.
+/// Maximum number of errors recorded for one file; later ones are most likely consequences.
 const MAX_ERRORS: usize = 100;
 
-/// Proof that a diagnostic was recorded: whoever gets it need not say more.
+/// Proof that a diagnostic was recorded: callers need not report the error again.
 #[derive(Debug)]
 pub(crate) struct Reported(());
 
-/// What reading a part of the text gives.
+/// Result of reading a part of the text.
 pub(crate) type Read<T> = Result<T, Reported>;
 
-/// The file, its names, and the module being made.
+/// The file, its names, and the module under construction.
 pub(crate) struct Context<'a> {
     pub source: &'a SourceFile,
     pub options: &'a ReadOptions,
@@ -26,15 +26,15 @@ pub(crate) struct Context<'a> {
     pub metadata: Metadata,
     /// Functions so far: with bodies, or only declared.
     pub module: Module,
-    /// Functions that could not be read at all: mentioning them is no further mistake.
+    /// Functions that could not be read: references to them are not reported.
     pub broken: FxHashSet<Name>,
-    /// Functions called with `tir_vars=`, and after how many inputs their scalars belong.
+    /// Functions called with `tir_vars=`, with the number of inputs before their scalars.
     pub trailing_scalars: FxHashMap<Name, TrailingScalars>,
-    /// Where a `return` stands outside of all functions: the one before it lacks it.
-    pub stray_return: Option<Span>,
+    /// Span of a `return` outside all functions, which the function before it lacks.
+    pub report_stray_return: Option<Span>,
 }
 
-/// How a function is called that takes its scalars after its outputs, as texts before 0.26 have it.
+/// A call of a function that takes its scalars after its outputs, as in texts before 0.26.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TrailingScalars {
     pub inputs: usize,
@@ -52,11 +52,11 @@ impl<'a> Context<'a> {
             module: Module::new(),
             broken: FxHashSet::default(),
             trailing_scalars: FxHashMap::default(),
-            stray_return: None,
+            report_stray_return: None,
         }
     }
 
-    /// Records a diagnostic, once: expressions that are read twice are wrong twice.
+    /// Records a diagnostic, once: expressions may be read twice.
     pub fn report(&mut self, diagnostic: Diagnostic) -> Reported {
         let same = |d: &Diagnostic| d.span() == diagnostic.span() && d.message == diagnostic.message;
         if self.diagnostics.len() < MAX_ERRORS && !self.diagnostics.iter().any(same) {
@@ -65,7 +65,7 @@ impl<'a> Context<'a> {
         Reported(())
     }
 
-    /// Records an error with one labelled place.
+    /// Records an error with one labelled span.
     pub fn error(
         &mut self,
         code: &'static str,
@@ -76,7 +76,7 @@ impl<'a> Context<'a> {
         self.report(Diagnostic::error(code, message).label(span, label))
     }
 
-    /// Records what another reader found.
+    /// Records the diagnostics of another reader.
     pub fn report_all(&mut self, diagnostics: Vec<Diagnostic>) -> Reported {
         for diagnostic in diagnostics {
             self.report(diagnostic);
@@ -84,7 +84,7 @@ impl<'a> Context<'a> {
         Reported(())
     }
 
-    /// Says of which argument the diagnostics are, those after the first `said`, where they say nothing else.
+    /// Adds the argument's name to the diagnostics after the first `said` that have no other label.
     pub fn name_argument(&mut self, said: usize, param: &str, callee: &str, argument: Span) {
         let labels = self.diagnostics.iter_mut().skip(said).flat_map(|d| &mut d.labels);
         for label in labels.filter(|label| label.primary && label.message.is_empty() && label.span == argument) {
@@ -92,7 +92,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// For something that failed before and was reported then.
+    /// For an error that was reported before.
     pub fn reported_before(&self) -> Reported {
         debug_assert!(!self.diagnostics.is_empty());
         Reported(())

@@ -4,19 +4,19 @@ use hammock_ir::{DType, Name, prim::PrimType};
 
 pub(crate) use hammock_runtime::suggest::nearest_dtype as nearest;
 
-/// The dtype that a name of `T` stands for: `float32`, `int8x4`, `bool`, `f16`; none for other names of `T`.
+/// The dtype that a name of `T` denotes: `float32`, `int8x4`, `bool`, `f16`; `None` for other names of `T`.
 pub(crate) fn of_name(name: &str) -> Option<DType> {
     match name {
         "boolean" => Some(DType::BOOL),
         "void" => Some(DType::VOID),
         // `T.handle` is a type of its own, `T.int` and `T.float` do not exist.
         "handle" | "int" | "float" | "uint" | "bfloat" | "" => None,
-        name => name.parse().ok().filter(|t| exists(*t)),
+        name => name.parse().ok().filter(|t| is_valid(*t)),
     }
 }
 
-/// Returns true if there are values of a dtype: not of floats of 33 bits.
-pub(crate) fn exists(dtype: DType) -> bool {
+/// Returns true if a dtype exists: there are no 33-bit floats.
+pub(crate) fn is_valid(dtype: DType) -> bool {
     let t = dtype.element();
     match t.bits {
         _ if t.is_handle() || t.is_void() || t.is_bool() => true,
@@ -34,8 +34,8 @@ pub(crate) fn pointer(element: Option<DType>, scope: &str) -> PrimType {
     }
 }
 
-/// Returns true if values can count, as bounds of loops, axes and indices do: pointers and floats cannot.
-pub(crate) fn counts(dtype: DType) -> bool {
+/// Returns true if the dtype is valid for loop bounds, axes and indices: pointers and floats are not.
+pub(crate) fn is_index_dtype(dtype: DType) -> bool {
     dtype.is_integer() || dtype.is_bool()
 }
 

@@ -1,4 +1,4 @@
-//! Evaluates expressions: the part that both dialects share.
+//! Evaluation of expressions, shared by both dialects.
 
 use super::{
     args::{Arg, Args, Keyword, list},
@@ -15,7 +15,7 @@ use hammock_syntax::ast::{self, BinaryOp, CompareOp, Expr, ExprKind, Star, Unary
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What a dialect makes of names, calls and operators.
+/// A dialect's semantics of names, calls and operators.
 pub(crate) trait Dialect: Sized {
     /// The dtype of a plain integer.
     const INT: DType;
@@ -35,18 +35,18 @@ pub(crate) trait Dialect: Sized {
     /// A subscript of a value that is no Python container.
     fn subscript(ev: &mut Eval<'_, '_, Self>, on: Arg, indices: &[ast::Index], span: Span) -> Read<Value>;
 
-    /// An operator on operands of which one is not a scalar; `None` when the dialect has nothing to say.
+    /// An operator with a non-scalar operand; `None` if the dialect does not define it.
     fn operator(ev: &mut Eval<'_, '_, Self>, op: Operator, operands: &[Arg], span: Span) -> Read<Option<Value>>;
 
-    /// The scalar that a value of the dialect's own kinds stands for.
+    /// The scalar that a value of the dialect's own kinds denotes.
     fn scalar(ev: &mut Eval<'_, '_, Self>, value: &Value) -> Option<PrimExpr>;
 
-    /// What kind of thing a value of the dialect's own kinds is, for messages.
+    /// Description of a value of the dialect's own kinds, for messages.
     fn describe(_: &Eval<'_, '_, Self>, _: &Value) -> Option<String> {
         None
     }
 
-    /// What the dialect calls something that the text names without its namespace: `R.exp` for `exp`.
+    /// The dialect's qualified name for one without its namespace: `R.exp` for `exp`.
     fn namesake(_: &str) -> Option<String> {
         None
     }
@@ -116,7 +116,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
             ExprKind::Bytes(_) => Err(self.unsupported(e.span, "byte strings have no meaning here")),
             ExprKind::Ellipsis => Err(self.unsupported(e.span, "`...` has no meaning here")),
             ExprKind::Set(_) => Err(self.unsupported(e.span, "sets have no meaning here")),
-            ExprKind::Starred(_) => Err(self.unsupported(e.span, "a starred expression cannot stand here")),
+            ExprKind::Starred(_) => Err(self.unsupported(e.span, "a starred expression is not allowed here")),
             ExprKind::Comprehension(_) => {
                 Err(self.unsupported(e.span, "comprehensions are not evaluated: write the list out"))
             }
@@ -131,14 +131,14 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         read
     }
 
-    /// Evaluates to an argument: the value with its place. One with an error is broken, so that what it is part of is
-    /// examined all the same.
+    /// Evaluates to an argument: the value with its span. An erroneous one becomes `Broken`, so that the enclosing
+    /// expression is still checked.
     pub fn arg(&mut self, e: &Expr) -> Arg {
         Arg { value: self.eval(e).unwrap_or(Value::Broken), span: e.span }
     }
 
-    /// Reads indices of something with an error, for the errors in themselves.
-    pub fn examine(&mut self, indices: &[ast::Index]) {
+    /// Reads the indices of an erroneous value, to report errors in them.
+    pub fn check_indices(&mut self, indices: &[ast::Index]) {
         for index in indices {
             match index {
                 ast::Index::Expr(e) => drop(self.arg(e)),
@@ -151,10 +151,10 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         }
     }
 
-    /// Refuses `x == value` as a statement, which was meant as an assignment.
-    pub fn no_comparison(&mut self, e: &Expr) -> Read<()> {
+    /// Rejects `x == value` as a statement, which was meant as an assignment.
+    pub fn reject_comparison(&mut self, e: &Expr) -> Read<()> {
         let ExprKind::Compare(chain) = &e.kind else { return Ok(()) };
-        let message = "a comparison by itself does nothing";
+        let message = "a comparison has no effect as a statement";
         let diagnostic = Diagnostic::error(codes::MEANINGLESS_SYNTAX, message).label(e.span, "");
         let [(CompareOp::Eq, value)] = chain.rest.as_slice() else { return Err(self.cx.report(diagnostic)) };
         if let ExprKind::Name(name) = &chain.first.kind
@@ -178,7 +178,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
             Some(Value::Broken) => Err(self.cx.reported_before()),
             Some(Value::TypeVar(name)) => Ok(Value::Scalar(self.symbol(&name, DType::INT64).expr())),
             Some(value) => Ok(value),
-            // Printed without its metadata section, a text still takes constants from it.
+            // A text printed without its metadata section still refers to its constants.
             None if name == "metadata" => Ok(Value::Metadata),
             None => match (self.symbols.get(name).cloned(), self.define_missing) {
                 (Some(var), _) => Ok(Value::Scalar(var.expr())),
@@ -201,7 +201,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         Ok(())
     }
 
-    /// The function's symbolic variable of that name, made when it is first mentioned.
+    /// The function's symbolic variable of that name, created at its first use.
     pub fn symbol(&mut self, name: &str, dtype: DType) -> prim::Var {
         self.symbols.entry(name.into()).or_insert_with(|| prim::Var::new(name, dtype)).clone()
     }
@@ -211,12 +211,12 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         let diagnostic = match (self.advice(name), self.similar(name)) {
             (Some(help), _) => diagnostic.help(help),
             (None, Some(meant)) => diagnostic.did_you_mean(span, meant),
-            (None, None) if PYTHON.contains(&name) => {
-                diagnostic.help("the text is read, not run: Python's functions and packages mean nothing in it")
+            (None, None) if PYTHON_BUILTINS.contains(&name) => {
+                diagnostic.help("the text is read, not run: Python's functions and packages are not available in it")
             }
             (None, None) if self.in_type => diagnostic
                 .help(format!("a symbolic dimension is declared above the module: `{name} = TypeVar(\"{name}\")`")),
-            (None, None) => match self.in_sight() {
+            (None, None) => match self.visible_names() {
                 names if names.is_empty() => diagnostic,
                 names => diagnostic.help(format!("what is defined here is {names}")),
             },
@@ -224,14 +224,14 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         self.cx.report(diagnostic)
     }
 
-    /// The names of the function that are in sight, as far as they are few.
-    fn in_sight(&self) -> String {
+    /// The visible names of the function, if they are few.
+    fn visible_names(&self) -> String {
         let mut names: Vec<&str> = self.scope.names().map(|n| &**n).filter(|n| *n != "_").collect();
         names.sort_unstable();
         if names.len() > 8 { String::new() } else { list(&names) }
     }
 
-    /// The name that was meant by one that nothing defines here.
+    /// A defined name similar to an undefined one.
     fn similar(&self, name: &str) -> Option<String> {
         let mut names: Vec<&str> = self.scope.names().chain(self.cx.names.names()).map(|n| &**n).collect();
         names.push("metadata");
@@ -239,10 +239,10 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         suggest::nearest(name, names).map(str::to_owned).or_else(|| D::namesake(name))
     }
 
-    /// What to do about a name that nothing defines here.
+    /// Advice about an undefined name.
     fn advice(&self, name: &str) -> Option<String> {
-        if let Some(gone) = self.scope.gone(name) {
-            return Some(gone.advice(name));
+        if let Some(closed_scope) = self.scope.closed_scope(name) {
+            return Some(closed_scope.advice(name));
         }
         let module = self.cx.module.name.as_ref();
         if self.cx.module.functions.contains_key(name) {
@@ -259,7 +259,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         if let Some((_, meant)) = constants.iter().find(|(foreign, _)| *foreign == name) {
             return Some(format!("write `{meant}`"));
         }
-        if self.in_type && OF_TYPES.contains(&name) {
+        if self.in_type && TYPE_NAMES.contains(&name) {
             return Some(format!("types are named through their namespace: `R.{name}`"));
         }
         let is_dtype = name.parse::<DType>().is_ok();
@@ -354,7 +354,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         let mut args = Args::new(callee, span);
         args.callee_span = call.func.span;
         if let Some(arg) = call.args.iter().find(|arg| arg.star == Star::Two) {
-            let message = "`**` cannot stand in a call here";
+            let message = "`**` is not allowed in a call here";
             return Err(self.cx.error(codes::MEANINGLESS_SYNTAX, arg.value.span, message, "write the arguments out"));
         }
         for arg in &call.args {
@@ -379,7 +379,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         let on = self.arg(&s.value);
         match (&on.value, s.indices.as_slice()) {
             (Value::Broken, indices) => {
-                self.examine(indices);
+                self.check_indices(indices);
                 Ok(Value::Broken)
             }
             (Value::Tuple(items) | Value::List(items), [ast::Index::Expr(index)]) if !items.iter().any(is_computed) => {
@@ -396,7 +396,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         }
     }
 
-    /// What a dotted name stands for, when it is a name of a namespace and no local variable hides it.
+    /// The path of a dotted name, if it is in a namespace and not shadowed by a local variable.
     pub fn path_of(&self, e: &Expr) -> Option<Path> {
         match &e.kind {
             ExprKind::Attribute(a) => self.path_of(&a.value).map(|path| path.member(a.name.as_str())),
@@ -408,7 +408,7 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
         }
     }
 
-    /// What a call calls, when that is a name of a namespace.
+    /// The callee's path, if it is in a namespace.
     pub fn callee_of<'e>(&self, e: &'e Expr) -> Option<(Path, &'e ast::Call)> {
         match &e.kind {
             ExprKind::Call(call) => Some((self.path_of(&call.func)?, call)),
@@ -427,10 +427,10 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
 }
 
 /// Types of Relax that need arguments or a namespace.
-const OF_TYPES: [&str; 6] = ["Tensor", "Tuple", "Shape", "Callable", "Object", "Prim"];
+const TYPE_NAMES: [&str; 6] = ["Tensor", "Tuple", "Shape", "Callable", "Object", "Prim"];
 
-/// Names that people take for granted where Python runs.
-const PYTHON: [&str; 26] = [
+/// Python built-ins that users may expect.
+const PYTHON_BUILTINS: [&str; 26] = [
     "F",
     "abs",
     "enumerate",
@@ -459,7 +459,7 @@ const PYTHON: [&str; 26] = [
     "zip",
 ];
 
-/// Returns true if a value is computed when the model runs, so that a tuple of it is one too.
+/// Returns true if a value is computed at run time, and therefore a tuple of it is, too.
 fn is_computed(value: &Value) -> bool {
     matches!(value, Value::Operand(_) | Value::Unbound(_) | Value::Broken)
 }

@@ -1,4 +1,4 @@
-//! Converts values to the kind that is expected where they are used.
+//! Conversions of values to the kind expected at their use.
 
 use super::{
     args::Arg,
@@ -30,7 +30,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         })
     }
 
-    /// What kind of thing a value is, for messages: `a tensor`.
+    /// Description of a value, for messages: `a tensor`.
     pub fn describe(&self, value: &Value) -> String {
         D::describe(self, value).unwrap_or_else(|| value.describe())
     }
@@ -58,11 +58,19 @@ impl<D: Dialect> Eval<'_, '_, D> {
         let diagnostic = Diagnostic::error(codes::WRONG_VALUE, message).label(arg.span, "");
         self.cx.report(match &arg.value {
             Value::Buffer(b) => diagnostic.help(format!("an element of it is `{}[…]`", b.name)),
+            Value::Tuple(items) => match loop_variables(self.cx.source.slice(arg.span), items) {
+                Some(names) => {
+                    let count = items.len();
+                    let text = format!("it has {count} loop variables; name each of them: `for {names} in …`");
+                    diagnostic.help(text)
+                }
+                None => diagnostic,
+            },
             _ => diagnostic,
         })
     }
 
-    /// The same; a plain number gets the given dtype where it can have it.
+    /// The same; a plain number gets the given dtype if it is representable.
     pub fn to_scalar_like(&mut self, arg: &Arg, dtype: DType) -> Read<PrimExpr> {
         let dtype = dtype.element();
         match arg.value.number() {
@@ -73,7 +81,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         }
     }
 
-    /// An integer constant of a dtype; of a wider one when its value asks for it.
+    /// An integer constant of a dtype, or of a wider one if its value needs it.
     fn integer(&mut self, v: i128, dtype: DType, arg: &Arg) -> Read<PrimExpr> {
         let fitting = [dtype, DType::INT64, DType::UINT64].into_iter().find(|t| operators::fits(v, *t));
         match fitting {
@@ -95,7 +103,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         Err(self.cx.error(codes::SCALAR_MISMATCH, arg.span, message, "compare it with something"))
     }
 
-    /// What `if` and `while` decide by: a truth value, or an integer, which counts unless it is zero.
+    /// The condition of `if` and `while`: a bool, or an integer, which is true unless zero.
     pub fn to_choice(&mut self, arg: &Arg) -> Read<PrimExpr> {
         match &arg.value {
             Value::Scalar(e) if e.dtype().is_integer() && e.dtype().lanes == 1 => Ok(e.clone()),
@@ -113,7 +121,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         })
     }
 
-    /// An integer known now.
+    /// A constant integer.
     pub fn to_int(&mut self, arg: &Arg) -> Read<i64> {
         let value = match &arg.value {
             Value::Int(v) => i64::try_from(*v).ok(),
@@ -125,7 +133,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         value.ok_or_else(|| self.expected(arg, "an integer"))
     }
 
-    /// A number known now.
+    /// A constant number.
     pub fn to_float(&mut self, arg: &Arg) -> Read<f64> {
         let value = match &arg.value {
             Value::Scalar(e) | Value::Operand(Operand::Prim(e)) => {
@@ -137,7 +145,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         value.ok_or_else(|| self.expected(arg, "a number"))
     }
 
-    /// A truth value known now.
+    /// A constant bool.
     pub fn to_bool(&mut self, arg: &Arg) -> Read<bool> {
         match &arg.value {
             Value::Bool(v) => Ok(*v),
@@ -159,7 +167,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
     /// A dtype: its name in quotes, or `T.float32`.
     pub fn to_dtype(&mut self, arg: &Arg) -> Read<DType> {
         match &arg.value {
-            Value::Str(text) => match text.parse().ok().filter(|t| dtypes::exists(*t)) {
+            Value::Str(text) => match text.parse().ok().filter(|t| dtypes::is_valid(*t)) {
                 Some(dtype) => Ok(dtype),
                 None => Err(self.no_dtype(text, arg.span)),
             },
@@ -230,7 +238,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         items.into_iter().map(|value| self.to_int(&Arg { value, span: arg.span })).collect()
     }
 
-    /// A dimension, stride or offset that may stand quoted: `"n * 2"`. New names in it are variables of that dtype.
+    /// A dimension, stride or offset that may be quoted: `"n * 2"`. New names in it are variables of that dtype.
     pub fn quoted(&mut self, arg: &Arg, dtype: DType) -> Read<PrimExpr> {
         let Value::Str(text) = &arg.value else { return self.to_scalar(arg) };
         let expr = parse_expression(text, self.cx.source, arg.span).map_err(|errors| self.cx.report_all(errors))?;
@@ -247,6 +255,19 @@ impl<D: Dialect> Eval<'_, '_, D> {
             _ => Err(self.expected(arg, "a buffer")),
         }
     }
+}
+
+/// The names of a tuple of loop variables: `i_0, i_1` for the target `i`.
+fn loop_variables(target: &str, items: &[Value]) -> Option<String> {
+    let names: Option<Vec<String>> = items
+        .iter()
+        .enumerate()
+        .map(|(n, item)| {
+            let name = format!("{target}_{n}");
+            matches!(item, Value::Scalar(e) if e.as_var().is_some_and(|var| **var.name() == *name)).then_some(name)
+        })
+        .collect();
+    names.filter(|names| !names.is_empty()).map(|names| names.join(", "))
 }
 
 /// `inf`, `-inf`, `nan`, as `float("…")` reads them.

@@ -12,39 +12,39 @@ use super::{
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
 
-/// What a module is, for advice.
-pub(crate) const A_MODULE_IS: &str =
+/// Advice on what a module is.
+pub(crate) const MODULE_HELP: &str =
     "a module is a class decorated with `@I.ir_module`, or a function with `@R.function` or `@T.prim_func`";
 
-/// Lines that are not read.
+/// SkippedLines lines.
 #[derive(Default)]
-pub(crate) struct Skipped(Vec<Span>);
+pub(crate) struct SkippedLines(Vec<Span>);
 
-impl Skipped {
+impl SkippedLines {
     pub fn add(&mut self, span: Span) {
         self.0.push(span);
     }
 
-    /// Says so, once.
+    /// Reports them, once.
     pub fn report(mut self, cx: &mut Context) {
         self.0.sort_by_key(|span| span.start);
         let Some(first) = self.0.first() else { return };
         let line = cx.source.line_span(cx.source.line_index(first.start));
-        let more = if self.0.len() > 1 { ", like what follows it outside of the module" } else { "" };
-        let message = "this stands beside the module and is skipped: the text is read, not run";
+        let more = if self.0.len() > 1 { ", as is everything after it outside the module" } else { "" };
+        let message = "this is outside the module and is skipped: the text is read, not run";
         let at = Span::new(first.start, first.end.min(line.end).max(first.start));
         cx.report(Diagnostic::note(codes::MEANINGLESS_SYNTAX, message).label(at, format!("skipped{more}")));
     }
 }
 
-/// Where a function of a module stands outside of its class.
-pub(crate) fn outside(cx: &mut Context, function: &ast::Ident, class: &ast::Ident) {
+/// Reports a function of a module outside its class.
+pub(crate) fn report_outside(cx: &mut Context, function: &ast::Ident, class: &ast::Ident) {
     let message = format!("`{}` is not a function of the module `{}`, and is skipped", function.name, class.name);
     let help = "indent it like the functions of the module to make it one";
     cx.report(Diagnostic::warning(codes::NO_MODULE, message).label(function.span, "").help(help));
 }
 
-/// Where the rest of a file begins: at the first line after its last module that is not indented.
+/// Start of the rest of a file: the first unindented line after its last module.
 pub(crate) fn end(source: &SourceFile, tree: &ast::Module) -> Option<u32> {
     let decorated = |stmt: &&Stmt| {
         let decorators = match &stmt.kind {
@@ -52,14 +52,14 @@ pub(crate) fn end(source: &SourceFile, tree: &ast::Module) -> Option<u32> {
             StmtKind::FunctionDef(def) => &def.decorators,
             _ => return false,
         };
-        decorators.iter().any(|d| says_module(source.slice(d.span)))
+        decorators.iter().any(|d| is_module_decorator(source.slice(d.span)))
     };
     let last = tree.body.iter().rev().find(decorated)?.span.end;
     let text = source.text();
     let mut at = last as usize + text[last as usize..].find('\n')? + 1;
     for line in text[at..].split_inclusive('\n') {
         if line.starts_with(|c: char| !c.is_whitespace() && !matches!(c, '#' | ')' | ']' | '}')) {
-            // What is no beginning of a statement, such as the mark of a merge, is a mistake in the module.
+            // Lines that begin no statement, such as merge conflict markers, are errors in the module.
             let statement = line.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '@' | '"' | '\''));
             return statement.then_some(at as u32);
         }
@@ -68,12 +68,12 @@ pub(crate) fn end(source: &SourceFile, tree: &ast::Module) -> Option<u32> {
     None
 }
 
-/// Returns true if a decorator, as the text has it, is one of a module's.
-fn says_module(decorator: &str) -> bool {
+/// Returns true if a decorator's text is that of a module.
+fn is_module_decorator(decorator: &str) -> bool {
     ["ir_module", "R.function", "relax.function", "prim_func"].iter().any(|name| decorator.contains(name))
 }
 
-/// The frameworks whose programs are taken for modules.
+/// Frameworks whose programs users may pass as modules.
 const FRAMEWORKS: [(&str, &str); 6] = [
     ("torch", "PyTorch"),
     ("tensorflow", "TensorFlow"),
@@ -83,7 +83,7 @@ const FRAMEWORKS: [(&str, &str); 6] = [
     ("onnx", "ONNX"),
 ];
 
-/// What a file is that holds no module, but a model of a framework.
+/// The diagnostic for a file with a framework's model instead of a module.
 pub(crate) fn foreign(source: &SourceFile, tree: &ast::Module) -> Option<Diagnostic> {
     let classes = || {
         tree.body.iter().filter_map(|stmt| match &stmt.kind {
@@ -96,7 +96,7 @@ pub(crate) fn foreign(source: &SourceFile, tree: &ast::Module) -> Option<Diagnos
         StmtKind::FunctionDef(def) => def.decorators.as_slice(),
         _ => &[],
     });
-    if decorators.map(|d| source.slice(d.span)).any(says_module) {
+    if decorators.map(|d| source.slice(d.span)).any(is_module_decorator) {
         return None;
     }
     let imports = |name: &str| {
@@ -141,8 +141,8 @@ pub(crate) fn foreign(source: &SourceFile, tree: &ast::Module) -> Option<Diagnos
     }))
 }
 
-/// A statement beside the module; `after` it, only what declares something is read.
-pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mut Skipped) {
+/// A statement outside the module; `after` the module, only declarations are read.
+pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mut SkippedLines) {
     match &stmt.kind {
         StmtKind::Import(_) | StmtKind::FromImport(_) if after => skipped.add(stmt.span),
         StmtKind::Import(imports) => namespace::import(cx, imports),
@@ -150,18 +150,18 @@ pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mu
         StmtKind::Pass => {}
         StmtKind::Expr(e) if matches!(e.kind, ExprKind::Str(_)) => {}
         StmtKind::Assign(assign) if !after || declares(cx, &assign.value) => {
-            // Whatever is wrong with it is reported.
+            // Its errors are reported.
             let _ = assignment(cx, assign, stmt.span);
         }
-        StmtKind::Return(_) => drop(stray_return(cx, stmt.span)),
+        StmtKind::Return(_) => drop(report_stray_return(cx, stmt.span)),
         _ => skipped.add(stmt.span),
     }
 }
 
 /// Reports a `return` outside of all functions.
-pub(crate) fn stray_return(cx: &mut Context, span: Span) -> Reported {
-    cx.stray_return = Some(span);
-    let message = "`return` stands outside of any function";
+pub(crate) fn report_stray_return(cx: &mut Context, span: Span) -> Reported {
+    cx.report_stray_return = Some(span);
+    let message = "`return` is outside any function";
     cx.error(codes::MEANINGLESS_SYNTAX, span, message, "indent it like the lines of its function")
 }
 
@@ -176,7 +176,7 @@ fn assignment(cx: &mut Context, assign: &ast::Assign, span: Span) -> Read<()> {
     let value = Eval::new(cx, File).eval(&assign.value);
     let name = match assign.targets.as_slice() {
         [Expr { kind: ExprKind::Name(name), .. }] => name,
-        // A symbolic dimension that a framework named after its size is that size.
+        // A symbolic dimension that a framework named by its size is that size.
         [Expr { kind: ExprKind::Int(size), .. }] if matches!(&value, Ok(Value::TypeVar(n)) if **n == size.to_string()) =>
         {
             return Ok(());

@@ -193,7 +193,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
     }
 }
 
-/// Returns true if one of two operands has an error, and so has what is made of them.
+/// Returns true if one of two operands is erroneous, and therefore the result is, too.
 fn is_broken(a: &Arg, b: &Arg) -> bool {
     matches!(a.value, Value::Broken) || matches!(b.value, Value::Broken)
 }

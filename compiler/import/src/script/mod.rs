@@ -1,6 +1,6 @@
 //! Text modules: from the syntax tree to IR.
 //!
-//! Reading goes in three steps: names and declarations of the file and its class ([`module`]), the headers of all
+//! ReadResult goes in three steps: names and declarations of the file and its class ([`module`]), the headers of all
 //! functions, then their bodies ([`relax`], [`tir`]). An expression evaluates to a [`value::Value`], the same for both
 //! dialects; each dialect's [`eval::Dialect`] decides what calls, names and operators mean.
 
@@ -27,7 +27,7 @@ mod tir;
 mod types;
 mod value;
 
-pub(crate) use dtypes::{exists as dtype_exists, nearest as nearest_dtype};
+pub(crate) use dtypes::{is_valid as is_valid_dtype, nearest as nearest_dtype};
 pub use suggest::nearest_operator;
 
 use crate::ReadOptions;
@@ -36,10 +36,10 @@ use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{AttrValue, Module, Name, prim::IndexMap, relax::Value};
 use hammock_ops::Table;
 
-/// What reading a text gives.
-struct Reading {
+/// Result of reading a text.
+struct ReadResult {
     module: Module,
-    /// Functions that were read, and whether to their ends and without errors.
+    /// Functions that were read, and whether completely and without errors.
     functions: Vec<(Name, bool)>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -47,9 +47,9 @@ struct Reading {
 /// Reads a text module.
 ///
 /// # Errors
-/// Everything that is wrong with the text, in its order; nothing is read then.
+/// All errors in the text, in order.
 pub fn read_module(source: &SourceFile, options: &ReadOptions) -> Result<Module, Vec<Diagnostic>> {
-    let Reading { module, mut diagnostics, .. } = read(source, options);
+    let ReadResult { module, mut diagnostics, .. } = read(source, options);
     if diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.sort_by_key(|d| d.span().start);
         return Err(diagnostics);
@@ -57,11 +57,11 @@ pub fn read_module(source: &SourceFile, options: &ReadOptions) -> Result<Module,
     Ok(module)
 }
 
-/// All that is to be said about a text module, in its order: what reading and verifying it finds. What could be read of
-/// a function with errors is verified too. The module is given unless reading finds errors.
+/// All diagnostics of a text module, in order, from reading and verification. Functions with errors are verified as far
+/// as they could be read. The module is returned unless reading finds errors.
 pub fn check_module(source: &SourceFile, options: &ReadOptions) -> (Option<Module>, Vec<Diagnostic>) {
-    let Reading { module, functions, mut diagnostics } = read(source, options);
-    // Functions may be missing only because they could not be read, and so may definitions of symbolic dimensions.
+    let ReadResult { module, functions, mut diagnostics } = read(source, options);
+    // Functions and definitions of symbolic dimensions may be missing only because they could not be read.
     let broken = diagnostics.iter().any(Diagnostic::is_error);
     let missing = |d: &Diagnostic, complete: bool| {
         broken && d.code == codes::UNDEFINED_NAME || !complete && d.code == codes::UNDEFINED_SYMBOL
@@ -71,12 +71,12 @@ pub fn check_module(source: &SourceFile, options: &ReadOptions) -> (Option<Modul
         let found: Vec<Diagnostic> = found.filter(|d| !missing(d, complete) && !reported(&diagnostics, d)).collect();
         diagnostics.extend(found);
     }
-    diagnostics.extend(hammock_ir::verify::circles(&module));
+    diagnostics.extend(hammock_ir::verify::recursive_calls(&module));
     diagnostics.sort_by_key(|d| d.span().start);
     (Some(module).filter(|_| !broken), diagnostics)
 }
 
-/// True if reading a text has found what verifying it finds.
+/// Returns true if reading already reported a diagnostic of the verifier.
 fn reported(diagnostics: &[Diagnostic], found: &Diagnostic) -> bool {
     diagnostics.iter().any(|d| d.code == found.code && d.span() == found.span() && d.message == found.message)
 }
@@ -84,7 +84,7 @@ fn reported(diagnostics: &[Diagnostic], found: &Diagnostic) -> bool {
 /// Reads an index map over int64 indices, `lambda i, j: (j, i)`.
 ///
 /// # Errors
-/// What is wrong with it, as said of the text of a call that it is an argument of: the spans lead nowhere.
+/// The errors in it. Their spans refer to a synthesized call and must not be shown.
 pub fn read_index_map(text: &str) -> Result<IndexMap, Vec<Diagnostic>> {
     let call = format!("@R.function\ndef f(x: R.Tensor):\n    return R.layout_transform(x, index_map={text})\n");
     let module = read_module(&SourceFile::new("index map", call).map_err(|d| vec![d])?, &ReadOptions::default())?;
@@ -101,20 +101,20 @@ pub fn read_index_map(text: &str) -> Result<IndexMap, Vec<Diagnostic>> {
     found.ok_or_else(|| vec![Diagnostic::error(codes::WRONG_VALUE, "an index map is a lambda")])
 }
 
-fn read(source: &SourceFile, options: &ReadOptions) -> Reading {
+fn read(source: &SourceFile, options: &ReadOptions) -> ReadResult {
     let (tree, mut diagnostics) = hammock_syntax::parse(source);
     if let Some(foreign) = file::foreign(source, &tree) {
-        return Reading { module: Module::new(), functions: Vec::new(), diagnostics: vec![foreign] };
+        return ReadResult { module: Module::new(), functions: Vec::new(), diagnostics: vec![foreign] };
     }
-    // Any Python may follow a module; what is indented wrongly may be a part of it.
+    // Any Python may follow a module; wrongly indented lines may be a part of it.
     if let Some(rest) = file::end(source, &tree) {
         diagnostics.retain(|d| d.span().start < rest || d.code == codes::BAD_INDENTATION);
     }
     if diagnostics.iter().any(Diagnostic::is_error) {
-        return Reading { module: Module::new(), functions: Vec::new(), diagnostics };
+        return ReadResult { module: Module::new(), functions: Vec::new(), diagnostics };
     }
     let mut cx = Context::new(source, options);
     let functions = module::read(&mut cx, &tree);
     diagnostics.append(&mut cx.diagnostics);
-    Reading { module: cx.module, functions, diagnostics }
+    ReadResult { module: cx.module, functions, diagnostics }
 }

@@ -5,7 +5,7 @@ use super::{
     builtins,
     context::{Context, Read, TrailingScalars},
     eval::{Dialect, Eval, Operator},
-    file::{self, Skipped},
+    file::{self, SkippedLines},
     path::{Path, Space},
     relax, suggest, tir,
     value::Value,
@@ -17,7 +17,7 @@ use hammock_ir::{
 use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
 use rustc_hash::FxHashMap;
 
-/// Something in the file that can be read as a module.
+/// A class or function in the file that can be read as a module.
 #[derive(Clone, Copy)]
 enum Candidate<'t> {
     Class(&'t ast::ClassDef),
@@ -32,7 +32,7 @@ impl Candidate<'_> {
         }
     }
 
-    /// Returns true if its decorator says that it is a module, or a part of one.
+    /// Returns true if its decorator is that of a module, or of a part of one.
     fn is_module(&self, cx: &mut Context) -> bool {
         let mut is = |e: &Expr, space, name| Eval::new(cx, File).is_path(e, space, name);
         match self {
@@ -44,10 +44,10 @@ impl Candidate<'_> {
     }
 }
 
-/// Reads the file's module into the context; gives the functions that were read, and whether without errors.
+/// Reads the file's module into the context; returns the functions that were read, and whether without errors.
 pub(crate) fn read(cx: &mut Context, tree: &ast::Module) -> Vec<(Name, bool)> {
     let mut candidates = Vec::new();
-    let mut skipped = Skipped::default();
+    let mut skipped = SkippedLines::default();
     let rest = file::end(cx.source, tree);
     for stmt in &tree.body {
         match &stmt.kind {
@@ -56,7 +56,7 @@ pub(crate) fn read(cx: &mut Context, tree: &ast::Module) -> Vec<(Name, bool)> {
             _ => file::statement(cx, stmt, rest.is_some_and(|rest| stmt.span.start >= rest), &mut skipped),
         }
     }
-    // Classes and functions of Python may stand beside a module.
+    // A file may contain Python classes and functions in addition to the module.
     let modules: Vec<_> = candidates.iter().copied().filter(|c| c.is_module(cx)).collect();
     let others = if modules.is_empty() { &candidates } else { &modules };
     let chosen = choose(cx, others);
@@ -65,7 +65,7 @@ pub(crate) fn read(cx: &mut Context, tree: &ast::Module) -> Vec<(Name, bool)> {
         for candidate in candidates.iter().filter(|c| c.name().span != chosen.name().span) {
             match candidate.is_module(cx) {
                 true if asked => {}
-                true => file::outside(cx, candidate.name(), chosen.name()),
+                true => file::report_outside(cx, candidate.name(), chosen.name()),
                 false => skipped.add(candidate.name().span),
             }
         }
@@ -81,7 +81,7 @@ pub(crate) fn read(cx: &mut Context, tree: &ast::Module) -> Vec<(Name, bool)> {
     }
 }
 
-/// The module to read: the one asked for, or the only one.
+/// The module to read: the requested or the only one.
 fn choose<'t>(cx: &mut Context, candidates: &[Candidate<'t>]) -> Read<Candidate<'t>> {
     let names = || candidates.iter().map(|c| &*c.name().name).collect::<Vec<_>>();
     if let Some(wanted) = &cx.options.module {
@@ -100,7 +100,7 @@ fn choose<'t>(cx: &mut Context, candidates: &[Candidate<'t>]) -> Read<Candidate<
         ([], [function]) => Ok(*function),
         ([], []) => {
             let diagnostic = Diagnostic::error(codes::NO_MODULE, format!("{} holds no module", cx.source.name()));
-            Err(cx.report(diagnostic.help(file::A_MODULE_IS)))
+            Err(cx.report(diagnostic.help(file::MODULE_HELP)))
         }
         _ => {
             let mut diagnostic = Diagnostic::error(codes::NO_MODULE, "the file holds several modules");
@@ -144,7 +144,7 @@ fn class_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
         StmtKind::Expr(e) => match Eval::new(cx, File).eval(e)? {
             Value::None | Value::Broken => Ok(()),
             other => {
-                let message = format!("{} cannot stand in a module by itself", other.describe());
+                let message = format!("{} is not allowed as a statement of a module", other.describe());
                 Err(cx.error(codes::MEANINGLESS_SYNTAX, e.span, message, ""))
             }
         },
@@ -152,8 +152,8 @@ fn class_statement(cx: &mut Context, stmt: &Stmt) -> Read<()> {
             [Expr { kind: ExprKind::Name(name), span, .. }] => class_assign(cx, name, *span, &assign.value),
             _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "one assignment has one name here", "")),
         },
-        StmtKind::Return(_) => Err(file::stray_return(cx, stmt.span)),
-        _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "this cannot stand in a module", "")),
+        StmtKind::Return(_) => Err(file::report_stray_return(cx, stmt.span)),
+        _ => Err(cx.error(codes::MEANINGLESS_SYNTAX, stmt.span, "this is not allowed in a module", "")),
     }
 }
 
@@ -179,7 +179,7 @@ fn extern_type(ev: &mut Eval<File>, value: &Expr) -> Read<Option<hammock_ir::Typ
     given.find(|arg| !matches!(arg.value, Value::Str(_))).map(|arg| ev.to_type(&arg)).transpose()
 }
 
-/// Adds a function, under a name that no other has.
+/// Adds a function under a unique name.
 fn declare(cx: &mut Context, name: &str, span: Span, function: Function) -> Read<()> {
     if let Some(first) = cx.module.functions.get(name) {
         let first = match first {
@@ -200,7 +200,7 @@ enum Header {
     Tir(tir::Header),
 }
 
-/// Reads functions: all headers first, for bodies mention functions that come later. Gives those that were read, and
+/// Reads functions: all headers first, because bodies refer to later functions. Returns those that were read, and
 /// whether without errors.
 fn read_functions(cx: &mut Context, defs: &[&ast::FunctionDef]) -> Vec<(Name, bool)> {
     let (mut headers, mut read) = (Vec::new(), Vec::new());
@@ -247,7 +247,7 @@ fn read_header(cx: &mut Context, def: &ast::FunctionDef) -> Read<Header> {
     Ok(header)
 }
 
-/// Checks that parameters have names of their own, and nothing that only Python's functions have.
+/// Checks that parameters have distinct names and none of the features of Python's parameters.
 pub(crate) fn plain_params(cx: &mut Context, def: &ast::FunctionDef) -> Read<()> {
     let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
     for param in &def.params {
@@ -268,7 +268,7 @@ pub(crate) fn plain_params(cx: &mut Context, def: &ast::FunctionDef) -> Read<()>
     Ok(())
 }
 
-/// What a function's decorator makes it.
+/// Kind of a function, from its decorator.
 pub(crate) enum Decoration {
     Relax(relax::Flags),
     Tir(tir::Flags),
@@ -341,7 +341,7 @@ fn foreign_decorator(cx: &mut Context, decorator: &Expr, text: &str) -> super::c
     cx.error(codes::MEANINGLESS_SYNTAX, decorator.span, message, help)
 }
 
-/// Brings scalars that functions take after their outputs before these, where calls with `tir_vars=` say so.
+/// Moves trailing scalar parameters before the outputs, for functions called with `tir_vars=`.
 fn move_trailing_scalars(cx: &mut Context) {
     for (name, TrailingScalars { inputs, scalars }) in std::mem::take(&mut cx.trailing_scalars) {
         if let Some(Function::Tir(PrimFunc { params, .. })) = cx.module.functions.get_mut(&name)

@@ -1,4 +1,4 @@
-//! Namespaces: what a file's names stand for before it defines any, and what its imports bring.
+//! Namespaces: a file's predeclared names and imports.
 
 use super::{
     context::Context,
@@ -37,7 +37,7 @@ pub(crate) fn import(cx: &mut Context, imports: &[ast::Import]) {
 /// `from a.b import c as d`
 pub(crate) fn import_from(cx: &mut Context, import: &ast::FromImport) {
     for name in &import.names {
-        // `from __future__` has no meaning, and stars bring nothing that is not predeclared.
+        // `from __future__` is ignored, and star imports add nothing that is not predeclared.
         if &*import.path == "__future__" || &*name.path == "*" || &*import.path == "typing" {
             continue;
         }

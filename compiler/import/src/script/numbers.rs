@@ -1,10 +1,10 @@
-//! Arithmetic on plain Python numbers, which the text computes before any dtype is known.
+//! Arithmetic on plain Python numbers, evaluated before dtypes are known.
 
 use super::value::Value;
 use hammock_syntax::ast::{BinaryOp, CompareOp};
 use std::cmp::Ordering;
 
-/// A plain number; truth values count as integers, as in Python.
+/// A plain number; bools are integers, as in Python.
 #[derive(Clone, Copy)]
 pub(crate) enum Number {
     Int(i128),
@@ -12,7 +12,7 @@ pub(crate) enum Number {
 }
 
 impl Value {
-    /// The plain number, when it is one.
+    /// The plain number, if it is one.
     pub fn number(&self) -> Option<Number> {
         match self {
             Value::Bool(v) => Some(Number::Int(i128::from(*v))),
@@ -41,7 +41,7 @@ impl Number {
     }
 }
 
-/// `a op b`; why not, when there is no result.
+/// `a op b`, or the reason why there is no result.
 pub(crate) fn arithmetic(op: BinaryOp, a: Number, b: Number) -> Result<Number, String> {
     match (a, b) {
         (Number::Int(a), Number::Int(b)) if op != BinaryOp::Div => integers(op, a, b).map(Number::Int),

@@ -7,7 +7,7 @@ use hammock_ir::{
     prim::{BinaryOp, PrimType},
 };
 
-/// `a op b`, after bringing both to one dtype; why not, when there is none.
+/// `a op b`, after converting both to one dtype, or the reason why there is none.
 pub(crate) fn binary(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> Result<PrimExpr, String> {
     let (a, b) = same_type(a, b)?;
     if op == BinaryOp::Div && a.dtype().is_integer() {
@@ -16,12 +16,12 @@ pub(crate) fn binary(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> Result<PrimExpr,
     Ok(arith::binary(op, a, b))
 }
 
-/// Brings two operands to one dtype: scalars spread over lanes, integers become floats, narrow types wide ones.
+/// Converts two operands to one dtype: scalars are broadcast to lanes, integers become floats, narrow types wide ones.
 pub(crate) fn same_type(a: PrimExpr, b: PrimExpr) -> Result<(PrimExpr, PrimExpr), String> {
     if a.ty() == b.ty() {
         return Ok((a, b));
     }
-    let mismatch = format!("operands of type {} and {} do not go together", show(a.ty()), show(b.ty()));
+    let mismatch = format!("operands of type {} and {} have no common type", show(a.ty()), show(b.ty()));
     let (a, b) = arith::match_types(a, b);
     if a.dtype() == b.dtype() { Ok((a, b)) } else { Err(mismatch) }
 }
@@ -45,7 +45,7 @@ pub(crate) fn fits(v: i128, dtype: DType) -> bool {
     }
 }
 
-/// `-e`, which the text's writers leave as a product.
+/// `-e`, as a multiplication by -1, like TVM.
 pub(crate) fn negative(e: PrimExpr) -> PrimExpr {
     if e.as_int().is_some() || e.as_float().is_some() {
         return arith::neg(e);

@@ -1,4 +1,4 @@
-//! Dotted names below `R`, `T`, `I` and `tvm`, and what their spellings have in common.
+//! Dotted names below `R`, `T`, `I` and `tvm`, in canonical form.
 
 use hammock_ir::Name;
 use std::fmt;
@@ -12,9 +12,9 @@ pub(crate) enum Space {
     Relax,
     /// `T`
     Tir,
-    /// `tvm`, as far as it is none of the above.
+    /// `tvm`, other than the above.
     Tvm,
-    /// Python's own names, and imports that mean nothing here.
+    /// Python's own names, and imports without a meaning here.
     Python,
 }
 
@@ -25,8 +25,8 @@ pub(crate) struct Path {
     pub name: Name,
 }
 
-/// Where a dialect lives below `tvm`, over all versions.
-const HOMES: [(&str, Space); 16] = [
+/// The modules of the dialects below `tvm`, over all versions.
+const DIALECT_MODULES: [(&str, Space); 16] = [
     ("script.relax", Space::Relax),
     ("script.tirx", Space::Tir),
     ("script.tir", Space::Tir),
@@ -50,7 +50,7 @@ impl Path {
         Path { space, name: name.into() }
     }
 
-    /// `self.member`, with the spellings of a dialect's namespace brought to one.
+    /// `self.member`, with the dialect's namespace in canonical form.
     pub fn member(&self, member: &str) -> Path {
         let name = if self.name.is_empty() { member.to_owned() } else { format!("{}.{member}", self.name) };
         match self.space {
@@ -61,9 +61,9 @@ impl Path {
         }
     }
 
-    /// What a dotted name below `tvm` stands for.
+    /// The path of a dotted name below `tvm`.
     fn below_tvm(name: &str) -> Path {
-        if let Some((_, space)) = HOMES.iter().find(|(home, _)| *home == name) {
+        if let Some((_, space)) = DIALECT_MODULES.iter().find(|(home, _)| *home == name) {
             return Path::new(*space, "");
         }
         match name.strip_prefix("script.") {
@@ -72,7 +72,7 @@ impl Path {
         }
     }
 
-    /// The path that an absolute module name stands for.
+    /// The path of an absolute module name.
     pub fn absolute(name: &str) -> Path {
         let mut parts = name.split('.');
         match parts.next() {

@@ -8,14 +8,14 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     frames: Vec<FxHashMap<Name, Value>>,
-    /// Scopes that have ended, for messages about their names.
-    ended: Vec<(Gone, FxHashMap<Name, Value>)>,
+    /// Names of closed scopes, for messages.
+    ended: Vec<(ClosedScope, FxHashMap<Name, Value>)>,
 }
 
-/// What ended with a scope.
+/// Kind of a closed scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gone {
-    /// A dataflow block, which gives out only what `R.output` names.
+pub(crate) enum ClosedScope {
+    /// A dataflow block; only the names in its `R.output` remain visible.
     Dataflow,
     /// A branch of an `if`.
     Branch,
@@ -25,19 +25,19 @@ pub(crate) enum Gone {
     Function,
 }
 
-impl Gone {
-    /// What to do about a name that ended with the scope.
+impl ClosedScope {
+    /// Advice about a name of the closed scope.
     pub fn advice(self, name: &str) -> String {
         match self {
-            Gone::Dataflow => {
+            ClosedScope::Dataflow => {
                 format!("it is bound in a dataflow block above, which must give it out: `R.output({name})` at its end")
             }
-            Gone::Branch => format!(
+            ClosedScope::Branch => format!(
                 "it is bound in a branch of an `if` above and ends with that; give both branches `{name}` as their last \
                  assignment"
             ),
-            Gone::Kernel => "it ended with the loop or block above that defines it".into(),
-            Gone::Function => "it belongs to the function above that defines it".into(),
+            ClosedScope::Kernel => "it ended with the loop or block above that defines it".into(),
+            ClosedScope::Function => "it belongs to the function above that defines it".into(),
         }
     }
 }
@@ -66,27 +66,27 @@ impl Scope {
         self.frames.push(FxHashMap::default());
     }
 
-    /// How many scopes are open.
+    /// Number of open scopes.
     pub fn depth(&self) -> usize {
         self.frames.len()
     }
 
-    /// What is defined in the scopes inside the outermost `depth`.
+    /// Values defined in the scopes inside the outermost `depth`.
     pub fn inside(&self, depth: usize) -> impl Iterator<Item = &Value> {
         self.frames.iter().skip(depth).flat_map(FxHashMap::values)
     }
 
     /// Closes the innermost scope; the outermost stays.
-    pub fn pop(&mut self, gone: Gone) {
+    pub fn pop(&mut self, closed_scope: ClosedScope) {
         if self.frames.len() > 1 {
             let names = self.frames.pop().filter(|frame| !frame.is_empty());
-            self.ended.extend(names.map(|frame| (gone, frame)));
+            self.ended.extend(names.map(|frame| (closed_scope, frame)));
         }
     }
 
-    /// What a name ended with that is out of sight now.
-    pub fn gone(&self, name: &str) -> Option<Gone> {
-        self.ended.iter().rev().find(|(_, frame)| frame.contains_key(name)).map(|(gone, _)| *gone)
+    /// Kind of the closed scope that defined a name.
+    pub fn closed_scope(&self, name: &str) -> Option<ClosedScope> {
+        self.ended.iter().rev().find(|(_, frame)| frame.contains_key(name)).map(|(closed_scope, _)| *closed_scope)
     }
 
     /// Every visible name, in no order.

@@ -3,7 +3,7 @@
 pub(crate) use hammock_runtime::suggest::nearest;
 use hammock_runtime::suggest::nearest_dotted;
 
-/// What operators are called elsewhere, and here.
+/// Names of operators in other frameworks, and here.
 const SYNONYMS: [(&str, &str); 34] = [
     ("absolute", "abs"),
     ("adaptive_avg_pool", "nn.adaptive_avg_pool2d"),
@@ -41,8 +41,8 @@ const SYNONYMS: [(&str, &str); 34] = [
     ("view", "reshape"),
 ];
 
-/// The dotted name that was meant: one spelt almost alike, of the same meaning elsewhere, or of the same last part in
-/// another family.
+/// The dotted name that was likely meant: a similar spelling, a synonym from another framework, or the same last part
+/// in another family.
 pub(crate) fn nearest_path<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let wanted = name.rsplit('.').next().unwrap_or(name);
     let synonym = || {
@@ -52,7 +52,7 @@ pub(crate) fn nearest_path<'a>(name: &str, known: &[&'a str]) -> Option<&'a str>
     synonym().or_else(|| nearest(name, known.iter().copied())).or_else(|| nearest_dotted(name, known))
 }
 
-/// The operator that was meant by a name that none has.
+/// The operator that was likely meant by an unknown name.
 pub fn nearest_operator(name: &str) -> Option<&'static str> {
     nearest_path(name, &hammock_ops::ops().map(|op| op.name).collect::<Vec<_>>())
 }

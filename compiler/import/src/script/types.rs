@@ -13,7 +13,7 @@ use hammock_ir::{
 };
 use std::sync::Arc;
 
-/// What to write for a size that is not known before the model runs.
+/// Advice on dynamic sizes.
 const UNKNOWN_SIZE: &str = "a size that is not known yet is a symbolic dimension, `n = TypeVar(\"n\")` above the \
      module; a shape of which nothing but its rank is known is given as `ndim=2`";
 
@@ -42,7 +42,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         }
     }
 
-    /// A type: called, by its bare name, or `None` for nothing.
+    /// A type: a call, a bare name, or `None` for the empty tuple.
     pub fn to_type(&mut self, arg: &Arg) -> Read<Type> {
         let found = match &arg.value {
             Value::Type(ty) => Some(ty.clone()),
@@ -132,7 +132,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
         self.dims(arg).map(|dims| TensorShape::Known(dims.into()))
     }
 
-    /// Dimensions: int64 expressions, in quotes where they name variables that nothing else declares.
+    /// Dimensions: int64 expressions, quoted if they introduce variables.
     pub fn dims(&mut self, arg: &Arg) -> Read<Vec<PrimExpr>> {
         if let Value::Str(_) | Value::Type(_) | Value::Path(_) | Value::Int(_) | Value::Float(_) = &arg.value {
             return Err(self.expected(arg, "a shape, such as `(n, 4)`"));
@@ -228,7 +228,7 @@ impl<D: Dialect> Eval<'_, '_, D> {
     }
 }
 
-/// The type that a bare name stands for.
+/// The type that a bare name denotes.
 pub(crate) fn bare(path: &Path) -> Option<Type> {
     match (path.space, &*path.name) {
         (Space::Relax, "Tensor") => Some(Type::Tensor(TensorType::with_rank(None, None))),

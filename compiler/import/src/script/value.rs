@@ -1,4 +1,4 @@
-//! What an expression of the text evaluates to.
+//! Values of expressions of the text.
 
 use super::path::Path;
 use hammock_diagnostics::Span;
@@ -11,7 +11,7 @@ use hammock_ir::{
 use hammock_syntax::ast;
 use std::sync::Arc;
 
-/// A value while reading. Numbers and containers stay as Python has them until their place says what they are.
+/// A value while reading. Numbers and containers remain Python values until their use determines their type.
 #[derive(Clone, Debug)]
 pub(crate) enum Value {
     None,
@@ -25,7 +25,7 @@ pub(crate) enum Value {
     Lambda(Arc<ast::Lambda>),
     /// A namespace or something in one: `R`, `R.nn.conv2d`, `T.float32`.
     Path(Path),
-    /// `n = TypeVar("n")`: every function that mentions it has its own variable of that name.
+    /// `n = TypeVar("n")`: every function that uses it has its own variable of that name.
     TypeVar(Name),
     /// The class being read: `Module`, `cls`.
     Module,
@@ -46,7 +46,7 @@ pub(crate) enum Value {
     Type(Type),
     /// A Relax operand.
     Operand(Operand),
-    /// A Relax value that no variable is bound to yet.
+    /// An unbound Relax value.
     Unbound(Box<Pending>),
     Buffer(Buffer),
     /// Part of a buffer: `A[0:4, i]`.
@@ -54,22 +54,22 @@ pub(crate) enum Value {
     IterVar(Arc<IterVar>),
     /// A range of integers: first value and extent, `I.Range(0, 4)`.
     Range(PrimExpr, PrimExpr),
-    /// A constant, by number, whose place must say its shape because the text leaves it out.
+    /// An omitted constant, by index, whose shape its use must determine.
     Omitted(i64),
-    /// Anything that only stands as an attribute: a target, an index map, a device.
+    /// A value that is only an attribute: a target, an index map, a device.
     Attr(AttrValue),
-    /// What could not be read; a diagnostic says why.
+    /// An erroneous value, which is already reported.
     Broken,
 }
 
-/// A Relax value without a variable.
+/// An unbound Relax value with its spans.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub value: relax::Value,
-    /// Where the arguments of a call stand, and where its attributes do, by name.
+    /// Spans of the arguments of a call, and of its attributes by name.
     pub args: Vec<Span>,
     pub attrs: Vec<(&'static str, Span)>,
-    /// Where it stands.
+    /// Span.
     pub span: Span,
 }
 
@@ -86,7 +86,7 @@ impl Value {
         Value::Str(text.into())
     }
 
-    /// What kind of thing it is, for messages: `a tuple`.
+    /// Description for messages: `a tuple`.
     pub fn describe(&self) -> String {
         match self {
             Value::None => "`None`".into(),
@@ -116,7 +116,7 @@ impl Value {
         }
     }
 
-    /// The elements, when it is a tuple or list.
+    /// The elements, if it is a tuple or list.
     pub fn elements(&self) -> Option<&[Value]> {
         match self {
             Value::Tuple(items) | Value::List(items) => Some(items),

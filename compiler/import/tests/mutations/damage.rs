@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-/// Files longer than this say the same as shorter ones, only slower.
+/// Maximum length of a text: longer files add no coverage and are slow.
 const LONGEST: usize = 8 << 10;
 
 /// The texts that are damaged.
 pub struct Corpus {
     texts: Vec<String>,
-    /// Words and marks of each text.
+    /// Words and punctuation of each text.
     pieces: Vec<Vec<String>>,
 }
 
@@ -25,7 +25,7 @@ impl Corpus {
         Corpus::of(texts.into_iter().filter(|text| !text.is_empty() && text.len() <= LONGEST).collect())
     }
 
-    /// These texts.
+    /// A corpus of these texts.
     pub fn of(texts: Vec<String>) -> Self {
         let pieces = texts.iter().map(|text| pieces(text)).collect();
         Corpus { texts, pieces }
@@ -49,14 +49,14 @@ impl Corpus {
         let mut bytes = self.texts[at].clone().into_bytes();
         for _ in 0..=random.below(3) {
             let place = random.below(bytes.len());
-            // Half of them stay ASCII, so that the text is not refused for its encoding.
+            // Half of them stay ASCII, so that the text is not rejected for its encoding.
             bytes[place] =
                 if random.below(2) == 0 { random.below(128) as u8 } else { bytes[place] ^ (1 << random.below(8)) };
         }
         bytes
     }
 
-    /// The text up to somewhere.
+    /// A prefix of a text.
     fn cut(&self, at: usize, random: &mut Random) -> Vec<u8> {
         let text = &self.texts[at];
         text.as_bytes()[..random.below(text.len())].to_vec()
@@ -89,7 +89,7 @@ impl Corpus {
         lines.concat().into_bytes()
     }
 
-    /// Words and marks dropped, doubled, swapped, or replaced by others.
+    /// Words and punctuation dropped, doubled, swapped, or replaced by others.
     fn retold(&self, at: usize, random: &mut Random) -> Vec<u8> {
         let mut pieces: Vec<&str> = self.pieces[at].iter().map(String::as_str).collect();
         for _ in 0..=random.below(3) {
@@ -99,7 +99,7 @@ impl Corpus {
                 1 => pieces.insert(b, pieces[a]),
                 2 => pieces.swap(a, b),
                 3 => pieces[a] = ODD[random.below(ODD.len())],
-                // Alike ones, so that what results is likely to be grammatical.
+                // Similar ones, so that the result is likely to be grammatical.
                 4 => pieces[a] = alike(&self.pieces[at], pieces[a], random),
                 _ => pieces[a] = alike(&self.pieces[random.below(self.pieces.len())], pieces[a], random),
             }
@@ -108,7 +108,7 @@ impl Corpus {
     }
 }
 
-/// Pieces that try limits.
+/// Pieces that test limits.
 const ODD: [&str; 24] = [
     "0",
     "-1",
@@ -184,7 +184,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): enough to choose places.
+/// SplitMix64 (Steele, Lea and Flood, 2014), to choose positions.
 struct Random(u64);
 
 impl Random {

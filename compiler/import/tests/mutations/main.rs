@@ -1,8 +1,8 @@
-//! No damaged text makes the reader, the verifier or the printer panic or hang; what is read from a damaged text prints
-//! to a text that reads the same.
+//! No damaged text makes the reader, the verifier or the printer panic or hang; modules read from damaged texts print
+//! to texts that read back as the same.
 //!
-//! Every case is made from its number alone. `MUTATION=12345 cargo test -p hammock-import --test mutations` runs one and
-//! shows its text; `MUTATIONS=1000000` runs that many.
+//! Every case is derived from its number alone. `MUTATION=12345 cargo test -p hammock-import --test mutations` runs one
+//! and shows its text; `MUTATIONS=1000000` runs that many.
 
 mod damage;
 mod sections;
@@ -24,9 +24,9 @@ use survive::{survive, survive_metadata};
 const CASES: u64 = 100_000;
 /// Cases of one run of metadata sections, which are few and short.
 const SECTIONS: u64 = 4_000;
-/// No case takes so long, be the machine as busy as it may.
+/// Maximum time of a case, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
-/// As much as the command line has: trees are as deep as the parser lets them be.
+/// The command line's stack size: trees are as deep as the parser allows.
 const STACK: usize = 512 << 20;
 
 #[test]
@@ -67,7 +67,7 @@ fn run(corpus: Corpus, cases: u64, body: fn(Vec<u8>)) {
     assert!(failures.is_empty(), "{} of {cases} cases failed:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Ends the process when a case does not end: threads cannot be stopped.
+/// Ends the process if a case hangs: threads cannot be stopped.
 fn watch(slot: &Mutex<Option<(u64, Instant)>>) {
     if let Some((number, since)) = *slot.lock().unwrap()
         && since.elapsed() > LIMIT

@@ -1,4 +1,4 @@
-//! Metadata sections with an entry of every kind, as today's version writes them and as those before 0.21 did.
+//! Metadata sections with an entry of every kind, in the current format and that of versions before 0.21.
 
 /// 0.25, a float32 of shape (1,).
 const QUARTER: &str = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQABAAAAAAAAAAQAAAAAAAAAAACAPg==";

@@ -1,4 +1,4 @@
-//! What must hold for any bytes that are given as a text module.
+//! Invariants for arbitrary bytes as a text module.
 
 use hammock_diagnostics::{Diagnostic, SourceFile, render_json, render_text};
 use hammock_import::{ReadOptions, check_module, read_module};
@@ -7,7 +7,7 @@ use hammock_ir::{
     print::{PrintOptions, module_text},
 };
 
-/// Does everything that commands do with a text before they compile it.
+/// Processes a text as commands do before compilation.
 pub fn survive(bytes: Vec<u8>) {
     let source = match SourceFile::from_bytes("damaged.py", bytes) {
         Ok(source) => source,
@@ -33,7 +33,7 @@ pub fn survive(bytes: Vec<u8>) {
     }
 }
 
-/// Does the same with a module that takes entries from a metadata section of that text.
+/// Does the same for a module that uses entries of this metadata section.
 pub fn survive_metadata(section: &str) {
     let section = section.replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
     let module = format!(
@@ -45,7 +45,7 @@ pub fn survive_metadata(section: &str) {
     survive(module.into_bytes());
 }
 
-/// Diagnostics point into the file and can be shown.
+/// Checks that diagnostics point into the file and can be rendered.
 fn said(found: &[Diagnostic], source: &SourceFile) {
     for diagnostic in found {
         for label in &diagnostic.labels {

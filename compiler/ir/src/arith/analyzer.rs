@@ -3,7 +3,7 @@
 use super::{
     fold,
     interval::Interval,
-    normal::{MOST_NODES, Session},
+    normal::{MAX_NODES, Query},
 };
 use crate::{
     PrimExpr,
@@ -13,9 +13,10 @@ use rustc_hash::FxHashMap;
 
 /// Simplifies, bounds and proves things about scalar expressions.
 ///
-/// Integers of 32 and 64 bits are taken as numbers without end, which sizes are (see [`prim`](crate::prim)), except
-/// where they are computed from data; and nothing is taken as divided by zero. Every answer "yes" is certain under that assumption and the facts given; "no" means "not
-/// proven". The work on one question is bounded: of expressions that are too large, or take too long, nothing is known.
+/// 32- and 64-bit integers are treated as unbounded, as sizes are (see [`prim`](crate::prim)), unless they are computed
+/// from data; divisors are assumed to be nonzero. A positive answer is certain under these assumptions and the given
+/// facts; a negative one means "not proven". The work per query is bounded: nothing is known about expressions that are
+/// too large or take too long.
 #[derive(Clone, Debug, Default)]
 pub struct Analyzer {
     ranges: FxHashMap<Var, Range>,
@@ -23,17 +24,17 @@ pub struct Analyzer {
     default_min: Option<i64>,
 }
 
-/// What is known of one variable.
+/// Facts about one variable.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
     pub interval: Interval,
-    /// A lower bound that is not a number.
+    /// Symbolic lower bound.
     pub min: Option<PrimExpr>,
-    /// An upper bound that is not a number, as an expression and what is added to it.
+    /// Symbolic upper bound: an expression and a constant added to it.
     pub max: Option<(PrimExpr, i64)>,
 }
 
-/// `larger >= smaller + distance`, as numbers without end.
+/// `larger >= smaller + distance`, over unbounded integers.
 #[derive(Clone, Debug)]
 pub(super) struct Fact {
     pub larger: PrimExpr,
@@ -42,28 +43,28 @@ pub(super) struct Fact {
 }
 
 impl Analyzer {
-    /// Nothing is known.
+    /// Creates an analyzer without facts.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Variables of which nothing else is said are dimensions: zero or more.
+    /// Creates an analyzer in which variables default to dimensions, i.e. are at least zero.
     pub fn for_shapes() -> Self {
         Analyzer { default_min: Some(0), ..Self::default() }
     }
 
-    /// Variables of which nothing else is said are at least `min`.
+    /// Creates an analyzer in which variables default to at least `min`.
     pub fn with_default_min(min: i64) -> Self {
         Analyzer { default_min: Some(min), ..Self::default() }
     }
 
-    /// The variable runs over `extent` values from `min` on, as a loop's does.
+    /// Binds a variable to `[min, min + extent)`, as a loop does.
     pub fn bind(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
         let end = fold::binary(BinaryOp::Add, min.clone(), extent.clone());
         let last = fold::binary(BinaryOp::Sub, end.clone(), one(extent));
         let low = self.interval(min).min;
         let (high, max) = if last.is_data() {
-            // The last value as a number without end: computing it may wrap where the loop does not run.
+            // The last value as an unbounded integer: computing it may wrap if the loop does not run.
             let high = self.interval(&end).max;
             (if high == i64::MAX { high } else { high.saturating_sub(1) }, Some((end, -1)))
         } else {
@@ -75,14 +76,14 @@ impl Analyzer {
         self.ranges.insert(var.clone(), Range { interval, min, max });
     }
 
-    /// The variable is in the interval; adds to what is known of it.
+    /// Restricts a variable to the interval, in addition to its earlier bounds.
     pub fn bound(&mut self, var: &Var, interval: Interval) {
         let mut range = self.range(var);
         range.interval = range.interval.intersect(interval);
         self.ranges.insert(var.clone(), range);
     }
 
-    /// The condition holds.
+    /// Assumes that the condition holds.
     pub fn assume(&mut self, condition: &PrimExpr) {
         let PrimKind::Binary(op, a, b) = condition.kind() else { return };
         match op {
@@ -103,100 +104,100 @@ impl Analyzer {
         }
     }
 
-    /// `a >= b + distance`: a bound of a variable where it says no more than that, else a fact to use.
+    /// Assumes `a >= b + distance`: a variable's bound if it is of that form, otherwise a fact.
     fn assume_at_least(&mut self, a: &PrimExpr, b: &PrimExpr, distance: i64) {
         let fact = Fact { larger: a.clone(), smaller: b.clone(), distance };
-        match Session::new(self).bound_in(&fact) {
+        match Query::new(self).as_bound(&fact) {
             Some((var, interval)) => self.bound(&var, interval),
             None => self.facts.push(fact),
         }
     }
 
-    /// What the expression can be.
+    /// Returns the interval of the expression's values.
     pub fn interval(&self, e: &PrimExpr) -> Interval {
-        Session::new(self).interval_of(e)
+        Query::new(self).interval_of(e)
     }
 
-    /// An expression that is worth the same and is written more simply.
+    /// Returns an equal, simpler expression.
     pub fn simplify(&self, e: &PrimExpr) -> PrimExpr {
-        let simple = Session::new(self).simplify(e);
+        let simple = Query::new(self).simplify(e);
         if simple.size() <= e.size() { simple } else { e.clone() }
     }
 
-    /// The number that the expression is worth.
+    /// Returns the value of a constant expression.
     pub fn as_constant(&self, e: &PrimExpr) -> Option<i64> {
         e.as_int().or_else(|| self.simplify(e).as_int()).or_else(|| self.interval(e).as_point())
     }
 
-    /// `a - b`, where that is the same number whatever variables are worth.
+    /// Returns `a - b` if it is constant.
     pub fn difference(&self, a: &PrimExpr, b: &PrimExpr) -> Option<i64> {
         match (a.as_int(), b.as_int()) {
             (Some(a), Some(b)) => a.checked_sub(b),
-            _ if a.size() <= MOST_NODES && crate::equal::exprs(a, b) => Some(0),
-            _ if comparable(a, b) => Session::new(self).difference(a, b)?.as_constant(),
+            _ if a.size() <= MAX_NODES && crate::equal::exprs(a, b) => Some(0),
+            _ if comparable(a, b) => Query::new(self).difference(a, b)?.as_constant(),
             _ => None,
         }
     }
 
-    /// Returns true if the condition holds always.
+    /// Returns true if the condition is proven.
     pub fn prove(&self, condition: &PrimExpr) -> bool {
         match condition.kind() {
             PrimKind::Binary(BinaryOp::And, a, b) => self.prove(a) && self.prove(b),
             PrimKind::Binary(BinaryOp::Or, a, b) if self.prove(a) || self.prove(b) => true,
-            _ => Session::new(self).simplify(condition).as_int().is_some_and(|v| v != 0),
+            _ => Query::new(self).simplify(condition).as_int().is_some_and(|v| v != 0),
         }
     }
 
-    /// Returns true if `a == b` always.
+    /// Returns true if `a == b` is proven.
     pub fn prove_eq(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
-        a.size() <= MOST_NODES && crate::equal::exprs(a, b) || comparable(a, b) && Session::new(self).proves_equal(a, b)
+        a.size() <= MAX_NODES && crate::equal::exprs(a, b) || comparable(a, b) && Query::new(self).proves_equal(a, b)
     }
 
-    /// Returns true if `a <= b` always.
+    /// Returns true if `a <= b` is proven.
     pub fn prove_le(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
-        comparable(a, b) && Session::new(self).proves_at_least(b, a, 0)
+        comparable(a, b) && Query::new(self).proves_ge(b, a, 0)
     }
 
-    /// Returns true if one of the bounds is always at least `a`. Bounds that are at least as long as `a` are tried first: a
-    /// bound of a sum is mostly a longer sum.
+    /// Returns true if `a` is proven to be at most one of the bounds. Bounds at least as long as `a` are tried first:
+    /// the bound of a sum is usually a longer sum.
     pub fn prove_le_any(&self, a: &PrimExpr, bounds: &[PrimExpr]) -> bool {
         let is_long = |bound: &&PrimExpr| bound.size() >= a.size();
         let (long, short) = (bounds.iter().filter(is_long), bounds.iter().filter(|bound| !is_long(bound)));
-        let mut session = Session::new(self);
+        let mut session = Query::new(self);
         long.chain(short).any(|bound| {
-            session.renew();
-            comparable(a, bound) && session.proves_at_least(bound, a, 0)
+            session.reset_budget();
+            comparable(a, bound) && session.proves_ge(bound, a, 0)
         })
     }
 
-    /// Returns true if `a < b` always.
+    /// Returns true if `a < b` is proven.
     pub fn prove_lt(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
-        comparable(a, b) && Session::new(self).proves_at_least(b, a, 1)
+        comparable(a, b) && Query::new(self).proves_ge(b, a, 1)
     }
 
-    /// Returns true if `a >= b` always.
+    /// Returns true if `a >= b` is proven.
     pub fn prove_ge(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
         self.prove_le(b, a)
     }
 
-    /// Returns true if `a != b` always.
+    /// Returns true if `a != b` is proven.
     pub fn prove_ne(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
         self.prove_lt(a, b) || self.prove_lt(b, a)
     }
 
-    /// Returns true if the expression is a multiple of `factor` always.
+    /// Returns true if the expression is proven to be a multiple of `factor`.
     pub fn prove_multiple(&self, e: &PrimExpr, factor: i64) -> bool {
         let factor = PrimExpr::int(factor, e.dtype());
         let rest = crate::prim::binary(BinaryOp::FloorMod, e.clone(), factor);
         self.as_constant(&rest) == Some(0)
     }
 
-    /// What is known of a variable.
+    /// Returns the facts about a variable.
     pub(super) fn range(&self, var: &Var) -> Range {
         let unknown = || {
             let of_dtype = Interval::of_dtype(var.dtype());
-            let least = self.default_min.filter(|_| !var.is_data());
-            let interval = Interval::new(least.map_or(of_dtype.min, |m| m.max(of_dtype.min)), of_dtype.max);
+            let min = self.default_min.filter(|_| !var.is_data());
+            let interval = Interval::new(min.map_or(of_dtype.min, |m| m.max(of_dtype.min)), of_dtype.max);
             Range { interval, min: None, max: None }
         };
         self.ranges.get(var).cloned().unwrap_or_else(unknown)
@@ -207,7 +208,7 @@ impl Analyzer {
         self.ranges.get(var).is_some_and(|range| range.min.is_some() || range.max.is_some())
     }
 
-    /// What was assumed, other than bounds of variables.
+    /// Assumed facts other than bounds of variables.
     pub(super) fn facts(&self) -> &[Fact] {
         &self.facts
     }

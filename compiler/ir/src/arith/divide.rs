@@ -1,12 +1,12 @@
 //! Division, remainder, minimum and maximum of polynomials.
 //!
-//! Terms that the divisor divides come out of a quotient and vanish from a remainder; what is left is an atom unless
-//! bounds decide it. All rules are those of division towards minus infinity.
+//! Summands divisible by the divisor are moved out of a quotient and dropped from a remainder; the rest becomes an atom
+//! unless bounds decide its value. Division is floor division throughout.
 
 use super::{
     Interval,
     fold::{floor_div, floor_mod},
-    normal::Session,
+    normal::Query,
     poly::{Atom, Poly, quotient},
 };
 use crate::{
@@ -14,8 +14,8 @@ use crate::{
     prim::{self, BinaryOp, PrimKind},
 };
 
-/// A number in units of several, and the rest.
-struct Units {
+/// A dividend split into a multiple of a common unit and a rest smaller than the unit.
+struct SplitDividend {
     size: i64,
     units: Poly,
     /// The divisor, in units.
@@ -23,7 +23,7 @@ struct Units {
     rest: Poly,
 }
 
-impl Session<'_> {
+impl Query<'_> {
     /// `a // b`.
     pub fn floor_div(&mut self, a: Poly, b: Poly, dtype: DType) -> Option<Poly> {
         match b.as_constant() {
@@ -37,7 +37,7 @@ impl Session<'_> {
         if rest.is_zero() || self.is_remainder(&rest, &b) {
             return Some(whole);
         }
-        if let Some(Units { units, divisor, .. }) = self.in_units(&rest, &b) {
+        if let Some(SplitDividend { units, divisor, .. }) = self.split_dividend(&rest, &b) {
             return whole.add(&self.floor_div(units, divisor, dtype)?);
         }
         let atom = self.node(BinaryOp::FloorDiv, &rest, &b, dtype)?;
@@ -55,28 +55,28 @@ impl Session<'_> {
         if rest.is_zero() || self.is_remainder(&rest, &b) {
             return Some(rest);
         }
-        if let Some(Units { size, units, divisor, rest }) = self.in_units(&rest, &b) {
+        if let Some(SplitDividend { size, units, divisor, rest }) = self.split_dividend(&rest, &b) {
             return self.floor_mod(units, divisor, dtype)?.scale(size)?.add(&rest);
         }
         self.node(BinaryOp::FloorMod, &rest, &b, dtype)
     }
 
-    /// `a` in units of the factor of `b`, where what is less than a unit cannot become one: rows, say, when elements are
+    /// Splits `a` by the constant factor of `b` if the rest stays below one unit: rows, for example, when elements are
     /// divided by `n` rows of 384.
-    fn in_units(&self, a: &Poly, b: &Poly) -> Option<Units> {
+    fn split_dividend(&self, a: &Poly, b: &Poly) -> Option<SplitDividend> {
         let (_, size) = b.single().filter(|(_, size)| *size > 1)?;
         let (units, rest) = a.partition(|_, c| c % size == 0);
-        let in_units = |poly: &Poly| poly.map_coefficients(|c| c / size);
+        let split_dividend = |poly: &Poly| poly.map_coefficients(|c| c / size);
         let fits = self.interval(&rest).is_within(Interval::new(0, size - 1)) && self.interval(b).min >= 0;
-        fits.then(|| Units { size, units: in_units(&units), divisor: in_units(b), rest })
+        fits.then(|| SplitDividend { size, units: split_dividend(&units), divisor: split_dividend(b), rest })
     }
 
-    /// `min(a, b)` or `max(a, b)`: what both have in common comes out.
+    /// `min(a, b)` or `max(a, b)`, with common summands moved out.
     pub fn min_max(&mut self, op: BinaryOp, a: Poly, b: Poly, dtype: DType) -> Option<Poly> {
         let difference = a.sub(&b)?;
-        let (smaller, larger) = if self.is_at_least_zero(&difference) {
+        let (smaller, larger) = if self.is_nonnegative(&difference) {
             (b, a)
-        } else if self.is_at_least_zero(&difference.scale(-1)?) {
+        } else if self.is_nonnegative(&difference.scale(-1)?) {
             (a, b)
         } else {
             let (common, a) = a.partition(|m, c| b.coefficient(m) == c);
@@ -88,21 +88,28 @@ impl Session<'_> {
     }
 
     /// Replaces `x // c * c + x % c` by `x` where that makes the sum shorter.
-    pub fn rejoin(&mut self, mut sum: Poly) -> Poly {
+    pub fn combine_div_mod(&mut self, mut sum: Poly) -> Poly {
         for atom in sum.atoms() {
             let PrimKind::Binary(BinaryOp::FloorMod, x, c) = self.atom(atom).kind() else { continue };
             let (x, c, dtype) = (x.clone(), c.clone(), self.atom(atom).dtype());
-            if let Some(joined) = self.joined(&sum, atom, &x, &c, dtype)
-                && joined.terms().len() < sum.terms().len()
+            if let Some(shorter) = self.cancel_remainder(&sum, atom, &x, &c, dtype)
+                && shorter.terms().len() < sum.terms().len()
             {
-                sum = joined;
+                sum = shorter;
             }
         }
         sum
     }
 
-    /// The sum plus a multiple of `x - x // c * c - x % c`, which is zero, so that the remainder goes away.
-    fn joined(&mut self, sum: &Poly, remainder: Atom, x: &PrimExpr, c: &PrimExpr, dtype: DType) -> Option<Poly> {
+    /// Adds a multiple of `x - x // c * c - x % c`, which is zero, to cancel the remainder.
+    fn cancel_remainder(
+        &mut self,
+        sum: &Poly,
+        remainder: Atom,
+        x: &PrimExpr,
+        c: &PrimExpr,
+        dtype: DType,
+    ) -> Option<Poly> {
         let (factor, _) = sum.linear_in(remainder)?;
         if sum.terms().len() == factor.terms().len() {
             return None;
@@ -172,7 +179,7 @@ impl Session<'_> {
         self.node(BinaryOp::FloorMod, &rest, &Poly::constant(c), dtype)
     }
 
-    /// The polynomial with `x` in place of `x % m` for multiples `m` of `c`: the same remainder by `c`.
+    /// Replaces `x % m` by `x` for multiples `m` of `c`, which does not change the remainder modulo `c`.
     fn without_inner_remainders(&mut self, a: &Poly, c: i64) -> Option<Poly> {
         let mut a = a.clone();
         for atom in a.atoms() {
@@ -189,14 +196,14 @@ impl Session<'_> {
         Some(a)
     }
 
-    /// The quotient by `c`, where bounds leave only one.
+    /// The quotient by `c` if bounds determine it.
     fn constant_quotient(&self, a: &Poly, c: i64) -> Option<i64> {
         let range = self.interval(a);
         let (low, high) = (floor_div(range.min, c)?, floor_div(range.max, c)?);
         (low == high && range.min != i64::MIN && range.max != i64::MAX).then_some(low)
     }
 
-    /// Returns true if it is a quotient by something that is no number, of which intervals say little.
+    /// Returns true if it is a quotient by a symbolic divisor, whose interval is imprecise.
     fn is_quotient(&self, a: &Poly) -> bool {
         let quotient = a.as_atom().map(|atom| self.atom(atom).kind());
         matches!(quotient, Some(PrimKind::Binary(BinaryOp::FloorDiv, _, d)) if d.as_int().is_none())
@@ -205,10 +212,10 @@ impl Session<'_> {
     /// Returns true if `0 <= rest < b`.
     fn is_remainder(&mut self, rest: &Poly, b: &Poly) -> bool {
         let room = b.sub(rest).and_then(|d| d.sub(&Poly::constant(1)));
-        self.is_at_least_zero(rest) && room.is_some_and(|room| self.is_at_least_zero(&room))
+        self.is_nonnegative(rest) && room.is_some_and(|room| self.is_nonnegative(&room))
     }
 
-    /// The operation as an atom; nothing if computing an operand of data might wrap.
+    /// The operation as an atom; `None` if computing a data operand might wrap.
     fn node(&mut self, op: BinaryOp, a: &Poly, b: &Poly, dtype: DType) -> Option<Poly> {
         let node = prim::binary(op, self.expr(a, dtype), self.expr(b, dtype));
         let wraps = node.is_data() && !(self.fits(a, dtype) && self.fits(b, dtype));
@@ -216,7 +223,8 @@ impl Session<'_> {
     }
 }
 
-/// `a` as a multiple of `b` and a rest: term by term where `b` is one term, else the multiple that cancels one term.
+/// Splits `a` into a multiple of `b` and a rest: per monomial if `b` is a single one, otherwise by the multiple that
+/// cancels one monomial.
 fn divide(a: &Poly, b: &Poly) -> (Poly, Poly) {
     if let Some((factor, k)) = b.single() {
         let (whole, rest) = a.partition(|m, c| quotient(m, factor).is_some() && c.checked_rem(k) == Some(0));
@@ -232,7 +240,7 @@ fn divide(a: &Poly, b: &Poly) -> (Poly, Poly) {
     }
 }
 
-/// The greatest number that divides both; 1 if it does not fit.
+/// Greatest common divisor; 1 on overflow.
 pub fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {

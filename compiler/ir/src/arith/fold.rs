@@ -1,9 +1,9 @@
 //! Operators that fold constants.
 //!
-//! Each of these builds the node that it is named after, unless the operands are constants, or one of them is neutral
-//! (`x + 0`, `x * 1`) or absorbing (`x * 0`). The rules are exactly those of TVM's operators, because a text holds
-//! what the operators of its writer produced: if folding would change an expression, the printer names its node (`T.Add(1,
-//! 2)`), and the importer, reading `1 + 2`, folds.
+//! Each function builds the node that it is named after, unless the operands are constants or one of them is neutral
+//! (`x + 0`, `x * 1`) or absorbing (`x * 0`). The rules are exactly those of TVM's operators, so that printed text
+//! reads back as the same nodes: if folding would change an expression, the printer names its node (`T.Add(1, 2)`),
+//! while the importer folds `1 + 2`.
 
 use crate::{
     DType, PrimExpr,
@@ -34,7 +34,7 @@ pub fn neg(a: PrimExpr) -> PrimExpr {
     }
 }
 
-/// Conversion to `dtype`: nothing for that dtype itself, a constant for a constant, lane by lane for vectors.
+/// Conversion to `dtype`: a no-op if the dtype is equal, folded for constants, lane by lane for vectors.
 pub fn cast(value: PrimExpr, dtype: DType) -> PrimExpr {
     if value.dtype() == dtype {
         return value;
@@ -68,8 +68,8 @@ pub fn match_types(a: PrimExpr, b: PrimExpr) -> (PrimExpr, PrimExpr) {
     }
 }
 
-/// The dtype in which to compute with operands of two dtypes: floats win over integers, wide over narrow, unsigned
-/// over signed of the same width. None for handles and for different numbers of lanes.
+/// Common dtype of two operands: floats win over integers, wide over narrow, unsigned over signed of the same width.
+/// `None` for handles and for different numbers of lanes.
 pub fn promote(a: DType, b: DType) -> Option<DType> {
     if a == b {
         return Some(a);
@@ -98,7 +98,7 @@ pub fn promote(a: DType, b: DType) -> Option<DType> {
     }
 }
 
-/// What `a op b` folds to, for operands of one dtype; `None` where the node stays.
+/// Folds `a op b` for operands of one dtype; `None` if it does not fold.
 pub fn fold(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
     use BinaryOp::*;
     match op {
@@ -115,7 +115,7 @@ pub fn fold(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
     }
 }
 
-/// What a shift or bitwise operation folds to; `None` where it stays a call.
+/// Folds a shift or bitwise operation; `None` if it does not fold.
 pub fn fold_bits(name: &str, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
     let dtype = a.dtype();
     if !is_index(dtype) || !is_index(b.dtype()) {
@@ -165,7 +165,7 @@ fn fold_ints(op: BinaryOp, x: i64, y: i64, dtype: DType) -> Option<PrimExpr> {
     Some(PrimExpr::int(wrap(value, dtype), dtype))
 }
 
-/// The value, if the dtype holds it: what would wrap stays as it is written, see [`prim`](crate::prim).
+/// The value if the dtype can represent it: operations that would wrap are not folded, see [`prim`](crate::prim).
 fn exact(value: i64, dtype: DType) -> Option<i64> {
     (wrap(value, dtype) == value).then_some(value)
 }
@@ -194,7 +194,7 @@ fn extremum(x: f64, y: f64, is_first: bool) -> f64 {
     if is_first || x.is_nan() { x } else { y }
 }
 
-/// The result of one operation as the dtype holds it. (One operation in f64 rounded once to f32 equals the same
+/// The result of one operation rounded to the dtype. (One operation in f64 rounded once to f32 equals the same
 /// operation in f32.)
 fn rounded(value: f64, dtype: DType) -> Option<f64> {
     match dtype.bits {
@@ -204,8 +204,8 @@ fn rounded(value: f64, dtype: DType) -> Option<f64> {
     }
 }
 
-/// Neutral operands, and zeros that absorb the other operand: of integers only, since zero times a float may be no number,
-/// and only what is evaluated without an error.
+/// Drops neutral operands, and operands absorbed by zero: integers only, since zero times a float may be NaN, and only
+/// if evaluating the operand cannot fail.
 fn neutral(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
     use BinaryOp::*;
     let is = |e: &PrimExpr, v: i64| e.as_int() == Some(v) || e.as_float() == Some(v as f64);
@@ -213,17 +213,17 @@ fn neutral(op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<PrimExpr> {
     match op {
         Add if is(a, 0) => Some(b.clone()),
         Add | Sub if is(b, 0) => Some(a.clone()),
-        Mul if is(a, 1) || is_int(b, 0) && is_harmless(a) => Some(b.clone()),
-        Mul if is(b, 1) || is_int(a, 0) && is_harmless(b) => Some(a.clone()),
+        Mul if is(a, 1) || is_int(b, 0) && cannot_fail(a) => Some(b.clone()),
+        Mul if is(b, 1) || is_int(a, 0) && cannot_fail(b) => Some(a.clone()),
         Div | FloorDiv if is(b, 1) || is_int(a, 0) && is_divisor(b) => Some(a.clone()),
         Mod | FloorMod if is_int(a, 0) && is_divisor(b) => Some(a.clone()),
-        Mod | FloorMod if is_int(b, 1) && is_harmless(a) => Some(PrimExpr::int(0, a.dtype())),
+        Mod | FloorMod if is_int(b, 1) && cannot_fail(a) => Some(PrimExpr::int(0, a.dtype())),
         _ => None,
     }
 }
 
-/// Returns true if evaluating the expression cannot fail: it loads nothing, calls nothing, and divides by numbers only.
-fn is_harmless(e: &PrimExpr) -> bool {
+/// Returns true if evaluating the expression cannot fail: no loads, no calls, constant divisors only.
+fn cannot_fail(e: &PrimExpr) -> bool {
     use BinaryOp::*;
     !e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) | PrimKind::Call(_) => true,
@@ -232,7 +232,7 @@ fn is_harmless(e: &PrimExpr) -> bool {
     })
 }
 
-/// Returns true if it is a number other than zero.
+/// Returns true if it is a nonzero constant.
 fn is_divisor(e: &PrimExpr) -> bool {
     e.as_int().is_some_and(|v| v != 0)
 }
@@ -253,19 +253,19 @@ fn is_index(dtype: DType) -> bool {
     dtype.is_int() && dtype.lanes == 1 && matches!(dtype.bits, 32 | 64)
 }
 
-/// Division towards minus infinity; `None` by zero.
+/// Floor division; `None` for a zero divisor.
 pub(super) fn floor_div(x: i64, y: i64) -> Option<i64> {
     let q = x.checked_div(y)?;
     Some(if x % y != 0 && (x < 0) != (y < 0) { q - 1 } else { q })
 }
 
-/// The remainder with the divisor's sign; `None` by zero.
+/// Remainder with the divisor's sign; `None` for a zero divisor.
 pub(super) fn floor_mod(x: i64, y: i64) -> Option<i64> {
     let r = x.checked_rem(y)?;
     Some(if r != 0 && (r < 0) != (y < 0) { r + y } else { r })
 }
 
-/// The value as an integer of that dtype holds it.
+/// Wraps the value to an integer dtype.
 pub(super) fn wrap(value: i64, dtype: DType) -> i64 {
     if dtype.is_bool() {
         return i64::from(value != 0);

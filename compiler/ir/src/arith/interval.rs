@@ -7,13 +7,13 @@ use std::ops::{Add, Mul, Neg, Sub};
 /// All integers from `min` to `max`, both included. [`i64::MIN`] and [`i64::MAX`] mean that there is no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// The least.
+    /// Lower bound.
     pub min: i64,
-    /// The greatest.
+    /// Upper bound.
     pub max: i64,
 }
 
-/// Larger than any bound, so that sums and products with it stay outside of what a bound can be.
+/// Larger than any bound, so that sums and products with it stay out of range.
 const INFINITY: i128 = 1 << 64;
 
 impl Interval {
@@ -25,12 +25,12 @@ impl Interval {
         Interval { min, max }
     }
 
-    /// One integer.
+    /// The interval of one integer.
     pub fn point(value: i64) -> Self {
         Interval::new(value, value)
     }
 
-    /// What integers of the dtype can be; everything for int64 and for what is not an integer.
+    /// Value range of an integer dtype; everything for int64 and for non-integers.
     pub fn of_dtype(dtype: DType) -> Self {
         let bits = u32::from(dtype.bits);
         match dtype {
@@ -42,7 +42,7 @@ impl Interval {
         }
     }
 
-    /// The one integer in it.
+    /// The only integer in it, if there is just one.
     pub fn as_point(self) -> Option<i64> {
         (self.min == self.max).then_some(self.min)
     }
@@ -57,7 +57,7 @@ impl Interval {
         other.min <= self.min && self.max <= other.max
     }
 
-    /// What is in both; the first where nothing is.
+    /// The intersection; `self` if it is empty.
     pub fn intersect(self, other: Interval) -> Interval {
         let both = Interval::new(self.min.max(other.min), self.max.min(other.max));
         if both.min <= both.max { both } else { self }
@@ -74,8 +74,8 @@ impl Interval {
         if count % 2 == 1 {
             return power;
         }
-        let least = if self.contains(0) { 0 } else { power.min.max(0) };
-        Interval::new(least, power.max)
+        let min = if self.contains(0) { 0 } else { power.min.max(0) };
+        Interval::new(min, power.max)
     }
 
     /// All `a // b`; everything where `b` may be zero.
@@ -135,7 +135,7 @@ impl Interval {
         Interval::new(self.min.max(other.min), self.max.max(other.max))
     }
 
-    fn wide(self) -> (i128, i128) {
+    fn to_i128(self) -> (i128, i128) {
         let min = if self.min == i64::MIN { -INFINITY } else { i128::from(self.min) };
         let max = if self.max == i64::MAX { INFINITY } else { i128::from(self.max) };
         (min, max)
@@ -148,7 +148,7 @@ impl Interval {
 
     fn narrow(min: i128, max: i128) -> Interval {
         let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
-        // A least value beyond all bounds, or a greatest below them, can only come from values that do not occur.
+        // A minimum above all bounds or a maximum below them can only result from values that do not occur.
         Interval::new(clamp(min).min(i64::MAX - 1), clamp(max).max(i64::MIN + 1))
     }
 }
@@ -157,7 +157,7 @@ impl Add for Interval {
     type Output = Interval;
     /// All `a + b`.
     fn add(self, other: Interval) -> Interval {
-        let ((a, b), (c, d)) = (self.wide(), other.wide());
+        let ((a, b), (c, d)) = (self.to_i128(), other.to_i128());
         Interval::narrow(a + c, b + d)
     }
 }
@@ -166,7 +166,7 @@ impl Neg for Interval {
     type Output = Interval;
     /// All `-a`.
     fn neg(self) -> Interval {
-        let (a, b) = self.wide();
+        let (a, b) = self.to_i128();
         Interval::narrow(-b, -a)
     }
 }
@@ -183,7 +183,7 @@ impl Mul for Interval {
     type Output = Interval;
     /// All `a * b`.
     fn mul(self, other: Interval) -> Interval {
-        let ((a, b), (c, d)) = (self.wide(), other.wide());
+        let ((a, b), (c, d)) = (self.to_i128(), other.to_i128());
         let products = [a.saturating_mul(c), a.saturating_mul(d), b.saturating_mul(c), b.saturating_mul(d)];
         Interval::around(products)
     }

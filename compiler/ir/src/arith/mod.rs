@@ -1,14 +1,14 @@
 //! Arithmetic on scalar expressions: evaluation, equality, simplification.
 //!
-//! - [`fold`](mod@fold): operators that compute with constants at once and drop neutral operands, as someone who
-//!   writes `1 + 2` or `x * 1` in a model's text expects. Local and cheap.
-//! - [`Analyzer`]: simplifies, bounds and proves, given what is known about variables. Integer expressions are read as
+//! - [`fold`](mod@fold): operators that fold constants and drop neutral operands, as expected of `1 + 2` or `x * 1` in
+//!   a model's text. Local and cheap.
+//! - [`Analyzer`]: simplifies, bounds and proves, given facts about variables. Integer expressions are normalized to
 //!   polynomials over atoms (variables, quotients, remainders, minima, …), so that equal ones have one form.
 //!
-//! The crate `hammock-kernels` has polynomials of its own (`index`) over the same [`Interval`]s, because it writes code.
-//! There, coefficients wrap as 64 bits do, where here a polynomial is given up; what could fail at run time must not be
-//! dropped, where here nothing fails; and terms stay in the order in which they were written, so that kernels read as
-//! their authors wrote them, where here equal expressions have one form.
+//! The crate `hammock-kernels` has polynomials of its own (`index`) over the same [`Interval`]s, because it generates
+//! code: its coefficients wrap to 64 bits, while here overflow gives the polynomial up; it must not drop operations
+//! that could fail at run time, while here nothing fails; and it keeps the order of summands as written, while here
+//! equal expressions have one form.
 mod analyzer;
 mod divide;
 mod fold;

@@ -17,51 +17,60 @@ use std::{
     hash::{Hash, Hasher},
 };
 
-/// Products of sums with more terms than this are left as they are.
+/// Maximum number of monomials of a product of sums that is expanded.
 const MAX_TERMS: usize = 64;
 
-/// Expressions of more nodes than this are not looked into.
-pub(super) const MOST_NODES: u32 = 1000;
+/// Maximum number of nodes of an expression that is analyzed.
+pub(super) const MAX_NODES: u32 = 1000;
 
-/// How many terms of polynomials the work on one question may make.
-const WORK: usize = 15_000;
+/// Budget of monomials created per query.
+const MAX_MONOMIALS_PER_QUERY: usize = 15_000;
 
-/// Returns true if expressions of the dtype are computed with as integers without bounds.
+/// Returns true if expressions of the dtype are treated as unbounded integers.
 pub(super) fn is_index(dtype: DType) -> bool {
     matches!(dtype, DType::INT32 | DType::INT64)
 }
 
-/// The work on one question: atoms numbered in order of appearance.
-pub(super) struct Session<'a> {
+/// State of one query: atoms numbered in order of appearance.
+pub(super) struct Query<'a> {
     pub analyzer: &'a Analyzer,
-    atoms: Vec<Known>,
+    atoms: Vec<AtomInfo>,
     index: FxHashMap<u64, SmallVec<[Atom; 1]>>,
     polys: FxHashMap<usize, (PrimExpr, Poly)>,
-    /// The polynomials of sums, differences and products of data, which may have wrapped.
+    /// Polynomials of sums, differences and products of data, which may have wrapped.
     modular: FxHashMap<usize, (PrimExpr, Option<Poly>)>,
     /// Polynomials of the analyzer's facts, by index; computed on demand.
     pub facts: FxHashMap<usize, Option<Poly>>,
-    /// How much more may be tried before a proof is given up.
+    /// Remaining steps before a proof is given up.
     pub budget: usize,
-    /// How many more terms may be made before expressions are no longer looked into.
+    /// Remaining monomials before expressions are no longer analyzed.
     work: usize,
 }
 
-/// An atom and what it can be.
-struct Known {
+/// An atom and its interval.
+struct AtomInfo {
     expr: PrimExpr,
     interval: Interval,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Query<'a> {
     pub fn new(analyzer: &'a Analyzer) -> Self {
         let (atoms, index, polys, modular, facts) = Default::default();
-        Session { analyzer, atoms, index, polys, modular, facts, budget: super::prove::BUDGET, work: WORK }
+        Query {
+            analyzer,
+            atoms,
+            index,
+            polys,
+            modular,
+            facts,
+            budget: super::prove::MAX_PROOF_STEPS,
+            work: MAX_MONOMIALS_PER_QUERY,
+        }
     }
 
     /// Restores the budget for the next question; polynomials of expressions stay cached.
-    pub fn renew(&mut self) {
-        (self.budget, self.work) = (super::prove::BUDGET, WORK);
+    pub fn reset_budget(&mut self) {
+        (self.budget, self.work) = (super::prove::MAX_PROOF_STEPS, MAX_MONOMIALS_PER_QUERY);
     }
 
     /// The polynomial of an integer expression.
@@ -70,7 +79,7 @@ impl<'a> Session<'a> {
             return poly.clone();
         }
         let poly = match self.work {
-            _ if e.size() > MOST_NODES => self.atom_poly(e),
+            _ if e.size() > MAX_NODES => self.atom_poly(e),
             0 => self.atom_poly(e),
             _ => {
                 let poly = if wraps(e) { self.modular(e) } else { self.sum_or_product(e) };
@@ -83,15 +92,15 @@ impl<'a> Session<'a> {
         poly
     }
 
-    /// Takes the terms of a polynomial off what may still be done; is there anything left?
+    /// Deducts the monomials of a polynomial from the budget; true if any budget remains.
     pub fn spend(&mut self, poly: &Poly) -> bool {
         self.work = self.work.saturating_sub(1 + poly.terms().len());
         self.work > 0
     }
 
-    /// An expression that is worth the same, in normal form.
+    /// Returns an equal expression in normal form.
     pub fn simplify(&mut self, e: &PrimExpr) -> PrimExpr {
-        if e.size() > MOST_NODES {
+        if e.size() > MAX_NODES {
             return e.clone();
         }
         if is_index(e.dtype()) {
@@ -104,7 +113,7 @@ impl<'a> Session<'a> {
         self.simplify_children(e)
     }
 
-    /// What the expression can be.
+    /// Returns the interval of the expression's values.
     pub fn interval_of(&mut self, e: &PrimExpr) -> Interval {
         if is_index(e.dtype()) {
             let poly = self.poly(e);
@@ -117,7 +126,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What the polynomial can be.
+    /// Returns the interval of the polynomial's values.
     pub fn interval(&self, poly: &Poly) -> Interval {
         poly.terms().fold(Interval::point(0), |sum, (monomial, c)| {
             let mut product = Interval::point(c);
@@ -136,12 +145,12 @@ impl<'a> Session<'a> {
         &self.atoms[atom as usize].expr
     }
 
-    /// What the atom can be.
+    /// Returns the interval of an atom.
     pub fn atom_interval(&self, atom: Atom) -> Interval {
         self.atoms[atom as usize].interval
     }
 
-    /// The polynomial of an expression that is taken as an atom.
+    /// Returns an expression as an atom's polynomial.
     pub fn atom_poly(&mut self, e: &PrimExpr) -> Poly {
         match e.as_int() {
             Some(v) => Poly::constant(v),
@@ -149,8 +158,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Where the fact says that a variable is in an interval and nothing else: both.
-    pub fn bound_in(&mut self, fact: &Fact) -> Option<(Var, Interval)> {
+    /// Returns the variable and its interval if the fact is only a bound of a variable.
+    pub fn as_bound(&mut self, fact: &Fact) -> Option<(Var, Interval)> {
         let poly = self.fact(fact)?;
         let offset = poly.offset();
         let (constant, rest) = poly.partition(|m, _| m.is_empty());
@@ -163,7 +172,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Sums, differences, products, and what has rules of its own; nothing for others and where numbers overflow.
+    /// Polynomial of a sum, difference, product or operation with its own rule; `None` for others and on overflow.
     fn sum_or_product(&mut self, e: &PrimExpr) -> Option<Poly> {
         match e.kind() {
             PrimKind::Int(v) => Some(Poly::constant(*v)),
@@ -215,7 +224,7 @@ impl<'a> Session<'a> {
                 }
             }
         }
-        Some(self.rejoin(sum))
+        Some(self.combine_div_mod(sum))
     }
 
     /// Returns true if an operand of a sum is itself a sum that does not wrap and has no polynomial yet.
@@ -223,8 +232,8 @@ impl<'a> Session<'a> {
         is_index(operand.dtype()) && !operand.is_data() && !self.polys.contains_key(&operand.node_id())
     }
 
-    /// A polynomial that the value is congruent to, modulo the values of its dtype: sums, differences and products wrap
-    /// alike in any order. Where it [fits](Session::fits), the two are equal: `(x + 1) - x` is 1 also if `x + 1` wraps.
+    /// A polynomial congruent to the value modulo the range of its dtype: sums, differences and products wrap alike in
+    /// any order. Where it [fits](Query::fits), the two are equal: `(x + 1) - x` is 1 also if `x + 1` wraps.
     fn modular(&mut self, e: &PrimExpr) -> Option<Poly> {
         let PrimKind::Binary(op, a, b) = e.kind() else { return None };
         if let Some((_, poly)) = self.modular.get(&e.node_id()) {
@@ -235,8 +244,8 @@ impl<'a> Session<'a> {
             modular.unwrap_or_else(|| self.poly(x))
         });
         let poly = match op {
-            BinaryOp::Add => a.add(&b).map(|sum| self.rejoin(sum)),
-            BinaryOp::Sub => a.sub(&b).map(|sum| self.rejoin(sum)),
+            BinaryOp::Add => a.add(&b).map(|sum| self.combine_div_mod(sum)),
+            BinaryOp::Sub => a.sub(&b).map(|sum| self.combine_div_mod(sum)),
             _ if is_distributed(&a, &b) => a.mul(&b),
             _ => None,
         };
@@ -247,7 +256,7 @@ impl<'a> Session<'a> {
         poly
     }
 
-    /// Returns true if a polynomial over data is certain to be what its dtype holds. (At the ends of int64, intervals
+    /// Returns true if a polynomial over data certainly fits its dtype. (At the ends of int64, intervals
     /// are cut off.)
     pub fn fits(&self, poly: &Poly, dtype: DType) -> bool {
         let inside = match dtype.bits {
@@ -270,13 +279,13 @@ impl<'a> Session<'a> {
         (a == b).then_some(a)
     }
 
-    /// An expression without rules: an atom of simplified operands.
+    /// An expression without a rule of its own: an atom of simplified operands.
     fn opaque(&mut self, e: &PrimExpr) -> Poly {
         let e = self.simplify_children(e);
         self.atom_poly(&e)
     }
 
-    /// The expression with its operands simplified, folded where they became constants.
+    /// Simplifies the operands and folds the expression if they become constants.
     fn simplify_children(&mut self, e: &PrimExpr) -> PrimExpr {
         let e = e.map_children(&mut |c| self.simplify(c));
         match e.kind() {
@@ -286,7 +295,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A condition: decided by bounds where they allow, else with simplified operands.
+    /// Simplifies a condition: decided by bounds if possible, otherwise with simplified operands.
     fn condition(&mut self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Binary(BinaryOp::And | BinaryOp::Or, ..) => self.simplify_children(e),
@@ -302,19 +311,19 @@ impl<'a> Session<'a> {
     fn decide(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) -> Option<bool> {
         use BinaryOp::*;
         match op {
-            Lt if self.proves_at_least(b, a, 1) => Some(true),
-            Lt if self.proves_at_least(a, b, 0) => Some(false),
+            Lt if self.proves_ge(b, a, 1) => Some(true),
+            Lt if self.proves_ge(a, b, 0) => Some(false),
             Le => self.decide(Lt, b, a).map(|v| !v),
             Gt => self.decide(Lt, b, a),
             Ge => self.decide(Lt, a, b).map(|v| !v),
             Eq if self.proves_equal(a, b) => Some(true),
-            Eq if self.proves_at_least(a, b, 1) || self.proves_at_least(b, a, 1) => Some(false),
+            Eq if self.proves_ge(a, b, 1) || self.proves_ge(b, a, 1) => Some(false),
             Ne => self.decide(Eq, a, b).map(|v| !v),
             _ => None,
         }
     }
 
-    /// The expression of a polynomial: terms of higher degree first, the number last, something positive in front.
+    /// The expression of a polynomial: higher degrees first, the constant last, a positive summand in front.
     pub fn expr(&self, poly: &Poly, dtype: DType) -> PrimExpr {
         let mut terms: Vec<(&Monomial, i64)> = poly.terms().collect();
         terms.sort_by_key(|(m, _)| (Reverse(m.len()), (*m).clone()));
@@ -343,20 +352,20 @@ impl<'a> Session<'a> {
     fn intern(&mut self, e: &PrimExpr) -> Atom {
         let key = fingerprint(e, 4);
         let known = self.index.get(&key).into_iter().flatten();
-        let same = |a: &PrimExpr| a.same_node(e) || e.size() <= MOST_NODES && equal::exprs(a, e);
+        let same = |a: &PrimExpr| a.same_node(e) || e.size() <= MAX_NODES && equal::exprs(a, e);
         if let Some(atom) = known.copied().find(|a| same(self.atom(*a))) {
             return atom;
         }
         let interval = self.interval_of_atom(e);
         let atom = self.atoms.len() as Atom;
-        self.atoms.push(Known { expr: e.clone(), interval });
+        self.atoms.push(AtomInfo { expr: e.clone(), interval });
         self.index.entry(key).or_default().push(atom);
         atom
     }
 
     fn interval_of_atom(&mut self, e: &PrimExpr) -> Interval {
         let bound = match e.kind() {
-            _ if e.size() > MOST_NODES || self.work == 0 => Interval::ALL,
+            _ if e.size() > MAX_NODES || self.work == 0 => Interval::ALL,
             PrimKind::Var(v) => self.analyzer.range(v).interval,
             PrimKind::Binary(op, a, b) => {
                 let (x, y) = (self.interval_of(a), self.interval_of(b));
@@ -372,7 +381,7 @@ impl<'a> Session<'a> {
                 }
             }
             PrimKind::Select(_, a, b) => self.interval_of(a).union(self.interval_of(b)),
-            // Unsigned numbers of 64 bits become negative ones.
+            // Unsigned 64-bit values become negative.
             PrimKind::Cast(a) if a.dtype().is_uint() && a.dtype().bits == 64 => Interval::ALL,
             PrimKind::Cast(a) if a.dtype().is_integer() || a.dtype().is_bool() => self.interval_of(a),
             PrimKind::Call(call) => match &call.args[..] {
@@ -385,7 +394,7 @@ impl<'a> Session<'a> {
             },
             _ => Interval::ALL,
         };
-        // A cast may wrap, and so does arithmetic on data, or not of indices; only what fits in the dtype is certain.
+        // A cast may wrap, and so may arithmetic on data or non-index dtypes: only the range of the dtype is certain.
         let of_dtype = Interval::of_dtype(e.dtype());
         let wraps = matches!(e.kind(), PrimKind::Cast(_)) || !is_index(e.dtype()) || e.is_data();
         let cut_off = e.is_data() && grows(e) && (bound.min == i64::MIN || bound.max == i64::MAX);
@@ -393,19 +402,19 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Returns true if this is a sum, difference or product that wraps as data do.
+/// Returns true if this is a sum, difference or product of data, which wraps.
 fn wraps(e: &PrimExpr) -> bool {
     let is_ring = matches!(e.kind(), PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..));
     is_ring && e.is_data() && is_index(e.dtype())
 }
 
-/// Returns true if the value may be larger than the operands: of a quotient, that of the least number by -1.
+/// Returns true if the magnitude may exceed that of the operands; for a quotient, `MIN / -1`.
 fn grows(e: &PrimExpr) -> bool {
     use BinaryOp::*;
     matches!(e.kind(), PrimKind::Binary(Add | Sub | Mul | Div | FloorDiv, ..))
 }
 
-/// Returns true if a multiplication is distributed over sums: of two short ones, or of a long one and a single term.
+/// Returns true if a multiplication is distributed over sums: two short ones, or a long one and a monomial.
 fn is_distributed(a: &Poly, b: &Poly) -> bool {
     let (a, b) = (a.terms().len(), b.terms().len());
     a * b <= MAX_TERMS || a.min(b) <= 1
@@ -415,7 +424,7 @@ fn power_of_two(exponent: &PrimExpr) -> Option<i64> {
     exponent.as_int().filter(|n| (0..62).contains(n)).map(|n| 1 << n)
 }
 
-/// A number that is the same for the same expressions, from what stands near their roots.
+/// A hash of an expression from the nodes near its root.
 fn fingerprint(e: &PrimExpr, depth: usize) -> u64 {
     let mut hash = FxHasher::default();
     std::mem::discriminant(e.kind()).hash(&mut hash);

@@ -1,22 +1,22 @@
-//! Polynomials: sums of products of atoms, the form in which integers are compared.
+//! Polynomials over atoms, the normal form in which integers are compared.
 
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// An expression that is no sum or product, by its number in a table.
+/// Index in the atom table of an expression that is neither sum nor product.
 pub(super) type Atom = u32;
 
 /// A product of atoms, ascending, repeated for powers.
 pub(super) type Monomial = SmallVec<[Atom; 4]>;
 
-/// A sum of monomials with coefficients other than zero. Operations give nothing when a coefficient overflows.
+/// A sum of monomials with nonzero coefficients. Operations return `None` when a coefficient overflows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Poly {
     terms: BTreeMap<Monomial, i64>,
 }
 
 impl Poly {
-    /// A number.
+    /// A constant.
     pub fn constant(value: i64) -> Self {
         Poly::term(Monomial::new(), value)
     }
@@ -40,12 +40,12 @@ impl Poly {
         self.terms.iter().map(|(m, c)| (m, *c))
     }
 
-    /// What the monomial is multiplied with; zero where it does not appear.
+    /// Coefficient of a monomial; zero if absent.
     pub fn coefficient(&self, monomial: &Monomial) -> i64 {
         self.terms.get(monomial).copied().unwrap_or(0)
     }
 
-    /// The number that it is.
+    /// Returns the value of a constant polynomial.
     pub fn as_constant(&self) -> Option<i64> {
         match self.terms.len() {
             0 => Some(0),
@@ -54,7 +54,7 @@ impl Poly {
         }
     }
 
-    /// The atom that it is.
+    /// Returns the atom if the polynomial is a single one.
     pub fn as_atom(&self) -> Option<Atom> {
         match self.single()? {
             (m, 1) if m.len() == 1 => Some(m[0]),
@@ -62,7 +62,7 @@ impl Poly {
         }
     }
 
-    /// The only term.
+    /// Returns the monomial and coefficient if there is just one.
     pub fn single(&self) -> Option<(&Monomial, i64)> {
         if self.terms.len() == 1 { self.terms().next() } else { None }
     }
@@ -72,17 +72,17 @@ impl Poly {
         self.terms.is_empty()
     }
 
-    /// The number that stands alone in the sum.
+    /// Constant summand.
     pub fn offset(&self) -> i64 {
         self.coefficient(&Monomial::new())
     }
 
-    /// The sum of both.
+    /// Sum of both.
     pub fn add(&self, other: &Poly) -> Option<Poly> {
         self.add_scaled(other, 1)
     }
 
-    /// The difference of both.
+    /// Difference of both.
     pub fn sub(&self, other: &Poly) -> Option<Poly> {
         self.add_scaled(other, -1)
     }
@@ -94,7 +94,7 @@ impl Poly {
         Some(sum)
     }
 
-    /// Adds `factor` times the other; where a coefficient overflows, nothing that can be used is left.
+    /// Adds `factor` times the other; on overflow, the polynomial is left in an unusable state.
     pub fn add_in_place(&mut self, other: &Poly, factor: i64) -> Option<()> {
         other.terms().try_for_each(|(monomial, c)| self.accumulate(monomial.clone(), c.checked_mul(factor)?))
     }
@@ -104,7 +104,7 @@ impl Poly {
         Poly::default().add_scaled(self, factor)
     }
 
-    /// The product of both.
+    /// Multiplies both.
     pub fn mul(&self, other: &Poly) -> Option<Poly> {
         let mut product = Poly::default();
         for (a, x) in self.terms() {
@@ -117,7 +117,7 @@ impl Poly {
         Some(product)
     }
 
-    /// The terms that `keep` wants, and the others.
+    /// Splits the monomials into those that `keep` selects and the rest.
     pub fn partition(&self, mut keep: impl FnMut(&Monomial, i64) -> bool) -> (Poly, Poly) {
         let (mut kept, mut rest) = (Poly::default(), Poly::default());
         for (monomial, coefficient) in self.terms() {
@@ -127,19 +127,19 @@ impl Poly {
         (kept, rest)
     }
 
-    /// Each coefficient replaced by what `f` makes of it.
+    /// Applies `f` to each coefficient.
     pub fn map_coefficients(&self, mut f: impl FnMut(i64) -> i64) -> Poly {
         let terms = self.terms().map(|(m, c)| (m.clone(), f(c))).filter(|(_, c)| *c != 0).collect();
         Poly { terms }
     }
 
-    /// It divided by a monomial that is a factor of each of its terms.
+    /// Divides by a monomial that divides each summand.
     pub fn without(&self, factor: &Monomial) -> Poly {
         let terms = self.terms().filter_map(|(m, c)| Some((quotient(m, factor)?, c))).collect();
         Poly { terms }
     }
 
-    /// How it depends on an atom: `self = linear * atom + rest`, where neither has the atom; nothing for other powers.
+    /// Splits into `self = linear * atom + rest`, where neither contains the atom; `None` for higher powers.
     pub fn linear_in(&self, atom: Atom) -> Option<(Poly, Poly)> {
         let (with, rest) = self.partition(|m, _| m.contains(&atom));
         let linear = with.without(&Monomial::from_slice(&[atom]));

@@ -1,4 +1,4 @@
-//! Proofs that a polynomial is zero or more.
+//! Proofs that a polynomial is nonnegative.
 //!
 //! Intervals of the atoms decide most questions. If they do not, atoms are eliminated one by one: an atom on which the
 //! polynomial depends linearly is replaced by the bound at which the polynomial is smallest. Bounds are polynomials over
@@ -7,7 +7,7 @@
 
 use super::{
     analyzer::Fact,
-    normal::Session,
+    normal::Query,
     poly::{Atom, Poly},
 };
 use crate::{
@@ -15,10 +15,10 @@ use crate::{
     prim::{BinaryOp, PrimKind},
 };
 
-/// How many polynomials one question may look at.
-pub(super) const BUDGET: usize = 200;
-/// How many eliminations may follow one another.
-const DEPTH: usize = 8;
+/// Maximum number of polynomials examined per query.
+pub(super) const MAX_PROOF_STEPS: usize = 200;
+/// Maximum depth of nested eliminations.
+const MAX_ELIMINATIONS: usize = 8;
 
 /// Bounds of an atom, both included.
 struct Bounds {
@@ -26,11 +26,11 @@ struct Bounds {
     max: Option<Poly>,
 }
 
-impl Session<'_> {
+impl Query<'_> {
     /// Returns true if `a - b >= distance`.
-    pub fn proves_at_least(&mut self, a: &PrimExpr, b: &PrimExpr, distance: i64) -> bool {
+    pub fn proves_ge(&mut self, a: &PrimExpr, b: &PrimExpr, distance: i64) -> bool {
         let difference = self.difference(a, b).and_then(|d| d.sub(&Poly::constant(distance)));
-        difference.is_some_and(|d| self.is_at_least_zero(&d))
+        difference.is_some_and(|d| self.is_nonnegative(&d))
     }
 
     /// Returns true if `a == b`.
@@ -41,18 +41,18 @@ impl Session<'_> {
         }
         let range = self.interval(&difference);
         range.contains(0)
-            && self.is_at_least_zero(&difference)
-            && difference.scale(-1).is_some_and(|d| self.is_at_least_zero(&d))
+            && self.is_nonnegative(&difference)
+            && difference.scale(-1).is_some_and(|d| self.is_nonnegative(&d))
     }
 
-    /// Returns true if the polynomial is zero or more.
-    pub fn is_at_least_zero(&mut self, poly: &Poly) -> bool {
-        self.holds(poly, DEPTH)
+    /// Returns true if the polynomial is proven nonnegative.
+    pub fn is_nonnegative(&mut self, poly: &Poly) -> bool {
+        self.holds(poly, MAX_ELIMINATIONS)
     }
 
     pub fn difference(&mut self, a: &PrimExpr, b: &PrimExpr) -> Option<Poly> {
         let (a, b) = (self.poly(a), self.poly(b));
-        a.sub(&b).map(|d| self.rejoin(d))
+        a.sub(&b).map(|d| self.combine_div_mod(d))
     }
 
     fn holds(&mut self, poly: &Poly, depth: usize) -> bool {
@@ -67,17 +67,17 @@ impl Session<'_> {
         if self.follows_from_fact(poly) {
             return true;
         }
-        // Composite atoms are numbered after those they are made of, inner variables after outer ones.
+        // Composite atoms are numbered after their operands, inner variables after outer ones.
         let atoms = self.eliminable(poly);
-        atoms.into_iter().rev().any(|atom| self.spend(poly) && self.holds_without(poly, atom, depth - 1))
+        atoms.into_iter().rev().any(|atom| self.spend(poly) && self.holds_after_eliminating(poly, atom, depth - 1))
     }
 
-    /// The polynomial of which a fact says that it is zero or more.
+    /// The polynomial that a fact states to be nonnegative.
     pub fn fact(&mut self, fact: &Fact) -> Option<Poly> {
         self.difference(&fact.larger, &fact.smaller)?.sub(&Poly::constant(fact.distance))
     }
 
-    /// The polynomial of an expression with a number added.
+    /// The polynomial of an expression plus a constant.
     fn shifted(&mut self, (e, offset): &(PrimExpr, i64)) -> Option<Poly> {
         self.poly(e).add(&Poly::constant(*offset))
     }
@@ -86,7 +86,7 @@ impl Session<'_> {
         let analyzer = self.analyzer;
         analyzer.facts().iter().enumerate().any(|(number, fact)| {
             if !self.facts.contains_key(&number) {
-                // Conditions in it are decided without it, and each fact is looked into once.
+                // Conditions in a fact are decided without the fact itself, and each fact is expanded once.
                 self.facts.insert(number, None);
                 let fact = self.fact(fact);
                 self.facts.insert(number, fact);
@@ -96,13 +96,13 @@ impl Session<'_> {
         })
     }
 
-    /// Returns true if it holds by what is left when the atom is eliminated.
-    fn holds_without(&mut self, poly: &Poly, atom: Atom, depth: usize) -> bool {
+    /// Returns true if the polynomial is proven nonnegative by eliminating the atom.
+    fn holds_after_eliminating(&mut self, poly: &Poly, atom: Atom, depth: usize) -> bool {
         let Some((factor, rest)) = poly.linear_in(atom) else { return false };
         if let PrimKind::Binary(op, a, b) = self.atom(atom).kind() {
             let (op, a, b) = (*op, a.clone(), b.clone());
             let found = match op {
-                BinaryOp::FloorDiv => self.holds_without_quotient(&factor, &rest, &a, &b, depth),
+                BinaryOp::FloorDiv => self.holds_after_eliminating_quotient(&factor, &rest, &a, &b, depth),
                 BinaryOp::Min | BinaryOp::Max => self.holds_in_cases(op, &factor, &rest, &a, &b, depth),
                 _ => false,
             };
@@ -121,8 +121,8 @@ impl Session<'_> {
         replaced.is_some_and(|poly| self.holds(&poly, depth))
     }
 
-    /// Atoms whose elimination may prove more than the polynomial's interval. Eliminating a variable that has constant bounds
-    /// only, and occurs in no product, gives the same interval: in a sum of sizes, no atom is left.
+    /// Atoms whose elimination may prove more than the polynomial's interval. Eliminating a variable with constant
+    /// bounds that occurs in no product gives the same interval, so such variables are skipped.
     fn eliminable(&self, poly: &Poly) -> Vec<Atom> {
         let products = poly.terms().filter(|(monomial, _)| monomial.len() > 1);
         let mut multiplied: Vec<Atom> = products.flat_map(|(monomial, _)| monomial.iter().copied()).collect();
@@ -136,8 +136,15 @@ impl Session<'_> {
         atoms
     }
 
-    /// With `q = x // c`: the polynomial times `c`, in which `c * q` is `x - x % c`.
-    fn holds_without_quotient(&mut self, factor: &Poly, rest: &Poly, x: &PrimExpr, c: &PrimExpr, depth: usize) -> bool {
+    /// Eliminates `q = x // c`: multiplies the polynomial by `c` and replaces `c * q` by `x - x % c`.
+    fn holds_after_eliminating_quotient(
+        &mut self,
+        factor: &Poly,
+        rest: &Poly,
+        x: &PrimExpr,
+        c: &PrimExpr,
+        depth: usize,
+    ) -> bool {
         let Some(c) = c.as_int().filter(|c| *c > 0) else { return false };
         let dtype = x.dtype();
         let x = self.poly(x);
@@ -193,7 +200,7 @@ impl Session<'_> {
                 if self.interval(&n).min < 1 {
                     return Bounds { min, max };
                 }
-                let quotient = self.greatest(&x).and_then(|x| self.floor_div(x, n, dtype));
+                let quotient = self.maximize_at_bounds(&x).and_then(|x| self.floor_div(x, n, dtype));
                 let x = Some(x).filter(|_| range.min >= 0);
                 Bounds { min, max: quotient.or(max).or(x) }
             }
@@ -201,21 +208,21 @@ impl Session<'_> {
         }
     }
 
-    /// The polynomial with variables at the bounds, if these are no numbers, where it is greatest; `None` without such.
-    fn greatest(&mut self, poly: &Poly) -> Option<Poly> {
-        let (mut greatest, mut found) = (poly.clone(), false);
+    /// Replaces variables by those symbolic bounds that maximize the polynomial; `None` if there are none.
+    fn maximize_at_bounds(&mut self, poly: &Poly) -> Option<Poly> {
+        let (mut maximum, mut found) = (poly.clone(), false);
         for atom in poly.atoms().into_iter().rev() {
             let PrimKind::Var(v) = self.atom(atom).kind() else { continue };
             let known = self.analyzer.range(v);
-            let Some((factor, rest)) = greatest.linear_in(atom) else { continue };
+            let Some((factor, rest)) = maximum.linear_in(atom) else { continue };
             let sign = self.interval(&factor);
             let bound = if sign.min >= 0 { known.max } else { known.min.filter(|_| sign.max <= 0).map(|e| (e, 0)) };
             if let Some(bound) = bound {
                 let bound = self.shifted(&bound)?;
-                greatest = rest.add(&factor.mul(&bound)?)?;
+                maximum = rest.add(&factor.mul(&bound)?)?;
                 found = true;
             }
         }
-        found.then_some(greatest)
+        found.then_some(maximum)
     }
 }

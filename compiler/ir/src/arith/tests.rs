@@ -33,7 +33,7 @@ fn sums_are_collected() {
 }
 
 #[test]
-fn the_least_number_is_divided_without_overflow() {
+fn the_minimum_is_divided_without_overflow() {
     let [n, m] = ["n", "m"].map(|name| Var::int64(name).expr());
     let zero = int(0);
     for divisor in [&zero - &n, &zero - &n - &m, &m - &n, n.clone()] {
@@ -64,9 +64,9 @@ fn zeros_absorb_integers_that_cannot_fail() {
     assert_eq!(folded(BinaryOp::Div, &zero(), &x), None);
 }
 
-/// Sizes of sizes of sizes: few nodes in memory, more as a tree than could ever be looked at.
+/// Deeply shared sizes: few nodes in memory, too many to visit as a tree.
 #[test]
-fn expressions_that_grow_without_end_are_left_alone() {
+fn expressions_that_grow_without_bound_are_not_analyzed() {
     let n = Var::int64("n").expr();
     let double = |e: PrimExpr, _| ((&e + 1i64).floordiv(2i64)).min(&e * 2i64);
     let (huge, other) = ((0..80).fold(n.clone(), double), (0..80).fold(n.clone(), double));
@@ -90,11 +90,11 @@ fn proofs_are_given_up_in_time() {
         let term = |i: usize| op(var(i) * (i as i64 + k), var(i + 1) * (i as i64 + 3 - k));
         (0..30).map(term).reduce(|a, b| a + b).unwrap()
     };
-    let (least, most) = (sum(PrimExpr::min, 1), sum(PrimExpr::max, 2));
+    let (min, max) = (sum(PrimExpr::min, 1), sum(PrimExpr::max, 2));
     let a = Analyzer::for_shapes();
-    assert!(!a.prove_le(&most, &least));
-    let _ = a.simplify(&most.clone().max(least.clone()));
-    let _ = a.prove(&least.lt(most));
+    assert!(!a.prove_le(&max, &min));
+    let _ = a.simplify(&max.clone().max(min.clone()));
+    let _ = a.prove(&min.lt(max));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn indices_are_in_bounds() {
     assert!(!a.prove_lt(&(&flat + 1i64), &(&n * &m)));
 }
 
-/// Of reshapes from (b, s, 384) to (b, s, 12, 32), (b * s, 384) and back.
+/// Indices of reshapes from (b, s, 384) to (b, s, 12, 32), (b * s, 384) and back.
 #[test]
 fn indices_of_reshapes_are_simple() {
     let [b, s, i, j, k, row] = ["b", "s", "i", "j", "k", "row"].map(Var::int64);
@@ -150,7 +150,7 @@ fn indices_of_reshapes_are_simple() {
     let flat = row.expr() * 384i64 + k.expr();
     assert_eq!(simplify(flat.clone().floordiv(s.expr() * 384i64).floormod(b.expr())), "row // s");
     assert_eq!(simplify(flat.clone().floormod(s.expr() * 384i64)), "k + row % s * 384");
-    // A rest that may become a unit stays, and so does what a divisor may make negative.
+    // A rest that may reach one unit remains, and so does one that a negative divisor may change.
     let (more, n) = (row.expr() * 384i64 + k.expr() * 2i64, Var::int64("n").expr());
     assert_eq!(simplify(more.floordiv(s.expr() * 384i64)), "(row * 384 + k * 2) // (s * 384)");
     let unknown = flat.floordiv(n * 384i64);
@@ -176,7 +176,7 @@ fn assumptions_are_used() {
     assert_eq!(b.interval(&i.expr()).min, 3);
 }
 
-/// The variables of random expressions, and how far they reach.
+/// Range of the variables of random expressions.
 const RANGE: i64 = 5;
 
 /// A random integer expression over two variables.
@@ -195,7 +195,7 @@ fn expression(x: PrimExpr, y: PrimExpr) -> impl Strategy<Value = PrimExpr> {
     })
 }
 
-/// What the expression is worth.
+/// Evaluates an expression.
 fn evaluate(e: &PrimExpr) -> i64 {
     match e.kind() {
         PrimKind::Int(v) => *v,
@@ -241,7 +241,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn simplified_expressions_are_worth_the_same(e in random()) {
+    fn simplified_expressions_are_equal(e in random()) {
         let (x, y) = xy();
         let simple = bounded().simplify(&e);
         for values in values(&x, &y) {
@@ -354,13 +354,13 @@ fn prefixes_of_long_sums_are_inside() {
     analyzer.bind(&i, &int(0), &sizes[120]);
     assert!(analyzer.prove_lt(&(&begin + i.expr()), &total));
     assert!(!analyzer.prove_lt(&(&begin + i.expr()), &begin));
-    // Most bounds are none: the whole is not the last that is tried.
+    // Most candidates are no bounds; the full sum is not the last one tried.
     let bounds: Vec<PrimExpr> = sizes.iter().map(|size| size * 4i64).chain([&total * 4i64]).collect();
     assert!(analyzer.prove_le_any(&begin, &bounds));
     assert!(!analyzer.prove_le_any(&(&total * 5i64), &bounds));
 }
 
-/// The condition of a fact is not decided by the fact itself, whose proof would look into it again.
+/// The condition of a fact is not decided by the fact itself, which would recurse.
 #[test]
 fn facts_about_choices_are_used() {
     let [n, p, i] = ["n", "p", "i"].map(Var::int64);

@@ -1,4 +1,4 @@
-//! Index arithmetic as native code computes it, and whether the result is the same as with unbounded integers.
+//! Index arithmetic as native code computes it, and proofs that the result is the same as with unbounded integers.
 
 use super::{Scope, WIDE};
 use crate::{
@@ -8,24 +8,24 @@ use crate::{
 };
 
 impl Scope {
-    /// An integer expression in 64 bits, over what stands for variables. Casts between widths of indices vanish, as
-    /// they do in native code.
+    /// Rewrites an integer expression to 64 bits, over the scope's 64-bit variables. Casts between index widths are
+    /// dropped, as in native code.
     pub(crate) fn wide(&self, e: &PrimExpr) -> PrimExpr {
         match e.kind() {
             PrimKind::Int(v) => PrimExpr::int64(*v),
             PrimKind::Var(v) if self.values.contains_key(v) => self.values[v].clone(),
             PrimKind::Cast(a) if is_index(a.dtype()) && is_index(e.dtype()) => {
                 let wide = self.wide(a);
-                let kept = |dtype| !a.is_data() || self.keeps(&wide, dtype);
-                if kept(a.dtype()) && kept(e.dtype()) { wide } else { e.clone().cast(DType::INT64) }
+                let exact_in_dtype = |dtype| !a.is_data() || self.fits_dtype(&wide, dtype);
+                if exact_in_dtype(a.dtype()) && exact_in_dtype(e.dtype()) { wide } else { e.clone().cast(DType::INT64) }
             }
             PrimKind::Binary(op, a, b) if is_index(e.dtype()) && is_index(a.dtype()) => {
                 let (x, y) = (self.wide(a), self.wide(b));
-                let kept = |e: &PrimExpr, wide: &PrimExpr| !e.is_data() || self.keeps(wide, e.dtype());
+                let exact_in_dtype = |e: &PrimExpr, wide: &PrimExpr| !e.is_data() || self.fits_dtype(wide, e.dtype());
                 let is_modular = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
-                match is_modular || kept(a, &x) && kept(b, &y) {
-                    true => unwrapped(*op, x, y),
-                    // Operands that wrapped in their own width are not those that 64 bits would hold.
+                match is_modular || exact_in_dtype(a, &x) && exact_in_dtype(b, &y) {
+                    true => fold_exact(*op, x, y),
+                    // Operands that wrapped in their own width differ from their 64-bit counterparts.
                     false => e.clone().cast(DType::INT64),
                 }
             }
@@ -49,42 +49,42 @@ impl Scope {
         }
     }
 
-    /// Returns true if data that are computed in 64 bits are what their dtype holds.
-    pub(super) fn keeps(&self, wide: &PrimExpr, dtype: DType) -> bool {
+    /// Returns true if data computed in 64 bits fits its dtype.
+    pub(super) fn fits_dtype(&self, wide: &PrimExpr, dtype: DType) -> bool {
         dtype.bits == 64 || self.analyzer.interval(wide).is_within(Interval::of_dtype(dtype))
     }
 
-    /// Returns true if computing the expression in 64 bits certainly gives what it is worth.
+    /// Returns true if computing the expression in 64 bits certainly gives its exact value.
     pub(super) fn exact(&self, e: &PrimExpr) -> bool {
         self.exact_within(e, WIDE)
     }
 
-    /// The same when everything on the way must lie within a limit.
+    /// The same, with all intermediate values within a limit.
     pub(super) fn exact_within(&self, e: &PrimExpr, limit: Interval) -> bool {
         // Only sums and products grow beyond their operands.
         let grows =
             matches!(e.kind(), PrimKind::Int(_) | PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, ..))
                 || e.as_intrin("shift_left").is_some();
-        self.computes(e, limit) && (limit == WIDE && !grows || self.fits(e, limit))
+        self.is_congruent(e, limit) && (limit == WIDE && !grows || self.fits(e, limit))
     }
 
-    /// Returns true if the expression is worth what it should be but for multiples of 2^64.
-    pub(super) fn computes(&self, e: &PrimExpr, limit: Interval) -> bool {
+    /// Returns true if the result is certainly correct modulo 2^64.
+    pub(super) fn is_congruent(&self, e: &PrimExpr, limit: Interval) -> bool {
         let exact = |e: &PrimExpr| self.exact_within(e, limit);
         match e.kind() {
             PrimKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, a, b) => {
-                !wraps(e) && self.computes(a, limit) && self.computes(b, limit)
+                !wraps(e) && self.is_congruent(a, limit) && self.is_congruent(b, limit)
             }
             PrimKind::Binary(op, a, b) if is_index(a.dtype()) => {
                 let divides = matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod);
                 exact(a) && exact(b) && (!divides || self.is_divisor(b))
             }
-            PrimKind::Select(_, a, b) => self.computes(a, limit) && self.computes(b, limit),
-            // Unsigned numbers of 64 bits become negative ones.
+            PrimKind::Select(_, a, b) => self.is_congruent(a, limit) && self.is_congruent(b, limit),
+            // Unsigned 64-bit values become negative.
             PrimKind::Cast(a) => !(a.dtype().is_uint() && a.dtype().bits == 64),
             PrimKind::Call(call) => match &call.args[..] {
                 [_, a, b] if e.as_intrin("if_then_else").is_some() => {
-                    self.computes(a, limit) && self.computes(b, limit)
+                    self.is_congruent(a, limit) && self.is_congruent(b, limit)
                 }
                 [a, b] if MODELLED.iter().any(|name| e.as_intrin(name).is_some()) => exact(a) && exact(b),
                 _ => true,
@@ -98,8 +98,8 @@ impl Scope {
         range.min > 0 || range.max < 0
     }
 
-    /// Returns true if the value lies within a limit: by its interval, or because it counts elements of a buffer that
-    /// exists.
+    /// Returns true if the value is within a limit: by its interval, or because it counts elements of an existing
+    /// buffer.
     fn fits(&self, e: &PrimExpr, limit: Interval) -> bool {
         let range = self.analyzer.interval(e);
         let mut sized = false;
@@ -116,8 +116,8 @@ impl Scope {
     }
 }
 
-/// The folded operation, or its node if constants overflow: what wrapped is worth nothing.
-pub(super) fn unwrapped(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
+/// The folded operation, or its node if constants overflow.
+pub(super) fn fold_exact(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
     let node = crate::prim::binary(op, a, b);
     match node.kind() {
         PrimKind::Binary(_, a, b) if !wraps(&node) => arith::binary(op, a.clone(), b.clone()),
@@ -137,15 +137,15 @@ fn wraps(e: &PrimExpr) -> bool {
     }
 }
 
-/// Functions that the analyzer knows something of.
+/// Functions that the analyzer models.
 const MODELLED: &[&str] = &["bitwise_and", "shift_left", "shift_right"];
 
-/// Returns true if values of the dtype are indices: what native code widens to 64 bits.
+/// Returns true if the dtype is an index dtype, which native code widens to 64 bits.
 pub(super) fn is_index(dtype: DType) -> bool {
     matches!(dtype, DType::INT32 | DType::INT64)
 }
 
-/// Returns true if the expression reads memory, which may change, or calls what does.
+/// Returns true if the expression reads memory, which may change, or calls a function that does.
 pub(super) fn reads(e: &PrimExpr) -> bool {
     e.any(&mut |x| match x.kind() {
         PrimKind::Load(..) => true,

@@ -1,9 +1,9 @@
-//! Bounds of kernels' accesses: what is known at a statement of a kernel, and whether an index is inside its buffer.
+//! Bounds analysis of kernels: facts that hold at a statement, and proofs that indices are within their buffers.
 //!
-//! Code that walks a kernel carries a [`Scope`] through it. It reads index arithmetic as native code computes it: in 64
-//! bits, regardless of the width in the text. Sums, differences and products may wrap on the way, because a result that
-//! is inside a buffer and correct modulo 2^64 is correct. Operands of comparisons, divisions and choices must be certain
-//! not to wrap ([`Scope::exact`]); otherwise nothing follows from them.
+//! Code that walks a kernel carries a [`Scope`] along. It treats index arithmetic as native code computes it: in 64
+//! bits, regardless of the width in the text. Intermediate sums, differences and products may wrap, because a result
+//! that is within a buffer and correct modulo 2^64 is correct. Operands of comparisons, divisions and selects must be
+//! proven not to wrap ([`Scope::exact`]); otherwise nothing follows from them.
 
 mod arithmetic;
 
@@ -13,42 +13,42 @@ use crate::{
     prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{BlockAxis, Buffer, Loop, PrimFunc},
 };
-use arithmetic::{is_index, reads, unwrapped};
+use arithmetic::{fold_exact, is_index, reads};
 use rustc_hash::FxHashSet;
 use std::{cell::Cell, rc::Rc};
 
-/// No dimension of a tensor that holds anything is larger: what proofs assume that intermediate results are made of.
+/// Maximum extent of a dimension of a nonempty tensor, which proofs assume for intermediate results.
 pub const LARGEST_SIZE: i64 = 1 << 40;
 
-/// Numbers of this size are far from where 64 bits end.
+/// Values in this range are far from the limits of 64 bits.
 const WIDE: Interval = Interval { min: -(1 << 62), max: 1 << 62 };
 
-/// The variable of which a size is a multiple by a number. Kernels begin by checking that it is no less than zero and no
-/// more than [`LARGEST_SIZE`], so that it is a size too: the multiple may wrap.
+/// The variable in a size of the form `variable * constant`. Kernels first check that it is between zero and
+/// [`LARGEST_SIZE`], so that it is a size too: the multiple may wrap.
 pub fn size_in_multiple(size: &PrimExpr) -> Option<&Var> {
     let PrimKind::Binary(BinaryOp::Mul, a, b) = size.kind() else { return None };
     let (var, factor) = a.as_var().zip(b.as_int()).or_else(|| b.as_var().zip(a.as_int()))?;
     (2..=1 << 20).contains(&factor).then_some(var)
 }
 
-/// What is known at a place in a kernel.
+/// Facts that hold at a point in a kernel.
 #[derive(Clone, Debug)]
 pub struct Scope {
     analyzer: Analyzer,
-    /// What stands for variables, in 64 bits.
+    /// The 64-bit variables that replace the kernel's variables.
     values: Substitution,
-    /// The variables that stand for block axes, and what those are bound to.
+    /// The variables that replace block axes, with the axes' bindings.
     axes: Substitution,
-    /// The kernel's own variables behind those that stand for them.
+    /// The kernel's own variables by those that replace them.
     originals: Substitution,
-    /// How many elements buffers have that exist.
+    /// Element counts of existing buffers.
     elements: Vec<PrimExpr>,
     sizes: FxHashSet<Var>,
     relies: Rc<Cell<bool>>,
     loops: Vec<Range>,
 }
 
-/// The values of a loop variable; nothing where they are not known when the loop begins.
+/// The range of a loop variable; `None` if it is not known when the loop begins.
 #[derive(Clone, Debug)]
 struct Range {
     var: Var,
@@ -56,7 +56,7 @@ struct Range {
 }
 
 impl Scope {
-    /// What a kernel's signature says: sizes of its arguments are not negative, and those arguments exist.
+    /// The facts of a kernel's signature: sizes of arguments are nonnegative, and the arguments exist.
     pub fn of(func: &PrimFunc) -> Self {
         let mut scope = Scope {
             analyzer: Analyzer::new(),
@@ -86,16 +86,16 @@ impl Scope {
         scope
     }
 
-    /// A buffer that exists: the number of its elements is no more than a machine can hold.
+    /// Adds an existing buffer, whose element count is bounded by the address space.
     pub fn add_memory(&mut self, buffer: &Buffer) {
         if buffer.shape.iter().any(|e| e.as_int().is_none()) {
-            let product = |n: PrimExpr, e: &PrimExpr| unwrapped(BinaryOp::Mul, n, self.wide(e));
+            let product = |n: PrimExpr, e: &PrimExpr| fold_exact(BinaryOp::Mul, n, self.wide(e));
             let count = buffer.shape.iter().fold(PrimExpr::int64(1), product);
             self.elements.push(count);
         }
     }
 
-    /// Variables of the kernel that hold sizes that some answer relied on to be at most [`LARGEST_SIZE`].
+    /// Size variables of the kernel that some proof assumed to be at most [`LARGEST_SIZE`].
     pub fn relied_on(&self) -> Vec<PrimExpr> {
         let sizes = self.sizes.iter().filter(|_| self.relies.get());
         let mut sizes: Vec<PrimExpr> = sizes.map(|v| self.original(&v.expr())).collect();
@@ -103,11 +103,11 @@ impl Scope {
         sizes
     }
 
-    /// Enters a loop; its body is what follows, until [`Scope::leave_loop`] or another scope.
+    /// Enters a loop, in whose body the scope is used from here on.
     pub fn enter_loop(&mut self, l: &Loop) {
         let (min, extent) = (self.wide(&l.min), self.wide(&l.extent));
         let var = self.define(&l.var);
-        let end = unwrapped(BinaryOp::Add, min.clone(), extent.clone());
+        let end = fold_exact(BinaryOp::Add, min.clone(), extent.clone());
         let forward = l.step.as_ref().is_none_or(|s| s.as_int().is_some_and(|s| s > 0));
         let exact = |e: &PrimExpr, wide: &PrimExpr| self.exact_within(wide, limit(e));
         let known = forward && exact(&l.min, &min) && exact(&l.extent, &extent) && self.exact(&end);
@@ -120,15 +120,10 @@ impl Scope {
         self.loops.push(Range { var, bounds: plain.then_some((min, extent)) });
     }
 
-    /// Leaves the loop entered last. What is known of its variable stays, and means nothing.
-    pub fn leave_loop(&mut self) {
-        self.loops.pop();
-    }
-
-    /// The variable counts from `min`, and there is a value of it.
+    /// Adds a variable that counts from `min` and has at least one value.
     fn enter_range(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
         if reads(min) || reads(extent) {
-            // Memory may change: only what holds of any value is kept.
+            // Memory may change: only facts that hold for every value are used.
             let (min, extent) = (self.analyzer.interval(min), self.analyzer.interval(extent));
             let last = min + extent + Interval::point(-1);
             self.analyzer.bound(var, Interval::new(min.min, last.max.max(min.min)));
@@ -138,7 +133,7 @@ impl Scope {
         }
     }
 
-    /// The number is at least 1, and so are the sizes that it is a product of or the least of.
+    /// Assumes that the number is at least 1, and so are the sizes that it is a product or minimum of.
     fn assume_positive(&mut self, number: &PrimExpr) {
         self.analyzer.assume(&number.clone().ge(PrimExpr::int64(1)));
         let PrimKind::Binary(op, a, b) = number.kind() else { return };
@@ -149,7 +144,7 @@ impl Scope {
         }
     }
 
-    /// Enters a block's axis: its value is in its domain from here on. Says whether that follows from its binding.
+    /// Enters a block axis, whose value is in its domain from here on. Returns true if that follows from its binding.
     pub fn enter_axis(&mut self, axis: &BlockAxis) -> bool {
         let inside = self.axis_is_inside(axis);
         let binding = self.wide(&axis.binding);
@@ -168,7 +163,7 @@ impl Scope {
     /// Returns true if an axis is bound to a value of its domain.
     fn axis_is_inside(&self, axis: &BlockAxis) -> bool {
         let offset = axis.binding.clone() - &axis.dom.0;
-        if axis.binding.is_data() && !self.keeps(&self.wide(&axis.binding), axis.binding.dtype()) {
+        if axis.binding.is_data() && !self.fits_dtype(&self.wide(&axis.binding), axis.binding.dtype()) {
             return false;
         }
         match axis.dom.0.as_int() {
@@ -177,7 +172,7 @@ impl Scope {
         }
     }
 
-    /// Names a value.
+    /// Binds a variable to a value.
     pub fn bind(&mut self, var: &Var, value: &PrimExpr) {
         if !is_index(var.dtype()) || !is_index(value.dtype()) {
             return;
@@ -195,7 +190,7 @@ impl Scope {
         self.analyzer.bound(&named, range);
     }
 
-    /// The condition holds from here on, and nothing it reads has changed.
+    /// Assumes a condition from here on; the memory it reads must not have changed.
     pub fn assume(&mut self, condition: &PrimExpr) {
         match condition.kind() {
             PrimKind::Binary(BinaryOp::And, a, b) => {
@@ -211,7 +206,7 @@ impl Scope {
         }
     }
 
-    /// The condition does not hold.
+    /// Assumes that a condition does not hold.
     pub fn assume_not(&mut self, condition: &PrimExpr) {
         match condition.kind() {
             PrimKind::Binary(BinaryOp::Or, a, b) => {
@@ -249,7 +244,7 @@ impl Scope {
         }
         let inside = |index: &PrimExpr| {
             let below = || self.analyzer.prove_lt(index, &extent);
-            self.computes(index, WIDE) && self.analyzer.prove_le(&PrimExpr::int64(0), index) && below()
+            self.is_congruent(index, WIDE) && self.analyzer.prove_le(&PrimExpr::int64(0), index) && below()
         };
         inside(&index) || {
             let resolved = self.resolve(&index);
@@ -263,53 +258,53 @@ impl Scope {
         self.exact(&a) && self.exact(&b) && self.analyzer.prove_le(&a, &b)
     }
 
-    /// Whether an index that is computed in every iteration of the loops around it certainly leaves its buffer, if they
-    /// run: an index that does, at its least or its greatest.
-    pub fn leaves(&self, index: &PrimExpr, extent: &PrimExpr) -> Option<PrimExpr> {
+    /// Returns an extreme value of the index that is certainly out of bounds, if there is one. The index is computed in
+    /// every iteration of the enclosing loops, which have iterations.
+    pub fn out_of_bounds_value(&self, index: &PrimExpr, extent: &PrimExpr) -> Option<PrimExpr> {
         self.runs(0)?;
-        let (least, greatest) = self.extremes(index, 0)?;
+        let (minimum, maximum) = self.extremes(index, 0)?;
         let extent = self.wide(extent);
-        if !self.exact(&least) || !self.exact(&greatest) || !self.exact(&extent) {
+        if !self.exact(&minimum) || !self.exact(&maximum) || !self.exact(&extent) {
             return None;
         }
         let zero = PrimExpr::int64(0);
-        if self.analyzer.prove_lt(&least, &zero) {
-            return Some(self.original(&self.analyzer.simplify(&least)));
+        if self.analyzer.prove_lt(&minimum, &zero) {
+            return Some(self.original(&self.analyzer.simplify(&minimum)));
         }
-        let beyond = self.analyzer.prove_le(&extent, &greatest);
-        beyond.then(|| self.original(&self.analyzer.simplify(&greatest)))
+        let beyond = self.analyzer.prove_le(&extent, &maximum);
+        beyond.then(|| self.original(&self.analyzer.simplify(&maximum)))
     }
 
-    /// The least and the greatest value that an index has in the loops from number `from` on, in terms of what is known
-    /// before those; `None` where that cannot be said in a few operations. Both occur, if all these loops run.
+    /// The minimum and maximum of an index over the loops from number `from` on, in terms of the outer variables;
+    /// `None` if no short expression is known. Both occur if all these loops run.
     pub fn extremes(&self, index: &PrimExpr, from: usize) -> Option<(PrimExpr, PrimExpr)> {
         let index = self.resolve(&self.wide(index));
-        if reads(&index) || !self.computes(&index, WIDE) {
+        if reads(&index) || !self.is_congruent(&index, WIDE) {
             return None;
         }
         let inner = self.loops.get(from..)?;
-        let (mut least, mut greatest) = (index.clone(), index.clone());
+        let (mut minimum, mut maximum) = (index.clone(), index.clone());
         for range in inner.iter().rev().filter(|r| index.uses(&r.var)) {
             let (min, extent) = range.bounds.as_ref()?;
             let slope = self.slope(&index, &range.var)?;
             if inner.iter().any(|r| [min, extent, &slope].into_iter().any(|e| e.uses(&r.var))) {
                 return None;
             }
-            let last = unwrapped(BinaryOp::Add, min.clone(), extent.clone());
-            let last = unwrapped(BinaryOp::Sub, last, PrimExpr::int64(1));
+            let last = fold_exact(BinaryOp::Add, min.clone(), extent.clone());
+            let last = fold_exact(BinaryOp::Sub, last, PrimExpr::int64(1));
             let steps = self.analyzer.interval(&slope);
             let (low, high) = match () {
                 _ if steps.min >= 0 => (min.clone(), last),
                 _ if steps.max <= 0 => (last, min.clone()),
                 _ => return None,
             };
-            least = least.substitute(&[(range.var.clone(), low)].into_iter().collect());
-            greatest = greatest.substitute(&[(range.var.clone(), high)].into_iter().collect());
+            minimum = minimum.substitute(&[(range.var.clone(), low)].into_iter().collect());
+            maximum = maximum.substitute(&[(range.var.clone(), high)].into_iter().collect());
         }
-        Some((self.analyzer.simplify(&least), self.analyzer.simplify(&greatest)))
+        Some((self.analyzer.simplify(&minimum), self.analyzer.simplify(&maximum)))
     }
 
-    /// Conditions under which all loops from number `from` on run; `None` where that depends on these loops.
+    /// Conditions under which all loops from number `from` on have iterations; `None` if that depends on these loops.
     pub fn runs(&self, from: usize) -> Option<Vec<PrimExpr>> {
         let inner = self.loops.get(from..)?;
         let mut conditions = Vec::new();
@@ -325,34 +320,34 @@ impl Scope {
         Some(conditions)
     }
 
-    /// How much the expression grows when the variable grows by one, if that is the same everywhere.
+    /// Coefficient of the variable if the expression is affine in it.
     fn slope(&self, e: &PrimExpr, var: &Var) -> Option<PrimExpr> {
         let next = e.substitute(&[(var.clone(), var.expr() + PrimExpr::int64(1))].into_iter().collect());
-        let slope = self.analyzer.simplify(&unwrapped(BinaryOp::Sub, next, e.clone()));
+        let slope = self.analyzer.simplify(&fold_exact(BinaryOp::Sub, next, e.clone()));
         (!slope.uses(var)).then_some(slope)
     }
 
-    /// Returns true if computing an expression that [`Scope::extremes`] gave certainly gives what it is worth.
+    /// Returns true if computing an expression from [`Scope::extremes`] certainly gives its exact value.
     pub fn is_exact(&self, e: &PrimExpr) -> bool {
         self.exact(e)
     }
 
-    /// An expression over what stands for the kernel's variables, over these themselves; in 64 bits.
+    /// Replaces the scope's variables by the kernel's own, cast to 64 bits.
     pub fn original(&self, e: &PrimExpr) -> PrimExpr {
         e.substitute(&self.originals)
     }
 
-    /// Returns true if a loop of so many iterations never runs.
-    pub fn never(&self, extent: &PrimExpr) -> bool {
+    /// Returns true if a loop of this extent never runs.
+    pub fn is_empty_loop(&self, extent: &PrimExpr) -> bool {
         self.constant(extent).is_some_and(|n| n < 1)
     }
 
-    /// Returns true if the variable has been met.
+    /// Returns true if the variable is known to the scope.
     pub fn knows(&self, var: &Var) -> bool {
         self.values.contains_key(var)
     }
 
-    /// The number that an expression is worth.
+    /// Returns the value of a constant expression.
     pub fn constant(&self, e: &PrimExpr) -> Option<i64> {
         let e = self.wide(e);
         let value = self.analyzer.as_constant(&e)?;
@@ -364,17 +359,17 @@ impl Scope {
         &self.analyzer
     }
 
-    /// Returns true if a variable stands for one of the kernel's that is in scope.
+    /// Returns true if a variable replaces one of the kernel's that is in scope.
     pub(crate) fn defines(&self, var: &Var) -> bool {
         self.originals.contains_key(var)
     }
 
-    /// The expression with axes of blocks replaced by what they are bound to.
+    /// Replaces block axes by their bindings.
     pub(crate) fn resolve(&self, e: &PrimExpr) -> PrimExpr {
         e.substitute(&self.axes)
     }
 
-    /// A variable of 64 bits that stands for one of the kernel's.
+    /// Creates a 64-bit variable that replaces one of the kernel's.
     fn define(&mut self, var: &Var) -> Var {
         let wide = var.with_ty(DType::INT64);
         self.values.insert(var.clone(), wide.expr());
@@ -384,7 +379,7 @@ impl Scope {
     }
 }
 
-/// In what limit a value has to be that a kernel computes: data are computed with in their own width.
+/// The range in which a kernel computes a value: data is computed in its own width.
 fn limit(e: &PrimExpr) -> Interval {
     if e.is_data() { Interval::of_dtype(e.dtype()).intersect(WIDE) } else { WIDE }
 }

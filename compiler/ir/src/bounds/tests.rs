@@ -20,7 +20,7 @@ fn a_loop(var: &Var, min: PrimExpr, extent: PrimExpr) -> Loop {
     Loop { var: var.clone(), min, extent, step: None, kind, annotations: Default::default(), body: Stmt::nop() }
 }
 
-/// The scope in loops over these extents, for a function of one buffer.
+/// The scope inside loops over these extents, in a function of one buffer.
 fn inside(shape: &[PrimExpr], loops: &[(&Var, PrimExpr)]) -> Scope {
     let mut scope = Scope::of(&func(&[&buffer(shape)]));
     loops
@@ -133,16 +133,17 @@ fn axes_are_their_bindings() {
 fn what_certainly_leaves() {
     let (i, j, n) = (Var::int64("i"), Var::int64("j"), Var::int64("n"));
     let scope = inside(&[n.expr()], &[(&i, n.expr()), (&j, int(4))]);
-    let leaves = |index: &PrimExpr, extent: &PrimExpr| scope.leaves(index, extent).map(|e| e.to_string());
-    assert_eq!(leaves(&(i.expr() + int(1)), &n.expr()), Some("n".into()));
-    assert_eq!(leaves(&(j.expr() - int(1)), &int(4)), Some("T.int64(-1)".into()));
-    assert_eq!(leaves(&(i.expr() * int(4) + j.expr()), &(n.expr() * int(4))), None);
-    assert_eq!(leaves(&i.expr(), &int(8)), None, "only for some sizes");
-    assert_eq!(leaves(&(i.expr() * &j.expr()), &int(8)), None);
+    let out_of_bounds_value =
+        |index: &PrimExpr, extent: &PrimExpr| scope.out_of_bounds_value(index, extent).map(|e| e.to_string());
+    assert_eq!(out_of_bounds_value(&(i.expr() + int(1)), &n.expr()), Some("n".into()));
+    assert_eq!(out_of_bounds_value(&(j.expr() - int(1)), &int(4)), Some("T.int64(-1)".into()));
+    assert_eq!(out_of_bounds_value(&(i.expr() * int(4) + j.expr()), &(n.expr() * int(4))), None);
+    assert_eq!(out_of_bounds_value(&i.expr(), &int(8)), None, "only for some sizes");
+    assert_eq!(out_of_bounds_value(&(i.expr() * &j.expr()), &int(8)), None);
     let triangle = {
         let mut scope = inside(&[int(8)], &[(&i, int(8))]);
         scope.enter_loop(&a_loop(&j, int(0), i.expr()));
         scope
     };
-    assert_eq!(triangle.leaves(&(i.expr() - j.expr() - int(1)), &int(8)).map(|e| e.to_string()), None);
+    assert_eq!(triangle.out_of_bounds_value(&(i.expr() - j.expr() - int(1)), &int(8)).map(|e| e.to_string()), None);
 }

@@ -4,14 +4,14 @@ use super::token::{Sink, Token, Walker};
 use crate::{AttrValue, Attrs, Module, Tensor, module::Function};
 use std::fmt;
 
-/// Where two programs first differ.
+/// The first difference between two programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The way to the place, from the outside in: `main`, `body`, `0`, `2`, `value`, `args`, `1`.
+    /// Path to the difference, from the outside in: `main`, `body`, `0`, `2`, `value`, `args`, `1`.
     pub path: Vec<String>,
-    /// What the first program has there.
+    /// The first program's token.
     pub left: String,
-    /// What the second program has there.
+    /// The second program's token.
     pub right: String,
 }
 
@@ -23,19 +23,19 @@ impl fmt::Display for Difference {
 
 impl std::error::Error for Difference {}
 
-/// Whether two modules are the same up to names of variables.
+/// Checks that two modules are the same up to names of variables.
 ///
 /// # Errors
-/// Where they first differ.
+/// The first difference.
 pub fn modules(a: &Module, b: &Module) -> Result<(), Difference> {
     let (left, right) = (tokens(|w| w.module(a)), tokens(|w| w.module(b)));
     compare(&left, &right)
 }
 
-/// Whether two functions are the same up to names of variables.
+/// Checks that two functions are the same up to names of variables.
 ///
 /// # Errors
-/// Where they first differ.
+/// The first difference.
 pub fn functions(a: &Function, b: &Function) -> Result<(), Difference> {
     let (left, right) = (tokens(|w| w.function(a)), tokens(|w| w.function(b)));
     compare(&left, &right)

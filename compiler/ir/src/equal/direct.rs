@@ -9,8 +9,8 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Returns true if two expressions are the same operations on the same variables. (That `a + b` equals `b + a` is for
-/// [`arith`](crate::arith) to say.)
+/// Returns true if two expressions are the same operations on the same variables. ([`arith`](crate::arith) decides
+/// whether `a + b` equals `b + a`.)
 pub fn exprs(a: &PrimExpr, b: &PrimExpr) -> bool {
     use PrimKind::*;
     if a.same_node(b) {
@@ -114,15 +114,15 @@ fn operands(a: &Operand, b: &Operand) -> bool {
     }
 }
 
-/// Constants of so many bytes or fewer are compared by what they hold; of larger ones, it is asked where it lies.
-pub(crate) const FEW_BYTES: usize = 64;
+/// Maximum size of constants that are compared by content; larger ones are compared by address.
+pub(crate) const MAX_COMPARED_BYTES: usize = 64;
 
-/// Returns true if two constants share their bytes, or have the same few.
+/// Returns true if two constants share their bytes, or are small and have equal bytes.
 fn same_tensors(a: &Tensor, b: &Tensor) -> bool {
     a.shape() == b.shape()
         && a.dtype() == b.dtype()
         && (a.data_ptr() == b.data_ptr()
-            || a.nbytes() <= FEW_BYTES && a.as_bytes().is_ok_and(|a| b.as_bytes().is_ok_and(|b| a == b)))
+            || a.nbytes() <= MAX_COMPARED_BYTES && a.as_bytes().is_ok_and(|a| b.as_bytes().is_ok_and(|b| a == b)))
 }
 
 fn attrs(a: &Attrs, b: &Attrs) -> bool {

@@ -1,4 +1,4 @@
-//! What is the same and what is not.
+//! Equal and unequal programs.
 
 use super::*;
 use crate::{

@@ -11,35 +11,35 @@ use rustc_hash::FxHashMap;
 /// One token.
 #[derive(Clone, Debug)]
 pub(crate) enum Token<'a> {
-    /// The part of that name begins.
+    /// Begin of the part of that name.
     Enter(&'a str),
-    /// The element of that number of the part begins.
+    /// Begin of the part's element of that index.
     Element(usize),
-    /// The innermost part or element ends.
+    /// End of the innermost part or element.
     Leave,
-    /// What a node is.
+    /// Kind of a node.
     Kind(&'static str),
-    /// A number that belongs to a node.
+    /// An integer of a node.
     Int(i64),
     /// A float, by its bits.
     Float(u64),
     /// A dtype.
     DType(DType),
-    /// A name that matters.
+    /// A name that is part of the structure.
     Text(&'a str),
-    /// The variable or buffer met as the one of that number.
+    /// A variable or buffer, numbered by first occurrence.
     Var(usize),
     /// A constant.
     Tensor(&'a Tensor),
 }
 
-/// Takes tokens.
+/// A consumer of tokens.
 pub(crate) trait Sink<'a> {
-    /// Takes the next one.
+    /// Consumes the next token.
     fn token(&mut self, token: Token<'a>);
 }
 
-/// Gives the tokens of a program.
+/// Emits the tokens of a program.
 pub(crate) struct Walker<'s, S> {
     sink: &'s mut S,
     scalars: FxHashMap<Var, usize>,
@@ -100,7 +100,7 @@ impl<'a, S: Sink<'a>> Walker<'_, S> {
         }
     }
 
-    /// Something that may be missing.
+    /// An optional part.
     pub fn option<T>(&mut self, value: Option<&'a T>, walk: impl FnOnce(&mut Self, &'a T)) {
         match value {
             Some(value) => walk(self, value),

@@ -3,7 +3,7 @@
 use super::{BinaryOp, PrimCall, PrimCallee, PrimExpr, PrimKind, PrimType, Var};
 use crate::{Attrs, DType, Name, tir::Buffer};
 
-/// A function that joins two expressions.
+/// A constructor of a binary expression.
 pub type BinaryFn = fn(PrimExpr, PrimExpr) -> PrimExpr;
 
 /// `a op b` of the operands' dtype, or bool for predicates.
@@ -44,7 +44,7 @@ impl PrimExpr {
         PrimExpr::new(PrimKind::Float(value), dtype)
     }
 
-    /// The constant `value` of any numeric dtype: a float constant for float dtypes, else an integer.
+    /// The constant `value` of any numeric dtype: a float constant for float dtypes, otherwise an integer.
     pub fn constant(value: f64, dtype: DType) -> Self {
         if dtype.is_float() || dtype.is_bfloat16() {
             PrimExpr::float(value, dtype)
@@ -58,17 +58,17 @@ impl PrimExpr {
         PrimExpr::new(PrimKind::Str(value.into()), DType::HANDLE)
     }
 
-    /// The smaller of two.
+    /// The minimum of two.
     pub fn min(self, other: impl Into<PrimExpr>) -> Self {
         binary(BinaryOp::Min, self, other.into())
     }
 
-    /// The larger of two.
+    /// The maximum of two.
     pub fn max(self, other: impl Into<PrimExpr>) -> Self {
         binary(BinaryOp::Max, self, other.into())
     }
 
-    /// Division towards minus infinity.
+    /// Floor division.
     pub fn floordiv(self, other: impl Into<PrimExpr>) -> Self {
         binary(BinaryOp::FloorDiv, self, other.into())
     }

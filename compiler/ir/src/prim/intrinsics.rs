@@ -1,9 +1,9 @@
-//! TIR's intrinsics, each declared once: what it takes, what it returns, what else it does, and what it costs.
+//! TIR's intrinsics, each declared once: arity, result type, side effect and cost.
 //!
-//! The importer, the printer, the verifier, passes and code generation ask this table. What an intrinsic *computes* is in
-//! the reference interpreter (`kernels/src/interp/`), and in native code (`kernels/src/math/`, `codegen/src/llvm/emit/`);
-//! tests go through the table to see that both know all that work lane by lane. A text can name intrinsics that are not
-//! here (`T.Call("tirx.ptx.ldmatrix", …)`): of those nothing is known.
+//! The importer, the printer, the verifier, passes and code generation use this table. The semantics of intrinsics are
+//! implemented in the reference interpreter (`kernels/src/interp/`) and in native code (`kernels/src/math/`,
+//! `codegen/src/llvm/emit/`); tests check that both implement every lane-wise intrinsic. A text can name intrinsics
+//! that are not here (`T.Call("tirx.ptx.ldmatrix", …)`): these are opaque.
 
 use crate::DType;
 use rustc_hash::FxHashMap;
@@ -14,38 +14,38 @@ use std::sync::LazyLock;
 pub struct Intrinsic {
     /// Its name in TIR, without prefix.
     pub name: &'static str,
-    /// Fewest and most arguments, a named dtype not counted.
+    /// Minimum and maximum number of arguments, not counting a named dtype.
     pub arity: (usize, usize),
     /// The type of its result.
     pub result: ResultType,
-    /// What it computes with, if it computes each lane from those of its operands.
-    pub lanes: Option<Of>,
-    /// What it does besides.
+    /// Operand kind of a lane-wise intrinsic; `None` for others.
+    pub lanes: Option<LaneKind>,
+    /// Side effect.
     pub effect: Effect,
-    /// True if the result is one of the arguments as it is.
-    pub hands_on: bool,
-    /// How many operations it takes for a lane, about; an addition is one.
+    /// True if the result is one of the arguments, unchanged.
+    pub forwards_argument: bool,
+    /// Approximate cost per lane, in additions.
     pub cost: u32,
 }
 
 /// The type of an intrinsic's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultType {
-    /// That of the argument of this number.
+    /// That of the argument at this index.
     Arg(usize),
-    /// A bool for each lane of the first argument.
+    /// Bool, with the lanes of the first argument.
     Truth,
     /// This dtype.
     Is(DType),
     /// A pointer to elements of this dtype.
     PointerTo(DType),
-    /// A pointer into memory that the arguments tell.
+    /// A pointer into memory given by the arguments.
     Into,
     /// Named by the call.
     Named(DTypePosition),
 }
 
-/// Where the text of an intrinsic's call names the dtype of its result: `T.call_extern("int32", "f", x)`.
+/// Position of the result dtype in the text of a call: `T.call_extern("int32", "f", x)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DTypePosition {
     /// Before the arguments.
@@ -54,9 +54,9 @@ pub enum DTypePosition {
     Last,
 }
 
-/// What an intrinsic computes with, lane by lane.
+/// Operand kind of a lane-wise intrinsic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Of {
+pub enum LaneKind {
     /// Floats, all of one dtype.
     Floats,
     /// The bits of integers, all of one dtype.
@@ -67,25 +67,25 @@ pub enum Of {
     Any,
 }
 
-/// What evaluating an intrinsic does besides giving a value.
+/// Side effect of evaluating an intrinsic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing: the value follows from the arguments.
+    /// None: the value follows from the arguments.
     Pure,
-    /// It tells a place in memory, which others may read and write.
+    /// Exposes an address, through which memory may be read and written.
     Address,
-    /// It runs a function that it is given.
+    /// Calls a function passed to it.
     Runs,
-    /// It works together with other threads.
+    /// Synchronizes or communicates with other threads.
     Cooperates,
     /// Anything else.
     Opaque,
 }
 
-/// The cost of a root: one instruction that takes as long as many.
-pub const ROOT: u32 = 8;
-/// The cost of a function of mathematics: of its polynomial, and of bringing operands into its range.
-pub const FUNCTION: u32 = 16;
+/// Cost of a square root: one slow instruction.
+pub const SQRT_COST: u32 = 8;
+/// Cost of a math function: range reduction and polynomial.
+pub const MATH_COST: u32 = 16;
 
 const ANY: usize = usize::MAX;
 const SAME: ResultType = ResultType::Arg(0);
@@ -95,30 +95,33 @@ const HANDLE: ResultType = ResultType::Is(DType::HANDLE);
 const BOOL: ResultType = ResultType::Is(DType::BOOL);
 const NAMED: ResultType = ResultType::Named(DTypePosition::First);
 
-/// Intrinsics that differ in their names only.
+/// Intrinsics that differ only in their names.
 struct Family {
     names: &'static [&'static str],
     like: Intrinsic,
 }
 
-/// Intrinsics of which no more is known than their signature.
+/// Intrinsics with only a known signature.
 const fn opaque(names: &'static [&'static str], arity: (usize, usize), result: ResultType) -> Family {
     let effect = Effect::Opaque;
-    Family { names, like: Intrinsic { name: "", arity, result, lanes: None, effect, hands_on: false, cost: FUNCTION } }
+    Family {
+        names,
+        like: Intrinsic { name: "", arity, result, lanes: None, effect, forwards_argument: false, cost: MATH_COST },
+    }
 }
 
-/// Intrinsics that give a value that follows from their arguments.
+/// Intrinsics whose value follows from their arguments.
 const fn pure(names: &'static [&'static str], arity: usize, result: ResultType) -> Family {
     opaque(names, (arity, arity), result).effect(Effect::Pure).cost(1)
 }
 
-/// Intrinsics that compute each lane from those of their operands, whose type the result has.
-const fn lanewise(names: &'static [&'static str], arity: usize, of: Of) -> Family {
+/// Lane-wise intrinsics, whose result has the operands' type.
+const fn lanewise(names: &'static [&'static str], arity: usize, of: LaneKind) -> Family {
     pure(names, arity, SAME).of(of)
 }
 
 impl Family {
-    const fn of(mut self, of: Of) -> Family {
+    const fn of(mut self, of: LaneKind) -> Family {
         self.like.lanes = Some(of);
         self
     }
@@ -133,8 +136,8 @@ impl Family {
         self
     }
 
-    const fn hands_on(mut self) -> Family {
-        self.like.hands_on = true;
+    const fn forwards_argument(mut self) -> Family {
+        self.like.forwards_argument = true;
         self
     }
 
@@ -149,28 +152,32 @@ impl Family {
 }
 
 const FAMILIES: &[Family] = &[
-    // Choices.
-    pure(&["if_then_else"], 3, ResultType::Arg(1)).hands_on(),
-    pure(&["likely"], 1, SAME).hands_on().cost(0),
+    // Selection.
+    pure(&["if_then_else"], 3, ResultType::Arg(1)).forwards_argument(),
+    pure(&["likely"], 1, SAME).forwards_argument().cost(0),
     // Mathematics.
-    lanewise(&["exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "erf", "sigmoid"], 1, Of::Floats)
-        .cost(FUNCTION),
-    lanewise(&["sin", "cos", "tan", "sinh", "cosh", "tanh"], 1, Of::Floats).cost(FUNCTION),
-    lanewise(&["asin", "acos", "atan", "asinh", "acosh", "atanh"], 1, Of::Floats).cost(FUNCTION),
-    lanewise(&["atan2", "hypot", "nextafter", "fmod"], 2, Of::Floats).cost(FUNCTION),
-    lanewise(&["sqrt", "rsqrt"], 1, Of::Floats).cost(ROOT),
-    lanewise(&["copysign"], 2, Of::Floats),
-    lanewise(&["pow"], 2, Of::Numbers).cost(FUNCTION),
-    lanewise(&["abs", "fabs", "floor", "ceil", "trunc", "round", "nearbyint"], 1, Of::Numbers),
-    lanewise(&["fma"], 3, Of::Numbers),
-    lanewise(&["ldexp"], 2, Of::Any).cost(FUNCTION),
-    lanewise(&["isnan", "isinf", "isfinite"], 1, Of::Any).result(ResultType::Truth),
-    lanewise(&["q_multiply_shift"], 4, Of::Any).result(INT32).cost(FUNCTION),
+    lanewise(
+        &["exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "erf", "sigmoid"],
+        1,
+        LaneKind::Floats,
+    )
+    .cost(MATH_COST),
+    lanewise(&["sin", "cos", "tan", "sinh", "cosh", "tanh"], 1, LaneKind::Floats).cost(MATH_COST),
+    lanewise(&["asin", "acos", "atan", "asinh", "acosh", "atanh"], 1, LaneKind::Floats).cost(MATH_COST),
+    lanewise(&["atan2", "hypot", "nextafter", "fmod"], 2, LaneKind::Floats).cost(MATH_COST),
+    lanewise(&["sqrt", "rsqrt"], 1, LaneKind::Floats).cost(SQRT_COST),
+    lanewise(&["copysign"], 2, LaneKind::Floats),
+    lanewise(&["pow"], 2, LaneKind::Numbers).cost(MATH_COST),
+    lanewise(&["abs", "fabs", "floor", "ceil", "trunc", "round", "nearbyint"], 1, LaneKind::Numbers),
+    lanewise(&["fma"], 3, LaneKind::Numbers),
+    lanewise(&["ldexp"], 2, LaneKind::Any).cost(MATH_COST),
+    lanewise(&["isnan", "isinf", "isfinite"], 1, LaneKind::Any).result(ResultType::Truth),
+    lanewise(&["q_multiply_shift"], 4, LaneKind::Any).result(INT32).cost(MATH_COST),
     opaque(&["q_multiply_shift_per_axis"], (7, 7), INT32),
     // Bits.
-    lanewise(&["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"], 2, Of::Integers),
-    lanewise(&["bitwise_not", "popcount", "clz"], 1, Of::Integers),
-    lanewise(&["reinterpret"], 1, Of::Any).result(NAMED),
+    lanewise(&["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"], 2, LaneKind::Integers),
+    lanewise(&["bitwise_not", "popcount", "clz"], 1, LaneKind::Integers),
+    lanewise(&["reinterpret"], 1, LaneKind::Any).result(NAMED),
     // Vectors.
     pure(&["vectorlow", "vectorhigh"], 1, NAMED),
     pure(&["vectorcombine", "get_active_lane_mask"], 2, NAMED),
@@ -178,7 +185,7 @@ const FAMILIES: &[Family] = &[
     opaque(&["masked_load"], (2, ANY), NAMED),
     opaque(&["masked_store"], (3, ANY), VOID),
     opaque(&["dp4a"], (2, 3), NAMED),
-    // What is known, and what is not.
+    // Assumptions and undefined values.
     opaque(&["assume", "ignore_loop_partition"], (1, 1), BOOL),
     opaque(&["tvm_thread_invariant"], (1, 1), SAME),
     opaque(&["undef"], (0, 0), INT32),
@@ -254,22 +261,22 @@ pub fn all() -> impl Iterator<Item = Intrinsic> {
     FAMILIES.iter().flat_map(Family::each)
 }
 
-/// What the intrinsic of that name computes with, lane by lane; `None` if it does anything else.
-pub fn lanes(name: &str) -> Option<Of> {
+/// Operand kind of the lane-wise intrinsic of that name; `None` for others.
+pub fn lanes(name: &str) -> Option<LaneKind> {
     lookup(name)?.lanes
 }
 
-/// What evaluating the intrinsic of that name does besides giving a value.
+/// Side effect of the intrinsic of that name.
 pub fn effect(name: &str) -> Effect {
     lookup(name).map_or(Effect::Opaque, |intrinsic| intrinsic.effect)
 }
 
-/// How many operations the intrinsic of that name takes for a lane, about.
+/// Approximate cost per lane of the intrinsic of that name, in additions.
 pub fn cost(name: &str) -> u32 {
-    lookup(name).map_or(FUNCTION, |intrinsic| intrinsic.cost)
+    lookup(name).map_or(MATH_COST, |intrinsic| intrinsic.cost)
 }
 
-/// Where calls of the intrinsic name their result's dtype; `None` for those whose dtype follows from the arguments.
+/// Position of the result dtype in calls of the intrinsic; `None` if it follows from the arguments.
 pub fn dtype_position(name: &str) -> Option<DTypePosition> {
     match lookup(name)?.result {
         ResultType::Named(position) => Some(position),
@@ -277,7 +284,7 @@ pub fn dtype_position(name: &str) -> Option<DTypePosition> {
     }
 }
 
-/// The operator that stands for a call of the intrinsic: `<<` for `shift_left`.
+/// The operator symbol of an intrinsic: `<<` for `shift_left`.
 pub fn infix(name: &str) -> Option<&'static str> {
     Some(match name {
         "shift_left" => "<<",
@@ -307,8 +314,8 @@ mod tests {
             assert_eq!(intrinsic.effect, Effect::Pure, "{}", intrinsic.name);
             assert_eq!(intrinsic.arity.0, intrinsic.arity.1, "{}", intrinsic.name);
         }
-        assert_eq!(lanes("clz"), Some(Of::Integers));
+        assert_eq!(lanes("clz"), Some(LaneKind::Integers));
         assert_eq!((lanes("call_extern"), effect("call_extern")), (None, Effect::Runs));
-        assert_eq!((lanes("no_such"), effect("no_such"), cost("no_such")), (None, Effect::Opaque, FUNCTION));
+        assert_eq!((lanes("no_such"), effect("no_such"), cost("no_such")), (None, Effect::Opaque, MATH_COST));
     }
 }

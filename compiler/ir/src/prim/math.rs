@@ -1,8 +1,8 @@
-//! The C library's functions of mathematics.
+//! Math functions of the C library.
 
 use crate::DType;
 
-/// Functions of the C library of one float64; with `f` at the end of the name, of float32.
+/// Unary C functions on float64; with the suffix `f`, on float32.
 const C_UNARY: &[&str] = &[
     "acos",
     "acosh",
@@ -40,11 +40,11 @@ const C_UNARY: &[&str] = &[
     "tgamma",
     "trunc",
 ];
-/// The same of two.
+/// Binary ones.
 const C_BINARY: &[&str] =
     &["atan2", "copysign", "fdim", "fmax", "fmin", "fmod", "hypot", "nextafter", "pow", "remainder"];
 
-/// Dtypes of the parameters and of the result of a function of the C library, by the name of its symbol.
+/// Parameter dtypes and result dtype of a C math function, by symbol name.
 pub fn c_prototype(symbol: &str) -> Option<(Vec<DType>, DType)> {
     let (params, float) = match symbol.strip_suffix('f').and_then(|name| c_params(name, DType::FLOAT32)) {
         Some(params) => (params, DType::FLOAT32),
@@ -53,7 +53,7 @@ pub fn c_prototype(symbol: &str) -> Option<(Vec<DType>, DType)> {
     Some((params, float))
 }
 
-/// Dtypes of the parameters of the C library's function of that name, for floats of that dtype.
+/// Parameter dtypes of the C math function of that name, for a float dtype.
 pub fn c_params(name: &str, float: DType) -> Option<Vec<DType>> {
     match name {
         _ if C_UNARY.contains(&name) => Some(vec![float]),

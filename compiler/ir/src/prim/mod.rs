@@ -3,15 +3,15 @@
 //! An expression is an immutable shared tree. Constructors here build exactly the node asked for and fold nothing;
 //! simplification is `arith`'s work. Operands of an arithmetic node have one dtype, checked by the verifier.
 //!
-//! Integers of a kernel wrap to the width of their dtype when it runs. Sizes do not: sizes in shapes are computed exactly,
-//! and a size that int64 cannot hold is an error that shows the expression. So no compile-time step may rely on wrapping:
-//! signed constants are folded only if their dtype can hold the result, and `arith` treats the indices and sizes that it
-//! reasons about as unbounded integers. Native code computes the indices of buffers in 64 bits, whatever their dtype: one
-//! that would have wrapped to 32 lies outside of the buffer, or is the element that unbounded integers mean.
+//! A kernel's integers wrap to the width of their dtype at run time. Sizes do not: sizes in shapes are computed
+//! exactly, and a size that int64 cannot represent is an error that shows the expression. So no compile-time step may
+//! rely on wrapping: signed constants are folded only if their dtype can represent the result, and `arith` treats
+//! indices and sizes as unbounded integers. Native code computes buffer indices in 64 bits, whatever their dtype: one
+//! that would have wrapped to 32 bits is out of bounds, or is the element that unbounded integers denote.
 //!
-//! *Data* are what a kernel computes from elements of buffers and from scalar arguments ([`PrimExpr::is_data`]). Their
-//! integers may have any value and do wrap, so `x + 1 > x` is no tautology: `arith` takes a sum, difference or product
-//! of data apart only if intervals show that it stays inside its dtype.
+//! *Data* is what a kernel computes from buffer elements and scalar arguments ([`PrimExpr::is_data`]). Its integers
+//! may have any value and do wrap, so `x + 1 > x` is no tautology: `arith` decomposes a sum, difference or product of
+//! data only if intervals prove that it fits its dtype.
 
 mod build;
 pub mod intrinsics;
@@ -38,13 +38,13 @@ pub struct PrimExpr(Arc<Node>);
 struct Node {
     kind: PrimKind,
     ty: PrimType,
-    /// Nodes of the tree, shared ones as often as they appear.
+    /// Number of nodes as a tree: shared ones count at each occurrence.
     size: u32,
     /// True if it is computed from data.
     data: bool,
 }
 
-/// What an expression is.
+/// Kind of an expression.
 #[derive(Clone, Debug)]
 pub enum PrimKind {
     /// A variable.
@@ -59,7 +59,7 @@ pub enum PrimKind {
     Binary(BinaryOp, PrimExpr, PrimExpr),
     /// Logical not.
     Not(PrimExpr),
-    /// Both values are evaluated, then one is chosen. (`T.if_then_else`, which evaluates one, is a call.)
+    /// Select: both values are evaluated. (`T.if_then_else`, which evaluates one, is a call.)
     Select(PrimExpr, PrimExpr, PrimExpr),
     /// Conversion to this expression's type.
     Cast(PrimExpr),
@@ -82,7 +82,7 @@ pub enum PrimKind {
 /// A call in an expression.
 #[derive(Clone, Debug)]
 pub struct PrimCall {
-    /// What is called.
+    /// Callee.
     pub callee: PrimCallee,
     /// Arguments in order.
     pub args: Vec<PrimExpr>,
@@ -91,7 +91,7 @@ pub struct PrimCall {
 }
 
 impl PrimCall {
-    /// Returns true if it does nothing but compute a value from its arguments.
+    /// Returns true if it only computes a value from its arguments.
     pub fn is_pure(&self) -> bool {
         match &self.callee {
             PrimCallee::Intrin(name) => intrinsics::effect(name) == intrinsics::Effect::Pure,
@@ -99,8 +99,7 @@ impl PrimCall {
         }
     }
 
-    /// Returns true if its value is data whatever the arguments are: it comes from a function, another thread or
-    /// memory.
+    /// Returns true if its value is data for any arguments: it comes from a function, another thread or memory.
     fn gives_data(&self) -> bool {
         use intrinsics::Effect;
         match &self.callee {
@@ -111,15 +110,15 @@ impl PrimCall {
         }
     }
 
-    /// How many operations it takes for a lane, about.
+    /// Approximate cost per lane, in additions.
     pub fn cost(&self) -> u32 {
         match &self.callee {
             PrimCallee::Intrin(name) => intrinsics::cost(name),
-            PrimCallee::Global(_) => intrinsics::FUNCTION,
+            PrimCallee::Global(_) => intrinsics::MATH_COST,
         }
     }
 
-    /// Returns true if it runs a function, of the module or one that `call_…` names; other intrinsics only compute a
+    /// Returns true if it calls a function, of the module or one that `call_…` names; other intrinsics only compute a
     /// value.
     pub fn runs_function(&self) -> bool {
         match &self.callee {
@@ -129,7 +128,7 @@ impl PrimCall {
     }
 }
 
-/// What a scalar call calls.
+/// Callee of a scalar call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PrimCallee {
     /// An intrinsic, by its name without prefix: `exp`, `if_then_else`, `call_extern`, `ptx.ldmatrix`.
@@ -149,9 +148,9 @@ pub struct Reduce {
     pub init: Vec<PrimExpr>,
     /// Axes.
     pub axes: Vec<IterVar>,
-    /// Which elements take part.
+    /// Condition under which an element is included.
     pub condition: PrimExpr,
-    /// Which of the results this expression is.
+    /// Index of the result that this expression denotes.
     pub index: usize,
 }
 
@@ -175,7 +174,7 @@ pub struct IndexMap {
     pub params: Vec<Var>,
     /// The indices mapped to.
     pub results: Vec<PrimExpr>,
-    /// The map back, when it was given.
+    /// The inverse map, if given.
     pub inverse: Option<Arc<IndexMap>>,
 }
 
@@ -188,11 +187,11 @@ pub enum BinaryOp {
     Sub,
     /// Multiplication.
     Mul,
-    /// Division of floats; of integers towards zero (`T.Div`).
+    /// Division; of integers, truncating (`T.Div`).
     Div,
     /// Remainder with the dividend's sign (`T.truncmod`).
     Mod,
-    /// Division towards minus infinity (`//`).
+    /// Floor division (`//`).
     FloorDiv,
     /// Remainder with the divisor's sign (`%`).
     FloorMod,
@@ -219,7 +218,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// Returns true if the result is bool whatever the operands are.
+    /// Returns true if the result is bool.
     pub fn is_predicate(self) -> bool {
         self.is_comparison() || matches!(self, BinaryOp::And | BinaryOp::Or)
     }
@@ -248,7 +247,7 @@ impl BinaryOp {
         }
     }
 
-    /// Returns true if it compares.
+    /// Returns true if it is a comparison.
     pub fn is_comparison(self) -> bool {
         use BinaryOp::*;
         matches!(self, Eq | Ne | Lt | Le | Gt | Ge)
@@ -280,7 +279,7 @@ impl From<DType> for PrimType {
     }
 }
 
-/// A scalar variable: equal to itself and its clones only.
+/// A scalar variable, compared by identity: equal only to itself and its clones.
 #[derive(Clone)]
 pub struct Var(Arc<VarNode>);
 
@@ -293,17 +292,17 @@ struct VarNode {
 }
 
 impl Var {
-    /// A new variable, different from all others: a size, loop variable or axis, of which arithmetic does not wrap.
+    /// A new variable: a size, loop variable or axis, on which arithmetic does not wrap.
     pub fn new(name: impl Into<Name>, ty: impl Into<PrimType>) -> Self {
         Var::of_kind(name.into(), ty.into(), false)
     }
 
-    /// A new variable that holds data, of which arithmetic wraps: a scalar argument.
+    /// A new variable that holds data, on which arithmetic wraps: a scalar argument.
     pub fn data(name: impl Into<Name>, ty: impl Into<PrimType>) -> Self {
         Var::of_kind(name.into(), ty.into(), true)
     }
 
-    /// A new variable to bind to the value: of its type, and data if the value is.
+    /// A new variable to bind to a value: of its type, and data if the value is.
     pub fn of_value(name: impl Into<Name>, value: &PrimExpr) -> Self {
         Var::of_kind(name.into(), value.ty().clone(), value.is_data())
     }
@@ -382,13 +381,13 @@ pub struct IterVar {
     pub var: Var,
     /// First value and number of values; `None` where only the name matters (thread axes in attributes).
     pub dom: Option<(PrimExpr, PrimExpr)>,
-    /// What the axis means.
+    /// Kind of axis.
     pub kind: IterKind,
     /// The thread axis's name, `threadIdx.x`; empty otherwise.
     pub thread: Name,
 }
 
-/// What an axis means.
+/// Kind of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IterKind {
     /// Iterations write different elements: `T.axis.spatial`.
@@ -397,7 +396,7 @@ pub enum IterKind {
     Reduce,
     /// Iterations depend on the ones before: `T.axis.scan`.
     Scan,
-    /// Nothing is known: `T.axis.opaque`.
+    /// No guarantees: `T.axis.opaque`.
     Opaque,
     /// A GPU thread or block index.
     ThreadIndex,
@@ -417,7 +416,7 @@ impl IterKind {
 }
 
 impl PrimExpr {
-    /// A node of any kind; most callers want a named constructor.
+    /// A node of any kind; prefer a named constructor.
     pub fn new(kind: PrimKind, ty: impl Into<PrimType>) -> Self {
         let data = match &kind {
             PrimKind::Load(..) => true,
@@ -440,19 +439,19 @@ impl PrimExpr {
     }
 
     /// True if it is computed from data: elements of buffers, scalar arguments, results of functions, variables that
-    /// are bound to such, and constants that overflow. Arithmetic on data wraps to the width of its dtype; that of sizes, loop variables and axes does
-    /// not.
+    /// are bound to such, and constants that overflow. Arithmetic on data wraps to the width of its dtype; arithmetic
+    /// on sizes, loop variables and axes does not.
     pub fn is_data(&self) -> bool {
         self.0.data
     }
 
-    /// The number of nodes of the expression as a tree: what printing it costs, and everything else that does not look
-    /// at shared nodes once. It may be far more than the nodes in memory.
+    /// Number of nodes of the expression as a tree: the cost of printing it and of any walk without memoization. It may
+    /// be far larger than the number of nodes in memory.
     pub fn size(&self) -> u32 {
         self.0.size
     }
 
-    /// What it is.
+    /// Kind of the expression.
     pub fn kind(&self) -> &PrimKind {
         &self.0.kind
     }
@@ -472,12 +471,12 @@ impl PrimExpr {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The address of the node: an identity for memo tables while the expression lives.
+    /// The node's address: a key for memo tables while the expression is alive.
     pub fn node_id(&self) -> usize {
         Arc::as_ptr(&self.0) as *const () as usize
     }
 
-    /// The integer, when it is an integer or bool constant.
+    /// The value of an integer or bool constant.
     pub fn as_int(&self) -> Option<i64> {
         match self.kind() {
             PrimKind::Int(v) => Some(*v),
@@ -485,7 +484,7 @@ impl PrimExpr {
         }
     }
 
-    /// The number, when it is a float constant.
+    /// The value of a float constant.
     pub fn as_float(&self) -> Option<f64> {
         match self.kind() {
             PrimKind::Float(v) => Some(*v),
@@ -493,7 +492,7 @@ impl PrimExpr {
         }
     }
 
-    /// The text, when it is a string constant.
+    /// The text of a string constant.
     pub fn as_str(&self) -> Option<&str> {
         match self.kind() {
             PrimKind::Str(text) => Some(text),
@@ -509,7 +508,7 @@ impl PrimExpr {
         }
     }
 
-    /// The call, when it is a call of the intrinsic of that name.
+    /// The call, if it calls the intrinsic of that name.
     pub fn as_intrin(&self, name: &str) -> Option<&PrimCall> {
         match self.kind() {
             PrimKind::Call(c) => match &c.callee {

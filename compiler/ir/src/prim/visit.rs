@@ -31,7 +31,7 @@ impl PrimExpr {
         }
     }
 
-    /// Calls `f` on the expression and everything below it, operands after the node.
+    /// Calls `f` on the expression and everything below it, in pre-order.
     pub fn walk<'a>(&'a self, f: &mut dyn FnMut(&'a PrimExpr)) {
         f(self);
         self.each_child(&mut |c| c.walk(f));

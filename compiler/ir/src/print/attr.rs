@@ -1,4 +1,4 @@
-//! Attributes.
+//! Prints attributes.
 
 use super::{
     literal,
@@ -18,7 +18,7 @@ impl Printer<'_> {
             AttrValue::None => self.push("None"),
             AttrValue::Bool(v) => self.push(if *v { "True" } else { "False" }),
             AttrValue::Int(v) => self.show(v),
-            // In quotes alone, it would be read as a string.
+            // A bare quoted dtype would read back as a string.
             AttrValue::Float(v) if !v.is_finite() => {
                 self.line.push_str("float(");
                 literal::float(&mut self.line, *v);
@@ -145,7 +145,7 @@ impl Printer<'_> {
         self.push(")");
     }
 
-    /// Appends a buffer's name, as an object where the name alone would be its one element.
+    /// Appends a buffer's name; `x.source` for a scalar variable, whose name alone denotes its element.
     pub fn buffer(&mut self, buffer: &Buffer) {
         let name = self.buffer_name(buffer);
         self.push(&name);
@@ -168,7 +168,7 @@ impl Printer<'_> {
         self.push(name);
     }
 
-    /// Has the function's body start with `cls = Module`.
+    /// Makes the function's body start with `cls = Module`.
     fn declare_alias(&mut self) {
         if let Some(frame) = self.frames.last_mut()
             && !frame.alias
@@ -212,7 +212,7 @@ impl Printer<'_> {
     }
 }
 
-/// The value after the last of a range: for an extent written as the difference to an end, that end.
+/// The exclusive end of a range; if the extent is a difference `end - min`, that end.
 pub(super) fn end(min: &crate::PrimExpr, extent: &crate::PrimExpr) -> crate::PrimExpr {
     if let crate::prim::PrimKind::Binary(crate::prim::BinaryOp::Sub, end, start) = extent.kind()
         && crate::equal::exprs(start, min)

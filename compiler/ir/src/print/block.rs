@@ -1,4 +1,4 @@
-//! Blocks.
+//! Prints blocks.
 
 use super::{attr::end, printer::Printer};
 use crate::{
@@ -33,7 +33,7 @@ impl Printer<'_> {
 
     fn block_body(&mut self, block: &Block) {
         self.axes(block);
-        let own_first = mentions_its_own(block);
+        let own_first = mentions_own_buffers(block);
         if own_first {
             self.block_buffers(block);
         }
@@ -63,7 +63,7 @@ impl Printer<'_> {
         self.body(&block.body);
     }
 
-    /// Prints the buffers that a block has for itself.
+    /// Prints the buffers that a block allocates or matches.
     fn block_buffers(&mut self, block: &Block) {
         self.block_allocations(block);
         for matched in &block.match_buffers {
@@ -94,7 +94,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Returns true if the axis runs over exactly what a loop around the block does.
+    /// Returns true if the axis has exactly the range of an enclosing loop.
     fn is_whole_loop(&self, axis: &BlockAxis) -> bool {
         let Some((min, extent)) = axis.binding.as_var().and_then(|v| self.loops.get(v)) else { return false };
         matches!(axis.kind, IterKind::Spatial | IterKind::Reduce)
@@ -143,9 +143,8 @@ impl Printer<'_> {
     }
 }
 
-/// Returns true if what is said about a block mentions buffers that the block has for itself: then those have to come
-/// first.
-fn mentions_its_own(block: &Block) -> bool {
+/// Returns true if a block's header uses the block's own buffers, which then must be printed first.
+fn mentions_own_buffers(block: &Block) -> bool {
     let own = |b: &Buffer| block.alloc_buffers.contains(b) || block.match_buffers.iter().any(|m| m.buffer == *b);
     let loads = |e: &PrimExpr| e.any(&mut |x| matches!(x.kind(), PrimKind::Load(b, ..) if own(b)));
     let regions = block.reads.iter().chain(&block.writes).flatten();

@@ -1,4 +1,4 @@
-//! Buffers: declarations, allocations, parameters.
+//! Prints buffers: declarations, allocations, parameters.
 
 use super::{
     names::Entity,
@@ -12,17 +12,17 @@ use crate::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// Where a buffer stands, for what its text says.
-pub(super) enum Place<'s> {
+/// Context of a buffer's declaration, which decides how it is printed.
+pub(super) enum DeclContext<'s> {
     /// As a parameter.
     Param(&'s Signature<'s>),
-    /// In a statement that gives it a name.
+    /// In a statement that declares it.
     Statement,
-    /// In a statement that gives it a name over existing memory: what it holds besides.
+    /// In a statement that declares it over existing memory, with the additional keyword.
     Match,
 }
 
-/// What decides which dimensions of a parameter stand in quotes.
+/// Decides which dimensions of a parameter are quoted.
 pub(super) struct Signature<'s> {
     /// Symbolic variables with a `TypeVar` line: expressions over them are quoted.
     pub type_vars: &'s FxHashSet<Var>,
@@ -31,7 +31,7 @@ pub(super) struct Signature<'s> {
 }
 
 impl Printer<'_> {
-    /// The name of a buffer; one that nothing defined gets its own.
+    /// The name of a buffer; an undefined one gets a new name.
     pub fn buffer_name(&mut self, buffer: &Buffer) -> Rc<str> {
         match self.names.get(&Entity::Buffer(buffer.clone())) {
             Some(name) => name,
@@ -47,7 +47,7 @@ impl Printer<'_> {
                 p.push(&name);
                 p.push(" = ");
                 p.tir("Buffer(");
-                p.buffer_args(buffer, &Place::Statement, false);
+                p.buffer_args(buffer, &DeclContext::Statement, false);
                 p.push(")");
             });
             self.whole_line(&line);
@@ -85,7 +85,11 @@ impl Printer<'_> {
         self.push(" = ");
         self.tir(method);
         self.push("(");
-        self.buffer_args(buffer, &Place::Statement, method.starts_with("alloc_local") || method == "alloc_shared");
+        self.buffer_args(
+            buffer,
+            &DeclContext::Statement,
+            method.starts_with("alloc_local") || method == "alloc_shared",
+        );
         if !extra.is_empty() {
             self.push(", annotations=");
             self.attr_dict(extra, |_, _| false);
@@ -100,7 +104,7 @@ impl Printer<'_> {
         self.decl_over(buffer, data);
     }
 
-    /// The same, over an address that is computed in place.
+    /// The same, over the address of an inline expression.
     pub fn decl_at(&mut self, buffer: &Buffer, address: &PrimExpr) {
         let data = self.capture(|p| p.expr(address));
         self.decl_over(buffer, Some(data.into()));
@@ -119,12 +123,12 @@ impl Printer<'_> {
             return self.end_line();
         }
         self.tir("decl_buffer(");
-        self.shape_and_dtype(buffer, &Place::Statement);
+        self.shape_and_dtype(buffer, &DeclContext::Statement);
         if let Some(data) = data {
             self.push(", data=");
             self.push(&data);
         }
-        self.buffer_keywords(buffer, &Place::Statement, false);
+        self.buffer_keywords(buffer, &DeclContext::Statement, false);
         self.push(")");
         self.end_line();
     }
@@ -155,7 +159,7 @@ impl Printer<'_> {
             p.tir("match_buffer(");
             p.region(&matched.source);
             p.push(", ");
-            p.buffer_args(&matched.buffer, &Place::Match, false);
+            p.buffer_args(&matched.buffer, &DeclContext::Match, false);
             p.push(")");
         });
         self.whole_line(&text);
@@ -164,28 +168,28 @@ impl Printer<'_> {
     /// Appends the type of a parameter: `T.Buffer((n, 4), "float32")`.
     pub fn buffer_type(&mut self, buffer: &Buffer, signature: &Signature) {
         self.tir("Buffer(");
-        self.buffer_args(buffer, &Place::Param(signature), false);
+        self.buffer_args(buffer, &DeclContext::Param(signature), false);
         self.push(")");
     }
 
-    fn buffer_args(&mut self, buffer: &Buffer, place: &Place, scope_is_said: bool) {
-        self.shape_and_dtype(buffer, place);
-        self.buffer_keywords(buffer, place, scope_is_said);
+    fn buffer_args(&mut self, buffer: &Buffer, context: &DeclContext, scope_is_said: bool) {
+        self.shape_and_dtype(buffer, context);
+        self.buffer_keywords(buffer, context, scope_is_said);
     }
 
-    fn shape_and_dtype(&mut self, buffer: &Buffer, place: &Place) {
+    fn shape_and_dtype(&mut self, buffer: &Buffer, context: &DeclContext) {
         let mut defined = FxHashSet::default();
-        self.tuple(&buffer.shape, |p, dim| p.size(dim, place, &mut defined));
-        if buffer.dtype != DType::FLOAT32 || matches!(place, Place::Param(_)) {
+        self.tuple(&buffer.shape, |p, dim| p.size(dim, context, &mut defined));
+        if buffer.dtype != DType::FLOAT32 || matches!(context, DeclContext::Param(_)) {
             self.push(", ");
             self.quote(&buffer.dtype.to_string());
         }
     }
 
     /// Appends a size, a stride or an offset.
-    fn size(&mut self, size: &PrimExpr, place: &Place, defined: &mut FxHashSet<Var>) {
-        match place {
-            Place::Param(signature) => self.param_dim(size, signature, defined),
+    fn size(&mut self, size: &PrimExpr, context: &DeclContext, defined: &mut FxHashSet<Var>) {
+        match context {
+            DeclContext::Param(signature) => self.param_dim(size, signature, defined),
             _ => self.expr(size),
         }
     }
@@ -207,9 +211,9 @@ impl Printer<'_> {
         if quoted { self.quote(&text) } else { self.push(&text) }
     }
 
-    fn buffer_keywords(&mut self, buffer: &Buffer, place: &Place, scope_is_said: bool) {
-        let inline = if matches!(place, Place::Statement) { FxHashMap::default() } else { uses(buffer) };
-        // What a quoted stride or an offset without a name is read as.
+    fn buffer_keywords(&mut self, buffer: &Buffer, context: &DeclContext, scope_is_said: bool) {
+        let inline = if matches!(context, DeclContext::Statement) { FxHashMap::default() } else { uses(buffer) };
+        // The variables that quoted strides and unnamed offsets read back as.
         let index = buffer.shape.first().map_or(DType::INT32, PrimExpr::dtype);
         let new = |p: &Self, e: &PrimExpr| {
             let var = e.as_var().filter(|v| inline.get(v) == Some(&1)).cloned();
@@ -223,7 +227,7 @@ impl Printer<'_> {
                         p.name_part(buffer, &v, &format!(".strides[{i}]"));
                         p.quote(v.name());
                     }
-                    None => p.size(stride, place, &mut FxHashSet::default()),
+                    None => p.size(stride, context, &mut FxHashSet::default()),
                 }
             });
         }
@@ -240,10 +244,10 @@ impl Printer<'_> {
                 }
                 None => {
                     self.push(", elem_offset=");
-                    self.size(offset, place, &mut FxHashSet::default());
+                    self.size(offset, context, &mut FxHashSet::default());
                 }
             },
-            // A factor alone would say that there is an offset.
+            // An offset factor alone would imply an offset.
             None if factor_is_said => self.push(", elem_offset=0"),
             None => {}
         }
@@ -272,7 +276,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Has a variable that a buffer defines be written as a part of the buffer.
+    /// Prints a variable that a buffer defines as a part of the buffer.
     fn name_part(&mut self, buffer: &Buffer, var: &Var, part: &str) {
         let name = self.buffer_name(buffer);
         let scope = self.names.depth();
@@ -280,8 +284,8 @@ impl Printer<'_> {
     }
 }
 
-/// What the text of a parameter names: its sizes, and strides and an offset but for variables that occur once, which are
-/// parts of the buffer.
+/// The expressions that the text of a parameter names: sizes, and strides and an offset, except variables that occur
+/// once, which are parts of the buffer.
 pub(super) fn named_sizes(buffer: &Buffer) -> Vec<PrimExpr> {
     let counts = uses(buffer);
     let once = |e: &PrimExpr| e.as_var().is_some_and(|v| counts.get(v) == Some(&1));
@@ -289,7 +293,7 @@ pub(super) fn named_sizes(buffer: &Buffer) -> Vec<PrimExpr> {
     buffer.shape.iter().chain(parts).cloned().collect()
 }
 
-/// How often each variable occurs in a buffer's type.
+/// Number of occurrences of each variable in a buffer's type.
 fn uses(buffer: &Buffer) -> FxHashMap<Var, usize> {
     let mut counts = FxHashMap::default();
     buffer.each_expr(&mut |e| e.each_var(&mut |v| *counts.entry(v.clone()).or_insert(0) += 1));

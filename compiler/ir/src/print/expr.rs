@@ -1,4 +1,4 @@
-//! Scalar expressions, with no more parentheses than Python needs.
+//! Prints scalar expressions, with minimal parentheses.
 
 use super::{
     attr::end,
@@ -15,7 +15,7 @@ use crate::{
     tir::Buffer,
 };
 
-/// How tightly Python binds an operator; operands that bind less tightly stand in parentheses.
+/// Precedence of Python's operators; operands of lower precedence are parenthesized.
 mod precedence {
     pub const OR: u8 = 3;
     pub const AND: u8 = 4;
@@ -31,7 +31,7 @@ mod precedence {
     pub const ATOM: u8 = 15;
 }
 
-/// How an expression is written.
+/// Notation of an expression.
 enum Form<'e> {
     /// Two operands around an operator.
     Infix(&'static str, u8, &'e PrimExpr, &'e PrimExpr),
@@ -64,8 +64,8 @@ impl Printer<'_> {
         matches!(e.kind(), PrimKind::Call(_)) && matches!(self.form(e), Form::Atom)
     }
 
-    /// Appends a scalar expression; in parentheses when it binds less tightly than asked, or not more tightly where
-    /// `strictly` says so.
+    /// Appends a scalar expression; in parentheses if its precedence is below `at_least`, or equal to it and `strictly`
+    /// is set.
     fn term(&mut self, e: &PrimExpr, at_least: u8, strictly: bool) {
         let form = self.form(e);
         let p = form.precedence();
@@ -97,14 +97,14 @@ impl Printer<'_> {
         }
     }
 
-    /// An operator stands as such where reading it gives the same node back; where it would fold, the node is named.
+    /// An operator is printed as such if it reads back as the same node; if it would fold, the node is named.
     fn form<'e>(&self, e: &'e PrimExpr) -> Form<'e> {
         match e.kind() {
             PrimKind::Binary(op, a, b) => {
                 let (symbol, p, name) = notation(*op, a);
                 let folds = a.dtype() != b.dtype() || are_integers(a, b) || arith::fold(*op, a, b).is_some();
                 match (op, symbol) {
-                    // Of those without a symbol, the names that TVM prints are those of functions, which fold as well.
+                    // For operations without a symbol, TVM prints function names, which fold as well.
                     (BinaryOp::Mod, _) if folds => Form::Named("Mod", vec![a, b]),
                     (BinaryOp::Min, _) if folds => Form::Named("Min", vec![a, b]),
                     (BinaryOp::Max, _) if folds => Form::Named("Max", vec![a, b]),
@@ -192,7 +192,7 @@ impl Printer<'_> {
         let truth = if value != 0 { "True" } else { "False" };
         match self.dialect {
             Dialect::Relax if dtype.is_bool() => self.push(truth),
-            // Unsigned numbers beyond int64 would read back as negative ones.
+            // Unsigned values beyond int64 would read back as negative.
             Dialect::Relax if !(dtype.is_uint() && value < 0) => self.show(value),
             _ if dtype == crate::DType::INT32 => self.show(value),
             _ => {
@@ -332,7 +332,7 @@ impl Printer<'_> {
     }
 }
 
-/// The operator of an operation, how tightly it binds, and the name of the node; no operator where Python has none.
+/// Operator symbol, precedence and node name of an operation; the symbol is empty if Python has none.
 fn notation(op: BinaryOp, operand: &PrimExpr) -> (&'static str, u8, &'static str) {
     use precedence::*;
     match op {
@@ -357,12 +357,12 @@ fn notation(op: BinaryOp, operand: &PrimExpr) -> (&'static str, u8, &'static str
     }
 }
 
-/// Returns true if both are written as Python's integers, whose results no dtype bounds.
+/// Returns true if both are printed as plain Python integers, on which arithmetic is unbounded.
 fn are_integers(a: &PrimExpr, b: &PrimExpr) -> bool {
     a.as_int().is_some() && b.as_int().is_some()
 }
 
-/// How a call of a shift or bitwise operation is written; other calls are atoms.
+/// Notation of a call of a shift or bitwise operation; other calls are atoms.
 fn bit_form(call: &PrimCall) -> Form<'_> {
     use precedence::*;
     let PrimCallee::Intrin(name) = &call.callee else { return Form::Atom };

@@ -1,4 +1,4 @@
-//! Graphs: functions, bodies, bindings.
+//! Prints graphs: functions, bodies, bindings.
 
 use super::{
     names::Entity,
@@ -12,18 +12,18 @@ use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
 impl<'a> Printer<'a> {
-    /// Prints a global graph; gives the names of its symbolic variables.
+    /// Prints a global graph; returns the names of its symbolic variables.
     pub fn graph(&mut self, name: &Name, function: &'a Function) -> Vec<String> {
         let outside = std::mem::replace(&mut self.dialect, Dialect::Relax);
         self.graph = Some(function);
-        self.used_unnamed = used_unnamed(function);
+        self.unnamed_but_used = unnamed_but_used(function);
         let type_vars = self.lambda(name, &function.lambda, true);
         self.graph = None;
         self.dialect = outside;
         type_vars
     }
 
-    /// Prints a nested function, with the header and `TypeVar` lines that belong to it.
+    /// Prints a nested function, with its header and `TypeVar` lines.
     fn nested(&mut self, name: &str, lambda: &'a Lambda) {
         let start = self.out.len();
         let type_vars = self.lambda(name, lambda, false);
@@ -74,7 +74,7 @@ impl<'a> Printer<'a> {
         self.end_line();
     }
 
-    /// Appends parameters and result; gives the names of symbolic variables first met in them, sorted.
+    /// Appends parameters and result; returns the names of symbolic variables that first occur in them, sorted.
     fn signature(&mut self, lambda: &Lambda) -> Vec<String> {
         let params = lambda.params.iter().filter_map(|p| self.graph?.scalar(*p).cloned()).collect();
         if let Some(frame) = self.frames.last_mut() {
@@ -106,7 +106,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Names a variable and the scalar that stands for its value.
+    /// Names a variable and the scalar that denotes its value.
     fn define_var(&mut self, var: relax::Var) -> Rc<str> {
         let info = self.graph.and_then(|f| f.vars.get(var));
         let wanted = info.map_or("v", |i| hint(&i.name, "v"));
@@ -117,7 +117,7 @@ impl<'a> Printer<'a> {
             self.names.alias_in(scope, Entity::Relax(var), name.clone());
             return name;
         }
-        if wanted == "_" && !self.used_unnamed.contains(&var) {
+        if wanted == "_" && !self.unnamed_but_used.contains(&var) {
             let blank: Rc<str> = Rc::from("_");
             self.names.alias_in(scope, Entity::Relax(var), blank.clone());
             return blank;
@@ -216,7 +216,7 @@ impl<'a> Printer<'a> {
     /// Returns true if the binding exists for its effect only, so that the text needs no name.
     fn is_void(&self, binding: &Binding) -> bool {
         let void = self.graph.and_then(|f| f.vars.get(binding.var)).is_some_and(|info| info.ty.is_void())
-            && !self.used_unnamed.contains(&binding.var);
+            && !self.unnamed_but_used.contains(&binding.var);
         match &binding.value {
             Value::Operand(Operand::Tuple(members)) => void && members.is_empty(),
             Value::Operand(Operand::Var(v)) => {
@@ -226,7 +226,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Returns true if the value says its own type.
+    /// Returns true if the value determines its type.
     fn is_type_evident(&self, binding: &Binding) -> bool {
         let Value::Call(Call { callee: Callee::Op(op), ty_args, .. }) = &binding.value else { return false };
         let declared = self.graph.and_then(|f| f.vars.get(binding.var)).map(|info| &info.ty);
@@ -236,8 +236,8 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Variables that the text would not name, for they are empty tuples or called `_`, but that something uses.
-fn used_unnamed(function: &Function) -> FxHashSet<relax::Var> {
+/// Variables that are used but would not be named in the text: empty tuples, and those called `_`.
+fn unnamed_but_used(function: &Function) -> FxHashSet<relax::Var> {
     let mut used = FxHashSet::default();
     let unnamed = |info: &relax::VarInfo| info.ty.is_void() || info.name == *"_";
     if function.vars.values().any(unnamed) {

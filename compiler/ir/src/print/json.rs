@@ -6,9 +6,9 @@ use hammock_runtime::base64;
 use rustc_hash::FxHashMap;
 use std::fmt::Display;
 
-/// The version of the peer whose form this is; it stands in the graph.
+/// The TVM version of this format, which is part of the graph.
 const VERSION: &str = "0.27.0.post1";
-/// What a serialized tensor starts with.
+/// Magic number of a serialized tensor.
 const TENSOR_MAGIC: u64 = 0xDD5E_40F0_96B4_A13F;
 
 /// Nodes so far; equal leaves are one node.
@@ -47,7 +47,7 @@ impl Graph {
         self.node(key, &data)
     }
 
-    /// A constant of a graph: its type, with the device that it is placed on, and its data.
+    /// A constant of a graph: its type with its device, and its data.
     pub fn constant(&mut self, tensor: &Tensor, vdevice: Option<&VDevice>) -> usize {
         let span = self.none();
         let ty = self.tensor_type(tensor, vdevice);
@@ -68,7 +68,7 @@ impl Graph {
         self.object("ir.StringImm", &[("span", span), ("ty", ty), ("value", value)])
     }
 
-    /// An object kept as JSON.
+    /// An unparsed JSON object.
     pub fn opaque(&mut self, key: &str, json: &str) -> usize {
         self.node(key, json)
     }
@@ -92,7 +92,7 @@ impl Graph {
         self.object("relax.VDevice", &fields)
     }
 
-    /// The target of a device: what its dictionary holds besides the target's own fields are attributes.
+    /// The target of a device: dictionary entries other than the target's own fields become attributes.
     fn target(&mut self, device: &VDevice) -> usize {
         let (mut tag, mut keys, mut attrs) = (self.string(""), self.array("ffi.Array", &[]), Vec::new());
         for (name, value) in &device.target {

@@ -10,7 +10,7 @@ const TENSOR: &str = "ffi.Tensor";
 const STRING: &str = "ffi.String";
 const SCALAR_STRING: &str = "ir.StringImm";
 
-/// The objects met so far: arrays by type key.
+/// The objects so far: arrays by type key.
 #[derive(Default)]
 pub(super) struct Metadata {
     arrays: BTreeMap<Name, Vec<Object>>,
@@ -25,10 +25,10 @@ enum Object {
     Opaque(Arc<str>),
 }
 
-/// What makes two objects of one array the same.
+/// Identity of an object in its array.
 #[derive(PartialEq, Eq, Hash)]
 enum Identity {
-    /// A tensor and where it is placed.
+    /// A tensor and its device.
     Constant(usize, usize),
     Address(Name, usize),
     Text(Name, Name),
@@ -58,7 +58,7 @@ impl Metadata {
         self.arrays.get(CONSTANT).into_iter().flatten().filter_map(constant).collect()
     }
 
-    /// Forgets them: they go elsewhere.
+    /// Drops the constants, which are stored elsewhere.
     pub fn drop_constants(&mut self) {
         self.arrays.remove(CONSTANT);
     }
@@ -96,8 +96,7 @@ impl Object {
 }
 
 impl Printer<'_> {
-    /// Appends a constant of a graph: a scalar by its value, others, and those that are placed on a device, by reference
-    /// to metadata.
+    /// Appends a constant of a graph: a scalar by value; others, and those on a device, by reference to metadata.
     pub fn constant(&mut self, constant: &Constant) {
         let tensor = &constant.tensor;
         match (scalar_text(tensor).filter(|_| constant.vdevice.is_none()), &constant.distributed) {
@@ -139,7 +138,7 @@ impl Printer<'_> {
         self.reference(&key, index);
     }
 
-    /// Appends a string; one of several lines by reference.
+    /// Appends a string; multi-line ones by reference.
     pub fn string(&mut self, text: &Name) {
         self.string_of(STRING, text, Object::Str);
     }
@@ -149,7 +148,7 @@ impl Printer<'_> {
         self.string_of(SCALAR_STRING, text, Object::ScalarStr);
     }
 
-    /// Appends a reference to an object kept as it was read.
+    /// Appends a reference to an unparsed object.
     pub fn opaque(&mut self, key: &Name, json: &Arc<str>) {
         let identity = Identity::Text(key.clone(), Name::from(json.clone()));
         let index = self.metadata.add(key, identity, Object::Opaque(json.clone()));
@@ -161,7 +160,7 @@ impl Printer<'_> {
             return self.quote(text);
         }
         let key = Name::from(key);
-        // Clones of one string are one object; equal strings from two places are two.
+        // Clones of one string are one object; equal strings of different origin are two.
         let identity = Identity::Address(key.clone(), text.as_ptr() as usize);
         let index = self.metadata.add(&key, identity, object(text.clone()));
         self.reference(&key, index);

@@ -1,11 +1,11 @@
 //! Text: TVMScript exactly as TVM 0.27 prints it, in the form that every Python version reads.
 //!
-//! Any module can be printed, well-formed or not, and the text reads back as the same module; printing what was read
-//! gives the same text again. The work is linear in the length of the text. Names come from the program and are made
-//! unique; the order of functions is fixed (kernels, external functions, graphs, each by name, then `main`).
+//! Any module can be printed, well-formed or not, and the text reads back as the same module, which prints as the same
+//! text. The work is linear in the length of the text. Names come from the program and are made unique; the order of
+//! functions is fixed (kernels, external functions, graphs, each by name, then `main`).
 //!
-//! One [`Printer`] walks the module and appends lines. Three things are not known when their place in the text comes
-//! and are inserted afterwards: the header's comments (which namespaces occur), `TypeVar` lines (which symbolic
+//! One [`Printer`] walks the module and appends lines. Three things are not known when their position in the text is
+//! reached and are inserted afterwards: the header's comments (which namespaces occur), `TypeVar` lines (which symbolic
 //! variables occur in signatures), and the first lines of function bodies (`cls = Module`, `m = T.int64()`).
 mod attr;
 mod block;
@@ -31,22 +31,22 @@ pub use names::RESERVED;
 use printer::{Dialect, Printer};
 use std::fmt;
 
-/// What to print.
+/// Options of printing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PrintOptions {
-    /// What is written out in front of the module.
+    /// The metadata printed in front of the module.
     pub metadata: Metadata,
 }
 
-/// Which of the objects without a notation of their own are written out in front of a module.
+/// Selects the objects without a notation of their own that are printed in front of a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metadata {
     /// All of them: text that can be read back on its own.
     #[default]
     All,
-    /// All but the [`constants`] of graphs: text that is read back beside a file of tensors.
+    /// All but the [`constants`] of graphs: text that is read back together with a file of tensors.
     NoConstants,
-    /// None; a comment says so.
+    /// None, with a comment instead.
     Omitted,
 }
 
@@ -60,7 +60,7 @@ pub fn constants(module: &Module) -> Vec<Tensor> {
     module::print(module, &PrintOptions { metadata: Metadata::Omitted }).1
 }
 
-/// The text of one function, as it stands without a class around it, without metadata.
+/// The text of one function, without a class around it and without metadata.
 pub fn function_text(name: &Name, function: &Function) -> String {
     let mut module = Module { bare: true, ..Module::default() };
     module.functions.insert(name.clone(), function.clone());
@@ -87,13 +87,13 @@ pub fn attr_text(value: &AttrValue) -> String {
     Printer::new(None, Dialect::Relax).fragment(|p| p.attr(value))
 }
 
-/// The text of a statement; variables from outside it stand as free names.
+/// The text of a statement; variables from outside it are printed as free names.
 pub fn stmt_text(stmt: &Stmt) -> String {
     Printer::new(None, Dialect::Tir).statements(stmt)
 }
 
 impl fmt::Display for Module {
-    /// The text without constants; [`module_text`] gives them as well.
+    /// The text without constants; [`module_text`] includes them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&module_text(self, &PrintOptions { metadata: Metadata::Omitted }))
     }

@@ -1,4 +1,4 @@
-//! Modules.
+//! Prints modules.
 
 use super::{
     Metadata, PrintOptions, literal,
@@ -42,7 +42,7 @@ pub(super) fn print(module: &Module, options: &PrintOptions) -> (String, Vec<Ten
 }
 
 impl Usage {
-    /// The comments of a header: what a Python file would import.
+    /// The comments of a header: the imports of a Python file.
     pub fn comments(self) -> impl Iterator<Item = &'static str> {
         let lines = [
             (self.type_var, "# from typing import TypeVar"),
@@ -96,7 +96,7 @@ impl<'a> Printer<'a> {
         self.end_line();
     }
 
-    /// Prints functions in their order; gives the names of symbolic variables, each once.
+    /// Prints functions in their order; returns the names of symbolic variables, without duplicates.
     fn functions(&mut self, module: &'a Module) -> IndexSet<String> {
         let mut functions: Vec<(&Name, &Function)> = module.functions.iter().collect();
         functions.sort_by_key(|(name, function)| (rank(name, function), *name));

@@ -4,7 +4,7 @@ use crate::{prim, relax, tir::Buffer};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// Words that no variable may be called: the names that the text gives a meaning, and Python's keywords.
+/// Reserved words: names with a meaning in the text, and Python's keywords.
 pub const RESERVED: &[&str] = &[
     "I", "Module", "R", "T", "cls", "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class",
     "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is",
@@ -27,7 +27,7 @@ pub(super) enum Entity {
 pub(super) struct Names {
     texts: FxHashMap<Entity, Rc<str>>,
     taken: FxHashSet<Rc<str>>,
-    /// For a name that is taken: no smaller number makes a free name of it. Keeps numbering linear.
+    /// For a taken name, the smallest suffix that may be free. Keeps numbering linear.
     next: FxHashMap<Rc<str>, u32>,
     scopes: Vec<Scope>,
 }
@@ -61,22 +61,22 @@ impl Names {
         }
     }
 
-    /// The number of the innermost scope.
+    /// Index of the innermost scope.
     pub fn depth(&self) -> usize {
         self.scopes.len() - 1
     }
 
-    /// The text of something that was defined.
+    /// The text of a defined entity.
     pub fn get(&self, entity: &Entity) -> Option<Rc<str>> {
         self.texts.get(entity).cloned()
     }
 
-    /// Names something in the innermost scope; what has a name keeps it.
+    /// Names an entity in the innermost scope; one that has a name keeps it.
     pub fn define(&mut self, entity: Entity, wanted: &str) -> Rc<str> {
         self.define_in(self.depth(), entity, wanted)
     }
 
-    /// Names something in the scope of that number.
+    /// Names an entity in the scope of that index.
     pub fn define_in(&mut self, scope: usize, entity: Entity, wanted: &str) -> Rc<str> {
         if let Some(name) = self.get(&entity) {
             return name;
@@ -86,7 +86,7 @@ impl Names {
         name
     }
 
-    /// Takes a name in a scope for nothing in particular.
+    /// Reserves a name in a scope.
     pub fn reserve(&mut self, scope: usize, wanted: &str) -> Rc<str> {
         let name = self.unique(&sanitize(wanted));
         self.taken.insert(name.clone());
@@ -94,7 +94,7 @@ impl Names {
         name
     }
 
-    /// Has something in a scope be written as an expression of other names.
+    /// Prints an entity in a scope as an expression of other names.
     pub fn alias_in(&mut self, scope: usize, entity: Entity, text: Rc<str>) {
         self.texts.insert(entity.clone(), text);
         self.scopes[scope].entities.push(entity);

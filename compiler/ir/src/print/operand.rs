@@ -1,4 +1,4 @@
-//! Operands.
+//! Prints operands.
 
 use super::printer::Printer;
 use crate::relax::Operand;
@@ -37,7 +37,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Appends the first operand of a call: an external function stands by its bare name.
+    /// Appends the first operand of a call: an external function is printed by its bare name.
     pub fn callee_operand(&mut self, operand: &Operand) {
         match operand {
             Operand::Extern(symbol) => self.quote(symbol),

@@ -1,4 +1,4 @@
-//! Kernels.
+//! Prints TIR functions.
 
 use super::{
     buffer::{Signature, named_sizes},
@@ -14,7 +14,7 @@ use crate::{
 use rustc_hash::FxHashSet;
 
 impl Printer<'_> {
-    /// Prints a kernel; gives the names of its symbolic variables.
+    /// Prints a kernel; returns the names of its symbolic variables.
     pub fn prim_func(&mut self, name: &Name, func: &PrimFunc) -> Vec<String> {
         let outside = std::mem::replace(&mut self.dialect, Dialect::Tir);
         self.s_tir = func.s_tir;
@@ -143,13 +143,13 @@ fn type_vars(func: &PrimFunc) -> Vec<Var> {
     };
     for buffer in func.buffers() {
         buffer.shape.iter().chain(&buffer.strides).for_each(&mut collect);
-        // An offset that is only said to be a multiple of something has no name.
+        // An offset that is only declared a multiple of something has no name.
         buffer.elem_offset.iter().filter(|e| buffer.offset_factor == 0 || e.as_var().is_none()).for_each(&mut collect);
     }
     found
 }
 
-/// Returns true if the outermost block goes without saying: it only holds buffers, or blocks with axes.
+/// Returns true if the outermost block is implied: it only allocates buffers, or contains blocks with axes.
 fn is_implied(root: &Block) -> bool {
     let nothing = |r: &Option<Vec<_>>| r.as_ref().is_none_or(Vec::is_empty);
     let plain = root.axes.is_empty()

@@ -14,7 +14,7 @@ use crate::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::{mem, rc::Rc};
 
-/// Whose notation of scalars is used: a plain integer is int64 in graphs and int32 in kernels.
+/// Notation of scalars: a plain integer is int64 in graphs and int32 in kernels.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Attributes of the module.
@@ -25,7 +25,7 @@ pub(super) enum Dialect {
     Tir,
 }
 
-/// Which namespaces the text has used; the header names them.
+/// Namespaces used in the text, which the header names.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Usage {
     pub ir: bool,
@@ -36,7 +36,7 @@ pub(super) struct Usage {
 
 /// A function being printed.
 pub(super) struct Frame {
-    /// Where its declaring lines go in `out`: before the first statement that is not an attribute.
+    /// Position in `out` of its declarations: before the first statement that is not an attribute.
     pub body: usize,
     /// Lines to insert there.
     pub preamble: String,
@@ -46,16 +46,16 @@ pub(super) struct Frame {
     pub scope: usize,
     /// True if the preamble has `cls = Module`.
     pub alias: bool,
-    /// While the signature of a graph is printed: the symbolic variables met.
+    /// While the signature of a graph is printed: the symbolic variables in it.
     pub signature: Option<Signature>,
 }
 
-/// Symbolic variables met in a signature.
+/// Symbolic variables in a signature.
 #[derive(Default)]
 pub(super) struct Signature {
-    /// Those first met in it.
+    /// Those that first occur in it.
     pub symbols: FxHashSet<Var>,
-    /// Those of them that no parameter stands for, in order.
+    /// Those of them that are not parameters, in order.
     pub type_vars: Vec<Var>,
     /// Scalar parameters.
     pub params: FxHashSet<Var>,
@@ -74,11 +74,11 @@ pub(super) struct Printer<'a> {
     pub module: Option<&'a Module>,
     /// The graph whose variables are printed.
     pub graph: Option<&'a relax::Function>,
-    /// Variables of it that the text would not name, and that are used.
-    pub used_unnamed: FxHashSet<relax::Var>,
+    /// Its used variables that would not be named in the text.
+    pub unnamed_but_used: FxHashSet<relax::Var>,
     pub frames: Vec<Frame>,
     pub metadata: Metadata,
-    /// First value and extent of loops around the statement being printed.
+    /// First value and extent of the enclosing loops.
     pub loops: FxHashMap<Var, (PrimExpr, PrimExpr)>,
     /// Thread axes that several launches share.
     pub shared_threads: FxHashSet<Var>,
@@ -99,7 +99,7 @@ impl<'a> Printer<'a> {
             dialect,
             module,
             graph: None,
-            used_unnamed: FxHashSet::default(),
+            unnamed_but_used: FxHashSet::default(),
             frames: Vec::new(),
             metadata: Metadata::default(),
             loops: FxHashMap::default(),
@@ -109,13 +109,13 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The text of something that is not a whole module.
+    /// The text of a fragment of a module.
     pub fn fragment(mut self, print: impl FnOnce(&mut Self)) -> String {
         print(&mut self);
         self.line
     }
 
-    /// The text of a statement that stands alone.
+    /// The text of a statement on its own.
     pub fn statements(mut self, stmt: &Stmt) -> String {
         self.body(stmt);
         self.out
@@ -126,7 +126,7 @@ impl<'a> Printer<'a> {
         self.line.push_str(text);
     }
 
-    /// Appends a literal number or anything else with a text of its own.
+    /// Appends a literal or any other displayable value.
     pub fn show(&mut self, value: impl std::fmt::Display) {
         literal::push(&mut self.line, format_args!("{value}"));
     }
@@ -185,7 +185,7 @@ impl<'a> Printer<'a> {
         self.push(if count == 1 { ",)" } else { ")" });
     }
 
-    /// What `print` appends, taken off the line.
+    /// Returns the text that `print` appends, without adding it to the line.
     pub fn capture(&mut self, print: impl FnOnce(&mut Self)) -> String {
         let line = mem::take(&mut self.line);
         print(self);
@@ -229,7 +229,7 @@ impl<'a> Printer<'a> {
         });
     }
 
-    /// Appends the lines that the function declares so far; later ones go here as well.
+    /// Appends the function's declarations so far; later ones are inserted here as well.
     pub fn begin_body(&mut self) {
         if let Some(frame) = self.frames.last_mut() {
             self.out.push_str(&mem::take(&mut frame.preamble));
@@ -245,7 +245,7 @@ impl<'a> Printer<'a> {
         self.out.push('\n');
     }
 
-    /// Appends the name of a scalar variable; one that nothing defined is declared.
+    /// Appends the name of a scalar variable, declaring it if undefined.
     pub fn scalar(&mut self, var: &Var) {
         let name = match self.names.get(&Entity::Scalar(var.clone())) {
             Some(name) => name,
@@ -260,8 +260,8 @@ impl<'a> Printer<'a> {
         self.names.define(Entity::Scalar(var.clone()), hint(var.name(), "v"))
     }
 
-    /// Names a symbolic variable of a graph: for the whole function, by a `TypeVar` when its signature has it, else by a
-    /// first line of the body.
+    /// Names a symbolic variable of a graph for the whole function: by a `TypeVar` if it occurs in the signature,
+    /// otherwise by a first line of the body.
     fn declare_symbol(&mut self, var: &Var) -> Rc<str> {
         let scope = self.frames.last().map_or_else(|| self.names.depth(), |f| f.scope);
         let name = self.names.define_in(scope, Entity::Scalar(var.clone()), hint(var.name(), "v"));
@@ -284,7 +284,7 @@ impl<'a> Printer<'a> {
         name
     }
 
-    /// Names a variable that a kernel uses and nothing defines, by a line before the statement.
+    /// Declares an undefined variable of a kernel by a line before the statement.
     pub fn declare_scalar(&mut self, var: &Var) -> Rc<str> {
         let name = self.define_scalar(var);
         if !self.frames.is_empty() {
@@ -305,7 +305,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Appends the call that makes a variable of a type: `T.int64()`.
+    /// Appends the constructor of a variable of a type: `T.int64()`.
     pub fn creation(&mut self, ty: &PrimType) {
         let text = self.capture(|p| p.prim_type(ty));
         self.push(&text);

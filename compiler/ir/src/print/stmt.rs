@@ -1,4 +1,4 @@
-//! Statements.
+//! Prints TIR statements.
 
 use super::{attr::end, names::Entity, printer::Printer};
 use crate::{
@@ -24,7 +24,7 @@ impl Printer<'_> {
             if let (Some(value), [_, after @ ..]) = (self.initial_value(first, rest), rest) {
                 self.scalar_line(first, Some(value));
                 rest = after;
-            } else if let Some((buffer, address, after)) = placed_buffer(first, rest) {
+            } else if let Some((buffer, address, after)) = buffer_at_address(first, rest) {
                 self.decl_at(buffer, address);
                 rest = after;
             } else {
@@ -33,7 +33,7 @@ impl Printer<'_> {
         }
     }
 
-    /// The value that the statement after an allocation of one element gives to it: both are one line.
+    /// The value stored by the statement after an allocation of one element: both are printed as one line.
     fn initial_value<'s>(&self, alloc: &Stmt, rest: &'s [Stmt]) -> Option<&'s PrimExpr> {
         let StmtKind::Alloc(allocated, _) = &alloc.kind else { return None };
         match rest.first().map(|s| &s.kind) {
@@ -55,7 +55,7 @@ impl Printer<'_> {
         matches!(&stmt.kind, StmtKind::Alloc(buffer, attrs) if attrs.is_empty() && buffer.is_scalar(self.s_tir))
     }
 
-    /// Prints a statement; `alone` when it is the whole body of what is around it.
+    /// Prints a statement; `alone` if it is the entire body of its parent.
     fn stmt(&mut self, stmt: &Stmt, alone: bool) {
         match &stmt.kind {
             StmtKind::Seq(stmts) => {
@@ -334,7 +334,7 @@ impl Printer<'_> {
         self.preamble_line(&format!("{name} = {call}"));
     }
 
-    /// Appends `T.attr({…})` for attributes directly inside one another; gives the body of the last.
+    /// Appends `T.attr({…})` for directly nested attributes; returns the body of the last.
     fn attr_dict_call<'s>(&mut self, key: &Name, value: &PrimExpr, body: &'s Stmt) -> &'s Stmt {
         self.tir("attr({");
         let (mut key, mut value, mut body) = (key, value, body);
@@ -353,8 +353,8 @@ impl Printer<'_> {
     }
 }
 
-/// Loops directly inside one another that are written as one: serial, from zero, with extents that do not depend on
-/// each other; or the one loop.
+/// Directly nested loops that are printed as one `T.grid`: serial, from zero, with extents that do not depend on each
+/// other.
 fn grid(first: &Loop) -> Vec<&Loop> {
     let mut loops: Vec<&Loop> = Vec::new();
     let mut next = Some(first);
@@ -375,7 +375,7 @@ fn grid(first: &Loop) -> Vec<&Loop> {
     if loops.is_empty() { vec![first] } else { loops }
 }
 
-/// Thread axes that more than one launch uses, none inside another.
+/// Thread axes that several non-nested launches use.
 pub(super) fn shared_threads(stmt: &Stmt) -> FxHashSet<Var> {
     fn visit(stmt: &Stmt, seen: &mut FxHashSet<Var>, open: &mut Vec<Var>, shared: &mut FxHashSet<Var>) {
         let mut pushed = false;
@@ -398,8 +398,8 @@ pub(super) fn shared_threads(stmt: &Stmt) -> FxHashSet<Var> {
     shared
 }
 
-/// A buffer over an address that is computed for it alone: the variable that holds it has the buffer's name.
-fn placed_buffer<'s>(bind: &'s Stmt, rest: &'s [Stmt]) -> Option<(&'s Buffer, &'s PrimExpr, &'s [Stmt])> {
+/// A buffer over an address computed for it alone: the variable that holds the address has the buffer's name.
+fn buffer_at_address<'s>(bind: &'s Stmt, rest: &'s [Stmt]) -> Option<(&'s Buffer, &'s PrimExpr, &'s [Stmt])> {
     match (&bind.kind, rest) {
         (StmtKind::Bind(var, address), [Stmt { kind: StmtKind::Decl(buffer), .. }, after @ ..])
             if buffer.data == *var && *var.name() == buffer.name =>

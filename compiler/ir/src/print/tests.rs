@@ -1,4 +1,4 @@
-//! Modules made by hand and their text.
+//! Hand-built modules and their text.
 
 use super::*;
 use crate::{

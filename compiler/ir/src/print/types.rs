@@ -1,4 +1,4 @@
-//! Types.
+//! Prints types.
 
 use super::{
     literal,
@@ -18,7 +18,7 @@ impl Printer<'_> {
     /// Appends a type.
     pub fn ty(&mut self, ty: &Type) {
         match ty {
-            // What has an error is never printed as a module; in messages nothing is known of it.
+            // Erroneous types are never printed in modules; in messages they are unknown types.
             Type::Any | Type::Error => self.relax("Any"),
             Type::Prim(dtype) => self.tir(&dtype.to_string()),
             Type::String => self.ir("StringType()"),
@@ -57,7 +57,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Appends a dimension. In a signature, expressions over symbolic variables stand in quotes, for they are read
+    /// Appends a dimension. In a signature, expressions over symbolic variables are quoted, because they are evaluated
     /// before the variables exist.
     pub fn dim(&mut self, dim: &PrimExpr) {
         let text = self.capture(|p| p.expr(dim));
@@ -209,12 +209,12 @@ impl Printer<'_> {
         None
     }
 
-    /// Appends a device mesh: by its place among the module's, or in full.
+    /// Appends a device mesh: by its index among the module's, or in full.
     pub fn mesh(&mut self, mesh: &Arc<DeviceMesh>) {
         if self.dialect == Dialect::Relax
-            && let Some(place) = self.mesh_place(mesh)
+            && let Some(reference) = self.mesh_reference(mesh)
         {
-            return self.quote(&place);
+            return self.quote(&reference);
         }
         self.relax("device_mesh(");
         self.tuple(&mesh.shape, |p, n| p.show(n));
@@ -232,7 +232,7 @@ impl Printer<'_> {
         self.push(")");
     }
 
-    fn mesh_place(&self, mesh: &Arc<DeviceMesh>) -> Option<String> {
+    fn mesh_reference(&self, mesh: &Arc<DeviceMesh>) -> Option<String> {
         for (name, infos) in &self.module?.global_infos {
             let same =
                 |info: &GlobalInfo| matches!(info, GlobalInfo::DeviceMesh(m) if Arc::ptr_eq(m, mesh) || m == mesh);

@@ -1,4 +1,4 @@
-//! Values that bindings have.
+//! Prints the values of bindings.
 
 use super::printer::Printer;
 use crate::{
@@ -10,7 +10,7 @@ impl Printer<'_> {
     /// Appends the right side of a binding; those with bodies are printed by their binding.
     pub fn value(&mut self, value: &Value) {
         match value {
-            // Tuples of two and more stand without parentheses after `=`.
+            // Tuples of two and more are printed without parentheses after `=`.
             Value::Operand(Operand::Tuple(members)) if members.len() > 1 => self.list(members, |p, m| p.operand(m)),
             Value::Operand(operand) => self.operand(operand),
             Value::TupleGet(tuple, index) => {
@@ -61,7 +61,7 @@ impl Printer<'_> {
         self.push(")");
     }
 
-    /// Appends the arguments of an operator, in the order in which the peer writes them.
+    /// Appends the arguments of an operator, in TVM's order.
     fn op_arguments(&mut self, op: &str, call: &Call) {
         match op {
             _ if CallTir::OPS.contains(&op) => {
@@ -99,7 +99,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Appends the arguments of an operator whose format string has a keyword: all but it, then it.
+    /// Appends the arguments of an operator whose format string is passed by keyword, last.
     fn formatted(&mut self, args: &[Operand], format: usize) {
         for (_, arg) in args.iter().enumerate().filter(|(i, _)| *i != format) {
             self.comma();

@@ -1,4 +1,4 @@
-//! Calls of functions that write their results where they are told: `R.call_tir` and its kin, taken apart and made.
+//! Destination-passing calls: reads and builds `R.call_tir` and its variants.
 
 use super::{Call, Callee, Operand, Value};
 use crate::{AttrValue, Attrs, Name, Type};
@@ -10,15 +10,15 @@ const PACKED: &str = "call_dps_packed";
 
 const LOCAL_VIEW: &str = "dist.call_tir_local_view";
 
-/// For each result, the number of the argument that it is written over; -1 for a new tensor.
+/// For each result, the index of the argument that it overwrites; -1 for a new tensor.
 const INPLACE_INDICES: &str = "inplace_indices";
 
-/// A call of `R.call_tir` or its kin, by its parts.
+/// A decomposed call of `R.call_tir` or a variant.
 #[derive(Clone, Copy, Debug)]
 pub struct CallTir<'a> {
     /// The function called, a kernel of the module; of `R.call_dps_packed`, one that is found at run time.
     pub function: &'a Operand,
-    /// The arguments, numbers included: a tuple, written out or in a variable.
+    /// The arguments, scalars included: a tuple literal or a variable.
     pub args: &'a Operand,
     /// The type of the result: a tensor, or a tuple of tensors.
     pub out_ty: &'a Type,
@@ -29,7 +29,7 @@ impl<'a> CallTir<'a> {
     /// The operators that take a function, the tuple of its arguments and the type of its results.
     pub const OPS: [&'static str; 5] = [PLAIN, IN_PLACE, WITH_GRADIENT, PACKED, LOCAL_VIEW];
 
-    /// Reads `R.call_tir(cls.kernel, args, out_ty)`, all results of which are new.
+    /// Reads `R.call_tir(cls.kernel, args, out_ty)`, whose results are all new.
     pub fn of(call: &'a Call) -> Option<Self> {
         Self::by(&[PLAIN], call)
     }
@@ -42,12 +42,12 @@ impl<'a> CallTir<'a> {
         }
     }
 
-    /// Reads `R.call_tir` and `R.call_tir_inplace`: some of the results may be written over arguments.
+    /// Reads `R.call_tir` and `R.call_tir_inplace`: some results may overwrite arguments.
     pub fn or_inplace(call: &'a Call) -> Option<Self> {
         Self::by(&[PLAIN, IN_PLACE], call)
     }
 
-    /// Reads every call of a kernel of the module that says the type of the results.
+    /// Reads every call of a kernel of the module that declares the result types.
     pub fn of_kernel(call: &'a Call) -> Option<Self> {
         Self::by(&[PLAIN, IN_PLACE, WITH_GRADIENT], call)
     }
@@ -75,7 +75,7 @@ impl<'a> CallTir<'a> {
         }
     }
 
-    /// The arguments one by one, where they are written out.
+    /// The individual arguments, if they are a tuple literal.
     pub fn inputs(&self) -> Option<&'a [Operand]> {
         match self.args {
             Operand::Tuple(inputs) => Some(inputs),
@@ -83,7 +83,7 @@ impl<'a> CallTir<'a> {
         }
     }
 
-    /// The types of the results one by one.
+    /// The types of the individual results.
     pub fn outputs(&self) -> &'a [Type] {
         match self.out_ty {
             Type::Tuple(members) => members,
@@ -91,7 +91,7 @@ impl<'a> CallTir<'a> {
         }
     }
 
-    /// For each result, the number of the argument that it is written over; none for a new tensor.
+    /// For each result, the index of the argument that it overwrites; `None` for a new tensor.
     pub fn in_place(&self) -> impl Iterator<Item = Option<usize>> + use<'a> {
         let in_place = self.in_place.unwrap_or_default();
         let index = |i: usize| in_place.get(i).and_then(AttrValue::as_int).and_then(|v| usize::try_from(v).ok());
@@ -105,9 +105,9 @@ impl Call {
         destination(PLAIN, Operand::Global(kernel), inputs, out_ty)
     }
 
-    /// `R.call_tir_inplace`: each result is written over the argument that `in_place` says, or is new.
+    /// `R.call_tir_inplace`: each result overwrites the argument that `in_place` names, or is new.
     pub fn tir_inplace(kernel: Name, inputs: Vec<Operand>, out_ty: Type, in_place: &[Option<usize>]) -> Self {
-        let indices: Vec<i64> = in_place.iter().map(|place| place.map_or(-1, |i| i as i64)).collect();
+        let indices: Vec<i64> = in_place.iter().map(|index| index.map_or(-1, |i| i as i64)).collect();
         let attrs = Attrs::new().with(INPLACE_INDICES, indices);
         Call { attrs, ..destination(IN_PLACE, Operand::Global(kernel), inputs, out_ty) }
     }

@@ -43,7 +43,7 @@ impl Function {
         undefined
     }
 
-    /// Gives the function symbolic variables of its own.
+    /// Replaces the function's symbolic variables by fresh ones.
     pub fn renew_dims(&mut self) {
         let mut fresh = Substitution::default();
         let mut renew = |e: &PrimExpr| {
@@ -64,8 +64,7 @@ impl Function {
         self.substitute_dims(&fresh);
     }
 
-    /// Replaces symbolic variables everywhere: in types, operands and attributes. What has changed is in its simplest
-    /// form.
+    /// Replaces symbolic variables everywhere: in types, operands and attributes. Changed expressions are simplified.
     pub fn substitute_dims(&mut self, values: &Substitution) {
         if values.is_empty() {
             return;

@@ -1,21 +1,21 @@
-//! Turns parts of functions into separate functions, with only the variables that a part uses.
+//! Extracts parts of functions into separate functions, with only the variables that a part uses.
 
 use super::{Body, Call, Callee, Function, Lambda, Operand, Replacements, Value, Var};
 use crate::{TensorShape, Type};
 use rustc_hash::FxHashMap;
 
-/// A table of variables made from parts of another function's.
+/// Maps between the variables of a function and those of a function extracted from it.
 #[derive(Debug, Default)]
 pub struct Renumbering {
     /// New variables by those of the original.
     new: FxHashMap<Var, Var>,
-    /// Originals, by the numbers of the new variables that stand for them.
+    /// Originals, indexed by the new variables that replace them.
     old: Vec<Var>,
 }
 
 impl Function {
-    /// A function around a nested one of `outer`, with copies of the variables that it uses. Says which those are: its
-    /// parameters and bindings, and what it captures.
+    /// Extracts a nested function of `outer`, with copies of the variables that it uses: parameters, bindings and
+    /// captured variables.
     pub fn around(outer: &Function, mut lambda: Lambda) -> (Function, Renumbering) {
         let (mut function, mut numbers) = (Function::empty(), Renumbering::default());
         numbers.lambda(&mut lambda, outer, &mut function);
@@ -23,15 +23,15 @@ impl Function {
         (function, numbers)
     }
 
-    /// A function with copies of the variables that a call of `outer` uses, and the call there.
+    /// A function with copies of the variables that a call in `outer` uses, and the call in these variables.
     pub fn of_call(outer: &Function, call: &Call) -> (Function, Call, Renumbering) {
         let (mut function, mut numbers, mut call) = (Function::empty(), Renumbering::default(), call.clone());
         numbers.call(&mut call, outer, &mut function);
         (function, call, numbers)
     }
 
-    /// Moves another function into this one's table: what comes back is in new variables of this function. Symbolic
-    /// variables stay what they are.
+    /// Moves another function into this one's table and returns it in new variables of this function. Symbolic
+    /// variables are unchanged.
     pub fn adopt(&mut self, other: Function) -> Lambda {
         let new: Replacements =
             other.vars.iter().map(|(var, info)| (var, self.vars.push(info.clone()).into())).collect();
@@ -47,7 +47,7 @@ impl Function {
         lambda
     }
 
-    /// What the body of a signature's function is not asked for: parameters, result type and attributes.
+    /// A copy of the function without its body: parameters, result type and attributes.
     pub fn signature(&self) -> Function {
         let lambda = &self.lambda;
         let (params, body) = (lambda.params.clone(), Body::of(Operand::Tuple(Vec::new())));
@@ -57,17 +57,17 @@ impl Function {
 }
 
 impl Renumbering {
-    /// The variable that stands for one of the original's; none when the part does not use it.
+    /// The new variable for an original one; `None` if the part does not use it.
     pub fn new_var(&self, original: Var) -> Option<Var> {
         self.new.get(&original).copied()
     }
 
-    /// The original's variable that a new one stands for.
+    /// The original of a new variable.
     pub fn original(&self, new: Var) -> Option<Var> {
         self.old.get(new.as_u32() as usize).copied()
     }
 
-    /// What puts the original's variables back in the place of the new ones.
+    /// The replacements of new variables by their originals.
     pub fn back(&self) -> Replacements {
         self.old.iter().enumerate().map(|(new, old)| (Var::from_u32(new as u32), Operand::Var(*old))).collect()
     }
@@ -134,7 +134,7 @@ impl Renumbering {
     }
 }
 
-/// Gives definitions the variables that stand for theirs.
+/// Renames the variables that a body defines.
 fn define(body: &mut Body, new: &dyn Fn(Var) -> Var) {
     for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
         binding.var = new(binding.var);

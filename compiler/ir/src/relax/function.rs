@@ -16,7 +16,7 @@ pub struct Function {
     pub lambda: Lambda,
 }
 
-/// What is known of a variable.
+/// Properties of a variable.
 #[derive(Clone, Debug)]
 pub struct VarInfo {
     /// Its name in the text; the printer makes names unique.
@@ -25,10 +25,10 @@ pub struct VarInfo {
     pub ty: Type,
     /// True if it is visible only in its dataflow block.
     pub dataflow: bool,
-    /// Where it was bound.
+    /// Source location of its binding.
     pub span: Span,
-    /// For a variable of scalar type: the scalar variable that stands for its value in expressions. In
-    /// `def f(n: T.int64, x: R.Tensor((n,)))`, the dimension is this variable, the argument `n` of a call the Relax one.
+    /// For a variable of scalar type: the scalar variable that denotes its value in expressions. In `def f(n: T.int64,
+    /// x: R.Tensor((n,)))`, the dimension is this variable, the argument `n` of a call the Relax one.
     pub scalar: Option<prim::Var>,
 }
 
@@ -43,9 +43,9 @@ pub struct Lambda {
     pub pure: bool,
     /// `R.func_attr`, and `global_symbol` for a function that others may call.
     pub attrs: Attrs,
-    /// What it computes.
+    /// Body.
     pub body: Body,
-    /// Where its header stands.
+    /// Source location of its header.
     pub span: Span,
 }
 
@@ -54,7 +54,7 @@ pub struct Lambda {
 pub struct Body {
     /// Blocks in order.
     pub blocks: Vec<Block>,
-    /// The value of the whole.
+    /// The result.
     pub result: Operand,
 }
 
@@ -74,12 +74,12 @@ pub struct Binding {
     pub var: Var,
     /// Its value.
     pub value: Value,
-    /// Where it stands in the text.
+    /// Source location.
     pub span: Span,
 }
 
 impl Function {
-    /// A function to fill in: pure, without parameters, returning the empty tuple as a value of any type.
+    /// An empty function: pure, without parameters, returning the empty tuple with unknown type.
     pub fn empty() -> Self {
         let lambda = Lambda {
             params: Vec::new(),
@@ -102,17 +102,17 @@ impl Function {
         self.vars.push(VarInfo { name, ty, dataflow, span, scalar })
     }
 
-    /// The scalar variable that stands for the value of a variable of scalar type.
+    /// The scalar variable that denotes the value of a variable of scalar type.
     pub fn scalar(&self, var: Var) -> Option<&prim::Var> {
         self.vars[var].scalar.as_ref()
     }
 
-    /// The variable whose value a scalar variable stands for; none for a symbolic dimension.
+    /// The variable whose value a scalar variable denotes; `None` for a symbolic dimension.
     pub fn var_of_scalar(&self, scalar: &prim::Var) -> Option<Var> {
         self.vars.iter().find(|(_, info)| info.scalar.as_ref() == Some(scalar)).map(|(var, _)| var)
     }
 
-    /// The variables that the types of parameters mention, and those that stand for the values of scalar ones.
+    /// The scalar variables in the types of parameters, and those that denote the values of scalar parameters.
     pub fn sizes_of(&self, params: &[Var]) -> FxHashSet<prim::Var> {
         let mut sizes = FxHashSet::default();
         for param in params {
@@ -143,14 +143,14 @@ impl Function {
 }
 
 impl Lambda {
-    /// How many parameters are inputs of each run, where the function says so (`num_input`); those behind are weights.
+    /// Number of parameters that are inputs of each run, if declared (`num_input`); the rest are weights.
     pub fn num_input(&self) -> Option<usize> {
         usize::try_from(self.attrs.get("num_input")?.as_int()?).ok()
     }
 }
 
 impl Body {
-    /// A body of one result and no bindings.
+    /// A body with a result and no bindings.
     pub fn of(result: Operand) -> Self {
         Body { blocks: Vec::new(), result }
     }

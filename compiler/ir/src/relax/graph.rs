@@ -1,12 +1,12 @@
-//! Use-def chains: which value defines a variable, and what uses it.
+//! Use-def chains: definitions and users of variables.
 //!
-//! A [`Graph`] is built from a function in one walk and answers in constant time; it describes the function as it was
-//! then. What writes over memory is in [`memory`](super::memory). Passes that only ask for definitions use
-//! [`Definitions`], which is a small pattern matcher as well. "The result of `matmul` whose second operand is the result
-//! of `permute_dims` of a constant" is
+//! A [`Graph`] is built from a function in one walk and answers in constant time; it describes the function at that
+//! time. Memory dependences are in [`memory`](super::memory). Passes that only need definitions use [`Definitions`],
+//! which is also a small pattern matcher. "The result of `matmul` whose second operand is the result of `permute_dims`
+//! of a constant" is
 //!
 //! ```ignore
-//! let [x, transposed] = graph.op(product, "matmul")?.operands()?;
+//! let [x, transposed] = graph.op(result, "matmul")?.operands()?;
 //! let [w] = graph.op(transposed, "permute_dims")?.operands()?;
 //! let w = graph.constant(w)?;
 //! ```
@@ -17,7 +17,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 /// Definitions and uses of a function's variables, those of nested bodies included.
 pub struct Graph<'f> {
     defs: SecondaryMap<Var, Option<Def<'f>>>,
-    /// Where each variable's users begin in `users`, then the end of the last one's.
+    /// Start of each variable's users in `users`, followed by the end of the last one's.
     starts: Vec<usize>,
     users: Vec<Var>,
     results: SecondaryMap<Var, usize>,
@@ -28,13 +28,13 @@ pub struct Graph<'f> {
 pub struct Def<'f> {
     /// The binding.
     pub binding: &'f Binding,
-    /// Where it is.
-    pub place: Place,
+    /// Position of the binding.
+    pub position: Position,
 }
 
-/// The place of a binding in a function. Of two places in one body, the earlier one is the smaller.
+/// The position of a binding in a function. Positions in one body are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Position {
     /// The body, numbered in the order in which bodies begin; the function's own is 0.
     pub body: usize,
     /// The block of the body.
@@ -66,17 +66,17 @@ impl<'f> Graph<'f> {
         }
     }
 
-    /// How often results of bodies use it.
+    /// Number of uses of a variable by results of bodies.
     pub fn results(&self, var: Var) -> usize {
         self.results[var]
     }
 
-    /// How often it is used, by bindings and by results.
+    /// Number of uses of a variable, by bindings and by results.
     pub fn use_count(&self, var: Var) -> usize {
         self.users(var).len() + self.results(var)
     }
 
-    /// The variable whose binding is the only user; none when there are others, or results that use it.
+    /// The variable whose binding is the only user; `None` if there are others or results that use it.
     pub fn only_user(&self, var: Var) -> Option<Var> {
         match self.users(var) {
             [user] if self.results(var) == 0 => Some(*user),
@@ -91,12 +91,12 @@ impl Definitions for Graph<'_> {
     }
 }
 
-/// Values of variables, and patterns over them. Operands are looked at through aliases: where `y = x`, `y` is `x`.
+/// Values of variables, and patterns over them. Aliases are resolved: after `y = x`, `y` is `x`.
 pub trait Definitions {
-    /// The value that a variable is bound to; none for a parameter, or when it must not be looked at.
+    /// The value that a variable is bound to; `None` for a parameter, or if the value must not be inspected.
     fn value(&self, var: Var) -> Option<&Value>;
 
-    /// The operand that this one is another name for; itself when it is none.
+    /// The operand that this one aliases; itself if it is no alias.
     fn source<'a>(&'a self, operand: &'a Operand) -> &'a Operand {
         let mut source = operand;
         while let Operand::Var(var) = source
@@ -112,7 +112,7 @@ pub trait Definitions {
         self.value(self.source(operand).as_var()?)
     }
 
-    /// The call that gives the operand.
+    /// The call that defines the operand.
     fn call<'a>(&'a self, operand: &'a Operand) -> Option<&'a Call> {
         match self.definition(operand)? {
             Value::Call(call) => Some(call),
@@ -120,12 +120,12 @@ pub trait Definitions {
         }
     }
 
-    /// The call of that operator that gives the operand.
+    /// The call that defines the operand, if it is of that operator.
     fn op<'a>(&'a self, operand: &'a Operand, name: &str) -> Option<&'a Call> {
         self.call(operand).filter(|call| call.is_op(name))
     }
 
-    /// The constant that the operand is.
+    /// The operand's constant, if it is one.
     fn constant<'a>(&'a self, operand: &'a Operand) -> Option<&'a Constant> {
         match self.source(operand) {
             Operand::Const(constant) => Some(constant),
@@ -133,7 +133,7 @@ pub trait Definitions {
         }
     }
 
-    /// The members of a tuple that is written out.
+    /// The members of a tuple literal.
     fn members<'a>(&'a self, operand: &'a Operand) -> Option<&'a [Operand]> {
         match self.source(operand) {
             Operand::Tuple(members) => Some(members),
@@ -141,7 +141,7 @@ pub trait Definitions {
         }
     }
 
-    /// The tuple that the operand is a member of, and which one.
+    /// The tuple that the operand is a member of, and its index.
     fn member_of<'a>(&'a self, operand: &'a Operand) -> Option<(&'a Operand, usize)> {
         match self.definition(operand)? {
             Value::TupleGet(tuple, index) => Some((tuple, *index)),
@@ -151,7 +151,7 @@ pub trait Definitions {
 }
 
 impl Value {
-    /// The call, when it is one of that operator.
+    /// The call, if it is of that operator.
     pub fn as_op(&self, name: &str) -> Option<&Call> {
         match self {
             Value::Call(call) if call.is_op(name) => Some(call),
@@ -170,7 +170,7 @@ impl Call {
 struct Walk<'f> {
     function: &'f Function,
     defs: SecondaryMap<Var, Option<Def<'f>>>,
-    /// What is used, and by the binding of which variable.
+    /// Used variables, each with the variable whose binding uses it.
     uses: Vec<(Var, Var)>,
     results: SecondaryMap<Var, usize>,
     bodies: usize,
@@ -187,7 +187,7 @@ impl<'f> Walk<'f> {
         self.bodies += 1;
         for (block, bindings) in body.blocks.iter().map(|b| &b.bindings).enumerate() {
             for (index, binding) in bindings.iter().enumerate() {
-                self.defs[binding.var] = Some(Def { binding, place: Place { body: number, block, index } });
+                self.defs[binding.var] = Some(Def { binding, position: Position { body: number, block, index } });
                 binding.value.each_var(&mut |used| self.uses.push((used, binding.var)));
                 self.function.ty(binding.var).each_var(&mut |used| self.uses.push((used, binding.var)));
                 binding.value.each_body(&mut |nested| self.body(nested));
@@ -197,7 +197,7 @@ impl<'f> Walk<'f> {
     }
 }
 
-/// Users in the order of what they use, and where those of each variable begin: sorted by counting.
+/// Users grouped by used variable, and the start of each group, by counting sort.
 fn by_used(count: usize, uses: &[(Var, Var)]) -> (Vec<usize>, Vec<Var>) {
     let mut starts = vec![0; count + 1];
     for (used, _) in uses {
@@ -257,7 +257,7 @@ mod tests {
         f.0.lambda.body.result = Operand::Tuple(vec![b.into(), b.into()]);
         let graph = Graph::of(&f.0);
         assert!(graph.def(x).is_none());
-        assert_eq!(graph.def(b).unwrap().place, Place { body: 0, block: 0, index: 1 });
+        assert_eq!(graph.def(b).unwrap().position, Position { body: 0, block: 0, index: 1 });
         assert_eq!(graph.users(x), [a]);
         assert_eq!(graph.users(s), [a], "a use in a type");
         assert_eq!(graph.users(a), [b, b]);
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(graph.users(x), [inner]);
         assert_eq!((graph.results(x), graph.results(inner)), (1, 1));
         assert_eq!(graph.users(s), [y]);
-        assert_eq!(graph.def(inner).unwrap().place.body, 1);
+        assert_eq!(graph.def(inner).unwrap().position.body, 1);
     }
 
     #[test]

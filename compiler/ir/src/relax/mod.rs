@@ -17,7 +17,7 @@ mod visit;
 pub use call_tir::CallTir;
 pub use extract::Renumbering;
 pub use function::{Binding, Block, Body, Function, Lambda, VarInfo};
-pub use graph::{Def, Definitions, Graph, Place};
+pub use graph::{Def, Definitions, Graph, Position};
 pub use outline::{Argument, Outlined, Outlining};
 pub use replace::Replacements;
 pub use table::{InferError, OpTable};

@@ -5,7 +5,7 @@ use crate::{CallableType, Module, Type, module};
 use std::sync::Arc;
 
 impl Function {
-    /// The type of an operand that stands in this function.
+    /// The type of an operand in this function.
     pub fn operand_ty(&self, module: &Module, operand: &Operand) -> Type {
         match operand {
             Operand::Var(v) => self.ty(*v).clone(),
@@ -33,7 +33,7 @@ impl Function {
 }
 
 impl CallableType {
-    /// A function about which nothing is known, side effects included.
+    /// The type of an unknown function, which may have side effects.
     pub fn opaque() -> Self {
         CallableType { params: None, ret: Type::Any, pure: false, derive: None }
     }

@@ -1,14 +1,14 @@
-//! Makes a function of some bindings of another.
+//! Outlining: extracts bindings into a new function.
 
 use super::{Binding, Block, Body, Call, Callee, Function, Lambda, Operand, Renumbering, Value, Var};
 use crate::{Attrs, Module, Name, PrimExpr, Span, Type, prim, types::ShapeType};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Bindings made into a function.
+/// An outlined function.
 pub struct Outlined {
-    /// The function: one dataflow block with the bindings. It gives the one output, or a tuple of several.
+    /// The function: one dataflow block with the bindings. It returns the output, or a tuple of several.
     pub function: Function,
-    /// What to call it with.
+    /// Arguments of the call.
     pub args: Vec<Argument>,
 }
 
@@ -16,23 +16,23 @@ pub struct Outlined {
 pub enum Argument {
     /// An operand.
     Operand(Operand),
-    /// A field of a tuple of which the bindings use only single fields.
+    /// A field of a tuple that the bindings use only by its fields.
     Field(Var, usize),
 }
 
-/// How bindings become a function.
+/// Options of outlining.
 #[derive(Clone, Copy, Default)]
 pub struct Outlining {
     /// True if constants become parameters.
     pub lift_constants: bool,
-    /// True if scalars and shapes that are no plain numbers become parameters.
+    /// True if scalars and shapes other than plain numbers become parameters.
     pub lift_sizes: bool,
 }
 
 impl Function {
-    /// Makes a function of bindings, in their order. Its parameters stand for what the bindings use and do not define, in
-    /// order of first use, and for the symbolic variables that no parameter's type defines, as one shape. Scalars and
-    /// shapes of plain numbers stay where they are.
+    /// Outlines bindings, in their order. The parameters are the operands that the bindings use and do not define, in
+    /// order of first use, and one shape of the symbolic variables that no parameter's type defines. Scalars and shapes
+    /// of plain numbers stay in the bindings.
     pub fn outline(&self, module: &Module, bindings: Vec<Binding>, outputs: &[Var], how: Outlining) -> Outlined {
         let result = match outputs {
             [output] => Operand::Var(*output),
@@ -50,7 +50,7 @@ impl Function {
             let output = outputs.iter().any(|output| numbers.new_var(*output) == Some(binding.var));
             function.vars[binding.var].dataflow = !output;
         }
-        let mut closer = Closer::new(&body, how);
+        let mut closer = Parameterizer::new(&body, how);
         closer.body(&mut function, &numbers, &mut body);
         let ret_ty = function.operand_ty(module, &body.result);
         let (params, mut args) = (closer.params, closer.args);
@@ -82,23 +82,23 @@ fn is_plain(operand: &Operand) -> bool {
     plain
 }
 
-/// Gives bindings parameters for what they do not define.
-struct Closer {
+/// Adds parameters for the free operands of bindings.
+struct Parameterizer {
     how: Outlining,
     /// Variables that are bound inside, or are parameters.
     known: FxHashSet<Var>,
-    /// Tuples from outside that are used otherwise than by fields.
+    /// Tuples from outside that are used as a whole.
     whole: FxHashSet<Var>,
     params: Vec<Var>,
     args: Vec<Argument>,
     /// Parameters for fields of tuples, and for constants.
     fields: FxHashMap<(Var, usize), Var>,
     constants: Vec<(crate::Tensor, Var)>,
-    /// How many parameters stand for what has no name.
+    /// Number of parameters without a name of their own.
     without_name: usize,
 }
 
-impl Closer {
+impl Parameterizer {
     fn new(body: &Body, how: Outlining) -> Self {
         let mut known = FxHashSet::default();
         let mut whole = FxHashSet::default();
@@ -114,7 +114,7 @@ impl Closer {
             }
         }
         let (params, args, fields, constants) = Default::default();
-        Closer { how, known, whole, params, args, fields, constants, without_name: 0 }
+        Parameterizer { how, known, whole, params, args, fields, constants, without_name: 0 }
     }
 
     fn body(&mut self, function: &mut Function, numbers: &Renumbering, body: &mut Body) {
@@ -171,7 +171,7 @@ impl Closer {
         }
     }
 
-    /// A parameter for what has no name.
+    /// A parameter for an unnamed operand.
     fn unnamed(&mut self, function: &mut Function, ty: Type) -> Var {
         let param = function.new_var(format!("param_{}", self.without_name), ty, false, Span::NONE);
         self.without_name += 1;

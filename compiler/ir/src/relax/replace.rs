@@ -1,15 +1,15 @@
-//! Putting operands in the place of variables.
+//! Replacing variables by operands.
 
 use super::{Body, Call, Callee, Function, Operand, Value, Var};
 use crate::{PrimExpr, TensorShape, Type, prim::Substitution};
 use rustc_hash::FxHashMap;
 
-/// Operands to put in the place of variables.
+/// Operands by the variables that they replace.
 pub type Replacements = FxHashMap<Var, Operand>;
 
 impl Function {
     /// Replaces variables by operands wherever they are used: as operands and callees, in types whose shape is a
-    /// variable, and in expressions that use the value of a scalar. What is put in is not replaced again.
+    /// variable, and in expressions that use the value of a scalar. The new operands are not replaced again.
     pub fn replace(&mut self, values: &Replacements) {
         if values.is_empty() {
             return;
@@ -22,7 +22,7 @@ impl Function {
         replacer.body(&mut self.lambda.body);
     }
 
-    /// What replaces the scalar variables that stand for the values of variables that are replaced.
+    /// The substitution of scalar variables that denote the values of replaced variables.
     fn scalars(&self, values: &Replacements) -> Substitution {
         let expr = |o: &Operand| match o {
             Operand::Prim(e) => Some(e.clone()),
@@ -34,8 +34,8 @@ impl Function {
 }
 
 impl Body {
-    /// The same in a body that was taken out of its function: where variables are used in it, but not in the types of
-    /// variables, nor where the values of scalars are used in expressions.
+    /// The same in a body detached from its function: replaces uses of variables, but not those in the types of
+    /// variables, nor the values of scalars in expressions.
     pub fn replace(&mut self, values: &Replacements) {
         if !values.is_empty() {
             Replacer { values, scalars: Substitution::default() }.body(self);

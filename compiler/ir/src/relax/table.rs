@@ -7,7 +7,7 @@ use super::{
 use crate::{Module, Type};
 use std::fmt;
 
-/// What the verifier and passes need to know of operators.
+/// Properties of operators that the verifier and passes need.
 pub trait OpTable {
     /// Returns true if calling the operator has no visible side effect; `None` for an unknown operator.
     fn is_pure(&self, op: &str) -> Option<bool>;
@@ -15,28 +15,28 @@ pub trait OpTable {
     /// Memory of the operator's result.
     fn result_memory(&self, op: &str) -> ResultMemory;
 
-    /// Operands that a call of the operator may write over.
+    /// Operands that a call of the operator may overwrite.
     fn operand_writes(&self, op: &str) -> OperandWrites;
 
-    /// The type of a call's result, whatever its callee. Types of operands are read from `function` and `module`.
+    /// The type of a call's result, for any callee. Types of operands are read from `function` and `module`.
     ///
     /// # Errors
     /// When operands or attributes break the operator's rule.
     fn infer(&self, module: &Module, function: &Function, call: &Call) -> Result<Type, InferError>;
 }
 
-/// Why a call has no type.
+/// A type error of a call.
 #[derive(Clone, Debug)]
 pub struct InferError {
-    /// What is wrong, in a sentence that names the operator and the argument.
+    /// The message, which names the operator and the argument.
     pub message: String,
-    /// The index of the argument at fault, when it is one.
+    /// The index of the invalid argument, if there is one.
     pub arg: Option<usize>,
-    /// The name of the attribute at fault, when it is one.
+    /// The name of the invalid attribute, if there is one.
     pub attr: Option<String>,
     /// True if the message begins with the operator.
     pub names_operator: bool,
-    /// What to do about it.
+    /// Advice.
     pub help: Option<String>,
 }
 
@@ -46,13 +46,13 @@ impl InferError {
         InferError { message: message.into(), arg: None, attr: None, names_operator: false, help: None }
     }
 
-    /// Names the argument at fault.
+    /// Sets the invalid argument.
     pub fn at(mut self, arg: usize) -> Self {
         self.arg = Some(arg);
         self
     }
 
-    /// Names the attribute at fault.
+    /// Sets the invalid attribute.
     pub fn of_attr(mut self, name: impl Into<String>) -> Self {
         self.attr = Some(name.into());
         self

@@ -1,4 +1,4 @@
-//! What a variable can be bound to.
+//! Values of bindings.
 
 use super::{Body, Lambda, Var};
 use crate::{Attrs, DTensorType, DType, Name, PrimExpr, Tensor, TensorType, Type, VDevice, tir::PrimFunc};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The right side of a binding.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// Another name for an operand.
+    /// An alias of an operand.
     Operand(Operand),
     /// A call of an operator or function.
     Call(Call),
@@ -60,34 +60,34 @@ pub struct Constant {
     pub tensor: Tensor,
     /// Its type, when it is spread over a mesh of devices.
     pub distributed: Option<Arc<DTensorType>>,
-    /// The device that it is placed on.
+    /// Its device.
     pub vdevice: Option<Arc<VDevice>>,
-    /// How it was computed, if that was from less data than it has itself. Equal constants need not have it in common.
+    /// How it was computed, if that was from less data than it has itself. Not part of equality.
     pub origin: Option<Arc<Origin>>,
 }
 
-/// How a pass computed a constant.
+/// The computation by which a pass obtained a constant.
 #[derive(Debug)]
 pub struct Origin {
-    /// What computed it. It calls no other functions.
+    /// The kernel that computed it, which calls no other functions.
     pub kernel: PrimFunc,
-    /// What the kernel was given.
+    /// Arguments of the kernel.
     pub inputs: Vec<Source>,
     /// The shape and dtype of its result.
     pub ty: TensorType,
 }
 
-/// What a constant was computed from.
+/// The source of a constant.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// Data.
     Constant(Tensor),
-    /// What was computed in turn.
+    /// A computed constant.
     Computed(Arc<Origin>),
 }
 
 impl Origin {
-    /// The bytes of all data that it takes to compute the constant again.
+    /// Number of bytes needed to recompute the constant.
     pub fn bytes(&self) -> usize {
         let of = |source: &Source| match source {
             Source::Constant(tensor) => tensor.nbytes(),
@@ -98,12 +98,12 @@ impl Origin {
 }
 
 impl Constant {
-    /// A constant of which nothing says where it is.
+    /// A constant without a device.
     pub fn new(tensor: Tensor) -> Self {
         Constant { tensor, distributed: None, vdevice: None, origin: None }
     }
 
-    /// What it takes to have it: its data, or what that was computed from.
+    /// Its origin, or its data if it was not computed.
     pub fn source(&self) -> Source {
         match &self.origin {
             Some(origin) => Source::Computed(origin.clone()),
@@ -111,7 +111,7 @@ impl Constant {
         }
     }
 
-    /// A number as a tensor without dimensions; none for dtypes other than floats of 16 bits and more.
+    /// A number as a rank-0 tensor; `None` for dtypes other than floats of at least 16 bits.
     pub fn float(value: f64, dtype: DType) -> Option<Self> {
         let bytes = match dtype {
             DType::FLOAT64 => value.to_le_bytes().to_vec(),
@@ -138,7 +138,7 @@ impl Constant {
 /// A call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What is called.
+    /// Callee.
     pub callee: Callee,
     /// Arguments in order.
     pub args: Vec<Operand>,
@@ -148,7 +148,7 @@ pub struct Call {
     pub ty_args: Vec<Type>,
 }
 
-/// What is called.
+/// Callee of a call.
 #[derive(Clone, Debug)]
 pub enum Callee {
     /// An operator, by the name in the operator table without the `R.` prefix: `add`, `nn.conv2d`, `call_tir`.

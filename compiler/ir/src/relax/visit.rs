@@ -74,8 +74,8 @@ impl Value {
         }
     }
 
-    /// Calls `f` on each variable used directly in it, not in nested bodies: as operand, as callee, or in a type that is
-    /// written in it.
+    /// Calls `f` on each variable used directly in it, not in nested bodies: as operand, as callee, or in an explicit
+    /// type.
     pub fn each_var(&self, f: &mut dyn FnMut(Var)) {
         match self {
             Value::Call(call) => {
@@ -125,8 +125,8 @@ impl Body {
         }
     }
 
-    /// Calls `f` on every operand, results of bodies included, nested bodies included. (A variable that is called is
-    /// no operand: see [`Body::each_use`].)
+    /// Calls `f` on every operand, results of bodies included, nested bodies included. (A callee variable is not an
+    /// operand: see [`Body::each_use`].)
     pub fn each_operand<'a>(&'a self, f: &mut dyn FnMut(&'a Operand)) {
         for binding in self.bindings() {
             binding.value.each_operand(f);

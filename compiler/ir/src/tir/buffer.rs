@@ -10,18 +10,18 @@ use std::{
     sync::Arc,
 };
 
-/// The layout string of a buffer that has the default layout where that does not go without saying, as one element has
-/// that the text declares by `x: T.int32 = 0`.
+/// The layout string of an explicit default layout, needed where it is not implied, as for a scalar declared by `x:
+/// T.int32 = 0`.
 pub const DEFAULT_LAYOUT: &str = "default";
 
-/// Alignment in bytes of data that nothing is said about.
+/// Default alignment of data, in bytes.
 pub const DEFAULT_ALIGN: i64 = 64;
 
-/// A buffer: a typed view of memory, equal to itself and its clones only.
+/// A buffer: a typed view of memory, compared by identity: equal only to itself and its clones.
 #[derive(Clone, Debug)]
 pub struct Buffer(Arc<BufferNode>);
 
-/// What a buffer is.
+/// Properties of a buffer.
 #[derive(Clone, Debug)]
 pub struct BufferNode {
     /// Its name in the text; the printer makes names unique.
@@ -32,20 +32,21 @@ pub struct BufferNode {
     pub dtype: DType,
     /// Extent of each dimension, in elements.
     pub shape: Vec<PrimExpr>,
-    /// Distance between neighbours in each dimension, in elements; empty for row-major compact.
+    /// Stride of each dimension, in elements; empty for compact row-major buffers.
     pub strides: Vec<PrimExpr>,
-    /// Elements before the first one; `None` for zero.
+    /// Offset of the first element, in elements; `None` for zero.
     pub elem_offset: Option<PrimExpr>,
     /// Memory scope: `global`, `shared`, `local`, ….
     pub scope: Name,
     /// Alignment of the data pointer in bytes; 0 for the default (64).
     pub align: i64,
-    /// What `elem_offset` is a multiple of, in elements; 0 for not given, which is as much as 1.
+    /// Factor of `elem_offset`, in elements; 0 if not given, equivalent to 1.
     pub offset_factor: i64,
-    /// Where flattening to N dimensions splits the axes.
+    /// Axes at which flattening to N dimensions splits.
     pub axis_separators: Vec<i64>,
-    /// The tile layout. `None` is what goes without saying: no layout in kernels with blocks (`s_tir=True`), the default
-    /// one (row-major) in others. `Some(AttrValue::None)` is none at all, [`DEFAULT_LAYOUT`] the default one.
+    /// The tile layout. `None` is the implied one: no layout in kernels with blocks (`s_tir=True`), the default one
+    /// (row-major) in others. `Some(AttrValue::None)` is explicitly none, [`DEFAULT_LAYOUT`] explicitly the default
+    /// one.
     pub layout: Option<AttrValue>,
 }
 
@@ -80,7 +81,7 @@ impl Buffer {
         Buffer::scoped(name, one, dtype, "local").change(|b| b.layout = Some(layout))
     }
 
-    /// Returns true if it is a local scalar. Only its layout tells it from an array of one element.
+    /// Returns true if it is a local scalar. Only its layout distinguishes it from an array of one element.
     pub fn is_local_scalar(&self) -> bool {
         matches!(&self.layout, Some(AttrValue::Opaque(key, text)) if key == SCALAR_LAYOUT && &**text == "S[1]")
     }
@@ -90,7 +91,7 @@ impl Buffer {
         self.0.shape.len()
     }
 
-    /// An identity for tables while the buffer lives.
+    /// A key for tables while the buffer is alive.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
@@ -108,12 +109,12 @@ impl Buffer {
         if self.align == 0 { DEFAULT_ALIGN } else { self.align }
     }
 
-    /// What `elem_offset` is a multiple of, in elements.
+    /// Factor of `elem_offset`, in elements.
     pub fn offset_multiple(&self) -> i64 {
         self.offset_factor.max(1)
     }
 
-    /// Returns true if it is one element that the text writes as a scalar variable: its name alone is the element, in
+    /// Returns true if it is one element that the text prints as a scalar variable: its name alone is the element, in
     /// loads and stores, and `x.source` is the buffer. Depends on whether the kernel is of the dialect with blocks.
     pub fn is_scalar(&self, s_tir: bool) -> bool {
         let node = &self.0;
@@ -126,9 +127,9 @@ impl Buffer {
             && (self.has_default_layout(s_tir) || self.is_local_scalar())
     }
 
-    /// The first size, stride or offset that the arguments of a call do not tell, when this is the buffer of a parameter:
-    /// they tell variables and elements of buffers for which `var` and `element` say so.
-    pub fn untold_size(
+    /// The first size, stride or offset of a parameter's buffer that a call's arguments do not determine. `var` and
+    /// `element` return true for variables and buffer elements that they do determine.
+    pub fn undetermined_size(
         &self,
         mut var: impl FnMut(&Var) -> bool,
         mut element: impl FnMut(&Buffer) -> bool,

@@ -1,4 +1,4 @@
-//! Calls of kernels by other kernels: what the callee's parameters stand for, and what must hold for the call.
+//! Calls of kernels by other kernels: bindings of the callee's parameters, and the conditions of the call.
 
 use super::{Buffer, Param, PrimFunc, Stmt, StmtKind};
 use crate::{
@@ -6,47 +6,47 @@ use crate::{
     prim::{BinaryOp, PrimCallee, PrimKind, PrimType, Substitution},
 };
 
-/// What the parameters of a kernel stand for in a call, in terms of the caller.
+/// The parameters of a called kernel, bound to the caller's expressions.
 #[derive(Default)]
 pub struct BoundCall {
     /// The values of scalar parameters, and of the sizes, strides and offsets that buffers' declarations name.
     pub values: Substitution,
-    /// For each parameter that is a buffer or handle: its number, and the address that it stands for.
+    /// For each buffer or handle parameter, its index and address.
     pub pointers: Vec<(usize, Pointer)>,
-    /// What must be equal, as far as that is not certain.
+    /// Equalities that must hold and are not proven.
     pub equalities: Vec<Equality>,
 }
 
-/// An address that is given to a kernel.
+/// An address passed to a kernel.
 pub struct Pointer {
-    /// Where the memory begins.
+    /// Start of the memory.
     pub data: PrimExpr,
-    /// How many elements after that the buffer begins.
+    /// Offset of the buffer from there, in elements.
     pub offset: Option<PrimExpr>,
 }
 
-/// Two sizes, as int64, that must be equal when a kernel is called.
+/// Two int64 sizes that must be equal when a kernel is called.
 pub struct Equality {
-    /// What the kernel expects.
+    /// Size that the kernel expects.
     pub expected: PrimExpr,
-    /// What the caller gives.
+    /// Size that the caller passes.
     pub actual: PrimExpr,
-    /// Where it matters: a stride in a dimension of several elements.
+    /// Condition under which it matters: strides only matter in dimensions of several elements.
     pub matters: Option<PrimExpr>,
-    /// What these are, for messages: `dimension 0 of \`A\``.
+    /// Description for messages: `dimension 0 of \`A\``.
     pub what: String,
 }
 
-/// Why a call can never fit.
+/// The reason why a call is invalid.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Misfit {
-    /// Another number of arguments than the callee has parameters.
+pub enum CallMismatch {
+    /// The number of arguments differs from the number of parameters.
     Count,
-    /// An argument that is wrong for its parameter.
+    /// An argument that does not match its parameter.
     Argument(String),
 }
 
-/// The names of the kernels that a function calls, one for each call.
+/// Names of the kernels that a function calls, one per call.
 pub fn callees(func: &PrimFunc) -> Vec<&Name> {
     let mut found = Vec::new();
     func.body.walk(&mut |stmt| stmt.each_expr(&mut |e| e.walk(&mut |e| found.extend(callee(e)))));
@@ -64,9 +64,9 @@ pub fn callee(e: &PrimExpr) -> Option<&Name> {
     }
 }
 
-/// A kernel that a statement (not one inside of it) calls where that is perhaps not evaluated, or more than once: in an
-/// operand that depends on another, in the condition of `while`, in what a block is bound to.
-pub fn misplaced(stmt: &Stmt) -> Option<Name> {
+/// Returns a kernel that a statement itself calls where the call may be evaluated not at all, or more than once: in a
+/// conditional operand, the condition of `while`, or the bindings of a block.
+pub fn conditional_call(stmt: &Stmt) -> Option<Name> {
     let once = matches!(
         stmt.kind,
         StmtKind::For(_)
@@ -79,19 +79,19 @@ pub fn misplaced(stmt: &Stmt) -> Option<Name> {
             | StmtKind::Store { .. }
     );
     let mut found = None;
-    stmt.each_expr(&mut |e| found = found.take().or_else(|| if once { called_lazily(e) } else { called_in(e) }));
+    stmt.each_expr(&mut |e| found = found.take().or_else(|| if once { called_conditionally(e) } else { called_in(e) }));
     found
 }
 
-/// A kernel that an expression calls somewhere.
+/// Returns a kernel called anywhere in an expression.
 pub fn called_in(e: &PrimExpr) -> Option<Name> {
     let mut found = None;
     e.walk(&mut |e| found = found.take().or_else(|| callee(e).cloned()));
     found
 }
 
-/// A kernel that is called in an operand that is not certainly evaluated.
-fn called_lazily(e: &PrimExpr) -> Option<Name> {
+/// Returns a kernel called in an operand that may not be evaluated.
+fn called_conditionally(e: &PrimExpr) -> Option<Name> {
     let is_lazy = match e.kind() {
         PrimKind::Select(..) | PrimKind::Let(..) | PrimKind::Reduce(_) => true,
         PrimKind::Binary(op, ..) => matches!(op, BinaryOp::And | BinaryOp::Or),
@@ -100,29 +100,30 @@ fn called_lazily(e: &PrimExpr) -> Option<Name> {
     let (mut number, mut found) = (0, None);
     e.each_child(&mut |child| {
         let certain = !is_lazy || number == 0;
-        found = found.take().or_else(|| if certain { called_lazily(child) } else { called_in(child) });
+        found = found.take().or_else(|| if certain { called_conditionally(child) } else { called_in(child) });
         number += 1;
     });
     found
 }
 
-/// Binds arguments to a kernel's parameters. Buffers come as descriptions (`T.tvm_stack_make_array`), which is what a
-/// buffer's name becomes, or as addresses, where all of the parameter's sizes must be told by other arguments.
+/// Binds arguments to a kernel's parameters. Buffers are passed as descriptors (`T.tvm_stack_make_array`), to which a
+/// buffer's name is lowered, or as addresses, in which case other arguments must determine all of the parameter's
+/// sizes.
 ///
 /// # Errors
-/// When the arguments can never fit.
-pub fn bind_call(func: &PrimFunc, args: &[PrimExpr]) -> Result<BoundCall, Misfit> {
+/// When the arguments are invalid.
+pub fn bind_call(func: &PrimFunc, args: &[PrimExpr]) -> Result<BoundCall, CallMismatch> {
     if func.params.len() != args.len() {
-        return Err(Misfit::Count);
+        return Err(CallMismatch::Count);
     }
     let mut call = BoundCall::default();
     let pairs = || func.params.iter().zip(args).enumerate();
     for (_, (param, arg)) in pairs().filter(|(_, (p, _))| p.buffer.is_none() && !p.var.dtype().is_handle()) {
-        let value = scalar(param, arg).map_err(Misfit::Argument)?;
+        let value = scalar(param, arg).map_err(CallMismatch::Argument)?;
         call.values.insert(param.var.clone(), value);
     }
     for (number, (param, arg)) in pairs().filter(|(_, (p, _))| p.buffer.is_some() || p.var.dtype().is_handle()) {
-        let pointer = call.pointer(param, arg).map_err(Misfit::Argument)?;
+        let pointer = call.pointer(param, arg).map_err(CallMismatch::Argument)?;
         call.pointers.push((number, pointer));
     }
     for (param, arg) in func.params.iter().zip(args) {
@@ -130,11 +131,11 @@ pub fn bind_call(func: &PrimFunc, args: &[PrimExpr]) -> Result<BoundCall, Misfit
         if let Some(given) = Description::of(arg) {
             call.compare(buffer, &given);
         }
-        call.is_known(buffer).map_err(Misfit::Argument)?;
+        call.is_known(buffer).map_err(CallMismatch::Argument)?;
     }
     match call.equalities.iter().find(|e| e.never_holds()) {
         Some(Equality { expected, actual, what, .. }) => {
-            Err(Misfit::Argument(format!("{what} must be {}, but is {}", plain(expected), plain(actual))))
+            Err(CallMismatch::Argument(format!("{what} must be {}, but is {}", plain(expected), plain(actual))))
         }
         None => {
             call.equalities.retain(|e| !e.always_holds());
@@ -143,22 +144,22 @@ pub fn bind_call(func: &PrimFunc, args: &[PrimExpr]) -> Result<BoundCall, Misfit
     }
 }
 
-/// A tensor's description: `T.tvm_stack_make_array(data, shape, strides, ndim, a value of the dtype, offset)`.
+/// A tensor descriptor: `T.tvm_stack_make_array(data, shape, strides, ndim, a value of the dtype, offset)`.
 pub struct Description<'a> {
     /// The address.
     pub data: &'a PrimExpr,
     /// Sizes.
     pub shape: &'a [PrimExpr],
-    /// Distances of neighbours, in elements; `None` for a compact tensor.
+    /// Strides, in elements; `None` for a compact tensor.
     pub strides: Option<&'a [PrimExpr]>,
     /// Element type.
     pub dtype: DType,
-    /// Elements before the first.
+    /// Offset of the first element.
     pub offset: &'a PrimExpr,
 }
 
 impl<'a> Description<'a> {
-    /// What an expression describes, if it describes a tensor.
+    /// Reads a descriptor; `None` if the expression is none.
     pub fn of(arg: &'a PrimExpr) -> Option<Self> {
         let call = arg.as_intrin("tvm_stack_make_array")?;
         let [data, shape, strides, _, like, offset] = &call.args[..] else { return None };
@@ -169,7 +170,7 @@ impl<'a> Description<'a> {
 }
 
 impl BoundCall {
-    /// The address that an argument is, and the sizes that it brings.
+    /// Binds an argument to a buffer or handle parameter, with the sizes that it determines.
     fn pointer(&mut self, param: &Param, arg: &PrimExpr) -> Result<Pointer, String> {
         let name = param.buffer.as_ref().map_or(param.var.name(), |b| &b.name);
         let expected = param.buffer.as_ref().map(|b| b.dtype).or_else(|| element(param.var.ty()));
@@ -200,7 +201,7 @@ impl BoundCall {
         Ok(Pointer { data: given.data.clone(), offset: offset.then(|| given.offset.clone()) })
     }
 
-    /// Gives variables that stand alone as a size or stride their values.
+    /// Binds variables that are themselves a size or stride.
     fn bind_all(&mut self, declared: &[PrimExpr], actual: &[PrimExpr]) {
         for (declared, actual) in declared.iter().zip(actual) {
             if let Some(var) = declared.as_var() {
@@ -209,7 +210,7 @@ impl BoundCall {
         }
     }
 
-    /// Notes what must be equal for a description to be what a buffer is declared as.
+    /// Records the equalities under which a descriptor matches a buffer's declaration.
     fn compare(&mut self, buffer: &Buffer, given: &Description) {
         let sizes = buffer.shape.iter().zip(given.shape).enumerate();
         let steps = given.steps();
@@ -256,7 +257,7 @@ impl BoundCall {
 }
 
 impl Description<'_> {
-    /// The distance of neighbours in each dimension.
+    /// Stride of each dimension.
     fn steps(&self) -> Vec<PrimExpr> {
         self.strides.map_or_else(|| compact(self.shape), <[PrimExpr]>::to_vec)
     }
@@ -305,7 +306,7 @@ fn scalar(param: &Param, arg: &PrimExpr) -> Result<PrimExpr, String> {
     Err(format!("`{}` is {expected}, but gets {found}", param.var.name()))
 }
 
-/// Whether an address leads to elements of the dtype expected, as far as is known.
+/// Checks that an address points to elements of the expected dtype, as far as known.
 fn same_elements(name: &Name, expected: Option<DType>, found: Option<DType>) -> Result<(), String> {
     match (expected, found) {
         (Some(expected), Some(found)) if expected != found => {
@@ -315,7 +316,7 @@ fn same_elements(name: &Name, expected: Option<DType>, found: Option<DType>) -> 
     }
 }
 
-/// The dtype that a pointer leads to.
+/// Element dtype of a pointer.
 fn element(ty: &PrimType) -> Option<DType> {
     match ty {
         PrimType::Pointer(dtype, _) => dtype.filter(|dtype| !dtype.is_void()),

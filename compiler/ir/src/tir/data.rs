@@ -1,4 +1,4 @@
-//! Which variables of a kernel hold data, whose arithmetic wraps (see [`PrimExpr::is_data`]).
+//! Variables of a kernel that hold data, whose arithmetic wraps (see [`PrimExpr::is_data`]).
 
 use super::{PrimFunc, StmtKind, fresh};
 use crate::{
@@ -8,9 +8,8 @@ use crate::{
 use rustc_hash::FxHashSet;
 
 impl PrimFunc {
-    /// The function with variables that say that they hold data in place of those that do but do not say so: scalar
-    /// parameters that are in no size of a parameter, and what is bound to values computed from data. `None` if there are
-    /// none.
+    /// Marks variables that hold data: scalar parameters that occur in no size of a parameter, and variables bound to
+    /// values computed from data. `None` if nothing changes.
     pub fn with_data_marked(&self) -> Option<PrimFunc> {
         let mut data = Substitution::default();
         let sizes = self.size_vars();
@@ -54,7 +53,7 @@ fn mark(var: &Var, data: &mut Substitution) {
     }
 }
 
-/// Returns true if a value is data, given the variables that are found to be.
+/// Returns true if a value is data, given the variables known to hold data.
 fn is_data(value: &PrimExpr, data: &Substitution) -> bool {
     value.is_data() || !data.is_empty() && value.any(&mut |e| e.as_var().is_some_and(|v| data.contains_key(v)))
 }

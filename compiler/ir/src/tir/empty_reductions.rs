@@ -1,9 +1,9 @@
-//! `T.init` of reductions that may have no iteration.
+//! Hoists `T.init` out of reductions that may be empty.
 //!
-//! A block runs its `init` in the first iteration of its reduction axes. If their loops have none, or if a condition leaves
-//! the first one out, the block reduces to what it starts with all the same: `init` then runs before the outermost loop
-//! that a reduction axis goes over, for all values of the other axes. Plans of stages do this by themselves; this is for all
-//! other nests, and for the interpreter.
+//! A block runs its `init` in the first iteration of its reduction axes. If their loops are empty, or a condition skips
+//! the first iteration, the result is still the initial value: `init` then runs before the outermost reduction loop,
+//! for all values of the other axes. Scheduled stages handle this themselves; this is for all other loop nests, and for
+//! the interpreter.
 
 use super::{Block, BlockAxis, Loop, Stmt, StmtKind, fresh};
 use crate::{
@@ -14,8 +14,8 @@ use crate::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
-/// Adds what starts reductions that may be empty, before their loops.
-pub fn started(stmt: &Stmt) -> Cow<'_, Stmt> {
+/// Hoists the `init` of reductions that may be empty to before their loops.
+pub fn hoist_inits(stmt: &Stmt) -> Cow<'_, Stmt> {
     let mut has_init = false;
     stmt.walk(&mut |s| has_init |= matches!(&s.kind, StmtKind::Block(block) if block.init.is_some()));
     let mut starts = FxHashMap::default();
@@ -42,14 +42,14 @@ fn insert(stmt: &mut Stmt, starts: &mut FxHashMap<Var, Vec<Stmt>>) {
     }
 }
 
-/// A step on the way from a function's body to a block.
+/// An enclosing statement on the path from a function's body to a block.
 #[derive(Clone, Copy)]
 enum Step<'s> {
     Loop(&'s Loop),
     Block(&'s Block),
     Condition(&'s PrimExpr, bool),
     Value(&'s Var, &'s PrimExpr),
-    /// A loop whose iterations nobody knows.
+    /// A loop with unknown iterations.
     Unknown,
 }
 
@@ -74,7 +74,7 @@ fn find<'s>(stmt: &'s Stmt, path: &mut Vec<Step<'s>>, starts: &mut FxHashMap<Var
         StmtKind::Block(block) => {
             path.push(Step::Block(block));
             if let Some(init) = &block.init
-                && let Some((var, start)) = start_of(path, block, init)
+                && let Some((var, start)) = hoisted_init(path, block, init)
             {
                 starts.entry(var).or_default().push(start);
             }
@@ -92,9 +92,9 @@ fn find<'s>(stmt: &'s Stmt, path: &mut Vec<Step<'s>>, starts: &mut FxHashMap<Var
     path.truncate(depth);
 }
 
-/// Returns the statement that initializes a block's reduction if its first iteration is skipped, and the variable of the loop
-/// to put it before; `None` where that iteration certainly runs, or where this is unknown.
-fn start_of(path: &[Step], block: &Block, init: &Stmt) -> Option<(Var, Stmt)> {
+/// Returns the statement that initializes a block's reduction if its first iteration is skipped, and the variable of
+/// the loop to put it before; `None` if that iteration certainly runs, or if this is unknown.
+fn hoisted_init(path: &[Step], block: &Block, init: &Stmt) -> Option<(Var, Stmt)> {
     let reduced = reduction_loops(path, block);
     let first = path.iter().position(|step| matches!(step, Step::Loop(l) if reduced.contains(&l.var)))?;
     let Step::Loop(outermost) = path[first] else { return None };
@@ -118,7 +118,7 @@ fn start_of(path: &[Step], block: &Block, init: &Stmt) -> Option<(Var, Stmt)> {
     if inner.missing.is_empty() || writes_own(init, &inner) {
         return None;
     }
-    // A condition that loops within decide stands inside of them.
+    // A condition that depends on inner loops is inside them.
     let around = |e: &PrimExpr| !inner.own.iter().any(|var| e.uses(var));
     let is_outer = inner.missing.iter().all(around);
     let missing = inner.missing.iter().cloned().reduce(either)?;
@@ -136,7 +136,7 @@ fn start_of(path: &[Step], block: &Block, init: &Stmt) -> Option<(Var, Stmt)> {
     Some((outermost.var.clone(), fresh::copy(&start, Substitution::default())))
 }
 
-/// The loops that the reduction axes of a block go over, through the axes of the blocks around it.
+/// The loops that the reduction axes of a block iterate over, resolved through the axes of enclosing blocks.
 fn reduction_loops(path: &[Step], block: &Block) -> FxHashSet<Var> {
     let mut vars: FxHashSet<Var> = FxHashSet::default();
     for axis in block.axes.iter().filter(|axis| axis.kind == IterKind::Reduce) {
@@ -182,11 +182,11 @@ struct Inner {
     /// Bounds of loops and axes other than those of the reduction.
     analyzer: Analyzer,
     reduced: FxHashSet<Var>,
-    /// The first values of reduction loops, and what follows from them.
+    /// The first values of reduction loops, and values derived from them.
     values: Substitution,
-    /// Conditions; if any holds, the first iteration is skipped.
+    /// Conditions under which the first iteration is skipped.
     missing: Vec<PrimExpr>,
-    /// Variables that are defined on that path.
+    /// Variables defined on that path.
     own: FxHashSet<Var>,
 }
 
@@ -196,12 +196,12 @@ impl Inner {
             Step::Unknown => return None,
             Step::Loop(l) if self.reduced.contains(&l.var) => {
                 let (min, extent) = (self.at_first(&l.min), self.at_first(&l.extent));
-                self.lacks(&extent.gt(PrimExpr::int(0, l.extent.dtype())));
+                self.skip_first_unless(&extent.gt(PrimExpr::int(0, l.extent.dtype())));
                 self.values.insert(l.var.clone(), min);
             }
             Step::Loop(l) => {
                 // Iterations that depend on a reduction are not known before it.
-                if [&l.min, &l.extent].iter().any(|e| self.moves(e)) {
+                if [&l.min, &l.extent].iter().any(|e| self.varies(e)) {
                     return None;
                 }
                 self.own.insert(l.var.clone());
@@ -210,7 +210,7 @@ impl Inner {
             }
             Step::Condition(condition, true) => self.condition(condition, wraps),
             Step::Condition(condition, false) => self.condition(&condition.clone().not(), wraps),
-            Step::Value(var, value) if self.moves(value) => {
+            Step::Value(var, value) if self.varies(value) => {
                 let value = self.at_first(value);
                 self.values.insert(var.clone(), value);
             }
@@ -226,14 +226,14 @@ impl Inner {
     fn block(&mut self, block: &Block, wraps: &mut Vec<Wrap>) -> Option<()> {
         let mut axes = Vec::new();
         for axis in &block.axes {
-            if axis.kind == IterKind::Reduce || self.moves(&axis.binding) {
+            if axis.kind == IterKind::Reduce || self.varies(&axis.binding) {
                 let value = match axis.kind {
                     IterKind::Reduce => &axis.dom.0,
                     _ => &axis.binding,
                 };
                 let (value, at) = (self.at_first(value), self.at_first(&axis.binding));
                 if axis.kind == IterKind::Reduce {
-                    self.lacks(&at.eq(value.clone()));
+                    self.skip_first_unless(&at.eq(value.clone()));
                 }
                 self.values.insert(axis.var.clone(), value);
             } else {
@@ -247,7 +247,7 @@ impl Inner {
             self.condition(predicate, wraps);
         }
         let mut ranges = block.match_buffers.iter().flat_map(|m| &m.source.ranges);
-        if ranges.any(|(min, extent)| self.moves(min) || self.moves(extent)) {
+        if ranges.any(|(min, extent)| self.varies(min) || self.varies(extent)) {
             return None;
         }
         let match_buffers = block.match_buffers.clone();
@@ -258,27 +258,27 @@ impl Inner {
         Some(())
     }
 
-    /// A condition: what concerns other axes stays, what concerns the reduction may leave out its first iteration.
+    /// Splits a condition: parts on other axes remain, parts on the reduction may skip its first iteration.
     fn condition(&mut self, condition: &PrimExpr, wraps: &mut Vec<Wrap>) {
         match condition.kind() {
             PrimKind::Binary(BinaryOp::And, a, b) => {
                 self.condition(a, wraps);
                 self.condition(b, wraps);
             }
-            _ if self.moves(condition) => self.lacks(&self.at_first(condition)),
+            _ if self.varies(condition) => self.skip_first_unless(&self.at_first(condition)),
             _ => wraps.push(Wrap::Condition(self.at_first(condition))),
         }
     }
 
-    /// The first iteration takes part only if this holds.
-    fn lacks(&mut self, condition: &PrimExpr) {
+    /// Records that the first iteration runs only if the condition holds.
+    fn skip_first_unless(&mut self, condition: &PrimExpr) {
         if !self.analyzer.prove(condition) {
             self.missing.push(condition.clone().not());
         }
     }
 
     /// Returns true if an expression varies over the reduction.
-    fn moves(&self, e: &PrimExpr) -> bool {
+    fn varies(&self, e: &PrimExpr) -> bool {
         self.reduced.iter().chain(self.values.keys()).any(|var| e.uses(var))
     }
 

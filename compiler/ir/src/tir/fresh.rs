@@ -7,19 +7,19 @@ use crate::{
 };
 use rustc_hash::FxHashMap;
 
-/// A copy in which every variable and buffer declared inside is new and `values` are put in.
+/// Copies a statement with new variables and buffers for those declared inside, substituting `values`.
 pub fn copy(stmt: &Stmt, values: Substitution) -> Stmt {
     Copier { values, renews: true, ..Copier::default() }.copy(stmt)
 }
 
-/// A copy in which `values` are put in everywhere, into the sizes of declared buffers too, which makes them others. The
-/// values may name what the statement declares.
+/// Substitutes `values` everywhere, including the sizes of declared buffers, which become new buffers. The values may
+/// use variables that the statement declares.
 pub fn replace(stmt: &Stmt, values: Substitution) -> Stmt {
     Copier { values, ..Copier::default() }.copy(stmt)
 }
 
-/// A function in which `wholes` are put in the place of expressions that are written as the first of each pair, and
-/// `values` in the place of variables left, in the sizes of its parameters too.
+/// Replaces whole expressions by `wholes` (pairs of old and new), then the remaining variables by `values`, including
+/// those in the sizes of parameters.
 pub fn replace_in(func: &PrimFunc, values: Substitution, wholes: Vec<(PrimExpr, PrimExpr)>) -> PrimFunc {
     let mut copier = Copier { values, wholes, ..Copier::default() };
     let declared =
@@ -28,8 +28,8 @@ pub fn replace_in(func: &PrimFunc, values: Substitution, wholes: Vec<(PrimExpr, 
     PrimFunc { params, body: copier.copy(&func.body), ..func.clone() }
 }
 
-/// A copy of a function's body with other parameters: `values` has what its scalars, sizes and pointers become,
-/// `buffers` its buffers. Everything else in it is new.
+/// Copies a function's body for other parameters: `values` replaces its scalars, sizes and pointers, `buffers` its
+/// buffers. All other declarations are new.
 pub fn copy_body(body: &Stmt, values: Substitution, buffers: FxHashMap<Buffer, Buffer>) -> Stmt {
     Copier { values, buffers, closed: true, renews: true, ..Copier::default() }.copy(body)
 }
@@ -37,12 +37,12 @@ pub fn copy_body(body: &Stmt, values: Substitution, buffers: FxHashMap<Buffer, B
 #[derive(Default)]
 struct Copier {
     values: Substitution,
-    /// What stands for expressions that are written so.
+    /// Replacements of whole expressions.
     wholes: Vec<(PrimExpr, PrimExpr)>,
     buffers: FxHashMap<Buffer, Buffer>,
-    /// True if nothing in the copy is known outside, but for what it was given.
+    /// True if the copy shares nothing with the outside, other than the given replacements.
     closed: bool,
-    /// True if what is declared is new.
+    /// True if declared variables and buffers are new.
     renews: bool,
 }
 
@@ -118,7 +118,7 @@ impl Copier {
         }
     }
 
-    /// A new variable in place of one that is declared here; without renewing, the one that is put in its place.
+    /// A new variable for one that is declared here; without renewal, its replacement.
     fn define(&mut self, var: &Var) -> Var {
         if !self.renews {
             return self.values.get(var).and_then(PrimExpr::as_var).unwrap_or(var).clone();
@@ -128,7 +128,7 @@ impl Copier {
         new
     }
 
-    /// What a variable has become.
+    /// The replacement of a variable.
     fn known(&mut self, var: &Var) -> Var {
         match self.values.get(var).and_then(PrimExpr::as_var) {
             Some(known) => known.clone(),

@@ -7,8 +7,8 @@ use crate::{
 };
 use hammock_diagnostics::Span;
 
-/// The attribute of a function that computes sizes, on the host: its integers must not wrap, and an error shows what
-/// would have.
+/// The attribute of a host function that computes sizes: its integers must not wrap, and an error shows the overflowing
+/// expression.
 pub const EXACT: &str = "tirx.is_host_func";
 
 /// A function over buffers and scalars.
@@ -16,19 +16,19 @@ pub const EXACT: &str = "tirx.is_host_func";
 pub struct PrimFunc {
     /// Parameters in order.
     pub params: Vec<Param>,
-    /// The type of what `return` gives; `None` for nothing.
+    /// Return type; `None` if nothing is returned.
     pub ret_ty: Option<PrimType>,
-    /// What it does.
+    /// Body.
     pub body: Stmt,
     /// `T.func_attr`, and `global_symbol` for a function that others may call.
     pub attrs: Attrs,
     /// True if it is of the schedulable dialect, with blocks (`s_tir=True`).
     pub s_tir: bool,
-    /// Where its header stands.
+    /// Source location of its header.
     pub span: Span,
 }
 
-/// A parameter: a scalar or handle, or a buffer that a handle stands for.
+/// A parameter: a scalar or handle, or a buffer passed as a handle.
 #[derive(Clone, Debug)]
 pub struct Param {
     /// The scalar, or the buffer's handle.
@@ -50,7 +50,7 @@ impl Param {
 }
 
 impl PrimFunc {
-    /// Returns true if it says that its parameters share no memory.
+    /// Returns true if its parameters are declared not to alias (`tirx.noalias`).
     pub fn is_noalias(&self) -> bool {
         ["tirx.noalias", "tir.noalias"].iter().any(|name| self.attrs.is_true(name))
     }

@@ -1,9 +1,8 @@
-//! Rows: axes that the stages of a kernel share.
+//! Row tiling: row axes that the stages of a kernel share.
 //!
-//! Where every stage of a softmax has an axis for the row, and reads of the other stages' results only those of its own
-//! row, all stages can be run for one row before any is run for the next; then a row is all that must be remembered
-//! between stages. Whether fusing kernels gains this, and how a kernel's loops are to be written, are the same question:
-//! [`shared`] answers it.
+//! If every stage of a softmax has an axis for the row and reads only its own row of other stages' results, all stages
+//! can run on one row before the next, and intermediates shrink to one row. Both kernel fusion and loop generation
+//! depend on this: [`shared`] finds such axes.
 
 use super::Buffer;
 use crate::{
@@ -15,42 +14,42 @@ use crate::{
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// A stage: loops around one store. `K` is what tells buffers apart.
+/// A stage: loops around one store. `K` identifies buffers.
 pub struct Nest<K> {
     /// The axes.
     pub axes: Vec<NestAxis>,
-    /// What is stored.
+    /// The store.
     pub store: Access<K>,
-    /// What is loaded, in the order of the value.
+    /// The loads, in the order of the value.
     pub loads: Vec<Access<K>>,
 }
 
-/// An axis, from zero.
+/// An axis that starts at zero.
 #[derive(Clone)]
 pub struct NestAxis {
     /// Its variable.
     pub var: Var,
-    /// The number of values.
+    /// Extent.
     pub extent: PrimExpr,
-    /// True if values combine into one element.
+    /// True for a reduction axis.
     pub reduce: bool,
 }
 
-/// A load or store, by the axes that its indices are.
+/// A load or store, described by the axes of its indices.
 #[derive(Clone)]
 pub struct Access<K> {
     /// The buffer.
     pub buffer: K,
-    /// For each of the buffer's dimensions the axis that goes over all of it, where the index is one.
+    /// For each of the buffer's dimensions, the axis that covers it, if its index is one.
     pub dims: Vec<Option<usize>>,
-    /// The axes that the other indices use.
+    /// Axes used by the other indices.
     pub mixed: Vec<usize>,
-    /// The axes whose neighbours are neighbours in memory.
+    /// Axes along which the access is contiguous.
     pub neighbours: Vec<usize>,
 }
 
 impl<K> Access<K> {
-    /// Returns true if an index changes along an axis.
+    /// Returns true if an index depends on an axis.
     fn uses(&self, axis: usize) -> bool {
         self.dims.contains(&Some(axis)) || self.mixed.contains(&axis)
     }
@@ -59,14 +58,14 @@ impl<K> Access<K> {
 /// An axis that all stages share.
 #[derive(Clone)]
 pub struct Shared<K> {
-    /// Which of its axes, for each stage.
+    /// Axis index in each stage.
     pub axes: Vec<usize>,
-    /// Which dimension of each buffer that a stage stores to.
+    /// Dimension index in each buffer that a stage stores to.
     pub dims: FxHashMap<K, usize>,
 }
 
 impl<K> Nest<K> {
-    /// A stage with its indices simplified. An axis of one value is none.
+    /// Creates a stage with simplified indices and without axes of extent one.
     pub fn new<'a>(
         axes: Vec<NestAxis>,
         store: (K, &'a Buffer, &'a [PrimExpr]),
@@ -95,7 +94,7 @@ impl<K> Nest<K> {
             let others = |axis: &usize| (0..dims.len()).any(|at| dims[at].is_none() && uses(at, axis));
             let steps = |axis: &usize| {
                 let inner = (1..indices.len()).any(|at| uses(at - 1, axis));
-                !inner && indices.last().is_some_and(|last| is_unit_step(&analyzer, last, &axes[*axis].var))
+                !inner && indices.last().is_some_and(|last| has_unit_stride(&analyzer, last, &axes[*axis].var))
             };
             let (mixed, neighbours) =
                 ((0..axes.len()).filter(others).collect(), (0..axes.len()).filter(steps).collect());
@@ -106,17 +105,16 @@ impl<K> Nest<K> {
         Nest { axes, store, loads }
     }
 
-    /// The axis along which results are neighbours in memory, if whatever depends on it is read in its order as well, or
-    /// is a matrix that rows are multiplied by, which can be copied in that order.
+    /// The axis along which the store is contiguous, if all loads that depend on it are contiguous too, or are a matmul
+    /// operand, which can be packed in that order.
     pub fn contiguous(&self) -> Option<usize> {
         let axis = (*self.store.dims.last()?)?;
         let fits = |load: &Access<K>| load.neighbours.contains(&axis) || !load.uses(axis);
-        (self.loads.iter().all(fits) || self.is_product_along(axis)).then_some(axis)
+        (self.loads.iter().all(fits) || self.is_contraction_output(axis)).then_some(axis)
     }
 
-    /// Returns true if sums of products are results along an axis: one factor changes along it, the other along another
-    /// axis.
-    fn is_product_along(&self, axis: usize) -> bool {
+    /// Returns true for an output axis of a contraction: one operand depends on it, the other on another axis.
+    fn is_contraction_output(&self, axis: usize) -> bool {
         let reduces = self.axes.iter().any(|axis| axis.reduce);
         let is_row = |row: &usize| !self.axes[*row].reduce && self.axes[*row].extent.as_int() != Some(1);
         let apart = |row: usize| {
@@ -127,13 +125,13 @@ impl<K> Nest<K> {
     }
 }
 
-/// Returns true if an index grows by one with a variable.
-fn is_unit_step(analyzer: &Analyzer, index: &PrimExpr, var: &Var) -> bool {
+/// Returns true if an index has stride one in a variable.
+fn has_unit_stride(analyzer: &Analyzer, index: &PrimExpr, var: &Var) -> bool {
     let next = index.substitute(&[(var.clone(), var.expr() + PrimExpr::int(1, var.dtype()))].into_iter().collect());
     index.uses(var) && analyzer.simplify(&(next - index)).as_int() == Some(1)
 }
 
-/// The axes that all stages share, in the order of the last stage's.
+/// The axes that all stages share, in the last stage's order.
 pub fn shared<K: Clone + Eq + Hash>(nests: &[&Nest<K>]) -> Vec<Shared<K>> {
     let mut users: FxHashMap<&K, Vec<usize>> = FxHashMap::default();
     for (at, nest) in nests.iter().enumerate() {
@@ -150,12 +148,11 @@ pub fn shared<K: Clone + Eq + Hash>(nests: &[&Nest<K>]) -> Vec<Shared<K>> {
     }
     let Some(last) = nests.last().copied() else { return Vec::new() };
     let own = |axis: &usize| !last.axes[*axis].reduce && last.axes[*axis].extent.as_int() != Some(1);
-    (0..last.axes.len()).filter(own).filter_map(|axis| share(nests, &users, axis)).collect()
+    (0..last.axes.len()).filter(own).filter_map(|axis| trace_axis(nests, &users, axis)).collect()
 }
 
-/// The axes that all stages share and that none needs for its vectors; `None` if there are none, or if stages have
-/// nothing else. `lanes` is the axis of a stage whose neighbours can be lanes of a vector: it may be shared only with all
-/// others of the stage.
+/// The shared axes that no stage needs for vectorization; `None` if there are none, or if stages have no other axes.
+/// `lanes` returns the axis along which a stage is vectorized: it is shared only if all other axes of the stage are.
 pub fn rows<K: Clone + Eq + Hash>(
     nests: &[&Nest<K>],
     lanes: impl Fn(usize) -> Option<usize>,
@@ -177,8 +174,8 @@ pub fn rows<K: Clone + Eq + Hash>(
     (more && !axes.is_empty()).then_some(axes)
 }
 
-/// Follows an axis of the last stage through the buffers into all others.
-fn share<K: Clone + Eq + Hash>(
+/// Traces an axis of the last stage through buffers into all other stages.
+fn trace_axis<K: Clone + Eq + Hash>(
     nests: &[&Nest<K>],
     users: &FxHashMap<&K, Vec<usize>>,
     axis: usize,

@@ -1,6 +1,6 @@
-//! Stages: blocks that store one element for each value of their axes, which a scheduler may compute in any order of loops.
+//! Stages: blocks that store one element per iteration of their axes, whose loops a scheduler may reorder freely.
 //!
-//! Whether kernels are worth joining, and how the loops of the joined one are written, are questions about the same stages.
+//! Kernel fusion and loop generation both read kernels as stages.
 
 use super::{Block, BlockAxis, Buffer, ForKind, Loop, Stmt, StmtKind};
 use crate::{
@@ -8,45 +8,45 @@ use crate::{
     prim::{IterKind, PrimKind},
 };
 
-/// The annotation of a block that sums up: how many terms are added up by themselves, about, for as much accuracy as that
-/// gives. The order of the terms may be kept instead.
+/// The annotation of a summation block with the approximate number of partial accumulators, for the accuracy that these
+/// give. Summing in order is allowed as well.
 pub const SUM_PARTS: &str = "sum_parts";
 
-/// Plain loops around a block, each axis of which goes over a loop of its own.
+/// A perfect loop nest around a block, with one loop per axis.
 pub struct Nest<'s> {
     /// The block.
     pub block: &'s Block,
-    /// Its axes in the order of the loops, with the number of values, as `simple` writes it.
+    /// Its axes in loop order, with their extents simplified by `simple`.
     pub axes: Vec<(&'s BlockAxis, PrimExpr)>,
 }
 
-/// Such loops around a block with one store.
+/// A perfect loop nest around a block with one store.
 pub struct Stage<'s> {
     /// The block.
     pub block: &'s Block,
-    /// Its axes in the order of the loops, with the number of values, as `simple` writes it.
+    /// Its axes in loop order, with their extents simplified by `simple`.
     pub axes: Vec<(&'s BlockAxis, PrimExpr)>,
     /// The buffer stored to.
     pub buffer: &'s Buffer,
-    /// At which indices.
+    /// Indices of the store.
     pub indices: &'s [PrimExpr],
-    /// What is stored.
+    /// Stored value.
     pub value: &'s PrimExpr,
-    /// What the first iteration of the reduce axes finds there instead of what the buffer holds.
+    /// Initial value, which the first iteration of the reduction axes sees instead of the buffer's contents.
     pub init: Option<Init<'s>>,
 }
 
 /// A store to the buffer of a stage.
 #[derive(Clone, Copy)]
 pub struct Init<'s> {
-    /// At which indices.
+    /// Indices of the store.
     pub indices: &'s [PrimExpr],
-    /// What is stored.
+    /// Stored value.
     pub value: &'s PrimExpr,
 }
 
 impl<'s> Nest<'s> {
-    /// Reads a statement; `None` if it is anything else. `simple` simplifies integers.
+    /// Reads a statement; `None` if it is not of this form. `simple` simplifies integers.
     pub fn of(stmt: &'s Stmt, simple: impl Fn(&PrimExpr) -> PrimExpr) -> Option<Self> {
         let mut loops: Vec<&Loop> = Vec::new();
         let mut inner = stmt;
@@ -64,7 +64,7 @@ impl<'s> Nest<'s> {
 }
 
 impl<'s> Stage<'s> {
-    /// Reads a statement; `None` if it is anything else. `simple` simplifies integers.
+    /// Reads a statement; `None` if it is not of this form. `simple` simplifies integers.
     pub fn of(stmt: &'s Stmt, simple: impl Fn(&PrimExpr) -> PrimExpr) -> Option<Self> {
         let Nest { block, axes } = Nest::of(stmt, simple)?;
         let StmtKind::Store { buffer, indices, value, predicate: None } = &block.body.kind else { return None };
@@ -106,17 +106,17 @@ fn axes<'s>(
     Some(order)
 }
 
-/// What a value takes to compute, about.
+/// Approximate cost of computing a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Operations, those of its indices included; a function of mathematics is many.
+    /// Operations, including those of indices; a math function counts as many.
     pub operations: u32,
     /// Loads.
     pub loads: u32,
 }
 
 impl Cost {
-    /// Of one element of a value.
+    /// Returns the cost of one element of a value.
     pub fn of(value: &PrimExpr) -> Cost {
         let mut cost = Cost::default();
         value.walk(&mut |e| match e.kind() {
@@ -128,7 +128,7 @@ impl Cost {
         cost
     }
 
-    /// Everything together, where loads come from near.
+    /// Total cost, assuming that loads hit the cache.
     pub fn total(self) -> u32 {
         self.operations + self.loads
     }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::{
         DType,
-        prim::{Var, intrinsics::FUNCTION},
+        prim::{Var, intrinsics::MATH_COST},
     };
 
     #[test]
@@ -150,6 +150,6 @@ mod tests {
         assert_eq!(Cost::of(&sum), Cost { operations: 3, loads: 2 });
         let chosen = i.expr().lt(PrimExpr::int64(2)).if_then_else(load.clone(), load.clone());
         assert_eq!(Cost::of(&chosen), Cost { operations: 4, loads: 2 });
-        assert_eq!(Cost::of(&load.unary("exp")).total(), FUNCTION + 2);
+        assert_eq!(Cost::of(&load.unary("exp")).total(), MATH_COST + 2);
     }
 }

@@ -1,4 +1,4 @@
-//! Statements.
+//! TIR statements.
 
 use super::{Buffer, Region, fresh};
 use crate::{
@@ -10,13 +10,13 @@ use hammock_diagnostics::Span;
 /// A statement.
 #[derive(Clone, Debug)]
 pub struct Stmt {
-    /// What it does.
+    /// Kind of the statement.
     pub kind: StmtKind,
-    /// Where it stands in the text.
+    /// Source location.
     pub span: Span,
 }
 
-/// What a statement does.
+/// Kind of a statement.
 #[derive(Clone, Debug)]
 pub enum StmtKind {
     /// Statements in order; the empty sequence does nothing.
@@ -25,24 +25,24 @@ pub enum StmtKind {
     For(Box<Loop>),
     /// Runs the body while the condition holds.
     While(PrimExpr, Box<Stmt>),
-    /// Runs one of two.
+    /// If-then-else.
     If(PrimExpr, Box<Stmt>, Option<Box<Stmt>>),
     /// A block.
     Block(Box<Block>),
     /// `buffer[indices] = value`, under an optional mask.
     Store {
-        /// Where to.
+        /// Buffer stored to.
         buffer: Buffer,
         /// One index a dimension; the last may be a vector.
         indices: Vec<PrimExpr>,
-        /// What.
+        /// Stored value.
         value: PrimExpr,
-        /// Which lanes.
+        /// Mask of active lanes.
         predicate: Option<PrimExpr>,
     },
     /// Evaluates an expression for its effect.
     Evaluate(PrimExpr),
-    /// Names a value for the statements after it: `x: T.let[T.int32] = …`.
+    /// Binds a variable to a value for the statements after it: `x: T.let[T.int32] = …`.
     Bind(Var, PrimExpr),
     /// Allocates a buffer for the statements after it.
     Alloc(Buffer, Attrs),
@@ -50,26 +50,26 @@ pub enum StmtKind {
     Decl(Buffer),
     /// An attribute over a body; `None` for one that holds for the rest of its sequence.
     Attr {
-        /// What it is about.
+        /// The node that it applies to.
         node: AttrNode,
         /// Its name.
         key: Name,
         /// Its value.
         value: PrimExpr,
-        /// What it holds for.
+        /// The body that it applies to.
         body: Box<Stmt>,
     },
     /// Stops with an error of that kind and message parts when the condition is false.
     Assert(PrimExpr, Name, Vec<Name>),
-    /// Leaves the innermost loop.
+    /// Breaks out of the innermost loop.
     Break,
-    /// Goes on with the innermost loop's next iteration.
+    /// Continues with the innermost loop's next iteration.
     Continue,
-    /// Leaves the function with a value.
+    /// Returns from the function with a value.
     Return(PrimExpr),
 }
 
-/// What an attribute is about.
+/// The node that an attribute applies to.
 #[derive(Clone, Debug)]
 pub enum AttrNode {
     /// Nothing in particular.
@@ -89,26 +89,26 @@ pub struct Loop {
     pub min: PrimExpr,
     /// The number of iterations, before division by `step`.
     pub extent: PrimExpr,
-    /// The distance between values; `None` for 1.
+    /// The loop's step; `None` for 1.
     pub step: Option<PrimExpr>,
-    /// How iterations run.
+    /// Kind of the loop.
     pub kind: ForKind,
     /// `annotations={…}`.
     pub annotations: Attrs,
-    /// What each iteration does.
+    /// Body.
     pub body: Stmt,
 }
 
-/// How a loop's iterations run.
+/// Kind of a loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForKind {
-    /// One after the other.
+    /// Serial.
     Serial,
-    /// On the threads of the pool, in any order.
+    /// Parallel: on the threads of the pool, in any order.
     Parallel,
-    /// As lanes of vectors.
+    /// Vectorized.
     Vectorized,
-    /// Written out.
+    /// Unrolled.
     Unrolled,
     /// On GPU threads: the thread axis's name.
     ThreadBinding(Name),
@@ -121,21 +121,21 @@ pub struct Block {
     pub name: Name,
     /// Axes with the values they are bound to.
     pub axes: Vec<BlockAxis>,
-    /// Which iterations take part: `T.where`.
+    /// Predicate of iterations: `T.where`.
     pub predicate: Option<PrimExpr>,
-    /// What it reads; `None` where the text leaves it to be inferred.
+    /// Regions read; `None` if they are to be inferred.
     pub reads: Option<Vec<Region>>,
-    /// What it writes.
+    /// Regions written.
     pub writes: Option<Vec<Region>>,
     /// `T.sblock_attr({…})`.
     pub annotations: Attrs,
     /// Buffers that live as long as the block.
     pub alloc_buffers: Vec<Buffer>,
-    /// Buffers that name regions of others.
+    /// Buffers that alias regions of others.
     pub match_buffers: Vec<MatchBuffer>,
     /// Run before the body in the first iteration of the reduce axes.
     pub init: Option<Stmt>,
-    /// What it does.
+    /// Body.
     pub body: Stmt,
     /// True if it is written without axis bindings (`no_realize=True`).
     pub no_realize: bool,
@@ -148,28 +148,28 @@ pub struct BlockAxis {
     pub var: Var,
     /// First value and number of values.
     pub dom: (PrimExpr, PrimExpr),
-    /// What the axis means.
+    /// Kind of axis.
     pub kind: IterKind,
-    /// Its value, from the loops around the block.
+    /// The value that it is bound to, in terms of the enclosing loops.
     pub binding: PrimExpr,
 }
 
 /// `B = T.match_buffer(A[0:4], …)` in a block.
 #[derive(Clone, Debug)]
 pub struct MatchBuffer {
-    /// The new name.
+    /// The alias.
     pub buffer: Buffer,
-    /// What it names.
+    /// The aliased region.
     pub source: Region,
 }
 
 impl Stmt {
-    /// A statement that stands nowhere in a text.
+    /// A statement without a source location.
     pub fn new(kind: StmtKind) -> Self {
         Stmt { kind, span: Span::default() }
     }
 
-    /// The same statement with its place in a text.
+    /// Sets the source location.
     pub fn at(mut self, span: Span) -> Self {
         self.span = span;
         self
@@ -180,7 +180,7 @@ impl Stmt {
         Stmt::new(StmtKind::Seq(Vec::new()))
     }
 
-    /// Statements in order; nested sequences without declarations are flattened, a single one stands alone.
+    /// Statements in order; nested sequences without declarations are flattened, a single statement is returned as is.
     pub fn seq(stmts: impl IntoIterator<Item = Stmt>) -> Self {
         let mut all = Vec::new();
         for s in stmts {
@@ -202,7 +202,7 @@ impl Stmt {
         matches!(&self.kind, StmtKind::Seq(s) if s.is_empty())
     }
 
-    /// Returns true if a `break` or `continue` of the loop whose body this is stands in it.
+    /// Returns true if this loop body contains a `break` or `continue` of its loop.
     pub fn jumps(&self) -> bool {
         match &self.kind {
             StmtKind::Break | StmtKind::Continue => true,
@@ -234,7 +234,7 @@ impl Stmt {
 }
 
 impl Loop {
-    /// Its first `iterations` one after the other, each with variables of its own.
+    /// Unrolls the first `iterations`, each with fresh variables.
     pub fn unrolled(&self, iterations: i64) -> Stmt {
         let dtype = self.var.dtype();
         let constant = |v| PrimExpr::int(v, dtype);

@@ -49,7 +49,7 @@ impl Stmt {
         self.each_child(&mut |s| s.walk(f));
     }
 
-    /// Returns true if anything in it runs functions, of the module or by their symbols: nobody knows what those do.
+    /// Returns true if anything in it calls functions, of the module or by symbol, whose effects are unknown.
     pub fn runs_functions(&self) -> bool {
         let mut found = false;
         self.walk(&mut |stmt| {
@@ -60,8 +60,8 @@ impl Stmt {
         found
     }
 
-    /// Calls `f` on each expression that stands directly in this statement (not in statements inside it): bounds,
-    /// conditions, indices, values, axes, regions.
+    /// Calls `f` on each expression directly in this statement (not in nested statements): bounds, conditions, indices,
+    /// values, axes, regions.
     pub fn each_expr<'a>(&'a self, f: &mut dyn FnMut(&'a PrimExpr)) {
         match &self.kind {
             StmtKind::For(l) => {

@@ -1,4 +1,4 @@
-//! Checks arguments of calls against the callee's parameters.
+//! Verifies arguments of calls against the callee's parameters.
 
 use super::{
     conflict::{Symbols, conflict, dims, ranks},
@@ -15,7 +15,7 @@ use crate::{
 use hammock_diagnostics::{Span, codes, count};
 
 impl Graph<'_> {
-    /// Checks arguments against parameters; whether the type rule can be asked.
+    /// Checks arguments against parameters; true if the type rule can be applied.
     pub fn arguments(&mut self, call: &Call, span: Span) -> bool {
         match &call.callee {
             Callee::Op(_) => CallTir::of_kernel(call).is_none_or(|kernel| self.kernel_call(call, kernel, span)),
@@ -25,7 +25,7 @@ impl Graph<'_> {
         }
     }
 
-    /// Checks the number of arguments of a kernel's call, and the types that it says its outputs have.
+    /// Checks the number of arguments of a kernel's call, and its declared output types.
     pub fn kernel_outputs(&mut self, call: &Call, span: Span) {
         let Some(parts) = CallTir::of_kernel(call) else { return };
         let (Some(name), Some(args)) = (parts.kernel(), parts.inputs()) else { return };
@@ -100,12 +100,12 @@ impl Graph<'_> {
         fits
     }
 
-    /// Checks that a kernel does not read the memory that it is given for new outputs before it writes it.
+    /// Checks that a kernel writes the memory of new outputs before it reads it.
     fn uninitialized_outputs(&mut self, outputs: &[Param], kernel: &PrimFunc, call: Span) {
         let module = self.module;
         let buffers = || outputs.iter().filter_map(|p| p.buffer.as_ref());
         for read in uninitialized::reads(kernel, buffers(), &|name| module.tir(name), self.warns) {
-            // What the kernel allocates itself is reported where the kernel is.
+            // Memory that the kernel allocates is reported at the kernel.
             if buffers().any(|b| b.data == read.memory) {
                 let note = format!("memory for `{}` is allocated here", read.buffer.name);
                 let help = format!("{}; a tensor to update is an argument of `R.call_tir_inplace`", read.advice());
@@ -189,7 +189,7 @@ impl Graph<'_> {
     }
 }
 
-/// Why an argument of that type cannot be given for a kernel's parameter.
+/// The reason why an argument of that type does not match a kernel's parameter.
 fn mismatch(ty: &Type, param: &Param) -> Option<String> {
     match (ty, &param.buffer) {
         (Type::Tensor(t), Some(buffer)) => {
@@ -211,7 +211,7 @@ fn mismatch(ty: &Type, param: &Param) -> Option<String> {
     }
 }
 
-/// What a kernel takes for a parameter.
+/// Description of a kernel's parameter.
 fn param_text(param: &Param) -> String {
     match &param.buffer {
         Some(buffer) => type_text(&Type::tensor(buffer.shape.clone(), buffer.dtype)),
@@ -223,7 +223,7 @@ fn shape_mismatch(shape: &[PrimExpr], buffer: &Buffer) -> Option<String> {
     dims(shape, &buffer.shape, Symbols::Separate)
 }
 
-/// Returns true if elements of both dtypes are stored alike; bool and int8 are.
+/// Returns true if elements of both dtypes have the same storage; bool and int8 do.
 fn same_storage(a: DType, b: DType) -> bool {
     a == b || a.is_bool() && b == DType::INT8 || b.is_bool() && a == DType::INT8
 }

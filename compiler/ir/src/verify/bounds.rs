@@ -1,7 +1,7 @@
-//! Kernels: indices that certainly leave their buffers.
+//! Finds indices of kernels that are certainly out of bounds.
 //!
-//! This looks only at accesses that happen in every run of a loop, not at those under conditions or in loops that may
-//! end early. The rest is checked when kernels are lowered, or when they run.
+//! Only accesses in every iteration of a loop are checked, not those under conditions or in loops that may end early.
+//! The rest is checked when kernels are lowered, or when they run.
 
 use super::kernel::Kernel;
 use crate::{
@@ -12,32 +12,33 @@ use crate::{
 };
 use hammock_diagnostics::{Span, codes};
 
-/// An index that leaves its buffer.
-struct Outside {
+/// An out-of-bounds index.
+struct OutOfBounds {
     span: Span,
     buffer: Name,
     message: String,
+    help: String,
 }
 
 impl Kernel<'_> {
-    /// Reports the indices of the kernel that certainly leave their buffers.
+    /// Reports the kernel's indices that are certainly out of bounds.
     pub(super) fn bounds(&mut self) {
-        let mut search = Search { scope: Scope::of(self.func), span: self.func.span, found: Vec::new() };
-        search.stmt(&self.func.body);
-        for Outside { span, buffer, message } in search.found {
+        let mut checker = BoundsChecker { scope: Scope::of(self.func), span: self.func.span, found: Vec::new() };
+        checker.stmt(&self.func.body);
+        for OutOfBounds { span, buffer, message, help } in checker.found {
             self.span = span;
-            self.error(codes::OUT_OF_BOUNDS, message).access(&buffer).help("indices count from 0");
+            self.error(codes::OUT_OF_BOUNDS, message).access(&buffer).help(help);
         }
     }
 }
 
-struct Search {
+struct BoundsChecker {
     scope: Scope,
     span: Span,
-    found: Vec<Outside>,
+    found: Vec<OutOfBounds>,
 }
 
-impl Search {
+impl BoundsChecker {
     fn stmt(&mut self, stmt: &Stmt) {
         let outside = self.span;
         if !stmt.span.is_none() {
@@ -45,13 +46,13 @@ impl Search {
         }
         match &stmt.kind {
             StmtKind::Seq(stmts) => {
-                let open = stmts.iter().take_while(|s| !may_leave(s)).count();
+                let open = stmts.iter().take_while(|s| !may_skip_rest(s)).count();
                 stmts[..open].iter().for_each(|s| self.stmt(s));
             }
-            StmtKind::For(l) if !may_leave(&l.body) => {
+            StmtKind::For(l) if !may_skip_rest(&l.body) => {
                 self.expr(&l.min);
                 self.expr(&l.extent);
-                if self.scope.never(&l.extent) {
+                if self.scope.is_empty_loop(&l.extent) {
                     return;
                 }
                 let around = self.scope.clone();
@@ -83,14 +84,14 @@ impl Search {
         for axis in &block.axes {
             inside &= self.scope.enter_axis(axis);
         }
-        // Axes outside of their domains are another mistake.
+        // Axes outside their domains are a different error.
         if inside {
             block.init.iter().chain([&block.body]).for_each(|s| self.stmt(s));
         }
         self.scope = around;
     }
 
-    /// Looks at what is evaluated whenever the expression is.
+    /// Checks the operands that are evaluated whenever the expression is.
     fn expr(&mut self, e: &PrimExpr) {
         match e.kind() {
             PrimKind::Load(buffer, indices, mask) => {
@@ -112,18 +113,38 @@ impl Search {
     fn access(&mut self, buffer: &Buffer, indices: &[PrimExpr]) {
         for (axis, (index, extent)) in indices.iter().zip(&buffer.shape).enumerate() {
             let ends = ends(index);
-            let Some(at) = ends.iter().find_map(|end| self.scope.leaves(end, extent)) else { continue };
-            let name = &buffer.name;
-            let plain = |e: &PrimExpr| e.as_int().map_or_else(|| e.to_string(), |v| v.to_string());
-            let (at, extent) = (plain(&at), plain(extent));
+            let Some(at) = ends.iter().find_map(|end| self.scope.out_of_bounds_value(end, extent)) else { continue };
+            let help = advice(index, &at, extent);
+            let (name, at, extent) = (&buffer.name, plain(&at), plain(extent));
             let message =
-                format!("dimension {axis} of `{name}` has {extent} elements, and there is none at index {at}");
-            self.found.push(Outside { span: self.span, buffer: name.clone(), message });
+                format!("index {at} is out of bounds for dimension {axis} of `{name}`, whose size is {extent}");
+            self.found.push(OutOfBounds { span: self.span, buffer: name.clone(), message, help });
         }
     }
 }
 
-/// The scalar indices that an index is made of, first and last: of vectors, those that are evenly spaced.
+/// The range of valid indices, and a loop variable that exceeds it.
+fn advice(index: &PrimExpr, at: &PrimExpr, extent: &PrimExpr) -> String {
+    if at.as_int().is_some_and(|at| at < 0) {
+        return "indices count from 0; negative ones do not count from the end".to_owned();
+    }
+    let valid = match extent.as_int() {
+        Some(0) => "the dimension is empty".to_owned(),
+        Some(extent) => format!("valid indices are 0 to {}", extent - 1),
+        None => format!("valid indices are 0 to {extent} - 1"),
+    };
+    match index.as_var() {
+        Some(var) => format!("`{}` reaches {}; {valid}", var.name(), plain(at)),
+        None => valid,
+    }
+}
+
+/// Text of an index or size, without the dtype of constants.
+fn plain(e: &PrimExpr) -> String {
+    e.as_int().map_or_else(|| e.to_string(), |v| v.to_string())
+}
+
+/// First and last scalar index of an index; for vectors, only of ramps.
 fn ends(index: &PrimExpr) -> Vec<PrimExpr> {
     match index.kind() {
         PrimKind::Ramp(base, stride) if base.dtype().is_scalar() => {
@@ -136,8 +157,8 @@ fn ends(index: &PrimExpr) -> Vec<PrimExpr> {
     }
 }
 
-/// Returns true if what follows the statement, or the next iteration, may not happen.
-fn may_leave(stmt: &Stmt) -> bool {
+/// Returns true if the statement may skip those that follow, or the next iteration.
+fn may_skip_rest(stmt: &Stmt) -> bool {
     let mut found = false;
     stmt.walk(&mut |s| {
         found |= matches!(

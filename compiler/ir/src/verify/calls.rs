@@ -1,4 +1,4 @@
-//! Kernels: calls of other kernels, and of functions of C.
+//! Verifies calls of kernels and of C functions in kernels.
 
 use super::kernel::Kernel;
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     prim::{PrimCall, PrimKind, math},
     tir::{
         Buffer, Stmt,
-        call::{Misfit, bind_call, called_in, callees, misplaced},
+        call::{CallMismatch, bind_call, called_in, callees, conditional_call},
     },
 };
 use hammock_diagnostics::{Diagnostic, Span, codes, count};
@@ -15,8 +15,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Kernel<'_> {
     /// Checks that a statement calls kernels only where they are certainly run, once.
-    pub(super) fn call_places(&mut self, stmt: &Stmt) {
-        if let Some(name) = misplaced(stmt) {
+    pub(super) fn check_call_positions(&mut self, stmt: &Stmt) {
+        if let Some(name) = conditional_call(stmt) {
             let message = format!("kernel `{name}` is called where that may not be evaluated, or more than once");
             self.error(codes::KERNEL_STRUCTURE, message).help("call it in a statement of its own");
         }
@@ -37,17 +37,17 @@ impl Kernel<'_> {
                 return;
             }
         };
-        let place = kernel.span;
+        let span = kernel.span;
         match bind_call(kernel, &call.args) {
-            Err(Misfit::Count) => {
+            Err(CallMismatch::Count) => {
                 let (params, given) = (kernel.params.len(), call.args.len());
                 let (params, given) = (count(params, "parameter"), count(given, "argument"));
                 let message = format!("kernel `{name}` has {params}, but gets {given}");
-                self.error(codes::WRONG_ARITY, message).secondary(place, "the kernel");
+                self.error(codes::WRONG_ARITY, message).secondary(span, "the kernel");
             }
-            Err(Misfit::Argument(why)) => {
+            Err(CallMismatch::Argument(why)) => {
                 let message = format!("the arguments do not fit kernel `{name}`: {why}");
-                self.error(codes::WRONG_ARGUMENT, message).secondary(place, "the kernel");
+                self.error(codes::WRONG_ARGUMENT, message).secondary(span, "the kernel");
             }
             Ok(bound) => {
                 for (number, pointer) in bound.pointers {
@@ -56,14 +56,14 @@ impl Kernel<'_> {
                         b.shape = b.shape.iter().map(|e| e.substitute(&bound.values)).collect();
                         b.elem_offset = pointer.offset;
                     });
-                    self.fits_memory(name, &sizes, &pointer.data, place);
+                    self.fits_memory(name, &sizes, &pointer.data, span);
                 }
             }
         }
     }
 
     /// Checks that a buffer of constant size fits into memory of constant size.
-    fn fits_memory(&mut self, kernel: &Name, buffer: &Buffer, data: &PrimExpr, place: Span) {
+    fn fits_memory(&mut self, kernel: &Name, buffer: &Buffer, data: &PrimExpr, span: Span) {
         let memory = data.as_var().and_then(|data| self.memory.get(data)).copied();
         let (Some(memory), Some(need)) = (memory, constant_bytes(buffer)) else { return };
         if need > memory {
@@ -71,15 +71,15 @@ impl Kernel<'_> {
                 "`{}` of kernel `{kernel}` has {need} bytes, but the memory that it is given has {memory}",
                 buffer.name
             );
-            self.error(codes::WRONG_ARGUMENT, message).secondary(place, "the kernel");
+            self.error(codes::WRONG_ARGUMENT, message).secondary(span, "the kernel");
         }
     }
 
-    /// Checks a call of a function of C by name: those that take addresses reach whatever they like.
+    /// Checks a call of a C function by name: functions that take addresses may access any memory.
     pub(super) fn extern_call(&mut self, e: &PrimExpr, call: &PrimCall) {
         let Some(PrimKind::Str(symbol)) = call.args.first().map(PrimExpr::kind) else { return };
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-        if !symbol.bytes().all(plain) || symbol.starts_with("__") || OF_MEMORY.contains(&&**symbol) {
+        if !symbol.bytes().all(plain) || symbol.starts_with("__") || MEMORY_FUNCTIONS.contains(&&**symbol) {
             let message = format!("kernels may not call `{symbol}`: nothing could check what it does with memory");
             self.error(codes::WRONG_CALLEE, message)
                 .help("write loops, or register a function and call it by `T.call_packed`");
@@ -101,20 +101,20 @@ impl Kernel<'_> {
     }
 }
 
-/// Kernels that call themselves, directly or through others: an error at a call of each circle.
-pub fn circles(module: &Module) -> Vec<Diagnostic> {
+/// Recursive kernels, directly or through others: one error per call cycle.
+pub fn recursive_calls(module: &Module) -> Vec<Diagnostic> {
     let kernels = module.tir_functions().map(|(name, func)| (name, callees(func)));
     let graph: FxHashMap<&Name, Vec<&Name>> = kernels.filter(|(_, callees)| !callees.is_empty()).collect();
     let (mut found, mut done) = (Vec::new(), FxHashSet::default());
     for start in module.functions.keys() {
-        // What is being looked at, each with the number of its next callee.
+        // The stack of visited kernels, each with the index of its next callee.
         let (mut path, mut around) = (vec![(start, 0)], FxHashSet::from_iter([start]));
         while let Some((name, next)) = path.last_mut() {
             let name = *name;
             let callee = graph.get(name).filter(|_| !done.contains(name)).and_then(|callees| callees.get(*next));
             *next += 1;
             match callee {
-                Some(callee) if around.contains(callee) => found.push(circle(module, name, callee)),
+                Some(callee) if around.contains(callee) => found.push(recursion(module, name, callee)),
                 Some(callee) => {
                     around.insert(callee);
                     path.push((callee, 0));
@@ -130,7 +130,7 @@ pub fn circles(module: &Module) -> Vec<Diagnostic> {
     found
 }
 
-fn circle(module: &Module, caller: &Name, callee: &Name) -> Diagnostic {
+fn recursion(module: &Module, caller: &Name, callee: &Name) -> Diagnostic {
     let mut span = module.tir(caller).map_or(Span::NONE, |func| func.span);
     if let Some(func) = module.tir(caller) {
         func.body.walk(&mut |stmt| {
@@ -148,10 +148,10 @@ fn circle(module: &Module, caller: &Name, callee: &Name) -> Diagnostic {
     Diagnostic::error(codes::WRONG_CALLEE, message).label(span, "").help("kernels have no stack for that; use a loop")
 }
 
-/// Functions of C that work on memory.
-const OF_MEMORY: &[&str] = &["bcmp", "memcmp", "memcpy", "memmove", "memset", "sincos", "sincosf", "strlen"];
+/// C functions that access memory.
+const MEMORY_FUNCTIONS: &[&str] = &["bcmp", "memcmp", "memcpy", "memmove", "memset", "sincos", "sincosf", "strlen"];
 
-/// The bytes that a compact buffer of constant sizes reaches over.
+/// Size in bytes of a compact buffer of constant shape.
 pub(super) fn constant_bytes(buffer: &Buffer) -> Option<i64> {
     if !buffer.strides.is_empty() {
         return None;

@@ -1,19 +1,19 @@
-//! Types that contradict each other.
+//! Finds contradictions between types.
 
 use crate::{PrimExpr, TensorType, Type, arith::Analyzer, types::ShapeType};
 use hammock_diagnostics::count;
 
-/// Whether dimensions of both types are over the same variables.
+/// Relation between the symbolic variables of two types.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Symbols {
-    /// They are: both types belong to one function.
+    /// The same variables: both types belong to one function.
     Shared,
-    /// They are not: one belongs to a function that is called. Only numbers are compared.
+    /// Different variables: one type belongs to a callee. Only constants are compared.
     Separate,
 }
 
-/// Why no value can have both types, in words that follow "but"; `None` when some value may. What is unknown
-/// contradicts nothing.
+/// The reason why no value can have both types, worded to follow "but"; `None` if some value may. Unknown parts
+/// contradict nothing.
 pub(super) fn conflict(found: &Type, expected: &Type, symbols: Symbols) -> Option<String> {
     match (found, expected) {
         (Type::Any | Type::DTensor(_) | Type::Error, _) | (_, Type::Any | Type::DTensor(_) | Type::Error) => None,
@@ -50,7 +50,7 @@ pub(super) fn ranks(a: Option<usize>, b: Option<usize>) -> Option<String> {
     (a != b).then(|| format!("{} {} not {b}", count(a, "dimension"), if a == 1 { "is" } else { "are" }))
 }
 
-/// The first dimension in which two shapes of the same rank differ for certain.
+/// The first dimension in which two shapes of the same rank certainly differ.
 pub(super) fn dims(a: &[PrimExpr], b: &[PrimExpr], symbols: Symbols) -> Option<String> {
     let analyzer = Analyzer::for_shapes();
     a.iter().zip(b).enumerate().find_map(|(i, (a, b))| {

@@ -1,4 +1,4 @@
-//! Scalar expressions of kernels.
+//! Verifies scalar expressions of kernels.
 
 use super::kernel::Kernel;
 use crate::{
@@ -28,7 +28,7 @@ impl Kernel<'_> {
                 self.expr(value);
                 self.same_dtype(var.dtype(), value.dtype(), || format!("the value of `{}`", var.name()));
                 self.vars.enter();
-                // A text may name the value anew by a variable that it has already.
+                // A text may rebind a variable that already exists.
                 self.vars.ensure(var);
                 self.expr(body);
                 self.vars.leave();
@@ -64,7 +64,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Checks that no number becomes an address.
+    /// Checks that no number is converted to an address.
     fn no_address(&mut self, e: &PrimExpr, value: &PrimExpr) {
         if e.dtype().is_handle() && !value.dtype().is_handle() {
             let message =
@@ -77,7 +77,7 @@ impl Kernel<'_> {
     fn binary(&mut self, op: BinaryOp, a: &PrimExpr, b: &PrimExpr) {
         self.expr(a);
         self.expr(b);
-        // Pointers compare with whatever stands for an address.
+        // Pointers may be compared with any kind of address.
         let pointers = a.dtype().is_handle() || b.dtype().is_handle();
         if a.dtype() != b.dtype() && !pointers {
             let message = format!("`{a}` is {}, but `{b}` is {}, in one operation", a.dtype(), b.dtype());

@@ -1,4 +1,4 @@
-//! Graphs: scopes, effects, symbolic variables.
+//! Verifies graphs: scopes, effects, symbolic variables.
 
 use super::{
     conflict::{Symbols, conflict},
@@ -12,7 +12,7 @@ use crate::{
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
-/// Everything that is wrong with a graph.
+/// Verifies a graph.
 pub(super) fn verify(module: &Module, name: &Name, f: &Function, ops: &dyn OpTable, warns: bool) -> Vec<Diagnostic> {
     let mut graph = Graph::new(module, name, f, ops);
     graph.warns = warns;
@@ -36,7 +36,7 @@ pub(super) struct Graph<'a> {
     pub ops: &'a dyn OpTable,
     vars: Scopes<Var>,
     symbols: Scopes<prim::Var>,
-    /// True if the function around must not have effects.
+    /// True if the enclosing function must be pure.
     pub pure: bool,
     pub in_dataflow: bool,
     /// True if warnings are reported.
@@ -79,7 +79,7 @@ impl<'a> Graph<'a> {
         self.vars.leave();
     }
 
-    /// Verifies a body in a scope that is open already, so that its result is still in sight.
+    /// Verifies a body in an already open scope, so that its result is still visible.
     fn body(&mut self, body: &Body, around: Span) {
         for block in &body.blocks {
             self.block(block, around);
@@ -172,7 +172,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Checks the operands of a value; whether all are known.
+    /// Checks the operands of a value; true if all are known.
     fn operands(&mut self, value: &Value, span: Span) -> bool {
         let mut known = true;
         if let Value::Call(crate::relax::Call { callee: crate::relax::Callee::Var(var), .. }) = value {
@@ -185,7 +185,7 @@ impl<'a> Graph<'a> {
         known
     }
 
-    /// Checks an operand; whether everything in it is known.
+    /// Checks an operand; true if everything in it is known.
     pub fn operand(&mut self, operand: &Operand, span: Span) -> bool {
         match operand {
             Operand::Var(var) => self.uses(*var, span),
@@ -241,7 +241,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Defines the symbolic variables that stand alone as dimensions.
+    /// Defines the symbolic variables that are dimensions on their own.
     fn define_symbols(&mut self, ty: &Type) {
         let mut define = |dims: &[PrimExpr]| {
             for var in dims.iter().filter_map(PrimExpr::as_var) {
@@ -300,7 +300,7 @@ impl<'a> Graph<'a> {
             }
         });
         for var in &unknown {
-            // One complaint a variable.
+            // One error per variable.
             self.symbols.ensure(var);
             let message = format!("nothing defines the symbolic variable `{}`", var.name());
             self.error(codes::UNDEFINED_SYMBOL, message, span, "used here")
@@ -309,7 +309,7 @@ impl<'a> Graph<'a> {
         unknown.is_empty()
     }
 
-    /// Checks the declared type of a variable against what its value has.
+    /// Checks the declared type of a variable against its value's.
     fn declared_type(&mut self, var: Var, value: &Type, span: Span) {
         let Some(why) = conflict(value, self.ty(var), Symbols::Shared) else { return };
         let (declared, found) = (type_text(self.ty(var)), type_text(value));
@@ -332,7 +332,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Checks that the module has a function; whether it does.
+    /// Checks that the module has a function; true if it does.
     pub fn function_exists(&mut self, name: &Name, span: Span) -> bool {
         let exists = self.module.functions.contains_key(name);
         if !exists {
@@ -360,22 +360,22 @@ impl<'a> Graph<'a> {
         self.info(var).map_or_else(|| var.to_string(), |info| info.name.to_string())
     }
 
-    /// Reports an error and gives it for more to be added.
+    /// Reports an error, to which more can be added.
     pub fn error(&mut self, code: &'static str, message: impl Into<String>, span: Span, label: &str) -> Report<'_> {
-        let message = self.place(message.into(), span);
+        let message = self.locate_message(message.into(), span);
         self.found.push(Diagnostic::error(code, message).label(span, label));
         Report(&mut self.found)
     }
 
-    /// Reports what works, but is likely not what was meant.
+    /// Reports a warning.
     pub fn warn(&mut self, code: &'static str, message: impl Into<String>, span: Span, label: &str) -> Report<'_> {
-        let message = self.place(message.into(), span);
+        let message = self.locate_message(message.into(), span);
         self.found.push(Diagnostic::warning(code, message).label(span, label));
         Report(&mut self.found)
     }
 
-    /// The message, which names the function where there is no text to point at.
-    fn place(&self, message: String, span: Span) -> String {
+    /// The message, naming the function if there is no source location.
+    fn locate_message(&self, message: String, span: Span) -> String {
         if span.is_none() { format!("in function `{}`: {message}", self.name) } else { message }
     }
 }
@@ -384,7 +384,7 @@ impl<'a> Graph<'a> {
 pub(super) struct Report<'r>(&'r mut Vec<Diagnostic>);
 
 impl<'r> Report<'r> {
-    /// The last of those.
+    /// The last of the diagnostics found.
     pub fn last(found: &'r mut Vec<Diagnostic>) -> Self {
         Report(found)
     }
@@ -394,12 +394,12 @@ impl<'r> Report<'r> {
         self.change(|d| d.help(help))
     }
 
-    /// Adds a place that explains the mistake.
+    /// Adds a secondary location.
     pub fn secondary(self, span: Span, message: &str) -> Self {
         self.change(|d| d.secondary(span, message))
     }
 
-    /// Says that an access of this buffer is meant, where the text has one within the span.
+    /// Narrows the span to an access of this buffer, if the text has one within it.
     pub fn access(self, buffer: &str) -> Self {
         self.change(|mut d| {
             d.labels.iter_mut().filter(|label| label.primary).for_each(|label| label.access = Some(buffer.to_owned()));

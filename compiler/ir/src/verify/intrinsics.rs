@@ -1,30 +1,30 @@
-//! Dtypes of the arguments of mathematical functions.
+//! Verifies the dtypes of math functions' arguments.
 
 use super::kernel::Kernel;
 use crate::{
     DType,
     prim::{
         PrimCall, PrimCallee,
-        intrinsics::{self, Of},
+        intrinsics::{self, LaneKind},
     },
 };
 use hammock_diagnostics::codes;
 
 impl Kernel<'_> {
-    /// Checks what a mathematical function is given.
+    /// Checks the arguments of a math function.
     pub fn intrinsic(&mut self, call: &PrimCall) {
         let PrimCallee::Intrin(name) = &call.callee else { return };
         let Some(of) = intrinsics::lanes(name) else { return };
         let fits: fn(DType) -> bool = match of {
-            Of::Floats => DType::is_floating,
-            Of::Integers => |t| t.is_integer() || t.is_bool(),
-            Of::Numbers => |t| !t.is_handle(),
-            Of::Any => return,
+            LaneKind::Floats => DType::is_floating,
+            LaneKind::Integers => |t| t.is_integer() || t.is_bool(),
+            LaneKind::Numbers => |t| !t.is_handle(),
+            LaneKind::Any => return,
         };
         let mut dtypes = call.args.iter().map(|arg| arg.dtype());
         let Some(first) = dtypes.next() else { return };
         if !fits(first) {
-            let (of, to) = if of == Of::Floats { ("a float", "float32") } else { ("an integer", "int32") };
+            let (of, to) = if of == LaneKind::Floats { ("a float", "float32") } else { ("an integer", "int32") };
             let message = format!("`T.{name}` is a function of {of}, not of {first}");
             self.error(codes::KERNEL_TYPES, message).help(format!("convert it: `T.{name}(T.Cast(\"{to}\", …))`"));
         } else if let Some(other) = dtypes.find(|t| *t != first) {

@@ -1,4 +1,4 @@
-//! Kernels: scopes, statements, blocks.
+//! Verifies kernels: scopes, statements, blocks.
 
 use super::{
     calls::constant_bytes,
@@ -14,7 +14,7 @@ use crate::{
 use hammock_diagnostics::{Diagnostic, Span, codes, count};
 use rustc_hash::FxHashMap;
 
-/// Everything that is wrong with a kernel.
+/// Verifies a kernel.
 pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc, warns: bool) -> Vec<Diagnostic> {
     let mut kernel = Kernel {
         module,
@@ -31,7 +31,7 @@ pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc, warns: bool)
     };
     kernel.signature();
     kernel.stmt(&func.body);
-    // Where something else is wrong, indices mean nothing.
+    // Indices are only meaningful in otherwise valid kernels.
     if !kernel.found.iter().any(Diagnostic::is_error) {
         kernel.bounds();
         kernel.uninitialized(warns);
@@ -39,20 +39,20 @@ pub(super) fn verify(module: &Module, name: &Name, func: &PrimFunc, warns: bool)
     kernel.found
 }
 
-/// Memory that a block says it touches, where it says so; by pointer, for buffers may lie over one another.
-struct Touched {
+/// Memory that a block declares to access; by pointer, because buffers may alias.
+struct DeclaredAccesses {
     reads: Option<Vec<Var>>,
     writes: Option<Vec<Var>>,
-    /// Memory that begins inside of the block, which is nobody else's concern.
+    /// Memory allocated in the block, which need not be declared.
     own: Vec<Var>,
 }
 
-impl Touched {
+impl DeclaredAccesses {
     fn of(block: &Block) -> Self {
         let data = |regions: &Option<Vec<Region>>| {
             regions.as_ref().map(|regions| regions.iter().map(|r| r.buffer.data.clone()).collect())
         };
-        Touched { reads: data(&block.reads), writes: data(&block.writes), own: Vec::new() }
+        DeclaredAccesses { reads: data(&block.reads), writes: data(&block.writes), own: Vec::new() }
     }
 }
 
@@ -63,29 +63,29 @@ pub(super) struct Kernel<'a> {
     pub func: &'a PrimFunc,
     pub vars: Scopes<Var>,
     buffers: Scopes<Buffer>,
-    /// What the blocks around say they touch, innermost last.
-    touched: Vec<Touched>,
-    /// Bytes behind pointers, where they are constant.
+    /// Declared accesses of the enclosing blocks, innermost last.
+    touched: Vec<DeclaredAccesses>,
+    /// Number of bytes behind pointers, if constant.
     pub memory: FxHashMap<Var, i64>,
     /// True if it calls other kernels.
     calls: bool,
-    /// How many loops are around.
+    /// Number of enclosing loops.
     loops: usize,
-    /// Where the innermost statement stands that has a place.
+    /// Span of the innermost statement that has one.
     pub span: Span,
     found: Vec<Diagnostic>,
 }
 
 impl Kernel<'_> {
     fn signature(&mut self) {
-        // A scalar may come after the buffers whose sizes mention it.
+        // A scalar may follow the buffers whose sizes use it.
         for param in &self.func.params {
             self.define(&param.var);
         }
         for buffer in self.func.buffers() {
-            // What a buffer's type mentions, the argument defines.
+            // Variables in a buffer's type are defined by the argument.
             buffer.each_expr(&mut |e| e.each_var(&mut |v| self.vars.ensure(v)));
-            if let Some(size) = buffer.untold_size(|_| true, |from| self.buffers.sees(from)) {
+            if let Some(size) = buffer.undetermined_size(|_| true, |from| self.buffers.sees(from)) {
                 let message = format!("the call does not tell the size `{size}` of parameter `{}`", buffer.name);
                 self.error(codes::KERNEL_STRUCTURE, message);
             } else {
@@ -101,7 +101,7 @@ impl Kernel<'_> {
             self.span = stmt.span;
         }
         if self.calls {
-            self.call_places(stmt);
+            self.check_call_positions(stmt);
         }
         self.statement(stmt);
         self.span = outside;
@@ -148,10 +148,7 @@ impl Kernel<'_> {
             StmtKind::Attr { node, value, body, .. } => self.attr(node, value, body),
             StmtKind::Assert(condition, ..) => self.condition(condition),
             StmtKind::Break | StmtKind::Continue if self.loops == 0 => {
-                self.error(
-                    codes::KERNEL_STRUCTURE,
-                    "`break` and `continue` stand in loops, and there is none around this",
-                );
+                self.error(codes::KERNEL_STRUCTURE, "`break` and `continue` are only allowed inside a loop");
             }
             StmtKind::Break | StmtKind::Continue => {}
             StmtKind::Return(value) => self.returned(value),
@@ -175,7 +172,7 @@ impl Kernel<'_> {
         }
         self.enter();
         self.define(&l.var);
-        // A thread's body runs once for the thread: nothing to leave.
+        // A thread's body runs once per thread: there is no loop to leave.
         self.loops += usize::from(!matches!(l.kind, ForKind::ThreadBinding(_)));
         self.stmt(&l.body);
         self.loops -= usize::from(!matches!(l.kind, ForKind::ThreadBinding(_)));
@@ -195,7 +192,7 @@ impl Kernel<'_> {
 
     fn block(&mut self, block: &Block) {
         if !self.func.s_tir {
-            let message = format!("block `{}` stands in a kernel without blocks", block.name);
+            let message = format!("block `{}` is in a kernel without blocks", block.name);
             self.error(codes::KERNEL_STRUCTURE, message).help("mark the kernel `@T.prim_func(s_tir=True)`");
         }
         for axis in &block.axes {
@@ -216,7 +213,7 @@ impl Kernel<'_> {
             }
         }
         self.enter();
-        self.touched.push(Touched::of(block));
+        self.touched.push(DeclaredAccesses::of(block));
         block.axes.iter().for_each(|axis| self.define(&axis.var));
         block.predicate.iter().for_each(|e| self.condition(e));
         block.alloc_buffers.iter().for_each(|b| self.declare_memory(b));
@@ -254,18 +251,18 @@ impl Kernel<'_> {
         self.same_dtype(element, value.dtype(), || format!("what is stored in `{}`", buffer.name));
     }
 
-    /// Checks that the block around says that it writes a buffer.
+    /// Checks that the enclosing block declares that it writes a buffer.
     fn declared_write(&mut self, buffer: &Buffer) {
         let Some(block) = self.touched.last_mut() else { return };
         let Some(writes) = &block.writes else { return };
         if !writes.contains(&buffer.data) && !block.own.contains(&buffer.data) {
             block.own.push(buffer.data.clone());
             let message = format!("the block writes `{}`, but its `T.writes` does not say so", buffer.name);
-            self.warn(codes::KERNEL_STRUCTURE, message).help("leave `T.writes` out: it is found by itself");
+            self.warn(codes::KERNEL_STRUCTURE, message).help("omit `T.writes`: it is inferred");
         }
     }
 
-    /// Checks that the block around says that it reads a buffer. A reduction reads what it writes.
+    /// Checks that the enclosing block declares that it reads a buffer. A reduction reads the buffer that it writes.
     pub fn declared_read(&mut self, buffer: &Buffer) {
         let Some(block) = self.touched.last_mut() else { return };
         let Some(reads) = &block.reads else { return };
@@ -273,11 +270,11 @@ impl Kernel<'_> {
         if !written && !reads.contains(&buffer.data) && !block.own.contains(&buffer.data) {
             block.own.push(buffer.data.clone());
             let message = format!("the block reads `{}`, but its `T.reads` does not say so", buffer.name);
-            self.warn(codes::KERNEL_STRUCTURE, message).help("leave `T.reads` out: it is found by itself");
+            self.warn(codes::KERNEL_STRUCTURE, message).help("omit `T.reads`: it is inferred");
         }
     }
 
-    /// Checks a buffer's use and its indices; gives the dtype of what they name.
+    /// Checks a buffer's use and its indices; returns the dtype of the access.
     pub fn indices(&mut self, buffer: &Buffer, indices: &[PrimExpr]) -> DType {
         self.sees_buffer(buffer);
         let dims = buffer.ndim();
@@ -304,7 +301,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Checks what a statement decides by: a bool, or an integer, which counts unless it is zero.
+    /// Checks the condition of a statement: a bool, or an integer, which is true unless zero.
     fn choice_on(&mut self, e: &PrimExpr) {
         if e.dtype().is_integer() && e.dtype().lanes == 1 { self.expr(e) } else { self.condition(e) }
     }
@@ -326,7 +323,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Reports memory of the kernel's own that is read before it is written, or may be.
+    /// Reports the kernel's own memory that is, or may be, read before it is written.
     fn uninitialized(&mut self, warns: bool) {
         let module = self.module;
         for read in uninitialized::reads(self.func, std::iter::empty(), &|name| module.tir(name), warns) {
@@ -363,7 +360,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// A buffer with memory of its own.
+    /// Declares a buffer with memory of its own.
     fn declare_memory(&mut self, buffer: &Buffer) {
         self.memory.extend(constant_bytes(buffer).map(|bytes| (buffer.data.clone(), bytes)));
         self.declare(buffer);
@@ -377,7 +374,7 @@ impl Kernel<'_> {
         if let Some(block) = self.touched.last_mut() {
             block.own.push(buffer.data.clone());
         }
-        // A pointer that a statement defined before stays as it is.
+        // A pointer that an earlier statement defined is unchanged.
         self.vars.ensure(&buffer.data);
     }
 
@@ -391,20 +388,20 @@ impl Kernel<'_> {
 
     /// Reports an error at the statement being verified.
     pub fn error(&mut self, code: &'static str, message: impl Into<String>) -> Report<'_> {
-        let message = self.place(message.into());
+        let message = self.locate_message(message.into());
         self.found.push(Diagnostic::error(code, message).label(self.span, ""));
         Report::last(&mut self.found)
     }
 
-    /// Reports what works, but is likely not what was meant.
+    /// Reports a warning.
     fn warn(&mut self, code: &'static str, message: impl Into<String>) -> Report<'_> {
-        let message = self.place(message.into());
+        let message = self.locate_message(message.into());
         self.found.push(Diagnostic::warning(code, message).label(self.span, ""));
         Report::last(&mut self.found)
     }
 
-    /// The message, which names the kernel where there is no text to point at.
-    fn place(&self, message: String) -> String {
+    /// The message, naming the kernel if there is no source location.
+    fn locate_message(&self, message: String) -> String {
         if self.span.is_none() { format!("in kernel `{}`: {message}", self.name) } else { message }
     }
 }

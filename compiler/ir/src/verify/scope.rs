@@ -1,9 +1,9 @@
-//! What is visible where.
+//! Nested scopes of visible entities.
 
 use rustc_hash::FxHashSet;
 use std::hash::Hash;
 
-/// Things that come into sight one after the other and go out of sight when their scope ends.
+/// Entities that are visible from their definition to the end of their scope.
 pub(super) struct Scopes<T> {
     visible: FxHashSet<T>,
     ever: FxHashSet<T>,
@@ -29,7 +29,7 @@ impl<T: Clone + Eq + Hash> Scopes<T> {
         }
     }
 
-    /// Brings something into sight until its scope ends; false when it is in sight already.
+    /// Makes an entity visible until its scope ends; false if it already is.
     pub fn define(&mut self, thing: T) -> bool {
         self.ever.insert(thing.clone());
         let new = self.visible.insert(thing.clone());
@@ -39,22 +39,22 @@ impl<T: Clone + Eq + Hash> Scopes<T> {
         new
     }
 
-    /// Brings something into sight until its scope ends, where it is not already.
+    /// Makes an entity visible until its scope ends, unless it already is.
     pub fn ensure(&mut self, thing: &T) {
         self.define(thing.clone());
     }
 
-    /// Takes something out of sight before its scope ends.
+    /// Hides an entity before its scope ends.
     pub fn hide(&mut self, thing: &T) {
         self.visible.remove(thing);
     }
 
-    /// Returns true if it is in sight.
+    /// Returns true if it is visible.
     pub fn sees(&self, thing: &T) -> bool {
         self.visible.contains(thing)
     }
 
-    /// Returns true if it is in sight or was.
+    /// Returns true if it is or was visible.
     pub fn knows(&self, thing: &T) -> bool {
         self.ever.contains(thing)
     }

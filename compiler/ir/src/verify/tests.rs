@@ -37,7 +37,7 @@ impl OpTable for Ops {
     }
 }
 
-/// A place in the text, to tell bindings apart.
+/// A span, to distinguish bindings.
 fn at(n: u32) -> Span {
     Span::new(n, n + 1)
 }
@@ -94,7 +94,7 @@ impl Test {
         self.module.functions.insert("kernel".into(), Function::Tir(func));
     }
 
-    /// Codes and messages of what is wrong.
+    /// Codes and messages of the diagnostics.
     fn check(mut self, result: impl Into<Operand>) -> Vec<(&'static str, String)> {
         self.f.lambda.body = Body { blocks: self.blocks, result: result.into() };
         self.module.functions.insert("main".into(), Function::Relax(self.f));

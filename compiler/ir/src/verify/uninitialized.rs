@@ -1,10 +1,10 @@
-//! Kernels: elements that are read before anything is written to their memory, for certain or possibly.
+//! Finds loads of kernels that certainly or possibly read uninitialized memory.
 //!
 //! Memory is uninitialized where a kernel allocates it, and where `R.call_tir` passes it for a new output. A load is
-//! reported if no store to the same memory can come before it: none comes before it in the text, and if a condition (or a
-//! loop that may not run) decides whether it happens, all stores are under that condition too, so that it comes before
-//! them the first time. Operands that are perhaps not evaluated are not looked at. Of what is left, loads that
-//! [`initialization`] cannot show to come after a write are possible ones.
+//! reported as an error if no store to the same memory can precede it: none precedes it in the text, and if the load is
+//! under a condition (or in a loop that may not run), so are all stores, so that the load comes first. Operands that
+//! may not be evaluated are not checked. Of the remaining loads, those that [`initialization`] cannot prove to follow a
+//! write are possible reads.
 
 use crate::{
     Name, PrimExpr,
@@ -14,25 +14,25 @@ use crate::{
 use hammock_diagnostics::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A load from memory that holds no values yet.
+/// A load from uninitialized memory.
 pub(super) struct Uninitialized {
-    /// The statement that reads.
+    /// The reading statement.
     pub span: Span,
-    /// What it reads.
+    /// The buffer read.
     pub buffer: Buffer,
-    /// The pointer to that memory: of the buffer, or of that of which it names a region.
+    /// The pointer to that memory: the buffer's, or that of the buffer it matches.
     pub memory: Var,
     /// The reduction axis that indexes it, where `T.init` writes only the element of its first value.
     pub axis: Option<Var>,
     pub certainty: Certainty,
 }
 
-/// How certain it is that a load reads uninitialized memory.
+/// Certainty that a load reads uninitialized memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Certainty {
     /// Always: an error.
     Certain,
-    /// Perhaps: the kernel is compiled so that it finds zeros.
+    /// Possibly: the kernel is compiled to zero-initialize the memory.
     Possible,
 }
 
@@ -63,8 +63,8 @@ impl Uninitialized {
     }
 }
 
-/// The loads of uninitialized memory, one for each memory: of what the kernel allocates, and of the parameters that are
-/// given such memory. Possible ones are looked for only if `warns`.
+/// The loads of uninitialized memory, one per allocation: of memory that the kernel allocates, and of parameters that
+/// are passed such memory. Possible reads are searched only if `warns`.
 pub(super) fn reads<'a>(
     func: &'a PrimFunc,
     outputs: impl Iterator<Item = &'a Buffer> + Clone,
@@ -85,7 +85,7 @@ pub(super) fn reads<'a>(
 }
 
 fn certain<'a>(func: &'a PrimFunc, outputs: impl Iterator<Item = &'a Buffer>) -> Vec<Uninitialized> {
-    let mut search = Search {
+    let mut checker = LoadChecker {
         func,
         memory: func.buffers().map(|b| (b.data.clone(), b.data.clone())).collect(),
         unwritten: outputs.map(|b| b.data.clone()).collect(),
@@ -95,27 +95,27 @@ fn certain<'a>(func: &'a PrimFunc, outputs: impl Iterator<Item = &'a Buffer>) ->
         span: func.span,
         found: Vec::new(),
     };
-    search.stmt(&func.body);
-    search.found
+    checker.stmt(&func.body);
+    checker.found
 }
 
-struct Search<'a> {
+struct LoadChecker<'a> {
     func: &'a PrimFunc,
-    /// The memory that pointers point into: their own, or that of the buffer whose region they name.
+    /// The memory that pointers point into: their own, or that of the buffer they match.
     memory: FxHashMap<Var, Var>,
-    /// Memory that nothing was written to yet.
+    /// Memory that is not written yet.
     unwritten: FxHashSet<Var>,
-    /// Memory of which `T.init` has written what the first value of a reduction axis indexes.
+    /// Memory in which `T.init` has written only the elements at the first value of a reduction axis.
     started: Vec<(Var, Var)>,
     /// Variables whose values differ between iterations.
     varying: FxHashSet<Var>,
-    /// The statements around that may not run, innermost.
+    /// The innermost enclosing statements that may not run.
     region: Option<&'a [Stmt]>,
     span: Span,
     found: Vec<Uninitialized>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> LoadChecker<'a> {
     fn stmt(&mut self, stmt: &'a Stmt) {
         let outside = self.span;
         if !stmt.span.is_none() {
@@ -126,14 +126,14 @@ impl<'a> Search<'a> {
             StmtKind::For(l) => self.for_loop(l),
             StmtKind::While(condition, body) => {
                 self.expr(condition);
-                self.perhaps(body);
+                self.conditional(body);
             }
             StmtKind::If(condition, then, otherwise) => {
                 self.expr(condition);
                 let before = self.unwritten.clone();
-                self.perhaps(then);
+                self.conditional(then);
                 let after = std::mem::replace(&mut self.unwritten, before);
-                otherwise.iter().for_each(|s| self.perhaps(s));
+                otherwise.iter().for_each(|s| self.conditional(s));
                 self.unwritten.retain(|data| after.contains(data));
             }
             StmtKind::Block(block) => self.block(block),
@@ -161,12 +161,12 @@ impl<'a> Search<'a> {
         self.span = outside;
     }
 
-    /// Statements behind one that may leave the sequence may not run.
+    /// Statements after one that may leave the sequence may not run.
     fn sequence(&mut self, stmts: &'a [Stmt]) {
         let outside = self.region;
         for (number, stmt) in stmts.iter().enumerate() {
             self.stmt(stmt);
-            if leaves(stmt) {
+            if may_skip_rest(stmt) {
                 self.region = stmts.get(number + 1..);
             }
         }
@@ -174,7 +174,7 @@ impl<'a> Search<'a> {
     }
 
     /// A statement that may not run.
-    fn perhaps(&mut self, stmt: &'a Stmt) {
+    fn conditional(&mut self, stmt: &'a Stmt) {
         let outside = self.region.replace(std::slice::from_ref(stmt));
         self.stmt(stmt);
         self.region = outside;
@@ -185,13 +185,13 @@ impl<'a> Search<'a> {
         self.varying.insert(l.var.clone());
         let runs = match l.extent.as_int() {
             Some(extent) => extent > 0,
-            // Sizes are those of data, of which there are some.
+            // Sizes are assumed to be positive.
             None => !l.extent.is_data() && !l.extent.any(&mut |e| e.as_var().is_some_and(|v| self.varying.contains(v))),
         };
         if runs {
             self.stmt(&l.body);
         } else {
-            self.perhaps(&l.body);
+            self.conditional(&l.body);
         }
     }
 
@@ -219,7 +219,7 @@ impl<'a> Search<'a> {
         self.region = outside;
     }
 
-    /// What a block starts with. It runs for the first value of each reduction axis only.
+    /// Checks a block's `init`, which runs only for the first value of each reduction axis.
     fn init(&mut self, block: &Block, init: &'a Stmt) {
         let is_reduced = |v: &Var| {
             block.axes.iter().any(|a| a.var == *v && a.kind == IterKind::Reduce && a.dom.1.as_int() != Some(1))
@@ -297,7 +297,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// How many times statements write to memory, or pass it to something that may.
+    /// Number of times that statements write to memory, or pass it to a function that may.
     fn writes(&self, stmts: &[Stmt], memory: &Var) -> usize {
         let mut count = 0;
         let is_memory = |data: &Var| self.memory_of(data) == *memory;
@@ -319,7 +319,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The pointer that an expression is, or reads from.
+/// The pointer that an expression is or loads from.
 fn pointer(e: &PrimExpr) -> Option<&Var> {
     match e.kind() {
         PrimKind::Var(var) => Some(var),
@@ -328,8 +328,8 @@ fn pointer(e: &PrimExpr) -> Option<&Var> {
     }
 }
 
-/// Returns true if what follows a statement may be skipped.
-fn leaves(stmt: &Stmt) -> bool {
+/// Returns true if the statement may skip those after it.
+fn may_skip_rest(stmt: &Stmt) -> bool {
     let mut found = false;
     stmt.walk(&mut |s| found |= matches!(s.kind, StmtKind::Break | StmtKind::Continue | StmtKind::Return(_)));
     found

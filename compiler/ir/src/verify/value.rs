@@ -1,4 +1,4 @@
-//! Values of graphs: type rules and effects.
+//! Verifies values of graphs: type rules and effects.
 
 use super::graph::Graph;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 use hammock_diagnostics::{Span, codes};
 
 impl Graph<'_> {
-    /// The type that a value has by itself; nothing when a rule is broken.
+    /// The inferred type of a value; `None` if a rule is violated.
     pub fn value_type(&mut self, value: &Value, span: Span) -> Option<Type> {
         match value {
             Value::Operand(operand) => Some(self.f.operand_ty(self.module, operand)),
@@ -59,7 +59,7 @@ impl Graph<'_> {
         {
             return None;
         }
-        // A kernel called like a function: what it is given would be another matter if it were called as one calls kernels.
+        // A kernel called like a function: its arguments would differ in a proper `R.call_tir`.
         let of_kernel = matches!(&call.callee, Callee::Global(name) if self.module.tir(name).is_some());
         let allowed = self.effects(call, span);
         if of_kernel && !allowed || !self.arguments(call, span) {
@@ -77,19 +77,19 @@ impl Graph<'_> {
         }
     }
 
-    /// Returns true if the call may stand where it does.
+    /// Returns true if the call's effects are allowed in this position.
     fn effects(&mut self, call: &Call, span: Span) -> bool {
         if !(self.pure || self.in_dataflow) || self.is_pure(call) {
             return true;
         }
         let callee = self.callee_text(call);
-        let (place, help) = if self.in_dataflow {
+        let (scope, help) = if self.in_dataflow {
             ("a dataflow block", "end the block before the call")
         } else {
             ("a pure function", "mark the function `@R.function(pure=False)`")
         };
         let instead = self.without_effects(call);
-        let message = format!("{place} calls {callee}, which has effects");
+        let message = format!("{scope} calls {callee}, which has effects");
         let report = self.error(codes::IMPURE, message, span, "called here").help(help);
         if let Some(instead) = instead {
             report.help(instead);
@@ -97,7 +97,7 @@ impl Graph<'_> {
         false
     }
 
-    /// How to call the same without effects.
+    /// Advice on calling the same function without effects.
     fn without_effects(&self, call: &Call) -> Option<String> {
         match &call.callee {
             Callee::Extern(symbol) => Some(format!(
@@ -113,7 +113,7 @@ impl Graph<'_> {
     fn is_pure(&self, call: &Call) -> bool {
         let of_type = |ty: &Type| matches!(ty, Type::Callable(c) if c.pure) || matches!(ty, Type::Error);
         match &call.callee {
-            // An unknown operator breaks its type rule; one complaint is enough.
+            // An unknown operator is already reported by its type rule.
             Callee::Op(op) => self.ops.is_pure(op).unwrap_or(true),
             Callee::Extern(_) => false,
             Callee::Var(var) => of_type(self.ty(*var)),
@@ -125,7 +125,7 @@ impl Graph<'_> {
         }
     }
 
-    /// What a call calls, for messages.
+    /// Description of a callee, for messages.
     pub fn callee_text(&self, call: &Call) -> String {
         match &call.callee {
             Callee::Op(op) => format!("`R.{op}`"),

@@ -15,7 +15,7 @@ use hammock_ir::{
     prim::{PrimKind, Var},
     tir::{
         Buffer, PrimFunc, Stmt, StmtKind,
-        call::{BoundCall, Equality, Misfit, bind_call, called_in, callee, callees, misplaced},
+        call::{BoundCall, CallMismatch, Equality, bind_call, called_in, callee, callees, conditional_call},
         fresh,
     },
 };
@@ -88,7 +88,7 @@ impl Inliner<'_, '_> {
         if !stmt.span.is_none() {
             self.span = stmt.span;
         }
-        if let Some(name) = misplaced(stmt) {
+        if let Some(name) = conditional_call(stmt) {
             return Err(Reason::CallPlace(name));
         }
         let mut before = Vec::new();
@@ -160,8 +160,8 @@ impl Inliner<'_, '_> {
         }
         let args: Vec<PrimExpr> = args.iter().map(|arg| self.stable_arg(arg, before)).collect();
         let bound = bind_call(func, &args).map_err(|why| match why {
-            Misfit::Count => misfit("it takes another number of arguments"),
-            Misfit::Argument(why) => misfit(&why),
+            CallMismatch::Count => misfit("it takes another number of arguments"),
+            CallMismatch::Argument(why) => misfit(&why),
         })?;
         let result = func.ret_ty.as_ref().map(|ty| ty.dtype()).filter(|dtype| !dtype.is_void());
         let result = result.map(|dtype| Buffer::new(format!("{name}.result"), vec![PrimExpr::int64(1)], dtype));

@@ -52,7 +52,7 @@ pub use value::Value;
 use hammock_ir::{
     DType, Name, PrimExpr, Tensor,
     prim::Var,
-    tir::{Buffer, PrimFunc, empty_reductions::started},
+    tir::{Buffer, PrimFunc, empty_reductions::hoist_inits},
 };
 use hammock_runtime::Device;
 use memory::Heap;
@@ -154,7 +154,7 @@ impl Interpreter {
         self.span = func.span;
         self.exact = func.attrs.is_true(hammock_ir::tir::EXACT);
         let bound = self.bind_arguments(func, args)?;
-        let flow = self.execute(&started(&func.body))?;
+        let flow = self.execute(&hoist_inits(&func.body))?;
         bound.write_back(&self.heap, args)?;
         Ok(flow.returned())
     }

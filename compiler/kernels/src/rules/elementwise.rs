@@ -10,7 +10,7 @@ use crate::{
 };
 use hammock_ir::{
     PrimExpr,
-    prim::{BinaryOp, PrimKind, intrinsics::FUNCTION},
+    prim::{BinaryOp, PrimKind, intrinsics::MATH_COST},
 };
 
 /// Vectorizes along a contiguous axis.
@@ -68,7 +68,7 @@ fn compared_axis(stage: &Stage) -> Option<(usize, i64)> {
 
 fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     let near = vector_axis(stage).or_else(|| strided_axis(stage));
-    let chain = |e: &PrimExpr| matches!(e.kind(), PrimKind::Call(call) if call.cost() >= FUNCTION);
+    let chain = |e: &PrimExpr| matches!(e.kind(), PrimKind::Call(call) if call.cost() >= MATH_COST);
     let many = ctx.target.vector_registers >= 32 && stage.value.any(&mut |e| chain(e));
     let registers = if many { 4 } else { 2 };
     let vector = near.and_then(|axis| Some((axis, interleaved_lanes(stage, axis, registers, ctx)?)));

@@ -3,8 +3,8 @@
 use super::CallContext;
 use hammock_ir::{AttrValue, DType, relax::InferError};
 
-/// The largest magnitude of an attribute that rules calculate with: products of two do not overflow.
-const LARGEST: u64 = 1 << 31;
+/// Maximum magnitude of an attribute used in arithmetic, chosen so that multiplying two does not overflow.
+const MAX_MAGNITUDE: u64 = 1 << 31;
 
 impl<'a> CallContext<'a> {
     /// An attribute.
@@ -15,7 +15,7 @@ impl<'a> CallContext<'a> {
         self.call.attrs.get(name).ok_or_else(|| self.error(format_args!("the attribute `{name}` is missing")))
     }
 
-    /// An integer of any size.
+    /// An integer of any magnitude.
     ///
     /// # Errors
     /// When it is missing or something else.
@@ -32,7 +32,7 @@ impl<'a> CallContext<'a> {
     }
 
     fn limited(&self, name: &str, value: i64) -> Result<i64, InferError> {
-        match value.unsigned_abs() <= LARGEST {
+        match value.unsigned_abs() <= MAX_MAGNITUDE {
             true => Ok(value),
             false => Err(self.error_at(name, format_args!("`{name}` is {value}, beyond the size of any tensor"))),
         }

@@ -8,7 +8,7 @@ use hammock_ir::{
     types::ShapeType,
 };
 
-/// Returns true if an operand stands for one that is not given: `None` or the empty tuple.
+/// Returns true if an operand denotes an absent one: `None` or the empty tuple.
 pub fn is_absent(operand: &Operand) -> bool {
     match operand {
         Operand::Tuple(members) => members.is_empty(),
@@ -23,7 +23,7 @@ impl<'a> CallContext<'a> {
         self.op.operands().position(|p| p.name == param)
     }
 
-    /// An operand that may be absent: nothing, `None` and the empty tuple all mean that it is.
+    /// An optional operand: absent if it is omitted, `None` or the empty tuple.
     pub fn optional(&self, param: &str) -> Option<&'a Operand> {
         self.call.args.get(self.operand_index(param)?).filter(|o| !is_absent(o))
     }
@@ -64,7 +64,7 @@ impl<'a> CallContext<'a> {
         }
     }
 
-    /// The type of a tensor operand that may be absent.
+    /// The type of an optional tensor operand.
     ///
     /// # Errors
     /// When it is given and no tensor.
@@ -72,10 +72,10 @@ impl<'a> CallContext<'a> {
         self.optional(param).map(|_| self.tensor(param)).transpose()
     }
 
-    /// The type of a tensor operand; a scalar counts as a tensor without dimensions.
+    /// The type of a tensor operand; a scalar counts as a rank-0 tensor.
     ///
     /// # Errors
-    /// When it is not given or neither.
+    /// When it is not given or is neither.
     pub fn tensor_or_scalar(&self, param: &str) -> Result<TensorType, InferError> {
         match self.ty(param)? {
             Type::Prim(dtype) => Ok(TensorType::new([] as [PrimExpr; 0], dtype)),
@@ -119,7 +119,7 @@ impl<'a> CallContext<'a> {
         self.scalar(operand).ok_or_else(|| self.mismatch(param, "a scalar", &self.type_of(operand)))
     }
 
-    /// The scalar that an operand is.
+    /// An operand as a scalar; `None` if it is none.
     pub(crate) fn scalar(&self, operand: &Operand) -> Option<PrimExpr> {
         match operand {
             Operand::Prim(e) => Some(e.clone()),

@@ -1,11 +1,11 @@
-//! Functions of two tensors, element by element, with broadcasting.
+//! Element-wise functions of two tensors, with broadcasting.
 //!
-//! Operands must have one dtype. A scalar may stand for either: a number written in the program takes the dtype of the
-//! other operand, and a constant without dimensions is written into the kernel. Arithmetic of bools is that of one bit:
-//! sum and maximum are "or", product and minimum are "and", the difference is "exclusive or".
+//! Operands must have one dtype. Either may be a scalar: a number in the program takes the dtype of the other operand,
+//! and a rank-0 constant becomes an immediate in the kernel. Arithmetic on bools is one-bit arithmetic: sum and maximum
+//! are "or", multiplication and minimum are "and", the difference is "exclusive or".
 //!
-//! Integer division by zero stops the kernel with an error; the least number divided by -1 wraps to itself. Shifts by
-//! the width of the type or more shift every bit out.
+//! Integer division by zero stops the kernel with an error; the minimum divided by -1 wraps to itself. Shifts by at
+//! least the width of the type shift every bit out.
 
 mod integer;
 
@@ -22,7 +22,7 @@ use hammock_ir::{
     prim::{BinaryOp, binary},
     relax::InferError,
 };
-use integer::{floor_divide, floor_mod, refuse_zero, shift_left, shift_right, trunc_divide, trunc_mod};
+use integer::{check_nonzero, floor_divide, floor_mod, shift_left, shift_right, trunc_divide, trunc_mod};
 
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
@@ -38,7 +38,7 @@ fn arithmetic_ops() -> Vec<Op> {
     vec![
         arithmetic("add", "The sum.", |a, b| one_bit(Add, a, b)).in_place(),
         arithmetic("subtract", "The difference.", |a, b| one_bit(Sub, a, b)).in_place(),
-        arithmetic("multiply", "The product.", |a, b| one_bit(Mul, a, b)).in_place(),
+        arithmetic("multiply", "The elementwise product.", |a, b| one_bit(Mul, a, b)).in_place(),
         arithmetic("maximum", "The larger; NaN when one is NaN.", |a, b| one_bit(Max, a, b)),
         arithmetic("minimum", "The smaller; NaN when one is NaN.", |a, b| one_bit(Min, a, b)),
         division("divide", "The quotient; of integers, towards zero.", trunc_divide).in_place(),
@@ -59,26 +59,30 @@ fn bit_ops() -> Vec<Op> {
         bits("bitwise_or", "Bitwise or.", |a, b| bitwise("bitwise_or", a, b)),
         bits("bitwise_xor", "Bitwise exclusive or.", |a, b| bitwise("bitwise_xor", a, b)),
         bits("left_shift", "Shifts the bits of `x1` left by `x2`.", shift_left),
-        bits("right_shift", "Shifts the bits of `x1` right by `x2`; the sign is kept.", shift_right),
+        bits("right_shift", "Shifts the bits of `x1` right by `x2`, arithmetically for signed integers.", shift_right),
     ]
 }
 
 fn comparison_ops() -> Vec<Op> {
     vec![
-        comparison("equal", "Whether the elements are equal.", BinaryOp::Eq),
-        comparison("not_equal", "Whether the elements differ.", BinaryOp::Ne),
-        comparison("less", "Whether the first is less.", BinaryOp::Lt),
-        comparison("less_equal", "Whether the first is less or equal.", BinaryOp::Le),
-        comparison("greater", "Whether the first is greater.", BinaryOp::Gt),
-        comparison("greater_equal", "Whether the first is greater or equal.", BinaryOp::Ge),
+        comparison("equal", "True where the elements are equal.", BinaryOp::Eq),
+        comparison("not_equal", "True where the elements differ.", BinaryOp::Ne),
+        comparison("less", "True where `x1 < x2`.", BinaryOp::Lt),
+        comparison("less_equal", "True where `x1 <= x2`.", BinaryOp::Le),
+        comparison("greater", "True where `x1 > x2`.", BinaryOp::Gt),
+        comparison("greater_equal", "True where `x1 >= x2`.", BinaryOp::Ge),
     ]
 }
 
 fn logic_ops() -> Vec<Op> {
     vec![
-        logic("logical_and", "Whether both are true (not zero), in the dtype of the operands.", PrimExpr::and),
-        logic("logical_or", "Whether at least one is true (not zero), in the dtype of the operands.", PrimExpr::or),
-        logic("logical_xor", "Whether exactly one is true (not zero), in the dtype of the operands.", PrimExpr::ne),
+        logic("logical_and", "Logical and: true where both are nonzero, in the dtype of the operands.", PrimExpr::and),
+        logic("logical_or", "Logical or: true where either is nonzero, in the dtype of the operands.", PrimExpr::or),
+        logic(
+            "logical_xor",
+            "Logical exclusive or: true where exactly one is nonzero, in the dtype of the operands.",
+            PrimExpr::ne,
+        ),
     ]
 }
 
@@ -99,22 +103,22 @@ fn bits(name: &'static str, doc: &'static str, f: Function) -> Op {
     arithmetic(name, doc, f).infer(rule).example("x: int32[2, 3]; y: int32[3]", "x, y")
 }
 
-/// A quotient or remainder, which integers do not have by zero.
+/// A quotient or remainder, which is an error for integer division by zero.
 fn division(name: &'static str, doc: &'static str, f: Function) -> Op {
-    operands(name, doc).infer(same_dtype).legalize(move |cx| checked_elementwise(cx, refuse_zero, f))
+    operands(name, doc).infer(same_dtype).legalize(move |cx| checked_elementwise(cx, check_nonzero, f))
 }
 
-/// A function of truth values, applied to any numbers.
+/// A logical function, applicable to any numbers.
 fn logic(name: &'static str, doc: &'static str, f: Function) -> Op {
     let on_numbers = move |a: PrimExpr, b: PrimExpr| {
         let dtype = a.dtype();
-        f(truth(a), truth(b)).cast(dtype)
+        f(is_nonzero(a), is_nonzero(b)).cast(dtype)
     };
     let op = operands(name, doc).example("x: bool[2, 3]; y: bool[3]", "x, y");
     op.infer(same_dtype).legalize(move |cx| elementwise(cx, on_numbers))
 }
 
-/// A question.
+/// A comparison.
 fn comparison(name: &'static str, doc: &'static str, op: BinaryOp) -> Op {
     let rule = |cx: &CallContext| Ok(TensorType { dtype: Some(DType::BOOL), ..broadcast_pair(cx, "x1", "x2")? }.into());
     operands(name, doc).infer(rule).legalize(move |cx| elementwise(cx, |a, b| binary(op, a, b)))
@@ -138,7 +142,7 @@ fn elementwise(cx: &CallContext, f: impl FnOnce(PrimExpr, PrimExpr) -> PrimExpr)
     checked_elementwise(cx, |_, _, _| Ok(()), f)
 }
 
-/// The same, of operands of which the second is checked first.
+/// The same, after a check of the second operand.
 fn checked_elementwise(
     cx: &CallContext,
     check: impl FnOnce(&CallContext, &mut Builder, &Input) -> Result<(), InferError>,
@@ -146,15 +150,15 @@ fn checked_elementwise(
 ) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, cx.op.name)?;
     let (x, y) = (b.input("x1")?, b.input("x2")?);
-    let (x, y) = (adopt(&x, &y), adopt(&y, &x));
+    let (x, y) = (with_dtype_of(&x, &y), with_dtype_of(&y, &x));
     check(cx, &mut b, &y)?;
     let out = b.broadcast_output(&format!("T_{}", cx.op.name), &["x1", "x2"])?;
     b.compute(&out, |i| f(x.broadcast_to(i, &out.shape), y.broadcast_to(i, &out.shape)));
     Ok(b.finish())
 }
 
-/// A number written in the program, in the dtype of the other operand.
-fn adopt(value: &Input, other: &Input) -> Input {
+/// Converts a number in the program to the dtype of the other operand.
+fn with_dtype_of(value: &Input, other: &Input) -> Input {
     let number = match value {
         Input::Scalar(e) => e.as_int().map(|v| v as f64).or(e.as_float()),
         Input::Buffer(_) => None,
@@ -165,7 +169,7 @@ fn adopt(value: &Input, other: &Input) -> Input {
     }
 }
 
-/// Arithmetic of numbers, or of bools as numbers of one bit.
+/// Arithmetic on numbers, or on bools as one-bit numbers.
 fn one_bit(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
     match op {
         _ if !a.dtype().is_bool() => binary(op, a, b),
@@ -175,7 +179,7 @@ fn one_bit(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
     }
 }
 
-/// Computes in float32 what floats of 16 bits are too short for.
+/// Computes in float32 if 16-bit floats are too imprecise.
 fn wide(a: PrimExpr, b: PrimExpr, f: Function) -> PrimExpr {
     let dtype = a.dtype();
     let wide = accumulator(dtype);
@@ -196,13 +200,14 @@ fn bitwise(intrinsic: &'static str, a: PrimExpr, b: PrimExpr) -> PrimExpr {
     }
 }
 
-/// Whether a number is not zero.
-fn truth(x: PrimExpr) -> PrimExpr {
+/// Returns the condition that a number is nonzero.
+fn is_nonzero(x: PrimExpr) -> PrimExpr {
     let dtype = x.dtype();
     if dtype.is_bool() { x } else { x.ne(PrimExpr::constant(0.0, dtype)) }
 }
 
-/// The larger plus `log(1 + exp(-|a - b|))`. Where the larger is infinite the rest would be NaN and is left out.
+/// The maximum plus `log(1 + exp(-|a - b|))`. If the maximum is infinite, the second summand would be NaN and is
+/// omitted.
 fn log_add_exp(a: PrimExpr, b: PrimExpr) -> PrimExpr {
     let dtype = a.dtype();
     if !dtype.is_floating() {

@@ -1,8 +1,8 @@
 //! Calls of functions, closures, checks and printing.
 //!
-//! How they stand in the IR: the function called is the first argument ([`Operand::Global`], [`Operand::Extern`] or a
-//! variable), the operands of `call_tir` and its kin are one tuple, those of packed calls follow one by one, and the
-//! types of results are [`Call::ty_args`]. What prints as a keyword (`format`) stands in front of a list of any length.
+//! Representation in the IR: the callee is the first argument ([`Operand::Global`], [`Operand::Extern`] or a variable),
+//! the operands of `call_tir` and its variants are one tuple, those of packed calls are separate arguments, and the
+//! types of results are [`Call::ty_args`]. An operand printed as a keyword (`format`) precedes the variadic ones.
 //!
 //! [`Operand::Global`]: hammock_ir::relax::Operand::Global
 //! [`Operand::Extern`]: hammock_ir::relax::Operand::Extern
@@ -35,13 +35,12 @@ fn destination_passing() -> Vec<Op> {
             .doc("Calls a TIR function that writes its results into tensors of the given types.")
             .operand("gvar", OperandKind::Function)
             .operand("args", OperandKind::Any)
-            .infer(written)
+            .infer(declared_results)
             .own_memory()
             .structural(REWRITE),
         Op::new("call_tir_inplace")
             .doc(
-                "Calls a TIR function that writes its results over the arguments at `inplace_indices`, or into new \
-                  tensors for -1.",
+                "Calls a TIR function whose results overwrite the arguments at `inplace_indices`, or are new tensors for -1.",
             )
             .operand("gvar", OperandKind::Function)
             .operand("args", OperandKind::Any)
@@ -55,21 +54,21 @@ fn destination_passing() -> Vec<Op> {
             .operand("args", OperandKind::Any)
             .required("te_grad_name", AttrKind::Str)
             .attr("te_grad_kwargs", AttrKind::Any, AttrValue::Dict(Vec::new()))
-            .infer(written)
+            .infer(declared_results)
             .own_memory()
             .structural(REWRITE),
         Op::new("call_dps_packed")
             .doc("Calls a runtime function that writes its results into tensors of the given types.")
             .operand("func", OperandKind::Function)
             .operand("args", OperandKind::Any)
-            .infer(written)
+            .infer(declared_results)
             .own_memory()
             .structural(REWRITE),
         Op::new("call_py_func")
             .doc("Calls a function that the host program registered under this name.")
             .operand("func_name", OperandKind::Str)
             .operand("args", OperandKind::Any)
-            .infer(written)
+            .infer(declared_results)
             .structural(CODE),
     ]
 }
@@ -126,14 +125,14 @@ fn closures() -> Vec<Op> {
             .infer(returned)
             .structural("RemovePurityChecking makes it `R.invoke_closure`"),
         Op::new("null_value")
-            .doc("The null value, which stands for an absent object.")
+            .doc("The null value, which denotes an absent object.")
             .example("", "")
             .infer(|_| Ok(Type::Any))
             .structural(CODE),
     ]
 }
 
-/// The keyword `format` stands before the values in the IR, as the runtime functions take it.
+/// The keyword `format` precedes the values in the IR, as in the runtime functions.
 fn checks() -> Vec<Op> {
     vec![
         Op::new("assert_op")
@@ -146,7 +145,7 @@ fn checks() -> Vec<Op> {
             .infer(infer_assert)
             .packed("relax.run.assert_op"),
         Op::new("print")
-            .doc("Prints values, with a format that has a `{}` for each, or one after the other.")
+            .doc("Prints values, with a format that has a `{}` for each, or one after another.")
             .example("x: float32[2]", r#"x, format="x is {}""#)
             .operand_or("format", OperandKind::Str, "")
             .operand("values", OperandKind::Variadic)
@@ -156,7 +155,7 @@ fn checks() -> Vec<Op> {
     ]
 }
 
-/// The type of a call that returns what its type arguments say; of nothing, anything.
+/// The type of a call declared by its type arguments; any type if there are none.
 fn returned(cx: &CallContext) -> Inferred {
     Ok(match cx.call.ty_args.as_slice() {
         [] => Type::Any,
@@ -165,8 +164,8 @@ fn returned(cx: &CallContext) -> Inferred {
     })
 }
 
-/// The type of a call that writes tensors of the types given.
-fn written(cx: &CallContext) -> Inferred {
+/// The type of a call that writes tensors of the given types.
+fn declared_results(cx: &CallContext) -> Inferred {
     if cx.call.ty_args.is_empty() {
         return Err(cx.error("the types of the results are missing").help("give them as `out_ty=R.Tensor(…)`"));
     }
@@ -186,7 +185,7 @@ fn expect_tensors(cx: &CallContext, ty: &Type) -> Result<(), InferError> {
 }
 
 fn infer_inplace(cx: &CallContext) -> Inferred {
-    let ty = written(cx)?;
+    let ty = declared_results(cx)?;
     let results = ty.as_tuple().map_or(1, <[Type]>::len);
     let indices = cx.ints("inplace_indices")?;
     if indices.len() != results {

@@ -1,6 +1,6 @@
-//! Collectives: operators of several workers that each run the program on a part of the data.
+//! Collective communication: operators of several workers that each run the program on a shard of the data.
 //!
-//! They become calls of the runtime's functions of the same names (`runtime.disco.…`), which know the workers.
+//! They are lowered to calls of the runtime's functions of the same names (`runtime.disco.…`), which know the workers.
 
 use crate::{
     context::CallContext,
@@ -21,7 +21,7 @@ pub fn ops() -> Vec<Op> {
     vec![all_reduce(), all_gather(), broadcast(), scatter()]
 }
 
-/// How `ccl.allreduce` may combine, by the runtime's numbers.
+/// Reductions of `ccl.allreduce`, in the runtime's numbering.
 const REDUCTIONS: &[&str] = &["sum", "prod", "min", "max", "avg"];
 
 fn all_reduce() -> Op {
@@ -52,7 +52,7 @@ fn all_gather() -> Op {
         .required("num_workers", AttrKind::Int)
         .attr("in_group", AttrKind::Bool, true)
         .layouts(relayout::gather)
-        .infer(|cx| resized(cx, |cx, size| Ok(dims::mul(size, &num_workers(cx)?.into())), |_| Ok(0)))
+        .infer(|cx| with_axis_size(cx, |cx, size| Ok(dims::mul(size, &num_workers(cx)?.into())), |_| Ok(0)))
         .decompose(|cx, emit| {
             let args = vec![cx.operand("x")?.clone(), in_group(cx)?];
             call(cx, emit, "runtime.disco.allgather", args)
@@ -79,14 +79,14 @@ fn scatter() -> Op {
         .tensor("x")
         .required("num_workers", AttrKind::Int)
         .attr("axis", AttrKind::Int, 0i64)
-        .infer(|cx| resized(cx, shared, scatter_axis))
+        .infer(|cx| with_axis_size(cx, shard_size, scatter_axis))
         .decompose(decompose_scatter)
 }
 
 /// The number of workers: positive.
 ///
 /// # Errors
-/// When it is not.
+/// When it is not positive.
 pub fn num_workers(cx: &CallContext) -> Result<i64, InferError> {
     match cx.int("num_workers")? {
         n if n > 0 => Ok(n),
@@ -94,11 +94,11 @@ pub fn num_workers(cx: &CallContext) -> Result<i64, InferError> {
     }
 }
 
-/// Each worker's share of an axis of that size.
+/// Size of each worker's shard of an axis.
 ///
 /// # Errors
-/// When it cannot be shared evenly.
-pub fn shared(cx: &CallContext, size: &PrimExpr) -> Result<PrimExpr, InferError> {
+/// When the axis cannot be split evenly.
+pub fn shard_size(cx: &CallContext, size: &PrimExpr) -> Result<PrimExpr, InferError> {
     let workers = num_workers(cx)?;
     match size.as_int() {
         Some(n) if n % workers != 0 => {
@@ -119,8 +119,8 @@ fn scatter_axis(cx: &CallContext) -> Result<usize, InferError> {
 /// The type of the first operand with another size along an axis.
 ///
 /// # Errors
-/// When the size cannot be had.
-pub fn resized(
+/// When the size is invalid.
+pub fn with_axis_size(
     cx: &CallContext,
     size: impl Fn(&CallContext, &PrimExpr) -> Result<PrimExpr, InferError>,
     axis: impl Fn(&CallContext) -> Result<usize, InferError>,
@@ -146,7 +146,7 @@ fn call(cx: &CallContext, emit: &mut dyn Emit, name: &str, args: Vec<Operand>) -
     emit.emit(Value::Call(Call::dps_packed(name.into(), args, (cx.op.infer)(cx)?)))
 }
 
-/// Brings the workers' parts to the front, one after the other in memory.
+/// Moves the workers' axis to the front, so that each shard is contiguous in memory.
 fn decompose_scatter(cx: &CallContext, emit: &mut dyn Emit) -> Result<Operand, InferError> {
     let (workers, axis) = (num_workers(cx)?, scatter_axis(cx)?);
     let x = cx.tensor("x")?;
@@ -154,7 +154,7 @@ fn decompose_scatter(cx: &CallContext, emit: &mut dyn Emit) -> Result<Operand, I
         return Err(cx.error_at("x", "cannot be compiled while the shape of `x` is not known"));
     };
     let mut parts = sizes.to_vec();
-    parts.splice(axis..=axis, [workers.into(), shared(cx, &sizes[axis])?]);
+    parts.splice(axis..=axis, [workers.into(), shard_size(cx, &sizes[axis])?]);
     let mut data = emit.op("reshape", vec![cx.operand("x")?.clone(), Operand::Shape(parts)], [])?;
     if axis > 0 {
         let mut order: Vec<i64> = (0..=sizes.len() as i64).collect();

@@ -1,4 +1,4 @@
-//! Tensors out of nothing, and conversions of element types.
+//! Creation of tensors, and conversion of element types.
 
 mod range;
 
@@ -56,7 +56,7 @@ fn wrap_param() -> Op {
         })
 }
 
-/// A tensor of the shape that an operand holds.
+/// A tensor whose shape is an operand's value.
 fn shaped(cx: &CallContext, param: &str, dtype: Option<DType>) -> Inferred {
     let shape = match (cx.shape(param)?, cx.operand(param)?) {
         (ShapeType::Known(dims), _) => TensorShape::Known(dims),
@@ -66,7 +66,7 @@ fn shaped(cx: &CallContext, param: &str, dtype: Option<DType>) -> Inferred {
     Ok(TensorType { shape, dtype, vdevice: None }.into())
 }
 
-/// The type of a value to fill with: a scalar or a tensor without dimensions.
+/// The type of a fill value: a scalar or rank-0 tensor.
 fn fill_value(cx: &CallContext) -> Result<TensorType, InferError> {
     let value = cx.tensor_or_scalar("fill_value")?;
     expect_ndim(cx, "fill_value", &value, 0)?;
@@ -75,7 +75,7 @@ fn fill_value(cx: &CallContext) -> Result<TensorType, InferError> {
 
 fn full() -> Op {
     Op::new("full")
-        .doc("A tensor filled with one value; its dtype is that of the value by default.")
+        .doc("A tensor filled with one value, by default of the value's dtype.")
         .example("v: float32[]", "R.shape([2, 3]), v")
         .operand("shape", OperandKind::Shape)
         .tensor("fill_value")
@@ -93,7 +93,7 @@ fn full() -> Op {
 
 fn full_like() -> Op {
     Op::new("full_like")
-        .doc("A tensor of the shape of `x` filled with one value; its dtype is that of `x` by default.")
+        .doc("A tensor of the shape of `x` filled with one value, by default of the dtype of `x`.")
         .example("x: float32[2, 3]; v: float32[]", "x, v")
         .tensor("x")
         .tensor("fill_value")
@@ -112,7 +112,7 @@ fn full_like() -> Op {
         })
 }
 
-/// `zeros`, `ones` and what makes them like another tensor.
+/// `zeros`, `ones`, `zeros_like` and `ones_like`.
 fn filled() -> Vec<Op> {
     let by_shape = |name, doc, value: f64| {
         Op::new(name)
@@ -297,7 +297,7 @@ fn one_hot_type(cx: &CallContext) -> Inferred {
 
 fn meshgrid() -> Op {
     Op::new("meshgrid")
-        .doc("The coordinates of a grid: for each vector, a tensor that repeats it along the other axes.")
+        .doc("Coordinate grids: for each vector, a tensor that repeats it along the other axes.")
         .example("x: float32[2]; y: float32[3]", r#"(x, y), indexing="ij""#)
         .operand("tensors", OperandKind::Tensors)
         .attr("indexing", AttrKind::OptionalStr, "ij")
@@ -316,7 +316,7 @@ fn meshgrid() -> Op {
         })
 }
 
-/// Returns true if the first two axes change places: `indexing="xy"`.
+/// Returns true if the first two axes are swapped: `indexing="xy"`.
 fn swaps(cx: &CallContext) -> Result<bool, InferError> {
     Ok(cx.optional_str("indexing")?.is_some() && cx.one_of("indexing", &["ij", "xy"])? == "xy")
 }

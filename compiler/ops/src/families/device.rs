@@ -1,4 +1,4 @@
-//! Devices: where tensors live.
+//! Placement of tensors on devices.
 
 use crate::{
     context::CallContext,
@@ -18,7 +18,7 @@ pub fn ops() -> Vec<Op> {
             .structural("LowerRuntimeBuiltin"),
         // In the text the device is written `R.device(device_type=…, index=…)`.
         Op::new("hint_on_device")
-            .doc("States the device that a tensor is on, or should be on.")
+            .doc("Annotates the device that a tensor is on, or should be on.")
             .tensor("data")
             .required("device_type", AttrKind::Int)
             .attr("index", AttrKind::Int, 0i64)

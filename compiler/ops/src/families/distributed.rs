@@ -1,6 +1,6 @@
-//! Distributed tensors: how they are spread over a mesh of devices.
+//! Distributed tensors, sharded over a mesh of devices.
 
-use super::collective::{num_workers, resized, shared};
+use super::collective::{num_workers, shard_size, with_axis_size};
 use crate::{
     context::CallContext,
     dims,
@@ -21,10 +21,10 @@ pub fn ops() -> Vec<Op> {
     vec![
         placed(
             "dist.annotate_sharding",
-            "Annotates how a tensor is sharded over a device mesh; its type does not change.",
+            "Annotates the sharding of a tensor over a device mesh; its type does not change.",
         )
         .infer(|cx| cx.ty("input")),
-        placed("dist.redistribute", "Changes how a tensor is distributed over a device mesh.").infer(infer_placed),
+        placed("dist.redistribute", "Redistributes a tensor over a device mesh.").infer(infer_placed),
         Op::new("dist.call_tir_local_view")
             .doc("Calls a TIR function on each device's local part of distributed tensors.")
             .operand("gvar", OperandKind::Function)
@@ -45,7 +45,7 @@ pub fn ops() -> Vec<Op> {
             .tensor("input")
             .required("num_workers", AttrKind::Int)
             .required("axis", AttrKind::Int)
-            .infer(|cx| resized(cx, shared, shard_axis))
+            .infer(|cx| with_axis_size(cx, shard_size, shard_axis))
             .decompose(decompose_shard),
     ]
 }
@@ -77,7 +77,7 @@ fn shard_axis(cx: &CallContext) -> Result<usize, InferError> {
     cx.axis("axis", cx.tensor("input")?.ndim().unwrap_or(0))
 }
 
-/// Asks the runtime which worker this is, and takes that worker's slice.
+/// Queries the worker's index from the runtime, and takes that worker's slice.
 fn decompose_shard(cx: &CallContext, emit: &mut dyn Emit) -> Result<Operand, InferError> {
     let input = cx.tensor("input")?;
     let Some(sizes) = input.dims() else {

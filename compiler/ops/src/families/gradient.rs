@@ -16,8 +16,8 @@ use hammock_ir::{PrimExpr, relax::InferError};
 pub fn ops() -> Vec<Op> {
     let mut ops = vec![
         mark("grad.no_grad", "Returns its argument and stops gradients from flowing through it."),
-        mark("grad.start_checkpoint", "Returns its argument; what follows is recomputed for the gradient."),
-        mark("grad.end_checkpoint", "Returns its argument; what follows is kept for the gradient."),
+        mark("grad.start_checkpoint", "Returns its argument; the following operators are recomputed for the gradient."),
+        mark("grad.end_checkpoint", "Returns its argument; the following results are stored for the gradient."),
         nll_loss_backward(),
         take::take_backward(),
     ];
@@ -42,7 +42,7 @@ fn nll_loss_backward() -> Op {
     negative_log_likelihood(op).infer(infer_nll_loss).legalize(legalize_nll_loss)
 }
 
-/// Of a loss that is not reduced, the gradient has an element for each target.
+/// The output gradient of an unreduced loss has one element per target.
 fn infer_nll_loss(cx: &CallContext) -> Inferred {
     let (grad, targets) = (cx.tensor("output_grad")?, cx.tensor("targets")?);
     let expected = if Reduction::of(cx)? == Reduction::None { targets.ndim() } else { Some(0) };
@@ -52,7 +52,7 @@ fn infer_nll_loss(cx: &CallContext) -> Inferred {
     Ok(like_predictions(cx)?.into())
 }
 
-/// Each prediction of a target's class gets minus the target's weight times the gradient of its loss, others nothing.
+/// The prediction of a target's class gets minus the target's weight times the gradient of its loss; others get zero.
 fn legalize_nll_loss(cx: &CallContext) -> Result<Legalized, InferError> {
     let reduction = Reduction::of(cx)?;
     let mut b = Builder::new(cx, "nll_loss_backward")?;

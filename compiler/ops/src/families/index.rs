@@ -1,8 +1,8 @@
-//! Elements chosen by position: slices, and gathering by indices that are themselves in a tensor.
+//! Indexing: slices, and gathers with index tensors.
 //!
-//! Negative indices count from the end where the operator says so. An index that is outside of its axis is an error, at
-//! compile time if it is a constant, else an `IndexError` of the kernel, which checks indices where it uses them. Only the
-//! modes of `take` other than "fast" accept such an index.
+//! Negative indices count from the end if the operator's documentation specifies it. An out-of-bounds index is an
+//! error, at compile time if it is constant, otherwise an `IndexError` of the kernel, which checks indices at their
+//! use. Only the modes of `take` other than "fast" accept such an index.
 
 mod constant;
 mod gather;
@@ -22,7 +22,7 @@ pub fn ops() -> Vec<Op> {
     ops
 }
 
-/// Checks that an operand holds integers.
+/// Checks that an operand has an integer dtype.
 pub fn expect_integers(cx: &CallContext, param: &str, ty: &TensorType) -> Result<(), InferError> {
     match ty.dtype {
         Some(t) if !t.is_integer() => {
@@ -38,18 +38,18 @@ pub fn from_end(index: PrimExpr, extent: &PrimExpr) -> PrimExpr {
     if index.dtype().is_uint() { index } else { index.clone().lt(0i64).select(&index + extent, index) }
 }
 
-/// An index moved into `0..extent`.
+/// An index clamped to `0..extent`.
 pub fn clamp(index: &PrimExpr, extent: &PrimExpr) -> PrimExpr {
     index.clone().min(dims::sub(extent, &1i64.into())).max(0i64)
 }
 
-/// Whether an index lies in `0..extent`.
+/// Returns the condition that an index is in `0..extent`.
 pub fn inside(index: &PrimExpr, extent: &PrimExpr) -> PrimExpr {
     index.clone().ge(0i64).and(index.clone().lt(extent))
 }
 
-/// A value read at clamped indices of axes with these extents, or zero when one of them may be and is empty.
-pub fn unless_empty<'d>(extents: impl IntoIterator<Item = &'d PrimExpr>, value: PrimExpr) -> PrimExpr {
+/// A value read at clamped indices of axes with these extents, or zero if one of the axes is empty at run time.
+pub fn zero_if_empty<'d>(extents: impl IntoIterator<Item = &'d PrimExpr>, value: PrimExpr) -> PrimExpr {
     let may_be_empty = extents.into_iter().filter(|d| d.as_int().is_none_or(|n| n <= 0));
     let holds = may_be_empty.map(|d| d.clone().gt(0i64)).reduce(PrimExpr::and);
     let zero = PrimExpr::constant(0.0, value.dtype());

@@ -1,4 +1,4 @@
-//! What a tensor says of itself at run time.
+//! Metadata of tensors at run time.
 
 use crate::{
     context::CallContext,
@@ -7,7 +7,7 @@ use crate::{
 };
 use hammock_ir::{DType, Type};
 
-/// The operator of a runtime function's name, which has `relax.` in front.
+/// The operator of a runtime function, whose name has the prefix `relax.`.
 fn of_runtime(function: &'static str) -> &'static str {
     function.trim_start_matches("relax.")
 }

@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matmul and linear layers.
 
 mod einsum;
 
@@ -22,7 +22,7 @@ pub fn ops() -> Vec<Op> {
 fn matmul() -> Op {
     Op::new("matmul")
         .doc(
-            "The matrix product over the last two dimensions; leading dimensions broadcast. A vector is a row on \
+            "Matrix multiplication over the last two dimensions; leading dimensions broadcast. A vector is a row on \
              the left and a column on the right.",
         )
         .example("x: float32[2, 3]; y: float32[3, 4]", "x, y")
@@ -34,13 +34,17 @@ fn matmul() -> Op {
         .legalize(matmul_tir)
 }
 
-/// The type of a product: `(…, m, k)` by `(…, k, n)` is `(…, m, n)`; a vector's own dimension vanishes.
+/// The type of a matmul: `(…, m, k)` by `(…, k, n)` is `(…, m, n)`; a vector's unit dimension is removed.
 fn matmul_type(cx: &CallContext) -> Inferred {
-    Ok(product_type(cx, ("x1", cx.tensor("x1")?), ("x2", cx.tensor("x2")?))?.into())
+    Ok(matmul_operands_type(cx, ("x1", cx.tensor("x1")?), ("x2", cx.tensor("x2")?))?.into())
 }
 
-/// The type of the product of two named operands.
-fn product_type(cx: &CallContext, a: (&str, TensorType), b: (&str, TensorType)) -> Result<TensorType, InferError> {
+/// The type of a matmul of two named operands.
+fn matmul_operands_type(
+    cx: &CallContext,
+    a: (&str, TensorType),
+    b: (&str, TensorType),
+) -> Result<TensorType, InferError> {
     let dtype = match cx.dtype("out_dtype")? {
         Some(t) => Some(t),
         None => common_dtype(cx, (a.0, &a.1), (b.0, &b.1))?,
@@ -71,7 +75,7 @@ fn matmul_shape(
     if dims::equal(&a_own[a_own.len() - 1], &b_own[0]) == Some(false) {
         let (x, y) = (shape_text(a), shape_text(b));
         let shapes = format_args!("`{a_name}` of shape {x} and `{b_name}` of shape {y} do not multiply");
-        let text = format!("{shapes}: {}", lengths((a_name, b_name), b_rank));
+        let text = format!("{shapes}: {}", mismatch_message((a_name, b_name), b_rank));
         return Err(cx.error_at(b_name, text).help("transpose one with R.permute_dims"));
     }
     let batch = |dims: &[PrimExpr]| TensorType { shape: TensorShape::Known(dims.into()), ..a.clone() };
@@ -80,14 +84,14 @@ fn matmul_shape(
     Ok(TensorShape::Known(batch.iter().chain(&a_own[..a_own.len() - 1]).chain(&b_own[1..]).cloned().collect()))
 }
 
-/// What must hold of the axes that a product sums over.
-fn lengths((a, b): (&str, &str), b_rank: usize) -> String {
+/// Message about the reduction axes of a matmul.
+fn mismatch_message((a, b): (&str, &str), b_rank: usize) -> String {
     let axis = if b_rank == 1 { "axis" } else { "second last" };
     format!("the last axis of `{a}` must be as long as the {axis} of `{b}`")
 }
 
-/// The product with a matrix whose last two axes are swapped: not an operator of programs, but a kernel that a pass makes
-/// of two operators.
+/// Matmul with a transposed second operand: not an operator of programs, but a kernel that a pass builds from two
+/// operators.
 pub fn matmul_of_transposed() -> &'static Op {
     static OP: LazyLock<Op> = LazyLock::new(|| {
         Op::new("matmul_of_transposed")
@@ -97,9 +101,9 @@ pub fn matmul_of_transposed() -> &'static Op {
             .infer(|cx| {
                 let mut w = cx.tensor("w")?;
                 if let TensorShape::Known(dims) = &w.shape {
-                    w.shape = TensorShape::Known(swapped(dims).into());
+                    w.shape = TensorShape::Known(swap_last_two(dims).into());
                 }
-                Ok(product_type(cx, ("x", cx.tensor("x")?), ("w", w))?.into())
+                Ok(matmul_operands_type(cx, ("x", cx.tensor("x")?), ("w", w))?.into())
             })
             .legalize(|cx| {
                 let mut b = Builder::new(cx, "NT_matmul")?;
@@ -110,7 +114,7 @@ pub fn matmul_of_transposed() -> &'static Op {
                 b.reduce(&out, &[("k".to_owned(), depth)], Combine::Sum, |i, k| {
                     let (left, right) = matmul_indices(&x, &w, (i, &out.shape), &k[0]);
                     let wide = accumulator(out.dtype);
-                    x.at(&left).cast(wide) * w.at(&swapped(&right)).cast(wide)
+                    x.at(&left).cast(wide) * w.at(&swap_last_two(&right)).cast(wide)
                 });
                 Ok(b.finish())
             })
@@ -118,8 +122,8 @@ pub fn matmul_of_transposed() -> &'static Op {
     &OP
 }
 
-/// The same with the last two in the other order.
-fn swapped(list: &[PrimExpr]) -> Vec<PrimExpr> {
+/// Swaps the last two elements.
+fn swap_last_two(list: &[PrimExpr]) -> Vec<PrimExpr> {
     let mut list = list.to_vec();
     if let [.., a, b] = list.as_mut_slice() {
         std::mem::swap(a, b);
@@ -130,20 +134,20 @@ fn swapped(list: &[PrimExpr]) -> Vec<PrimExpr> {
 fn matmul_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "matmul")?;
     let (x, y) = (b.input("x1")?, b.input("x2")?);
-    let out = b.product_output("matmul", ["x1", "x2"])?;
+    let out = b.matmul_output("matmul", ["x1", "x2"])?;
     let depth = x.shape()[x.ndim() - 1].clone();
     let other = y.shape()[y.ndim().saturating_sub(2)].clone();
-    b.require_equal(&depth, &other, &lengths(("x1", "x2"), y.ndim()));
+    b.require_equal(&depth, &other, &mismatch_message(("x1", "x2"), y.ndim()));
     b.reduce(&out, &[("k".to_owned(), depth)], Combine::Sum, |i, k| {
         let (left, right) = matmul_indices(&x, &y, (i, &out.shape), &k[0]);
         let wide = accumulator(out.dtype);
-        let product = |v: PrimExpr| v.cast(wide);
-        product(x.at(&left)) * product(y.at(&right))
+        let result = |v: PrimExpr| v.cast(wide);
+        result(x.at(&left)) * result(y.at(&right))
     });
     Ok(b.finish())
 }
 
-/// Indices of both operands for an index of the product, whose shape is given, and a position on the common axis.
+/// Indices of both operands for an index of the result, whose shape is given, and a position on the reduction axis.
 fn matmul_indices(
     x: &Input,
     y: &Input,
@@ -168,7 +172,7 @@ fn matmul_indices(
 
 fn linear() -> Op {
     Op::new("linear")
-        .doc("`data` times the transposed weight, plus a bias: a fully connected layer.")
+        .doc("A fully connected layer: matmul of `data` with the transposed weight, plus a bias.")
         .example("x: float32[2, 3]; w: float32[4, 3]; b: float32[4]", "x, w, b")
         .tensor("data")
         .tensor("weight")
@@ -179,10 +183,10 @@ fn linear() -> Op {
             let operand = |param| cx.operand(param).cloned();
             let weight = emit.op("permute_dims", vec![operand("weight")?], [])?;
             let out_dtype = cx.attr("out_dtype")?.clone();
-            let product = emit.op("matmul", vec![operand("data")?, weight], [("out_dtype", out_dtype)])?;
+            let result = emit.op("matmul", vec![operand("data")?, weight], [("out_dtype", out_dtype)])?;
             match cx.optional("bias") {
-                Some(bias) => emit.op("add", vec![product, bias.clone()], []),
-                None => Ok(product),
+                Some(bias) => emit.op("add", vec![result, bias.clone()], []),
+                None => Ok(result),
             }
         })
 }
@@ -193,11 +197,11 @@ fn linear_type(cx: &CallContext) -> Inferred {
     if let TensorShape::Known(dims) = &weight.shape {
         weight.shape = TensorShape::Known(dims.iter().rev().cloned().collect());
     }
-    let product = product_type(cx, ("data", data), ("weight", weight))?;
-    let Some(bias) = cx.optional_tensor("bias")? else { return Ok(product.into()) };
-    let dtype = common_dtype(cx, ("data", &product), ("bias", &bias))?;
-    let vdevice = common_vdevice(cx, [&product, &bias])?;
-    let shape = broadcast_shapes(cx, &[("data", &product), ("bias", &bias)])?;
+    let result = matmul_operands_type(cx, ("data", data), ("weight", weight))?;
+    let Some(bias) = cx.optional_tensor("bias")? else { return Ok(result.into()) };
+    let dtype = common_dtype(cx, ("data", &result), ("bias", &bias))?;
+    let vdevice = common_vdevice(cx, [&result, &bias])?;
+    let shape = broadcast_shapes(cx, &[("data", &result), ("bias", &bias)])?;
     Ok(TensorType { shape, dtype, vdevice }.into())
 }
 

@@ -1,4 +1,4 @@
-//! Operators that give a tensor another shape.
+//! Operators that change a tensor's shape.
 
 mod join;
 mod layout;
@@ -110,7 +110,7 @@ fn expand_dims() -> Op {
         })
 }
 
-/// What stands at other places than those.
+/// The elements at other positions.
 fn without(all: &[PrimExpr], axes: &[usize]) -> Vec<PrimExpr> {
     all.iter().enumerate().filter(|(i, _)| !axes.contains(i)).map(|(_, e)| e.clone()).collect()
 }
@@ -118,8 +118,7 @@ fn without(all: &[PrimExpr], axes: &[usize]) -> Vec<PrimExpr> {
 fn squeeze() -> Op {
     Op::new("squeeze")
         .doc(
-            "Removes axes of size 1: the given ones, or all. A given axis of another size is kept; a symbolic one \
-             must be 1.",
+            "Removes axes of size 1: the given ones, or all. A given axis of another size is unchanged; a symbolic one must be 1.",
         )
         .example("x: float32[1, 2, 1, 3]", "x, axis=[0]")
         .tensor("x")
@@ -187,7 +186,7 @@ fn broadcast_to() -> Op {
         })
 }
 
-/// Checks that one shape broadcasts to just another.
+/// Checks that one shape broadcasts to exactly another.
 fn check_broadcast(
     cx: &CallContext,
     (small_name, small): (&str, &[PrimExpr]),
@@ -246,8 +245,8 @@ fn collapse_sum_to() -> Op {
         .legalize(collapse_sum)
 }
 
-/// Sums over leading axes, and over those that the result has at size 1. Where that depends on symbolic sizes, the axis
-/// is summed over its whole length or over one element.
+/// Sums over leading axes, and over axes of size 1 in the result. If that depends on symbolic sizes, the axis is summed
+/// over its whole length or over one element.
 fn collapse_sum(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "collapse_sum")?;
     let x = b.input("data")?;
@@ -289,12 +288,12 @@ fn collapse_sum(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// Where the index of a collapsed axis comes from.
+/// Source of the index of a collapsed axis.
 enum Source {
-    /// From the result's.
+    /// The result's index.
     Kept,
-    /// From the sum.
+    /// The reduction's index.
     Summed,
-    /// From the sum when this holds.
+    /// The reduction's index if this condition holds.
     Either(PrimExpr),
 }

@@ -1,4 +1,4 @@
-//! Memory: allocation, views and release, from the graph's level down to the virtual machine's.
+//! Memory: allocation, views and release, from graph level down to VM level.
 
 use crate::{
     context::CallContext,
@@ -30,9 +30,9 @@ fn graph_level() -> Vec<Op> {
             .operand_or("storage_scope", OperandKind::Str, "global")
             .infer(infer_alloc)
             .unique()
-            .structural("StaticPlanBlockMemory gives it a place, LowerAllocTensor what remains"),
+            .structural("StaticPlanBlockMemory assigns it storage, LowerAllocTensor handles the rest"),
         Op::new("builtin.stop_lift_params")
-            .doc("Returns its argument; what computes it is not lifted out of the function.")
+            .doc("Returns its argument; its computation is not lifted out of the function.")
             .example("x: float32[2]", "x")
             .operand("x", OperandKind::Any)
             .infer(|cx| cx.ty("x"))
@@ -65,7 +65,7 @@ fn graph_level() -> Vec<Op> {
 fn storage_level() -> Vec<Op> {
     vec![
         Op::new("memory.alloc_storage")
-            .doc("New memory of that many bytes.")
+            .doc("Allocates memory of the given size in bytes.")
             .operand("size", OperandKind::Shape)
             .operand("virtual_device_index", OperandKind::Prim)
             .operand("storage_scope", OperandKind::Str)
@@ -74,9 +74,8 @@ fn storage_level() -> Vec<Op> {
             .unique()
             .structural("LowerRuntimeBuiltin"),
         alloc_tensor("memory.alloc_tensor").structural("LowerRuntimeBuiltin"),
-        release("memory.kill_storage", "storage", "Gives memory back.").structural("LowerRuntimeBuiltin"),
-        release("memory.kill_tensor", "tensor", "Says that a tensor is not used any more.")
-            .structural("LowerRuntimeBuiltin"),
+        release("memory.kill_storage", "storage", "Releases memory.").structural("LowerRuntimeBuiltin"),
+        release("memory.kill_tensor", "tensor", "Marks a tensor as no longer used.").structural("LowerRuntimeBuiltin"),
     ]
 }
 
@@ -121,7 +120,7 @@ fn release(name: &'static str, param: &'static str, doc: &'static str) -> Op {
     Op::new(name).doc(doc).operand(param, OperandKind::Any).impure().infer(|_| Ok(Type::void()))
 }
 
-/// The type of a tensor of the shape and dtype that operands say.
+/// The type of a tensor whose shape and dtype are operands.
 fn infer_alloc(cx: &CallContext) -> Inferred {
     let dtype = match cx.operand("dtype")? {
         Operand::DType(t) => Some(*t),
@@ -130,7 +129,7 @@ fn infer_alloc(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape: shape_operand(cx, "shape")?, dtype, vdevice: None }.into())
 }
 
-/// What a shape operand says of a tensor's shape.
+/// The tensor shape given by a shape operand.
 fn shape_operand(cx: &CallContext, param: &str) -> Result<TensorShape, InferError> {
     Ok(match (cx.shape(param)?, cx.operand(param)?) {
         (ShapeType::Known(dims), _) => TensorShape::Known(dims),
@@ -172,7 +171,7 @@ fn infer_view(cx: &CallContext) -> Inferred {
     Ok(view.into())
 }
 
-/// The bytes of a tensor of known sizes.
+/// Size in bytes of a tensor of known shape.
 fn bytes(ty: &TensorType) -> Option<i64> {
     let count = dims::product(ty.dims()?).as_int()?;
     let size: usize = ty.dtype?.storage_bytes(usize::try_from(count).ok()?)?;

@@ -1,4 +1,4 @@
-//! Quantization: numbers as small integers with a scale and a zero point, of the whole tensor or along an axis.
+//! Affine quantization: small integers with a scale and a zero point, per tensor or per axis.
 
 use crate::{
     context::CallContext,
@@ -17,13 +17,9 @@ pub fn ops() -> Vec<Op> {
         signature("quantize", DType::INT8, "`clip(round(data / scale) + zero_point)` in the quantized dtype.")
             .infer(|cx| infer(cx, is_real, is_small))
             .legalize(|cx| legalize(cx, quantized)),
-        signature(
-            "dequantize",
-            DType::FLOAT32,
-            "`(data - zero_point) * scale`: the real numbers that quantized ones stand for.",
-        )
-        .infer(|cx| infer(cx, is_small_or_float, is_real))
-        .legalize(|cx| legalize(cx, dequantized)),
+        signature("dequantize", DType::FLOAT32, "`(data - zero_point) * scale`: the real values of quantized data.")
+            .infer(|cx| infer(cx, is_small_or_float, is_real))
+            .legalize(|cx| legalize(cx, dequantized)),
     ]
 }
 
@@ -76,7 +72,7 @@ fn infer(cx: &CallContext, takes: fn(DType) -> bool, gives: fn(DType) -> bool) -
     Ok(TensorType { dtype: Some(out), ..data }.into())
 }
 
-/// Checks that there is one parameter, or one for each place along the axis.
+/// Checks that there is one parameter, or one per index along the axis.
 fn expect_parameter(cx: &CallContext, param: &str, data: &TensorType) -> Result<(), InferError> {
     let ty = cx.tensor_or_scalar(param)?;
     if ty.dims().is_some_and(|d| d.iter().all(|d| dims::is(d, 1))) {
@@ -85,7 +81,7 @@ fn expect_parameter(cx: &CallContext, param: &str, data: &TensorType) -> Result<
     let Some(ndim) = data.ndim() else { return Ok(()) };
     let axis = axis(cx, ndim)?;
     let fits = match (ty.dims(), data.dims()) {
-        // Data of rank 0 has no axis.
+        // Rank-0 data has no axis.
         (Some([n]), Some(d)) => d.get(axis).is_some_and(|size| dims::equal(n, size) != Some(false)),
         (Some([_]), None) => true,
         (Some(_), _) => false,
@@ -101,12 +97,12 @@ fn expect_parameter(cx: &CallContext, param: &str, data: &TensorType) -> Result<
     Ok(())
 }
 
-/// The axis of parameters; of a tensor without dimensions, none that matters.
+/// The axis of parameters; irrelevant for rank-0 tensors.
 fn axis(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
     if ndim == 0 { Ok(0) } else { cx.axis("axis", ndim) }
 }
 
-/// Element, scale, zero point and result dtype to the result.
+/// A function of element, scale, zero point and result dtype.
 type Formula = fn(PrimExpr, PrimExpr, PrimExpr, DType) -> PrimExpr;
 
 fn legalize(cx: &CallContext, formula: Formula) -> Result<Legalized, InferError> {
@@ -131,7 +127,7 @@ fn legalize(cx: &CallContext, formula: Formula) -> Result<Legalized, InferError>
     Ok(b.finish())
 }
 
-/// Halves round to the even integer. Small floats are not rounded but by their dtype.
+/// Rounds half to even. Small float dtypes are only rounded by the conversion.
 fn quantized(x: PrimExpr, scale: PrimExpr, zero: PrimExpr, to: DType) -> PrimExpr {
     let wide = if to.bits > 16 { DType::FLOAT64 } else { DType::FLOAT32 };
     let scaled = x.cast(wide) / scale.cast(wide);
@@ -142,8 +138,8 @@ fn quantized(x: PrimExpr, scale: PrimExpr, zero: PrimExpr, to: DType) -> PrimExp
     clip_cast(rounded + zero.cast(wide), to)
 }
 
-/// The byte that is nearest to a float32 and a zero point, without a conversion: what `clip(round(x) + zero)` gives, since
-/// bounds are whole numbers. Floats from 2²³ to 2²⁴ are whole numbers, and their last bits count them.
+/// The nearest byte to a float32 plus a zero point, without a float-to-int conversion: equals `clip(round(x) + zero)`,
+/// since the bounds are integers. Floats from 2²³ to 2²⁴ are integers, with the value in their low mantissa bits.
 fn nearest_byte(x: PrimExpr, zero: PrimExpr, to: DType) -> PrimExpr {
     let whole = PrimExpr::float(f64::from(3 << 22), DType::FLOAT32);
     let bound = |v: PrimExpr| v.cast(DType::FLOAT32) - zero.clone().cast(DType::FLOAT32);
@@ -161,14 +157,14 @@ fn dequantized(x: PrimExpr, scale: PrimExpr, zero: PrimExpr, to: DType) -> PrimE
     if to.bits >= 32 { value.cast(to) } else { clip_cast(value, to) }
 }
 
-/// Converts to a shorter dtype, what it cannot hold to the nearest that it can.
+/// Converts to a shorter dtype, saturating.
 fn clip_cast(x: PrimExpr, to: DType) -> PrimExpr {
     let bound = |v: f64| PrimExpr::float(v, x.dtype());
     let Some((low, high)) = range(to) else { return x.cast(to) };
     bound(low).max(bound(high).min(x.clone())).cast(to)
 }
 
-/// The finite values that a short dtype can hold.
+/// Finite value range of a short dtype.
 fn range(dtype: DType) -> Option<(f64, f64)> {
     let symmetric = |v: f64| Some((-v, v));
     match dtype {

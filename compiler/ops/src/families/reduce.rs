@@ -1,4 +1,4 @@
-//! Folding over axes, and statistics.
+//! Reductions over axes, and statistics.
 
 mod median;
 
@@ -17,13 +17,13 @@ use median::median;
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        fold("sum", "Adds elements along axes, or all of them.", Combine::Sum),
-        fold("prod", "Multiplies elements along axes, or all of them.", Combine::Prod),
-        fold("max", "The largest element along axes, or of all elements; NaN if one is NaN.", Combine::Max),
-        fold("min", "The smallest element along axes, or of all elements; NaN if one is NaN.", Combine::Min),
+        reduction("sum", "Adds elements along axes, or all of them.", Combine::Sum),
+        reduction("prod", "Multiplies elements along axes, or all of them.", Combine::Prod),
+        reduction("max", "The largest element along axes, or of all elements; NaN if one is NaN.", Combine::Max),
+        reduction("min", "The smallest element along axes, or of all elements; NaN if one is NaN.", Combine::Min),
         mean(),
-        spread("variance", "The mean squared distance from the mean, along axes or of all elements.", |v| v),
-        spread("std", "The square root of the variance.", |v| v.unary("sqrt")),
+        statistic("variance", "The mean squared distance from the mean, along axes or of all elements.", |v| v),
+        statistic("std", "The square root of the variance.", |v| v.unary("sqrt")),
         median(),
         size(),
         arg(
@@ -50,7 +50,7 @@ fn over_axes(name: &'static str, doc: &'static str) -> Op {
         .infer(|cx| reduced(cx, "x", None))
 }
 
-fn fold(name: &'static str, doc: &'static str, how: Combine) -> Op {
+fn reduction(name: &'static str, doc: &'static str, how: Combine) -> Op {
     over_axes(name, doc).legalize(move |cx| {
         let mut b = Builder::new(cx, cx.op.name)?;
         let x = b.input("x")?;
@@ -73,8 +73,8 @@ fn mean() -> Op {
     })
 }
 
-/// `variance` and what follows from it.
-fn spread(name: &'static str, doc: &'static str, f: fn(PrimExpr) -> PrimExpr) -> Op {
+/// `variance` and functions of it.
+fn statistic(name: &'static str, doc: &'static str, f: fn(PrimExpr) -> PrimExpr) -> Op {
     over_axes(name, doc).legalize(move |cx| {
         let mut b = Builder::new(cx, name)?;
         let x = b.input("x")?;
@@ -113,7 +113,7 @@ fn size() -> Op {
         })
 }
 
-/// A sum divided by a number of elements; of integers, towards zero.
+/// A sum divided by a number of elements; of integers, truncating.
 fn divide_by(sum: PrimExpr, count: PrimExpr) -> PrimExpr {
     let count = match count.as_int() {
         Some(n) => PrimExpr::constant(n as f64, sum.dtype()),
@@ -122,7 +122,7 @@ fn divide_by(sum: PrimExpr, count: PrimExpr) -> PrimExpr {
     sum / count
 }
 
-/// The type of a tensor folded over the call's axes.
+/// The type of a tensor reduced over the call's axes.
 fn reduced(cx: &CallContext, param: &str, dtype: Option<DType>) -> Inferred {
     let x = cx.tensor(param)?;
     let dtype = dtype.or(x.dtype);
@@ -151,7 +151,7 @@ fn kept_dims(dims: &[PrimExpr], axes: &[usize], keep: bool) -> Vec<PrimExpr> {
     dims.iter().enumerate().filter_map(dim).collect()
 }
 
-/// Axes to fold over.
+/// Axes to reduce over.
 pub struct Axes {
     axes: Vec<usize>,
     keep: bool,
@@ -171,12 +171,12 @@ impl Axes {
         self.axes.iter().map(|a| (format!("k{a}"), x.shape()[*a].clone())).collect()
     }
 
-    /// The number of elements folded into one.
+    /// Number of elements reduced to one.
     pub fn count(&self, x: &Input) -> PrimExpr {
         dims::product(self.axes.iter().map(|a| &x.shape()[*a]))
     }
 
-    /// The index in the operand for an index of the result and a position on the axes.
+    /// The operand's index for an index of the result and a position on the reduction axes.
     pub fn merge(&self, i: &[PrimExpr], k: &[PrimExpr]) -> Vec<PrimExpr> {
         let ndim = if self.keep { i.len() } else { i.len() + k.len() };
         let mut rest = i.iter();
@@ -188,7 +188,7 @@ impl Axes {
         (0..ndim).map(at).collect()
     }
 
-    /// The sum of `f` of each element, of the shape of `out`, in a dtype wide enough to add many.
+    /// The sum of `f` of each element, of the shape of `out`, in a wide accumulator dtype.
     pub fn sum(&self, b: &mut Builder, x: &Input, out: &Buffer, f: impl FnOnce(PrimExpr) -> PrimExpr) -> Input {
         let wide = accumulator(out.dtype);
         let total = b.temp("x_red", out.shape.clone(), wide);
@@ -209,7 +209,7 @@ fn arg(name: &'static str, doc: &'static str, largest: bool) -> Op {
         .legalize(move |cx| arg_tir(cx, largest))
 }
 
-/// Folds pairs of position and value.
+/// An arg-reduction: reduces pairs of position and value.
 fn arg_tir(cx: &CallContext, largest: bool) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, cx.op.name)?;
     let x = b.input("x")?;
@@ -221,15 +221,15 @@ fn arg_tir(cx: &CallContext, largest: bool) -> Result<Legalized, InferError> {
     let extents: Vec<PrimExpr> = over.iter().map(|(_, e)| e.clone()).collect();
     b.fold(&[&out, &best], &over, vec![PrimExpr::int64(0), worst], |so_far, i, k| {
         let new = [flatten(k, &extents), x.at(&axes.merge(i, k))];
-        let wins = beats(&new, so_far, largest);
+        let wins = wins(&new, so_far, largest);
         new.into_iter().zip(so_far).map(|(new, old)| wins.clone().select(new, old.clone())).collect()
     });
     Ok(b.finish())
 }
 
-/// Whether one pair of position and value goes before another: a better value does, of equal ones the first, and NaN
-/// before all. The order is total, so folding in any order gives one result.
-pub fn beats(new: &[PrimExpr], old: &[PrimExpr], largest: bool) -> PrimExpr {
+/// The condition that one pair of position and value wins over another: the better value does, of equal ones the first,
+/// and NaN over all. The order is total, so the result does not depend on the order of reduction.
+pub fn wins(new: &[PrimExpr], old: &[PrimExpr], largest: bool) -> PrimExpr {
     let [(at, x), (old_at, y)] = [new, old].map(|p| (p[0].clone(), p[1].clone()));
     let first = at.lt(old_at);
     let better = if largest { x.clone().gt(y.clone()) } else { x.clone().lt(y.clone()) };

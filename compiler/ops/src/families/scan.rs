@@ -1,4 +1,4 @@
-//! Running sums and products, and sampling by them.
+//! Prefix scans, and sampling from distributions by prefix sums.
 
 use crate::{
     context::CallContext,
@@ -23,8 +23,8 @@ use super::index::{clamp, expect_integers, int64};
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        scan("cumsum", "Running sums along an axis, or of the flattened tensor.", Combine::Sum),
-        scan("cumprod", "Running products along an axis, or of the flattened tensor.", Combine::Prod),
+        scan("cumsum", "Cumulative sums along an axis, or of the flattened tensor.", Combine::Sum),
+        scan("cumprod", "Cumulative products along an axis, or of the flattened tensor.", Combine::Prod),
         multinomial_from_uniform(),
     ]
 }
@@ -55,10 +55,10 @@ fn scan_type(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape, dtype, vdevice: x.vdevice }.into())
 }
 
-/// How many lines next to each other in memory run abreast: their running values stay in the nearest cache.
-const ABREAST: i64 = 512;
+/// Maximum number of adjacent lines that are scanned together: their accumulators fit in the L1 cache.
+const MAX_LINES: i64 = 512;
 
-/// How many of them a vector holds.
+/// Number of lines per vector.
 const LANES: i64 = 16;
 
 fn scan_tir(cx: &CallContext, how: Combine) -> Result<Legalized, InferError> {
@@ -70,68 +70,70 @@ fn scan_tir(cx: &CallContext, how: Combine) -> Result<Legalized, InferError> {
     let Some(axis) = axis else {
         let (shape, length) = (x.shape().to_vec(), scan.out.shape[0].clone());
         b.block(cx.op.name, &[], |_| {
-            scan.run(&length, &1i64.into(), |k, _| vec![k.clone()], |at| x.at(&unflatten(&at[0], &shape)))
+            scan.scan_lines(&length, &1i64.into(), |k, _| vec![k.clone()], |at| x.at(&unflatten(&at[0], &shape)))
         });
         return Ok(b.finish());
     };
     let shape = scan.out.shape.clone();
     let (length, inner) = (&shape[axis], &shape[axis + 1..]);
-    let apart = inner.len() - joined(inner);
-    let (between, inner) = inner.split_at(apart);
+    let outer_rank = inner.len() - collapsed_axes(inner);
+    let (between, inner) = inner.split_at(outer_rank);
     let outer = [&shape[..axis], between].concat();
     let lines = dims::product(inner);
     let at = |i: &[PrimExpr], k: &PrimExpr, line: PrimExpr| {
         let inside = if inner.len() == 1 { vec![line] } else { unflatten(&line, inner) };
-        [&i[..axis], std::slice::from_ref(k), &i[axis..axis + apart], &inside].concat()
+        [&i[..axis], std::slice::from_ref(k), &i[axis..axis + outer_rank], &inside].concat()
     };
-    let width = PrimExpr::int64(ABREAST);
+    let width = PrimExpr::int64(MAX_LINES);
     let (groups, rest) = (dims::floordiv(&lines, &width), dims::floormod(&lines, &width));
     if !dims::is(&groups, 0) {
         let space = [&outer[..], std::slice::from_ref(&groups)].concat();
         b.block(cx.op.name, &space, |i| {
-            let first = dims::mul(&i[axis + apart], &width);
-            scan.run(length, &width, |k, j| at(i, k, dims::add(&first, j)), |at| x.at(at))
+            let first = dims::mul(&i[axis + outer_rank], &width);
+            scan.scan_lines(length, &width, |k, j| at(i, k, dims::add(&first, j)), |at| x.at(at))
         });
     }
     if !dims::is(&rest, 0) {
         let name = format!("{}{}", cx.op.name, if dims::is(&groups, 0) { "" } else { "_rest" });
         let first = dims::mul(&groups, &width);
-        b.block(&name, &outer, |i| scan.run(length, &rest, |k, j| at(i, k, dims::add(&first, j)), |at| x.at(at)));
+        b.block(&name, &outer, |i| {
+            scan.scan_lines(length, &rest, |k, j| at(i, k, dims::add(&first, j)), |at| x.at(at))
+        });
     }
     Ok(b.finish())
 }
 
-/// How many of the last axes are walked as one: those of known sizes, where that takes no division at run time, or else
+/// Number of trailing axes that are collapsed: those of known sizes, if that needs no division at run time, otherwise
 /// the last one.
-fn joined(inner: &[PrimExpr]) -> usize {
+fn collapsed_axes(inner: &[PrimExpr]) -> usize {
     let known = inner.iter().rev().take_while(|d| d.as_int().is_some()).count();
     known.max(inner.len().min(1))
 }
 
-/// A running sum or product.
+/// A prefix sum or product.
 struct Scan {
     how: Combine,
-    /// What values are added up in.
+    /// Accumulators.
     wide: DType,
-    /// True if an element's own value comes after its result.
+    /// True for an exclusive scan: a result does not include its own element.
     exclusive: bool,
     out: Buffer,
 }
 
 impl Scan {
-    /// Lines that run abreast, at most [`ABREAST`] of them, step by step: `at` is where step `k` of line `j` is.
-    fn run(
+    /// Scans at most [`MAX_LINES`] lines together, step by step: `at` returns the index of step `k` of line `j`.
+    fn scan_lines(
         &self,
         length: &PrimExpr,
-        abreast: &PrimExpr,
+        lines: &PrimExpr,
         at: impl Fn(&PrimExpr, &PrimExpr) -> Vec<PrimExpr>,
         x: impl Fn(&[PrimExpr]) -> PrimExpr,
     ) -> Stmt {
-        let room = abreast.as_int().unwrap_or(ABREAST);
+        let room = lines.as_int().unwrap_or(MAX_LINES);
         let so_far = Buffer::scoped("so_far", vec![room.into()], self.wide, "local");
-        let begin = each_line(abreast, |j| Stmt::store(&so_far, vec![j.clone()], self.how.identity(self.wide)));
+        let begin = each_line(lines, |j| Stmt::store(&so_far, vec![j.clone()], self.how.identity(self.wide)));
         let steps = each("k", length.clone(), |k| {
-            each_line(abreast, |j| {
+            each_line(lines, |j| {
                 let (at, line) = (at(k, j), || vec![j.clone()]);
                 let old = PrimExpr::load(&so_far, line());
                 let element = x(&at).cast(self.out.dtype).cast(self.wide);
@@ -144,18 +146,18 @@ impl Scan {
     }
 }
 
-/// A statement for each of the lines that run abreast, many in one vector. Where their number is not known, the last
-/// vector leaves out those that are not there.
-fn each_line(abreast: &PrimExpr, f: impl Fn(&PrimExpr) -> Stmt) -> Stmt {
+/// A vectorized statement for each of the lines scanned together. If their number is dynamic, the last vector is
+/// masked.
+fn each_line(lines: &PrimExpr, f: impl Fn(&PrimExpr) -> Stmt) -> Stmt {
     let lanes = |count: i64, first: &PrimExpr, body: &dyn Fn(&PrimExpr) -> Stmt| {
         let lane = Var::int64("lane");
         let body = body(&dims::add(first, &lane.expr()));
         Stmt::for_kind(lane, count.into(), ForKind::Vectorized, body)
     };
     let vector = |v: &PrimExpr| dims::mul(v, &LANES.into());
-    let Some(known) = abreast.as_int() else {
-        let there = |j: &PrimExpr| when(j.clone().lt(abreast.clone()), f(j));
-        return each("vector", dims::ceildiv(abreast, &LANES.into()), |v| lanes(LANES, &vector(v), &there));
+    let Some(known) = lines.as_int() else {
+        let there = |j: &PrimExpr| when(j.clone().lt(lines.clone()), f(j));
+        return each("vector", dims::ceildiv(lines, &LANES.into()), |v| lanes(LANES, &vector(v), &there));
     };
     let (vectors, rest) = (known / LANES, known % LANES);
     let whole = (vectors > 0).then(|| each("vector", vectors, |v| lanes(LANES, &vector(v), &f)));
@@ -169,7 +171,7 @@ fn each_line(abreast: &PrimExpr, f: impl Fn(&PrimExpr) -> Stmt) -> Stmt {
 
 fn multinomial_from_uniform() -> Op {
     Op::new("multinomial_from_uniform")
-        .doc("For each uniform number, the first category whose running sum of probabilities exceeds it.")
+        .doc("For each uniform number, the first category whose cumulative probability exceeds it.")
         .example("p: float32[1, 4]; u: float32[2, 1]; i: int64[2, 1]", "p, u, i")
         .tensor("prob")
         .tensor("uniform_sample")
@@ -209,7 +211,7 @@ fn multinomial_type(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape, dtype: cx.dtype("dtype")?, vdevice }.into())
 }
 
-/// Runs over the categories of a sample's row; the last one is the answer where rounding leaves the sum too small.
+/// Scans the categories of a sample's row; the last one is the result if rounding leaves the sum too small.
 fn multinomial_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "multinomial_from_uniform")?;
     let (prob, uniform, rows) = (b.input("prob")?, b.input("uniform_sample")?, b.input("sample_indices")?);

@@ -1,7 +1,7 @@
-//! Tensors with some elements replaced.
+//! Scatters: tensors with some elements replaced.
 //!
-//! Negative indices count from the end; what is still outside is left out. Where several updates meet one element,
-//! `"update"` keeps the last and the other reductions fold them, one after the other, into what was there.
+//! Negative indices count from the end; indices that are still out of bounds are ignored. If several updates address
+//! one element, `"update"` keeps the last and the other reductions combine them sequentially with the old value.
 
 mod elements;
 mod nd;
@@ -25,7 +25,7 @@ pub fn ops() -> Vec<Op> {
     vec![elements::scatter_elements(), nd::scatter_nd(), put::index_put(), slice::slice_scatter()]
 }
 
-/// The ways to combine an update with what was there.
+/// The ways to combine an update with the old value.
 const REDUCTIONS: [&str; 6] = ["update", "add", "mul", "mean", "max", "min"];
 
 /// Dtypes and devices of data, indices and updates; the result is like the data.
@@ -36,7 +36,8 @@ fn scatter_type(cx: &CallContext, updates: &str) -> Result<TensorType, InferErro
     Ok(TensorType { vdevice, ..data })
 }
 
-/// Combines one update with an element. A mean is that of the two: of several updates the last weighs most, as in TVM.
+/// Combines one update with an element. A mean is that of the two: the last of several updates has the largest weight,
+/// as in TVM.
 fn put(out: &Buffer, how: &str, at: Vec<PrimExpr>, update: PrimExpr) -> Stmt {
     let old = PrimExpr::load(out, at.clone());
     let new = match how {

@@ -1,4 +1,4 @@
-//! Operators whose result is as large as the values say. They run as functions of the runtime.
+//! Operators whose result size depends on the data. They run as functions of the runtime.
 
 use crate::{
     context::CallContext,
@@ -15,8 +15,7 @@ pub fn ops() -> Vec<Op> {
 fn unique() -> Op {
     Op::new("unique")
         .doc(
-            "The distinct elements, or slices of an axis, in order of value or of first appearance; where each was \
-             first, where each went, and how often it occurs.",
+            "The distinct elements, or slices of an axis, in order of value or of first appearance; optionally with first positions, inverse indices and counts.",
         )
         .example("x: int64[5]", "x, return_counts=True")
         .tensor("x")

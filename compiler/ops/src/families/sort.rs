@@ -1,8 +1,8 @@
 //! Sorting and searching.
 //!
-//! Sorting is stable and puts NaN after every number: last in ascending order, first in descending. Lines along the
-//! axis are sorted one by one, long ones digit by digit and short ones by merging (see [`merge`]); the largest few of many
-//! are found by insertion instead (see [`topk`]).
+//! Sorting is stable and orders NaN after every number: last in ascending order, first in descending. Lines along the
+//! axis are sorted separately, long ones by radix sort and short ones by merge sort (see [`merge`]); a small top-k is
+//! found by insertion instead (see [`topk`]).
 
 mod bucketize;
 mod merge;
@@ -70,7 +70,7 @@ fn argsort() -> Op {
         })
 }
 
-/// The dtype to keep positions in: that of the result when it is an integer that can count far enough.
+/// The dtype of stored positions: that of the result if it is a sufficiently wide integer.
 fn index_dtype(result: DType) -> DType {
     if result == DType::INT64 { DType::INT64 } else { DType::INT32 }
 }
@@ -82,7 +82,7 @@ fn check_axis(cx: &CallContext, param: &str) -> Result<(), InferError> {
     }
 }
 
-/// An index with the sorted axis at the end, as [`Sorted`] keeps lines.
+/// An index with the sorted axis last, as in the lines of [`Sorted`].
 pub fn to_line(i: &[PrimExpr], axis: usize) -> Vec<PrimExpr> {
     [&i[..axis], &i[axis + 1..], &i[axis..=axis]].concat()
 }

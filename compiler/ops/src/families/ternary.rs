@@ -1,4 +1,4 @@
-//! Functions of three values, element by element.
+//! Element-wise functions of three values.
 
 use crate::{
     context::CallContext,
@@ -50,7 +50,7 @@ fn where_type(cx: &CallContext) -> Inferred {
 
 fn clip() -> Op {
     Op::new("clip")
-        .doc("`minimum(maximum(x, min), max)`: all become `max` if `min` is greater. NaN stays NaN.")
+        .doc("`minimum(maximum(x, min), max)`: `max` everywhere if `min > max`. NaN stays NaN.")
         .example("x: float32[2, 3]", "x, 0.25, 0.75")
         .tensor("x")
         .operand("min", OperandKind::Prim)
@@ -72,7 +72,7 @@ fn clip() -> Op {
         })
 }
 
-/// A bound in the dtype of the elements: a constant that the dtype cannot hold moves inwards to one that it can.
+/// A bound in the dtype of the elements: an unrepresentable constant is rounded inwards.
 fn bound(value: PrimExpr, dtype: DType, inwards: fn(f64) -> f64) -> PrimExpr {
     let constant = value.as_float().or(value.as_int().map(|v| v as f64));
     match constant {

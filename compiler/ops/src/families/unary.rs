@@ -1,7 +1,7 @@
-//! Functions of one tensor, element by element.
+//! Element-wise functions of one tensor.
 //!
-//! Float functions keep the dtype of their operand and require a float; the others take any number. Floats of 16 bits
-//! are computed in float32.
+//! Float functions keep the dtype of their operand and require a float; the others accept any number. 16-bit floats are
+//! computed in float32.
 
 use crate::{
     context::CallContext,
@@ -55,14 +55,15 @@ fn number_functions() -> Vec<Op> {
         ),
         number("ceil", "Rounds up to an integer.", |x| rounded(x, "ceil")),
         number("floor", "Rounds down to an integer.", |x| rounded(x, "floor")),
-        number("logical_not", "Whether `x` is zero, in the dtype of `x`.", logical_not).example("x: bool[2, 3]", "x"),
+        number("logical_not", "Logical not: true where `x` is zero, in the dtype of `x`.", logical_not)
+            .example("x: bool[2, 3]", "x"),
         number("negative", "`0 - x`.", negative),
         number("round", "Rounds to the nearest integer, ties to even.", |x| rounded(x, "nearbyint")),
         number("sign", "-1, 0 or 1 for negative, zero or positive `x`.", sign),
         number("square", "`x * x`.", |x| &x * &x),
         number("trunc", "Rounds towards zero to an integer.", |x| rounded(x, "trunc")),
         number("nn.relu", "The larger of `x` and zero.", |x| PrimExpr::constant(0.0, x.dtype()).max(x)).in_place(),
-        number("nn.relu6", "`x` kept between zero and 6.", |x| {
+        number("nn.relu6", "`x` clamped to 0 … 6.", |x| {
             let bound = |v| PrimExpr::constant(v, x.dtype());
             bound(0.0).max(bound(6.0).min(x.clone()))
         }),
@@ -71,9 +72,9 @@ fn number_functions() -> Vec<Op> {
 
 fn predicates() -> Vec<Op> {
     vec![
-        predicate("isfinite", "Whether `x` is neither infinite nor NaN.", |x| is_special(x, "isfinite", true)),
-        predicate("isinf", "Whether `x` is plus or minus infinity.", |x| is_special(x, "isinf", false)),
-        predicate("isnan", "Whether `x` is not a number.", |x| is_special(x, "isnan", false)),
+        predicate("isfinite", "True where `x` is neither infinite nor NaN.", |x| is_special(x, "isfinite", true)),
+        predicate("isinf", "True where `x` is plus or minus infinity.", |x| is_special(x, "isinf", false)),
+        predicate("isnan", "True where `x` is NaN.", |x| is_special(x, "isnan", false)),
     ]
 }
 
@@ -107,7 +108,7 @@ fn number(name: &'static str, doc: &'static str, f: Function) -> Op {
         .legalize(move |cx| elementwise(cx, f))
 }
 
-/// A question about a number.
+/// A predicate on numbers.
 fn predicate(name: &'static str, doc: &'static str, f: Function) -> Op {
     let rule = |cx: &CallContext| Ok(TensorType { dtype: Some(DType::BOOL), ..cx.tensor("x")? }.into());
     Op::new(name)
@@ -152,7 +153,7 @@ fn abs(x: PrimExpr) -> PrimExpr {
     }
 }
 
-/// Floats are multiplied, so that zero changes its sign too.
+/// Floats are multiplied by -1, so that zero changes its sign too.
 fn negative(x: PrimExpr) -> PrimExpr {
     match x.dtype() {
         t if t.is_floating() => x * PrimExpr::float(-1.0, t),
@@ -169,12 +170,12 @@ fn logical_not(x: PrimExpr) -> PrimExpr {
     if dtype.is_bool() { x.not() } else { x.eq(PrimExpr::constant(0.0, dtype)).cast(dtype) }
 }
 
-/// A rounding function; integers are themselves.
+/// A rounding function; the identity for integers.
 fn rounded(x: PrimExpr, function: &'static str) -> PrimExpr {
     if x.dtype().is_floating() { x.unary(function) } else { x }
 }
 
-/// NaN keeps its sign's answer: neither greater nor less than zero, it gives itself.
+/// NaN is returned as is, being neither greater nor less than zero.
 fn sign(x: PrimExpr) -> PrimExpr {
     let number = |v| PrimExpr::constant(v, x.dtype());
     if x.dtype().is_bool() {
@@ -188,7 +189,7 @@ fn sign(x: PrimExpr) -> PrimExpr {
     x.clone().gt(number(0.0)).select(number(1.0), below)
 }
 
-/// A question that integers answer without looking.
+/// A predicate that is constant for integers.
 fn is_special(x: PrimExpr, function: &'static str, of_integers: bool) -> PrimExpr {
     if !x.dtype().is_floating() {
         return PrimExpr::bool(of_integers);

@@ -18,7 +18,7 @@ pub struct Builder<'a> {
     pub(super) cx: &'a CallContext<'a>,
     name: &'a str,
     pub(super) out_ty: Type,
-    /// Own variables for those of the Relax function, in order of first use.
+    /// The kernel's variables for those of the Relax function, in order of first use.
     symbols: Vec<(Var, Var)>,
     values: Substitution,
     inputs: Vec<(Operand, Buffer)>,
@@ -64,10 +64,10 @@ impl<'a> Builder<'a> {
         dims.iter().map(|d| self.dim(d)).collect()
     }
 
-    /// A tensor or scalar operand. Constants without dimensions are written into the code.
+    /// A tensor or scalar operand. Rank-0 constants become immediates.
     ///
     /// # Errors
-    /// When it is missing, something else, or not of known shape and dtype.
+    /// When it is missing, something else, or of unknown shape or dtype.
     pub fn input(&mut self, param: &str) -> Result<Input, InferError> {
         let operand = self.cx.operand(param)?;
         self.bind(param, param, operand)
@@ -81,10 +81,10 @@ impl<'a> Builder<'a> {
         self.cx.optional(param).map(|operand| self.bind(param, param, operand)).transpose()
     }
 
-    /// The members of an operand that is a tuple of tensors.
+    /// The members of a tuple-of-tensors operand.
     ///
     /// # Errors
-    /// When it is missing, not written out, or a member is not of known shape and dtype.
+    /// When it is missing, no tuple literal, or a member has an unknown shape or dtype.
     pub fn inputs(&mut self, param: &str) -> Result<Vec<Input>, InferError> {
         match self.cx.operand(param)? {
             Operand::Tuple(members) => {
@@ -147,7 +147,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The dimensions that a shape operand holds.
+    /// The dimensions of a shape operand.
     ///
     /// # Errors
     /// When it is missing, no shape, or not known.
@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
         &self.out_ty
     }
 
-    /// The buffer of the call's result, or of the next member when that is a tuple.
+    /// The buffer of the call's result, or of its next member if it is a tuple.
     ///
     /// # Errors
     /// When its shape or dtype is not known, or there is no further one.
@@ -214,7 +214,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Closes the function.
+    /// Finishes the function.
     pub fn finish(self) -> Legalized {
         let mut args: Vec<Operand> = self.inputs.iter().map(|(o, _)| o.clone()).collect();
         let mut params: Vec<Param> = self.inputs.iter().map(|(_, b)| Param::buffer(b.clone())).collect();

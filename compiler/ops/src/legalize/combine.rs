@@ -1,26 +1,26 @@
-//! How reductions fold.
+//! Combiners of reductions.
 
 use hammock_ir::{DType, PrimExpr};
 
-/// A commutative, associative way to fold values.
+/// A commutative, associative combiner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combine {
-    /// Their sum.
+    /// Sum.
     Sum,
-    /// Their product.
+    /// Product.
     Prod,
-    /// The largest.
+    /// Maximum.
     Max,
-    /// The smallest.
+    /// Minimum.
     Min,
-    /// Whether all are true.
+    /// Logical and.
     All,
-    /// Whether any is true.
+    /// Logical or.
     Any,
 }
 
 impl Combine {
-    /// How numbers fold this way when they are bools: sums and maxima are "any", products and minima "all".
+    /// The combiner for a dtype. For bools, sum and maximum become "any", product and minimum "all".
     pub fn on(self, dtype: DType) -> Self {
         match self {
             _ if !dtype.is_bool() => self,
@@ -30,7 +30,7 @@ impl Combine {
         }
     }
 
-    /// The value that changes nothing.
+    /// The neutral element.
     pub fn identity(self, dtype: DType) -> PrimExpr {
         match self {
             Combine::Sum => PrimExpr::constant(0.0, dtype),
@@ -42,7 +42,7 @@ impl Combine {
         }
     }
 
-    /// `a` and `b` folded.
+    /// Combines `a` and `b`.
     pub fn apply(self, a: PrimExpr, b: PrimExpr) -> PrimExpr {
         match self {
             Combine::Sum => a + b,
@@ -55,7 +55,7 @@ impl Combine {
     }
 }
 
-/// The largest value of a float dtype: infinity, where the format has one.
+/// The maximum of a float dtype: infinity if the format has one.
 pub fn largest_float(dtype: DType) -> f64 {
     match dtype.element() {
         DType::FLOAT8_E4M3B11FNUZ => 30.0,
@@ -70,12 +70,12 @@ pub fn largest_float(dtype: DType) -> f64 {
     }
 }
 
-/// The least value of a dtype; minus infinity for floats that have one.
+/// The minimum of a dtype; minus infinity for floats that have one.
 pub fn lowest(dtype: DType) -> PrimExpr {
     if dtype.is_floating() {
         let unsigned = dtype.element() == DType::FLOAT8_E8M0FNU;
-        let least = if unsigned { (-127f64).exp2() } else { -largest_float(dtype) };
-        return PrimExpr::float(least, dtype);
+        let minimum = if unsigned { (-127f64).exp2() } else { -largest_float(dtype) };
+        return PrimExpr::float(minimum, dtype);
     }
     let value = match dtype.bits {
         _ if !dtype.is_int() => 0,
@@ -85,7 +85,7 @@ pub fn lowest(dtype: DType) -> PrimExpr {
     PrimExpr::int(value, dtype)
 }
 
-/// The greatest value of a dtype; infinity for floats that have one.
+/// The maximum of a dtype; infinity for floats that have one.
 pub fn highest(dtype: DType) -> PrimExpr {
     if dtype.is_floating() {
         return PrimExpr::float(largest_float(dtype), dtype);

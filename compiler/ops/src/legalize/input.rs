@@ -1,4 +1,4 @@
-//! Values that legalizations read: buffers and scalars.
+//! Inputs of legalizations: buffers and scalars.
 
 use crate::dims;
 use hammock_ir::{DType, PrimExpr, Tensor, tir::Buffer};
@@ -6,9 +6,9 @@ use hammock_ir::{DType, PrimExpr, Tensor, tir::Buffer};
 /// A tensor operand, an intermediate result, or a scalar that needs no memory.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// Elements in memory.
+    /// A buffer.
     Buffer(Buffer),
-    /// One value, of no dimensions.
+    /// A scalar, of rank 0.
     Scalar(PrimExpr),
 }
 
@@ -34,7 +34,7 @@ impl Input {
         }
     }
 
-    /// The element at these indices, one a dimension.
+    /// The element at these indices, one per dimension.
     pub fn at(&self, indices: &[PrimExpr]) -> PrimExpr {
         match self {
             Input::Buffer(b) => {
@@ -45,8 +45,8 @@ impl Input {
         }
     }
 
-    /// The element that broadcasting puts at these indices of a result of that shape: the last ones count. A symbolic size
-    /// may be 1 when the result's is not.
+    /// The element that broadcasts to these indices of a result of that shape, aligned at the last axis. A symbolic
+    /// size may be 1 even if the result's is not.
     pub fn broadcast_to(&self, indices: &[PrimExpr], shape: &[PrimExpr]) -> PrimExpr {
         let skip = indices.len() - self.ndim();
         self.at(&broadcast_indices(self.shape(), &indices[skip..], &shape[skip..]))
@@ -58,7 +58,7 @@ impl Input {
     }
 }
 
-/// The indices into axes of sizes `own` for those of a result of sizes `shape` that they broadcast to.
+/// Maps indices of a result of sizes `shape` to those of an operand of sizes `own` that broadcasts to it.
 pub fn broadcast_indices(own: &[PrimExpr], indices: &[PrimExpr], shape: &[PrimExpr]) -> Vec<PrimExpr> {
     let at = |((own, i), out): ((&PrimExpr, &PrimExpr), &PrimExpr)| match dims::equal(own, out) {
         Some(true) => i.clone(),
@@ -68,8 +68,8 @@ pub fn broadcast_indices(own: &[PrimExpr], indices: &[PrimExpr], shape: &[PrimEx
     own.iter().zip(indices).zip(shape).map(at).collect()
 }
 
-/// The value of a constant without dimensions, as an expression; `None` for other tensors and for element types that
-/// no expression can hold.
+/// The value of a rank-0 constant as an expression; `None` for other tensors and for element types that expressions do
+/// not support.
 pub fn scalar_constant(tensor: &Tensor) -> Option<PrimExpr> {
     if !tensor.shape().is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! Words for statements of one's own: loops, choices, and scalars that change.
+//! Helpers for imperative statements: loops, conditions, and mutable scalars.
 
 use crate::dims;
 use hammock_ir::{
@@ -12,17 +12,17 @@ pub fn in_order(stmts: impl IntoIterator<Item = Stmt>) -> Stmt {
     Stmt::new(StmtKind::Seq(stmts.into_iter().collect()))
 }
 
-/// A statement for each value below `extent`.
+/// A loop over the values below `extent`.
 pub fn each(name: &str, extent: impl Into<PrimExpr>, f: impl FnOnce(&PrimExpr) -> Stmt) -> Stmt {
     let var = Var::int64(name);
     let body = f(&var.expr());
     Stmt::serial(var, extent.into(), body)
 }
 
-/// Elements that a vector of what [`each_in_vectors`] does has.
+/// Vector length of [`each_in_vectors`].
 const LANES: i64 = 16;
 
-/// The same in vectors, for what does not depend on other iterations.
+/// A vectorized loop, for independent iterations.
 pub fn each_in_vectors(name: &str, extent: &PrimExpr, f: impl Fn(&PrimExpr) -> Stmt) -> Stmt {
     let vector = |start: PrimExpr, lanes: i64| {
         let lane = Var::int64(name);
@@ -39,7 +39,7 @@ pub fn each_in_vectors(name: &str, extent: &PrimExpr, f: impl Fn(&PrimExpr) -> S
     in_order([vectors, rest])
 }
 
-/// A statement where a condition holds.
+/// A statement under a condition.
 pub fn when(condition: PrimExpr, then: Stmt) -> Stmt {
     Stmt::new(StmtKind::If(condition, Box::new(then), None))
 }
@@ -49,7 +49,7 @@ pub fn when_else(condition: PrimExpr, then: Stmt, otherwise: Stmt) -> Stmt {
     Stmt::new(StmtKind::If(condition, Box::new(then), Some(Box::new(otherwise))))
 }
 
-/// A scalar that changes while a block runs.
+/// A mutable scalar in a block.
 pub struct Cell(Buffer);
 
 impl Cell {
@@ -58,7 +58,7 @@ impl Cell {
         Cell(Buffer::scoped(name, vec![1i64.into()], dtype, "local"))
     }
 
-    /// What makes it, and sets it for the first time.
+    /// Statements that allocate and initialize it.
     pub fn declare(&self, value: PrimExpr) -> [Stmt; 2] {
         [Stmt::new(StmtKind::Alloc(self.0.clone(), Default::default())), self.set(value)]
     }
@@ -68,12 +68,12 @@ impl Cell {
         PrimExpr::load(&self.0, vec![0i64.into()])
     }
 
-    /// What changes it.
+    /// Assigns a value.
     pub fn set(&self, value: PrimExpr) -> Stmt {
         Stmt::store(&self.0, vec![0i64.into()], value)
     }
 
-    /// What adds to it.
+    /// Adds a value.
     pub fn add(&self, value: impl Into<PrimExpr>) -> Stmt {
         self.set(self.get() + value.into())
     }

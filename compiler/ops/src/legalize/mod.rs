@@ -1,8 +1,8 @@
-//! What operators become: TIR functions, or other operators.
+//! Legalization: lowers operators to TIR functions, or to other operators.
 //!
-//! A legalization reads like the definition of its operator. A [`Builder`] hands out operands as [`Input`]s, takes
-//! stages (`compute`: an expression for each index; `reduce`: one folded over axes; `block`: statements of one's own)
-//! and closes everything into a private [`PrimFunc`] of block TIR:
+//! A legalization reads like the definition of its operator. A [`Builder`] provides operands as [`Input`]s, adds stages
+//! (`compute`: an expression per index; `reduce`: a reduction over axes; `block`: custom statements) and wraps
+//! everything into a private [`PrimFunc`] of block TIR:
 //!
 //! ```ignore
 //! let mut b = Builder::new(cx, "mean")?;
@@ -15,26 +15,25 @@
 //! ```
 //!
 //! Symbolic dimensions. A PrimFunc has its own variables: [`Builder::dim`] translates from the Relax function's. A
-//! variable that stands alone as a dimension of a buffer is defined by it; every other becomes an int64 parameter
-//! after the inputs.
+//! variable that is itself a dimension of a buffer is defined by it; all others become int64 parameters after the
+//! inputs.
 //!
-//! Memory. Generated kernels stay in bounds for any input: indices that come from tensors are clamped or wrapped where
-//! they are used.
+//! Memory. Generated kernels stay in bounds for any input: indices from tensors are clamped or wrapped at their use.
 
 mod builder;
 mod combine;
 mod input;
 pub mod loops;
+mod normalize_operands;
 mod region;
 mod sizes;
 mod stage;
-mod write_out;
 
 pub use builder::Builder;
 pub use combine::{Combine, highest, largest_float, lowest};
 pub use input::{Input, broadcast_indices, scalar_constant};
+pub use normalize_operands::{has_normal_operands, normalize_operands};
 pub use stage::{ReduceAxis, accumulator};
-pub use write_out::{is_written_out, write_out};
 
 use crate::{context::CallContext, table::lookup};
 use hammock_ir::{
@@ -43,7 +42,7 @@ use hammock_ir::{
     tir::PrimFunc,
 };
 
-/// Builds the TIR function that computes a call, whose operands must be written out: see [`write_out`].
+/// Builds the TIR function of a call, whose operands must be normalized: see [`normalize_operands`].
 pub type TirFn = Box<dyn Fn(&CallContext) -> Result<Legalized, InferError> + Send + Sync>;
 
 /// Rewrites a call as bindings of other operators.
@@ -52,7 +51,7 @@ pub type DecomposeFn = Box<dyn Fn(&CallContext, &mut dyn Emit) -> Result<Operand
 /// A TIR function and the `call_tir` that replaces the operator's call.
 #[derive(Clone, Debug)]
 pub struct Legalized {
-    /// The name to give the function: the operator's last name part, such as `conv2d`.
+    /// Name hint of the function: the last part of the operator's name, such as `conv2d`.
     pub name: String,
     /// The function, in block TIR: inputs, then scalars, then outputs.
     pub func: PrimFunc,
@@ -62,9 +61,9 @@ pub struct Legalized {
     pub out_ty: Type,
 }
 
-/// Where a decomposition puts its bindings.
+/// Receiver of a decomposition's bindings.
 pub trait Emit {
-    /// Binds a value to a new variable, with the type its operator gives.
+    /// Binds a value to a new variable, with its inferred type.
     ///
     /// # Errors
     /// When the value has no type.
@@ -72,7 +71,7 @@ pub trait Emit {
 }
 
 impl dyn Emit + '_ {
-    /// Binds a call of an operator with some attributes given, the others at their defaults.
+    /// Binds a call of an operator, with default values for attributes that are not given.
     ///
     /// # Errors
     /// When there is no such operator, or the call has no type.

@@ -1,4 +1,4 @@
-//! What a block reads, found in its expressions.
+//! Read and write regions of blocks, from their expressions.
 
 use crate::dims;
 use hammock_ir::{
@@ -7,8 +7,8 @@ use hammock_ir::{
     tir::{Buffer, Region, Stmt, StmtKind},
 };
 
-/// The regions that expressions read, one for each buffer in order of first use. Where a buffer is read at several
-/// places, or at an index that is itself read from memory, the whole extent of that dimension counts.
+/// The regions that expressions read, one per buffer in order of first use. If a buffer is read at several indices, or
+/// at an index that is itself read from memory, the region covers the whole dimension.
 pub fn reads<'e>(exprs: impl IntoIterator<Item = &'e PrimExpr>, except: &[&Buffer]) -> Vec<Region> {
     let mut regions: Vec<Region> = Vec::new();
     for expr in exprs {
@@ -64,7 +64,7 @@ fn add(regions: &mut Vec<Region>, buffer: &Buffer, indices: &[PrimExpr]) {
     }
 }
 
-/// Grows a region to hold another of the same buffer.
+/// Extends a region to cover another of the same buffer.
 fn widen(region: &mut Region, other: &Region) {
     let shape = region.buffer.shape.clone();
     for ((range, new), extent) in region.ranges.iter_mut().zip(&other.ranges).zip(shape) {

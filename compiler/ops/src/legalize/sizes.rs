@@ -1,6 +1,6 @@
-//! Symbolic sizes that must fit one another.
+//! Constraints on symbolic sizes.
 //!
-//! What cannot be proved at compile time is checked at run time, before the kernel reads anything.
+//! Constraints that are not proven at compile time are checked at run time, before the kernel reads anything.
 
 use super::{builder::Builder, input::Input};
 use crate::dims;
@@ -12,8 +12,8 @@ use hammock_ir::{
     tir::{Buffer, Stmt, StmtKind},
 };
 
-/// The size to which two sizes broadcast: the first that is not 1. An operand that is the joint size of the other and
-/// more is the result, so that operators which broadcast with the same operands again and again keep one expression.
+/// The size to which two sizes broadcast: the first that is not 1. If one operand already is a joint size that includes
+/// the other, it is the result, so that repeated broadcasts with the same operands keep one expression.
 fn joint_size(x: PrimExpr, y: PrimExpr) -> PrimExpr {
     let (of_x, of_y) = (joined_sizes(&x), joined_sizes(&y));
     let missing = |from: &[PrimExpr], sizes: &[PrimExpr]| -> Vec<PrimExpr> {
@@ -30,7 +30,7 @@ fn joint_size(x: PrimExpr, y: PrimExpr) -> PrimExpr {
     of_x.into_iter().chain(only_y).rev().reduce(first).unwrap_or(x)
 }
 
-/// The different sizes of which a size is the [`joint_size`]; itself where it is none.
+/// The distinct sizes that a [`joint_size`] combines; the size itself if it is none.
 fn joined_sizes(size: &PrimExpr) -> Vec<PrimExpr> {
     let mut sizes = Vec::new();
     let mut rest = size;
@@ -47,33 +47,33 @@ fn joined_sizes(size: &PrimExpr) -> Vec<PrimExpr> {
 }
 
 impl Builder<'_> {
-    /// The buffer of the call's result where that is what operands broadcast to. When symbolic sizes leave open how,
-    /// the kernel decides when it runs, and stops with an error where they do not fit.
+    /// The buffer of the call's result if it has the operands' broadcast shape. If symbolic sizes leave the shape open,
+    /// the kernel decides at run time, and stops with an error on a mismatch.
     ///
     /// # Errors
     /// When the shape or dtype of an operand is not known.
     pub fn broadcast_output(&mut self, name: &str, params: &[&str]) -> Result<Buffer, InferError> {
-        self.output_or(name, |b| b.forced_broadcast(params))
+        self.output_or(name, |b| b.checked_broadcast(params))
     }
 
-    /// The buffer of a product of matrices, or vectors, whose leading axes broadcast, as in
+    /// The buffer of a matmul of matrices or vectors, whose leading axes broadcast, as in
     /// [`Builder::broadcast_output`].
     ///
     /// # Errors
     /// When the shape or dtype of an operand is not known.
-    pub fn product_output(&mut self, name: &str, params: [&str; 2]) -> Result<Buffer, InferError> {
+    pub fn matmul_output(&mut self, name: &str, params: [&str; 2]) -> Result<Buffer, InferError> {
         self.output_or(name, |b| {
             let [x, y] = params.map(|param| b.cx.tensor(param));
             let (x, y) = (x?, y?);
             let (x, y) = (x.dims().ok_or_else(|| b.unknown(params[0]))?, y.dims().ok_or_else(|| b.unknown(params[1]))?);
             let (outer_x, own_x) = x.split_at(x.len().saturating_sub(2));
             let (outer_y, own_y) = y.split_at(y.len().saturating_sub(2));
-            let outer = b.forced_pair(outer_x, outer_y, params[1]);
+            let outer = b.checked_pair(outer_x, outer_y, params[1]);
             Ok([&outer, &own_x[..own_x.len() - 1], &own_y[1..]].concat())
         })
     }
 
-    /// The buffer of the call's result, of the shape that `force` finds where types leave it open.
+    /// The buffer of the call's result; if the type does not determine its shape, `force` does.
     fn output_or(
         &mut self,
         name: &str,
@@ -89,29 +89,29 @@ impl Builder<'_> {
         self.output(name)
     }
 
-    /// The shape to which operands broadcast if they do, with a check that they do.
-    fn forced_broadcast(&mut self, params: &[&str]) -> Result<Vec<PrimExpr>, InferError> {
+    /// The operands' broadcast shape, with a run-time check that they broadcast.
+    fn checked_broadcast(&mut self, params: &[&str]) -> Result<Vec<PrimExpr>, InferError> {
         let mut result: Vec<PrimExpr> = Vec::new();
         for param in params {
             let ty = self.cx.tensor_or_scalar(param)?;
             let dims = ty.dims().ok_or_else(|| self.unknown(param))?;
-            result = self.forced_pair(&result, dims, param);
+            result = self.checked_pair(&result, dims, param);
         }
         Ok(result)
     }
 
-    fn forced_pair(&mut self, a: &[PrimExpr], b: &[PrimExpr], param: &str) -> Vec<PrimExpr> {
+    fn checked_pair(&mut self, a: &[PrimExpr], b: &[PrimExpr], param: &str) -> Vec<PrimExpr> {
         let rank = a.len().max(b.len());
         let side = |s: &[PrimExpr], i: usize| (i + s.len()).checked_sub(rank).map(|i| s[i].clone());
         let pair = |i| match (side(a, i), side(b, i)) {
-            (Some(x), Some(y)) => self.forced_size(x, y, param),
+            (Some(x), Some(y)) => self.checked_size(x, y, param),
             (x, y) => x.or(y).unwrap_or(1i64.into()),
         };
         (0..rank).map(pair).collect()
     }
 
-    /// The size of an axis of two sizes of which one is 1 or both are equal.
-    fn forced_size(&mut self, x: PrimExpr, y: PrimExpr, param: &str) -> PrimExpr {
+    /// The broadcast size of two sizes.
+    fn checked_size(&mut self, x: PrimExpr, y: PrimExpr, param: &str) -> PrimExpr {
         match (dims::equal(&x, &y), x.as_int(), y.as_int()) {
             (Some(true), ..) | (_, _, Some(1)) => return x,
             (_, Some(1), _) => return y,
@@ -127,7 +127,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Makes the kernel stop with an error unless a condition holds. What can be proved needs no check.
+    /// Adds a run-time check of a condition, unless it is proven.
     pub fn require(&mut self, condition: PrimExpr, message: &str) {
         if dims::holds(&condition) {
             return;
@@ -137,21 +137,21 @@ impl Builder<'_> {
         self.push(Stmt::new(check));
     }
 
-    /// Makes the kernel stop with an error unless two sizes are the same. Sizes known to be need no check.
+    /// Adds a run-time check that two sizes are equal, unless that is proven.
     pub fn require_equal(&mut self, a: &PrimExpr, b: &PrimExpr, message: &str) {
         if dims::equal(a, b) != Some(true) {
             self.require(a.clone().eq(b.clone()), message);
         }
     }
 
-    /// Makes the kernel stop with an error unless an operand, if it has dimensions, has these sizes.
+    /// Adds a run-time check that an operand, unless it is a scalar, has these sizes.
     pub fn require_shape(&mut self, param: &str, input: &Input, sizes: &[PrimExpr]) {
         for (axis, (own, size)) in input.shape().iter().zip(sizes).enumerate() {
             self.require_equal(own, size, &format!("axis {axis} of `{param}` does not fit the other operands"));
         }
     }
 
-    /// Makes the kernel stop with an error unless an operand's sizes are these, or 1, aligned at the last axis.
+    /// Adds a run-time check that an operand's sizes are these, or 1, aligned at the last axis.
     pub fn require_broadcast(&mut self, own: &[PrimExpr], to: &[PrimExpr], message: &str) {
         let skip = to.len().saturating_sub(own.len());
         for (own, to) in own.iter().zip(&to[skip..]) {

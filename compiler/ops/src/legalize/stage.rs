@@ -66,7 +66,7 @@ impl Axes {
 }
 
 impl Builder<'_> {
-    /// Fills a buffer: `f` gives the element at each index.
+    /// Fills a buffer: `f` returns the element at each index.
     pub fn compute(&mut self, to: &Buffer, f: impl FnOnce(&[PrimExpr]) -> PrimExpr) {
         let mut axes = Axes::new();
         let at = axes.spatial(&to.shape);
@@ -77,7 +77,8 @@ impl Builder<'_> {
         self.push(axes.close(&to.name, reads, writes, None, store));
     }
 
-    /// Fills a slice of a buffer, which begins at `begin` along an axis: `f` gives the element at each index into the slice.
+    /// Fills a slice of a buffer, which begins at `begin` along an axis: `f` returns the element at each index of the
+    /// slice.
     pub fn compute_slice(
         &mut self,
         to: &Buffer,
@@ -96,7 +97,7 @@ impl Builder<'_> {
         self.push(axes.close(&to.name, reads, writes, None, store));
     }
 
-    /// Fills a buffer: the element at each index is `f` folded over axes. Floats of 16 bits and fewer are folded in
+    /// Fills a buffer: the element at each index is `f` reduced over axes. Floats of at most 16 bits are accumulated in
     /// float32. Over an empty axis the result is the identity.
     pub fn reduce(
         &mut self,
@@ -119,8 +120,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The same of sums, so many of whose terms are added up by themselves, about, unless the order is kept.
-    pub fn sum_in_parts(
+    /// The same for sums, with a hint on the number of partial accumulators.
+    pub fn sum_with_accumulators(
         &mut self,
         to: &Buffer,
         over: &[ReduceAxis],
@@ -131,8 +132,8 @@ impl Builder<'_> {
         self.annotate_last(SUM_PARTS, terms);
     }
 
-    /// Fills buffers of one shape by folding tuples over axes: `f` takes what is folded so far, the index and the
-    /// position on the axes, and gives the new values.
+    /// Fills buffers of one shape by reducing tuples over axes: `f` takes the accumulators, the index and the position
+    /// on the axes, and returns the new accumulators.
     pub fn fold(
         &mut self,
         to: &[&Buffer],
@@ -154,8 +155,8 @@ impl Builder<'_> {
         self.push(axes.close(&name, reads, writes, Some(init), body));
     }
 
-    /// Statements of one's own, once for each index of a space: `f` takes the index. What they read and write is
-    /// found in them and counted whole, so iterations must touch different elements.
+    /// Custom statements for each index of a space, which `f` takes. The buffers that they access are declared as a
+    /// whole, so iterations must access different elements.
     pub fn block(&mut self, name: &str, space: &[PrimExpr], f: impl FnOnce(&[PrimExpr]) -> Stmt) {
         let mut axes = Axes::new();
         let at = axes.spatial(space);
@@ -185,7 +186,7 @@ impl Builder<'_> {
     }
 }
 
-/// Stores several values; each is computed before the first is stored, since all may depend on what is overwritten.
+/// Stores several values, all computed before the first store, since they may depend on overwritten elements.
 fn named_first(to: &[&Buffer], values: Vec<PrimExpr>, store: impl Fn(Vec<PrimExpr>) -> Stmt) -> Stmt {
     if let [_] = to {
         return store(values);
@@ -201,7 +202,7 @@ fn named_first(to: &[&Buffer], values: Vec<PrimExpr>, store: impl Fn(Vec<PrimExp
     Stmt::new(StmtKind::Seq(all))
 }
 
-/// The dtype to fold in: float32 for floats that are too short to add many of.
+/// The accumulator dtype: float32 for short floats.
 pub fn accumulator(dtype: DType) -> DType {
     if dtype.is_floating() && dtype.bits <= 16 { DType::FLOAT32.with_lanes(dtype.lanes) } else { dtype }
 }

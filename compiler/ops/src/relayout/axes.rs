@@ -1,25 +1,25 @@
-//! Rules of operators that name axes of their operand.
+//! Layout rules of operators with axis attributes.
 
-use super::{Arrangement, Relaid, Relayout, Ruled, elementwise, int, ints};
+use super::{Arrangement, LayoutChange, Relayout, RuleResult, elementwise, int, ints};
 use crate::{dims, layout::Layout};
 use hammock_ir::{
     AttrValue,
     relax::{InferError, Operand},
 };
 
-/// The attribute `axis` names one axis, along which the operator works; the result is like the operand.
-pub fn along(call: &Relayout) -> Ruled {
+/// Operators along one `axis` whose result is like the operand.
+pub fn along(call: &Relayout) -> RuleResult {
     let param = call.cx.op.params[0].name;
     let layout = call.unblocked(param)?;
     let axis = call.cx.axis("axis", call.ndim(param)?)?;
-    let place = int(layout.place(axis));
+    let position = int(layout.axis_position(axis));
     let layout: Arrangement = layout.into();
-    Ok(Some(Relaid::new([layout.clone()], layout).attr("axis", place)))
+    Ok(Some(LayoutChange::new([layout.clone()], layout).attr("axis", position)))
 }
 
-/// The same with parameters that have one element, or one for each place along the axis; where all have one, it does not
-/// matter which axis that is.
-pub fn with_parameters(call: &Relayout) -> Ruled {
+/// The same with parameters that have one element, or one per index along the axis; if all have one, the axis does not
+/// matter.
+pub fn with_parameters(call: &Relayout) -> RuleResult {
     let mut single = true;
     for param in call.cx.op.operands().skip(1) {
         let ty = call.cx.tensor_or_scalar(param.name)?;
@@ -28,8 +28,8 @@ pub fn with_parameters(call: &Relayout) -> Ruled {
     if single { elementwise(call) } else { along(call) }
 }
 
-/// Padding, a pair of numbers for each axis.
-pub fn padded(call: &Relayout) -> Ruled {
+/// Padding, with a pair of numbers per axis.
+pub fn padded(call: &Relayout) -> RuleResult {
     let layout = call.unblocked("data")?;
     let widths = call.cx.ints("pad_width")?;
     if widths.len() != 2 * layout.ndim() {
@@ -37,22 +37,22 @@ pub fn padded(call: &Relayout) -> Ruled {
     }
     let moved: Vec<i64> = layout.axes().flat_map(|(axis, _)| [widths[2 * axis], widths[2 * axis + 1]]).collect();
     let layout: Arrangement = layout.into();
-    Ok(Some(Relaid::new([layout.clone()], layout).attr("pad_width", moved)))
+    Ok(Some(LayoutChange::new([layout.clone()], layout).attr("pad_width", moved)))
 }
 
 /// Normalization over `axes`, with parameters of the sizes of those axes, or of the channels along `channel_axis`.
-pub fn normalized(call: &Relayout) -> Ruled {
+pub fn normalized(call: &Relayout) -> RuleResult {
     over_axes(call, None)
 }
 
 /// The same, by channels.
-pub fn channels_and_axes(call: &Relayout) -> Ruled {
+pub fn channels_and_axes(call: &Relayout) -> RuleResult {
     let ndim = call.ndim("data")?;
     over_axes(call, Some(call.cx.axis("channel_axis", ndim)?))
 }
 
-/// Axes that are normalized, or hold channels, are not cut into blocks.
-fn over_axes(call: &Relayout, channel: Option<usize>) -> Ruled {
+/// Normalized axes and the channel axis must not be blocked.
+fn over_axes(call: &Relayout, channel: Option<usize>) -> RuleResult {
     let ndim = call.ndim("data")?;
     let axes = call.cx.axes("axes", ndim)?;
     let current = call.layout("data")?;
@@ -60,29 +60,30 @@ fn over_axes(call: &Relayout, channel: Option<usize>) -> Ruled {
         true => call.as_written(ndim)?,
         false => current,
     };
-    let places = ints(axes.iter().map(|axis| layout.place(*axis)));
-    let channel = channel.map(|channel| int(layout.place(channel)));
+    let positions = ints(axes.iter().map(|axis| layout.axis_position(*axis)));
+    let channel = channel.map(|channel| int(layout.axis_position(channel)));
     let layout: Arrangement = layout.into();
-    let relaid = Relaid::new([layout.clone()], layout).attr("axes", places);
+    let relaid = LayoutChange::new([layout.clone()], layout).attr("axes", positions);
     Ok(Some(channel.into_iter().fold(relaid, |relaid, channel| relaid.attr("channel_axis", channel))))
 }
 
-/// Folding over `axis`, or over all axes. Both parts of an axis that is cut into blocks are folded.
-pub fn reduction(call: &Relayout) -> Ruled {
+/// Reduction over `axis`, or over all axes. Both parts of a blocked axis are reduced.
+pub fn reduction(call: &Relayout) -> RuleResult {
     let ndim = call.ndim("x")?;
     let folded = call.cx.axes_or_all("axis", ndim)?;
     let layout = call.layout("x")?;
     let is_folded = |axis: usize| folded.contains(&axis);
-    let places = ints(layout.axes().enumerate().filter(|(_, (axis, _))| is_folded(*axis)).map(|(place, _)| place));
+    let positions =
+        ints(layout.axes().enumerate().filter(|(_, (axis, _))| is_folded(*axis)).map(|(position, _)| position));
     let result = match call.cx.bool("keepdims")? {
-        // what was folded has one element, so its blocks have one
+        // reduced axes have one element, so their blocks have one
         true => Layout::of_axes(layout.axes().map(|(axis, b)| (axis, b.map(|b| if is_folded(axis) { 1 } else { b })))),
         false => without(&layout, &folded),
     };
-    Ok(Some(Relaid::new([layout.into()], result).attr("axis", places)))
+    Ok(Some(LayoutChange::new([layout.into()], result).attr("axis", positions)))
 }
 
-/// A layout without some axes; the others close up.
+/// A layout with some axes removed.
 fn without(layout: &Layout, removed: &[usize]) -> Layout {
     let number = |axis: usize| axis - removed.iter().filter(|r| **r < axis).count();
     let kept = layout.axes().filter(|(axis, _)| !removed.contains(axis));
@@ -90,7 +91,7 @@ fn without(layout: &Layout, removed: &[usize]) -> Layout {
 }
 
 /// Axes of size 1 removed.
-pub fn squeezed(call: &Relayout) -> Ruled {
+pub fn squeezed(call: &Relayout) -> RuleResult {
     let ndim = call.ndim("x")?;
     let Some(shape) = call.cx.tensor("x")?.dims().map(<[_]>::to_vec) else { return Ok(None) };
     let is_one = |axis: &usize| shape[*axis].as_int() == Some(1);
@@ -99,44 +100,44 @@ pub fn squeezed(call: &Relayout) -> Ruled {
         true => (0..ndim).filter(is_one).collect(),
         false => call.cx.axes("axis", ndim)?,
     };
-    // an axis that is given but has another size stays where it is
+    // a given axis of another size is unchanged
     if removed.iter().any(|axis| shape[*axis].as_int().is_some() && !is_one(axis)) {
         return Ok(None);
     }
     let layout = call.unblocked("x")?;
-    let mut places: Vec<usize> = removed.iter().map(|axis| layout.place(*axis)).collect();
-    places.sort_unstable();
+    let mut positions: Vec<usize> = removed.iter().map(|axis| layout.axis_position(*axis)).collect();
+    positions.sort_unstable();
     let result = without(&layout, &removed);
-    Ok(Some(Relaid::new([layout.into()], result).attr("axis", ints(places))))
+    Ok(Some(LayoutChange::new([layout.into()], result).attr("axis", ints(positions))))
 }
 
-/// Axes of size 1 inserted: they keep their places, the others take what is left in their order.
-pub fn expansion(call: &Relayout) -> Ruled {
+/// Inserted axes of size 1: they keep their positions, the others fill the remaining ones in order.
+pub fn expansion(call: &Relayout) -> RuleResult {
     let layout = call.unblocked("x")?;
     let ndim = layout.ndim() + call.cx.ints("axis")?.len();
     call.as_written(ndim)?;
     let result = inserted(&layout, &call.cx.axes("axis", ndim)?, ndim);
-    Ok(Some(Relaid::new([layout.into()], result)))
+    Ok(Some(LayoutChange::new([layout.into()], result)))
 }
 
-/// The layout of a tensor of `ndim` axes, of which some are new and stand at their own places.
+/// The layout of a tensor of `ndim` axes, where new axes are at their given positions.
 fn inserted(layout: &Layout, new: &[usize], ndim: usize) -> Layout {
     let kept: Vec<usize> = (0..ndim).filter(|axis| !new.contains(axis)).collect();
     let mut own = layout.axes().map(|(axis, block)| (kept[axis], block));
-    let at = |place| if new.contains(&place) { Some((place, None)) } else { own.next() };
+    let at = |position| if new.contains(&position) { Some((position, None)) } else { own.next() };
     Layout::of_axes((0..ndim).filter_map(at))
 }
 
-/// `permute_dims`: its result lies as the program has it.
-pub fn permutation(call: &Relayout) -> Ruled {
+/// `permute_dims`: its result has the program's layout.
+pub fn permutation(call: &Relayout) -> RuleResult {
     let ndim = call.ndim("x")?;
     let layout = call.unblocked("x")?;
     let order = match call.cx.attr("axes")?.is_none() {
         true => (0..ndim).rev().collect(),
         false => call.cx.axes("axes", ndim)?,
     };
-    let places = ints(order.into_iter().map(|axis| layout.place(axis)));
-    Ok(Some(Relaid::new([layout.into()], Arrangement::AsWritten).attr("axes", places)))
+    let positions = ints(order.into_iter().map(|axis| layout.axis_position(axis)));
+    Ok(Some(LayoutChange::new([layout.into()], Arrangement::AsWritten).attr("axes", positions)))
 }
 
 /// The layouts of the members of a tuple of tensors.
@@ -150,9 +151,9 @@ fn members(call: &Relayout, param: &str) -> Result<Vec<Layout>, InferError> {
     tensors.iter().enumerate().map(layout).collect()
 }
 
-/// Tensors joined along an axis: all in the first one's layout, or, where only some have blocks, in that of the first
-/// without.
-pub fn concatenation(call: &Relayout) -> Ruled {
+/// Concatenation along an axis: all in the first tensor's layout, or, if only some are blocked, in that of the first
+/// unblocked one.
+pub fn concatenation(call: &Relayout) -> RuleResult {
     let layouts = members(call, "tensors")?;
     let Some(first) = layouts.first() else { return Ok(None) };
     let ndim = first.primal_ndim();
@@ -161,13 +162,13 @@ pub fn concatenation(call: &Relayout) -> Ruled {
     let as_written = call.as_written(ndim)?;
     let layout = layout.take().unwrap_or(if all_fit { first } else { &as_written }).clone();
     let axis = call.cx.optional_int("axis")?.unwrap_or(0);
-    let place = layout.place(call.cx.normalize_axis("axis", axis, ndim)?);
+    let position = layout.axis_position(call.cx.normalize_axis("axis", axis, ndim)?);
     let each = Arrangement::tuple(vec![layout.clone().into(); layouts.len()]);
-    Ok(Some(Relaid::new([each], layout).attr("axis", int(place))))
+    Ok(Some(LayoutChange::new([each], layout).attr("axis", int(position))))
 }
 
-/// Tensors joined along a new axis, which stands at its own place.
-pub fn stacked(call: &Relayout) -> Ruled {
+/// Tensors stacked along a new axis, which is at its given position.
+pub fn stacked(call: &Relayout) -> RuleResult {
     let layouts = members(call, "tensors")?;
     let Some(first) = layouts.first() else { return Ok(None) };
     let layout = if first.has_blocks() { call.as_written(first.primal_ndim())? } else { first.clone() };
@@ -176,11 +177,11 @@ pub fn stacked(call: &Relayout) -> Ruled {
     let axis = call.cx.normalize_axis("axis", call.cx.optional_int("axis")?.unwrap_or(0), ndim)?;
     let result = inserted(&layout, &[axis], ndim);
     let each = Arrangement::tuple(vec![layout.into(); layouts.len()]);
-    Ok(Some(Relaid::new([each], result).attr("axis", int(axis))))
+    Ok(Some(LayoutChange::new([each], result).attr("axis", int(axis))))
 }
 
-/// A tensor cut along an axis; along one with blocks only between them.
-pub fn parts(call: &Relayout) -> Ruled {
+/// A tensor split along an axis; a blocked axis is split only between blocks.
+pub fn parts(call: &Relayout) -> RuleResult {
     let ndim = call.ndim("x")?;
     let ty = call.cx.result_ty()?;
     let Some(pieces) = ty.as_tuple() else { return Ok(None) };
@@ -189,9 +190,9 @@ pub fn parts(call: &Relayout) -> Ruled {
     let layout = if fits { current } else { call.as_written(ndim)? };
     let axis = call.cx.axis("axis", ndim)?;
     let result = Arrangement::tuple(vec![layout.clone().into(); pieces.len()]);
-    let place = int(layout.place(axis));
+    let position = int(layout.axis_position(axis));
     let block = layout.block_of(axis);
-    let relaid = Relaid::new([layout.into()], result).attr("axis", place);
+    let relaid = LayoutChange::new([layout.into()], result).attr("axis", position);
     let ends = call.cx.attr("indices_or_sections")?.as_list();
     Ok(Some(match block.zip(ends) {
         Some((block, ends)) => {
@@ -202,27 +203,27 @@ pub fn parts(call: &Relayout) -> Ruled {
     }))
 }
 
-/// Elements repeated along an axis. Those of the flattened tensor come in the program's order.
-pub fn repeated(call: &Relayout) -> Ruled {
+/// Elements repeated along an axis. Without an axis, the flattened tensor is in program order.
+pub fn repeated(call: &Relayout) -> RuleResult {
     match call.cx.attr("axis")?.is_none() {
         true => Ok(None),
         false => along(call),
     }
 }
 
-/// The whole tensor repeated along axes; further repetitions than axes make leading ones.
-pub fn tiled(call: &Relayout) -> Ruled {
+/// The whole tensor repeated along axes; excess repetitions add leading axes.
+pub fn tiled(call: &Relayout) -> RuleResult {
     let layout = call.unblocked("data")?;
     let (ndim, times) = (layout.ndim(), call.cx.ints("repeats")?);
     let rank = ndim.max(times.len());
     let result = call.among(&layout, rank)?;
     let of = |axis: usize| (axis + times.len()).checked_sub(rank).map_or(1, |i| times[i]);
     let repeats: Vec<i64> = result.axes().map(|(axis, _)| of(axis)).collect();
-    Ok(Some(Relaid::new([layout.into()], result).attr("repeats", repeats)))
+    Ok(Some(LayoutChange::new([layout.into()], result).attr("repeats", repeats)))
 }
 
-/// Slices of some axes, which the second operand names.
-pub fn slices(call: &Relayout) -> Ruled {
+/// Slices of the axes that the second operand names.
+pub fn slices(call: &Relayout) -> RuleResult {
     let ndim = call.ndim("x")?;
     let layout = call.unblocked("x")?;
     let axes = call.cx.prims("axes")?.unwrap_or_default();
@@ -230,9 +231,9 @@ pub fn slices(call: &Relayout) -> Ruled {
     if call.cx.prims("axes")?.is_none() {
         return Ok(None);
     }
-    let place = |axis| Ok(Operand::int(layout.place(call.cx.normalize_axis("axes", axis, ndim)?) as i64));
-    let places = axes.into_iter().map(place).collect::<Result<Vec<_>, InferError>>()?;
+    let position = |axis| Ok(Operand::int(layout.axis_position(call.cx.normalize_axis("axes", axis, ndim)?) as i64));
+    let positions = axes.into_iter().map(position).collect::<Result<Vec<_>, InferError>>()?;
     let layout: Arrangement = layout.into();
-    let relaid = Relaid::new([layout.clone()], layout);
-    Ok(Some(Relaid { replaced: vec![(1, Operand::Tuple(places))], ..relaid }))
+    let relaid = LayoutChange::new([layout.clone()], layout);
+    Ok(Some(LayoutChange { replaced: vec![(1, Operand::Tuple(positions))], ..relaid }))
 }

@@ -1,31 +1,31 @@
-//! Rules of operators that treat every element alike.
+//! Layout rules of element-wise operators.
 
-use super::{Arrangement, Relaid, Relayout, Ruled};
+use super::{Arrangement, LayoutChange, Relayout, RuleResult};
 use crate::layout::Layout;
 use hammock_ir::relax::InferError;
 
 /// One tensor, element by element.
-pub fn elementwise(call: &Relayout) -> Ruled {
+pub fn elementwise(call: &Relayout) -> RuleResult {
     let layout: Arrangement = call.layout(call.cx.op.params[0].name)?.into();
-    Ok(Some(Relaid::new([layout.clone()], layout)))
+    Ok(Some(LayoutChange::new([layout.clone()], layout)))
 }
 
-/// One tensor of which parts are put together along the first axis.
-pub fn gather(call: &Relayout) -> Ruled {
+/// One tensor whose shards are concatenated along the first axis.
+pub fn gather(call: &Relayout) -> RuleResult {
     let layout = call.layout(call.cx.op.params[0].name)?;
-    let stays = layout.place(0) == 0 && layout.block_of(0).is_none();
+    let stays = layout.axis_position(0) == 0 && layout.block_of(0).is_none();
     if stays { elementwise(call) } else { Ok(None) }
 }
 
-/// As [`elementwise`], for operators with several results like the operand.
-pub fn in_parts(call: &Relayout) -> Ruled {
+/// Like [`elementwise`], for operators with several results like the operand.
+pub fn in_parts(call: &Relayout) -> RuleResult {
     let layout: Arrangement = call.layout(call.cx.op.params[0].name)?.into();
     let members = call.cx.result_ty()?.as_tuple().map_or(0, <[_]>::len);
-    Ok(Some(Relaid::new([layout.clone()], Arrangement::tuple(vec![layout; members]))))
+    Ok(Some(LayoutChange::new([layout.clone()], Arrangement::tuple(vec![layout; members]))))
 }
 
-/// Several tensors of one shape, element by element: those of the second and third, where these agree, decide.
-pub fn same_for_all(call: &Relayout) -> Ruled {
+/// Several tensors of one shape, element by element: in the layout of the second and third if these agree.
+pub fn same_for_all(call: &Relayout) -> RuleResult {
     let names: Vec<&str> = call.cx.op.operands().map(|p| p.name).collect();
     let layouts = names.iter().map(|name| call.layout(name)).collect::<Result<Vec<_>, _>>()?;
     let agreed = if layouts[1] == layouts[2] { &layouts[1] } else { &layouts[0] };
@@ -34,11 +34,11 @@ pub fn same_for_all(call: &Relayout) -> Ruled {
         true => agreed.clone().into(),
         false => Arrangement::AsWritten,
     };
-    Ok(Some(Relaid::new(vec![layout.clone(); names.len()], layout)))
+    Ok(Some(LayoutChange::new(vec![layout.clone(); names.len()], layout)))
 }
 
-/// Two tensors that broadcast: the one with more axes follows the other.
-pub fn broadcast(call: &Relayout) -> Ruled {
+/// Two tensors that broadcast: the layout of one determines the other's.
+pub fn broadcast(call: &Relayout) -> RuleResult {
     let (x, y) = (Side::of(call, "x1")?, Side::of(call, "x2")?);
     if (x.layout.has_blocks() || y.layout.has_blocks()) && x.ndim == y.ndim {
         let (leads, follows) = if x.layout.ndim() >= y.layout.ndim() { (&x, &y) } else { (&y, &x) };
@@ -58,11 +58,11 @@ pub fn broadcast(call: &Relayout) -> Ruled {
     if first_is_smaller { both(to_small, to_large, &result) } else { both(to_large, to_small, &result) }
 }
 
-fn both(x: Layout, y: Layout, result: &Layout) -> Ruled {
-    Ok(Some(Relaid::new([x.into(), y.into()], result.clone())))
+fn both(x: Layout, y: Layout, result: &Layout) -> RuleResult {
+    Ok(Some(LayoutChange::new([x.into(), y.into()], result.clone())))
 }
 
-/// One of two operands; a scalar has no axes.
+/// One of two operands; scalars have no axes.
 struct Side {
     param: &'static str,
     ndim: usize,
@@ -86,7 +86,7 @@ impl Relayout<'_> {
         Ok(layout.fits(ty.dims()))
     }
 
-    /// The layout of a tensor of more axes whose last ones lie in this one.
+    /// The layout of a tensor of higher rank whose last axes have this layout.
     pub(super) fn among(&self, layout: &Layout, ndim: usize) -> Result<Layout, InferError> {
         self.as_written(ndim)?;
         let lead = ndim - layout.primal_ndim();

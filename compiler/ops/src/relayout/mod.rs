@@ -1,11 +1,11 @@
-//! How calls look when the axes of their operands are moved.
+//! Layout rules: calls whose operands have other layouts.
 //!
-//! A [layout](Layout) of a tensor says where each axis of the program went. `ConvertLayout` keeps one for each variable
-//! and asks the rule of each operator, declared with it ([`crate::Op::layouts`]): in which layouts the operands must
-//! lie, in which one the result then lies, and which arguments change with it. The call computes the same numbers,
-//! only elsewhere. An operator without a rule takes its operands as the program has them.
+//! A tensor's [layout](Layout) has the position of each axis of the program. `ConvertLayout` tracks one per variable
+//! and applies the rule of each operator, declared with it ([`crate::Op::layouts`]), which returns the operands'
+//! required layouts, the result's layout, and the changed arguments. The call computes the same elements at other
+//! positions. An operator without a rule takes its operands in the program's layout.
 //!
-//! Shapes, ranks and attributes that rules see are those of the program.
+//! Shapes, ranks and attributes in rules are those of the program.
 
 mod axes;
 mod elementwise;
@@ -29,12 +29,12 @@ use hammock_ir::{
 /// The layout of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Arrangement {
-    /// That of the program, whatever the value is.
+    /// The program's, for any value.
     #[default]
     AsWritten,
-    /// Another one, of a tensor.
+    /// Another layout of a tensor.
     Tensor(Layout),
-    /// Those of the members of a tuple, at least one of them another than the program's.
+    /// The layouts of a tuple's members, not all of them the program's.
     Tuple(Vec<Arrangement>),
 }
 
@@ -45,7 +45,7 @@ impl From<Layout> for Arrangement {
 }
 
 impl Arrangement {
-    /// That of a tuple of members in these layouts.
+    /// The layout of a tuple with members in these layouts.
     pub fn tuple(members: Vec<Arrangement>) -> Self {
         match members.iter().all(|m| *m == Arrangement::AsWritten) {
             true => Arrangement::AsWritten,
@@ -53,16 +53,16 @@ impl Arrangement {
         }
     }
 
-    /// The layout of the tensor at a place in nested tuples; `None` for the program's.
-    pub fn at(&self, place: &[usize]) -> Option<&Layout> {
-        match (self, place) {
+    /// The layout of the tensor at a path in nested tuples; `None` for the program's.
+    pub fn at(&self, position: &[usize]) -> Option<&Layout> {
+        match (self, position) {
             (Arrangement::Tensor(layout), []) => Some(layout),
             (Arrangement::Tuple(members), [first, rest @ ..]) => members.get(*first)?.at(rest),
             _ => None,
         }
     }
 
-    /// That of one member of a tuple.
+    /// The layout of one member of a tuple.
     pub fn member(&self, index: usize) -> Arrangement {
         match self {
             Arrangement::Tuple(members) => members.get(index).cloned().unwrap_or_default(),
@@ -71,25 +71,25 @@ impl Arrangement {
     }
 }
 
-/// A rule: `None` where the call must stay as it is.
-pub type LayoutRule = Box<dyn Fn(&Relayout) -> Result<Option<Relaid>, InferError> + Send + Sync>;
+/// A rule: `None` if the call must not change.
+pub type LayoutRule = Box<dyn Fn(&Relayout) -> Result<Option<LayoutChange>, InferError> + Send + Sync>;
 
-/// A call whose operands lie in other layouts, as rules see it.
+/// The view of a call with operands in other layouts, for rules.
 pub struct Relayout<'a> {
-    /// The call of the program. All its tensors have a known rank.
+    /// The program's call. All its tensors have a known rank.
     pub cx: CallContext<'a>,
-    /// In which layout an operand lies now.
+    /// The current layout of an operand.
     pub current: &'a dyn Fn(&Operand) -> Arrangement,
-    /// The layouts that the user asks this operator to have.
+    /// The layouts that the user requests for this operator.
     pub desired: Option<&'a [Layout]>,
 }
 
 /// A call in new layouts.
 #[derive(Debug)]
-pub struct Relaid {
-    /// Those that its first operands must have; the others stay as written.
+pub struct LayoutChange {
+    /// Layouts of its first operands; the others keep the program's.
     pub operands: Vec<Arrangement>,
-    /// That of its result.
+    /// Layout of its result.
     pub result: Arrangement,
     /// Attributes that change.
     pub attrs: Vec<(&'static str, AttrValue)>,
@@ -97,22 +97,22 @@ pub struct Relaid {
     pub replaced: Vec<(usize, Operand)>,
 }
 
-impl Relaid {
-    /// A call whose arguments stay what they are.
+impl LayoutChange {
+    /// A call with unchanged arguments.
     pub fn new(operands: impl IntoIterator<Item = Arrangement>, result: impl Into<Arrangement>) -> Self {
         let operands = operands.into_iter().collect();
-        Relaid { operands, result: result.into(), attrs: Vec::new(), replaced: Vec::new() }
+        LayoutChange { operands, result: result.into(), attrs: Vec::new(), replaced: Vec::new() }
     }
 
-    /// With an attribute changed.
+    /// Changes an attribute.
     pub fn attr(mut self, name: &'static str, value: impl Into<AttrValue>) -> Self {
         self.attrs.push((name, value.into()));
         self
     }
 }
 
-/// What a rule gives.
-pub type Ruled = Result<Option<Relaid>, InferError>;
+/// Result of a rule.
+pub type RuleResult = Result<Option<LayoutChange>, InferError>;
 
 impl Relayout<'_> {
     /// The number of dimensions of a tensor operand.
@@ -145,7 +145,7 @@ impl Relayout<'_> {
         }
     }
 
-    /// The same, that of the program instead of one with blocks.
+    /// The same, with the program's layout instead of a blocked one.
     ///
     /// # Errors
     /// As for [`Relayout::layout`].
@@ -156,7 +156,7 @@ impl Relayout<'_> {
         }
     }
 
-    /// In which layout an operand lies.
+    /// The current layout of an operand.
     ///
     /// # Errors
     /// When it is not given.
@@ -164,7 +164,7 @@ impl Relayout<'_> {
         Ok((self.current)(self.cx.operand(param)?))
     }
 
-    /// Returns true if a tensor operand can lie in a layout without padding.
+    /// Returns true if a tensor operand needs no padding in a layout.
     ///
     /// # Errors
     /// When the operand is no tensor.
@@ -173,7 +173,7 @@ impl Relayout<'_> {
         Ok(layout.fits(ty.dims()))
     }
 
-    /// The sizes of the call's result, when it is a tensor of known shape.
+    /// The sizes of the call's result, if it is a tensor of known shape.
     ///
     /// # Errors
     /// When the call has no type.
@@ -183,12 +183,12 @@ impl Relayout<'_> {
     }
 }
 
-/// A list of places as an attribute.
-fn ints(places: impl IntoIterator<Item = usize>) -> AttrValue {
-    places.into_iter().map(|p| p as i64).collect::<Vec<_>>().into()
+/// A list of positions as an attribute.
+fn ints(positions: impl IntoIterator<Item = usize>) -> AttrValue {
+    positions.into_iter().map(|p| p as i64).collect::<Vec<_>>().into()
 }
 
-/// A place as an attribute.
-fn int(place: usize) -> AttrValue {
-    AttrValue::Int(place as i64)
+/// A position as an attribute.
+fn int(position: usize) -> AttrValue {
+    AttrValue::Int(position as i64)
 }

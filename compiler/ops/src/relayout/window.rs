@@ -1,13 +1,13 @@
-//! Rules of operators that have layouts of their own: convolutions, poolings, resizing.
+//! Layout rules of operators with layout attributes: convolutions, poolings, resizing.
 
-use super::{Arrangement, Relaid, Relayout, Ruled};
+use super::{Arrangement, LayoutChange, Relayout, RuleResult};
 use crate::layout::Layout;
 use hammock_ir::{AttrValue, relax::InferError};
 
-/// The rule of convolutions over those spatial axes; `channels` are the kernel's first axes. They take the layouts that
-/// the user asks for. Where sizes are no whole blocks, they take their operands as written, and where nothing is asked
-/// for, as they come.
-pub fn convolution(spatial: &'static str, channels: &'static str) -> impl Fn(&Relayout) -> Ruled + Send + Sync {
+/// The rule of convolutions over those spatial axes; `channels` are the kernel's first axes. They use the requested
+/// layouts. If sizes are not multiples of the blocks, they use the program's layouts, and without a request, the
+/// operands' current ones.
+pub fn convolution(spatial: &'static str, channels: &'static str) -> impl Fn(&Relayout) -> RuleResult + Send + Sync {
     let (primal, kernel) = (format!("NC{spatial}"), format!("{channels}{spatial}"));
     move |call| {
         let own = [
@@ -20,8 +20,8 @@ pub fn convolution(spatial: &'static str, channels: &'static str) -> impl Fn(&Re
         let [x, k] = match call.desired {
             Some([d, w, rest @ ..]) => {
                 let goals = [d, w, rest.first().unwrap_or(d)];
-                let places = [(&data, goals[0]), (&weight, goals[1]), (&out, goals[2])];
-                if let [Some(x), Some(k), Some(y)] = places.map(|(own, goal)| written.like(own, goal))
+                let positions = [(&data, goals[0]), (&weight, goals[1]), (&out, goals[2])];
+                if let [Some(x), Some(k), Some(y)] = positions.map(|(own, goal)| written.like(own, goal))
                     && call.fits("data", &x)?
                     && call.fits("weight", &k)?
                     && y.fits(call.result_dims()?.as_deref())
@@ -38,23 +38,23 @@ pub fn convolution(spatial: &'static str, channels: &'static str) -> impl Fn(&Re
     }
 }
 
-fn in_layouts([data, weight]: [Layout; 2], out: Layout, names: [String; 3]) -> Relaid {
+fn in_layouts([data, weight]: [Layout; 2], out: Layout, names: [String; 3]) -> LayoutChange {
     let [data_layout, kernel_layout, out_layout] = names.map(|name| AttrValue::Str(name.into()));
-    Relaid::new([data.into(), weight.into()], out)
+    LayoutChange::new([data.into(), weight.into()], out)
         .attr("data_layout", data_layout)
         .attr("kernel_layout", kernel_layout)
         .attr("out_layout", out_layout)
 }
 
-/// The rule of poolings over those spatial axes: they take their operand as it comes.
-pub fn pooling(spatial: &'static str) -> impl Fn(&Relayout) -> Ruled + Send + Sync {
+/// The rule of poolings over those spatial axes: they use the operand's current layout.
+pub fn pooling(spatial: &'static str) -> impl Fn(&Relayout) -> RuleResult + Send + Sync {
     let primal = format!("NC{spatial}");
     move |call| {
         let own = (call.attribute("layout", &primal)?, call.attribute("out_layout", &primal)?);
         let (Some(own), Some(out)) = own else { return Ok(None) };
         let written = call.as_written(primal.len())?;
         let layouts = |layout: &Layout| Some((own.like(&written, layout)?, out.like(&written, layout)?));
-        let suit = |(own, out): &(Layout, Layout)| own.suits(&primal) && out.suits(&primal);
+        let suit = |(own, out): &(Layout, Layout)| own.is_layout_of(&primal) && out.is_layout_of(&primal);
         let current = call.layout("data")?;
         let fits = current.fits(call.result_dims()?.as_deref());
         let (layout, moved) = match layouts(&current).filter(|moved| fits && suit(moved)) {
@@ -63,12 +63,12 @@ pub fn pooling(spatial: &'static str) -> impl Fn(&Relayout) -> Ruled + Send + Sy
         };
         let [own, out] = [moved.0, moved.1].map(|layout| AttrValue::Str(layout.to_string().into()));
         let layout: Arrangement = layout.into();
-        Ok(Some(Relaid::new([layout.clone()], layout).attr("layout", own).attr("out_layout", out)))
+        Ok(Some(LayoutChange::new([layout.clone()], layout).attr("layout", own).attr("out_layout", out)))
     }
 }
 
-/// The rule of resizing over those spatial axes: the layout that the user asks for, or the operand's.
-pub fn resizing(spatial: &'static str) -> impl Fn(&Relayout) -> Ruled + Send + Sync {
+/// The rule of resizing over those spatial axes: the requested layout, or the operand's.
+pub fn resizing(spatial: &'static str) -> impl Fn(&Relayout) -> RuleResult + Send + Sync {
     let primal = format!("NC{spatial}");
     move |call| {
         let Some(own) = call.attribute("layout", &primal)? else { return Ok(None) };
@@ -80,13 +80,13 @@ pub fn resizing(spatial: &'static str) -> impl Fn(&Relayout) -> Ruled + Send + S
         let layout = layout.map_or_else(|| call.unblocked("data"), Ok)?;
         let moved = own.like(&written, &layout);
         let layout: Arrangement = layout.into();
-        let relaid = Relaid::new([layout.clone()], layout);
+        let relaid = LayoutChange::new([layout.clone()], layout);
         Ok(moved.map(|moved| relaid.attr("layout", AttrValue::Str(moved.to_string().into()))))
     }
 }
 
 impl Relayout<'_> {
-    /// A layout of the call's own, when it is one without blocks.
+    /// The layout in the call's attribute, if it has no blocks.
     fn attribute(&self, name: &str, primal: &str) -> Result<Option<Layout>, InferError> {
         let layout = self.cx.optional_str(name)?.and_then(Layout::parse);
         Ok(layout.filter(|layout| layout.holds(primal) && !layout.has_blocks()))

@@ -17,7 +17,7 @@ fn rois() -> Tensor {
     )
 }
 
-/// The value between the elements around a point.
+/// Bilinear interpolation at a point.
 fn bilinear(x: &Tensor, n: usize, c: usize, y: f64, z: f64) -> f64 {
     let (h, w) = (x.shape()[2] as f64, x.shape()[3] as f64);
     if y < -1.0 || z < -1.0 || y > h || z > w {

@@ -6,7 +6,7 @@ use crate::{
 };
 use hammock_ir::{AttrValue, DType, Tensor};
 
-/// Where place `i` of `n` is in `size` elements.
+/// The position of result index `i` of `n` in `size` elements.
 fn source(mode: &str, i: usize, size: i64, n: i64, region: (f64, f64)) -> f64 {
     let (x, size, n) = (i as f64, size as f64, n as f64);
     let scale = size / n;
@@ -28,7 +28,7 @@ fn source(mode: &str, i: usize, size: i64, n: i64, region: (f64, f64)) -> f64 {
 
 const MODES: [&str; 5] = ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn"];
 
-/// The element at row and column, the nearest there is.
+/// The element at row and column, clamped.
 fn clamped(x: &Tensor, n: usize, c: usize, y: i64, z: i64) -> f64 {
     let s = x.shape();
     view(x).at(&[n, c, y.clamp(0, s[2] - 1) as usize, z.clamp(0, s[3] - 1) as usize])
@@ -140,7 +140,7 @@ fn cubic_resizing_and_regions() {
     });
 }
 
-/// Row 54 lies on the last element or just behind it: what is made of the bounds, which are float32, is float32 as well.
+/// Row 54 is at the last element or just behind it: values derived from the float32 bounds are float32 as well.
 #[test]
 fn regions_are_computed_in_float32() {
     let x = noise(&[1, 1, 5, 2], 5);
@@ -177,7 +177,7 @@ fn zeroed(x: &Tensor, c: usize, y: i64, z: i64) -> f64 {
     if (0..s[2]).contains(&y) && (0..s[3]).contains(&z) { view(x).at(&[0, c, y as usize, z as usize]) } else { 0.0 }
 }
 
-/// A place moved inside, as padding has it.
+/// A position mapped into the data, according to the padding mode.
 fn inside(mode: &str, p: f64, size: i64, align: bool) -> f64 {
     let last = (size - 1) as f64;
     match mode {

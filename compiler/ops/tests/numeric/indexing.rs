@@ -93,7 +93,7 @@ fn scattering_elements() {
     assert_eq!(with("mul"), [0., 1., 2., 3., 80., 5., 6., 7., 14400.]);
     assert_eq!(with("max"), [40., 1., 2., 3., 20., 5., 6., 7., 60.]);
     assert_eq!(with("min"), [0., 1., 2., 3., 4., 5., 6., 7., 8.]);
-    // Each update and what was there before it, as TVM has it: ((0 + 10) / 2 + 40) / 2.
+    // Each update and the element before it, as in TVM: ((0 + 10) / 2 + 40) / 2.
     assert_eq!(with("mean"), [22.5, 1., 2., 3., 12., 5., 6., 7., 39.5]);
     // Along each other axis, fewer updates than data.
     let args = [(&x).into(), tensor(&[3, 1], &[2i64, 0, 1]).into(), tensor(&[3, 1], &[-1f32, -2., -3.]).into()];
@@ -131,7 +131,7 @@ fn scattering_slices() {
     let points = tensor(&[2, 2], &[1i64, 1, -1, -2]);
     let args = [(&x).into(), (&points).into(), vector(&[9., 8.]).into()];
     assert_eq!(elements(&run_static("scatter_nd", &args, &[])[0]), [0., 1., 2., 9., 8., 5.]);
-    // Rows of vectors, and what is left of them.
+    // Rows of whole vectors, and their tails.
     for width in [16, 35] {
         let (x, updates) = (counting(&[4, 2, width]), noise(&[3, 2, width], 5));
         let args = [(&x).into(), tensor(&[3, 1], &[3i64, 1, -1]).into(), (&updates).into()];

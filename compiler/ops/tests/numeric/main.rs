@@ -1,13 +1,13 @@
-//! Each operator's kernel against a plain definition of what it computes.
+//! Each operator's kernel against a plain reference.
 
 mod detection;
 mod elementwise;
 mod images;
 mod indexing;
+mod matmul;
 mod mismatch;
 mod movement;
 mod nn;
-mod products;
 mod reductions;
 mod run;
 mod sorting;

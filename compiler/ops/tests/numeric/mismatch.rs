@@ -1,4 +1,4 @@
-//! Symbolic sizes that turn out not to fit stop the kernel before it reads anything.
+//! Mismatches of symbolic sizes stop the kernel before it reads anything.
 
 use crate::{
     run::{Arg, run, stops, stops_static},
@@ -43,9 +43,11 @@ fn parameters_that_do_not_fit() {
     assert!(stops("nn.batch_norm", &args, &by_channel).contains("`gamma` does not fit"));
     assert!(stops("nn.prelu", &[(&x).into(), (&long).into()], &by_channel).contains("`alpha` does not fit"));
     let (image, kernel) = (noise(&[1, 2, 3, 3], 4), noise(&[2, 3, 2, 2], 5));
-    assert!(stops("nn.conv2d", &[(&image).into(), (&kernel).into()], &[]).contains("has not the channels"));
+    assert!(stops("nn.conv2d", &[(&image).into(), (&kernel).into()], &[]).contains("does not have the channels"));
     let (image, kernel) = (noise(&[1, 2, 3, 3], 4), noise(&[3, 2, 2, 2], 5));
-    assert!(stops("nn.conv2d_transpose", &[(&image).into(), (&kernel).into()], &[]).contains("has not the channels"));
+    assert!(
+        stops("nn.conv2d_transpose", &[(&image).into(), (&kernel).into()], &[]).contains("does not have the channels")
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Folding over axes, statistics, scans.
+//! Reductions, statistics, scans.
 
 use crate::{
     run::{Attrs, run, run_static, run1},
@@ -6,7 +6,7 @@ use crate::{
 };
 use hammock_ir::{AttrValue, DType, Tensor};
 
-/// The elements of `x` that fold into each element of the result.
+/// The elements of `x` that are reduced to each element of the result.
 fn groups(x: &Tensor, axes: &[usize], keep: bool) -> (Vec<i64>, Vec<Vec<f64>>) {
     let shape = x.shape();
     let kept: Vec<usize> = (0..shape.len()).filter(|a| !axes.contains(a)).collect();
@@ -158,7 +158,7 @@ fn running_sums_and_products() {
     assert_eq!(elements(&count), [0., 1., 1.]);
 }
 
-/// Lines next to each other run abreast, in groups where there are many: each is summed by itself, in its own order.
+/// Adjacent lines are scanned together, in groups if there are many: each is summed separately, in order.
 #[test]
 fn running_sums_along_outer_axes() {
     let shapes: [(&[i64], i64); 7] = [

@@ -1,7 +1,7 @@
 //! Running one call of an operator through its legalization and the reference interpreter.
 //!
 //! Every call runs with the sizes that its tensors have, then with symbolic ones: once with one variable for equal
-//! sizes, once with a variable for every dimension, where nothing can be proved. All must give the same.
+//! sizes, once with a variable per dimension, where nothing can be proved. All must give the same results.
 
 use hammock_ir::{
     AttrValue, DType, Module, PrimExpr, Span, Tensor, Type,
@@ -50,7 +50,7 @@ impl From<f64> for Arg {
 /// Attributes given to a call.
 pub type Attrs<'a> = &'a [(&'static str, AttrValue)];
 
-/// How sizes are written.
+/// Representation of sizes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Sizes {
     /// As numbers.
@@ -66,7 +66,7 @@ struct Site {
     function: Function,
     tensors: Vec<(hammock_ir::relax::Var, Tensor)>,
     how: Sizes,
-    /// Variables with the sizes they stand for.
+    /// Variables with their sizes.
     sizes: Vec<(i64, Var)>,
 }
 
@@ -175,7 +175,7 @@ fn shape_of(site: &Site, ty: &TensorType) -> (Vec<i64>, DType) {
     (ty.dims().expect("known shape").iter().map(|d| site.eval(d)).collect(), ty.dtype.expect("known dtype"))
 }
 
-/// The results of a call. What cannot be compiled without known sizes must at least run with equal ones.
+/// The results of a call. Calls that need known sizes must still run with one variable for equal sizes.
 pub fn run(op: &str, args: &[Arg], attrs: Attrs) -> Vec<Tensor> {
     let fixed = run_static(op, args, attrs);
     let shared = run_as(Sizes::Shared, op, args, attrs).unwrap_or_else(|e| panic!("{op} with symbolic sizes: {e}"));
@@ -195,18 +195,18 @@ pub fn run_static(op: &str, args: &[Arg], attrs: Attrs) -> Vec<Tensor> {
     run_as(Sizes::Numbers, op, args, attrs).unwrap_or_else(|e| panic!("{op}: {e}"))
 }
 
-/// Why a call is refused.
+/// The error of a rejected call.
 pub fn error(op: &str, args: &[Arg], attrs: Attrs) -> String {
     let mut site = Site::new(Sizes::Numbers);
     legalize(&mut site, op, args, attrs).map(|_| op).expect_err("the call fits").to_string()
 }
 
-/// How a call with a variable for every size stops.
+/// The run-time error of a call with a variable for every size.
 pub fn stops(op: &str, args: &[Arg], attrs: Attrs) -> String {
     stops_as(Sizes::Distinct, op, args, attrs)
 }
 
-/// How a call whose sizes are known stops.
+/// The run-time error of a call with known sizes.
 pub fn stops_static(op: &str, args: &[Arg], attrs: Attrs) -> String {
     stops_as(Sizes::Numbers, op, args, attrs)
 }

@@ -55,7 +55,7 @@ fn sorts_along_other_axes_and_dtypes() {
     assert_eq!(at.dtype(), DType::INT64);
 }
 
-/// Long lines go digit by digit: elements of every size, negative ones, and zeros of both signs, which are equal.
+/// Long lines use radix sort: elements of every magnitude, negative ones, and zeros of both signs, which are equal.
 #[test]
 fn sorts_long_lines_of_every_dtype() {
     let numbers = |n: i64| n * 7919 % 4001 - 2000;

@@ -1,4 +1,4 @@
-//! Type rules: what each operator says of its result, and what it refuses.
+//! Type rules: result types and rejected calls of each operator.
 
 mod detection;
 mod nn;

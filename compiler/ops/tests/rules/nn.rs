@@ -106,7 +106,7 @@ fn short_attributes_are_written_out() {
     );
 }
 
-/// An attribute in the words of the tests above.
+/// An attribute in the notation of the tests above.
 fn plain(value: &AttrValue) -> String {
     match value {
         AttrValue::Int(v) => v.to_string(),

@@ -1,6 +1,6 @@
 //! A call written in short, and its type as text.
 //!
-//! Operands: `"n 3 m"` is a float32 tensor of that shape, `"?4"` one of that rank, `"?"` one of which nothing is known;
+//! Operands: `"n 3 m"` is a float32 tensor of that shape, `"?4"` one of that rank, `"?"` one of unknown shape;
 //! `":int32"` at the end is its dtype, `":?"` an unknown one; `"[n 4]"` is a shape, `"#7"` a number, `"-"` nothing.
 
 use hammock_ir::{
@@ -55,7 +55,7 @@ impl Site {
     }
 }
 
-/// The type of a call, or why it has none.
+/// The type of a call, or its error.
 pub fn infer(op: &str, args: &[&str], attrs: Attrs, ty_args: &[Type]) -> Result<Type, InferError> {
     let mut site = Site::new();
     let op = lookup(op).unwrap_or_else(|| panic!("no operator {op}"));
@@ -77,7 +77,7 @@ pub fn ty_of(op: &str, args: &[&str], attrs: Attrs, ty_args: &[Type]) -> String 
     type_text(&infer(op, args, attrs, ty_args).unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Why a call has no type.
+/// The type error of a call.
 #[track_caller]
 pub fn refused(op: &str, args: &[&str], attrs: Attrs) -> String {
     infer(op, args, attrs, &[]).expect_err(op).to_string()

@@ -58,7 +58,7 @@ fn collectives() {
     assert!(refused("ccl.allreduce", &["3 n"], &[("op_type", "mean".into())]).contains("\"mean\""));
 }
 
-/// Every operator says what it does and how it is computed, and gives a type or an error for any operands.
+/// Every operator has documentation and a lowering, and returns a type or an error for any operands.
 #[test]
 fn the_table_is_sound() {
     for op in ops() {
@@ -79,7 +79,7 @@ fn the_table_is_sound() {
     }
 }
 
-/// Whatever integers attributes hold, a rule answers.
+/// Rules return a result for any integer attributes.
 #[test]
 fn extreme_attributes_are_refused_or_typed() {
     for op in ops() {

@@ -1,4 +1,4 @@
-//! The calls.
+//! Cases of the type rules.
 
 use crate::notation::{
     A,

@@ -1,4 +1,4 @@
-//! Type rules: what operators give for symbolic, partly known and wrong operands. The results are snapshots to read.
+//! Type rules for symbolic, partly known and wrong operands. The results are snapshots to read.
 
 mod cases;
 mod notation;

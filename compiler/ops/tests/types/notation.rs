@@ -1,4 +1,4 @@
-//! A short way to write calls and to read what their rules say.
+//! A compact notation for calls and the results of their rules.
 
 use hammock_ir::{
     AttrValue, DType, Module, Name, PrimExpr, Span, TensorType, Type,
@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 pub enum A {
     /// A tensor of these dimensions.
     T(&'static str, &'static str),
-    /// A tensor of which only the rank is known.
+    /// A tensor of known rank only.
     Rank(usize, &'static str),
-    /// A tensor of which only the dtype is known; `""` for not even that.
+    /// A tensor of known dtype only; `""` for an unknown dtype.
     Of(&'static str),
     /// A shape of these dimensions.
     S(&'static str),
@@ -117,7 +117,7 @@ impl std::fmt::Display for A {
     }
 }
 
-/// The call and what its rule says.
+/// The call and the result of its rule.
 pub fn answer(case: &Case) -> String {
     let Case(name, args, attrs) = case;
     let mut parts: Vec<String> = args.iter().map(A::to_string).collect();
@@ -157,7 +157,7 @@ fn attr_text(value: &AttrValue) -> String {
     }
 }
 
-/// The dtype of that name; none for `""`.
+/// The dtype of that name; `None` for `""`.
 fn dtype_of(name: &str) -> Option<DType> {
     if name.is_empty() { None } else { name.parse().ok() }
 }

@@ -3,7 +3,7 @@
 use crate::compile_time::CompileTime;
 use hammock_ir::{
     DType, PrimExpr, TensorType,
-    relax::{Binding, Call, Function, Graph, Operand, Place, Value, Var, memory::MemoryDependences},
+    relax::{Binding, Call, Function, Graph, Operand, Position, Value, Var, memory::MemoryDependences},
 };
 use hammock_ops::dims;
 use indexmap::IndexMap;
@@ -74,7 +74,7 @@ pub fn plan(function: &Function, memory: &MemoryDependences, wanted: Wanted) -> 
     let mut products: IndexMap<(Var, usize, usize), Vec<Product>, FxBuildHasher> = IndexMap::default();
     function.lambda.body.walk(&mut |binding| {
         if let Some((lhs, product)) = planner.product(binding)
-            && let Some(Place { body, block, .. }) = planner.place(product.result)
+            && let Some(Position { body, block, .. }) = planner.position(product.result)
         {
             products.entry((lhs, body, block)).or_default().push(product);
         }
@@ -91,8 +91,8 @@ struct Planner<'f> {
 }
 
 impl Planner<'_> {
-    fn place(&self, var: Var) -> Option<Place> {
-        Some(self.graph.def(var)?.place)
+    fn position(&self, var: Var) -> Option<Position> {
+        Some(self.graph.def(var)?.position)
     }
 
     fn tensor(&self, operand: &Operand) -> Option<TensorType> {
@@ -134,9 +134,11 @@ impl Planner<'_> {
     /// The value that alone uses a variable, in the same block.
     fn follower(&self, var: Var) -> Option<(&Call, Var)> {
         let def = self.graph.def(self.graph.only_user(var)?)?;
-        let (own, place) = (self.place(var)?, def.place);
+        let (own, position) = (self.position(var)?, def.position);
         match &def.binding.value {
-            Value::Call(call) if (own.body, own.block) == (place.body, place.block) => Some((call, def.binding.var)),
+            Value::Call(call) if (own.body, own.block) == (position.body, position.block) => {
+                Some((call, def.binding.var))
+            }
             _ => None,
         }
     }
@@ -200,17 +202,17 @@ impl Planner<'_> {
             members.truncate(symbolic + 1);
         }
         let results: FxHashSet<Var> = members.iter().map(|member| member.result).collect();
-        let begin = results.iter().filter_map(|v| self.place(*v)).min()?;
+        let begin = results.iter().filter_map(|v| self.position(*v)).min()?;
         let group = Group { lhs, members, out_dtype, activation };
         let independent = group.inputs().all(|input| !self.depends_on(input, &results, begin));
         (group.members.len() > 1 && independent).then_some(group)
     }
 
     /// Returns true if a variable may be computed from one of those, none of which is defined before `begin`.
-    fn depends_on(&self, var: Var, results: &FxHashSet<Var>, begin: Place) -> bool {
+    fn depends_on(&self, var: Var, results: &FxHashSet<Var>, begin: Position) -> bool {
         let (mut todo, mut seen) = (vec![var], FxHashSet::default());
         while let Some(var) = todo.pop() {
-            let Some(def) = self.graph.def(var).filter(|def| def.place >= begin) else { continue };
+            let Some(def) = self.graph.def(var).filter(|def| def.position >= begin) else { continue };
             if results.contains(&var) || seen.len() == SEARCH {
                 return true;
             }

@@ -15,7 +15,7 @@ use hammock_ops::{
     CallContext, Table,
     layout::Layout,
     lookup,
-    relayout::{Arrangement, Relaid, Relayout},
+    relayout::{Arrangement, LayoutChange, Relayout},
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl<'a> Mover<'a> {
     }
 
     /// What the operator's rule says; nothing where it has none, or the call must stay as it is.
-    fn ruled(&self, call: &Call, var: Var) -> Result<Option<Relaid>, Diagnostic> {
+    fn ruled(&self, call: &Call, var: Var) -> Result<Option<LayoutChange>, Diagnostic> {
         let Callee::Op(name) = &call.callee else { return Ok(None) };
         let Some((op, rule)) = lookup(name).and_then(|op| Some((op, op.layouts.as_ref()?))) else { return Ok(None) };
         let known = |o: &Operand| has_known_ranks(&self.function.operand_ty(self.module, o));
@@ -113,7 +113,7 @@ impl<'a> Mover<'a> {
         rule(&Relayout { cx, current: &current, desired }).map_err(|error| rule_broken(error, self.span))
     }
 
-    fn relaid_call(&mut self, var: Var, mut call: Call, relaid: Relaid) -> Result<(), Diagnostic> {
+    fn relaid_call(&mut self, var: Var, mut call: Call, relaid: LayoutChange) -> Result<(), Diagnostic> {
         for (i, arg) in call.args.iter_mut().enumerate() {
             let to = relaid.operands.get(i).unwrap_or(&Arrangement::AsWritten);
             *arg = self.operand(arg, to)?;

@@ -48,7 +48,7 @@ fn layouts(op: &Op, texts: &[String]) -> Result<Vec<Layout>, Diagnostic> {
         return Err(wrong(message, format!("it takes [{example}] in some order of axes; a third may be left out")));
     }
     let read = |(text, primal): (&String, &String)| {
-        let layout = Layout::parse(text).filter(|layout| layout.suits(primal));
+        let layout = Layout::parse(text).filter(|layout| layout.is_layout_of(primal));
         layout.ok_or_else(|| {
             let message = format!("\"{text}\" is no layout for `relax.{}`", op.name);
             let help = format!("it must be {primal} in some order; blocks of channels are written as in \"NCHW16c\"");

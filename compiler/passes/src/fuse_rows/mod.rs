@@ -193,7 +193,7 @@ impl<'a> Fusion<'a> {
 
     /// Returns true if something else needs one of these calls and is needed by another; or may be.
     fn comes_between(&self, members: &FxHashSet<Var>) -> bool {
-        let place = |var: Var| self.graph.def(var).map(|def| def.place);
+        let place = |var: Var| self.graph.def(var).map(|def| def.position);
         let last = members.iter().filter_map(|member| place(*member)).max();
         let mut seen: FxHashSet<Var> = FxHashSet::default();
         let mut open: Vec<Var> = Vec::new();

@@ -65,7 +65,7 @@ fn roughly(min: &PrimExpr, extent: &PrimExpr, loops: &[LoopRange]) -> Option<Spa
     for l in loops.iter().rev() {
         domains.add_loop(&l.var, &l.min, &arith::binary(BinaryOp::Sub, after(&l.last), l.min.clone()));
     }
-    let range = domains.range(min)?.widened(&domains.range(extent)?);
+    let range = domains.range(min)?.extended_by(&domains.range(extent)?);
     Some((range.begin, before(&range.end)))
 }
 

@@ -9,7 +9,7 @@ use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, PrimExpr,
     prim::IterKind,
-    tir::{Stmt, StmtKind, empty_reductions::started},
+    tir::{Stmt, StmtKind, empty_reductions::hoist_inits},
 };
 
 /// See the module's documentation.
@@ -18,7 +18,7 @@ pub static PASS: Pass =
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |_, kernel| {
-        kernel.body = started(&kernel.body).into_owned();
+        kernel.body = hoist_inits(&kernel.body).into_owned();
         lower(&mut kernel.body);
         Ok(())
     })

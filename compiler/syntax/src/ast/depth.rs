@@ -1,4 +1,4 @@
-//! Heights of trees, kept as they are built.
+//! Heights of trees, computed during construction.
 
 use super::{Expr, ExprKind, ForClause, Index, Slice, Stmt, StmtKind};
 use hammock_diagnostics::Span;

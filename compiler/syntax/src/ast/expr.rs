@@ -1,16 +1,16 @@
-//! Expressions.
+//! Expressions of the syntax tree.
 
 use std::sync::Arc;
 
 use super::{Ident, Name};
 use hammock_diagnostics::Span;
 
-/// An expression and where it is written.
+/// An expression with its span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// Kind of the expression.
     pub kind: ExprKind,
-    /// The text it covers, with the parentheses around it.
+    /// The text it covers, including enclosing parentheses.
     pub span: Span,
     /// Height of the tree: 1 for a leaf.
     pub(super) depth: u16,
@@ -67,7 +67,7 @@ pub enum ExprKind {
     Starred(Box<Expr>),
     /// `[element for target in iter if condition]`
     Comprehension(Box<Comprehension>),
-    /// An expression that was refused; a diagnostic says why.
+    /// A rejected expression, with a diagnostic.
     Error,
 }
 
@@ -83,9 +83,9 @@ pub struct Attribute {
 /// `func(args)`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// What is called.
+    /// Callee.
     pub func: Expr,
-    /// With what, in the order written.
+    /// Arguments in source order.
     pub args: Vec<Arg>,
 }
 
@@ -101,7 +101,7 @@ pub struct Arg {
 }
 
 impl Arg {
-    /// The text of the whole argument, from its name on; stars are not covered.
+    /// The span of the whole argument, from its name on, without stars.
     pub fn span(&self) -> Span {
         self.name.as_ref().map_or(Span::NONE, |name| name.span).join(self.value.span)
     }
@@ -122,7 +122,7 @@ pub enum Star {
 /// `value[indices]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subscript {
-    /// What is indexed.
+    /// The indexed value.
     pub value: Expr,
     /// `x[a, 0:4]` has two indices, `x[()]` one that is an empty tuple.
     pub indices: Vec<Index>,
@@ -147,7 +147,7 @@ impl Index {
     }
 }
 
-/// `start:end:step`, each of which may be missing.
+/// `start:end:step`; each part is optional.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
     /// Before the first colon.
@@ -160,7 +160,7 @@ pub struct Slice {
     pub span: Span,
 }
 
-/// A chain of binary operators of equal precedence, read from the left: `a - b + c` is `(a - b) + c`.
+/// A chain of left-associative binary operators of equal precedence: `a - b + c` is `(a - b) + c`.
 ///
 /// `a ** b` groups to the right and has exactly one member in `rest`.
 #[derive(Clone, Debug, PartialEq)]
@@ -171,7 +171,7 @@ pub struct Binary {
     pub rest: Vec<(BinaryOp, Expr)>,
 }
 
-/// `first < a <= b`: each operator stands between two neighbours.
+/// `first < a <= b`: each operator compares two adjacent operands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
     /// The leftmost operand.
@@ -185,7 +185,7 @@ pub struct Compare {
 pub struct Lambda {
     /// The names it binds, in order.
     pub params: Vec<Ident>,
-    /// What it returns.
+    /// Result.
     pub body: Expr,
 }
 
@@ -194,16 +194,16 @@ pub struct Lambda {
 pub struct IfExpr {
     /// The condition.
     pub cond: Expr,
-    /// The value when it holds.
+    /// The value if it holds.
     pub then: Expr,
-    /// The value when it does not.
+    /// The value otherwise.
     pub orelse: Expr,
 }
 
-/// `[element for target in iter if condition]` and its kin.
+/// `[element for target in iter if condition]` and similar expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comprehension {
-    /// What is built.
+    /// Kind of container.
     pub kind: ComprehensionKind,
     /// The element; the key of a dict.
     pub element: Expr,
@@ -213,7 +213,7 @@ pub struct Comprehension {
     pub clauses: Vec<ForClause>,
 }
 
-/// What a comprehension builds.
+/// Kind of container that a comprehension builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ComprehensionKind {
     /// `[… for …]`
@@ -229,11 +229,11 @@ pub enum ComprehensionKind {
 /// `for target in iter if a if b`
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForClause {
-    /// What is bound.
+    /// Target of the assignment.
     pub target: Expr,
-    /// What is walked.
+    /// The iterable.
     pub iter: Expr,
-    /// Conditions, all of which must hold.
+    /// Conditions, which must all hold.
     pub conditions: Vec<Expr>,
 }
 
@@ -306,7 +306,7 @@ pub enum CompareOp {
     IsNot,
 }
 
-/// Operators that decide from their left operand whether to look at the right one.
+/// Short-circuit operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BoolOp {
     /// `and`
@@ -316,7 +316,7 @@ pub enum BoolOp {
 }
 
 impl UnaryOp {
-    /// As it is written.
+    /// The operator's symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             UnaryOp::Neg => "-",
@@ -328,7 +328,7 @@ impl UnaryOp {
 }
 
 impl BinaryOp {
-    /// As it is written.
+    /// The operator's symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             BinaryOp::Add => "+",
@@ -349,7 +349,7 @@ impl BinaryOp {
 }
 
 impl CompareOp {
-    /// As it is written.
+    /// The operator's symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             CompareOp::Eq => "==",
@@ -367,7 +367,7 @@ impl CompareOp {
 }
 
 impl BoolOp {
-    /// As it is written.
+    /// The operator's symbol.
     pub fn symbol(self) -> &'static str {
         match self {
             BoolOp::And => "and",

@@ -1,18 +1,18 @@
 //! The syntax tree of a text module: a subset of Python's, without meaning.
 //!
-//! What is in it: everything that TVMScript prints and people write by hand. Comments are gone, string literals are
-//! decoded, parentheses are dropped (the span of the expression inside covers them).
+//! It covers everything that TVMScript prints and users write by hand. Comments are dropped, string literals are
+//! decoded, parentheses are dropped (the span of the inner expression covers them).
 //!
 //! # Depth
 //!
-//! The parser refuses trees higher than [`MAX_EXPR_DEPTH`] and [`MAX_STMT_DEPTH`], so that code which walks the tree
-//! may recurse. Chains of operators of the same precedence (`a + b + c …`), of `and`/`or`, and of comparisons are flat
-//! lists and of any length.
+//! The parser rejects trees higher than [`MAX_EXPR_DEPTH`] and [`MAX_STMT_DEPTH`], so that code that walks the tree may
+//! recurse. Chains of operators of the same precedence (`a + b + c …`), of `and`/`or`, and of comparisons are flat
+//! lists of any length.
 //!
 //! # Errors
 //!
-//! A tree parsed from damaged text is what could be saved: broken statements are left out, and
-//! [`ExprKind::Error`] stands where an expression was refused. Each such place has a diagnostic.
+//! A tree parsed from damaged text is partial: broken statements are omitted, and [`ExprKind::Error`] replaces rejected
+//! expressions. Each has a diagnostic.
 
 mod depth;
 mod expr;
@@ -26,10 +26,10 @@ pub use stmt::*;
 
 use hammock_diagnostics::Span;
 
-/// Highest expression tree the parser makes.
+/// Maximum height of an expression tree.
 pub const MAX_EXPR_DEPTH: u16 = 256;
 
-/// Highest tree of nested statements the parser makes; each `elif` is a level.
+/// Maximum height of a tree of nested statements; each `elif` is a level.
 pub const MAX_STMT_DEPTH: u16 = 256;
 
 /// An identifier's text. Equal names of one file share their text.
@@ -42,12 +42,12 @@ pub struct Module {
     pub body: Vec<Stmt>,
 }
 
-/// An identifier where it is written.
+/// An identifier with its span.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ident {
     /// Its text.
     pub name: Name,
-    /// Where.
+    /// Its span.
     pub span: Span,
 }
 

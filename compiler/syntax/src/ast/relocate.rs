@@ -1,10 +1,10 @@
-//! Moving an expression to another place in the text.
+//! Moving an expression to another span.
 
 use super::{Expr, ExprKind, Ident, Index, Slice};
 use hammock_diagnostics::Span;
 
 impl Expr {
-    /// Gives the expression and everything in it one span.
+    /// Sets the span of the expression and everything in it.
     pub(crate) fn move_to(&mut self, span: Span) {
         self.span = span;
         let all = |exprs: &mut [Expr]| exprs.iter_mut().for_each(|expr| expr.move_to(span));

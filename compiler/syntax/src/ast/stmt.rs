@@ -1,12 +1,12 @@
-//! Statements.
+//! Statements of the syntax tree.
 
 use super::{Arg, BinaryOp, Expr, Ident, Name, Star};
 use hammock_diagnostics::Span;
 
-/// A statement and where it is written, with its block.
+/// A statement with its span and block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// What it is.
+    /// Kind of the statement.
     pub kind: StmtKind,
     /// The text it covers, without the line break.
     pub span: Span,
@@ -57,7 +57,7 @@ pub enum StmtKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assign {
     /// `a`, `b`; never empty. Each is a name, attribute, subscript, or a tuple, list or starred of them;
-    /// or an integer in `100 = TypeVar("100")`, which TVM prints and which says nothing.
+    /// or an integer in `100 = TypeVar("100")`, which TVM prints and which has no effect.
     pub targets: Vec<Expr>,
     /// Right of the last `=`.
     pub value: Expr,
@@ -99,7 +99,7 @@ pub struct With {
 pub struct For {
     /// A name, or a tuple without parentheses.
     pub target: Expr,
-    /// What is walked.
+    /// The iterable.
     pub iter: Expr,
     /// The block.
     pub body: Vec<Stmt>,
@@ -119,9 +119,9 @@ pub struct While {
 pub struct If {
     /// The condition.
     pub cond: Expr,
-    /// The block when it holds.
+    /// The block if it holds.
     pub then: Vec<Stmt>,
-    /// The block when it does not; empty without `else`.
+    /// The block otherwise; empty without `else`.
     pub orelse: Vec<Stmt>,
 }
 
@@ -130,7 +130,7 @@ pub struct If {
 pub struct Assert {
     /// The condition.
     pub cond: Expr,
-    /// What to say when it does not hold.
+    /// The message if it does not hold.
     pub msg: Option<Expr>,
 }
 
@@ -152,7 +152,7 @@ pub struct FromImport {
     pub level: u32,
     /// The dotted path, without spaces; empty in `from . import a`.
     pub path: Name,
-    /// What is imported; `*` is a name here.
+    /// Imported names; `*` is a name here.
     pub names: Vec<Import>,
 }
 
@@ -178,7 +178,7 @@ pub struct FunctionDef {
 pub struct TypeParam {
     /// Its name.
     pub name: Ident,
-    /// What stands after the colon.
+    /// The bound after the colon.
     pub bound: Option<Expr>,
 }
 
@@ -191,7 +191,7 @@ pub struct Param {
     pub star: Star,
     /// Its type.
     pub annotation: Option<Expr>,
-    /// What stands after `=`.
+    /// The default after `=`.
     pub default: Option<Expr>,
 }
 

@@ -1,4 +1,4 @@
-//! Brackets: which are open, and what happens when they do not match.
+//! Matching of brackets, and recovery from mismatches.
 
 use super::{Brackets, Content, Item, Layout, MAX_BRACKETS, indent::Indent};
 use crate::lexer::Token;
@@ -48,7 +48,7 @@ impl Layout<'_> {
         Token::Bad
     }
 
-    /// Reads over everything that a bracket, which was refused, encloses.
+    /// Skips everything that a rejected bracket encloses.
     fn skip_brackets(&mut self, bracket: Bracket) {
         let mut open = 1usize;
         for (token, _) in self.lexer.by_ref() {
@@ -64,7 +64,7 @@ impl Layout<'_> {
         self.brackets.push(bracket);
     }
 
-    /// Handles a closing bracket: the token to hand out, or none when reading stops.
+    /// Handles a closing bracket: the token to return, or `None` if reading stops.
     pub(super) fn close(&mut self, token: Token, start: u32, end: u32) -> Option<Token> {
         let Some(&top) = self.brackets.last() else {
             self.report_bracket(never_opened(token, Span::new(start, end)));
@@ -75,7 +75,7 @@ impl Layout<'_> {
             return Some(token);
         }
         if self.trust == Brackets::Trusted {
-            self.give_up();
+            self.stop();
             return None;
         }
         match self.brackets.iter().rposition(|bracket| bracket.closing() == token) {
@@ -91,7 +91,7 @@ impl Layout<'_> {
         Some(Token::Bad)
     }
 
-    /// Reports the brackets above a level as never closed, and forgets them.
+    /// Reports the brackets above a level as never closed, and drops them.
     pub(super) fn abandon_brackets(&mut self, level: usize) {
         let open = self.brackets.split_off(level);
         if let Some((&inner, outer)) = open.split_last() {
@@ -110,8 +110,8 @@ impl Layout<'_> {
         }
     }
 
-    /// Returns true if a line inside brackets starts with this token because somebody forgot to close them: a keyword
-    /// that expressions do not have, or, no deeper than the block, the start of any statement.
+    /// Returns true if a line that starts with this token inside brackets indicates that they were not closed: a
+    /// statement keyword, or, no deeper than the block, the start of any statement.
     pub(super) fn looks_like_statement(&self, (start, token, end): Item) -> bool {
         if self.content == Content::Expression {
             return false;

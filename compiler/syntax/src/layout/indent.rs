@@ -1,11 +1,11 @@
-//! Indentation: what the blanks at the start of a logical line mean.
+//! Indentation of logical lines.
 
 use super::{Item, Layout, MAX_INDENTS};
 use crate::lexer::Token;
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
 /// The width of an indentation. Tabs reach to multiples of eight columns; `narrow` counts each as one. Two lines whose
-/// order depends on which is used are refused, as in Python.
+/// order depends on which is used are rejected, as in Python.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Indent {
     pub(super) columns: u32,
@@ -32,12 +32,12 @@ impl Indent {
 }
 
 impl Layout<'_> {
-    /// Handles the first token of a logical line: `Indent` or a `Dedent` come before it.
+    /// Handles the first token of a logical line: `Indent` or a `Dedent` precedes it.
     pub(super) fn begin_line(&mut self, item: Item) -> Option<Item> {
         let blanks = Span::new(self.line_start, item.0);
         let indent = Indent::of(self.slice(blanks.start, blanks.end));
         let current = self.current_indent();
-        // Lines after a mixed one rarely agree with it either: one complaint is enough.
+        // Lines after a mixed one rarely agree with it either: one error is enough.
         if !indent.agrees_with(current) && !std::mem::replace(&mut self.mixed, true) {
             self.report(mixed_blanks(blanks));
         }
@@ -58,7 +58,7 @@ impl Layout<'_> {
         self.held = Some(item);
         if self.indents.len() > MAX_INDENTS {
             self.report(too_deep(blanks));
-            self.cut_short();
+            self.stop_reading();
         }
         self.indents.push(indent);
         Some((blanks.start, Token::Indent, blanks.end))
@@ -70,7 +70,7 @@ impl Layout<'_> {
             self.indents.pop();
         }
         if self.current_indent().columns < indent.columns {
-            // Between two levels: take it as the deeper one, written with another width.
+            // Between two levels: treated as the deeper one with another width.
             self.report(between_levels(blanks));
             self.indents.push(indent);
         }

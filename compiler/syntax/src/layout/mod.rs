@@ -1,9 +1,9 @@
 //! Lines and indentation: turns the lexer's tokens into those of the grammar.
 //!
-//! Line breaks inside brackets vanish, as do blank lines and comments; every logical line ends with `Newline`; deeper
-//! indentation is bracketed by `Indent` and `Dedent`. The two always pair up, whatever the text.
+//! Line breaks inside brackets are dropped, as are blank lines and comments; every logical line ends with `Newline`;
+//! deeper indentation is bracketed by `Indent` and `Dedent`. The two always pair up, whatever the text.
 //!
-//! What cannot be read becomes a `Bad` token and a diagnostic here. An unclosed bracket would swallow the rest of the
+//! Unreadable text becomes a `Bad` token and a diagnostic here. An unclosed bracket would extend to the end of the
 //! file: in that case the file is read again with [`Brackets::Mistrusted`], where a line that looks like a statement
 //! ends the open brackets. (Only then, because such lines are legal inside brackets.)
 
@@ -17,62 +17,62 @@ use brackets::Bracket;
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use indent::Indent;
 
-/// Deepest nesting of brackets; deeper text is refused. Python's own limit.
+/// Maximum nesting of brackets. Python's own limit.
 pub(crate) const MAX_BRACKETS: usize = 200;
-/// Deepest nesting of blocks; deeper text is refused. Twice Python's own limit.
+/// Maximum nesting of blocks. Twice Python's own limit.
 pub(crate) const MAX_INDENTS: usize = 200;
 
-/// Diagnostics kept of each kind: a file that is not a text has an error at every byte.
-pub(crate) const MAX_KEPT: usize = 1000;
+/// Maximum number of diagnostics of each kind: a binary file has an error at every byte.
+pub(crate) const MAX_DIAGNOSTICS: usize = 1000;
 
-/// What the text is.
+/// Kind of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Statements.
     File,
-    /// One expression, in which line breaks mean nothing.
+    /// One expression, in which line breaks are ignored.
     Expression,
 }
 
-/// How open brackets are treated.
+/// Treatment of open brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Brackets {
-    /// They close; if they do not, reading stops and [`Layout::unbalanced`] says so.
+    /// They are assumed to close; otherwise, reading stops and [`Layout::unbalanced`] is true.
     Trusted,
-    /// They may not: a line that looks like a statement ends them, and they are reported.
+    /// They may not close: a line that looks like a statement ends them, and they are reported.
     Mistrusted,
 }
 
-/// A token with its place.
+/// A token with its start and end.
 type Item = (u32, Token, u32);
 
 /// The grammar's tokens, in order.
 pub(crate) struct Layout<'src> {
     text: &'src str,
-    /// Where the text starts in its file.
+    /// Offset of the text in its file.
     base: u32,
     lexer: SpannedIter<'src, Token>,
     content: Content,
     trust: Brackets,
     brackets: Vec<Bracket>,
     indents: Vec<Indent>,
-    /// The line of the last character that starts no token.
+    /// The line of the last invalid character.
     foreign: Option<u32>,
-    /// True if tabs and spaces were found to be mixed.
+    /// True if mixed tabs and spaces were reported.
     mixed: bool,
-    /// True if the marker that comes before all other tokens was handed out.
+    /// True if the initial marker token was returned.
     started: bool,
-    /// A lexer's token that waits behind `Indent`, `Dedent` or `Newline`.
+    /// A lexer token held back behind `Indent`, `Dedent` or `Newline`.
     held: Option<Item>,
-    /// `Dedent`s not yet handed out.
+    /// Number of pending `Dedent`s.
     dedents: usize,
     /// True if the logical line has a token.
     in_line: bool,
     /// True if the physical line has none, while brackets are open.
     fresh: bool,
-    /// Where the physical line starts.
+    /// Start of the physical line.
     line_start: u32,
-    /// Where the last real token ends.
+    /// End of the last real token.
     last_end: u32,
     finished: bool,
     unbalanced: bool,
@@ -81,7 +81,7 @@ pub(crate) struct Layout<'src> {
 }
 
 impl<'src> Layout<'src> {
-    /// The tokens of a text that stands at offset `base` of its file.
+    /// The tokens of a text at offset `base` of its file.
     pub(crate) fn new(text: &'src str, base: u32, content: Content, trust: Brackets) -> Self {
         let unmarked = text.strip_prefix('\u{feff}').unwrap_or(text);
         let start = base + (text.len() - unmarked.len()) as u32;
@@ -109,12 +109,12 @@ impl<'src> Layout<'src> {
         }
     }
 
-    /// Returns true if reading stopped because brackets do not close; what was read should be thrown away.
+    /// Returns true if reading stopped because brackets do not close; the tokens should be discarded.
     pub(crate) fn unbalanced(&self) -> bool {
         self.unbalanced
     }
 
-    /// What was reported, and where each logical line starts.
+    /// The diagnostics, and the start of each logical line.
     pub(crate) fn into_reports(self) -> (Vec<Diagnostic>, Vec<u32>) {
         (self.errors, self.lines)
     }
@@ -125,7 +125,7 @@ impl<'src> Layout<'src> {
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
-        if self.errors.len() < MAX_KEPT {
+        if self.errors.len() < MAX_DIAGNOSTICS {
             self.errors.push(diagnostic);
         }
     }
@@ -145,14 +145,14 @@ impl<'src> Layout<'src> {
     }
 
     fn bad(&mut self, error: LexError, start: u32, end: u32) -> Item {
-        // What is foreign often stands in pairs, such as curly quotes: one complaint a line is enough.
+        // Invalid characters often occur in pairs, such as curly quotes: one error per line is enough.
         let again = error == LexError::Character && self.foreign == Some(self.line_start);
         self.foreign = (error == LexError::Character).then_some(self.line_start).or(self.foreign);
-        if !again && self.errors.len() < MAX_KEPT {
+        if !again && self.errors.len() < MAX_DIAGNOSTICS {
             self.errors.push(unreadable(error, self.slice(start, end), Span::new(start, end)));
         }
         if error == LexError::OpenTripleString {
-            // It took in the rest of the text, and with it what would close the brackets.
+            // It includes the rest of the text, and with it the closing brackets.
             self.brackets.clear();
         }
         (start, Token::Bad, end)
@@ -179,7 +179,7 @@ impl<'src> Layout<'src> {
         (self.last_end, Token::Newline, self.last_end)
     }
 
-    /// Hands out a token of the text.
+    /// Returns a token of the text.
     fn pass(&mut self, item: Item) -> Option<Item> {
         let (start, token, end) = item;
         let token = match token {
@@ -196,7 +196,7 @@ impl<'src> Layout<'src> {
     fn finish(&mut self) -> Option<Item> {
         if !self.brackets.is_empty() {
             if self.trust == Brackets::Trusted {
-                return self.give_up();
+                return self.stop();
             }
             self.abandon_brackets(0);
         }
@@ -212,14 +212,14 @@ impl<'src> Layout<'src> {
         None
     }
 
-    fn give_up(&mut self) -> Option<Item> {
+    fn stop(&mut self) -> Option<Item> {
         self.unbalanced = true;
         self.finished = true;
         None
     }
 
-    /// Reads no further: one bad token stands for the rest of the text.
-    fn cut_short(&mut self) {
+    /// Stops reading: one bad token replaces the rest of the text.
+    fn stop_reading(&mut self) {
         self.lexer = Token::lexer("").spanned();
         self.held = Some((self.last_end, Token::Bad, self.last_end));
     }
@@ -288,14 +288,14 @@ fn unreadable(error: LexError, text: &str, span: Span) -> Diagnostic {
 
 /// The start of a text that may be very long.
 pub(crate) fn shorten(text: &str) -> String {
-    const LENGTH: usize = 40;
-    match text.char_indices().nth(LENGTH) {
+    const MAX_SHOWN: usize = 40;
+    match text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.into(),
     }
 }
 
-/// Characters that are not seen, often copied from a web page: a byte order mark, soft hyphens, spaces of no width.
+/// Invisible characters, often copied from a web page: a byte order mark, soft hyphens, zero-width spaces.
 const INVISIBLE: [char; 6] = ['\u{feff}', '\u{ad}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}'];
 
 fn character(text: &str, span: Span) -> Diagnostic {

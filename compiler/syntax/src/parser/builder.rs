@@ -1,4 +1,4 @@
-//! What the grammar's actions build with: names, nodes with checked depth, and a list of what is wrong.
+//! Builder for the grammar's actions: names, nodes with checked depth, and diagnostics.
 
 use lalrpop_util::ParseError;
 use rustc_hash::FxHashMap;
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::operators::Piece;
 use super::unexpected;
 use crate::ast::{self, Arg, Comprehension, ComprehensionKind, Expr, ExprKind, ForClause, Ident, Name, Stmt, StmtKind};
-use crate::layout::MAX_KEPT;
+use crate::layout::MAX_DIAGNOSTICS;
 use crate::lexer::Token;
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
@@ -18,20 +18,20 @@ pub(super) struct Builder<'src> {
     text: &'src str,
     base: u32,
     names: FxHashMap<&'src str, Name>,
-    /// What is wrong with single nodes.
+    /// Errors in single nodes.
     pub(super) reports: Vec<Diagnostic>,
-    /// What the grammar did not expect, in order; consequences of other errors among them.
+    /// Syntax errors, in order, including consequences of other errors.
     pub(super) surprises: Vec<Diagnostic>,
-    /// Empty lists for the next chains of operators.
+    /// Recycled lists for the next chains of operators.
     pub(super) spare_chains: Vec<Vec<Piece>>,
-    /// Blocks under lines that have none; consequences of other errors among them.
+    /// Unexpected indented blocks, including consequences of other errors.
     pub(super) orphans: Vec<Diagnostic>,
-    /// The text last refused for its depth.
+    /// The span last rejected for its depth.
     refused: Span,
 }
 
 impl<'src> Builder<'src> {
-    /// For a text that stands at offset `base` of its file.
+    /// A builder for a text at offset `base` of its file.
     pub(super) fn new(text: &'src str, base: u32) -> Self {
         let (names, reports, surprises, orphans, spare_chains) = Default::default();
         Builder { text, base, names, reports, surprises, orphans, spare_chains, refused: Span::NONE }
@@ -42,43 +42,43 @@ impl<'src> Builder<'src> {
         &self.text[(start - self.base) as usize..(end - self.base) as usize]
     }
 
-    /// The one shared copy of a text that is likely to occur again.
+    /// The shared copy of a text that is likely to occur again.
     pub(super) fn intern(&mut self, text: &'src str) -> Name {
         self.names.entry(text).or_insert_with(|| Name::from(text)).clone()
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
-        if self.reports.len() < MAX_KEPT {
+        if self.reports.len() < MAX_DIAGNOSTICS {
             self.reports.push(diagnostic);
         }
     }
 
     /// Records an error of the grammar.
     pub(super) fn unexpected(&mut self, error: Unexpected) {
-        if self.surprises.len() < MAX_KEPT {
+        if self.surprises.len() < MAX_DIAGNOSTICS {
             self.surprises.extend(unexpected::explain(error, self.text, self.base));
         }
     }
 
-    /// Records a block that is indented for no reason.
+    /// Records an unexpected indented block.
     pub(super) fn unexpected_indent(&mut self, start: u32, end: u32) {
-        if self.orphans.len() < MAX_KEPT {
-            self.orphans.push(unexpected::orphan(Span::new(start, end)));
+        if self.orphans.len() < MAX_DIAGNOSTICS {
+            self.orphans.push(unexpected::unexpected_block(Span::new(start, end)));
         }
     }
 
     /// Records that the line that ends here should end in a colon.
     pub(super) fn missing_colon(&mut self, end: u32) {
-        self.surprise(unexpected::missing_colon(Span::new(end, end)));
+        self.report_unexpected(unexpected::missing_colon(Span::new(end, end)));
     }
 
     /// Records that no block follows the line that ends here.
     pub(super) fn missing_block(&mut self, end: u32) {
-        self.surprise(unexpected::missing_block(Span::new(end - 1, end)));
+        self.report_unexpected(unexpected::missing_block(Span::new(end - 1, end)));
     }
 
-    fn surprise(&mut self, diagnostic: Diagnostic) {
-        if self.surprises.len() < MAX_KEPT {
+    fn report_unexpected(&mut self, diagnostic: Diagnostic) {
+        if self.surprises.len() < MAX_DIAGNOSTICS {
             self.surprises.push(diagnostic);
         }
     }
@@ -87,7 +87,7 @@ impl<'src> Builder<'src> {
         Ident { name: self.intern(self.slice(start, end)), span: Span::new(start, end) }
     }
 
-    /// A dotted path, without the blanks that may stand around its dots.
+    /// A dotted path, without blanks around its dots.
     pub(super) fn path(&mut self, start: u32, end: u32) -> Name {
         let path = self.slice(start, end);
         if path.contains(|c: char| c.is_ascii_whitespace() || c == '\\') {
@@ -96,14 +96,14 @@ impl<'src> Builder<'src> {
         self.intern(path)
     }
 
-    /// An expression; [`ExprKind::Error`] when its tree is too high.
+    /// An expression; [`ExprKind::Error`] if its tree is too high.
     pub(super) fn expr(&mut self, kind: ExprKind, start: u32, end: u32) -> Expr {
         let expr = Expr::new(kind, Span::new(start, end));
-        if expr.depth() <= ast::MAX_EXPR_DEPTH { expr } else { self.refuse(expr.span) }
+        if expr.depth() <= ast::MAX_EXPR_DEPTH { expr } else { self.reject(expr.span) }
     }
 
-    /// Stands for an expression whose tree is too high.
-    pub(super) fn refuse(&mut self, span: Span) -> Expr {
+    /// Replaces an expression whose tree is too high.
+    pub(super) fn reject(&mut self, span: Span) -> Expr {
         self.report_depth(span, "expressions", ast::MAX_EXPR_DEPTH);
         Expr::new(ExprKind::Error, span)
     }
@@ -116,7 +116,7 @@ impl<'src> Builder<'src> {
         self.refused = span;
     }
 
-    /// A statement; without its blocks when its tree is too high.
+    /// A statement, without its blocks if its tree is too high.
     pub(super) fn stmt(&mut self, kind: StmtKind, start: u32, end: u32) -> Stmt {
         let stmt = Stmt::new(kind, Span::new(start, end));
         if stmt.depth() <= ast::MAX_STMT_DEPTH {
@@ -138,7 +138,7 @@ impl<'src> Builder<'src> {
         self.expr(ExprKind::Call(Box::new(ast::Call { func, args })), start, end)
     }
 
-    /// Arguments without a name come first.
+    /// Checks that positional arguments precede named ones.
     fn check_order(&mut self, args: &[Arg]) {
         let Some(named) = args.iter().position(|arg| arg.name.is_some()) else { return };
         let late = args[named..].iter().find(|arg| arg.name.is_none() && arg.star == ast::Star::None);
@@ -167,7 +167,7 @@ impl<'src> Builder<'src> {
         self.expr(ExprKind::Comprehension(comprehension), start, end)
     }
 
-    /// Says that a construct of Python has no meaning here.
+    /// Reports an unsupported construct of Python.
     pub(super) fn unsupported(&mut self, span: Span, construct: &str, help: &str) {
         let diagnostic = Diagnostic::error(codes::UNSUPPORTED_SYNTAX, format!("{construct} cannot be used here"));
         self.report(diagnostic.label(span, "this is Python that has no meaning in a module").help(help));

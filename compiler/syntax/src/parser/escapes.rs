@@ -2,29 +2,29 @@
 
 use std::ops::Range;
 
-/// Text between quotes, and how to read it.
+/// The text between quotes and its escape rules.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Body<'src> {
     pub(super) text: &'src str,
-    /// Where it starts in the literal.
+    /// Start in the literal.
     pub(super) offset: usize,
-    /// Backslashes stand for themselves.
+    /// True for a raw string: backslashes are literal.
     pub(super) raw: bool,
-    /// `\u` and `\U` stand for themselves.
+    /// True for bytes: `\u` and `\U` are literal.
     pub(super) is_bytes: bool,
 }
 
-/// What is wrong with an escape.
+/// An error in an escape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Problem {
-    /// No such escape; it stands for itself.
+pub(super) enum EscapeError {
+    /// Unknown escape, which is literal.
     Unknown,
-    /// Digits or a character are missing; with advice.
+    /// Missing digits or character; with advice.
     Malformed(&'static str),
 }
 
-/// Problems and the bytes of the body they concern.
-pub(super) type Problems = Vec<(Range<usize>, Problem)>;
+/// EscapeErrors and the bytes of the body they concern.
+pub(super) type EscapeErrors = Vec<(Range<usize>, EscapeError)>;
 
 /// The prefix letters and the text of a complete string literal.
 pub(super) fn split(literal: &str) -> (&str, Body<'_>) {
@@ -37,13 +37,13 @@ pub(super) fn split(literal: &str) -> (&str, Body<'_>) {
 }
 
 impl Body<'_> {
-    /// Returns true if the text stands for itself.
+    /// Returns true if the text has no escapes.
     pub(super) fn is_plain(&self) -> bool {
         !self.text.bytes().any(|byte| byte == b'\\' || byte == b'\r')
     }
 
-    /// Appends what the text stands for.
-    pub(super) fn decode(&self, out: &mut Vec<u8>, problems: &mut Problems) {
+    /// Appends the decoded text.
+    pub(super) fn decode(&self, out: &mut Vec<u8>, problems: &mut EscapeErrors) {
         let mut done = 0;
         let bytes = self.text.as_bytes();
         out.reserve(bytes.len());
@@ -63,8 +63,8 @@ impl Body<'_> {
         out.extend_from_slice(&bytes[done..]);
     }
 
-    /// Decodes the escape at a backslash; its length.
-    fn escape(&self, at: usize, out: &mut Vec<u8>, problems: &mut Problems) -> usize {
+    /// Decodes the escape at a backslash; returns its length.
+    fn escape(&self, at: usize, out: &mut Vec<u8>, problems: &mut EscapeErrors) -> usize {
         let rest = &self.text[at + 1..];
         let Some(letter) = rest.chars().next() else {
             out.push(b'\\');
@@ -86,10 +86,11 @@ impl Body<'_> {
             'u' if !self.is_bytes => return self.hex(at, 4, out, problems),
             'U' if !self.is_bytes => return self.hex(at, 8, out, problems),
             'N' if !self.is_bytes => {
-                problems.push((at..at + 2, Problem::Malformed("write the character itself, or its number with `\\u`")));
+                problems
+                    .push((at..at + 2, EscapeError::Malformed("write the character itself, or its number with `\\u`")));
             }
             _ => {
-                problems.push((at..at + 1 + letter.len_utf8(), Problem::Unknown));
+                problems.push((at..at + 1 + letter.len_utf8(), EscapeError::Unknown));
                 out.push(b'\\');
                 return 1;
             }
@@ -97,17 +98,17 @@ impl Body<'_> {
         2
     }
 
-    fn octal(&self, at: usize, out: &mut Vec<u8>, problems: &mut Problems) -> usize {
+    fn octal(&self, at: usize, out: &mut Vec<u8>, problems: &mut EscapeErrors) -> usize {
         let digits = self.text[at + 1..].bytes().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
         match u8::from_str_radix(&self.text[at + 1..at + 1 + digits], 8) {
             Ok(byte) => out.push(byte),
-            Err(_) => problems.push((at..at + 1 + digits, Problem::Malformed("octal escapes end at `\\377`"))),
+            Err(_) => problems.push((at..at + 1 + digits, EscapeError::Malformed("octal escapes end at `\\377`"))),
         }
         1 + digits
     }
 
     /// `\xHH` is a byte, `\uHHHH` and `\UHHHHHHHH` are characters.
-    fn hex(&self, at: usize, wanted: usize, out: &mut Vec<u8>, problems: &mut Problems) -> usize {
+    fn hex(&self, at: usize, wanted: usize, out: &mut Vec<u8>, problems: &mut EscapeErrors) -> usize {
         let digits = self.text[at + 2..].bytes().take(wanted).take_while(u8::is_ascii_hexdigit).count();
         let value = u32::from_str_radix(&self.text[at + 2..at + 2 + digits], 16).unwrap_or(0);
         let help = match (digits == wanted, wanted, char::from_u32(value)) {
@@ -124,7 +125,7 @@ impl Body<'_> {
                 return 2 + wanted;
             }
         };
-        problems.push((at..at + 2 + digits, Problem::Malformed(help)));
+        problems.push((at..at + 2 + digits, EscapeError::Malformed(help)));
         2 + digits
     }
 }
@@ -133,7 +134,7 @@ impl Body<'_> {
 mod tests {
     use super::*;
 
-    fn decode(literal: &str) -> (Vec<u8>, Problems) {
+    fn decode(literal: &str) -> (Vec<u8>, EscapeErrors) {
         let (prefix, body) = split(literal);
         let (mut out, mut problems) = (Vec::new(), Vec::new());
         Body { raw: prefix == "r", is_bytes: prefix == "b", ..body }.decode(&mut out, &mut problems);
@@ -153,11 +154,11 @@ mod tests {
 
     #[test]
     fn malformed_escapes_are_located() {
-        assert_eq!(decode(r#""a\d""#), (br"a\d".to_vec(), vec![(1..3, Problem::Unknown)]));
+        assert_eq!(decode(r#""a\d""#), (br"a\d".to_vec(), vec![(1..3, EscapeError::Unknown)]));
         for (literal, at) in [(r#""\x4""#, 0..3), (r#""\u12é""#, 0..4), (r#""\ud800""#, 0..6), (r#""\777""#, 0..4)] {
             let (out, problems) = decode(literal);
             assert!(
-                matches!(&problems[..], [(place, Problem::Malformed(_))] if *place == at),
+                matches!(&problems[..], [(place, EscapeError::Malformed(_))] if *place == at),
                 "{literal} {problems:?}"
             );
             assert!(out.is_empty() || literal.contains('é'));

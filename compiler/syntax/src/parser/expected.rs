@@ -1,9 +1,9 @@
-//! The terminals that the grammar would have taken, in a few plain words.
+//! Descriptions of the terminals that the grammar expected.
 
 use crate::layout::shorten;
 use crate::lexer::Token;
 
-/// Which kinds of text could have stood at some place.
+/// The kinds of text that the grammar accepts at some position.
 #[derive(Default)]
 pub(super) struct Expected {
     operand: bool,
@@ -12,19 +12,19 @@ pub(super) struct Expected {
     statement: bool,
     line_end: bool,
     definition: bool,
-    /// Punctuation and keywords, as they are written.
+    /// Punctuation and keywords.
     marks: Vec<&'static str>,
 }
 
-/// What is worth naming by itself, in the order in which it is named.
-const MARKS: [&str; 13] = [")", "]", "}", ",", ":", "=", "(", "in", "else", "as", "->", "import", "."];
+/// Terminals that messages name individually, in this order.
+const NAMED_TERMINALS: [&str; 13] = [")", "]", "}", ",", ":", "=", "(", "in", "else", "as", "->", "import", "."];
 
 impl Expected {
     /// From the names of the grammar's terminals.
     pub(super) fn new(terminals: &[String]) -> Self {
         let has = |terminal: &str| terminals.iter().any(|name| name.trim_matches('"') == terminal);
         let operator = has("+") && has("==");
-        // An expression that may become the target of an assignment.
+        // An expression that may be the target of an assignment.
         let whole_line = operator && has("=") && has("NEWLINE");
         let obvious = |mark: &str| match mark {
             "(" | "." => has("INT") || operator,
@@ -39,7 +39,7 @@ impl Expected {
             statement: has("return"),
             line_end: has("NEWLINE") && (whole_line || !has(":")),
             definition: has("def") && !has("return"),
-            marks: MARKS.into_iter().filter(|mark| has(mark) && !obvious(mark)).collect(),
+            marks: NAMED_TERMINALS.into_iter().filter(|mark| has(mark) && !obvious(mark)).collect(),
         }
     }
 
@@ -48,12 +48,12 @@ impl Expected {
         self.definition
     }
 
-    /// Returns true if a name, and no other operand, could stand here.
+    /// Returns true if a name, and no other operand, is accepted.
     pub(super) fn name_only(&self) -> bool {
         self.name && !self.operand
     }
 
-    /// Returns true if a comma could stand here.
+    /// Returns true if a comma is accepted.
     pub(super) fn comma(&self) -> bool {
         self.marks.contains(&",") && !self.operand
     }
@@ -84,7 +84,7 @@ impl Expected {
     }
 }
 
-/// What was found, in words.
+/// Description of the token found.
 pub(super) fn describe(token: Token, text: &str) -> String {
     match token {
         Token::Newline | Token::Dedent => "the end of the line".into(),
@@ -132,12 +132,11 @@ pub(super) fn is_keyword_text(word: &str) -> bool {
     word == "with" || KEYWORDS.iter().any(|(keyword, _)| *keyword == word)
 }
 
-/// Keywords that start statements; the longer of two that are alike stands first.
+/// Keywords that start statements; the longer of two similar ones comes first.
 const STARTERS: [&str; 11] =
     ["from", "for", "assert", "class", "def", "elif", "else", "import", "return", "while", "with"];
 
-/// The keyword that starts a statement and that a single word was likely meant to be: with its letters in another
-/// order, or with one more, one less or one other.
+/// The statement keyword that a word was likely meant to be: transposed letters, or one inserted, deleted or replaced.
 pub(super) fn similar_keyword(word: &str) -> Option<&'static str> {
     let is_word = (2..=8).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphabetic());
     if !is_word || STARTERS.contains(&word) {

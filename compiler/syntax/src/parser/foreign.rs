@@ -1,8 +1,8 @@
-//! What people write who know Python or C: constructs that modules do not have, and what to write instead.
+//! Constructs of Python and C that modules do not support, with advice.
 
 use crate::lexer::Token;
 
-/// A construct of Python that the language lacks, recognised at the token where the grammar gives up; with advice.
+/// An unsupported construct of Python, recognised at the token of the syntax error; with advice.
 pub(super) fn construct(token: Token, before: &str, text: &str) -> Option<(String, &'static str)> {
     let help = match token {
         Token::Try | Token::Except | Token::Finally | Token::Raise => {

@@ -1,12 +1,12 @@
 //! Values of literals.
 
 use super::builder::Builder;
-use super::escapes::{self, Body, Problem};
+use super::escapes::{self, Body, EscapeError};
 use crate::ast::{Expr, ExprKind};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
-/// Strings up to this length in bytes share their text: names of element types and operators recur a lot.
-const SHARED_LENGTH: usize = 64;
+/// Maximum length in bytes of interned strings: names of element types and operators occur often.
+const MAX_INTERNED_LEN: usize = 64;
 
 impl Builder<'_> {
     pub(super) fn int(&mut self, start: u32, end: u32) -> Expr {
@@ -43,10 +43,10 @@ impl Builder<'_> {
         self.expr(ExprKind::Float(value.unwrap_or(f64::NAN)), start, end)
     }
 
-    /// A string literal that stands alone, which nearly all do.
+    /// A single string literal, the common case.
     pub(super) fn string(&mut self, start: u32, end: u32) -> Expr {
         let (prefix, body) = escapes::split(self.slice(start, end));
-        let kind = if prefix.is_empty() && body.is_plain() && body.text.len() <= SHARED_LENGTH {
+        let kind = if prefix.is_empty() && body.is_plain() && body.text.len() <= MAX_INTERNED_LEN {
             ExprKind::Str(self.intern(body.text))
         } else {
             self.strings(&[Span::new(start, end)])
@@ -54,7 +54,7 @@ impl Builder<'_> {
         self.expr(kind, start, end)
     }
 
-    /// String literals side by side are one string: their bytes are decoded together.
+    /// Adjacent string literals are one string: their bytes are decoded together.
     pub(super) fn strings(&mut self, literals: &[Span]) -> ExprKind {
         let whole = literals.iter().fold(Span::NONE, |whole, span| whole.join(*span));
         let mut bytes = Vec::new();
@@ -71,14 +71,14 @@ impl Builder<'_> {
         match String::from_utf8(bytes) {
             Ok(text) => ExprKind::Str(text.into()),
             Err(error) => {
-                let help = "`\\x` stands for a byte, not for a character: write `é` itself, `\\u00e9` or `\\xc3\\xa9`";
+                let help = "`\\x` denotes a byte, not a character: write `é` itself, `\\u00e9` or `\\xc3\\xa9`";
                 self.bad_string(whole, "the bytes of this string are not UTF-8", help);
                 ExprKind::Str(String::from_utf8_lossy(error.as_bytes()).into())
             }
         }
     }
 
-    /// Adds the bytes of one literal; whether it has the prefix `b`.
+    /// Adds the bytes of one literal; returns true if it has the prefix `b`.
     fn literal(&mut self, span: Span, bytes: &mut Vec<u8>) -> bool {
         let (prefix, body) = escapes::split(self.slice(span.start, span.end));
         let letters = prefix.to_ascii_lowercase();
@@ -101,15 +101,15 @@ impl Builder<'_> {
         is_bytes
     }
 
-    fn bad_escape(&mut self, span: Span, problem: Problem) {
+    fn bad_escape(&mut self, span: Span, problem: EscapeError) {
         let escape = self.slice(span.start, span.end);
         match problem {
-            Problem::Unknown => self.report(
-                Diagnostic::warning(codes::BAD_STRING, format!("`{escape}` is no escape and stands for itself"))
+            EscapeError::Unknown => self.report(
+                Diagnostic::warning(codes::BAD_STRING, format!("`{escape}` is not an escape and is kept literally"))
                     .label(span, "unknown escape")
                     .help(format!("write `\\{escape}`, or give the string the prefix `r`")),
             ),
-            Problem::Malformed(help) => self.bad_string(span, &format!("the escape `{escape}` is malformed"), help),
+            EscapeError::Malformed(help) => self.bad_string(span, &format!("the escape `{escape}` is malformed"), help),
         }
     }
 

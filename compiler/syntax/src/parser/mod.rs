@@ -1,4 +1,4 @@
-//! From text to tree: runs the generated parser over the layout's tokens and puts the diagnostics in order.
+//! The parser: runs the generated LALR parser on the layout's tokens and sorts the diagnostics.
 
 mod builder;
 mod escapes;
@@ -22,10 +22,10 @@ use crate::layout::{Brackets, Content, Layout};
 use builder::Builder;
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 
-/// Errors shown for one file.
+/// Maximum number of errors shown for one file.
 const MAX_ERRORS: usize = 100;
 
-/// What a text turned out to be.
+/// The tree of a text.
 pub(crate) enum Tree {
     Module(Vec<Stmt>),
     Expr(Expr),
@@ -44,9 +44,9 @@ fn join<T>(mut list: Vec<T>, more: impl IntoIterator<Item = T>) -> Vec<T> {
     list
 }
 
-/// Parses a file: the tree of what could be read, and what is wrong, in the order of the text.
+/// Parses a file: returns the tree, partial if there are errors, and the diagnostics in source order.
 ///
-/// Reading goes on after an error with the next statement. When a diagnostic is an error, the tree is incomplete.
+/// After an error, parsing resumes at the next statement. If a diagnostic is an error, the tree is incomplete.
 pub fn parse(file: &SourceFile) -> (Module, Vec<Diagnostic>) {
     let (tree, diagnostics) = run(file.text(), 0, Content::File);
     match tree {
@@ -55,12 +55,12 @@ pub fn parse(file: &SourceFile) -> (Module, Vec<Diagnostic>) {
     }
 }
 
-/// Parses an expression that stands quoted in a file, such as the dimension `"n * 2"`.
+/// Parses a quoted expression in a file, such as the dimension `"n * 2"`.
 ///
 /// `text` is the decoded string and `literal` the span of its literal. All spans of the result and of the diagnostics
-/// lie in the file: exactly where the literal is written without escapes, otherwise on the literal as a whole.
+/// refer to the file: exactly if the literal has no escapes, otherwise to the literal as a whole.
 pub fn parse_expression(text: &str, file: &SourceFile, literal: Span) -> Result<Expr, Vec<Diagnostic>> {
-    // The span of an expression covers the parentheses around it.
+    // The span of an expression covers its enclosing parentheses.
     let around = |c: char| matches!(c, '(' | ')') || c.is_whitespace();
     let written = file.slice(literal).trim_start_matches(around);
     let start = literal.end - written.len() as u32;
@@ -88,7 +88,7 @@ fn run(text: &str, base: u32, content: Content) -> (Tree, Vec<Diagnostic>) {
         .unwrap_or((Tree::Nothing, Vec::new()))
 }
 
-/// Parses once; none when brackets were trusted and do not close.
+/// Parses once; `None` if brackets were trusted and do not close.
 fn attempt(text: &str, base: u32, content: Content, brackets: Brackets) -> Option<(Tree, Vec<Diagnostic>)> {
     let mut layout = Layout::new(text, base, content, brackets);
     let mut builder = Builder::new(text, base);
@@ -105,8 +105,8 @@ fn attempt(text: &str, base: u32, content: Content, brackets: Brackets) -> Optio
     Some((tree, in_order(reports, builder.surprises, builder.orphans, &lines)))
 }
 
-/// All diagnostics, sorted by place, without the consequences of others: the grammar is surprised at most once a
-/// logical line, not at all where the line is wrong for another reason, and not by the block under a broken line.
+/// All diagnostics, sorted by position, without consequences of others: at most one syntax error per logical line, none
+/// if the line has another error, and none for the block under a broken line.
 fn in_order(
     mut reports: Vec<Diagnostic>,
     surprises: Vec<Diagnostic>,
@@ -115,9 +115,9 @@ fn in_order(
 ) -> Vec<Diagnostic> {
     let line_of = |diagnostic: &Diagnostic| lines.partition_point(|&start| start <= diagnostic.span().start);
     let mut broken: BTreeSet<usize> = reports.iter().filter(|report| report.is_error()).map(line_of).collect();
-    reports.extend(surprises.into_iter().filter(|surprise| broken.insert(line_of(surprise))));
-    reports.extend(orphans.into_iter().filter(|orphan| {
-        let line = line_of(orphan);
+    reports.extend(surprises.into_iter().filter(|report_unexpected| broken.insert(line_of(report_unexpected))));
+    reports.extend(orphans.into_iter().filter(|unexpected_block| {
+        let line = line_of(unexpected_block);
         !broken.contains(&line.saturating_sub(1)) && broken.insert(line)
     }));
     reports.sort_by_key(|diagnostic| diagnostic.span().start);

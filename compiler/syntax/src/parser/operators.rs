@@ -1,5 +1,5 @@
-//! Precedence of operators. The grammar hands over each chain of operands and operators as a flat list; here it
-//! becomes a tree, by precedence climbing.
+//! Operator precedence. The grammar reads each chain of operands and operators as a flat list, which becomes a tree
+//! here by precedence climbing.
 
 use std::iter::Peekable;
 use std::vec::Drain;
@@ -11,13 +11,13 @@ use hammock_diagnostics::Span;
 /// A member of a chain of operators.
 pub(super) enum Piece {
     Operand(Expr),
-    /// An operator before its operand, and where it starts.
+    /// A prefix operator, with its start.
     Prefix(UnaryOp, u32),
-    /// An operator between operands.
+    /// An infix operator.
     Infix(Infix),
 }
 
-/// An operator between operands.
+/// An infix operator.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Infix {
     Binary(BinaryOp),
@@ -52,20 +52,20 @@ impl Infix {
 }
 
 impl Builder<'_> {
-    /// A chain that begins. Chains are short-lived and many, so their memory is used again.
+    /// Starts a chain. Chains are short-lived and many, so their memory is recycled.
     pub(super) fn chain<const N: usize>(&mut self, pieces: [Piece; N]) -> Vec<Piece> {
         let mut chain = self.spare_chains.pop().unwrap_or_default();
         chain.extend(pieces);
         chain
     }
 
-    /// The tree of a chain. It starts with an operand or a prefix, ends with an operand, and alternates as the
-    /// grammar demands.
+    /// The tree of a chain. It starts with an operand or a prefix, ends with an operand, and alternates as in the
+    /// grammar.
     pub(super) fn operation(&mut self, mut chain: Vec<Piece>) -> Expr {
         let (start, end) = (chain.first().map_or(0, Piece::start), chain.last().map_or(0, Piece::end));
         let tree = Climb { pieces: chain.drain(..).peekable(), builder: self }.chain(OR, 0);
         self.spare_chains.push(chain);
-        tree.unwrap_or_else(|TooDeep| self.refuse(Span::new(start, end)))
+        tree.unwrap_or_else(|TooDeep| self.reject(Span::new(start, end)))
     }
 }
 
@@ -165,7 +165,7 @@ impl Climb<'_, '_> {
         self.builder.expr(ExprKind::Binary(Box::new(Binary { first, rest })), start, end)
     }
 
-    /// The next operator, if it is one that is wanted.
+    /// The next operator, if it is a wanted one.
     fn infix(&mut self, wanted: impl Fn(Infix) -> bool) -> Option<Infix> {
         match self.pieces.next_if(|piece| matches!(piece, Piece::Infix(op) if wanted(*op))) {
             Some(Piece::Infix(op)) => Some(op),

@@ -1,4 +1,4 @@
-//! What may stand left of `=`, after `as` and after `for`.
+//! Targets: left of `=`, after `as` and after `for`.
 
 use super::builder::Builder;
 use crate::ast::{AnnAssign, Arg, Assign, AugAssign, BinaryOp, Expr, ExprKind, StmtKind};
@@ -15,7 +15,7 @@ impl Builder<'_> {
     }
 
     /// Returns true if this is `100 = TypeVar("100")`, which TVM prints for a dimension whose name is a number. Inside
-    /// the module such a dimension reads as the number, so the declaration says nothing.
+    /// the module such a dimension reads as the number, so the declaration has no effect.
     fn names_itself(&self, target: &Expr, value: &Expr) -> bool {
         let ExprKind::Call(call) = &value.kind else { return false };
         match (&target.kind, call.args.as_slice()) {
@@ -64,7 +64,7 @@ impl Builder<'_> {
         });
     }
 
-    /// Decorators are names or calls; anything that must be computed is not known when a module is read.
+    /// Checks that a decorator is a name or call; computed decorators are not supported.
     pub(super) fn check_decorator(&mut self, decorator: &Expr) {
         let mut path = match &decorator.kind {
             ExprKind::Call(call) => &call.func,

@@ -1,4 +1,4 @@
-//! Messages for text that the grammar did not expect.
+//! Messages for syntax errors.
 
 use lalrpop_util::ParseError;
 
@@ -8,22 +8,22 @@ use super::foreign;
 use crate::lexer::Token;
 use hammock_diagnostics::{Diagnostic, Span, codes};
 
-/// What the parser stumbled over, and what stands before it.
-struct Place<'src> {
+/// An unexpected token with its context.
+struct TokenContext<'src> {
     token: Token,
     span: Span,
     /// The text of the token.
     text: &'src str,
-    /// The logical line's text before the token, or what of it stands on the same physical line.
+    /// The text before the token in the logical line, or in its physical line.
     before: &'src str,
-    /// Where that starts.
+    /// Start of that text.
     line_start: u32,
-    /// What follows the token.
+    /// The text after the token.
     after: &'src str,
     expected: Expected,
 }
 
-/// The message for an error of the grammar; none when the layout has reported it.
+/// The diagnostic for a syntax error; `None` if the layout has reported it.
 pub(super) fn explain(error: Unexpected, text: &str, base: u32) -> Option<Diagnostic> {
     let (start, token, end, expected) = match error {
         ParseError::UnrecognizedToken { token: (start, token, end), expected } => (start, token, end, expected),
@@ -36,7 +36,7 @@ pub(super) fn explain(error: Unexpected, text: &str, base: u32) -> Option<Diagno
     }
     let (from, to) = ((start - base) as usize, (end - base) as usize);
     let line = text[..from].rfind(['\n', '\r']).map_or(0, |at| at + 1);
-    let place = Place {
+    let place = TokenContext {
         token,
         span: Span::new(start, end),
         text: &text[from..to],
@@ -48,26 +48,26 @@ pub(super) fn explain(error: Unexpected, text: &str, base: u32) -> Option<Diagno
     Some(place.explain())
 }
 
-/// The message for a block under a line that has none.
-pub(super) fn orphan(blanks: Span) -> Diagnostic {
+/// The diagnostic for an unexpected indented block.
+pub(super) fn unexpected_block(blanks: Span) -> Diagnostic {
     Diagnostic::error(codes::BAD_INDENTATION, "this line is indented, but belongs to no block")
         .label(blanks, "deeper than the line above")
         .help("only the line after a `:` is indented deeper")
 }
 
-/// The message for a line that should start a block.
+/// The diagnostic for a missing colon.
 pub(super) fn missing_colon(end: Span) -> Diagnostic {
     Diagnostic::error(codes::UNEXPECTED_TOKEN, "a `:` is missing").label(end, "expected `:` before the block")
 }
 
-/// The message for a line that starts a block which is not there.
+/// The diagnostic for a missing block.
 pub(super) fn missing_block(colon: Span) -> Diagnostic {
     Diagnostic::error(codes::BAD_INDENTATION, "a block is missing")
         .label(colon, "expected an indented block below")
         .help("indent the lines that belong to it; an empty block is written `pass`")
 }
 
-impl Place<'_> {
+impl TokenContext<'_> {
     fn explain(&self) -> Diagnostic {
         self.conflict()
             .or_else(|| self.decorator())
@@ -78,7 +78,7 @@ impl Place<'_> {
             .unwrap_or_else(|| self.separator())
     }
 
-    /// A line that marks two versions which were not merged.
+    /// A merge conflict marker.
     fn conflict(&self) -> Option<Diagnostic> {
         let line = ["<<<<<<<", "=======", ">>>>>>>"].into_iter().find(|mark| {
             self.before.is_empty() && mark.starts_with(self.text) && self.after.starts_with(&mark[self.text.len()..])
@@ -88,7 +88,7 @@ impl Place<'_> {
         Some(diagnostic.label(span, "marks a conflict").help("keep one of the versions, and delete the marks"))
     }
 
-    /// A decorator above something that is no definition.
+    /// A decorator without a definition.
     fn decorator(&self) -> Option<Diagnostic> {
         if !self.expected.definition() {
             return None;
@@ -102,7 +102,7 @@ impl Place<'_> {
         })
     }
 
-    /// Constructs of Python that the language lacks, and operators of other languages.
+    /// Unsupported constructs of Python, and operators of other languages.
     fn foreign(&self) -> Option<Diagnostic> {
         if let Some((construct, help)) = foreign::construct(self.token, self.before, self.text) {
             let message = format!("{construct} cannot be used here");
@@ -123,10 +123,10 @@ impl Place<'_> {
         }
         let message = format!("this `{}` belongs to no `if`", self.text);
         let diagnostic = Diagnostic::error(codes::UNEXPECTED_TOKEN, message).label(self.span, "no `if` before it");
-        Some(diagnostic.help("it stands below an `if` of the same indentation; loops have no `else` here"))
+        Some(diagnostic.help("it must follow an `if` of the same indentation; loops have no `else` here"))
     }
 
-    /// `=` where a value is compared or a name was expected before it.
+    /// `=` where a comparison or a name before it was expected.
     fn assignment(&self) -> Option<Diagnostic> {
         let target = self.before.trim();
         if self.token == Token::Assign && expected::is_keyword_text(target) {
@@ -138,7 +138,7 @@ impl Place<'_> {
         (self.token == Token::Assign && compares).then(|| self.general().did_you_mean(self.span, "=="))
     }
 
-    /// A keyword that stands for a name, or a word that was meant as a keyword.
+    /// A keyword used as a name, or a misspelt keyword.
     fn keyword(&self) -> Option<Diagnostic> {
         if expected::is_keyword(self.token) && self.token != Token::Import && self.expected.name_only() {
             return Some(self.keyword_as_name(self.text, self.span));
@@ -155,7 +155,7 @@ impl Place<'_> {
         diagnostic.help(format!("write `{keyword}_`"))
     }
 
-    /// Something between two operands.
+    /// A missing operator or separator between two operands.
     fn separator(&self) -> Diagnostic {
         let operand = matches!(self.token, Token::Name | Token::Int | Token::Float | Token::Str);
         let general = self.general();

@@ -3,7 +3,7 @@
 use super::{Emitter, Result, Unsupported, Value};
 use hammock_ir::{
     PrimExpr,
-    prim::{BinaryOp, PrimKind, intrinsics::FUNCTION},
+    prim::{BinaryOp, PrimKind, intrinsics::MATH_COST},
 };
 
 impl Emitter<'_, '_> {
@@ -97,7 +97,7 @@ fn is_harmless(e: &PrimExpr) -> bool {
             let divides = matches!(op, BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod);
             divides && !e.dtype().is_floating() && divisor.as_int().is_none()
         }
-        PrimKind::Call(call) => !call.is_pure() || call.cost() >= FUNCTION,
+        PrimKind::Call(call) => !call.is_pure() || call.cost() >= MATH_COST,
         _ => false,
     })
 }

@@ -51,7 +51,7 @@ pub(super) fn intrinsic<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: &Intrin
     Ok(Value::Scalar(PrimExpr::intrin(intrinsic.name, given, ty)))
 }
 
-/// The dtype that a call names, by position or, as older texts do for every intrinsic, by keyword.
+/// The dtype that a call names, by position or, for every intrinsic in older texts, by keyword.
 fn named_type<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: &Intrinsic, args: &mut Args) -> Read<Option<PrimType>> {
     let keyword = args.keyword("dtype");
     let ResultType::Named(position) = intrinsic.result else { return Ok(None) };
@@ -66,7 +66,7 @@ fn named_type<D: Dialect>(ev: &mut Eval<'_, '_, D>, intrinsic: &Intrinsic, args:
     }
 }
 
-/// An argument: scalars, strings, pointers; a buffer given to a packed function becomes a tensor's description.
+/// An argument: scalars, strings, pointers; a buffer passed to a packed function becomes a tensor descriptor.
 fn argument<D: Dialect>(ev: &mut Eval<'_, '_, D>, callee: &str, arg: &Arg) -> Read<PrimExpr> {
     match &arg.value {
         Value::Str(dtype) if callee == "tvm_stack_make_array" => match dtype.parse::<DType>() {
@@ -81,7 +81,7 @@ fn argument<D: Dialect>(ev: &mut Eval<'_, '_, D>, callee: &str, arg: &Arg) -> Re
     }
 }
 
-/// A tensor's description on the stack: `T.tvm_stack_make_array(A.data, shape, strides, ndim, dtype, offset)`.
+/// A tensor descriptor on the stack: `T.tvm_stack_make_array(A.data, shape, strides, ndim, dtype, offset)`.
 pub(in crate::script) fn describe(buffer: &Buffer) -> PrimExpr {
     let sizes = |sizes: &[PrimExpr]| {
         let ty = PrimType::Pointer(Some(DType::INT64), "global".into());
@@ -100,7 +100,7 @@ pub(in crate::script) fn describe(buffer: &Buffer) -> PrimExpr {
     PrimExpr::intrin("tvm_stack_make_array", parts, DType::HANDLE)
 }
 
-/// Arguments that a text may leave out.
+/// Optional arguments.
 fn fill_defaults(name: &str, args: &mut Vec<PrimExpr>) {
     match (name, args.len()) {
         ("tvm_storage_sync", 1) => args.extend([PrimExpr::bool(false), PrimExpr::int32(-1)]),

@@ -44,7 +44,7 @@ pub(super) fn of_dtype<D: Dialect>(ev: &mut Eval<'_, '_, D>, dtype: DType, mut a
     Ok(Value::Scalar(if value.dtype() == dtype { value } else { arith::cast(value, dtype) }))
 }
 
-/// `T.handle("float32", "global")`: a type, which in an annotation stands for a variable of it.
+/// `T.handle("float32", "global")`: a type; in an annotation, of a variable.
 pub(super) fn pointer<D: Dialect>(ev: &mut Eval<'_, '_, D>, mut args: Args) -> Read<Value> {
     let dtype = args.take("dtype");
     let scope = args.take("storage_scope");
@@ -67,7 +67,7 @@ pub(super) fn immediate<D: Dialect>(ev: &mut Eval<'_, '_, D>, mut args: Args) ->
     ev.to_scalar_like(&value, dtype).map(Value::Scalar)
 }
 
-/// `T.Var("n", "int64")`; the older `T.var("int64")` is a type, which an assignment makes a variable of.
+/// `T.Var("n", "int64")`; the older `T.var("int64")` is a type, and its assignment creates a variable.
 pub(super) fn variable<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, mut args: Args) -> Read<Value> {
     if name == "var" {
         let dtype = args.need(ev.cx, "dtype")?;

@@ -22,7 +22,7 @@ use hammock_ir::{
     prim::{BinaryOp, intrinsics},
 };
 
-/// `T.name(args)`, for names that are the same everywhere.
+/// `T.name(args)`, for names that both dialects share.
 pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, args: Args) -> Read<Value> {
     let name = spellings::canonical(name);
     if let Some(dtype) = dtypes::of_name(name) {
@@ -110,7 +110,7 @@ fn unknown<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, span: Span) -> supe
     builtins::unknown(ev, &Path::new(Space::Tir, name), span, &known)
 }
 
-/// Nodes and functions of two operands. Those with a capital build the node as it is, the others fold.
+/// Nodes and functions of two operands. Capitalized ones build the node as is, the others fold.
 fn binary_op(name: &str) -> Option<BinaryOp> {
     Some(match name {
         "Add" | "add" => BinaryOp::Add,

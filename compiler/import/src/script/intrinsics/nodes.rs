@@ -1,4 +1,4 @@
-//! Expression nodes by name, and functions that stand for several nodes.
+//! Expression nodes by name, and functions composed of several nodes.
 
 use super::super::{
     args::{Arg, Args},
@@ -126,7 +126,7 @@ fn let_in<D: Dialect>(ev: Ev<'_, '_, '_, D>, mut args: Args) -> Read<PrimExpr> {
     Ok(result)
 }
 
-/// Functions that become other nodes.
+/// Functions composed of other nodes.
 pub(super) fn composed<D: Dialect>(ev: Ev<'_, '_, '_, D>, name: &str, mut args: Args) -> Read<Value> {
     args.keyword("dtype");
     let span = args.span;
@@ -205,7 +205,7 @@ fn isinf(x: PrimExpr) -> PrimExpr {
     arith::binary(BinaryOp::And, infinite, arith::not(isnan(x)))
 }
 
-/// `T.floor(x)` and its kin: integers are whole already.
+/// `T.floor(x)` and similar functions: the identity for integers.
 pub(super) fn rounding<D: Dialect>(ev: Ev<'_, '_, '_, D>, name: &str, mut args: Args) -> Read<Value> {
     args.keyword("dtype");
     let x = ev.first_scalar(args)?;
@@ -246,8 +246,7 @@ pub(super) fn bits<D: Dialect>(ev: Ev<'_, '_, '_, D>, name: &str, mut args: Args
     result.map(Value::Scalar).map_err(|why| ev.cx.error(codes::SCALAR_MISMATCH, span, why, ""))
 }
 
-/// `T.LShift(a, b)`, `T.BitwiseNot(a)`: the operation itself, also of constants, of which the operators above compute the
-/// result.
+/// `T.LShift(a, b)`, `T.BitwiseNot(a)`: the node itself, also for constants, which the functions above fold.
 pub(super) fn bit_node<D: Dialect>(ev: Ev<'_, '_, '_, D>, name: &str, mut args: Args) -> Read<Value> {
     let span = args.span;
     let a = args.need(ev.cx, "a")?;

@@ -15,7 +15,7 @@ const ALIASES: [(&str, &str); 11] = [
     ("ramp", "Ramp"),
 ];
 
-/// The one spelling of an intrinsic's name.
+/// The canonical spelling of an intrinsic's name.
 pub(super) fn canonical(name: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name)
 }

@@ -1,6 +1,6 @@
-//! Calls of `T.…` that are no expressions.
+//! Calls of `T.…` that are statements or declarations.
 
-/// Names that stand for statements or declarations, for "did you mean".
+/// Names of statements and declarations, for "did you mean".
 pub(super) const STATEMENT_CALLS: [&str; 42] = [
     "Buffer",
     "match_buffer",

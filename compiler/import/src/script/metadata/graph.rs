@@ -1,14 +1,13 @@
 //! The object graph of `tvm.ir.load_json`: nodes by number, each with a type key and data.
 //!
-//! Any node may refer to any other, also to itself, and many may refer to one: every node is converted once, and
-//! shared.
+//! Any node may refer to any other, even to itself, and nodes may be shared: every node is converted once.
 
-use super::{Damage, Entry, MOST_OPAQUE_BYTES, Section, tensor};
+use super::{Entry, MAX_OPAQUE_BYTES, MetadataError, Section, tensor};
 use hammock_ir::{AttrValue, DType, PrimExpr, Tensor, VDevice};
 use serde_json::Value as Json;
 use std::{collections::HashMap, sync::Arc};
 
-/// Types whose nodes are understood; those of others are kept as they are.
+/// Node types that are converted; others are stored unparsed.
 pub(super) const KNOWN: [&str; 17] = [
     "ir.GenericConst",
     "relax.expr.Constant",
@@ -35,22 +34,25 @@ const TENSORS: [&str; 2] = ["ffi.Tensor", "runtime.NDArray"];
 /// The section's entries.
 ///
 /// # Errors
-/// Why the document is no such graph.
-pub(super) fn section(document: &Json) -> Result<Section, Damage> {
+/// When the document is not such a graph.
+pub(super) fn section(document: &Json) -> Result<Section, MetadataError> {
     let nodes = document["nodes"].as_array().ok_or("it has no `nodes`")?;
     let mut graph = Graph { nodes, entries: vec![None; nodes.len()], opaque_bytes: 0 };
     let root = graph.index(document.get("root_index").ok_or("it has no `root_index`")?)?;
     if nodes[root]["type"] != "ffi.Map" {
-        return Err(Damage::at(root, "it is the root, and no map"));
+        return Err(MetadataError::at(root, "it is the root, and no map"));
     }
-    let map = nodes[root]["data"].as_array().ok_or_else(|| Damage::at(root, "it is a map without data"))?;
+    let map = nodes[root]["data"].as_array().ok_or_else(|| MetadataError::at(root, "it is a map without data"))?;
     let mut arrays: HashMap<usize, Arc<[Entry]>> = HashMap::new();
     let mut section = Section::new();
     for pair in map.chunks(2) {
-        let [key, value] = pair else { return Err(Damage::at(root, "it is a map with a key that has no value")) };
+        let [key, value] = pair else {
+            return Err(MetadataError::at(root, "it is a map with a key that has no value"));
+        };
         let (key, value) = (graph.index(key)?, graph.index(value)?);
-        let name =
-            nodes[key]["data"].as_str().ok_or_else(|| Damage::at(key, "it is a key of the root, and no string"))?;
+        let name = nodes[key]["data"]
+            .as_str()
+            .ok_or_else(|| MetadataError::at(key, "it is a key of the root, and no string"))?;
         let entries = match arrays.get(&value) {
             Some(entries) => entries.clone(),
             None => arrays.entry(value).or_insert(graph.array(value)?).clone(),
@@ -60,47 +62,47 @@ pub(super) fn section(document: &Json) -> Result<Section, Damage> {
     Ok(section)
 }
 
-/// The nodes, and what those became that were converted.
+/// The nodes, and the conversions so far.
 struct Graph<'a> {
     nodes: &'a [Json],
     entries: Vec<Option<Entry>>,
-    /// Of objects that are kept as JSON, so far.
+    /// Number of bytes of opaque objects so far.
     opaque_bytes: usize,
 }
 
-/// What a node is: an entry, or one that another node holds.
+/// A node: an entry, or a reference to another node.
 enum Node {
     Is(Entry),
     Holds(usize),
 }
 
 impl<'a> Graph<'a> {
-    /// The number of the node that a reference means.
-    fn index(&self, reference: &Json) -> Result<usize, Damage> {
+    /// The index of a referenced node.
+    fn index(&self, reference: &Json) -> Result<usize, MetadataError> {
         let at = reference.as_u64().and_then(|at| usize::try_from(at).ok());
         at.filter(|at| *at < self.nodes.len()).ok_or_else(|| match reference {
-            Json::Number(number) => Damage::from(format!("there is no node {number}")),
-            _ => Damage::from("a reference to a node is not a number"),
+            Json::Number(number) => MetadataError::from(format!("there is no node {number}")),
+            _ => MetadataError::from("a reference to a node is not a number"),
         })
     }
 
-    fn array(&mut self, at: usize) -> Result<Arc<[Entry]>, Damage> {
+    fn array(&mut self, at: usize) -> Result<Arc<[Entry]>, MetadataError> {
         let data: &'a Json = &self.nodes[at]["data"];
-        let items = data.as_array().ok_or_else(|| Damage::at(at, "it is a value of the root, and no array"))?;
+        let items = data.as_array().ok_or_else(|| MetadataError::at(at, "it is a value of the root, and no array"))?;
         items.iter().map(|item| self.index(item).map_err(|e| e.or_at(at)).and_then(|item| self.entry(item))).collect()
     }
 
-    /// What a node stands for, in the end.
-    fn entry(&mut self, first: usize) -> Result<Entry, Damage> {
+    /// The entry of a node, following references.
+    fn entry(&mut self, first: usize) -> Result<Entry, MetadataError> {
         let mut passed = Vec::new();
         let mut at = first;
         let entry = loop {
             if let Some(entry) = &self.entries[at] {
                 break entry.clone();
             }
-            // Whoever passes more nodes than there are goes in a circle.
+            // A path longer than the number of nodes is a cycle.
             if passed.len() == self.nodes.len() {
-                return Err(Damage::at(first, "it refers to itself"));
+                return Err(MetadataError::at(first, "it refers to itself"));
             }
             passed.push(at);
             match self.node(at).map_err(|damage| damage.or_at(at))? {
@@ -112,7 +114,7 @@ impl<'a> Graph<'a> {
         Ok(entry)
     }
 
-    fn node(&mut self, at: usize) -> Result<Node, Damage> {
+    fn node(&mut self, at: usize) -> Result<Node, MetadataError> {
         let nodes = self.nodes;
         let (ty, data) = (nodes[at]["type"].as_str().unwrap_or_default(), &nodes[at]["data"]);
         let value = match ty {
@@ -140,12 +142,12 @@ impl<'a> Graph<'a> {
         Ok(Node::Is(Entry::Other(value)))
     }
 
-    fn tensor(&self, at: usize) -> Result<Tensor, Damage> {
+    fn tensor(&self, at: usize) -> Result<Tensor, MetadataError> {
         tensor::decode(self.nodes[at]["data"].as_str().ok_or("it is a tensor without data")?)
     }
 
-    /// A constant: its tensor, and where its type places it.
-    fn constant(&self, data: &Json) -> Result<Node, Damage> {
+    /// A constant: its tensor and device.
+    fn constant(&self, data: &Json) -> Result<Node, MetadataError> {
         let value = self.index(data.get("value").unwrap_or(&data["data"]))?;
         let is_tensor = TENSORS.iter().any(|ty| self.nodes[value]["type"] == *ty);
         match self.vdevice(data).filter(|_| is_tensor) {
@@ -170,8 +172,8 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// The dtype of a scalar: of its type node, or its own field in older texts.
-    fn integer_dtype(&self, data: &Json) -> Result<DType, Damage> {
+    /// The dtype of a scalar: from its type node, or its own field in older texts.
+    fn integer_dtype(&self, data: &Json) -> Result<DType, MetadataError> {
         let dtype = match data.get("dtype") {
             Some(text) => dtype(text)?,
             None => dtype(&self.nodes[self.index(&data["ty"])?]["data"]["dtype"])?,
@@ -180,19 +182,19 @@ impl<'a> Graph<'a> {
         if is_whole { Ok(dtype) } else { Err(format!("it is an integer of dtype `{dtype}`").into()) }
     }
 
-    /// Any other object: a graph of its own, in which the nodes that it may mention keep their numbers. Read from what
-    /// was printed, that graph is the object's data already.
-    fn opaque(&mut self, at: usize) -> Result<Arc<str>, Damage> {
+    /// Any other object: a graph of its own, in which the nodes that it may reference keep their indices. For texts
+    /// printed by this compiler, that graph is already the object's data.
+    fn opaque(&mut self, at: usize) -> Result<Arc<str>, MetadataError> {
         let too_large = || {
-            let most = MOST_OPAQUE_BYTES >> 20;
+            let most = MAX_OPAQUE_BYTES >> 20;
             format!("the objects up to it that are of no known type take more than {most} MiB as text")
         };
-        let room = MOST_OPAQUE_BYTES - self.opaque_bytes;
+        let room = MAX_OPAQUE_BYTES - self.opaque_bytes;
         let data = &self.nodes[at]["data"];
         let text = match data.get("root_index").and(data.get("nodes")) {
             Some(_) => data.to_string(),
             None => {
-                // As JSON is written whose keys are in order.
+                // Formatted like JSON with sorted keys.
                 let mut text = String::from("{\"nodes\":[");
                 for (node, kept) in self.nodes.iter().zip(self.mentioned(at)) {
                     text.push_str(if text.ends_with('[') { "" } else { "," });
@@ -208,7 +210,7 @@ impl<'a> Graph<'a> {
         if text.len() > room { Err(too_large().into()) } else { Ok(text.into()) }
     }
 
-    /// Which nodes an object may mention. What an object's numbers mean is not known: each may be that of a node.
+    /// The nodes that an object may reference. Any of its numbers may be a node index.
     fn mentioned(&self, root: usize) -> Vec<bool> {
         let mut kept = vec![false; self.nodes.len()];
         let mut open: Vec<&Json> = vec![&self.nodes[root]];
@@ -233,7 +235,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-fn dtype(data: &Json) -> Result<DType, Damage> {
+fn dtype(data: &Json) -> Result<DType, MetadataError> {
     let text = data.as_str().ok_or("it has a dtype without a name")?;
     text.parse().map_err(|_| format!("`{}` is not a dtype", super::brief(text)).into())
 }
@@ -242,7 +244,7 @@ fn dtype(data: &Json) -> Result<DType, Damage> {
 mod tests {
     use super::*;
 
-    fn read(nodes: &str) -> Result<Section, Damage> {
+    fn read(nodes: &str) -> Result<Section, MetadataError> {
         section(&serde_json::from_str(&format!(r#"{{"root_index": 0, "nodes": [{nodes}]}}"#)).unwrap())
     }
 

@@ -1,6 +1,6 @@
 //! The object graph as versions before 0.21 wrote it: attributes are strings, tensors are in a separate list.
 
-use super::{Damage, Entry, MOST_OPAQUE_BYTES, Section, tensor};
+use super::{Entry, MAX_OPAQUE_BYTES, MetadataError, Section, tensor};
 use hammock_ir::{AttrValue, Tensor};
 use serde_json::{Value as Json, json};
 use std::{collections::HashMap, sync::Arc};
@@ -13,8 +13,8 @@ pub(super) fn is_legacy(document: &Json) -> bool {
 /// The section's entries.
 ///
 /// # Errors
-/// Why the document is no such graph.
-pub(super) fn section(document: &Json) -> Result<Section, Damage> {
+/// When the document is not such a graph.
+pub(super) fn section(document: &Json) -> Result<Section, MetadataError> {
     let nodes = document["nodes"].as_array().ok_or("it has no `nodes`")?;
     let mut graph = Graph { document, nodes, arrays: HashMap::new(), tensors: HashMap::new(), opaque_bytes: 0 };
     let root = &nodes[graph.index(&document["root"])?];
@@ -31,30 +31,31 @@ pub(super) fn section(document: &Json) -> Result<Section, Damage> {
     Ok(section)
 }
 
-/// The nodes, and the arrays and tensors among them that were converted: many may refer to one.
+/// The nodes, and the arrays and tensors converted so far, which may be shared.
 struct Graph<'a> {
     document: &'a Json,
     nodes: &'a [Json],
     arrays: HashMap<usize, Arc<[Entry]>>,
     tensors: HashMap<usize, Tensor>,
-    /// Of objects that are kept as JSON, so far.
+    /// Number of bytes of opaque objects so far.
     opaque_bytes: usize,
 }
 
 impl Graph<'_> {
-    fn index(&self, reference: &Json) -> Result<usize, Damage> {
+    fn index(&self, reference: &Json) -> Result<usize, MetadataError> {
         let at = number(reference).filter(|at| *at < self.nodes.len());
         at.ok_or_else(|| format!("there is no node {}", super::brief(&reference.to_string())).into())
     }
 
-    fn array(&mut self, value: &Json) -> Result<Arc<[Entry]>, Damage> {
+    fn array(&mut self, value: &Json) -> Result<Arc<[Entry]>, MetadataError> {
         let at = self.index(value)?;
         if let Some(known) = self.arrays.get(&at) {
             return Ok(known.clone());
         }
         let nodes = self.nodes;
-        let items =
-            nodes[at]["data"].as_array().ok_or_else(|| Damage::at(at, "it is a value of the root, and no array"))?;
+        let items = nodes[at]["data"]
+            .as_array()
+            .ok_or_else(|| MetadataError::at(at, "it is a value of the root, and no array"))?;
         let mut entries = Vec::with_capacity(items.len());
         for item in items {
             let item = self.index(item).map_err(|damage| damage.or_at(at))?;
@@ -65,7 +66,7 @@ impl Graph<'_> {
         Ok(entries)
     }
 
-    fn entry(&mut self, node: &Json) -> Result<Entry, Damage> {
+    fn entry(&mut self, node: &Json) -> Result<Entry, MetadataError> {
         let ty = node["type_key"].as_str().unwrap_or_default();
         let text = match ty {
             "relax.expr.Constant" | "relay.Constant" | "Constant" => return self.constant(node).map(Entry::Tensor),
@@ -78,7 +79,7 @@ impl Graph<'_> {
         Ok(Entry::Str(text.as_str().ok_or("it is a string without text")?.into()))
     }
 
-    fn constant(&mut self, node: &Json) -> Result<Tensor, Damage> {
+    fn constant(&mut self, node: &Json) -> Result<Tensor, MetadataError> {
         let at = number(&node["attrs"]["data"]).ok_or("it is a constant without data")?;
         if let Some(tensor) = self.tensors.get(&at) {
             return Ok(tensor.clone());
@@ -90,18 +91,18 @@ impl Graph<'_> {
         Ok(tensor)
     }
 
-    fn opaque(&mut self, ty: &str, node: &Json) -> Result<AttrValue, Damage> {
-        // A graph of its own, as objects of today's form are kept.
+    fn opaque(&mut self, ty: &str, node: &Json) -> Result<AttrValue, MetadataError> {
+        // A graph of its own, as for objects of the current format.
         let text = json!({ "root_index": 0, "nodes": [node] }).to_string();
         self.opaque_bytes += text.len();
-        if self.opaque_bytes > MOST_OPAQUE_BYTES {
+        if self.opaque_bytes > MAX_OPAQUE_BYTES {
             return Err("the objects up to it that are of no known type are too large".into());
         }
         Ok(AttrValue::Opaque(ty.into(), text.into()))
     }
 }
 
-/// Numbers are written plain or as strings.
+/// Numbers are plain or strings.
 fn number(json: &Json) -> Option<usize> {
     json.as_u64().and_then(|n| usize::try_from(n).ok()).or_else(|| json.as_str()?.parse().ok())
 }

@@ -1,10 +1,10 @@
-//! The metadata section: objects that have no notation in the text, by type and number.
+//! The metadata section: objects without a notation in the text, by type and index.
 //!
 //! `metadata = tvm.ir.load_json("""{…}""")` names a graph of objects whose root is a map from type keys to arrays;
 //! `metadata["ir.GenericConst"][0]` is one of them. Texts printed without the section get their constants from
 //! [`Constants`].
 
-mod damage;
+mod error;
 mod graph;
 mod legacy;
 mod tensor;
@@ -14,7 +14,7 @@ use super::{
     value::Value,
 };
 use crate::Constants;
-use damage::{Damage, brief};
+use error::{MetadataError, brief};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     AttrValue, DType, GlobalInfo, Name, Tensor, VDevice,
@@ -26,8 +26,8 @@ use std::sync::Arc;
 /// Arrays of objects, by type key.
 type Section = IndexMap<String, Arc<[Entry]>>;
 
-/// The most bytes of all objects together that are kept as JSON: each has a graph of its own.
-const MOST_OPAQUE_BYTES: usize = 16 << 20;
+/// Maximum total size of opaque objects as JSON: each has a graph of its own.
+const MAX_OPAQUE_BYTES: usize = 16 << 20;
 
 /// The entries of the section, by type key.
 #[derive(Default)]
@@ -39,7 +39,7 @@ pub(crate) struct Metadata {
 #[derive(Clone)]
 pub(crate) enum Entry {
     Tensor(Tensor),
-    /// A constant that is placed on a device.
+    /// A constant on a device.
     Placed(Tensor, Arc<VDevice>),
     Str(Name),
     DType(DType),
@@ -52,7 +52,7 @@ const CONSTANTS: [&str; 2] = ["ir.GenericConst", "relax.expr.Constant"];
 impl Context<'_> {
     /// Reads the section.
     pub fn load_metadata(&mut self, json: &str, span: Span) -> Read<()> {
-        let section = serde_json::from_str(json).map_err(|e| Damage::of_json(&e)).and_then(|document| {
+        let section = serde_json::from_str(json).map_err(|e| MetadataError::of_json(&e)).and_then(|document| {
             if legacy::is_legacy(&document) { legacy::section(&document) } else { graph::section(&document) }
         });
         match section {
@@ -62,8 +62,8 @@ impl Context<'_> {
             }
             Err(damage) => {
                 let message = format!("the metadata section cannot be read: {damage}");
-                let place = damage.place(json, span, self.source).unwrap_or(span);
-                Err(self.error(codes::BAD_METADATA, place, message, ""))
+                let span = damage.span(json, span, self.source).unwrap_or(span);
+                Err(self.error(codes::BAD_METADATA, span, message, ""))
             }
         }
     }
@@ -71,7 +71,7 @@ impl Context<'_> {
     /// `metadata[key][index]`
     pub fn metadata_value(&mut self, key: &str, index: i64, span: Span) -> Read<Value> {
         let Some(section) = &self.metadata.section else { return self.omitted(key, index, span) };
-        // Constants have had several type keys; the number counts within the one that the text names.
+        // Constants have had several type keys; the index is relative to the key in the text.
         let entries = section
             .get(key)
             .or_else(|| CONSTANTS.contains(&key).then(|| CONSTANTS.iter().find_map(|k| section.get(*k))).flatten());
@@ -89,7 +89,7 @@ impl Context<'_> {
         }
     }
 
-    /// The device as the module declares it; itself, if the module does not.
+    /// The module's declaration of the device, or the device itself if there is none.
     fn declared(&self, device: &Arc<VDevice>) -> Arc<VDevice> {
         let identity = |device: &VDevice| (device.kind().to_owned(), device.index, device.scope.clone());
         let declared = self.module.global_infos.values().flatten().find_map(|info| match info {
@@ -99,7 +99,7 @@ impl Context<'_> {
         declared.unwrap_or(device).clone()
     }
 
-    /// A constant that the text names but does not hold.
+    /// A constant that the text refers to but omits.
     fn omitted(&mut self, key: &str, index: i64, span: Span) -> Read<Value> {
         let tensor = match &self.options.constants {
             Constants::Missing => None,
@@ -118,7 +118,7 @@ impl Context<'_> {
     }
 
     fn no_constant(&mut self, key: &str, index: i64, span: Span) -> Reported {
-        let message = format!("the text does not hold `metadata[\"{key}\"][{index}]`");
+        let message = format!("the text does not contain `metadata[\"{key}\"][{index}]`");
         let diagnostic =
             Diagnostic::error(codes::MISSING_METADATA, message).label(span, "its metadata section was left out");
         self.report(match &self.options.constants {

@@ -3,22 +3,22 @@
 //! Little-endian: u64 magic, u64 zero, i32 device kind, i32 device number, i32 ndim, u8 code, u8 bits, u16 lanes,
 //! ndim × i64 sizes, i64 bytes, then the bytes.
 
-use super::Damage;
+use super::MetadataError;
 use hammock_ir::{DType, Tensor};
 use hammock_runtime::base64;
 
 const MAGIC: u64 = 0xDD5E_40F0_96B4_A13F;
 
-/// The tensor.
+/// Decodes a tensor.
 ///
 /// # Errors
-/// Why the text is none.
-pub(super) fn decode(text: &str) -> Result<Tensor, Damage> {
+/// When the text is not a valid tensor.
+pub(super) fn decode(text: &str) -> Result<Tensor, MetadataError> {
     let bytes = base64::decode(text).ok_or("it is a tensor whose base64 is damaged")?;
     read(&bytes).ok_or_else(|| "it is a tensor whose data is damaged".into())
 }
 
-/// The tensor, whose data is all that follows the header.
+/// Reads a tensor, whose data is everything after the header.
 fn read(bytes: &[u8]) -> Option<Tensor> {
     let mut rest = bytes;
     if u64::from_le_bytes(take(&mut rest)?) != MAGIC {
@@ -40,7 +40,7 @@ fn read(bytes: &[u8]) -> Option<Tensor> {
     (valid && rest.len() == len).then_some(tensor)
 }
 
-/// A dtype that has a name and a size. Before `bool` had a code of its own it was written as one-bit unsigned.
+/// A dtype with a name and a size. Before `bool` had a type code, it was a one-bit unsigned integer.
 fn dtype(code: u8, bits: u8, lanes: u16) -> Option<DType> {
     let dtype = DType::new(code, bits, lanes);
     let named = dtype.to_string().parse() == Ok(dtype);

@@ -15,14 +15,14 @@ use hammock_ir::{
 use hammock_ops::{CallContext, Op, Table};
 use std::sync::Arc;
 
-/// How many types the variables of a function may be made of, together: 300 MB.
+/// Maximum total size of the types of a function's variables: 300 MB.
 const MAX_TYPE_PARTS: usize = 4_000_000;
 
 impl RelaxEval<'_, '_> {
     /// `name = value`, `name: ty = value`
     pub(super) fn bind(&mut self, name: &str, ty: Option<Type>, value: Arg, span: Span) -> Read<()> {
         let pending = match value.value {
-            // Names for what is not computed: the module, names of namespaces, types, strings.
+            // Names for compile-time values: the module, names of namespaces, types, strings.
             Value::Module
             | Value::Path(_)
             | Value::Type(_)
@@ -55,19 +55,20 @@ impl RelaxEval<'_, '_> {
         Ok(())
     }
 
-    /// Defines the name of a variable; one whose value has an error is broken wherever it is used.
+    /// Defines the name of a variable; uses of an erroneous one are `Broken`.
     pub(super) fn define_var(&mut self, name: impl Into<Name>, var: Var) {
         let broken = matches!(self.dialect.function.ty(var), Type::Error);
         self.scope.define(name, if broken { Value::Broken } else { Value::Operand(Operand::Var(var)) });
     }
 
-    /// A variable that stands for something with an error.
+    /// A variable for an erroneous value.
     pub(super) fn erroneous(&mut self, span: Span) -> Read<Var> {
         let value = IrValue::Operand(Operand::Tuple(Vec::new()));
         self.emit("_", Some(Type::Error), Pending { value, args: Vec::new(), attrs: Vec::new(), span }, span)
     }
 
-    /// What a variable of that type is bound to; plain numbers become constants unless the type is a scalar's.
+    /// The operand that a variable of this type is bound to; plain numbers become constants unless the type is a
+    /// scalar's.
     fn bound_operand(&mut self, value: &Arg, ty: Option<&Type>) -> Read<Operand> {
         if value.value.number().is_none() {
             return self.to_operand(value);
@@ -82,7 +83,7 @@ impl RelaxEval<'_, '_> {
     /// Binds a value to a new variable of that name.
     pub(super) fn emit(&mut self, name: &str, ty: Option<Type>, pending: Pending, span: Span) -> Read<Var> {
         let mut pending = pending;
-        self.fill_in(&mut pending.value, ty.as_ref())?;
+        self.replace_placeholders(&mut pending.value, ty.as_ref())?;
         let ty = match ty {
             Some(ty) => ty,
             None => self.infer(&pending)?,
@@ -95,8 +96,8 @@ impl RelaxEval<'_, '_> {
         Ok(var)
     }
 
-    /// Reports where a kernel's call says that its outputs have other types than the kernel makes: nothing is known of its
-    /// result then. Kernels of older texts get their last parameters moved, and are verified later.
+    /// Reports kernel calls whose declared output types differ from the kernel's; the result's type is then unknown.
+    /// Kernels of older texts, whose trailing parameters are moved, are verified later.
     fn has_wrong_outputs(&mut self, pending: &Pending, span: Span) -> bool {
         let IrValue::Call(call) = &pending.value else { return false };
         let is_moved = |name: &Name| self.cx.trailing_scalars.contains_key(name);
@@ -112,7 +113,7 @@ impl RelaxEval<'_, '_> {
         is_wrong
     }
 
-    /// Refuses types that grow without bound, as in `b = (a, a)`, `c = (b, b)`, and so on.
+    /// Rejects types that grow without bound, as in `b = (a, a)`, `c = (b, b)`, and so on.
     fn count_types(&mut self, ty: &Type, span: Span) -> Read<()> {
         if let Some(excess) = ty.excess() {
             return Err(self.cx.error(codes::BAD_TYPE, span, format!("the value is too large: {excess}"), ""));
@@ -135,7 +136,7 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// Binds a value that stands inside another expression to a fresh name.
+    /// Binds a nested value to a fresh name.
     pub(super) fn bind_fresh(&mut self, pending: Pending) -> Read<Operand> {
         let name = self.fresh_name();
         let span = pending.span;
@@ -187,7 +188,7 @@ impl RelaxEval<'_, '_> {
         })
     }
 
-    /// A call with what its text leaves open filled in from the types of its operands, such as -1 in a shape.
+    /// Resolves values that a call leaves open, such as -1 in a shape, from the types of its operands.
     pub(super) fn resolved(&mut self, op: &Op, mut pending: Pending) -> Read<Pending> {
         if let (Some(resolve), IrValue::Call(call)) = (op.resolve, &pending.value)
             && !self.dialect.function.is_erroneous(call)
@@ -201,7 +202,7 @@ impl RelaxEval<'_, '_> {
         Ok(pending)
     }
 
-    /// Reports that a type rule refuses a call, at the argument at fault: an operand or an attribute.
+    /// Reports a type error of a call, at the invalid operand or attribute.
     fn type_rule(&mut self, error: InferError, pending: &Pending) -> Reported {
         let operand = error.arg.and_then(|n| pending.args.get(n)).copied();
         let attr = || pending.attrs.iter().find(|(name, _)| error.attr.as_deref() == Some(name)).map(|(_, span)| *span);

@@ -1,4 +1,4 @@
-//! Calls of `R.…`: what is not an operator, and the types that calls name.
+//! Calls of `R.…` other than operators, and type arguments of calls.
 
 use super::RelaxEval;
 use crate::script::{
@@ -16,7 +16,7 @@ use hammock_ir::{
     relax::{Call, CallTir, Callee, Operand, Value as IrValue},
 };
 
-/// Names of `R` that are no operators, for "did you mean".
+/// Names of `R` other than operators, for "did you mean".
 const OTHERS: [&str; 17] = [
     "const",
     "shape",
@@ -117,10 +117,10 @@ impl RelaxEval<'_, '_> {
             "device" | "cpu" | "cuda" | "rocm" | "metal" | "vulkan" | "opencl" => self.device(&path.name, args),
             "call_packed" => self.call_packed(args),
             "dataflow" | "function" => {
-                let message = format!("`{path}` cannot stand in an expression");
+                let message = format!("`{path}` is not allowed in an expression");
                 Err(self.cx.error(codes::MEANINGLESS_SYNTAX, span, message, ""))
             }
-            // Distributed results are said by their types.
+            // Distributed results are declared by their types.
             name => match hammock_ops::lookup(if name == "dist.call_tir" { "call_tir" } else { name }) {
                 Some(op) => {
                     let ty_args = self.call_types(&mut args)?;
@@ -136,7 +136,7 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// Takes the types that a call names: by keyword, or as arguments.
+    /// Takes the type arguments of a call: by keyword, or by position.
     fn call_types(&mut self, args: &mut Args) -> Read<Vec<Type>> {
         let out = args.any_keyword(&OUT_TYPES);
         let given = args.any_keyword(&TYPE_ARGS);
@@ -165,7 +165,7 @@ impl RelaxEval<'_, '_> {
         Err(self.cx.report(diagnostic.help("those of several results are a list: `out_ty=[R.Tensor(…), R.Tensor(…)]`")))
     }
 
-    /// The type of a result; of several, the tuple of them.
+    /// The type of a result; the tuple type of several.
     fn out_type(&mut self, arg: &Arg) -> Read<Type> {
         match &arg.value {
             Value::List(_) => self.to_types(arg).map(Type::Tuple),
@@ -173,11 +173,11 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// Brings older and looser forms of some calls to the one that their operator declares.
+    /// Converts older and looser forms of some calls to the declared form of the operator.
     fn prepare(&mut self, op: &str, args: &mut Args, ty_args: &[Type]) -> Read<()> {
         match op {
             _ if CallTir::OPS.contains(&op) => self.prepare_call_tir(args, ty_args),
-            // The device stands as one argument and is kept as its parts.
+            // The device is one argument in the text and several in the IR.
             "hint_on_device" => {
                 let device = args.positional.get(1).cloned().or_else(|| args.keyword("dst_vdevice"));
                 if let Some(Arg { value: Value::Dict(parts), span }) = device {
@@ -193,10 +193,10 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// The operands of `call_tir` are one tuple. In older texts a lone one needs no tuple, and scalars stand apart.
+    /// The operands of `call_tir` are one tuple. In older texts a single one needs no tuple, and scalars are separate.
     fn prepare_call_tir(&mut self, args: &mut Args, ty_args: &[Type]) -> Read<()> {
         if let Some(third) = args.positional.get(2).filter(|_| ty_args.is_empty()).cloned() {
-            // What stands where the type does, and is none.
+            // An argument in the type's position that is no type.
             self.out_type(&third)?;
         }
         let Some(inputs) = args.positional.get(1).cloned().or_else(|| args.keyword("args")) else { return Ok(()) };
@@ -266,7 +266,7 @@ impl RelaxEval<'_, '_> {
         Ok(Value::Unbound(Box::new(Pending { value: IrValue::Call(call), args: spans, attrs: Vec::new(), span })))
     }
 
-    /// A call of a function of the module, or of one that a variable holds.
+    /// A call of a function of the module, or of a variable.
     pub(super) fn call_function(&mut self, callee: Value, mut args: Args) -> Read<Value> {
         let span = args.span;
         let callee = match callee {
@@ -302,7 +302,7 @@ impl RelaxEval<'_, '_> {
         Ok(Value::Unbound(Box::new(Pending { value: IrValue::Call(call), args: spans, attrs: Vec::new(), span })))
     }
 
-    /// Checks that a function of the module gets as many arguments as it takes.
+    /// Checks the number of arguments of a call of a module function.
     fn check_arity(&mut self, callee: &Callee, args: &Args) -> Read<()> {
         let Callee::Global(name) = callee else { return Ok(()) };
         let Some(function) = self.cx.module.relax(name) else { return Ok(()) };
@@ -342,10 +342,10 @@ impl RelaxEval<'_, '_> {
         Ok(Value::Dict(vec![part("device_type", kind), part("index", index)]))
     }
 
-    /// `R.output(a, b)`: what the dataflow block gives.
+    /// `R.output(a, b)`: the results of the dataflow block.
     fn output(&mut self, mut args: Args) -> Read<Value> {
         if !self.dialect.dataflow {
-            let message = "`R.output` stands in a dataflow block";
+            let message = "`R.output` is only allowed in a dataflow block";
             return Err(self.cx.error(codes::BAD_BLOCK, args.span, message, "no `with R.dataflow():` around it"));
         }
         while let Some(arg) = args.positional.pop_front() {

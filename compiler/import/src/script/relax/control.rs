@@ -1,7 +1,7 @@
 //! Dataflow blocks and branches.
 
 use super::RelaxEval;
-use crate::script::{context::Read, path::Space, scope::Gone, value::Value};
+use crate::script::{context::Read, path::Space, scope::ClosedScope, value::Value};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     Name, TensorShape, TensorType, Type,
@@ -15,7 +15,7 @@ use hammock_syntax::ast::{self, Stmt, StmtKind};
 struct Branch {
     /// The name that its last statement assigns.
     name: Name,
-    /// Its type there, as the text gives it or as it is inferred.
+    /// Its type, declared or inferred.
     ty: Type,
     body: Body,
 }
@@ -25,14 +25,14 @@ impl RelaxEval<'_, '_> {
     pub(super) fn with(&mut self, with: &ast::With) -> Read<()> {
         let [(context, target)] = with.items.as_slice() else {
             let span = with.items.first().map_or(Span::NONE, |(e, _)| e.span);
-            return Err(self.unsupported(span, "only one thing stands after `with`"));
+            return Err(self.unsupported(span, "only one item is allowed after `with`"));
         };
         let mut wrong = Ok(());
         let called = matches!(context.kind, ast::ExprKind::Call(_));
         if !called || !self.is_path(context, Space::Relax, "dataflow") || target.is_some() {
-            let message = "only `R.dataflow()` stands after `with` in Relax";
+            let message = "only `R.dataflow()` is allowed after `with` in Relax";
             let label = "write `with R.dataflow():`";
-            // Its statements are examined as those of a block.
+            // Its statements are checked as those of a block.
             wrong = Err(self.cx.error(codes::MEANINGLESS_SYNTAX, context.span, message, label));
         }
         if self.dialect.dataflow {
@@ -54,8 +54,8 @@ impl RelaxEval<'_, '_> {
         }
         let broken = self.cx.diagnostics.len() > errors;
         let outputs = std::mem::take(&mut self.dialect.outputs);
-        // The names as they stand at the block's end: a later binding may have taken one over.
-        self.scope.pop(Gone::Dataflow);
+        // The names at the block's end: a later binding may have shadowed one.
+        self.scope.pop(ClosedScope::Dataflow);
         self.dialect.dataflow = false;
         for var in outputs {
             self.dialect.function.vars[var].dataflow = false;
@@ -63,7 +63,7 @@ impl RelaxEval<'_, '_> {
             self.scope.define(name, Value::Operand(Operand::Var(var)));
         }
         self.close_block();
-        // What an error kept from being given out is no further mistake.
+        // Variables missing because of an earlier error are not reported again.
         if broken { Err(self.cx.reported_before()) } else { wrong }
     }
 
@@ -78,7 +78,7 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// `if cond: … else: …`, both of which end with an assignment to the same name.
+    /// `if cond: … else: …`; both branches end with an assignment to the same name.
     pub(super) fn if_else(&mut self, choice: &ast::If, span: Span) -> Read<()> {
         let header = Span::new(span.start, choice.cond.span.end);
         if self.dialect.dataflow {
@@ -119,7 +119,7 @@ impl RelaxEval<'_, '_> {
         let outer_branch = std::mem::replace(&mut self.dialect.branch, true);
         self.scope.push();
         self.statements(stmts);
-        self.scope.pop(Gone::Branch);
+        self.scope.pop(ClosedScope::Branch);
         self.dialect.branch = outer_branch;
         let blocks = std::mem::replace(&mut self.dialect.blocks, outer_blocks);
         if self.cx.diagnostics.len() > errors {
@@ -128,7 +128,7 @@ impl RelaxEval<'_, '_> {
         self.branch_result(blocks, suffix, header)
     }
 
-    /// The value of a branch: its last binding. One that only names another value is that value.
+    /// The value of a branch: its last binding, with an alias resolved.
     fn branch_result(&mut self, mut blocks: Vec<Block>, suffix: &str, header: Span) -> Read<Branch> {
         let vars = &mut self.dialect.function.vars;
         let last = blocks.last_mut().and_then(|block| block.bindings.pop());
@@ -161,7 +161,7 @@ impl RelaxEval<'_, '_> {
     }
 }
 
-/// The type that holds for values of both types.
+/// The least upper bound of two types.
 pub(super) fn join(a: &Type, b: &Type) -> Type {
     match (a, b) {
         (Type::Prim(x), Type::Prim(y)) if x == y => a.clone(),

@@ -8,7 +8,7 @@ use crate::script::{
     eval::Eval,
     module::{Decoration, decoration, plain_params},
     path::Space,
-    scope::{Gone, Scope},
+    scope::{ClosedScope, Scope},
     value::Value,
 };
 use hammock_diagnostics::{Span, codes};
@@ -20,14 +20,14 @@ use hammock_syntax::ast::{self, Expr, ExprKind};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What the decorator says.
+/// Flags of the decorator.
 #[derive(Clone, Copy)]
 pub(crate) struct Flags {
     pub private: bool,
     pub pure: bool,
 }
 
-/// A function whose header is read: what its body needs.
+/// A function's header, with the state that its body needs.
 pub(crate) struct Header {
     state: Relax,
     scope: Scope,
@@ -37,7 +37,7 @@ pub(crate) struct Header {
     span: Span,
 }
 
-/// Parameters, and the type of the result where it is given.
+/// Parameters, and the result type if declared.
 #[derive(Clone)]
 struct Signature {
     params: Vec<Var>,
@@ -56,7 +56,7 @@ pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: Flags) -> 
 }
 
 impl Header {
-    /// The function as others see it before its body is read.
+    /// The function's declaration, before its body is read.
     pub fn signature(&self) -> Function {
         let lambda = Lambda {
             params: self.signature.params.clone(),
@@ -89,7 +89,7 @@ impl RelaxEval<'_, '_> {
         Ok(Signature { params, ret })
     }
 
-    /// `n = T.int64()` at the head of a body, as older texts declare the dimensions of their signatures.
+    /// `n = T.int64()` at the start of a body, by which older texts declare the dimensions of signatures.
     fn declare_prelude(&mut self, body: &[ast::Stmt]) {
         for stmt in body {
             let ast::StmtKind::Assign(assign) = &stmt.kind else { continue };
@@ -100,8 +100,8 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// The dtype in `T.int64()`, when an expression declares a symbolic variable that way, or by `TypeVar("n")`, as nested
-    /// functions declare sizes of their own.
+    /// The dtype in `T.int64()`, if an expression declares a symbolic variable by it, or by `TypeVar("n")`, as nested
+    /// functions do.
     pub(super) fn symbol_declaration(&self, value: &Expr) -> Option<DType> {
         let (path, call) = self.callee_of(value)?;
         if path.space == Space::Python && &*path.name == "TypeVar" {
@@ -129,7 +129,7 @@ impl RelaxEval<'_, '_> {
         };
         let var = self.dialect.function.new_var(name.clone(), ty.clone(), false, param.name.span);
         if let Type::Prim(dtype) = ty {
-            // The dimension of that name, or the one that `R.Prim(value="n")` names, is the parameter.
+            // The dimension of that name, or of the name in `R.Prim(value="n")`, is the parameter.
             let named = self.symbols.get(&name).filter(|v| v.dtype() == dtype).cloned();
             let valued = match &annotation.value {
                 Value::Scalar(e) => e.as_var().cloned(),
@@ -143,7 +143,7 @@ impl RelaxEval<'_, '_> {
         var
     }
 
-    /// The type of a parameter, and the annotation that says it.
+    /// The type of a parameter, and its annotation.
     fn param_type(&mut self, param: &ast::Param, name: &Name) -> Read<(Type, Arg)> {
         let Some(annotation) = &param.annotation else {
             let message = format!("the parameter `{name}` needs a type");
@@ -163,11 +163,11 @@ impl RelaxEval<'_, '_> {
         self.to_type(&arg)
     }
 
-    /// Returns true if a `return` that is not indented enough follows the function: it was reported.
-    fn returns_behind(&self, def: &ast::FunctionDef) -> bool {
+    /// Returns true if an insufficiently indented `return` follows the function, which was reported.
+    fn is_followed_by_return(&self, def: &ast::FunctionDef) -> bool {
         let end = def.body.last().map_or(def.name.span, |stmt| stmt.span).end;
         let between = |stray: Span| self.cx.source.text().get(end as usize..stray.start as usize);
-        self.cx.stray_return.and_then(between).is_some_and(|text| text.trim().is_empty())
+        self.cx.report_stray_return.and_then(between).is_some_and(|text| text.trim().is_empty())
     }
 
     /// Reads the body of a function whose signature is read.
@@ -175,11 +175,11 @@ impl RelaxEval<'_, '_> {
         let errors = self.cx.diagnostics.len();
         self.scope.push();
         self.statements(&def.body);
-        self.scope.pop(Gone::Function);
+        self.scope.pop(ClosedScope::Function);
         let result = match self.dialect.result.take() {
             Some(result) => result,
             None => {
-                if self.cx.diagnostics.len() == errors && !returns(&def.body) && !self.returns_behind(def) {
+                if self.cx.diagnostics.len() == errors && !returns(&def.body) && !self.is_followed_by_return(def) {
                     let message = format!("the function `{}` returns nothing", def.name.name);
                     self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "it needs a `return`");
                 }
@@ -187,8 +187,8 @@ impl RelaxEval<'_, '_> {
             }
         };
         let mut filled = IrValue::Operand(result.clone());
-        self.fill_in(&mut filled, signature.ret.as_ref())?;
-        self.none_left(errors)?;
+        self.replace_placeholders(&mut filled, signature.ret.as_ref())?;
+        self.report_unbound_constants(errors)?;
         let result = if let IrValue::Operand(filled) = filled { filled } else { result };
         let ret_ty = match signature.ret {
             Some(ty) => ty,
@@ -199,16 +199,16 @@ impl RelaxEval<'_, '_> {
         Ok(Lambda { params: signature.params, ret_ty, pure: flags.pure, attrs, body, span })
     }
 
-    /// The type of a result, for callers: dimensions that no parameter defines are unknown to them.
+    /// The type of a result for callers, to whom dimensions that no parameter defines are unknown.
     fn result_type(&self, result: &Operand, params: &[Var]) -> Type {
         self.type_of(result).closed(&self.dialect.function.sizes_of(params))
     }
 
-    /// `@R.function` inside a body: a closure bound to its name, which it may call itself by.
+    /// `@R.function` inside a body: a closure bound to its name, which may be recursive.
     pub(super) fn nested(&mut self, def: &ast::FunctionDef, span: Span) -> Read<()> {
         plain_params(self.cx, def)?;
         let Decoration::Relax(flags) = decoration(self.cx, def)? else {
-            let message = "a TIR function cannot stand inside a Relax function";
+            let message = "a TIR function cannot be nested in a Relax function";
             return Err(self.cx.error(codes::BAD_FUNCTION, def.name.span, message, "move it to the module"));
         };
         let outer_symbols = self.symbols.clone();
@@ -216,7 +216,7 @@ impl RelaxEval<'_, '_> {
         let outer = self.enter();
         let read = self.nested_lambda(def, flags, &outer);
         self.leave(outer);
-        self.scope.pop(Gone::Function);
+        self.scope.pop(ClosedScope::Function);
         self.symbols = outer_symbols;
         let (var, lambda) = read?;
         let ty = self.dialect.function.lambda_ty(&lambda);
@@ -240,7 +240,7 @@ impl RelaxEval<'_, '_> {
         Ok((var, lambda))
     }
 
-    /// Sets the function around aside while a nested one is read.
+    /// Saves the state of the outer function while a nested one is read.
     fn enter(&mut self) -> Outer {
         Outer {
             blocks: std::mem::take(&mut self.dialect.blocks),
@@ -262,7 +262,7 @@ impl RelaxEval<'_, '_> {
     }
 }
 
-/// What belongs to the function around a nested one.
+/// Saved state of the outer function of a nested one.
 struct Outer {
     blocks: Vec<hammock_ir::relax::Block>,
     dataflow: bool,
@@ -272,7 +272,7 @@ struct Outer {
     attrs: hammock_ir::Attrs,
 }
 
-/// Returns true if a body ends with `return`: then there is a result, or an error about it.
+/// Returns true if a body ends with `return`, so that there is a result or a reported error.
 fn returns(body: &[ast::Stmt]) -> bool {
     body.iter().any(|stmt| matches!(stmt.kind, ast::StmtKind::Return(_)))
 }

@@ -54,19 +54,19 @@ impl RelaxEval<'_, '_> {
         let (mut shape, mut numbers) = (Vec::new(), Vec::new());
         if let Err(odd) = flatten(&arg.value, 0, &mut shape, &mut numbers) {
             return Err(match odd {
-                Odd::Value(value) => {
+                LiteralError::Value(value) => {
                     let odd = Arg { value: value.clone(), span: arg.span };
                     self.expected(&odd, "a number, or lists of numbers")
                 }
-                Odd::Length { is, expected } => {
+                LiteralError::Length { is, expected } => {
                     let message = format!(
                         "these lists are no tensor: one has {}, another {expected}",
                         count(is as usize, "member")
                     );
                     self.cx.error(codes::WRONG_VALUE, arg.span, message, "lists of equal lengths make a tensor")
                 }
-                Odd::Depth => {
-                    let message = "these lists are no tensor: numbers and lists stand side by side";
+                LiteralError::Depth => {
+                    let message = "these lists are no tensor: numbers and lists are mixed";
                     self.cx.error(codes::WRONG_VALUE, arg.span, message, "lists of equal lengths make a tensor")
                 }
             });
@@ -90,39 +90,44 @@ impl RelaxEval<'_, '_> {
     }
 }
 
-/// Why nested lists are no tensor.
-enum Odd<'v> {
+/// The reason why nested lists are no tensor.
+enum LiteralError<'v> {
     /// Something in them is not a number.
     Value(&'v Value),
-    /// A list is longer or shorter than those beside it.
+    /// A list's length differs from that of its siblings.
     Length { is: i64, expected: i64 },
-    /// A number stands beside a list.
+    /// Numbers and lists are mixed.
     Depth,
 }
 
 /// Collects the numbers of nested lists.
-fn flatten<'v>(value: &'v Value, depth: usize, shape: &mut Vec<i64>, numbers: &mut Vec<Number>) -> Result<(), Odd<'v>> {
+fn flatten<'v>(
+    value: &'v Value,
+    depth: usize,
+    shape: &mut Vec<i64>,
+    numbers: &mut Vec<Number>,
+) -> Result<(), LiteralError<'v>> {
     let Some(items) = value.elements() else {
         let number = match value {
             Value::Str(text) => special_float(text).map(Number::Float),
             Value::Scalar(e) => e.as_int().map(|v| Number::Int(v.into())).or(e.as_float().map(Number::Float)),
             value => value.number(),
         };
-        numbers.push(number.ok_or(Odd::Value(value))?);
-        return if shape.len() == depth { Ok(()) } else { Err(Odd::Depth) };
+        numbers.push(number.ok_or(LiteralError::Value(value))?);
+        return if shape.len() == depth { Ok(()) } else { Err(LiteralError::Depth) };
     };
     let len = items.len() as i64;
     match shape.get(depth) {
-        Some(known) if *known != len => return Err(Odd::Length { is: len, expected: *known }),
+        Some(known) if *known != len => return Err(LiteralError::Length { is: len, expected: *known }),
         Some(_) => {}
-        // A list may open a dimension only before any number was seen.
+        // A list may add a dimension only before the first number.
         None if numbers.is_empty() => shape.push(len),
-        None => return Err(Odd::Depth),
+        None => return Err(LiteralError::Depth),
     }
     items.iter().try_for_each(|item| flatten(item, depth + 1, shape, numbers))
 }
 
-/// The dtype of numbers without one: that of the widest kind among them.
+/// The default dtype of numbers: that of the widest kind among them.
 pub(super) fn default_dtype(value: &Value) -> DType {
     let rank = |t: DType| [DType::BOOL, DType::INT32, DType::FLOAT32].iter().position(|k| *k == t);
     match value {
@@ -136,7 +141,7 @@ pub(super) fn default_dtype(value: &Value) -> DType {
     }
 }
 
-/// Appends a number's bytes; false when the dtype has no such value, or no literals.
+/// Appends a number's bytes; false if the dtype cannot represent it, or has no literals.
 fn encode(number: Number, dtype: DType, bytes: &mut Vec<u8>) -> bool {
     match (dtype, number) {
         (DType::FLOAT64, n) => bytes.extend(n.as_f64().to_le_bytes()),

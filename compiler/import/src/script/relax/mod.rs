@@ -1,8 +1,7 @@
 //! Relax functions: graphs of tensor operations.
 //!
-//! An expression evaluates to an operand, or to a value that no variable is bound to yet (`Pending`). A statement binds
-//! it to the name on its left; inside another expression it is bound to a fresh name first, so that the result
-//! is in A-normal form ([`bind`]).
+//! An expression evaluates to an operand, or to an unbound value (`Pending`). A statement binds it to the name on its
+//! left; nested values are first bound to fresh names, so that the result is in A-normal form ([`bind`]).
 
 mod bind;
 mod calls;
@@ -35,26 +34,26 @@ use hammock_syntax::ast;
 pub(crate) use calls::extern_func;
 pub(crate) use function::{Flags, Header, body, header};
 
-/// What is known while a function is read.
+/// State of reading a function.
 pub(crate) struct Relax {
-    /// The function as type rules see it: the table of variables, those of nested functions included.
+    /// The function for type rules: the table of variables, including those of nested functions.
     function: ir::Function,
     /// Blocks of the body being read, so far.
     blocks: Vec<ir::Block>,
-    /// True if a dataflow block is open, and what `R.output` named in it.
+    /// True if a dataflow block is open, with the names in its `R.output`.
     dataflow: bool,
     outputs: Vec<ir::Var>,
-    /// True if a branch is being read, which has no `return`.
+    /// True in a branch, which has no `return`.
     branch: bool,
-    /// What the function being read returns, once that is known.
+    /// The result of the function, once known.
     result: Option<Operand>,
-    /// How many types the variables so far are made of.
+    /// Total size of the types of variables so far.
     type_parts: usize,
     /// Attributes of the function being read.
     attrs: Attrs,
-    /// Constants inside values that are not bound yet, which the text leaves out.
-    omitted: Vec<omitted::Omitted>,
-    /// Numbers of the next fresh names, outside of dataflow blocks and in them.
+    /// Omitted constants in values that are not bound yet.
+    omitted: Vec<omitted::OmittedConstant>,
+    /// Suffixes of the next fresh names, outside and inside dataflow blocks.
     fresh: [usize; 2],
 }
 
@@ -87,7 +86,7 @@ impl Dialect for Relax {
             Space::Tir
                 if intrinsics::is_known(&path.name) && args.positional.iter().any(|arg| ev.is_tensor(&arg.value)) =>
             {
-                Err(ev.of_scalars(path, &args))
+                Err(ev.report_scalar_function(path, &args))
             }
             _ => builtins::call(ev, path, args),
         }

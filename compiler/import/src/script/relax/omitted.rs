@@ -1,6 +1,6 @@
-//! Constants that the text leaves out, when zeros replace them (`--params zeros`). Their shape follows only from where
-//! they are used: an annotation, the parameter that they are passed for, or an operator, whose type rule must give the
-//! annotated type of its result.
+//! Constants that the text omits, replaced by zeros (`--params zeros`). Their shape follows only from their use: an
+//! annotation, the parameter that they are passed for, or an operator, whose type rule must return the annotated result
+//! type.
 
 use super::RelaxEval;
 use crate::script::{context::Read, metadata};
@@ -13,46 +13,46 @@ use hammock_ops::Table;
 use hammock_runtime::Device;
 use rustc_hash::FxHashMap;
 
-/// The most types that are tried for the constants of one call.
-const MOST_TRIES: usize = 60_000;
-/// The most different sizes that are tried in a dimension.
-const MOST_SIZES: usize = 8;
-/// Sizes of windows, as in convolutions, which no other operand has.
+/// Maximum number of types tried for the constants of one call.
+const MAX_TRIES: usize = 60_000;
+/// Maximum number of distinct sizes tried in a dimension.
+const MAX_SIZES: usize = 8;
+/// Window sizes, as in convolutions, which no other operand has.
 const WINDOWS: std::ops::RangeInclusive<i64> = 1..=7;
 
-/// A constant whose place is not bound yet: a variable stands for it.
-pub(super) struct Omitted {
+/// A placeholder variable for an omitted constant.
+pub(super) struct OmittedConstant {
     var: Var,
     index: i64,
     span: Span,
 }
 
 /// A shape and a dtype.
-type Guess = (Vec<i64>, DType);
+type InferredShape = (Vec<i64>, DType);
 
 impl RelaxEval<'_, '_> {
-    /// What stands for a constant until the value around it is bound.
+    /// Creates a placeholder for a constant until the enclosing value is bound.
     pub(super) fn omitted(&mut self, index: i64, span: Span) -> Operand {
         let ty = Type::Tensor(TensorType::with_rank(None, None));
         let var = self.dialect.function.new_var(format!("constant_{index}"), ty, true, span);
-        self.dialect.omitted.push(Omitted { var, index, span });
+        self.dialect.omitted.push(OmittedConstant { var, index, span });
         Operand::Var(var)
     }
 
-    /// Puts zeros in the place of constants inside a value that is bound, under that annotation.
-    pub(super) fn fill_in(&mut self, value: &mut IrValue, ty: Option<&Type>) -> Read<()> {
+    /// Replaces placeholders in a value by zeros when it is bound, given its annotation.
+    pub(super) fn replace_placeholders(&mut self, value: &mut IrValue, ty: Option<&Type>) -> Read<()> {
         let mut used = Vec::new();
         value.each_operand(&mut |o| o.each_var(&mut |v| used.push(v)));
         let (mine, others) = std::mem::take(&mut self.dialect.omitted).into_iter().partition(|o| used.contains(&o.var));
         self.dialect.omitted = others;
-        let mine: Vec<Omitted> = mine;
+        let mine: Vec<OmittedConstant> = mine;
         if mine.is_empty() {
             return Ok(());
         }
-        let guesses = self.guesses(value, &mine, ty);
+        let infer_shapes = self.infer_shapes(value, &mine, ty);
         let mut zeros = FxHashMap::default();
         for omitted in &mine {
-            let guess = guesses.get(&omitted.var);
+            let guess = infer_shapes.get(&omitted.var);
             let tensor = guess.and_then(|(shape, dtype)| Tensor::empty(*dtype, shape, Device::CPU).ok());
             let Some(tensor) = tensor else { return Err(self.no_zeros(omitted)) };
             zeros.insert(omitted.var, metadata::constant_operand(tensor));
@@ -67,8 +67,8 @@ impl RelaxEval<'_, '_> {
         Ok(())
     }
 
-    /// Reports constants that stand where nothing is bound, unless more than so many errors are the reason.
-    pub(super) fn none_left(&mut self, errors: usize) -> Read<()> {
+    /// Reports constants that are never bound, unless there are new errors since `errors`, which explain them.
+    pub(super) fn report_unbound_constants(&mut self, errors: usize) -> Read<()> {
         let left = std::mem::take(&mut self.dialect.omitted);
         match left.first().filter(|_| self.cx.diagnostics.len() == errors) {
             Some(omitted) => Err(self.no_zeros(omitted)),
@@ -76,14 +76,19 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    fn no_zeros(&mut self, omitted: &Omitted) -> crate::script::context::Reported {
+    fn no_zeros(&mut self, omitted: &OmittedConstant) -> crate::script::context::Reported {
         let message = format!("the text does not say what shape constant {} has", omitted.index);
         let help = "bind it to a variable with a type, or give its value: `--params weights.safetensors`";
         self.cx.report(Diagnostic::error(codes::MISSING_METADATA, message).label(omitted.span, "").help(help))
     }
 
-    /// Shapes and dtypes of constants inside a value, as far as they can be known.
-    fn guesses(&mut self, value: &IrValue, mine: &[Omitted], ty: Option<&Type>) -> FxHashMap<Var, Guess> {
+    /// Shapes and dtypes of constants inside a value, as far as they can be inferred.
+    fn infer_shapes(
+        &mut self,
+        value: &IrValue,
+        mine: &[OmittedConstant],
+        ty: Option<&Type>,
+    ) -> FxHashMap<Var, InferredShape> {
         let mut found = FxHashMap::default();
         match value {
             IrValue::Operand(operand) => by_type(operand, ty, &mut found),
@@ -111,8 +116,8 @@ impl RelaxEval<'_, '_> {
         found
     }
 
-    /// By the buffers of the kernel that they are given to; its symbolic sizes are those of other arguments.
-    fn by_kernel(&self, kernel: &str, args: &[Operand]) -> FxHashMap<Var, Guess> {
+    /// From the buffers of the kernel that they are passed to; its symbolic sizes are bound by other arguments.
+    fn by_kernel(&self, kernel: &str, args: &[Operand]) -> FxHashMap<Var, InferredShape> {
         let Some(kernel) = self.cx.module.tir(kernel) else { return FxHashMap::default() };
         let mut sizes: FxHashMap<prim::Var, i64> = FxHashMap::default();
         let buffers = || kernel.params.iter().zip(args).filter_map(|(p, arg)| Some((p.buffer.as_ref()?, arg)));
@@ -133,8 +138,8 @@ impl RelaxEval<'_, '_> {
         buffers().filter_map(guess).collect()
     }
 
-    /// By the operator's type rule: the first shapes that give the type that the call is annotated with.
-    fn by_rule(&mut self, call: &Call, mine: &[Omitted], ty: &Type) -> Option<FxHashMap<Var, Guess>> {
+    /// From the operator's type rule: the first shapes for which the call has its annotated type.
+    fn by_rule(&mut self, call: &Call, mine: &[OmittedConstant], ty: &Type) -> Option<FxHashMap<Var, InferredShape>> {
         let mut known = Vec::new();
         call.args.iter().for_each(|arg| tensors(&self.type_of(arg), &mut known));
         tensors(ty, &mut known);
@@ -143,7 +148,7 @@ impl RelaxEval<'_, '_> {
         unique(&mut dtypes);
         let mut tries = 0;
         for dtype in dtypes {
-            // Most operators that take several constants take them alike, as normalisations do.
+            // Most operators with several constants take them with equal shapes, as normalizations do.
             let alike = shapes(&known).map(|shape| vec![shape; mine.len()]);
             let pairs = || {
                 let few = || shapes(&known).filter(|shape| shape.len() <= 2);
@@ -152,10 +157,10 @@ impl RelaxEval<'_, '_> {
             let apart = (mine.len() == 2).then(pairs).into_iter().flatten();
             for guess in alike.chain(apart) {
                 tries += 1;
-                if tries > MOST_TRIES {
+                if tries > MAX_TRIES {
                     return None;
                 }
-                if self.gives(call, mine, &guess, dtype, ty) {
+                if self.has_type(call, mine, &guess, dtype, ty) {
                     return Some(mine.iter().map(|o| o.var).zip(guess.into_iter().map(|s| (s, dtype))).collect());
                 }
             }
@@ -163,8 +168,15 @@ impl RelaxEval<'_, '_> {
         None
     }
 
-    /// Returns true if a call has that type when constants have these shapes.
-    fn gives(&mut self, call: &Call, mine: &[Omitted], shapes: &[Vec<i64>], dtype: DType, ty: &Type) -> bool {
+    /// Returns true if a call has that type for these constant shapes.
+    fn has_type(
+        &mut self,
+        call: &Call,
+        mine: &[OmittedConstant],
+        shapes: &[Vec<i64>],
+        dtype: DType,
+        ty: &Type,
+    ) -> bool {
         for (omitted, shape) in mine.iter().zip(shapes) {
             let dims = shape.iter().map(|d| PrimExpr::int64(*d));
             self.dialect.function.vars[omitted.var].ty = Type::Tensor(TensorType::new(dims, dtype));
@@ -174,8 +186,8 @@ impl RelaxEval<'_, '_> {
     }
 }
 
-/// By the type that an operand must have.
-fn by_type(operand: &Operand, ty: Option<&Type>, found: &mut FxHashMap<Var, Guess>) {
+/// From the type that an operand must have.
+fn by_type(operand: &Operand, ty: Option<&Type>, found: &mut FxHashMap<Var, InferredShape>) {
     match (operand, ty) {
         (Operand::Var(var), Some(Type::Tensor(t))) => {
             let sizes = t.dims().and_then(|dims| dims.iter().map(|d| d.as_int()).collect::<Option<Vec<i64>>>());
@@ -199,14 +211,15 @@ fn tensors(ty: &Type, found: &mut Vec<TensorType>) {
     }
 }
 
-/// Shapes that a constant may have beside tensors of these types: theirs, then those of their sizes, small ranks first.
+/// Candidate shapes of a constant given tensors of these types: their shapes, then combinations of their sizes, small
+/// ranks first.
 fn shapes(known: &[TensorType]) -> impl Iterator<Item = Vec<i64>> + use<> {
     let constant = |t: &TensorType| t.dims()?.iter().map(|d| d.as_int()).collect::<Option<Vec<i64>>>();
     let theirs: Vec<Vec<i64>> = known.iter().filter_map(constant).collect();
     let mut sizes: Vec<i64> = known.iter().filter_map(|t| t.dims()).flatten().filter_map(|d| d.as_int()).collect();
     sizes.push(1);
     unique(&mut sizes);
-    sizes.truncate(MOST_SIZES);
+    sizes.truncate(MAX_SIZES);
     let mut windows: Vec<i64> = WINDOWS.chain(sizes.iter().copied()).collect();
     unique(&mut windows);
     let of = |ranges: Vec<Vec<i64>>| product(ranges);
@@ -219,7 +232,7 @@ fn shapes(known: &[TensorType]) -> impl Iterator<Item = Vec<i64>> + use<> {
         .chain(of(vec![sizes.clone(), sizes, windows.clone(), windows]))
 }
 
-/// All lists of one number of each range.
+/// Cartesian product of ranges.
 fn product(ranges: Vec<Vec<i64>>) -> impl Iterator<Item = Vec<i64>> {
     let count = ranges.iter().map(Vec::len).product::<usize>();
     (0..count).map(move |mut number| {

@@ -1,11 +1,11 @@
-//! Turning values into operands.
+//! Conversion of values to operands.
 
 use super::RelaxEval;
 use crate::script::{args::Arg, context::Read, value::Value};
 use hammock_ir::{AttrValue, PrimExpr, relax::Operand};
 
 impl RelaxEval<'_, '_> {
-    /// Any value as an operand; what is not bound yet is bound first.
+    /// Any value as an operand; unbound values are bound first.
     pub(super) fn to_operand(&mut self, arg: &Arg) -> Read<Operand> {
         match &arg.value {
             Value::Operand(operand) => Ok(operand.clone()),
@@ -26,8 +26,8 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// A scalar expression as an operand. One that comes to no more than the value of a variable, such as `k + 0`, is
-    /// that variable: it prints as its name alone, and so reads back as the same.
+    /// A scalar expression as an operand. One that simplifies to a variable's value, such as `k + 0`, becomes that
+    /// variable, so that its printed form, the name, reads back as the same operand.
     fn scalar_operand(&self, e: &PrimExpr) -> Operand {
         match e.as_var().and_then(|scalar| self.dialect.function.var_of_scalar(scalar)) {
             Some(var) => Operand::Var(var),
@@ -68,7 +68,7 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// A function: of the module, found at run time by its name, or held by a variable.
+    /// A function: of the module, external, or a variable.
     pub(super) fn to_function(&mut self, arg: &Arg) -> Read<Operand> {
         match &arg.value {
             Value::Str(symbol) => Ok(Operand::Extern(symbol.clone())),

@@ -16,16 +16,16 @@ use hammock_ir::{
 use hammock_ops::{AttrKind, Op, OperandKind, Param, ParamKind, Table};
 use std::sync::Arc;
 
-/// Operands so far, each with its place.
+/// Operands so far, each with its span.
 #[derive(Default)]
 struct Operands {
     values: Vec<Operand>,
     spans: Vec<Span>,
     /// Operands that are plain numbers and become constants of another operand's dtype.
     numbers: Vec<(usize, Arg)>,
-    /// Operands that choose among others, and so say nothing of their dtype.
+    /// Operands that select among others, which do not determine their dtype.
     conditions: Vec<usize>,
-    /// Operands that are not given: dropped when none follows, an empty tuple otherwise.
+    /// Absent operands: dropped at the end, otherwise an empty tuple.
     absent: usize,
 }
 
@@ -41,7 +41,7 @@ impl Operands {
 }
 
 impl RelaxEval<'_, '_> {
-    /// A call of an operator, with the types that the call names.
+    /// A call of an operator, with its type arguments.
     pub(super) fn op_call(&mut self, op: &'static Op, mut args: Args, ty_args: Vec<Type>) -> Read<Value> {
         let span = args.span;
         let mut operands = Operands::default();
@@ -50,7 +50,7 @@ impl RelaxEval<'_, '_> {
         let mut failed = Ok(());
         let variadic = op.params.iter().any(|p| p.kind == ParamKind::Operand(OperandKind::Variadic));
         for (n, param) in op.params.iter().enumerate() {
-            // Beside a list of any length, what may be left out has to be named, and so has every attribute.
+            // After variadic operands, optional operands and attributes must be named.
             let named = variadic && (param.default.is_some() || matches!(param.kind, ParamKind::Attr(_)));
             if param.kind == ParamKind::Operand(OperandKind::Variadic) {
                 self.variadic(param, &mut args, &mut operands)?;
@@ -64,14 +64,15 @@ impl RelaxEval<'_, '_> {
                 arg => arg,
             };
             if let Some(arg) = &arg {
-                self.one_tuple(param, op.params.get(n + 1), arg, &args)?;
+                self.reject_separate_members(param, op.params.get(n + 1), arg, &args)?;
             }
             match (param.kind, arg) {
                 (ParamKind::Operand(kind), arg) => {
                     let said = self.cx.diagnostics.len();
-                    let place = arg.as_ref().map_or(span, |arg| arg.span);
+                    let argument_span = arg.as_ref().map_or(span, |arg| arg.span);
                     let read = self.operand_param(param, kind, arg, span, &mut operands);
-                    let read = read.inspect_err(|_| self.cx.name_argument(said, param.name, &args.callee, place));
+                    let read =
+                        read.inspect_err(|_| self.cx.name_argument(said, param.name, &args.callee, argument_span));
                     failed = failed.and(read);
                 }
                 (ParamKind::Attr(kind), Some(arg)) => {
@@ -96,8 +97,8 @@ impl RelaxEval<'_, '_> {
         Ok(Value::Unbound(Box::new(self.resolved(op, pending)?)))
     }
 
-    /// Refuses members of a tuple that are given one by one: `R.concat(x, y)`, `R.reshape(x, 2, 3)`.
-    fn one_tuple(&mut self, param: &Param, next: Option<&Param>, first: &Arg, args: &Args) -> Read<()> {
+    /// Rejects tuple members passed as separate arguments: `R.concat(x, y)`, `R.reshape(x, 2, 3)`.
+    fn reject_separate_members(&mut self, param: &Param, next: Option<&Param>, first: &Arg, args: &Args) -> Read<()> {
         let numbers = |kind| {
             matches!(
                 kind,
@@ -127,13 +128,13 @@ impl RelaxEval<'_, '_> {
             std::iter::once(&first.span).chain(&rest).map(|span| self.cx.source.slice(*span)).collect();
         let comma = if all.len() == 1 { "," } else { "" };
         let message = format!("`{}` takes `{}` as one tuple", args.callee, param.name);
-        let place = rest.iter().fold(first.span, |all, span| all.join(*span));
+        let argument_span = rest.iter().fold(first.span, |all, span| all.join(*span));
         let help = format!("put the {what} in a tuple: `({}{comma})`", all.join(", "));
-        Err(self.cx.report(Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(place, "").help(help)))
+        Err(self.cx.report(Diagnostic::error(codes::WRONG_ARGUMENTS, message).label(argument_span, "").help(help)))
     }
 
-    /// Reports that a function of scalars is given a tensor.
-    pub(super) fn of_scalars(&mut self, path: &Path, args: &Args) -> Reported {
+    /// Reports a scalar function applied to a tensor.
+    pub(super) fn report_scalar_function(&mut self, path: &Path, args: &Args) -> Reported {
         let message = format!("`{path}` is a function of scalars in kernels, not of tensors");
         let diagnostic = Diagnostic::error(codes::WRONG_VALUE, message).label(args.callee_span, "");
         self.cx.report(match hammock_ops::lookup(&path.name) {
@@ -142,7 +143,7 @@ impl RelaxEval<'_, '_> {
         })
     }
 
-    /// Returns true if a value is surely a tensor.
+    /// Returns true if a value is certainly a tensor.
     pub(super) fn is_tensor(&self, value: &Value) -> bool {
         match value {
             Value::Operand(operand) => matches!(self.type_of(operand), Type::Tensor(_)),
@@ -186,7 +187,7 @@ impl RelaxEval<'_, '_> {
         Ok(())
     }
 
-    /// The rest of the operands, one by one or as a list.
+    /// The remaining operands, separate or as a list.
     fn variadic(&mut self, param: &Param, args: &mut Args, operands: &mut Operands) -> Read<()> {
         let mut rest: Vec<Arg> = args.positional.drain(..).collect();
         rest.extend(args.keyword(param.name));
@@ -211,8 +212,7 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// Plain numbers among tensors become constants of the first tensor's dtype; numbers alone have one dtype that
-    /// holds them all.
+    /// Plain numbers among tensors become constants of the first tensor's dtype; numbers alone get a common dtype.
     fn number_constants(&mut self, operands: &mut Operands) -> Read<()> {
         let numbers = std::mem::take(&mut operands.numbers);
         let says = |n: &usize| !operands.conditions.contains(n) && numbers.iter().all(|(at, _)| at != n);
@@ -225,15 +225,15 @@ impl RelaxEval<'_, '_> {
         let dtype = other.map_or_else(alone, |(_, dtype)| dtype);
         for (at, arg) in &numbers {
             if let Some((other, _)) = other {
-                self.whole_number(arg, dtype, operands.spans[other])?;
+                self.check_integral(arg, dtype, operands.spans[other])?;
             }
             operands.values[*at] = self.literal(arg, Some(dtype))?;
         }
         Ok(())
     }
 
-    /// Refuses a number with a fraction beside a tensor of integers or bools: the fraction would be lost.
-    fn whole_number(&mut self, arg: &Arg, dtype: DType, beside: Span) -> Read<()> {
+    /// Rejects a fractional number with a tensor of integers or bools, which would lose the fraction.
+    fn check_integral(&mut self, arg: &Arg, dtype: DType, beside: Span) -> Read<()> {
         match arg.value.number() {
             Some(Number::Float(v)) if (dtype.is_integer() || dtype.is_bool()) && v.fract() != 0.0 => {
                 let other = self.cx.source.slice(beside);
@@ -246,7 +246,7 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// An attribute of the kind that is declared.
+    /// An attribute of the declared kind.
     fn attr_of(&mut self, kind: AttrKind, arg: &Arg) -> Read<AttrValue> {
         let none = matches!(arg.value, Value::None);
         match kind {
@@ -280,7 +280,7 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// A list of attributes; one alone is a list of one.
+    /// A list of attributes; a single one is a list of one.
     fn list_attr(&mut self, arg: &Arg, item: fn(&mut Self, &Arg) -> Read<AttrValue>) -> Read<AttrValue> {
         if arg.value.number().is_some() || matches!(arg.value, Value::Scalar(_)) {
             return Ok(AttrValue::List(vec![item(self, arg)?]));
@@ -291,14 +291,14 @@ impl RelaxEval<'_, '_> {
     }
 }
 
-/// Returns true if it is a number that a tensor may be given as: a plain one, or an integer or truth value as a scalar,
-/// which graphs write as plain ones.
+/// Returns true if it is a number that may be passed for a tensor: a plain one, or a scalar integer or bool, which
+/// graphs print as plain ones.
 fn is_number(value: &Value) -> bool {
     let written = matches!(value, Value::Scalar(e) if e.as_int().is_some());
     written || value.number().is_some()
 }
 
-/// Does it stand for an operand that is not given? `None`, or the empty tuple as which such an operand is printed.
+/// Returns true if it denotes an absent operand: `None`, or the empty tuple, its printed form.
 fn is_absent(value: &Value) -> bool {
     match value {
         Value::None => true,
@@ -307,7 +307,7 @@ fn is_absent(value: &Value) -> bool {
     }
 }
 
-/// What an operand is when the text leaves it out.
+/// The default of an omitted operand.
 fn default_operand(kind: OperandKind, default: &AttrValue) -> Operand {
     match (kind, default) {
         (_, AttrValue::DType(t)) => Operand::DType(*t),

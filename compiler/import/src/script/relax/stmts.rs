@@ -1,4 +1,4 @@
-//! Statements.
+//! Statements of Relax functions.
 
 use super::RelaxEval;
 use crate::script::{
@@ -14,7 +14,7 @@ use hammock_ir::{
 use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
 
 impl RelaxEval<'_, '_> {
-    /// Reads statements in order. One that has an error is left out, and reading goes on.
+    /// Reads statements in order, skipping those with errors.
     pub(super) fn statements(&mut self, body: &[Stmt]) {
         for (n, stmt) in body.iter().enumerate() {
             if self.dialect.result.is_some() {
@@ -26,13 +26,13 @@ impl RelaxEval<'_, '_> {
                 self.define_broken(stmt);
             }
             if self.cx.diagnostics.len() > said {
-                self.point_ahead(said, &body[n + 1..]);
+                self.point_to_later_bindings(said, &body[n + 1..]);
             }
         }
     }
 
-    /// Where names that are not defined, in the diagnostics after the first `said`, are bound by later statements.
-    fn point_ahead(&mut self, said: usize, later: &[Stmt]) {
+    /// Points to later bindings of undefined names, in the diagnostics after the first `said`.
+    fn point_to_later_bindings(&mut self, said: usize, later: &[Stmt]) {
         for diagnostic in self.cx.diagnostics.iter_mut().skip(said).filter(|d| d.code == codes::UNDEFINED_NAME) {
             let name = self.cx.source.slice(diagnostic.span());
             let binds = |stmt: &&Stmt| {
@@ -49,7 +49,7 @@ impl RelaxEval<'_, '_> {
         }
     }
 
-    /// Names that a broken statement would have defined must not be reported again where they are used.
+    /// Defines the names of a broken statement, so that their uses are not reported.
     fn define_broken(&mut self, stmt: &Stmt) {
         let mut names = Vec::new();
         assigned_names(stmt, &mut names);
@@ -88,7 +88,7 @@ impl RelaxEval<'_, '_> {
             }
             StmtKind::Break | StmtKind::Continue => Err(self.no_loops(span)),
             StmtKind::Import(_) | StmtKind::FromImport(_) | StmtKind::ClassDef(_) => {
-                Err(self.unsupported(span, "this cannot stand in a function"))
+                Err(self.unsupported(span, "this is not allowed in a function"))
             }
         }
     }
@@ -100,10 +100,10 @@ impl RelaxEval<'_, '_> {
 
     /// A call for its effect.
     fn expression(&mut self, e: &Expr) -> Read<()> {
-        self.no_comparison(e)?;
+        self.reject_comparison(e)?;
         let arg = self.arg(e);
         let pending = match arg.value {
-            // A docstring, or something like `R.func_attr` that has done its work.
+            // A docstring, or a call like `R.func_attr`, which has no value.
             Value::Str(_) | Value::None | Value::Broken => return Ok(()),
             Value::Unbound(pending) => *pending,
             Value::Operand(operand) => {
@@ -118,7 +118,7 @@ impl RelaxEval<'_, '_> {
             _ => {
                 let message = "the result of this call has no name";
                 let diagnostic = Diagnostic::error(codes::BAD_BINDING, message).label(arg.span, "");
-                Err(self.cx.report(diagnostic.help("bind it: `y = …`; only calls without a result stand alone")))
+                Err(self.cx.report(diagnostic.help("bind it: `y = …`; only calls without a result can be statements")))
             }
         }
     }
@@ -129,14 +129,14 @@ impl RelaxEval<'_, '_> {
             let message = format!("the variable `{name}` needs a value");
             return Err(self.cx.error(codes::BAD_BINDING, span, message, format!("write `{name}: {ty} = …`")));
         };
-        // Of a value with an error, the name has the type that is declared; of such a type, that of its value.
+        // The name of an erroneous value has its declared type; that of an erroneous type, the value's.
         let ty = self.type_expr(&assign.annotation);
         let declared = ty.as_ref().ok().cloned();
         let assigned = self.assign(&assign.target, declared.clone(), value, span);
         if let (Err(_), Some(ty), ExprKind::Name(name)) = (&assigned, declared, &assign.target.kind) {
             self.bind(name, Some(ty), Arg { value: Value::Broken, span }, span)?;
         }
-        // What contradicts the annotation is shown there.
+        // Contradictions are reported at the annotation.
         if let ExprKind::Name(name) = &assign.target.kind
             && let Some(Value::Operand(Operand::Var(var))) = self.scope.get(name)
         {
@@ -145,8 +145,8 @@ impl RelaxEval<'_, '_> {
         ty.and(assigned)
     }
 
-    /// Returns true if a name is the parameter whose value the symbolic variable stands for: its declaration, which the
-    /// shapes of parameters before it need, makes nothing new.
+    /// Returns true if a name is the parameter whose value the symbolic variable denotes: its declaration, which shapes
+    /// of earlier parameters need, defines nothing new.
     fn is_parameter(&self, name: &str, symbol: &prim::Var) -> bool {
         let Some(Value::Operand(Operand::Var(var))) = self.scope.get(name) else { return false };
         self.dialect.function.vars[*var].scalar.as_ref() == Some(symbol)
@@ -191,7 +191,7 @@ impl RelaxEval<'_, '_> {
             Type::Error => return Err(self.cx.reported_before()),
             Type::Tuple(members) if members.len() != targets.len() => {
                 let names = count(targets.len(), "name");
-                let message = format!("a tuple of {} does not go into {names}", count(members.len(), "member"));
+                let message = format!("cannot unpack a tuple of {} into {names}", count(members.len(), "member"));
                 let all = targets.iter().fold(Span::NONE, |all, target| all.join(target.span));
                 let diagnostic = Diagnostic::error(codes::BAD_BINDING, message).label(all, names);
                 let found = count(members.len(), "member");
@@ -217,7 +217,7 @@ impl RelaxEval<'_, '_> {
             return Err(self.cx.error(codes::BAD_FUNCTION, span, "`return` needs a value", ""));
         };
         if self.dialect.branch || self.dialect.dataflow {
-            let message = "`return` stands at the end of a function only";
+            let message = "`return` is only allowed at the end of a function";
             return Err(self.cx.error(codes::BAD_FUNCTION, span, message, "assign to a variable and return that"));
         }
         let value = self.arg(value);
@@ -226,7 +226,7 @@ impl RelaxEval<'_, '_> {
     }
 }
 
-/// The types of members, where the tuple's type is given.
+/// The types of members, if the tuple's type is declared.
 fn member_types(ty: Option<Type>, len: usize) -> Vec<Option<Type>> {
     match ty {
         Some(Type::Tuple(members)) if members.len() == len => members.into_iter().map(Some).collect(),

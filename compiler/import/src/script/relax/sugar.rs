@@ -16,7 +16,7 @@ use hammock_ir::{
 };
 use hammock_syntax::ast::{self, BinaryOp, CompareOp, UnaryOp};
 
-/// The operator of `R` that an infix or prefix operator stands for.
+/// The operator of `R` for an infix or prefix operator.
 fn op_name(op: Operator) -> Option<&'static str> {
     Some(match op {
         Operator::Unary(UnaryOp::Neg) => "negative",
@@ -46,7 +46,7 @@ fn op_name(op: Operator) -> Option<&'static str> {
 }
 
 impl RelaxEval<'_, '_> {
-    /// An operator of which one operand is a tensor; `None` when all are scalars.
+    /// An operator with a tensor operand; `None` if all are scalars.
     pub(super) fn tensor_operator(&mut self, op: Operator, operands: &[Arg], span: Span) -> Read<Option<Value>> {
         let tensor = |arg: &Arg| match &arg.value {
             Value::Unbound(_) => true,
@@ -111,7 +111,7 @@ impl RelaxEval<'_, '_> {
             for index in indices {
                 match index {
                     ast::Index::Expr(e) => args.positional.push_back(self.arg(e)),
-                    ast::Index::Slice(slice) => return Err(self.unsupported(slice.span, "a slice cannot stand here")),
+                    ast::Index::Slice(slice) => return Err(self.unsupported(slice.span, "a slice is not allowed here")),
                 }
             }
             return self.relax_call(path, args);

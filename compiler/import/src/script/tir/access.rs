@@ -22,7 +22,7 @@ pub(super) fn load_scalar(buffer: &Buffer) -> PrimExpr {
     PrimExpr::load(buffer, vec![PrimExpr::int32(0)])
 }
 
-/// The vector that a slice of constant length stands for.
+/// The vector that a slice of constant length denotes.
 pub(super) fn vector_load(buffer: &Buffer, indices: &[Index]) -> Option<PrimExpr> {
     Some(PrimExpr::load(buffer, element_indices(indices)?))
 }
@@ -87,7 +87,7 @@ impl TirEval<'_, '_> {
         for index in indices {
             match index {
                 ast::Index::Expr(e) => args.positional.push_back(self.arg(e)),
-                ast::Index::Slice(slice) => return Err(self.unsupported(slice.span, "a slice cannot stand here")),
+                ast::Index::Slice(slice) => return Err(self.unsupported(slice.span, "a slice is not allowed here")),
             }
         }
         match &*path.name {
@@ -107,7 +107,7 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// The indices of a subscript of a buffer, one for each of its dimensions.
+    /// The indices of a subscript of a buffer, one per dimension.
     pub(super) fn indices(&mut self, buffer: &Buffer, indices: &[ast::Index], span: Span) -> Read<Vec<Index>> {
         let (mut found, mut several) = (Vec::new(), None);
         for (axis, index) in indices.iter().enumerate() {
@@ -146,12 +146,12 @@ impl TirEval<'_, '_> {
             let message = format!("`{}` has {dims}, but {} given", buffer.name, are(found.len()));
             let rest = &self.cx.source.text()[span.end as usize..];
             let help = match (one_subscript(self.cx.source.slice(span), rest), shape_text(buffer)) {
-                (Some(text), _) => format!("all indices stand in one pair of brackets: `{text}`"),
+                (Some(text), _) => format!("put all indices in one pair of brackets: `{text}`"),
                 (None, _) if let Some((text, count)) = &several => {
-                    format!("`{text}` stands for {count} indices: give each a name of its own where it is bound")
+                    format!("`{text}` is a tuple of {count} indices: name each of them where it is bound")
                 }
                 (None, shape) if found.len() > buffer.ndim() => format!("its shape is {shape}"),
-                (None, shape) => format!("its shape is {shape}; `:` stands for all of a dimension"),
+                (None, shape) => format!("its shape is {shape}; `:` selects a whole dimension"),
             };
             let diagnostic = Diagnostic::error(codes::WRONG_INDEX_COUNT, message).label(span, "");
             return Err(self.cx.report(diagnostic.help(help)));
@@ -165,7 +165,7 @@ impl TirEval<'_, '_> {
     }
 
     fn checked_index(&mut self, buffer: &Buffer, index: PrimExpr, span: Span) -> Read<PrimExpr> {
-        if !dtypes::counts(index.dtype()) {
+        if !dtypes::is_index_dtype(index.dtype()) {
             let message = format!("an index of `{}` is {}, which is not an integer", buffer.name, index.dtype());
             let diagnostic = Diagnostic::error(codes::KERNEL_TYPES, message).label(span, "");
             return Err(self.cx.report(diagnostic.help("convert it: `T.Cast(\"int32\", …)`")));
@@ -220,7 +220,7 @@ impl TirEval<'_, '_> {
         Ok(())
     }
 
-    /// A value to keep in something of that dtype: converted to it, as assignments do.
+    /// A value converted to the dtype it is stored in, as by assignments.
     pub(super) fn value_of(&mut self, arg: &Arg, dtype: DType) -> Read<PrimExpr> {
         let value = self.to_scalar_like(arg, dtype)?;
         if value.dtype() == dtype {
@@ -234,7 +234,7 @@ impl TirEval<'_, '_> {
         {
             return Ok(arith::cast(value, dtype));
         }
-        let message = format!("a value of type {} does not go where {dtype} is stored", value.dtype());
+        let message = format!("a value of type {} cannot be stored as {dtype}", value.dtype());
         Err(self.cx.error(codes::SCALAR_MISMATCH, arg.span, message, ""))
     }
 

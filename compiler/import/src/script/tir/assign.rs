@@ -95,7 +95,7 @@ impl TirEval<'_, '_> {
     fn assign_element(&mut self, s: &ast::Subscript, target: Span, value: &Expr, span: Span) -> Read<()> {
         let on = self.arg(&s.value);
         let value = self.arg(value);
-        let buffer = self.to_buffer(&on).inspect_err(|_| self.examine(&s.indices))?;
+        let buffer = self.to_buffer(&on).inspect_err(|_| self.check_indices(&s.indices))?;
         let indices = self.indices(&buffer, &s.indices, target)?;
         self.store(&buffer, &indices, &value, None, span)
     }
@@ -200,7 +200,7 @@ impl TirEval<'_, '_> {
             _ => {
                 let ty = self.to_prim_type(&annotation)?;
                 match value {
-                    // Texts before 0.24 write immutable variables so; pointers never change.
+                    // Immutable variables in texts before 0.24; pointers are always immutable.
                     Some(value) if self.dialect.old || ty.dtype().is_handle() => {
                         self.let_value(name, Some(ty), Some(value), span)
                     }
@@ -264,7 +264,7 @@ impl TirEval<'_, '_> {
     }
 }
 
-/// Returns true if a buffer holds one element, so that its name alone can be assigned to.
+/// Returns true if a buffer has one element, so that its bare name can be assigned to.
 fn is_single(buffer: &Buffer) -> bool {
     matches!(buffer.shape.as_slice(), [n] if n.as_int() == Some(1))
 }

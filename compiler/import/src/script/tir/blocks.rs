@@ -1,6 +1,6 @@
 //! Blocks: `with T.sblock("name"):`, their axes, conditions and regions.
 
-use super::{TirEval, scope::Parts};
+use super::{TirEval, scope::BlockParts};
 use crate::script::{
     args::{Arg, Args},
     context::Read,
@@ -16,7 +16,7 @@ use hammock_ir::{
 use hammock_syntax::ast;
 use std::sync::Arc;
 
-/// The kind of an axis by the name of the function that makes it.
+/// The kind of an axis by the name of its function.
 pub(super) fn axis_kind(name: &str) -> Option<IterKind> {
     match name {
         "spatial" | "S" => Some(IterKind::Spatial),
@@ -34,7 +34,7 @@ impl TirEval<'_, '_> {
         let no_realize = args.take("no_realize").map_or(Ok(false), |arg| self.to_bool(&arg));
         args.take("exec_scope");
         let rest = args.finish(self.cx);
-        self.dialect.blocks.push(Parts { depth: self.scope.depth() + 1, ..Parts::default() });
+        self.dialect.blocks.push(BlockParts { depth: self.scope.depth() + 1, ..BlockParts::default() });
         let body = self.block_of(body);
         let Some(parts) = self.dialect.blocks.pop() else { return Ok(()) };
         self.emit(StmtKind::Block(Box::new(parts.finish(&name?, no_realize?, body))), span);
@@ -54,18 +54,18 @@ impl TirEval<'_, '_> {
         Err(self.cx.error(codes::BAD_BLOCK, span, "a block has one `T.init()`", "the second one"))
     }
 
-    /// The parts of the block around, which a function's own body is not. What belongs to them stands among the block's
-    /// own statements: they hold for the block as a whole, where the variables of loops in it mean nothing.
-    pub(super) fn parts(&mut self, what: &str, span: Span) -> Read<&mut Parts> {
+    /// The parts of the enclosing block, if there is one. They must be among the block's own statements: they apply to
+    /// the whole block, where the variables of loops in it are not defined.
+    pub(super) fn parts(&mut self, what: &str, span: Span) -> Read<&mut BlockParts> {
         if self.dialect.blocks.len() < 2 {
-            let message = format!("{what} stands in a block");
+            let message = format!("{what} is only allowed in a block");
             return Err(self.cx.error(codes::BAD_BLOCK, span, message, "no `with T.sblock(…):` around it"));
         }
         let depth = self.scope.depth();
         match self.dialect.blocks.last_mut() {
             Some(block) if depth <= block.depth => Ok(block),
             _ => {
-                let message = format!("{what} stands at the top of a block");
+                let message = format!("{what} must be at the top of a block");
                 let label = "move it out of the statement around it, to the block's own lines";
                 Err(self.cx.error(codes::BAD_BLOCK, span, message, label))
             }
@@ -88,7 +88,7 @@ impl TirEval<'_, '_> {
         let dom = self.domain(&dom)?;
         let dtype = dom.1.dtype();
         let value = self.to_scalar_like(&binding, dtype)?;
-        if !dtypes::counts(value.dtype()) {
+        if !dtypes::is_index_dtype(value.dtype()) {
             let message = format!("an axis is bound to an integer, not to a {}", value.dtype());
             return Err(self.cx.error(codes::KERNEL_STRUCTURE, binding.span, message, "the value of the axis"));
         }
@@ -112,7 +112,7 @@ impl TirEval<'_, '_> {
                 (PrimExpr::int(0, extent.dtype()), extent)
             }
         };
-        if !dtypes::counts(min.dtype()) || !dtypes::counts(extent.dtype()) {
+        if !dtypes::is_index_dtype(min.dtype()) || !dtypes::is_index_dtype(extent.dtype()) {
             let message = "the domain of an axis is made of integers";
             return Err(self.cx.error(codes::KERNEL_STRUCTURE, arg.span, message, ""));
         }
@@ -202,9 +202,9 @@ impl TirEval<'_, '_> {
     pub(super) fn sblock_attr(&mut self, args: Args) -> Read<Value> {
         let arg = self.first(args)?;
         let attrs = self.to_attrs(&arg)?;
-        let mut made_of = Vec::new();
-        attrs.iter().for_each(|(_, value)| expressions(value, &mut made_of));
-        self.holds_for_block(&made_of, arg.span)?;
+        let mut dependencies = Vec::new();
+        attrs.iter().for_each(|(_, value)| expressions(value, &mut dependencies));
+        self.check_block_scope(&dependencies, arg.span)?;
         if let Some(block) = self.dialect.blocks.last_mut() {
             attrs.iter().for_each(|(key, value)| block.annotations.set(key.clone(), value.clone()));
         }

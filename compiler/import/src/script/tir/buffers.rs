@@ -16,8 +16,8 @@ use hammock_ir::{
     tir::{Buffer, BufferNode, MatchBuffer, Region, StmtKind},
 };
 
-/// The arguments that every kind of buffer takes, in order.
-struct Spec {
+/// The arguments common to all kinds of buffers, in order.
+struct BufferArgs {
     shape: Option<Arg>,
     dtype: Option<Arg>,
     data: Option<Arg>,
@@ -31,14 +31,14 @@ struct Spec {
     axis_separators: Option<Arg>,
 }
 
-impl Spec {
+impl BufferArgs {
     /// Takes them; `byte_offset` may be given by position in some calls only.
-    fn take(args: &mut Args, byte_offset_by_position: bool) -> Spec {
+    fn take(args: &mut Args, byte_offset_by_position: bool) -> BufferArgs {
         let mut some = |name, by_position: bool| {
             let arg: Option<Arg> = if by_position { args.take(name) } else { args.keyword(name) };
             arg.filter(|arg| !matches!(arg.value, Value::None))
         };
-        let mut spec = Spec {
+        let mut spec = BufferArgs {
             shape: some("shape", true),
             dtype: some("dtype", true),
             data: some("data", true),
@@ -51,18 +51,18 @@ impl Spec {
             layout: None,
             axis_separators: some("axis_separators", false),
         };
-        // Here `None` means something: no layout at all.
+        // Here `None` is significant: no layout at all.
         spec.layout = args.take("layout");
         args.keyword("buffer_type");
         spec
     }
 }
 
-/// Where memory lies, before the first point.
+/// Memory scopes, up to the first dot.
 const SCOPES: [&str; 9] = ["global", "shared", "local", "warp", "wmma", "mma", "texture", "metal", "tmem"];
 
 impl TirEval<'_, '_> {
-    fn build(&mut self, spec: Spec, args: Args, name: Name, default_scope: &str) -> Read<Buffer> {
+    fn build(&mut self, spec: BufferArgs, args: Args, name: Name, default_scope: &str) -> Read<Buffer> {
         let (span, args_callee) = (args.span, args.callee.clone());
         args.finish(self.cx)?;
         let Some(shape) = spec.shape else {
@@ -81,7 +81,7 @@ impl TirEval<'_, '_> {
         let dtype = spec.dtype.map_or(Ok(DType::FLOAT32), |arg| self.to_dtype(&arg))?;
         let strides = spec.strides.map_or(Ok(Vec::new()), |arg| self.sizes(&arg, index))?;
         let offset_factor = spec.offset_factor.map_or(Ok(0), |arg| self.offset_factor(&arg))?;
-        // Any offset is a multiple of 1: that says only that there is one.
+        // Any offset is a multiple of 1: the factor only states that there is an offset.
         let offset_factor = if offset_factor == 1 && spec.elem_offset.is_some() { 0 } else { offset_factor };
         let elem_offset = match (spec.elem_offset, spec.byte_offset) {
             (Some(arg), _) => self.offset(&arg, index)?,
@@ -120,7 +120,7 @@ impl TirEval<'_, '_> {
         }))
     }
 
-    /// Where memory lies: `"global"`, `"shared.dyn"`. Targets have scopes of their own; a misspelt one is refused.
+    /// A memory scope: `"global"`, `"shared.dyn"`. Targets have scopes of their own; a misspelt one is rejected.
     fn to_scope(&mut self, arg: &Arg) -> Read<Name> {
         let scope = self.to_str(arg)?;
         let root = scope.split('.').next().unwrap_or(&scope);
@@ -160,7 +160,7 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// What an offset is a multiple of.
+    /// Factor of an offset.
     fn offset_factor(&mut self, arg: &Arg) -> Read<i64> {
         let factor = self.to_int(arg)?;
         if factor >= 0 {
@@ -170,7 +170,7 @@ impl TirEval<'_, '_> {
         Err(self.cx.error(codes::WRONG_VALUE, arg.span, format!("there are no multiples of {factor}"), label))
     }
 
-    /// A layout. Without block semantics a buffer has one, and `None` says that this one has not.
+    /// A layout. Without block semantics buffers have one by default, and `None` is explicitly none.
     fn layout(&mut self, arg: &Arg) -> Read<Option<AttrValue>> {
         Ok(match &arg.value {
             Value::None if self.dialect.s_tir => None,
@@ -180,7 +180,7 @@ impl TirEval<'_, '_> {
         })
     }
 
-    /// The variable that holds a buffer's address; what is computed in place gets one of the buffer's name.
+    /// The variable of a buffer's address; an inline expression gets a variable with the buffer's name.
     fn pointer_var(&mut self, arg: &Arg, name: &Name) -> Read<Var> {
         match &arg.value {
             Value::Buffer(buffer) => Ok(buffer.data.clone()),
@@ -200,7 +200,7 @@ impl TirEval<'_, '_> {
     /// named before it is declared.
     pub(super) fn buffer_type(&mut self, mut args: Args) -> Read<Value> {
         let span = args.span;
-        let spec = Spec::take(&mut args, true);
+        let spec = BufferArgs::take(&mut args, true);
         let declares = spec.data.is_some();
         let name = self.name_for("buffer");
         let buffer = self.build(spec, args, name, "global")?;
@@ -215,7 +215,7 @@ impl TirEval<'_, '_> {
     /// `T.match_buffer(a, (n,), "float32")` for a handle, `T.match_buffer(A[0:4], (4,))` for a region.
     pub(super) fn match_buffer(&mut self, mut args: Args) -> Read<Value> {
         let source = args.need(self.cx, "param")?;
-        let mut spec = Spec::take(&mut args, false);
+        let mut spec = BufferArgs::take(&mut args, false);
         let name = self.name_for("buffer");
         if let Value::Scalar(e) = &source.value
             && let PrimKind::Var(handle) = e.kind()
@@ -229,8 +229,8 @@ impl TirEval<'_, '_> {
             let Some(at) = self.dialect.params.iter().position(|p| p.var == handle) else {
                 return Err(self.expected(&source, "a parameter of type `T.handle`"));
             };
-            self.told_sizes(&buffer, at, span)?;
-            // The parameter is the buffer from here on: its name alone is where the data lies.
+            self.check_sizes_determined(&buffer, at, span)?;
+            // The parameter is the buffer from here on: its bare name is the data pointer.
             self.scope.define(handle.name().clone(), Value::Scalar(buffer.data.expr()));
             self.dialect.params[at].buffer = Some(buffer.clone());
             return Ok(Value::Buffer(buffer));
@@ -249,15 +249,15 @@ impl TirEval<'_, '_> {
         Ok(Value::Buffer(buffer))
     }
 
-    /// `T.sblock_alloc_buffer((16,), scope="local")`: lives as long as the block around it.
+    /// `T.sblock_alloc_buffer((16,), scope="local")`: lives as long as the enclosing block.
     pub(super) fn sblock_alloc_buffer(&mut self, mut args: Args) -> Read<Value> {
         let span = args.span;
-        let spec = Spec::take(&mut args, false);
+        let spec = BufferArgs::take(&mut args, false);
         let name = self.name_for("buffer");
         let buffer = self.build(spec, args, name, "global")?;
         let mut sizes = Vec::new();
         buffer.each_expr(&mut |e| sizes.push(e.clone()));
-        self.holds_for_block(&sizes, span)?;
+        self.check_block_scope(&sizes, span)?;
         if let Some(block) = self.dialect.blocks.last_mut() {
             block.alloc_buffers.push(buffer.clone());
         }
@@ -268,7 +268,7 @@ impl TirEval<'_, '_> {
     pub(super) fn alloc_buffer(&mut self, scope: &str, mut args: Args) -> Read<Value> {
         let span = args.span;
         let annotations = args.keyword("annotations");
-        let spec = Spec::take(&mut args, true);
+        let spec = BufferArgs::take(&mut args, true);
         let annotations = annotations.map_or(Ok(Attrs::new()), |arg| self.to_attrs(&arg))?;
         let name = self.name_for("buffer");
         let mut buffer = self.build(spec, args, name, scope)?;
@@ -279,7 +279,7 @@ impl TirEval<'_, '_> {
         Ok(Value::Buffer(buffer))
     }
 
-    /// Without block semantics, an array of one element has the layout that makes it a local scalar.
+    /// Without block semantics, an array of one element has the layout of a local scalar.
     fn is_scalar_by_default(&self, buffer: &Buffer) -> bool {
         let one = matches!(buffer.shape.as_slice(), [n] if n.as_int() == Some(1) && n.dtype() == DType::INT32);
         let plain = buffer.layout.is_none() && buffer.align == 0 && buffer.elem_offset.is_none();
@@ -331,7 +331,7 @@ impl TirEval<'_, '_> {
     /// `T.decl_buffer((n,), "float32", data=A.data)`; without `data`, an allocation.
     pub(super) fn decl_buffer(&mut self, mut args: Args) -> Read<Value> {
         let span = args.span;
-        let spec = Spec::take(&mut args, true);
+        let spec = BufferArgs::take(&mut args, true);
         let over = spec.data.is_some();
         let name = self.name_for("buffer");
         let built = self.build(spec, args, name, "global")?;
@@ -341,7 +341,7 @@ impl TirEval<'_, '_> {
         Ok(Value::Buffer(buffer))
     }
 
-    /// The buffer named before that a declaration over a computed address declares.
+    /// The earlier named buffer that a declaration over a computed address declares.
     fn named_before(&mut self, built: &Buffer) -> Option<Buffer> {
         let StmtKind::Bind(address, _) = &mut self.dialect.out.last_mut()?.kind else { return None };
         let same = |b: &Buffer| b.name == built.name && b.dtype == built.dtype && dims(&b.shape, &built.shape);

@@ -1,4 +1,4 @@
-//! Calls that declare something or are statements: which function reads which.
+//! Dispatch of calls that are declarations or statements.
 
 use super::{TirEval, blocks::axis_kind};
 use crate::script::{
@@ -12,15 +12,15 @@ use hammock_ir::{
     tir::{Stmt, StmtKind},
 };
 
-/// What became of a call.
+/// Result of reading a call.
 pub(super) enum Declared {
     Value(Value),
-    /// It is none of these: the arguments as they came.
+    /// Not a declaration: the unchanged arguments.
     Nothing(Args),
 }
 
 impl TirEval<'_, '_> {
-    /// Reads a call that declares something, or gives it back.
+    /// Reads a declaration, or returns the call.
     pub(super) fn declare(&mut self, name: &str, args: Args) -> Read<Declared> {
         let value = match name {
             "Buffer" | "buffer_decl" => self.buffer_type(args)?,
@@ -53,7 +53,7 @@ impl TirEval<'_, '_> {
             "buffer_store" => self.buffer_store(args)?,
             "bind" | "Bind" => self.bind_call(args)?,
             "sblock" | "block" | "init" | "grid" | "serial" | "parallel" | "vectorized" | "unroll"
-            | "thread_binding" => return Err(self.misplaced(name, &args)),
+            | "thread_binding" => return Err(self.report_misplaced(name, &args)),
             _ => match name.strip_prefix("axis.").and_then(axis_kind) {
                 Some(kind) => self.axis(kind, args)?,
                 None => return Ok(Declared::Nothing(args)),
@@ -62,12 +62,13 @@ impl TirEval<'_, '_> {
         Ok(Declared::Value(value))
     }
 
-    fn misplaced(&mut self, name: &str, args: &Args) -> Reported {
-        let place = if matches!(name, "sblock" | "block" | "init") { "after `with`" } else { "after `in` of a `for`" };
-        self.cx.error(codes::BAD_BLOCK, args.span, format!("`T.{name}` stands {place}"), "")
+    fn report_misplaced(&mut self, name: &str, args: &Args) -> Reported {
+        let position =
+            if matches!(name, "sblock" | "block" | "init") { "after `with`" } else { "after `in` of a `for`" };
+        self.cx.error(codes::BAD_BLOCK, args.span, format!("`T.{name}` is only allowed {position}"), "")
     }
 
-    /// The name for what is declared: from the left of the assignment, or one that says what it is.
+    /// The name of a declaration: from the left of the assignment, or a default.
     pub(super) fn name_for(&mut self, otherwise: &str) -> Name {
         if self.dialect.hints.is_empty() { otherwise.into() } else { self.dialect.hints.remove(0) }
     }
@@ -80,7 +81,7 @@ impl TirEval<'_, '_> {
     fn func_attr(&mut self, args: Args) -> Read<Value> {
         let attrs = self.first(args)?;
         for (key, value) in self.to_attrs(&attrs)?.iter() {
-            // Before 0.24 the dialect was called `tir`.
+            // Before 0.24 the dialect was named `tir`.
             let key = match key.strip_prefix("tir.") {
                 Some(rest) => format!("tirx.{rest}").into(),
                 None => key.clone(),

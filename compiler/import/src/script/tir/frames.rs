@@ -14,12 +14,11 @@ use hammock_ir::{
 };
 use std::sync::Arc;
 
-/// Most levels of nesting that the text's indentation does not show: attributes that hold for the rest of a scope, loops
-/// of a grid.
+/// Maximum nesting without indentation: attributes that apply to the rest of a scope, loops of a grid.
 const MAX_DEPTH: usize = 256;
 
-/// An attribute that holds from a statement to the end of its scope.
-pub(super) struct Open {
+/// An attribute that applies from a statement to the end of its scope.
+pub(super) struct OpenAttr {
     /// Number of statements before it.
     pub at: usize,
     node: AttrNode,
@@ -28,9 +27,9 @@ pub(super) struct Open {
     span: Span,
 }
 
-/// The attribute over the statements that it holds for.
-pub(super) fn wrap(open: Open, body: Stmt) -> Stmt {
-    let Open { node, key, value, span, .. } = open;
+/// Wraps the statements that an attribute applies to.
+pub(super) fn wrap(open: OpenAttr, body: Stmt) -> Stmt {
+    let OpenAttr { node, key, value, span, .. } = open;
     Stmt::new(StmtKind::Attr { node, key, value, body: Box::new(body) }).at(span)
 }
 
@@ -38,11 +37,11 @@ impl TirEval<'_, '_> {
     fn open(&mut self, node: AttrNode, key: impl Into<Name>, value: PrimExpr, span: Span) -> Read<()> {
         self.deepen(1, span)?;
         let at = self.dialect.out.len();
-        self.dialect.open.push(Open { at, node, key: key.into(), value, span });
+        self.dialect.open.push(OpenAttr { at, node, key: key.into(), value, span });
         Ok(())
     }
 
-    /// Opens levels of nesting that the text does not show. Whoever closes them lowers `depth`.
+    /// Opens levels of nesting without indentation. Closing them decrements `depth`.
     pub(super) fn deepen(&mut self, levels: usize, span: Span) -> Read<()> {
         if self.dialect.depth + levels > MAX_DEPTH {
             let message = format!("attributes and loops of grids are nested deeper than {MAX_DEPTH} levels");
@@ -156,7 +155,7 @@ impl TirEval<'_, '_> {
         Ok(Value::None)
     }
 
-    /// `T.device_entry()`: what follows runs on the device.
+    /// `T.device_entry()`: the following statements run on the device.
     pub(super) fn device_entry(&mut self, args: Args) -> Read<Value> {
         let span = args.span;
         args.finish(self.cx)?;

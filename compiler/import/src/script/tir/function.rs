@@ -1,6 +1,6 @@
 //! Headers and bodies of TIR functions.
 
-use super::{Tir, TirEval, scope::Parts};
+use super::{Tir, TirEval, scope::BlockParts};
 use crate::script::{
     args::Arg,
     context::{Context, Read},
@@ -19,14 +19,14 @@ use hammock_ir::{
 use hammock_syntax::ast::{self, Expr, ExprKind};
 use rustc_hash::FxHashMap;
 
-/// What the decorator says.
+/// Flags of the decorator.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Flags {
     pub private: bool,
     pub s_tir: bool,
 }
 
-/// A function whose header is read: what its body needs.
+/// A function's header, with the state that its body needs.
 pub(crate) struct Header {
     state: Tir,
     scope: Scope,
@@ -37,7 +37,8 @@ pub(crate) struct Header {
 /// Reads a function's header.
 pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: Flags) -> Read<Header> {
     let old = uses_old_blocks(&def.body);
-    let state = Tir { header: true, s_tir: flags.s_tir || old, old, blocks: vec![Parts::default()], ..Tir::default() };
+    let state =
+        Tir { header: true, s_tir: flags.s_tir || old, old, blocks: vec![BlockParts::default()], ..Tir::default() };
     let mut ev = Eval::new(cx, state);
     ev.type_params(&def.type_params)?;
     ev.declare_scalars(&def.params);
@@ -54,7 +55,7 @@ pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: Flags) -> 
 }
 
 impl Header {
-    /// The function as others see it before its body is read.
+    /// The function's declaration, before its body is read.
     pub fn signature(&self) -> PrimFunc {
         PrimFunc {
             params: self.state.params.clone(),
@@ -92,9 +93,9 @@ pub(crate) fn body(cx: &mut Context, header: Header, def: &ast::FunctionDef) -> 
     func.with_data_marked().unwrap_or(func)
 }
 
-/// The body in a root block, where it needs one: when the function allocates buffers, or when blocks stand in it and it
-/// is not a block without axes itself.
-fn with_root(root: Parts, body: Stmt, span: Span) -> Stmt {
+/// The body in a root block, if it needs one: if the function allocates buffers, or contains blocks and is not itself a
+/// block without axes.
+fn with_root(root: BlockParts, body: Stmt, span: Span) -> Stmt {
     let needed = match &body.kind {
         _ if !root.alloc_buffers.is_empty() || !root.annotations.is_empty() => true,
         StmtKind::Block(block) => !block.axes.is_empty(),
@@ -113,7 +114,7 @@ fn contains_block(stmt: &Stmt) -> bool {
     found
 }
 
-/// Returns true if text is from before blocks were called `T.sblock`.
+/// Returns true if the text is from before blocks were named `T.sblock`.
 fn uses_old_blocks(body: &[ast::Stmt]) -> bool {
     body.iter().any(|stmt| match &stmt.kind {
         ast::StmtKind::With(with) => with.items.iter().any(|(e, _)| is_old_block(e)) || uses_old_blocks(&with.body),
@@ -141,7 +142,7 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// Reads a parameter. One with an error is broken, and anything may be given for it.
+    /// Reads a parameter. An erroneous one is `Broken`, and any argument is accepted for it.
     fn param(&mut self, param: &ast::Param) {
         let name = Name::from(param.name.name.clone());
         if self.typed_param(param, &name).is_err() {
@@ -161,7 +162,7 @@ impl TirEval<'_, '_> {
         self.dialect.hints.clear();
         let (param, value) = match ty {
             Arg { value: Value::Buffer(buffer), span } => {
-                self.told_sizes(&buffer, self.dialect.params.len(), span)?;
+                self.check_sizes_determined(&buffer, self.dialect.params.len(), span)?;
                 (Param::buffer(buffer.clone()), Value::Buffer(buffer))
             }
             ty => {
@@ -180,7 +181,7 @@ impl TirEval<'_, '_> {
         Ok(())
     }
 
-    /// The variable of a scalar parameter: the one that shapes before it mention, if any.
+    /// The variable of a scalar parameter: that of earlier shapes, if any.
     fn scalar_param(&mut self, name: &Name, ty: PrimType) -> prim::Var {
         match self.symbols.get(name) {
             Some(var) if *var.ty() == ty => var.clone(),
@@ -188,13 +189,13 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// Checks that a call tells the sizes of the buffer of the parameter of that number.
-    pub(super) fn told_sizes(&mut self, buffer: &Buffer, number: usize, span: Span) -> Read<()> {
+    /// Checks that a call's arguments determine the sizes of a parameter's buffer.
+    pub(super) fn check_sizes_determined(&mut self, buffer: &Buffer, number: usize, span: Span) -> Read<()> {
         let (params, symbols) = (&self.dialect.params, &self.symbols);
-        // An offset that has no name in the text is the buffer's own.
+        // An offset without a name in the text is the buffer's own.
         let own = buffer.elem_offset.as_ref().and_then(PrimExpr::as_var);
         let symbol = |var: &prim::Var| symbols.get(var.name()) == Some(var) || own == Some(var);
-        let size = buffer.untold_size(
+        let size = buffer.undetermined_size(
             |var| symbol(var) || params.iter().any(|p| p.var == *var),
             |from| params[..number].iter().any(|p| p.buffer.as_ref() == Some(from)),
         );

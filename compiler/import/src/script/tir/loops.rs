@@ -6,7 +6,7 @@ use crate::script::{
     context::Read,
     dtypes, operators,
     path::Space,
-    scope::Gone,
+    scope::ClosedScope,
     suggest,
     value::Value,
 };
@@ -18,7 +18,7 @@ use hammock_ir::{
 };
 use hammock_syntax::ast::{self, Expr, ExprKind};
 
-/// Functions of `T` that make loops.
+/// Functions of `T` that create loops.
 const LOOPS: [&str; 6] = ["serial", "grid", "parallel", "vectorized", "unroll", "thread_binding"];
 
 /// A loop's bounds and kind, before it has a variable.
@@ -50,7 +50,7 @@ impl TirEval<'_, '_> {
         }
         self.define_loops(&each.target, &vars);
         let body = self.block_of(&each.body);
-        self.scope.pop(Gone::Kernel);
+        self.scope.pop(ClosedScope::Kernel);
         self.dialect.depth -= vars.len() - 1;
         for var in &vars {
             self.dialect.loops.remove(var);
@@ -63,7 +63,7 @@ impl TirEval<'_, '_> {
         Ok(())
     }
 
-    /// A name for each loop: `i, j`, or `i` for several, whose loops are then `i_0`, `i_1`.
+    /// A name for each loop: `i, j`, or one name for several, which are then `i_0`, `i_1`.
     fn loop_targets(&mut self, target: &Expr, loops: usize) -> Read<Vec<String>> {
         let names: Vec<String> = match &target.kind {
             ExprKind::Name(name) if loops == 1 => vec![name.to_string()],
@@ -122,7 +122,7 @@ impl TirEval<'_, '_> {
         })
     }
 
-    /// First value and extent from begin and end; one alone is the end.
+    /// First value and extent from begin and end; a single argument is the end.
     fn span_of(&mut self, start: Arg, stop: Option<Arg>) -> Read<(PrimExpr, PrimExpr)> {
         let Some(stop) = stop else {
             let extent = self.bound(&start)?;
@@ -149,7 +149,7 @@ impl TirEval<'_, '_> {
     }
 
     fn counted_in(&mut self, dtype: DType, span: Span) -> Read<DType> {
-        if dtypes::counts(dtype) && dtype.is_scalar() {
+        if dtypes::is_index_dtype(dtype) && dtype.is_scalar() {
             return Ok(dtype);
         }
         let message = format!("the bounds of a loop are integers, not {dtype}");
@@ -164,7 +164,7 @@ impl TirEval<'_, '_> {
         self.loop_of(ForKind::Serial, start, stop, step, Attrs::new(), None)
     }
 
-    /// `T.serial(a, b, annotations={…}, step=…, unroll=…)` and its kin
+    /// `T.serial(a, b, annotations={…}, step=…, unroll=…)` and similar functions
     fn counted(&mut self, kind: ForKind, mut args: Args) -> Read<Bounds> {
         let start = args.need(self.cx, "start")?;
         let stop = args.take("stop").filter(|arg| !matches!(arg.value, Value::None));

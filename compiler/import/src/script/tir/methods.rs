@@ -23,7 +23,7 @@ impl TirEval<'_, '_> {
     pub(super) fn buffer_attribute(&mut self, on: &Arg, name: &ast::Ident) -> Read<Value> {
         match (&on.value, name.as_str()) {
             (Value::Buffer(b), "data") => Ok(Value::Scalar(b.data.expr())),
-            // Of a scalar, its buffer.
+            // The buffer of a scalar.
             (Value::Buffer(_), "source") => Ok(on.value.clone()),
             (Value::Buffer(b), "shape") => Ok(scalars(&b.shape)),
             (Value::Buffer(b), "strides") => Ok(scalars(&b.strides)),
@@ -141,7 +141,7 @@ impl TirEval<'_, '_> {
         Ok(Value::Scalar(PrimExpr::intrin("tvm_access_ptr", parts, pointer)))
     }
 
-    /// `A.view(4096)`: the same memory under another shape; `A.view("int64")`: as elements of another dtype.
+    /// `A.view(4096)`: the same memory with another shape; `A.view("int64")`: as elements of another dtype.
     fn view(&mut self, buffer: &Buffer, mut args: Args) -> Read<Value> {
         let span = args.span;
         let layout = args.keyword("layout");

@@ -1,8 +1,8 @@
 //! TIR functions: loops over buffers.
 //!
-//! Statements are read in order into the sequence of their scope ([`stmts`]). Calls such as
-//! `T.alloc_buffer(…)` or `T.axis.spatial(…)` declare something ([`decls`]): they add to the scope, to the block or to
-//! the function around them, and take their name from the left of the assignment.
+//! Statements are read in order into the sequence of their scope ([`stmts`]). Calls such as `T.alloc_buffer(…)` or
+//! `T.axis.spatial(…)` declare something ([`decls`]): they add to the enclosing scope, block or function, and take
+//! their name from the left of the assignment.
 
 mod access;
 mod assign;
@@ -36,33 +36,33 @@ use rustc_hash::FxHashMap;
 
 pub(crate) use function::{Flags, Header, body, header};
 
-/// What is known while a function is read.
+/// State of reading a function.
 #[derive(Default)]
 pub(crate) struct Tir {
     params: Vec<Param>,
     attrs: Attrs,
     ret_ty: Option<PrimType>,
-    /// True if buffers have no layout unless they say so, and blocks may stand in it.
+    /// True if buffers have no layout by default, and blocks are allowed.
     s_tir: bool,
-    /// True if it is text from before 0.24, where `T.alloc_buffer` allocates in the block around it.
+    /// True for text from before 0.24, where `T.alloc_buffer` allocates in the enclosing block.
     old: bool,
-    /// Statements of the scope being read, so far.
+    /// Statements of the current scope so far.
     out: Vec<Stmt>,
-    /// Attributes that hold for the rest of that scope.
-    open: Vec<frames::Open>,
-    /// Blocks around the statement being read, the function itself first.
-    blocks: Vec<scope::Parts>,
-    /// First value and extent of the loops around it.
+    /// Attributes that apply to the rest of that scope.
+    open: Vec<frames::OpenAttr>,
+    /// Enclosing blocks, the function itself first.
+    blocks: Vec<scope::BlockParts>,
+    /// First value and extent of the enclosing loops.
     loops: FxHashMap<prim::Var, (PrimExpr, PrimExpr)>,
-    /// Thread axes made by `T.env_thread`; they have an extent once they are launched.
+    /// Thread axes created by `T.env_thread`; they have an extent once launched.
     threads: Vec<IterVar>,
-    /// Names for what the next declaration makes.
+    /// Names for the next declaration.
     hints: Vec<Name>,
-    /// True if the header is being read, where `T.Buffer` is a type.
+    /// True in the header, where `T.Buffer` is a type.
     header: bool,
-    /// Buffers that the text names before it declares them.
+    /// Buffers named before their declaration.
     undeclared: Vec<Buffer>,
-    /// Nesting that the text does not show: attributes that hold for the rest of a scope.
+    /// Depth of nesting without indentation.
     depth: usize,
 }
 
@@ -122,7 +122,7 @@ impl Dialect for Tir {
 
     fn scalar(ev: &mut TirEval, value: &Value) -> Option<PrimExpr> {
         match value {
-            // TVM prints the one element of a parameter without its index, too.
+            // TVM also prints the single element of a parameter without its index.
             Value::Buffer(buffer) if buffer.is_local_scalar() || buffer.is_scalar(ev.dialect.s_tir) => {
                 Some(access::load_scalar(buffer))
             }

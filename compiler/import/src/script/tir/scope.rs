@@ -1,7 +1,7 @@
 //! Scopes of statements, and the parts of blocks.
 
 use super::{TirEval, frames};
-use crate::script::{context::Read, scope::Gone, value::Value};
+use crate::script::{context::Read, scope::ClosedScope, value::Value};
 use hammock_diagnostics::{Span, codes};
 use hammock_ir::{
     Attrs, PrimExpr,
@@ -10,9 +10,9 @@ use hammock_ir::{
 };
 use hammock_syntax::ast;
 
-/// What a block has besides its body, collected as its statements are read.
+/// The parts of a block other than its body, collected as its statements are read.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(super) struct BlockParts {
     pub axes: Vec<BlockAxis>,
     pub predicate: Option<PrimExpr>,
     pub reads: Option<Vec<Region>>,
@@ -21,11 +21,11 @@ pub(super) struct Parts {
     pub alloc_buffers: Vec<Buffer>,
     pub match_buffers: Vec<MatchBuffer>,
     pub init: Option<Stmt>,
-    /// How many scopes are open where its own statements stand.
+    /// Scope depth of its own statements.
     pub depth: usize,
 }
 
-impl Parts {
+impl BlockParts {
     /// The block with these parts.
     pub fn finish(self, name: &str, no_realize: bool, body: Stmt) -> Block {
         Block {
@@ -45,20 +45,20 @@ impl Parts {
 }
 
 impl TirEval<'_, '_> {
-    /// Reads something in a scope with names and statements of its own.
+    /// Reads in a new scope with its own names and statements.
     pub(super) fn scoped(&mut self, read: impl FnOnce(&mut Self) -> Read<()>) -> Read<Stmt> {
         self.scope.push();
         let outer = (std::mem::take(&mut self.dialect.out), std::mem::take(&mut self.dialect.open));
         let result = read(self);
         let body = self.close_scope();
         (self.dialect.out, self.dialect.open) = outer;
-        self.scope.pop(Gone::Kernel);
+        self.scope.pop(ClosedScope::Kernel);
         result.map(|()| body)
     }
 
-    /// Refuses what holds for the block around as a whole, if it is made of what a statement in the block defines, such as
-    /// the variable of a loop.
-    pub(super) fn holds_for_block(&mut self, made_of: &[PrimExpr], span: Span) -> Read<()> {
+    /// Rejects a part that applies to the whole block if it depends on definitions of statements in the block, such as
+    /// loop variables.
+    pub(super) fn check_block_scope(&mut self, dependencies: &[PrimExpr], span: Span) -> Read<()> {
         let depth = self.dialect.blocks.last().map_or(0, |block| block.depth);
         let defined = |e: &PrimExpr| {
             self.scope.inside(depth).any(|value| match (value, e.kind()) {
@@ -68,14 +68,14 @@ impl TirEval<'_, '_> {
                 _ => false,
             })
         };
-        if !made_of.iter().any(|e| e.any(&mut |part| defined(part))) {
+        if !dependencies.iter().any(|e| e.any(&mut |part| defined(part))) {
             return Ok(());
         }
-        let message = "this holds for the whole block, but is made of what a statement in the block defines";
-        Err(self.cx.error(codes::BAD_BLOCK, span, message, "put it, and what it is made of, at the top of the block"))
+        let message = "this applies to the whole block, but depends on what a statement in the block defines";
+        Err(self.cx.error(codes::BAD_BLOCK, span, message, "move it and its dependencies to the top of the block"))
     }
 
-    /// The statements of the scope just read, those after an open attribute under it.
+    /// The statements of the scope just read, wrapped in its open attributes.
     pub(super) fn close_scope(&mut self) -> Stmt {
         let mut out = std::mem::take(&mut self.dialect.out);
         for open in std::mem::take(&mut self.dialect.open).into_iter().rev() {
@@ -86,7 +86,7 @@ impl TirEval<'_, '_> {
         Stmt::seq(out)
     }
 
-    /// The statements of an indented block of the text. Each reports its own errors; what could be read is kept.
+    /// The statements of an indented block of the text. Each reports its own errors; valid statements are retained.
     pub(super) fn block_of(&mut self, body: &[ast::Stmt]) -> Stmt {
         let read = self.scoped(|ev| {
             ev.statements(body);

@@ -1,11 +1,11 @@
-//! Statements.
+//! Statements of TIR functions.
 
-use super::{TirEval, scope::Parts};
+use super::{TirEval, scope::BlockParts};
 use crate::script::{
     args::{Arg, Args, list},
     context::{Read, Reported},
     path::{Path, Space},
-    scope::Gone,
+    scope::ClosedScope,
     suggest,
     value::Value,
 };
@@ -17,11 +17,11 @@ use hammock_ir::{
 };
 use hammock_syntax::ast::{self, Expr, ExprKind};
 
-/// Functions of `T` that stand after `with`.
+/// Functions of `T` that may follow `with`.
 const CONTEXTS: [&str; 5] = ["sblock", "init", "attr", "launch_thread", "hint"];
 
 impl TirEval<'_, '_> {
-    /// Reads statements in order. One that has an error is left out, and reading goes on.
+    /// Reads statements in order, skipping those with errors.
     pub(super) fn statements(&mut self, body: &[ast::Stmt]) {
         for stmt in body {
             self.dialect.hints.clear();
@@ -31,7 +31,7 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// Names that a broken statement would have defined must not be reported again where they are used.
+    /// Defines the names of a broken statement, so that their uses are not reported.
     fn define_broken(&mut self, stmt: &ast::Stmt) {
         let mut names = Vec::new();
         match &stmt.kind {
@@ -79,18 +79,18 @@ impl TirEval<'_, '_> {
                 "functions inside a `T.prim_func` (macros) are not read: write the body out",
             )),
             ast::StmtKind::Import(_) | ast::StmtKind::FromImport(_) | ast::StmtKind::ClassDef(_) => {
-                Err(self.unsupported(span, "this cannot stand in a function"))
+                Err(self.unsupported(span, "this is not allowed in a function"))
             }
         }
     }
 
     fn expression(&mut self, e: &Expr) -> Read<()> {
-        self.no_comparison(e)?;
+        self.reject_comparison(e)?;
         let arg = self.arg(e);
         match &arg.value {
-            // A docstring, or a declaration that is a statement by itself.
+            // A docstring, or a declaration statement.
             Value::Str(_) | Value::None | Value::Buffer(_) | Value::IterVar(_) | Value::Attr(_) => Ok(()),
-            // A number alone does nothing; a pointer may stand for its use.
+            // A number on its own does nothing; a pointer may mark its use.
             Value::Scalar(e) if matches!(e.kind(), PrimKind::Var(v) if !v.dtype().is_handle()) => Ok(()),
             Value::Scalar(e) => {
                 self.emit(StmtKind::Evaluate(e.clone()), arg.span);
@@ -105,7 +105,7 @@ impl TirEval<'_, '_> {
         }
     }
 
-    /// `with a as x, b: body`, each item around the next.
+    /// `with a as x, b: body`, each item enclosing the next.
     fn with(&mut self, items: &[(Expr, Option<Expr>)], body: &[ast::Stmt], span: Span) -> Read<()> {
         let Some(((context, target), rest)) = items.split_first() else {
             let body = self.block_of(body);
@@ -115,14 +115,15 @@ impl TirEval<'_, '_> {
         let span = header(span, context);
         let Some((path, call)) = self.callee_of(context).filter(|(path, _)| path.space == Space::Tir) else {
             let reported = self.no_context(context);
-            self.abandoned(items, body);
+            self.check_abandoned(items, body);
             return Err(reported);
         };
-        let args = self.args(call, path.to_string(), context.span).inspect_err(|_| self.abandoned(items, body))?;
+        let args =
+            self.args(call, path.to_string(), context.span).inspect_err(|_| self.check_abandoned(items, body))?;
         match &*path.name {
             "sblock" | "block" | "init" if !rest.is_empty() || target.is_some() => {
-                self.abandoned(items, body);
-                Err(self.cx.error(codes::BAD_BLOCK, span, format!("`{path}` stands alone after `with`"), ""))
+                self.check_abandoned(items, body);
+                Err(self.cx.error(codes::BAD_BLOCK, span, format!("`{path}` must be the only item after `with`"), ""))
             }
             "sblock" | "block" => self.block(args, body, span),
             "init" => self.init(args, body, span),
@@ -130,7 +131,7 @@ impl TirEval<'_, '_> {
             | "LetStmt" | "Let" => {
                 let stmt = self.scoped(|ev| {
                     let entered = ev.enter(&path, args, target.as_ref());
-                    entered.inspect_err(|_| ev.abandoned(items, body))?;
+                    entered.inspect_err(|_| ev.check_abandoned(items, body))?;
                     ev.with(rest, body, span)
                 })?;
                 self.dialect.out.push(stmt);
@@ -138,32 +139,32 @@ impl TirEval<'_, '_> {
             }
             _ => {
                 let reported = self.no_context(context);
-                self.abandoned(items, body);
+                self.check_abandoned(items, body);
                 Err(reported)
             }
         }
     }
 
-    /// Examines the statements under a line with an error, and drops them.
-    fn abandoned(&mut self, items: &[(Expr, Option<Expr>)], body: &[ast::Stmt]) {
+    /// Checks the statements under an erroneous line, and drops them.
+    fn check_abandoned(&mut self, items: &[(Expr, Option<Expr>)], body: &[ast::Stmt]) {
         let mut names = Vec::new();
         items.iter().filter_map(|(_, target)| target.as_ref()).for_each(|target| target_names(target, &mut names));
-        // What stands there may belong into a block.
-        self.dialect.blocks.push(Parts { depth: usize::MAX, ..Parts::default() });
+        // The statements may belong in a block.
+        self.dialect.blocks.push(BlockParts { depth: usize::MAX, ..BlockParts::default() });
         self.examine_body(&names, body);
         self.dialect.blocks.pop();
     }
 
-    /// Examines statements that use broken names, and drops them.
+    /// Checks statements that use broken names, and drops them.
     pub(super) fn examine_body(&mut self, names: &[Name], body: &[ast::Stmt]) {
         self.scope.push();
         names.iter().for_each(|name| self.scope.define(name.clone(), Value::Broken));
         self.block_of(body);
-        self.scope.pop(Gone::Kernel);
+        self.scope.pop(ClosedScope::Kernel);
     }
 
     fn no_context(&mut self, context: &Expr) -> Reported {
-        let diagnostic = Diagnostic::error(codes::MEANINGLESS_SYNTAX, "this cannot stand after `with`");
+        let diagnostic = Diagnostic::error(codes::MEANINGLESS_SYNTAX, "this is not allowed after `with`");
         let called = self.callee_of(context).map(|(path, call)| (path, call.func.span));
         // Texts before 0.24 call blocks `T.block`.
         let known = CONTEXTS.into_iter().chain(["block"]);
@@ -172,11 +173,11 @@ impl TirEval<'_, '_> {
         let diagnostic = diagnostic.label(called.as_ref().map_or(context.span, |(_, span)| *span), "");
         self.cx.report(match near {
             Some(near) => diagnostic.did_you_mean(called.map_or(Span::NONE, |(_, span)| span), format!("T.{near}")),
-            None => diagnostic.help(format!("what can stand there is, of `T`, {}", list(&CONTEXTS))),
+            None => diagnostic.help(format!("allowed are, from `T`, {}", list(&CONTEXTS))),
         })
     }
 
-    /// Opens what stands after `with`, under the name after `as`.
+    /// Opens a context after `with`, with the name after `as`.
     fn enter(&mut self, path: &Path, args: Args, target: Option<&Expr>) -> Read<()> {
         let name = match target.map(|t| (&t.kind, t.span)) {
             Some((ExprKind::Name(name), _)) => Some(Name::from(name.clone())),

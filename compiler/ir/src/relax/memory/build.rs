@@ -7,42 +7,42 @@ use crate::{
 };
 use std::rc::Rc;
 
-/// More regions behind one variable count as any memory at all.
+/// Maximum number of regions per variable; beyond it, the variable may point to any memory.
 const MAX_REGIONS: usize = 64;
 
-/// Members of members are told apart up to so many in all, and so deep.
+/// Maximum number of nested tuple members that are distinguished.
 const MAX_MEMBERS: usize = 4096;
 const MAX_DEPTH: usize = 64;
 
-/// What is known of the memory behind a variable.
+/// Points-to set of a variable.
 #[derive(Clone, Debug, Default)]
-pub enum Held {
-    /// No memory at all: scalars, shapes, constants.
+pub enum PointsTo {
+    /// No memory: scalars, shapes, constants.
     #[default]
     Nothing,
     /// Any of these regions.
     AnyOf(Rc<[Region]>),
-    /// That of its members; how many there are in all, and how deep they are.
-    Tuple(Rc<[Held]>, usize, usize),
+    /// One set for each member; their total number and nesting depth.
+    Tuple(Rc<[PointsTo]>, usize, usize),
 }
 
-impl Held {
-    fn tuple(fields: Vec<Held>) -> Self {
-        let size = |held: &Held| match held {
-            Held::Tuple(_, count, depth) => (*count, *depth),
+impl PointsTo {
+    fn tuple(fields: Vec<PointsTo>) -> Self {
+        let size = |held: &PointsTo| match held {
+            PointsTo::Tuple(_, count, depth) => (*count, *depth),
             _ => (1, 0),
         };
         let count = fields.iter().map(|field| size(field).0).sum();
         let depth = fields.iter().map(|field| size(field).1 + 1).max().unwrap_or(0);
         match count <= MAX_MEMBERS && depth <= MAX_DEPTH {
-            true => Held::Tuple(fields.into(), count, depth),
+            true => PointsTo::Tuple(fields.into(), count, depth),
             false => any_of(&fields, None),
         }
     }
 }
 
 impl MemoryDependences {
-    /// Those of a function in whose module nothing writes.
+    /// The dependences of a function in whose module nothing writes.
     pub fn empty() -> Self {
         MemoryDependences {
             held: Default::default(),
@@ -56,7 +56,7 @@ impl MemoryDependences {
         }
     }
 
-    /// Those of a function, with regions even where nothing writes.
+    /// The dependences of a function, with regions even if nothing writes.
     pub fn with_regions(function: &Function, writers: &Writers, table: &dyn OpTable) -> Self {
         let mut walk = Walk { function, writers, table, found: Self::empty(), position: 0 };
         for param in &function.lambda.params {
@@ -69,7 +69,7 @@ impl MemoryDependences {
         found
     }
 
-    /// Takes in a variable that a pass binds where `at` is bound.
+    /// Adds a variable that a pass binds at the position of `at`.
     pub fn adopt(&mut self, function: &Function, table: &dyn OpTable, var: Var, value: &Value, at: Var) {
         if !self.is_empty() {
             self.held[var] = self.value(function, table, var, value);
@@ -77,12 +77,12 @@ impl MemoryDependences {
         }
     }
 
-    /// What is known of the memory behind an operand.
-    pub fn operand(&self, operand: &Operand) -> Held {
+    /// Points-to set of an operand.
+    pub fn operand(&self, operand: &Operand) -> PointsTo {
         match operand {
             Operand::Var(var) => self.held[*var].clone(),
-            Operand::Tuple(fields) => Held::tuple(fields.iter().map(|field| self.operand(field)).collect()),
-            _ => Held::Nothing,
+            Operand::Tuple(fields) => PointsTo::tuple(fields.iter().map(|field| self.operand(field)).collect()),
+            _ => PointsTo::Nothing,
         }
     }
 
@@ -106,7 +106,7 @@ impl MemoryDependences {
         self.regions - 1
     }
 
-    fn value(&mut self, function: &Function, table: &dyn OpTable, var: Var, value: &Value) -> Held {
+    fn value(&mut self, function: &Function, table: &dyn OpTable, var: Var, value: &Value) -> PointsTo {
         let ty = function.ty(var);
         match value {
             Value::Operand(operand) | Value::MatchCast(operand, _) => self.operand(operand),
@@ -124,13 +124,13 @@ impl MemoryDependences {
         }
     }
 
-    fn call(&mut self, table: &dyn OpTable, ty: &Type, call: &Call) -> Held {
+    fn call(&mut self, table: &dyn OpTable, ty: &Type, call: &Call) -> PointsTo {
         let memory = match call.callee {
             Callee::Op(name) => table.result_memory(name),
             _ => ResultMemory::Unknown,
         };
         match memory {
-            ResultMemory::View => call.args.first().map_or(Held::Nothing, |arg| self.operand(arg)),
+            ResultMemory::View => call.args.first().map_or(PointsTo::Nothing, |arg| self.operand(arg)),
             ResultMemory::Own | ResultMemory::OwnOrOperand => of_type(ty, &mut || self.fresh()),
             ResultMemory::Unknown => match CallTir::or_inplace(call) {
                 Some(tir) => {
@@ -141,7 +141,7 @@ impl MemoryDependences {
                         None => of_type(ty, &mut || self.fresh()),
                     });
                     match tir.out_ty {
-                        Type::Tuple(_) => Held::tuple(results.collect()),
+                        Type::Tuple(_) => PointsTo::tuple(results.collect()),
                         _ => results.next().unwrap_or_default(),
                     }
                 }
@@ -150,17 +150,17 @@ impl MemoryDependences {
         }
     }
 
-    /// A result that may be, or hold, any of the operands; of functions that nobody knows, also what they have kept.
-    fn unknown(&mut self, ty: &Type, call: &Call) -> Held {
+    /// A result that may alias, or contain, any operand; for unknown functions, also memory that they captured.
+    fn unknown(&mut self, ty: &Type, call: &Call) -> PointsTo {
         let holds_memory = match ty {
             Type::Prim(_) | Type::String | Type::Shape(_) => false,
             Type::Tuple(fields) => !fields.is_empty(),
             _ => true,
         };
         if !holds_memory {
-            return Held::Nothing;
+            return PointsTo::Nothing;
         }
-        let mut parts: Vec<Held> = call.args.iter().map(|arg| self.operand(arg)).collect();
+        let mut parts: Vec<PointsTo> = call.args.iter().map(|arg| self.operand(arg)).collect();
         let is_function = |operand: &Operand| matches!(operand, Operand::Global(_) | Operand::Extern(_));
         let calls_function = match &call.callee {
             Callee::Op(name) => name.contains("closure") || call.args.first().is_some_and(is_function),
@@ -171,7 +171,7 @@ impl MemoryDependences {
             Callee::Global(_) | Callee::Extern(_) => true,
         };
         match any_of(&parts, calls_function.then_some(EXTERNAL)) {
-            Held::Nothing => of_type(ty, &mut || self.fresh()),
+            PointsTo::Nothing => of_type(ty, &mut || self.fresh()),
             held => held,
         }
     }
@@ -242,7 +242,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns true if what is called may keep what it may write to.
+/// Returns true if the callee may capture memory that it may write to.
 fn may_keep(value: &Value) -> bool {
     match value {
         Value::Call(call) => CallTir::of_kernel(call).is_none() && !matches!(call.callee, Callee::Global(_)),
@@ -250,31 +250,31 @@ fn may_keep(value: &Value) -> bool {
     }
 }
 
-/// Memory of a value of a type, one region a tensor.
-fn of_type(ty: &Type, region: &mut dyn FnMut() -> Region) -> Held {
+/// Memory of a value of a type, one region per tensor.
+fn of_type(ty: &Type, region: &mut dyn FnMut() -> Region) -> PointsTo {
     match ty {
-        Type::Tuple(fields) => Held::tuple(fields.iter().map(|field| of_type(field, region)).collect()),
-        Type::Prim(_) | Type::String | Type::Shape(_) => Held::Nothing,
-        _ => Held::AnyOf(Rc::new([region()])),
+        Type::Tuple(fields) => PointsTo::tuple(fields.iter().map(|field| of_type(field, region)).collect()),
+        Type::Prim(_) | Type::String | Type::Shape(_) => PointsTo::Nothing,
+        _ => PointsTo::AnyOf(Rc::new([region()])),
     }
 }
 
-fn member(held: Held, index: usize) -> Held {
+fn member(held: PointsTo, index: usize) -> PointsTo {
     match held {
-        Held::Tuple(fields, ..) => fields.get(index).cloned().unwrap_or(Held::AnyOf(Rc::new([ANY]))),
+        PointsTo::Tuple(fields, ..) => fields.get(index).cloned().unwrap_or(PointsTo::AnyOf(Rc::new([ANY]))),
         held => held,
     }
 }
 
-/// Any of what these may be in, and of one region more.
-fn any_of(parts: &[Held], more: Option<Region>) -> Held {
+/// Union of points-to sets and one more region.
+fn any_of(parts: &[PointsTo], more: Option<Region>) -> PointsTo {
     let mut regions: Vec<Region> = more.into_iter().collect();
     parts.iter().for_each(|held| each(held, &mut |region| regions.push(region)));
     let regions = sorted(regions);
     match regions.len() {
-        0 => Held::Nothing,
-        _ if regions.contains(&ANY) => Held::AnyOf(Rc::new([ANY])),
-        1..=MAX_REGIONS => Held::AnyOf(regions.into()),
-        _ => Held::AnyOf(Rc::new([ANY])),
+        0 => PointsTo::Nothing,
+        _ if regions.contains(&ANY) => PointsTo::AnyOf(Rc::new([ANY])),
+        1..=MAX_REGIONS => PointsTo::AnyOf(regions.into()),
+        _ => PointsTo::AnyOf(Rc::new([ANY])),
     }
 }

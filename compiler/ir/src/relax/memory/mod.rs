@@ -1,19 +1,20 @@
-//! Memory dependences: the use-def chains of memory, beside those of variables in [`Graph`](super::Graph).
+//! Memory dependences: alias analysis and mod-ref information, in addition to the use-def chains in
+//! [`Graph`](super::Graph).
 //!
-//! A variable keeps its value unless a call writes over memory that the value is in. [`MemoryDependences`] says which
-//! *regions* of memory each variable may be in (through aliases: tuples, casts, views, results of calls that write in
-//! place, captured variables), and which bindings write to them. A pass that moves, repeats, merges or removes a
-//! binding asks it first:
+//! A variable keeps its value unless a call overwrites its memory. [`MemoryDependences`] has the *regions* of memory
+//! that each variable may point to (through aliases: tuples, casts, views, results of in-place calls, captured
+//! variables), and the bindings that write to them. A pass that moves, repeats, merges or removes a binding queries it
+//! first:
 //!
-//! - [`changes_between`](MemoryDependences::changes_between): would a value be another if it were computed later?
-//! - [`is_written`](MemoryDependences::is_written): may a variable's memory be written to once it has its value, so that
-//!   it can be neither a constant nor another name for an equal value?
+//! - [`changes_between`](MemoryDependences::changes_between): may a value change if it is computed later?
+//! - [`is_written`](MemoryDependences::is_written): may a variable's memory be overwritten later, so that it can be
+//!   neither a constant nor an alias of an equal value?
 //! - [`order`](MemoryDependences::order): which bindings of a block must keep their order (read after write, write after
 //!   read, write after write)?
 //!
-//! Both regions and writes are upper bounds. All memory from outside of the function (parameters, what functions that
-//! nobody knows keep or give) is one region, as callers may pass one tensor twice. Constants are in none: they are never
-//! written.
+//! Both regions and writes are conservative. All memory from outside the function (parameters, memory captured or
+//! returned by unknown functions) is one region, because callers may pass a tensor twice. Constants are in no region:
+//! they are never written.
 
 mod build;
 mod writers;
@@ -21,7 +22,7 @@ mod writers;
 #[cfg(test)]
 mod tests;
 
-pub use build::Held;
+pub use build::PointsTo;
 pub use writers::{OperandWrites, ResultMemory, Writers};
 
 use super::{Binding, Call, Callee, Function, OpTable, Operand, Value, Var};
@@ -31,32 +32,32 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A region of memory, by number.
 pub type Region = u32;
 
-/// Any memory at all.
+/// Any memory.
 pub const ANY: Region = 0;
 
-/// Memory from outside of the function, or that functions nobody knows keep.
+/// Memory from outside the function, or captured by unknown functions.
 pub const EXTERNAL: Region = 1;
 
-/// Which memory the variables of a function are in, and which bindings write to it, in one function as it was then.
+/// Memory regions of a function's variables and the bindings that write to them, at the time of the analysis.
 pub struct MemoryDependences {
-    held: SecondaryMap<Var, Held>,
-    /// First and last position of each binding: those of nested bodies are inside of it. 0 for parameters.
+    held: SecondaryMap<Var, PointsTo>,
+    /// First and last position of each binding, including nested bodies. 0 for parameters.
     positions: SecondaryMap<Var, (u32, u32)>,
     /// Positions that write to each region, in order.
     writes: FxHashMap<Region, Vec<u32>>,
-    /// Positions that write, with the regions, in order.
+    /// Writing positions with their regions, in order.
     writers: Vec<(u32, Vec<Region>)>,
     /// First and last positions of nested functions' bodies.
     lambdas: Vec<(u32, u32)>,
-    /// Regions that functions nobody knows may keep.
+    /// Regions that unknown functions may capture.
     escaped: FxHashSet<Region>,
-    /// Regions that results of functions are in: callers may write to them.
+    /// Regions of functions' results: callers may write to them.
     returned: FxHashSet<Region>,
     regions: Region,
 }
 
 impl MemoryDependences {
-    /// Those of a function; empty where nothing in its module writes.
+    /// The dependences of a function; empty if nothing in its module writes.
     pub fn of(function: &Function, writers: &Writers, table: &dyn OpTable) -> Self {
         match writers.any() {
             true => Self::with_regions(function, writers, table),
@@ -79,19 +80,17 @@ impl MemoryDependences {
         !self.written_by(var).is_empty()
     }
 
-    /// Returns true if the variable's memory may be written to once it has its value, by the function or by who gets
-    /// its result.
+    /// Returns true if the variable's memory may be written to after its binding, by the function or its callers.
     pub fn is_written(&self, var: Var) -> bool {
         self.is_written_after(&var.into(), var)
     }
 
-    /// Returns true if the function itself may write to the variable's memory once it has its value.
+    /// Returns true if the function itself may write to the variable's memory after its binding.
     pub fn is_overwritten(&self, var: Var) -> bool {
         self.is_written_within(&self.regions(var), self.positions[var].1.saturating_add(1), u32::MAX)
     }
 
-    /// Returns true if memory that an operand may be in is written to after the binding of `at`, or leaves the
-    /// function.
+    /// Returns true if an operand's memory may be written to after the binding of `at`, or escapes the function.
     pub fn is_written_after(&self, operand: &Operand, at: Var) -> bool {
         let regions = self.flat(&self.operand(operand));
         let end = self.positions[at].1;
@@ -99,13 +98,13 @@ impl MemoryDependences {
             || regions.iter().any(|region| self.returned.contains(region))
     }
 
-    /// Returns true if memory that a value is computed from is written to anywhere in the function.
+    /// Returns true if memory that a value reads is written to anywhere in the function.
     pub fn reads_written(&self, value: &Value) -> bool {
         self.is_written_within(&self.read(value), 0, u32::MAX)
     }
 
-    /// Returns true if the value of `var`, computed once more by the binding of `to`, might be another than that of
-    /// `var` there: its memory, or what it is computed from, may be written to in between.
+    /// Returns true if recomputing the value of `var` at the binding of `to` may give another result than `var` has
+    /// there: its memory, or memory that it reads, may be written to in between.
     pub fn changes_between(&self, value: &Value, var: Var, to: Var) -> bool {
         if self.is_empty() {
             return false;
@@ -122,7 +121,7 @@ impl MemoryDependences {
     }
 
     /// Pairs of bindings, earlier and later, that must keep their order because one of them writes to memory that the
-    /// other reads or writes. `bindings` stand in one body, in order.
+    /// other reads or writes. `bindings` are in one body, in order.
     pub fn order<'b>(&self, bindings: impl IntoIterator<Item = &'b Binding>) -> Vec<(Var, Var)> {
         let mut edges = Vec::new();
         if self.is_empty() {
@@ -148,8 +147,7 @@ impl MemoryDependences {
         edges
     }
 
-    /// The regions that a value is computed from: those of its operands, and of all that its branches use. Other names
-    /// for values read nothing.
+    /// The regions that a value reads: those of its operands and of everything its branches use. Aliases read nothing.
     pub fn read(&self, value: &Value) -> Vec<Region> {
         let mut regions = Vec::new();
         if let Value::Call(_) | Value::If { .. } = value {
@@ -177,7 +175,7 @@ impl MemoryDependences {
         sorted(inside.flat_map(|(_, regions)| regions.iter().copied()).collect())
     }
 
-    /// The regions that a variable may be in.
+    /// The regions that a variable may point to.
     pub fn regions(&self, var: Var) -> Vec<Region> {
         self.flat(&self.held[var])
     }
@@ -218,12 +216,12 @@ impl MemoryDependences {
         }
     }
 
-    /// The region that stands for this one.
+    /// The representative of a region's class.
     fn class(&self, region: Region) -> Region {
         if self.escaped.contains(&region) { EXTERNAL } else { region }
     }
 
-    fn flat(&self, held: &Held) -> Vec<Region> {
+    fn flat(&self, held: &PointsTo) -> Vec<Region> {
         let mut regions = Vec::new();
         each(held, &mut |region| regions.push(self.class(region)));
         sorted(regions)
@@ -244,10 +242,10 @@ fn sorted(mut regions: Vec<Region>) -> Vec<Region> {
 }
 
 /// Calls `f` on every region.
-fn each(held: &Held, f: &mut dyn FnMut(Region)) {
+fn each(held: &PointsTo, f: &mut dyn FnMut(Region)) {
     match held {
-        Held::Nothing => {}
-        Held::AnyOf(regions) => regions.iter().for_each(|region| f(*region)),
-        Held::Tuple(fields, ..) => fields.iter().for_each(|field| each(field, f)),
+        PointsTo::Nothing => {}
+        PointsTo::AnyOf(regions) => regions.iter().for_each(|region| f(*region)),
+        PointsTo::Tuple(fields, ..) => fields.iter().for_each(|field| each(field, f)),
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     relax::{Block, Body, InferError, Lambda},
 };
 
-/// `own` has memory of its own, `view` that of its operand; `write` writes over all that it is given.
+/// `own` returns new memory, `view` that of its operand; `write` overwrites all its operands.
 struct Ops;
 
 impl OpTable for Ops {

@@ -1,4 +1,4 @@
-//! What calls write: over which operands, and which functions of a module do.
+//! Mod-ref information: operands that calls overwrite, and the functions of a module that do so.
 
 use super::super::{Binding, Call, CallTir, Callee, OpTable, Operand, Value};
 use crate::{
@@ -10,14 +10,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Memory of an operator's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultMemory {
-    /// Nothing is said: it may be, or hold, any of the operands.
+    /// Unknown: it may alias, or contain, any operand.
     Unknown,
-    /// In memory of its own.
+    /// In new memory.
     Own,
-    /// In memory of its own; it could as well be written over an operand of the result's type, since an element depends
-    /// on those at its place alone.
+    /// In new memory; it could also overwrite an operand of the result's type, since each element depends only on the
+    /// elements at the same index.
     OwnOrOperand,
-    /// It may be the first operand's memory, seen in another way.
+    /// It may be a view of the first operand.
     View,
 }
 
@@ -33,20 +33,20 @@ impl ResultMemory {
 pub enum OperandWrites {
     /// None.
     Nothing,
-    /// Those that its attribute `inplace_indices` counts.
+    /// Those that its attribute `inplace_indices` lists.
     InPlace,
     /// Any.
     Any,
 }
 
-/// Functions of a module that may write over what they are given (mod-ref summaries).
+/// Functions of a module that may overwrite their arguments (mod-ref summaries).
 ///
-/// They describe the module as it was then: a function that was made since counts as one that may.
+/// They describe the module at the time of the analysis: functions added since are assumed to write.
 #[derive(Default)]
 pub struct Writers {
-    /// True if any call in the module may write over an operand.
+    /// True if any call in the module may overwrite an operand.
     any: bool,
-    /// Relax functions that write over nothing that they are given.
+    /// Relax functions that overwrite no argument.
     readers: FxHashSet<Name>,
     /// Inputs that kernels store into, by index.
     stores: FxHashMap<Name, Vec<usize>>,
@@ -95,20 +95,20 @@ impl Writers {
         writers
     }
 
-    /// True if any call in the module may write over an operand.
+    /// Returns true if any call in the module may overwrite an operand.
     pub fn any(&self) -> bool {
         self.any
     }
 
-    /// Returns true if a value other than a branch or a nested function may write over an operand.
+    /// Returns true if a value other than a branch or a nested function may overwrite an operand.
     pub fn writes(&self, value: &Value, table: &dyn OpTable) -> bool {
         let mut found = false;
         self.each_operand_written(value, table, &mut |_, _| found = true);
         found
     }
 
-    /// Calls `f` on each operand that a value may write over, with the member of it that is meant if it is a tuple of
-    /// which only one is. What branches and nested functions do is left to the bindings in them.
+    /// Calls `f` on each operand that a value may overwrite, with the member's index if only one member of a tuple is.
+    /// Branches and nested functions are not included; their bindings are visited separately.
     pub fn each_operand_written(&self, value: &Value, table: &dyn OpTable, f: &mut dyn FnMut(&Operand, Option<usize>)) {
         let Value::Call(call) = value else { return };
         let mut all = |call: &Call| call.args.iter().for_each(|arg| f(arg, None));
@@ -141,7 +141,7 @@ impl Writers {
         }
     }
 
-    /// Inputs that the kernel itself stores into, whatever the call says.
+    /// Inputs that the kernel itself stores into, regardless of the call.
     fn stored(&self, call: &Call, f: &mut dyn FnMut(&Operand, Option<usize>)) {
         let Some(tir) = CallTir::of_kernel(call) else { return };
         let Some(stored) = tir.kernel().and_then(|kernel| self.stores.get(kernel)) else { return };

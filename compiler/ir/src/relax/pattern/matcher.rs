@@ -1,24 +1,24 @@
-//! Finds what a pattern stands for.
+//! Pattern matching.
 
 use super::{CallPattern, CalleePattern, NodeId, Pattern, PatternNode, Relation};
 use crate::{
     AttrValue, Module, Name, PrimExpr, Type,
     arith::Analyzer,
-    relax::{Call, Callee, Function, Graph, Operand, Place, Value, Var},
+    relax::{Call, Callee, Function, Graph, Operand, Position, Value, Var},
 };
 use rustc_hash::FxHashMap;
 
-/// How many nodes are tried at one value before a pattern is given up.
+/// Maximum number of nodes tried at one value.
 const MAX_STEPS: usize = 100_000;
 
 /// The operators whose operands are tried in both orders.
 const COMMUTATIVE: [&str; 2] = ["add", "multiply"];
 
-/// There are too many ways in which a pattern might fit a value.
+/// The error of a pattern with too many possible matches at one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooManyWays;
+pub struct TooManyMatches;
 
-/// What a node is compared with.
+/// The subject that a node is matched against.
 #[derive(Clone, Copy)]
 enum Subject<'a> {
     /// A variable that is no alias.
@@ -28,7 +28,7 @@ enum Subject<'a> {
 }
 
 impl Subject<'_> {
-    /// Returns true if it is the same thing: not an equal one.
+    /// Returns true if both are identical, not just equal.
     fn is(self, other: Subject) -> bool {
         match (self, other) {
             (Subject::Var(a), Subject::Var(b)) => a == b,
@@ -40,24 +40,23 @@ impl Subject<'_> {
 }
 
 impl Pattern {
-    /// The variables of the calls and members of tuples that the pattern stands for, when it fits the value of `root`,
-    /// which comes last.
+    /// Matches the pattern at `root` and returns the variables of the matched calls and tuple members, `root` last.
     ///
     /// # Errors
-    /// When there are too many ways to try.
+    /// When there are too many possible matches to try.
     pub fn find(
         &self,
         module: &Module,
         function: &Function,
         graph: &Graph,
         root: Var,
-    ) -> Result<Option<Vec<Var>>, TooManyWays> {
+    ) -> Result<Option<Vec<Var>>, TooManyMatches> {
         let Some(def) = graph.def(root) else { return Ok(None) };
-        let (known, found, open, place) = (FxHashMap::default(), Vec::new(), Vec::new(), def.place);
-        let mut matcher = Matcher { pattern: self, module, function, graph, place, known, found, open, steps: 0 };
-        let fits = matcher.node(self.root, Subject::Var(root)) && matcher.finds_users();
+        let (known, found, open, position) = (FxHashMap::default(), Vec::new(), Vec::new(), def.position);
+        let mut matcher = Matcher { pattern: self, module, function, graph, position, known, found, open, steps: 0 };
+        let fits = matcher.node(self.root, Subject::Var(root)) && matcher.match_users();
         if matcher.steps > MAX_STEPS {
-            return Err(TooManyWays);
+            return Err(TooManyMatches);
         }
         Ok(fits.then(|| matcher.variables()))
     }
@@ -68,20 +67,20 @@ struct Matcher<'a> {
     module: &'a Module,
     function: &'a Function,
     graph: &'a Graph<'a>,
-    /// Where the root is.
-    place: Place,
-    /// What nodes were found to stand for.
+    /// Position of the root.
+    position: Position,
+    /// Subjects matched by nodes.
     known: FxHashMap<NodeId, Subject<'a>>,
     /// These nodes, in the order in which they were found.
     found: Vec<NodeId>,
-    /// What is to be related to nodes that stand for nothing yet.
+    /// Relations to nodes that are not matched yet.
     open: Vec<(Subject<'a>, Relation, NodeId)>,
     steps: usize,
 }
 
-/// How much was known at some time.
+/// A checkpoint for backtracking.
 #[derive(Clone, Copy)]
-struct Mark {
+struct Checkpoint {
     found: usize,
     open: usize,
 }
@@ -100,7 +99,7 @@ impl<'a> Matcher<'a> {
         variables
     }
 
-    /// Returns true if a node can stand for a subject; if not, nothing is remembered of the attempt.
+    /// Returns true if a node matches a subject; otherwise the attempt is rolled back.
     fn node(&mut self, node: NodeId, subject: Subject<'a>) -> bool {
         if let Some(known) = self.known.get(&node) {
             return known.is(subject);
@@ -109,13 +108,13 @@ impl<'a> Matcher<'a> {
         if self.steps > MAX_STEPS {
             return false;
         }
-        let mark = self.mark();
-        let fits = self.fits(node, subject) && self.keeps_relations(node, subject);
+        let checkpoint = self.checkpoint();
+        let fits = self.matches_node(node, subject) && self.satisfies_relations(node, subject);
         if fits {
             self.known.insert(node, subject);
             self.found.push(node);
         } else {
-            self.forget(mark);
+            self.roll_back(checkpoint);
         }
         fits
     }
@@ -124,18 +123,18 @@ impl<'a> Matcher<'a> {
         self.node(node, self.subject(operand))
     }
 
-    fn mark(&self) -> Mark {
-        Mark { found: self.found.len(), open: self.open.len() }
+    fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { found: self.found.len(), open: self.open.len() }
     }
 
-    fn forget(&mut self, mark: Mark) {
-        for node in self.found.drain(mark.found..) {
+    fn roll_back(&mut self, checkpoint: Checkpoint) {
+        for node in self.found.drain(checkpoint.found..) {
             self.known.remove(&node);
         }
-        self.open.truncate(mark.open);
+        self.open.truncate(checkpoint.open);
     }
 
-    fn fits(&mut self, node: NodeId, subject: Subject<'a>) -> bool {
+    fn matches_node(&mut self, node: NodeId, subject: Subject<'a>) -> bool {
         let pattern = self.pattern;
         match &pattern.nodes[node] {
             PatternNode::Any => true,
@@ -181,7 +180,7 @@ impl<'a> Matcher<'a> {
                     if *ordered {
                         members.iter().zip(fields).all(|(member, field)| self.operand(*member, field))
                     } else {
-                        self.any_order(members, fields, &mut vec![false; fields.len()])
+                        self.matches_in_any_order(members, fields, &mut vec![false; fields.len()])
                     }
                 }
                 _ => false,
@@ -203,8 +202,8 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Returns true if values that are to be related to a node's are so when it stands for the subject.
-    fn keeps_relations(&self, node: NodeId, subject: Subject) -> bool {
+    /// Returns true if the relations to a node hold if it matches the subject.
+    fn satisfies_relations(&self, node: NodeId, subject: Subject) -> bool {
         self.open.iter().all(|(first, relation, other)| *other != node || self.relates(*first, *relation, subject))
     }
 
@@ -238,8 +237,8 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Returns true if there are calls that use what is to be used; they become a part of what is found.
-    fn finds_users(&mut self) -> bool {
+    /// Returns true if the required users of matched values exist; they become part of the match.
+    fn match_users(&mut self) -> bool {
         let mut at = 0;
         while let Some((first, relation, other)) = self.open.get(at).copied() {
             at += 1;
@@ -269,33 +268,33 @@ impl<'a> Matcher<'a> {
         if !same || !enough || !wanted.attrs.iter().all(attr) {
             return false;
         }
-        let mark = self.mark();
+        let checkpoint = self.checkpoint();
         if wanted.args.iter().zip(&call.args).all(|(node, arg)| self.operand(*node, arg)) {
             return true;
         }
-        self.forget(mark);
+        self.roll_back(checkpoint);
         COMMUTATIVE.iter().any(|op| call.is_op(op))
             && wanted.args.iter().zip(call.args.iter().rev()).all(|(node, arg)| self.operand(*node, arg))
     }
 
-    /// Returns true if the members stand for the fields that are not taken yet, in some order.
-    fn any_order(&mut self, members: &'a [NodeId], fields: &'a [Operand], taken: &mut [bool]) -> bool {
+    /// Returns true if the members match the remaining fields, in some order.
+    fn matches_in_any_order(&mut self, members: &'a [NodeId], fields: &'a [Operand], taken: &mut [bool]) -> bool {
         let Some((first, rest)) = members.split_first() else { return true };
         for at in 0..fields.len() {
-            let mark = self.mark();
+            let checkpoint = self.checkpoint();
             if !taken[at] && self.operand(*first, &fields[at]) {
                 taken[at] = true;
-                if self.any_order(rest, fields, taken) {
+                if self.matches_in_any_order(rest, fields, taken) {
                     return true;
                 }
                 taken[at] = false;
-                self.forget(mark);
+                self.roll_back(checkpoint);
             }
         }
         false
     }
 
-    /// The operand, or what it is another name for.
+    /// The operand, with aliases resolved.
     fn subject<'o>(&self, mut operand: &'o Operand) -> Subject<'o>
     where
         'a: 'o,
@@ -313,7 +312,7 @@ impl<'a> Matcher<'a> {
     fn value(&self, subject: Subject) -> Option<&'a Value> {
         let Subject::Var(var) = subject else { return None };
         let def = self.graph.def(var)?;
-        let here = (def.place.body, def.place.block) == (self.place.body, self.place.block);
+        let here = (def.position.body, def.position.block) == (self.position.body, self.position.block);
         here.then_some(&def.binding.value)
     }
 

@@ -1,14 +1,14 @@
-//! Patterns of values: "the sum of a constant and a product, of which one factor is a parameter".
+//! Patterns of values, such as "a constant added to a multiplication by a parameter".
 //!
-//! A pattern is a graph of [`PatternNode`]s below its root. A node that stands at several places matches one value, the
-//! same at all of them. Operands are looked at through aliases: where `y = x`, `y` is `x`. What a node other than a call
-//! or member matches may be computed anywhere; calls and members are those of the root's block.
+//! A pattern is a graph of [`PatternNode`]s below its root. A node that occurs several times matches the same value at
+//! each occurrence. Aliases are resolved: after `y = x`, `y` is `x`. Calls and tuple members match only in the root's
+//! block; values that other nodes match may be computed anywhere.
 //!
-//! What a value is related to ([`Relation`]) is a part of the match as well: if no operand leads to what uses a value, it is
-//! looked for among the calls that do. A shape is compared with those of values that are in the match.
+//! Related values ([`Relation`]) are part of the match as well: a user that no operand leads to is searched among the
+//! value's users. Shapes are compared with those of values in the match.
 //!
-//! Matching is greedy: of two alternatives, the first that fits is taken, whatever follows. The operands of `add` and
-//! `multiply` are tried in both orders.
+//! Matching is greedy: the first alternative that matches is taken, regardless of what follows. The operands of `add`
+//! and `multiply` are tried in both orders.
 
 mod matcher;
 
@@ -16,42 +16,42 @@ use crate::{AttrValue, DType, Name, Type};
 use cranelift_entity::{PrimaryMap, entity_impl};
 use std::sync::Arc;
 
-pub use matcher::TooManyWays;
+pub use matcher::TooManyMatches;
 
-/// A node of patterns, by its number in their [`PatternNodes`].
+/// Index of a pattern node in its [`PatternNodes`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NodeId(u32);
 entity_impl!(NodeId, "p");
 
-/// The nodes of patterns that share some.
+/// The nodes of patterns, which may be shared.
 pub type PatternNodes = PrimaryMap<NodeId, PatternNode>;
 
-/// What a value is to look like.
+/// A pattern of a value.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    /// Its nodes, and perhaps those of others.
+    /// Nodes of this pattern, and perhaps of others.
     pub nodes: Arc<PatternNodes>,
-    /// The node that stands for the value itself.
+    /// The node that matches the value itself.
     pub root: NodeId,
 }
 
 /// A pattern for a code generator.
 #[derive(Clone, Debug)]
 pub struct NamedPattern {
-    /// The name of the code generator, a dot, and what the values are that the pattern fits.
+    /// Name of the code generator and of the pattern, separated by a dot.
     pub name: String,
     /// The pattern.
     pub pattern: Pattern,
 }
 
-/// What a part of a value is to look like.
+/// A node of a pattern.
 #[derive(Clone, Debug)]
 pub enum PatternNode {
     /// Anything.
     Any,
     /// A constant tensor.
     Constant,
-    /// A variable that nothing binds: a parameter. Of that name, when one is given.
+    /// A parameter, with that name if one is given.
     Parameter(Option<Name>),
     /// A scalar of that value.
     Number(f64),
@@ -59,11 +59,11 @@ pub enum PatternNode {
     Shape(Vec<Option<i64>>),
     /// A global function whose name contains this.
     Global(Name),
-    /// An external function; of that name, when one is given.
+    /// An external function, with that name if one is given.
     Extern(Option<Name>),
     /// A call.
     Call(CallPattern),
-    /// A member of a tuple; any one, when no number is given.
+    /// A member of a tuple; any member if no index is given.
     Member(NodeId, Option<usize>),
     /// A tuple of these members.
     Tuple {
@@ -78,30 +78,30 @@ pub enum PatternNode {
     Both(NodeId, NodeId),
     /// Not this.
     Not(NodeId),
-    /// A tensor of that kind.
+    /// A tensor with these properties.
     Tensor(NodeId, TensorPattern),
-    /// The first, where it is related to what the second stands for.
+    /// The first, related to the value that the second matches.
     Related(NodeId, Relation, NodeId),
 }
 
-/// How two values of a match are related.
+/// Relation between two matched values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// Both are tensors of certainly the same shape.
     SameShape,
     /// The first is an operand of the second, a call.
     UsedBy {
-        /// The operand's number; `None` is any.
+        /// The operand's index; `None` is any.
         operand: Option<usize>,
         /// True if nothing else uses the first.
         only: bool,
     },
 }
 
-/// What a call is to look like.
+/// A pattern of a call.
 #[derive(Clone, Debug)]
 pub struct CallPattern {
-    /// What is called.
+    /// Callee.
     pub callee: CalleePattern,
     /// Its operands.
     pub args: Vec<NodeId>,
@@ -111,7 +111,7 @@ pub struct CallPattern {
     pub attrs: Vec<(Name, AttrValue)>,
 }
 
-/// What is called.
+/// Callee.
 #[derive(Clone, Debug)]
 pub enum CalleePattern {
     /// The operator of that name.
@@ -122,14 +122,14 @@ pub enum CalleePattern {
     Extern(Name),
 }
 
-/// What is asked of a tensor.
+/// Required properties of a tensor.
 #[derive(Clone, Debug, Default)]
 pub struct TensorPattern {
     /// Its dtype.
     pub dtype: Option<DType>,
     /// Its rank.
     pub rank: Option<usize>,
-    /// Its sizes, as many as it has dimensions; `None` is any.
+    /// Its sizes, one per dimension; `None` is any.
     pub sizes: Option<Vec<Option<i64>>>,
 }
 

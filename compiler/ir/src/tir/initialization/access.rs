@@ -1,7 +1,7 @@
-//! Loads and stores: the areas that they access, and loads that nothing is known to precede.
+//! Loads and stores: the areas that they access, and loads without a preceding write.
 
 use super::{
-    PossibleRead, Search,
+    InitializationWalk, PossibleRead,
     area::{Area, add, cover},
     reads_at,
 };
@@ -11,9 +11,9 @@ use crate::{
     tir::{Buffer, regions::Range},
 };
 
-impl Search<'_, '_> {
-    /// The memory of an access, if it is fresh, and what is accessed of it, if that can be told.
-    pub(super) fn located(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Option<(Var, Option<Area>)> {
+impl InitializationWalk<'_, '_> {
+    /// The memory of an access, if it is fresh, and the accessed area, if known.
+    pub(super) fn locate(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Option<(Var, Option<Area>)> {
         let ranges: Option<Vec<Range>> = indices.iter().map(|index| self.range(index)).collect();
         self.area_of(buffer, ranges)
     }
@@ -94,7 +94,7 @@ impl Search<'_, '_> {
         self.scope = scope;
     }
 
-    /// A call that may read and write the memory that it is given. Functions outside of the module write it.
+    /// A call that may read and write the memory passed to it. External functions are assumed to write it.
     fn call(&mut self, call: &PrimCall) {
         let kernel = match &call.callee {
             PrimCallee::Global(name) => (self.kernel)(name),
@@ -138,12 +138,12 @@ impl Search<'_, '_> {
             return;
         }
         let accessed = match indices.len() == buffer.ndim() {
-            true => self.located(buffer, indices).and_then(|(_, area)| area),
+            true => self.locate(buffer, indices).and_then(|(_, area)| area),
             false => None,
         };
         let areas = self.written.get(&memory).map_or(&[][..], Vec::as_slice);
         let sizes = self.sizes(&memory);
-        // An index that data decide is somewhere inside of the buffer.
+        // A data-dependent index is anywhere in the buffer.
         let mut read = accessed.iter().chain(&whole);
         if !read.any(|area| cover(areas, area, &sizes, self.scope.analyzer())) {
             self.found.push(PossibleRead { span: self.span, buffer: buffer.clone(), memory });

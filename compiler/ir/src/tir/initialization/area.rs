@@ -19,9 +19,9 @@ pub struct Area {
     pub is_flat: bool,
     /// Only elements whose index in that dimension is below a bound.
     pub clips: Vec<(usize, PrimExpr)>,
-    /// Reduction loops without which `T.init` writes the area all the same.
+    /// Reduction loops whose `T.init` writes the area even if they are empty.
     pub bypassed: Vec<Var>,
-    /// Loops that have to have an iteration: their first values, and those behind their last.
+    /// Loops that must have an iteration: their first values and exclusive ends.
     pub needed: Vec<(PrimExpr, PrimExpr)>,
 }
 
@@ -31,7 +31,7 @@ pub struct Iterations<'a> {
     pub var: &'a Var,
     /// Its first value.
     pub begin: PrimExpr,
-    /// The value behind its last.
+    /// Its exclusive end.
     pub end: PrimExpr,
 }
 
@@ -74,12 +74,12 @@ impl Area {
                 Some(area)
             }
             [dim] => {
-                let range = swept(&self.ranges[dim], loops, analyzer)?;
+                let range = union_over_loop(&self.ranges[dim], loops, analyzer)?;
                 let mut area = self.clone();
                 area.ranges[dim] = range;
                 Some(area)
             }
-            // Dimensions that one loop was split for: `y[f // 4, f % 4]`.
+            // Dimensions indexed by one split loop variable: `y[f // 4, f % 4]`.
             _ => self.flat(sizes, analyzer)?.over_flat(loops, sizes, analyzer),
         }
     }
@@ -120,11 +120,13 @@ impl Area {
         let within =
             |(a, b): (&Range, &Range)| at_most(&a.begin, &b.begin, analyzer) && at_most(&b.end, &a.end, analyzer);
         let below = |(dim, bound): &(usize, PrimExpr)| at_most(&other.ranges[*dim].end, bound, analyzer);
-        self.ranges.iter().zip(&other.ranges).all(within) && self.clips.iter().all(below) && self.is_written(analyzer)
+        self.ranges.iter().zip(&other.ranges).all(within)
+            && self.clips.iter().all(below)
+            && self.is_certainly_written(analyzer)
     }
 
     /// Returns true if the loops that write the area certainly have iterations.
-    fn is_written(&self, analyzer: &Analyzer) -> bool {
+    fn is_certainly_written(&self, analyzer: &Analyzer) -> bool {
         self.needed.iter().all(|(begin, end)| analyzer.prove_lt(begin, end))
     }
 
@@ -139,7 +141,7 @@ impl Area {
                 return None;
             }
         }
-        let dim = partial.filter(|_| self.clips.is_empty() && self.is_written(analyzer))?;
+        let dim = partial.filter(|_| self.clips.is_empty() && self.is_certainly_written(analyzer))?;
         let mut rest = other.clone();
         rest.ranges[dim].begin = self.ranges[dim].end.clone();
         Some(rest)
@@ -171,8 +173,8 @@ fn joined(areas: &[&Area], target: &Area, analyzer: &Analyzer, most: usize) -> b
         })
 }
 
-/// A range that moves with a loop, over its iterations: without gaps, and empty if there is no iteration.
-fn swept(range: &Range, loops: &Iterations, analyzer: &Analyzer) -> Option<Range> {
+/// Union of a range over a loop's iterations: without gaps, and empty if there is no iteration.
+fn union_over_loop(range: &Range, loops: &Iterations, analyzer: &Analyzer) -> Option<Range> {
     let Iterations { var, begin, end, .. } = loops;
     let at = |e: &PrimExpr, value: PrimExpr| e.substitute(&[((*var).clone(), value)].into_iter().collect());
     let next = add(var.expr(), PrimExpr::int64(1));

@@ -1,10 +1,10 @@
-//! Definite initialization: which loads of fresh memory certainly find an element that the kernel wrote before.
+//! Definite initialization: proves that loads of fresh memory read elements that the kernel wrote before.
 //!
-//! A walk in program order collects the areas that are certainly written (`area.rs`). What all iterations of a loop write
-//! is an area that is swept along the loop; in a serial loop, each iteration also finds what those before it wrote. A
-//! statement under a condition writes nothing for certain, unless the condition only cuts off the tail of an index. `T.init`
-//! runs before the body where the reduction axes have their first values, which must not be left out. A load is reported
-//! unless areas cover what it reads: "possible" means "not proven otherwise".
+//! A walk in program order collects the areas that are certainly written (`area.rs`). The area that a loop writes is
+//! the union over its iterations; in a serial loop, each iteration also sees the writes of earlier ones. A conditional
+//! statement writes nothing for certain, unless the condition only cuts off the tail of an index. `T.init` runs before
+//! the body in the first iteration of the reduction axes, which must not be skipped. A load is reported unless written
+//! areas cover it: "possible" means "not proven otherwise".
 
 mod access;
 mod area;
@@ -22,21 +22,21 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Maximum number of areas recorded for a buffer.
 const MAX_AREAS: usize = 64;
-/// Maximum depth of calls of kernels that are followed.
+/// Maximum depth of nested kernel calls that are analyzed.
 const MAX_CALLS: usize = 8;
 
 /// A load that may come before every write of its element.
 pub struct PossibleRead {
-    /// The statement that reads.
+    /// The reading statement.
     pub span: Span,
-    /// The buffer that is read.
+    /// The buffer read.
     pub buffer: Buffer,
-    /// The pointer to the memory, of the kernel's own or of a parameter.
+    /// The pointer to the memory, which the kernel allocates or a parameter passes.
     pub memory: Var,
 }
 
-/// The loads of a kernel that may find fresh memory as it was, the first of each memory: of what the kernel allocates, and
-/// of `outputs`, parameters that are given such memory. `kernel` finds the kernels that it calls.
+/// The loads of a kernel that may read uninitialized memory, the first per allocation: of memory that the kernel
+/// allocates, and of `outputs`, parameters that are passed such memory. `kernel` looks up the kernels that it calls.
 pub fn possible_reads<'a>(
     func: &'a PrimFunc,
     outputs: impl Iterator<Item = &'a Buffer>,
@@ -52,7 +52,7 @@ fn reads_at<'a>(
     calls: usize,
 ) -> Vec<PossibleRead> {
     let outputs: Vec<&Buffer> = outputs.collect();
-    if !reads_fresh(func, &outputs) {
+    if !may_read_fresh(func, &outputs) {
         return Vec::new();
     }
     let mut params: FxHashSet<Var> = func.params.iter().map(|p| p.var.clone()).collect();
@@ -63,7 +63,7 @@ fn reads_at<'a>(
             stored.insert(buffer.data.clone());
         }
     });
-    let mut search = Search {
+    let mut walk = InitializationWalk {
         kernel,
         calls,
         scope: Scope::of(func),
@@ -78,13 +78,13 @@ fn reads_at<'a>(
         span: func.span,
         found: Vec::new(),
     };
-    outputs.into_iter().for_each(|buffer| search.allocate(buffer));
-    search.stmt(&func.body);
-    search.found
+    outputs.into_iter().for_each(|buffer| walk.allocate(buffer));
+    walk.stmt(&func.body);
+    walk.found
 }
 
-/// Returns true if a kernel loads from, or passes on, memory that it allocates or that is passed for outputs.
-fn reads_fresh(func: &PrimFunc, outputs: &[&Buffer]) -> bool {
+/// Returns true if a kernel loads from memory that it allocates or that is passed for outputs, or passes it on.
+fn may_read_fresh(func: &PrimFunc, outputs: &[&Buffer]) -> bool {
     let mut fresh: FxHashSet<&Var> = outputs.iter().map(|b| &b.data).collect();
     func.body.walk(&mut |s| match &s.kind {
         StmtKind::Alloc(buffer, _) => _ = fresh.insert(&buffer.data),
@@ -110,22 +110,22 @@ fn reads_fresh(func: &PrimFunc, outputs: &[&Buffer]) -> bool {
     reads
 }
 
-struct Search<'a, 'k> {
+struct InitializationWalk<'a, 'k> {
     kernel: &'k dyn Fn(&Name) -> Option<&'a PrimFunc>,
     calls: usize,
     scope: Scope,
-    /// Scalars that are the same in the whole kernel.
+    /// Kernel-invariant scalars.
     params: FxHashSet<Var>,
     /// Memory that the kernel writes.
     stored: FxHashSet<Var>,
-    /// Buffers that name regions of others, with those regions.
+    /// Matched buffers, with the regions that they alias.
     views: FxHashMap<Buffer, (Buffer, Vec<Range>)>,
-    /// Fresh memory, with the buffer that has all of it.
+    /// Fresh memory, with the buffer that covers all of it.
     fresh: FxHashMap<Var, Buffer>,
     /// Areas of fresh memory that are certainly written.
     written: FxHashMap<Var, Vec<Area>>,
     /// Enclosing loops.
-    loops: Vec<Around>,
+    loops: Vec<EnclosingLoop>,
     /// Enclosing conditions, each with the number of loops around it; `None` for unknown ones.
     conditions: Vec<(Option<PrimExpr>, usize)>,
     /// True if loads are checked; otherwise, only writes are collected.
@@ -134,16 +134,16 @@ struct Search<'a, 'k> {
     found: Vec<PossibleRead>,
 }
 
-/// A loop around; everything in int64, over what the scope knows.
+/// An enclosing loop; all expressions are int64, over the variables of the scope.
 #[derive(Clone)]
-struct Around {
+struct EnclosingLoop {
     var: Var,
     min: PrimExpr,
     extent: PrimExpr,
     jumps: bool,
 }
 
-impl<'a> Search<'a, '_> {
+impl<'a> InitializationWalk<'a, '_> {
     fn stmt(&mut self, stmt: &'a Stmt) {
         let outside = self.span;
         if !stmt.span.is_none() {
@@ -187,7 +187,7 @@ impl<'a> Search<'a, '_> {
 
     fn for_loop(&mut self, l: &'a Loop) {
         [&l.min, &l.extent].into_iter().chain(&l.step).for_each(|e| self.expr(e));
-        if !self.scope.never(&l.extent) {
+        if !self.scope.is_empty_loop(&l.extent) {
             self.iterate(l, &l.body);
         }
     }
@@ -199,11 +199,16 @@ impl<'a> Search<'a, '_> {
         self.scope.enter_loop(l);
         let var = self.scope.wide(&l.var.expr());
         let (Some(var), true) = (var.as_var().cloned(), is_stable(&min) && is_stable(&extent)) else {
-            self.perhaps(None, body);
+            self.conditional(None, body);
             self.scope = outer;
             return;
         };
-        self.loops.push(Around { var: var.clone(), min: min.clone(), extent: extent.clone(), jumps: body.jumps() });
+        self.loops.push(EnclosingLoop {
+            var: var.clone(),
+            min: min.clone(),
+            extent: extent.clone(),
+            jumps: body.jumps(),
+        });
         let inner = self.scope.clone();
         let sweeps = l.step.is_none() && !body.jumps();
         if self.reports {
@@ -226,7 +231,7 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// The areas that were added to memory that was there before; takes them away.
+    /// Removes and returns the areas added to memory that existed `before`.
     fn new_areas(&mut self, before: &FxHashMap<Var, Vec<Area>>) -> Vec<(Var, Area)> {
         let after = std::mem::replace(&mut self.written, before.clone());
         let mut new = Vec::new();
@@ -249,11 +254,11 @@ impl<'a> Search<'a, '_> {
 
     fn while_loop(&mut self, condition: &'a PrimExpr, body: &'a Stmt) {
         self.expr(condition);
-        self.perhaps(None, body);
+        self.conditional(None, body);
     }
 
-    /// A statement that may not run.
-    fn perhaps(&mut self, condition: Option<PrimExpr>, body: &'a Stmt) {
+    /// Walks a statement that may not run.
+    fn conditional(&mut self, condition: Option<PrimExpr>, body: &'a Stmt) {
         let (scope, before) = (self.scope.clone(), self.written.clone());
         self.conditions.push((condition, self.loops.len()));
         self.stmt(body);
@@ -281,7 +286,7 @@ impl<'a> Search<'a, '_> {
         self.conditions.pop();
         let others = self.new_areas(&before);
         self.scope = scope;
-        // Both branches write what each of them covers.
+        // Both branches write an area that each of them covers.
         let covered = |area: &(Var, Area), others: &[(Var, Area)]| {
             let own: Vec<Area> = others.iter().filter(|(m, _)| *m == area.0).map(|(_, a)| a.clone()).collect();
             cover(&own, &area.1, &self.sizes(&area.0), self.scope.analyzer())
@@ -291,7 +296,7 @@ impl<'a> Search<'a, '_> {
         both.into_iter().for_each(|(memory, area)| self.add(memory, area, false));
     }
 
-    /// Notes that a condition holds, or does not: of what is not equal, one may be known to be the smaller.
+    /// Records that a condition holds, or does not: of two unequal values, one may be known to be the smaller.
     fn learn(&mut self, condition: &PrimExpr, holds: bool) {
         if holds {
             self.scope.assume(condition)
@@ -334,7 +339,7 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// Reads a condition as `index < bound` and so on; whether it is nothing else.
+    /// Collects the bounds of a condition that is a conjunction of `index < bound`; false if it is anything else.
     fn upper_bounds(&self, condition: &PrimExpr, bounds: &mut Vec<(PrimExpr, PrimExpr)>) -> bool {
         match condition.kind() {
             PrimKind::Binary(BinaryOp::And, a, b) => self.upper_bounds(a, bounds) && self.upper_bounds(b, bounds),
@@ -399,12 +404,12 @@ impl<'a> Search<'a, '_> {
     }
 
     fn store(&mut self, buffer: &Buffer, indices: &[PrimExpr]) {
-        if let Some((memory, Some(area))) = self.located(buffer, indices) {
+        if let Some((memory, Some(area))) = self.locate(buffer, indices) {
             self.add(memory, area, false);
         }
     }
 
-    /// Adds what is written; nothing if a loop `ends` whose body defines what the bounds are made of.
+    /// Adds a written area; skipped if a loop `ends` whose body defines variables of the bounds.
     fn add(&mut self, memory: Var, area: Area, ends: bool) {
         let mut known = true;
         area.each_bound(&mut |e| {
@@ -421,7 +426,7 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// Returns true if an expression reads nothing that the kernel writes.
+    /// Returns true if an expression reads no memory that the kernel writes.
     fn reads_inputs_only(&self, e: &PrimExpr) -> bool {
         !e.any(&mut |x| match x.kind() {
             PrimKind::Load(buffer, ..) => self.stored.contains(&buffer.data),

@@ -1,14 +1,14 @@
-//! `T.init`: what a block starts with, and whether that comes before everything else in it.
+//! `T.init`: initial values of blocks, and proofs that they are written before the body runs.
 
-use super::{Search, is_stable};
+use super::{InitializationWalk, is_stable};
 use crate::{
     PrimExpr,
     prim::{BinaryOp, IterKind, PrimKind, Substitution, Var},
     tir::{Block, BlockAxis, Stmt},
 };
 
-impl<'a> Search<'a, '_> {
-    /// What a block starts with, in those iterations in which its reduction axes have their first values.
+impl<'a> InitializationWalk<'a, '_> {
+    /// Walks a block's `init`, which runs in the first iteration of its reduction axes.
     pub(super) fn init(&mut self, block: &'a Block, init: &'a Stmt) {
         let before = self.written.clone();
         let reduced: Option<Vec<Var>> = self.reduction_loops(block);
@@ -25,7 +25,7 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// The loops that the reduction axes of a block go over; none if these cannot be told.
+    /// The loops that the reduction axes of a block iterate over; `None` if unknown.
     fn reduction_loops(&self, block: &Block) -> Option<Vec<Var>> {
         let mut vars = Vec::new();
         for axis in block.axes.iter().filter(|a| a.kind == IterKind::Reduce && a.dom.1.as_int() != Some(1)) {
@@ -40,15 +40,14 @@ impl<'a> Search<'a, '_> {
         self.loops.iter().any(|l| l.var == *var)
     }
 
-    /// Returns true if a variable of the scope is a scalar that the kernel is given.
+    /// Returns true if a variable of the scope is a scalar parameter.
     fn is_param(&self, var: &Var) -> bool {
         let mut given = true;
         self.scope.original(&var.expr()).each_var(&mut |v| given &= self.params.contains(v));
         given
     }
 
-    /// Returns true if the iterations in which reduction axes have their first values come before all others, whatever
-    /// the values of other axes.
+    /// Returns true if the first iteration of the reduction axes precedes all others, for all values of the other axes.
     fn starts(&self, block: &Block, reduced: &[Var]) -> bool {
         let Some(first) = self.loops.iter().position(|l| reduced.contains(&l.var)) else { return true };
         let inner = &self.loops[first..];

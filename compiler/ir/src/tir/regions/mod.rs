@@ -1,4 +1,4 @@
-//! The regions that blocks read and write, if nothing states them.
+//! Infers the regions that blocks read and write.
 //!
 //! A block reads and writes the elements that its statements access, over all values of the loops in it; a block inside
 //! it contributes its own regions. Regions may be larger than what is accessed, never smaller.
@@ -15,13 +15,13 @@ use crate::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Fills in the regions of every block that has none, inner blocks first.
+/// Infers the regions of every block that has none, inner blocks first.
 pub fn fill(func: &mut PrimFunc) {
     let by_data = by_data(func);
     fill_stmt(&mut func.body, &by_data);
 }
 
-/// Buffers by their pointers: those that a function is given, and those that its blocks allocate.
+/// Buffers by their pointers: parameters, and buffers that blocks allocate.
 pub fn by_data(func: &PrimFunc) -> FxHashMap<Var, Buffer> {
     let mut buffers: Vec<Buffer> = func.buffers().cloned().collect();
     func.body.walk(&mut |s| {
@@ -41,7 +41,7 @@ fn fill_stmt(stmt: &mut Stmt, by_data: &FxHashMap<Var, Buffer>) {
     }
 }
 
-/// Fills in the regions of a block whose inner blocks have theirs.
+/// Infers the regions of a block whose inner blocks have theirs.
 pub fn fill_block(block: &mut Block, by_data: &FxHashMap<Var, Buffer>) {
     let mut found = Accesses::new(by_data, &block.alloc_buffers);
     block.init.iter().for_each(|s| found.stmt(s));
@@ -50,14 +50,14 @@ pub fn fill_block(block: &mut Block, by_data: &FxHashMap<Var, Buffer>) {
     let writes = found.regions(&found.writes, matches);
     let mut reads = found.regions(&found.reads, matches);
     if block.init.is_some() {
-        // A reduction reads what it has written itself.
+        // A reduction reads its own partial results.
         reads.retain(|r| writes.iter().all(|w| w.buffer != r.buffer));
     }
     block.reads.get_or_insert(reads);
     block.writes.get_or_insert(writes);
 }
 
-/// What is accessed of a buffer: a range in each dimension, `None` for all of it.
+/// The accessed box of a buffer: a range per dimension, `None` for the whole dimension.
 type Extents = Vec<Option<Range>>;
 
 struct Accesses<'a> {
@@ -121,14 +121,14 @@ impl<'a> Accesses<'a> {
         indices.iter().map(|i| self.range(i)).collect()
     }
 
-    /// The values of an index; nothing where they depend on a buffer that only lives inside the block.
+    /// The values of an index; `None` if they depend on a buffer allocated in the block.
     fn range(&self, index: &PrimExpr) -> Option<Range> {
         let own =
             |e: &PrimExpr| e.any(&mut |x| matches!(x.kind(), PrimKind::Load(buffer, ..) if self.own.contains(buffer)));
         self.domains.range(index).filter(|range| !own(&range.begin) && !own(&range.extent()))
     }
 
-    /// A block inside: its regions, with its axes replaced by what they are bound to.
+    /// Adds the regions of an inner block, with its axes replaced by their bindings.
     fn inner(&mut self, block: &Block) {
         let values: Substitution = block.axes.iter().map(|a| (a.var.clone(), a.binding.clone())).collect();
         for (regions, writes) in [(&block.reads, false), (&block.writes, true)] {
@@ -136,7 +136,7 @@ impl<'a> Accesses<'a> {
                 let ranges = region.ranges.iter().map(|(min, extent)| {
                     let min = self.range(&min.substitute(&values))?;
                     let extent = self.range(&Analyzer::new().simplify(&extent.substitute(&values)))?;
-                    Some(min.widened(&extent))
+                    Some(min.extended_by(&extent))
                 });
                 let ranges = ranges.collect();
                 access(if writes { &mut self.writes } else { &mut self.reads }, &region.buffer, ranges);
@@ -144,11 +144,11 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// The regions of buffers from outside; what is accessed of a matched buffer is accessed of its source.
+    /// The regions of outer buffers; accesses of a matched buffer are accesses of its source.
     fn regions(&self, accessed: &[(Buffer, Extents)], matches: &[MatchBuffer]) -> Vec<Region> {
         let mut boxes: Vec<(Buffer, Extents)> = Vec::new();
         for (mut buffer, mut ranges) in accessed.iter().map(|(buffer, ranges)| (buffer, ranges.clone())) {
-            // The source may be matched itself, by a line before.
+            // The source may itself be matched by an earlier line.
             for m in matches.iter().rev() {
                 if m.buffer == *buffer {
                     (buffer, ranges) = (&m.source.buffer, in_source(m, &ranges));
@@ -167,7 +167,7 @@ fn in_source(m: &MatchBuffer, ranges: &[Option<Range>]) -> Extents {
     let whole = |(min, extent): &(PrimExpr, PrimExpr)| Some(Range::new(min.clone(), extent));
     let (before, within) = m.source.ranges.split_at(outer);
     let inner = within.iter().zip(ranges).map(|(source, range)| match range {
-        Some(range) => Some(range.moved(&source.0)),
+        Some(range) => Some(range.shifted(&source.0)),
         None => whole(source),
     });
     before.iter().map(whole).chain(inner).collect()
@@ -182,7 +182,7 @@ fn region_of(buffer: Buffer, ranges: Extents) -> Region {
     Region { ranges: ranges.collect(), buffer }
 }
 
-/// Adds an access: the smallest box that covers all of a buffer's.
+/// Adds an access: extends the buffer's bounding box.
 fn access(boxes: &mut Vec<(Buffer, Extents)>, buffer: &Buffer, ranges: Extents) {
     match boxes.iter_mut().find(|(b, _)| b == buffer) {
         Some((_, so_far)) => {

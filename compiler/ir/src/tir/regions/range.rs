@@ -1,4 +1,4 @@
-//! Ranges of index values: what an index covers while loops run.
+//! Ranges of index values over loops.
 
 use crate::{
     PrimExpr,
@@ -7,16 +7,16 @@ use crate::{
 };
 use rustc_hash::FxHashMap;
 
-/// Values from the first on, up to, not including, the second.
+/// A half-open range of values.
 #[derive(Clone, Debug)]
 pub struct Range {
-    /// The first.
+    /// First value.
     pub begin: PrimExpr,
-    /// Behind the last.
+    /// Exclusive end.
     pub end: PrimExpr,
 }
 
-/// What the variables bound inside a block cover.
+/// Ranges of the variables bound inside a block.
 #[derive(Clone, Debug, Default)]
 pub struct Domains {
     ranges: FxHashMap<Var, Option<Range>>,
@@ -28,20 +28,20 @@ impl Range {
         Range { begin: e.clone(), end: add(e, &one(e)) }
     }
 
-    /// So many values from one on.
+    /// A range of `extent` values from `begin` on.
     pub fn new(begin: PrimExpr, extent: &PrimExpr) -> Range {
         let end = add(&begin, extent);
         Range { begin, end }
     }
 
-    /// The number of values, as simple as it is known.
+    /// Number of values, simplified.
     pub fn extent(&self) -> PrimExpr {
         match Analyzer::new().difference(&self.end, &self.begin) {
             Some(n) => PrimExpr::int(n, self.begin.dtype()),
             None => {
                 let extent =
                     Analyzer::new().simplify(&arith::binary(BinaryOp::Sub, self.end.clone(), self.begin.clone()));
-                // In the order in which it is simplified when the region is read from its text, `begin:begin + extent`.
+                // In the order in which it is simplified when the region's text `begin:begin + extent` is read.
                 let end = arith::binary(BinaryOp::Add, self.begin.clone(), extent);
                 Analyzer::new().simplify(&arith::binary(BinaryOp::Sub, end, self.begin.clone()))
             }
@@ -56,13 +56,13 @@ impl Range {
         }
     }
 
-    /// The range with its bounds moved by an offset.
-    pub fn moved(&self, by: &PrimExpr) -> Range {
+    /// The range shifted by an offset.
+    pub fn shifted(&self, by: &PrimExpr) -> Range {
         Range { begin: add(by, &self.begin), end: add(by, &self.end) }
     }
 
-    /// As many values as the extent says, from each value of this range on.
-    pub fn widened(&self, extent: &Range) -> Range {
+    /// Extends the range by the extent of another: the sums of a value of each.
+    pub fn extended_by(&self, extent: &Range) -> Range {
         let longest = sub(&extent.end, &one(&extent.end));
         Range { begin: self.begin.clone(), end: sub(&add(&self.end, &longest), &one(&longest)) }
     }
@@ -115,13 +115,13 @@ impl Domains {
         self.ranges.insert(var.clone(), range);
     }
 
-    /// Adds a variable that stands for a value.
+    /// Adds a variable bound to a value.
     pub fn add_value(&mut self, var: &Var, value: &PrimExpr) {
         let range = self.range(value);
         self.ranges.insert(var.clone(), range);
     }
 
-    /// What an index covers; `None` when that is not known.
+    /// Range of an index; `None` if unknown.
     pub fn range(&self, e: &PrimExpr) -> Option<Range> {
         if !e.any(&mut |x| x.as_var().is_some_and(|v| self.ranges.contains_key(v)))
             && !matches!(e.kind(), PrimKind::Ramp(..))

@@ -81,10 +81,10 @@ fn axes_of_one_value_are_no_axes() {
 }
 
 #[test]
-fn the_columns_of_a_product_are_its_lanes_however_the_matrix_lies() {
+fn the_columns_of_a_matmul_are_its_lanes_in_any_layout() {
     let [x, w, v, out, sums] = [&[4, 5][..], &[6, 5], &[5], &[4, 6], &[4]].map(buffer);
     let product = nest(axes("SSR", &[4, 6, 5]), (&out, &[0, 1]), &[(&out, &[0, 1]), (&x, &[0, 2]), (&w, &[1, 2])]);
     assert_eq!(product.contiguous(), Some(1));
     let by_vector = nest(axes("SR", &[4, 5]), (&sums, &[0]), &[(&sums, &[0]), (&x, &[0, 1]), (&v, &[1])]);
-    assert_eq!(by_vector.contiguous(), None, "its rows lie far apart, and it has nothing else");
+    assert_eq!(by_vector.contiguous(), None, "its rows are strided, and it has no other axes");
 }

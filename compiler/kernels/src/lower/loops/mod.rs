@@ -21,7 +21,7 @@ use crate::{
 };
 use hammock_ir::{
     Attrs,
-    tir::{Buffer, PrimFunc, Stmt, StmtKind, empty_reductions::started},
+    tir::{Buffer, PrimFunc, Stmt, StmtKind, empty_reductions::hoist_inits},
 };
 use std::borrow::Cow;
 
@@ -69,8 +69,8 @@ pub fn start_reductions(body: &mut Stmt) {
         super::promote_indices::promote_indices(&mut promoted);
         is_stage(&promoted)
     };
-    let start = |stmt: Stmt| match started(&stmt) {
-        Cow::Owned(started) if !is_planned(&stmt) => started,
+    let start = |stmt: Stmt| match hoist_inits(&stmt) {
+        Cow::Owned(hoist_inits) if !is_planned(&stmt) => hoist_inits,
         _ => stmt,
     };
     match &mut body.kind {

@@ -1,4 +1,4 @@
-//! Division of integers, which by zero is an error, and shifts that are defined for every pair of them.
+//! Integer division with checked divisors, and shifts that are defined for all operands.
 
 use super::{same_type, wide};
 use crate::{
@@ -37,7 +37,7 @@ pub fn floor_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr {
     if a.dtype().is_floating() { wide(a, b, float_floor_mod) } else { guarded(BinaryOp::FloorMod, a, b) }
 }
 
-/// The exact remainder, moved by one divisor where its sign is not the divisor's.
+/// The exact remainder, corrected by one divisor if its sign differs from the divisor's.
 fn float_floor_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr {
     let zero = PrimExpr::float(0.0, a.dtype());
     let rest = same_type("fmod", a, b.clone());
@@ -46,8 +46,8 @@ fn float_floor_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr {
     other_sign.select(&rest + b, rest)
 }
 
-/// An integer division or remainder by what is not zero. For the least number the divisor -1 would overflow: it is
-/// replaced by 1, and its result written down. Constant divisors need no care.
+/// An integer division or remainder with a nonzero divisor. A divisor of -1 would overflow for the minimum: it is
+/// replaced by 1 and the result selected separately. Constant divisors need no guard.
 fn guarded(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
     let dtype = a.dtype();
     if dtype.is_bool() {
@@ -67,11 +67,11 @@ fn guarded(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr {
     }
 }
 
-/// Refuses a divisor of integers that is zero, and makes the kernel stop with an error when one of its elements is.
+/// Rejects a constant zero divisor of integers, and adds a check of the divisor's elements to the kernel.
 ///
 /// # Errors
 /// When it is the constant zero.
-pub fn refuse_zero(cx: &CallContext, b: &mut Builder, divisor: &Input) -> Result<(), InferError> {
+pub fn check_nonzero(cx: &CallContext, b: &mut Builder, divisor: &Input) -> Result<(), InferError> {
     let dtype = divisor.dtype();
     if dtype.is_floating() {
         return Ok(());
@@ -96,13 +96,13 @@ fn is_remainder(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Mod | BinaryOp::FloorMod)
 }
 
-/// `a << b`; zero when that shifts every bit out.
+/// `a << b`; zero if every bit is shifted out.
 pub fn shift_left(a: PrimExpr, b: PrimExpr) -> PrimExpr {
     let zero = PrimExpr::int(0, a.dtype());
     shift("shift_left", a, b, zero)
 }
 
-/// `a >> b`; the sign alone when that shifts every bit out.
+/// `a >> b`; only the sign if every bit is shifted out.
 pub fn shift_right(a: PrimExpr, b: PrimExpr) -> PrimExpr {
     let dtype = a.dtype();
     let number = |v| PrimExpr::int(v, dtype);
@@ -113,7 +113,7 @@ pub fn shift_right(a: PrimExpr, b: PrimExpr) -> PrimExpr {
     shift("shift_right", a, b, all_out)
 }
 
-/// A shift whose distance is kept below the width, where a machine's answer is undefined.
+/// A shift whose distance is clamped below the width, from which on the machine's result is undefined.
 fn shift(intrinsic: &'static str, a: PrimExpr, b: PrimExpr, all_out: PrimExpr) -> PrimExpr {
     let dtype = a.dtype();
     let width = i64::from(dtype.bits);

@@ -21,7 +21,7 @@ pub fn ops() -> Vec<Op> {
 
 fn arange() -> Op {
     Op::new("arange")
-        .doc("Numbers from `start` up to, not including, `end`, `step` apart. With one argument, from zero up to it.")
+        .doc("Numbers in `[start, end)` with stride `step`. With one argument, `[0, end)`.")
         .example("", "0, 10, 2")
         .operand("start", OperandKind::Prim)
         .operand_or("end", OperandKind::Prim, NONE)
@@ -43,7 +43,7 @@ fn arange() -> Op {
         })
 }
 
-/// `arange(n)` is `arange(0, n)`; the dtype is float32 when a bound is a float, else int64.
+/// `arange(n)` is `arange(0, n)`; the dtype is float32 if a bound is a float, otherwise int64.
 fn complete_arange(call: &mut Call) {
     if call.args.get(1).is_none_or(is_absent)
         && let Some(end) = call.args.first().cloned()
@@ -58,7 +58,7 @@ fn complete_arange(call: &mut Call) {
     }
 }
 
-/// One dimension of `ceil((end - start) / step)` elements, none when that is negative.
+/// One dimension of `ceil((end - start) / step)` elements, or zero if that is negative.
 fn arange_type(cx: &CallContext) -> Inferred {
     let bounds = [cx.prim("start")?, cx.prim("end")?, cx.prim("step")?];
     if dims::is(&bounds[2], 0) || bounds[2].as_float() == Some(0.0) {

@@ -1,7 +1,8 @@
-//! Gradients of poolings, gathered: each element of the data looks at the windows that hold it.
+//! Gradients of poolings, as gathers: each element of the data reads the windows that contain it.
 //!
-//! An element is tap `k` of the window at `(place + before - k·dilation) / stride`, where that is a whole number of a
-//! window there is. A maximum's gradient goes to the first tap that holds it, a mean's in equal parts to all that count.
+//! An element is tap `k` of the window at `(position + before - k·dilation) / stride`, if that is an integer and a
+//! valid window. A maximum's gradient goes to the first tap that attains it, a mean's in equal parts to all counted
+//! taps.
 
 use crate::{
     context::CallContext,
@@ -80,14 +81,14 @@ impl Backward {
         ["rh", "rw"].into_iter().zip(&self.pool.kernel).map(axis).collect()
     }
 
-    /// The window whose tap `k` is at `place` (primal, of the data), and whether there is one.
-    fn window(&self, place: &[PrimExpr], k: &[PrimExpr]) -> (Vec<PrimExpr>, PrimExpr) {
-        let mut at = place[..2].to_vec();
+    /// The window whose tap `k` is at a primal position of the data, and the condition that it exists.
+    fn window(&self, element: &[PrimExpr], k: &[PrimExpr]) -> (Vec<PrimExpr>, PrimExpr) {
+        let mut at = element[..2].to_vec();
         let mut exists = PrimExpr::bool(true);
         for (i, k) in k.iter().enumerate() {
             let window = &self.pool.window;
             let (stride, dilation) = (window.strides[i], window.dilation[i]);
-            let start = dims::offset(&place[i + 2], window.before[i]) - dims::mul(k, &dilation.into());
+            let start = dims::offset(&element[i + 2], window.before[i]) - dims::mul(k, &dilation.into());
             let position = dims::floordiv(&start, &stride.into());
             let inside = position.clone().ge(0i64).and(position.clone().lt(&self.positions[i]));
             let whole = (stride > 1).then(|| dims::floormod(&start, &stride.into()).eq(0i64));
@@ -97,7 +98,7 @@ impl Backward {
         (at, exists)
     }
 
-    /// Adds up, for each element of the data, what `share` gives it of the gradient of each window that holds it.
+    /// Sums, for each element of the data, its `share` of the gradient of each window that contains it.
     fn gather(
         &self,
         b: &mut Builder,
@@ -139,7 +140,7 @@ fn legalize_max(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// Which tap of each window holds its maximum, the first of equal ones; -1 for a window that is all padding.
+/// Index of the tap with each window's maximum, the first of equal ones; -1 for a window that is all padding.
 fn first_maximum(b: &mut Builder, backward: &Backward, x: &Input) -> Buffer {
     let shape = backward.grad.shape().to_vec();
     let chosen = b.temp("chosen", shape.clone(), DType::INT64);
@@ -147,8 +148,8 @@ fn first_maximum(b: &mut Builder, backward: &Backward, x: &Input) -> Buffer {
     let columns = backward.pool.kernel[1];
     let init = vec![PrimExpr::int64(-1), lowest(x.dtype())];
     b.fold(&[&chosen, &best], &backward.taps(), init, |so_far, at, k| {
-        let place = backward.result.primal_index(PRIMAL, at);
-        let (inside, value) = backward.pool.element(x, &backward.data, PRIMAL, &place, k);
+        let element = backward.result.primal_index(PRIMAL, at);
+        let (inside, value) = backward.pool.element(x, &backward.data, PRIMAL, &element, k);
         let guarded = |inside: &PrimExpr| inside.clone().if_then_else(value.clone(), lowest(x.dtype()));
         let value = inside.as_ref().map_or(value.clone(), guarded);
         let better = so_far[0].clone().lt(0i64).or(value.clone().gt(so_far[1].clone()));

@@ -40,13 +40,12 @@ fn infer(cx: &CallContext) -> Inferred {
     Ok(x.into())
 }
 
-/// The axis taken along; a vector has only one.
+/// The axis of the indices; a vector has only one.
 fn axis(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
     if cx.attr("axis")?.is_none() { Ok(0) } else { cx.axis("axis", ndim) }
 }
 
-/// Adds each row of the gradient to the row that it was taken from. Rows taken outside of the tensor count for the
-/// nearest inside.
+/// Adds each row of the gradient to the row that it was taken from. Out-of-bounds indices are clamped.
 fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "take_backward")?;
     let (grad, x, indices) = (b.input("output_grad")?, b.input("x")?, b.input("indices")?);
@@ -61,9 +60,9 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     b.block("take_backward", &others, |i| {
         let at = |k: PrimExpr| [&i[..axis], &[k], &i[axis..]].concat();
         let clear = each("k", length.clone(), |k| Stmt::store(&sum, at(k.clone()), PrimExpr::constant(0.0, wide)));
-        let add = over(indices.shape(), &mut Vec::new(), &|place| {
-            let row = indices.index_at(place).min(dims::offset(&length, -1)).max(0i64);
-            let value = grad.at(&[&i[..axis], place, &i[axis..]].concat()).cast(wide);
+        let add = over(indices.shape(), &mut Vec::new(), &|position| {
+            let row = indices.index_at(position).min(dims::offset(&length, -1)).max(0i64);
+            let value = grad.at(&[&i[..axis], position, &i[axis..]].concat()).cast(wide);
             Stmt::store(&sum, at(row.clone()), PrimExpr::load(&sum, at(row)) + value)
         });
         in_order([clear, add])
@@ -75,12 +74,12 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
 }
 
 /// A statement for each index of a shape.
-fn over(shape: &[PrimExpr], place: &mut Vec<PrimExpr>, f: &dyn Fn(&[PrimExpr]) -> Stmt) -> Stmt {
-    let Some((extent, rest)) = shape.split_first() else { return f(place) };
-    each(&format!("l{}", place.len()), extent.clone(), |l| {
-        place.push(l.clone());
-        let body = over(rest, place, f);
-        place.pop();
+fn over(shape: &[PrimExpr], position: &mut Vec<PrimExpr>, f: &dyn Fn(&[PrimExpr]) -> Stmt) -> Stmt {
+    let Some((extent, rest)) = shape.split_first() else { return f(position) };
+    each(&format!("l{}", position.len()), extent.clone(), |l| {
+        position.push(l.clone());
+        let body = over(rest, position, f);
+        position.pop();
         body
     })
 }

@@ -1,8 +1,8 @@
-//! Sampling along a grid of places, and grids of affine maps.
+//! Sampling at grid positions, and grids of affine maps.
 //!
 //! Coordinates run from -1 to 1 over the data: between the centres of its outer elements (`align_corners`), or between
-//! their outer borders. Places outside of the data hold zero, or the nearest border element, or what a mirror at the
-//! border shows.
+//! their outer edges. Positions outside the data read zero, the nearest border element, or the element reflected at the
+//! border.
 
 use super::taps::{Tap, weighted_sum};
 use crate::{
@@ -78,7 +78,7 @@ fn infer_grid_sample(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape: TensorShape::Known(layout.from_primal(&primal, &sizes).into()), ..data }.into())
 }
 
-/// How one axis is sampled.
+/// Sampling along one axis.
 struct Axis<'a> {
     size: PrimExpr,
     align_corners: bool,
@@ -91,13 +91,13 @@ impl Axis<'_> {
         PrimExpr::float(value, self.dtype)
     }
 
-    /// The size as a number, plus `by`.
+    /// The size plus `by`, as a float.
     fn size(&self, by: i64) -> PrimExpr {
         number(&dims::offset(&self.size, by), self.dtype)
     }
 
-    /// The place in the data of a coordinate between -1 and 1.
-    fn place(&self, coordinate: PrimExpr) -> PrimExpr {
+    /// The position in the data of a coordinate between -1 and 1.
+    fn position(&self, coordinate: PrimExpr) -> PrimExpr {
         let moved = coordinate + self.constant(1.0);
         match self.align_corners {
             true => moved * self.size(-1) / self.constant(2.0),
@@ -105,7 +105,7 @@ impl Axis<'_> {
         }
     }
 
-    /// A place inside of the data for any place, as padding asks for.
+    /// Maps any position into the data, according to the padding mode.
     fn inside(&self, x: PrimExpr) -> PrimExpr {
         match self.padding {
             "border" => self.clip(x),
@@ -118,7 +118,7 @@ impl Axis<'_> {
         x.max(self.constant(0.0)).min(self.size(-1))
     }
 
-    /// The place that mirrors at both ends show: the distance from the first end, folded as often as it takes.
+    /// Reflects a position at both ends, repeatedly.
     fn reflect(&self, x: PrimExpr) -> PrimExpr {
         let (first, length) = match self.align_corners {
             true => (self.constant(0.0), self.size(-1).max(self.constant(1.0))),
@@ -132,9 +132,9 @@ impl Axis<'_> {
         forth.select(rest.clone(), length - rest) + first
     }
 
-    /// The elements that a coordinate chooses, with their weights.
+    /// The elements sampled for a coordinate, with their weights.
     fn taps(&self, coordinate: PrimExpr, method: &str) -> Vec<Tap> {
-        let x = self.place(coordinate);
+        let x = self.position(coordinate);
         match method {
             "nearest" => vec![Tap::whole(self.inside(x).unary("nearbyint").cast(DType::INT64))],
             "bilinear" => {
@@ -149,7 +149,7 @@ impl Axis<'_> {
         }
     }
 
-    /// Four elements, by the cubic convolution of slope -0.75 (Keys, 1981). Padding is asked for each of them.
+    /// Four elements, by the cubic convolution of slope -0.75 (Keys, 1981). Padding applies to each of them.
     fn cubic(&self, x: PrimExpr) -> Vec<Tap> {
         const A: f64 = -0.75;
         let floor = x.clone().unary("floor");
@@ -183,19 +183,19 @@ fn legalize_grid_sample(cx: &CallContext) -> Result<Legalized, InferError> {
     let axes: Vec<Axis> = axes.collect();
     let wide = if data.dtype() == DType::FLOAT64 { DType::FLOAT64 } else { DType::FLOAT32 };
     b.compute(&out, |at| {
-        let place = layout.primal_index(&primal, at);
+        let position = layout.primal_index(&primal, at);
         let taps: Vec<Vec<Tap>> = axes
             .iter()
             .enumerate()
             .map(|(k, axis)| {
-                let mut from = place.clone();
+                let mut from = position.clone();
                 from[1] = ((axes.len() - 1 - k) as i64).into();
                 axis.taps(grid.at(&from).cast(dtype), method)
             })
             .collect();
         let read = |index: &[PrimExpr]| {
             let inside = index.iter().zip(&sizes).map(|(i, size)| i.clone().ge(0i64).and(i.clone().lt(size)));
-            let value = data.at(&layout.index(&primal, &[&place[..2], index].concat()));
+            let value = data.at(&layout.index(&primal, &[&position[..2], index].concat()));
             let zero = PrimExpr::constant(0.0, data.dtype());
             inside.reduce(PrimExpr::and).map_or(value.clone(), |inside| inside.if_then_else(value, zero))
         };
@@ -272,13 +272,13 @@ fn legalize_affine_grid(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The coordinate, from -1 to 1, of place `i` along an axis of that size.
+/// The coordinate, from -1 to 1, of index `i` along an axis.
 fn coordinate(i: &PrimExpr, size: &PrimExpr, align_corners: bool, dtype: DType) -> PrimExpr {
     let constant = |v| PrimExpr::float(v, dtype);
-    let place = i.clone().cast(dtype);
+    let position = i.clone().cast(dtype);
     if align_corners {
         let steps = number(&dims::max(&dims::offset(size, -1), &1i64.into()), dtype);
-        return place * (constant(2.0) / steps) - constant(1.0);
+        return position * (constant(2.0) / steps) - constant(1.0);
     }
-    (place * constant(2.0) + constant(1.0)) / number(size, dtype) - constant(1.0)
+    (position * constant(2.0) + constant(1.0)) / number(size, dtype) - constant(1.0)
 }

@@ -1,8 +1,8 @@
 //! Resizing of images and volumes.
 //!
-//! Every spatial axis is resampled on its own: a place in the result becomes a place in the data, in float32 as the
-//! field's other implementations have it, then one, two or four elements around it are weighted and added. Where results
-//! use most of the data, it is resampled along the last axis first, so that rows are computed once for all that use them.
+//! Every spatial axis is resampled separately: a position in the result is mapped to a position in the data, in float32
+//! as in other implementations, then one, two or four elements around it are weighted and summed. If the results use
+//! most of the data, it is resampled along the last axis first, so that shared rows are computed once.
 
 use super::taps::{Tap, weighted_sum};
 use crate::{
@@ -30,14 +30,14 @@ pub fn ops() -> Vec<Op> {
     ]
 }
 
-/// How values between elements are found.
+/// Interpolation methods.
 const METHODS: &[&str] = &["nearest_neighbor", "linear", "cubic"];
 
-/// How places in the result become places in the data.
+/// Mappings of result positions to data positions.
 const COORDINATES: &[&str] =
     &["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn", "tf_crop_and_resize"];
 
-/// How a place between elements is rounded to one.
+/// Roundings of positions to elements.
 const ROUNDINGS: &[&str] = &["", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"];
 
 fn resize(name: &'static str, spatial: &'static str, rounding: &'static str, doc: &'static str) -> Op {
@@ -67,7 +67,7 @@ fn resize(name: &'static str, spatial: &'static str, rounding: &'static str, doc
         .legalize(move |cx| legalize(cx, spatial))
 }
 
-/// One size is for every axis; a region left out is empty, and its bounds are float32.
+/// One size applies to every axis; an omitted region is empty, and its bounds are float32.
 fn complete(call: &mut Call, rank: usize) {
     if let Some(Operand::Shape(size)) = call.args.get_mut(1)
         && let [one] = size.as_slice()
@@ -122,13 +122,13 @@ fn infer(cx: &CallContext, spatial: &str) -> Inferred {
     Ok(TensorType { shape, dtype, ..data }.into())
 }
 
-/// How one axis is resampled.
+/// Resampling along one axis.
 struct Axis<'a> {
-    /// Elements in the data.
+    /// Number of elements in the data.
     size: PrimExpr,
-    /// Places in the result.
+    /// Number of elements in the result.
     target: PrimExpr,
-    /// The bounds of the region, in parts of the axis: float32, in which all that is made of them is computed.
+    /// The bounds of the region relative to the axis, in float32, in which everything derived from them is computed.
     region: (f32, f32),
     coordinates: &'a str,
     rounding: &'a str,
@@ -140,7 +140,7 @@ impl Axis<'_> {
         number(size, DType::FLOAT32)
     }
 
-    /// Elements of the data to a place in the result. Known sizes are divided here, as float32 divides them.
+    /// Data elements per result element. Known sizes are divided at compile time, in float32.
     fn scale(&self) -> PrimExpr {
         match (self.size.as_int(), self.target.as_int()) {
             (Some(s), Some(n)) => constant((s as f32 / n as f32).into()),
@@ -148,7 +148,7 @@ impl Axis<'_> {
         }
     }
 
-    /// Where place `i` of the result is in the data.
+    /// The data position of result index `i`.
     fn source(&self, i: &PrimExpr) -> PrimExpr {
         let x = i.clone().cast(DType::FLOAT32);
         let last = self.float(&dims::offset(&self.size, -1));
@@ -169,7 +169,7 @@ impl Axis<'_> {
         }
     }
 
-    /// A value for results of more than one place, or of one.
+    /// Selects a value by whether the result has more than one element.
     fn unless_one(&self, many: PrimExpr, one: PrimExpr) -> PrimExpr {
         match self.target.as_int() {
             Some(n) => {
@@ -183,18 +183,18 @@ impl Axis<'_> {
         }
     }
 
-    /// Returns true if so many elements around each place of the result are most of the data's.
+    /// Returns true if `taps` elements per result element cover most of the data.
     fn uses_most(&self, taps: i64) -> bool {
         dims::at_least(&dims::mul(&self.target, &taps.into()), &self.size) == Some(true)
     }
 
-    /// An index that stays inside the data.
+    /// Clamps an index to the data.
     fn clamp(&self, index: PrimExpr) -> PrimExpr {
         index.min(dims::offset(&self.size, -1)).max(0i64)
     }
 
-    /// An index that is no farther outside of the data than the elements around it reach, so that those can be counted.
-    fn near(&self, index: PrimExpr) -> PrimExpr {
+    /// Clamps an index to the data plus the reach of its taps, so that their indices do not overflow.
+    fn clamp_to_taps(&self, index: PrimExpr) -> PrimExpr {
         index.min(dims::offset(&self.size, 2)).max(-4i64)
     }
 
@@ -213,7 +213,7 @@ impl Axis<'_> {
             return Tap::whole(dims::floordiv(i, &repeat.into()));
         }
         let x = self.source(i);
-        // The small number makes up for a place that falls just short of an element by rounding.
+        // The epsilon compensates for positions that rounding puts just below an element.
         let index = match rounding {
             "round" => x.unary("nearbyint"),
             "round_prefer_floor" => (x - constant(0.5)).unary("ceil"),
@@ -224,20 +224,20 @@ impl Axis<'_> {
         Tap::whole(self.clamp(index.cast(DType::INT64)))
     }
 
-    /// The elements on both sides, by how near they are.
+    /// The two neighbouring elements, weighted by distance.
     fn linear(&self, i: &PrimExpr) -> Vec<Tap> {
         let x = self.source(i);
         let floor = x.clone().unary("floor");
-        let (low, part) = (self.near(floor.clone().cast(DType::INT64)), x - floor);
+        let (low, part) = (self.clamp_to_taps(floor.clone().cast(DType::INT64)), x - floor);
         let tap = |k: i64, weight| Tap { index: self.clamp(dims::offset(&low, k)), weight: Some(weight) };
         vec![tap(0, constant(1.0) - &part), tap(1, part)]
     }
 
-    /// Four elements, by the cubic spline of slope `a`; those outside of the data may be left out.
+    /// Four elements, by the cubic spline of slope `a`; `exclude` leaves out those outside the data.
     fn cubic(&self, i: &PrimExpr, a: f64, exclude: bool) -> Vec<Tap> {
         let x = self.source(i);
         let floor = x.clone().unary("floor");
-        let (low, t) = (self.near(floor.clone().cast(DType::INT64)), x - floor);
+        let (low, t) = (self.clamp_to_taps(floor.clone().cast(DType::INT64)), x - floor);
         let mut weights = cubic_weights(&t, a);
         if exclude {
             for (k, weight) in weights.iter_mut().enumerate() {
@@ -257,8 +257,8 @@ fn constant(value: f64) -> PrimExpr {
     PrimExpr::float(value, DType::FLOAT32)
 }
 
-/// Weights of the four elements around a place at part `t` between the second and the third (Keys, 1981). The terms stand
-/// in the order in which TVM adds them: results are the same to the last bit.
+/// Weights of the four elements around a position at fraction `t` between the second and the third (Keys, 1981).
+/// Operations are in TVM's order, so results are bit-identical.
 fn cubic_weights(t: &PrimExpr, a: f64) -> [PrimExpr; 4] {
     let (t2, t3) = (t * t, t * t * t);
     let c = constant;
@@ -308,22 +308,23 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
         left -= 1;
         shape[left + 2] = axes[left].target.clone();
         source = b.stage("across", layout.from_primal(&primal, &shape), wide, |at| {
-            let place = layout.primal_index(&primal, at);
+            let position = layout.primal_index(&primal, at);
             let read = |index: &[PrimExpr]| {
-                source.at(&layout.index(&primal, &[&place[..left + 2], index, &place[left + 3..]].concat()))
+                source.at(&layout.index(&primal, &[&position[..left + 2], index, &position[left + 3..]].concat()))
             };
-            weighted_sum(&[taps(&axes[left], &place[left + 2])], wide, read)
+            weighted_sum(&[taps(&axes[left], &position[left + 2])], wide, read)
         });
     }
     b.compute(&out, |at| {
-        let place = layout.primal_index(&primal, at);
-        let taps: Vec<Vec<Tap>> = axes[..left].iter().zip(&place[2..]).map(|(axis, i)| taps(axis, i)).collect();
-        let read =
-            |index: &[PrimExpr]| source.at(&layout.index(&primal, &[&place[..2], index, &place[left + 2..]].concat()));
+        let position = layout.primal_index(&primal, at);
+        let taps: Vec<Vec<Tap>> = axes[..left].iter().zip(&position[2..]).map(|(axis, i)| taps(axis, i)).collect();
+        let read = |index: &[PrimExpr]| {
+            source.at(&layout.index(&primal, &[&position[..2], index, &position[left + 2..]].concat()))
+        };
         let value = weighted_sum(&taps, wide, read);
         let Some(beyond) = beyond else { return value.cast(out.dtype) };
         let fill = PrimExpr::constant(beyond, value.dtype());
-        let outside = axes.iter().zip(&place[2..]).map(|(axis, i)| {
+        let outside = axes.iter().zip(&position[2..]).map(|(axis, i)| {
             let x = axis.source(i);
             x.clone().lt(constant(0.0)).or(x.gt(axis.float(&dims::offset(&axis.size, -1))))
         });
@@ -332,7 +333,7 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The bounds of the region along an axis. Images give them as `[y0, x0, y1, x1]`, volumes as `[x0, y0, z0, x1, y1, z1]`.
+/// The bounds of the region along an axis. Images have `[y0, x0, y1, x1]`, volumes `[x0, y0, z0, x1, y1, z1]`.
 fn region(roi: &[f64], rank: usize, axis: usize) -> (f32, f32) {
     let at = if rank == 2 { axis } else { rank - 1 - axis };
     (roi[at] as f32, roi[at + rank] as f32)

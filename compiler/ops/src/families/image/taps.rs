@@ -1,25 +1,25 @@
-//! Sums of weighted elements around a place.
+//! Weighted sums of the elements around a position.
 
 use hammock_ir::{DType, PrimExpr};
 
-/// An element along one axis, and its weight; `None` for one that counts whole.
+/// An element along one axis, and its weight; `None` for weight one.
 #[derive(Clone, Debug)]
 pub struct Tap {
-    /// Which element.
+    /// Index of the element.
     pub index: PrimExpr,
-    /// How much of it.
+    /// Weight.
     pub weight: Option<PrimExpr>,
 }
 
 impl Tap {
-    /// An element that counts whole.
+    /// An element of weight one.
     pub fn whole(index: PrimExpr) -> Self {
         Tap { index, weight: None }
     }
 }
 
-/// The elements that taps of each axis choose, weighted and added, the last axis first. Single elements keep their
-/// dtype; sums are of dtype `wide`.
+/// The weighted sum of the elements at the taps of each axis, the last axis first. Single elements keep their dtype;
+/// sums are of dtype `wide`.
 pub fn weighted_sum(taps: &[Vec<Tap>], wide: DType, read: impl Fn(&[PrimExpr]) -> PrimExpr) -> PrimExpr {
     fold(taps, wide, &mut Vec::new(), &read)
 }

@@ -1,4 +1,4 @@
-//! Indices that are known when compiling.
+//! Constant indices.
 
 use crate::context::CallContext;
 use hammock_ir::{
@@ -6,11 +6,10 @@ use hammock_ir::{
     relax::{InferError, Operand},
 };
 
-/// Checks indices that are constants against the sizes they index: as many in a row as there are sizes. Negative ones
-/// may count from the end.
+/// Checks constant indices against the sizes they index, one per size and row. Negative indices count from the end.
 ///
 /// # Errors
-/// When one is outside.
+/// When one is out of bounds.
 pub fn expect_inside(cx: &CallContext, param: &str, operand: &Operand, sizes: &[PrimExpr]) -> Result<(), InferError> {
     let Some(indices) = constants(operand) else { return Ok(()) };
     let outside = |(index, size): (i64, &PrimExpr)| {
@@ -29,7 +28,7 @@ pub fn expect_inside(cx: &CallContext, param: &str, operand: &Operand, sizes: &[
 /// The same for a tuple of indices, one for each of these sizes.
 ///
 /// # Errors
-/// When one is outside.
+/// When one is out of bounds.
 pub fn expect_all_inside(cx: &CallContext, param: &str, sizes: &[PrimExpr]) -> Result<(), InferError> {
     match cx.operand(param)? {
         Operand::Tuple(indices) => {

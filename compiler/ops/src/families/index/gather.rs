@@ -1,4 +1,4 @@
-//! Elements at positions that a tensor holds. Negative indices count from the end.
+//! Gathers with index tensors. Negative indices count from the end.
 
 use super::{expect_all_inside, expect_inside, expect_integers, from_end, int64};
 use crate::{
@@ -85,7 +85,7 @@ fn gather_nd() -> Op {
         .legalize(gather_nd_tir)
 }
 
-/// How many axes are shared, and how many an index names.
+/// Number of batch axes, and number of axes per index vector.
 fn gather_nd_axes(cx: &CallContext, data: usize, rows: &PrimExpr) -> Result<Option<(usize, usize)>, InferError> {
     let batch = usize::try_from(cx.int("batch_dims")?)
         .map_err(|_| cx.error_at("batch_dims", "`batch_dims` must not be negative"))?;

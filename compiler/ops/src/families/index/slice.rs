@@ -1,7 +1,7 @@
 //! Slices with a stride.
 //!
-//! Bounds follow Python: negative ones count from the end, both are then moved into the axis. A symbolic dimension is
-//! taken to be at least zero, so only other expressions are asked for their sign at run time.
+//! Bounds follow Python: negative ones count from the end, and both are then clamped to the axis. Symbolic dimensions
+//! are nonnegative, so only the sign of other expressions is checked at run time.
 
 use super::expect_integers;
 use crate::{
@@ -40,7 +40,7 @@ fn strided_slice() -> Op {
         .legalize(strided_slice_tir)
 }
 
-/// What is kept of one axis.
+/// The slice of one axis.
 struct Slice {
     axis: usize,
     begin: PrimExpr,
@@ -92,7 +92,7 @@ fn strided_slice_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The slices that a call asks for; `None` when a tuple of bounds is a variable.
+/// The slices of a call; `None` if a tuple of bounds is a variable.
 fn slices(cx: &CallContext, dims: &[PrimExpr]) -> Result<Option<Vec<Slice>>, InferError> {
     let (Some(axes), Some(begin), Some(end)) = (cx.prims("axes")?, cx.prims("begin")?, cx.prims("end")?) else {
         return Ok(None);
@@ -156,8 +156,8 @@ fn slice(cx: &CallContext, axis: usize, extent: &PrimExpr, bounds: [PrimExpr; 3]
     Slice { axis, begin, stride, length }
 }
 
-/// The distance between elements of a slice with a negative stride. No axis reaches from one element to another at a
-/// distance of 2^63, so that is the distance that int64 holds.
+/// The magnitude of a negative stride. No axis is 2^63 elements long, so for the minimum the maximum of int64 is
+/// equivalent.
 fn step_down(stride: &PrimExpr) -> PrimExpr {
     match stride.as_int() {
         Some(stride) => PrimExpr::int64(stride.saturating_neg()),
@@ -165,7 +165,7 @@ fn step_down(stride: &PrimExpr) -> PrimExpr {
     }
 }
 
-/// `end - begin`; what is left of an axis of `n` after `min(c, n)` is `max(n - c, 0)`, and from `max(n - c, 0)` on `min(c, n)`.
+/// `end - begin`, simplified: `n - min(c, n)` is `max(n - c, 0)`, and `n - max(n - c, 0)` is `min(c, n)`.
 fn difference(end: &PrimExpr, begin: &PrimExpr) -> PrimExpr {
     let begin = &dims::simplify(begin);
     match begin.kind() {
@@ -180,7 +180,7 @@ fn difference(end: &PrimExpr, begin: &PrimExpr) -> PrimExpr {
     }
 }
 
-/// A bound that counts from the end when negative, and whether it is surely not negative then.
+/// A bound that counts from the end if negative; the flag is true if the result is certainly nonnegative.
 fn from_end(cx: &CallContext, bound: &PrimExpr, extent: &PrimExpr) -> (PrimExpr, bool) {
     match bound.as_int() {
         Some(v) if v < 0 => (dims::add(extent, bound), false),
@@ -190,7 +190,7 @@ fn from_end(cx: &CallContext, bound: &PrimExpr, extent: &PrimExpr) -> (PrimExpr,
     }
 }
 
-/// Returns true if an expression is surely not negative: symbolic dimensions, and what is built of them without
+/// Returns true if an expression is certainly nonnegative: symbolic dimensions, and expressions of them without
 /// subtraction.
 fn is_size(cx: &CallContext, e: &PrimExpr) -> bool {
     match e.kind() {

@@ -1,6 +1,6 @@
 //! `take`
 
-use super::{clamp, expect_inside, expect_integers, from_end, inside, unless_empty};
+use super::{clamp, expect_inside, expect_integers, from_end, inside, zero_if_empty};
 use crate::{
     context::CallContext,
     dims,
@@ -10,7 +10,7 @@ use crate::{
 };
 use hammock_ir::{PrimExpr, TensorShape, TensorType, count, relax::InferError};
 
-/// What happens to an index outside the axis.
+/// Handling of out-of-bounds indices.
 const MODES: [&str; 4] = ["fast", "clip", "wrap", "nan"];
 
 /// `take`
@@ -85,9 +85,9 @@ fn element(x: &Input, mode: &str, axis: usize, before: &[PrimExpr], index: &Prim
         }
         "wrap" => {
             let length = if extent.as_int().is_some() { extent.clone() } else { dims::max(extent, &1i64.into()) };
-            unless_empty([extent], at(index.clone().floormod(length)))
+            zero_if_empty([extent], at(index.clone().floormod(length)))
         }
         "fast" => at(from_end(index.clone(), extent)),
-        _ => unless_empty([extent], at(clamp(index, extent))),
+        _ => zero_if_empty([extent], at(clamp(index, extent))),
     }
 }

@@ -1,8 +1,8 @@
 //! Einstein summation.
 //!
-//! `subscripts` names each operand's axes by letters. Axes that share a letter run together; letters that the output
-//! lacks are summed over. `...` stands for axes that broadcast. Without `->`, the output has the letters that occur
-//! once, in order of the alphabet, after the broadcast axes.
+//! `subscripts` names each operand's axes by letters. Axes with the same letter share an index; letters that the output
+//! lacks are summed over. `...` denotes broadcast axes. Without `->`, the output has the letters that occur once, in
+//! alphabetical order, after the broadcast axes.
 
 use crate::{
     context::CallContext,
@@ -16,7 +16,7 @@ use hammock_ir::{PrimExpr, TensorShape, TensorType, count, relax::InferError};
 /// `einsum`
 pub fn einsum() -> Op {
     Op::new("einsum")
-        .doc("Sums products of elements over axes in Einstein notation: `ij,jk->ik` is a matrix product.")
+        .doc("Contraction in Einstein notation: `ij,jk->ik` is a matmul.")
         .example("x: float32[2, 3]; y: float32[3, 4]", r#"(x, y), subscripts="ij,jk->ik""#)
         .operand("operands", OperandKind::Tensors)
         .required("subscripts", AttrKind::Str)
@@ -24,7 +24,7 @@ pub fn einsum() -> Op {
         .legalize(einsum_tir)
 }
 
-/// An axis: a letter, or one of those that `...` stands for, counted from the last.
+/// An axis: a letter, or one of the axes that `...` denotes, counted from the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Label {
     Letter(char),
@@ -85,12 +85,12 @@ impl Subscripts {
     }
 }
 
-/// Returns true if an axis of that size surely runs along one of that extent.
+/// Returns true if an axis of this size is certainly compatible with the extent.
 fn fits(size: &PrimExpr, extent: &PrimExpr) -> bool {
     dims::is(size, 1) || dims::equal(size, extent) == Some(true)
 }
 
-/// The labels of one term. A term for a tensor of known rank gives `...` the axes that letters leave.
+/// The labels of one operand's subscript. If the rank is known, `...` denotes the axes without letters.
 fn labels(cx: &CallContext, term: &str, rank: Option<usize>) -> Result<Vec<Label>, InferError> {
     let (before, after) = term.split_once("...").unwrap_or((term, ""));
     let letters = before.chars().count() + after.chars().count();
@@ -112,7 +112,7 @@ fn labels(cx: &CallContext, term: &str, rank: Option<usize>) -> Result<Vec<Label
     Ok(before.chars().map(Label::Letter).chain(dots).chain(after.chars().map(Label::Letter)).collect())
 }
 
-/// The axes that `...` stands for in all operands together.
+/// The axes that `...` denotes in all operands together.
 fn dots(operands: &[Vec<Label>]) -> Vec<Label> {
     let count = operands.iter().map(|o| o.iter().filter(|l| matches!(l, Label::Dots(_))).count()).max();
     (0..count.unwrap_or(0)).rev().map(Label::Dots).collect()

@@ -1,4 +1,4 @@
-//! Tensors put together and cut apart.
+//! Concatenation, stacking and splitting.
 
 use crate::{
     context::CallContext,
@@ -17,7 +17,7 @@ pub fn ops() -> Vec<Op> {
     vec![concat(), stack(), split()]
 }
 
-/// Dtype and rank that members of a list must have in common; `None` where one is not known.
+/// Common dtype and rank of the members of a list; `None` if unknown.
 fn common(cx: &CallContext, tensors: &[TensorType]) -> Result<(Option<DType>, Option<usize>), InferError> {
     let Some(first) = tensors.first() else {
         return Err(cx.error_at("tensors", "`tensors` must not be empty"));
@@ -59,18 +59,19 @@ fn check_others(cx: &CallContext, tensors: &[TensorType], but: Option<usize>) ->
     Ok(())
 }
 
-/// Inputs up to which each element of a result chooses its input, so that the result is one stage, which fuses. Of more,
-/// each input is copied to its slice: a vector of the result that may lie in any of hundreds of inputs takes code for each.
+/// Maximum number of inputs among which each element of a result selects its own, so that the result is one stage,
+/// which fuses. With more, each input is copied to its slice, since selecting among hundreds of inputs takes code for
+/// each.
 const MAX_SELECTED: usize = 64;
 
-/// The same where vectors of the result lie across inputs: there, each vector loads from all inputs, under masks.
+/// The same if vectors of the result span inputs: each vector then loads from all inputs, under masks.
 const MAX_SELECTED_BY_LANE: usize = 16;
 
-/// Lanes of the longest vectors of float32.
+/// Number of float32 lanes of the widest vectors.
 const LANES: i64 = 16;
 
-/// Returns true if each element of a concatenation selects its input.
-fn chooses_input(xs: &[Input], axis: usize) -> bool {
+/// Returns true if each element of a concatenation selects its own input.
+fn selects_input(xs: &[Input], axis: usize) -> bool {
     let size = |x: &Input| x.shape()[axis].as_int();
     let inputs_end_inside = || xs.iter().rev().skip(1).any(|x| size(x).is_none_or(|size| size % LANES != 0));
     let is_contiguous = |x: &Input| x.shape()[axis + 1..].iter().all(|size| dims::is(size, 1));
@@ -98,8 +99,8 @@ fn concat() -> Op {
                     b.require_equal(&x.shape()[other], &out.shape[other], &text);
                 }
             }
-            if chooses_input(&xs, axis) {
-                b.compute(&out, |i| chosen(&xs, axis, i));
+            if selects_input(&xs, axis) {
+                b.compute(&out, |i| select_input(&xs, axis, i));
                 return Ok(b.finish());
             }
             let mut begin = PrimExpr::int64(0);
@@ -143,8 +144,8 @@ fn concat_type(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape, dtype, vdevice }.into())
 }
 
-/// The element of that input in whose range the index lies. Only one is read.
-fn chosen(xs: &[Input], axis: usize, i: &[PrimExpr]) -> PrimExpr {
+/// The element of the input whose range contains the index. Only one is read.
+fn select_input(xs: &[Input], axis: usize, i: &[PrimExpr]) -> PrimExpr {
     let mut begin = PrimExpr::int64(0);
     let mut parts = Vec::new();
     for x in xs {
@@ -153,18 +154,18 @@ fn chosen(xs: &[Input], axis: usize, i: &[PrimExpr]) -> PrimExpr {
         parts.push((begin.clone(), x.at(&own)));
         begin = dims::add(&begin, &x.shape()[axis]);
     }
-    last_begun(&parts, &i[axis])
+    search_input(&parts, &i[axis])
 }
 
-/// The element of the last part that begins at or before the index: halved, so that many parts take few comparisons.
-fn last_begun(parts: &[(PrimExpr, PrimExpr)], index: &PrimExpr) -> PrimExpr {
+/// The element of the last input that begins at or before the index, by binary search.
+fn search_input(parts: &[(PrimExpr, PrimExpr)], index: &PrimExpr) -> PrimExpr {
     match parts {
         [] => PrimExpr::int64(0),
         [(_, element)] => element.clone(),
         _ => {
             let (before, after) = parts.split_at(parts.len().div_ceil(2));
             let reached = after[0].0.clone().le(index.clone());
-            reached.if_then_else(last_begun(after, index), last_begun(before, index))
+            reached.if_then_else(search_input(after, index), search_input(before, index))
         }
     }
 }
@@ -210,14 +211,14 @@ fn stack() -> Op {
             b.compute(&out, |i| {
                 let own = [&i[..axis], &i[axis + 1..]].concat();
                 let element = |(n, x): (usize, &Input)| (PrimExpr::int64(n as i64), x.at(&own));
-                last_begun(&xs.iter().enumerate().map(element).collect::<Vec<_>>(), &i[axis])
+                search_input(&xs.iter().enumerate().map(element).collect::<Vec<_>>(), &i[axis])
             });
             Ok(b.finish())
         })
 }
 
-/// The most parts of a split: each is a value of its own in the program.
-const MOST_PARTS: i64 = 1 << 16;
+/// Maximum number of sections of a split: each is a separate value in the program.
+const MAX_SECTIONS: i64 = 1 << 16;
 
 fn split() -> Op {
     Op::new("split")
@@ -269,7 +270,7 @@ fn split_type(cx: &CallContext) -> Inferred {
     Ok(Type::Tuple(sections(cx, &dims[axis])?.into_iter().map(sized).collect()))
 }
 
-/// Begin (`None`: where the one before ends) and size of each section of an axis.
+/// Begin (`None` for the end of the section before) and size of each section of an axis.
 fn sections(cx: &CallContext, extent: &PrimExpr) -> Result<Vec<(Option<PrimExpr>, PrimExpr)>, InferError> {
     let zero = PrimExpr::int64(0);
     match cx.attr("indices_or_sections")? {
@@ -292,10 +293,10 @@ fn sections(cx: &CallContext, extent: &PrimExpr) -> Result<Vec<(Option<PrimExpr>
                     format_args!("`indices_or_sections` must be positive, not {count}"),
                 ));
             }
-            if count > MOST_PARTS {
+            if count > MAX_SECTIONS {
                 return Err(cx.error_at(
                     "indices_or_sections",
-                    format_args!("`indices_or_sections` asks for {count} parts; {MOST_PARTS} may be"),
+                    format_args!("`indices_or_sections` asks for {count} parts; {MAX_SECTIONS} may be"),
                 ));
             }
             let size = dims::ceildiv(extent, &count.into());

@@ -1,7 +1,7 @@
-//! Elements moved by an index map.
+//! Layout transformation by an index map.
 //!
-//! The kernel gathers: it inverts the map and reads, for each index of the result, the element that lands there. Maps
-//! that split axes (`i // 4, i % 4`), join them (`i * 4 + j`) and reorder them are inverted; others are refused.
+//! The kernel is a gather: it inverts the map and reads, for each index of the result, the element mapped to it. Maps
+//! that split axes (`i // 4, i % 4`), fuse them (`i * 4 + j`) and reorder them are inverted; others are rejected.
 
 use crate::{
     context::CallContext,
@@ -21,8 +21,7 @@ use hammock_ir::{
 pub fn layout_transform() -> Op {
     Op::new("layout_transform")
         .doc(
-            "Moves each element to the index that an index map gives; the result is just large enough, with \
-              `pad_value` where no element lands.",
+            "Moves each element to the index that an index map gives; the result has the minimum size, padded with `pad_value`.",
         )
         .example("x: float32[4, 6]", "x, index_map=lambda i, j: (j, i)")
         .tensor("x")
@@ -56,8 +55,8 @@ fn layout_type(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape, ..x }.into())
 }
 
-/// The shape that holds every mapped index, in whole groups: an axis of an index's remainder has room for all
-/// remainders, one of multiples for whole strides.
+/// The shape that contains every mapped index, rounded up to whole groups: an axis of remainders covers all remainders,
+/// one of multiples whole strides.
 pub fn mapped_shape(map: &IndexMap, shape: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
     let extents: Vec<(&Var, &PrimExpr)> = map.params.iter().zip(shape).collect();
     map.results.iter().map(|r| whole_extent(r, &extents)).collect()
@@ -74,8 +73,8 @@ fn whole_extent(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<PrimExpr> 
     }
 }
 
-/// One more than the largest value of an expression over indices that begin at zero, which for a part of an index is
-/// taken to be one that ends with a whole group.
+/// Exclusive upper bound of an expression over indices that begin at zero, rounded up to a whole group for a part of an
+/// index.
 fn extent(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<PrimExpr> {
     let one = PrimExpr::int64(1);
     match e.kind() {
@@ -130,16 +129,16 @@ fn layout_tir(cx: &CallContext) -> Result<Legalized, InferError> {
 }
 
 /// A part of an index: `index // over % extent`.
-struct Part {
+struct IndexPart {
     param: Var,
     over: i64,
     extent: PrimExpr,
-    /// Is nothing of the index left above it?
+    /// True if it is the most significant part of the index.
     is_last: bool,
 }
 
-/// The map back from the indices of the result of [`mapped_shape`], and whether each of these comes from an index of that
-/// shape: else the result has room for more. `None` where the map is of another form than the parts of each index, joined.
+/// The inverse map from indices of the [`mapped_shape`], and whether it is a bijection: otherwise the result is padded.
+/// `None` if the map is not a combination of parts of indices.
 pub fn inverse(map: &IndexMap, shape: &[PrimExpr]) -> Option<(IndexMap, bool)> {
     let moved = mapped_shape(map, shape)?;
     let params: Vec<Var> = (0..map.results.len()).map(|axis| Var::int64(format!("axis{axis}"))).collect();
@@ -148,24 +147,29 @@ pub fn inverse(map: &IndexMap, shape: &[PrimExpr]) -> Option<(IndexMap, bool)> {
     Some((IndexMap { params, results, inverse: None }, is_full))
 }
 
-/// The indices that a map takes to `to`; `None` where the map is of another form than the parts of each index, joined.
+/// The indices that are mapped to `to`; `None` if the map is not a combination of parts of indices.
 fn invert(map: &IndexMap, shape: &[PrimExpr], to: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
     if let Some(inverse) = &map.inverse {
         let values: Substitution = inverse.params.iter().cloned().zip(to.iter().cloned()).collect();
         return Some(inverse.results.iter().map(|r| r.substitute(&values).cast(hammock_ir::DType::INT64)).collect());
     }
     let params: Vec<(&Var, &PrimExpr)> = map.params.iter().zip(shape).collect();
-    let mut known: Vec<(Part, PrimExpr)> = Vec::new();
+    let mut known: Vec<(IndexPart, PrimExpr)> = Vec::new();
     for (result, value) in map.results.iter().zip(to) {
         let mut terms = Vec::new();
         collect_terms(result, 1, &params, &mut terms)?;
-        known.extend(separate(terms, value)?);
+        known.extend(split_parts(terms, value)?);
     }
-    map.params.iter().map(|p| rebuild(p, &known)).collect()
+    map.params.iter().map(|p| join_parts(p, &known)).collect()
 }
 
-/// The terms of a sum `part * factor + …`.
-fn collect_terms(e: &PrimExpr, factor: i64, params: &[(&Var, &PrimExpr)], to: &mut Vec<(i64, Part)>) -> Option<()> {
+/// Collects the summands of `part * factor + …`.
+fn collect_terms(
+    e: &PrimExpr,
+    factor: i64,
+    params: &[(&Var, &PrimExpr)],
+    to: &mut Vec<(i64, IndexPart)>,
+) -> Option<()> {
     match e.kind() {
         PrimKind::Binary(BinaryOp::Add, a, b) => {
             collect_terms(a, factor, params, to)?;
@@ -180,36 +184,37 @@ fn collect_terms(e: &PrimExpr, factor: i64, params: &[(&Var, &PrimExpr)], to: &m
     }
 }
 
-fn part(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<Part> {
+fn part(e: &PrimExpr, params: &[(&Var, &PrimExpr)]) -> Option<IndexPart> {
     match e.kind() {
         PrimKind::Var(v) => {
             let extent = params.iter().find(|(p, _)| *p == v)?.1.clone();
-            Some(Part { param: v.clone(), over: 1, extent, is_last: true })
+            Some(IndexPart { param: v.clone(), over: 1, extent, is_last: true })
         }
         PrimKind::Cast(e) => part(e, params),
         PrimKind::Binary(BinaryOp::FloorDiv, a, b) => {
             let (inner, by) = (part(a, params)?, divisor(b)?);
             let over = inner.over.checked_mul(by.as_int()?)?;
-            Some(Part { over, extent: dims::ceildiv(&inner.extent, &by), ..inner })
+            Some(IndexPart { over, extent: dims::ceildiv(&inner.extent, &by), ..inner })
         }
         PrimKind::Binary(BinaryOp::FloorMod, a, b) => {
             let (inner, by) = (part(a, params)?, divisor(b)?);
             let is_whole = matches!((inner.extent.as_int(), by.as_int()), (Some(n), Some(by)) if n <= by);
-            Some(Part { extent: by, is_last: inner.is_last && is_whole, ..inner })
+            Some(IndexPart { extent: by, is_last: inner.is_last && is_whole, ..inner })
         }
         _ => None,
     }
 }
 
-/// The value of each part of a sum: from the largest factor down, each factor the one below times its extent.
-fn separate(mut terms: Vec<(i64, Part)>, value: &PrimExpr) -> Option<Vec<(Part, PrimExpr)>> {
+/// The value of each part of a sum, from the largest factor down; each factor must be the next smaller one times its
+/// extent.
+fn split_parts(mut terms: Vec<(i64, IndexPart)>, value: &PrimExpr) -> Option<Vec<(IndexPart, PrimExpr)>> {
     terms.sort_by_key(|(factor, _)| std::cmp::Reverse(*factor));
-    let chained = |w: &[(i64, Part)]| Some(w[0].0) == w[1].1.extent.as_int().map(|e| e * w[1].0);
+    let chained = |w: &[(i64, IndexPart)]| Some(w[0].0) == w[1].1.extent.as_int().map(|e| e * w[1].0);
     if !terms.windows(2).all(chained) || terms.last().is_some_and(|(factor, _)| *factor != 1) {
         return None;
     }
     let mut first = true;
-    let part = |(factor, part): (i64, Part)| {
+    let part = |(factor, part): (i64, IndexPart)| {
         let quotient = dims::floordiv(value, &factor.into());
         let value = if std::mem::take(&mut first) { quotient } else { quotient.floormod(part.extent.clone()) };
         (part, value)
@@ -217,8 +222,8 @@ fn separate(mut terms: Vec<(i64, Part)>, value: &PrimExpr) -> Option<Vec<(Part, 
     Some(terms.into_iter().map(part).collect())
 }
 
-/// An index from its parts: they must follow one another without gap or overlap, up to the last.
-fn rebuild(param: &Var, known: &[(Part, PrimExpr)]) -> Option<PrimExpr> {
+/// Rebuilds an index from its parts, which must be adjacent, without gaps or overlap.
+fn join_parts(param: &Var, known: &[(IndexPart, PrimExpr)]) -> Option<PrimExpr> {
     let mut parts: Vec<_> = known.iter().filter(|(part, _)| part.param == *param).collect();
     parts.sort_by_key(|(part, _)| part.over);
     let mut expected = Some(1);

@@ -1,4 +1,4 @@
-//! Elements repeated and turned round.
+//! Repetition and reversal of elements.
 
 use crate::{
     context::CallContext,

@@ -1,4 +1,4 @@
-//! The same elements under another shape.
+//! Reshapes.
 
 use crate::{
     context::CallContext,
@@ -23,8 +23,7 @@ pub fn ops() -> Vec<Op> {
 fn reshape() -> Op {
     Op::new("reshape")
         .doc(
-            "The same elements in row-major order under another shape. As written, one size may be -1 (whatever is \
-             left) and 0 keeps a size of `x`.",
+            "The same elements in row-major order under another shape. In the text, one size may be -1 (inferred) and 0 keeps a size of `x`.",
         )
         .example("x: float32[2, 6]", "x, (3, -1)")
         .tensor("x")
@@ -57,11 +56,11 @@ fn reshape_tir(cx: &CallContext, name: &str) -> Result<Legalized, InferError> {
     let out = b.output("T_reshape")?;
     let (have, need) = (dims::product(x.shape()), dims::product(&out.shape));
     b.require_equal(&have, &need, "the numbers of elements of `x` and `shape` differ");
-    b.compute(&out, |i| x.at(&moved(i, &out.shape, x.shape())));
+    b.compute(&out, |i| x.at(&map_indices(i, &out.shape, x.shape())));
     Ok(b.finish())
 }
 
-/// Puts sizes in the place of -1 and 0.
+/// Replaces -1 and 0 by sizes.
 fn resolve_reshape(cx: &CallContext) -> Result<Call, InferError> {
     let mut call = cx.call.clone();
     let Operand::Shape(given) = cx.operand("shape")? else { return Ok(call) };
@@ -89,7 +88,7 @@ fn has_zero(dims: &[PrimExpr]) -> bool {
     dims.iter().any(|d| dims::is(d, 0))
 }
 
-/// What is left for the size written -1. Sizes that both shapes have cancel before dividing.
+/// The size denoted by -1. Sizes that both shapes have are cancelled before dividing.
 fn rest(cx: &CallContext, own: &[PrimExpr], shape: &[PrimExpr]) -> Result<PrimExpr, InferError> {
     let mut left: Vec<&PrimExpr> = own.iter().collect();
     let mut by = Vec::new();
@@ -109,7 +108,7 @@ fn rest(cx: &CallContext, own: &[PrimExpr], shape: &[PrimExpr]) -> Result<PrimEx
     Ok(dims::floordiv(&total, &by))
 }
 
-/// Divides the constant factor of a product by a constant divisor where it goes in.
+/// Divides the constant factor of a multiplication by a constant divisor if it is divisible.
 fn split_constant(total: PrimExpr, by: PrimExpr) -> (PrimExpr, PrimExpr) {
     use hammock_ir::prim::{BinaryOp, PrimKind};
     if let (PrimKind::Binary(BinaryOp::Mul, a, b), Some(d)) = (total.kind(), by.as_int())
@@ -149,16 +148,16 @@ pub fn target(cx: &CallContext, shape: ShapeType) -> Result<TensorShape, InferEr
     })
 }
 
-/// The index in `from` of the element that `indices` are of in `shape`. Where sizes are symbolic, dimensions that the first
-/// few of both shapes have in common are taken for themselves, so that fewer numbers are divided by sizes.
-fn moved(indices: &[PrimExpr], shape: &[PrimExpr], from: &[PrimExpr]) -> Vec<PrimExpr> {
+/// Maps `indices` in `shape` to indices of the same element in `from`. With symbolic sizes, common leading dimensions
+/// are mapped separately, so that fewer divisions by sizes are needed.
+fn map_indices(indices: &[PrimExpr], shape: &[PrimExpr], from: &[PrimExpr]) -> Vec<PrimExpr> {
     let constant = shape.iter().chain(from).all(|extent| extent.as_int().is_some());
     if constant || !has_equal_count(shape, from) {
         return unflatten(&flatten(indices, shape), from);
     }
     let (mut own, mut others, mut result) = (0, 0, Vec::new());
     while own < shape.len() || others < from.len() {
-        let (count, other_count) = first_in_common(&shape[own..], &from[others..]);
+        let (count, other_count) = common_prefix(&shape[own..], &from[others..]);
         let (to, other_to) = (own + count, others + other_count);
         match (count, other_count) {
             (1, 1) => result.push(indices[own].clone()),
@@ -169,8 +168,8 @@ fn moved(indices: &[PrimExpr], shape: &[PrimExpr], from: &[PrimExpr]) -> Vec<Pri
     result
 }
 
-/// The least numbers of leading dimensions, not both zero, that have equally many elements in two shapes that do.
-fn first_in_common(a: &[PrimExpr], b: &[PrimExpr]) -> (usize, usize) {
+/// The minimum numbers of leading dimensions, not both zero, with equal element counts in both shapes.
+fn common_prefix(a: &[PrimExpr], b: &[PrimExpr]) -> (usize, usize) {
     let pairs = (1..a.len() + b.len()).flat_map(|sum| (0..=sum).map(move |count| (count, sum - count)));
     let mut inside = pairs.filter(|(m, n)| *m <= a.len() && *n <= b.len());
     inside.find(|(m, n)| has_equal_count(&a[..*m], &b[..*n])).unwrap_or((a.len(), b.len()))
@@ -187,7 +186,7 @@ pub fn flatten(indices: &[PrimExpr], shape: &[PrimExpr]) -> PrimExpr {
     dims.fold(first.clone(), |at, (i, extent)| dims::add(&dims::mul(&at, extent), i))
 }
 
-/// The index at a position in row-major order. Each is reduced to its extent, so that a position beyond the end stays
+/// The index at a position in row-major order. Each is taken modulo its extent, so that a position beyond the end stays
 /// in bounds.
 pub fn unflatten(position: &PrimExpr, shape: &[PrimExpr]) -> Vec<PrimExpr> {
     let mut stride = PrimExpr::int64(1);

@@ -1,4 +1,4 @@
-//! Activation functions. Floats of 16 bits are computed in float32.
+//! Activation functions. 16-bit floats are computed in float32.
 
 use crate::{
     context::CallContext,
@@ -15,11 +15,11 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 /// The operators of this family.
 pub fn ops() -> Vec<Op> {
     vec![
-        follows("nn.gelu", "`x` times the standard normal CDF of `x`.", |_| Ok(Box::new(gelu))),
-        follows("nn.gelu_tanh", "`nn.gelu`, approximated through `tanh`.", |_| Ok(Box::new(gelu_tanh))),
-        follows("nn.selu", "The self-normalizing exponential unit.", |_| Ok(Box::new(selu))),
-        follows("nn.silu", "`x * sigmoid(x)`.", |_| Ok(Box::new(|x| &x * x.clone().unary("sigmoid")))).in_place(),
-        elementwise("nn.leakyrelu", "`x` from zero on, `alpha * x` below.", |cx| {
+        float_unary("nn.gelu", "`x` times the standard normal CDF of `x`.", |_| Ok(Box::new(gelu))),
+        float_unary("nn.gelu_tanh", "`nn.gelu`, approximated through `tanh`.", |_| Ok(Box::new(gelu_tanh))),
+        float_unary("nn.selu", "The self-normalizing exponential unit.", |_| Ok(Box::new(selu))),
+        float_unary("nn.silu", "`x * sigmoid(x)`.", |_| Ok(Box::new(|x| &x * x.clone().unary("sigmoid")))).in_place(),
+        elementwise("nn.leakyrelu", "`x` for `x >= 0`, otherwise `alpha * x`.", |cx| {
             let alpha = cx.float("alpha")?;
             Ok(Box::new(move |x| leaky(x.clone(), constant(&x, alpha))))
         })
@@ -39,11 +39,11 @@ pub fn ops() -> Vec<Op> {
     ]
 }
 
-/// Reads a call's attributes and gives the function of one element.
+/// Reads a call's attributes and returns the scalar function.
 type Function = fn(&CallContext) -> Result<Box<dyn FnOnce(PrimExpr) -> PrimExpr>, InferError>;
 
 /// A function that is safe to compute in 16 bits.
-fn follows(name: &'static str, doc: &'static str, function: Function) -> Op {
+fn float_unary(name: &'static str, doc: &'static str, function: Function) -> Op {
     elementwise(name, doc, function).precision(Precision::Follow)
 }
 
@@ -119,7 +119,7 @@ fn leaky(x: PrimExpr, slope: PrimExpr) -> PrimExpr {
 
 fn prelu() -> Op {
     Op::new("nn.prelu")
-        .doc("`x` from zero on, `alpha * x` below, with one `alpha` for each index along `axis` or one for all.")
+        .doc("`x` for `x >= 0`, otherwise `alpha * x`, with one `alpha` per index along `axis` or one for all.")
         .example("x: float32[2, 3]; a: float32[3]", "x, a, axis=1")
         .tensor("data")
         .tensor("alpha")
@@ -149,7 +149,7 @@ fn infer_prelu(cx: &CallContext) -> Inferred {
     Ok(data.into())
 }
 
-/// The axis of channels; a vector has only one, whatever `axis` says.
+/// The channel axis; a vector has only one, regardless of `axis`.
 fn prelu_axis(cx: &CallContext, ndim: usize) -> Result<usize, InferError> {
     if ndim == 1 { Ok(0) } else { cx.axis("axis", ndim) }
 }

@@ -1,8 +1,7 @@
-//! Adaptive poolings: means of as many windows as the result is to have places.
+//! Adaptive average poolings, with windows derived from the output size.
 //!
-//! Place `i` of `n` along an axis of size `s` is the mean of the elements from `⌊i·s / n⌋` up to `⌈(i + 1)·s / n⌉`.
-//! Where `n` divides `s` all windows are of size `s / n`; elsewhere they differ by one or two, and the loop runs over
-//! the longest.
+//! Result `i` of `n` along an axis of size `s` is the mean of the elements in `⌊i·s / n⌋ .. ⌈(i + 1)·s / n⌉`. If `n`
+//! divides `s`, all windows have size `s / n`; otherwise they differ by one or two, and the loop runs over the longest.
 
 use super::{
     conv::expect_layout,
@@ -57,7 +56,7 @@ fn repeated(given: &[i64], rank: usize) -> Option<Vec<i64>> {
     }
 }
 
-/// The result's sizes along the spatial axes; `None` for those of the data.
+/// The result's spatial sizes; `None` for the data's.
 fn output_size(cx: &CallContext, rank: usize) -> Result<Option<Vec<i64>>, InferError> {
     let Some(given) = cx.optional_ints("output_size")? else { return Ok(None) };
     repeated(&given, rank).filter(|s| s.iter().all(|n| *n > 0)).map(Some).ok_or_else(|| {
@@ -86,20 +85,20 @@ fn infer(cx: &CallContext, spatial: &str) -> Inferred {
 
 /// The windows along one axis.
 struct Windows {
-    /// Elements of the data.
+    /// Number of data elements.
     size: PrimExpr,
-    /// Windows.
+    /// Number of windows.
     count: PrimExpr,
 }
 
 impl Windows {
-    /// Returns true if all have the same length and touch.
+    /// Returns true if all windows have the same length and are adjacent.
     fn even(&self) -> bool {
         let divides = matches!((self.size.as_int(), self.count.as_int()), (Some(s), Some(n)) if s % n == 0);
         divides || dims::equal(&self.size, &self.count) == Some(true) || dims::is(&self.count, 1)
     }
 
-    /// The longest.
+    /// Maximum window length.
     fn longest(&self) -> PrimExpr {
         match (self.size.as_int(), self.count.as_int()) {
             _ if dims::equal(&self.size, &self.count) == Some(true) => 1i64.into(),
@@ -109,7 +108,7 @@ impl Windows {
         }
     }
 
-    /// Where window `i` starts.
+    /// Start of window `i`.
     fn start(&self, i: &PrimExpr) -> PrimExpr {
         if self.even() {
             return dims::mul(i, &self.longest());
@@ -117,7 +116,7 @@ impl Windows {
         dims::floordiv(&dims::mul(i, &self.size), &self.count)
     }
 
-    /// How many elements window `i` has.
+    /// Length of window `i`.
     fn length(&self, i: &PrimExpr) -> PrimExpr {
         if self.even() {
             return self.longest();
@@ -145,26 +144,26 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
         read(&data, &from, &primal, &windows, &to.primal_index(&primal, at), k).cast(wide)
     });
     b.compute(&out, |at| {
-        let place = to.primal_index(&primal, at);
-        let lengths = windows.iter().zip(&place[2..]).map(|(w, i)| w.length(i));
+        let position = to.primal_index(&primal, at);
+        let lengths = windows.iter().zip(&position[2..]).map(|(w, i)| w.length(i));
         let count = lengths.reduce(|a, b| dims::mul(&a, &b)).unwrap_or_else(|| 1i64.into());
         (PrimExpr::load(&sum, at.to_vec()) / count.cast(wide)).cast(out.dtype)
     });
     Ok(b.finish())
 }
 
-/// The `k`-th element of the window at `place`, zero beyond its end.
+/// The `k`-th element of a window, zero beyond its end.
 fn read(
     data: &Input,
     layout: &Layout,
     primal: &str,
     windows: &[Windows],
-    place: &[PrimExpr],
+    position: &[PrimExpr],
     k: &[PrimExpr],
 ) -> PrimExpr {
-    let mut from = place[..2].to_vec();
+    let mut from = position[..2].to_vec();
     let mut conditions = Vec::new();
-    for ((window, i), k) in windows.iter().zip(&place[2..]).zip(k) {
+    for ((window, i), k) in windows.iter().zip(&position[2..]).zip(k) {
         from.push(dims::add(&window.start(i), k));
         conditions.extend((!window.even()).then(|| k.clone().lt(window.length(i))));
     }

@@ -1,8 +1,8 @@
 //! Attention: `softmax(scale · Q Kᵀ + bias, masked) V` for each head.
 //!
-//! Operands are `(batch, sequence, heads, head size)`. Key and value may have fewer heads than the query, each then
-//! serving as many query heads in a row. Scores and sums are in float32 for shorter floats. The division by the sum of
-//! exponentials comes last, once for each element of the result.
+//! Operands are `(batch, sequence, heads, head size)`. Key and value may have fewer heads than the query (grouped-query
+//! attention): each then serves a group of consecutive query heads. Scores and sums are in float32 for shorter floats.
+//! The division by the sum of exponentials comes last, once per element of the result.
 
 use super::{
     activation::float_tensor,
@@ -54,7 +54,7 @@ pub fn masked(op: Op) -> Op {
     )
 }
 
-/// Whether there is a bias decides between the two operators.
+/// Selects between the two operators by the presence of a bias.
 fn complete(call: &mut Call) {
     let absent = |o: &Operand| match o {
         Operand::Tuple(members) => members.is_empty(),
@@ -68,30 +68,30 @@ fn complete(call: &mut Call) {
     complete_scale(call);
 }
 
-/// A scale is a float32, whatever it was written as.
+/// Rounds the scale to float32.
 pub fn complete_scale(call: &mut Call) {
     if let Some(scale) = call.attrs.get("scale").and_then(AttrValue::as_float) {
         call.attrs.set("scale", PrimExpr::float(scale, DType::FLOAT32));
     }
 }
 
-/// Which keys a query may look at.
+/// Causal mask: the keys that a query may attend to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Causal {
     /// All.
     No,
-    /// Those up to its own place, counted from the first.
+    /// Those up to its own position, aligned at the start (top left).
     TopLeft,
-    /// The same, moved by the difference of the sequences' lengths.
+    /// The same, aligned at the end (bottom right).
     BottomRight,
 }
 
 /// The attributes of an attention.
 #[derive(Clone, Copy, Debug)]
 pub struct Mask {
-    /// What `causal_mask` asks for.
+    /// Value of `causal_mask`.
     pub causal: Causal,
-    /// How many keys back a query may look, its own place included.
+    /// Window size: number of preceding keys that a query attends to, including its own position.
     pub window: Option<i64>,
 }
 
@@ -99,7 +99,7 @@ impl Mask {
     /// Reads the attributes of a call.
     ///
     /// # Errors
-    /// When one is something else.
+    /// When one is invalid.
     pub fn of(cx: &CallContext) -> Result<Mask, InferError> {
         let causal = match cx.optional_str("causal_mask")? {
             None => Causal::No,
@@ -112,8 +112,8 @@ impl Mask {
         Ok(Mask { causal, window })
     }
 
-    /// Whether the query at place `s` may look at the key at place `t`, in sequences of these lengths; `None` for
-    /// always.
+    /// The condition that the query at position `s` attends to the key at position `t`, in sequences of these lengths;
+    /// `None` for always.
     pub fn allows(&self, s: &PrimExpr, t: &PrimExpr, lengths: (&PrimExpr, &PrimExpr)) -> Option<PrimExpr> {
         let place = match self.causal {
             Causal::BottomRight => dims::add(s, &distance(lengths.0, lengths.1)),
@@ -228,13 +228,13 @@ pub struct Heads {
     pub key: Input,
     /// `(batch, keys, shared heads, result size)`
     pub value: Input,
-    /// What scores are multiplied by; `None` for one over the root of the head size.
+    /// Scale of the scores; `None` for one over the square root of the head size.
     pub scale: Option<f64>,
 }
 
 impl Heads {
-    /// Adds the stages that compute attention. `bias` is added to the score at `[batch, head, query, key]`; `allows`
-    /// says which keys a query sees. With `may_be_blind` there may be queries that see none: their result is zero.
+    /// Adds the stages that compute attention. `bias` is added to the score at `[batch, head, query, key]`; `allows` is
+    /// the mask. With `may_be_blind`, queries may have all keys masked: their result is zero.
     pub fn attend(
         &self,
         b: &mut Builder,
@@ -270,13 +270,13 @@ impl Heads {
         });
         b.compute(out, |i| {
             let sum = parts.sum.at(&[i[0].clone(), i[2].clone(), i[1].clone()]);
-            // The largest exponential is 1, so only the sum of a query that sees nothing is less.
+            // The largest exponential is 1, so only the sum of a fully masked query is less.
             let sum = if may_be_blind { sum.max(PrimExpr::float(1.0, wide)) } else { sum };
             (PrimExpr::load(&total, i.to_vec()) / sum).cast(out.dtype)
         });
     }
 
-    /// Makes the kernel stop with an error unless the operands' sizes fit each other.
+    /// Adds run-time checks that the operands' sizes match.
     pub fn require_fit(&self, b: &mut Builder) {
         let [q, k, v] = [&self.query, &self.key, &self.value].map(|t| t.shape().to_vec());
         b.require_equal(&q[0], &k[0], "the batch size of `query` and `key` must be the same");

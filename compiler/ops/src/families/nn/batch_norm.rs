@@ -1,4 +1,4 @@
-//! Batch normalization: each channel by its mean and variance, of the batch in training or the running ones otherwise.
+//! Batch normalization: normalizes each channel by the batch's statistics in training, otherwise by the running ones.
 
 use super::{activation::float_tensor, norm::expect_param, rows::Rows};
 use crate::{
@@ -91,11 +91,11 @@ fn statistics(b: &mut Builder, x: &Input, axis: usize) -> [Input; 2] {
     let wide = accumulator(x.dtype());
     let rows = Rows::new(x.ndim(), (0..x.ndim()).filter(|a| *a != axis).collect());
     let count = rows.count(x.shape(), wide);
-    let channels = rows.kept(x.shape());
+    let channels = rows.retained(x.shape());
     let sum = rows.fold(b, "sum", x.shape(), wide, Combine::Sum, |i| x.at(i).cast(wide));
     let mean = b.stage("mean", channels.clone(), wide, |i| sum.at(i) / count.clone());
     let square = rows.fold(b, "square_sum", x.shape(), wide, Combine::Sum, |i| {
-        let rest = x.at(i).cast(wide) - mean.at(&rows.kept(i));
+        let rest = x.at(i).cast(wide) - mean.at(&rows.retained(i));
         &rest * &rest
     });
     let var = b.stage("variance", channels, wide, |i| square.at(i) / count);

@@ -61,7 +61,7 @@ pub fn signature(name: &'static str, doc: &'static str, spatial: &'static str, c
         })
 }
 
-/// The layouts of a convolution's operands and result, with the primal axes they are thought of in.
+/// The layouts of a convolution's operands and result, with their primal axes.
 pub struct Layouts {
     /// `NC` and the spatial axes.
     pub primal: String,
@@ -82,7 +82,7 @@ impl Layouts {
     /// Reads the layouts of a call.
     ///
     /// # Errors
-    /// When one is malformed, of other axes, or has blocks of a spatial axis.
+    /// When one is malformed, has other axes, or has blocks of a spatial axis.
     pub fn of(cx: &CallContext, spatial: &str, channels: &str) -> Result<Self, InferError> {
         let (primal, kernel_primal) = (format!("NC{spatial}"), format!("{channels}{spatial}"));
         let data = layout(cx, "data_layout", &primal)?;
@@ -92,7 +92,7 @@ impl Layouts {
         Ok(Layouts { primal, kernel_primal, data, kernel, out })
     }
 
-    /// Sizes of data and kernel over their primal axes; `None` while one is not known.
+    /// Sizes of data and kernel over their primal axes; `None` if one is unknown.
     ///
     /// # Errors
     /// When an operand has another number of dimensions than its layout.
@@ -105,13 +105,13 @@ impl Layouts {
     }
 }
 
-/// A layout attribute of those primal axes, with no blocks but of the first two.
+/// A layout attribute with these primal axes and blocks only of the first two.
 ///
 /// # Errors
 /// When it is anything else.
 pub fn layout(cx: &CallContext, name: &str, primal: &str) -> Result<Layout, InferError> {
     let text = cx.str(name)?;
-    Layout::parse(text).filter(|layout| layout.suits(primal)).ok_or_else(|| {
+    Layout::parse(text).filter(|layout| layout.is_layout_of(primal)).ok_or_else(|| {
         cx.error_at(name, format_args!("`{name}` must be {primal} in some order, not \"{text}\""))
             .help("blocks of channels are written after their axis, as in \"NCHW16c\"")
     })
@@ -163,10 +163,10 @@ pub fn groups(cx: &CallContext) -> Result<i64, InferError> {
     }
 }
 
-/// Checks that a number of channels falls into groups.
+/// Checks that a number of channels is divisible into groups.
 ///
 /// # Errors
-/// When it is known and does not.
+/// When it is known and not divisible.
 pub fn expect_divisible(
     cx: &CallContext,
     param: &str,
@@ -225,8 +225,12 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
     let kernel = layouts.kernel.to_primal(&layouts.kernel_primal, weight.shape());
     let sizes = layouts.data.to_primal(&layouts.primal, data.shape());
     let channels = sizes[1].clone();
-    window.require_room(&mut b, &sizes[2..], &kernel[2..]);
-    b.require_equal(&channels, &dims::mul(&kernel[1], &groups.into()), "`data` has not the channels `weight` takes");
+    window.require_fit(&mut b, &sizes[2..], &kernel[2..]);
+    b.require_equal(
+        &channels,
+        &dims::mul(&kernel[1], &groups.into()),
+        "`data` does not have the channels that `weight` expects",
+    );
     let padded = pad_spatial(&mut b, &data, &layouts, &window);
     let wide = accumulator(out.dtype);
     let axes = reduce_axes(&kernel[1], &kernel[2..], spatial);
@@ -260,7 +264,7 @@ fn group_channel(o: &PrimExpr, per_group: &PrimExpr, size: &PrimExpr, step: &Pri
     if dims::is(size, 1) { first } else { dims::add(&first, step) }
 }
 
-/// The data with zeros around its spatial axes, or itself where there is nothing to add.
+/// Zero-pads the spatial axes of the data, if there is padding.
 fn pad_spatial(b: &mut Builder, data: &Input, layouts: &Layouts, window: &Window) -> Input {
     if !window.pads() {
         return data.clone();

@@ -1,15 +1,14 @@
 //! Transposed convolutions: the gradients of convolutions with respect to their data.
 //!
-//! Every element of the data adds its multiple of the kernel to the result, `s` apart. Written as what each result
-//! element gathers, this is a plain convolution with the kernel reversed, over data spread out with zeros between:
+//! Each element of the data scatters its multiple of the kernel to the result, with stride `s`. As a gather, this is a
+//! plain convolution with the reversed kernel over the data with zero insertion (input dilation):
 //!
 //! ```text
-//! spread[n, c, j…] = data[n, c, (j - b…) / s]     where that is a whole number inside the data, else 0
+//! spread[n, c, j…] = data[n, c, (j - b…) / s]     if that is an integer index of the data, otherwise 0
 //! out[n, o, y…]    = Σ spread[n, c, y + k·d…] · weight[c, o mod O, K - 1 - k…]      over c of o's group, k… < K
 //! ```
 //!
-//! with `b = (K - 1)·d - p` for padding `p` at the begin. Kernels leave out the zeros, and what they would be multiplied
-//! with.
+//! with `b = (K - 1)·d - p` for padding `p` at the begin. Kernels skip the multiplications by inserted zeros.
 
 use super::{
     conv::{Layouts, expect_divisible, groups, reduce_axes, result, signature},
@@ -79,9 +78,9 @@ fn infer(cx: &CallContext, spatial: &str) -> Inferred {
 /// The size of a spatial axis of the result: `(size - 1)·s + (K - 1)·d + 1 - padding + extra`.
 fn extent(window: &Window, extra: i64, axis: usize, size: &PrimExpr, kernel: &PrimExpr) -> PrimExpr {
     let stride = window.strides[axis];
-    let spread = dims::offset(&dims::mul(size, &stride.into()), 1 - stride);
+    let insert_zeros = dims::offset(&dims::mul(size, &stride.into()), 1 - stride);
     let reach = dims::mul(&dims::offset(kernel, -1), &window.dilation[axis].into());
-    dims::simplify(&dims::offset(&dims::add(&spread, &reach), extra - window.before[axis] - window.after[axis]))
+    dims::simplify(&dims::offset(&dims::add(&insert_zeros, &reach), extra - window.before[axis] - window.after[axis]))
 }
 
 fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
@@ -93,9 +92,9 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
     let out = b.output("conv_transpose")?;
     let kernel = layouts.kernel.to_primal(&layouts.kernel_primal, weight.shape());
     let channels = layouts.data.to_primal(&layouts.primal, data.shape())[1].clone();
-    b.require_equal(&channels, &kernel[0], "`data` has not the channels `weight` takes");
+    b.require_equal(&channels, &kernel[0], "`data` does not have the channels that `weight` expects");
     let sizes = layouts.out.to_primal(&layouts.primal, &out.shape);
-    let spread = spread(&mut b, &data, &layouts, &window, &kernel, &sizes);
+    let insert_zeros = insert_zeros(&mut b, &data, &layouts, &window, &kernel, &sizes);
     window.strides = vec![1; rank];
     let channels = dims::floordiv(&kernel[0], &groups.into());
     let wide = accumulator(out.dtype);
@@ -104,7 +103,7 @@ fn legalize(cx: &CallContext, spatial: &str) -> Result<Legalized, InferError> {
         let (channel, o) = channels_of(&place[1], &kernel[1], &channels, &k[0], groups);
         let mut from = vec![place[0].clone(), channel.clone()];
         from.extend((0..rank).map(|i| window.source(i, &place[i + 2], &k[i + 1])));
-        let x = spread.at(&layouts.data.index(&layouts.primal, &from)).cast(wide);
+        let x = insert_zeros.at(&layouts.data.index(&layouts.primal, &from)).cast(wide);
         let mut tap = vec![channel, o];
         tap.extend((0..rank).map(|i| dims::sub(&dims::offset(&kernel[i + 2], -1), &k[i + 1])));
         x * weight.at(&layouts.kernel.index(&layouts.kernel_primal, &tap)).cast(wide)
@@ -127,8 +126,8 @@ fn channels_of(
     (dims::add(&dims::mul(&group, inputs), step), dims::floormod(o, outputs))
 }
 
-/// The data spread out with zeros, as large as the reversed kernel needs for a result of these sizes.
-fn spread(
+/// The zero-inserted data, with the extent that the reversed kernel needs for a result of these sizes.
+fn insert_zeros(
     b: &mut Builder,
     data: &Input,
     layouts: &Layouts,
@@ -160,7 +159,7 @@ fn spread(
     })
 }
 
-/// Whether an element stands at distance `distance` from the first one, and which.
+/// The index of the element at `distance` from the first one, and the condition that there is one.
 fn source(distance: &PrimExpr, stride: i64, size: &PrimExpr) -> (PrimExpr, PrimExpr) {
     let source = dims::floordiv(distance, &stride.into());
     let inside = distance.clone().ge(0i64).and(source.clone().lt(size));

@@ -1,4 +1,4 @@
-//! Flattening of everything but the batch.
+//! Flattening of all axes but the batch.
 
 use crate::{context::CallContext, dims, op::Op, precision::Precision, rules::Inferred};
 use hammock_ir::{TensorShape, TensorType, relax::Operand};

@@ -79,14 +79,14 @@ pub fn negative_log_likelihood(op: Op) -> Op {
         .attr("ignore_index", AttrKind::Int, -100i64)
 }
 
-/// What becomes of the losses of single targets.
+/// Reduction of the losses of single targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// They are the result.
+    /// No reduction.
     None,
-    /// They are added up.
+    /// Sum.
     Sum,
-    /// They are added up and divided by the sum of their weights.
+    /// Weighted mean: the sum divided by the sum of the weights.
     Mean,
 }
 
@@ -104,7 +104,7 @@ impl Reduction {
     }
 }
 
-/// Checks predictions, targets and weights against each other and gives the shape of targets.
+/// Checks predictions, targets and weights against each other and returns the shape of targets.
 ///
 /// # Errors
 /// When they do not fit.
@@ -198,7 +198,7 @@ impl Likelihood {
         usize::from(self.predictions.ndim() > 1)
     }
 
-    /// The class at an index of the targets; the first one where the target is ignored. Others than there are are an error
+    /// The class at an index of the targets; the first one if the target is ignored. Out-of-range classes are an error
     /// when the kernel runs.
     fn class(&self, i: &[PrimExpr]) -> PrimExpr {
         let target = self.targets.index_at(i);

@@ -1,7 +1,7 @@
 //! Layer, root-mean-square, group and instance normalization.
 //!
 //! Each subtracts a mean and divides by a deviation, both over some axes, then scales by `gamma` and adds `beta`. The
-//! variance is taken of what remains after subtracting the mean, so that a large mean costs no digits.
+//! variance is computed after subtracting the mean (two passes), so that a large mean loses no precision.
 
 use super::{activation::float_tensor, rows::Rows};
 use crate::{
@@ -38,14 +38,14 @@ fn layer_norm() -> Op {
         let mut b = Builder::new(cx, "layer_norm")?;
         let x = b.input("data")?;
         let axes = cx.axes("axes", x.ndim())?;
-        let normal = Normal::of(&mut b, &x, x.shape(), &axes, cx.float("epsilon")?, |i| x.at(i));
+        let normal = Statistics::of(&mut b, &x, x.shape(), &axes, cx.float("epsilon")?, |i| x.at(i));
         finish(cx, b, normal, &x, |i| axes.iter().map(|a| i[*a].clone()).collect())
     })
 }
 
 fn rms_norm() -> Op {
     Op::new("nn.rms_norm")
-        .doc("Divides by the root of the mean square over `axes`, then scales by `weight`.")
+        .doc("Divides by the root mean square over `axes`, then scales by `weight`.")
         .example("x: float32[2, 3]; w: float32[3]", "x, w, axes=[-1]")
         .tensor("data")
         .tensor("weight")
@@ -72,11 +72,12 @@ fn legalize_rms_norm(cx: &CallContext) -> Result<Legalized, InferError> {
         &x * &x
     };
     let sum = rows.fold(&mut b, "square_sum", x.shape(), wide, Combine::Sum, square);
-    let inverse = b
-        .stage("rsqrt", rows.kept(x.shape()), wide, |i| inverse_root(sum.at(i) / rows.count(x.shape(), wide), epsilon));
+    let inverse = b.stage("rsqrt", rows.retained(x.shape()), wide, |i| {
+        inverse_root(sum.at(i) / rows.count(x.shape(), wide), epsilon)
+    });
     b.compute(&out, |i| {
         let own: Vec<_> = axes.iter().map(|a| i[*a].clone()).collect();
-        (x.at(i).cast(wide) * inverse.at(&rows.kept(i)) * weight.at(&own).cast(wide)).cast(out.dtype)
+        (x.at(i).cast(wide) * inverse.at(&rows.retained(i)) * weight.at(&own).cast(wide)).cast(out.dtype)
     });
     Ok(b.finish())
 }
@@ -183,7 +184,7 @@ fn infer_by_channel(cx: &CallContext) -> Result<TensorType, InferError> {
     Ok(data)
 }
 
-/// Normalizes the data with its channel axis split in two: group, and place in the group.
+/// Normalizes the data with its channel axis split in two: group, and index in the group.
 fn legalize_group_norm(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "group_norm")?;
     let x = b.input("data")?;
@@ -200,7 +201,7 @@ fn legalize_group_norm(cx: &CallContext) -> Result<Legalized, InferError> {
         joined.splice(channel..channel + 2, [dims::add(&dims::mul(&i[channel], &per_group), &i[channel + 1])]);
         joined
     };
-    let mut normal = Normal::of(&mut b, &x, &shape, &axes, cx.float("epsilon")?, |i| x.at(&join(i)));
+    let mut normal = Statistics::of(&mut b, &x, &shape, &axes, cx.float("epsilon")?, |i| x.at(&join(i)));
     normal.split = Some((channel, per_group.clone()));
     finish(cx, b, normal, &x, |i| vec![i[channel].clone()])
 }
@@ -219,22 +220,22 @@ fn instance_norm() -> Op {
         let mut b = Builder::new(cx, "instance_norm")?;
         let x = b.input("data")?;
         let (channel, axes) = (cx.axis("channel_axis", x.ndim())?, cx.axes("axes", x.ndim())?);
-        let normal = Normal::of(&mut b, &x, x.shape(), &axes, cx.float("epsilon")?, |i| x.at(i));
+        let normal = Statistics::of(&mut b, &x, x.shape(), &axes, cx.float("epsilon")?, |i| x.at(i));
         finish(cx, b, normal, &x, |i| vec![i[channel].clone()])
     })
 }
 
 /// Mean and inverse deviation of rows, in float32 for shorter floats.
-struct Normal {
+struct Statistics {
     rows: Rows,
     mean: Input,
     inverse: Input,
     wide: DType,
-    /// The axis of the data that the rows' shape has in two, and the size of the second.
+    /// The axis of the data that is split in two in the rows' shape, and the size of the second part.
     split: Option<(usize, PrimExpr)>,
 }
 
-impl Normal {
+impl Statistics {
     /// Adds the stages that compute them, for elements `at` an index of a tensor of that shape.
     fn of(
         b: &mut Builder,
@@ -248,13 +249,13 @@ impl Normal {
         let rows = Rows::new(shape.len(), axes.to_vec());
         let count = rows.count(shape, wide);
         let sum = rows.fold(b, "sum", shape, wide, Combine::Sum, |i| at(i).cast(wide));
-        let mean = b.stage("mean", rows.kept(shape), wide, |i| sum.at(i) / count.clone());
+        let mean = b.stage("mean", rows.retained(shape), wide, |i| sum.at(i) / count.clone());
         let square = rows.fold(b, "square_sum", shape, wide, Combine::Sum, |i| {
-            let rest = at(i).cast(wide) - mean.at(&rows.kept(i));
+            let rest = at(i).cast(wide) - mean.at(&rows.retained(i));
             &rest * &rest
         });
-        let inverse = b.stage("rsqrt", rows.kept(shape), wide, |i| inverse_root(square.at(i) / count, epsilon));
-        Normal { rows, mean, inverse, wide, split: None }
+        let inverse = b.stage("rsqrt", rows.retained(shape), wide, |i| inverse_root(square.at(i) / count, epsilon));
+        Statistics { rows, mean, inverse, wide, split: None }
     }
 
     /// The normalized value of the element `x` at an index of the data.
@@ -263,17 +264,17 @@ impl Normal {
         if let Some((axis, size)) = &self.split {
             place.splice(axis..=axis, [dims::floordiv(&i[*axis], size), dims::floormod(&i[*axis], size)]);
         }
-        let row = self.rows.kept(&place);
+        let row = self.rows.retained(&place);
         (x.cast(self.wide) - self.mean.at(&row)) * self.inverse.at(&row)
     }
 }
 
-/// Writes the result: `normal(x) * gamma + beta`, each only where the call asks for it. `param_index` picks from an
-/// index, or the sizes, of the data those of the parameters.
+/// Writes the result: `normal(x) * gamma + beta`, each only if requested. `param_index` selects the parameters'
+/// indices, or sizes, from those of the data.
 fn finish(
     cx: &CallContext,
     mut b: Builder,
-    normal: Normal,
+    normal: Statistics,
     x: &Input,
     param_index: impl Fn(&[PrimExpr]) -> Vec<PrimExpr>,
 ) -> Result<Legalized, InferError> {

@@ -1,4 +1,4 @@
-//! Padding, and moving channels into space.
+//! Padding, and pixel shuffle (depth to space).
 
 use crate::{
     context::CallContext,
@@ -16,7 +16,7 @@ pub fn ops() -> Vec<Op> {
     vec![pad(), pixel_shuffle()]
 }
 
-/// What stands in the padding.
+/// Contents of the padding.
 const MODES: &[&str] = &["constant", "reflect", "replicate", "circular"];
 
 fn pad() -> Op {
@@ -33,7 +33,7 @@ fn pad() -> Op {
         .legalize(legalize_pad)
 }
 
-/// Numbers before and after, one pair an axis.
+/// Numbers before and after, one pair per axis.
 fn widths(cx: &CallContext) -> Result<Vec<(i64, i64)>, InferError> {
     let given = cx.ints("pad_width")?;
     if given.len() % 2 != 0 {
@@ -82,19 +82,19 @@ fn legalize_pad(cx: &CallContext) -> Result<Legalized, InferError> {
         let mut from = Vec::new();
         let mut conditions = Vec::new();
         for ((i, size), (before, after)) in at.iter().zip(data.shape()).zip(&widths) {
-            let place = dims::offset(i, -before);
+            let position = dims::offset(i, -before);
             if mode == "constant" {
-                conditions.extend((*before > 0).then(|| place.clone().ge(0i64)));
-                conditions.extend((*after > 0).then(|| place.clone().lt(size)));
+                conditions.extend((*before > 0).then(|| position.clone().ge(0i64)));
+                conditions.extend((*after > 0).then(|| position.clone().lt(size)));
             }
             let padded = *before != 0 || *after != 0;
-            from.push(if padded { source(mode, place, size) } else { place });
+            from.push(if padded { source(mode, position, size) } else { position });
         }
         let pieces = at.last().zip(data.shape().last()).zip(widths.last());
-        let pieces = pieces.and_then(|((i, size), widths)| Pieces::of(mode, i, size.as_int()?, *widths));
+        let pieces = pieces.and_then(|((i, size), widths)| Segments::of(mode, i, size.as_int()?, *widths));
         if let Some(pieces) = pieces {
             from.pop();
-            return pieces.value(|place| data.at(&[&from[..], &[place]].concat()));
+            return pieces.value(|position| data.at(&[&from[..], &[position]].concat()));
         }
         let element = data.at(&from);
         let fill = PrimExpr::constant(value, data.dtype());
@@ -104,19 +104,19 @@ fn legalize_pad(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// Where the last axis is read: before, inside and behind what is padded. Each piece goes along memory, or stays where it
-/// is, so it is read in vectors.
-struct Pieces {
-    /// Whether a place is before the data, and from where that is read; nothing if none is.
+/// Reads of the last axis in three segments: before, inside and after the data. Each segment has stride 1, -1 or 0, so
+/// it is read in vectors.
+struct Segments {
+    /// The condition that a position is before the data, and the index read there; `None` without such positions.
     low: Option<(PrimExpr, PrimExpr)>,
     inside: PrimExpr,
-    /// Whether it is not behind, and from where it is read if it is.
+    /// The condition that it is not after the data, and the index read after it.
     high: Option<(PrimExpr, PrimExpr)>,
 }
 
-impl Pieces {
-    /// Those of an axis of known size, if what stands in the padding does not turn round again.
-    fn of(mode: &str, i: &PrimExpr, size: i64, (before, after): (i64, i64)) -> Option<Pieces> {
+impl Segments {
+    /// The segments of an axis of known size, if the padding does not reflect or wrap more than once.
+    fn of(mode: &str, i: &PrimExpr, size: i64, (before, after): (i64, i64)) -> Option<Segments> {
         let reach = match mode {
             "reflect" => size - 1,
             "circular" => size,
@@ -126,16 +126,16 @@ impl Pieces {
         if before < 0 || after < 0 || before.max(after) > reach || before + after == 0 {
             return None;
         }
-        let place = |by: i64| dims::offset(i, by);
+        let position = |by: i64| dims::offset(i, by);
         let mirrored = |at: i64| dims::sub(&at.into(), i);
         let (low, high) = match mode {
             "reflect" => (mirrored(before), mirrored(before + 2 * (size - 1))),
-            "circular" => (place(size - before), place(-before - size)),
+            "circular" => (position(size - before), position(-before - size)),
             _ => (0i64.into(), (size - 1).into()),
         };
-        Some(Pieces {
+        Some(Segments {
             low: (before > 0).then(|| (i.clone().lt(before), low)),
-            inside: place(-before),
+            inside: position(-before),
             high: (after > 0).then(|| (i.clone().lt(before + size), high)),
         })
     }
@@ -153,19 +153,19 @@ impl Pieces {
     }
 }
 
-/// Where an axis of that size is read for a place that may be outside of it.
-fn source(mode: &str, place: PrimExpr, size: &PrimExpr) -> PrimExpr {
+/// The index at which an axis is read for a position that may be outside it.
+fn source(mode: &str, position: PrimExpr, size: &PrimExpr) -> PrimExpr {
     let last = dims::offset(size, -1);
     match mode {
         "reflect" => {
             let there_and_back = dims::max(&dims::mul(&last, &2i64.into()), &1i64.into());
-            let step = dims::floormod(&place, &there_and_back);
-            // Never behind the last element; said once more, for that is hard to see.
+            let step = dims::floormod(&position, &there_and_back);
+            // Never beyond the last element; the explicit minimum makes that easy to prove.
             dims::min(&step.clone().min(there_and_back - step), &last)
         }
-        "replicate" => place.max(0i64).min(last),
-        "circular" => dims::floormod(&place, size),
-        _ => place,
+        "replicate" => position.max(0i64).min(last),
+        "circular" => dims::floormod(&position, size),
+        _ => position,
     }
 }
 
@@ -220,13 +220,13 @@ fn legalize_pixel_shuffle(cx: &CallContext) -> Result<Legalized, InferError> {
     let data = b.input("data")?;
     let out = b.output("pixel_shuffle")?;
     b.compute(&out, |at| {
-        let (batch, place) = at.split_at(at.len() - 3);
+        let (batch, position) = at.split_at(at.len() - 3);
         let inside = |p: &PrimExpr| dims::floormod(p, &factor);
-        let channel = dims::mul(&place[0], &dims::mul(&factor, &factor));
-        let channel = dims::add(&channel, &dims::mul(&inside(&place[1]), &factor));
+        let channel = dims::mul(&position[0], &dims::mul(&factor, &factor));
+        let channel = dims::add(&channel, &dims::mul(&inside(&position[1]), &factor));
         let mut from = batch.to_vec();
-        from.push(dims::add(&channel, &inside(&place[2])));
-        from.extend(place[1..].iter().map(|p| dims::floordiv(p, &factor)));
+        from.push(dims::add(&channel, &inside(&position[2])));
+        from.extend(position[1..].iter().map(|p| dims::floordiv(p, &factor)));
         data.at(&from)
     });
     Ok(b.finish())

@@ -1,8 +1,7 @@
 //! Poolings: the maximum or mean of sliding windows.
 //!
-//! A window may reach into padding. The maximum leaves those places out; the mean counts them as zeros
-//! (`count_include_pad`) or leaves them out. With `ceil_mode` the last window may also reach beyond the padding; such
-//! places never count.
+//! A window may extend into padding. The maximum ignores padding; the mean counts it as zeros (`count_include_pad`) or
+//! ignores it. With `ceil_mode` the last window may also extend beyond the padding; such positions never count.
 
 use super::{
     conv::{expect_layout, layout},
@@ -19,7 +18,7 @@ use crate::{
 };
 use hammock_ir::{DType, PrimExpr, TensorShape, TensorType, relax::InferError, tir::Buffer};
 
-/// What a window becomes.
+/// Reduction of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
     /// Its largest element.
@@ -80,14 +79,14 @@ pub fn attributes(op: Op, spatial: &'static str, padding: Vec<i64>, count_pad: b
 /// The layouts of a pooling's operand and result.
 ///
 /// # Errors
-/// When one is malformed or of other axes.
+/// When one is malformed or has other axes.
 pub fn layouts(cx: &CallContext, primal: &str) -> Result<(Layout, Layout), InferError> {
     let data = layout(cx, "layout", primal)?;
     let out = if cx.optional_str("out_layout")?.is_some() { layout(cx, "out_layout", primal)? } else { data.clone() };
     Ok((data, out))
 }
 
-/// A tensor like the operand, of these sizes over the primal axes.
+/// A tensor like the operand, with these sizes over the primal axes.
 pub fn like(data: TensorType, out: &Layout, primal: &str, sizes: Option<Vec<PrimExpr>>) -> TensorType {
     let shape = match sizes {
         Some(sizes) => TensorShape::Known(out.from_primal(primal, &sizes).into()),
@@ -99,7 +98,7 @@ pub fn like(data: TensorType, out: &Layout, primal: &str, sizes: Option<Vec<Prim
 /// The type of the windows' results, for the operand named `param`.
 ///
 /// # Errors
-/// When operand or attributes break a rule.
+/// When operand or attributes violate a rule.
 pub fn infer(cx: &CallContext, spatial: &str, param: &str) -> Result<TensorType, InferError> {
     let primal = format!("NC{spatial}");
     let (from, to) = layouts(cx, &primal)?;
@@ -127,8 +126,8 @@ fn legalize(cx: &CallContext, spatial: &str, pooling: Pooling) -> Result<Legaliz
     let pool = Pool::of(cx, spatial, &from, data.shape())?;
     let axes: Vec<_> = pool.kernel.iter().zip(spatial.chars()).map(|(k, c)| axis(c, *k)).collect();
     let read = |at: &[PrimExpr], k: &[PrimExpr], outside: PrimExpr| {
-        let place = to.primal_index(&primal, at);
-        let (inside, value) = pool.element(&data, &from, &primal, &place, k);
+        let position = to.primal_index(&primal, at);
+        let (inside, value) = pool.element(&data, &from, &primal, &position, k);
         inside.map_or(value.clone(), |inside| inside.if_then_else(value, outside))
     };
     match pooling {
@@ -151,7 +150,7 @@ fn axis(letter: char, extent: i64) -> (String, PrimExpr) {
     (format!("r{}", letter.to_ascii_lowercase()), extent.into())
 }
 
-/// Divides sums by counts; where nothing was counted the result is zero.
+/// Divides sums by counts; the result is zero if the count is zero.
 fn mean(b: &mut Builder, sum: &Buffer, out: &Buffer, count: impl FnOnce(&[PrimExpr]) -> PrimExpr) {
     b.compute(out, |at| {
         let total = PrimExpr::load(sum, at.to_vec());
@@ -169,7 +168,7 @@ pub fn sum_dtype(dtype: DType) -> DType {
 pub struct Pool {
     /// The window's extent on each spatial axis.
     pub kernel: Vec<i64>,
-    /// How it moves.
+    /// Strides, padding and dilation.
     pub window: Window,
     /// The data's spatial sizes.
     pub sizes: Vec<PrimExpr>,
@@ -183,7 +182,7 @@ impl Pool {
     /// The pooling that a call describes.
     ///
     /// # Errors
-    /// When an attribute breaks a rule.
+    /// When an attribute violates a rule.
     pub fn of(cx: &CallContext, spatial: &str, layout: &Layout, shape: &[PrimExpr]) -> Result<Pool, InferError> {
         Ok(Pool {
             kernel: steps(cx, "pool_size", spatial.len())?,
@@ -194,19 +193,19 @@ impl Pool {
         })
     }
 
-    /// The element at tap `k` of the window at `place`, and whether it is in the data; `None` for always.
+    /// The element at tap `k` of a window, and the condition that it is in the data; `None` for always.
     pub fn element(
         &self,
         data: &Input,
         layout: &Layout,
         primal: &str,
-        place: &[PrimExpr],
+        position: &[PrimExpr],
         k: &[PrimExpr],
     ) -> (Option<PrimExpr>, PrimExpr) {
-        let mut from = place[..2].to_vec();
+        let mut from = position[..2].to_vec();
         let mut conditions = Vec::new();
         for (i, k) in k.iter().enumerate() {
-            let at = dims::offset(&self.window.source(i, &place[i + 2], k), -self.window.before[i]);
+            let at = dims::offset(&self.window.source(i, &position[i + 2], k), -self.window.before[i]);
             conditions.extend((self.window.before[i] > 0).then(|| at.clone().ge(0i64)));
             let ends = self.window.after[i] > 0 || self.ceil;
             conditions.extend(ends.then(|| at.clone().lt(&self.sizes[i])));
@@ -215,13 +214,13 @@ impl Pool {
         (conditions.into_iter().reduce(PrimExpr::and), data.at(&layout.index(primal, &from)))
     }
 
-    /// How many elements the mean of the window at `place` (spatial axes only) is over; at least 1.
-    pub fn count(&self, place: &[PrimExpr]) -> PrimExpr {
-        let taps = |i: usize| self.taps(i, &place[i]);
+    /// Divisor of the mean of a window (spatial axes only); at least 1.
+    pub fn count(&self, position: &[PrimExpr]) -> PrimExpr {
+        let taps = |i: usize| self.taps(i, &position[i]);
         (0..self.kernel.len()).map(taps).reduce(|a, b| dims::mul(&a, &b)).unwrap_or_else(|| 1i64.into())
     }
 
-    /// Taps that count on one axis: those `k` with `low <= start + k·d < high`.
+    /// Number of counted taps on one axis: those `k` with `low <= start + k·d < high`.
     fn taps(&self, axis: usize, position: &PrimExpr) -> PrimExpr {
         let (before, after, kernel) = (self.window.before[axis], self.window.after[axis], self.kernel[axis]);
         let size = &self.sizes[axis];

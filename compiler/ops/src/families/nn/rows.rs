@@ -1,4 +1,4 @@
-//! Folding over some axes and coming back: what softmax, normalizations and losses are made of.
+//! Row-wise reductions: the building block of softmax, normalizations and losses.
 
 use crate::{
     dims,
@@ -6,7 +6,7 @@ use crate::{
 };
 use hammock_ir::{DType, PrimExpr};
 
-/// Axes to fold over; the others are kept.
+/// Axes to reduce over; the others are retained.
 #[derive(Clone, Debug)]
 pub struct Rows {
     ndim: usize,
@@ -20,13 +20,13 @@ impl Rows {
         Rows { ndim, axes }
     }
 
-    /// The elements of a tensor's shape, or of an index, that belong to kept axes.
-    pub fn kept(&self, of_all: &[PrimExpr]) -> Vec<PrimExpr> {
-        let kept = |(i, e): (usize, &PrimExpr)| (!self.axes.contains(&i)).then(|| e.clone());
-        of_all.iter().enumerate().filter_map(kept).collect()
+    /// The elements of a tensor's shape, or of an index, that belong to the retained axes.
+    pub fn retained(&self, of_all: &[PrimExpr]) -> Vec<PrimExpr> {
+        let retained = |(i, e): (usize, &PrimExpr)| (!self.axes.contains(&i)).then(|| e.clone());
+        of_all.iter().enumerate().filter_map(retained).collect()
     }
 
-    /// A tensor of the kept axes: `f` of each index into a tensor of that shape, folded.
+    /// A tensor over the retained axes: the reduction of `f` at each index into a tensor of that shape.
     pub fn fold(
         &self,
         b: &mut Builder,
@@ -36,25 +36,25 @@ impl Rows {
         how: Combine,
         f: impl FnOnce(&[PrimExpr]) -> PrimExpr,
     ) -> Input {
-        let to = b.temp(name, self.kept(shape), dtype);
+        let to = b.temp(name, self.retained(shape), dtype);
         let over: Vec<_> = self.axes.iter().map(|a| (format!("k{a}"), shape[*a].clone())).collect();
         b.reduce(&to, &over, how, |i, k| f(&self.merge(i, k)));
         Input::Buffer(to)
     }
 
-    fn merge(&self, kept: &[PrimExpr], folded: &[PrimExpr]) -> Vec<PrimExpr> {
-        let (mut kept, mut folded) = (kept.iter(), folded.iter());
-        let next = |axis| if self.axes.contains(&axis) { folded.next() } else { kept.next() };
+    fn merge(&self, retained: &[PrimExpr], folded: &[PrimExpr]) -> Vec<PrimExpr> {
+        let (mut retained, mut folded) = (retained.iter(), folded.iter());
+        let next = |axis| if self.axes.contains(&axis) { folded.next() } else { retained.next() };
         (0..self.ndim).filter_map(next).cloned().collect()
     }
 
-    /// The number of elements folded into one, as a number of that dtype.
+    /// Number of elements reduced to one, in the given dtype.
     pub fn count(&self, shape: &[PrimExpr], dtype: DType) -> PrimExpr {
         number(&dims::product(self.axes.iter().map(|a| &shape[*a])), dtype)
     }
 }
 
-/// A dimension as a number of another dtype.
+/// A dimension converted to another dtype.
 pub fn number(dim: &PrimExpr, dtype: DType) -> PrimExpr {
     match dim.as_int() {
         Some(value) => PrimExpr::constant(value as f64, dtype),

@@ -1,4 +1,4 @@
-//! Softmax and its logarithm. The largest element is subtracted first, so that nothing overflows.
+//! Softmax and its logarithm. The maximum is subtracted first to avoid overflow.
 
 use super::{activation::float_tensor, rows::Rows};
 use crate::{
@@ -50,11 +50,11 @@ impl Exponentials {
         Exponentials::stages(b, x, rows, |max| max)
     }
 
-    /// The same, where a row may hold nothing but minus infinity: its exponentials and their sum are then zero.
+    /// The same for rows that may be entirely minus infinity: their exponentials and sum are then zero.
     pub fn of_masked(b: &mut Builder, x: &Input, rows: &Rows) -> Self {
         Exponentials::stages(b, x, rows, |max| {
-            let least = PrimExpr::float(f32::MIN.into(), max.dtype());
-            max.max(least)
+            let minimum = PrimExpr::float(f32::MIN.into(), max.dtype());
+            max.max(minimum)
         })
     }
 
@@ -62,7 +62,7 @@ impl Exponentials {
         let wide = accumulator(x.dtype());
         let shape = x.shape().to_vec();
         let max = rows.fold(b, "softmax_max", &shape, wide, Combine::Max, |i| x.at(i).cast(wide));
-        let exp = |i: &[PrimExpr]| (x.at(i).cast(wide) - above(max.at(&rows.kept(i)))).unary("exp");
+        let exp = |i: &[PrimExpr]| (x.at(i).cast(wide) - above(max.at(&rows.retained(i)))).unary("exp");
         let exp = b.stage("softmax_exp", shape.clone(), wide, exp);
         let sum = rows.fold(b, "softmax_sum", &shape, wide, Combine::Sum, |i| exp.at(i));
         Exponentials { exp, sum }
@@ -75,7 +75,7 @@ fn softmax(cx: &CallContext) -> Result<Legalized, InferError> {
     let rows = Rows::new(x.ndim(), vec![cx.axis("axis", x.ndim())?]);
     let out = b.output("softmax")?;
     let parts = Exponentials::of(&mut b, &x, &rows);
-    b.compute(&out, |i| (parts.exp.at(i) / parts.sum.at(&rows.kept(i))).cast(out.dtype));
+    b.compute(&out, |i| (parts.exp.at(i) / parts.sum.at(&rows.retained(i))).cast(out.dtype));
     Ok(b.finish())
 }
 
@@ -87,8 +87,8 @@ fn log_softmax(cx: &CallContext) -> Result<Legalized, InferError> {
     let wide = accumulator(x.dtype());
     let shape = x.shape().to_vec();
     let max = rows.fold(&mut b, "softmax_max", &shape, wide, Combine::Max, |i| x.at(i).cast(wide));
-    let below = |i: &[PrimExpr]| x.at(i).cast(wide) - max.at(&rows.kept(i));
+    let below = |i: &[PrimExpr]| x.at(i).cast(wide) - max.at(&rows.retained(i));
     let sum = rows.fold(&mut b, "softmax_sum", &shape, wide, Combine::Sum, |i| below(i).unary("exp"));
-    b.compute(&out, |i| (below(i) - sum.at(&rows.kept(i)).unary("log")).cast(out.dtype));
+    b.compute(&out, |i| (below(i) - sum.at(&rows.retained(i)).unary("log")).cast(out.dtype));
     Ok(b.finish())
 }

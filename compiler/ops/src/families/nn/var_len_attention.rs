@@ -1,8 +1,8 @@
-//! Attention over sequences of different lengths, laid end to end.
+//! Attention over sequences of different lengths, concatenated along one axis.
 //!
-//! `seqstart` holds where each sequence starts, and the total at the end: `[0, 2, 7, 10]` for lengths 2, 5, 3. A query
-//! sees the keys of its own sequence, as far as the mask leaves them. The kernel works from the starts alone; the
-//! longest lengths are given for kernels that split the work by them.
+//! `seqstart` has the start of each sequence, and the total at the end: `[0, 2, 7, 10]` for lengths 2, 5, 3. A query
+//! attends to the unmasked keys of its own sequence. The kernel uses only the starts; the maximum lengths are for
+//! kernels that partition the work by them.
 
 use super::attention::{Heads, Mask, complete_scale, infer_heads, masked};
 use crate::{
@@ -37,7 +37,7 @@ fn attention_var_len() -> Op {
     masked(op).precision(Precision::Always).complete(complete).infer(infer).legalize(legalize)
 }
 
-/// Keys without starts of their own have those of the queries.
+/// The keys' starts default to those of the queries.
 fn complete(call: &mut Call) {
     complete_scale(call);
     for (missing, source) in [(5, 3), (6, 4)] {
@@ -82,8 +82,8 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     heads.require_fit(&mut b);
     let (starts_q, starts_k) = (b.input("seqstart_q")?, b.input("seqstart_k")?);
     let out = b.output("attention")?;
-    let queries = Places::of(&mut b, "q", &starts_q, &heads.query.shape()[1]);
-    let keys = Places::of(&mut b, "k", &starts_k, &heads.key.shape()[1]);
+    let queries = SequencePositions::of(&mut b, "q", &starts_q, &heads.query.shape()[1]);
+    let keys = SequencePositions::of(&mut b, "k", &starts_k, &heads.key.shape()[1]);
     let allows = |s: &PrimExpr, t: &PrimExpr| {
         let at = |p: &Input, i: &PrimExpr| p.at(std::slice::from_ref(i));
         let (own, of_key) = (at(&queries.sequence, s), at(&keys.sequence, t));
@@ -96,18 +96,18 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// Which sequence each element belongs to, and its place in it.
-struct Places {
+/// The sequence of each element, and its position in it.
+struct SequencePositions {
     starts: Input,
     sequence: Input,
     place: Input,
 }
 
-impl Places {
-    fn of(b: &mut Builder, name: &str, starts: &Input, total: &PrimExpr) -> Places {
+impl SequencePositions {
+    fn of(b: &mut Builder, name: &str, starts: &Input, total: &PrimExpr) -> SequencePositions {
         let count = b.temp(&format!("started_{name}"), vec![total.clone()], DType::INT64);
         let over = [("i".to_owned(), starts.shape()[0].clone())];
-        // How many starts are at or before the element: one for the first sequence.
+        // Number of starts at or before the element: one for the first sequence.
         b.reduce(&count, &over, Combine::Sum, |e, i| {
             starts.index_at(i).le(&e[0]).select(PrimExpr::int64(1), PrimExpr::int64(0))
         });
@@ -115,19 +115,19 @@ impl Places {
             PrimExpr::load(&count, e.to_vec()) - 1i64
         });
         let place = b.stage(&format!("place_{name}"), vec![total.clone()], DType::INT64, |e| {
-            &e[0] - starts.index_at(&[within(&sequence.at(e), starts)])
+            &e[0] - starts.index_at(&[clamp_to_starts(&sequence.at(e), starts)])
         });
-        Places { starts: starts.clone(), sequence, place }
+        SequencePositions { starts: starts.clone(), sequence, place }
     }
 
     /// The length of a sequence.
     fn length(&self, sequence: &PrimExpr) -> PrimExpr {
-        let start = |i: &PrimExpr| self.starts.index_at(&[within(i, &self.starts)]);
+        let start = |i: &PrimExpr| self.starts.index_at(&[clamp_to_starts(i, &self.starts)]);
         start(&dims::offset(sequence, 1)) - start(sequence)
     }
 }
 
-/// An index that stays inside the starts, whatever they hold.
-fn within(i: &PrimExpr, starts: &Input) -> PrimExpr {
+/// Clamps an index to the starts.
+fn clamp_to_starts(i: &PrimExpr, starts: &Input) -> PrimExpr {
     i.clone().min(dims::offset(&starts.shape()[0], -1)).max(0i64)
 }

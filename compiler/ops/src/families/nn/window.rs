@@ -1,17 +1,17 @@
 //! Sliding windows: strides, padding and dilation of convolutions and poolings.
 //!
-//! Attributes may be given short: one number for all spatial axes; padding with one number a side pair, or all of
-//! `[begin…, end…]`. A call in the IR holds them in full ([`complete`]); rules read either form.
+//! Attributes have short forms: one number for all spatial axes; padding as one number per axis, or `[begin…, end…]`. A
+//! call in the IR has the full form ([`complete`]); rules accept both.
 
 use crate::{context::CallContext, dims, legalize::Builder};
 use hammock_ir::{Attrs, PrimExpr, relax::InferError};
 
-/// How a window moves over the spatial axes; one entry an axis.
+/// A sliding window over the spatial axes; one entry per axis.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// Steps between neighbouring windows.
+    /// Stride between windows.
     pub strides: Vec<i64>,
-    /// Steps between neighbouring elements of a window.
+    /// Dilation: stride between elements of a window.
     pub dilation: Vec<i64>,
     /// Elements added before the first.
     pub before: Vec<i64>,
@@ -23,7 +23,7 @@ impl Window {
     /// The window that a call's attributes describe, over `rank` spatial axes.
     ///
     /// # Errors
-    /// When an attribute has neither of the allowed lengths, or a step is not positive, or padding is negative.
+    /// When an attribute has none of the allowed lengths, a stride is not positive, or padding is negative.
     pub fn of(cx: &CallContext, rank: usize) -> Result<Window, InferError> {
         let (strides, dilation) = (steps(cx, "strides", rank)?, steps(cx, "dilation", rank)?);
         let padding = cx.ints("padding")?;
@@ -37,21 +37,21 @@ impl Window {
         Ok(Window { strides, dilation, before: full[..rank].to_vec(), after: full[rank..].to_vec() })
     }
 
-    /// Returns true if it adds anything around the data.
+    /// Returns true if there is padding.
     pub fn pads(&self) -> bool {
         self.before.iter().chain(&self.after).any(|p| *p != 0)
     }
 
-    /// The place in the padded data that tap `k` of the window at `position` reads.
+    /// The index in the padded data that tap `k` of the window at `position` reads.
     pub fn source(&self, axis: usize, position: &PrimExpr, k: &PrimExpr) -> PrimExpr {
         let start = dims::mul(position, &self.strides[axis].into());
         dims::add(&start, &dims::mul(k, &self.dilation[axis].into()))
     }
 
-    /// Whether a place in the padded data is in the data itself, of these sizes; `None` where it always is.
-    pub fn inside(&self, place: &[PrimExpr], sizes: &[PrimExpr]) -> Option<PrimExpr> {
+    /// The condition that an index in the padded data is in the data itself, of these sizes; `None` if it always is.
+    pub fn inside(&self, index: &[PrimExpr], sizes: &[PrimExpr]) -> Option<PrimExpr> {
         let mut conditions = Vec::new();
-        for (i, (at, size)) in place.iter().zip(sizes).enumerate() {
+        for (i, (at, size)) in index.iter().zip(sizes).enumerate() {
             let (before, after) = (self.before[i], self.after[i]);
             conditions.extend((before > 0).then(|| at.clone().ge(before)));
             conditions.extend((after > 0).then(|| at.clone().lt(dims::offset(size, before))));
@@ -59,9 +59,8 @@ impl Window {
         conditions.into_iter().reduce(PrimExpr::and)
     }
 
-    /// Makes the kernel stop with an error where the padded data, of these sizes without padding, are smaller than the
-    /// window, so that it has no position.
-    pub fn require_room(&self, b: &mut Builder, sizes: &[PrimExpr], kernel: &[PrimExpr]) {
+    /// Adds a run-time check that the padded data, of these sizes without padding, is at least as large as the window.
+    pub fn require_fit(&self, b: &mut Builder, sizes: &[PrimExpr], kernel: &[PrimExpr]) {
         for (axis, (size, kernel)) in sizes.iter().zip(kernel).enumerate() {
             let room = dims::offset(size, self.before[axis] + self.after[axis]);
             let window = dims::offset(&dims::mul(&dims::offset(kernel, -1), &self.dilation[axis].into()), 1);
@@ -69,7 +68,7 @@ impl Window {
         }
     }
 
-    /// The number of window positions along one axis, the last one cut short (`ceil`) or left out.
+    /// Number of window positions along one axis, with a partial last window (`ceil`) or without it.
     pub fn positions(&self, axis: usize, size: &PrimExpr, kernel: &PrimExpr, ceil: bool) -> PrimExpr {
         let (stride, dilation) = (self.strides[axis], self.dilation[axis]);
         let round_up = if ceil { stride - 1 } else { 0 };
@@ -91,7 +90,7 @@ impl Window {
     }
 }
 
-/// The parameters of an example on data of that many spatial axes.
+/// The parameters of an example on data with `rank` spatial axes.
 pub fn example_data(rank: usize) -> &'static str {
     match rank {
         1 => "x: float32[1, 2, 6]",
@@ -109,7 +108,7 @@ pub fn example_convolution(rank: usize) -> &'static str {
     }
 }
 
-/// One positive number a spatial axis.
+/// One positive number per spatial axis.
 ///
 /// # Errors
 /// When the attribute is anything else.
@@ -138,7 +137,7 @@ fn full_padding(given: &[i64], rank: usize) -> Option<Vec<i64>> {
     }
 }
 
-/// Writes the window's attributes out in full. What has no full form stays, for the type rule to refuse.
+/// Expands the window's attributes to their full form. Invalid ones are unchanged; the type rule rejects them.
 pub fn complete(attrs: &mut Attrs, rank: usize) {
     for name in ["pool_size", "strides", "dilation", "output_padding"] {
         rewrite(attrs, name, |given| full_steps(given, rank));

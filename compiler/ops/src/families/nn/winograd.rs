@@ -1,9 +1,9 @@
-//! Winograd's convolution F(4x4, 3x3): a kernel that a pass puts in the place of a convolution.
+//! Winograd convolution F(4x4, 3x3): a kernel that a pass substitutes for a convolution.
 //!
-//! A tile of 4x4 results of a 3x3 convolution is `Aᵀ (U ⊙ BᵀdB) A`, where `d` are the 6x6 elements of data that it needs,
-//! and `U` the 6x6 elements that the weights were transformed to: 36 multiplications in the place of 144 (A. Lavin,
-//! S. Gray: "Fast Algorithms for Convolutional Neural Networks", 2015). Summed over channels, each of the 36 elements is
-//! a product of matrices, over all tiles. What is outside of the data is zero, and tiles may reach beyond the result.
+//! A tile of 4x4 results of a 3x3 convolution is `Aᵀ (U ⊙ BᵀdB) A`, where `d` is the 6x6 input tile and `U` the
+//! transformed weights: 36 multiplications instead of 144 (A. Lavin, S. Gray: "Fast Algorithms for Convolutional Neural
+//! Networks", 2015). Summed over channels, each of the 36 elements is a matmul over all tiles. The border is
+//! zero-padded, and tiles may extend beyond the result.
 
 use super::{conv::layout, window::Window};
 use crate::{
@@ -15,23 +15,24 @@ use crate::{
 use hammock_ir::{PrimExpr, relax::InferError};
 use std::sync::LazyLock;
 
-/// Results of a tile along each axis.
-pub const RESULTS: i64 = 4;
-/// Elements of data that a tile needs along each axis.
-pub const TAPS: i64 = 6;
+/// Output tile size along each axis.
+pub const OUTPUT_TILE: i64 = 4;
+/// Input tile size along each axis.
+pub const INPUT_TILE: i64 = 6;
 
-/// Where the polynomials of the algorithm are evaluated, besides 0 and ∞: at these and their negatives. All that is
-/// computed from them by multiplication is exact. Integers, 1 and 2, lose 4 times as many bits (B. Barabasz et al.:
+/// Evaluation points of the algorithm's polynomials, in addition to 0 and ∞: these and their negatives. The constants
+/// derived from them by multiplication are exact. The integers 1 and 2 lose 4 times as many bits (B. Barabasz et al.:
 /// "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks", 2020).
 const POINTS: [f64; 2] = [11. / 16., 3. / 2.];
 
-/// Into how many parts sums over channels are divided, and the fewest channels of a part: what is lost in these sums becomes
-/// several times larger where results are put together, and is two thirds of the error with 64 channels in one part.
-const PARTS: i64 = 4;
-const FEWEST: i64 = 16;
+/// Number of partial accumulators of the sums over channels, and the minimum number of channels of each. The output
+/// transform amplifies the rounding error of these sums, which is two thirds of the total for 64 channels in one
+/// accumulator.
+const ACCUMULATORS: i64 = 4;
+const MIN_CHANNELS: i64 = 16;
 
-/// The results of a convolution, as `NHWC`, from its data and its transformed weights, `[6, 6, channels of data, channels of
-/// results]`. Strides and dilation are 1. The call says the result's type.
+/// A convolution with an `NHWC` result, from its data and its transformed weights, `[6, 6, input channels, output
+/// channels]`. Strides and dilation are 1. The call declares the result's type.
 pub fn winograd() -> &'static Op {
     static OP: LazyLock<Op> = LazyLock::new(|| {
         Op::new("winograd")
@@ -53,46 +54,46 @@ fn convolution(cx: &CallContext) -> Result<Legalized, InferError> {
     let out = b.output("convolved")?;
     let [batch, height, width, filters] = &out.shape[..] else { return Err(cx.error("the result must have 4 axes")) };
     let (rows, columns) = (tiles(height), tiles(width));
-    let (taps, dtype) = (PrimExpr::from(TAPS), data.dtype());
+    let (taps, dtype) = (PrimExpr::from(INPUT_TILE), data.dtype());
     let channels = weights.shape()[2].clone();
 
-    let across = dims::offset(&start(&columns), TAPS - RESULTS);
+    let across = dims::offset(&start(&columns), INPUT_TILE - OUTPUT_TILE);
     let shape = vec![batch.clone(), rows.clone(), taps.clone(), across, channels.clone()];
     let strips = strips(cx, &mut b, &data, &shape)?;
     let down = b.stage("down", shape, dtype, |at| {
         let tap = |k: i64| strips.at(&[at[0].clone(), at[1].clone(), k.into(), at[3].clone(), at[4].clone()]);
-        chosen(&at[2], of_data(std::array::from_fn(|k| tap(k as i64))))
+        select_constant(&at[2], of_data(std::array::from_fn(|k| tap(k as i64))))
     });
     let tiled = |last: &PrimExpr| [&taps, &taps, batch, &rows, &columns, last].map(PrimExpr::clone).to_vec();
     let transformed = b.stage("transformed", tiled(&channels), dtype, |at| {
         let place = |k: i64| dims::offset(&start(&at[4]), k);
         let tap = |k: i64| down.at(&[at[2].clone(), at[3].clone(), at[0].clone(), place(k), at[5].clone()]);
-        chosen(&at[1], of_data(std::array::from_fn(|k| tap(k as i64))))
+        select_constant(&at[1], of_data(std::array::from_fn(|k| tap(k as i64))))
     });
     let products = b.temp("products", tiled(filters), dtype);
-    let part = channels.as_int().map_or(FEWEST, |channels| FEWEST.max(channels / PARTS));
-    b.sum_in_parts(&products, &[("k".to_owned(), channels)], part, |at, k| {
+    let part = channels.as_int().map_or(MIN_CHANNELS, |channels| MIN_CHANNELS.max(channels / ACCUMULATORS));
+    b.sum_with_accumulators(&products, &[("k".to_owned(), channels)], part, |at, k| {
         let [u, v, image, row, column, filter] = at else { unreachable!("products have 6 axes") };
         let weight = weights.at(&[u.clone(), v.clone(), k[0].clone(), filter.clone()]);
         transformed.at(&[u, v, image, row, column, &k[0]].map(PrimExpr::clone)) * weight
     });
     let products = Input::Buffer(products);
-    let joined = vec![batch.clone(), rows, RESULTS.into(), columns, taps, filters.clone()];
+    let joined = vec![batch.clone(), rows, OUTPUT_TILE.into(), columns, taps, filters.clone()];
     let joined = b.stage("joined", joined, dtype, |at| {
         let [image, row, _, column, v, filter] = at else { unreachable!("six axes") };
         let product = |u: i64| products.at(&[&u.into(), v, image, row, column, filter].map(PrimExpr::clone));
-        chosen(&at[2], of_products(std::array::from_fn(|u| product(u as i64))))
+        select_constant(&at[2], of_products(std::array::from_fn(|u| product(u as i64))))
     });
     b.compute(&out, |at| {
-        let tile = |axis: usize| dims::floordiv(&at[axis], &RESULTS.into());
-        let within = |axis: usize| dims::floormod(&at[axis], &RESULTS.into());
+        let tile = |axis: usize| dims::floordiv(&at[axis], &OUTPUT_TILE.into());
+        let within = |axis: usize| dims::floormod(&at[axis], &OUTPUT_TILE.into());
         let product = |v: i64| joined.at(&[at[0].clone(), tile(1), within(1), tile(2), v.into(), at[3].clone()]);
-        chosen(&within(2), of_products(std::array::from_fn(|v| product(v as i64))))
+        select_constant(&within(2), of_products(std::array::from_fn(|v| product(v as i64))))
     });
     Ok(b.finish())
 }
 
-/// The rows of data that each row of tiles needs, with zeros around: `[batch, rows of tiles, 6, width, channels]`.
+/// The zero-padded input rows of each row of tiles: `[batch, rows of tiles, 6, width, channels]`.
 fn strips(cx: &CallContext, b: &mut Builder, data: &Input, shape: &[PrimExpr]) -> Result<Input, InferError> {
     let (layout, window) = (layout(cx, "data_layout", "NCHW")?, Window::of(cx, 2)?);
     let sizes = layout.to_primal("NCHW", data.shape());
@@ -106,14 +107,14 @@ fn strips(cx: &CallContext, b: &mut Builder, data: &Input, shape: &[PrimExpr]) -
     }))
 }
 
-/// The element of a list that an index chooses.
-fn chosen<const N: usize>(index: &PrimExpr, values: [PrimExpr; N]) -> PrimExpr {
+/// Selects an element of a list by index.
+fn select_constant<const N: usize>(index: &PrimExpr, values: [PrimExpr; N]) -> PrimExpr {
     let mut last_first = values.into_iter().enumerate().rev();
     let (_, last) = last_first.next().unwrap_or_else(|| unreachable!("lists are not empty"));
     last_first.fold(last, |rest, (at, value)| index.clone().eq(at as i64).if_then_else(value, rest))
 }
 
-/// G, which transforms weights along an axis.
+/// The matrix G, which transforms weights along an axis.
 pub fn of_weights() -> [[f64; 3]; 6] {
     let [p, q] = POINTS;
     let [pp, qq] = [p * p, q * q];
@@ -122,7 +123,7 @@ pub fn of_weights() -> [[f64; 3]; 6] {
     [row(0., pp * qq), row(p, near), row(-p, near), row(q, far), row(-q, far), [0., 0., 1.]]
 }
 
-/// Bᵀd.
+/// Input transform Bᵀd.
 fn of_data([a, b, c, d, e, f]: [PrimExpr; 6]) -> [PrimExpr; 6] {
     let [p, q] = POINTS;
     let [pp, qq] = [p * p, q * q];
@@ -138,7 +139,7 @@ fn of_data([a, b, c, d, e, f]: [PrimExpr; 6]) -> [PrimExpr; 6] {
     ]
 }
 
-/// Aᵀm.
+/// Output transform Aᵀm.
 fn of_products([a, b, c, d, e, f]: [PrimExpr; 6]) -> [PrimExpr; 4] {
     let [p, q] = POINTS;
     let (near, near_difference) = (&b + &c, &b - &c);
@@ -155,17 +156,17 @@ fn times(factor: f64, x: &PrimExpr) -> PrimExpr {
     PrimExpr::constant(factor, x.dtype()) * x.clone()
 }
 
-/// `factor * x + y`, rounded once where the processor can.
+/// `factor * x + y`, as a fused multiply-add if the target has one.
 fn plus(factor: f64, x: &PrimExpr, y: &PrimExpr) -> PrimExpr {
     PrimExpr::intrin("fma", vec![PrimExpr::constant(factor, x.dtype()), x.clone(), y.clone()], x.dtype())
 }
 
-/// How many tiles hold so many results.
+/// Number of tiles that cover `results`.
 fn tiles(results: &PrimExpr) -> PrimExpr {
-    dims::simplify(&dims::ceildiv(results, &RESULTS.into()))
+    dims::simplify(&dims::ceildiv(results, &OUTPUT_TILE.into()))
 }
 
-/// Where a tile begins, along an axis.
+/// Start of a tile along an axis.
 fn start(tile: &PrimExpr) -> PrimExpr {
-    dims::mul(tile, &RESULTS.into())
+    dims::mul(tile, &OUTPUT_TILE.into())
 }

@@ -26,7 +26,7 @@ pub fn median() -> Op {
         .legalize(median_tir)
 }
 
-/// The axis; `None` for all elements together.
+/// The axis; `None` for all elements.
 fn axis_of(cx: &CallContext, ndim: usize) -> Result<Option<usize>, InferError> {
     match cx.optional_ints("axis")?.unwrap_or_default().as_slice() {
         [] => Ok(None),
@@ -84,7 +84,7 @@ fn median_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The place of the lower middle of a line.
+/// The index of the lower median of a sorted line.
 fn middle(length: &PrimExpr) -> PrimExpr {
     dims::floordiv(&dims::max(&dims::sub(length, &1i64.into()), &0i64.into()), &2i64.into())
 }

@@ -56,7 +56,7 @@ fn scatter_elements_type(cx: &CallContext) -> Inferred {
     Ok(data.into())
 }
 
-/// Copies the data, then runs over the updates of each line along the axis, one after the other.
+/// Copies the data, then applies the updates of each line along the axis sequentially.
 fn scatter_elements_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "scatter_elements")?;
     let (data, indices, updates) = (b.input("data")?, b.input("indices")?, b.input("updates")?);

@@ -58,7 +58,7 @@ fn scatter_nd_type(cx: &CallContext) -> Inferred {
     Ok(data.into())
 }
 
-/// Copies the data, then runs over the updates, one after the other.
+/// Copies the data, then applies the updates sequentially.
 fn scatter_nd_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "scatter_nd")?;
     let (data, indices, updates) = (b.input("data")?, b.input("indices")?, b.input("updates")?);

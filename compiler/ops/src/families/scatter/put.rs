@@ -28,7 +28,7 @@ pub fn index_put() -> Op {
         .legalize(index_put_tir)
 }
 
-/// One tensor of indices is a tuple of one.
+/// A single index tensor becomes a tuple of one.
 fn resolve(cx: &CallContext) -> Result<Call, InferError> {
     let mut call = cx.call.clone();
     if let Type::Tensor(_) = cx.ty("indices")? {
@@ -63,7 +63,7 @@ fn index_put_type(cx: &CallContext) -> Inferred {
     }
 }
 
-/// Copies the data, then runs over the broadcast indices, one after the other.
+/// Copies the data, then applies the updates at the broadcast indices sequentially.
 fn index_put_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "index_put")?;
     let (data, indices, values) = (b.input("data")?, b.inputs("indices")?, b.input("values")?);

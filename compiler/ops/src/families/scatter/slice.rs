@@ -46,7 +46,7 @@ fn slice_scatter_type(cx: &CallContext) -> Inferred {
     Ok(x.into())
 }
 
-/// Each element comes from `src` when its place along the axis is one of the slice, and from the input else.
+/// Each element comes from `src` if its index along the axis is in the slice, otherwise from the input.
 fn slice_scatter_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "slice_scatter")?;
     let (x, src) = (b.input("input_tensor")?, b.input("src")?);

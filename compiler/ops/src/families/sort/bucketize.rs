@@ -18,7 +18,7 @@ use hammock_ir::{
 pub fn bucketize() -> Op {
     Op::new("bucketize")
         .doc(
-            "For each element, how many of the ascending boundaries lie before it: those less, or with `right` \
+            "For each element, the number of ascending boundaries before it: those less, or with `right` \
              those not greater.",
         )
         .example("x: float32[2, 3]; b: float32[4]", "x, b")
@@ -37,7 +37,7 @@ pub fn bucketize() -> Op {
         .legalize(bucketize_tir)
 }
 
-/// Halves the range in which the answer lies until it is one place.
+/// Binary search.
 fn bucketize_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "searchsorted")?;
     let (x, boundaries) = (b.input("input_tensor")?, b.input("boundaries")?);

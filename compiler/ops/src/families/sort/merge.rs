@@ -1,7 +1,8 @@
-//! Sorting lines: long ones by the digits of their elements, short ones by merging.
+//! Sorting of lines: radix sort for long lines, merge sort for short ones.
 //!
-//! Where lines are merged, two halves of a buffer take turns: pass `p` merges neighbouring runs of `2^p` elements from one into the other.
-//! After `ceil(log2 n)` passes one run is left, in the half that the number of passes tells.
+//! Merge sort alternates between two halves of a buffer: pass `p` merges adjacent runs of `2^p` elements from one half
+//! into the other. After `ceil(log2 n)` passes one run remains, in the half given by the parity of the number of
+//! passes.
 
 use super::radix::{self, Radix};
 use crate::{
@@ -14,12 +15,12 @@ use hammock_ir::{
     tir::{Buffer, Stmt, StmtKind},
 };
 
-/// Which of two elements goes first.
+/// Sort order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// The smaller; NaN last.
+    /// Ascending; NaN last.
     Ascending,
-    /// The larger; NaN first.
+    /// Descending; NaN first.
     Descending,
 }
 
@@ -29,7 +30,7 @@ impl Order {
         if descending { Order::Descending } else { Order::Ascending }
     }
 
-    /// Whether `a` goes strictly before `b`.
+    /// The condition that `a` precedes `b` strictly.
     pub fn before(self, a: PrimExpr, b: PrimExpr) -> PrimExpr {
         let (high, low) = match self {
             Order::Ascending => (b.clone(), a.clone()),
@@ -44,19 +45,19 @@ impl Order {
     }
 }
 
-/// Lines of a tensor in order.
+/// Sorted lines of a tensor.
 pub struct Sorted {
     values: Buffer,
     positions: Option<Buffer>,
-    /// The half of the buffers that holds the result, of those that have two.
+    /// The half of the buffers that contains the result, if they have two.
     half: Option<PrimExpr>,
 }
 
 impl Sorted {
-    /// Sorts `x` along an axis; with positions of a dtype when one is given.
+    /// Sorts `x` along an axis; with positions if a dtype is given for them.
     pub fn along(b: &mut Builder, x: &Input, axis: usize, order: Order, positions: Option<DType>) -> Self {
         match x.shape()[axis].as_int() {
-            Some(length) if length < radix::LEAST => Sorted::merged(b, x, axis, order, positions),
+            Some(length) if length < radix::MIN_RADIX_LENGTH => Sorted::merged(b, x, axis, order, positions),
             _ => Sorted::by_digits(b, x, axis, order, positions),
         }
     }
@@ -71,10 +72,10 @@ impl Sorted {
         let positions = positions.map(|dtype| b.temp("sorted_at", shape, dtype));
         let radix = Radix { x, axis, order, length: &length };
         b.block("sort", &lines, |line| {
-            radix.line(line, position, |j, element, place| {
+            radix.line(line, position, |j, element, slot| {
                 let to = [line, std::slice::from_ref(j)].concat();
-                let places = positions.iter().map(|buffer| Stmt::store(buffer, to.clone(), place.clone()));
-                Stmt::seq([Stmt::store(&values, to.clone(), element)].into_iter().chain(places))
+                let slots = positions.iter().map(|buffer| Stmt::store(buffer, to.clone(), slot.clone()));
+                Stmt::seq([Stmt::store(&values, to.clone(), element)].into_iter().chain(slots))
             })
         });
         Sorted { values, positions, half: None }
@@ -104,12 +105,12 @@ impl Sorted {
         sorted
     }
 
-    /// The element at an index whose last number is the place in order.
+    /// The element at an index whose last component is its rank.
     pub fn value(&self, i: &[PrimExpr]) -> PrimExpr {
         PrimExpr::load(&self.values, self.at(i))
     }
 
-    /// The position that it had. Only for lines sorted with positions.
+    /// Its original position. Only for lines sorted with positions.
     pub fn position(&self, i: &[PrimExpr]) -> PrimExpr {
         let positions = self.positions.as_ref().unwrap_or(&self.values);
         PrimExpr::load(positions, self.at(i))
@@ -117,8 +118,8 @@ impl Sorted {
 
     fn at(&self, i: &[PrimExpr]) -> Vec<PrimExpr> {
         let Some(half) = &self.half else { return i.to_vec() };
-        let (place, line) = i.split_last().expect("lines have a last axis");
-        [line, &[half.clone(), place.clone()]].concat()
+        let (slot, line) = i.split_last().expect("lines have a last axis");
+        [line, &[half.clone(), slot.clone()]].concat()
     }
 
     fn fill(&self, x: &Input, axis: usize, line: &[PrimExpr], length: &PrimExpr) -> Stmt {
@@ -132,7 +133,7 @@ impl Sorted {
     }
 }
 
-/// How often runs must double to cover a line: `ceil(log2(length))`.
+/// Number of merge passes: `ceil(log2(length))`.
 fn passes(length: &PrimExpr) -> PrimExpr {
     if let Some(n) = length.as_int() {
         return PrimExpr::int64(if n > 1 { 64 - i64::from((n - 1).leading_zeros()) } else { 0 });
@@ -142,7 +143,7 @@ fn passes(length: &PrimExpr) -> PrimExpr {
     length.clone().gt(1i64).select(bits, 0i64.into())
 }
 
-/// One merge: runs `begin..middle` and `middle..end` of a half, into the other.
+/// One merge of the runs `begin..middle` and `middle..end` of a half into the other.
 struct Merge<'a> {
     line: &'a [PrimExpr],
     from: PrimExpr,
@@ -166,8 +167,8 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Takes, for each place of the merged run, the next of the left run unless the next of the right one goes before
-    /// it. `left` counts what was taken from the left; the rest came from the right.
+    /// Takes, for each index of the merged run, the next element of the left run unless that of the right one precedes
+    /// it. `left` counts the elements taken from the left; the others came from the right.
     fn statement(self, sorted: &Sorted, order: Order) -> Stmt {
         let left = Buffer::scoped("left", vec![1i64.into()], DType::INT64, "local");
         let zero = || vec![PrimExpr::int64(0)];
@@ -175,14 +176,14 @@ impl<'a> Merge<'a> {
         let taken = PrimExpr::load(&left, zero());
         let i = &self.begin + taken.clone();
         let j = &self.middle + (k.expr() - taken.clone());
-        let value = |at: &PrimExpr| PrimExpr::load(&sorted.values, self.place(&self.from, at));
+        let value = |at: &PrimExpr| PrimExpr::load(&sorted.values, self.slot(&self.from, at));
         let right_first = order.before(value(&j), value(&i));
         let some_left = i.clone().lt(self.middle.clone());
         let from_right = j.clone().lt(self.end.clone()).if_then_else(right_first, PrimExpr::bool(false));
         let take_left = some_left.if_then_else(from_right.not(), PrimExpr::bool(false));
         let copy = |at: &PrimExpr| {
-            let to = self.place(&self.to, &(&self.begin + k.expr()));
-            let from = self.place(&self.from, at);
+            let to = self.slot(&self.to, &(&self.begin + k.expr()));
+            let from = self.slot(&self.from, at);
             let buffers = [&sorted.values].into_iter().chain(&sorted.positions);
             Stmt::seq(buffers.map(|b| Stmt::store(b, to.clone(), PrimExpr::load(b, from.clone()))))
         };
@@ -193,7 +194,7 @@ impl<'a> Merge<'a> {
         Stmt::new(StmtKind::Seq(vec![alloc, Stmt::store(&left, zero(), 0i64.into()), each]))
     }
 
-    fn place(&self, half: &PrimExpr, at: &PrimExpr) -> Vec<PrimExpr> {
+    fn slot(&self, half: &PrimExpr, at: &PrimExpr) -> Vec<PrimExpr> {
         [self.line, &[half.clone(), at.clone()]].concat()
     }
 }

@@ -1,8 +1,8 @@
-//! Sorting lines by the digits of their keys.
+//! LSD radix sort of lines.
 //!
-//! A key is an unsigned number that compares as its element does. Elements are put in the order of the least digit of their
-//! keys, then of the next one, and so on: each time those that are equal stay in order. How often each digit occurs is
-//! counted for all digits at once; one that is the same for all elements is left out.
+//! A key is an unsigned integer that compares like its element. Elements are sorted stably by each digit of their keys,
+//! starting with the least significant. The histograms of all digits are computed in one pass; digits that are equal
+//! for all elements are skipped.
 
 use super::Order;
 use crate::legalize::{
@@ -14,27 +14,27 @@ use hammock_ir::{
     tir::{Buffer, Stmt, StmtKind},
 };
 
-/// Bits of a digit, and how many digits there are.
+/// Bits of a digit, and number of digit values.
 const BITS: i64 = 8;
 const DIGITS: i64 = 1 << BITS;
 
-/// Shorter lines are merged sooner than digits are counted.
-pub const LEAST: i64 = 128;
+/// Minimum length for radix sort: merge sort is faster for shorter lines.
+pub const MIN_RADIX_LENGTH: i64 = 128;
 
-/// A line on its way.
+/// The radix sort of a line.
 pub struct Radix<'a> {
-    /// What is sorted.
+    /// Input.
     pub x: &'a Input,
-    /// Along which axis.
+    /// Sorted axis.
     pub axis: usize,
-    /// In which order.
+    /// Order.
     pub order: Order,
-    /// The number of elements.
+    /// Number of elements.
     pub length: &'a PrimExpr,
 }
 
 impl Radix<'_> {
-    /// Sorts a line: `put` stores the element at a place of the line, and its position.
+    /// Sorts a line: `put` stores an element and its original position at an index of the sorted line.
     pub fn line(
         &self,
         line: &[PrimExpr],
@@ -48,7 +48,7 @@ impl Radix<'_> {
         };
         let (dtype, bits) = key_type(self.x.dtype());
         let both = vec![2i64.into(), self.length.clone()];
-        let [keys, places] =
+        let [keys, slots] =
             [("keys", dtype), ("places", position)].map(|(name, dtype)| Buffer::new(name, both.clone(), dtype));
         let counts = Buffer::scoped("counts", vec![(bits / BITS).into(), DIGITS.into()], position, "local");
         let half = Cell::new("half", DType::INT64);
@@ -66,7 +66,7 @@ impl Radix<'_> {
             let counted = (0..bits / BITS).map(|d| add(&counts, count(&d.into(), key.get())));
             in_order(key.declare(self.order.key(at(j))).into_iter().chain(counted).chain([
                 Stmt::store(&keys, vec![zero(), j.clone()], key.get()),
-                Stmt::store(&places, vec![zero(), j.clone()], j.clone().cast(position)),
+                Stmt::store(&slots, vec![zero(), j.clone()], j.clone().cast(position)),
             ]))
         });
         let pass = each("d", bits / BITS, |d| {
@@ -83,7 +83,7 @@ impl Radix<'_> {
                         .chain([
                             add(&counts, count(d, key.get())),
                             Stmt::store(&keys, there.clone(), key.get()),
-                            Stmt::store(&places, there, load(&places, half.get(), j)),
+                            Stmt::store(&slots, there, load(&slots, half.get(), j)),
                         ]),
                 )
             });
@@ -92,16 +92,16 @@ impl Radix<'_> {
             when(differs, in_order([starts, moves, half.set(PrimExpr::int64(1) - half.get())]))
         });
         let done = each("j", self.length.clone(), |j| {
-            let place = load(&places, half.get(), j);
-            put(j, at(&place.clone().cast(DType::INT64)), place)
+            let slot = load(&slots, half.get(), j);
+            put(j, at(&slot.clone().cast(DType::INT64)), slot)
         });
-        let all = [&keys, &places, &counts].map(alloc).into_iter().chain(half.declare(zero()));
+        let all = [&keys, &slots, &counts].map(alloc).into_iter().chain(half.declare(zero()));
         let sorted = when(self.length.clone().gt(0i64), pass);
         in_order(all.chain([clear, fill, sorted, done]))
     }
 }
 
-/// The dtype of keys, and how many of their bits differ.
+/// The dtype of keys, and their number of significant bits.
 fn key_type(dtype: DType) -> (DType, i64) {
     match dtype.bits {
         64 => (DType::UINT64, 64),
@@ -123,7 +123,7 @@ fn add(counts: &Buffer, at: Vec<PrimExpr>) -> Stmt {
     Stmt::store(counts, at, more)
 }
 
-/// Makes of how often each digit occurs where the first element with it goes.
+/// Converts a histogram to start offsets, by an exclusive prefix sum.
 fn starts(counts: &Buffer, d: &PrimExpr) -> Stmt {
     let (sum, own) = (Cell::new("sum", counts.dtype), Cell::new("own", counts.dtype));
     let next = each("digit", DIGITS, |digit| {
@@ -145,7 +145,7 @@ impl Order {
         let key = match e.dtype() {
             float if float.is_floating() => {
                 let wide = if bits == 64 { e } else { e.cast(DType::FLOAT32) };
-                // Both zeros are one, and so are all NaNs.
+                // Both zeros have one key, and so do all NaNs.
                 let zero = PrimExpr::constant(0.0, wide.dtype());
                 let is_nan = PrimExpr::intrin("isnan", vec![wide.clone()], DType::BOOL);
                 let value = wide.clone().eq(zero.clone()).select(zero.clone(), wide.clone());

@@ -1,13 +1,14 @@
 //! The largest or smallest elements.
 //!
-//! Few of them are found in one pass that keeps the best so far in order: elements that are no better than the last
-//! kept cost one comparison, together if they are neighbours. Many are taken from the sorted line. The single greatest is searched for.
+//! A small `k` takes one pass that maintains the best elements so far in order: elements that are no better than the
+//! last of them cost one vectorized comparison. A large `k` takes a prefix of the sorted line. `k = 1` is an
+//! arg-reduction.
 
 use super::{Order, Sorted, check_axis, index_dtype, to_line};
 use crate::{
     context::CallContext,
     dims,
-    families::reduce::beats,
+    families::reduce::wins,
     legalize::{
         Builder, Input, Legalized,
         loops::{Cell, each, in_order, when},
@@ -23,13 +24,13 @@ use hammock_ir::{
     tir::{Buffer, ForKind, Stmt, StmtKind},
 };
 
-/// Up to this many are kept by insertion, which moves half of them for each improvement.
-const FEW: i64 = 64;
+/// Maximum `k` for insertion, which moves half of the elements for each improvement.
+const MAX_INSERTED: i64 = 64;
 
-/// Elements that are compared at once with the last one kept.
+/// Number of elements compared at once with the worst of the best.
 const LANES: i64 = 16;
 
-/// A statement where a condition holds, or one does for any lane.
+/// A statement under a condition, or under a condition that holds in any lane.
 fn when_any(always: PrimExpr, holds: impl FnOnce(&PrimExpr) -> PrimExpr, then: Stmt) -> Stmt {
     let lanes = Buffer::scoped("enters", vec![LANES.into()], DType::INT32, "local");
     let any = Cell::new("any", DType::INT32);
@@ -66,7 +67,7 @@ pub fn topk() -> Op {
         .legalize(topk_tir)
 }
 
-/// Returns true if values and whether positions are asked for.
+/// Returns whether values and whether positions are requested.
 fn returns(cx: &CallContext) -> Result<(bool, bool), InferError> {
     let kind = cx.one_of("ret_type", &["both", "values", "indices"])?;
     Ok((kind != "indices", kind != "values"))
@@ -112,12 +113,12 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
     let positions = positions.then(|| b.output("topk_indices")).transpose()?;
     let dtype = positions.as_ref().map_or(DType::INT32, |p| index_dtype(p.dtype));
     if k == 1 && order == Order::Descending && (x.dtype().is_floating() || x.dtype().is_integer()) {
-        let best = Best::greatest(&mut b, &x, axis);
+        let best = TopK::argmax(&mut b, &x, axis);
         values.iter().for_each(|out| b.compute(out, |i| PrimExpr::load(&best.values, i.to_vec())));
         let position = |out: &Buffer, i: &[PrimExpr]| PrimExpr::load(&best.positions, i.to_vec()).cast(out.dtype);
         positions.iter().for_each(|out| b.compute(out, |i| position(out, i)));
-    } else if (1..=FEW).contains(&k) {
-        let best = Best::of(&mut b, &x, axis, order, k, dtype);
+    } else if (1..=MAX_INSERTED).contains(&k) {
+        let best = TopK::of(&mut b, &x, axis, order, k, dtype);
         let place = |buffer: &Buffer, i: &[PrimExpr]| PrimExpr::load(buffer, to_line(i, axis));
         values.iter().for_each(|out| b.compute(out, |i| place(&best.values, i)));
         positions.iter().for_each(|out| b.compute(out, |i| place(&best.positions, i).cast(out.dtype)));
@@ -130,23 +131,23 @@ fn topk_tir(cx: &CallContext) -> Result<Legalized, InferError> {
 }
 
 /// The best elements of each line, in order.
-struct Best {
+struct TopK {
     values: Buffer,
     positions: Buffer,
 }
 
-impl Best {
-    /// The greatest element of each line and its place, where the axis has size 1: found as `argmax` finds it, in vectors.
-    fn greatest(b: &mut Builder, x: &Input, axis: usize) -> Self {
+impl TopK {
+    /// The maximum of each line and its position, for `k = 1`: a vectorized arg-reduction, as in `argmax`.
+    fn argmax(b: &mut Builder, x: &Input, axis: usize) -> Self {
         let mut shape = x.shape().to_vec();
         let length = std::mem::replace(&mut shape[axis], 1i64.into());
         let values = b.temp("best", shape.clone(), x.dtype());
-        let best = Best { values, positions: b.temp("best_at", shape, DType::INT64) };
+        let best = TopK { values, positions: b.temp("best_at", shape, DType::INT64) };
         let start = vec![PrimExpr::int64(0), lowest(x.dtype())];
         b.fold(&[&best.positions, &best.values], &[("k".to_owned(), length)], start, |so_far, i, k| {
             let at = [&i[..axis], k, &i[axis + 1..]].concat();
             let new = [k[0].clone(), x.at(&at)];
-            let wins = beats(&new, so_far, true);
+            let wins = wins(&new, so_far, true);
             new.into_iter().zip(so_far).map(|(new, old)| wins.clone().select(new, old.clone())).collect()
         });
         best
@@ -157,7 +158,7 @@ impl Best {
         let length = lines.remove(axis);
         let shape = [&lines[..], &[k.into()]].concat();
         let best =
-            Best { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
+            TopK { values: b.temp("best", shape.clone(), x.dtype()), positions: b.temp("best_at", shape, dtype) };
         let in_vectors = axis + 1 == x.ndim() && length.as_int().is_none_or(|length| length >= 4 * LANES);
         b.block("topk", &lines, |line| {
             let at = |j: &PrimExpr| {
@@ -180,12 +181,12 @@ impl Best {
         best
     }
 
-    /// The last element that is kept, once there are `k`.
+    /// The worst of the best, once there are `k`.
     fn last(&self, line: &[PrimExpr], k: i64) -> PrimExpr {
         PrimExpr::load(&self.values, [line, &[PrimExpr::int64(k - 1)]].concat())
     }
 
-    /// Inserts an element behind those that do not go after it, where there is room or one to push out.
+    /// Inserts an element after those that do not follow it, if there is room or a worse element to evict.
     fn insert(&self, line: &[PrimExpr], j: &PrimExpr, element: PrimExpr, order: Order, k: i64) -> Stmt {
         let at = |i: PrimExpr| [line, &[i]].concat();
         let place = Buffer::scoped("place", vec![1i64.into()], DType::INT64, "local");

@@ -1,4 +1,4 @@
-//! Boxes: rows of numbers, among them a score, a class and two opposite corners.
+//! Boxes: rows of numbers with a score, a class and two opposite corners.
 
 use crate::legalize::accumulator;
 use hammock_ir::{DType, PrimExpr, tir::Buffer};
@@ -7,9 +7,9 @@ use hammock_ir::{DType, PrimExpr, tir::Buffer};
 pub struct Boxes<'a> {
     /// The buffer.
     pub buffer: &'a Buffer,
-    /// The element that holds the score.
+    /// Index of the score.
     pub score: i64,
-    /// The first of the four elements that hold corners.
+    /// Index of the first of the four corner coordinates.
     pub corners: i64,
 }
 
@@ -29,13 +29,13 @@ impl Boxes<'_> {
         self.element(batch, j, self.score)
     }
 
-    /// The sides of box `j`: left, top, right, bottom, whichever corners were given.
+    /// The sides of box `j`: left, top, right, bottom, for any pair of opposite corners.
     fn sides(&self, batch: &PrimExpr, j: &PrimExpr) -> [PrimExpr; 4] {
         let corner = |k: i64| self.element(batch, j, self.corners + k);
         [corner(0).min(corner(2)), corner(1).min(corner(3)), corner(0).max(corner(2)), corner(1).max(corner(3))]
     }
 
-    /// How much two boxes overlap: the area they share by the area of both together.
+    /// Intersection over union of two boxes.
     pub fn overlap(&self, batch: &PrimExpr, j: &PrimExpr, k: &PrimExpr) -> PrimExpr {
         let zero = PrimExpr::float(0.0, self.dtype());
         let ([l, t, r, b], [left, top, right, bottom]) = (self.sides(batch, j), self.sides(batch, k));

@@ -1,4 +1,4 @@
-//! Boxes from anchors, as single-shot detectors predict them.
+//! Decoding of anchor boxes predicted by single-shot detectors.
 
 use crate::{
     context::CallContext,
@@ -90,17 +90,17 @@ fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     let score = Score::of(&mut b, classes, softmax);
     b.compute(&scores, |i| {
         let value = score.at(i);
-        let mut kept = value.clone().ge(threshold);
+        let mut retained = value.clone().ge(threshold);
         if !background {
-            kept = kept.and(i[1].clone().ne(0i64));
+            retained = retained.and(i[1].clone().ne(0i64));
         }
-        kept.select(value, PrimExpr::float(0.0, wide)).cast(scores.dtype)
+        retained.select(value, PrimExpr::float(0.0, wide)).cast(scores.dtype)
     });
     Ok(b.finish())
 }
 
-/// The near or far side of a box along x (0) or y (1): its centre and size are those of the anchor, moved and scaled by
-/// what was predicted.
+/// The lower or upper side of a box along x (0) or y (1): the anchor's centre and size, shifted and scaled by the
+/// prediction.
 fn corner(
     anchor: &impl Fn(i64) -> PrimExpr,
     offset: &impl Fn(i64) -> PrimExpr,
@@ -119,7 +119,7 @@ fn corner(
     if clip { side.min(constant(1.0)).max(constant(0.0)) } else { side }
 }
 
-/// The scores of classes: as predicted, or their softmax.
+/// Class scores: the predictions, or their softmax.
 enum Score {
     Given(Input),
     Softmax(Exponentials, Rows),
@@ -137,7 +137,7 @@ impl Score {
     fn at(&self, i: &[PrimExpr]) -> PrimExpr {
         match self {
             Score::Given(classes) => classes.at(i).cast(accumulator(classes.dtype())),
-            Score::Softmax(parts, rows) => parts.exp.at(i) / parts.sum.at(&rows.kept(i)),
+            Score::Softmax(parts, rows) => parts.exp.at(i) / parts.sum.at(&rows.retained(i)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Suppression of boxes that overlap better ones.
+//! Non-maximum suppression.
 
 use super::suppress;
 use crate::{
@@ -35,11 +35,11 @@ fn get_valid_counts() -> Op {
         .legalize(legalize_valid_counts)
 }
 
-/// Checks that an index names an element of a box, or is -1 where that is allowed.
-fn expect_element(cx: &CallContext, name: &str, data: &TensorType, least: i64) -> Result<(), InferError> {
+/// Checks that an index is at least `least` and less than the size of a box.
+fn expect_element(cx: &CallContext, name: &str, data: &TensorType, min: i64) -> Result<(), InferError> {
     let index = cx.int(name)?;
     let length = data.dims().and_then(|d| d[2].as_int());
-    if index < least || length.is_some_and(|n| index >= n) {
+    if index < min || length.is_some_and(|n| index >= n) {
         let length = length.map_or("…".to_owned(), |n| n.to_string());
         return Err(cx.error_at(name, format_args!("`{name}` is {index}, but the size of a box is {length}")));
     }
@@ -56,7 +56,7 @@ fn infer_valid_counts(cx: &CallContext) -> Inferred {
     Ok(Type::Tuple(vec![counts, with_rank(data, 3).into(), places]))
 }
 
-/// A tensor of the first axes of another.
+/// A tensor of the leading axes of another.
 fn leading(ty: &TensorType, axes: usize, dtype: DType) -> Type {
     let shape = match ty.dims() {
         Some(dims) => TensorShape::Known(dims[..axes].into()),
@@ -69,12 +69,12 @@ fn with_rank(ty: TensorType, ndim: usize) -> TensorType {
     if ty.ndim().is_some() { ty } else { TensorType { shape: TensorShape::Rank(ndim), ..ty } }
 }
 
-/// Makes the kernel stop with an error unless boxes are long enough to have element `last`.
+/// Adds a run-time check that boxes have an element `last`.
 pub(super) fn require_elements(b: &mut Builder, length: &PrimExpr, last: i64) {
     b.require(length.clone().gt(last), &format!("a box needs more than {last} elements"));
 }
 
-/// Moves the boxes of each image one by one.
+/// Moves the boxes of each image sequentially.
 fn legalize_valid_counts(cx: &CallContext) -> Result<Legalized, InferError> {
     let mut b = Builder::new(cx, "get_valid_counts")?;
     let data = b.input("data")?;
@@ -219,7 +219,7 @@ fn infer_all_class(cx: &CallContext) -> Inferred {
     let per_batch = sizes.map(|s| dims::mul(&s[1], &s[2]));
     let batch = sizes.map(|s| s[0].clone());
     if onnx {
-        // How many rows there are depends on the data.
+        // The number of rows depends on the data.
         return Ok(Type::Tuple(vec![tensor(None, 2, DType::INT64), tensor(Some(vec![1i64.into()]), 1, DType::INT64)]));
     }
     let pair = batch.clone().zip(per_batch).map(|(n, k)| vec![n, k]);

@@ -1,7 +1,6 @@
 //! Pooling of regions of interest. A region is a row `[batch, x1, y1, x2, y2]`.
 //!
-//! Kernels read the data inside of its bounds whatever regions say, and take no more steps a bin than [`MOST`] along
-//! an axis.
+//! Kernels read the data within its bounds for any regions, and take at most [`MAX_SAMPLES`] samples per bin along an axis.
 
 use crate::{
     context::CallContext,
@@ -28,8 +27,8 @@ pub fn ops() -> Vec<Op> {
     vec![roi_align(), roi_pool()]
 }
 
-/// How samples of `vision.roi_align` are pooled: their mean, their maximum, or the maximum of the four elements around
-/// each, each times its weight in the interpolation.
+/// Poolings of samples in `vision.roi_align`: their mean, their maximum, or the maximum of the four weighted elements
+/// around each.
 const MODES: &[&str] = &["avg", "max", "max_weighted"];
 
 fn roi_align() -> Op {
@@ -111,8 +110,8 @@ fn infer(cx: &CallContext) -> Inferred {
     Ok(TensorType { shape, ..data }.into())
 }
 
-/// The most samples a bin may take along an axis.
-const MOST: f64 = 4096.0;
+/// Maximum number of samples of a bin along an axis.
+const MAX_SAMPLES: f64 = 4096.0;
 
 /// The data, its regions and the bins of a call.
 struct Regions {
@@ -150,11 +149,11 @@ impl Regions {
     /// The image of a region.
     fn batch(&self, roi: &PrimExpr) -> PrimExpr {
         let limit = |v: f64| PrimExpr::float(v, self.dtype);
-        // Far outside of every batch, and still an int64: the access is checked.
-        self.column(roi, 0).max(limit(-FAR)).min(limit(FAR)).cast(DType::INT64)
+        // Out of bounds for every batch, and still an int64: the access is checked.
+        self.column(roi, 0).max(limit(-INVALID_IMAGE)).min(limit(INVALID_IMAGE)).cast(DType::INT64)
     }
 
-    /// Where a region starts and ends along height (0) or width (1), in elements of the data.
+    /// Start and end of a region along height (0) or width (1), in elements of the data.
     fn bounds(&self, roi: &PrimExpr, axis: usize) -> (PrimExpr, PrimExpr) {
         let at = |column: i64| self.column(roi, column - axis as i64) * self.constant(self.scale);
         (at(2), at(4))
@@ -166,23 +165,23 @@ impl Regions {
     }
 }
 
-/// Index of an image that no batch has.
-const FAR: f64 = 2147483648.0;
+/// An image index that is out of bounds for every batch.
+const INVALID_IMAGE: f64 = 2147483648.0;
 
-/// A whole number inside `0..size`, from any float.
+/// An integer in `0..size`, from any float.
 fn clamp(x: PrimExpr, size: &PrimExpr) -> PrimExpr {
     let last = number(&dims::offset(size, -1), x.dtype());
     let zero = PrimExpr::float(0.0, x.dtype());
     x.max(zero).min(last).cast(DType::INT64)
 }
 
-/// How `vision.roi_align` samples a region along one axis.
+/// Samples of a region along one axis in `vision.roi_align`.
 struct Samples {
-    /// Where the bin starts.
+    /// Start of the bin.
     start: PrimExpr,
-    /// The distance between samples.
+    /// Distance between samples.
     step: PrimExpr,
-    /// How many there are.
+    /// Number of samples.
     count: PrimExpr,
 }
 
@@ -194,13 +193,13 @@ impl Samples {
         let size = length / regions.constant(regions.bins[axis] as f64);
         let count = match ratio {
             1.. => regions.constant(ratio as f64),
-            _ => size.clone().unary("ceil").max(regions.constant(0.0)).min(regions.constant(MOST)),
+            _ => size.clone().unary("ceil").max(regions.constant(0.0)).min(regions.constant(MAX_SAMPLES)),
         };
         let start = start + bin.clone().cast(regions.dtype) * &size;
         Samples { start, step: size / count.clone().max(regions.constant(1.0)), count: count.cast(DType::INT64) }
     }
 
-    /// Where the `k`-th sample is.
+    /// Position of the `k`-th sample.
     fn at(&self, k: &PrimExpr) -> PrimExpr {
         let half = PrimExpr::float(0.5, self.step.dtype());
         &self.start + (k.clone().cast(self.step.dtype()) + half) * &self.step
@@ -219,13 +218,13 @@ fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
     let folded = b.temp("folded", out.shape.clone(), wide);
     let how = if mean { Combine::Sum } else { Combine::Max };
     let samples =
-        |place: &[PrimExpr]| [0, 1].map(|k| Samples::of(&regions, &place[0], &place[k + 2], k, ratio, aligned));
+        |index: &[PrimExpr]| [0, 1].map(|k| Samples::of(&regions, &index[0], &index[k + 2], k, ratio, aligned));
     b.block("roi_samples", &out.shape, |i| {
-        let place = regions.layout.primal_index("NCHW", i);
-        let [rows, columns] = samples(&place);
+        let index = regions.layout.primal_index("NCHW", i);
+        let [rows, columns] = samples(&index);
         let so_far = PrimExpr::load(&folded, i.to_vec());
         let add = |y: &PrimExpr, x: &PrimExpr| {
-            let value = interpolate(&regions, &place, rows.at(y), columns.at(x), wide, corners);
+            let value = interpolate(&regions, &index, rows.at(y), columns.at(x), wide, corners);
             Stmt::store(&folded, i.to_vec(), how.apply(so_far, value))
         };
         let all = each("y", rows.count.clone(), |y| each("x", columns.count.clone(), |x| add(y, x)));
@@ -240,11 +239,11 @@ fn legalize_align(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The value between the four elements around a point, which are combined times their weights; zero more than one
-/// element outside of the data.
+/// Bilinear interpolation of the four elements around a point, whose weighted values are combined; zero more than one
+/// element outside the data.
 fn interpolate(
     regions: &Regions,
-    place: &[PrimExpr],
+    index: &[PrimExpr],
     y: PrimExpr,
     x: PrimExpr,
     dtype: DType,
@@ -264,7 +263,7 @@ fn interpolate(
         [(low, PrimExpr::float(1.0, dtype) - &part), (high, part)]
     });
     let term = |(y, v): &(PrimExpr, PrimExpr), (x, w): &(PrimExpr, PrimExpr)| {
-        regions.at(&place[0], &place[1], y.clone(), x.clone()).cast(dtype) * v * w
+        regions.at(&index[0], &index[1], y.clone(), x.clone()).cast(dtype) * v * w
     };
     let value = [(0, 1), (1, 0), (1, 1)].into_iter().fold(term(&rows[0], &columns[0]), |value, (row, column)| {
         corners.apply(value, term(&rows[row], &columns[column]))
@@ -272,7 +271,7 @@ fn interpolate(
     away.if_then_else(PrimExpr::float(0.0, dtype), value)
 }
 
-/// The elements of a bin of `vision.roi_pool` along one axis: the first, and how many.
+/// The elements of a bin of `vision.roi_pool` along one axis: first index and count.
 fn bin(regions: &Regions, roi: &PrimExpr, bin: &PrimExpr, axis: usize) -> (PrimExpr, PrimExpr) {
     let round = |x: PrimExpr| (x + regions.constant(0.5)).unary("floor");
     let (start, end) = regions.bounds(roi, axis);
@@ -293,13 +292,13 @@ fn legalize_pool(cx: &CallContext) -> Result<Legalized, InferError> {
     let regions = Regions::of(cx, &mut b)?;
     let out = b.output("roi_pool")?;
     let best = b.temp("largest", out.shape.clone(), out.dtype);
-    let bins = |place: &[PrimExpr]| [0, 1].map(|k| bin(&regions, &place[0], &place[k + 2], k));
+    let bins = |index: &[PrimExpr]| [0, 1].map(|k| bin(&regions, &index[0], &index[k + 2], k));
     b.block("roi_largest", &out.shape, |i| {
-        let place = regions.layout.primal_index("NCHW", i);
-        let [(top, rows), (left, columns)] = bins(&place);
+        let index = regions.layout.primal_index("NCHW", i);
+        let [(top, rows), (left, columns)] = bins(&index);
         let so_far = PrimExpr::load(&best, i.to_vec());
         let add = |y: &PrimExpr, x: &PrimExpr| {
-            let value = regions.at(&place[0], &place[1], &top + y, &left + x);
+            let value = regions.at(&index[0], &index[1], &top + y, &left + x);
             Stmt::store(&best, i.to_vec(), so_far.max(value))
         };
         let all = each("y", rows, |y| each("x", columns, |x| add(y, x)));

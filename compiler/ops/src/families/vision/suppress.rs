@@ -1,8 +1,8 @@
 //! The kernel of `vision.non_max_suppression`.
 //!
-//! Boxes of an image are put in order of score. *Hard* suppression then goes through them and keeps each that no kept
-//! one before it suppressed. *Soft* suppression picks the best that is left each time, and lowers the scores of those it
-//! overlaps by `exp(-overlap² / 2σ)`.
+//! The boxes of an image are sorted by score. *Hard* suppression then retains each box that no better retained box
+//! suppresses. *Soft* suppression repeatedly picks the best remaining box, and scales the scores of overlapping boxes
+//! by `exp(-overlap² / 2σ)`.
 
 use super::{boxes::Boxes, nms::require_elements};
 use crate::{
@@ -20,19 +20,19 @@ use hammock_ir::{
     tir::{Buffer, Stmt},
 };
 
-/// What a call asks for.
+/// Parameters of a call.
 struct Suppression<'a> {
     boxes: Boxes<'a>,
-    /// Where each box was among the data; -1 for a box that is gone.
+    /// Index of each box in the data; -1 for a suppressed box.
     places: &'a Buffer,
-    /// The most boxes to keep.
+    /// Maximum number of output boxes.
     most: Option<i64>,
     overlap: f64,
-    /// The element that holds the class, when boxes of other classes are let be.
+    /// Index of the class, if only boxes of the same class suppress each other.
     class: Option<i64>,
-    /// Scores must be above.
-    least: f64,
-    /// What soft suppression multiplies `overlap²` with, in the exponent.
+    /// Exclusive minimum score.
+    min_score: f64,
+    /// Coefficient of `overlap²` in the exponent of soft suppression.
     decay: Option<f64>,
 }
 
@@ -59,7 +59,7 @@ pub fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
         most: Some(cx.int("max_output_size")?).filter(|n| *n > 0),
         overlap: cx.float("iou_threshold")?,
         class: if by_class { Some(cx.int("id_index")?) } else { None },
-        least: if soft { cx.float("score_threshold")? } else { 0.0 },
+        min_score: if soft { cx.float("score_threshold")? } else { 0.0 },
         decay: soft.then(|| -0.5 / sigma),
     };
     let top = Some(cx.int("top_k")?).filter(|k| *k > 0);
@@ -88,12 +88,12 @@ pub fn legalize(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(b.finish())
 }
 
-/// The places of boxes in order of their scores, those that do not count last.
+/// The indices of boxes sorted by score, invalid ones last.
 fn by_score(b: &mut Builder, data: &Input, count: &Input, score: i64) -> Sorted {
-    let least = Combine::Max.identity(data.dtype());
+    let min_score = Combine::Max.identity(data.dtype());
     let key = b.stage("scores", data.shape()[..2].to_vec(), data.dtype(), |i| {
         let value = data.at(&[i[0].clone(), i[1].clone(), score.into()]);
-        i[1].clone().lt(count.index_at(&i[..1])).select(value, least)
+        i[1].clone().lt(count.index_at(&i[..1])).select(value, min_score)
     });
     Sorted::along(b, &key, 1, Order::Descending, Some(DType::INT32))
 }
@@ -120,13 +120,13 @@ impl Suppression<'_> {
         PrimExpr::float(value, self.boxes.dtype())
     }
 
-    /// What takes box `j` away.
+    /// Removes box `j`.
     fn clear(&self, image: &PrimExpr, j: &PrimExpr) -> Stmt {
         let row = each("e", self.shape()[2].clone(), |k| self.set(image, j, k, self.constant(-1.0)));
         in_order([row, self.set_place(image, j, -1i64)])
     }
 
-    /// Copies the candidates in order of score; the rest is empty.
+    /// Copies the candidates in order of score and clears the rest.
     fn fill(&self, data: &Input, sorted: &Sorted, image: &PrimExpr, live: &PrimExpr) -> Stmt {
         each("j", self.shape()[1].clone(), |j| {
             let from = sorted.position(&[image.clone(), j.clone()]);
@@ -137,27 +137,27 @@ impl Suppression<'_> {
         })
     }
 
-    /// Whether a box is a candidate still.
-    fn lives(&self, image: &PrimExpr, j: &PrimExpr) -> PrimExpr {
-        self.boxes.score(image, j).gt(self.constant(self.least))
+    /// The condition that a box is still a candidate.
+    fn is_live(&self, image: &PrimExpr, j: &PrimExpr) -> PrimExpr {
+        self.boxes.score(image, j).gt(self.constant(self.min_score))
     }
 
-    /// Whether another may be kept.
+    /// The condition that there is room for another box.
     fn has_room(&self, number: &Cell) -> Option<PrimExpr> {
         self.most.map(|most| number.get().lt(most))
     }
 
-    /// Whether two boxes are of one class, where that counts.
-    fn related(&self, image: &PrimExpr, j: &PrimExpr, k: &PrimExpr) -> Option<PrimExpr> {
+    /// The condition that two boxes have the same class, if that matters.
+    fn is_same_class(&self, image: &PrimExpr, j: &PrimExpr, k: &PrimExpr) -> Option<PrimExpr> {
         self.class.map(|c| self.boxes.element(image, j, c).eq(self.boxes.element(image, k, c)))
     }
 
     fn hard(&self, image: &PrimExpr, live: &PrimExpr, number: &Cell) -> Stmt {
         each("j", live.clone(), |j| {
-            let keeps = self.has_room(number).into_iter().fold(self.lives(image, j), PrimExpr::and);
+            let keeps = self.has_room(number).into_iter().fold(self.is_live(image, j), PrimExpr::and);
             let later = each("l", live - j - 1i64, |l| {
                 let k = &(j + 1i64 + l);
-                let meets = self.related(image, j, k).into_iter().fold(self.lives(image, k), PrimExpr::and);
+                let meets = self.is_same_class(image, j, k).into_iter().fold(self.is_live(image, k), PrimExpr::and);
                 let overlaps = self.boxes.overlap(image, j, k).ge(self.constant(self.overlap));
                 let drop = [self.set(image, k, self.boxes.score, self.constant(-1.0)), self.set_place(image, k, -1i64)];
                 when(meets, when(overlaps, in_order(drop)))
@@ -174,10 +174,10 @@ impl Suppression<'_> {
                 let better = open.and(self.boxes.score(image, j).gt(score.get()));
                 when(better, in_order([best.set(j.clone()), score.set(self.boxes.score(image, j))]))
             });
-            let lower = each("j", live.clone(), |j| self.decayed(image, j, number, decay));
+            let lower = each("j", live.clone(), |j| self.decay_score(image, j, number, decay));
             let found = in_order([self.swap(image, &number.get(), &best.get()), lower, number.add(1i64)]);
             let mut steps: Vec<Stmt> = best.declare(PrimExpr::int64(-1)).into();
-            steps.extend(score.declare(self.constant(self.least)));
+            steps.extend(score.declare(self.constant(self.min_score)));
             steps.extend([look, when(best.get().ge(0i64), found)]);
             let all = in_order(steps);
             self.has_room(number).map(|room| when(room, all.clone())).unwrap_or(all)
@@ -187,7 +187,7 @@ impl Suppression<'_> {
         in_order([rounds, rest])
     }
 
-    /// What exchanges two boxes.
+    /// Swaps two boxes.
     fn swap(&self, image: &PrimExpr, j: &PrimExpr, k: &PrimExpr) -> Stmt {
         let (held, place) = (Cell::new("held", self.boxes.buffer.dtype), Cell::new("held_place", DType::INT32));
         let buffer = self.boxes.buffer;
@@ -200,15 +200,15 @@ impl Suppression<'_> {
         when(j.clone().ne(k), in_order(place.declare(self.place(image, j)).into_iter().chain(moves)))
     }
 
-    /// What box `j` becomes next to the box picked last.
-    fn decayed(&self, image: &PrimExpr, j: &PrimExpr, number: &Cell, decay: f64) -> Stmt {
+    /// Scales the score of box `j` by its overlap with the box picked last.
+    fn decay_score(&self, image: &PrimExpr, j: &PrimExpr, number: &Cell, decay: f64) -> Stmt {
         let picked = &number.get();
-        let open = j.clone().gt(picked).and(self.place(image, j).ge(PrimExpr::int32(0))).and(self.lives(image, j));
-        let meets = self.related(image, picked, j).into_iter().fold(open, PrimExpr::and);
+        let open = j.clone().gt(picked).and(self.place(image, j).ge(PrimExpr::int32(0))).and(self.is_live(image, j));
+        let meets = self.is_same_class(image, picked, j).into_iter().fold(open, PrimExpr::and);
         let overlap = Cell::new("overlap", self.boxes.dtype());
         let factor = (self.constant(decay) * overlap.get() * overlap.get()).unary("exp");
         let lower = self.set(image, j, self.boxes.score, self.boxes.score(image, j) * factor);
-        let gone = self.lives(image, j).not();
+        let gone = self.is_live(image, j).not();
         let lowered = in_order([lower, when(gone, self.set_place(image, j, -1i64))]);
         let drop = self.set_place(image, j, -1i64);
         let choose = when_else(overlap.get().ge(self.constant(self.overlap)), drop, lowered);
@@ -216,7 +216,7 @@ impl Suppression<'_> {
         when(meets, in_order(steps))
     }
 
-    /// Puts the indices of boxes that are left in front, and counts them.
+    /// Moves the indices of the remaining boxes to the front, and counts them.
     fn collect(&self, image: &PrimExpr, indices: &Input, kept: &Buffer, number: &Cell) -> Stmt {
         let last = dims::offset(&self.shape()[1], -1);
         let move_one = each("j", self.shape()[1].clone(), |j| {
@@ -233,7 +233,7 @@ impl Suppression<'_> {
     }
 }
 
-/// Copies the boxes that are left to the front.
+/// Moves the remaining boxes to the front.
 fn move_to_front(b: &mut Builder, boxes: &Boxes, out: &Buffer) {
     b.block("to_front", &out.shape[..1], |i| {
         let (image, next) = (&i[0], Cell::new("next", DType::INT64));

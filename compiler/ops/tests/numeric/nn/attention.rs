@@ -6,7 +6,7 @@ use crate::{
 };
 use hammock_ir::{AttrValue, DType, Tensor};
 
-/// Attention of query `s` of head `n`, over the keys that `seen` leaves; zero when it leaves none.
+/// Attention of query `s` of head `n` over the keys that `seen` selects; zero if there are none.
 fn attend(
     q: &Tensor,
     k: &Tensor,

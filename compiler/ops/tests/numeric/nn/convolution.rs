@@ -6,7 +6,7 @@ use crate::{
 };
 use hammock_ir::{AttrValue, DType, Tensor};
 
-/// How a window moves, for references.
+/// A sliding window, for references.
 struct Geometry {
     strides: Vec<i64>,
     before: Vec<i64>,
@@ -14,7 +14,7 @@ struct Geometry {
     groups: usize,
 }
 
-/// The element of `x` (`N, C, …`) at a place that may be outside: zero there.
+/// The element of `x` (`N, C, …`) at an index; zero if out of bounds.
 fn padded(x: &Tensor, n: usize, c: usize, place: &[i64]) -> f64 {
     let inside = place.iter().zip(&x.shape()[2..]).all(|(p, d)| *p >= 0 && p < d);
     let index: Vec<usize> = [n, c].into_iter().chain(place.iter().map(|p| *p as usize)).collect();

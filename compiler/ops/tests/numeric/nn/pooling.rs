@@ -20,7 +20,7 @@ struct Window {
 }
 
 impl Window {
-    /// The places of the window at `i`: in the data, `None` where in the padding; places beyond it are left out.
+    /// The indices of the window at `i`: `None` in the padding; positions beyond the padding are omitted.
     fn places(&self, x: &Tensor, i: &[usize]) -> Vec<Option<Vec<usize>>> {
         let spatial = &x.shape()[2..];
         let mut all = Vec::new();
@@ -179,7 +179,7 @@ fn adaptive_poolings() {
 #[test]
 fn padding_of_every_kind() {
     let x = noise(&[2, 3], 9);
-    // The last ones reach as far as is there, and no farther.
+    // The last widths are the largest that the data allows.
     for width in [[1, 2, 2, 4], [1, 1, 2, 2], [0, 1, 0, 2], [1, 0, 1, 0], [0, 0, 3, 3], [0, 0, 0, 1]] {
         let shape = [2 + width[0] + width[1], 3 + width[2] + width[3]];
         let padded = |mode: &str, source: fn(i64, i64) -> Option<i64>| {

@@ -174,8 +174,8 @@ pub(super) fn keeps_arguments(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Call(call) => match &call.callee {
             PrimCallee::Intrin(name) => {
-                let hands_on = intrinsics::lookup(name).is_some_and(|intrinsic| intrinsic.hands_on);
-                !hands_on && !e.dtype().is_float() || &**name == "reinterpret"
+                let forwards_argument = intrinsics::lookup(name).is_some_and(|intrinsic| intrinsic.forwards_argument);
+                !forwards_argument && !e.dtype().is_float() || &**name == "reinterpret"
             }
             PrimCallee::Global(_) => true,
         },

@@ -1,39 +1,39 @@
-//! What is wrong with a metadata section, and where.
+//! Errors in metadata sections, with their location.
 
 use hammock_diagnostics::{SourceFile, Span};
 use std::{fmt, ops::Range};
 
-/// Why a section cannot be read.
+/// An error in a metadata section.
 #[derive(Debug)]
-pub(super) struct Damage {
-    /// What is wrong, of the node if there is one.
+pub(super) struct MetadataError {
+    /// The message, about the node if there is one.
     pub why: String,
-    /// The number of the node at fault.
+    /// Index of the invalid node.
     pub node: Option<usize>,
-    /// Line and column, from 1, for text that is no JSON.
+    /// Line and column, from 1, for invalid JSON.
     at: Option<(usize, usize)>,
 }
 
-impl Damage {
-    /// What is wrong with a node.
+impl MetadataError {
+    /// An error in a node.
     pub fn at(node: usize, why: impl Into<String>) -> Self {
-        Damage { why: why.into(), node: Some(node), at: None }
+        MetadataError { why: why.into(), node: Some(node), at: None }
     }
 
-    /// Text that is no JSON.
+    /// Invalid JSON.
     pub fn of_json(error: &serde_json::Error) -> Self {
         let text = error.to_string();
         let why = text.rsplit_once(" at line ").map_or(&*text, |(why, _)| why);
-        Damage { why: brief(why), node: None, at: Some((error.line(), error.column())) }
+        MetadataError { why: brief(why), node: None, at: Some((error.line(), error.column())) }
     }
 
-    /// The same, of a node unless it is of one already.
+    /// Sets the node, unless there is one already.
     pub fn or_at(self, node: usize) -> Self {
-        Damage { node: self.node.or(Some(node)), ..self }
+        MetadataError { node: self.node.or(Some(node)), ..self }
     }
 
-    /// Where in the file that is: in `span`, which is the literal that holds the section's text.
-    pub fn place(&self, json: &str, span: Span, source: &SourceFile) -> Option<Span> {
+    /// The error's span in the file, within `span`, the literal with the section's text.
+    pub fn span(&self, json: &str, span: Span, source: &SourceFile) -> Option<Span> {
         let range = match (self.node, self.at) {
             (Some(node), _) => node_range(json, node)?,
             (None, Some((line, column))) => {
@@ -43,7 +43,7 @@ impl Damage {
             (None, None) => return None,
         };
         let literal = source.slice(span);
-        // Without escapes the literal holds the text as it is, otherwise line by line.
+        // Without escapes the literal contains the text verbatim, otherwise line by line.
         let start = match literal.find(json) {
             Some(begin) => begin + range.start,
             None => line_start(literal, json[..range.start].matches('\n').count())?,
@@ -77,7 +77,7 @@ fn ceil(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// Where the node of that number stands in a text that is JSON: an element of the list `nodes` of the outermost object.
+/// The range of a node in JSON text: an element of the list `nodes` of the outermost object.
 fn node_range(json: &str, node: usize) -> Option<Range<usize>> {
     let (mut depth, mut quoted, mut escaped, mut key_start) = (0, false, false, 0);
     let (mut key, mut in_nodes, mut count, mut start) = ("", false, 0, 0);
@@ -117,29 +117,29 @@ fn node_range(json: &str, node: usize) -> Option<Range<usize>> {
     None
 }
 
-/// A text of a file for a message: not more than a line of it, without control characters.
+/// A text of a file for a message: at most a line of it, without control characters.
 pub(super) fn brief(text: &str) -> String {
-    const MOST: usize = 80;
-    let mut brief: String = text.chars().take(MOST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if text.chars().nth(MOST).is_some() {
+    const MAX_CHARS: usize = 80;
+    let mut brief: String = text.chars().take(MAX_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(MAX_CHARS).is_some() {
         brief.push('…');
     }
     brief
 }
 
-impl From<String> for Damage {
+impl From<String> for MetadataError {
     fn from(why: String) -> Self {
-        Damage { why, node: None, at: None }
+        MetadataError { why, node: None, at: None }
     }
 }
 
-impl From<&str> for Damage {
+impl From<&str> for MetadataError {
     fn from(why: &str) -> Self {
         why.to_owned().into()
     }
 }
 
-impl fmt::Display for Damage {
+impl fmt::Display for MetadataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.node {
             Some(node) => write!(f, "node {node}: {}", self.why),
@@ -168,8 +168,8 @@ mod tests {
         let span = Span::new(9, text.len() as u32 - 1);
         let json = "{\n  \"nodes\": [é\n";
         let error = serde_json::from_str::<serde_json::Value>(json).unwrap_err();
-        let place = Damage::of_json(&error).place(json, span, &source).unwrap();
-        assert_eq!(source.slice(place), "é");
+        let span = MetadataError::of_json(&error).span(json, span, &source).unwrap();
+        assert_eq!(source.slice(span), "é");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Words of messages.
+//! Counted nouns in messages.
 
 /// A number of things: `1 dimension`, `2 dimensions`, `2 indices`.
 pub fn count(n: usize, noun: &str) -> String {

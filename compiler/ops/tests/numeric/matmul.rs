@@ -1,4 +1,4 @@
-//! Matrix products and einsum.
+//! Matmul and einsum.
 
 use crate::{
     run::{Arg, run_static, run1},
@@ -70,9 +70,9 @@ fn einsum(subscripts: &str, operands: &[&hammock_ir::Tensor]) -> hammock_ir::Ten
 #[test]
 fn einsum_contracts_transposes_and_takes_diagonals() {
     let (x, y) = (noise(&[2, 3], 5), noise(&[3, 4], 6));
-    let product = |i: &[usize]| (0..3).map(|k| view(&x).at(&[i[0], k]) * view(&y).at(&[k, i[1]])).sum::<f64>();
-    assert_close(&einsum("ij,jk->ik", &[&x, &y]), &[2, 4], 1e-5, product);
-    assert_close(&einsum(" ij, jk ", &[&x, &y]), &[2, 4], 1e-5, product);
+    let expected = |i: &[usize]| (0..3).map(|k| view(&x).at(&[i[0], k]) * view(&y).at(&[k, i[1]])).sum::<f64>();
+    assert_close(&einsum("ij,jk->ik", &[&x, &y]), &[2, 4], 1e-5, expected);
+    assert_close(&einsum(" ij, jk ", &[&x, &y]), &[2, 4], 1e-5, expected);
     assert_exact(&einsum("ba", &[&x]), &[3, 2], |i| view(&x).at(&[i[1], i[0]]));
     assert_close(&einsum("ij->", &[&x]), &[], 1e-6, |_| elements(&x).iter().sum());
     let z = noise(&[3, 3], 7);
@@ -91,8 +91,8 @@ fn einsum_contracts_transposes_and_takes_diagonals() {
 #[test]
 fn batches_of_symbolic_sizes_broadcast() {
     let (x, y) = (noise(&[1, 4, 2, 3], 1), noise(&[5, 1, 3, 2], 2));
-    let product = run1("matmul", &[(&x).into(), (&y).into()], &[]);
-    assert_close(&product, &[5, 4, 2, 2], 1e-6, |i| {
+    let expected = run1("matmul", &[(&x).into(), (&y).into()], &[]);
+    assert_close(&expected, &[5, 4, 2, 2], 1e-6, |i| {
         (0..3).map(|k| view(&x).at(&[0, i[1], i[2], k]) * view(&y).at(&[i[0], 0, k, i[3]])).sum()
     });
     let z = noise(&[2, 1, 3, 2], 3);

@@ -1,8 +1,8 @@
-//! Operands in the form that kernels are built from.
+//! Normalization of operands for kernels.
 //!
-//! A kernel takes tensors, not tuples, and every size of theirs has a name. So a variable of tuple type is replaced by
-//! its members, and one of which only the rank is known is cast to a type with a new symbolic variable for each size,
-//! which the cast binds when it runs.
+//! A kernel takes tensors, not tuples, with named sizes. So a variable of tuple type is replaced by its members, and
+//! one of known rank but unknown shape is cast to a type with a new symbolic variable per size, which the cast binds at
+//! run time.
 
 use super::Emit;
 use crate::context::CallContext;
@@ -13,16 +13,16 @@ use hammock_ir::{
     types::ShapeType,
 };
 
-/// Returns true if a call's operands need nothing of [`write_out`].
-pub fn is_written_out(cx: &CallContext) -> bool {
+/// Returns true if a call's operands are already in the form of [`normalize_operands`].
+pub fn has_normal_operands(cx: &CallContext) -> bool {
     cx.call.args.iter().all(|a| !is_open(a, &cx.type_of(a)))
 }
 
-/// The call with its operands written out.
+/// Normalizes the operands of a call.
 ///
 /// # Errors
 /// When a member or a cast cannot be bound.
-pub fn write_out(cx: &CallContext, emit: &mut dyn Emit) -> Result<Call, InferError> {
+pub fn normalize_operands(cx: &CallContext, emit: &mut dyn Emit) -> Result<Call, InferError> {
     let mut call = cx.call.clone();
     for arg in &mut call.args {
         *arg = written(arg, &cx.type_of(arg), emit)?;
@@ -38,7 +38,7 @@ fn is_open(operand: &Operand, ty: &Type) -> bool {
     }
 }
 
-/// The operand written out. Its type is given, as variables bound on the way are not in the context's function.
+/// Normalizes an operand. Its type is passed, since newly bound variables are not in the context's function.
 fn written(operand: &Operand, ty: &Type, emit: &mut dyn Emit) -> Result<Operand, InferError> {
     match (operand, ty) {
         (Operand::Tuple(members), Type::Tuple(types)) => {
@@ -64,7 +64,7 @@ fn written(operand: &Operand, ty: &Type, emit: &mut dyn Emit) -> Result<Operand,
     }
 }
 
-/// The type with new variables for sizes, where its rank is all that is known of them.
+/// The type with new variables for sizes, if only its rank is known.
 fn named_sizes(ty: &Type) -> Option<Type> {
     let names = |rank: usize| (0..rank).map(|i| Var::int64(format!("s{i}")).expr()).collect::<Vec<PrimExpr>>();
     match ty {
