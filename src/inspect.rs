@@ -2,7 +2,7 @@
 
 use crate::{failure::tool_failure, module::ModuleArgs, output::expect_weights};
 use clap::Args;
-use hammock_compiler::{Failure, Model, Silent, is_onnx, write_weights};
+use hammock_compiler::{Failure, is_onnx, signatures, write_weights};
 use hammock_diagnostics::codes;
 use hammock_runtime::{
     image::{Signature, signature::Role},
@@ -68,7 +68,8 @@ impl Inspect {
         if is_onnx(&self.module.file) {
             return file.onnx_signatures();
         }
-        let Model { mut signatures, weights, .. } = Model::read(&file, None, &mut Silent)?;
+        let (module, _, weights) = file.read()?;
+        let mut signatures = signatures(&module);
         for param in signatures.iter_mut().flat_map(|signature| &mut signature.params) {
             if weights.as_ref().is_some_and(|weights| weights.get(&param.name).is_some()) {
                 param.role = Role::Bound;

@@ -13,7 +13,7 @@ use crate::{
 };
 use clap::{ArgGroup, Args, builder::PossibleValuesParser};
 use hammock_compiler::{
-    Build, Dump, Failure, Model, Options, PlanFile, STEPS, Silent, Timing, check_target, read_source, write_weights,
+    Build, Dump, Failure, Model, Options, PlanFile, STEPS, Timing, check_target, read_source, write_weights,
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
@@ -306,8 +306,8 @@ impl Opt {
 
     /// Fails unless the other file has the same module.
     fn compare(&self, module: &Module, other: &str) -> Result<(), Failure> {
-        let expected = Model::read(&self.module.of_file(other).model_file()?, None, &mut Silent)?;
-        equal::modules(module, &expected.module).map_err(|difference| {
+        let (expected, ..) = self.module.of_file(other).model_file()?.read()?;
+        equal::modules(module, &expected).map_err(|difference| {
             let path = match difference.path.as_slice() {
                 [] => "as a whole".to_owned(),
                 path => format!("at `{}`", path.join(".")),

@@ -94,6 +94,26 @@ impl ModelFile {
         Ok((source, found))
     }
 
+    /// Reads the module and its weights, which need not fit each other.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is damaged.
+    pub fn read(&self) -> Result<(Module, SourceFile, Option<Weights>), Failure> {
+        let weights = self.weights()?;
+        let (module, source) = self.read_for(None, weights.as_ref())?;
+        Ok((module, source, weights))
+    }
+
+    fn read_for(&self, call: Option<&CallSpec>, weights: Option<&Weights>) -> Result<(Module, SourceFile), Failure> {
+        self.expect_digest()?;
+        let mut onnx = self.import_options(self.overridden(weights, call));
+        onnx.ranks = Ranks(call.map(ranks_of));
+        match read_file(&self.path, &self.read_options(weights), &onnx)? {
+            Input::Module(module, source) => Ok((*module, source)),
+            Input::Executable => Err(self.is_executable()),
+        }
+    }
+
     /// Signatures of an ONNX model's functions with its weights and default values as parameters.
     ///
     /// # Errors
@@ -161,13 +181,7 @@ impl Model {
         }
         let weights = file.weights()?;
         progress.begin("reading the model")?;
-        file.expect_digest()?;
-        let mut onnx = file.import_options(file.overridden(weights.as_ref(), call));
-        onnx.ranks = Ranks(call.map(ranks_of));
-        let (module, source) = match read_file(&file.path, &file.read_options(weights.as_ref()), &onnx)? {
-            Input::Module(module, source) => (*module, source),
-            Input::Executable => return Err(file.is_executable()),
-        };
+        let (module, source) = file.read_for(call, weights.as_ref())?;
         if let Some(misfit) = weights.as_ref().and_then(|weights| misfit_in(&module, weights)) {
             let (is_error, failure) = (misfit.is_error(), Failure::from(misfit).within(&source));
             if is_error {

@@ -12,3 +12,13 @@ mod simplify;
 pub use hammock_ir::equal::exprs as same_expr;
 pub use poly::Poly;
 pub use simplify::Simplifier;
+
+use hammock_ir::PrimExpr;
+
+/// Returns true if two sizes are equal, even if their integer types differ.
+pub fn is_same_extent(a: &PrimExpr, b: &PrimExpr) -> bool {
+    match (a.as_int(), b.as_int()) {
+        (Some(a), Some(b)) => a == b,
+        _ => same_expr(a, b),
+    }
+}

@@ -7,10 +7,9 @@
 use super::{
     ArgResult, Axis, Kernel, Part, Stage,
     effects::Footprint,
-    fuse::is_same_extent,
     raise::{Indices, axes, reads},
 };
-use crate::index::{Simplifier, same_expr};
+use crate::index::{Simplifier, is_same_extent, same_expr};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, PrimCallee, PrimKind, Substitution, binary},

@@ -1,39 +1,21 @@
 //! Stages: what a kernel computes, as loop nests over axes. They are what gets scheduled.
 //!
 //! [`raise`] turns the blocks of a function into a [`Kernel`] of [`Stage`]s: axes, one store, a reduction's initial
-//! value. Transforms then rewrite the stages, in this order:
-//!
-//! - [`fuse`]: inlines producers, and attaches epilogues to reductions.
-//! - [`remove_zero_insertion`]: polyphase decomposition of transposed convolutions.
-//! - [`hoist_upcast`]: converts float16 data to float32 once, where they are produced.
-//! - [`polyphase_layout`]: deinterleaves the data of strided convolutions.
-//! - [`pad_leading_dim`]: pads rows against cache-set conflicts.
-//! - [`row_tiling`]: groups row-wise stages, which then run one block of rows at a time.
-//! - [`precompute_tables`]: computes floating-point functions of the axes once, into lookup tables.
-//! - [`collapse_axes`]: collapses axes that are contiguous in every access.
-//! - [`coalesce_elements`]: copies several small elements as one.
-//!
-//! [`access`] analyses access patterns. Loops are chosen later: [`rules`](crate::rules) make a [`plan`](crate::plan).
+//! value. [`transforms`] rewrite the stages, and [`to_tir`] turns them back into blocks, so that they print after each
+//! transform. [`access`] analyses access patterns. Loops are chosen later: [`rules`](crate::rules) make a
+//! [`plan`](crate::plan).
 //!
 //! Statements that are no stage (several stores, branches, loops that the author has scheduled) stay opaque.
 
 pub mod access;
 pub mod arg_reduce;
-mod coalesce_elements;
-mod collapse_axes;
 pub mod dots;
 mod effects;
-mod fuse;
-mod hoist_upcast;
-mod pad_leading_dim;
 mod parallel_loops;
-mod polyphase_layout;
-mod precompute_tables;
 mod raise;
 mod recover_affine_index;
-mod remove_zero_insertion;
-pub mod row_tiling;
-mod split_phases;
+mod to_tir;
+pub mod transforms;
 
 use crate::index::same_expr;
 use dots::Dot;
@@ -45,8 +27,8 @@ use hammock_ir::{
 };
 pub use parallel_loops::OpaqueStmts;
 pub use raise::is_stage;
-use row_tiling::Rows;
-use rustc_hash::FxHashSet;
+pub use transforms::row_tiling;
+use transforms::{Scope, TRANSFORMS, row_tiling::Rows};
 
 /// The computation of a function: its parts, in order.
 pub struct Kernel {
@@ -127,10 +109,14 @@ pub struct Axis {
 }
 
 impl Kernel {
-    /// Raises statements of a function to stages. `own` are the buffers of the kernel; transforms may add more. Stages
-    /// are fused only if the function declares that its parameters do not alias. `masks`: true if masked loads cost no
-    /// more than others.
+    /// Raises statements of a function to stages, and runs all transforms. `own` are the buffers of the kernel; transforms
+    /// may add more. `masks`: true if masked loads cost no more than others.
     pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &mut Vec<Buffer>, masks: bool) -> Kernel {
+        Kernel::read_until(func, stmts, own, masks, TRANSFORMS.len())
+    }
+
+    /// The same with the first `count` of the [`TRANSFORMS`].
+    pub fn read_until(func: &PrimFunc, stmts: Vec<Stmt>, own: &mut Vec<Buffer>, masks: bool, count: usize) -> Kernel {
         let mut kernel = raise::kernel(stmts);
         if func.is_noalias() {
             for part in &mut kernel.parts {
@@ -138,42 +124,10 @@ impl Kernel {
                     other.find_parallel_loops();
                 }
             }
-            fuse::apply(&mut kernel, own, masks);
-            let made = remove_zero_insertion::apply(&mut kernel, own);
-            if !made.is_empty() {
-                own.extend(made);
-                fuse::apply(&mut kernel, own, masks);
-            }
-            own.extend(hoist_upcast::apply(&mut kernel, own));
-            own.extend(polyphase_layout::apply(&mut kernel, own));
-            own.extend(pad_leading_dim::apply(&mut kernel, own));
-            row_tiling::apply(&mut kernel, own);
         }
-        own.extend(precompute_tables::apply(&mut kernel));
-        arg_reduce::drop_unread_values(&mut kernel, own);
-        let known: FxHashSet<&Var> = func.buffers().chain(own.iter()).map(|known| &known.data).collect();
-        let is_known = |buffer: &Buffer| known.contains(&buffer.data);
-        let reads_regions = |stage: &Stage| {
-            let region = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(buffer, ..) if *buffer != stage.buffer && !is_known(buffer));
-            stage.targets().any(|target| !is_known(target)) || stage.values().any(|value| value.any(&mut |e| region(e)))
-        };
-        for part in &mut kernel.parts {
-            match part {
-                Part::Stage(stage) => stage.regions = reads_regions(stage),
-                Part::Rows(rows) => {
-                    rows.stages.iter_mut().for_each(|stage| stage.regions = reads_regions(stage));
-                    rows.alias_output();
-                }
-                Part::Opaque(_) => {}
-            }
-        }
-        for part in &mut kernel.parts {
-            if let Part::Stage(stage) = part
-                && !stage.regions
-            {
-                collapse_axes::apply(stage);
-                coalesce_elements::apply(stage);
-            }
+        let mut scope = Scope { func, own, masks };
+        for transform in TRANSFORMS[..count].iter().filter(|transform| transform.may_alias || func.is_noalias()) {
+            (transform.run)(&mut kernel, &mut scope);
         }
         kernel
     }

@@ -8,11 +8,11 @@
 //! out[i]  = Σ float32(data[i + k]) * w[k]       out[i]  = Σ wide[i + k] * w[k]
 //! ```
 
-use super::{
+use crate::stage::{
     Kernel, Part, Stage,
     access::{contraction_operands, guarded, is_load_of},
-    fuse::single_consumer,
-    polyphase_layout::{MIN_USES, element_ratio},
+    transforms::fuse::single_consumer,
+    transforms::polyphase_layout::{MIN_USES, element_ratio},
 };
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 

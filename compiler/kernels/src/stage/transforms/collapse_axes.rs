@@ -4,12 +4,12 @@
 //! instead of one per row. This also applies to the spatial axes of a 1 x 1 convolution, the batch and row axes of a
 //! matmul with a shared matrix, and axes that a transpose leaves adjacent.
 
-use super::{
+use crate::index::same_expr;
+use crate::stage::{
     ArgResult, Axis, Epilogue, Stage,
     access::{contraction_operands, loads},
     replaced,
 };
-use crate::index::same_expr;
 use hammock_ir::{
     DType, PrimExpr,
     prim::{PrimKind, Var},

@@ -8,11 +8,11 @@
 //! Adjacent results have different phases. If results are contiguous along such an axis, they are first stored phase by
 //! phase, and a second stage interleaves them.
 
-use super::{
-    Axis, Epilogue, Stage, access::store_axis, raise::Indices, remove_zero_insertion::ZeroInsertion, replace_loads,
-    substitution,
-};
 use crate::index::{Poly, Simplifier, same_expr};
+use crate::stage::{
+    Axis, Epilogue, Stage, access::store_axis, raise::Indices, replace_loads, substitution,
+    transforms::remove_zero_insertion::ZeroInsertion,
+};
 use hammock_ir::{
     PrimExpr,
     arith::gcd,

@@ -7,14 +7,18 @@
 //!
 //! Only buffers local to the kernel are removed, and only if the kernel's parameters do not alias.
 
-use super::{
+use crate::stage::{
     Axis, Epilogue, Kernel, Part, Stage,
     access::{self, contraction_operands, is_load_of, reduction_vector_axis, vector_axis},
     dots,
     effects::Footprint,
-    remove_zero_insertion, substitution,
+    substitution,
+    transforms::remove_zero_insertion,
 };
-use crate::{check, index::same_expr};
+use crate::{
+    check,
+    index::{is_same_extent, same_expr},
+};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, Substitution, Var},
@@ -131,14 +135,6 @@ fn computes_whole_buffer(stage: &Stage) -> bool {
                 .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && is_same_extent(&spatial[n].extent, size))
     });
     fits && taken.iter().all(|taken| *taken) && stage.buffer.strides.is_empty()
-}
-
-/// Returns true if two sizes are equal, even if their integer types differ.
-pub fn is_same_extent(a: &PrimExpr, b: &PrimExpr) -> bool {
-    match (a.as_int(), b.as_int()) {
-        (Some(a), Some(b)) => a == b,
-        _ => same_expr(a, b),
-    }
 }
 
 /// Returns true for the only index of a dimension of size 1.

@@ -2,7 +2,7 @@
 //!
 //! For example, pairs of float32 that a permutation moves together are copied as 64-bit integers, which vectorize.
 
-use super::Stage;
+use crate::stage::Stage;
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
 /// Maximum bits of an element.

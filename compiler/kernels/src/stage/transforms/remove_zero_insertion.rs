@@ -10,14 +10,14 @@
 //! The data becomes dense again, and [`split_phases`] restricts the contractions to nonzero elements. Zeros are assumed
 //! to annihilate: infinite and NaN weights are not multiplied by inserted zeros.
 
-use super::{
+use crate::stage::{
     Axis, Kernel, Part, Stage,
     access::{contraction_operands, guarded, is_load_of},
     conjuncts,
-    fuse::single_consumer,
     raise::Indices,
-    split_phases::{self, Decomposition},
     substitution,
+    transforms::fuse::single_consumer,
+    transforms::split_phases::{self, Decomposition},
 };
 use crate::{
     check,

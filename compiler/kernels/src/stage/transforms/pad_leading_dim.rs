@@ -8,13 +8,13 @@
 //! data: (16, 16, 512)       data: (16, 16, 528)
 //! ```
 
-use super::{
+use crate::index::Simplifier;
+use crate::stage::{
     Kernel, Part, Stage,
     access::{contraction_operands, is_load_of},
-    fuse::single_consumer,
     map_loads,
+    transforms::fuse::single_consumer,
 };
-use crate::index::Simplifier;
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 
 /// Stride in bytes at which addresses map to the same L1 set: cache size / associativity.

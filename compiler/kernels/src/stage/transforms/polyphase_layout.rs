@@ -9,15 +9,15 @@
 //! out[i]  = Σ data[s * i + k] * w[k]        out[i] = Σ phases[k % s, i + k / s] * w[k]
 //! ```
 
-use super::{
+use crate::index::{Poly, Simplifier, same_expr};
+use crate::stage::{
     Axis, Kernel, Part, Stage,
     access::{MAX_STRIDE, contraction_operands, is_load_of, store_axis},
-    fuse::single_consumer,
     map_loads,
     raise::Indices,
     substitution,
+    transforms::fuse::single_consumer,
 };
-use crate::index::{Poly, Simplifier, same_expr};
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},

@@ -1,6 +1,6 @@
 //! Index of a kernel's parts by the memory that they access.
 
-use super::super::{Footprint, Part, Stage};
+use crate::stage::{Footprint, Part, Stage};
 use hammock_ir::{
     prim::{PrimKind, Var},
     tir::Buffer,

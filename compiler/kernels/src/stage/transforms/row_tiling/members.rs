@@ -1,13 +1,13 @@
 //! Selects the stages that are tiled together.
 
-use super::{
-    super::{
+use super::accesses::Accesses;
+use crate::{
+    rules,
+    stage::{
         Part, Stage,
         access::{reduction_vector_axis, store_axis, vector_axis},
     },
-    accesses::Accesses,
 };
-use crate::rules;
 use hammock_ir::{
     PrimExpr,
     prim::PrimKind,

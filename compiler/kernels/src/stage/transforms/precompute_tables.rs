@@ -4,7 +4,7 @@
 //! floating point. They are the same for all rows and channels, so a stage computes them once, and the original stage
 //! loads them.
 
-use super::{Axis, Kernel, Part, Stage, fuse::is_pure, raise::Indices, substitution};
+use crate::stage::{Axis, Kernel, Part, Stage, raise::Indices, substitution, transforms::fuse::is_pure};
 use crate::{check, index::same_expr, rules::size};
 use hammock_ir::{
     PrimExpr,
@@ -50,7 +50,7 @@ fn extract_tables(stage: &mut Stage) -> Vec<Stage> {
     let put = |e: &PrimExpr| {
         found.iter().zip(&tables).fold(e.clone(), |e, (number, table)| {
             let own = stage.axes.iter().filter(|axis| number.uses(&axis.var)).map(|axis| axis.var.expr());
-            super::replaced(&e, number, &PrimExpr::load(&table.buffer, own.collect()))
+            crate::stage::replaced(&e, number, &PrimExpr::load(&table.buffer, own.collect()))
         })
     };
     let (value, init) = (put(&stage.value), stage.init.as_ref().map(&put));

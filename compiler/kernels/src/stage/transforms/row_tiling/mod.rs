@@ -10,8 +10,8 @@ mod alias_output;
 mod copies;
 mod members;
 
-use super::{Axis, Epilogue, Kernel, Part, Stage, dots};
 use crate::rules;
+use crate::stage::{Axis, Epilogue, Kernel, Part, Stage, dots};
 use accesses::Accesses;
 pub use copies::SharedCopy;
 use hammock_ir::{
