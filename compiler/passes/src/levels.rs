@@ -1,6 +1,6 @@
 //! The pipelines that compile a module: which passes run at each optimisation level, and in which order.
 
-use crate::*;
+use crate::{fusion::*, graph::*, layout::*, lowering::*, memory::*, params::*, quantization::*, *};
 
 /// What turns a module as written into one that the bytecode generator takes, at a level from 0 to 3.
 ///

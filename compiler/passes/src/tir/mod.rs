@@ -23,6 +23,7 @@ pub mod plan_and_update_buffer_allocation_location;
 pub mod remove_no_op;
 pub mod rewrite_unsafe_select;
 pub mod skip_assert;
+pub mod specialize_prim_func_based_on_call_site;
 pub mod stmt_simplify;
 pub mod unroll_loop;
 pub mod vectorize_loop;

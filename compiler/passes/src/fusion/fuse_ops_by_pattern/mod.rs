@@ -1,0 +1,131 @@
+//! FuseOpsByPattern: what patterns fit becomes functions, for code generators of others.
+//!
+//! The patterns are tried one after the other on the values of every dataflow block, those of nested bodies included; a
+//! value belongs to one group at most. A larger match takes in an earlier one of the same pattern that it contains whole;
+//! any other that shares a value with it stays as it is. A group becomes a private function with the attributes
+//! `Composite`, the pattern's name, and `Primitive`; what else uses a value inside of it gets it as another result. With
+//! `annotate_codegen`, each is wrapped in a function with the attribute `Codegen`: the pattern's name up to the first dot.
+
+mod annotate;
+mod partition;
+
+pub use partition::name_of;
+
+use crate::{
+    Context, OptionKind, Pass, PassOption,
+    analysis::functions,
+    rewrite::{self, groups::outline_groups, shared_functions::SharedFunctions},
+};
+use hammock_diagnostics::Diagnostic;
+use hammock_ir::{
+    Attrs, Function as Global, Module, Name,
+    relax::{Outlining, memory::Writers, pattern::NamedPattern},
+};
+use hammock_ops::Table;
+
+/// The attribute that names what a function was grouped as.
+pub const COMPOSITE: &str = "Composite";
+
+/// The attribute that names the code generator that compiles a function.
+pub const CODEGEN: &str = "Codegen";
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "FuseOpsByPattern",
+    doc: "Groups what patterns fit into functions, for code generators of others",
+    options: &[
+        PassOption {
+            name: "patterns",
+            kind: OptionKind::Patterns,
+            default: "[]",
+            doc: "the patterns, in the order in which they are tried (`hammock explain E0308` shows the language)",
+        },
+        PassOption {
+            name: "bind_constants",
+            kind: OptionKind::Bool,
+            default: "true",
+            doc: "whether constants stay in the functions that use them; otherwise they are passed",
+        },
+        PassOption {
+            name: "annotate_codegen",
+            kind: OptionKind::Bool,
+            default: "false",
+            doc: "whether each function is wrapped in one with the attribute `Codegen`, for `RunCodegen`",
+        },
+        PassOption {
+            name: "entry_functions",
+            kind: OptionKind::Texts,
+            default: "[]",
+            doc: "the functions to look at; all when there are none",
+        },
+    ],
+    run,
+};
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let entries: Vec<Name> = context
+        .options
+        .texts("entry_functions")
+        .iter()
+        .map(|name| functions::find(module, &PASS, name))
+        .collect::<Result<_, _>>()?;
+    let how = Outlining { lift_constants: !context.options.is_on("bind_constants"), lift_sizes: true };
+    let mut shared = SharedFunctions::of(module, |function| attrs_of(function).get(COMPOSITE).is_some());
+    for pattern in &patterns(context)? {
+        fuse(module, pattern, &entries, how, &mut shared)?;
+    }
+    if context.options.is_on("annotate_codegen") {
+        annotate::wrap_composites(module);
+    }
+    Ok(())
+}
+
+fn patterns(context: &Context) -> Result<Vec<NamedPattern>, Diagnostic> {
+    let texts = context.environment.texts;
+    match context.options.pairs("patterns") {
+        Some(pairs) => pairs.iter().map(|(name, text)| texts.pattern(name, text)).collect(),
+        None => texts.patterns(&context.options.text("patterns")),
+    }
+}
+
+fn fuse(
+    module: &mut Module,
+    pattern: &NamedPattern,
+    entries: &[Name],
+    how: Outlining,
+    shared: &mut SharedFunctions,
+) -> Result<(), Diagnostic> {
+    let writers = Writers::of(module, &Table);
+    for name in graphs(module).into_iter().filter(|name| entries.is_empty() || entries.contains(name)) {
+        rewrite::relax_function(module, &name, |module, function| {
+            let groups = partition::groups(module, function, pattern)?;
+            if !groups.all.is_empty() {
+                let body = rewrite::take_body(function);
+                function.lambda.body = outline_groups(module, function, body, &groups, (&writers, how), shared)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// The names of a module's graphs, those left out that are groups already; in alphabetical order, in which TVM numbers
+/// the functions that it makes.
+pub fn graphs(module: &Module) -> Vec<Name> {
+    let is_group =
+        |attrs: &Attrs| attrs.is_true("Primitive") || attrs.get(COMPOSITE).is_some() || attrs.get(CODEGEN).is_some();
+    let graphs = module.relax_functions().filter(|(_, function)| !is_group(&function.lambda.attrs));
+    let mut names: Vec<Name> = graphs.map(|(name, _)| name.clone()).collect();
+    names.sort_unstable();
+    names
+}
+
+fn attrs_of(function: &Global) -> &Attrs {
+    static NONE: std::sync::LazyLock<Attrs> = std::sync::LazyLock::new(Attrs::new);
+    function.attrs().unwrap_or(&NONE)
+}
+
+/// The code generator that a pattern's name begins with.
+pub fn codegen_of(composite: &str) -> &str {
+    composite.split('.').next().unwrap_or(composite)
+}

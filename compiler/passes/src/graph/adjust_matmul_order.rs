@@ -1,0 +1,220 @@
+//! AdjustMatmulOrder: of the two orders in which a product of three matrices can be computed, the cheaper one.
+//!
+//! `matmul(matmul(a, b), c)` is `matmul(a, matmul(b, c))`. Two factors that are known when the module is compiled are
+//! multiplied first, since that costs nothing at run time; otherwise the order with provably fewer multiplications is
+//! taken. Symbolic sizes are positive, and within the bounds of the attributes `tir_var_lower_bound` and
+//! `tir_var_upper_bound`. A product that is permuted before it is multiplied again, as are the weights of linear layers,
+//! is that of its permuted factors in reverse. A product that something else uses as well is computed in any case, and
+//! stays as it is. Results are rounded differently.
+
+use crate::{
+    Context, OptionKind, Pass, PassOption,
+    analysis::compile_time::CompileTime,
+    layout::reorder_permute_dims_after_concat::permutation,
+    rewrite::editor::{self, Editor},
+};
+use hammock_diagnostics::Diagnostic;
+use hammock_ir::{
+    AttrValue, Module, PrimExpr,
+    arith::{Analyzer, Interval},
+    prim::Var,
+    relax::{Call, Definitions, Function, Operand, Value},
+};
+use hammock_ops::{
+    dims,
+    rules::{Broadcast, broadcast_dims},
+};
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "AdjustMatmulOrder",
+    doc: "Multiplies three matrices in the order that takes fewer operations",
+    options: &[KNOWN_WEIGHTS],
+    run,
+};
+
+pub const KNOWN_WEIGHTS: PassOption = PassOption {
+    name: "known_weights",
+    kind: OptionKind::Bool,
+    default: "true",
+    doc: "Parameters that `num_input` does not count are known when the module is compiled, as LiftTransformParams makes \
+          them; else only constants are",
+};
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let with_weights = context.options.is_on(KNOWN_WEIGHTS.name);
+    editor::apply(module, |_, function| {
+        let (mut known, sizes) = (CompileTime::of(function, with_weights), sizes(function));
+        Some(move |e: &mut Editor, value: &Value| adjust(e, &mut known, &sizes, value))
+    })
+}
+
+/// Which two factors of three are multiplied first.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// A factor, perhaps with rows and columns exchanged.
+#[derive(Clone)]
+struct Factor {
+    operand: Operand,
+    transposed: bool,
+}
+
+fn adjust(e: &mut Editor, known: &mut CompileTime, sizes: &Analyzer, value: &Value) -> Option<Value> {
+    let outer = value.as_op("matmul")?;
+    [Side::Left, Side::Right].into_iter().find_map(|first| {
+        let factors = chain(e, outer, first)?;
+        let better = better_side(e, known, sizes, &factors)?;
+        if better == first { None } else { multiply(e, known, &factors, better) }
+    })
+}
+
+/// The three factors where the first product is the outer product's factor on that side.
+fn chain(e: &Editor, outer: &Call, first: Side) -> Option<[Factor; 3]> {
+    let [left, right] = outer.operands()?;
+    let (inner, other) = if first == Side::Left { (left, right) } else { (right, left) };
+    let permute = e.op(inner, "permute_dims");
+    let product = permute.map_or(Some(inner), |permute| permute.args.first())?;
+    if e.is_shared(inner) || e.is_shared(product) {
+        return None;
+    }
+    let [a, b] = e.op(product, "matmul")?.operands()?;
+    let dtype = e.value_ty(&Value::Call(outer.clone()))?.as_tensor()?.dtype;
+    for factor in [a, b, other, product] {
+        if e.tensor(factor)?.dtype != dtype {
+            return None;
+        }
+    }
+    let ndim = e.tensor(product)?.ndim()?;
+    if let Some(permute) = permute
+        && permutation(permute, ndim)? != swap_of_last_two(ndim)
+    {
+        return None;
+    }
+    let transposed = permute.is_some();
+    let [a, b] = [a, b].map(|x| Factor { operand: x.clone(), transposed });
+    let other = Factor { operand: other.clone(), transposed: false };
+    Some(match (first, transposed) {
+        (Side::Left, false) => [a, b, other],
+        (Side::Left, true) => [b, a, other],
+        (Side::Right, false) => [other, a, b],
+        (Side::Right, true) => [other, b, a],
+    })
+}
+
+fn swap_of_last_two(ndim: usize) -> Vec<i64> {
+    let mut axes: Vec<i64> = (0..ndim as i64).collect();
+    if let Some(last) = ndim.checked_sub(2) {
+        axes.swap(last, last + 1);
+    }
+    axes
+}
+
+impl Factor {
+    /// Its shape; none for a vector that would be transposed.
+    fn dims(&self, e: &Editor) -> Option<Vec<PrimExpr>> {
+        let mut dims = e.tensor(&self.operand)?.dims()?.to_vec();
+        if self.transposed {
+            let last = dims.len().checked_sub(2)?;
+            dims.swap(last, last + 1);
+        }
+        Some(dims)
+    }
+
+    fn emit(&self, e: &mut Editor) -> Option<Operand> {
+        if !self.transposed {
+            return Some(self.operand.clone());
+        }
+        let swapped = swap_of_last_two(e.tensor(&self.operand)?.ndim()?);
+        // A matrix is permuted as texts usually say it: without axes.
+        let axes = if swapped.len() == 2 { AttrValue::None } else { swapped.into() };
+        e.emit("permute_dims", [self.operand.clone()], [("axes", axes)])
+    }
+}
+
+/// Which two factors should be multiplied first; `None` when it makes no provable difference.
+fn better_side(e: &Editor, known: &CompileTime, sizes: &Analyzer, factors: &[Factor; 3]) -> Option<Side> {
+    let [a, b, c] = factors.each_ref().map(|factor| factor.dims(e));
+    let (left, right) = operations(&a?, &b?, &c?)?;
+    match factors.each_ref().map(|factor| known.knows(&factor.operand)) {
+        [true, true, true] => return None,
+        [true, true, _] => return Some(Side::Left),
+        [_, true, true] => return Some(Side::Right),
+        _ => {}
+    }
+    match (sizes.prove_lt(&left, &right), sizes.prove_lt(&right, &left)) {
+        (true, _) => Some(Side::Left),
+        (_, true) => Some(Side::Right),
+        _ => None,
+    }
+}
+
+/// How many multiplications `(a b) c` and `a (b c)` take; `None` where the two are not the same, because vectors meet
+/// batches of matrices, or shapes do not broadcast for sure.
+fn operations(a: &[PrimExpr], b: &[PrimExpr], c: &[PrimExpr]) -> Option<(PrimExpr, PrimExpr)> {
+    let vectors = a.len() == 1 || c.len() == 1;
+    if b.len() < 2 || vectors && (a.len() > 2 || b.len() > 2 || c.len() > 2) {
+        return None;
+    }
+    let batch = |x: &[PrimExpr]| x[..x.len().saturating_sub(2)].to_vec();
+    let both = |x: &[PrimExpr], y: &[PrimExpr]| match broadcast_dims(x, y) {
+        Broadcast::To(dims) => Some(dims),
+        _ => None,
+    };
+    let (ab, bc) = (both(&batch(a), &batch(b))?, both(&batch(b), &batch(c))?);
+    let all = dims::product(&both(&ab, &batch(c))?);
+    let (ab, bc) = (dims::product(&ab), dims::product(&bc));
+    let one = PrimExpr::int64(1);
+    let n = if a.len() == 1 { &one } else { &a[a.len() - 2] };
+    let [r, m] = &b[b.len() - 2..] else { return None };
+    let k = if c.len() == 1 { &one } else { &c[c.len() - 1] };
+    let left = dims::add(&times(&[&ab, n, r, m]), &times(&[&all, n, m, k]));
+    let right = dims::add(&times(&[&bc, r, m, k]), &times(&[&all, n, r, k]));
+    Some((left, right))
+}
+
+fn times(factors: &[&PrimExpr]) -> PrimExpr {
+    dims::product(factors.iter().copied())
+}
+
+fn multiply(e: &mut Editor, known: &mut CompileTime, [a, b, c]: &[Factor; 3], first: Side) -> Option<Value> {
+    let pair = if first == Side::Left { [a, b] } else { [b, c] };
+    let both_known = pair.iter().all(|factor| known.knows(&factor.operand));
+    let mut product = |e: &mut Editor| {
+        let pair = [pair[0].emit(e)?, pair[1].emit(e)?];
+        let product = e.emit("matmul", pair, [])?;
+        known.note(&product, both_known);
+        Some(product)
+    };
+    let factors = match first {
+        Side::Left => [product(e)?, c.emit(e)?],
+        Side::Right => [a.emit(e)?, product(e)?],
+    };
+    e.make("matmul", factors, [])
+}
+
+/// What is known of the sizes in a function's signature.
+fn sizes(function: &Function) -> Analyzer {
+    let mut analyzer = Analyzer::with_default_min(1);
+    let mut vars: Vec<Var> = Vec::new();
+    for param in &function.lambda.params {
+        function.ty(*param).each_expr(&mut |e| vars.extend(e.as_var().cloned()));
+    }
+    let bounds = |name: &str| match function.lambda.attrs.get(name) {
+        Some(AttrValue::Dict(entries)) => entries.clone(),
+        _ => Vec::new(),
+    };
+    for (name, interval) in [
+        ("tir_var_lower_bound", (|n| Interval::new(n, i64::MAX)) as fn(i64) -> Interval),
+        ("tir_var_upper_bound", |n| Interval::new(1, n)),
+    ] {
+        for (key, value) in bounds(name) {
+            let (Some(key), Some(value)) = (key.as_str(), value.as_int()) else { continue };
+            vars.iter().filter(|var| **var.name() == *key).for_each(|var| analyzer.bound(var, interval(value)));
+        }
+    }
+    analyzer
+}

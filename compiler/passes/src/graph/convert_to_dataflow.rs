@@ -1,0 +1,108 @@
+//! ConvertToDataflow: calls without side effects are gathered into dataflow blocks.
+//!
+//! A run of at least `min_size` bindings that are neither conditionals nor calls with side effects becomes a block, and
+//! blocks that exist take in such neighbours. Bindings are canonicalized afterwards: values that nothing outside of their
+//! block uses become its own.
+
+use crate::{
+    Context, OptionKind, Pass, PassOption,
+    graph::{canonicalize_bindings, dead_code_elimination::is_pure},
+    rewrite::{merge_blocks, relax_functions, take_body},
+};
+use hammock_diagnostics::{Diagnostic, codes};
+use hammock_ir::{
+    Module,
+    relax::{Binding, Block, Body, Function, Value},
+};
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "ConvertToDataflow",
+    doc: "Gathers calls without side effects into dataflow blocks",
+    options: &[PassOption {
+        name: "min_size",
+        kind: OptionKind::Integer,
+        default: "2",
+        doc: "The least number of bindings that become a block",
+    }],
+    run,
+};
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let min_size = context.options.integer("min_size");
+    let min_size = usize::try_from(min_size).ok().filter(|size| *size > 0).ok_or_else(|| {
+        let message = format!("option `min_size` of pass `ConvertToDataflow` cannot be {min_size}");
+        Diagnostic::error(codes::BAD_PASS_OPTIONS, message).help("a block has at least 1 binding")
+    })?;
+    relax_functions(module, |module, _, function| {
+        let mut body = take_body(function);
+        gather(module, function, min_size, &mut body);
+        function.lambda.body = body;
+        Ok(())
+    })?;
+    context.then(&canonicalize_bindings::PASS, module)
+}
+
+/// Gathers the blocks of a body, and of the bodies nested in it.
+fn gather(module: &Module, function: &Function, min_size: usize, body: &mut Body) {
+    let mut runs = Runs { min_size, ..Runs::default() };
+    for mut block in std::mem::take(&mut body.blocks) {
+        for binding in &mut block.bindings {
+            binding.value.each_body_mut(&mut |nested| gather(module, function, min_size, nested));
+        }
+        if block.dataflow {
+            runs.dataflow.extend(block.bindings);
+            runs.keeps = true;
+            continue;
+        }
+        for binding in block.bindings {
+            if may_be_in_dataflow(module, function, &binding.value) {
+                runs.dataflow.push(binding);
+            } else {
+                runs.end();
+                runs.others.push(binding);
+            }
+        }
+    }
+    runs.end();
+    body.blocks = runs.blocks;
+    body.blocks.push(Block { dataflow: false, bindings: runs.others });
+    merge_blocks(body);
+}
+
+fn may_be_in_dataflow(module: &Module, function: &Function, value: &Value) -> bool {
+    match value {
+        Value::If { .. } => false,
+        Value::Call(_) => is_pure(module, function, value),
+        _ => true,
+    }
+}
+
+/// Bindings so far.
+#[derive(Default)]
+struct Runs {
+    min_size: usize,
+    /// Finished blocks.
+    blocks: Vec<Block>,
+    /// Bindings after those that belong in no dataflow block.
+    others: Vec<Binding>,
+    /// Bindings after these that may be in one.
+    dataflow: Vec<Binding>,
+    /// True if some of them are in one already.
+    keeps: bool,
+}
+
+impl Runs {
+    /// Ends a run: it becomes a block, if it is long enough.
+    fn end(&mut self) {
+        let run = std::mem::take(&mut self.dataflow);
+        let keeps = std::mem::take(&mut self.keeps);
+        if run.len() < self.min_size && !keeps {
+            self.others.extend(run);
+        } else if !run.is_empty() {
+            let others = std::mem::take(&mut self.others);
+            self.blocks.push(Block { dataflow: false, bindings: others });
+            self.blocks.push(Block { dataflow: true, bindings: run });
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! One dataflow block: the layout of each variable, and the conversions between them.
+
+use super::desired::Desired;
+use crate::rewrite::{
+    Emitter, call_ty,
+    leaves::{Converted, Site, captured},
+    retype::{is_vague, refined},
+    rule_broken,
+};
+use hammock_diagnostics::Diagnostic;
+use hammock_ir::{
+    AttrValue, Module, Span, TensorShape, TensorType, Type,
+    relax::{Binding, Call, Callee, Function, OpTable, Operand, Replacements, Value, Var, memory::MemoryDependences},
+};
+use hammock_ops::{
+    CallContext, Table,
+    layout::Layout,
+    lookup,
+    relayout::{Arrangement, Relaid, Relayout},
+};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Rewrites the bindings of one block. A variable whose value lies in another layout is replaced by a new one, so that
+/// rules find the types of the program at the old one.
+pub struct Mover<'a> {
+    module: &'a Module,
+    function: &'a mut Function,
+    desired: &'a Desired,
+    memory: &'a MemoryDependences,
+    moved: FxHashMap<Var, (Var, Arrangement)>,
+    out: Emitter,
+    span: Span,
+}
+
+impl<'a> Mover<'a> {
+    /// For a block of that function.
+    pub fn new(
+        module: &'a Module,
+        function: &'a mut Function,
+        desired: &'a Desired,
+        memory: &'a MemoryDependences,
+    ) -> Self {
+        let out = Emitter::new(true);
+        Mover { module, function, desired, memory, moved: FxHashMap::default(), out, span: Span::NONE }
+    }
+
+    /// The new bindings for those of the block.
+    ///
+    /// # Errors
+    /// When a converted call breaks its operator's rule.
+    pub fn block(mut self, bindings: Vec<Binding>) -> Result<Vec<Binding>, Diagnostic> {
+        self.out.bindings.reserve(bindings.len());
+        for binding in bindings {
+            self.span = binding.span;
+            self.binding(binding)?;
+        }
+        Ok(self.out.bindings)
+    }
+
+    fn binding(&mut self, Binding { var, mut value, .. }: Binding) -> Result<(), Diagnostic> {
+        self.release_captured(&mut value)?;
+        let local = self.may_move(var);
+        match value {
+            Value::Call(call) => match self.ruled(&call, var)? {
+                Some(relaid) => self.relaid_call(var, call, relaid),
+                None => self.plain_call(var, call),
+            },
+            Value::Operand(operand @ Operand::Tuple(_)) if local => {
+                let arrangement = self.arrangement(&operand);
+                let operand = self.renamed(&operand);
+                let ty = self.function.operand_ty(self.module, &operand);
+                self.bind(var, arrangement, ty, Value::Operand(operand));
+                Ok(())
+            }
+            Value::Operand(operand) => {
+                let from = self.arrangement(&operand);
+                let value = self.converted(self.renamed(&operand), &from, &Arrangement::AsWritten)?;
+                self.keep(var, value.into());
+                Ok(())
+            }
+            Value::TupleGet(tuple, index) if local => {
+                let arrangement = self.arrangement(&tuple).member(index);
+                let tuple = self.renamed(&tuple);
+                let member = self.function.operand_ty(self.module, &tuple);
+                let member = member.as_tuple().and_then(|members| members.get(index)).cloned().unwrap_or(Type::Any);
+                self.bind(var, arrangement, member, Value::TupleGet(tuple, index));
+                Ok(())
+            }
+            Value::TupleGet(tuple, index) => {
+                let tuple = self.operand(&tuple, &Arrangement::AsWritten)?;
+                self.keep(var, Value::TupleGet(tuple, index));
+                Ok(())
+            }
+            Value::MatchCast(operand, ty) => self.match_cast(var, operand, ty, local),
+            value @ (Value::If { .. } | Value::Function(_)) => {
+                self.keep(var, value);
+                Ok(())
+            }
+        }
+    }
+
+    /// What the operator's rule says; nothing where it has none, or the call must stay as it is.
+    fn ruled(&self, call: &Call, var: Var) -> Result<Option<Relaid>, Diagnostic> {
+        let Callee::Op(name) = &call.callee else { return Ok(None) };
+        let Some((op, rule)) = lookup(name).and_then(|op| Some((op, op.layouts.as_ref()?))) else { return Ok(None) };
+        let known = |o: &Operand| has_known_ranks(&self.function.operand_ty(self.module, o));
+        if !call.args.iter().all(known) || !has_known_ranks(self.function.ty(var)) {
+            return Ok(None);
+        }
+        let cx = CallContext { module: self.module, function: self.function, op, call };
+        let current = |operand: &Operand| self.arrangement(operand);
+        let desired = self.desired.get(op.name).map(Vec::as_slice);
+        rule(&Relayout { cx, current: &current, desired }).map_err(|error| rule_broken(error, self.span))
+    }
+
+    fn relaid_call(&mut self, var: Var, mut call: Call, relaid: Relaid) -> Result<(), Diagnostic> {
+        for (i, arg) in call.args.iter_mut().enumerate() {
+            let to = relaid.operands.get(i).unwrap_or(&Arrangement::AsWritten);
+            *arg = self.operand(arg, to)?;
+        }
+        relaid.attrs.into_iter().for_each(|(name, value)| call.attrs.set(name, value));
+        relaid.replaced.into_iter().for_each(|(i, arg)| call.args[i] = arg);
+        if relaid.result == Arrangement::AsWritten {
+            self.keep(var, Value::Call(call));
+            return Ok(());
+        }
+        let ty = call_ty(self.module, self.function, &call, self.span)?;
+        if self.may_move(var) {
+            self.bind(var, relaid.result, ty, Value::Call(call));
+            return Ok(());
+        }
+        let local = self.out.bind(self.function, "lv", ty, Value::Call(call), self.span);
+        let value = self.converted(local.into(), &relaid.result, &Arrangement::AsWritten)?;
+        self.keep(var, value.into());
+        Ok(())
+    }
+
+    /// Returns true if a variable may be replaced by one in another layout: nothing else sees it, and nothing writes
+    /// over it.
+    fn may_move(&self, var: Var) -> bool {
+        self.function.vars[var].dataflow && !self.memory.is_overwritten(var)
+    }
+
+    /// A call whose operands are what the program has.
+    fn plain_call(&mut self, var: Var, mut call: Call) -> Result<(), Diagnostic> {
+        for arg in &mut call.args {
+            *arg = self.operand(arg, &Arrangement::AsWritten)?;
+        }
+        self.keep(var, Value::Call(call));
+        Ok(())
+    }
+
+    /// The type that is checked is moved with the value, where that needs no blocks.
+    fn match_cast(&mut self, var: Var, operand: Operand, ty: Type, local: bool) -> Result<(), Diagnostic> {
+        let arrangement = self.arrangement(&operand);
+        match moved_ty(&ty, &arrangement).filter(|_| local) {
+            Some(moved) => {
+                let value = Value::MatchCast(self.renamed(&operand), moved.clone());
+                self.bind(var, arrangement, moved, value);
+            }
+            None => {
+                let operand = self.operand(&operand, &Arrangement::AsWritten)?;
+                self.keep(var, Value::MatchCast(operand, ty));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nested bodies see what the program has.
+    fn release_captured(&mut self, value: &mut Value) -> Result<(), Diagnostic> {
+        let captured = captured(value, |v| self.moved.contains_key(&v));
+        if captured.is_empty() {
+            return Ok(());
+        }
+        let mut values = Replacements::default();
+        for var in captured {
+            values.insert(var, self.operand(&var.into(), &Arrangement::AsWritten)?);
+        }
+        value.each_body_mut(&mut |body| body.replace(&values));
+        Ok(())
+    }
+
+    /// Binds a value that lies as the program has it. What its type leaves open is taken from the call.
+    fn keep(&mut self, var: Var, value: Value) {
+        let declared = self.function.ty(var);
+        if let Value::Call(call) = &value
+            && is_vague(declared)
+            && let Ok(inferred) = Table.infer(self.module, self.function, call)
+        {
+            self.function.vars[var].ty = refined(declared, &inferred);
+        }
+        self.out.push(Binding { var, value, span: self.span });
+    }
+
+    /// Binds the variable, or the one that stands for it in another layout.
+    fn bind(&mut self, var: Var, arrangement: Arrangement, ty: Type, value: Value) {
+        if arrangement == Arrangement::AsWritten {
+            return self.keep(var, value);
+        }
+        let name = self.function.vars[var].name.clone();
+        let new = self.out.bind(self.function, &name, ty, value, self.span);
+        self.moved.insert(var, (new, arrangement));
+    }
+
+    /// The layout of an operand of the program.
+    fn arrangement(&self, operand: &Operand) -> Arrangement {
+        match operand {
+            Operand::Var(v) => self.moved.get(v).map(|(_, a)| a.clone()).unwrap_or_default(),
+            Operand::Tuple(members) => Arrangement::tuple(members.iter().map(|m| self.arrangement(m)).collect()),
+            _ => Arrangement::AsWritten,
+        }
+    }
+
+    /// An operand of the program as it lies now.
+    fn renamed(&self, operand: &Operand) -> Operand {
+        let mut operand = operand.clone();
+        operand.map(&mut |o| {
+            if let Operand::Var(v) = o
+                && let Some((new, _)) = self.moved.get(v)
+            {
+                *v = *new;
+            }
+        });
+        operand
+    }
+
+    /// An operand of the program in another layout.
+    fn operand(&mut self, operand: &Operand, to: &Arrangement) -> Result<Operand, Diagnostic> {
+        let from = self.arrangement(operand);
+        self.convert(self.renamed(operand), &from, to)
+    }
+
+    fn convert(&mut self, operand: Operand, from: &Arrangement, to: &Arrangement) -> Result<Operand, Diagnostic> {
+        self.site().convert(operand, &|place, operand, _| moving(operand, from.at(place), to.at(place)))
+    }
+
+    /// What an operand is in another layout.
+    fn converted(&mut self, operand: Operand, from: &Arrangement, to: &Arrangement) -> Result<Converted, Diagnostic> {
+        self.site().converted(operand, &|place, operand, _| moving(operand, from.at(place), to.at(place)))
+    }
+
+    fn site(&mut self) -> Site<'_> {
+        Site { module: self.module, function: self.function, out: &mut self.out, span: self.span }
+    }
+}
+
+/// The call that moves a tensor from one layout to another; none where they are the same. The program's layout is
+/// `None`.
+fn moving(operand: &Operand, from: Option<&Layout>, to: Option<&Layout>) -> Option<Call> {
+    let written = |other: &Layout| Layout::as_written(other.primal_ndim());
+    let (from, to) = match (from, to) {
+        (None, None) => return None,
+        (Some(from), Some(to)) if from == to => return None,
+        (Some(from), Some(to)) => (from.clone(), to.clone()),
+        (Some(from), None) => (from.clone(), written(from)?),
+        (None, Some(to)) => (written(to)?, to.clone()),
+    };
+    let call = |name: &str, attr: (&'static str, AttrValue)| Some(lookup(name)?.call(vec![operand.clone()], [attr]));
+    match to.permutation_from(&from) {
+        Some(axes) => call("permute_dims", ("axes", axes.into())),
+        None => call("layout_transform", ("index_map", AttrValue::IndexMap(Arc::new(to.index_map_from(&from))))),
+    }
+}
+
+/// Returns true if every tensor in it has a known rank, and all of it is on one device mesh or none.
+fn has_known_ranks(ty: &Type) -> bool {
+    match ty {
+        Type::Tensor(t) => t.ndim().is_some(),
+        Type::Tuple(members) => members.iter().all(has_known_ranks),
+        Type::DTensor(_) => false,
+        _ => true,
+    }
+}
+
+/// The type of a value that lies in another layout; `None` where it cannot be said.
+fn moved_ty(ty: &Type, arrangement: &Arrangement) -> Option<Type> {
+    match (ty, arrangement) {
+        (_, Arrangement::AsWritten) => Some(ty.clone()),
+        (Type::Tensor(t), Arrangement::Tensor(layout)) if !layout.has_blocks() => {
+            let shape = match &t.shape {
+                TensorShape::Known(dims) if dims.len() == layout.ndim() => {
+                    TensorShape::Known(layout.axes().map(|(axis, _)| dims[axis].clone()).collect())
+                }
+                TensorShape::Rank(n) if *n == layout.ndim() => t.shape.clone(),
+                _ => return None,
+            };
+            Some(Type::Tensor(TensorType { shape, ..t.clone() }))
+        }
+        (Type::Tuple(types), Arrangement::Tuple(members)) if types.len() == members.len() => {
+            let moved = types.iter().zip(members).map(|(ty, member)| moved_ty(ty, member));
+            moved.collect::<Option<_>>().map(Type::Tuple)
+        }
+        _ => None,
+    }
+}

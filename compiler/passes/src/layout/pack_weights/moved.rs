@@ -1,0 +1,148 @@
+//! Products of bytes that are both signed, or both unsigned, for instructions that multiply unsigned bytes with signed ones.
+//!
+//! The bytes that a weight is multiplied with are moved by 128: their sign bits are turned over. What that adds to a sum,
+//! 128 times all bytes of the weight, is taken off what the sum starts from. It is known when the weight is. Integers wrap,
+//! so nothing is lost.
+
+use crate::layout::split_layout_rewrite_preproc::MARK;
+use hammock_ir::{
+    Attrs, DType, PrimExpr,
+    prim::{BinaryOp, IterKind, PrimKind, Var},
+    tir::{Block, BlockAxis, Buffer, Region, Stmt, StmtKind},
+};
+
+/// The sign bit of a byte, and by how much it moves.
+const SIGN: i64 = 128;
+
+/// What sums start from.
+pub struct Sums {
+    /// Where it is, for each result along the weight.
+    pub buffer: Buffer,
+    /// The statement that computes it.
+    pub stmt: Stmt,
+}
+
+/// Moves what a weight is multiplied with, if one block alone reads it, for sums of products.
+pub fn moved(stmt: &mut Stmt, weight: &Buffer) -> Option<Sums> {
+    let reads = |e: &PrimExpr| e.any(&mut |e| matches!(e.kind(), PrimKind::Load(buffer, ..) if buffer == weight));
+    let mut readers = 0;
+    stmt.walk(&mut |stmt| match &stmt.kind {
+        StmtKind::Block(_) | StmtKind::For(_) | StmtKind::Seq(_) => {}
+        _ => stmt.each_expr(&mut |e| readers += usize::from(reads(e))),
+    });
+    if readers == 1 { in_block(stmt, weight) } else { None }
+}
+
+/// The same in the first block that is such a sum.
+fn in_block(stmt: &mut Stmt, weight: &Buffer) -> Option<Sums> {
+    if let StmtKind::Block(block) = &mut stmt.kind
+        && let Some(product) = Product::of(block, weight)
+    {
+        let sums = product.sums(weight);
+        product.apply(block, &sums.buffer);
+        return Some(sums);
+    }
+    let mut found = None;
+    stmt.each_child_mut(&mut |child| {
+        if found.is_none() {
+            found = in_block(child, weight);
+        }
+    });
+    found
+}
+
+/// What a block adds up: products with a weight.
+struct Product {
+    /// The axes along which the weight is read, with their kinds.
+    axes: Vec<(Var, IterKind)>,
+    /// What the sum is.
+    dtype: DType,
+    /// The sum with the product of moved bytes added.
+    value: PrimExpr,
+}
+
+impl Product {
+    fn of(block: &Block, weight: &Buffer) -> Option<Product> {
+        let (StmtKind::Store { buffer, value, .. }, Some(init)) = (&block.body.kind, &block.init) else { return None };
+        let PrimKind::Binary(BinaryOp::Add, a, b) = value.kind() else { return None };
+        let own = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(loaded, ..) if loaded == buffer);
+        let (sum, product) = if own(a) { (a, b) } else { own(b).then_some((b, a))? };
+        let PrimKind::Binary(BinaryOp::Mul, x, y) = product.kind() else { return None };
+        let (PrimKind::Cast(from_x), PrimKind::Cast(from_y)) = (x.kind(), y.kind()) else { return None };
+        let indices = |e: &PrimExpr| match e.kind() {
+            PrimKind::Load(buffer, indices, None) if buffer == weight => Some(indices.to_vec()),
+            _ => None,
+        };
+        let (other, own, indices) = match (indices(from_x), indices(from_y)) {
+            (None, Some(indices)) => (from_x, y, indices),
+            (Some(indices), None) => (from_y, x, indices),
+            _ => return None,
+        };
+        let axis = |index: &PrimExpr| {
+            let axis = block.axes.iter().find(|axis| index.as_var() == Some(&axis.var))?;
+            Some((axis.var.clone(), axis.kind))
+        };
+        let axes = indices.iter().map(axis).collect::<Option<Vec<_>>>()?;
+        let dtype = buffer.dtype;
+        let bytes = other.dtype() == weight.dtype && weight.dtype.bits == 8 && weight.dtype.is_integer();
+        let starts = matches!(&init.kind, StmtKind::Store { buffer: first, .. } if first == buffer);
+        let value = || sum.clone() + turned(other).cast(dtype) * own.clone();
+        (bytes && starts && dtype.bits == 32 && dtype.is_integer()).then(|| Product { axes, dtype, value: value() })
+    }
+
+    /// The dimensions of the weight that are not summed up.
+    fn kept(&self) -> impl Iterator<Item = usize> {
+        (0..self.axes.len()).filter(|at| self.axes[*at].1 != IterKind::Reduce)
+    }
+
+    /// What sums start from.
+    fn sums(&self, weight: &Buffer) -> Sums {
+        let shape: Vec<PrimExpr> = self.kept().map(|at| weight.shape[at].clone()).collect();
+        let buffer = Buffer::new(format!("{}_sums", weight.name), shape, self.dtype);
+        let loops: Vec<Var> = (0..self.axes.len()).map(|at| Var::int64(format!("ax{at}"))).collect();
+        let axis = |(at, var): (usize, &Var)| BlockAxis {
+            var: Var::int64(format!("v_{}", var.name())),
+            dom: (PrimExpr::int64(0), weight.shape[at].clone()),
+            kind: self.axes[at].1,
+            binding: var.expr(),
+        };
+        let axes: Vec<BlockAxis> = loops.iter().enumerate().map(axis).collect();
+        let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
+        let own: Vec<PrimExpr> = self.kept().map(|dim| at[dim].clone()).collect();
+        let by = PrimExpr::int(if weight.dtype.is_int() { -SIGN } else { SIGN }, DType::INT32).cast(self.dtype);
+        let term = PrimExpr::load(weight, at.clone()).cast(self.dtype) * by;
+        let zero = PrimExpr::int(0, self.dtype);
+        let block = Block {
+            name: buffer.name.clone(),
+            axes,
+            reads: Some(vec![Region::full(weight)]),
+            writes: Some(vec![Region::point(&buffer, own.clone())]),
+            annotations: Attrs::new().with(MARK, true),
+            init: Some(Stmt::store(&buffer, own.clone(), zero)),
+            ..Block::root(Vec::new(), Stmt::store(&buffer, own.clone(), PrimExpr::load(&buffer, own) + term))
+        };
+        let nest = |body, (var, size): (&Var, &PrimExpr)| Stmt::serial(var.clone(), size.clone(), body);
+        let stmt = loops.iter().zip(&weight.shape).rev().fold(Stmt::from(block), nest);
+        Sums { buffer, stmt }
+    }
+
+    /// Makes the block multiply with moved bytes, and start from the sums.
+    fn apply(self, block: &mut Block, sums: &Buffer) {
+        let start = PrimExpr::load(sums, self.kept().map(|at| self.axes[at].0.expr()).collect());
+        if let StmtKind::Store { value, .. } = &mut block.body.kind {
+            *value = self.value;
+        }
+        if let Some(StmtKind::Store { value, .. }) = block.init.as_mut().map(|init| &mut init.kind) {
+            *value = if value.as_int() == Some(0) { start } else { value.clone() + start };
+        }
+        block.reads.iter_mut().for_each(|reads| reads.push(Region::full(sums)));
+    }
+}
+
+/// Bytes with their sign bits turned over, as bytes of the other kind.
+fn turned(bytes: &PrimExpr) -> PrimExpr {
+    let to = if bytes.dtype().is_int() { DType::UINT8 } else { DType::INT8 };
+    let sign = PrimExpr::int(if to.is_int() { -SIGN } else { SIGN }, to);
+    let raw = PrimExpr::intrin("reinterpret", vec![bytes.clone()], to);
+    PrimExpr::intrin("bitwise_xor", vec![raw, sign], to)
+}

@@ -1,0 +1,88 @@
+//! ReorderPermuteDimsAfterConcat: tensors that are all permuted in the same way are joined first and permuted together.
+//!
+//! `concat((permute_dims(a), permute_dims(b)))` becomes `permute_dims(concat((a, b)))`. With CombineParallelMatmul this
+//! gathers the weights of linear layers that read the same input in one tensor.
+//!
+//! Kernels that read whole rows of a large tensor are faster than those that gather parts of several. But where the joined
+//! tensor is only copied on, joining permuted parts is as fast as copying: there `for_products` leaves it.
+
+use crate::{
+    Context, OptionKind, Pass, PassOption,
+    rewrite::editor::{self, Editor},
+};
+use hammock_diagnostics::Diagnostic;
+use hammock_ir::{
+    AttrValue, Module,
+    relax::{Call, Definitions, Operand, Value},
+};
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "ReorderPermuteDimsAfterConcat",
+    doc: "Joins tensors before they are permuted, where all are permuted in the same way",
+    options: &[FOR_PRODUCTS],
+    run,
+};
+
+pub const FOR_PRODUCTS: PassOption = PassOption {
+    name: "for_products",
+    kind: OptionKind::Bool,
+    default: "false",
+    doc: "Only where one product multiplies by the joined tensor, or one permutation permutes it again, and nothing else \
+          uses it",
+};
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let for_products = context.options.is_on(FOR_PRODUCTS.name);
+    editor::apply(module, |_, _| Some(if for_products { reorder_below } else { reorder }))
+}
+
+/// A product or permutation of tensors that are joined, as one of a tensor that is permuted after they are.
+fn reorder_below(e: &mut Editor, value: &Value) -> Option<Value> {
+    let user = value.as_op("matmul").or_else(|| value.as_op("permute_dims"))?;
+    let joined = user.args.last()?;
+    if e.is_shared(joined) {
+        return None;
+    }
+    let concat = Value::Call(e.op(joined, "concat")?.clone());
+    let permuted = reorder(e, &concat)?;
+    let mut user = user.clone();
+    *user.args.last_mut()? = e.bind(permuted)?;
+    Some(Value::Call(user))
+}
+
+fn reorder(e: &mut Editor, value: &Value) -> Option<Value> {
+    let concat = value.as_op("concat")?;
+    let [parts] = concat.operands()?;
+    let parts = e.members(parts)?;
+    let permuted: Vec<&Call> = parts.iter().map(|part| e.op(part, "permute_dims")).collect::<Option<_>>()?;
+    let permutations: Vec<Vec<i64>> =
+        permuted.iter().map(|call| permutation(call, e.tensor(call.args.first()?)?.ndim()?)).collect::<Option<_>>()?;
+    let [first, others @ ..] = permutations.as_slice() else { return None };
+    if others.is_empty() || others.iter().any(|other| other != first) {
+        return None;
+    }
+    let axis = first[axis(concat, first.len())?];
+    let axes = permuted[0].attrs.get("axes")?.clone();
+    let inputs = permuted.iter().map(|call| call.args.first().cloned()).collect::<Option<_>>()?;
+    let joined = e.emit("concat", [Operand::Tuple(inputs)], [("axis", axis.into())])?;
+    e.make("permute_dims", [joined], [("axes", axes)])
+}
+
+/// Where each axis of the result of `permute_dims` comes from.
+pub fn permutation(permute: &Call, ndim: usize) -> Option<Vec<i64>> {
+    let ndim = ndim as i64;
+    match permute.attrs.get("axes")? {
+        axes if axes.is_none() => Some((0..ndim).rev().collect()),
+        axes => {
+            let axis = |axis: &AttrValue| axis.as_int().map(|axis| if axis < 0 { axis + ndim } else { axis });
+            axes.as_list()?.iter().map(axis).collect()
+        }
+    }
+}
+
+/// The axis along which tensors are joined.
+fn axis(concat: &Call, ndim: usize) -> Option<usize> {
+    let axis = concat.attrs.get("axis")?.as_int()?;
+    usize::try_from(if axis < 0 { axis + ndim as i64 } else { axis }).ok().filter(|axis| *axis < ndim)
+}

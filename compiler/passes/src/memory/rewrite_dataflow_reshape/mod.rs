@@ -1,0 +1,44 @@
+//! RewriteDataflowReshape: kernels that only copy a tensor's elements in their order become reshapes.
+//!
+//! In dataflow blocks, `call_tir(kernel, (x,))` becomes `reshape(x)` when the kernel writes the elements of one of its
+//! arguments, in row-major order, to a result of another shape. The virtual machine then makes a view instead of a copy.
+//! Outputs of a block stay as they are, so that they have memory of their own. So do functions that are to become one
+//! kernel, which call kernels only.
+
+mod kernel;
+
+use crate::{
+    Context, Pass,
+    fusion::fuse_ops::PRIMITIVE,
+    rewrite::editor::{self, Editor},
+};
+use hammock_diagnostics::Diagnostic;
+use hammock_ir::{
+    Module,
+    relax::{CallTir, Operand, Value},
+};
+use hammock_ops::dims;
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "RewriteDataflowReshape",
+    doc: "Makes reshapes of kernels that copy a tensor's elements in their order",
+    options: &[],
+    run,
+};
+
+fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
+    editor::apply_only(module, |_, function| (!function.lambda.attrs.is_true(PRIMITIVE)).then_some(rewrite))
+}
+
+fn rewrite(e: &mut Editor, value: &Value) -> Option<Value> {
+    let call = CallTir::of_value(value).filter(|_| e.binds_local())?;
+    let args = call.inputs()?;
+    let x = args.get(kernel::copied_param(e.module.tir(call.kernel()?)?, args.len())?)?.clone();
+    let (from, to) = (e.tensor(&x)?, call.out_ty.as_tensor()?);
+    let same_count = dims::equal(&dims::product(from.dims()?), &dims::product(to.dims()?)) == Some(true);
+    if from.dtype != to.dtype || !same_count || !e.may_share(&x) {
+        return None;
+    }
+    e.make("reshape", [x, Operand::Shape(to.dims()?.to_vec())], [])
+}

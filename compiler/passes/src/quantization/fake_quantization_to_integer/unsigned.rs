@@ -1,0 +1,33 @@
+//! Numbers that are quantized as signed bytes as unsigned ones.
+//!
+//! `dequantize(quantize(x, s, z), s, z)` is the same with a zero point, and with numbers, that are greater by 128. Behind a
+//! `nn.relu`, where the zero point is the least number, it is zero then: nothing is left to add to sums, and a convolution
+//! pads with zeros.
+
+use super::known::{dtype, is_known, number};
+use crate::rewrite::editor::Editor;
+use hammock_ir::{
+    DType, Tensor,
+    relax::{Call, Constant, Definitions, Operand, Value},
+};
+
+/// By how much numbers and zero point grow.
+const HALF: f64 = 128.0;
+
+/// `dequantize` of what was quantized as signed bytes, by one known zero point.
+pub fn bytes(e: &mut Editor, value: &Value) -> Option<Value> {
+    let Value::Call(call) = value else { return None };
+    let [numbers, scale, zero] = call.operands().filter(|_| call.is_op("dequantize"))?;
+    let quantize = e.op(numbers, "quantize")?.clone();
+    let [x, own_scale, own_zero] = quantize.operands()?;
+    let by = number(e, own_zero)?;
+    if dtype(&quantize, "out_dtype") != Some(DType::INT8) || number(e, zero) != Some(by) || is_known(e, x) {
+        return None;
+    }
+    let shape: Vec<i64> = e.tensor(zero)?.dims()?.iter().map(|_| 1).collect();
+    let greater = Operand::Const(Constant::new(Tensor::from_slice(&shape, &[(by + HALF) as u8]).ok()?));
+    let mut unsigned = Call { args: vec![x.clone(), own_scale.clone(), greater.clone()], ..quantize.clone() };
+    unsigned.attrs.set("out_dtype", DType::UINT8);
+    let numbers = e.bind(Value::Call(unsigned))?;
+    Some(Value::Call(Call { args: vec![numbers, scale.clone(), greater], ..call.clone() }))
+}
