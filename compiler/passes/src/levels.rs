@@ -89,7 +89,7 @@ pub fn with_prepared_constants(mut pipeline: Pipeline) -> Pipeline {
 
 /// Rewritings that leave less to compute. Batch normalization in training stays as it is.
 fn better_graph() -> Vec<Step> {
-    let for_inference = |pass| with(pass, fold_batchnorm_to_conv2d::KEEP_TRAINING.name, true.into());
+    let for_inference = |pass| with(pass, KEEP_TRAINING.name, true.into());
     let mut steps = vec![for_inference(&fold_batchnorm_to_conv2d::PASS), for_inference(&decompose_ops::FOR_INFERENCE)];
     steps.extend(plain(&[&canonicalize_bindings::PASS]));
     let for_products = reorder_permute_dims_after_concat::FOR_PRODUCTS.name;

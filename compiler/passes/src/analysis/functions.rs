@@ -3,8 +3,10 @@
 use crate::Pass;
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    Module, Name,
+    Function as Global, Module, Name,
+    prim::{PrimCallee, PrimKind},
     relax::{Body, Call, Callee, Operand, Value},
+    tir::PrimFunc,
 };
 use hammock_runtime::near::nearest;
 use rustc_hash::FxHashSet;
@@ -102,4 +104,54 @@ pub fn callee(value: &Value) -> Option<&Name> {
         Value::Call(Call { callee: Callee::Global(name), .. }) => Some(name),
         _ => None,
     }
+}
+
+/// Functions, and all that they use.
+pub fn used_by(module: &Module, mut todo: Vec<Name>) -> FxHashSet<Name> {
+    let mut seen = FxHashSet::default();
+    while let Some(name) = todo.pop() {
+        if seen.contains(&name) {
+            continue;
+        }
+        match module.functions.get(&name) {
+            Some(Global::Relax(f)) => relax_refs(&f.lambda.body, &mut |n| todo.push(n.clone())),
+            Some(Global::Tir(f)) => tir_refs(f, &mut |n| todo.push(n.clone())),
+            _ => {}
+        }
+        seen.insert(name);
+    }
+    seen
+}
+
+/// Calls `f` on each global function that a body uses.
+pub fn relax_refs(body: &Body, f: &mut dyn FnMut(&Name)) {
+    let operand = &mut |o: &Operand, f: &mut dyn FnMut(&Name)| {
+        o.walk(&mut |o| {
+            if let Operand::Global(name) = o {
+                f(name)
+            }
+        })
+    };
+    body.walk(&mut |binding| {
+        if let Value::Call(Call { callee: Callee::Global(name), .. }) = &binding.value {
+            f(name);
+        }
+        binding.value.each_operand(&mut |o| operand(o, f));
+        binding.value.each_body(&mut |b| operand(&b.result, f));
+    });
+    operand(&body.result, f);
+}
+
+fn tir_refs(func: &PrimFunc, f: &mut dyn FnMut(&Name)) {
+    func.body.walk(&mut |s| {
+        s.each_expr(&mut |e| {
+            e.walk(&mut |e| {
+                if let PrimKind::Call(c) = e.kind()
+                    && let PrimCallee::Global(name) = &c.callee
+                {
+                    f(name)
+                }
+            })
+        })
+    });
 }

@@ -6,8 +6,7 @@
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
-    graph::dead_code_elimination,
-    rewrite::{self, shared_functions::SharedFunctions},
+    rewrite::{self, dead_code, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -62,7 +61,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
             out.push(binding);
             Ok(())
         })?;
-        dead_code_elimination::remove_unused(module, function, &writers);
+        dead_code::remove_unused(module, function, &writers);
         Ok(())
     })
 }

@@ -7,8 +7,7 @@
 use crate::{
     Context, Pass,
     analysis::op_pattern::{OP_PATTERN, OpPattern},
-    graph::dead_code_elimination::remove_unused,
-    rewrite::{self, shared_functions::SharedFunctions},
+    rewrite::{self, dead_code::remove_unused, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{

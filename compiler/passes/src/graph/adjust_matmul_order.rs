@@ -9,8 +9,7 @@
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
-    analysis::compile_time::CompileTime,
-    layout::reorder_permute_dims_after_concat::permutation,
+    analysis::{compile_time::CompileTime, permutation::permutation},
     rewrite::editor::{self, Editor},
 };
 use hammock_diagnostics::Diagnostic;

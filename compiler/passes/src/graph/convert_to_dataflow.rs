@@ -6,7 +6,8 @@
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
-    graph::{canonicalize_bindings, dead_code_elimination::is_pure},
+    analysis::purity::is_pure,
+    graph::canonicalize_bindings,
     rewrite::{merge_blocks, relax_functions, take_body},
 };
 use hammock_diagnostics::{Diagnostic, codes};

@@ -7,7 +7,7 @@
 use crate::{
     Context, OptionKind, Pass, PassOption,
     analysis::functions,
-    graph::fold_batchnorm_to_conv2d::KEEP_TRAINING,
+    graph::KEEP_TRAINING,
     rewrite::editor::{self, Editor},
 };
 use hammock_diagnostics::Diagnostic;

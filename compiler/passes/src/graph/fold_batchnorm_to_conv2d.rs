@@ -5,8 +5,9 @@
 //! batch normalization computes for inference, with the running statistics: `training` is taken to be off, unless an
 //! option says otherwise.
 
+use super::KEEP_TRAINING;
 use crate::{
-    Context, OptionKind, Pass, PassOption,
+    Context, Pass,
     rewrite::editor::{self, Editor},
 };
 use hammock_diagnostics::Diagnostic;
@@ -21,14 +22,6 @@ pub static PASS: Pass = Pass {
     doc: "Multiplies constant weights of convolutions by the batch normalization that follows",
     options: &[KEEP_TRAINING],
     run,
-};
-
-/// The option by which normalizations that are in training stay in it.
-pub const KEEP_TRAINING: PassOption = PassOption {
-    name: "keep_training",
-    kind: OptionKind::Bool,
-    default: "false",
-    doc: "Leave batch normalization with `training=True` as it is, not taken to be used for inference",
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {

@@ -19,3 +19,13 @@ pub mod remove_unused_parameters;
 pub mod reorder_take_after_matmul;
 pub mod topological_sort;
 pub mod winograd;
+
+use crate::{OptionKind, PassOption};
+
+/// The option by which normalizations that are in training stay in it.
+pub const KEEP_TRAINING: PassOption = PassOption {
+    name: "keep_training",
+    kind: OptionKind::Bool,
+    default: "false",
+    doc: "Leave batch normalization with `training=True` as it is, not taken to be used for inference",
+};

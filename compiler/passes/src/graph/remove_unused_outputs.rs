@@ -5,10 +5,9 @@
 
 use crate::{
     Context, Pass,
-    analysis::functions,
+    analysis::{functions, types::value_ty},
     graph::{canonicalize_bindings, dead_code_elimination},
-    lowering::legalize_ops::value_ty,
-    rewrite::{self, Emitter, retype},
+    rewrite::{self, Emitter, refine_types},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -130,7 +129,7 @@ fn follow(module: &Module, function: &mut Function, usage: &FxHashMap<Name, Vec<
         Ok(())
     })?;
     if !results.is_empty() {
-        retype::refine(module, function);
+        refine_types::refine(module, function);
     }
     Ok(())
 }

@@ -6,8 +6,7 @@
 use crate::{
     Context, Pass,
     analysis::{functions, symbolic},
-    graph::dead_code_elimination::remove_unused,
-    rewrite,
+    rewrite::{self, dead_code::remove_unused},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{

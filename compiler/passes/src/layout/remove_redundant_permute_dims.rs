@@ -5,7 +5,7 @@
 
 use crate::{
     Context, Pass,
-    layout::reorder_permute_dims_after_concat::permutation,
+    analysis::permutation::permutation,
     rewrite::editor::{self, Editor},
 };
 use hammock_diagnostics::Diagnostic;

@@ -8,11 +8,12 @@
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
+    analysis::permutation::permutation,
     rewrite::editor::{self, Editor},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
-    AttrValue, Module,
+    Module,
     relax::{Call, Definitions, Operand, Value},
 };
 
@@ -67,18 +68,6 @@ fn reorder(e: &mut Editor, value: &Value) -> Option<Value> {
     let inputs = permuted.iter().map(|call| call.args.first().cloned()).collect::<Option<_>>()?;
     let joined = e.emit("concat", [Operand::Tuple(inputs)], [("axis", axis.into())])?;
     e.make("permute_dims", [joined], [("axes", axes)])
-}
-
-/// Where each axis of the result of `permute_dims` comes from.
-pub fn permutation(permute: &Call, ndim: usize) -> Option<Vec<i64>> {
-    let ndim = ndim as i64;
-    match permute.attrs.get("axes")? {
-        axes if axes.is_none() => Some((0..ndim).rev().collect()),
-        axes => {
-            let axis = |axis: &AttrValue| axis.as_int().map(|axis| if axis < 0 { axis + ndim } else { axis });
-            axes.as_list()?.iter().map(axis).collect()
-        }
-    }
 }
 
 /// The axis along which tensors are joined.

@@ -7,6 +7,7 @@
 
 use crate::{
     Context, Pass,
+    analysis::attributes::LAYOUT_REWRITE,
     graph::dead_code_elimination,
     rewrite::{self, Emitter},
 };
@@ -26,9 +27,6 @@ pub static PASS: Pass = Pass {
     options: &[],
     run,
 };
-
-/// The mark of blocks that rearrange an argument.
-pub const MARK: &str = "meta_schedule.layout_rewrite_preproc";
 
 /// A kernel in two parts.
 struct Split {
@@ -83,7 +81,9 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 fn wrong(kernel: &Name, message: &str, at: &Stmt) -> Diagnostic {
     let message = format!("pass `SplitLayoutRewritePreproc` cannot split kernel `{kernel}`: {message}");
     let error = Diagnostic::error(codes::NOT_LOWERABLE, message).label(at.span, "");
-    error.help(format!("a block with the mark `{MARK}` stands in a loop nest of its own and copies one argument"))
+    error.help(format!(
+        "a block with the mark `{LAYOUT_REWRITE}` stands in a loop nest of its own and copies one argument"
+    ))
 }
 
 /// The two parts of a kernel; none when nothing in it is marked.
@@ -156,12 +156,12 @@ fn part(kernel: &PrimFunc, suffix: &str, params: Vec<Param>, alloc: Vec<Buffer>,
 }
 
 fn is_marked(stmt: &Stmt) -> bool {
-    matches!(&stmt.kind, StmtKind::Block(block) if block.annotations.is_true(MARK))
+    matches!(&stmt.kind, StmtKind::Block(block) if block.annotations.is_true(LAYOUT_REWRITE))
 }
 
 fn unmarked(mut stmt: Stmt) -> Stmt {
     if let StmtKind::Block(block) = &mut stmt.kind {
-        block.annotations.remove(MARK);
+        block.annotations.remove(LAYOUT_REWRITE);
     }
     stmt.each_child_mut(&mut |child| {
         let taken = std::mem::replace(child, Stmt::nop());

@@ -6,19 +6,16 @@
 
 use crate::{
     Context, Pass,
-    rewrite::{
-        self, Emitter,
-        retype::{is_vague, refined},
-        shared_functions::SharedFunctions,
-    },
+    analysis::types::{is_vague, refined, value_ty},
+    rewrite::{self, Emitter, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
-    AttrValue, Attrs, DType, Function as Global, Module, PrimExpr, Span, Type,
-    relax::{Binding, Call, Callee, Function, InferError, OpTable, Operand, Value, VarInfo},
+    AttrValue, Attrs, DType, Function as Global, Module, PrimExpr, Span,
+    relax::{Binding, Call, Callee, Function, InferError, Operand, Value, VarInfo},
 };
 use hammock_ops::{
-    CallContext, Lowering, Op, Table,
+    CallContext, Lowering, Op,
     legalize::{Emit, Legalized, is_written_out, write_out},
     lookup,
 };
@@ -182,20 +179,6 @@ impl Emit for Emitted<'_> {
         let var = self.function.new_var("lv", ty, false, Span::NONE);
         self.bindings.push(Binding { var, value, span: Span::NONE });
         Ok(var.into())
-    }
-}
-
-/// The type of a value; none for branches and nested functions.
-pub fn value_ty(module: &Module, function: &Function, value: &Value) -> Result<Type, InferError> {
-    match value {
-        Value::Call(call) => Table.infer(module, function, call),
-        Value::Operand(o) => Ok(function.operand_ty(module, o)),
-        Value::MatchCast(_, ty) => Ok(ty.clone()),
-        Value::TupleGet(t, i) => match function.operand_ty(module, t).as_tuple() {
-            Some(fields) if *i < fields.len() => Ok(fields[*i].clone()),
-            _ => Err(InferError::new("a member of something that is not such a tuple")),
-        },
-        _ => Err(InferError::new("a decomposition binds calls, operands and casts only")),
     }
 }
 

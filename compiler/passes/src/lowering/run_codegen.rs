@@ -6,8 +6,10 @@
 //! Functions that are not called any more go, as by DeadCodeElimination.
 
 use crate::{
-    Context, OptionKind, Pass, PassOption, analysis::functions, context::Generator, graph::dead_code_elimination,
-    rewrite,
+    Context, OptionKind, Pass, PassOption,
+    analysis::functions,
+    context::Generator,
+    rewrite::{self, dead_code},
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
@@ -80,7 +82,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
             function.lambda.attrs.remove("global_symbol");
         }
     }
-    dead_code_elimination::eliminate(module, entries)
+    dead_code::eliminate(module, entries)
 }
 
 /// The symbols of the functions that code generators compile.
@@ -104,7 +106,7 @@ fn generate(module: &Module, codegen: &str, names: &[Name], context: &Context) -
     let program = programs.iter().find(|(name, _)| name == codegen).and_then(|(_, program)| program.as_str());
     let options = context.options.entries("target_options").into_iter().find(|(name, _)| name == codegen);
     let options = options.map_or_else(|| Json::Object(Default::default()), |(_, options)| options);
-    let used = dead_code_elimination::used_by(module, names.to_vec());
+    let used = functions::used_by(module, names.to_vec());
     let mut part = Module::new();
     part.global_infos.clone_from(&module.global_infos);
     let functions = module.functions.iter().filter(|(name, _)| used.contains(*name));

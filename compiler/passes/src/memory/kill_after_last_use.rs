@@ -5,7 +5,10 @@
 //! is killed already, and values that a nested function captures stay. A use in a branch counts as a use by the `if`.
 //! Where several are released, tensors come first, then storages.
 
-use crate::{Context, Pass, graph::canonicalize_bindings::canonicalize, rewrite};
+use crate::{
+    Context, Pass,
+    rewrite::{self, canonicalize::canonicalize},
+};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Module, Type,

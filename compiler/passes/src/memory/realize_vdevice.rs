@@ -7,7 +7,7 @@
 
 use crate::{
     Context, Pass,
-    lowering::legalize_ops::value_ty,
+    analysis::types::value_ty,
     rewrite::{self, devices},
 };
 use hammock_diagnostics::{Diagnostic, codes};

@@ -14,13 +14,12 @@
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
-    analysis::op_pattern::OpPattern,
-    graph::dead_code_elimination::remove_unused,
-    params::prepare_constants::is_much_less,
-    rewrite::{
-        self,
-        retype::{is_vague, refined},
+    analysis::{
+        op_pattern::OpPattern,
+        types::{is_vague, refined},
     },
+    params::is_much_less,
+    rewrite::{self, dead_code::remove_unused},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{

@@ -6,10 +6,10 @@
 //! kernel, made of all that computed the constant, when it is called for the first time, and later returns what it has.
 //! So files are smaller and the first call is slower: `hammock compile` adds the pass to the others.
 
+use super::is_much_less;
 use crate::{
     Context, Pass,
-    fusion::fuse_tir,
-    rewrite::{self, Emitter, shared_functions::SharedFunctions},
+    rewrite::{self, Emitter, fuse_kernels, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -123,7 +123,7 @@ fn fused(module: &mut Module, origin: &Origin) -> Option<(PrimFunc, Vec<Tensor>)
     let Steps { mut function, bindings, data, names, .. } = steps;
     let result = Operand::Var(result);
     function.lambda.body = Body { blocks: vec![Block { dataflow: true, bindings }], result };
-    let fused = fuse_tir::fuse(module, &function, true);
+    let fused = fuse_kernels::fuse(module, &function, true);
     names.iter().for_each(|name| drop(module.functions.shift_remove(name)));
     fused.map(|fused| (fused.func, data))
 }
@@ -157,10 +157,4 @@ impl Steps<'_> {
         self.bindings.push(Binding { var, value: Value::Call(Call::tir(name, inputs, ty)), span: Span::NONE });
         var
     }
-}
-
-/// Returns true if what a constant is computed from is so much less than the constant that it is stored instead: what
-/// saves less than a fifth is not worth the time.
-pub fn is_much_less(origin: usize, constant: usize) -> bool {
-    origin.saturating_mul(5) <= constant.saturating_mul(4)
 }

@@ -3,7 +3,11 @@
 //! A model whose weights are kept in float16, say, is the same graph with other types. Where an operator does not take
 //! its operands as they are then, that is an error.
 
-use crate::{Context, OptionKind, Pass, PassOption, analysis::functions, lowering::legalize_ops::value_ty, rewrite};
+use crate::{
+    Context, OptionKind, Pass, PassOption,
+    analysis::{functions, types::value_ty},
+    rewrite,
+};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     DType, Function as Global, Module, Name, PrimExpr, TensorShape, TensorType, Type, equal,

@@ -15,10 +15,7 @@
 //! value, is offered to the rule again, so each call of a rule must bring the function nearer to a form in which it does
 //! not apply. After a change the function is tidied: names for other names, values computed twice and unused bindings go.
 
-use crate::{
-    graph::{canonicalize_bindings, dead_code_elimination, eliminate_common_subexpr},
-    rewrite,
-};
+use crate::rewrite::{self, canonicalize, common_subexpr, dead_code};
 use cranelift_entity::SecondaryMap;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -85,10 +82,10 @@ fn apply_to(module: &Module, function: &mut Function, memory: MemoryDependences,
 
 /// Removes what a rewriting leaves behind: names for other names, values that are computed twice, and unused bindings.
 pub fn tidy(module: &Module, function: &mut Function, writers: &Writers) -> Result<(), Diagnostic> {
-    canonicalize_bindings::canonicalize(function)?;
-    eliminate_common_subexpr::eliminate(module, function, writers, false);
-    canonicalize_bindings::canonicalize(function)?;
-    dead_code_elimination::remove_unused(module, function, writers);
+    canonicalize::canonicalize(function)?;
+    common_subexpr::eliminate(module, function, writers, false);
+    canonicalize::canonicalize(function)?;
+    dead_code::remove_unused(module, function, writers);
     Ok(())
 }
 

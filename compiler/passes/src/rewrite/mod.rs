@@ -1,11 +1,16 @@
 //! Rewriting of functions, shared by passes: binding by binding here, and by the tools in the submodules.
 
+pub mod bundle;
+pub mod canonicalize;
+pub mod common_subexpr;
+pub mod dead_code;
 pub mod devices;
 pub mod editor;
 pub mod filled;
+pub mod fuse_kernels;
 pub mod groups;
 pub mod leaves;
-pub mod retype;
+pub mod refine_types;
 pub mod shared_functions;
 
 use hammock_diagnostics::{Diagnostic, codes};

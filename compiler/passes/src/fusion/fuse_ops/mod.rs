@@ -14,6 +14,7 @@ mod partition;
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
+    analysis::attributes::PRIMITIVE,
     rewrite::{
         self,
         groups::{Group, Groups, outline_groups},
@@ -30,9 +31,6 @@ use hammock_ir::{
 };
 use hammock_ops::Table;
 use rustc_hash::FxHashMap;
-
-/// The attribute of a function that stands for one kernel.
-pub const PRIMITIVE: &str = "Primitive";
 
 /// The most calls in a group.
 const MAX_DEPTH: usize = 256;

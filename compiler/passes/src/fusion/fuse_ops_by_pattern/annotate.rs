@@ -1,7 +1,10 @@
 //! Functions for code generators, around the groups that they compile.
 
-use super::{CODEGEN, COMPOSITE, codegen_of, graphs};
-use crate::analysis::functions::{each_call, each_call_mut, escaping};
+use crate::analysis::{
+    attributes::{CODEGEN, COMPOSITE},
+    composite::{codegen_of, graphs},
+    functions::{each_call, each_call_mut, escaping},
+};
 use hammock_ir::{
     Attrs, Function as Global, Module, Name, Span, Type,
     relax::{Binding, Block, Body, Call, Callee, Function, Operand, Value, Var},

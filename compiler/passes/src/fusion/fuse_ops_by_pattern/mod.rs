@@ -9,11 +9,9 @@
 mod annotate;
 mod partition;
 
-pub use partition::name_of;
-
 use crate::{
     Context, OptionKind, Pass, PassOption,
-    analysis::functions,
+    analysis::{attributes::COMPOSITE, composite::graphs, functions},
     rewrite::{self, groups::outline_groups, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::Diagnostic;
@@ -22,12 +20,6 @@ use hammock_ir::{
     relax::{Outlining, memory::Writers, pattern::NamedPattern},
 };
 use hammock_ops::Table;
-
-/// The attribute that names what a function was grouped as.
-pub const COMPOSITE: &str = "Composite";
-
-/// The attribute that names the code generator that compiles a function.
-pub const CODEGEN: &str = "Codegen";
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -109,23 +101,7 @@ fn fuse(
     Ok(())
 }
 
-/// The names of a module's graphs, those left out that are groups already; in alphabetical order, in which TVM numbers
-/// the functions that it makes.
-pub fn graphs(module: &Module) -> Vec<Name> {
-    let is_group =
-        |attrs: &Attrs| attrs.is_true("Primitive") || attrs.get(COMPOSITE).is_some() || attrs.get(CODEGEN).is_some();
-    let graphs = module.relax_functions().filter(|(_, function)| !is_group(&function.lambda.attrs));
-    let mut names: Vec<Name> = graphs.map(|(name, _)| name.clone()).collect();
-    names.sort_unstable();
-    names
-}
-
 fn attrs_of(function: &Global) -> &Attrs {
     static NONE: std::sync::LazyLock<Attrs> = std::sync::LazyLock::new(Attrs::new);
     function.attrs().unwrap_or(&NONE)
-}
-
-/// The code generator that a pattern's name begins with.
-pub fn codegen_of(composite: &str) -> &str {
-    composite.split('.').next().unwrap_or(composite)
 }

@@ -1,11 +1,13 @@
 //! Which values a pattern groups.
 
-use super::COMPOSITE;
-use crate::rewrite::groups::{Group, Groups};
+use crate::{
+    analysis::{attributes::COMPOSITE, composite::name_of},
+    rewrite::groups::{Group, Groups},
+};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Attrs, Module,
-    relax::{Body, CallTir, Callee, Function, Graph, Value, Var, pattern::NamedPattern},
+    relax::{Body, Function, Graph, Value, Var, pattern::NamedPattern},
 };
 use rustc_hash::FxHashMap;
 
@@ -79,16 +81,4 @@ impl Found {
         });
         groups
     }
-}
-
-/// What a value adds to the name of a function that computes it.
-pub fn name_of(value: &Value) -> String {
-    let Value::Call(call) = value else { return String::new() };
-    let name = match (CallTir::or_inplace(call).and_then(|call| call.kernel()), &call.callee) {
-        (Some(kernel), _) => kernel.to_string(),
-        (None, Callee::Op(op)) => format!("relax_{op}"),
-        (None, Callee::Global(name)) => name.strip_prefix("fused_").unwrap_or(name).to_owned(),
-        _ => return String::new(),
-    };
-    format!("_{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "_"))
 }

@@ -20,7 +20,7 @@ mod kernel;
 
 use crate::{
     Context, Pass,
-    fusion::fuse_ops::PRIMITIVE,
+    analysis::attributes::PRIMITIVE,
     rewrite::{
         self,
         groups::{self, Groups, outline_groups},

@@ -9,10 +9,12 @@ mod regions;
 
 use crate::{
     Context, Pass,
-    analysis::functions,
-    fusion::fuse_ops_by_pattern::{CODEGEN, COMPOSITE, graphs},
-    graph::dead_code_elimination,
-    rewrite::{self, groups::outline_groups, shared_functions::SharedFunctions},
+    analysis::{
+        attributes::{CODEGEN, COMPOSITE},
+        composite::graphs,
+        functions,
+    },
+    rewrite::{self, dead_code, groups::outline_groups, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -71,7 +73,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
             }
         });
     }
-    dead_code_elimination::eliminate(module, vec!["main".to_owned()])
+    dead_code::eliminate(module, vec!["main".to_owned()])
 }
 
 /// The function in plain blocks, with definitions of the composite functions that it calls before their first calls.

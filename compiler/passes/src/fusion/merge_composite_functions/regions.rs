@@ -1,8 +1,11 @@
 //! Which calls become one function.
 
 use crate::{
-    analysis::functions::callee,
-    fusion::fuse_ops_by_pattern::{CODEGEN, COMPOSITE, codegen_of, name_of},
+    analysis::{
+        attributes::{CODEGEN, COMPOSITE},
+        composite::{codegen_of, name_of},
+        functions::callee,
+    },
     rewrite::groups::{Group, Groups},
 };
 use hammock_ir::{

@@ -8,7 +8,7 @@ mod plan;
 
 use crate::{
     Context, OptionKind, Options, Pass, PassOption,
-    graph::{dead_code_elimination::is_pure, topological_sort::in_order_of_use},
+    analysis::{purity::is_pure, use_order::in_order_of_use},
     rewrite::{self, Emitter, editor},
 };
 use hammock_diagnostics::Diagnostic;

@@ -1,9 +1,6 @@
 //! Puts bodies of functions in the place of their calls.
 
-use crate::{
-    analysis::{functions, symbolic},
-    rewrite::retype::refined,
-};
+use crate::analysis::{functions, symbolic, types::refined};
 use hammock_ir::{
     Module, Name, Span, Type, equal,
     prim::Substitution,

@@ -10,8 +10,7 @@ mod body;
 use crate::{
     Context, OptionKind, Options, Pass, PassOption,
     analysis::functions,
-    graph::{canonicalize_bindings::canonicalize, dead_code_elimination::remove_unused},
-    rewrite::{self, editor},
+    rewrite::{self, canonicalize::canonicalize, dead_code::remove_unused, editor},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{

@@ -3,7 +3,7 @@
 //! A call moves down to where its result is needed first, if all its operands are in memory there anyway: then nothing is
 //! in use for longer, and the result, which a weight's transposition may make large, for a shorter time.
 
-use super::{definers, each_used};
+use crate::analysis::use_order::{definers, each_used};
 use hammock_ir::relax::{Block, Function, Value, Var};
 use rustc_hash::FxHashMap;
 

@@ -1,11 +1,13 @@
 //! One dataflow block: the layout of each variable, and the conversions between them.
 
 use super::desired::Desired;
-use crate::rewrite::{
-    Emitter, call_ty,
-    leaves::{Converted, Site, captured},
-    retype::{is_vague, refined},
-    rule_broken,
+use crate::{
+    analysis::types::{is_vague, refined},
+    rewrite::{
+        Emitter, call_ty,
+        leaves::{Converted, Site, captured},
+        rule_broken,
+    },
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{

@@ -5,7 +5,7 @@
 //! Where several channels are multiplied at once, these lie side by side.
 
 use super::cost::takes_words;
-use crate::layout::reorder_permute_dims_after_concat::permutation;
+use crate::analysis::permutation::permutation;
 use hammock_ir::{
     AttrValue, Module,
     relax::{Binding, Call, Function, Operand, Value, Var},

@@ -13,7 +13,7 @@
 mod layout;
 mod moved;
 
-use crate::{Context, Packed, Pass, layout::split_layout_rewrite_preproc::MARK, rewrite::filled::filled};
+use crate::{Context, Packed, Pass, analysis::attributes::LAYOUT_REWRITE, rewrite::filled::filled};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Function, Module, PrimExpr,
@@ -58,7 +58,7 @@ fn pack(kernel: &mut PrimFunc, packed: Packed) {
 
 /// The statement that copies all elements.
 fn copy(given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
-    filled(packed, Attrs::new().with(MARK, true), |at| {
+    filled(packed, Attrs::new().with(LAYOUT_REWRITE, true), |at| {
         let (from, inside) = layout.from(at);
         let value = PrimExpr::load(given, from);
         let value = match inside {

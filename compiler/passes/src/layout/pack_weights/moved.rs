@@ -4,7 +4,7 @@
 //! 128 times all bytes of the weight, is taken off what the sum starts from. It is known when the weight is. Integers wrap,
 //! so nothing is lost.
 
-use crate::layout::split_layout_rewrite_preproc::MARK;
+use crate::analysis::attributes::LAYOUT_REWRITE;
 use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::{BinaryOp, IterKind, PrimKind, Var},
@@ -117,7 +117,7 @@ impl Product {
             axes,
             reads: Some(vec![Region::full(weight)]),
             writes: Some(vec![Region::point(&buffer, own.clone())]),
-            annotations: Attrs::new().with(MARK, true),
+            annotations: Attrs::new().with(LAYOUT_REWRITE, true),
             init: Some(Stmt::store(&buffer, own.clone(), zero)),
             ..Block::root(Vec::new(), Stmt::store(&buffer, own.clone(), PrimExpr::load(&buffer, own) + term))
         };

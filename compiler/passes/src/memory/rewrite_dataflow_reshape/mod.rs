@@ -9,7 +9,7 @@ mod kernel;
 
 use crate::{
     Context, Pass,
-    fusion::fuse_ops::PRIMITIVE,
+    analysis::attributes::PRIMITIVE,
     rewrite::editor::{self, Editor},
 };
 use hammock_diagnostics::Diagnostic;

@@ -15,9 +15,7 @@ mod plan;
 use crate::{
     Context, OptionKind, Pass, PassOption,
     analysis::functions,
-    graph::{canonicalize_bindings::canonicalize, dead_code_elimination::remove_unused},
-    params::bundle_model_params::bundle,
-    rewrite,
+    rewrite::{self, bundle::bundle, canonicalize::canonicalize, dead_code::remove_unused},
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{

@@ -1,7 +1,7 @@
 //! Operators that only move elements, or choose among them.
 
 use super::known::{number, scale};
-use crate::{layout::reorder_permute_dims_after_concat::permutation, rewrite::editor::Editor};
+use crate::{analysis::permutation::permutation, rewrite::editor::Editor};
 use hammock_ir::{
     AttrValue,
     relax::{Call, Definitions, Operand, Value},

@@ -5,10 +5,12 @@ use super::{
     needs::{Need, Needs},
     precision,
 };
-use crate::rewrite::{
-    Emitter, call_ty,
-    leaves::{Converted, Site, captured},
-    retype::{is_vague, refined},
+use crate::{
+    analysis::types::{is_vague, refined},
+    rewrite::{
+        Emitter, call_ty,
+        leaves::{Converted, Site, captured},
+    },
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{

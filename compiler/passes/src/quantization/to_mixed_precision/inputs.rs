@@ -1,7 +1,7 @@
 //! Parameters that are given in 16 bits.
 
 use super::Dtypes;
-use crate::{graph::dead_code_elimination::relax_refs, rewrite::Emitter};
+use crate::{analysis::functions::relax_refs, rewrite::Emitter};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     AttrValue, DType, Module, Name, TensorType, Type,

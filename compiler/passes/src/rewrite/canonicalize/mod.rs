@@ -1,17 +1,9 @@
-//! CanonicalizeBindings: one name for one value.
-//!
-//! - `y = x` disappears and uses of `y` become uses of `x`; `t = (a, b)` followed by `t[0]` becomes `a`, and
-//!   `(t[0], t[1])` becomes `t`. A dataflow variable that was renamed to an output takes the output's name and becomes
-//!   visible outside; one that is an output and not used outside becomes invisible.
-//! - A constant stands where the variable that is bound to it was used.
-//! - A symbolic variable that `match_cast` binds to a known size is that size; a `match_cast` that then checks nothing
-//!   disappears.
-//! - Types of values whose operands have changed say what is known of them now.
+//! Canonical bindings: one name for one value.
 
 mod retype;
 mod symbols;
 
-use crate::{Context, Pass, rewrite};
+use crate::rewrite;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module, equal,
@@ -19,26 +11,16 @@ use hammock_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// See the module's documentation.
-pub static PASS: Pass = Pass {
-    name: "CanonicalizeBindings",
-    doc: "Replaces aliases by the variables they stand for, and fields of known tuples by their values",
-    options: &[],
-    run,
-};
-
-fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
-    rewrite::relax_functions(module, |module, _, function| {
-        let replaced = symbols::replace(module, function);
-        let aliases = Aliases::of(module, function, true);
-        let changed = retype::users(function, &aliases.values);
-        let outputs = unused_outputs(function, &aliases.values);
-        aliases.apply(function);
-        outputs.into_iter().for_each(|var| function.vars[var].dataflow = true);
-        retype::retype(module, function, changed, replaced);
-        rewrite::merge_blocks(&mut function.lambda.body);
-        Ok(())
-    })
+/// One name for one value in a function, whose symbolic variables and types are completed.
+pub fn canonicalize_with_types(module: &Module, function: &mut Function) {
+    let replaced = symbols::replace(module, function);
+    let aliases = Aliases::of(module, function, true);
+    let changed = retype::users(function, &aliases.values);
+    let outputs = unused_outputs(function, &aliases.values);
+    aliases.apply(function);
+    outputs.into_iter().for_each(|var| function.vars[var].dataflow = true);
+    retype::retype(module, function, changed, replaced);
+    rewrite::merge_blocks(&mut function.lambda.body);
 }
 
 /// One name for one value in a function; symbolic variables and types stay as they are.

@@ -1,9 +1,8 @@
 //! One kernel from the kernels that a function calls.
 
-use super::{
-    names,
-    shapes::{match_size, match_sizes},
-};
+mod names;
+mod shapes;
+
 use hammock_ir::{
     Attrs, Module, Name, PrimExpr, Type,
     prim::Substitution,
@@ -12,6 +11,7 @@ use hammock_ir::{
     types::ShapeType,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+use shapes::{match_size, match_sizes};
 
 /// A kernel that does what a function did.
 pub struct Fused {

@@ -5,15 +5,13 @@
 //! of the function become `call_tir`, and kernels that are no longer used are removed. A function whose kernels are not
 //! made of blocks, or have sizes that cannot be told, stays a function.
 
-mod kernel;
-mod names;
-mod shapes;
-
 use crate::{
     Context, Pass,
-    fusion::fuse_ops::PRIMITIVE,
-    graph::{canonicalize_bindings, dead_code_elimination},
-    rewrite::{self, Emitter},
+    analysis::attributes::PRIMITIVE,
+    rewrite::{
+        self, Emitter, canonicalize, dead_code,
+        fuse_kernels::{Fused, fuse},
+    },
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
@@ -21,8 +19,6 @@ use hammock_ir::{
     relax::{Binding, Call, CallTir, Callee, Function, Operand, Value},
     types::ShapeType,
 };
-use kernel::Fused;
-pub use kernel::fuse;
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
@@ -58,9 +54,9 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
             out.push(binding);
             Ok(())
         })?;
-        if changed { canonicalize_bindings::canonicalize(function) } else { Ok(()) }
+        if changed { canonicalize::canonicalize(function) } else { Ok(()) }
     })?;
-    dead_code_elimination::eliminate(module, Vec::new())
+    dead_code::eliminate(module, Vec::new())
 }
 
 /// A function that stands for a kernel calls kernels only.

@@ -1,11 +1,8 @@
 //! Types of values whose operands have changed.
 
 use crate::{
-    lowering::legalize_ops::value_ty,
-    rewrite::{
-        self,
-        retype::{is_known_outside, refined},
-    },
+    analysis::types::{is_known_outside, refined, value_ty},
+    rewrite::{self},
 };
 use hammock_ir::{
     Module, equal,

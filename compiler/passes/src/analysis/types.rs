@@ -1,33 +1,24 @@
-//! Types that follow from values: after a rewriting, variables may be known better than they were declared.
+//! Types of values, and comparisons of declared types with inferred ones.
 
-use crate::{lowering::legalize_ops::value_ty, rewrite};
 use hammock_ir::{
     Module, PrimExpr, TensorType, Type,
     prim::Var,
-    relax::{Body, Function},
+    relax::{Function, InferError, OpTable, Value},
 };
+use hammock_ops::Table;
 use rustc_hash::FxHashSet;
 
-/// Takes from values what the declared types of a function's variables, and of its result, leave open.
-pub fn refine(module: &Module, function: &mut Function) {
-    let body = rewrite::take_body(function);
-    refine_body(module, function, &body);
-    let result = function.operand_ty(module, &body.result);
-    let declared = refined(&function.lambda.ret_ty, &result);
-    if is_known_outside(function, &declared) {
-        function.lambda.ret_ty = declared;
-    }
-    function.lambda.body = body;
-}
-
-fn refine_body(module: &Module, function: &mut Function, body: &Body) {
-    for binding in body.bindings() {
-        binding.value.each_body(&mut |nested| refine_body(module, function, nested));
-        if is_vague(function.ty(binding.var))
-            && let Ok(inferred) = value_ty(module, function, &binding.value)
-        {
-            function.vars[binding.var].ty = refined(function.ty(binding.var), &inferred);
-        }
+/// The type of a value; none for branches and nested functions.
+pub fn value_ty(module: &Module, function: &Function, value: &Value) -> Result<Type, InferError> {
+    match value {
+        Value::Call(call) => Table.infer(module, function, call),
+        Value::Operand(o) => Ok(function.operand_ty(module, o)),
+        Value::MatchCast(_, ty) => Ok(ty.clone()),
+        Value::TupleGet(t, i) => match function.operand_ty(module, t).as_tuple() {
+            Some(fields) if *i < fields.len() => Ok(fields[*i].clone()),
+            _ => Err(InferError::new("a member of something that is not such a tuple")),
+        },
+        _ => Err(InferError::new("a decomposition binds calls, operands and casts only")),
     }
 }
 

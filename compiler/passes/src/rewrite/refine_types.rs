@@ -1,0 +1,33 @@
+//! Types that follow from values: after a rewriting, variables may be known better than they were declared.
+
+use crate::{
+    analysis::types::{is_known_outside, is_vague, refined, value_ty},
+    rewrite,
+};
+use hammock_ir::{
+    Module,
+    relax::{Body, Function},
+};
+
+/// Takes from values what the declared types of a function's variables, and of its result, leave open.
+pub fn refine(module: &Module, function: &mut Function) {
+    let body = rewrite::take_body(function);
+    refine_body(module, function, &body);
+    let result = function.operand_ty(module, &body.result);
+    let declared = refined(&function.lambda.ret_ty, &result);
+    if is_known_outside(function, &declared) {
+        function.lambda.ret_ty = declared;
+    }
+    function.lambda.body = body;
+}
+
+fn refine_body(module: &Module, function: &mut Function, body: &Body) {
+    for binding in body.bindings() {
+        binding.value.each_body(&mut |nested| refine_body(module, function, nested));
+        if is_vague(function.ty(binding.var))
+            && let Ok(inferred) = value_ty(module, function, &binding.value)
+        {
+            function.vars[binding.var].ty = refined(function.ty(binding.var), &inferred);
+        }
+    }
+}
