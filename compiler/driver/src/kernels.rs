@@ -17,12 +17,8 @@ use hammock_ir::{
     relax::{Call, Callee, Operand, Value},
     tir::PrimFunc,
 };
-use hammock_kernels::{
-    Accesses, FlatKernel, KernelError, Reason, Target,
-    plan::Flops,
-    rules::{PackedWords, Packing},
-};
-use hammock_passes::{Packed, Planner, Words, check_deadline};
+use hammock_kernels::{Accesses, FlatKernel, KernelError, Reason, Target, plan::Flops, rules::Packing};
+use hammock_passes::{PackedGroup, PackedParam, Planner, check_deadline};
 use hammock_runtime::image::{KernelSignature, versions::symbol};
 use std::sync::{
     Mutex,
@@ -126,7 +122,7 @@ pub fn flops(module: &Module, source: &SourceFile, options: &Options) -> Result<
 
 impl Planner for Options {
     /// All versions of a kernel take the same weights, so these are packed only where they agree how.
-    fn packed(&self, kernel: &PrimFunc) -> Vec<Packed> {
+    fn packed(&self, kernel: &PrimFunc) -> Vec<PackedParam> {
         let mut versions = self.targets().map(|target| packed(kernel, self, target));
         let first = versions.next().unwrap_or_default();
         if versions.all(|other| other == first) { first } else { Vec::new() }
@@ -134,17 +130,17 @@ impl Planner for Options {
 }
 
 /// The weights that a kernel would take packed, compiled for that target.
-fn packed(kernel: &PrimFunc, options: &Options, target: &str) -> Vec<Packed> {
+fn packed(kernel: &PrimFunc, options: &Options, target: &str) -> Vec<PackedParam> {
     let (target, checked) = (named(target, options.threads), checked(options));
     let strict_order = options.strict_order;
     let options = hammock_kernels::Options { checked, strict_order, ..hammock_kernels::Options::new(&target) };
     // What cannot be planned copies nothing.
     let packings = hammock_kernels::packings(kernel, options).unwrap_or_default();
-    let packed = |(param, packing): (usize, Packing)| Packed {
+    let packed = |(param, packing): (usize, Packing)| PackedParam {
         param,
         dim: packing.dim,
         block: packing.block,
-        words: packing.words.map(|PackedWords { dim, terms, moved }| Words { dim, terms, moved }),
+        group: packing.words.map(|words| PackedGroup { dim: words.dim, len: words.terms, sign_flipped: words.moved }),
     };
     packings.into_iter().map(packed).collect()
 }

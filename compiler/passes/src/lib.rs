@@ -1,15 +1,20 @@
-//! The pass manager, and one file per pass.
+//! The pass manager and the passes, one file each.
 //!
 //! A [`Pass`] rewrites a module in place. Each is declared once, in its own file, with its options, and listed in
-//! [`PASSES`]; names of passes and options are those of TVM. A [`Pipeline`] is a list of passes with their options,
-//! written `a,b{option=1},c`; [`Pipeline::run`] runs it and lets an [`Observer`] look at the module after each
-//! pass. [`pipeline()`] says which passes compile a module; a pass may occur several times, or not at all.
+//! [`PASSES`]; names of passes and options are TVM's. A [`Pipeline`] is a list of passes with their options, written
+//! `a,b{option=1},c`; [`Pipeline::run`] runs it and shows the module to an [`Observer`] after each pass.
+//! [`pipeline()`] returns the passes that compile a module; a pass may occur several times, or not at all.
 //!
-//! A pass of one's own is a function and a `static` of type [`Pass`]: [`Pipeline::parse_with`] takes it by name among the
-//! others. `compiler/driver/tests/own_pass.rs` has one, with [`editor`] to rewrite values.
+//! Passes are sorted by purpose: `graph`, `params`, `fusion`, `layout`, `memory`, `quantization`, `lowering` and
+//! `tir`. They share the analyses in `analysis`, which change nothing, and the tools in `rewrite`. A pass imports
+//! another only to run it.
 //!
-//! A pass leaves a module that the verifier accepts. Passes know nothing about text, and make no machine code: what they
-//! may ask for is in their [`Context`], and a driver hands in an [`Evaluator`] that runs kernels for them.
+//! A custom pass is a function and a `static` of type [`Pass`]; [`Pipeline::parse_with`] finds it by name, like the
+//! built-in ones. `compiler/driver/tests/own_pass.rs` has one that rewrites values with [`editor`].
+//!
+//! A pass leaves a module that the verifier accepts. Passes neither parse text nor generate machine code: their
+//! [`Context`] offers the services that they need, and the driver supplies an [`Evaluator`] that runs kernels for
+//! them.
 #![forbid(unsafe_code)]
 
 mod context;
@@ -45,11 +50,11 @@ pub use rewrite::editor;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::Module;
 
-/// A pass: a rewriting of a whole module.
+/// A pass: a transformation of a whole module.
 pub struct Pass {
     /// Its name, that of TVM's pass.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Its description, in one line.
     pub doc: &'static str,
     /// The options that it takes.
     pub options: &'static [PassOption],

@@ -1,13 +1,13 @@
-//! Names of attributes by which a pass hands facts to later ones.
+//! Names of attributes by which a pass hands facts to later passes.
 
-/// The attribute of a function that stands for one kernel.
+/// Attribute of a function that becomes one kernel.
 pub const PRIMITIVE: &str = "Primitive";
 
-/// The attribute that names what a function was grouped as.
+/// Attribute with the name of the pattern that a function matched.
 pub const COMPOSITE: &str = "Composite";
 
-/// The attribute that names the code generator that compiles a function.
+/// Attribute with the name of the external code generator that compiles a function.
 pub const CODEGEN: &str = "Codegen";
 
-/// The mark of blocks that rearrange an argument.
+/// Attribute of a block that packs an argument.
 pub const LAYOUT_REWRITE: &str = "meta_schedule.layout_rewrite_preproc";

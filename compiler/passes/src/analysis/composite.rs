@@ -6,8 +6,8 @@ use hammock_ir::{
     relax::{CallTir, Callee, Value},
 };
 
-/// The names of a module's graphs, those left out that are groups already; in alphabetical order, in which TVM numbers
-/// the functions that it makes.
+/// Returns the names of a module's graph functions, without those that are groups already, in alphabetical order: TVM
+/// numbers the functions that it makes in that order.
 pub fn graphs(module: &Module) -> Vec<Name> {
     let is_group =
         |attrs: &Attrs| attrs.is_true("Primitive") || attrs.get(COMPOSITE).is_some() || attrs.get(CODEGEN).is_some();
@@ -17,12 +17,12 @@ pub fn graphs(module: &Module) -> Vec<Name> {
     names
 }
 
-/// The code generator that a pattern's name begins with.
+/// Returns the code generator that prefixes a pattern's name.
 pub fn codegen_of(composite: &str) -> &str {
     composite.split('.').next().unwrap_or(composite)
 }
 
-/// What a value adds to the name of a function that computes it.
+/// Returns the suffix that a value adds to the name of a function that computes it.
 pub fn name_of(value: &Value) -> String {
     let Value::Call(call) = value else { return String::new() };
     let name = match (CallTir::or_inplace(call).and_then(|call| call.kernel()), &call.callee) {

@@ -1,4 +1,4 @@
-//! Shared by passes that change what functions take and give: who calls which function, and how.
+//! Global functions and their uses, for passes that change signatures.
 
 use crate::Pass;
 use hammock_diagnostics::{Diagnostic, codes};
@@ -11,10 +11,10 @@ use hammock_ir::{
 use hammock_runtime::near::nearest;
 use rustc_hash::FxHashSet;
 
-/// The Relax function that an option of a pass names.
+/// Returns the Relax function that an option of a pass names.
 ///
 /// # Errors
-/// When the module has none of that name.
+/// If the module has none of that name.
 pub fn find(module: &Module, pass: &Pass, name: &str) -> Result<Name, Diagnostic> {
     if let Some((name, _)) = module.relax_functions().find(|(known, _)| ***known == *name) {
         return Ok(name.clone());
@@ -27,7 +27,7 @@ pub fn find(module: &Module, pass: &Pass, name: &str) -> Result<Name, Diagnostic
     }))
 }
 
-/// Global functions that are used other than by calling them: as values, whose callers nobody knows.
+/// Returns global functions that are used as values, so that not all their callers are known.
 pub fn escaping(module: &Module) -> FxHashSet<Name> {
     let mut names = FxHashSet::default();
     for (_, function) in module.relax_functions() {
@@ -36,7 +36,7 @@ pub fn escaping(module: &Module) -> FxHashSet<Name> {
     names
 }
 
-/// Calls `f` on each global function that a body uses other than by calling it.
+/// Calls `f` on each global function that a body uses as a value.
 pub fn each_value(body: &Body, f: &mut dyn FnMut(&Name)) {
     body.each_operand(&mut |operand| {
         operand.walk(&mut |o| {
@@ -47,14 +47,14 @@ pub fn each_value(body: &Body, f: &mut dyn FnMut(&Name)) {
     });
 }
 
-/// Private Relax functions all of whose calls the module shows.
+/// Returns private Relax functions all of whose callers are known.
 pub fn private(module: &Module) -> FxHashSet<Name> {
     let escaping = escaping(module);
     let private = module.relax_functions().filter(|(name, f)| f.is_private() && !escaping.contains(*name));
     private.map(|(name, _)| name.clone()).collect()
 }
 
-/// Calls `f` on every call in a body, those of nested bodies included.
+/// Calls `f` on every call in a body and in nested bodies.
 pub fn each_call<'a>(body: &'a Body, f: &mut dyn FnMut(&'a Call)) {
     body.walk(&mut |binding| {
         if let Value::Call(call) = &binding.value {
@@ -63,7 +63,7 @@ pub fn each_call<'a>(body: &'a Body, f: &mut dyn FnMut(&'a Call)) {
     });
 }
 
-/// The same, to change the calls.
+/// Like [`each_call`], with mutable calls.
 pub fn each_call_mut(body: &mut Body, f: &mut dyn FnMut(&mut Call)) {
     for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
         if let Value::Call(call) = &mut binding.value {
@@ -73,7 +73,7 @@ pub fn each_call_mut(body: &mut Body, f: &mut dyn FnMut(&mut Call)) {
     }
 }
 
-/// Makes Relax functions use the global function `to` wherever they use `from`.
+/// Replaces uses of the global function `from` by `to` in all Relax functions.
 pub fn rename_uses(module: &mut Module, from: &Name, to: &Name) {
     for (_, function) in module.relax_functions_mut() {
         rename_in(&mut function.lambda.body, from, to);
@@ -98,7 +98,7 @@ fn rename_in(body: &mut Body, from: &Name, to: &Name) {
     operand(&mut body.result);
 }
 
-/// The global function that a value calls.
+/// Returns the global function that a value calls.
 pub fn callee(value: &Value) -> Option<&Name> {
     match value {
         Value::Call(Call { callee: Callee::Global(name), .. }) => Some(name),
@@ -106,7 +106,7 @@ pub fn callee(value: &Value) -> Option<&Name> {
     }
 }
 
-/// Functions, and all that they use.
+/// Returns these functions and all that they use, directly or indirectly.
 pub fn used_by(module: &Module, mut todo: Vec<Name>) -> FxHashSet<Name> {
     let mut seen = FxHashSet::default();
     while let Some(name) = todo.pop() {

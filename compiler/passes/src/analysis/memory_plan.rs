@@ -1,11 +1,11 @@
-//! What memory a function uses over time, as its allocations say: for people, and for tools that draw it.
+//! Memory that a function uses over time, read from its allocations, for reports and tools.
 //!
-//! Steps are the bindings of a function, in the order they are written; those of branches where the branch stands. A
-//! buffer is alive from its allocation to the last step that uses it, under any name; a result, to the end. Of buffers that
-//! different branches make, which may have one place, only one is ever there.
+//! Steps are the bindings of a function, in program order; those of branches are at the position of the branch. A
+//! buffer is live from its allocation to the last step that uses it, under any name; a result, to the end. Buffers of
+//! different branches may share an offset: only one of them exists at a time.
 //!
-//! Temporaries of kernels are not in the module: whoever compiles the kernels tells them ([`MemoryPlan::add_temporaries`]).
-//! They are in one block, which a call keeps from kernel to kernel.
+//! Temporaries of kernels are not in the module: the kernel compiler reports them ([`MemoryPlan::add_temporaries`]).
+//! They are in one block, which a call reuses from kernel to kernel.
 
 use hammock_ir::{
     Module, Name, PrimExpr, arith,
@@ -16,16 +16,16 @@ use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 use std::{collections::BTreeSet, rc::Rc};
 
-/// A function's memory.
+/// Memory plan of a function.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryPlan {
-    /// What it allocates, in order.
+    /// Allocations, in order.
     pub storages: Vec<PlannedStorage>,
-    /// The tensors in it, in order.
+    /// Tensors in the storages, in order.
     pub buffers: Vec<PlannedBuffer>,
-    /// How many steps there are.
+    /// Number of steps.
     pub steps: usize,
-    /// Calls of other functions of the module, and the steps they are made at.
+    /// Calls of other functions of the module, with their steps.
     pub calls: Vec<(usize, Name)>,
     /// Calls of kernels.
     pub kernels: Vec<PlannedKernel>,
@@ -34,22 +34,22 @@ pub struct MemoryPlan {
 /// A call of a kernel.
 #[derive(Clone, Debug)]
 pub struct PlannedKernel {
-    /// The step it is made at.
+    /// Step of the call.
     pub step: usize,
     /// The kernel's symbol.
     pub name: Name,
-    /// Bytes that the kernel takes for itself meanwhile.
+    /// Bytes of the kernel's temporaries.
     pub temporaries: u64,
 }
 
-/// Memory that is allocated at once.
+/// One allocation.
 #[derive(Clone, Debug)]
 pub struct PlannedStorage {
     /// Its size in bytes.
     pub bytes: PrimExpr,
-    /// The first and the last step at which it is in use.
+    /// First and last step at which it is live.
     pub live: (usize, usize),
-    /// How many tensors are in it, one after the other or side by side.
+    /// Number of tensors in it, at the same or different offsets.
     pub tensors: usize,
 }
 
@@ -58,20 +58,21 @@ pub struct PlannedStorage {
 pub struct PlannedBuffer {
     /// The variable's name.
     pub name: Name,
-    /// The function that it is given to first, which fills it.
+    /// First function that is called with it, which writes it.
     pub filled_by: Option<Name>,
-    /// The storage, by number.
+    /// Index of its storage.
     pub storage: usize,
-    /// Where in it the tensor begins, in bytes.
+    /// Offset in the storage, in bytes.
     pub offset: i64,
     /// Its size in bytes.
     pub bytes: PrimExpr,
-    /// The first and the last step at which it is in use.
+    /// First and last step at which it is live.
     pub live: (usize, usize),
 }
 
 impl MemoryPlan {
-    /// The memory of a function that makes its own allocations: after CallTIRRewrite, or any pass that follows it.
+    /// Reads the memory plan of a function with explicit allocations: after CallTIRRewrite, or any pass that follows
+    /// it.
     pub fn of(module: &Module, function: &Function) -> MemoryPlan {
         let (plan, parts, fields) = Default::default();
         let mut finder = Finder { module, function, plan, parts, fields, step: 0 };
@@ -81,22 +82,22 @@ impl MemoryPlan {
         finder.plan
     }
 
-    /// The memory of every function of a module, by name.
+    /// Reads the memory plans of all functions of a module, by name.
     pub fn all(module: &Module) -> IndexMap<Name, MemoryPlan> {
         module.relax_functions().map(|(name, function)| (name.clone(), MemoryPlan::of(module, function))).collect()
     }
 
-    /// Notes how many bytes each kernel, given by symbol, takes for itself.
+    /// Sets the temporary bytes of each kernel, looked up by symbol.
     pub fn add_temporaries(&mut self, of: &dyn Fn(&str) -> u64) {
         self.kernels.iter_mut().for_each(|kernel| kernel.temporaries = of(&kernel.name));
     }
 
-    /// The most bytes that one of the kernels takes for itself.
+    /// Returns the maximum of the kernels' temporary bytes.
     pub fn temporary_bytes(&self) -> u64 {
         self.kernels.iter().map(|kernel| kernel.temporaries).max().unwrap_or(0)
     }
 
-    /// Bytes of storages in use at each step, those of symbolic size left out.
+    /// Returns the bytes of live storages at each step, without those of symbolic size.
     pub fn in_use(&self) -> Vec<u64> {
         let mut change = vec![0i128; self.steps + 1];
         for storage in &self.storages {
@@ -111,21 +112,21 @@ impl MemoryPlan {
         in_use.collect()
     }
 
-    /// The most bytes in use at once, storages of symbolic size left out.
+    /// Returns the peak memory in bytes, without storages of symbolic size.
     pub fn peak(&self) -> u64 {
-        self.most_in_use().saturating_add(self.temporary_bytes())
+        self.peak_in_use().saturating_add(self.temporary_bytes())
     }
 
-    fn most_in_use(&self) -> u64 {
+    fn peak_in_use(&self) -> u64 {
         self.in_use().into_iter().max().unwrap_or(0)
     }
 
-    /// Bytes of all storages together, those of symbolic size left out.
+    /// Returns the total bytes of all storages, without those of symbolic size.
     pub fn planned_bytes(&self) -> u64 {
         self.storages.iter().filter_map(PlannedStorage::known).sum()
     }
 
-    /// Sizes that depend on the arguments, each once.
+    /// Returns the distinct sizes that depend on the arguments.
     pub fn symbolic(&self) -> BTreeSet<String> {
         let symbolic = self.storages.iter().filter(|storage| storage.known().is_none());
         symbolic.map(|storage| hammock_ir::print::dim_text(&storage.bytes)).collect()
@@ -133,13 +134,13 @@ impl MemoryPlan {
 }
 
 impl PlannedStorage {
-    /// Its size, if it does not depend on the arguments.
+    /// Returns its size if that does not depend on the arguments.
     pub fn known(&self) -> Option<u64> {
         self.bytes.as_int().and_then(|bytes| u64::try_from(bytes).ok())
     }
 }
 
-/// What a variable may stand for.
+/// Memory that a variable may refer to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Storage(usize),
@@ -153,7 +154,7 @@ struct Finder<'a> {
     function: &'a Function,
     plan: MemoryPlan,
     parts: FxHashMap<Var, Parts>,
-    /// Of tuples that the function makes, the parts of each field: a use of one field is none of the others.
+    /// Parts of each field of tuples built by the function: a use of one field does not use the others.
     fields: FxHashMap<Var, Vec<Parts>>,
     step: usize,
 }
@@ -238,7 +239,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Notes which function fills buffers that nothing has used.
+    /// Records the function that writes buffers not used before.
     fn fill(&mut self, parts: &Parts, callee: &Callee, args: &[Operand]) {
         let name = match (callee, args.first()) {
             (Callee::Global(name) | Callee::Extern(name), _) => name.clone(),
@@ -252,7 +253,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Notes a call of a kernel; says whether it is one.
+    /// Records a call of a kernel; returns false for other calls.
     fn kernel(&mut self, callee: &Callee, args: &[Operand]) -> bool {
         let name = match (callee, args.first()) {
             (Callee::Global(name), _) | (Callee::Op("vm.call_tir_dyn"), Some(Operand::Global(name))) => name,
@@ -280,7 +281,7 @@ impl Finder<'_> {
         parts
     }
 
-    /// Bytes of a tensor; zero if its shape is not known.
+    /// Returns the bytes of a tensor; zero if its shape is unknown.
     fn bytes_of(&self, var: Var) -> PrimExpr {
         let tensor = self.function.ty(var).as_tensor();
         let size = tensor.and_then(|tensor| {
@@ -312,7 +313,7 @@ impl Finder<'_> {
     }
 }
 
-/// All of them, each once.
+/// Returns all parts without duplicates.
 fn union(parts: &[Parts]) -> Parts {
     let mut filled = parts.iter().filter(|parts| !parts.is_empty());
     match (filled.next(), filled.next()) {
@@ -325,19 +326,20 @@ fn times(bytes: PrimExpr, dim: &PrimExpr) -> PrimExpr {
     arith::binary(BinaryOp::Mul, bytes, dim.clone())
 }
 
-/// Bytes of a storage: its sizes count elements.
+/// Returns the bytes of a storage, whose size counts elements.
 fn storage_bytes(size: &Operand, dtype: &Operand) -> PrimExpr {
     let (Operand::Shape(dims), Operand::DType(dtype)) = (size, dtype) else { return PrimExpr::int64(0) };
     dims.iter().fold(PrimExpr::int64(dtype.bytes() as i64), times)
 }
 
-/// The most bytes that calls of each function use at once, with the functions that they call, which run while the
-/// caller's memory is in use. Storages of symbolic size are left out, and what recursion multiplies counts once.
+/// Returns the peak memory of a call of each function, including its callees, which run while the caller's memory is
+/// live. Storages of symbolic size are left out, and recursion counts once.
 pub fn peaks(plans: &IndexMap<Name, MemoryPlan>) -> IndexMap<Name, u64> {
-    // Bytes of storages and of temporaries; of these, a call and those within it have one block.
+    // Bytes of storages and of temporaries; nested calls share one block of temporaries.
     let mut peaks: IndexMap<Name, (u64, u64)> = IndexMap::new();
     for name in plans.keys() {
-        // Functions under way, with the calls looked at so far; a list, since calls may be nested to any depth.
+        // Active functions with the number of their calls visited so far: an explicit stack, as calls may be nested
+        // to any depth.
         let mut under_way = vec![(name, 0)];
         while let Some((name, next)) = under_way.last_mut() {
             let plan = &plans[*name];
@@ -352,7 +354,7 @@ pub fn peaks(plans: &IndexMap<Name, MemoryPlan>) -> IndexMap<Name, u64> {
                 continue;
             }
             let in_use = plan.in_use();
-            let mut peak = (plan.most_in_use(), plan.temporary_bytes());
+            let mut peak = (plan.peak_in_use(), plan.temporary_bytes());
             for (step, callee) in &plan.calls {
                 let (storages, temporaries) = peaks.get(callee).copied().unwrap_or_default();
                 peak = (peak.0.max(in_use[*step].saturating_add(storages)), peak.1.max(temporaries));
@@ -370,7 +372,7 @@ mod tests {
     use super::*;
     use hammock_ir::{DType, Span, TensorType, relax::Block};
 
-    /// A function that uses `bytes` at its only step, where it calls others and a kernel with some temporaries.
+    /// A function that uses `bytes` at its only step, calls others there, and a kernel with temporaries.
     fn plan(bytes: i64, calls: &[&str], temporaries: u64) -> MemoryPlan {
         let storage = PlannedStorage { bytes: PrimExpr::int64(bytes), live: (0, 0), tensors: 1 };
         let calls = calls.iter().map(|callee| (0, Name::from(*callee))).collect();
@@ -379,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_wait_with_their_memory() {
+    fn callers_keep_their_memory_during_calls() {
         let functions = [
             ("a", plan(1, &["b", "c"], 2000)),
             ("b", plan(10, &["c"], 0)),
@@ -391,9 +393,9 @@ mod tests {
         assert_eq!(peaks, [2111, 1110, 1100, 7], "a function that calls itself counts once, as do temporaries");
     }
 
-    /// A field of a tuple that is used late does not keep the other fields' memory.
+    /// A late use of one field of a tuple does not keep the other fields live.
     #[test]
-    fn fields_of_a_tuple_live_on_their_own() {
+    fn fields_of_a_tuple_have_separate_lifetimes() {
         let mut function = Function::empty();
         let ty = TensorType::new([4], DType::FLOAT32);
         let mut var = |name: &str| function.new_var(name, ty.clone().into(), false, Span::NONE);

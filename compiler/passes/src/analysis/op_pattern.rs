@@ -1,7 +1,7 @@
-//! How the result of a TIR function depends on its operands, which decides what it can be fused with.
+//! Operator patterns: classes of TIR functions by their access patterns, which decide what can be fused.
 //!
-//! The classes and their numbers are those of TVM's attribute `op_pattern`. A function is put into a class by the
-//! indices in its blocks, never by its name.
+//! The classes and their numbers are those of TVM's attribute `op_pattern`. A function is classified by the indices
+//! in its blocks, never by its name.
 
 use hammock_ir::{
     PrimExpr,
@@ -10,28 +10,28 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashSet;
 
-/// The attribute of a TIR function that holds its class.
+/// Attribute of a TIR function with its class.
 pub const OP_PATTERN: &str = "op_pattern";
 
-/// A class of TIR functions; a later one allows less.
+/// Class of a TIR function; later classes allow less fusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OpPattern {
     /// `C[i, j] = f(A[i, j])`.
     ElementWise = 0,
-    /// `C[i, j] = f(A[j])`: axes in their order, some left out.
+    /// `C[i, j] = f(A[j])`: a subset of the axes, in order.
     Broadcast = 1,
-    /// `C[i, j] = f(A[j, i + 2])`: each element of the result is computed on its own.
+    /// `C[i, j] = f(A[j, i + 2])`: each element of the result is computed independently.
     Injective = 2,
     /// `C[i] = sum(A[i, k])`.
     CommReduce = 3,
-    /// A contraction or window, whose result further element-wise operations can take in.
+    /// A contraction or sliding window, which may be followed by an element-wise epilogue.
     OutElementWiseFusable = 4,
     /// Anything else.
     Opaque = 8,
 }
 
 impl OpPattern {
-    /// The class that a function's attribute states.
+    /// Returns the class in a function's attribute.
     pub fn stated(func: &PrimFunc) -> Option<OpPattern> {
         use OpPattern::*;
         let number = func.attrs.get(OP_PATTERN)?.as_int()?;
@@ -43,8 +43,8 @@ impl OpPattern {
         )
     }
 
-    /// The class that a function's blocks show. Without blocks it is opaque. Where `symbolic`, indices may be computed with
-    /// symbolic sizes; else what does is opaque.
+    /// Derives the class from a function's blocks; without blocks it is opaque. Indices computed from symbolic sizes
+    /// are opaque unless `symbolic`.
     pub fn of(func: &PrimFunc, symbolic: bool) -> OpPattern {
         if !func.s_tir {
             return OpPattern::Opaque;
@@ -57,10 +57,10 @@ impl OpPattern {
     }
 }
 
-/// The class of the blocks seen so far, and what the current one stores and loads.
+/// State of the analysis: the class of the blocks so far, and the stores and loads of the current one.
 struct Analyzer {
     params: FxHashSet<Buffer>,
-    /// Variables that have the same value for all elements.
+    /// Variables that are the same for all elements.
     sizes: FxHashSet<Var>,
     store: Option<(Buffer, Vec<PrimExpr>)>,
     loads: Vec<(Buffer, Vec<PrimExpr>)>,
@@ -102,7 +102,7 @@ impl Analyzer {
             None => OpPattern::Opaque,
             Some((buffer, indices)) => match access_pattern(buffer, indices, &self.loads, &self.sizes) {
                 Some(_) if self.pattern == OpPattern::CommReduce && self.writes_param(block) => {
-                    // Reductions, then a value for each element of the result: softmax.
+                    // Reductions followed by an element-wise stage: softmax.
                     OpPattern::OutElementWiseFusable
                 }
                 Some(pattern) => self.pattern.max(pattern),
@@ -118,7 +118,7 @@ impl Analyzer {
     }
 }
 
-/// The variables that stand for a function's sizes and numbers.
+/// Returns the variables that are a function's sizes and scalars.
 fn sizes(func: &PrimFunc) -> FxHashSet<Var> {
     let scalars = func.params.iter().filter(|param| param.buffer.is_none());
     let mut sizes: FxHashSet<Var> = scalars.map(|param| param.var.clone()).collect();
@@ -128,7 +128,7 @@ fn sizes(func: &PrimFunc) -> FxHashSet<Var> {
     sizes
 }
 
-/// The class of a block that computes each element on its own; `None` for any other.
+/// Returns the class of a block that computes each element independently; `None` for any other.
 fn access_pattern(
     buffer: &Buffer,
     stored: &[PrimExpr],
@@ -152,13 +152,13 @@ fn access_pattern(
     Some(if pattern == OpPattern::Broadcast && element_wise { OpPattern::ElementWise } else { pattern })
 }
 
-/// The class of a block whose elements combine values of others.
+/// Returns the class of a block that reduces.
 fn reduction_pattern(block: &Block, loads: &[(Buffer, Vec<PrimExpr>)]) -> OpPattern {
     let reduced: Vec<&Var> = block.axes.iter().filter(|a| a.kind == IterKind::Reduce).map(|a| &a.var).collect();
     if reduced.is_empty() {
         return OpPattern::Opaque;
     }
-    // A window reads at sums of axes: `A[i + k]`.
+    // A sliding window loads at sums of axes: `A[i + k]`.
     let plain = |index: &PrimExpr| index.as_var().is_some() || !reduced.iter().any(|var| index.uses(var));
     match is_multiply_add(&block.body) || !loads.iter().all(|(_, indices)| indices.iter().all(plain)) {
         true => OpPattern::OutElementWiseFusable,
@@ -166,12 +166,12 @@ fn reduction_pattern(block: &Block, loads: &[(Buffer, Vec<PrimExpr>)]) -> OpPatt
     }
 }
 
-/// Returns true if indices are the same variables.
+/// Returns true if both index lists are the same variables.
 fn same(a: &[PrimExpr], b: &[PrimExpr]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.as_var().is_some() && a.as_var() == b.as_var())
 }
 
-/// Returns true if a load's indices are some of the store's, in their order; a dimension of size 1 does not matter.
+/// Returns true if a load's indices are a subsequence of the store's; dimensions of size 1 are ignored.
 fn is_broadcast(target: &Buffer, stored: &[PrimExpr], source: &Buffer, indices: &[PrimExpr]) -> bool {
     let mut rest = stored.iter().take(target.ndim());
     source.shape.iter().zip(indices).all(|(size, index)| {
@@ -180,7 +180,7 @@ fn is_broadcast(target: &Buffer, stored: &[PrimExpr], source: &Buffer, indices: 
     })
 }
 
-/// Returns true if a load's indices use only variables at which the element is stored, and sizes.
+/// Returns true if a load's indices use only sizes and the variables that index the store.
 fn is_injective(stored: &[PrimExpr], indices: &[PrimExpr], sizes: &FxHashSet<Var>) -> bool {
     let vars: Option<Vec<&Var>> = stored.iter().map(PrimExpr::as_var).collect();
     let Some(vars) = vars else { return false };
@@ -188,8 +188,8 @@ fn is_injective(stored: &[PrimExpr], indices: &[PrimExpr], sizes: &FxHashSet<Var
     !indices.iter().any(|index| index.any(&mut |e| foreign(e)))
 }
 
-/// Returns true if a body is `C[…] = C[…] + A[…] * B[…]` where elements of both operands are used for several of the
-/// result.
+/// Returns true if a body is `C[…] = C[…] + A[…] * B[…]` and elements of both operands are used for several elements
+/// of the result.
 fn is_multiply_add(body: &Stmt) -> bool {
     let StmtKind::Store { buffer, indices, value, .. } = &body.kind else { return false };
     let PrimKind::Binary(BinaryOp::Add, sum, product) = without_casts(value).kind() else { return false };
@@ -198,7 +198,7 @@ fn is_multiply_add(body: &Stmt) -> bool {
     accumulator == buffer && same(at, indices) && [a, b].iter().all(|operand| is_reused(indices, operand))
 }
 
-/// Returns true if an operand is a load that some axis of the store does not change.
+/// Returns true if an operand is a load that is invariant along some axis of the store.
 fn is_reused(stored: &[PrimExpr], operand: &PrimExpr) -> bool {
     let PrimKind::Load(_, indices, _) = without_casts(operand).kind() else { return false };
     let vars: Option<Vec<&Var>> = stored.iter().map(PrimExpr::as_var).collect();

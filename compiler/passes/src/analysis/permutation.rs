@@ -2,7 +2,7 @@
 
 use hammock_ir::{AttrValue, relax::Call};
 
-/// Where each axis of the result of `permute_dims` comes from.
+/// Returns the source axis of each axis of the result of `permute_dims`.
 pub fn permutation(permute: &Call, ndim: usize) -> Option<Vec<i64>> {
     let ndim = ndim as i64;
     match permute.attrs.get("axes")? {

@@ -6,7 +6,7 @@ use hammock_ir::{
 };
 use hammock_ops::Table;
 
-/// Returns true if evaluating the value has no visible effect.
+/// Returns true if evaluating the value has no side effect.
 pub fn is_pure(module: &Module, function: &Function, value: &Value) -> bool {
     match value {
         Value::Operand(_) | Value::TupleGet(..) | Value::Function(_) => true,

@@ -1,4 +1,4 @@
-//! The symbolic expressions that a function uses, and keys to tell them apart.
+//! Symbolic expressions of a function, and keys for them.
 
 use hammock_ir::{
     Attrs, PrimExpr, TensorShape, Type,
@@ -8,17 +8,17 @@ use hammock_ir::{
     types::ShapeType,
 };
 
-/// A text that is equal for structurally equal expressions: variables appear by identity.
+/// Returns a string that is equal for structurally equal expressions; variables are compared by identity.
 pub fn key(expr: &PrimExpr) -> String {
     format!("{expr:?}")
 }
 
-/// The attributes of a TIR function that computes sizes: on the host, and without wrapping.
+/// Returns the attributes of a TIR function that computes sizes on the host, without integer overflow.
 pub fn size_function() -> Attrs {
     Attrs::new().with(EXACT, true)
 }
 
-/// The symbolic variables of an expression, each once, in order of appearance.
+/// Returns the distinct symbolic variables of an expression, in order of appearance.
 pub fn vars(expr: &PrimExpr) -> Vec<Var> {
     let mut seen: Vec<Var> = Vec::new();
     expr.each_var(&mut |v| {
@@ -29,7 +29,7 @@ pub fn vars(expr: &PrimExpr) -> Vec<Var> {
     seen
 }
 
-/// The dimensions of a tensor or shape type, when they are known.
+/// Returns the dimensions of a tensor or shape type, if known.
 pub fn dims(ty: &Type) -> Option<&[PrimExpr]> {
     match ty {
         Type::Tensor(t) => t.dims(),
@@ -50,7 +50,7 @@ pub fn each_dim<'a>(ty: &'a Type, f: &mut dyn FnMut(&'a PrimExpr)) {
     }
 }
 
-/// The symbolic variables that parameters define: sizes that stand alone in their types, and numbers.
+/// Returns the symbolic variables that parameters define: variables that are a dimension of their types, and scalars.
 pub fn defined(function: &Function, params: &[relax::Var]) -> Vec<Var> {
     let mut found: Vec<Var> = params.iter().filter_map(|v| function.scalar(*v).cloned()).collect();
     for param in params {
@@ -59,7 +59,7 @@ pub fn defined(function: &Function, params: &[relax::Var]) -> Vec<Var> {
     found
 }
 
-/// The values that an argument's type gives for the variables in a parameter's.
+/// Matches a parameter's type against an argument's and records the values of the parameter's variables.
 pub fn matched(param: &Type, argument: &Type, values: &mut Substitution) {
     if let (Type::Tuple(params), Type::Tuple(arguments)) = (param, argument) {
         params.iter().zip(arguments).for_each(|(param, argument)| matched(param, argument, values));
@@ -73,7 +73,7 @@ pub fn matched(param: &Type, argument: &Type, values: &mut Substitution) {
     }
 }
 
-/// Calls `f` on every symbolic expression computed in a body and those nested in it: operands, and types that are checked
+/// Calls `f` on every symbolic expression computed in a body and nested bodies: operands, and types that are checked
 /// at run time.
 pub fn each_expr<'a>(body: &'a Body, f: &mut dyn FnMut(&'a PrimExpr)) {
     for binding in body.bindings() {
@@ -83,7 +83,7 @@ pub fn each_expr<'a>(body: &'a Body, f: &mut dyn FnMut(&'a PrimExpr)) {
     body.result.each_expr(f);
 }
 
-/// The same without nested bodies.
+/// Like [`each_expr`], without nested bodies.
 pub fn each_own_expr<'a>(body: &'a Body, f: &mut dyn FnMut(&'a PrimExpr)) {
     body.bindings().for_each(|binding| each_binding_expr(binding, f));
     body.result.each_expr(f);

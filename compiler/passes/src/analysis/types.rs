@@ -1,4 +1,4 @@
-//! Types of values, and comparisons of declared types with inferred ones.
+//! Types of values, and comparison of declared with inferred types.
 
 use hammock_ir::{
     Module, PrimExpr, TensorType, Type,
@@ -8,7 +8,7 @@ use hammock_ir::{
 use hammock_ops::Table;
 use rustc_hash::FxHashSet;
 
-/// The type of a value; none for branches and nested functions.
+/// Infers the type of a value; fails for branches and nested functions.
 pub fn value_ty(module: &Module, function: &Function, value: &Value) -> Result<Type, InferError> {
     match value {
         Value::Call(call) => Table.infer(module, function, call),
@@ -22,7 +22,7 @@ pub fn value_ty(module: &Module, function: &Function, value: &Value) -> Result<T
     }
 }
 
-/// Returns true if parameters define all symbolic variables of a type.
+/// Returns true if the parameters define all symbolic variables of a type.
 pub fn is_known_outside(function: &Function, ty: &Type) -> bool {
     let mut known: FxHashSet<Var> = FxHashSet::default();
     for param in &function.lambda.params {
@@ -35,16 +35,16 @@ pub fn is_known_outside(function: &Function, ty: &Type) -> bool {
     all && !shapes
 }
 
-/// Returns true if a type leaves shapes or dtypes of tensors open.
-pub fn is_vague(ty: &Type) -> bool {
+/// Returns true if shapes or dtypes of tensors are unknown in a type.
+pub fn is_incomplete(ty: &Type) -> bool {
     match ty {
         Type::Tensor(t) => t.dims().is_none() || t.dtype.is_none(),
-        Type::Tuple(members) => members.iter().any(is_vague),
+        Type::Tuple(members) => members.iter().any(is_incomplete),
         _ => false,
     }
 }
 
-/// A declared type with what it leaves open taken from the inferred one.
+/// Returns the declared type, completed with the shapes and dtypes of the inferred one.
 pub fn refined(declared: &Type, inferred: &Type) -> Type {
     match (declared, inferred) {
         (Type::Tensor(own), Type::Tensor(found)) => {

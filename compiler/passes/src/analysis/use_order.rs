@@ -1,4 +1,4 @@
-//! Bindings in an order in which each comes after what it uses.
+//! Ordering of bindings, definitions before uses.
 
 use super::symbolic;
 use hammock_ir::{
@@ -7,17 +7,17 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// Bindings of a block, each after what it uses and otherwise in their order.
-pub fn in_order_of_use(function: &Function, bindings: Vec<Binding>) -> Vec<Binding> {
+/// Sorts the bindings of a block so that definitions come before uses, otherwise stably.
+pub fn sort_by_use(function: &Function, bindings: Vec<Binding>) -> Vec<Binding> {
     let definers = definers(function, &bindings);
-    let places: FxHashMap<Var, usize> = bindings.iter().map(|binding| binding.var).zip(0..).collect();
+    let positions: FxHashMap<Var, usize> = bindings.iter().map(|binding| binding.var).zip(0..).collect();
     let mut requirements: Vec<Vec<usize>> = Vec::with_capacity(bindings.len());
-    for (place, binding) in bindings.iter().enumerate() {
+    for (position, binding) in bindings.iter().enumerate() {
         let mut required = Vec::new();
         each_used(function, &definers, binding, &mut |used| {
-            required.extend(places.get(&used).filter(|used| **used != place))
+            required.extend(positions.get(&used).filter(|used| **used != position))
         });
-        // The one that is used first is put on the stack last.
+        // The first requirement is pushed last, so it is popped first.
         required.reverse();
         requirements.push(required);
     }
@@ -25,12 +25,12 @@ pub fn in_order_of_use(function: &Function, bindings: Vec<Binding>) -> Vec<Bindi
     let mut ordered = Vec::with_capacity(bindings.len());
     for start in 0..bindings.len() {
         let mut stack = vec![start];
-        while let Some(place) = stack.last().copied() {
-            let missing = std::mem::take(&mut requirements[place]);
+        while let Some(position) = stack.last().copied() {
+            let missing = std::mem::take(&mut requirements[position]);
             if missing.iter().any(|required| bindings[*required].is_some()) {
                 stack.extend(missing.into_iter().filter(|required| bindings[*required].is_some()));
             } else {
-                ordered.extend(bindings[place].take());
+                ordered.extend(bindings[position].take());
                 stack.pop();
             }
         }
@@ -38,7 +38,7 @@ pub fn in_order_of_use(function: &Function, bindings: Vec<Binding>) -> Vec<Bindi
     ordered
 }
 
-/// Which bindings give symbolic variables their values.
+/// Returns the binding that defines each symbolic variable.
 pub fn definers<'b>(function: &Function, bindings: impl IntoIterator<Item = &'b Binding>) -> FxHashMap<Dim, Var> {
     let mut definers = FxHashMap::default();
     for binding in bindings {
@@ -54,7 +54,7 @@ pub fn definers<'b>(function: &Function, bindings: impl IntoIterator<Item = &'b 
     definers
 }
 
-/// Calls `f` on each variable that a binding uses, in nested bodies and for symbolic variables too.
+/// Calls `f` on each variable that a binding uses, in nested bodies and through symbolic variables too.
 pub fn each_used(function: &Function, definers: &FxHashMap<Dim, Var>, binding: &Binding, f: &mut dyn FnMut(Var)) {
     binding.value.each_var(f);
     binding.value.each_body(&mut |nested| nested.each_use(f));

@@ -21,11 +21,11 @@ use hammock_ir::{
 pub static PASS: Pass = Pass {
     name: "ReorderPermuteDimsAfterConcat",
     doc: "Joins tensors before they are permuted, where all are permuted in the same way",
-    options: &[FOR_PRODUCTS],
+    options: &[FOR_MATMULS],
     run,
 };
 
-pub const FOR_PRODUCTS: PassOption = PassOption {
+pub const FOR_MATMULS: PassOption = PassOption {
     name: "for_products",
     kind: OptionKind::Bool,
     default: "false",
@@ -34,7 +34,7 @@ pub const FOR_PRODUCTS: PassOption = PassOption {
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
-    let for_products = context.options.is_on(FOR_PRODUCTS.name);
+    let for_products = context.options.is_on(FOR_MATMULS.name);
     editor::apply(module, |_, _| Some(if for_products { reorder_below } else { reorder }))
 }
 

@@ -6,7 +6,7 @@
 
 use crate::{
     Context, Pass,
-    analysis::types::{is_vague, refined, value_ty},
+    analysis::types::{is_incomplete, refined, value_ty},
     rewrite::{self, Emitter, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::{Diagnostic, codes};
@@ -69,7 +69,7 @@ impl Legalizer<'_> {
     /// Completes the type of a variable that a program declares vaguely: kernels need shapes and dtypes.
     fn refine(&mut self, binding: &Binding) {
         let declared = self.function.ty(binding.var);
-        if is_vague(declared)
+        if is_incomplete(declared)
             && let Ok(inferred) = value_ty(self.module, self.function, &binding.value)
         {
             let refined = refined(declared, &inferred);

@@ -16,7 +16,7 @@ use crate::{
     Context, OptionKind, Pass, PassOption,
     analysis::{
         op_pattern::OpPattern,
-        types::{is_vague, refined},
+        types::{is_incomplete, refined},
     },
     params::is_much_less,
     rewrite::{self, dead_code::remove_unused},
@@ -161,7 +161,7 @@ impl Folder<'_> {
         let mut ty = function.ty(binding.var).clone();
         ty.replace(&self.shapes);
         if let Value::Call(call @ Call { callee: Callee::Op(_), .. }) = &binding.value
-            && is_vague(&ty)
+            && is_incomplete(&ty)
             && let Ok(inferred) = self.context.environment.operators.infer(self.module, function, call)
         {
             ty = refined(&ty, &inferred);

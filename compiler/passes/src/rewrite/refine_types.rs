@@ -1,7 +1,7 @@
 //! Types that follow from values: after a rewriting, variables may be known better than they were declared.
 
 use crate::{
-    analysis::types::{is_known_outside, is_vague, refined, value_ty},
+    analysis::types::{is_incomplete, is_known_outside, refined, value_ty},
     rewrite,
 };
 use hammock_ir::{
@@ -24,7 +24,7 @@ pub fn refine(module: &Module, function: &mut Function) {
 fn refine_body(module: &Module, function: &mut Function, body: &Body) {
     for binding in body.bindings() {
         binding.value.each_body(&mut |nested| refine_body(module, function, nested));
-        if is_vague(function.ty(binding.var))
+        if is_incomplete(function.ty(binding.var))
             && let Ok(inferred) = value_ty(module, function, &binding.value)
         {
             function.vars[binding.var].ty = refined(function.ty(binding.var), &inferred);

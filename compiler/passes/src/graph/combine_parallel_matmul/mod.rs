@@ -8,7 +8,7 @@ mod plan;
 
 use crate::{
     Context, OptionKind, Options, Pass, PassOption,
-    analysis::{purity::is_pure, use_order::in_order_of_use},
+    analysis::{purity::is_pure, use_order::sort_by_use},
     rewrite::{self, Emitter, editor},
 };
 use hammock_diagnostics::Diagnostic;
@@ -47,7 +47,7 @@ pub static PASS: Pass = Pass {
 /// What the default pipeline joins. Of a few rows, as a decoder's step has, one product takes 2 to 10 % less time than three;
 /// of more rows from 30 % less to 30 % more, since wide weights lie less well in the cache (measured with 256 to 768 columns
 /// each).
-pub fn where_it_helps() -> Options {
+pub fn profitable() -> Options {
     Options::of(&PASS).with([("known_weights", true.into()), ("max_rows", 4.into())])
 }
 
@@ -127,7 +127,7 @@ impl<'a> Combiner<'a> {
             to_come.remove(&binding.var);
             out.push(binding);
         }
-        block.bindings = if out_of_order { in_order_of_use(self.function, out.bindings) } else { out.bindings };
+        block.bindings = if out_of_order { sort_by_use(self.function, out.bindings) } else { out.bindings };
     }
 
     /// Returns true if bindings may trade places as far as each stays after what it uses.

@@ -45,7 +45,7 @@ const PRIMITIVE: PassOption = PassOption {
 
 /// What the default pipeline inlines: groups that a user's pipeline has made remain, and the passes after this one take no
 /// more than a fraction of a second longer.
-pub fn within_reason() -> Options {
+pub fn bounded() -> Options {
     Options::of(&PASS).with([(MAX_GROWTH.name, 2000.into()), (PRIMITIVE.name, false.into())])
 }
 

@@ -2,7 +2,7 @@
 
 use super::desired::Desired;
 use crate::{
-    analysis::types::{is_vague, refined},
+    analysis::types::{is_incomplete, refined},
     rewrite::{
         Emitter, call_ty,
         leaves::{Converted, Site, captured},
@@ -187,7 +187,7 @@ impl<'a> Mover<'a> {
     fn keep(&mut self, var: Var, value: Value) {
         let declared = self.function.ty(var);
         if let Value::Call(call) = &value
-            && is_vague(declared)
+            && is_incomplete(declared)
             && let Ok(inferred) = Table.infer(self.module, self.function, call)
         {
             self.function.vars[var].ty = refined(declared, &inferred);

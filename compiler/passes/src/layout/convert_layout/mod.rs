@@ -53,7 +53,7 @@ const CHEAPER: PassOption = PassOption {
 /// What the default pipeline converts: convolutions over planes and volumes whose rows do not fill vectors compute vectors
 /// of channels instead. Against kernels that compute along rows, ResNet-18 takes 0.34 of the time, DenseNet-121 0.51,
 /// MobileNet v2 0.42; lone convolutions over volumes take half to all of it.
-pub fn where_it_helps() -> Options {
+pub fn profitable() -> Options {
     let (data, kernel) = ("NHWC", "HWIO");
     let layouts = serde_json::json!({
         "relax.nn.conv2d": [data, kernel],

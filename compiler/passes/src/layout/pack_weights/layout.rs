@@ -1,12 +1,12 @@
 //! Where elements of a weight lie once it is packed.
 
-use crate::Packed;
+use crate::PackedParam;
 use hammock_ir::{DType, PrimExpr};
 
 /// How a buffer is packed.
 pub struct Layout {
     /// What is divided into what.
-    pub packed: Packed,
+    pub packed: PackedParam,
     /// The buffer's sizes.
     pub sizes: Vec<i64>,
 }
@@ -19,41 +19,41 @@ impl Layout {
     }
 
     /// How many terms a word has along a dimension.
-    fn terms(&self, dim: usize) -> Option<i64> {
-        self.packed.words.filter(|words| words.dim == dim).map(|words| words.terms)
+    fn group_len(&self, dim: usize) -> Option<i64> {
+        self.packed.group.filter(|group| group.dim == dim).map(|group| group.len)
     }
 
     /// The sizes of the packed buffer.
     pub fn shape(&self) -> Vec<i64> {
-        let Packed { dim, block, words, .. } = self.packed;
+        let PackedParam { dim, block, group, .. } = self.packed;
         let steps = |size: i64, step: i64| (size + step - 1) / step;
-        let others = self.others().map(|at| steps(self.sizes[at], self.terms(at).unwrap_or(1)));
-        let words = words.map(|words| words.terms);
-        [steps(self.sizes[dim], block)].into_iter().chain(others).chain([block]).chain(words).collect()
+        let others = self.others().map(|at| steps(self.sizes[at], self.group_len(at).unwrap_or(1)));
+        let lanes = group.map(|group| group.len);
+        [steps(self.sizes[dim], block)].into_iter().chain(others).chain([block]).chain(lanes).collect()
     }
 
     /// Where an element is once it is packed.
     pub fn place(&self, indices: Vec<PrimExpr>) -> Vec<PrimExpr> {
-        let Packed { dim, block, words, .. } = self.packed;
+        let PackedParam { dim, block, group, .. } = self.packed;
         let own = |at: usize| indices[at].clone().cast(DType::INT64);
-        let others = self.others().map(|at| match self.terms(at) {
-            Some(terms) => own(at).floordiv(terms),
+        let others = self.others().map(|at| match self.group_len(at) {
+            Some(len) => own(at).floordiv(len),
             None => indices[at].clone(),
         });
-        let term = words.map(|words| own(words.dim).floormod(words.terms));
-        [own(dim).floordiv(block)].into_iter().chain(others).chain([own(dim).floormod(block)]).chain(term).collect()
+        let lane = group.map(|group| own(group.dim).floormod(group.len));
+        [own(dim).floordiv(block)].into_iter().chain(others).chain([own(dim).floormod(block)]).chain(lane).collect()
     }
 
     /// The element that lies at a place of the packed buffer, and the condition for there to be one.
     pub fn from(&self, at: &[PrimExpr]) -> (Vec<PrimExpr>, Option<PrimExpr>) {
-        let Packed { dim, block, words, .. } = self.packed;
+        let PackedParam { dim, block, group, .. } = self.packed;
         let others = self.sizes.len();
         let mut from: Vec<PrimExpr> = at[1..others].to_vec();
         from.insert(dim, at[0].clone() * block + at[others].clone());
-        if let Some(words) = words {
-            from[words.dim] = from[words.dim].clone() * words.terms + at[others + 1].clone();
+        if let Some(group) = group {
+            from[group.dim] = from[group.dim].clone() * group.len + at[others + 1].clone();
         }
-        let divided = [(dim, block)].into_iter().chain(words.map(|words| (words.dim, words.terms)));
+        let divided = [(dim, block)].into_iter().chain(group.map(|group| (group.dim, group.len)));
         let uneven = divided.filter(|(dim, step)| self.sizes[*dim] % step != 0);
         let inside = uneven.map(|(dim, _)| from[dim].clone().lt(self.sizes[dim])).reduce(PrimExpr::and);
         (from, inside)

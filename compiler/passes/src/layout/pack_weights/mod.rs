@@ -13,7 +13,7 @@
 mod layout;
 mod moved;
 
-use crate::{Context, Packed, Pass, analysis::attributes::LAYOUT_REWRITE, rewrite::filled::filled};
+use crate::{Context, PackedParam, Pass, analysis::attributes::LAYOUT_REWRITE, rewrite::filled::filled};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Function, Module, PrimExpr,
@@ -31,15 +31,15 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
         let Function::Tir(kernel) = function else { continue };
         let Some(free) = kernel.attrs.remove("layout_free_buffers") else { continue };
         let free = free.as_list().unwrap_or_default();
-        let is_free = |packed: &Packed| free.iter().any(|param| param.as_int() == Some(packed.param as i64));
-        let wanted: Vec<Packed> = context.environment.planner.packed(kernel).into_iter().filter(is_free).collect();
+        let is_free = |packed: &PackedParam| free.iter().any(|param| param.as_int() == Some(packed.param as i64));
+        let wanted: Vec<PackedParam> = context.environment.planner.packed(kernel).into_iter().filter(is_free).collect();
         wanted.into_iter().for_each(|packed| pack(kernel, packed));
     }
     Ok(())
 }
 
 /// Makes a kernel copy a parameter first.
-fn pack(kernel: &mut PrimFunc, packed: Packed) {
+fn pack(kernel: &mut PrimFunc, packed: PackedParam) {
     let Some(given) = kernel.params.get(packed.param).and_then(|param| param.buffer.clone()) else { return };
     let sizes: Option<Vec<i64>> = given.shape.iter().map(PrimExpr::as_int).collect();
     let (Some(sizes), StmtKind::Block(root)) = (sizes, &mut kernel.body.kind) else { return };
@@ -47,7 +47,7 @@ fn pack(kernel: &mut PrimFunc, packed: Packed) {
     let shape = layout.shape().into_iter().map(PrimExpr::int64).collect();
     let packed = Buffer::new(format!("{}_packed", given.name), shape, given.dtype);
     let mut taken = std::mem::replace(&mut root.body, Stmt::nop());
-    let moves = layout.packed.words.is_some_and(|words| words.moved);
+    let moves = layout.packed.group.is_some_and(|group| group.sign_flipped);
     let sums = moves.then(|| moved::moved(&mut taken, &given)).flatten();
     let computed = reading(taken, &given, &packed, &layout);
     let summed = sums.iter().map(|sums| sums.stmt.clone());

@@ -6,7 +6,7 @@ use super::{
     precision,
 };
 use crate::{
-    analysis::types::{is_vague, refined},
+    analysis::types::{is_incomplete, refined},
     rewrite::{
         Emitter, call_ty,
         leaves::{Converted, Site, captured},
@@ -149,7 +149,7 @@ impl<'a> Caster<'a> {
             _ => declared.clone(),
         };
         if same_dtypes(&declared, &found) {
-            if is_vague(&declared) {
+            if is_incomplete(&declared) {
                 self.function.vars[var].ty = refined(&declared, &found);
             }
             self.out.push(Binding { var, value, span: self.span });
