@@ -8,7 +8,7 @@
 use crate::{
     Context, Pass,
     analysis::functions::{each_call, each_call_mut},
-    rewrite::{filled::filled, shared_functions::SharedFunctions},
+    rewrite::{fill_block::fill_block, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
@@ -164,7 +164,7 @@ fn zero_allocated(stmt: &mut Stmt, memory: &FxHashSet<Var>) {
 fn zeros(buffer: &Buffer, in_block: bool) -> Stmt {
     let zero = PrimExpr::constant(0.0, buffer.dtype);
     if in_block {
-        return filled(buffer, Attrs::new(), |_| (zero, Vec::new()));
+        return fill_block(buffer, Attrs::new(), |_| (zero, Vec::new()));
     }
     let loops: Vec<Var> =
         buffer.shape.iter().enumerate().map(|(at, size)| Var::new(format!("ax{at}"), size.dtype())).collect();

@@ -10,7 +10,7 @@
 
 use crate::{
     Context, OptionKind, Options, Pass, PassOption,
-    rewrite::{self, Emitter, filled::filled, shared_functions::SharedFunctions},
+    rewrite::{self, Emitter, fill_block::fill_block, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
@@ -285,7 +285,7 @@ impl Matrix {
         };
         let (numbers, scales) = (buffer("numbers", &self.numbers), buffer("scales", &self.scales));
         let weights = Buffer::new("weights", self.shape.map(PrimExpr::int64).to_vec(), self.dtype);
-        let body = filled(&weights, Attrs::new(), |at| {
+        let body = fill_block(&weights, Attrs::new(), |at| {
             let [row, column] = [0, 1].map(|axis| at[axis].clone());
             let place = vec![if form.bits == 4 { row.clone().floordiv(2i64) } else { row.clone() }, column.clone()];
             let group =

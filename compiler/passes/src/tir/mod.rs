@@ -4,7 +4,7 @@
 //! way to machine code. They are for people who look at kernels, and for pipelines written for TVM. Names begin with
 //! the dialect, as TVM's do: `tirx.UnrollLoop`, `s_tir.LowerInitBlock`.
 
-mod boxes;
+mod index_bounds;
 
 pub mod annotate_irregular_loop;
 pub mod bind_target;

@@ -14,9 +14,9 @@
 //! A cheap call with several users is repeated for each where that costs less than storing its result. The groups become
 //! functions as FuseOps makes them, so FuseTIR must follow.
 
-mod copies;
 mod group;
 mod kernel;
+mod rematerialize;
 
 use crate::{
     Context, Pass,

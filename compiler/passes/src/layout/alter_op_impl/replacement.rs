@@ -1,7 +1,7 @@
 //! The kernels that replace those of operators.
 
 use super::{PASS, wrong};
-use crate::{Context, rewrite::filled::filled};
+use crate::{Context, rewrite::fill_block::fill_block};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
     Attrs, DType, Function as Global, Module, Name, PrimExpr, Type, count,
@@ -126,7 +126,7 @@ pub fn remove_pad(rank: usize, dtype: DType) -> PrimFunc {
     let sizes = |name: &str| -> Vec<PrimExpr> { (0..rank).map(|i| Var::int64(format!("{name}{i}")).expr()).collect() };
     let (input, output) = (Buffer::new("input", sizes("p"), dtype), Buffer::new("output", sizes("i"), dtype));
     let value = |at: &[PrimExpr]| (PrimExpr::load(&input, at.to_vec()), vec![Region::point(&input, at.to_vec())]);
-    let body = filled(&output, Attrs::new(), value);
+    let body = fill_block(&output, Attrs::new(), value);
     PrimFunc {
         params: vec![Param::buffer(input), Param::buffer(output)],
         ret_ty: None,

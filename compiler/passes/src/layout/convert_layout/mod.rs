@@ -12,7 +12,7 @@
 mod block;
 mod cost;
 mod desired;
-mod reads;
+mod elide_input_permutes;
 
 use crate::{Context, OptionKind, Options, Pass, PassOption, rewrite};
 use block::Mover;
@@ -113,7 +113,7 @@ impl Converter<'_> {
             return Ok(bindings);
         }
         let converted = Mover::new(module, function, desired, memory).block(bindings.clone())?;
-        let converted = reads::as_it_lies(module, function, converted);
+        let converted = elide_input_permutes::as_it_lies(module, function, converted);
         let after = cost::of(module, function, desired, &converted);
         Ok(if after.total() < before.total() { converted } else { bindings })
     }

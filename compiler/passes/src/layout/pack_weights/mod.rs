@@ -8,12 +8,12 @@
 //! The attribute is gone afterwards. One dimension of the weight is divided into blocks: `[K, N]` becomes
 //! `[N / 64, K, 64]`. Of numbers that processors multiply several of at once, such terms of a sum lie side by side, in
 //! words: `[N / 64, K / 4, 64, 4]`. What the last block and the last word have too much is zeros. Where processors
-//! multiply bytes only if one of them is signed, the others are [moved].
+//! multiply bytes only if one of them is signed, the others are [`flip_signs`].
 
+mod flip_signs;
 mod layout;
-mod moved;
 
-use crate::{Context, PackedParam, Pass, analysis::attributes::LAYOUT_REWRITE, rewrite::filled::filled};
+use crate::{Context, PackedParam, Pass, analysis::attributes::LAYOUT_REWRITE, rewrite::fill_block::fill_block};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Function, Module, PrimExpr,
@@ -48,7 +48,7 @@ fn pack(kernel: &mut PrimFunc, packed: PackedParam) {
     let packed = Buffer::new(format!("{}_packed", given.name), shape, given.dtype);
     let mut taken = std::mem::replace(&mut root.body, Stmt::nop());
     let moves = layout.packed.group.is_some_and(|group| group.sign_flipped);
-    let sums = moves.then(|| moved::moved(&mut taken, &given)).flatten();
+    let sums = moves.then(|| flip_signs::moved(&mut taken, &given)).flatten();
     let computed = reading(taken, &given, &packed, &layout);
     let summed = sums.iter().map(|sums| sums.stmt.clone());
     root.body = Stmt::seq([copy(&given, &packed, &layout)].into_iter().chain(summed).chain([computed]));
@@ -58,7 +58,7 @@ fn pack(kernel: &mut PrimFunc, packed: PackedParam) {
 
 /// The statement that copies all elements.
 fn copy(given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
-    filled(packed, Attrs::new().with(LAYOUT_REWRITE, true), |at| {
+    fill_block(packed, Attrs::new().with(LAYOUT_REWRITE, true), |at| {
         let (from, inside) = layout.from(at);
         let value = PrimExpr::load(given, from);
         let value = match inside {

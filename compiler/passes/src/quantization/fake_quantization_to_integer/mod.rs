@@ -4,39 +4,39 @@
 //! nothing applies:
 //!
 //! - products and convolutions of dequantized bytes (or of bytes less a zero point, as integers): sums of products of bytes
-//!   in int32, less what the zero points add, times both scales ([`products`]);
+//!   in int32, less what the zero points add, times both scales ([`contractions`]);
 //! - operators that only move elements or choose among them: `dequantize` comes after them, `quantize` before a `concat`
-//!   ([`moves`]);
+//!   ([`data_movement`]);
 //! - `quantize` by a known scale: what is quantized is computed in units of that scale, where constants take it in
-//!   ([`scales`]);
+//!   ([`fold_scales`]);
 //! - `quantize` of what was dequantized with the same scale and zero point: nothing;
-//! - numbers that are quantized only to be computed with: they are rounded in floating point ([`rounded`]).
+//! - numbers that are quantized only to be computed with: they are rounded in floating point ([`float_rounding`]).
 //!
-//! Before that, numbers that are quantized as signed bytes become unsigned ones ([`unsigned`]), which processors multiply with
+//! Before that, numbers that are quantized as signed bytes become unsigned ones ([`to_unsigned`]), which processors multiply with
 //! signed weights as they are.
 //!
 //! Integer sums are exact, so a result differs from that in floating point by no more than the latter rounds. What does not
 //! fit stays in floating point. FoldConstant computes what is known of the new expressions, so it comes after this pass: it
 //! would also make floats of constant weights.
 
-mod known;
-mod moves;
-mod products;
+mod constants;
+mod contractions;
+mod data_movement;
+mod float_rounding;
+mod fold_scales;
 mod quantized;
-mod rounded;
-mod scales;
-mod unsigned;
+mod to_unsigned;
 
 use crate::{
     Context, Pass,
     rewrite::editor::{self, Editor},
 };
+use constants::same_number;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Module,
     relax::{Call, Definitions, Value},
 };
-use known::same_number;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -47,18 +47,18 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
-    editor::apply(module, |_, function| (!editor::is_primitive(function)).then_some(unsigned::bytes))?;
+    editor::apply(module, |_, function| (!editor::is_primitive(function)).then_some(to_unsigned::bytes))?;
     editor::apply(module, |_, function| (!editor::is_primitive(function)).then_some(rule))
 }
 
 fn rule(e: &mut Editor, value: &Value) -> Option<Value> {
-    let Value::Call(call) = value else { return moves::member(e, value) };
+    let Value::Call(call) = value else { return data_movement::member(e, value) };
     if call.is_op("quantize") {
-        let shorter = undone(e, call).or_else(|| rounded::bounded(e, call));
-        return shorter.or_else(|| moves::quantized_parts(e, call)).or_else(|| scales::absorbed(e, call));
+        let shorter = undone(e, call).or_else(|| float_rounding::bounded(e, call));
+        return shorter.or_else(|| data_movement::quantized_parts(e, call)).or_else(|| fold_scales::absorbed(e, call));
     }
-    let integer = products::integer(e, call).or_else(|| moves::after(e, call));
-    integer.or_else(|| rounded::operands(e, call))
+    let integer = contractions::integer(e, call).or_else(|| data_movement::after(e, call));
+    integer.or_else(|| float_rounding::operands(e, call))
 }
 
 /// `quantize` of numbers that were dequantized in the same way: these.
@@ -68,6 +68,6 @@ fn undone(e: &Editor, quantize: &Call) -> Option<Value> {
     let same = same_number(e, scale, own_scale) && same_number(e, zero, own_zero);
     let dtype = |operand| e.tensor(operand)?.dtype;
     let byte = dtype(numbers).filter(|dtype| dtype.is_integer() && dtype.bits == 8);
-    let is_it = same && byte.is_some() && known::dtype(quantize, "out_dtype") == byte && e.may_share(numbers);
+    let is_it = same && byte.is_some() && constants::dtype(quantize, "out_dtype") == byte && e.may_share(numbers);
     is_it.then(|| Value::Operand(numbers.clone()))
 }

@@ -1,6 +1,6 @@
 //! Integers that stand for numbers.
 
-use super::known::{elements, is_known, is_zero};
+use super::constants::{elements, is_known, is_zero};
 use crate::rewrite::editor::Editor;
 use hammock_ir::{
     AttrValue, DType, PrimExpr,

@@ -1,9 +1,8 @@
 //! One dataflow block: the dtype of each variable, and the conversions between them.
 
 use super::{
-    Dtypes, Pieces,
-    needs::{Need, Needs},
-    precision,
+    Dtypes, Pieces, precision,
+    required_precision::{Need, Needs},
 };
 use crate::{
     analysis::types::{is_incomplete, refined},

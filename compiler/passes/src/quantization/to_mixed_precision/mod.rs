@@ -11,7 +11,7 @@
 
 mod block;
 mod inputs;
-mod needs;
+mod required_precision;
 
 use crate::{Context, OptionKind, Pass, PassOption, rewrite};
 use block::Caster;
@@ -25,7 +25,7 @@ use hammock_ir::{
 };
 use hammock_ops::{Table, precision::Precision};
 use inputs::Inputs;
-use needs::Needs;
+use required_precision::Needs;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {

@@ -5,10 +5,11 @@
 //! the dimension stays. A buffer whose pointer is taken stays, and so does one that others lie over. Blocks that say
 //! `buffer_dim_align` get strides that are aligned so.
 
-mod parts;
+mod accessed_regions;
 
 use super::{block_with_init, each_kernel, misplaced};
 use crate::{Context, OptionKind, Pass, PassOption};
+use accessed_regions::Parts;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module, PrimExpr,
@@ -16,7 +17,6 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind, Var},
     tir::{Block, Buffer, Region, Stmt, StmtKind},
 };
-use parts::Parts;
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.

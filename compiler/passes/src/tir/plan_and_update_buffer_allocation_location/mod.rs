@@ -4,9 +4,9 @@
 //! spatial, it is around the loops of that axis too; buffers in global memory are outside of what GPU blocks run. A loop
 //! gets a block around its body for the buffers that belong there. Blocks no longer say that they read or write what is
 //! allocated in them. A buffer that one iteration of a loop may read as another has left it stays outside of that loop,
-//! where TVM's pass trusts the axes ([`carried`]).
+//! where TVM's pass trusts the axes ([`loop_carried`]).
 
-mod carried;
+mod loop_carried;
 mod uses;
 
 use super::{each_kernel, misplaced, take};

@@ -1,6 +1,6 @@
 //! Where a kernel uses the buffers of its blocks: loops, blocks and branches as a tree, with the accesses in them.
 
-use super::carried::Carried;
+use super::loop_carried::Carried;
 use hammock_ir::{
     PrimExpr,
     prim::{IterKind, PrimKind, Substitution, Var},

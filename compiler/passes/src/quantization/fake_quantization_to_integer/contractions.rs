@@ -4,7 +4,7 @@
 //! convolution pads, it pads with the zero point, which stands for zero.
 
 use super::{
-    known::dtype,
+    constants::dtype,
     quantized::{Parameter, Quantized, int, sums},
 };
 use crate::rewrite::editor::Editor;

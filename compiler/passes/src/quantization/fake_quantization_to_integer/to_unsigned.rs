@@ -4,7 +4,7 @@
 //! `nn.relu`, where the zero point is the least number, it is zero then: nothing is left to add to sums, and a convolution
 //! pads with zeros.
 
-use super::known::{dtype, is_known, number};
+use super::constants::{dtype, is_known, number};
 use crate::rewrite::editor::Editor;
 use hammock_ir::{
     DType, Tensor,

@@ -8,7 +8,11 @@ use hammock_ir::{
 
 /// A block in loops over all of a buffer. `value` takes the place of an element, and gives its value and what is read for
 /// it.
-pub fn filled(buffer: &Buffer, annotations: Attrs, value: impl FnOnce(&[PrimExpr]) -> (PrimExpr, Vec<Region>)) -> Stmt {
+pub fn fill_block(
+    buffer: &Buffer,
+    annotations: Attrs,
+    value: impl FnOnce(&[PrimExpr]) -> (PrimExpr, Vec<Region>),
+) -> Stmt {
     let index = |(at, size): (usize, &PrimExpr)| Var::new(format!("ax{at}"), size.dtype());
     let loops: Vec<Var> = buffer.shape.iter().enumerate().map(index).collect();
     let axis = |(var, size): (&Var, &PrimExpr)| BlockAxis {

@@ -8,7 +8,7 @@
 //! all accesses have in common, and if nothing is ever written.
 
 use super::{
-    super::boxes::{LoopRange, Span, box_of, conjuncts, limit, step},
+    super::index_bounds::{LoopRange, Span, box_of, conjuncts, limit, step},
     uses::{At, FrameKind, Used, Uses},
 };
 use hammock_ir::{

@@ -1,6 +1,6 @@
 //! Numbers that are quantized, but not kept as integers.
 
-use super::known::{dtype, number, same_number};
+use super::constants::{dtype, number, same_number};
 use crate::rewrite::editor::Editor;
 use hammock_ir::{
     DType, PrimExpr,

@@ -1,7 +1,7 @@
 //! The part of each buffer that is accessed.
 
 use super::{
-    super::boxes::{LoopRange, Span, after, before, box_of, conjuncts, extreme, limit, step},
+    super::index_bounds::{LoopRange, Span, after, before, box_of, conjuncts, extreme, limit, step},
     is,
 };
 use hammock_ir::{

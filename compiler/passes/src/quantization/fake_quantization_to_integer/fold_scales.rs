@@ -3,7 +3,7 @@
 //! `quantize(x, s, z)` divides by `s`. Where `x` is linear in what has constant factors, these are divided instead, when the
 //! module is compiled: `max(p * a + b, 0) / s` is `max(p * (a / s) + b / s, 0)`.
 
-use super::known::{is_known, scale};
+use super::constants::{is_known, scale};
 use crate::rewrite::editor::Editor;
 use hammock_ir::{
     DType, PrimExpr,

@@ -1,6 +1,6 @@
 //! Operators that only move elements, or choose among them.
 
-use super::known::{number, scale};
+use super::constants::{number, scale};
 use crate::{analysis::permutation::permutation, rewrite::editor::Editor};
 use hammock_ir::{
     AttrValue,
