@@ -36,7 +36,7 @@ mod tir;
 
 pub use analysis::memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
 pub use context::{
-    CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Packed, Planner, Texts, Words,
+    CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, PackedGroup, PackedParam, Planner, Texts,
     check_deadline,
 };
 

@@ -1,6 +1,6 @@
-//! AnnotateTIROpPattern: TIR functions say what they can be fused with.
+//! AnnotateTIROpPattern: classifies TIR functions by what they can be fused with.
 //!
-//! FuseOps reads the attribute `op_pattern`, so a user's own function can state it. See [`OpPattern`].
+//! FuseOps reads the attribute `op_pattern`; a function that has it already keeps it. See [`OpPattern`].
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -9,7 +9,7 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{Function, Module};
 
-/// Whether symbolic sizes count as numbers, which TVM's pass does not do.
+/// Treats symbolic sizes like constants, which TVM's pass does not do.
 pub const SYMBOLIC: PassOption = PassOption {
     name: "symbolic_indices",
     kind: OptionKind::Bool,

@@ -1,9 +1,9 @@
-//! FuseTIR: each function that stands for one kernel becomes that kernel.
+//! FuseTIR: fuses each group of kernels into one kernel.
 //!
-//! Such functions have the attribute `Primitive` and only call kernels, as FuseOps makes them. The kernels' bodies come
-//! behind each other; what they pass on lives in buffers inside the kernel, which scheduling removes where it can. Calls
-//! of the function become `call_tir`, and kernels that are no longer used are removed. A function whose kernels are not
-//! made of blocks, or have sizes that cannot be told, stays a function.
+//! Groups are functions with the attribute `Primitive` that only call kernels, as FuseOps makes them. The bodies of
+//! the kernels are concatenated; intermediates are buffers inside the fused kernel, which scheduling inlines where it
+//! can. Calls of the function become `call_tir`, and unused kernels are removed. A function whose kernels do not
+//! consist of blocks, or whose sizes cannot be matched, stays a function.
 
 use crate::{
     Context, Pass,
@@ -59,7 +59,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     dead_code::eliminate(module, Vec::new())
 }
 
-/// A function that stands for a kernel calls kernels only.
+/// Checks that a group calls kernels only.
 fn check(name: &Name, function: &Function) -> Result<(), Diagnostic> {
     for binding in function.lambda.body.bindings() {
         if let Value::Call(call @ Call { callee: Callee::Op(op), .. }) = &binding.value

@@ -1,8 +1,8 @@
-//! FuseTransposeMatmul: a product with a transposed matrix becomes a kernel that reads the matrix as it lies.
+//! FuseTransposeMatmul: fuses the transpose of an operand into a matmul (`NT` layout).
 //!
-//! Looks in dataflow blocks for `R.matmul(x, R.permute_dims(w))` where the last two axes of `w` are swapped, and nothing
-//! else. The kernel is called `NT_matmul`. The pass comes before LegalizeOps, and after passes that hand products to
-//! libraries. TVM's pass leaves a private function that it made on the way; this one makes none.
+//! Matches `R.matmul(x, R.permute_dims(w))` in dataflow blocks, where exactly the last two axes of `w` are swapped.
+//! The kernel is called `NT_matmul`. The pass comes before LegalizeOps, and after passes that dispatch matmuls to
+//! libraries. TVM's pass leaves an intermediate private function; this one makes none.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -31,13 +31,14 @@ pub const MAX_ROWS: PassOption = PassOption {
     name: "max_rows",
     kind: OptionKind::Integer,
     default: "0",
-    doc: "Only where each matrix is known to multiply at most so many rows, and nothing else reads it transposed, if that \
+    doc: "Only where each matrix is known to multiply at max_rows so many rows, and nothing else reads it transposed, if that \
           is not 0",
 };
 
-/// Up to how many rows the default pipeline reads a matrix as it lies: it is then read once, and not copied. Of 768 by 768
-/// weights, 1 row takes 0.04 of the time and 16 rows 0.14 of it; of 12 by 1024 by 64 keys 0.06 and 0.45. With more rows,
-/// products of small matrices, which fit in the cache transposed, take up to 1.7 times as long.
+/// Maximum number of rows for which the default pipeline fuses the transpose: the matrix is then read once, and not
+/// copied. Of 768 by 768 weights, 1 row takes 0.04 of the time and 16 rows 0.14 of it; of 12 by 1024 by 64 keys 0.06
+/// and 0.45. With more rows, matmuls of small matrices, which fit in the cache transposed, take up to 1.7 times as
+/// long.
 pub const FEW_ROWS: i64 = 16;
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
@@ -46,12 +47,12 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
         let memory = MemoryDependences::of(function, &writers, &Table);
-        let products = products(function, &memory, max_rows);
-        if products.is_empty() {
+        let transposed_matmuls = transposed_matmuls(function, &memory, max_rows);
+        if transposed_matmuls.is_empty() {
             return Ok(());
         }
         rewrite::bindings(function, &mut |function, mut binding, out| {
-            if let Some(call) = products.get(&binding.var) {
+            if let Some(call) = transposed_matmuls.get(&binding.var) {
                 let context = CallContext { module, function, op: matmul_of_transposed(), call };
                 let Lowering::Tir(build) = &context.op.lowering else { return Ok(()) };
                 let made = build(&context).map_err(|error| rewrite::rule_broken(error, binding.span))?;
@@ -66,12 +67,12 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// The products with transposed matrices, as calls with the matrices as they lie.
-fn products(function: &Function, memory: &MemoryDependences, max_rows: Option<i64>) -> FxHashMap<Var, Call> {
+/// Returns the matmuls with transposed operands, as calls of `NT_matmul`.
+fn transposed_matmuls(function: &Function, memory: &MemoryDependences, max_rows: Option<i64>) -> FxHashMap<Var, Call> {
     let graph = Graph::of(function);
-    let mut products = FxHashMap::default();
-    collect(function, (&graph, memory), max_rows, &function.lambda.body, &mut products);
-    products
+    let mut transposed_matmuls = FxHashMap::default();
+    collect(function, (&graph, memory), max_rows, &function.lambda.body, &mut transposed_matmuls);
+    transposed_matmuls
 }
 
 fn collect(
@@ -79,27 +80,22 @@ fn collect(
     chains: (&Graph, &MemoryDependences),
     max_rows: Option<i64>,
     body: &Body,
-    products: &mut FxHashMap<Var, Call>,
+    transposed_matmuls: &mut FxHashMap<Var, Call>,
 ) {
     for block in &body.blocks {
         for binding in &block.bindings {
-            binding.value.each_body(&mut |nested| collect(function, chains, max_rows, nested, products));
+            binding.value.each_body(&mut |nested| collect(function, chains, max_rows, nested, transposed_matmuls));
             if block.dataflow
-                && let Some(product) = product(function, chains, binding.var, &binding.value)
-                && max_rows.is_none_or(|most| is_small(function, chains.0, &binding.value, &product, most))
+                && let Some(matmul) = matmul(function, chains, binding.var, &binding.value)
+                && max_rows.is_none_or(|max_rows| is_small(function, chains.0, &binding.value, &matmul, max_rows))
             {
-                products.insert(binding.var, product);
+                transposed_matmuls.insert(binding.var, matmul);
             }
         }
     }
 }
 
-fn product(
-    function: &Function,
-    (graph, memory): (&Graph, &MemoryDependences),
-    var: Var,
-    value: &Value,
-) -> Option<Call> {
+fn matmul(function: &Function, (graph, memory): (&Graph, &MemoryDependences), var: Var, value: &Value) -> Option<Call> {
     let matmul = value.as_op("matmul")?;
     let [x, transposed] = matmul.operands()?;
     let source = graph.source(transposed).as_var()?;
@@ -118,18 +114,18 @@ fn product(
         .then(|| Call::op("matmul", vec![x.clone(), w.clone()], matmul.attrs.clone()))
 }
 
-/// Returns true if each matrix multiplies at most so many rows, and is transposed for this product alone.
-fn is_small(function: &Function, graph: &Graph, value: &Value, product: &Call, most: i64) -> bool {
+/// Returns true if each matrix multiplies at most `max_rows` rows, and is transposed for this matmul alone.
+fn is_small(function: &Function, graph: &Graph, value: &Value, matmul: &Call, max_rows: i64) -> bool {
     let used_once = |operand: &Operand| operand.as_var().is_some_and(|var| graph.use_count(var) == 1);
     let rows = || {
-        let [x, w] = product.operands()?;
+        let [x, w] = matmul.operands()?;
         let (x, w) = (tensor(function, x)?, tensor(function, w)?);
         let rows = x.dims()?.split_last()?.1;
         // one matrix multiplies the rows of a whole batch
         if w.ndim()? == 2 { dims::product(rows).as_int() } else { rows.last().map_or(Some(1), PrimExpr::as_int) }
     };
     value.as_op("matmul").and_then(|call| call.args.get(1)).is_some_and(used_once)
-        && rows().is_some_and(|rows| rows <= most)
+        && rows().is_some_and(|rows| rows <= max_rows)
 }
 
 fn tensor(function: &Function, operand: &Operand) -> Option<TensorType> {
@@ -143,7 +139,7 @@ fn tensor(function: &Function, operand: &Operand) -> Option<TensorType> {
     }
 }
 
-/// Returns true if axes of a permutation are those of a transposition of the last two. Without axes, all are reversed.
+/// Returns true if a permutation swaps the last two axes. Without axes, all are reversed.
 fn swaps_last_two(axes: Option<&AttrValue>, rank: usize) -> bool {
     let Some(axes) = axes.and_then(AttrValue::as_list) else { return rank == 2 };
     let axis = |axis: &AttrValue| {

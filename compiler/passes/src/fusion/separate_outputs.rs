@@ -1,8 +1,8 @@
-//! SeparateOutputs: a kernel that copies parts of a tensor, as `split` does, becomes a kernel for each part.
+//! SeparateOutputs: splits a kernel with several independent results, such as `split`, into one kernel per result.
 //!
-//! Looks at `call_tir` in dataflow blocks after AnnotateTIROpPattern. A kernel with several results whose elements are all
-//! computed on their own is taken apart where each part goes on to one kernel that FuseOps can fuse it with, but for one
-//! part at most: then no part is copied before it is used, and there are no more kernels than before.
+//! Works on `call_tir` in dataflow blocks after AnnotateTIROpPattern. A kernel whose results are all injective is
+//! split if each result, except at most one, has a single consumer that FuseOps can fuse it with: then no part is
+//! copied before it is used, and there are no more kernels than before.
 
 use crate::{
     Context, Pass,
@@ -53,7 +53,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// A result of a kernel with several, by a kernel of its own.
+/// One result, computed by its own kernel.
 struct Part {
     name: String,
     kernel: PrimFunc,
@@ -68,7 +68,7 @@ impl Part {
     }
 }
 
-/// The variables of results that get kernels of their own.
+/// Returns the variables of results that get their own kernels.
 fn separable(module: &Module, function: &Function, memory: &MemoryDependences) -> Vec<(Var, Part)> {
     let mut found = Vec::new();
     let mut graph = None;
@@ -92,7 +92,7 @@ fn separable(module: &Module, function: &Function, memory: &MemoryDependences) -
     found
 }
 
-/// The variables that stand for members of a kernel's result, and which; `None` when they are better made together.
+/// Returns the variables of a kernel's results, with their indices; `None` if they are better computed together.
 fn parts(module: &Module, function: &Function, graph: &Graph, results: Var) -> Option<Vec<(Var, usize)>> {
     let users = graph.users(results);
     if !function.vars[results].dataflow || graph.results(results) > 0 {
@@ -109,7 +109,7 @@ fn parts(module: &Module, function: &Function, graph: &Graph, results: Var) -> O
     (alone <= 1 && alone < parts.len()).then_some(parts)
 }
 
-/// Returns true if FuseOps can fuse what makes a value with the one call that uses it.
+/// Returns true if FuseOps can fuse the producer of a value with its only consumer.
 fn is_fused(module: &Module, function: &Function, graph: &Graph, var: Var) -> bool {
     let user = graph.only_user(var).filter(|_| function.vars[var].dataflow).and_then(|user| graph.def(user));
     let call = user.and_then(|user| CallTir::of_value(&user.binding.value));
@@ -120,7 +120,7 @@ fn is_injective(kernel: &PrimFunc) -> bool {
     OpPattern::stated(kernel).is_some_and(|pattern| pattern <= OpPattern::Injective)
 }
 
-/// The kernel that computes one of `count` results; `None` when the results are not computed one after the other.
+/// Returns the kernel that computes one of `count` results; `None` if the results are not computed independently.
 fn only_result(kernel: &PrimFunc, count: usize, at: usize) -> Option<PrimFunc> {
     let mut kernel = kernel.clone();
     let first = kernel.params.len().checked_sub(count)?;
@@ -144,7 +144,7 @@ fn only_result(kernel: &PrimFunc, count: usize, at: usize) -> Option<PrimFunc> {
     Some(kernel)
 }
 
-/// What the root block does, when it makes no buffers.
+/// Returns the body of the root block, if it allocates no buffers.
 fn root_body(stmt: &mut Stmt) -> Option<&mut Stmt> {
     match &mut stmt.kind {
         StmtKind::Block(block) if block.axes.is_empty() && block.alloc_buffers.is_empty() => Some(&mut block.body),
@@ -152,7 +152,7 @@ fn root_body(stmt: &mut Stmt) -> Option<&mut Stmt> {
     }
 }
 
-/// Removes the statements that store other results; `None` when a statement stores several, or reads one.
+/// Removes the statements that store other results; `None` if a statement stores several, or reads one.
 fn keep_only(body: &mut Stmt, results: &[Buffer], wanted: &Buffer) -> Option<()> {
     let StmtKind::Seq(stmts) = &mut body.kind else { return None };
     let stored: Vec<Buffer> = stmts.iter().map(|stmt| only_stored(stmt, results)).collect::<Option<_>>()?;
@@ -161,7 +161,7 @@ fn keep_only(body: &mut Stmt, results: &[Buffer], wanted: &Buffer) -> Option<()>
     Some(())
 }
 
-/// The one buffer that a statement stores to, if it is a result and the statement reads none.
+/// Returns the only buffer that a statement stores to, if it is a result and the statement reads none.
 fn only_stored(stmt: &Stmt, results: &[Buffer]) -> Option<Buffer> {
     let (mut stored, mut is_plain) = (Vec::new(), true);
     stmt.walk(&mut |stmt| {

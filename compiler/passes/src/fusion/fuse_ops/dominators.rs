@@ -1,23 +1,23 @@
-//! Immediate post-dominators of a graph without cycles.
+//! Immediate post-dominators of an acyclic graph.
 //!
-//! The post-dominator of a node is the nearest node that every path from it goes through. Nodes are handled from the
-//! last to the first; a node's post-dominator is the lowest common ancestor of its users in the tree made so far. Each
-//! tree node also has a link to a far ancestor, so finding that takes logarithmic time (Myers, "An applicative
+//! The post-dominator of a node is the nearest node on all paths from it. Nodes are visited from the last to the
+//! first; a node's post-dominator is the lowest common ancestor of its users in the tree built so far. Each tree node
+//! also has a link to a distant ancestor, so finding that takes logarithmic time (Myers, "An applicative
 //! random-access stack", 1983).
 
 use super::graph::Node;
 use crate::analysis::op_pattern::OpPattern;
 
-/// What a node's way to its post-dominator is like.
+/// Post-dominator of a node, and the paths to it.
 #[derive(Clone, Copy)]
 pub struct Dominator {
     /// The post-dominator.
     pub node: usize,
-    /// The least fusable class of operation among those on the way, the post-dominator's included.
+    /// Least fusable class of the operations on the paths, including the post-dominator's.
     pub pattern: OpPattern,
 }
 
-/// The post-dominator of each node; `None` where paths end in different places or the value is used elsewhere.
+/// Returns the post-dominator of each node; `None` where paths end at different nodes or the value is used elsewhere.
 pub fn post_dominators(nodes: &[Node]) -> Vec<Option<Dominator>> {
     let mut tree = Tree { links: vec![Link::ROOT; nodes.len() + 1], root: nodes.len() };
     let mut found = vec![None; nodes.len()];
@@ -48,9 +48,9 @@ struct Tree {
 struct Link {
     depth: u32,
     parent: usize,
-    /// The class of the way to the parent.
+    /// Class of the path to the parent.
     to_parent: OpPattern,
-    /// An ancestor further up.
+    /// A more distant ancestor.
     jump: usize,
     to_jump: OpPattern,
 }
@@ -82,7 +82,7 @@ impl Tree {
         self.links.get(node).map_or(0, |link| link.depth)
     }
 
-    /// The lowest common ancestor; `pattern` takes in the ways to it.
+    /// Returns the lowest common ancestor and merges the classes of the paths to it into `pattern`.
     fn common(&self, mut a: usize, mut b: usize, pattern: &mut OpPattern) -> usize {
         if self.depth(a) < self.depth(b) {
             std::mem::swap(&mut a, &mut b);
@@ -143,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_in_two_places_has_none() {
+    fn paths_to_different_ends_have_no_post_dominator() {
         let nodes = graph(&[&[1, 2], &[], &[]], &[ElementWise; 3]);
         assert!(post_dominators(&nodes).iter().all(Option::is_none));
     }
 
-    /// Against the definition, on random graphs.
+    /// Compares with the definition, on random graphs.
     #[test]
-    fn as_the_definition_says() {
+    fn matches_the_definition() {
         let mut rng = fastrand::Rng::with_seed(7);
         let mut random = |below: usize| rng.usize(..below);
         for _ in 0..300 {
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Returns true if a path from a node ends without coming through another.
+    /// Returns true if a path from a node ends without passing through another.
     fn escapes(users: &[Vec<usize>], from: usize, by: usize) -> bool {
         from != by && (users[from].is_empty() || users[from].iter().any(|user| escapes(users, *user, by)))
     }

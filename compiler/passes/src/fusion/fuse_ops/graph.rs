@@ -1,4 +1,4 @@
-//! What FuseOps looks at: the bindings of dataflow blocks, and which use which.
+//! Graph of the bindings in dataflow blocks, on which FuseOps works.
 
 use crate::analysis::op_pattern::OpPattern;
 use hammock_ir::{
@@ -10,22 +10,22 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A binding.
 pub struct Node {
-    /// What it can be fused with.
+    /// Its class.
     pub pattern: OpPattern,
-    /// The bindings that use it, with their classes; opaque for those that only must come after it.
+    /// Bindings that use it, with their classes; opaque for those that only must come after it.
     pub users: Vec<(usize, OpPattern)>,
     /// True if it is visible outside its block.
     pub used_elsewhere: bool,
-    /// True if it makes wide numbers of narrow ones, such as weights that are kept in few bits, or rearranges those.
+    /// True if it dequantizes or upcasts, such as quantized weights, or rearranges such a result.
     pub widens: bool,
 }
 
-/// The bindings of a function's dataflow blocks in order, and the variables that they bind. `widened`: whether it matters
-/// which of them make wide numbers of narrow ones.
+/// Returns the bindings of a function's dataflow blocks in order, and the variables that they bind. `widens` is
+/// computed only if `widened`.
 pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, widened: bool) -> (Vec<Node>, Vec<Var>) {
     let (mut nodes, mut vars): (Vec<Node>, Vec<Var>) = Default::default();
     let mut numbers: FxHashMap<Var, usize> = FxHashMap::default();
-    // The bytes of each binding's result, where they are known.
+    // Bytes of each binding's result, if known.
     let mut results: Vec<Option<i64>> = Vec::new();
     let weights = weights(function);
     for binding in function.lambda.body.blocks.iter().filter(|b| b.dataflow).flat_map(|b| &b.bindings) {
@@ -38,7 +38,7 @@ pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, w
             o.each_var(&mut |used| {
                 if let Some(producer) = numbers.get(&used) {
                     nodes[*producer].users.push((number, pattern));
-                    // What only rearranges wide numbers is as wide, and no wider than they are.
+                    // A rearranged result also counts, unless it is larger.
                     let as_wide = result.is_some_and(|bytes| results[*producer].is_some_and(|own| bytes <= own));
                     widens |= nodes[*producer].widens && pattern <= OpPattern::Injective && as_wide;
                 }
@@ -50,7 +50,7 @@ pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, w
         let used_elsewhere = !function.vars[binding.var].dataflow;
         nodes.push(Node { pattern, users: Vec::new(), used_elsewhere, widens });
     }
-    // What must come after for its memory's sake is like a use that nothing is fused with.
+    // Memory dependences count as uses that are never fused.
     for block in function.lambda.body.blocks.iter().filter(|b| b.dataflow) {
         for (earlier, later) in memory.order(&block.bindings) {
             nodes[numbers[&earlier]].users.push((numbers[&later], OpPattern::Opaque));
@@ -59,7 +59,7 @@ pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, w
     (nodes, vars)
 }
 
-/// The bytes of a kernel's buffers, where they are known: the last is its result.
+/// Returns the bytes of a kernel's buffers, if known; the last is its result.
 fn sizes(module: &Module, binding: &Binding) -> Vec<Option<i64>> {
     let bytes = |buffer: &Buffer| {
         let size = |n: i64, dim: &PrimExpr| n.checked_mul(dim.as_int()?);
@@ -68,7 +68,7 @@ fn sizes(module: &Module, binding: &Binding) -> Vec<Option<i64>> {
     kernel(module, binding).into_iter().flat_map(PrimFunc::buffers).map(bytes).collect()
 }
 
-/// Returns true if a kernel's result takes much more memory than all that it is made of.
+/// Returns true if a kernel's result is much larger than its inputs together.
 fn widens(sizes: &[Option<i64>]) -> bool {
     let all: Option<Vec<i64>> = sizes.iter().copied().collect();
     all.as_deref()
@@ -81,7 +81,7 @@ fn kernel<'a>(module: &'a Module, binding: &Binding) -> Option<&'a PrimFunc> {
     CallTir::or_inplace(call).and_then(|call| module.tir(call.kernel()?))
 }
 
-/// Returns true if a kernel only repeats what it is given: nothing is gained by doing that again and again.
+/// Returns true if a kernel only broadcasts its input: recomputing it gains nothing.
 fn broadcasts(kernel: Option<&PrimFunc>) -> bool {
     let dtypes: Vec<DType> =
         kernel.into_iter().flat_map(|kernel| kernel.buffers().map(|buffer| buffer.dtype)).collect();
@@ -91,14 +91,15 @@ fn broadcasts(kernel: Option<&PrimFunc>) -> bool {
 fn pattern(module: &Module, binding: &Binding, weights: &FxHashSet<Var>) -> OpPattern {
     match &binding.value {
         Value::Call(_) => kernel(module, binding).and_then(OpPattern::stated).unwrap_or(OpPattern::Opaque),
-        // Fetching weights from a tuple of all of them usually comes first: its place must not decide what is fused.
+        // Weights are usually taken from their tuple at the start; the position of that must not decide what is
+        // fused.
         Value::TupleGet(Operand::Var(tuple), _) if weights.contains(tuple) => OpPattern::Opaque,
         Value::TupleGet(..) => OpPattern::Injective,
         _ => OpPattern::Opaque,
     }
 }
 
-/// The parameters after the inputs, of a function that says how many inputs it has.
+/// Returns the parameters after the inputs, if the function states its number of inputs.
 fn weights(function: &Function) -> FxHashSet<Var> {
     let inputs = function.lambda.attrs.get("num_input").and_then(|n| n.as_int());
     let inputs = inputs.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);

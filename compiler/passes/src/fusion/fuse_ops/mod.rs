@@ -1,12 +1,12 @@
-//! FuseOps: groups of kernel calls become functions, for FuseTIR to make one kernel of each.
+//! FuseOps: groups kernel calls into functions, each of which FuseTIR turns into one kernel.
 //!
-//! Looks at `call_tir` in dataflow blocks, and at what their TIR functions can be fused with (see
-//! [`OpPattern`](crate::analysis::op_pattern::OpPattern); AnnotateTIROpPattern must have run). A call joins the call that all ways
-//! from its result lead to: element-wise and broadcast operations what follows them, contractions the element-wise
-//! operations after them, injective operations each other. With `widened_weights`, a contraction also takes in what makes
-//! wide numbers of narrow ones for it alone, so that weights that are kept in few bits are read as they are. No result is
-//! computed twice, and none that is used outside its group is fused away. A call that reads memory which another one writes
-//! over stays on its side of that one, and is not fused across it.
+//! Works on `call_tir` in dataflow blocks and on the classes of their TIR functions (see
+//! [`OpPattern`](crate::analysis::op_pattern::OpPattern); AnnotateTIROpPattern must have run). A call joins its
+//! post-dominator: element-wise and broadcast operations join their consumers, contractions their element-wise
+//! epilogue, injective operations each other. With `widened_weights`, a contraction also fuses producers that
+//! dequantize or upcast a weight for it alone, so that narrow weights are loaded as they are stored. No result is
+//! computed twice, and none that is used outside its group is fused away. Calls are not fused across a write to
+//! memory that they read.
 
 mod dominators;
 mod graph;
@@ -32,7 +32,7 @@ use hammock_ir::{
 use hammock_ops::Table;
 use rustc_hash::FxHashMap;
 
-/// The most calls in a group.
+/// Maximum number of calls in a group.
 const MAX_DEPTH: usize = 256;
 
 /// See the module's documentation.
@@ -46,7 +46,7 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// Whether contractions take in what widens their weights. The default pipeline has it.
+/// Fuses dequantized or upcast weights into contractions. The default pipeline sets it.
 pub const WIDENED_WEIGHTS: PassOption = PassOption {
     name: "widened_weights",
     kind: OptionKind::Bool,
@@ -95,7 +95,7 @@ fn groups(module: &Module, function: &Function, memory: &MemoryDependences, wide
     groups
 }
 
-/// The TIR functions that bindings call.
+/// Returns the TIR functions that bindings call.
 fn calls(body: &Body) -> FxHashMap<Var, hammock_ir::Name> {
     let called = |value: &Value| match value {
         Value::Call(Call { args, .. }) => match args.first() {

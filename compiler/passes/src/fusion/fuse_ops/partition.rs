@@ -1,4 +1,4 @@
-//! Which bindings are fused: each joins its post-dominator, if everything between them can.
+//! Partition into groups: each binding joins its post-dominator, if everything in between can.
 
 use super::{
     dominators::{Dominator, post_dominators},
@@ -6,12 +6,12 @@ use super::{
 };
 use crate::analysis::op_pattern::OpPattern::{self, *};
 
-/// For each node the number of its group: that of a node in it.
+/// Returns the group of each node, named by a node in it.
 pub fn partition(nodes: &[Node], max_depth: usize) -> Vec<usize> {
     let dominators = post_dominators(nodes);
     let groups = nodes.iter().map(|node| Group { parent: None, pattern: node.pattern, size: 1 }).collect();
     let mut partition = Partition { nodes, groups, max_depth, seen: vec![0; nodes.len()], search: 0 };
-    // Contractions take in what follows them before injective operations are fused with each other.
+    // Contractions fuse their epilogues before injective operations are fused with each other.
     for phase in [Phase::Contractions, Phase::Injective] {
         for (at, dominator) in dominators.iter().enumerate() {
             if let Some(dominator) = dominator {
@@ -29,7 +29,7 @@ enum Phase {
 }
 
 struct Group {
-    /// A node of the group that this one joined.
+    /// A node of the group that this group joined.
     parent: Option<usize>,
     pattern: OpPattern,
     size: usize,
@@ -39,7 +39,7 @@ struct Partition<'a> {
     nodes: &'a [Node],
     groups: Vec<Group>,
     max_depth: usize,
-    /// The search that last came through each node.
+    /// Last search that visited each node.
     seen: Vec<u32>,
     search: u32,
 }
@@ -55,13 +55,13 @@ impl Partition<'_> {
         at
     }
 
-    /// How many nodes a node's group has.
+    /// Returns the number of nodes in a node's group.
     fn size(&mut self, at: usize) -> usize {
         let root = self.root(at);
         self.groups[root].size
     }
 
-    /// Fuses a node with its post-dominator, if the classes on the way allow it.
+    /// Fuses a node with its post-dominator, if the classes on the paths allow it.
     fn fuse(&mut self, at: usize, to: Dominator, phase: Phase) {
         let own = self.groups[at].pattern;
         if own == Opaque || to.pattern == Opaque || self.root(at) == self.root(to.node) {
@@ -94,7 +94,7 @@ impl Partition<'_> {
         }
     }
 
-    /// The nodes on all paths from one to another, the first included; `None` where one does not fit.
+    /// Returns the nodes on all paths from one node to another, including the first; `None` where one does not fit.
     fn between(&mut self, from: usize, to: usize, fits: fn(OpPattern, bool) -> bool) -> Option<Vec<usize>> {
         self.search += 1;
         let mut found = vec![from];
@@ -125,7 +125,7 @@ impl Partition<'_> {
         }
         self.groups[parent].size += self.groups[child].size;
         self.groups[child].parent = Some(parent);
-        // A contraction decides what its group can still take in.
+        // A group with a contraction has the contraction's class.
         if self.groups[child].pattern == OutElementWiseFusable {
             self.groups[parent].pattern = self.groups[parent].pattern.max(OutElementWiseFusable);
         }

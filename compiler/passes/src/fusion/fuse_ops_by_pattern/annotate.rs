@@ -1,4 +1,4 @@
-//! Functions for code generators, around the groups that they compile.
+//! Functions for external code generators, which wrap the groups that they compile.
 
 use crate::analysis::{
     attributes::{CODEGEN, COMPOSITE},
@@ -12,7 +12,7 @@ use hammock_ir::{
 use indexmap::IndexMap;
 use std::sync::Arc;
 
-/// Wraps each group that a graph calls, and that nothing uses as a value.
+/// Wraps each group that a graph calls, unless it is used as a value.
 pub fn wrap_composites(module: &mut Module) {
     let escaping = escaping(module);
     let mut wrapped: IndexMap<Name, Name> = IndexMap::new();
@@ -38,7 +38,7 @@ pub fn wrap_composites(module: &mut Module) {
     }
 }
 
-/// What a graph calls, in order.
+/// Returns the functions that a graph calls, in order.
 fn called(module: &Module, name: &str) -> Vec<Name> {
     let mut called = Vec::new();
     if let Some(function) = module.relax(name) {
@@ -51,7 +51,8 @@ fn called(module: &Module, name: &str) -> Vec<Name> {
     called
 }
 
-/// Adds a function that calls a group, and takes the group out; gives its name. None where the function is no group.
+/// Replaces a group by a function that defines and calls it, and returns its name; `None` if the function is not a
+/// group.
 fn wrap(module: &mut Module, composite: &Name) -> Option<Name> {
     let codegen = codegen_of(module.relax(composite)?.lambda.attrs.get(COMPOSITE)?.as_str()?).to_owned();
     let Some(Global::Relax(slot)) = module.functions.get_mut(composite) else { return None };
@@ -63,7 +64,7 @@ fn wrap(module: &mut Module, composite: &Name) -> Option<Name> {
     Some(name)
 }
 
-/// A function that defines another, and gives what that gives. Both have the same symbolic sizes.
+/// Returns a function that defines another and returns its result. Both have the same symbolic sizes.
 fn around(mut inner: Function) -> Function {
     inner.lambda.attrs.remove("Primitive");
     inner.lambda.attrs.remove("global_symbol");

@@ -1,10 +1,11 @@
-//! FuseOpsByPattern: what patterns fit becomes functions, for code generators of others.
+//! FuseOpsByPattern: groups values that match patterns into functions for external code generators.
 //!
-//! The patterns are tried one after the other on the values of every dataflow block, those of nested bodies included; a
-//! value belongs to one group at most. A larger match takes in an earlier one of the same pattern that it contains whole;
-//! any other that shares a value with it stays as it is. A group becomes a private function with the attributes
-//! `Composite`, the pattern's name, and `Primitive`; what else uses a value inside of it gets it as another result. With
-//! `annotate_codegen`, each is wrapped in a function with the attribute `Codegen`: the pattern's name up to the first dot.
+//! The patterns are tried in order on the values of every dataflow block, including those of nested bodies; a value
+//! belongs to at most one group. A larger match absorbs an earlier match of the same pattern that it contains
+//! entirely; any other match that shares a value with a group is dropped. A group becomes a private function with the
+//! attributes `Composite`, the pattern's name, and `Primitive`; values used outside the group become further results.
+//! With `annotate_codegen`, each is wrapped in a function with the attribute `Codegen`: the pattern's name up to the
+//! first dot.
 
 mod annotate;
 mod partition;

@@ -1,4 +1,4 @@
-//! Which values a pattern groups.
+//! Matches of a pattern as groups.
 
 use crate::{
     analysis::{attributes::COMPOSITE, composite::name_of},
@@ -11,10 +11,10 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// The groups of a function.
+/// Returns the groups of a function.
 ///
 /// # Errors
-/// When there are too many ways in which the pattern may fit.
+/// If the pattern can match in too many ways.
 pub fn groups(module: &Module, function: &Function, pattern: &NamedPattern) -> Result<Groups, Diagnostic> {
     let graph = Graph::of(function);
     let mut found = Found::default();
@@ -34,7 +34,7 @@ pub fn groups(module: &Module, function: &Function, pattern: &NamedPattern) -> R
     Ok(found.into_groups(&function.lambda.body, &pattern.name))
 }
 
-/// The calls in dataflow blocks.
+/// Collects the calls in dataflow blocks.
 fn candidates(body: &Body, out: &mut Vec<(Var, hammock_ir::Span)>) {
     for block in &body.blocks {
         for binding in &block.bindings {
@@ -46,7 +46,7 @@ fn candidates(body: &Body, out: &mut Vec<(Var, hammock_ir::Span)>) {
     }
 }
 
-/// What was matched so far.
+/// Matches so far.
 #[derive(Default)]
 struct Found {
     groups: Vec<Vec<Var>>,
@@ -54,7 +54,7 @@ struct Found {
 }
 
 impl Found {
-    /// Makes matched values a group, unless they take a part of another.
+    /// Makes matched values a group, unless they overlap another partially.
     fn add(&mut self, values: Vec<Var>, root: Var) {
         let earlier: Vec<usize> = values.iter().filter_map(|value| self.of.get(value).copied()).collect();
         let whole = |group: &usize| self.groups[*group].iter().all(|value| values.contains(value));

@@ -1,4 +1,4 @@
-//! Kernels that are to become one, and what that costs.
+//! Groups of kernels and the cost of fusing them.
 
 use super::kernel::Kernel;
 use hammock_ir::{
@@ -11,96 +11,96 @@ use hammock_ir::{
 
 use std::rc::Rc;
 
-/// What a symbolic size is taken for.
-const TYPICAL: i64 = 256;
-/// Rows that a kernel computes together.
-const TILE: i64 = 8;
-/// Bytes that are loaded at once.
-const LINE: i64 = 64;
-/// What may be read, or remembered, for each tile of rows at no cost, in bytes: it stays in a core's own cache.
-const CACHE: i64 = 256 << 10;
+/// Assumed extent of a symbolic axis.
+const ASSUMED_EXTENT: i64 = 256;
+/// Rows in a tile.
+const TILE_ROWS: i64 = 8;
+/// Cache line in bytes.
+const CACHE_LINE: i64 = 64;
+/// Bytes that may be loaded or held per tile of rows at no cost: they stay in a core's L2 cache.
+const CACHE_BYTES: i64 = 256 << 10;
 
-/// A buffer of a group: a tensor that kernels hand on, or one inside of the kernel of a binding.
+/// A buffer of a group: a tensor passed between kernels, or a buffer inside a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum GroupBuffer {
     /// A tensor.
     Tensor(Var),
     /// A buffer of a binding's kernel.
     Inner(Var, Buffer),
 }
 
-/// Kernel calls that become one kernel.
+/// Kernel calls that are fused into one kernel.
 pub struct Group {
-    /// The bindings, by their numbers, in order.
+    /// Indices of its calls, in order.
     pub members: Vec<usize>,
-    /// About how many operations are written in its kernels.
+    /// Approximate number of operations in the expressions of its kernels.
     pub operations: i64,
     stages: Vec<Stage>,
-    /// What is read again for each tile of rows, in bytes.
-    repeated: i64,
+    /// Bytes reloaded for each tile of rows.
+    reloaded: i64,
 }
 
-/// A stage, of one of the members.
+/// A stage of a member.
 #[derive(Clone)]
 struct Stage {
     member: usize,
-    nest: Rc<Nest<Place>>,
-    /// The bytes of an element that it stores, and of those that its loads load.
+    nest: Rc<Nest<GroupBuffer>>,
+    /// Bytes per element of its store, and of each of its loads.
     widths: (i64, Vec<i64>),
-    /// About how many operations an element takes.
+    /// Approximate number of operations per element.
     work: i64,
 }
 
-/// What running a kernel for each user costs, in bytes: an operation counts as one.
-pub struct CostOfCopies {
-    /// To compute it again.
-    pub repeated: i64,
-    /// To store it once and load it by all others.
+/// Cost of rematerialization in bytes; an operation counts as one byte.
+pub struct RematerializationCost {
+    /// Cost of recomputing the result for each user.
+    pub reloaded: i64,
+    /// Cost of storing the result once and loading it in each user.
     pub stored: i64,
 }
 
-/// What becomes of two groups that become one.
-pub struct Merged {
+/// Result of fusing two groups.
+pub struct FusedGroup {
     /// The group.
     pub group: Group,
-    /// How.
-    pub how: How,
+    /// Kind of fusion.
+    pub kind: FusionKind,
 }
 
-/// Why one kernel is better than two.
+/// Kind of fusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// The second works on each result of the first as it is computed.
+pub enum FusionKind {
+    /// The second kernel is an epilogue of the first.
     Epilogue,
-    /// The first only rearranges what the second reads, which reads it where it is.
-    Rearranged,
-    /// Both work row by row.
+    /// The first only permutes rows, and the second loads its input directly.
+    Permuted,
+    /// Row tiling of both.
     Rows {
-        /// What need not be stored or loaded, in bytes.
+        /// Bytes neither stored nor loaded.
         saved: i64,
-        /// What is loaded again, in bytes.
-        repeated: i64,
+        /// Bytes loaded again.
+        reloaded: i64,
     },
 }
 
-/// Why two groups stay two.
+/// Reason why two groups are not fused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Apart {
-    /// They share no rows.
-    NoRows,
-    /// What they would hand on for one row does not fit into the cache: the bytes of a tile.
-    TooLong(i64),
-    /// More would be loaded again than is saved: both in bytes.
-    TooDear(i64, i64),
+pub enum Rejected {
+    /// They have no common row axes.
+    NoCommonRows,
+    /// The intermediates of a tile of rows exceed the cache: their bytes.
+    ExceedsCache(i64),
+    /// More bytes would be loaded again than are saved: both numbers.
+    TooExpensive(i64, i64),
 }
 
 impl Group {
-    /// The kernel call of one binding.
+    /// A group of one call.
     pub fn new(number: usize, var: Var, kernel: &Kernel, operands: &[Option<Var>]) -> Group {
         let place = |buffer: &Buffer| match kernel.inputs.iter().position(|input| input == buffer) {
-            Some(at) => operands[at].map_or_else(|| Place::Inner(var, buffer.clone()), Place::Tensor),
-            None if *buffer == kernel.output => Place::Tensor(var),
-            None => Place::Inner(var, buffer.clone()),
+            Some(at) => operands[at].map_or_else(|| GroupBuffer::Inner(var, buffer.clone()), GroupBuffer::Tensor),
+            None if *buffer == kernel.output => GroupBuffer::Tensor(var),
+            None => GroupBuffer::Inner(var, buffer.clone()),
         };
         let access = |a: &Access<Buffer>| Access {
             buffer: place(&a.buffer),
@@ -122,44 +122,54 @@ impl Group {
             members: vec![number],
             operations: kernel.work,
             stages: kernel.nests.iter().map(stage).collect(),
-            repeated: 0,
+            reloaded: 0,
         }
     }
 
-    /// Returns true if one kernel is better than two. `tensor` is what the first hands to the second; `visible` says
-    /// which tensors others need as well.
-    pub fn merge(&self, user: &Group, tensor: Var, visible: &dyn Fn(Var) -> bool) -> Result<Merged, Apart> {
+    /// Fuses two groups if one kernel is better. `tensor` is the result of the first that the second uses; `visible`
+    /// returns true for tensors that are used elsewhere too.
+    pub fn merge(&self, user: &Group, tensor: Var, visible: &dyn Fn(Var) -> bool) -> Result<FusedGroup, Rejected> {
         let mut members: Vec<usize> = self.members.iter().chain(&user.members).copied().collect();
         members.sort_unstable();
         let mut stages: Vec<Stage> = self.stages.iter().chain(&user.stages).cloned().collect();
         stages.sort_by_key(|stage| stage.member);
-        let own = self.repeated + user.repeated;
+        let own = self.reloaded + user.reloaded;
         let operations = self.operations.saturating_add(user.operations);
-        if self.takes_epilogue(user, tensor) && !visible(tensor) {
-            return Ok(Merged { group: Group { members, operations, stages, repeated: own }, how: How::Epilogue });
+        if self.has_epilogue(user, tensor) && !visible(tensor) {
+            return Ok(FusedGroup {
+                group: Group { members, operations, stages, reloaded: own },
+                kind: FusionKind::Epilogue,
+            });
         }
-        if self.only_rearranges() && !visible(tensor) {
+        if self.only_permutes_rows() && !visible(tensor) {
             let stages = user.stages.clone();
-            return Ok(Merged { group: Group { members, operations, stages, repeated: own }, how: How::Rearranged });
+            return Ok(FusedGroup {
+                group: Group { members, operations, stages, reloaded: own },
+                kind: FusionKind::Permuted,
+            });
         }
-        let axes = row_axes(&stages).ok_or(Apart::NoRows)?;
-        let held = held(&stages, &axes, visible);
-        if held > CACHE {
-            return Err(Apart::TooLong(held));
+        let axes = row_axes(&stages).ok_or(Rejected::NoCommonRows)?;
+        let intermediate_bytes = intermediate_bytes(&stages, &axes, visible);
+        if intermediate_bytes > CACHE_BYTES {
+            return Err(Rejected::ExceedsCache(intermediate_bytes));
         }
-        let repeated = repeated(&stages, &axes);
-        let stored = self.stages.iter().find(|stage| stage.nest.store.buffer == Place::Tensor(tensor));
+        let reloaded = reloaded(&stages, &axes);
+        let stored = self.stages.iter().find(|stage| stage.nest.store.buffer == GroupBuffer::Tensor(tensor));
         let size = stored.map_or(0, Stage::stored);
         let saved = if visible(tensor) { size } else { size.saturating_mul(2) };
-        let more = repeated.saturating_sub(own);
+        let more = reloaded.saturating_sub(own);
         if more >= saved {
-            return Err(Apart::TooDear(more, saved));
+            return Err(Rejected::TooExpensive(more, saved));
         }
-        Ok(Merged { group: Group { members, operations, stages, repeated }, how: How::Rows { saved, repeated: more } })
+        Ok(FusedGroup {
+            group: Group { members, operations, stages, reloaded },
+            kind: FusionKind::Rows { saved, reloaded: more },
+        })
     }
 
-    /// What running the kernel once for each of so many users costs; `None` if it is more than one value for each element.
-    pub fn cost_of_copies(&self, users: usize) -> Option<CostOfCopies> {
+    /// Returns the cost of running the kernel for each of `users` users; `None` if it is not a single stage without a
+    /// reduction.
+    pub fn cost_of_rematerialization(&self, users: usize) -> Option<RematerializationCost> {
         let [stage] = self.stages.as_slice() else { return None };
         if stage.nest.axes.iter().any(|axis| axis.reduce) {
             return None;
@@ -167,15 +177,15 @@ impl Group {
         let users = users as i64;
         let loaded = stage.loaded().map(|(_, bytes)| bytes).fold(0, i64::saturating_add);
         let work = stage.nest.axes.iter().map(extent).fold(stage.work, i64::saturating_mul);
-        let repeated = loaded.saturating_mul(users).saturating_add(work.saturating_mul(users - 1));
-        Some(CostOfCopies { repeated, stored: loaded.saturating_add(stage.stored().saturating_mul(users)) })
+        let reloaded = loaded.saturating_mul(users).saturating_add(work.saturating_mul(users - 1));
+        Some(RematerializationCost { reloaded, stored: loaded.saturating_add(stage.stored().saturating_mul(users)) })
     }
 
-    /// Returns true if it stores what it loads, in another order of rows: what is contiguous stays so.
-    fn only_rearranges(&self) -> bool {
+    /// Returns true if it only permutes rows: contiguous elements stay contiguous.
+    fn only_permutes_rows(&self) -> bool {
         let [stage] = self.stages.as_slice() else { return false };
         let (nest, [load]) = (&stage.nest, stage.nest.loads.as_slice()) else { return false };
-        let long = |axis: &usize| extent(&nest.axes[*axis]) >= LINE / stage.widths.0.max(1);
+        let long = |axis: &usize| extent(&nest.axes[*axis]) >= CACHE_LINE / stage.widths.0.max(1);
         let is_row =
             |axis: &usize| nest.store.neighbours.contains(axis) && load.neighbours.contains(axis) && long(axis);
         let whole = nest.store.mixed.is_empty();
@@ -185,62 +195,61 @@ impl Group {
             && (0..nest.axes.len()).any(|axis| is_row(&axis))
     }
 
-    /// Returns true if the user does something with each result as it is computed: it has no other axes than those of
-    /// the result.
-    fn takes_epilogue(&self, user: &Group, tensor: Var) -> bool {
-        let Some(last) = self.stages.last().filter(|last| last.nest.store.buffer == Place::Tensor(tensor)) else {
+    /// Returns true if the user is an epilogue: it has no other axes than those of the result.
+    fn has_epilogue(&self, user: &Group, tensor: Var) -> bool {
+        let Some(last) = self.stages.last().filter(|last| last.nest.store.buffer == GroupBuffer::Tensor(tensor)) else {
             return false;
         };
-        let spatial = |nest: &Nest<Place>| nest.axes.iter().filter(|axis| !axis.reduce && !is_unit(axis)).count();
+        let spatial = |nest: &Nest<GroupBuffer>| nest.axes.iter().filter(|axis| !axis.reduce && !is_unit(axis)).count();
         let all = spatial(&last.nest);
         let same = |stage: &Stage| !stage.nest.axes.iter().any(|axis| axis.reduce) && spatial(&stage.nest) == all;
-        let nests: Vec<&Nest<Place>> = [last].into_iter().chain(&user.stages).map(|stage| &*stage.nest).collect();
+        let nests: Vec<&Nest<GroupBuffer>> = [last].into_iter().chain(&user.stages).map(|stage| &*stage.nest).collect();
         user.stages.iter().all(same) && shared(&nests).len() == all
     }
 }
 
-fn row_axes(stages: &[Stage]) -> Option<Vec<Shared<Place>>> {
-    let nests: Vec<&Nest<Place>> = stages.iter().map(|stage| &*stage.nest).collect();
+fn row_axes(stages: &[Stage]) -> Option<Vec<Shared<GroupBuffer>>> {
+    let nests: Vec<&Nest<GroupBuffer>> = stages.iter().map(|stage| &*stage.nest).collect();
     rows::rows(&nests, |number| nests[number].contiguous())
 }
 
-/// The bytes that a tile of rows holds between stages.
-fn held(stages: &[Stage], axes: &[Shared<Place>], visible: &dyn Fn(Var) -> bool) -> i64 {
+/// Returns the bytes of the intermediates of a tile of rows.
+fn intermediate_bytes(stages: &[Stage], axes: &[Shared<GroupBuffer>], visible: &dyn Fn(Var) -> bool) -> i64 {
     let of = |(number, stage): (usize, &Stage)| {
-        let outside = matches!(stage.nest.store.buffer, Place::Tensor(var) if visible(var));
-        let rows: i64 = rows(stages, axes, number);
-        if outside { 0 } else { stage.stored() / rows.max(1) * TILE.min(rows) }
+        let outside = matches!(stage.nest.store.buffer, GroupBuffer::Tensor(var) if visible(var));
+        let rows: i64 = row_count(stages, axes, number);
+        if outside { 0 } else { stage.stored() / rows.max(1) * TILE_ROWS.min(rows) }
     };
     stages.iter().enumerate().map(of).fold(0, i64::saturating_add)
 }
 
-/// How many rows there are.
-fn rows(stages: &[Stage], axes: &[Shared<Place>], number: usize) -> i64 {
-    let extent = |shared: &Shared<Place>| extent(&stages[number].nest.axes[shared.axes[number]]);
+/// FusionKind many rows there are.
+fn row_count(stages: &[Stage], axes: &[Shared<GroupBuffer>], number: usize) -> i64 {
+    let extent = |shared: &Shared<GroupBuffer>| extent(&stages[number].nest.axes[shared.axes[number]]);
     axes.iter().map(extent).fold(1, i64::saturating_mul)
 }
 
-/// The bytes that products load again for each tile of rows but the first: operands that are the same for all rows, where
-/// they do not stay in the cache.
-fn repeated(stages: &[Stage], axes: &[Shared<Place>]) -> i64 {
+/// Returns the bytes that contractions reload for each tile of rows but the first: operands that are the same for all
+/// rows and exceed the cache.
+fn reloaded(stages: &[Stage], axes: &[Shared<GroupBuffer>]) -> i64 {
     let of = |(number, stage): (usize, &Stage)| {
-        let tiles = (rows(stages, axes, number) / TILE).max(1);
+        let tiles = (row_count(stages, axes, number) / TILE_ROWS).max(1);
         let is_row = |axis: &usize| axes.iter().any(|shared| shared.axes[number] == *axis);
-        let whole = |load: &Access<Place>| !load.dims.iter().flatten().chain(&load.mixed).any(is_row);
+        let whole = |load: &Access<GroupBuffer>| !load.dims.iter().flatten().chain(&load.mixed).any(is_row);
         let sizes = stage.loaded().filter(|(load, _)| whole(load)).map(|(_, bytes)| bytes);
-        sizes.filter(|size| *size > CACHE).map(|size| size.saturating_mul(tiles - 1)).fold(0, i64::saturating_add)
+        sizes.filter(|size| *size > CACHE_BYTES).map(|size| size.saturating_mul(tiles - 1)).fold(0, i64::saturating_add)
     };
     stages.iter().enumerate().map(of).fold(0, i64::saturating_add)
 }
 
-/// The bytes of all elements that a store or load goes over.
-fn size(nest: &Nest<Place>, access: &Access<Place>, width: i64) -> i64 {
+/// Returns the bytes of all elements that a store or load touches.
+fn size(nest: &Nest<GroupBuffer>, access: &Access<GroupBuffer>, width: i64) -> i64 {
     let used = |axis: &usize| access.dims.contains(&Some(*axis)) || access.mixed.contains(axis);
     (0..nest.axes.len()).filter(used).map(|axis| extent(&nest.axes[axis])).fold(width, i64::saturating_mul)
 }
 
 fn extent(axis: &NestAxis) -> i64 {
-    axis.extent.as_int().unwrap_or(TYPICAL)
+    axis.extent.as_int().unwrap_or(ASSUMED_EXTENT)
 }
 
 fn is_unit(axis: &NestAxis) -> bool {
@@ -252,13 +261,13 @@ fn bytes(access: &Access<Buffer>) -> i64 {
 }
 
 impl Stage {
-    /// The bytes that it stores.
+    /// Returns the bytes that it stores.
     fn stored(&self) -> i64 {
         size(&self.nest, &self.nest.store, self.widths.0)
     }
 
-    /// Its loads, with the bytes that each goes over.
-    fn loaded(&self) -> impl Iterator<Item = (&Access<Place>, i64)> {
+    /// Returns its loads with the bytes that each touches.
+    fn loaded(&self) -> impl Iterator<Item = (&Access<GroupBuffer>, i64)> {
         self.nest.loads.iter().zip(&self.widths.1).map(|(load, width)| (load, size(&self.nest, load, *width)))
     }
 }

@@ -1,4 +1,4 @@
-//! What FuseRows knows of a kernel: its stages.
+//! Kernels as FuseRows sees them: lists of stages.
 
 use hammock_ir::{
     PrimExpr,
@@ -15,16 +15,16 @@ use hammock_ir::{
 pub struct Kernel {
     /// Its stages, in order.
     pub nests: Vec<Nest<Buffer>>,
-    /// The buffers of its operands.
+    /// Buffers of its operands.
     pub inputs: Vec<Buffer>,
-    /// The buffer of its result.
+    /// Buffer of its result.
     pub output: Buffer,
-    /// About how many operations its values take, stage by stage.
+    /// Approximate number of operations in its expressions, over all stages.
     pub work: i64,
 }
 
 impl Kernel {
-    /// Reads a kernel; `None` if it is more than loops around stores, or takes more than tensors and numbers.
+    /// Reads a kernel; `None` if it is more than loops around stores, or takes anything but tensors and scalars.
     pub fn of(func: &PrimFunc) -> Option<Kernel> {
         if func.params.iter().any(|param| param.buffer.is_none() && param.var.dtype().is_handle()) {
             return None;
@@ -57,17 +57,17 @@ fn read<'s>(stmt: &'s Stmt, stages: &mut Vec<Stage<'s>>) -> Option<()> {
     }
 }
 
-/// A stage, if its values do no more than compute.
+/// Returns a stage, if its expressions have no side effects.
 fn nest(stage: &Stage) -> Option<Nest<Buffer>> {
     let mut loads = Vec::new();
     let mut free = true;
     for value in stage.init.iter().map(|init| init.value).chain([stage.value]) {
         value.walk(&mut |e| match e.kind() {
             PrimKind::Load(buffer, indices, None) => loads.push((buffer.clone(), buffer, indices.as_slice())),
-            _ => free &= !acts(e),
+            _ => free &= !has_effects(e),
         });
     }
-    // The order of a block's axes is that in which its writer thinks of them.
+    // The order of a block's axes is only a convention of its author.
     let axis = |axis: &BlockAxis| NestAxis {
         var: axis.var.clone(),
         extent: axis.dom.1.clone(),
@@ -77,8 +77,8 @@ fn nest(stage: &Stage) -> Option<Nest<Buffer>> {
     free.then(|| Nest::new(axes, (stage.buffer.clone(), stage.buffer, stage.indices), loads))
 }
 
-/// Returns true if an expression does more than compute a value.
-fn acts(e: &PrimExpr) -> bool {
+/// Returns true if an expression has side effects.
+fn has_effects(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Let(..) | PrimKind::Reduce(_) | PrimKind::Load(..) => true,
         PrimKind::Var(var) => var.dtype().is_handle(),

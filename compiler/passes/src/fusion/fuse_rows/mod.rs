@@ -1,18 +1,18 @@
-//! FuseRows: kernels that work row by row become one, which holds only a few rows of what they handed on.
+//! FuseRows: fuses row-wise kernels into one that is tiled by rows, so that intermediates stay in the cache.
 //!
-//! FuseOps makes one kernel of element-wise operations and of what ends in one reduction. This pass, which runs after
-//! FuseTIR, goes on where rows are normalised (softmax, layer norm and their kin, with what computes their input and what
-//! uses their result), where a product is followed by more than element-wise operations of its own shape, and where
-//! attention is written out as products and a softmax. Two calls are joined if
+//! FuseOps fuses element-wise operations with one reduction. This pass, which runs after FuseTIR, goes further:
+//! normalizations (softmax, layer norm and similar, with the producers of their input and the consumers of their
+//! result), matmuls with an epilogue that has reductions, and attention written as matmuls and a softmax. Two calls
+//! are fused if
 //!
-//! - the second does something with each result of a product or reduction, as it is computed (an epilogue);
-//! - the first only rearranges rows that the second reads, as a transpose of heads does; or
-//! - their stages share rows ([`hammock_ir::tir::rows`]), what they hold for 8 rows fits into a core's cache, and storing
-//!   and loading what is handed on costs more bytes than what is loaded again for each 8 rows, such as the weights of a
-//!   product that do not fit into the cache.
+//! - the second is an epilogue of a matmul or another reduction;
+//! - the first only permutes rows that the second reads, like a transpose of attention heads; or
+//! - their stages have common row axes ([`hammock_ir::tir::rows`]), the intermediates of 8 rows fit into a core's
+//!   cache, and storing and loading the intermediate costs more bytes than reloading operands for each 8 rows, such
+//!   as weights of a matmul that exceed the cache.
 //!
-//! A cheap call with several users is repeated for each where that costs less than storing its result. The groups become
-//! functions as FuseOps makes them, so FuseTIR must follow.
+//! A cheap call with several users is rematerialized for each if that costs less than storing its result. The groups
+//! become functions as FuseOps makes them, so FuseTIR must follow.
 
 mod group;
 mod kernel;
@@ -27,7 +27,7 @@ use crate::{
         shared_functions::SharedFunctions,
     },
 };
-use group::{Apart, Group, How, Merged};
+use group::{FusedGroup, FusionKind, Group, Rejected};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Module, Name,
@@ -40,13 +40,13 @@ use hammock_ops::Table;
 use kernel::Kernel;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The most calls in a group.
+/// Maximum number of calls in a group.
 const MAX_MEMBERS: usize = 24;
-/// About the most operations in all expressions of a group: what a kernel that large could save is little beside what it
-/// computes, and compiling it takes longer than its parts do.
+/// Approximate maximum of operations in all expressions of a group: a larger kernel takes longer to compile than its
+/// parts, and saves little compared with its own run time.
 const MAX_OPERATIONS: i64 = 512;
-/// How many bindings are looked at to see whether one group must run between two parts of another.
-const MAX_SEARCH: usize = 512;
+/// Maximum number of bindings visited to check that nothing must run between two parts of a group.
+const MAX_VISITED: usize = 512;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -67,37 +67,37 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
         }
         let memory = MemoryDependences::of(function, &writers, &Table);
         let fusion = Fusion::new(module, function, memory, &mut kernels, context, name);
-        let copies = fusion.copies();
+        let copies = fusion.rematerialized();
         let groups = if copies.is_empty() {
             fusion.groups()
         } else {
             drop(fusion);
-            copies.make(function)?;
+            copies.insert_copies(function)?;
             let memory = MemoryDependences::of(function, &writers, &Table);
             Fusion::new(module, function, memory, &mut kernels, context, name).groups()
         };
         if !groups.all.is_empty() {
             let body = rewrite::take_body(function);
-            let how = Outlining { lift_constants: true, ..Outlining::default() };
-            function.lambda.body = outline_groups(module, function, body, &groups, (&writers, how), &mut shared)?;
+            let kind = Outlining { lift_constants: true, ..Outlining::default() };
+            function.lambda.body = outline_groups(module, function, body, &groups, (&writers, kind), &mut shared)?;
         }
         Ok(())
     })
 }
 
-/// The kernel calls of a function's dataflow blocks, and the groups that they are in so far.
+/// Kernel calls of a function's dataflow blocks, and their groups so far.
 struct Fusion<'a> {
     context: &'a Context<'a>,
     name: &'a Name,
     graph: Graph<'a>,
     memory: MemoryDependences,
-    /// Bindings that must come after one for its memory's sake.
+    /// Bindings that must come after a binding because of memory dependences.
     after: FxHashMap<Var, Vec<Var>>,
     function: &'a Function,
     calls: Vec<Node<'a>>,
-    /// The call that computes a variable.
+    /// Index of the call that computes a variable.
     numbers: FxHashMap<Var, usize>,
-    /// The group of each call: a number of `groups`.
+    /// Group of each call: an index into `groups`.
     group_of: Vec<usize>,
     groups: Vec<Option<Group>>,
 }
@@ -162,7 +162,7 @@ impl<'a> Fusion<'a> {
         found
     }
 
-    /// Makes one group of those of two calls, if that is possible and better.
+    /// Fuses the groups of two calls, if that is possible and profitable.
     fn join(&mut self, producer: usize, user: usize, tensor: Var) {
         let (first, second) = (self.group_of[producer], self.group_of[user]);
         let [Some(a), Some(b)] = [&self.groups[first], &self.groups[second]] else { return };
@@ -174,7 +174,7 @@ impl<'a> Fusion<'a> {
             return;
         }
         let members: FxHashSet<Var> = a.members.iter().chain(&b.members).map(|at| self.calls[*at].var).collect();
-        if self.comes_between(&members) {
+        if self.has_path_outside(&members) {
             return;
         }
         let visible = |var: Var| {
@@ -184,7 +184,7 @@ impl<'a> Fusion<'a> {
         };
         let merged = a.merge(b, tensor, &visible);
         self.context.note(|| self.explain(producer, user, tensor, &merged));
-        if let Ok(Merged { group, .. }) = merged {
+        if let Ok(FusedGroup { group, .. }) = merged {
             for member in &group.members {
                 self.group_of[*member] = second;
             }
@@ -193,8 +193,8 @@ impl<'a> Fusion<'a> {
         }
     }
 
-    /// Returns true if something else needs one of these calls and is needed by another; or may be.
-    fn comes_between(&self, members: &FxHashSet<Var>) -> bool {
+    /// Returns true if a path between two of these calls leads outside the group, or may.
+    fn has_path_outside(&self, members: &FxHashSet<Var>) -> bool {
         let place = |var: Var| self.graph.def(var).map(|def| def.place);
         let last = members.iter().filter_map(|member| place(*member)).max();
         let mut seen: FxHashSet<Var> = FxHashSet::default();
@@ -207,11 +207,11 @@ impl<'a> Fusion<'a> {
             if place(var) > last || !seen.insert(var) {
                 continue;
             }
-            // Sizes that are bound here may be those of a member's type.
+            // Sizes bound here may occur in a member's type.
             let binds_sizes = self.function.scalar(var).is_some()
                 || matches!(self.graph.def(var).map(|def| &def.binding.value), Some(Value::MatchCast(..)));
             let needed = || self.followers(var).any(|user| members.contains(user));
-            if binds_sizes || seen.len() > MAX_SEARCH || needed() {
+            if binds_sizes || seen.len() > MAX_VISITED || needed() {
                 return true;
             }
             outside(var, &mut open);
@@ -219,39 +219,39 @@ impl<'a> Fusion<'a> {
         false
     }
 
-    /// What uses a binding, and what must come after it for its memory's sake.
+    /// Returns the users of a binding, and bindings that must come after it because of memory dependences.
     fn followers(&self, var: Var) -> impl Iterator<Item = &Var> {
         self.graph.users(var).iter().chain(self.after.get(&var).into_iter().flatten())
     }
 
-    fn explain(&self, producer: usize, user: usize, tensor: Var, merged: &Result<Merged, Apart>) -> String {
+    fn explain(&self, producer: usize, user: usize, tensor: Var, merged: &Result<FusedGroup, Rejected>) -> String {
         let (first, second) = (self.calls[producer].callee, self.calls[user].callee);
         let what = format!("{}: `{first}` and `{second}`, by `{}`", self.name, self.function.vars[tensor].name);
         match merged {
-            Ok(Merged { how: How::Epilogue, .. }) => {
+            Ok(FusedGroup { kind: FusionKind::Epilogue, .. }) => {
                 format!("{what}: one kernel; each result is used as it is computed")
             }
-            Ok(Merged { how: How::Rearranged, .. }) => {
+            Ok(FusedGroup { kind: FusionKind::Permuted, .. }) => {
                 format!("{what}: one kernel; the second reads what the first would only rearrange")
             }
-            Ok(Merged { how: How::Rows { saved, repeated }, .. }) => {
-                let again = if *repeated > 0 { format!(", loads {} again", size(*repeated)) } else { String::new() };
+            Ok(FusedGroup { kind: FusionKind::Rows { saved, reloaded }, .. }) => {
+                let again = if *reloaded > 0 { format!(", loads {} again", size(*reloaded)) } else { String::new() };
                 format!("{what}: one kernel, row by row; saves {} of memory traffic{again}", size(*saved))
             }
-            Err(Apart::NoRows) => format!("{what}: two kernels; they share no rows"),
-            Err(Apart::TooLong(held)) => {
+            Err(Rejected::NoCommonRows) => format!("{what}: two kernels; they share no rows"),
+            Err(Rejected::ExceedsCache(held)) => {
                 format!("{what}: two kernels; {} for a few rows do not fit into the cache", size(*held))
             }
-            Err(Apart::TooDear(repeated, saved)) => {
-                let (repeated, saved) = (size(*repeated), size(*saved));
-                format!("{what}: two kernels; one would load {repeated} again to save {saved}")
+            Err(Rejected::TooExpensive(reloaded, saved)) => {
+                let (reloaded, saved) = (size(*reloaded), size(*saved));
+                format!("{what}: two kernels; one would load {reloaded} again to save {saved}")
             }
         }
     }
 }
 
-/// The kernel that a binding calls, and the variables among the tensors that it is given; `None` if it is no call with one
-/// new tensor.
+/// Returns the kernel that a binding calls, and its tensor arguments that are variables; `None` if it is not a call
+/// with one new tensor.
 fn kernel_call<'a>(function: &Function, binding: &'a Binding) -> Option<(&'a Name, Vec<Option<Var>>)> {
     let call = CallTir::of_value(&binding.value)?;
     function.ty(binding.var).as_tensor()?;
@@ -264,7 +264,7 @@ fn kernel_call<'a>(function: &Function, binding: &'a Binding) -> Option<(&'a Nam
     Some((call.kernel()?, tensors.map(operand).collect::<Option<_>>()?))
 }
 
-/// A number of bytes as people say it.
+/// Formats a number of bytes.
 fn size(bytes: i64) -> String {
     match bytes {
         ..10_000 => format!("{bytes} B"),

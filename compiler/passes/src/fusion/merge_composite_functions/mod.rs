@@ -1,9 +1,10 @@
-//! MergeCompositeFunctions: groups of one code generator that follow each other become one function for it.
+//! MergeCompositeFunctions: merges connected groups of one external code generator into one function.
 //!
-//! Looks at calls of functions with the attribute `Composite` (see FuseOpsByPattern). A call joins the calls for the same
-//! code generator that give it its arguments, unless something that is not for it would come between. Tuples of values of
-//! one such group, and their members, join as well, when the tuples are only taken apart. Each group becomes a function
-//! with the attribute `Codegen`, which defines the composite functions that it calls, so that it can be compiled alone.
+//! Works on calls of functions with the attribute `Composite` (see FuseOpsByPattern). A call joins the calls for the
+//! same code generator that compute its arguments, unless another call would have to run in between. Tuples of values
+//! of one such group, and their members, join as well, if the tuples are only taken apart. Each group becomes a
+//! function with the attribute `Codegen`, which defines the composite functions that it calls, so that it can be
+//! compiled alone.
 
 mod regions;
 
@@ -76,7 +77,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     dead_code::eliminate(module, vec!["main".to_owned()])
 }
 
-/// The function in plain blocks, with definitions of the composite functions that it calls before their first calls.
+/// Returns the function in plain blocks, with composite functions defined before their first calls.
 fn with_composites(module: &Module, mut function: Function) -> Function {
     let body = rewrite::take_body(&mut function);
     let mut local: FxHashMap<Name, Var> = FxHashMap::default();
@@ -102,7 +103,7 @@ fn with_composites(module: &Module, mut function: Function) -> Function {
     function
 }
 
-/// The definition of a composite function inside of another, in symbolic variables of its own.
+/// Returns the definition of a composite function inside another, in symbolic variables of its own.
 fn define(function: &mut Function, composite: &Function) -> Binding {
     let mut composite = composite.clone();
     composite.lambda.attrs.remove("Primitive");

@@ -1,4 +1,4 @@
-//! Which calls become one function.
+//! Regions of calls that are merged into one function.
 
 use crate::{
     analysis::{
@@ -14,7 +14,7 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// The groups of a function's composite calls.
+/// Returns the groups of a function's composite calls.
 pub fn groups(module: &Module, function: &Function) -> Groups {
     let graph = Graph::of(function);
     let (regions, of) = Default::default();
@@ -23,17 +23,17 @@ pub fn groups(module: &Module, function: &Function) -> Groups {
     builder.into_groups(&function.lambda.body)
 }
 
-/// Values that are computed together.
+/// Values computed together.
 struct Region {
-    /// The code generator that compiles it; a region without one has one value.
+    /// Its code generator; a region without one has one value.
     codegen: Option<Name>,
-    /// The dataflow block that it lies in.
+    /// Index of its dataflow block.
     block: usize,
-    /// The region that it was merged into.
+    /// Region that it was merged into.
     merged: Option<usize>,
-    /// The regions that it needs, as they were.
+    /// Regions that it depends on, before merging.
     needs: Vec<usize>,
-    /// The search that came by last.
+    /// Last search that visited it.
     visited: usize,
 }
 
@@ -42,12 +42,12 @@ struct Builder<'a> {
     function: &'a Function,
     graph: &'a Graph<'a>,
     regions: Vec<Region>,
-    /// The region of each variable that is bound.
+    /// Region of each bound variable.
     of: FxHashMap<Var, usize>,
-    /// The number of the block that is being looked at, and how many there are so far.
+    /// Index of the current block, and number of blocks so far.
     block: usize,
     blocks: usize,
-    /// The number of the last search.
+    /// Number of the last search.
     visit: usize,
 }
 
@@ -65,7 +65,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The region that a value is computed in.
+    /// Returns the region that computes a value.
     fn value(&mut self, var: Var, value: &Value, dataflow: bool) -> usize {
         match value {
             Value::Call(call) if dataflow && self.codegen(value).is_some() => self.composite(value, &call.args),
@@ -85,11 +85,11 @@ impl Builder<'_> {
         }
     }
 
-    /// A composite call joins the regions of its arguments, unless another argument needs them too.
+    /// Merges a composite call with the regions of its arguments, unless another argument depends on them too.
     fn composite(&mut self, value: &Value, args: &[Operand]) -> usize {
         let codegen = self.codegen(value);
         let direct: Vec<usize> = args.iter().filter_map(|arg| self.region(arg.as_var()?)).collect();
-        // What lies in a tuple that is written out passes through that tuple, which joins nothing.
+        // Members of a tuple literal pass through that tuple, which joins nothing.
         let mut indirect = Vec::new();
         args.iter().filter(|arg| arg.as_var().is_none()).for_each(|arg| {
             arg.each_var(&mut |var| indirect.extend(self.region(var)));
@@ -110,7 +110,7 @@ impl Builder<'_> {
         *first
     }
 
-    /// Marks what regions need, and `others` themselves with what they need.
+    /// Marks the dependences of regions, and `others` with theirs.
     fn mark(&mut self, of: &[usize], others: &[usize]) {
         self.visit += 1;
         let mut pending: Vec<usize> = others.to_vec();
@@ -130,7 +130,7 @@ impl Builder<'_> {
         self.regions[to].needs.extend(needs);
     }
 
-    /// A tuple of values of one region joins it, if it is only taken apart.
+    /// Merges a tuple of values of one region into it, if it is only taken apart.
     fn tuple(&mut self, var: Var, members: &[Operand]) -> usize {
         let regions: Vec<Option<usize>> =
             members.iter().map(|member| member.as_var().and_then(|v| self.region(v))).collect();
@@ -152,12 +152,12 @@ impl Builder<'_> {
         region.is_some_and(joins) && self.is_taken_apart(tuple)
     }
 
-    /// Returns true if a region lies in the block that is being looked at: functions are made of parts of one block.
+    /// Returns true if a region is in the current block: functions consist of parts of one block.
     fn is_here(&self, region: usize) -> bool {
         self.regions[region].block == self.block
     }
 
-    /// Returns true if a tuple of tensors, under all its names, is used for its members alone.
+    /// Returns true if a tuple of tensors is used for its members alone, under all its names.
     fn is_taken_apart(&self, tuple: Var) -> bool {
         let Type::Tuple(members) = self.function.ty(tuple) else { return false };
         if members.is_empty() || !members.iter().all(|ty| matches!(ty, Type::Tensor(_))) {
@@ -183,7 +183,7 @@ impl Builder<'_> {
         found
     }
 
-    /// The code generator of a composite function that a value calls.
+    /// Returns the code generator of the composite function that a value calls.
     fn codegen(&self, value: &Value) -> Option<Name> {
         let composite = self.module.relax(callee(value)?)?.lambda.attrs.get(COMPOSITE)?.as_str()?;
         Some(codegen_of(composite).into())

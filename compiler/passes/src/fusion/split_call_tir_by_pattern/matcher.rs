@@ -1,7 +1,7 @@
-//! Loop nests that compute what a pattern computes.
+//! Matching of loop nests against a pattern.
 //!
-//! Loops, axes, buffers and sizes of a pattern stand for others; scalar parameters stand for constants. Sums and products
-//! match in either order, and a scalar parameter that is added or multiplied may be missing: it then stands for 0 or 1.
+//! Loops, axes, buffers and sizes of a pattern are variables; scalar parameters match constants. Addition and
+//! multiplication are commutative, and a scalar that is added or multiplied may be missing: it then matches 0 or 1.
 
 use hammock_ir::{
     PrimExpr, equal,
@@ -10,19 +10,19 @@ use hammock_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Pairs of expressions that are looked at before a comparison is given up: orders of operands multiply.
-const MOST_STEPS: usize = 10_000;
+/// Maximum number of pairs of expressions compared: operand orders multiply.
+const MAX_STEPS: usize = 10_000;
 
-/// What a pattern stands for.
+/// A match.
 #[derive(Clone, Default)]
 pub struct Matched {
-    /// What its variables are: those of loops and axes, sizes, and scalar parameters.
+    /// Values of the pattern's variables: loops, axes, sizes, and scalar parameters.
     pub vars: FxHashMap<Var, PrimExpr>,
-    /// What its buffers are.
+    /// Values of the pattern's buffers.
     pub buffers: FxHashMap<Buffer, Buffer>,
 }
 
-/// The statements of a kernel's root block.
+/// Returns the statements of a kernel's root block.
 pub fn statements(kernel: &PrimFunc) -> Option<&[Stmt]> {
     let StmtKind::Block(root) = &kernel.body.kind else { return None };
     match &root.body.kind {
@@ -32,7 +32,7 @@ pub fn statements(kernel: &PrimFunc) -> Option<&[Stmt]> {
     }
 }
 
-/// What the pattern stands for in the first statements of a kernel, if these are what it is.
+/// Matches the pattern against the first statements of a kernel.
 pub fn matched(pattern: &PrimFunc, stmts: &[Stmt]) -> Option<Matched> {
     let parts = statements(pattern)?;
     let scalars = pattern.params.iter().filter(|param| param.buffer.is_none()).map(|param| param.var.clone());
@@ -46,9 +46,9 @@ pub fn matched(pattern: &PrimFunc, stmts: &[Stmt]) -> Option<Matched> {
 }
 
 struct Matcher {
-    /// Parameters that stand for constants.
+    /// Parameters that match constants.
     scalars: FxHashSet<Var>,
-    /// Variables that stand for sizes.
+    /// Variables that match sizes.
     sizes: FxHashSet<Var>,
     steps: usize,
     found: Matched,
@@ -114,7 +114,7 @@ impl Matcher {
         p.len() == s.len() && p.iter().zip(s).all(|(p, s)| self.expr(p, s))
     }
 
-    /// Returns true if all hold; nothing is learned when they do not.
+    /// Returns the result of `f`; bindings are undone if it is false.
     fn attempt(&mut self, f: impl FnOnce(&mut Self) -> bool) -> bool {
         let before = self.found.clone();
         let holds = f(self);
@@ -126,7 +126,7 @@ impl Matcher {
 
     fn expr(&mut self, p: &PrimExpr, e: &PrimExpr) -> bool {
         self.steps += 1;
-        if self.steps > MOST_STEPS {
+        if self.steps > MAX_STEPS {
             return false;
         }
         match (p.kind(), e.kind()) {
@@ -163,14 +163,14 @@ impl Matcher {
         stands
     }
 
-    /// `scalar + rest` or `scalar * rest` for `rest` alone.
+    /// Matches `scalar + rest` or `scalar * rest` against `rest` alone.
     fn without(&mut self, op: BinaryOp, scalar: &PrimExpr, rest: &PrimExpr, e: &PrimExpr) -> bool {
         let Some(var) = scalar.as_var().filter(|var| self.scalars.contains(*var)) else { return false };
         let neutral = PrimExpr::constant(if op == BinaryOp::Mul { 1.0 } else { 0.0 }, var.dtype());
         self.attempt(|m| m.var(var, &neutral) && m.expr(rest, e))
     }
 
-    /// The same operation on operands that match.
+    /// Matches the same operation on operands that match.
     fn same_kind(&mut self, p: &PrimExpr, e: &PrimExpr) -> bool {
         let (mut operands, mut others) = (Vec::new(), Vec::new());
         p.each_child(&mut |child| operands.push(child));

@@ -1,12 +1,12 @@
-//! SplitCallTIRByPattern: what a library computes leaves the kernels that begin with it.
+//! SplitCallTIRByPattern: replaces the first loop nests of kernels by calls of library functions.
 //!
-//! `patterns` names a text file of kernels, each a pattern with the name of the function that computes it. Where the first
-//! loop nests of a kernel are those of a pattern ([`matcher`]), `R.call_dps_packed` calls that function, with the tensors
-//! that the pattern's buffers stand for, then the numbers that its scalar parameters stand for; its last buffer is the
-//! result. What is left of the kernel becomes `unfused_epilogue`, which takes that result. Of several patterns, the one of
-//! most nests is taken, or the first in the file. Kernels that are then unused remain for DeadCodeElimination.
+//! `patterns` names a text file of kernels, each a pattern with the name of the function that computes it. If the
+//! first loop nests of a kernel match a pattern ([`matcher`]), `R.call_dps_packed` calls that function with the
+//! tensors matched by the pattern's buffers, then the numbers matched by its scalar parameters; its last buffer is
+//! the result. The rest of the kernel becomes `unfused_epilogue`, which takes that result. Of several patterns, the
+//! one with most loop nests wins, then the first in the file. Unused kernels remain for DeadCodeElimination.
 //!
-//! (TVM's pass asks a function of Python for the library's code, and how much of what has matched it covers.)
+//! (TVM's pass calls a Python function for the library's code, and for the extent of the match that it covers.)
 
 mod matcher;
 
@@ -62,30 +62,30 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// A kernel as a call of a library and what is left.
+/// A kernel split into a library call and the rest.
 struct Split {
-    /// The library's function.
+    /// Library function.
     library: Name,
-    /// Its tensors, by the kernel's parameters, and its numbers.
+    /// Its tensors, as indices of the kernel's parameters, and its numbers.
     inputs: Vec<usize>,
     scalars: Vec<PrimExpr>,
-    /// The kernel's parameters, which tell the sizes.
+    /// The kernel's parameters, which define sizes.
     params: Vec<Param>,
     rest: Option<Rest>,
 }
 
-/// What is left of a kernel.
+/// The rest of a kernel.
 struct Rest {
     kernel: PrimFunc,
-    /// The result of the library's function, its first parameter.
+    /// Result of the library function, its first parameter.
     from: Buffer,
-    /// Which of the arguments follow.
+    /// Indices of the arguments that follow.
     inputs: Vec<usize>,
-    /// Its name in the module, as soon as that has it.
+    /// Its name, once it is in the module.
     name: Option<Name>,
 }
 
-/// How a kernel with so many arguments can be split.
+/// Splits a kernel with `args` arguments, if a pattern matches.
 fn split(patterns: &Module, kernel: &PrimFunc, args: usize) -> Option<Split> {
     let stmts = statements(kernel)?;
     let mut best: Option<(usize, Split)> = None;
@@ -122,13 +122,13 @@ fn split_by(name: &Name, pattern: &PrimFunc, kernel: &PrimFunc, stmts: &[Stmt], 
     let rest = match rest {
         [] if position(result) == Some(args) && kernel.params.len() == args + 1 => None,
         [] => return None,
-        _ => Some(left_over(kernel, nests, rest, result, args)?),
+        _ => Some(remaining_kernel(kernel, nests, rest, result, args)?),
     };
     Some(Split { library: name.clone(), inputs, scalars, params: kernel.params.clone(), rest })
 }
 
-/// The kernel of the statements that remain; none when they need more of the others than their result.
-fn left_over(kernel: &PrimFunc, nests: &[Stmt], rest: &[Stmt], result: &Buffer, args: usize) -> Option<Rest> {
+/// Returns the kernel of the remaining statements; `None` if they use other intermediates than the result.
+fn remaining_kernel(kernel: &PrimFunc, nests: &[Stmt], rest: &[Stmt], result: &Buffer, args: usize) -> Option<Rest> {
     let StmtKind::Block(root) = &kernel.body.kind else { return None };
     let touched = |buffer: &Buffer| rest.iter().any(|stmt| uses(stmt, buffer).any());
     let is_made = |buffer: &Buffer| nests.iter().any(|stmt| uses(stmt, buffer).written);
@@ -163,7 +163,7 @@ fn left_over(kernel: &PrimFunc, nests: &[Stmt], rest: &[Stmt], result: &Buffer, 
     Some(Rest { kernel, from: result.clone(), inputs, name: None })
 }
 
-/// Returns true if some parameters of a kernel tell all of its sizes that statements and their buffers need.
+/// Returns true if the parameters define all sizes that the statements and their buffers use.
 fn tells_sizes(kernel: &PrimFunc, params: &[Param], stmts: &[Stmt], alloc: &[Buffer]) -> bool {
     let told = |params: &[Param], var: &Var| {
         let mut sizes = params.iter().filter_map(|param| param.buffer.as_ref()).flat_map(|buffer| &buffer.shape);
@@ -179,7 +179,7 @@ fn tells_sizes(kernel: &PrimFunc, params: &[Param], stmts: &[Stmt], alloc: &[Buf
 }
 
 impl Split {
-    /// The calls in the place of one of the kernel; none when nothing says how large the library's result is.
+    /// Returns the calls that replace a call of the kernel; `None` if the size of the library's result is unknown.
     fn call(
         &mut self,
         module: &mut Module,
@@ -213,7 +213,7 @@ impl Split {
     }
 }
 
-/// What the variables in a kernel's parameters are in a call.
+/// Returns the values of the variables in a kernel's parameters for a call.
 fn sizes(module: &Module, function: &Function, params: &[Param], args: &[Operand]) -> Substitution {
     let mut sizes = Substitution::default();
     for (param, arg) in params.iter().zip(args) {
@@ -238,7 +238,7 @@ fn names_in(param: &Param, var: &Var) -> bool {
     param.var == *var || param.buffer.iter().flat_map(|buffer| &buffer.shape).any(|size| size.uses(var))
 }
 
-/// How a statement uses a buffer.
+/// Uses of a buffer by a statement.
 struct Uses {
     read: bool,
     written: bool,
@@ -264,7 +264,7 @@ fn uses(stmt: &Stmt, buffer: &Buffer) -> Uses {
         stmt.each_expr(&mut |e| {
             e.walk(&mut |e| match e.kind() {
                 PrimKind::Load(from, ..) => uses.read |= from == buffer,
-                // an address: anything may happen to what it leads to
+                // an address: its memory may be read and written
                 PrimKind::Var(var) if *var == buffer.data => (uses.read, uses.written) = (true, true),
                 _ => {}
             });
