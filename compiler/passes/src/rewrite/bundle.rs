@@ -1,4 +1,4 @@
-//! Parameters as fields of one tuple.
+//! Bundling of parameters into one tuple.
 
 use super::Emitter;
 use crate::analysis::symbolic;
@@ -9,14 +9,14 @@ use hammock_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Bundles the weights of a global function.
+/// Bundles the parameters after the inputs of a global function.
 pub fn bundle(function: &mut Function, inputs: usize, tuple_name: &Name) {
     let mut lambda = std::mem::replace(&mut function.lambda, Function::empty().lambda);
     bundle_lambda(function, &mut lambda, inputs, tuple_name);
     function.lambda = lambda;
 }
 
-/// `function` has the table of the lambda's variables.
+/// Bundles the parameters after the inputs of a lambda; `function` has its variables.
 pub fn bundle_lambda(function: &mut Function, lambda: &mut Lambda, inputs: usize, tuple_name: &Name) {
     let weights = lambda.params.split_off(inputs);
     let known = symbolic::defined(function, &lambda.params);
@@ -32,7 +32,7 @@ pub fn bundle_lambda(function: &mut Function, lambda: &mut Lambda, inputs: usize
     let mut bundle = Bundle { tuple, fields: FxHashMap::default(), unknown };
     let mut prologue = Emitter::new(false);
     for (i, weight) in weights.into_iter().enumerate() {
-        // What expressions and types name must have that name.
+        // Variables in expressions and types keep their names.
         if function.scalar(weight).is_some() || named.contains(&weight) {
             let (value, span) = (Value::TupleGet(tuple.into(), i), function.vars[weight].span);
             prologue.push(Binding { var: weight, value, span });
@@ -46,7 +46,7 @@ pub fn bundle_lambda(function: &mut Function, lambda: &mut Lambda, inputs: usize
     }
 }
 
-/// A type without the sizes that these variables are needed for.
+/// Returns a type without sizes that use these variables.
 fn without(ty: &Type, unknown: &[PrimVar]) -> Type {
     let mut ty = ty.clone();
     if !unknown.is_empty() {
@@ -60,7 +60,7 @@ fn without(ty: &Type, unknown: &[PrimVar]) -> Type {
     ty
 }
 
-/// Takes weights from their tuple wherever they are used.
+/// Replaces uses of weights by fields of their tuple.
 struct Bundle {
     tuple: Var,
     fields: FxHashMap<Var, usize>,
@@ -104,7 +104,7 @@ impl Bundle {
         }
     }
 
-    /// A new variable with the value of a weight; none for what is no weight.
+    /// Binds a weight's field to a new variable; `None` for variables that are no weights.
     fn take(&self, function: &mut Function, var: Var, span: Span, out: &mut Emitter) -> Option<Var> {
         let field = *self.fields.get(&var)?;
         let (name, ty) = (function.vars[var].name.clone(), function.ty(var).clone());

@@ -11,7 +11,7 @@ use hammock_ir::{
 use hammock_ops::{Table, lookup};
 use rustc_hash::FxHashMap;
 
-/// Computes the same value only once in a function of a module with these writers.
+/// Eliminates common subexpressions in a function.
 pub fn eliminate(module: &Module, function: &mut Function, writers: &Writers, call_only: bool) {
     let memory = MemoryDependences::of(function, writers, &Table);
     let mut body = rewrite::take_body(function);
@@ -27,11 +27,11 @@ struct Eliminator<'a> {
     call_only: bool,
     writers: &'a Writers,
     memory: MemoryDependences,
-    /// Variables that can be used here and their values, by the values' hashes.
+    /// Available variables and their values, by hash of the value.
     known: FxHashMap<u64, Vec<(Var, Value)>>,
-    /// What was added to `known`, in order.
+    /// Entries of `known`, in order of insertion.
     log: Vec<(u64, Var)>,
-    /// Variables to use in place of others.
+    /// Replacements of variables.
     names: FxHashMap<Var, Var>,
 }
 
@@ -41,7 +41,7 @@ impl Eliminator<'_> {
         self.rename(&mut body.result);
     }
 
-    /// A body whose values are known only inside of it.
+    /// Rewrites a body whose values are available only inside it.
     fn branch(&mut self, body: &mut Body) {
         let begin = self.log.len();
         self.body(body);
@@ -67,7 +67,7 @@ impl Eliminator<'_> {
                 }
                 value => {
                     value.each_operand_mut(&mut |o| self.rename(o));
-                    if let Some(source) = self.same(binding.var, value) {
+                    if let Some(source) = self.find_equal(binding.var, value) {
                         *value = Value::Operand(source.into());
                         self.names.insert(binding.var, source);
                         renamed.push((source, binding.var));
@@ -80,7 +80,7 @@ impl Eliminator<'_> {
         }
     }
 
-    /// Dataflow variables are gone; what they held is known by the block's outputs that were other names for them.
+    /// Removes dataflow variables; their values remain available through outputs of the block that are aliases.
     fn leave_dataflow(&mut self, begin: usize, renamed: &[(Var, Var)]) {
         let is_dataflow = |v: Var| self.function.vars[v].dataflow;
         let mut outputs = FxHashMap::default();
@@ -109,17 +109,17 @@ impl Eliminator<'_> {
         }
     }
 
-    /// The variable that has the value already; if none has, the value is known from here on.
-    fn same(&mut self, var: Var, value: &Value) -> Option<Var> {
+    /// Returns the variable that has the value already; otherwise makes the value available.
+    fn find_equal(&mut self, var: Var, value: &Value) -> Option<Var> {
         let computes = matches!(value, Value::Call(_));
-        if !self.takes_part(value) || computes && self.memory.is_written(var) {
+        if !self.is_candidate(value) || computes && self.memory.is_written(var) {
             return None;
         }
         let hash = hash::value(value);
         let bucket = self.known.entry(hash).or_default();
         let ty = |v: Var| self.function.ty(v);
         let memory = &self.memory;
-        // Of several, an operand was overwritten between each two: only the last can still have the value.
+        // If there are several, an operand was overwritten between them: only the last may still have the value.
         let alike = bucket.iter().rfind(|(v, known)| equal::values(known, value) && equal::types(ty(*v), ty(var)));
         if let Some((source, _)) = alike.filter(|(v, _)| !(computes && memory.changes_between(value, *v, var))) {
             return Some(*source);
@@ -129,7 +129,7 @@ impl Eliminator<'_> {
         None
     }
 
-    fn takes_part(&self, value: &Value) -> bool {
+    fn is_candidate(&self, value: &Value) -> bool {
         match value {
             Value::Call(call) => {
                 is_pure(self.module, self.function, value) && !is_unique(call) && !self.writers.writes(value, &Table)
@@ -151,7 +151,7 @@ impl Eliminator<'_> {
     }
 }
 
-/// Returns true if every call of the operator counts, even after an equal one.
+/// Returns true if equal calls of the operator have different results.
 fn is_unique(call: &Call) -> bool {
     matches!(call.callee, Callee::Op(name) if lookup(name).is_none_or(|op| op.unique))
 }

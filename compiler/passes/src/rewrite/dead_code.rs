@@ -15,7 +15,7 @@ use hammock_ir::{
 use hammock_ops::Table;
 use rustc_hash::FxHashSet;
 
-/// Removes unused bindings, and functions that neither the module's visible functions nor `entries` use.
+/// Removes unused bindings, and functions that are unreachable from visible functions and `entries`.
 pub fn eliminate(module: &mut Module, entries: Vec<String>) -> Result<(), Diagnostic> {
     let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
@@ -27,7 +27,7 @@ pub fn eliminate(module: &mut Module, entries: Vec<String>) -> Result<(), Diagno
     Ok(())
 }
 
-/// Removes a function's unused bindings without side effects, and blocks left empty.
+/// Removes a function's unused bindings without side effects, and empty blocks.
 pub fn remove_unused(module: &Module, function: &mut Function, writers: &Writers) {
     let memory = MemoryDependences::of(function, writers, &Table);
     let mut body = rewrite::take_body(function);
@@ -36,14 +36,14 @@ pub fn remove_unused(module: &Module, function: &mut Function, writers: &Writers
     function.lambda.body = body;
 }
 
-/// Removes dead bindings from the last to the first.
+/// Backward sweep that removes dead bindings.
 struct Sweep<'a> {
     module: &'a Module,
     function: &'a Function,
     memory: MemoryDependences,
-    /// Variables that are used later.
+    /// Live variables: used later.
     live: FxHashSet<Var>,
-    /// Memory that is read later.
+    /// Live memory: read later.
     read: FxHashSet<Region>,
 }
 
@@ -51,7 +51,7 @@ impl Sweep<'_> {
     fn body(&mut self, body: &mut Body) {
         body.result.each_var(&mut |v| self.uses(v));
         for block in body.blocks.iter_mut().rev() {
-            let mut kept = Vec::with_capacity(block.bindings.len());
+            let mut remaining = Vec::with_capacity(block.bindings.len());
             for mut binding in block.bindings.drain(..).rev() {
                 if !self.live.contains(&binding.var)
                     && is_pure(self.module, self.function, &binding.value)
@@ -62,10 +62,10 @@ impl Sweep<'_> {
                 binding.value.each_body_mut(&mut |b| self.body(b));
                 binding.value.each_var(&mut |v| self.uses(v));
                 self.function.ty(binding.var).each_var(&mut |v| _ = self.live.insert(v));
-                kept.push(binding);
+                remaining.push(binding);
             }
-            kept.reverse();
-            block.bindings = kept;
+            remaining.reverse();
+            block.bindings = remaining;
         }
     }
 
@@ -76,12 +76,12 @@ impl Sweep<'_> {
         }
     }
 
-    /// Returns true if a binding writes to memory that is read later, or comes from outside.
+    /// Returns true if a binding writes to live memory, or to memory of the caller.
     fn writes_live(&self, var: Var) -> bool {
         if self.memory.is_empty() {
             return false;
         }
-        // What runs again, or later, may read what is written here.
+        // Code that runs again, or later, may read what is written here.
         let read = |region: &Region| *region <= EXTERNAL || self.read.contains(region);
         let written = self.memory.written_by(var);
         !written.is_empty() && (written.iter().any(read) || self.read.contains(&ANY) || self.memory.has_closures())

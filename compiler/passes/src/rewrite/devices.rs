@@ -1,11 +1,11 @@
-//! Shared by passes that change where tensors are.
+//! Devices in types, for passes that place tensors.
 
 use hammock_ir::{
     Module, Type,
     relax::{Body, Function, Value},
 };
 
-/// Calls `f` on every type in a function: of variables, results, casts, and those given to calls.
+/// Calls `f` on every type in a function: of variables, results, casts and calls.
 pub fn each_type_mut(function: &mut Function, f: &mut dyn FnMut(&mut Type)) {
     function.vars.values_mut().for_each(|info| f(&mut info.ty));
     f(&mut function.lambda.ret_ty);
@@ -24,13 +24,13 @@ fn in_body(body: &mut Body, f: &mut dyn FnMut(&mut Type)) {
     }
 }
 
-/// The type of the function's result says where it is, as the value that is returned does.
+/// Sets the devices in the function's result type to those of the returned value.
 pub fn place_result(module: &Module, function: &mut Function) {
     let found = function.operand_ty(module, &function.lambda.body.result);
     place(&mut function.lambda.ret_ty, &found);
 }
 
-/// A type names the devices that another one of the same form names.
+/// Copies the devices of `found` into `ty`, a type of the same structure.
 pub fn place(ty: &mut Type, found: &Type) {
     match (ty, found) {
         (Type::Tensor(own), Type::Tensor(found)) if found.vdevice.is_some() => own.vdevice = found.vdevice.clone(),

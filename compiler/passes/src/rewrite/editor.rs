@@ -1,19 +1,12 @@
-//! Local rewriting: a rule looks at a value and what it is computed from, and says what else would give the same.
+//! Pattern rewriting: a rule inspects a value and its operands, and returns an equivalent value.
 //!
 //! ```ignore
-//! /// A sum of products with the same left side is a product with the sum.
-//! fn factor(e: &mut Editor, value: &Value) -> Option<Value> {
-//!     let [a, b] = value.as_op("add")?.operands()?;
-//!     let [x, y] = e.op(a, "matmul")?.operands()?.clone();
-//!     let [_, z] = e.op(b, "matmul")?.operands()?.clone();
-//!     let sum = e.emit("add", [y, z], [])?;
-//!     e.make("matmul", [x, sum], [])
-//! }
+//! /// `x @ y + x @ z` becomes `x @ (y + z)`.
 //! ```
 //!
-//! [`apply`] walks each function from its first binding to its last. What a rule emits, and what it puts in the place of a
-//! value, is offered to the rule again, so each call of a rule must bring the function nearer to a form in which it does
-//! not apply. After a change the function is tidied: names for other names, values computed twice and unused bindings go.
+//! [`apply`] visits each function from its first binding to its last. The rule is applied again to values that it
+//! emits or returns, so each application must bring the function closer to a form in which it no longer applies.
+//! After a change the function is tidied: aliases, common subexpressions and unused bindings are removed.
 
 use crate::rewrite::{self, canonicalize, common_subexpr, dead_code};
 use cranelift_entity::SecondaryMap;
@@ -27,11 +20,11 @@ use hammock_ir::{
 };
 use hammock_ops::{Table, lookup};
 
-/// What a rule makes of a value: `None` where it does not apply.
+/// A rewriting rule: returns the new value, or `None` if it does not apply.
 pub type Rule<'r> = dyn FnMut(&mut Editor, &Value) -> Option<Value> + 'r;
 
-/// Applies a rule to every value of every function of a module, those of nested functions and branches included, until it
-/// applies nowhere. `rule` makes the one for a function; functions for which it makes none stay as they are.
+/// Applies a rule to every value of every function of a module, including nested functions and branches, to a fixed
+/// point. `rule` returns the rule for a function; functions without one stay as they are.
 pub fn apply<R>(module: &mut Module, rule: impl FnMut(&Name, &Function) -> Option<R>) -> Result<(), Diagnostic>
 where
     R: FnMut(&mut Editor, &Value) -> Option<Value>,
@@ -39,7 +32,7 @@ where
     apply_then(module, rule, tidy)
 }
 
-/// The same without tidying up.
+/// Like [`apply`], without tidying.
 pub fn apply_only<R>(module: &mut Module, rule: impl FnMut(&Name, &Function) -> Option<R>) -> Result<(), Diagnostic>
 where
     R: FnMut(&mut Editor, &Value) -> Option<Value>,
@@ -80,7 +73,7 @@ fn apply_to(module: &Module, function: &mut Function, memory: MemoryDependences,
     changed
 }
 
-/// Removes what a rewriting leaves behind: names for other names, values that are computed twice, and unused bindings.
+/// Removes what a rewriting leaves behind: aliases, common subexpressions, and unused bindings.
 pub fn tidy(module: &Module, function: &mut Function, writers: &Writers) -> Result<(), Diagnostic> {
     canonicalize::canonicalize(function)?;
     common_subexpr::eliminate(module, function, writers, false);
@@ -89,30 +82,30 @@ pub fn tidy(module: &Module, function: &mut Function, writers: &Writers) -> Resu
     Ok(())
 }
 
-/// Returns true if a function is one kernel already, which rewritings of graphs leave alone.
+/// Returns true if a function is a fused group of kernels, which graph passes do not change.
 pub fn is_primitive(function: &Function) -> bool {
     function.lambda.attrs.get("Primitive").and_then(AttrValue::as_int).is_some_and(|value| value != 0)
 }
 
 /// A function that is being rewritten, at one of its bindings.
 ///
-/// Its [`Definitions`] are those of the body around the binding, before it: where they are computed from what may be
-/// overwritten in between, or from variables that are not visible here, they are not shown.
+/// Its [`Definitions`] are the bindings before this one in the enclosing bodies, except those whose operands may be
+/// overwritten in between, or use variables that are not visible here.
 pub struct Editor<'a> {
     /// The module, in which this function has only its signature.
     pub module: &'a Module,
     /// The function, without its body.
     pub function: &'a mut Function,
-    /// How often each variable was used when the rewriting began.
+    /// Number of uses of each variable when the rewriting began.
     uses: Vec<usize>,
     memory: MemoryDependences,
-    /// The blocks so far of the bodies around the binding, outer ones first.
+    /// Rewritten blocks of the enclosing bodies, outer ones first.
     bodies: Vec<Vec<Block>>,
     places: SecondaryMap<Var, Option<Place>>,
     emitted: Vec<Binding>,
-    /// Where the binding stands in the text, and whether in a dataflow block.
+    /// Span of the binding, and whether it is in a dataflow block.
     at: (Span, bool),
-    /// Its variable.
+    /// Variable of the binding.
     target: Option<Var>,
     changed: bool,
 }
@@ -142,17 +135,17 @@ impl Definitions for Editor<'_> {
 }
 
 impl Editor<'_> {
-    /// The type of an operand.
+    /// Returns the type of an operand.
     pub fn ty(&self, operand: &Operand) -> Type {
         self.function.operand_ty(self.module, operand)
     }
 
-    /// The type of an operand that is a tensor.
+    /// Returns the type of an operand that is a tensor.
     pub fn tensor(&self, operand: &Operand) -> Option<TensorType> {
         self.ty(operand).as_tensor().cloned()
     }
 
-    /// The type of a value other than functions and branches. `None` when it has none.
+    /// Returns the type of a value other than functions and branches; `None` if it has none.
     pub fn value_ty(&self, value: &Value) -> Option<Type> {
         match value {
             Value::Call(call) => Table.infer(self.module, self.function, call).ok(),
@@ -168,19 +161,18 @@ impl Editor<'_> {
         operand.as_var().is_some_and(|var| self.uses.get(var.as_u32() as usize).is_some_and(|uses| *uses > 1))
     }
 
-    /// Returns true if the value at hand is bound to a variable that is visible only in its dataflow block.
+    /// Returns true if the current binding's variable is visible only in its dataflow block.
     pub fn binds_local(&self) -> bool {
         self.at.1 && self.target.is_some_and(|var| self.function.vars[var].dataflow)
     }
 
-    /// Returns true if the value at hand may share memory with an operand: nothing writes over either of them from here
-    /// on.
+    /// Returns true if the current value may share memory with an operand: neither is overwritten from here on.
     pub fn may_share(&self, operand: &Operand) -> bool {
         let is_written = |var: Var| self.memory.is_written(var) || self.memory.is_written_after(operand, var);
         self.target.is_none_or(|var| !is_written(var))
     }
 
-    /// A call of an operator with some attributes given, the others at their defaults.
+    /// Returns a call of an operator with these attributes, the others at their defaults.
     pub fn make<const N: usize, const M: usize>(
         &self,
         op: &str,
@@ -190,7 +182,7 @@ impl Editor<'_> {
         Some(Value::Call(lookup(op)?.call(args.into(), attrs)))
     }
 
-    /// Binds such a call before the binding. `None` when it has no type.
+    /// Binds such a call before the current binding; `None` if it has no type.
     pub fn emit<const N: usize, const M: usize>(
         &mut self,
         op: &str,
@@ -201,7 +193,7 @@ impl Editor<'_> {
         self.bind(value)
     }
 
-    /// Binds a value before the binding. `None` when it is a call without a type.
+    /// Binds a value before the current binding; `None` if it is a call without a type.
     pub fn bind(&mut self, value: Value) -> Option<Operand> {
         let ty = self.value_ty(&value)?;
         let (span, dataflow) = self.at;
@@ -236,7 +228,9 @@ impl Editor<'_> {
             match rule(self, &binding.value) {
                 Some(value) => {
                     self.changed = true;
-                    if let Some(ty) = self.value_ty(&value).filter(|ty| says_more(ty, self.function.ty(binding.var))) {
+                    if let Some(ty) =
+                        self.value_ty(&value).filter(|ty| is_refinement(ty, self.function.ty(binding.var)))
+                    {
                         self.function.vars[binding.var].ty = ty;
                     }
                     self.memory.adopt(self.function, &Table, binding.var, &value, binding.var);
@@ -266,12 +260,12 @@ impl Editor<'_> {
     }
 }
 
-/// Returns true if a type of a value says something that another one of it leaves open.
-fn says_more(new: &Type, old: &Type) -> bool {
+/// Returns true if a new type has shapes or dtypes that the old type leaves open.
+fn is_refinement(new: &Type, old: &Type) -> bool {
     match (new, old) {
         (Type::Tensor(new), Type::Tensor(old)) => new.dims().is_some() && old.dims().is_none(),
         (Type::Shape(new), Type::Shape(old)) => new.dims().is_some() && old.dims().is_none(),
-        (Type::Tuple(new), Type::Tuple(old)) => new.iter().zip(old).any(|(new, old)| says_more(new, old)),
+        (Type::Tuple(new), Type::Tuple(old)) => new.iter().zip(old).any(|(new, old)| is_refinement(new, old)),
         (new, Type::Any) => !matches!(new, Type::Any),
         _ => false,
     }

@@ -1,4 +1,4 @@
-//! Kernels' statements that give each element of a buffer a value of its own.
+//! Loop nests that compute each element of a buffer independently.
 
 use hammock_ir::{
     Attrs, PrimExpr,
@@ -6,8 +6,8 @@ use hammock_ir::{
     tir::{Block, BlockAxis, Buffer, Region, Stmt},
 };
 
-/// A block in loops over all of a buffer. `value` takes the place of an element, and gives its value and what is read for
-/// it.
+/// Returns a block in loops over all elements of a buffer. `value` maps the indices of an element to its value and to
+/// the regions read for it.
 pub fn fill_block(
     buffer: &Buffer,
     annotations: Attrs,

@@ -1,9 +1,9 @@
-//! Groups of bindings become functions, and calls of them.
+//! Outlining of groups of bindings into functions.
 //!
-//! Shared by the passes that decide by themselves what belongs together. Each group of a dataflow block becomes a private
-//! function, which is called where the first of its bindings stood, after what the group needs. Equal functions are
-//! made once. A group that memory dependences do not allow is given up: something between its bindings writes to memory
-//! that they read, or reads what they write. Shapes and scalars of plain numbers that have names outside are written out inside.
+//! Each group in a dataflow block becomes a private function, which is called at the position of the group's first
+//! binding, after the bindings that the group needs. Equal functions are shared. A group that violates memory
+//! dependences is dropped: something between its bindings writes to memory that they read, or reads what they write.
+//! Constant shapes and scalars that are bound outside are inlined.
 
 use crate::rewrite::shared_functions::SharedFunctions;
 use hammock_diagnostics::{Diagnostic, codes};
@@ -20,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A group of bindings.
 #[derive(Clone)]
 pub struct Group {
-    /// The name that its function gets where that is free.
+    /// Preferred name of its function.
     pub name: String,
     /// The function's attributes.
     pub attrs: Attrs,
@@ -31,14 +31,14 @@ pub struct Group {
 pub struct Groups {
     /// The groups.
     pub all: Vec<Group>,
-    /// The group of each binding that is in one.
+    /// Group of each grouped binding.
     pub of: FxHashMap<Var, usize>,
 }
 
-/// Turns the groups in a function's dataflow blocks into calls.
+/// Replaces the groups in a function's dataflow blocks by calls.
 ///
 /// # Errors
-/// When a group would need its own result.
+/// If a group depends on its own result.
 pub fn outline_groups(
     module: &mut Module,
     function: &mut Function,
@@ -48,8 +48,8 @@ pub fn outline_groups(
     shared: &mut SharedFunctions,
 ) -> Result<Body, Diagnostic> {
     let memory = dependences(function, &mut body, writers);
-    let allowed = (!memory.is_empty()).then(|| allowed(function, &memory, &body, groups));
-    let groups = allowed.as_ref().unwrap_or(groups);
+    let legal_groups = (!memory.is_empty()).then(|| legal_groups(function, &memory, &body, groups));
+    let groups = legal_groups.as_ref().unwrap_or(groups);
     let statics = statics(&body);
     let mut sizes = FxHashSet::default();
     function.lambda.params.iter().for_each(|param| each_size(function.ty(*param), &mut |dim| _ = sizes.insert(dim)));
@@ -61,7 +61,7 @@ pub fn outline_groups(
     Ok(body)
 }
 
-/// The memory dependences of a function whose body is taken out.
+/// Returns the memory dependences of a function whose body is taken out.
 fn dependences(function: &mut Function, body: &mut Body, writers: &Writers) -> MemoryDependences {
     std::mem::swap(&mut function.lambda.body, body);
     let memory = MemoryDependences::of(function, writers, &Table);
@@ -69,34 +69,34 @@ fn dependences(function: &mut Function, body: &mut Body, writers: &Writers) -> M
     memory
 }
 
-/// The groups that memory dependences allow. One is given up if it would have to run both before and after something,
-/// or if nothing uses its results while it writes to memory.
-fn allowed(function: &Function, memory: &MemoryDependences, body: &Body, groups: &Groups) -> Groups {
-    let mut allowed = groups.clone();
+/// Returns the groups that memory dependences allow. A group is dropped if it would have to run both before and after
+/// something, or if its results are unused while it writes to memory.
+fn legal_groups(function: &Function, memory: &MemoryDependences, body: &Body, groups: &Groups) -> Groups {
+    let mut legal_groups = groups.clone();
     let outputs = outputs(function, body, groups);
-    allowed.of.retain(|var, group| !outputs[*group].is_empty() || !memory.writes(*var));
-    keep_allowed(function, memory, body, &mut allowed);
-    allowed
+    legal_groups.of.retain(|var, group| !outputs[*group].is_empty() || !memory.writes(*var));
+    drop_illegal(function, memory, body, &mut legal_groups);
+    legal_groups
 }
 
-fn keep_allowed(function: &Function, memory: &MemoryDependences, body: &Body, groups: &mut Groups) {
+fn drop_illegal(function: &Function, memory: &MemoryDependences, body: &Body, groups: &mut Groups) {
     for block in &body.blocks {
         let is_grouped = |binding: &Binding, groups: &Groups| groups.of.contains_key(&binding.var);
         let edges = if block.dataflow { memory.order(&block.bindings) } else { Vec::new() };
         while !edges.is_empty() && block.bindings.iter().any(|binding| is_grouped(binding, groups)) {
             let (units, needs) = units(function, groups, &FxHashSet::default(), &edges, &block.bindings);
-            let Err(circle) = in_order(&needs) else { break };
+            let Err(cycle) = sort_units(&needs) else { break };
             let first = |unit: &usize| block.bindings[units[*unit][0]].var;
-            let Some(given_up) = circle.iter().find_map(|unit| groups.of.get(&first(unit)).copied()) else { break };
+            let Some(given_up) = cycle.iter().find_map(|unit| groups.of.get(&first(unit)).copied()) else { break };
             groups.of.retain(|_, group| *group != given_up);
         }
         for binding in &block.bindings {
-            binding.value.each_body(&mut |nested| keep_allowed(function, memory, nested, groups));
+            binding.value.each_body(&mut |nested| drop_illegal(function, memory, nested, groups));
         }
     }
 }
 
-/// Calls `f` on the variables that are sizes in a type, which a value of that type gives values.
+/// Calls `f` on the variables that a type's sizes define.
 fn each_size(ty: &Type, f: &mut dyn FnMut(prim::Var)) {
     ty.each_expr(&mut |e| {
         if let Some(dim) = e.as_var() {
@@ -105,7 +105,7 @@ fn each_size(ty: &Type, f: &mut dyn FnMut(prim::Var)) {
     });
 }
 
-/// The variables that stand for shapes and scalars of plain numbers.
+/// Returns the variables bound to constant shapes and scalars.
 fn statics(body: &Body) -> FxHashMap<Var, Operand> {
     let mut statics: FxHashMap<Var, Operand> = FxHashMap::default();
     body.walk(&mut |binding| {
@@ -129,7 +129,7 @@ fn is_static(operand: &Operand) -> bool {
     }
 }
 
-/// What of each group is used outside of it: what is visible outside the block, then the rest in order of its uses.
+/// Returns each group's outputs: variables visible outside the block, then the others in order of their uses.
 fn outputs(function: &Function, body: &Body, groups: &Groups) -> Vec<Vec<Var>> {
     let mut outputs: Vec<Vec<Var>> = groups.all.iter().map(|_| Vec::new()).collect();
     let mut known: FxHashSet<Var> = FxHashSet::default();
@@ -163,20 +163,20 @@ struct Outliner<'a> {
     memory: &'a MemoryDependences,
     groups: &'a Groups,
     statics: &'a FxHashMap<Var, Operand>,
-    /// What of each group is used outside of it.
+    /// Outputs of each group.
     outputs: Vec<Vec<Var>>,
-    /// The sizes that have values before the block.
+    /// Sizes defined before the block.
     sizes: FxHashSet<prim::Var>,
     how: Outlining,
     shared: &'a mut SharedFunctions,
     out: Vec<Binding>,
 }
 
-/// A binding that is in no group, or all of a group's, by their indices in the block.
+/// A binding outside groups, or all bindings of a group, as indices in the block.
 type Unit = Vec<usize>;
 
-/// The units of a block by their first bindings, and which others each needs: for variables, sizes that are not given
-/// before the block, and by edges between bindings.
+/// Returns the units of a block, in order of their first bindings, and the dependences of each: variables, sizes that
+/// are not defined before the block, and edges between bindings.
 fn units(
     function: &Function,
     groups: &Groups,
@@ -261,7 +261,7 @@ impl Outliner<'_> {
     fn block(&mut self, bindings: Vec<Binding>) -> Result<Vec<Binding>, Diagnostic> {
         let edges = self.memory.order(&bindings);
         let (units, needs) = units(self.function, self.groups, &self.sizes, &edges, &bindings);
-        let order = in_order(&needs).map_err(|circle| self.circle(&bindings, &units, &circle))?;
+        let order = sort_units(&needs).map_err(|cycle| self.cycle(&bindings, &units, &cycle))?;
         let mut bindings: Vec<Option<Binding>> = bindings.into_iter().map(Some).collect();
         for unit in order {
             let bindings: Vec<Binding> = units[unit].iter().filter_map(|index| bindings[*index].take()).collect();
@@ -273,11 +273,11 @@ impl Outliner<'_> {
         Ok(std::mem::take(&mut self.out))
     }
 
-    /// Units need each other in a circle.
-    fn circle(&self, bindings: &[Binding], units: &[Unit], circle: &[usize]) -> Diagnostic {
+    /// Returns the error for units that depend on each other in a cycle.
+    fn cycle(&self, bindings: &[Binding], units: &[Unit], cycle: &[usize]) -> Diagnostic {
         let last = |is_group: bool| {
             let of = |binding: &&Binding| self.groups.of.contains_key(&binding.var) == is_group;
-            circle.iter().find_map(|unit| units[*unit].last().map(|index| &bindings[*index]).filter(of))
+            cycle.iter().find_map(|unit| units[*unit].last().map(|index| &bindings[*index]).filter(of))
         };
         let name = |binding: &Binding| self.function.vars[binding.var].name.clone();
         let (group, other) = (last(true), last(false));
@@ -297,7 +297,7 @@ impl Outliner<'_> {
         })
     }
 
-    /// Calls the function that a group becomes. What nothing uses is dropped.
+    /// Emits the call of a group's function. Groups without outputs are dropped.
     fn call(&mut self, group: usize, mut bindings: Vec<Binding>) {
         let outputs = std::mem::take(&mut self.outputs[group]);
         if outputs.is_empty() {
@@ -305,7 +305,7 @@ impl Outliner<'_> {
         }
         let span = bindings.first().map_or(Span::NONE, |binding| binding.span);
         let order: FxHashMap<Var, usize> = bindings.iter().enumerate().map(|(at, binding)| (binding.var, at)).collect();
-        self.write_out(&mut bindings);
+        self.inline_constants(&mut bindings);
         let mut outlined = self.function.outline(self.module, bindings, &outputs, self.how);
         let Group { name, attrs } = &self.groups.all[group];
         outlined.function.lambda.attrs = attrs.clone();
@@ -327,8 +327,8 @@ impl Outliner<'_> {
         }
     }
 
-    /// Puts shapes and scalars of plain numbers in the place of the variables that stand for them.
-    fn write_out(&self, bindings: &mut [Binding]) {
+    /// Inlines constant shapes and scalars.
+    fn inline_constants(&self, bindings: &mut [Binding]) {
         if self.statics.is_empty() {
             return;
         }
@@ -356,8 +356,8 @@ impl Outliner<'_> {
     }
 }
 
-/// The units in their order, but each after those that it needs; the units of a circle, if there is one.
-fn in_order(needs: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
+/// Sorts the units topologically, otherwise stably; fails with the units of a cycle.
+fn sort_units(needs: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
         New,
@@ -367,7 +367,7 @@ fn in_order(needs: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut order = Vec::with_capacity(needs.len());
     let mut states = vec![State::New; needs.len()];
     for first in 0..needs.len() {
-        // What is to be done: units with the next of their needs to look at.
+        // Work stack: units with the index of their next dependence.
         let mut stack = Vec::new();
         if states[first] == State::New {
             states[first] = State::Open;
@@ -398,14 +398,14 @@ fn in_order(needs: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::in_order;
+    use super::sort_units;
 
     #[test]
     fn units_come_after_what_they_need() {
-        assert_eq!(in_order(&[vec![], vec![0], vec![1]]), Ok(vec![0, 1, 2]));
-        assert_eq!(in_order(&[vec![2], vec![], vec![1], vec![0]]), Ok(vec![1, 2, 0, 3]));
-        assert_eq!(in_order(&[vec![1], vec![2], vec![3], vec![1]]), Err(vec![1, 2, 3]));
+        assert_eq!(sort_units(&[vec![], vec![0], vec![1]]), Ok(vec![0, 1, 2]));
+        assert_eq!(sort_units(&[vec![2], vec![], vec![1], vec![0]]), Ok(vec![1, 2, 0, 3]));
+        assert_eq!(sort_units(&[vec![1], vec![2], vec![3], vec![1]]), Err(vec![1, 2, 3]));
         let chain: Vec<Vec<usize>> = (0..100_000).map(|n| if n < 99_999 { vec![n + 1] } else { vec![] }).collect();
-        assert_eq!(in_order(&chain).map(|order| order.len()), Ok(100_000));
+        assert_eq!(sort_units(&chain).map(|order| order.len()), Ok(100_000));
     }
 }

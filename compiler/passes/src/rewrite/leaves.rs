@@ -1,4 +1,4 @@
-//! Shared by passes that convert tensors (to another layout, dtype or device), also those inside of tuples.
+//! Conversion of tensors (to another layout, dtype or device), also inside tuples.
 
 use crate::rewrite::Emitter;
 use hammock_diagnostics::Diagnostic;
@@ -7,9 +7,9 @@ use hammock_ir::{
     relax::{Call, Function, Operand, Value, Var},
 };
 
-/// An operand, converted.
+/// A converted operand.
 pub enum Converted {
-    /// This one: a tensor that stays what it is, or a tuple.
+    /// An operand: an unchanged tensor, or a tuple.
     Is(Operand),
     /// The result of this call.
     By(Call),
@@ -24,34 +24,34 @@ impl From<Converted> for Value {
     }
 }
 
-/// The call that converts a tensor, or nothing where it stays what it is. It is asked with the place of the tensor
-/// (empty, or the indices into nested tuples) and its type.
+/// Returns the call that converts a tensor, or `None` if it stays unchanged. The arguments are the position of the
+/// tensor (empty, or the indices into nested tuples), the operand and its type.
 pub type Conversion<'a> = dyn Fn(&[usize], &Operand, &TensorType) -> Option<Call> + 'a;
 
-/// Where operands are converted.
+/// Insertion point of conversions.
 pub struct Site<'a> {
     /// The module.
     pub module: &'a Module,
-    /// The function that gets new variables.
+    /// Function that gets new variables.
     pub function: &'a mut Function,
-    /// What takes the bindings.
+    /// Receives the bindings.
     pub out: &'a mut Emitter,
-    /// The place in the text that they come from.
+    /// Span of the new bindings.
     pub span: Span,
 }
 
 impl Site<'_> {
-    /// An operand with each tensor in it converted; what is needed for that is bound. A tuple that is not written out
-    /// is taken apart, if something in it is converted.
+    /// Converts each tensor in an operand and binds the conversions. A tuple that is not a literal is taken apart if
+    /// something in it is converted.
     ///
     /// # Errors
-    /// When a conversion breaks its operator's rule.
+    /// If a conversion breaks its operator's type rule.
     pub fn convert(&mut self, operand: Operand, conversion: &Conversion) -> Result<Operand, Diagnostic> {
         let converted = self.converted(operand, conversion)?;
         self.bound(converted)
     }
 
-    /// The same, but the conversion of a lone tensor is not bound yet.
+    /// Like [`Site::convert`], but the conversion of a single tensor is not bound.
     ///
     /// # Errors
     /// As for [`Site::convert`].
@@ -71,15 +71,15 @@ impl Site<'_> {
         &mut self,
         operand: Operand,
         ty: &Type,
-        place: &mut Vec<usize>,
+        position: &mut Vec<usize>,
         conversion: &Conversion,
     ) -> Result<Converted, Diagnostic> {
         let members = match ty {
             Type::Tensor(tensor) => {
-                let call = conversion(place, &operand, tensor);
+                let call = conversion(position, &operand, tensor);
                 return Ok(call.map_or(Converted::Is(operand), Converted::By));
             }
-            Type::Tuple(members) if converts(&operand, ty, place, conversion) => members,
+            Type::Tuple(members) if converts(&operand, ty, position, conversion) => members,
             _ => return Ok(Converted::Is(operand)),
         };
         let mut fields = Vec::with_capacity(members.len());
@@ -91,30 +91,30 @@ impl Site<'_> {
                     self.out.bind(self.function, "lv", ty.clone(), value, self.span).into()
                 }
             };
-            place.push(i);
-            let converted = self.at(member, ty, place, conversion)?;
-            place.pop();
+            position.push(i);
+            let converted = self.at(member, ty, position, conversion)?;
+            position.pop();
             fields.push(self.bound(converted)?);
         }
         Ok(Converted::Is(Operand::Tuple(fields)))
     }
 }
 
-/// Returns true if something in it is converted.
-fn converts(operand: &Operand, ty: &Type, place: &mut Vec<usize>, conversion: &Conversion) -> bool {
+/// Returns true if a tensor in the operand is converted.
+fn converts(operand: &Operand, ty: &Type, position: &mut Vec<usize>, conversion: &Conversion) -> bool {
     match ty {
-        Type::Tensor(tensor) => conversion(place, operand, tensor).is_some(),
+        Type::Tensor(tensor) => conversion(position, operand, tensor).is_some(),
         Type::Tuple(members) => members.iter().enumerate().any(|(i, ty)| {
-            place.push(i);
-            let found = converts(operand, ty, place, conversion);
-            place.pop();
+            position.push(i);
+            let found = converts(operand, ty, position, conversion);
+            position.pop();
             found
         }),
         _ => false,
     }
 }
 
-/// The variables that bodies nested in a value use, of those that `is` holds for.
+/// Returns the variables that nested bodies of a value use and for which `is` is true.
 pub fn captured(value: &Value, is: impl Fn(Var) -> bool) -> Vec<Var> {
     let mut captured = Vec::new();
     value.each_body(&mut |body| body.each_use(&mut |v| captured.push(v)));

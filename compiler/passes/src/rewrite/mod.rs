@@ -1,4 +1,4 @@
-//! Rewriting of functions, shared by passes: binding by binding here, and by the tools in the submodules.
+//! Tools for rewriting functions, binding by binding, shared by passes.
 
 pub mod bundle;
 pub mod canonicalize;
@@ -20,7 +20,7 @@ use hammock_ir::{
 };
 use hammock_ops::Table;
 
-/// Collects the bindings that replace one.
+/// Collects the bindings that replace a binding.
 pub struct Emitter {
     /// Bindings so far, in order.
     pub bindings: Vec<Binding>,
@@ -29,7 +29,7 @@ pub struct Emitter {
 }
 
 impl Emitter {
-    /// Adds a binding as it is.
+    /// Appends a binding.
     pub fn push(&mut self, binding: Binding) {
         self.bindings.push(binding);
     }
@@ -41,10 +41,10 @@ impl Emitter {
         var
     }
 
-    /// Binds a call to a new variable of the type that the call has.
+    /// Binds a call to a new variable of the call's inferred type.
     ///
     /// # Errors
-    /// When operands or attributes break the operator's rule.
+    /// If operands or attributes break the operator's type rule.
     pub fn call(
         &mut self,
         module: &Module,
@@ -64,32 +64,32 @@ impl Emitter {
 }
 
 impl Emitter {
-    /// An empty one for the bindings of a block.
+    /// Returns an empty emitter for the bindings of a block.
     pub fn new(dataflow: bool) -> Self {
         Emitter { bindings: Vec::new(), dataflow }
     }
 
-    /// The block of these bindings.
+    /// Returns the block of these bindings.
     pub fn block(self) -> Block {
         Block { dataflow: self.dataflow, bindings: self.bindings }
     }
 }
 
-/// The type of a call.
+/// Infers the type of a call.
 ///
 /// # Errors
-/// When operands or attributes break the operator's rule.
+/// If operands or attributes break the operator's type rule.
 pub fn call_ty(module: &Module, f: &Function, call: &Call, span: Span) -> Result<Type, Diagnostic> {
     Table.infer(module, f, call).map_err(|error| rule_broken(error, span))
 }
 
-/// A call that a pass wanted to write does not follow its operator's rule.
+/// Returns the error for a call that breaks its operator's type rule.
 pub fn rule_broken(error: InferError, span: Span) -> Diagnostic {
     let diagnostic = Diagnostic::error(codes::NOT_LOWERABLE, error.message).label(span, "");
     error.help.into_iter().fold(diagnostic, |diagnostic, help| diagnostic.help(help))
 }
 
-/// A rewriting of one binding into any number of them.
+/// Rewriting of one binding into any number of bindings.
 pub type Rewrite<'a> = dyn FnMut(&mut Function, Binding, &mut Emitter) -> Result<(), Diagnostic> + 'a;
 
 /// Rewrites every binding of a function, those of nested bodies before the one that holds them.
@@ -120,7 +120,7 @@ pub fn body_bindings(function: &mut Function, body: Body, rewrite: &mut Rewrite)
     Ok(Body { blocks, result: body.result })
 }
 
-/// Takes a function's body out, to rewrite it while the function's variables grow.
+/// Takes a function's body, to rewrite it while the function's variables grow.
 pub fn take_body(function: &mut Function) -> Body {
     take(&mut function.lambda.body)
 }
@@ -129,7 +129,7 @@ fn take(body: &mut Body) -> Body {
     std::mem::replace(body, Body::of(Operand::Tuple(Vec::new())))
 }
 
-/// Joins neighbouring blocks of one kind and drops empty ones, in nested bodies too.
+/// Merges adjacent blocks of the same kind and drops empty ones, in nested bodies too.
 pub fn merge_blocks(body: &mut Body) {
     let mut merged: Vec<Block> = Vec::with_capacity(body.blocks.len());
     for mut block in body.blocks.drain(..) {
@@ -145,8 +145,8 @@ pub fn merge_blocks(body: &mut Body) {
     body.blocks = merged;
 }
 
-/// Runs `f` on every Relax function of a module; the module has only its signature meanwhile, and keeps only
-/// that when `f` fails.
+/// Runs `f` on every Relax function of a module. Meanwhile the module has only the function's signature, and keeps
+/// only that if `f` fails.
 pub fn relax_functions(
     module: &mut hammock_ir::Module,
     mut f: impl FnMut(&mut hammock_ir::Module, &Name, &mut Function) -> Result<(), Diagnostic>,
@@ -155,7 +155,7 @@ pub fn relax_functions(
     names.iter().try_for_each(|name| relax_function(module, name, |module, function| f(module, name, function)))
 }
 
-/// The same for one of them.
+/// Like [`relax_functions`], for one function.
 pub fn relax_function(
     module: &mut hammock_ir::Module,
     name: &Name,

@@ -1,4 +1,4 @@
-//! Types that follow from values: after a rewriting, variables may be known better than they were declared.
+//! Type refinement: after a rewriting, types of variables may be known more precisely than declared.
 
 use crate::{
     analysis::types::{is_incomplete, is_known_outside, refined, value_ty},
@@ -9,7 +9,7 @@ use hammock_ir::{
     relax::{Body, Function},
 };
 
-/// Takes from values what the declared types of a function's variables, and of its result, leave open.
+/// Completes the declared types of a function's variables and of its result by inference.
 pub fn refine(module: &Module, function: &mut Function) {
     let body = rewrite::take_body(function);
     refine_body(module, function, &body);

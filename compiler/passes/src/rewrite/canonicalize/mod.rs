@@ -1,4 +1,4 @@
-//! Canonical bindings: one name for one value.
+//! Canonicalization of bindings: one name per value.
 
 mod retype;
 mod symbols;
@@ -11,7 +11,7 @@ use hammock_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// One name for one value in a function, whose symbolic variables and types are completed.
+/// Removes aliases in a function, and completes its symbolic variables and types.
 pub fn canonicalize_with_types(module: &Module, function: &mut Function) {
     let replaced = symbols::replace(module, function);
     let aliases = Aliases::of(module, function, true);
@@ -23,25 +23,25 @@ pub fn canonicalize_with_types(module: &Module, function: &mut Function) {
     rewrite::merge_blocks(&mut function.lambda.body);
 }
 
-/// One name for one value in a function; symbolic variables and types stay as they are.
+/// Removes aliases in a function; symbolic variables and types stay as they are.
 pub fn canonicalize(function: &mut Function) -> Result<(), Diagnostic> {
     Aliases::of(&Module::new(), function, false).apply(function);
     rewrite::merge_blocks(&mut function.lambda.body);
     Ok(())
 }
 
-/// What stands for what in a function.
+/// Aliases in a function.
 struct Aliases {
-    /// What replaces variables.
+    /// Replacements of variables.
     values: Replacements,
-    /// Variables whose bindings disappear.
+    /// Variables whose bindings are removed.
     removed: FxHashSet<Var>,
-    /// Dataflow variables that become visible outside, and those whose names they take.
+    /// Dataflow variables that become visible outside, with the variables whose names they take.
     exposed: Vec<(Var, Var)>,
 }
 
 impl Aliases {
-    /// `keep_constants` is whether variables that are bound to constants stay, though nothing uses them.
+    /// Finds the aliases. `keep_constants` keeps variables bound to constants even if unused.
     fn of(module: &Module, function: &Function, keep_constants: bool) -> Aliases {
         let mut search = Search::new(module, function);
         search.body(&function.lambda.body);
@@ -82,18 +82,18 @@ fn remove(body: &mut Body, removed: &FxHashSet<Var>) {
     }
 }
 
-/// Looks for variables that are other names, from the first binding to the last.
+/// Search for aliases, from the first binding to the last.
 struct Search<'a> {
     module: &'a Module,
     function: &'a Function,
-    /// What variables stand for; no name of a name.
+    /// Values that variables are aliases of, fully resolved.
     names: Replacements,
     constants: Replacements,
-    /// Dataflow variables that become visible outside, by the first of their names that is.
+    /// Dataflow variables that become visible outside, with their first visible alias.
     exposed: FxHashMap<Var, Var>,
     /// Fields of tuples.
     tuples: FxHashMap<Var, Vec<Operand>>,
-    /// Which fields of which tuples variables are.
+    /// Variables that are fields of tuples: the tuple and the index.
     fields: FxHashMap<Var, (Var, usize)>,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What the value is another name for. Remembers tuples and their fields.
+    /// Returns the operand that the value is an alias of. Records tuples and their fields.
     fn source(&mut self, var: Var, value: &Value) -> Option<Operand> {
         match value {
             Value::Operand(Operand::Tuple(fields)) if !fields.is_empty() => {
@@ -168,7 +168,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The tuple of which these are all the fields, in order.
+    /// Returns the tuple that has exactly these fields, in order.
     fn whole(&self, fields: &[Operand]) -> Option<Var> {
         let field = |operand: &Operand| self.fields.get(&operand.as_var()?).copied();
         let (tuple, _) = field(fields.first()?)?;
@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Variables of dataflow blocks that nothing outside uses, neither by their own names nor by others that they replace.
+/// Returns variables of dataflow blocks that are unused outside, under their own names and their aliases.
 fn unused_outputs(function: &Function, names: &Replacements) -> Vec<Var> {
     let mut uses = OutsideUses::default();
     uses.body(function, &function.lambda.body);
@@ -198,9 +198,9 @@ fn unused_outputs(function: &Function, names: &Replacements) -> Vec<Var> {
 #[derive(Default)]
 struct OutsideUses {
     blocks: usize,
-    /// The dataflow blocks that variables are bound in.
+    /// Dataflow block that binds each variable.
     home: FxHashMap<Var, usize>,
-    /// Variables that are used elsewhere.
+    /// Variables used in other blocks.
     outside: FxHashSet<Var>,
 }
 

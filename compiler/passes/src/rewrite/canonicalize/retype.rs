@@ -10,7 +10,7 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashSet;
 
-/// The variables whose values use one that is to be replaced.
+/// Returns the variables whose values use a replaced variable.
 pub fn users(function: &Function, values: &Replacements) -> FxHashSet<Var> {
     let mut users = FxHashSet::default();
     if !values.is_empty() {
@@ -25,17 +25,17 @@ pub fn users(function: &Function, values: &Replacements) -> FxHashSet<Var> {
     users
 }
 
-/// Completes the types of these variables, or of all, with what follows from their values; then those of their users,
-/// and the type of the function's result.
+/// Completes the types of these variables, or of all, by inference; then those of their users, and the type of the
+/// function's result.
 pub fn retype(module: &Module, function: &mut Function, changed: FxHashSet<Var>, all: bool) {
     if changed.is_empty() && !all {
         return;
     }
     let body = rewrite::take_body(function);
-    let mut retyper = Retyper { module, function, changed, all, said_more: false };
+    let mut retyper = Retyper { module, function, changed, all, has_refined: false };
     retyper.body(&body);
-    let said_more = retyper.said_more;
-    if said_more {
+    let has_refined = retyper.has_refined;
+    if has_refined {
         let result = function.operand_ty(module, &body.result);
         let declared = refined(&function.lambda.ret_ty, &result);
         if is_known_outside(function, &declared) {
@@ -50,7 +50,7 @@ struct Retyper<'a> {
     function: &'a mut Function,
     changed: FxHashSet<Var>,
     all: bool,
-    said_more: bool,
+    has_refined: bool,
 }
 
 impl Retyper<'_> {
@@ -74,7 +74,7 @@ impl Retyper<'_> {
             Some(new) => {
                 self.function.vars[binding.var].ty = new;
                 self.changed.insert(binding.var);
-                self.said_more = true;
+                self.has_refined = true;
             }
             None => _ = self.changed.remove(&binding.var),
         }

@@ -1,4 +1,4 @@
-//! Symbolic variables of which `match_cast` says that they are sizes that have other names already.
+//! Symbolic variables that a `match_cast` binds to sizes that have names already.
 
 use crate::analysis::symbolic;
 use hammock_ir::{
@@ -8,7 +8,8 @@ use hammock_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Replaces such variables in a function; whether there are any. One whose value a program asks for by itself stays.
+/// Replaces such variables in a function; returns true if there are any. Variables whose value the program binds to a
+/// Relax variable stay.
 pub fn replace(module: &Module, function: &mut Function) -> bool {
     let mut search = Search { module, function, bodies: 0, defined_in: FxHashMap::default(), known: Vec::new() };
     search.body(&function.lambda.body);
@@ -16,10 +17,11 @@ pub fn replace(module: &Module, function: &mut Function) -> bool {
     if known.is_empty() {
         return false;
     }
-    let kept = kept(function);
+    let fixed_symbols = fixed_symbols(function);
     let mut values = Substitution::default();
     for (dim, value) in known {
-        if kept.contains(&dim) || defined_in.get(&dim).is_none_or(Option::is_none) || values.contains_key(&dim) {
+        if fixed_symbols.contains(&dim) || defined_in.get(&dim).is_none_or(Option::is_none) || values.contains_key(&dim)
+        {
             continue;
         }
         let value = value.substitute(&values);
@@ -31,9 +33,10 @@ pub fn replace(module: &Module, function: &mut Function) -> bool {
     !values.is_empty()
 }
 
-/// Variables that parameters define, that stand for values of variables, or whose value a program asks for by itself.
-fn kept(function: &Function) -> FxHashSet<Dim> {
-    let mut kept: FxHashSet<Dim> = function.vars.values().filter_map(|info| info.scalar.clone()).collect();
+/// Returns variables that must stay: parameters define them, Relax variables hold their values, or the program reads
+/// their value.
+fn fixed_symbols(function: &Function) -> FxHashSet<Dim> {
+    let mut fixed_symbols: FxHashSet<Dim> = function.vars.values().filter_map(|info| info.scalar.clone()).collect();
     let mut params = function.lambda.params.clone();
     function.lambda.body.walk(&mut |binding| {
         if let Value::Function(lambda) = &binding.value {
@@ -41,25 +44,25 @@ fn kept(function: &Function) -> FxHashSet<Dim> {
         }
     });
     for param in params {
-        function.ty(param).each_expr(&mut |e| kept.extend(e.as_var().cloned()));
+        function.ty(param).each_expr(&mut |e| fixed_symbols.extend(e.as_var().cloned()));
     }
     function.lambda.body.each_operand(&mut |operand| {
         operand.walk(&mut |o| {
             if let Operand::Prim(e) = o {
-                kept.extend(symbolic::vars(e));
+                fixed_symbols.extend(symbolic::vars(e));
             }
         });
     });
-    kept
+    fixed_symbols
 }
 
 struct Search<'a> {
     module: &'a Module,
     function: &'a Function,
     bodies: usize,
-    /// The body in which casts define a variable; none when there are several.
+    /// Body in which casts define a variable; `None` if there are several.
     defined_in: FxHashMap<Dim, Option<usize>>,
-    /// What casts say, in order.
+    /// Equations from casts, in order.
     known: Vec<(Dim, PrimExpr)>,
 }
 

@@ -1,4 +1,4 @@
-//! One kernel from the kernels that a function calls.
+//! Fusion of the kernels that a function calls.
 
 mod names;
 mod shapes;
@@ -13,18 +13,18 @@ use hammock_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use shapes::{match_size, match_sizes};
 
-/// A kernel that does what a function did.
+/// A fused kernel.
 pub struct Fused {
     /// The kernel.
     pub func: PrimFunc,
-    /// The parameters of the function that it takes, in order: whole, or a field of a tuple.
+    /// The function's parameters that it takes, in order: whole, or a field of a tuple.
     pub takes: Vec<(usize, Option<usize>)>,
-    /// Where each result is written: over an argument, or into a new tensor.
+    /// Argument that each result overwrites; `None` for a new tensor.
     pub results: Vec<Option<usize>>,
 }
 
-/// Puts the kernels that a function calls behind each other, with memory for what passes between them. `None` where they
-/// are not kernels of blocks, or their sizes cannot be told from what they are given.
+/// Concatenates the kernels that a function calls, with buffers for intermediates. `None` if they do not consist of
+/// blocks, or their sizes cannot be derived from their arguments.
 pub fn fuse(module: &Module, function: &Function, keep_unused: bool) -> Option<Fused> {
     let mut fuser = Fuser::new(module, function);
     let takes = fuser.params(keep_unused)?;
@@ -54,13 +54,13 @@ struct Fuser<'a> {
     module: &'a Module,
     function: &'a Function,
     params: Vec<Param>,
-    /// The buffers of each variable, those of a tuple's fields in order.
+    /// Buffers of each variable, or of a tuple's fields in order.
     buffers: FxHashMap<Var, Vec<Buffer>>,
     /// Fields of tuples that are parameters.
     fields: FxHashMap<(Var, usize), Buffer>,
-    /// Memory that lives as long as the kernel.
+    /// Buffers allocated in the root block.
     allocated: Vec<Buffer>,
-    /// Parameters that a kernel writes its result over.
+    /// Parameters that a kernel overwrites with its result.
     written_over: FxHashSet<Buffer>,
     bodies: Vec<Stmt>,
 }
@@ -71,7 +71,8 @@ impl<'a> Fuser<'a> {
         Fuser { module, function, params, buffers, fields, allocated, written_over, bodies }
     }
 
-    /// Makes a parameter for each tensor, scalar and size that the function takes; says which of the function's they are.
+    /// Adds a parameter for each tensor, scalar and size that the function takes; returns the function's parameters
+    /// that they are.
     fn params(&mut self, keep_unused: bool) -> Option<Vec<(usize, Option<usize>)>> {
         let (whole, fields) = used(self.function);
         let mut takes = Vec::new();
@@ -111,7 +112,7 @@ impl<'a> Fuser<'a> {
         Some(takes)
     }
 
-    /// The buffers that hold a value, once the kernels so far have run.
+    /// Returns the buffers of a value.
     fn value(&mut self, value: &Value) -> Option<Vec<Buffer>> {
         match value {
             Value::Operand(operand) => self.operand(operand),
@@ -139,7 +140,7 @@ impl<'a> Fuser<'a> {
         }
     }
 
-    /// Adds a kernel's body, and gives the buffers of its results.
+    /// Adds a kernel's body, and returns the buffers of its results.
     fn call(&mut self, call: CallTir) -> Option<Vec<Buffer>> {
         let (func, args) = (self.module.tir(call.kernel()?)?, call.inputs()?);
         if !func.s_tir || func.ret_ty.is_some() || func.attrs.is_true(EXACT) || !func.buffers().all(is_plain) {
@@ -170,7 +171,7 @@ impl<'a> Fuser<'a> {
         Some(results)
     }
 
-    /// Makes room for a call's results, but for those that are written over arguments.
+    /// Allocates a call's results, except those that overwrite arguments.
     fn results(
         &mut self,
         call: CallTir,
@@ -209,7 +210,7 @@ impl<'a> Fuser<'a> {
         name.into()
     }
 
-    /// Adds a body, and what it allocates before the buffers of its results.
+    /// Adds a body and the buffers that it allocates, before those of its results.
     fn body(&mut self, body: Stmt, allocated: usize) {
         match body.kind {
             StmtKind::Block(block) if block.axes.is_empty() && &*block.name == "root" => {
@@ -223,7 +224,7 @@ impl<'a> Fuser<'a> {
     fn kernel(self) -> PrimFunc {
         let mut body = Stmt::seq(self.bodies);
         names::make_unique(&mut body, &mut FxHashSet::default());
-        read_once(&mut body);
+        deduplicate_regions(&mut body);
         let is_param = |buffer: &Buffer| self.params.iter().any(|param| param.buffer.as_ref() == Some(buffer));
         let allocated: Vec<Buffer> = self.allocated.into_iter().filter(|buffer| !is_param(buffer)).collect();
         let body = if allocated.is_empty() { body } else { Block::root(allocated, body).into() };
@@ -232,12 +233,12 @@ impl<'a> Fuser<'a> {
     }
 }
 
-/// Returns true if a buffer is all of a compact tensor.
+/// Returns true if a buffer is a contiguous tensor without an offset.
 fn is_plain(buffer: &Buffer) -> bool {
     buffer.strides.is_empty() && buffer.elem_offset.as_ref().is_none_or(|offset| offset.as_int() == Some(0))
 }
 
-/// A parameter stands for a buffer of the fused kernel.
+/// Maps a parameter of a kernel to a buffer of the fused kernel.
 fn bind(
     declared: &Buffer,
     given: &Buffer,
@@ -256,7 +257,7 @@ fn buffer(name: &str, ty: &Type) -> Option<Buffer> {
     Some(Buffer::new(name, tensor.dims()?.to_vec(), tensor.dtype?))
 }
 
-/// The number of tensors in a type.
+/// Returns the number of tensors in a type.
 fn tensors(ty: &Type) -> usize {
     match ty {
         Type::Tuple(fields) => fields.iter().map(tensors).sum(),
@@ -264,7 +265,7 @@ fn tensors(ty: &Type) -> usize {
     }
 }
 
-/// The variables that a function's body uses, and the fields of tuples, where it uses only those.
+/// Returns the variables that a function's body uses as a whole, and fields of tuples used on their own.
 fn used(function: &Function) -> (FxHashSet<Var>, FxHashSet<(Var, usize)>) {
     let (mut whole, mut fields): (FxHashSet<Var>, FxHashSet<(Var, usize)>) = Default::default();
     for binding in function.lambda.body.bindings() {
@@ -285,20 +286,20 @@ fn used(function: &Function) -> (FxHashSet<Var>, FxHashSet<(Var, usize)>) {
     (whole, fields)
 }
 
-/// Regions that two buffers of a block had, which are one now, are stated once.
-fn read_once(stmt: &mut Stmt) {
+/// Merges equal regions of buffers that have become one.
+fn deduplicate_regions(stmt: &mut Stmt) {
     if let StmtKind::Block(block) = &mut stmt.kind {
         for regions in [&mut block.reads, &mut block.writes].into_iter().flatten() {
-            let mut kept: Vec<Region> = Vec::with_capacity(regions.len());
+            let mut distinct: Vec<Region> = Vec::with_capacity(regions.len());
             for region in regions.drain(..) {
-                if !kept.iter().any(|other| is_same(other, &region)) {
-                    kept.push(region);
+                if !distinct.iter().any(|other| is_same(other, &region)) {
+                    distinct.push(region);
                 }
             }
-            *regions = kept;
+            *regions = distinct;
         }
     }
-    stmt.each_child_mut(&mut read_once);
+    stmt.each_child_mut(&mut deduplicate_regions);
 }
 
 fn is_same(a: &Region, b: &Region) -> bool {

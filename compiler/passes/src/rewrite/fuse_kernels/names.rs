@@ -1,4 +1,4 @@
-//! Names of blocks that occur once in a kernel, as schedules want them.
+//! Unique names of blocks in a kernel, which schedules rely on.
 
 use hammock_ir::{
     Name,
@@ -6,7 +6,7 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashSet;
 
-/// Renames blocks whose names were given before: `add`, `add1`, `add2`.
+/// Renames blocks whose names are taken: `add`, `add1`, `add2`.
 pub fn make_unique(stmt: &mut Stmt, taken: &mut FxHashSet<Name>) {
     if let StmtKind::Block(block) = &mut stmt.kind {
         block.name = unique(&block.name, taken);

@@ -1,4 +1,4 @@
-//! The sizes that a kernel's parameters name, from the buffers that it is given.
+//! Values of a kernel's symbolic sizes, from the buffers that it is passed.
 
 use hammock_ir::{
     PrimExpr,
@@ -6,13 +6,13 @@ use hammock_ir::{
     prim::{PrimKind, Substitution},
 };
 
-/// Finds values for the variables in `declared` for which it equals `actual`. `false` where it cannot be told that there
-/// are any.
+/// Finds values of the variables in `declared` for which it equals `actual`. Returns false if it cannot prove that
+/// there are any.
 pub fn match_sizes(declared: &[PrimExpr], actual: &[PrimExpr], values: &mut Substitution) -> bool {
     declared.len() == actual.len() && declared.iter().zip(actual).all(|(d, a)| match_size(d, a, values))
 }
 
-/// The same for one size.
+/// Like [`match_sizes`], for one size.
 pub fn match_size(declared: &PrimExpr, actual: &PrimExpr, values: &mut Substitution) -> bool {
     match (declared.kind(), actual.kind()) {
         (PrimKind::Var(var), _) if !values.contains_key(var) => {
