@@ -1,8 +1,8 @@
-//! AttachAttrLayoutFreeBuffers: kernels say which of their buffers may lie in memory in any way.
+//! AttachAttrLayoutFreeBuffers: marks the buffers of kernels whose layout is free.
 //!
-//! A constant, or a weight (a parameter behind the first `num_input` of a function), can be rearranged before the model
-//! runs. Each kernel gets the attribute `layout_free_buffers`, the positions of such arguments in its calls; where calls
-//! differ in that, a kernel becomes several. Kernels and bindings that are then unused are removed.
+//! A constant, or a weight (a parameter after the first `num_input` of a function), can be packed before the model
+//! runs. Each kernel gets the attribute `layout_free_buffers`, the indices of such arguments in its calls; a kernel
+//! whose calls differ in that is cloned. Unused kernels and bindings are removed.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -25,7 +25,7 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// Weights that are arguments would be rearranged at each call.
+/// Excludes weights that are arguments: they would be packed at each call.
 pub const CONSTANTS: PassOption = PassOption {
     name: "constants",
     kind: OptionKind::Bool,
@@ -50,16 +50,16 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Kernels that were marked.
+/// Marked kernels.
 #[derive(Default)]
 struct Marked {
     shared: SharedFunctions,
-    /// The kernel that each is a copy of, by its own name.
+    /// Original of each marked kernel, by name.
     originals: IndexMap<Name, Name>,
 }
 
-/// Gives a marked kernel the name of its original if that is gone: plans then name kernels the same with and without
-/// constants.
+/// Gives a marked kernel the name of its original if that is gone: plans then use the same names for kernels with and
+/// without constants.
 fn restore_name(module: &mut Module, name: &Name, original: &Name) {
     if module.functions.contains_key(original) {
         return;
@@ -70,13 +70,13 @@ fn restore_name(module: &mut Module, name: &Name, original: &Name) {
     }
 }
 
-/// The parameters that are not inputs; none when the function does not say how many inputs it has.
+/// Returns the parameters that are not inputs; none if the function does not state its number of inputs.
 fn weights(function: &Function) -> Vec<Var> {
     let params = &function.lambda.params;
     function.lambda.num_input().and_then(|inputs| params.get(inputs..)).map(<[Var]>::to_vec).unwrap_or_default()
 }
 
-/// Marks kernels; without `weights`, for their constants only.
+/// Marks kernels; without `weights`, for constants only.
 fn mark(module: &mut Module, weights: Option<&[Var]>, marked: &mut Marked, body: &mut Body) {
     for binding in body.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         binding.value.each_body_mut(&mut |nested| mark(module, weights, marked, nested));
@@ -88,7 +88,7 @@ fn mark(module: &mut Module, weights: Option<&[Var]>, marked: &mut Marked, body:
     }
 }
 
-/// The call of a kernel that is marked for it.
+/// Returns the call of the marked kernel.
 fn marked_call(module: &mut Module, weights: Option<&[Var]>, marked: &mut Marked, call: &Call) -> Option<Call> {
     let call = CallTir::of(call)?;
     let (name, args) = (call.kernel()?, call.inputs()?);
@@ -104,7 +104,7 @@ fn marked_call(module: &mut Module, weights: Option<&[Var]>, marked: &mut Marked
     }
     let mut kernel = kernel.clone();
     kernel.attrs.set("layout_free_buffers", free);
-    // what others may call stays where they find it
+    // visible functions keep their names
     kernel.attrs.remove("global_symbol");
     let original = name.clone();
     let name = marked.shared.share(module, &original, Global::Tir(kernel));

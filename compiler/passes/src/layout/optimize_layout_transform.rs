@@ -1,7 +1,6 @@
-//! OptimizeLayoutTransform: a tensor that is moved to another layout and back is the tensor itself.
+//! OptimizeLayoutTransform: removes a layout transform and its inverse.
 //!
-//! Two `layout_transform`s in a row go when the second takes every element back to where the first took it from, and the
-//! shape is the first one's.
+//! Two `layout_transform`s in a row are removed if the second is the inverse of the first, and restores its shape.
 
 use crate::{
     Context, Pass,
@@ -29,7 +28,7 @@ fn remove(e: &mut Editor, value: &Value) -> Option<Value> {
     let there = e.op(&back.args[0], "layout_transform")?;
     let (moved, x) = (e.tensor(&back.args[0])?, e.tensor(&there.args[0])?);
     let shape = x.dims()?;
-    // the result is as large as the tensor: nothing is left of what the first one padded
+    // the result has the original shape: no padding remains
     let result = hammock_ops::layout_shape(map(back)?, moved.dims()?)?;
     let same = dims::all_equal(&result, shape) && undoes(map(back)?, map(there)?, shape);
     same.then(|| Value::Operand(there.args[0].clone()))
@@ -42,7 +41,7 @@ fn map(call: &Call) -> Option<&IndexMap> {
     }
 }
 
-/// Returns true if a map takes each index of that shape back to where another one took it from.
+/// Returns true if `back` is the inverse of `there` for all indices of the shape.
 fn undoes(back: &IndexMap, there: &IndexMap, shape: &[PrimExpr]) -> bool {
     let values: Substitution = back.params.iter().cloned().zip(there.results.iter().cloned()).collect();
     let mut analyzer = Analyzer::for_shapes();

@@ -1,7 +1,7 @@
-//! RemoveRedundantPermuteDims: of two permutations in a row one is left, and none where the second undoes the first. Where
-//! only axes of one element change their place, a reshape is left, which moves nothing.
+//! RemoveRedundantPermuteDims: merges two permutes in a row, or removes both if they cancel. A permute that moves
+//! only axes of extent 1 becomes a reshape, which copies nothing.
 //!
-//! Models that keep attention heads in another order than the operator for attention takes permute them twice.
+//! Models whose layout of attention heads differs from the attention operator's permute them twice.
 
 use crate::{
     Context, Pass,
@@ -43,7 +43,7 @@ fn remove(e: &mut Editor, value: &Value) -> Option<Value> {
     e.make("permute_dims", [x], [("axes", AttrValue::List(joined?))])
 }
 
-/// The permuted shape, if the axes that have several elements keep their order.
+/// Returns the permuted shape, if all axes of extent above 1 keep their order.
 fn reshaped(e: &Editor, x: &Operand, axes: &[i64]) -> Option<Vec<PrimExpr>> {
     let x = e.tensor(x)?;
     let dims = x.dims()?;

@@ -1,5 +1,5 @@
-//! RemoveRedundantReshape: a reshape or broadcast to the shape that a tensor has already disappears, and of two reshapes
-//! in a row (new axes of one element are one, too) the first one does.
+//! RemoveRedundantReshape: removes reshapes and broadcasts to the shape that a tensor has already, and the first of
+//! two reshapes in a row (including `expand_dims`).
 
 use crate::{
     Context, Pass,
@@ -35,7 +35,7 @@ fn remove(e: &mut Editor, value: &Value) -> Option<Value> {
     e.make("reshape", [earlier, shape.clone()], [])
 }
 
-/// Operators that keep elements and their order, and change the shape.
+/// Operators that only change the shape.
 const RESHAPES: [&str; 4] = ["reshape", "expand_dims", "squeeze", "flatten"];
 
 /// Returns true if the tensor has that shape already.

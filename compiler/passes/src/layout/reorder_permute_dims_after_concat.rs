@@ -1,10 +1,10 @@
-//! ReorderPermuteDimsAfterConcat: tensors that are all permuted in the same way are joined first and permuted together.
+//! ReorderPermuteDimsAfterConcat: concatenates tensors before permuting them, if all are permuted in the same way.
 //!
-//! `concat((permute_dims(a), permute_dims(b)))` becomes `permute_dims(concat((a, b)))`. With CombineParallelMatmul this
-//! gathers the weights of linear layers that read the same input in one tensor.
+//! `concat((permute_dims(a), permute_dims(b)))` becomes `permute_dims(concat((a, b)))`. With CombineParallelMatmul
+//! this concatenates the weights of linear layers that read the same input.
 //!
-//! Kernels that read whole rows of a large tensor are faster than those that gather parts of several. But where the joined
-//! tensor is only copied on, joining permuted parts is as fast as copying: there `for_products` leaves it.
+//! Kernels that read whole rows of a large tensor are faster than those that gather parts of several. But if the
+//! concatenation is only copied, concatenating permuted parts is as fast: `for_products` leaves it.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -29,7 +29,7 @@ pub const FOR_MATMULS: PassOption = PassOption {
     name: "for_products",
     kind: OptionKind::Bool,
     default: "false",
-    doc: "Only where one product multiplies by the joined tensor, or one permutation permutes it again, and nothing else \
+    doc: "Only where one product multiplies by the concatenated tensor, or one permutation permutes it again, and nothing else \
           uses it",
 };
 
@@ -38,14 +38,14 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     editor::apply(module, |_, _| Some(if for_products { reorder_below } else { reorder }))
 }
 
-/// A product or permutation of tensors that are joined, as one of a tensor that is permuted after they are.
+/// Rewrites a matmul or permute of concatenated tensors into one of a tensor permuted after the concatenation.
 fn reorder_below(e: &mut Editor, value: &Value) -> Option<Value> {
     let user = value.as_op("matmul").or_else(|| value.as_op("permute_dims"))?;
-    let joined = user.args.last()?;
-    if e.is_shared(joined) {
+    let concatenated = user.args.last()?;
+    if e.is_shared(concatenated) {
         return None;
     }
-    let concat = Value::Call(e.op(joined, "concat")?.clone());
+    let concat = Value::Call(e.op(concatenated, "concat")?.clone());
     let permuted = reorder(e, &concat)?;
     let mut user = user.clone();
     *user.args.last_mut()? = e.bind(permuted)?;
@@ -66,11 +66,11 @@ fn reorder(e: &mut Editor, value: &Value) -> Option<Value> {
     let axis = first[axis(concat, first.len())?];
     let axes = permuted[0].attrs.get("axes")?.clone();
     let inputs = permuted.iter().map(|call| call.args.first().cloned()).collect::<Option<_>>()?;
-    let joined = e.emit("concat", [Operand::Tuple(inputs)], [("axis", axis.into())])?;
-    e.make("permute_dims", [joined], [("axes", axes)])
+    let concatenated = e.emit("concat", [Operand::Tuple(inputs)], [("axis", axis.into())])?;
+    e.make("permute_dims", [concatenated], [("axes", axes)])
 }
 
-/// The axis along which tensors are joined.
+/// Returns the axis of a `concat`.
 fn axis(concat: &Call, ndim: usize) -> Option<usize> {
     let axis = concat.attrs.get("axis")?.as_int()?;
     usize::try_from(if axis < 0 { axis + ndim as i64 } else { axis }).ok().filter(|axis| *axis < ndim)

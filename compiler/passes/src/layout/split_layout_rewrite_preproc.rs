@@ -1,9 +1,9 @@
-//! SplitLayoutRewritePreproc: what a kernel does to its weights before it computes becomes a kernel of its own.
+//! SplitLayoutRewritePreproc: moves the packing of weights into kernels of their own.
 //!
-//! A schedule marks blocks that only rearrange an argument with `meta_schedule.layout_rewrite_preproc`. The kernel `f`
-//! becomes `f_weight_prepack`, which has those blocks, and `f_prepacked`, which takes what they give in the arguments'
-//! places; each call becomes a call of both. Where the weights are constants, FoldConstant then runs the first one. Kernels and bindings that are
-//! then unused are removed.
+//! A schedule marks blocks that only pack an argument with `meta_schedule.layout_rewrite_preproc`. The kernel `f`
+//! becomes `f_weight_prepack`, which has those blocks, and `f_prepacked`, whose parameters are the packed arguments;
+//! each call becomes a call of both. If the weights are constants, FoldConstant then runs the first. Unused kernels
+//! and bindings are removed.
 
 use crate::{
     Context, Pass,
@@ -28,20 +28,20 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// A kernel in two parts.
+/// A kernel split in two.
 struct Split {
     packing: PrimFunc,
     computing: PrimFunc,
     rewrites: Vec<Rewrite>,
 }
 
-/// An argument that is rearranged.
+/// A packed argument.
 struct Rewrite {
-    /// Its position.
+    /// Its index.
     param: usize,
-    /// As it is given.
+    /// Unpacked buffer.
     before: Buffer,
-    /// As it is used.
+    /// Packed buffer.
     after: Buffer,
 }
 
@@ -86,7 +86,7 @@ fn wrong(kernel: &Name, message: &str, at: &Stmt) -> Diagnostic {
     ))
 }
 
-/// The two parts of a kernel; none when nothing in it is marked.
+/// Splits a kernel; `None` if nothing in it is marked.
 fn split(name: &Name, kernel: &PrimFunc) -> Result<Option<Split>, Diagnostic> {
     let mut marked = false;
     kernel.body.walk(&mut |stmt| marked |= is_marked(stmt));
@@ -118,7 +118,7 @@ fn split(name: &Name, kernel: &PrimFunc) -> Result<Option<Split>, Diagnostic> {
             return Err(wrong(name, &message, stmt));
         }
     }
-    // What is made of one argument stays together.
+    // Buffers computed from one argument stay together.
     rewrites.sort_by_key(|rewrite| rewrite.param);
     let given = rewrites.chunk_by(|a, b| a.param == b.param).map(|group| &group[0].before);
     let params = given.chain(rewrites.iter().map(|r| &r.after));
@@ -132,7 +132,7 @@ fn split(name: &Name, kernel: &PrimFunc) -> Result<Option<Split>, Diagnostic> {
     Ok(Some(Split { packing, computing, rewrites }))
 }
 
-/// Arguments or parameters with what is made of some of them, at their numbers, in their places.
+/// Returns arguments or parameters, with packed ones replaced by `after` of their index.
 fn replaced<T: Clone, I: Iterator<Item = T>>(all: &[T], rewrites: &[Rewrite], after: impl Fn(usize) -> I) -> Vec<T> {
     let mut result = Vec::new();
     for (at, one) in all.iter().enumerate() {
@@ -144,7 +144,7 @@ fn replaced<T: Clone, I: Iterator<Item = T>>(all: &[T], rewrites: &[Rewrite], af
     result
 }
 
-/// A kernel of some of the statements of another.
+/// Returns a kernel of some of another's statements.
 fn part(kernel: &PrimFunc, suffix: &str, params: Vec<Param>, alloc: Vec<Buffer>, stmts: Vec<Stmt>) -> PrimFunc {
     let mut attrs = kernel.attrs.clone();
     attrs.remove("layout_free_buffers");
@@ -170,7 +170,7 @@ fn unmarked(mut stmt: Stmt) -> Stmt {
     stmt
 }
 
-/// What a statement of the root block rearranges; none when it computes.
+/// Returns the argument that a statement of the root block packs; `None` if it computes.
 fn rewritten(name: &Name, kernel: &PrimFunc, root: &Block, stmt: &Stmt) -> Result<Option<Rewrite>, Diagnostic> {
     let mut blocks: Vec<&Stmt> = Vec::new();
     stmt.walk(&mut |stmt| {
@@ -208,7 +208,7 @@ fn rewritten(name: &Name, kernel: &PrimFunc, root: &Block, stmt: &Stmt) -> Resul
     Ok(Some(Rewrite { param, before, after }))
 }
 
-/// Returns true if a statement reads or writes a buffer for which `is` holds.
+/// Returns true if a statement reads or writes a buffer for which `is` is true.
 fn touches(stmt: &Stmt, is: &dyn Fn(&Buffer) -> bool) -> bool {
     let mut found = false;
     stmt.walk(&mut |stmt| {
@@ -221,7 +221,7 @@ fn touches(stmt: &Stmt, is: &dyn Fn(&Buffer) -> bool) -> bool {
     found
 }
 
-/// Calls the packing kernel; the arguments with what it gives.
+/// Calls the packing kernel, and returns the arguments with its results.
 fn with_packed(
     function: &mut Function,
     args: Vec<Operand>,

@@ -1,10 +1,10 @@
-//! AlterOpImpl: kernels of an operator are replaced by the user's own, which may want their tensors in other layouts.
+//! AlterOpImpl: replaces the kernels of operators by custom ones, possibly with other tensor layouts.
 //!
-//! A kernel belongs to the operator that its attribute `operator_name` names. `op_impl_map` names a kernel for each
-//! operator, of the module or of the text file `file`; `op_buffer_transforms` says by index maps how each of its
-//! buffers, arguments and then results, lies: `layout_transform` moves what it is given there, and its results back.
-//! Where the layout has room for more elements than the tensor, a kernel `remove_pad` leaves those out. The new kernel
-//! is a private function of the module; kernels that are then unused remain for DeadCodeElimination.
+//! A kernel belongs to the operator named by its attribute `operator_name`. `op_impl_map` names a kernel for each
+//! operator, in the module or in the text file `file`; `op_buffer_transforms` has the layouts of its buffers,
+//! arguments and then results, as index maps: `layout_transform` converts the arguments, and the results back. If the
+//! layout is padded, a kernel `remove_pad` removes the padding. The new kernel is a private function of the module;
+//! unused kernels remain for DeadCodeElimination.
 
 mod replacement;
 
@@ -69,19 +69,19 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// The operator whose kernel a value calls.
+/// Returns the operator whose kernel a value calls.
 fn operator(module: &Module, value: &Value) -> Option<Name> {
     module.tir(CallTir::of_value(value)?.kernel()?)?.attrs.get(replacement::OPERATOR)?.as_str().map(Name::from)
 }
 
-/// The replacements, and what has been added to the module so far.
+/// Replacements, and kernels added to the module so far.
 struct Altered {
     replacements: FxHashMap<Name, Replacement>,
-    /// The kernels that leave padding out, by rank and dtype.
+    /// Kernels that remove padding, by rank and dtype.
     without_padding: FxHashMap<(usize, DType), Name>,
 }
 
-/// Where a call is replaced.
+/// Position of a replaced call.
 struct Site<'a> {
     module: &'a mut Module,
     function: &'a mut Function,
@@ -90,7 +90,7 @@ struct Site<'a> {
 }
 
 impl Altered {
-    /// What takes the place of a call of an operator's kernel.
+    /// Returns the replacement of a call of an operator's kernel.
     fn replace(&mut self, operator: &str, value: &Value, site: &mut Site) -> Result<Value, Diagnostic> {
         let (Some(call), Some(replacement)) = (CallTir::of_value(value), self.replacements.get_mut(operator)) else {
             return Ok(value.clone());
@@ -101,9 +101,9 @@ impl Altered {
         let mut maps = replacement.maps.clone();
         maps.resize(args.len() + results.len(), None);
         let wanted = maps.split_off(args.len());
-        let args = args.into_iter().zip(&maps).map(|(arg, map)| site.moved(arg, map.as_deref()));
+        let args = args.into_iter().zip(&maps).map(|(arg, map)| site.convert(arg, map.as_deref()));
         let args = args.collect::<Result<Vec<Operand>, _>>()?;
-        let types = results.iter().zip(&wanted).map(|(ty, map)| site.moved_type(ty, map.as_deref()));
+        let types = results.iter().zip(&wanted).map(|(ty, map)| site.converted_type(ty, map.as_deref()));
         let types = types.collect::<Result<Vec<Type>, _>>()?;
         let given = args.iter().map(|arg| site.function.operand_ty(site.module, arg));
         replacement.fits(&given.chain(types.iter().cloned()).collect::<Vec<_>>(), site.span)?;
@@ -126,7 +126,7 @@ impl Altered {
         Ok(Value::Operand(Operand::Tuple(members)))
     }
 
-    /// A result moved back to where the program has it.
+    /// Converts a result back to the program's layout.
     fn back(
         &mut self,
         result: Operand,
@@ -159,7 +159,7 @@ impl Site<'_> {
         }
     }
 
-    /// The arguments of a `call_tir` one by one.
+    /// Returns the arguments of a `call_tir`.
     fn arguments(&mut self, call: CallTir) -> Vec<Operand> {
         if let Some(inputs) = call.inputs() {
             return inputs.to_vec();
@@ -171,16 +171,16 @@ impl Site<'_> {
         types.into_iter().enumerate().map(get).collect()
     }
 
-    /// An argument moved to where an index map says. A constant number lies in every layout alike.
-    fn moved(&mut self, arg: Operand, map: Option<&IndexMap>) -> Result<Operand, Diagnostic> {
+    /// Converts an argument to the layout of an index map. Scalar constants are the same in every layout.
+    fn convert(&mut self, arg: Operand, map: Option<&IndexMap>) -> Result<Operand, Diagnostic> {
         let is_number = matches!(&arg, Operand::Const(constant) if constant.tensor.shape().is_empty());
         let Some(map) = map.filter(|_| !is_number) else { return Ok(arg) };
         let call = layout_transform(arg, map)?;
         Ok(self.out.call(self.module, self.function, "lv", call, self.span)?.into())
     }
 
-    /// The type of a result in another layout.
-    fn moved_type(&self, ty: &Type, map: Option<&IndexMap>) -> Result<Type, Diagnostic> {
+    /// Returns the type of a result in another layout.
+    fn converted_type(&self, ty: &Type, map: Option<&IndexMap>) -> Result<Type, Diagnostic> {
         let Some(map) = map else { return Ok(ty.clone()) };
         let (tensor, shape) = self.tensor(ty)?;
         let (takes, rank) = (map.params.len(), shape.len());
@@ -195,7 +195,7 @@ impl Site<'_> {
         Ok(TensorType { shape: TensorShape::Known(shape.into()), ..tensor.clone() }.into())
     }
 
-    /// A result's type and shape.
+    /// Returns a result's type and shape.
     fn tensor<'t>(&self, ty: &'t Type) -> Result<(&'t TensorType, &'t [PrimExpr]), Diagnostic> {
         let known = ty.as_tensor().and_then(|tensor| Some((tensor, tensor.dims()?)));
         known.ok_or_else(|| wrong("the kernel's result has no known shape", self.span))
@@ -207,7 +207,7 @@ fn wrong(why: &str, span: Span) -> Diagnostic {
     Diagnostic::error(codes::NOT_LOWERABLE, message).label(span, "called here")
 }
 
-/// `R.layout_transform` with an index map of its own.
+/// Returns a call of `R.layout_transform` with an index map.
 fn layout_transform(tensor: Operand, map: &IndexMap) -> Result<Call, Diagnostic> {
     let op = lookup("layout_transform").ok_or_else(|| wrong("there is no `layout_transform`", Span::NONE))?;
     let params: Vec<_> = map.params.iter().map(Var::fresh).collect();

@@ -1,4 +1,4 @@
-//! The kernels that replace those of operators.
+//! Replacement kernels.
 
 use super::{PASS, wrong};
 use crate::{Context, rewrite::fill_block::fill_block};
@@ -12,20 +12,20 @@ use hammock_runtime::near::nearest;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The attribute of kernels that names the operator that they compute.
+/// Attribute of a kernel with the operator that it computes.
 pub const OPERATOR: &str = "operator_name";
 
-/// A kernel for an operator.
+/// Replacement kernel of an operator.
 pub struct Replacement {
     operator: Name,
     kernel: PrimFunc,
-    /// How its buffers lie, arguments and then results; empty where none lies otherwise.
+    /// Layouts of its buffers, arguments and then results; empty if all keep theirs.
     pub maps: Vec<Option<Arc<IndexMap>>>,
-    /// Its name in the module, as soon as that has it.
+    /// Its name, once it is in the module.
     name: Option<Name>,
 }
 
-/// The replacements that the pass's options ask for.
+/// Reads the replacements from the pass's options.
 pub fn all(module: &Module, context: &Context) -> Result<FxHashMap<Name, Replacement>, Diagnostic> {
     let file = context.options.text("file");
     let read = if file.is_empty() { None } else { Some(context.environment.texts.module(&file)?) };
@@ -78,7 +78,7 @@ fn unknown(kernels: &Module, wanted: &str, file: &str) -> Diagnostic {
 }
 
 impl Replacement {
-    /// Its name in the module, to which it is added when it is first asked for.
+    /// Returns its name, and adds it to the module at the first call.
     pub fn name(&mut self, module: &mut Module) -> Name {
         let add = || {
             let identifier: String = self.operator.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
@@ -87,7 +87,7 @@ impl Replacement {
         self.name.get_or_insert_with(add).clone()
     }
 
-    /// Checks how many arguments and results a call has.
+    /// Checks the number of arguments and results of a call.
     pub fn takes(&self, given: usize, span: Span) -> Result<(), Diagnostic> {
         let params = self.kernel.params.len();
         if params == given {
@@ -121,7 +121,7 @@ fn size(e: &PrimExpr) -> String {
     e.as_int().map_or_else(|| e.to_string(), |v| v.to_string())
 }
 
-/// A kernel that copies the first elements along each axis.
+/// Returns a kernel that copies the first elements along each axis.
 pub fn remove_pad(rank: usize, dtype: DType) -> PrimFunc {
     let sizes = |name: &str| -> Vec<PrimExpr> { (0..rank).map(|i| Var::int64(format!("{name}{i}")).expr()).collect() };
     let (input, output) = (Buffer::new("input", sizes("p"), dtype), Buffer::new("output", sizes("i"), dtype));

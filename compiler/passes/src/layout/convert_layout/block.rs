@@ -1,4 +1,4 @@
-//! One dataflow block: the layout of each variable, and the conversions between them.
+//! Layout assignment in one dataflow block, and the conversions between layouts.
 
 use super::desired::Desired;
 use crate::{
@@ -23,20 +23,20 @@ use hammock_ops::{
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Rewrites the bindings of one block. A variable whose value lies in another layout is replaced by a new one, so that
-/// rules find the types of the program at the old one.
-pub struct Mover<'a> {
+/// Rewrites the bindings of one block. A variable whose value has another layout is replaced by a new one, so that
+/// rules find the program's types at the old one.
+pub struct LayoutRewriter<'a> {
     module: &'a Module,
     function: &'a mut Function,
     desired: &'a Desired,
     memory: &'a MemoryDependences,
-    moved: FxHashMap<Var, (Var, Arrangement)>,
+    replaced: FxHashMap<Var, (Var, Arrangement)>,
     out: Emitter,
     span: Span,
 }
 
-impl<'a> Mover<'a> {
-    /// For a block of that function.
+impl<'a> LayoutRewriter<'a> {
+    /// Returns a rewriter for a block of a function.
     pub fn new(
         module: &'a Module,
         function: &'a mut Function,
@@ -44,13 +44,13 @@ impl<'a> Mover<'a> {
         memory: &'a MemoryDependences,
     ) -> Self {
         let out = Emitter::new(true);
-        Mover { module, function, desired, memory, moved: FxHashMap::default(), out, span: Span::NONE }
+        LayoutRewriter { module, function, desired, memory, replaced: FxHashMap::default(), out, span: Span::NONE }
     }
 
-    /// The new bindings for those of the block.
+    /// Returns the new bindings of the block.
     ///
     /// # Errors
-    /// When a converted call breaks its operator's rule.
+    /// If a converted call breaks its operator's type rule.
     pub fn block(mut self, bindings: Vec<Binding>) -> Result<Vec<Binding>, Diagnostic> {
         self.out.bindings.reserve(bindings.len());
         for binding in bindings {
@@ -62,7 +62,7 @@ impl<'a> Mover<'a> {
 
     fn binding(&mut self, Binding { var, mut value, .. }: Binding) -> Result<(), Diagnostic> {
         self.release_captured(&mut value)?;
-        let local = self.may_move(var);
+        let local = self.may_convert(var);
         match value {
             Value::Call(call) => match self.ruled(&call, var)? {
                 Some(relaid) => self.relaid_call(var, call, relaid),
@@ -102,7 +102,7 @@ impl<'a> Mover<'a> {
         }
     }
 
-    /// What the operator's rule says; nothing where it has none, or the call must stay as it is.
+    /// Applies the operator's layout rule; `None` if it has none, or the call must stay as it is.
     fn ruled(&self, call: &Call, var: Var) -> Result<Option<Relaid>, Diagnostic> {
         let Callee::Op(name) = &call.callee else { return Ok(None) };
         let Some((op, rule)) = lookup(name).and_then(|op| Some((op, op.layouts.as_ref()?))) else { return Ok(None) };
@@ -128,7 +128,7 @@ impl<'a> Mover<'a> {
             return Ok(());
         }
         let ty = call_ty(self.module, self.function, &call, self.span)?;
-        if self.may_move(var) {
+        if self.may_convert(var) {
             self.bind(var, relaid.result, ty, Value::Call(call));
             return Ok(());
         }
@@ -138,13 +138,13 @@ impl<'a> Mover<'a> {
         Ok(())
     }
 
-    /// Returns true if a variable may be replaced by one in another layout: nothing else sees it, and nothing writes
-    /// over it.
-    fn may_move(&self, var: Var) -> bool {
+    /// Returns true if a variable may be replaced by one in another layout: it is invisible elsewhere, and nothing
+    /// overwrites it.
+    fn may_convert(&self, var: Var) -> bool {
         self.function.vars[var].dataflow && !self.memory.is_overwritten(var)
     }
 
-    /// A call whose operands are what the program has.
+    /// Binds a call with operands in the program's layouts.
     fn plain_call(&mut self, var: Var, mut call: Call) -> Result<(), Diagnostic> {
         for arg in &mut call.args {
             *arg = self.operand(arg, &Arrangement::AsWritten)?;
@@ -153,13 +153,13 @@ impl<'a> Mover<'a> {
         Ok(())
     }
 
-    /// The type that is checked is moved with the value, where that needs no blocks.
+    /// Converts the checked type along with the value, unless that needs blocks.
     fn match_cast(&mut self, var: Var, operand: Operand, ty: Type, local: bool) -> Result<(), Diagnostic> {
         let arrangement = self.arrangement(&operand);
-        match moved_ty(&ty, &arrangement).filter(|_| local) {
-            Some(moved) => {
-                let value = Value::MatchCast(self.renamed(&operand), moved.clone());
-                self.bind(var, arrangement, moved, value);
+        match converted_ty(&ty, &arrangement).filter(|_| local) {
+            Some(replaced) => {
+                let value = Value::MatchCast(self.renamed(&operand), replaced.clone());
+                self.bind(var, arrangement, replaced, value);
             }
             None => {
                 let operand = self.operand(&operand, &Arrangement::AsWritten)?;
@@ -169,9 +169,9 @@ impl<'a> Mover<'a> {
         Ok(())
     }
 
-    /// Nested bodies see what the program has.
+    /// Converts variables captured by nested bodies back to the program's layouts.
     fn release_captured(&mut self, value: &mut Value) -> Result<(), Diagnostic> {
-        let captured = captured(value, |v| self.moved.contains_key(&v));
+        let captured = captured(value, |v| self.replaced.contains_key(&v));
         if captured.is_empty() {
             return Ok(());
         }
@@ -183,7 +183,7 @@ impl<'a> Mover<'a> {
         Ok(())
     }
 
-    /// Binds a value that lies as the program has it. What its type leaves open is taken from the call.
+    /// Binds a value in the program's layout; its type is completed by the call's.
     fn keep(&mut self, var: Var, value: Value) {
         let declared = self.function.ty(var);
         if let Value::Call(call) = &value
@@ -195,31 +195,31 @@ impl<'a> Mover<'a> {
         self.out.push(Binding { var, value, span: self.span });
     }
 
-    /// Binds the variable, or the one that stands for it in another layout.
+    /// Binds the variable, or its replacement in another layout.
     fn bind(&mut self, var: Var, arrangement: Arrangement, ty: Type, value: Value) {
         if arrangement == Arrangement::AsWritten {
             return self.keep(var, value);
         }
         let name = self.function.vars[var].name.clone();
         let new = self.out.bind(self.function, &name, ty, value, self.span);
-        self.moved.insert(var, (new, arrangement));
+        self.replaced.insert(var, (new, arrangement));
     }
 
-    /// The layout of an operand of the program.
+    /// Returns the current layout of an operand of the program.
     fn arrangement(&self, operand: &Operand) -> Arrangement {
         match operand {
-            Operand::Var(v) => self.moved.get(v).map(|(_, a)| a.clone()).unwrap_or_default(),
+            Operand::Var(v) => self.replaced.get(v).map(|(_, a)| a.clone()).unwrap_or_default(),
             Operand::Tuple(members) => Arrangement::tuple(members.iter().map(|m| self.arrangement(m)).collect()),
             _ => Arrangement::AsWritten,
         }
     }
 
-    /// An operand of the program as it lies now.
+    /// Returns an operand of the program in its current layout.
     fn renamed(&self, operand: &Operand) -> Operand {
         let mut operand = operand.clone();
         operand.map(&mut |o| {
             if let Operand::Var(v) = o
-                && let Some((new, _)) = self.moved.get(v)
+                && let Some((new, _)) = self.replaced.get(v)
             {
                 *v = *new;
             }
@@ -227,19 +227,19 @@ impl<'a> Mover<'a> {
         operand
     }
 
-    /// An operand of the program in another layout.
+    /// Returns an operand of the program in another layout.
     fn operand(&mut self, operand: &Operand, to: &Arrangement) -> Result<Operand, Diagnostic> {
         let from = self.arrangement(operand);
         self.convert(self.renamed(operand), &from, to)
     }
 
     fn convert(&mut self, operand: Operand, from: &Arrangement, to: &Arrangement) -> Result<Operand, Diagnostic> {
-        self.site().convert(operand, &|place, operand, _| moving(operand, from.at(place), to.at(place)))
+        self.site().convert(operand, &|place, operand, _| conversion(operand, from.at(place), to.at(place)))
     }
 
-    /// What an operand is in another layout.
+    /// Converts an operand to another layout.
     fn converted(&mut self, operand: Operand, from: &Arrangement, to: &Arrangement) -> Result<Converted, Diagnostic> {
-        self.site().converted(operand, &|place, operand, _| moving(operand, from.at(place), to.at(place)))
+        self.site().converted(operand, &|place, operand, _| conversion(operand, from.at(place), to.at(place)))
     }
 
     fn site(&mut self) -> Site<'_> {
@@ -247,9 +247,9 @@ impl<'a> Mover<'a> {
     }
 }
 
-/// The call that moves a tensor from one layout to another; none where they are the same. The program's layout is
+/// Returns the call that converts a tensor between layouts; `None` if they are the same. The program's layout is
 /// `None`.
-fn moving(operand: &Operand, from: Option<&Layout>, to: Option<&Layout>) -> Option<Call> {
+fn conversion(operand: &Operand, from: Option<&Layout>, to: Option<&Layout>) -> Option<Call> {
     let written = |other: &Layout| Layout::as_written(other.primal_ndim());
     let (from, to) = match (from, to) {
         (None, None) => return None,
@@ -265,7 +265,7 @@ fn moving(operand: &Operand, from: Option<&Layout>, to: Option<&Layout>) -> Opti
     }
 }
 
-/// Returns true if every tensor in it has a known rank, and all of it is on one device mesh or none.
+/// Returns true if every tensor in it has a known rank, and all are on the same device mesh or none.
 fn has_known_ranks(ty: &Type) -> bool {
     match ty {
         Type::Tensor(t) => t.ndim().is_some(),
@@ -275,8 +275,8 @@ fn has_known_ranks(ty: &Type) -> bool {
     }
 }
 
-/// The type of a value that lies in another layout; `None` where it cannot be said.
-fn moved_ty(ty: &Type, arrangement: &Arrangement) -> Option<Type> {
+/// Returns the type of a value in another layout; `None` if it cannot be expressed.
+fn converted_ty(ty: &Type, arrangement: &Arrangement) -> Option<Type> {
     match (ty, arrangement) {
         (_, Arrangement::AsWritten) => Some(ty.clone()),
         (Type::Tensor(t), Arrangement::Tensor(layout)) if !layout.has_blocks() => {
@@ -290,8 +290,8 @@ fn moved_ty(ty: &Type, arrangement: &Arrangement) -> Option<Type> {
             Some(Type::Tensor(TensorType { shape, ..t.clone() }))
         }
         (Type::Tuple(types), Arrangement::Tuple(members)) if types.len() == members.len() => {
-            let moved = types.iter().zip(members).map(|(ty, member)| moved_ty(ty, member));
-            moved.collect::<Option<_>>().map(Type::Tuple)
+            let replaced = types.iter().zip(members).map(|(ty, member)| converted_ty(ty, member));
+            replaced.collect::<Option<_>>().map(Type::Tuple)
         }
         _ => None,
     }

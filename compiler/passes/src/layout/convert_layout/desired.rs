@@ -1,17 +1,17 @@
-//! The layouts that the user asks for.
+//! Desired layouts, from the pass's options.
 
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ops::{Op, layout::Layout, lookup, ops};
 use hammock_runtime::near::nearest;
 use rustc_hash::FxHashMap;
 
-/// Layouts by operator: as many as it takes, or one less.
+/// Layouts by operator: one per tensor, or without the result's.
 pub type Desired = FxHashMap<&'static str, Vec<Layout>>;
 
-/// Reads and checks what is asked for. TVM's names of operators begin with `relax.`.
+/// Reads and checks the option. TVM's operator names begin with `relax.`.
 ///
 /// # Errors
-/// When there is no such operator, it has no layouts of its own, or a layout is not one of its axes.
+/// If there is no such operator, it has no choice of layouts, or a layout is not a permutation of its axes.
 pub fn read(asked: Vec<(String, Vec<String>)>) -> Result<Desired, Diagnostic> {
     let read = |(name, texts): (String, Vec<String>)| {
         let op = operator(&name)?;

@@ -1,10 +1,10 @@
-//! Convolutions that read their data as it lies.
+//! Convolutions that read their data without a permute.
 //!
-//! A convolution whose vectors are channels of its results multiplies them with single numbers of its data: where those
-//! lie does not matter. So data that is only moved for it stays where it is, and only the result has the other layout.
-//! Where several channels are multiplied at once, these lie side by side.
+//! A convolution that is vectorized along output channels broadcasts single elements of its data, whose layout does
+//! not matter. So data that is only permuted for it keeps its layout, and only the result has the new one. Dot
+//! products of packed channels are excluded: their channels must be adjacent.
 
-use super::cost::takes_words;
+use super::cost::uses_packed_groups;
 use crate::analysis::permutation::permutation;
 use hammock_ir::{
     AttrValue, Module,
@@ -12,27 +12,27 @@ use hammock_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The bindings of a block without the permutations that only convolutions read.
-pub fn as_it_lies(module: &Module, function: &Function, mut bindings: Vec<Binding>) -> Vec<Binding> {
-    let mut moved: FxHashMap<Var, (Operand, Vec<i64>)> = FxHashMap::default();
+/// Returns the bindings of a block without the permutes that only convolutions read.
+pub fn elide_input_permutes(module: &Module, function: &Function, mut bindings: Vec<Binding>) -> Vec<Binding> {
+    let mut permutes: FxHashMap<Var, (Operand, Vec<i64>)> = FxHashMap::default();
     for binding in &mut bindings {
         let Value::Call(call) = &mut binding.value else { continue };
         if let Some(source) = permuted(call) {
-            moved.insert(binding.var, source);
-        } else if !takes_words(module, function, call)
-            && let Some(unmoved) = unmoved(call, &moved)
+            permutes.insert(binding.var, source);
+        } else if !uses_packed_groups(module, function, call)
+            && let Some(without_permute) = without_permute(call, &permutes)
         {
-            *call = unmoved;
+            *call = without_permute;
         }
     }
     let mut used: FxHashSet<Var> = FxHashSet::default();
     bindings.iter().for_each(|binding| binding.value.each_var(&mut |var| _ = used.insert(var)));
-    let needed = |var: Var| used.contains(&var) || !moved.contains_key(&var) || !function.vars[var].dataflow;
+    let needed = |var: Var| used.contains(&var) || !permutes.contains_key(&var) || !function.vars[var].dataflow;
     bindings.retain(|binding| needed(binding.var));
     bindings
 }
 
-/// What a permutation moves, and the axes.
+/// Returns the operand and the axes of a permute.
 fn permuted(call: &Call) -> Option<(Operand, Vec<i64>)> {
     let axes = call.attrs.get("axes").filter(|_| call.is_op("permute_dims"))?.as_list()?.len();
     let axes = permutation(call, axes)?;
@@ -40,17 +40,17 @@ fn permuted(call: &Call) -> Option<(Operand, Vec<i64>)> {
     matches!(data, Operand::Var(_)).then(|| (data.clone(), axes))
 }
 
-/// A convolution with the data from before it was moved.
-fn unmoved(call: &Call, moved: &FxHashMap<Var, (Operand, Vec<i64>)>) -> Option<Call> {
+/// Returns a convolution of the data before its permute.
+fn without_permute(call: &Call, permutes: &FxHashMap<Var, (Operand, Vec<i64>)>) -> Option<Call> {
     let text = |name: &str| call.attrs.get(name).and_then(AttrValue::as_str);
     let (layout, kernel) = (text("data_layout")?, text("kernel_layout")?);
     let [Operand::Var(data), ..] = call.args.as_slice() else { return None };
-    let (source, axes) = moved.get(data)?;
+    let (source, axes) = permutes.get(data)?;
     let letters: Vec<char> = layout.chars().collect();
     if !kernel.ends_with('O') || letters.len() != axes.len() || !letters.iter().all(char::is_ascii_uppercase) {
         return None;
     }
-    // Axis `i` of the moved data is axis `axes[i]` of the data.
+    // Axis `i` of the permuted data is axis `axes[i]` of the data.
     let mut before = letters.clone();
     axes.iter().zip(&letters).for_each(|(axis, letter)| before[*axis as usize] = *letter);
     let result = text("out_layout").filter(|own| !own.is_empty()).unwrap_or(layout).to_owned();

@@ -1,8 +1,9 @@
-//! Products of bytes that are both signed, or both unsigned, for instructions that multiply unsigned bytes with signed ones.
+//! Zero-point shift for dot products of two signed or two unsigned operands: the instructions multiply unsigned by
+//! signed bytes.
 //!
-//! The bytes that a weight is multiplied with are moved by 128: their sign bits are turned over. What that adds to a sum,
-//! 128 times all bytes of the weight, is taken off what the sum starts from. It is known when the weight is. Integers wrap,
-//! so nothing is lost.
+//! The operand that a weight is multiplied with is shifted by 128 by flipping its sign bits. The compensation term,
+//! -128 (or 128) times the sum of the weight along the reduction axis, is added to the accumulator's start; it is
+//! known if the weight is. Integers wrap, so the result is exact.
 
 use crate::analysis::attributes::LAYOUT_REWRITE;
 use hammock_ir::{
@@ -11,19 +12,20 @@ use hammock_ir::{
     tir::{Block, BlockAxis, Buffer, Region, Stmt, StmtKind},
 };
 
-/// The sign bit of a byte, and by how much it moves.
+/// Sign bit of a byte, which is also the shift.
 const SIGN: i64 = 128;
 
-/// What sums start from.
-pub struct Sums {
-    /// Where it is, for each result along the weight.
+/// Compensation term.
+pub struct Compensation {
+    /// Its buffer, indexed by the weight's spatial dimensions.
     pub buffer: Buffer,
-    /// The statement that computes it.
+    /// Loop nest that computes it.
     pub stmt: Stmt,
 }
 
-/// Moves what a weight is multiplied with, if one block alone reads it, for sums of products.
-pub fn moved(stmt: &mut Stmt, weight: &Buffer) -> Option<Sums> {
+/// Flips the signs of the operand that a weight is multiplied with, if exactly one block reads the weight, in a
+/// contraction.
+pub fn flip_signs(stmt: &mut Stmt, weight: &Buffer) -> Option<Compensation> {
     let reads = |e: &PrimExpr| e.any(&mut |e| matches!(e.kind(), PrimKind::Load(buffer, ..) if buffer == weight));
     let mut readers = 0;
     stmt.walk(&mut |stmt| match &stmt.kind {
@@ -33,14 +35,14 @@ pub fn moved(stmt: &mut Stmt, weight: &Buffer) -> Option<Sums> {
     if readers == 1 { in_block(stmt, weight) } else { None }
 }
 
-/// The same in the first block that is such a sum.
-fn in_block(stmt: &mut Stmt, weight: &Buffer) -> Option<Sums> {
+/// Like [`flip_signs`], in the first block that is such a contraction.
+fn in_block(stmt: &mut Stmt, weight: &Buffer) -> Option<Compensation> {
     if let StmtKind::Block(block) = &mut stmt.kind
-        && let Some(product) = Product::of(block, weight)
+        && let Some(contraction) = Contraction::of(block, weight)
     {
-        let sums = product.sums(weight);
-        product.apply(block, &sums.buffer);
-        return Some(sums);
+        let compensation = contraction.compensation(weight);
+        contraction.apply(block, &compensation.buffer);
+        return Some(compensation);
     }
     let mut found = None;
     stmt.each_child_mut(&mut |child| {
@@ -51,18 +53,18 @@ fn in_block(stmt: &mut Stmt, weight: &Buffer) -> Option<Sums> {
     found
 }
 
-/// What a block adds up: products with a weight.
-struct Product {
-    /// The axes along which the weight is read, with their kinds.
+/// A contraction with a weight.
+struct Contraction {
+    /// Axes that index the weight, with their kinds.
     axes: Vec<(Var, IterKind)>,
-    /// What the sum is.
+    /// Dtype of the accumulator.
     dtype: DType,
-    /// The sum with the product of moved bytes added.
+    /// New value: the accumulator plus the product with the flipped operand.
     value: PrimExpr,
 }
 
-impl Product {
-    fn of(block: &Block, weight: &Buffer) -> Option<Product> {
+impl Contraction {
+    fn of(block: &Block, weight: &Buffer) -> Option<Contraction> {
         let (StmtKind::Store { buffer, value, .. }, Some(init)) = (&block.body.kind, &block.init) else { return None };
         let PrimKind::Binary(BinaryOp::Add, a, b) = value.kind() else { return None };
         let own = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(loaded, ..) if loaded == buffer);
@@ -86,18 +88,18 @@ impl Product {
         let dtype = buffer.dtype;
         let bytes = other.dtype() == weight.dtype && weight.dtype.bits == 8 && weight.dtype.is_integer();
         let starts = matches!(&init.kind, StmtKind::Store { buffer: first, .. } if first == buffer);
-        let value = || sum.clone() + turned(other).cast(dtype) * own.clone();
-        (bytes && starts && dtype.bits == 32 && dtype.is_integer()).then(|| Product { axes, dtype, value: value() })
+        let value = || sum.clone() + flipped(other).cast(dtype) * own.clone();
+        (bytes && starts && dtype.bits == 32 && dtype.is_integer()).then(|| Contraction { axes, dtype, value: value() })
     }
 
-    /// The dimensions of the weight that are not summed up.
-    fn kept(&self) -> impl Iterator<Item = usize> {
+    /// Returns the spatial dimensions of the weight.
+    fn spatial_dims(&self) -> impl Iterator<Item = usize> {
         (0..self.axes.len()).filter(|at| self.axes[*at].1 != IterKind::Reduce)
     }
 
-    /// What sums start from.
-    fn sums(&self, weight: &Buffer) -> Sums {
-        let shape: Vec<PrimExpr> = self.kept().map(|at| weight.shape[at].clone()).collect();
+    /// Returns the compensation term.
+    fn compensation(&self, weight: &Buffer) -> Compensation {
+        let shape: Vec<PrimExpr> = self.spatial_dims().map(|at| weight.shape[at].clone()).collect();
         let buffer = Buffer::new(format!("{}_sums", weight.name), shape, self.dtype);
         let loops: Vec<Var> = (0..self.axes.len()).map(|at| Var::int64(format!("ax{at}"))).collect();
         let axis = |(at, var): (usize, &Var)| BlockAxis {
@@ -108,7 +110,7 @@ impl Product {
         };
         let axes: Vec<BlockAxis> = loops.iter().enumerate().map(axis).collect();
         let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
-        let own: Vec<PrimExpr> = self.kept().map(|dim| at[dim].clone()).collect();
+        let own: Vec<PrimExpr> = self.spatial_dims().map(|dim| at[dim].clone()).collect();
         let by = PrimExpr::int(if weight.dtype.is_int() { -SIGN } else { SIGN }, DType::INT32).cast(self.dtype);
         let term = PrimExpr::load(weight, at.clone()).cast(self.dtype) * by;
         let zero = PrimExpr::int(0, self.dtype);
@@ -123,24 +125,24 @@ impl Product {
         };
         let nest = |body, (var, size): (&Var, &PrimExpr)| Stmt::serial(var.clone(), size.clone(), body);
         let stmt = loops.iter().zip(&weight.shape).rev().fold(Stmt::from(block), nest);
-        Sums { buffer, stmt }
+        Compensation { buffer, stmt }
     }
 
-    /// Makes the block multiply with moved bytes, and start from the sums.
-    fn apply(self, block: &mut Block, sums: &Buffer) {
-        let start = PrimExpr::load(sums, self.kept().map(|at| self.axes[at].0.expr()).collect());
+    /// Makes the block use the flipped operand, and start from the compensation term.
+    fn apply(self, block: &mut Block, compensation: &Buffer) {
+        let start = PrimExpr::load(compensation, self.spatial_dims().map(|at| self.axes[at].0.expr()).collect());
         if let StmtKind::Store { value, .. } = &mut block.body.kind {
             *value = self.value;
         }
         if let Some(StmtKind::Store { value, .. }) = block.init.as_mut().map(|init| &mut init.kind) {
             *value = if value.as_int() == Some(0) { start } else { value.clone() + start };
         }
-        block.reads.iter_mut().for_each(|reads| reads.push(Region::full(sums)));
+        block.reads.iter_mut().for_each(|reads| reads.push(Region::full(compensation)));
     }
 }
 
-/// Bytes with their sign bits turned over, as bytes of the other kind.
-fn turned(bytes: &PrimExpr) -> PrimExpr {
+/// Flips the sign bits of bytes and returns them as bytes of the other signedness.
+fn flipped(bytes: &PrimExpr) -> PrimExpr {
     let to = if bytes.dtype().is_int() { DType::UINT8 } else { DType::INT8 };
     let sign = PrimExpr::int(if to.is_int() { -SIGN } else { SIGN }, to);
     let raw = PrimExpr::intrin("reinterpret", vec![bytes.clone()], to);

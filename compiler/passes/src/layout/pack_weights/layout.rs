@@ -1,29 +1,29 @@
-//! Where elements of a weight lie once it is packed.
+//! Packed layout of a weight.
 
 use crate::PackedParam;
 use hammock_ir::{DType, PrimExpr};
 
-/// How a buffer is packed.
+/// Packed layout of a buffer.
 pub struct Layout {
-    /// What is divided into what.
+    /// Blocks and packed groups.
     pub packed: PackedParam,
-    /// The buffer's sizes.
+    /// Sizes of the buffer.
     pub sizes: Vec<i64>,
 }
 
 impl Layout {
-    /// The dimensions that stay where they are, between blocks and places in them.
+    /// Returns the dimensions that are not blocked; they come between the block index and the index in the block.
     fn others(&self) -> impl Iterator<Item = usize> {
         let dim = self.packed.dim;
         (0..self.sizes.len()).filter(move |at| *at != dim)
     }
 
-    /// How many terms a word has along a dimension.
+    /// Returns the size of packed groups along a dimension.
     fn group_len(&self, dim: usize) -> Option<i64> {
         self.packed.group.filter(|group| group.dim == dim).map(|group| group.len)
     }
 
-    /// The sizes of the packed buffer.
+    /// Returns the shape of the packed buffer.
     pub fn shape(&self) -> Vec<i64> {
         let PackedParam { dim, block, group, .. } = self.packed;
         let steps = |size: i64, step: i64| (size + step - 1) / step;
@@ -32,8 +32,8 @@ impl Layout {
         [steps(self.sizes[dim], block)].into_iter().chain(others).chain([block]).chain(lanes).collect()
     }
 
-    /// Where an element is once it is packed.
-    pub fn place(&self, indices: Vec<PrimExpr>) -> Vec<PrimExpr> {
+    /// Returns the packed indices of an element.
+    pub fn pack(&self, indices: Vec<PrimExpr>) -> Vec<PrimExpr> {
         let PackedParam { dim, block, group, .. } = self.packed;
         let own = |at: usize| indices[at].clone().cast(DType::INT64);
         let others = self.others().map(|at| match self.group_len(at) {
@@ -44,8 +44,8 @@ impl Layout {
         [own(dim).floordiv(block)].into_iter().chain(others).chain([own(dim).floormod(block)]).chain(lane).collect()
     }
 
-    /// The element that lies at a place of the packed buffer, and the condition for there to be one.
-    pub fn from(&self, at: &[PrimExpr]) -> (Vec<PrimExpr>, Option<PrimExpr>) {
+    /// Returns the original indices of a packed element, and the condition that it is not padding.
+    pub fn unpack(&self, at: &[PrimExpr]) -> (Vec<PrimExpr>, Option<PrimExpr>) {
         let PackedParam { dim, block, group, .. } = self.packed;
         let others = self.sizes.len();
         let mut from: Vec<PrimExpr> = at[1..others].to_vec();

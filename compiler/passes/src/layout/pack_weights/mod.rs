@@ -1,14 +1,14 @@
-//! PackWeights: kernels take weights as they use them.
+//! PackWeights: packs weights into the layout that their kernels use.
 //!
-//! Products of matrices copy blocks of a matrix that does not lie as their loops use it, each time they run. Where a
-//! weight may lie in memory in any way (AttachAttrLayoutFreeBuffers says so) and the planner of kernels finds a copy
-//! worthwhile, the kernel copies all of it first, in a block marked for SplitLayoutRewritePreproc, which makes a kernel of
-//! that; FoldConstant then runs it when the module is compiled.
+//! Matmul kernels pack blocks of an operand whose layout does not suit their loops, at each call. If the layout of a
+//! weight is free (AttachAttrLayoutFreeBuffers) and the kernel planner finds packing worthwhile, the kernel packs all
+//! of it first, in a block marked for SplitLayoutRewritePreproc, which makes a kernel of that; FoldConstant then runs
+//! it at compile time.
 //!
-//! The attribute is gone afterwards. One dimension of the weight is divided into blocks: `[K, N]` becomes
-//! `[N / 64, K, 64]`. Of numbers that processors multiply several of at once, such terms of a sum lie side by side, in
-//! words: `[N / 64, K / 4, 64, 4]`. What the last block and the last word have too much is zeros. Where processors
-//! multiply bytes only if one of them is signed, the others are [`flip_signs`].
+//! The attribute is removed. One dimension of the weight is tiled: `[K, N]` becomes `[N / 64, K, 64]`. Dtypes with
+//! dot-product instructions are packed in groups along the reduction axis: `[N / 64, K / 4, 64, 4]`. Padding is zero.
+//! Where the instructions need one signed and one unsigned operand, the sign bits of the other operand are flipped
+//! ([`flip_signs`]).
 
 mod flip_signs;
 mod layout;
@@ -38,7 +38,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Makes a kernel copy a parameter first.
+/// Makes a kernel pack a parameter first.
 fn pack(kernel: &mut PrimFunc, packed: PackedParam) {
     let Some(given) = kernel.params.get(packed.param).and_then(|param| param.buffer.clone()) else { return };
     let sizes: Option<Vec<i64>> = given.shape.iter().map(PrimExpr::as_int).collect();
@@ -47,19 +47,19 @@ fn pack(kernel: &mut PrimFunc, packed: PackedParam) {
     let shape = layout.shape().into_iter().map(PrimExpr::int64).collect();
     let packed = Buffer::new(format!("{}_packed", given.name), shape, given.dtype);
     let mut taken = std::mem::replace(&mut root.body, Stmt::nop());
-    let moves = layout.packed.group.is_some_and(|group| group.sign_flipped);
-    let sums = moves.then(|| flip_signs::moved(&mut taken, &given)).flatten();
-    let computed = reading(taken, &given, &packed, &layout);
+    let flips = layout.packed.group.is_some_and(|group| group.sign_flipped);
+    let sums = flips.then(|| flip_signs::flip_signs(&mut taken, &given)).flatten();
+    let computed = use_packed(taken, &given, &packed, &layout);
     let summed = sums.iter().map(|sums| sums.stmt.clone());
-    root.body = Stmt::seq([copy(&given, &packed, &layout)].into_iter().chain(summed).chain([computed]));
+    root.body = Stmt::seq([packing_nest(&given, &packed, &layout)].into_iter().chain(summed).chain([computed]));
     root.alloc_buffers.push(packed);
     root.alloc_buffers.extend(sums.map(|sums| sums.buffer));
 }
 
-/// The statement that copies all elements.
-fn copy(given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
+/// Returns the loop nest that packs all elements.
+fn packing_nest(given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
     fill_block(packed, Attrs::new().with(LAYOUT_REWRITE, true), |at| {
-        let (from, inside) = layout.from(at);
+        let (from, inside) = layout.unpack(at);
         let value = PrimExpr::load(given, from);
         let value = match inside {
             None => value,
@@ -69,24 +69,24 @@ fn copy(given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
     })
 }
 
-/// The statement with what it reads of one buffer read from its copy.
-fn reading(mut stmt: Stmt, given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
-    stmt.map_exprs(&mut |e| moved_to(e, given, packed, layout));
+/// Returns the statement with loads of a buffer replaced by loads of its packed copy.
+fn use_packed(mut stmt: Stmt, given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
+    stmt.map_exprs(&mut |e| load_packed(e, given, packed, layout));
     declare(&mut stmt, given, packed);
     stmt
 }
 
-fn moved_to(e: &PrimExpr, given: &Buffer, packed: &Buffer, layout: &Layout) -> PrimExpr {
+fn load_packed(e: &PrimExpr, given: &Buffer, packed: &Buffer, layout: &Layout) -> PrimExpr {
     match e.kind() {
         PrimKind::Load(buffer, indices, None) if buffer == given => {
-            let indices = indices.iter().map(|i| moved_to(i, given, packed, layout)).collect();
-            PrimExpr::load(packed, layout.place(indices))
+            let indices = indices.iter().map(|i| load_packed(i, given, packed, layout)).collect();
+            PrimExpr::load(packed, layout.pack(indices))
         }
-        _ => e.map_children(&mut |child| moved_to(child, given, packed, layout)),
+        _ => e.map_children(&mut |child| load_packed(child, given, packed, layout)),
     }
 }
 
-/// Blocks say that they read the copy.
+/// Replaces the buffer by the packed copy in the blocks' read regions.
 fn declare(stmt: &mut Stmt, given: &Buffer, packed: &Buffer) {
     if let StmtKind::Block(block) = &mut stmt.kind {
         let regions = block.reads.iter_mut().flatten().filter(|region| region.buffer == *given);
