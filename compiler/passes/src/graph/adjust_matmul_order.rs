@@ -1,11 +1,11 @@
-//! AdjustMatmulOrder: of the two orders in which a product of three matrices can be computed, the cheaper one.
+//! AdjustMatmulOrder: chooses the cheaper association order of three multiplied matrices.
 //!
-//! `matmul(matmul(a, b), c)` is `matmul(a, matmul(b, c))`. Two factors that are known when the module is compiled are
-//! multiplied first, since that costs nothing at run time; otherwise the order with provably fewer multiplications is
-//! taken. Symbolic sizes are positive, and within the bounds of the attributes `tir_var_lower_bound` and
-//! `tir_var_upper_bound`. A product that is permuted before it is multiplied again, as are the weights of linear layers,
-//! is that of its permuted factors in reverse. A product that something else uses as well is computed in any case, and
-//! stays as it is. Results are rounded differently.
+//! `matmul(matmul(a, b), c)` is `matmul(a, matmul(b, c))`. Two operands that are known at compile time are multiplied
+//! first, since that costs nothing at run time; otherwise the order with provably fewer multiplications is chosen.
+//! Symbolic sizes are positive, and within the bounds of the attributes `tir_var_lower_bound` and
+//! `tir_var_upper_bound`. A matmul that is transposed before it is multiplied again, like the weights of linear
+//! layers, is the matmul of its transposed operands in reverse. A matmul with other users is computed in any case,
+//! and stays as it is. Results are rounded differently.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -48,16 +48,16 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// Which two factors of three are multiplied first.
+/// Pair of operands that is multiplied first.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Left,
     Right,
 }
 
-/// A factor, perhaps with rows and columns exchanged.
+/// A matrix operand, possibly transposed.
 #[derive(Clone)]
-struct Factor {
+struct Matrix {
     operand: Operand,
     transposed: bool,
 }
@@ -65,14 +65,14 @@ struct Factor {
 fn adjust(e: &mut Editor, known: &mut CompileTime, sizes: &Analyzer, value: &Value) -> Option<Value> {
     let outer = value.as_op("matmul")?;
     [Side::Left, Side::Right].into_iter().find_map(|first| {
-        let factors = chain(e, outer, first)?;
-        let better = better_side(e, known, sizes, &factors)?;
-        if better == first { None } else { multiply(e, known, &factors, better) }
+        let operands = chain(e, outer, first)?;
+        let better = better_side(e, known, sizes, &operands)?;
+        if better == first { None } else { multiply(e, known, &operands, better) }
     })
 }
 
-/// The three factors where the first product is the outer product's factor on that side.
-fn chain(e: &Editor, outer: &Call, first: Side) -> Option<[Factor; 3]> {
+/// Returns the three operands if the inner matmul is the outer's operand on that side.
+fn chain(e: &Editor, outer: &Call, first: Side) -> Option<[Matrix; 3]> {
     let [left, right] = outer.operands()?;
     let (inner, other) = if first == Side::Left { (left, right) } else { (right, left) };
     let permute = e.op(inner, "permute_dims");
@@ -94,8 +94,8 @@ fn chain(e: &Editor, outer: &Call, first: Side) -> Option<[Factor; 3]> {
         return None;
     }
     let transposed = permute.is_some();
-    let [a, b] = [a, b].map(|x| Factor { operand: x.clone(), transposed });
-    let other = Factor { operand: other.clone(), transposed: false };
+    let [a, b] = [a, b].map(|x| Matrix { operand: x.clone(), transposed });
+    let other = Matrix { operand: other.clone(), transposed: false };
     Some(match (first, transposed) {
         (Side::Left, false) => [a, b, other],
         (Side::Left, true) => [b, a, other],
@@ -112,8 +112,8 @@ fn swap_of_last_two(ndim: usize) -> Vec<i64> {
     axes
 }
 
-impl Factor {
-    /// Its shape; none for a vector that would be transposed.
+impl Matrix {
+    /// Returns its shape; `None` for a vector that would be transposed.
     fn dims(&self, e: &Editor) -> Option<Vec<PrimExpr>> {
         let mut dims = e.tensor(&self.operand)?.dims()?.to_vec();
         if self.transposed {
@@ -128,17 +128,17 @@ impl Factor {
             return Some(self.operand.clone());
         }
         let swapped = swap_of_last_two(e.tensor(&self.operand)?.ndim()?);
-        // A matrix is permuted as texts usually say it: without axes.
+        // A transpose of a matrix is written as usual, without axes.
         let axes = if swapped.len() == 2 { AttrValue::None } else { swapped.into() };
         e.emit("permute_dims", [self.operand.clone()], [("axes", axes)])
     }
 }
 
-/// Which two factors should be multiplied first; `None` when it makes no provable difference.
-fn better_side(e: &Editor, known: &CompileTime, sizes: &Analyzer, factors: &[Factor; 3]) -> Option<Side> {
-    let [a, b, c] = factors.each_ref().map(|factor| factor.dims(e));
+/// Returns the pair to multiply first; `None` if it makes no provable difference.
+fn better_side(e: &Editor, known: &CompileTime, sizes: &Analyzer, operands: &[Matrix; 3]) -> Option<Side> {
+    let [a, b, c] = operands.each_ref().map(|factor| factor.dims(e));
     let (left, right) = operations(&a?, &b?, &c?)?;
-    match factors.each_ref().map(|factor| known.knows(&factor.operand)) {
+    match operands.each_ref().map(|factor| known.knows(&factor.operand)) {
         [true, true, true] => return None,
         [true, true, _] => return Some(Side::Left),
         [_, true, true] => return Some(Side::Right),
@@ -151,8 +151,8 @@ fn better_side(e: &Editor, known: &CompileTime, sizes: &Analyzer, factors: &[Fac
     }
 }
 
-/// How many multiplications `(a b) c` and `a (b c)` take; `None` where the two are not the same, because vectors meet
-/// batches of matrices, or shapes do not broadcast for sure.
+/// Returns the number of multiplications of `(a b) c` and `a (b c)`; `None` if the two differ, because vectors meet
+/// batches of matrices, or shapes may not broadcast.
 fn operations(a: &[PrimExpr], b: &[PrimExpr], c: &[PrimExpr]) -> Option<(PrimExpr, PrimExpr)> {
     let vectors = a.len() == 1 || c.len() == 1;
     if b.len() < 2 || vectors && (a.len() > 2 || b.len() > 2 || c.len() > 2) {
@@ -175,11 +175,11 @@ fn operations(a: &[PrimExpr], b: &[PrimExpr], c: &[PrimExpr]) -> Option<(PrimExp
     Some((left, right))
 }
 
-fn times(factors: &[&PrimExpr]) -> PrimExpr {
-    dims::product(factors.iter().copied())
+fn times(operands: &[&PrimExpr]) -> PrimExpr {
+    dims::product(operands.iter().copied())
 }
 
-fn multiply(e: &mut Editor, known: &mut CompileTime, [a, b, c]: &[Factor; 3], first: Side) -> Option<Value> {
+fn multiply(e: &mut Editor, known: &mut CompileTime, [a, b, c]: &[Matrix; 3], first: Side) -> Option<Value> {
     let pair = if first == Side::Left { [a, b] } else { [b, c] };
     let both_known = pair.iter().all(|factor| known.knows(&factor.operand));
     let mut product = |e: &mut Editor| {
@@ -188,14 +188,14 @@ fn multiply(e: &mut Editor, known: &mut CompileTime, [a, b, c]: &[Factor; 3], fi
         known.note(&product, both_known);
         Some(product)
     };
-    let factors = match first {
+    let operands = match first {
         Side::Left => [product(e)?, c.emit(e)?],
         Side::Right => [a.emit(e)?, product(e)?],
     };
-    e.make("matmul", factors, [])
+    e.make("matmul", operands, [])
 }
 
-/// What is known of the sizes in a function's signature.
+/// Returns the bounds of the sizes in a function's signature.
 fn sizes(function: &Function) -> Analyzer {
     let mut analyzer = Analyzer::with_default_min(1);
     let mut vars: Vec<Var> = Vec::new();

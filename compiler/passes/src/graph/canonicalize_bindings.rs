@@ -1,12 +1,12 @@
-//! CanonicalizeBindings: one name for one value.
+//! CanonicalizeBindings: removes aliases, so that each value has one name.
 //!
-//! - `y = x` disappears and uses of `y` become uses of `x`; `t = (a, b)` followed by `t[0]` becomes `a`, and
-//!   `(t[0], t[1])` becomes `t`. A dataflow variable that was renamed to an output takes the output's name and becomes
-//!   visible outside; one that is an output and not used outside becomes invisible.
-//! - A constant stands where the variable that is bound to it was used.
-//! - A symbolic variable that `match_cast` binds to a known size is that size; a `match_cast` that then checks nothing
-//!   disappears.
-//! - Types of values whose operands have changed say what is known of them now.
+//! - `y = x` is removed and uses of `y` become uses of `x`; `t = (a, b)` followed by `t[0]` becomes `a`, and `(t[0],
+//!   t[1])` becomes `t`. A dataflow variable that was an alias of an output takes the output's name and becomes
+//!   visible outside; an output that is not used outside becomes invisible.
+//! - Uses of a variable bound to a constant become the constant.
+//! - A symbolic variable that `match_cast` binds to a known size is replaced by that size; a `match_cast` that then
+//!   checks nothing is removed.
+//! - Types of values whose operands have changed are refined.
 
 use crate::{
     Context, Pass,

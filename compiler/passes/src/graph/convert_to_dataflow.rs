@@ -1,8 +1,8 @@
-//! ConvertToDataflow: calls without side effects are gathered into dataflow blocks.
+//! ConvertToDataflow: moves pure bindings into dataflow blocks.
 //!
-//! A run of at least `min_size` bindings that are neither conditionals nor calls with side effects becomes a block, and
-//! blocks that exist take in such neighbours. Bindings are canonicalized afterwards: values that nothing outside of their
-//! block uses become its own.
+//! A run of at least `min_size` bindings that are neither conditionals nor calls with side effects becomes a block,
+//! and existing blocks absorb such neighbours. Bindings are canonicalized afterwards: values that are unused outside
+//! their block become local to it.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -37,19 +37,19 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })?;
     relax_functions(module, |module, _, function| {
         let mut body = take_body(function);
-        gather(module, function, min_size, &mut body);
+        form_blocks(module, function, min_size, &mut body);
         function.lambda.body = body;
         Ok(())
     })?;
     context.then(&canonicalize_bindings::PASS, module)
 }
 
-/// Gathers the blocks of a body, and of the bodies nested in it.
-fn gather(module: &Module, function: &Function, min_size: usize, body: &mut Body) {
+/// Forms the blocks of a body and of its nested bodies.
+fn form_blocks(module: &Module, function: &Function, min_size: usize, body: &mut Body) {
     let mut runs = Runs { min_size, ..Runs::default() };
     for mut block in std::mem::take(&mut body.blocks) {
         for binding in &mut block.bindings {
-            binding.value.each_body_mut(&mut |nested| gather(module, function, min_size, nested));
+            binding.value.each_body_mut(&mut |nested| form_blocks(module, function, min_size, nested));
         }
         if block.dataflow {
             runs.dataflow.extend(block.bindings);
@@ -85,16 +85,16 @@ struct Runs {
     min_size: usize,
     /// Finished blocks.
     blocks: Vec<Block>,
-    /// Bindings after those that belong in no dataflow block.
+    /// Pending bindings outside dataflow blocks.
     others: Vec<Binding>,
-    /// Bindings after these that may be in one.
+    /// Pending bindings after these that may be in a dataflow block.
     dataflow: Vec<Binding>,
-    /// True if some of them are in one already.
+    /// True if some of them are in a dataflow block already.
     keeps: bool,
 }
 
 impl Runs {
-    /// Ends a run: it becomes a block, if it is long enough.
+    /// Ends a run: it becomes a block if it is long enough.
     fn end(&mut self) {
         let run = std::mem::take(&mut self.dataflow);
         let keeps = std::mem::take(&mut self.keeps);

@@ -1,7 +1,8 @@
-//! DeadCodeElimination: removes what is unused and not visible from outside.
+//! DeadCodeElimination: removes unused bindings and unreachable functions.
 //!
-//! A binding is removed when its variable is unused and its value has no side effect; `match_cast` stays, because it
-//! checks, and so does what writes over memory that is read later, or comes from outside of the function. A global function is removed when it is private and no remaining function refers to it.
+//! A binding is removed if its variable is unused and its value has no side effect; `match_cast` stays, because it
+//! checks, and so do writes to memory that is read later or belongs to the caller. A global function is removed if it
+//! is private and no remaining function refers to it.
 
 use crate::{Context, OptionKind, Pass, PassOption, rewrite::dead_code};
 use hammock_diagnostics::Diagnostic;

@@ -1,8 +1,8 @@
-//! DecomposeOpsForInference and DecomposeOpsForTraining: composite operators as the operators that they are made of.
+//! DecomposeOpsForInference and DecomposeOpsForTraining: decompose composite operators into simpler ones.
 //!
-//! For inference, batch normalization uses the running statistics and gives them back unchanged, whatever its attribute
-//! `training` says. For training, it uses those of the batch and updates the running ones, and layer normalization is
-//! decomposed too. In both, the shape that a tensor holds gets symbolic dimensions.
+//! For inference, batch normalization uses the running statistics and returns them unchanged, whatever its attribute
+//! `training`. For training, it uses the statistics of the batch and updates the running ones, and layer
+//! normalization is decomposed too. In both, `tensor_to_shape` gets symbolic dimensions.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -67,7 +67,7 @@ fn for_training(module: &mut Module, context: &Context) -> Result<(), Diagnostic
     })
 }
 
-/// Applies a rule to the function that the options name, or to all of them.
+/// Applies a rule to the function named by the options, or to all.
 fn in_function(
     module: &mut Module,
     pass: &Pass,
@@ -81,7 +81,7 @@ fn in_function(
     editor::apply_only(module, |name, _| (wanted.is_empty() || *name == *wanted).then_some(&rule))
 }
 
-/// With the running statistics, which stay as they are.
+/// Decomposes batch normalization with the running statistics, which stay as they are.
 fn batch_norm(e: &mut Editor, call: &Call) -> Option<Value> {
     let [data, gamma, beta, mean, variance] = call.operands()?;
     let result = normalized(e, call, data, [gamma, beta], [mean, variance])?;
@@ -89,7 +89,7 @@ fn batch_norm(e: &mut Editor, call: &Call) -> Option<Value> {
     Some(Value::Operand(Operand::Tuple(vec![result, mean.clone(), variance.clone()])))
 }
 
-/// With the statistics of the batch, which count for a part of the running ones from then on.
+/// Decomposes batch normalization with the statistics of the batch, which update the running ones.
 fn batch_norm_in_training(e: &mut Editor, call: &Call) -> Option<Value> {
     let [data, gamma, beta, mean, variance] = call.operands()?;
     let data_ty = e.tensor(data)?;
@@ -114,7 +114,8 @@ fn batch_norm_in_training(e: &mut Editor, call: &Call) -> Option<Value> {
     Some(Value::Operand(Operand::Tuple(vec![result, mean, variance])))
 }
 
-/// `(data - mean) / sqrt(variance + epsilon) * gamma + beta`, where all but the data have one element for each channel.
+/// Emits `(data - mean) / sqrt(variance + epsilon) * gamma + beta`, where all but the data have one element per
+/// channel.
 fn normalized(
     e: &mut Editor,
     call: &Call,
@@ -165,14 +166,14 @@ fn layer_norm(e: &mut Editor, value: &Value) -> Option<Value> {
     Some(result)
 }
 
-/// `sqrt(variance + epsilon)`.
+/// Emits `sqrt(variance + epsilon)`.
 fn deviation(e: &mut Editor, call: &Call, variance: Operand, dtype: DType) -> Option<Operand> {
     let epsilon = constant(call.attrs.get("epsilon")?.as_float()?, dtype)?;
     let variance = e.emit("add", [variance, epsilon], [])?;
     e.emit("sqrt", [variance], [])
 }
 
-/// The runtime reads the shape; its dimensions get symbolic variables.
+/// Decomposes `tensor_to_shape`: the runtime reads the shape, whose dimensions get symbolic variables.
 fn tensor_to_shape(e: &mut Editor, value: &Value) -> Option<Value> {
     let call = value.as_op("tensor_to_shape")?;
     let ty = e.value_ty(value)?;
@@ -185,7 +186,7 @@ fn tensor_to_shape(e: &mut Editor, value: &Value) -> Option<Value> {
     Some(Value::Operand(Operand::Shape(dims)))
 }
 
-/// The axis of the channels.
+/// Returns the axis of the channels.
 fn channel(batch_norm: &Call, ndim: i64) -> Option<i64> {
     let axis = batch_norm.attrs.get("axis")?.as_int()?;
     Some(if axis < 0 { axis + ndim } else { axis })

@@ -1,10 +1,10 @@
-//! EliminateCommonSubexpr: the same value is computed once.
+//! EliminateCommonSubexpr: computes equal values only once.
 //!
-//! If a binding has the same value as an earlier one, it becomes another name for the earlier variable, which replaces it
-//! from there on (CanonicalizeBindings then drops the name). This applies only to values without side effects. Two values
-//! that may be overwritten later stay separate, and so do two between which an operand is overwritten: see [`memory`].
-//! Values computed in a branch or a nested function are not known outside it, and dataflow variables are not known
-//! outside their block.
+//! If a binding has the same value as an earlier one, it becomes an alias of the earlier variable, which replaces it
+//! from there on (CanonicalizeBindings then removes the alias). This applies only to values without side effects. Two
+//! values that may be overwritten later stay separate, and so do two between which an operand is overwritten: see
+//! [`memory`]. Values computed in a branch or a nested function are not available outside it, and dataflow variables
+//! are not available outside their block.
 //!
 //! [`memory`]: hammock_ir::relax::memory
 

@@ -1,8 +1,8 @@
-//! ExpandMatmulOfSum: the product with a sum becomes a sum of products.
+//! ExpandMatmulOfSum: distributes a matmul over a sum of weights.
 //!
-//! `matmul(x, a + b)` becomes `matmul(x, a) + matmul(x, b)`, and the same where the sum is permuted first. This separates
-//! weights that are known when the module is compiled from those that are not, such as low-rank corrections; where both
-//! are known, their sum is computed then, and nothing changes. Results are rounded differently.
+//! `matmul(x, a + b)` becomes `matmul(x, a) + matmul(x, b)`, also if the sum is transposed first. This separates
+//! weights known at compile time from others, such as low-rank corrections; if both are known, their sum is computed
+//! at compile time, and nothing changes. Results are rounded differently.
 
 use crate::{
     Context, Pass,
@@ -45,12 +45,12 @@ fn expand(e: &mut Editor, known: &CompileTime, value: &Value) -> Option<Value> {
     }
     let out_dtype = matmul.attrs.get("out_dtype")?;
     let axes = permute.as_ref().and_then(|call| call.attrs.get("axes"));
-    let a = product(e, x, a, axes, out_dtype)?;
-    let b = product(e, x, b, axes, out_dtype)?;
+    let a = emit_matmul(e, x, a, axes, out_dtype)?;
+    let b = emit_matmul(e, x, b, axes, out_dtype)?;
     e.make("add", [a, b], [])
 }
 
-fn product(
+fn emit_matmul(
     e: &mut Editor,
     x: &Operand,
     mut weights: Operand,
@@ -63,7 +63,7 @@ fn product(
     e.emit("matmul", [x.clone(), weights], [("out_dtype", out_dtype.clone())])
 }
 
-/// Returns true if both are tensors of one shape, so that adding them broadcasts neither.
+/// Returns true if both are tensors of the same shape, so that adding them broadcasts neither.
 fn same_shape(e: &Editor, a: &Operand, b: &Operand) -> bool {
     let (Some(a), Some(b)) = (e.tensor(a), e.tensor(b)) else { return false };
     a.dims().zip(b.dims()).is_some_and(|(a, b)| dims::all_equal(a, b))

@@ -1,7 +1,7 @@
-//! ExpandTupleArguments: private functions take the members of tuples.
+//! ExpandTupleArguments: replaces tuple parameters of private functions by their members.
 //!
-//! A parameter that is a tuple becomes a parameter for each of its members, and so do members that are tuples. Functions
-//! that are used as values stay: not all of their calls are known.
+//! A tuple parameter becomes one parameter per member, recursively. Functions used as values stay: not all of their
+//! calls are known.
 
 use crate::{
     Context, Pass,
@@ -50,7 +50,7 @@ fn expand_params(function: &mut Function) {
     function.lambda.body.blocks.insert(0, out.block());
 }
 
-/// Puts the parameters of a tuple's members, members of members included, in its place; the tuple is bound to them.
+/// Replaces a tuple parameter by parameters for its members, recursively, and binds the tuple to them.
 fn expand_param(function: &mut Function, param: Var, params: &mut Vec<Var>, out: &mut Emitter) {
     let info = function.vars[param].clone();
     let Type::Tuple(types) = info.ty else { return params.push(param) };

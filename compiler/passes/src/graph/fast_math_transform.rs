@@ -1,4 +1,4 @@
-//! FastMathTransform: exponentials, error functions and hyperbolic tangents are approximated by polynomials.
+//! FastMathTransform: approximates exponentials, error functions and hyperbolic tangents by polynomials.
 //!
 //! The kernels are those of TVM's `topi` (`fast_exp`, `fast_erf`, `fast_tanh`, `fast_softmax`): on float32, within about
 //! 5e-6 of the exact functions, relative to the result for `exp`, absolute for the others. Tensors of other dtypes, and
@@ -42,7 +42,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// The kernel for a call that can be approximated.
+/// Returns the kernel for a call that can be approximated.
 fn approximation(module: &Module, function: &Function, value: &Value) -> Option<Legalized> {
     let Value::Call(call @ Call { callee: Callee::Op(name), .. }) = value else { return None };
     let build = match *name {
@@ -58,7 +58,7 @@ fn approximation(module: &Module, function: &Function, value: &Value) -> Option<
     build(&CallContext { module, function, op: lookup(name)?, call }).ok()
 }
 
-/// A float32 constant.
+/// Returns a float32 constant.
 fn float(value: f64) -> PrimExpr {
     PrimExpr::float(value, DType::FLOAT32)
 }
@@ -175,7 +175,7 @@ fn fast_softmax(cx: &CallContext) -> Result<Legalized, InferError> {
     Ok(made)
 }
 
-/// Says which axis the last stage is normalized along, as schedules want to know.
+/// Sets the attribute with the axis that the last stage normalizes, which schedules use.
 fn note_axis(stmt: &mut Stmt, axis: i64) {
     if let StmtKind::Block(block) = &mut stmt.kind
         && *block.name == *"T_softmax_norm"

@@ -1,9 +1,9 @@
-//! FoldBatchnormToConv2D: batch normalization of a convolution with constant weights becomes part of the weights.
+//! FoldBatchnormToConv2D: folds batch normalization into the constant weights of the convolution before it.
 //!
-//! With constant weights and statistics, `batch_norm(conv2d(x, w))[0]` is `conv2d(x, w * scale) + shift`, where `scale`
-//! and `shift` are computed from constants (FoldConstant then computes them when the module is compiled). This is how
-//! batch normalization computes for inference, with the running statistics: `training` is taken to be off, unless an
-//! option says otherwise.
+//! With constant weights and statistics, `batch_norm(conv2d(x, w))[0]` is `conv2d(x, w * scale) + shift`, where
+//! `scale` and `shift` are computed from constants (FoldConstant then computes them at compile time). This is batch
+//! normalization for inference, with the running statistics: `training` is assumed to be off, unless an option says
+//! otherwise.
 
 use super::KEEP_TRAINING;
 use crate::{
@@ -61,7 +61,7 @@ fn fold(e: &mut Editor, value: &Value, keep_training: bool) -> Option<Value> {
     e.make("add", [product, shift], [])
 }
 
-/// Returns true if the normalization is that of the convolution's channels, with both of its parameters.
+/// Returns true if the normalization is along the convolution's channels, with both parameters.
 fn fits(conv: &Call, batch_norm: &Call, keep_training: bool) -> bool {
     let layout = |name| conv.attrs.get(name).and_then(AttrValue::as_str) == Some("NCHW");
     let is_on = |name| batch_norm.attrs.get(name).and_then(AttrValue::as_bool) == Some(true);

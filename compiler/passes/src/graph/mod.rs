@@ -22,7 +22,7 @@ pub mod winograd;
 
 use crate::{OptionKind, PassOption};
 
-/// The option by which normalizations that are in training stay in it.
+/// Option that leaves normalizations in training mode as they are.
 pub const KEEP_TRAINING: PassOption = PassOption {
     name: "keep_training",
     kind: OptionKind::Bool,

@@ -1,7 +1,7 @@
-//! Normalize: the form that other passes rely on.
+//! Normalize: establishes the normal form that other passes rely on.
 //!
-//! The IR is in A-normal form by construction: operands are never calls. This pass merges neighbouring blocks of the
-//! same kind, removes empty blocks, and makes the result of every body a variable or constant, never a tuple expression.
+//! The IR is in A-normal form by construction: operands are never calls. This pass merges adjacent blocks of the same
+//! kind, removes empty blocks, and makes the result of every body a variable or constant, never a tuple expression.
 
 use crate::{Context, Pass, rewrite};
 use hammock_diagnostics::Diagnostic;
@@ -36,7 +36,7 @@ fn normalize(module: &Module, function: &mut Function, body: &mut Body) {
     }
     if matches!(body.result, Operand::Tuple(_) | Operand::Shape(_)) {
         let mut ty = function.operand_ty(module, &body.result);
-        // Out of its block, nobody knows a dataflow variable that is the shape of a tensor.
+        // Outside its block, a dataflow variable that is the shape of a tensor is not visible.
         ty.each_shape_mut(&mut |shape| {
             if let TensorShape::Var(v, ndim) = shape
                 && function.vars[*v].dataflow

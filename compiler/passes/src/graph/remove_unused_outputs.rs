@@ -1,7 +1,7 @@
-//! RemoveUnusedOutputs: private functions give only what their callers use.
+//! RemoveUnusedOutputs: removes results of private functions that no call uses.
 //!
-//! A function that returns a tuple of which no call uses some members returns the others; one that is left comes without
-//! a tuple. What only computed the unused members disappears.
+//! Members of a returned tuple that no call uses are removed; a single remaining member is returned without a tuple.
+//! Bindings that only computed unused members are removed.
 
 use crate::{
     Context, Pass,
@@ -38,7 +38,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     context.then(&dead_code_elimination::PASS, module)
 }
 
-/// Which members of their results are used, of the functions some of whose are not.
+/// Returns the used members of the results of functions that have unused ones.
 fn usage(module: &Module) -> FxHashMap<Name, Vec<bool>> {
     let mut usage: FxHashMap<Name, Vec<bool>> = FxHashMap::default();
     for name in functions::private(module) {
@@ -80,8 +80,8 @@ fn each_use(body: &Body, f: &mut dyn FnMut(Var, Option<usize>)) {
     body.result.each_var(&mut |v| f(v, None));
 }
 
-/// The members that are used; the only one by itself.
-fn chosen<T>(members: impl IntoIterator<Item = T>, used: &[bool], tuple: impl FnOnce(Vec<T>) -> T) -> T {
+/// Returns the used members as a tuple, or the only one itself.
+fn select_used<T>(members: impl IntoIterator<Item = T>, used: &[bool], tuple: impl FnOnce(Vec<T>) -> T) -> T {
     let mut members: Vec<T> = members.into_iter().zip(used).filter(|(_, used)| **used).map(|(m, _)| m).collect();
     if members.len() == 1 { members.remove(0) } else { tuple(members) }
 }
@@ -103,11 +103,11 @@ fn narrow(function: &mut Function, used: &[bool]) {
     if !out.bindings.is_empty() {
         function.lambda.body.blocks.push(out.block());
     }
-    function.lambda.body.result = chosen(members, used, Operand::Tuple);
-    function.lambda.ret_ty = chosen(types, used, Type::Tuple);
+    function.lambda.body.result = select_used(members, used, Operand::Tuple);
+    function.lambda.ret_ty = select_used(types, used, Type::Tuple);
 }
 
-/// Makes a function take the members from where they are now.
+/// Updates the calls in a function to the new results.
 fn follow(module: &Module, function: &mut Function, usage: &FxHashMap<Name, Vec<bool>>) -> Result<(), Diagnostic> {
     let mut results: FxHashMap<Var, &[bool]> = FxHashMap::default();
     rewrite::bindings(function, &mut |function, mut binding, out| {

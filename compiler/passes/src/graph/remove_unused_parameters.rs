@@ -1,7 +1,8 @@
-//! RemoveUnusedParameters: private functions take only what they use.
+//! RemoveUnusedParameters: removes parameters of private functions that they do not use.
 //!
-//! A parameter may be of use only for the sizes in its type: those become parameters of type shape. A function stays as
-//! it is when a call does not say such a size, or when it is used as a value, so that not all of its calls are known.
+//! A parameter that is used only for the sizes in its type is replaced by parameters of type shape. A function stays
+//! as it is if a call does not define such a size, or if it is used as a value, so that not all of its calls are
+//! known.
 
 use crate::{
     Context, Pass,
@@ -45,7 +46,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let writers = Writers::of(module, &Table);
-    // Callers first: what arguments mean for sizes shows in the parameters as they were.
+    // Callers first: sizes are matched against the original parameters.
     rewrite::relax_functions(module, |module, _, function| {
         let mut changed = false;
         rewrite::bindings(function, &mut |function, mut binding, out| {
@@ -73,20 +74,20 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// How a function changes.
+/// New signature of a function.
 struct Plan {
-    /// True if each parameter stays.
+    /// For each parameter, true if it stays.
     keeps: Vec<bool>,
-    /// The types of the parameters as they were.
+    /// Original types of the parameters.
     types: Vec<Type>,
-    /// The scalar variables of parameters that are numbers.
+    /// Scalar variables of the parameters.
     scalars: Vec<Option<PrimVar>>,
     /// Sizes that become parameters.
     sizes: Vec<PrimVar>,
 }
 
 impl Plan {
-    /// None when all parameters are of use.
+    /// Plans a function; `None` if all parameters are used.
     fn of(function: &Function) -> Option<Plan> {
         let params = &function.lambda.params;
         let exprs = expressions(function);
@@ -118,14 +119,14 @@ impl Plan {
                 sizes.push(size);
             }
         }
-        // In the order in which TVM gives them.
+        // In TVM's order.
         sizes.reverse();
         let types = params.iter().map(|p| function.ty(*p).clone()).collect();
         let scalars = params.iter().map(|p| function.scalar(*p).cloned()).collect();
         Some(Plan { keeps, types, scalars, sizes })
     }
 
-    /// The arguments of a call that stay, and the sizes that it gives; none when it does not say them all.
+    /// Returns the remaining arguments of a call and its sizes; `None` if it does not define them all.
     fn arguments(&self, module: &Module, caller: &Function, call: &Call) -> Option<Vec<Operand>> {
         if call.args.len() != self.keeps.len() {
             return None;
@@ -158,7 +159,7 @@ impl Plan {
     }
 }
 
-/// The variables used in a function's body, in types too.
+/// Returns the variables used in a function's body, including types.
 fn used(function: &Function) -> FxHashSet<Var> {
     let mut used = FxHashSet::default();
     function.lambda.body.each_use(&mut |v| _ = used.insert(v));
@@ -166,7 +167,7 @@ fn used(function: &Function) -> FxHashSet<Var> {
     used
 }
 
-/// The symbolic variables that a function's body and result need, in order of appearance.
+/// Returns the symbolic variables used in a function's body and result, in order of appearance.
 fn expressions(function: &Function) -> Vec<PrimVar> {
     let mut found = Vec::new();
     let mut seen: FxHashSet<PrimVar> = FxHashSet::default();

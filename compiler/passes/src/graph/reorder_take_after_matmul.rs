@@ -1,8 +1,8 @@
-//! ReorderTakeAfterMatmul: the product with chosen weights becomes a choice from the product with all weights.
+//! ReorderTakeAfterMatmul: multiplies by all weights and takes from the result, instead of taking weights first.
 //!
-//! `matmul(x, take(weights, indices))` becomes `take(matmul(x, weights), indices)`, and the same for a table of matrices
-//! of which each row of a batch chooses one. The weights can then be prepared when the module is compiled, and are not
-//! copied at each call; in return, products that are not chosen are computed as well.
+//! `matmul(x, take(weights, indices))` becomes `take(matmul(x, weights), indices)`, and likewise for a table of
+//! matrices of which each batch row takes one. The weights can then be packed at compile time, and are not copied at
+//! each call; in return, results that are not taken are computed as well.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -31,13 +31,13 @@ pub const CHEAPER: PassOption = PassOption {
     doc: "Only where multiplying by all columns of the weights is known to cost less than copying those that are chosen",
 };
 
-/// How many multiplications cost about as much as copying one element of a chosen column. With 768 rows of weights, one
-/// row is multiplied by 8 times as many columns in half the time, 32 rows by twice as many in 0.85 of it, and 64 rows by
-/// twice as many in 1.25 of it.
+/// Cost of copying one element of a taken column, in multiplications. With 768 rows of weights, one row is multiplied
+/// by 8 times as many columns in half the time, 32 rows by twice as many in 0.85 of it, and 64 rows by twice as many
+/// in 1.25 of it.
 const COPY_COST: i64 = 32;
 
-/// How many times as many columns may be read: they cost as much as the multiplications when there are few rows.
-const READ_COST: i64 = 8;
+/// Maximum factor of additional columns: with few rows, reading them costs as much as the multiplications.
+const MAX_COLUMN_FACTOR: i64 = 8;
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let cheaper = context.options.is_on(CHEAPER.name);
@@ -47,7 +47,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// `known` is what can be computed when the module is compiled, where the new order has to be cheaper.
+/// Reorders a take and a matmul. With `known`, the values known at compile time, only where that is cheaper.
 fn reorder(e: &mut Editor, value: &Value, known: Option<&CompileTime>) -> Option<Value> {
     let matmul = value.as_op("matmul")?;
     let [x, chosen] = matmul.operands()?;
@@ -61,28 +61,28 @@ fn reorder(e: &mut Editor, value: &Value, known: Option<&CompileTime>) -> Option
             Some(known) if known.knows(chosen) || !all_columns_are_cheaper(e, matmul)? => None,
             _ => columns(e, matmul, x, &take),
         },
-        // many more products, and three more kernels
+        // many more multiplications, and three more kernels
         (1, 3) if axis == 0 && known.is_none() => matrices(e, matmul, x, &take),
         _ => None,
     }
 }
 
-/// Returns true if multiplying by all columns costs less than copying the chosen ones, see [`COPY_COST`].
+/// Returns true if multiplying by all columns costs less than copying the taken ones, see [`COPY_COST`].
 fn all_columns_are_cheaper(e: &Editor, matmul: &Call) -> Option<bool> {
     let [x, chosen] = matmul.operands()?;
     let [weights, _] = e.op(chosen, "take")?.operands()?;
     let (x, all, few) = (e.tensor(x)?, e.tensor(weights)?, e.tensor(chosen)?);
     let rows = x.dims()?.split_last()?.1;
     let (all, few) = (all.dims()?, few.dims()?);
-    // a batch of matrices multiplies each of them by its own rows
+    // each matrix of a batch is multiplied by its own rows
     let rows = if few.len() == 2 { dims::product(rows) } else { rows.last()?.clone() };
     let (rows, all, few) = (rows.as_int()?, all.last()?.as_int()?, few.last()?.as_int()?);
     let products = rows.saturating_mul(all.saturating_sub(few).max(0));
-    let pays = products <= COPY_COST.saturating_mul(few) && all <= READ_COST.saturating_mul(few);
+    let pays = products <= COPY_COST.saturating_mul(few) && all <= MAX_COLUMN_FACTOR.saturating_mul(few);
     Some(pays && !e.is_shared(chosen))
 }
 
-/// The indices choose columns of the weights, and so of the product.
+/// Takes columns of the result instead of columns of the weights.
 fn columns(e: &mut Editor, matmul: &Call, x: &Operand, take: &Call) -> Option<Value> {
     let [weights, indices] = take.operands()?;
     let table = e.emit("matmul", [x.clone(), weights.clone()], [out_dtype(matmul)?])?;
@@ -90,8 +90,8 @@ fn columns(e: &mut Editor, matmul: &Call, x: &Operand, take: &Call) -> Option<Va
     e.make("take", [table, indices.clone()], [("axis", last.into()), mode(take)?])
 }
 
-/// Each row of a batch chooses one matrix. The product with all of them, side by side, has at `[i, j]` what each matrix
-/// makes of the input's row; the one of index `indices[i]` is taken.
+/// Each batch row takes one matrix. The matmul with all of them, concatenated along columns, has at `[i, j]` the
+/// result of row `i` with matrix `j`; that of index `indices[i]` is taken.
 fn matrices(e: &mut Editor, matmul: &Call, x: &Operand, take: &Call) -> Option<Value> {
     let [weights, indices] = take.operands()?;
     let (x_ty, weights_ty, indices_ty) = (e.tensor(x)?, e.tensor(weights)?, e.tensor(indices)?);

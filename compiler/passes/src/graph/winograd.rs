@@ -1,14 +1,15 @@
-//! Winograd: convolutions with constant 3x3 kernels multiply less.
+//! Winograd: computes convolutions with constant 3x3 kernels by Winograd's algorithm.
 //!
-//! A convolution of stride 1 becomes one by the algorithm F(4x4, 3x3) (A. Lavin, S. Gray: "Fast Algorithms for
-//! Convolutional Neural Networks", 2015): the weights are transformed (FoldConstant does this when the module is
-//! compiled), and a kernel transforms tiles of the data, computes 36 products of matrices, and transforms their results
-//! back. This takes a quarter of the multiplications, and four times the memory for the weights.
+//! A convolution of stride 1 uses the algorithm F(4x4, 3x3) (A. Lavin, S. Gray: "Fast Algorithms for Convolutional
+//! Neural Networks", 2015): the weights are transformed (FoldConstant does this at compile time), and a kernel
+//! transforms tiles of the data, computes 36 matmuls, and transforms their results back. This takes a quarter of the
+//! multiplications, and four times the memory for the weights.
 //!
-//! Of 16-bit floats all this is computed in float32: data and weights are widened before, and results rounded once.
+//! With 16-bit floats, all this is computed in float32: data and weights are upcast, and results rounded once.
 //!
-//! Results are rounded differently: with 64 channels they differ by up to about 7e-7 of the largest ones from exact results,
-//! with 256 by 1e-6, and those of a direct convolution by 3e-7. An infinity or NaN in the data makes NaN of all results of the tiles that it is in.
+//! Results are rounded differently: with 64 channels they differ from exact results by up to about 7e-7 of the
+//! largest, with 256 by 1e-6; those of a direct convolution by 3e-7. An infinity or NaN in the data makes all results
+//! of the tiles that contain it NaN.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -44,18 +45,17 @@ pub const CHEAPER: PassOption = PassOption {
           weights",
 };
 
-/// How many multiplications of a convolution, at 9 ps each, take as long as transforming one element of data or results,
-/// and as reading one of the weights from memory. With 64 channels of 56x56 elements a convolution takes 0.4 of the time,
-/// with 256 of 14x14 0.5 of it, but with 16 of 224x224 or 512 of 7x7 1.5 times as long: there is too much to transform, or
-/// there are more weights than data.
+/// Cost of transforming one element of data or results, and of reading one weight from memory, in multiplications of
+/// 9 ps. With 64 channels of 56x56 elements a convolution takes 0.4 of the time, with 256 of 14x14 0.5 of it, but
+/// with 16 of 224x224 or 512 of 7x7 1.5 times as long: there is too much to transform, or there are more weights than
+/// data.
 const ELEMENT_COST: i64 = 25;
 const WEIGHT_COST: i64 = 20;
-/// The 36 parts of what is transformed fall onto the same few lines of a second cache where they lie a multiple of so
-/// many bytes apart (64 KiB a way, 16 ways): transforming takes three times as long. 128x128 elements of 32 channels are
-/// such a case.
-const ALIASING: i64 = 32 << 10;
+/// The 36 parts of the transformed data alias in the L2 cache if their stride is a multiple of this (64 KiB per way,
+/// 16 ways): the transform takes three times as long, e.g. for 128x128 elements of 32 channels.
+const ALIASING_STRIDE: i64 = 32 << 10;
 
-/// Elements of a kernel.
+/// Elements of a kernel along an axis.
 const KERNEL: i64 = 3;
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
@@ -65,7 +65,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
         let known = CompileTime::of(function, false);
         rewrite::bindings(function, &mut |function, binding, out| {
             let convolution = Convolution::of(module, function, &known, &binding.value);
-            match convolution.filter(|c| out.dataflow && (!cheaper || c.pays())) {
+            match convolution.filter(|c| out.dataflow && (!cheaper || c.is_profitable())) {
                 Some(convolution) => {
                     let span = binding.span;
                     Writer { module, shared: &mut shared, function, out, span }.write(&convolution, binding)
@@ -79,7 +79,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// A convolution that can be computed this way.
+/// A supported convolution.
 struct Convolution {
     data: Operand,
     weights: Operand,
@@ -91,7 +91,7 @@ struct Convolution {
     results: Vec<PrimExpr>,
     /// Channels of the data.
     channels: PrimExpr,
-    /// What the results are.
+    /// Dtype of the results.
     dtype: DType,
 }
 
@@ -142,8 +142,8 @@ impl Convolution {
         })
     }
 
-    /// Returns true if it is cheaper than the direct one; a batch of unknown size is taken for one of 1.
-    fn pays(&self) -> bool {
+    /// Returns true if it is cheaper than direct convolution; a batch of unknown size is assumed to be 1.
+    fn is_profitable(&self) -> bool {
         let size = |dim: &PrimExpr| dim.as_int().unwrap_or(1);
         let product = |sizes: &[i64]| sizes.iter().copied().fold(1, i64::saturating_mul);
         let (into, from, taps) = (size(&self.channels), size(&self.results[1]), WINOGRAD_TAPS * WINOGRAD_TAPS);
@@ -152,7 +152,7 @@ impl Convolution {
         let weights = into.saturating_mul(from);
         let direct = product(&[KERNEL * KERNEL, weights, product(&positions)]);
         let saved = direct.saturating_sub(product(&[taps, weights, tiles]));
-        let aliases = |channels: i64| product(&[tiles, channels, DType::FLOAT32.bytes() as i64]) % ALIASING == 0;
+        let aliases = |channels: i64| product(&[tiles, channels, DType::FLOAT32.bytes() as i64]) % ALIASING_STRIDE == 0;
         let times = if aliases(into) || aliases(from) { 3 } else { 1 };
         let transformed = product(&[taps, tiles, into.saturating_add(from), ELEMENT_COST, times]);
         let read = product(&[taps - KERNEL * KERNEL, weights, WEIGHT_COST]);
@@ -160,7 +160,7 @@ impl Convolution {
     }
 }
 
-/// Writes the steps of one convolution.
+/// Emits the steps of one convolution.
 struct Writer<'a> {
     module: &'a mut Module,
     shared: &'a mut SharedFunctions,
@@ -173,7 +173,7 @@ impl Writer<'_> {
     fn write(&mut self, c: &Convolution, binding: Binding) -> Result<(), Diagnostic> {
         let weights = self.weights(c)?;
         let attrs = [("padding", c.padding.clone()), ("data_layout", c.data_layout.clone())];
-        let data = self.widened(&c.data)?;
+        let data = self.upcast(&c.data)?;
         let mut call = winograd().call(vec![data, weights], attrs);
         let own = layout("NHWC");
         call.ty_args = vec![Type::Tensor(TensorType {
@@ -194,17 +194,17 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Numbers in float32.
-    fn widened(&mut self, operand: &Operand) -> Result<Operand, Diagnostic> {
+    /// Casts to float32.
+    fn upcast(&mut self, operand: &Operand) -> Result<Operand, Diagnostic> {
         match tensor(self.module, self.function, operand).and_then(|tensor| tensor.dtype) {
             Some(DType::FLOAT32) => Ok(operand.clone()),
             _ => self.op("astype", vec![operand.clone()], [("dtype", AttrValue::DType(DType::FLOAT32))]),
         }
     }
 
-    /// The transformed weights, `[6, 6, channels of data, channels of results]`.
+    /// Emits the transformed weights, `[6, 6, channels of data, channels of results]`.
     fn weights(&mut self, c: &Convolution) -> Result<Operand, Diagnostic> {
-        let mut weights = self.widened(&c.weights)?;
+        let mut weights = self.upcast(&c.weights)?;
         if let Some(axes) = permutation(&c.kernel_layout, &layout("HWIO")) {
             weights = self.op("permute_dims", vec![weights], [("axes", axes.into())])?;
         }
@@ -212,12 +212,12 @@ impl Writer<'_> {
         let taps = PrimExpr::from(WINOGRAD_TAPS);
         let flat = Operand::Shape(vec![(KERNEL * KERNEL).into(), both]);
         let flat = self.op("reshape", vec![weights, flat], [])?;
-        let transformed = self.op("matmul", vec![matrix(&both_ways()), flat], [])?;
+        let transformed = self.op("matmul", vec![matrix(&kernel_transform()), flat], [])?;
         let shape = Operand::Shape(vec![taps.clone(), taps, c.channels.clone(), c.results[1].clone()]);
         self.op("reshape", vec![transformed, shape], [])
     }
 
-    /// The `call_tir` that computes it: a contraction for those who fuse.
+    /// Returns the `call_tir` that computes it, marked as a contraction for fusion.
     fn kernel(&mut self, call: Call) -> Result<Call, Diagnostic> {
         let op = winograd();
         let context = CallContext { module: self.module, function: self.function, op, call: &call };
@@ -247,12 +247,12 @@ fn tensor(module: &Module, function: &Function, operand: &Operand) -> Option<Ten
     function.operand_ty(module, operand).as_tensor().cloned()
 }
 
-/// How many tiles hold so many results along an axis.
+/// Returns the number of tiles for `results` results along an axis.
 fn tiles_along(results: i64) -> i64 {
     (results + WINOGRAD_RESULTS - 1) / WINOGRAD_RESULTS
 }
 
-/// The axes of `permute_dims` from one layout to another; `None` when they are the same.
+/// Returns the axes of `permute_dims` between layouts; `None` if they are the same.
 fn permutation(from: &Layout, to: &Layout) -> Option<Vec<i64>> {
     to.permutation_from(from).filter(|_| from != to)
 }
@@ -265,13 +265,14 @@ fn op(name: &str) -> &'static Op {
     lookup(name).unwrap_or_else(|| unreachable!("`{name}` is an operator"))
 }
 
-/// G on both sides: a row for each element of a transformed kernel, a column for each of the kernel.
-fn both_ways() -> [[f32; 9]; 36] {
+/// Returns the Kronecker product of G with itself: a row for each element of a transformed kernel, a column for each
+/// element of the kernel.
+fn kernel_transform() -> [[f32; 9]; 36] {
     let weights = winograd_weights();
     std::array::from_fn(|to| std::array::from_fn(|from| (weights[to / 6][from / 3] * weights[to % 6][from % 3]) as f32))
 }
 
-/// A matrix as a constant.
+/// Returns a matrix as a constant.
 fn matrix<const R: usize, const C: usize>(rows: &[[f32; C]; R]) -> Operand {
     let tensor = Tensor::from_slice(&[R as i64, C as i64], rows.as_flattened());
     Operand::Const(Constant::new(tensor.unwrap_or_else(|_| unreachable!("the sizes are those of the matrix"))))

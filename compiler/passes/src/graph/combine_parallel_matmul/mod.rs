@@ -1,8 +1,8 @@
-//! CombineParallelMatmul: products of one tensor with several weights become one product with the joined weights.
+//! CombineParallelMatmul: combines matmuls with the same LHS into one with concatenated weights.
 //!
-//! `matmul(x, a)` and `matmul(x, b)` become the parts of `split(matmul(x, concat((a, b))))`. Where all of them add a bias,
-//! or apply the same activation, that is done once as well. Weights of different rank, or different batch dimensions, are
-//! not joined. At most one of the widths may be symbolic; that part is the last one.
+//! `matmul(x, a)` and `matmul(x, b)` become the parts of `split(matmul(x, concat((a, b))))`. If all of them add a
+//! bias, or apply the same activation, that is combined as well. Weights of different rank, or different batch
+//! dimensions, are not combined. At most one of the widths may be symbolic; that part comes last.
 
 mod plan;
 
@@ -20,7 +20,7 @@ use hammock_ir::{
     },
 };
 use hammock_ops::{Table, lookup};
-use plan::{Group, Wanted, plan};
+use plan::{Constraints, Group, plan};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
@@ -44,15 +44,15 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// What the default pipeline joins. Of a few rows, as a decoder's step has, one product takes 2 to 10 % less time than three;
-/// of more rows from 30 % less to 30 % more, since wide weights lie less well in the cache (measured with 256 to 768 columns
-/// each).
+/// Options of the default pipeline. With few rows, as in a decoder's step, one matmul takes 2 to 10 % less time than
+/// three; with more rows, from 30 % less to 30 % more, since wide weights use the cache less well (measured with 256
+/// to 768 columns each).
 pub fn profitable() -> Options {
     Options::of(&PASS).with([("known_weights", true.into()), ("max_rows", 4.into())])
 }
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
-    let wanted = Wanted {
+    let wanted = Constraints {
         known_weights: context.options.is_on("known_weights"),
         max_rows: Some(context.options.integer("max_rows")).filter(|rows| *rows != 0),
     };
@@ -70,10 +70,10 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// How far a group has come.
+/// Progress of a group.
 enum Progress {
     Planned(Group),
-    /// The tuple of its parts is computed.
+    /// Computed: the tuple of its parts.
     Parts(Var),
     /// It cannot be computed where its first part is needed.
     Abandoned,
@@ -83,9 +83,9 @@ struct Combiner<'a> {
     module: &'a Module,
     function: &'a mut Function,
     memory: &'a MemoryDependences,
-    /// Groups that are not computed yet, by number, and those that are: the tuple of their parts.
+    /// Progress of each group.
     groups: Vec<Progress>,
-    /// By the variable that a part replaces: the group's number, and which part.
+    /// Group and part that replace each variable.
     members: FxHashMap<Var, (usize, usize)>,
 }
 
@@ -130,14 +130,14 @@ impl<'a> Combiner<'a> {
         block.bindings = if out_of_order { sort_by_use(self.function, out.bindings) } else { out.bindings };
     }
 
-    /// Returns true if bindings may trade places as far as each stays after what it uses.
+    /// Returns true if bindings may be reordered, as long as definitions come before uses.
     fn may_reorder(&self, block: &Block) -> bool {
         let pure = |binding: &Binding| is_pure(self.module, self.function, &binding.value);
         let mut bindings = block.bindings.iter();
         bindings.all(|binding| !self.memory.writes(binding.var) && (block.dataflow || pure(binding)))
     }
 
-    /// Emits the product of a group and what follows, and splits it; `None` when that has no type.
+    /// Emits the matmul of a group with its epilogue, and splits it; `None` if that has no type.
     fn combine(&mut self, group: &Group, out: &mut Emitter, span: Span) -> Option<Var> {
         let start = out.bindings.len();
         let parts = self.emit_group(group, out, span);
@@ -149,11 +149,11 @@ impl<'a> Combiner<'a> {
 
     fn emit_group(&mut self, group: &Group, out: &mut Emitter, span: Span) -> Option<Var> {
         let weights = group.members.iter().map(|member| member.rhs.clone()).collect();
-        let weights = self.join(weights, out, span)?;
+        let weights = self.concat(weights, out, span)?;
         let out_dtype = ("out_dtype", group.out_dtype.into());
         let mut result = self.emit("matmul", vec![group.lhs.into(), weights.into()], [out_dtype], out, span)?;
         if let Some(biases) = group.members.iter().map(|member| member.bias.clone()).collect() {
-            let biases = self.join(biases, out, span)?;
+            let biases = self.concat(biases, out, span)?;
             result = self.emit("add", vec![result.into(), biases.into()], [], out, span)?;
         }
         if let Some(activation) = group.activation {
@@ -176,8 +176,8 @@ impl<'a> Combiner<'a> {
         )
     }
 
-    /// Joins tensors along their last axis.
-    fn join(&mut self, tensors: Vec<Operand>, out: &mut Emitter, span: Span) -> Option<Var> {
+    /// Concatenates tensors along their last axis.
+    fn concat(&mut self, tensors: Vec<Operand>, out: &mut Emitter, span: Span) -> Option<Var> {
         let last = self.function.operand_ty(self.module, tensors.first()?).as_tensor()?.ndim()? as i64 - 1;
         self.emit("concat", vec![Operand::Tuple(tensors)], [("axis", last.into())], out, span)
     }

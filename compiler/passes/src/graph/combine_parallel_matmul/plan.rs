@@ -1,4 +1,4 @@
-//! Which products are joined.
+//! Choice of the matmuls that are combined.
 
 use crate::analysis::compile_time::CompileTime;
 use hammock_ir::{
@@ -9,48 +9,48 @@ use hammock_ops::dims;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-/// Operators that may follow all products of a group.
+/// Activations that may follow all matmuls of a group.
 const ACTIVATIONS: [&str; 4] = ["nn.relu", "nn.gelu", "nn.gelu_tanh", "nn.silu"];
 
-/// How many bindings are looked at to see whether one product's weights depend on another's result.
-const SEARCH: usize = 1000;
+/// Maximum number of bindings visited to check that a matmul's weights do not depend on another's result.
+const MAX_VISITED: usize = 1000;
 
-/// Products that are computed as one.
+/// Matmuls that are combined.
 #[derive(Clone)]
 pub struct Group {
-    /// What all of them multiply.
+    /// Their common LHS.
     pub lhs: Var,
-    /// The products, in the order in which their weights are joined.
+    /// The matmuls, in the order of their concatenated weights.
     pub members: Vec<Member>,
-    /// The dtype of the products.
+    /// Dtype of the results.
     pub out_dtype: DType,
-    /// What is applied to each.
+    /// Activation applied to each.
     pub activation: Option<&'static str>,
 }
 
-/// One product, and what follows it.
+/// A matmul and its epilogue.
 #[derive(Clone)]
 pub struct Member {
-    /// The variable of the last one of its values, which becomes a part of the joined result.
+    /// Variable of its last value, which becomes a part of the combined result.
     pub result: Var,
-    /// The weights.
+    /// Weights.
     pub rhs: Operand,
-    /// What is added.
+    /// Bias.
     pub bias: Option<Operand>,
-    /// How many columns the weights have.
+    /// Number of columns of the weights.
     pub width: PrimExpr,
 }
 
 impl Group {
-    /// The variables from which the joined product is computed.
+    /// Returns the variables from which the combined matmul is computed.
     pub fn inputs(&self) -> impl Iterator<Item = Var> {
         let operands = self.members.iter().flat_map(|member| std::iter::once(&member.rhs).chain(&member.bias));
         std::iter::once(self.lhs).chain(operands.filter_map(Operand::as_var))
     }
 }
 
-/// A product, and the bias and activation that may follow it.
-struct Product {
+/// A matmul, with its optional bias and activation.
+struct Matmul {
     result: Var,
     rhs: Operand,
     ty: TensorType,
@@ -59,27 +59,27 @@ struct Product {
     activation: Option<(&'static str, Var)>,
 }
 
-/// Which products may be joined, as the pass's options say.
+/// Constraints from the pass's options.
 #[derive(Clone, Copy)]
-pub struct Wanted {
+pub struct Constraints {
     pub known_weights: bool,
     pub max_rows: Option<i64>,
 }
 
-/// The groups of products of a function that are to be joined.
-pub fn plan(function: &Function, memory: &MemoryDependences, wanted: Wanted) -> Vec<Group> {
+/// Returns the groups of a function's matmuls to combine.
+pub fn plan(function: &Function, memory: &MemoryDependences, constraints: Constraints) -> Vec<Group> {
     let graph = Graph::of(function);
-    let known = wanted.known_weights.then(|| CompileTime::of(function, false));
-    let planner = Planner { function, graph, memory, known, max_rows: wanted.max_rows };
-    let mut products: IndexMap<(Var, usize, usize), Vec<Product>, FxBuildHasher> = IndexMap::default();
+    let known = constraints.known_weights.then(|| CompileTime::of(function, false));
+    let planner = Planner { function, graph, memory, known, max_rows: constraints.max_rows };
+    let mut matmuls: IndexMap<(Var, usize, usize), Vec<Matmul>, FxBuildHasher> = IndexMap::default();
     function.lambda.body.walk(&mut |binding| {
-        if let Some((lhs, product)) = planner.product(binding)
-            && let Some(Place { body, block, .. }) = planner.place(product.result)
+        if let Some((lhs, matmul)) = planner.matmul(binding)
+            && let Some(Place { body, block, .. }) = planner.place(matmul.result)
         {
-            products.entry((lhs, body, block)).or_default().push(product);
+            matmuls.entry((lhs, body, block)).or_default().push(matmul);
         }
     });
-    products.into_iter().flat_map(|((lhs, ..), products)| planner.groups(lhs, products)).collect()
+    matmuls.into_iter().flat_map(|((lhs, ..), matmuls)| planner.groups(lhs, matmuls)).collect()
 }
 
 struct Planner<'f> {
@@ -103,13 +103,13 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns true if the operand's value stays what it is, and is known when that is asked for.
-    fn takes_part(&self, operand: &Operand) -> bool {
+    /// Returns true if the operand is never overwritten, and is known at compile time if that is required.
+    fn is_candidate(&self, operand: &Operand) -> bool {
         let stays = operand.as_var().is_none_or(|v| !self.memory.is_written(v));
         stays && self.known.as_ref().is_none_or(|known| known.knows(operand))
     }
 
-    /// Returns true if what is multiplied has no more rows than products may have.
+    /// Returns true if the LHS has at most the maximum number of rows.
     fn has_few_rows(&self, lhs: Var) -> bool {
         let Some(most) = self.max_rows else { return true };
         let rows = self.function.ty(lhs).as_tensor().and_then(TensorType::dims).and_then(<[PrimExpr]>::split_last);
@@ -117,10 +117,13 @@ impl Planner<'_> {
         rows.is_some_and(|rows| rows <= most)
     }
 
-    fn product(&self, binding: &Binding) -> Option<(Var, Product)> {
+    fn matmul(&self, binding: &Binding) -> Option<(Var, Matmul)> {
         let [lhs, rhs] = binding.value.as_op("matmul")?.operands()?;
         let (lhs, weights) = (lhs.as_var()?, self.tensor(rhs)?);
-        if weights.dims()?.len() < 2 || !self.takes_part(rhs) || self.memory.is_written(lhs) || !self.has_few_rows(lhs)
+        if weights.dims()?.len() < 2
+            || !self.is_candidate(rhs)
+            || self.memory.is_written(lhs)
+            || !self.has_few_rows(lhs)
         {
             return None;
         }
@@ -128,11 +131,11 @@ impl Planner<'_> {
         let bias = self.bias(result, &ty, &weights);
         let last = bias.as_ref().map_or(result, |(_, _, sum)| *sum);
         let activation = self.activation(last);
-        Some((lhs, Product { result, rhs: rhs.clone(), ty, weights, bias, activation }))
+        Some((lhs, Matmul { result, rhs: rhs.clone(), ty, weights, bias, activation }))
     }
 
-    /// The value that alone uses a variable, in the same block.
-    fn follower(&self, var: Var) -> Option<(&Call, Var)> {
+    /// Returns the only user of a variable, if it is in the same block.
+    fn only_user(&self, var: Var) -> Option<(&Call, Var)> {
         let def = self.graph.def(self.graph.only_user(var)?)?;
         let (own, place) = (self.place(var)?, def.place);
         match &def.binding.value {
@@ -141,60 +144,60 @@ impl Planner<'_> {
         }
     }
 
-    /// The bias that is added to a product, with one element for each of its columns. TVM's pass looks for it behind
-    /// the product only; both orders give the same sum.
-    fn bias(&self, product: Var, ty: &TensorType, weights: &TensorType) -> Option<(Operand, TensorType, Var)> {
-        let (add, sum) = self.follower(product).filter(|(call, _)| call.is_op("add"))?;
+    /// Returns the bias added to a matmul, one element per column. TVM's pass expects it as the RHS of the addition;
+    /// with known weights, either side is accepted.
+    fn bias(&self, matmul: Var, ty: &TensorType, weights: &TensorType) -> Option<(Operand, TensorType, Var)> {
+        let (add, sum) = self.only_user(matmul).filter(|(call, _)| call.is_op("add"))?;
         let bias = match add.operands()? {
-            [bias, behind] if self.known.is_some() && behind.as_var() == Some(product) => bias,
+            [bias, behind] if self.known.is_some() && behind.as_var() == Some(matmul) => bias,
             [_, bias] => bias,
         };
         let bias_ty = self.tensor(bias)?;
         let width = dims::equal(bias_ty.dims()?.last()?, weights.dims()?.last()?) == Some(true);
-        let fits = bias_ty.ndim()? <= ty.ndim()? && bias_ty.dtype == ty.dtype && self.takes_part(bias);
+        let fits = bias_ty.ndim()? <= ty.ndim()? && bias_ty.dtype == ty.dtype && self.is_candidate(bias);
         (width && fits).then(|| (bias.clone(), bias_ty, sum))
     }
 
     fn activation(&self, var: Var) -> Option<(&'static str, Var)> {
-        let (call, result) = self.follower(var)?;
+        let (call, result) = self.only_user(var)?;
         ACTIVATIONS.into_iter().find(|name| call.is_op(name)).map(|name| (name, result))
     }
 
-    /// The groups among products of one tensor.
-    fn groups(&self, lhs: Var, mut products: Vec<Product>) -> Vec<Group> {
-        if products.len() < 2 {
+    /// Groups the matmuls of one LHS.
+    fn groups(&self, lhs: Var, mut matmuls: Vec<Matmul>) -> Vec<Group> {
+        if matmuls.len() < 2 {
             return Vec::new();
         }
-        // A bias or an activation is joined where all products have one, not where products would be left over for it.
-        let rank = |p: &Product| p.bias.as_ref().and_then(|(_, ty, _)| ty.ndim());
-        if !products.iter().all(|p| rank(p).is_some() && rank(p) == rank(&products[0])) {
-            products.iter_mut().filter(|p| p.bias.is_some()).for_each(|p| (p.bias, p.activation) = (None, None));
+        // A bias or an activation is combined only if all matmuls have one: none is left out for it.
+        let rank = |p: &Matmul| p.bias.as_ref().and_then(|(_, ty, _)| ty.ndim());
+        if !matmuls.iter().all(|p| rank(p).is_some() && rank(p) == rank(&matmuls[0])) {
+            matmuls.iter_mut().filter(|p| p.bias.is_some()).for_each(|p| (p.bias, p.activation) = (None, None));
         }
-        let activation = |p: &Product| p.activation.map(|(name, _)| name);
-        if !products.iter().all(|p| activation(p) == activation(&products[0])) {
-            products.iter_mut().for_each(|p| p.activation = None);
+        let activation = |p: &Matmul| p.activation.map(|(name, _)| name);
+        if !matmuls.iter().all(|p| activation(p) == activation(&matmuls[0])) {
+            matmuls.iter_mut().for_each(|p| p.activation = None);
         }
-        let mut by_rank: IndexMap<usize, Vec<Product>, FxBuildHasher> = IndexMap::default();
-        for product in products {
-            by_rank.entry(product.weights.ndim().unwrap_or_default()).or_default().push(product);
+        let mut by_rank: IndexMap<usize, Vec<Matmul>, FxBuildHasher> = IndexMap::default();
+        for matmul in matmuls {
+            by_rank.entry(matmul.weights.ndim().unwrap_or_default()).or_default().push(matmul);
         }
-        by_rank.into_values().filter_map(|products| self.group(lhs, products)).collect()
+        by_rank.into_values().filter_map(|matmuls| self.group(lhs, matmuls)).collect()
     }
 
-    fn group(&self, lhs: Var, products: Vec<Product>) -> Option<Group> {
-        let first = products.first()?;
+    fn group(&self, lhs: Var, matmuls: Vec<Matmul>) -> Option<Group> {
+        let first = matmuls.first()?;
         let (out_dtype, activation) = (first.ty.dtype?, first.activation.map(|(name, _)| name));
-        if !products.iter().all(|product| joins(first, product)) {
+        if !matmuls.iter().all(|matmul| are_compatible(first, matmul)) {
             return None;
         }
-        let member = |product: Product| {
-            let width = product.weights.dims()?.last()?.clone();
-            let sum = product.bias.as_ref().map_or(product.result, |(_, _, sum)| *sum);
-            let result = product.activation.map_or(sum, |(_, result)| result);
-            Some(Member { result, rhs: product.rhs, bias: product.bias.map(|(bias, ..)| bias), width })
+        let member = |matmul: Matmul| {
+            let width = matmul.weights.dims()?.last()?.clone();
+            let sum = matmul.bias.as_ref().map_or(matmul.result, |(_, _, sum)| *sum);
+            let result = matmul.activation.map_or(sum, |(_, result)| result);
+            Some(Member { result, rhs: matmul.rhs, bias: matmul.bias.map(|(bias, ..)| bias), width })
         };
-        let mut members: Vec<Member> = products.into_iter().map(member).collect::<Option<_>>()?;
-        // Parts begin at known positions when only the last one's width is symbolic.
+        let mut members: Vec<Member> = matmuls.into_iter().map(member).collect::<Option<_>>()?;
+        // Offsets of the parts are known if only the last width is symbolic.
         members.sort_by_key(|member| member.width.as_int().is_none());
         if let Some(symbolic) = members.iter().position(|member| member.width.as_int().is_none()) {
             members.truncate(symbolic + 1);
@@ -206,12 +209,12 @@ impl Planner<'_> {
         (group.members.len() > 1 && independent).then_some(group)
     }
 
-    /// Returns true if a variable may be computed from one of those, none of which is defined before `begin`.
+    /// Returns true if a variable may depend on one of `results`, none of which is defined before `begin`.
     fn depends_on(&self, var: Var, results: &FxHashSet<Var>, begin: Place) -> bool {
         let (mut todo, mut seen) = (vec![var], FxHashSet::default());
         while let Some(var) = todo.pop() {
             let Some(def) = self.graph.def(var).filter(|def| def.place >= begin) else { continue };
-            if results.contains(&var) || seen.len() == SEARCH {
+            if results.contains(&var) || seen.len() == MAX_VISITED {
                 return true;
             }
             if seen.insert(var) {
@@ -223,8 +226,8 @@ impl Planner<'_> {
     }
 }
 
-/// Returns true if the weights, and the biases, of two products can be joined along their last axis.
-fn joins(a: &Product, b: &Product) -> bool {
+/// Returns true if the weights and the biases of two matmuls can be concatenated along their last axis.
+fn are_compatible(a: &Matmul, b: &Matmul) -> bool {
     let alike = |a: &TensorType, b: &TensorType, rest: usize| {
         let leading = |t: &TensorType| t.dims().map(|dims| dims[..dims.len().saturating_sub(rest)].to_vec());
         let same = leading(a).zip(leading(b)).is_some_and(|(a, b)| dims::all_equal(&a, &b));

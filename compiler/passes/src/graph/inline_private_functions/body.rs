@@ -1,4 +1,4 @@
-//! Puts bodies of functions in the place of their calls.
+//! Inlining of calls in a body.
 
 use crate::analysis::{functions, symbolic, types::refined};
 use hammock_ir::{
@@ -11,24 +11,24 @@ use rustc_hash::FxHashSet;
 pub struct Inliner<'a> {
     pub module: &'a Module,
     pub inlined: &'a FxHashSet<Name>,
-    /// Functions whose bodies have branches or functions in them once calls are inlined.
+    /// Functions whose bodies have branches or nested functions once calls are inlined.
     pub has_control: &'a FxHashSet<Name>,
 }
 
-/// A body whose bindings are being moved to where they belong.
+/// A body whose bindings are being moved to the output.
 struct Frame {
     blocks: std::vec::IntoIter<Block>,
-    /// The bindings of the current block.
+    /// Bindings of the current block.
     bindings: std::vec::IntoIter<Binding>,
     /// True if the current block is a dataflow block.
     dataflow: bool,
-    /// True if all blocks become part of a dataflow block around the call.
+    /// True if all blocks become part of the dataflow block around the call.
     joined: bool,
-    /// Gives the call's variable the body's result.
+    /// Binding of the call's variable to the body's result.
     result: Option<Binding>,
 }
 
-/// Blocks so far, the last one still growing.
+/// Blocks so far; the last is still open.
 struct Output {
     blocks: Vec<Block>,
     bindings: Vec<Binding>,
@@ -36,7 +36,7 @@ struct Output {
 }
 
 impl Output {
-    /// Ends the current block and begins another one.
+    /// Ends the current block and begins another.
     fn begin(&mut self, dataflow: bool) {
         let bindings = std::mem::take(&mut self.bindings);
         self.blocks.push(Block { dataflow: std::mem::replace(&mut self.dataflow, dataflow), bindings });
@@ -44,8 +44,8 @@ impl Output {
 }
 
 impl Inliner<'_> {
-    /// Inlines the calls in a body of a function, and those in the bodies that this puts there. Each binding is moved
-    /// once, however deep functions call each other.
+    /// Inlines the calls in a body, and those in the inlined bodies. Each binding is moved once, whatever the depth
+    /// of calls.
     pub fn body(&self, function: &mut Function, body: &mut Body) {
         let blocks = std::mem::take(&mut body.blocks);
         let mut frames = vec![Frame::new(blocks, false, None)];
@@ -84,18 +84,18 @@ impl Inliner<'_> {
         body.blocks = output.blocks;
     }
 
-    /// True if a body that belongs in this dataflow block cannot stand there.
+    /// True if a body inlined into this dataflow block cannot be in one.
     fn leaves_dataflow(&self, block: &Block) -> bool {
         let has_control = |name: &Name| self.inlined.contains(name) && self.has_control.contains(name);
         block.bindings.iter().any(|binding| functions::callee(&binding.value).is_some_and(has_control))
     }
 
-    /// The function that a call calls, if it is to be inlined.
+    /// Returns the callee, if it is to be inlined.
     fn callee(&self, value: &Value) -> Option<&Function> {
         functions::callee(value).filter(|name| self.inlined.contains(*name)).and_then(|name| self.module.relax(name))
     }
 
-    /// A copy of the body that a binding calls, in variables of this function.
+    /// Copies the body that a binding calls, with variables of this function.
     fn call(&self, function: &mut Function, binding: &Binding) -> Option<Inlined> {
         let callee = self.callee(&binding.value)?;
         let Value::Call(Call { args, .. }) = &binding.value else { return None };
@@ -128,14 +128,14 @@ impl Frame {
     }
 }
 
-/// A body to put in the place of a call.
+/// A body that replaces a call.
 struct Inlined {
-    /// Gives parameters their arguments.
+    /// Bindings of parameters to arguments.
     arguments: Vec<Binding>,
     body: Body,
 }
 
-/// Moves a function into another one's table of variables.
+/// Moves a function into another's table of variables.
 fn take_over(module: &Module, function: &mut Function, callee: Function, args: &[Operand], span: Span) -> Inlined {
     let lambda = function.adopt(callee);
     let mut arguments = Vec::with_capacity(args.len());
@@ -154,7 +154,7 @@ fn take_over(module: &Module, function: &mut Function, callee: Function, args: &
     Inlined { arguments, body: lambda.body }
 }
 
-/// Returns true if values of a type are checked to be of it.
+/// Returns true if a type has sizes to check.
 fn has_sizes(ty: &Type) -> bool {
     matches!(ty, Type::Tensor(_) | Type::Shape(_) | Type::Tuple(_))
 }

@@ -1,9 +1,9 @@
-//! InlinePrivateFunctions: the bodies of private functions replace their calls.
+//! InlinePrivateFunctions: inlines calls of private functions.
 //!
-//! Arguments take the place of parameters, and what they say of symbolic sizes that of the function's; a cast checks
-//! what they do not say. Functions without calls left are removed. Functions that call themselves, by others too,
-//! stay. A function that is called once costs nothing; copies for further calls make the module grow, and a function
-//! stays when they would make it grow by more bindings than `max_growth` in all.
+//! Arguments replace parameters, and their types define the function's symbolic sizes; a cast checks what they leave
+//! open. Functions without remaining calls are removed. Recursive functions, also indirectly, stay. A function that
+//! is called once costs nothing; copies for further calls make the module grow, and a function stays if they would
+//! make it grow by more bindings than `max_growth` in total.
 
 mod body;
 
@@ -28,7 +28,7 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// Functions that call others several times multiply: there is always a bound.
+/// Nested calls grow exponentially when inlined: there is always a bound.
 const MAX_GROWTH: PassOption = PassOption {
     name: "max_growth",
     kind: OptionKind::Integer,
@@ -43,8 +43,8 @@ const PRIMITIVE: PassOption = PassOption {
     doc: "Also functions that FuseTIR is to make kernels of",
 };
 
-/// What the default pipeline inlines: groups that a user's pipeline has made remain, and the passes after this one take no
-/// more than a fraction of a second longer.
+/// Returns the options of the default pipeline: fused groups of a user's pipeline remain, and later passes take only
+/// a fraction of a second longer.
 pub fn bounded() -> Options {
     Options::of(&PASS).with([(MAX_GROWTH.name, 2000.into()), (PRIMITIVE.name, false.into())])
 }
@@ -92,7 +92,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Calls `f` on each global function that a function calls or has as a value.
+/// Calls `f` on each global function that a function calls or uses as a value.
 fn each_reference(function: &Function, f: &mut dyn FnMut(&Name)) {
     functions::each_value(&function.lambda.body, f);
     functions::each_call(&function.lambda.body, &mut |call| call.each_global(f));
@@ -115,7 +115,7 @@ impl Plan {
         let mut left = usize::try_from(max_growth).unwrap_or(0);
         let mut plan = Plan { inlined: candidates.clone(), has_control: FxHashSet::default() };
         let (sites, values) = (sites(module), functions::escaping(module));
-        // Bindings of each function once calls are inlined.
+        // Number of bindings of each function once calls are inlined.
         let mut sizes: FxHashMap<Name, usize> = FxHashMap::default();
         for name in callees_first(calls, candidates) {
             let Some(function) = module.relax(&name) else { continue };
@@ -134,7 +134,7 @@ impl Plan {
                 continue;
             }
             let sites = sites.get(&name).copied().unwrap_or(0);
-            // The last call takes the function itself, unless that is needed as a value too.
+            // The last call moves the function itself, unless that is used as a value too.
             let copies = if values.contains(&name) { sites } else { sites.saturating_sub(1) };
             // Arguments may need casts.
             let growth = size.saturating_add(function.lambda.params.len()).saturating_mul(copies);
@@ -147,7 +147,7 @@ impl Plan {
     }
 }
 
-/// In how many places each function is called.
+/// Returns the number of calls of each function.
 fn sites(module: &Module) -> FxHashMap<Name, usize> {
     let mut sites: FxHashMap<Name, usize> = FxHashMap::default();
     for (_, function) in module.relax_functions() {
@@ -160,7 +160,7 @@ fn sites(module: &Module) -> FxHashMap<Name, usize> {
     sites
 }
 
-/// The Relax functions that each Relax function calls.
+/// Returns the Relax functions that each Relax function calls.
 fn calls(module: &Module) -> FxHashMap<Name, FxHashSet<Name>> {
     let mut calls = FxHashMap::default();
     for (name, function) in module.relax_functions() {
@@ -177,8 +177,8 @@ fn calls(module: &Module) -> FxHashMap<Name, FxHashSet<Name>> {
     calls
 }
 
-/// Functions on circles of calls (and those that lie between two circles): what is left when functions that call none of
-/// the others, and those that none of the others calls, are taken away.
+/// Returns the functions on cycles of calls, and those between two cycles: what remains after repeatedly removing
+/// functions that call no remaining function, and those that no remaining function calls.
 fn recursive(calls: &FxHashMap<Name, FxHashSet<Name>>) -> FxHashSet<Name> {
     let mut callers: FxHashMap<Name, FxHashSet<Name>> =
         calls.keys().map(|n| (n.clone(), FxHashSet::default())).collect();
@@ -196,7 +196,8 @@ fn recursive(calls: &FxHashMap<Name, FxHashSet<Name>>) -> FxHashSet<Name> {
     left
 }
 
-/// Names without an edge `to` another name left, in an order in which each comes after all that it leads to.
+/// Returns the names that can be removed by repeatedly taking one without an edge `to` a remaining name, in that
+/// order.
 fn peeled(
     to: &FxHashMap<Name, FxHashSet<Name>>,
     from: &FxHashMap<Name, FxHashSet<Name>>,
@@ -222,7 +223,7 @@ fn peeled(
     order
 }
 
-/// All functions, those that are inlined after what they call.
+/// Returns all functions, with inlined functions after their callees.
 fn callees_first(calls: &FxHashMap<Name, FxHashSet<Name>>, inlined: &FxHashSet<Name>) -> Vec<Name> {
     let mut callers: FxHashMap<Name, FxHashSet<Name>> =
         calls.keys().map(|n| (n.clone(), FxHashSet::default())).collect();

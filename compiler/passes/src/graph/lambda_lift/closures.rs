@@ -1,7 +1,7 @@
 //! Calls of closures.
 //!
-//! What `make_closure` gives, and what a function gives that returns such a value, is an object without a function's
-//! type: it is called with `invoke_closure`, or `invoke_pure_closure` when its type promised that.
+//! The result of `make_closure`, or of a function that returns such a value, is an object without a function's type:
+//! it is called with `invoke_closure`, or `invoke_pure_closure` if its type promised purity.
 
 use crate::rewrite;
 use hammock_diagnostics::Diagnostic;
@@ -15,7 +15,7 @@ use rustc_hash::FxHashSet;
 pub fn invoke(module: &mut Module) -> Result<(), Diagnostic> {
     let mut makers: FxHashSet<Name> = FxHashSet::default();
     loop {
-        let found = module.relax_functions().filter(|(name, f)| !makers.contains(*name) && gives_closure(f, &makers));
+        let found = module.relax_functions().filter(|(name, f)| !makers.contains(*name) && returns_closure(f, &makers));
         let found: Vec<Name> = found.map(|(name, _)| name.clone()).collect();
         if found.is_empty() {
             break;
@@ -36,7 +36,7 @@ pub fn invoke(module: &mut Module) -> Result<(), Diagnostic> {
     })
 }
 
-fn gives_closure(function: &Function, makers: &FxHashSet<Name>) -> bool {
+fn returns_closure(function: &Function, makers: &FxHashSet<Name>) -> bool {
     let mut closures = FxHashSet::default();
     find(&function.lambda.body, makers, &mut closures);
     function.lambda.body.result.as_var().is_some_and(|result| closures.contains(&result))

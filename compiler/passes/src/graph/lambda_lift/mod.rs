@@ -1,10 +1,10 @@
-//! LambdaLift: nested functions become global ones.
+//! LambdaLift: turns nested functions into global functions.
 //!
-//! Variables that a nested function captures from the functions around it become extra parameters, after its own;
-//! symbolic variables that its parameters do not define arrive through a parameter of type shape. If nothing is captured,
-//! uses of the function become uses of the global one; otherwise it becomes `R.make_closure(cls.lifted, (captured…))`,
-//! which is called with `R.invoke_closure`. To call itself, it calls the global function with the captured values that it
-//! received. A nested function that states a symbol keeps it, and is visible to others under it.
+//! Captured variables become extra parameters, after a nested function's own; symbolic variables that its parameters
+//! do not define are passed as a shape. If nothing is captured, uses of the function become uses of the global one;
+//! otherwise it becomes `R.make_closure(cls.lifted, (captured…))`, which is called with `R.invoke_closure`. To call
+//! itself, it calls the global function with the captured values that it received. A nested function with a global
+//! symbol keeps it, and is visible outside the module.
 
 mod closures;
 mod names;
@@ -58,7 +58,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     closures::invoke(module)
 }
 
-/// What a nested function uses of those around it.
+/// Captured variables of a nested function.
 struct Captured {
     vars: Vec<Var>,
     dims: Vec<Dim>,
@@ -112,7 +112,7 @@ impl Captured {
         self.vars.is_empty() && self.dims.is_empty()
     }
 
-    /// The captured values as arguments.
+    /// Returns the captured values as arguments.
     fn operands(&self) -> Vec<Operand> {
         let mut operands: Vec<Operand> = self.vars.iter().map(|v| (*v).into()).collect();
         if !self.dims.is_empty() {
@@ -122,7 +122,7 @@ impl Captured {
     }
 }
 
-/// Adds the nested function to the module under a name that no other has.
+/// Adds the nested function to the module under a unique name.
 fn lift(module: &mut Module, outer: &Function, itself: Var, mut lambda: Lambda, captured: &Captured, name: Name) {
     lambda.params.extend(&captured.vars);
     if lambda.attrs.get("global_symbol").is_some_and(|symbol| symbol.as_str() != Some(&*name)) {
@@ -144,7 +144,7 @@ fn lift(module: &mut Module, outer: &Function, itself: Var, mut lambda: Lambda, 
     module.functions.insert(name, Global::Relax(function));
 }
 
-/// Calls of the function by itself become calls of the global one, with the captured values it was given.
+/// Turns recursive calls into calls of the global function, with the captured values that it received.
 fn call_globally(body: &mut Body, itself: Var, name: &Name, captured: Vec<Operand>) {
     for binding in body.blocks.iter_mut().flat_map(|b| &mut b.bindings) {
         if let Value::Call(call) = &mut binding.value

@@ -1,6 +1,6 @@
-//! Names of lifted functions: the symbol that a function states; else the names of the global function around it and of
-//! its variable, `main_inner`; where several would have that name, or another function has it, all names on the way,
-//! `main_outer_inner`; at last with a number, `main_inner_0`.
+//! Names of lifted functions: a function's global symbol; otherwise the names of the global function around it and of
+//! its variable, `main_inner`; if that is ambiguous or taken, all names on the path, `main_outer_inner`; finally with
+//! a number, `main_inner_0`.
 
 use hammock_ir::{
     Module, Name,
@@ -8,18 +8,18 @@ use hammock_ir::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A nested function: the global one around it, and its variable there.
-pub type Place = (Name, Var);
+/// A nested function: the global function around it, and its variable there.
+pub type NestedKey = (Name, Var);
 
 struct Nested {
-    place: Place,
+    place: NestedKey,
     /// Names from the global function to its own.
     path: Vec<Name>,
     symbol: Option<Name>,
 }
 
-/// A name for each nested function of a module.
-pub fn of(module: &Module) -> FxHashMap<Place, Name> {
+/// Returns a name for each nested function of a module.
+pub fn of(module: &Module) -> FxHashMap<NestedKey, Name> {
     let mut nested = Vec::new();
     for (name, function) in module.relax_functions() {
         collect(name, function, &mut vec![name.clone()], &function.lambda.body, &mut nested);
@@ -58,11 +58,11 @@ fn symbol(lambda: &Lambda) -> Option<Name> {
     lambda.attrs.get("global_symbol")?.as_str().map(Name::from)
 }
 
-/// Gives the names that a rule wants to those for which they are free and nobody else's.
+/// Assigns the names that a rule proposes, where they are free and unique.
 fn assign(
     nested: &mut Vec<Nested>,
     taken: &mut FxHashSet<Name>,
-    names: &mut FxHashMap<Place, Name>,
+    names: &mut FxHashMap<NestedKey, Name>,
     wanted: impl Fn(&Nested) -> Option<Name>,
 ) {
     let mut times: FxHashMap<Name, usize> = FxHashMap::default();

@@ -1,9 +1,9 @@
-//! TopologicalSort: bindings of dataflow blocks in the order of a walk over the graph.
+//! TopologicalSort: sorts the bindings of dataflow blocks by a traversal of the graph.
 //!
-//! A walk from the inputs visits a binding once all that it uses has been visited; one from the outputs, once all that
-//! uses it has been, and its order is turned round. Depth first, what the last visited binding made ready comes next;
-//! breadth first, what has been ready for longest. Where several become ready at once, they keep their order.
-//! A block in which memory is written over stays as it is. The order `latest` is no walk: see `latest.rs`.
+//! A traversal from the inputs visits a binding after all its operands; one from the outputs, after all its users,
+//! and the order is reversed. Depth first, the bindings made ready by the last visited one come next; breadth first,
+//! those that have been ready longest. Ties keep their order. A block in which memory is overwritten stays as it is.
+//! The order `latest` is not a traversal: see `latest.rs`.
 
 mod latest;
 
@@ -47,30 +47,38 @@ pub static PASS: Pass = Pass {
 };
 
 #[derive(Clone, Copy)]
-struct Walk {
+struct Traversal {
     depth_first: bool,
     from_inputs: bool,
 }
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let order = context.options.text("order");
-    let walk =
-        Walk { depth_first: order == "depth-first", from_inputs: context.options.text("direction") == "from-inputs" };
-    let walk = (order != "latest").then_some(walk);
+    let traversal = Traversal {
+        depth_first: order == "depth-first",
+        from_inputs: context.options.text("direction") == "from-inputs",
+    };
+    let traversal = (order != "latest").then_some(traversal);
     let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |_, _, function| {
         let memory = MemoryDependences::of(function, &writers, &Table);
         let mut body = rewrite::take_body(function);
-        sort(function, &memory, &function.lambda.params, &mut body, walk);
+        sort(function, &memory, &function.lambda.params, &mut body, traversal);
         function.lambda.body = body;
         Ok(())
     })
 }
 
-/// Sorts the dataflow blocks of a body with these parameters, and those of bodies nested in it. No walk: each call as late
-/// as possible.
-fn sort(function: &Function, memory: &MemoryDependences, params: &[Var], body: &mut Body, walk: Option<Walk>) {
-    let order = walk.map(|walk| Graph::of(function, params, body).order(walk));
+/// Sorts the dataflow blocks of a body with these parameters, and of its nested bodies. Without `walk`, each call
+/// moves as late as possible.
+fn sort(
+    function: &Function,
+    memory: &MemoryDependences,
+    params: &[Var],
+    body: &mut Body,
+    traversal: Option<Traversal>,
+) {
+    let order = traversal.map(|traversal| Graph::of(function, params, body).order(traversal));
     for block in &mut body.blocks {
         if block.dataflow && !block.bindings.iter().any(|binding| memory.writes(binding.var)) {
             match &order {
@@ -86,12 +94,12 @@ fn sort(function: &Function, memory: &MemoryDependences, params: &[Var], body: &
                 Value::Function(lambda) => lambda.params.clone(),
                 _ => Vec::new(),
             };
-            binding.value.each_body_mut(&mut |nested| sort(function, memory, &params, nested, walk));
+            binding.value.each_body_mut(&mut |nested| sort(function, memory, &params, nested, traversal));
         }
     }
 }
 
-/// Parameters and bindings of a body as nodes, after one for all inputs and one for the results and what is unused.
+/// Parameters and bindings of a body as nodes, after one node for all inputs and one for results and unused values.
 struct Graph {
     vars: Vec<Var>,
     users: Vec<VecDeque<usize>>,
@@ -134,20 +142,20 @@ impl Graph {
         self.requirements[to].push_back(from);
     }
 
-    /// The place of each variable in the order of the walk.
-    fn order(self, walk: Walk) -> FxHashMap<Var, usize> {
-        let (start, mut next, before) = match walk.from_inputs {
+    /// Returns the position of each variable in the order of the traversal.
+    fn order(self, traversal: Traversal) -> FxHashMap<Var, usize> {
+        let (start, mut next, before) = match traversal.from_inputs {
             true => (INPUT, self.users, self.requirements),
             false => (OUTPUT, self.requirements, self.users),
         };
-        if walk.depth_first && walk.from_inputs {
-            // The last one that is put on the stack comes first.
+        if traversal.depth_first && traversal.from_inputs {
+            // The stack is last in, first out.
             next.iter_mut().for_each(|users| users.make_contiguous().reverse());
         }
         let mut waiting: Vec<usize> = before.iter().map(VecDeque::len).collect();
         let mut ready = VecDeque::from([start]);
         let mut visited = Vec::with_capacity(next.len());
-        while let Some(node) = if walk.depth_first { ready.pop_back() } else { ready.pop_front() } {
+        while let Some(node) = if traversal.depth_first { ready.pop_back() } else { ready.pop_front() } {
             visited.push(node);
             for other in &next[node] {
                 waiting[*other] -= 1;
@@ -156,7 +164,7 @@ impl Graph {
                 }
             }
         }
-        if !walk.from_inputs {
+        if !traversal.from_inputs {
             visited.reverse();
         }
         let var = |node: &usize| node.checked_sub(FIRST).map(|i| self.vars[i]);
