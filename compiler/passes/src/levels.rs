@@ -16,7 +16,7 @@ use crate::{fusion::*, graph::*, layout::*, lowering::*, memory::*, params::*, q
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |min_level: u8, steps: Vec<Step>| if level >= min_level { steps } else { Vec::new() };
     let plan_memory =
-        Step { pass: &static_plan_block_memory::PASS, options: static_plan_block_memory::in_whole_functions() };
+        Step { pass: &static_plan_block_memory::PASS, options: static_plan_block_memory::for_whole_functions() };
     let inline = Step { pass: &inline_private_functions::PASS, options: inline_private_functions::bounded() };
     let layouts = Step { pass: &convert_layout::PASS, options: convert_layout::profitable() };
     let few_rows = fuse_transpose_matmul::FEW_ROWS.into();

@@ -1,4 +1,4 @@
-//! CallTIRRewrite: results are written into memory that the caller allocates.
+//! CallTIRRewrite: turns `call_tir` into an allocation and a destination-passing call.
 //!
 //! `y = R.call_tir(cls.f, (x,), out_ty=T)` becomes an allocation of a tensor of type `T` and the call `cls.f(x, y)`.
 //! `call_dps_packed` is treated the same way; `call_tir_inplace` passes the arguments that it may overwrite.
@@ -68,7 +68,7 @@ fn rewrite_binding(
     Ok(())
 }
 
-/// The arguments one by one.
+/// Returns the arguments of a call.
 fn inputs(module: &Module, function: &mut Function, call: CallTir, span: Span, out: &mut Emitter) -> Vec<Operand> {
     if let Some(inputs) = call.inputs() {
         return inputs.to_vec();
@@ -79,7 +79,7 @@ fn inputs(module: &Module, function: &mut Function, call: CallTir, span: Span, o
     types.into_iter().enumerate().map(get).collect()
 }
 
-/// `R.builtin.alloc_tensor(shape, dtype, device, scope)`.
+/// Emits `R.builtin.alloc_tensor(shape, dtype, device, scope)`.
 fn allocate(function: &mut Function, out: &mut Emitter, ty: &Type, span: Span) -> Result<Var, Diagnostic> {
     let Type::Tensor(tensor) = ty else {
         return Err(not_lowerable(span, "its result is not a tensor"));

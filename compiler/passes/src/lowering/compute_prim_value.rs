@@ -1,4 +1,4 @@
-//! ComputePrimValue: scalars that the shape heap cannot hold are computed by a TIR function.
+//! ComputePrimValue: computes scalars that the shape heap cannot hold by TIR functions.
 //!
 //! The heap holds int64 values. An operand such as `n < 4` or `T.Cast("float32", n)` becomes a call of a small private
 //! TIR function of the variables in it that returns the value.
@@ -67,7 +67,7 @@ fn compute(
     out.bind(function, "gv", ty, Value::Call(call), span).into()
 }
 
-/// A function of the variables of an expression that returns its value.
+/// Returns a function of an expression's variables that returns its value.
 fn returning(e: &PrimExpr) -> PrimFunc {
     let vars = symbolic::vars(e);
     let params: Vec<Param> = vars.iter().map(|v| Param::scalar(v.fresh())).collect();

@@ -1,8 +1,8 @@
-//! LegalizeOps: operators become calls of TIR functions.
+//! LegalizeOps: lowers operators to calls of TIR functions.
 //!
-//! Each operator declares how: by a TIR function (`call_tir`), by other operators (which are legalized in turn), or
-//! by a function of the runtime. Equal TIR functions are shared. A call that cannot be lowered, because its
-//! operands have unknown rank or dtype, stays as it is; the bytecode generator reports it.
+//! Each operator declares its lowering: a TIR function (`call_tir`), other operators (which are legalized in turn),
+//! or a function of the runtime. Equal TIR functions are shared. A call that cannot be lowered, because its operands
+//! have unknown rank or dtype, stays as it is; the bytecode generator reports it.
 
 use crate::{
     Context, Pass,
@@ -57,7 +57,7 @@ impl Legalizer<'_> {
         match lowered {
             Some(value) => {
                 let lowered = Binding { value, ..binding };
-                // A kernel has a shape for what the operator leaves open.
+                // The kernel may know a shape that the operator leaves open.
                 self.refine(&lowered);
                 self.out.push(lowered);
             }
@@ -66,7 +66,7 @@ impl Legalizer<'_> {
         Ok(())
     }
 
-    /// Completes the type of a variable that a program declares vaguely: kernels need shapes and dtypes.
+    /// Completes the type of a variable whose declared type is incomplete: kernels need shapes and dtypes.
     fn refine(&mut self, binding: &Binding) {
         let declared = self.function.ty(binding.var);
         if is_incomplete(declared)
@@ -77,12 +77,12 @@ impl Legalizer<'_> {
         }
     }
 
-    /// The value that replaces the binding's; `None` to leave it.
+    /// Returns the value that replaces the binding's; `None` to leave it.
     fn lower(&mut self, op: &'static Op, binding: &Binding) -> Result<Option<Value>, InferError> {
         let Value::Call(call) = &binding.value else { return Ok(None) };
         match &op.lowering {
             Lowering::Tir(build) => {
-                let call = self.written_out(op, call)?;
+                let call = self.with_literals(op, call)?;
                 let context = CallContext { module: self.module, function: self.function, op, call: &call };
                 let Legalized { name, func, args, out_ty } = build(&context)?;
                 let name = self.made.share(self.module, &name, Global::Tir(func));
@@ -98,8 +98,8 @@ impl Legalizer<'_> {
         }
     }
 
-    /// The call with tuples as their members and sizes by name, as kernels need them.
-    fn written_out(&mut self, op: &'static Op, call: &Call) -> Result<Call, InferError> {
+    /// Returns the call with tuples as literals and sizes as variables, as kernels need them.
+    fn with_literals(&mut self, op: &'static Op, call: &Call) -> Result<Call, InferError> {
         let context = CallContext { module: self.module, function: self.function, op, call };
         if is_written_out(&context) {
             return Ok(call.clone());
@@ -110,9 +110,9 @@ impl Legalizer<'_> {
         }
     }
 
-    /// Calls `f` with the call in a small function that has only what the call uses; what `f` emits there becomes
-    /// bindings here, lowered in turn, and so does the value that it gives. The context's module has no functions:
-    /// operators that are computed this way take none.
+    /// Calls `f` with the call in a small function that has only its operands; bindings that `f` emits, and its
+    /// result, are lowered in turn and inlined here. The context's module has no functions: operators lowered this
+    /// way take none.
     fn detached(
         &mut self,
         op: &'static Op,
@@ -138,7 +138,7 @@ impl Legalizer<'_> {
         Ok(value)
     }
 
-    /// A call of a runtime function: operands, then attributes. Those of pure operators say that they are pure.
+    /// Returns a call of a runtime function: operands, then attributes. Calls of pure operators are marked pure.
     fn packed(&self, op: &Op, symbol: &'static str, call: &Call, binding: &Binding) -> Value {
         let ty_args = vec![self.function.ty(binding.var).clone()];
         let attrs = call.attrs.iter().map(|(_, v)| attr_operand(v));
@@ -152,7 +152,7 @@ impl Legalizer<'_> {
     }
 }
 
-/// An attribute as an argument of a runtime function.
+/// Returns an attribute as an argument of a runtime function.
 fn attr_operand(value: &AttrValue) -> Operand {
     match value {
         AttrValue::Bool(v) => Operand::Prim(PrimExpr::bool(*v)),
@@ -166,7 +166,7 @@ fn attr_operand(value: &AttrValue) -> Operand {
     }
 }
 
-/// What a decomposition emits, in a function of its own.
+/// Bindings that a decomposition emits, in a function of their own.
 struct Emitted<'a> {
     module: &'a Module,
     function: Function,

@@ -34,7 +34,8 @@ fn lower(function: &mut Function, binding: Binding, out: &mut Emitter) -> Result
         out.push(binding);
         return Ok(());
     };
-    // A shape known only as a value is sized at run time: the storage takes the shape and the element type.
+    // If the shape is known only as a value, the size is computed at run time: the storage takes the shape and the
+    // element type.
     let (size, unit) = match (shape, dtype) {
         (Operand::Shape(dims), Operand::DType(t)) => {
             (Operand::Shape(vec![bytes(dims, *t)]), Operand::DType(DType::UINT8))
@@ -49,7 +50,7 @@ fn lower(function: &mut Function, binding: Binding, out: &mut Emitter) -> Result
     Ok(())
 }
 
-/// The bytes of a compact tensor.
+/// Returns the bytes of a contiguous tensor.
 fn bytes(dims: &[PrimExpr], dtype: DType) -> PrimExpr {
     let mut fixed = dtype.bytes() as i64;
     let mut symbolic: Option<PrimExpr> = None;

@@ -79,7 +79,8 @@ fn builtin(name: &str, args: &[Operand], ty: Type) -> Call {
     Call::packed(name, args.to_vec(), vec![ty])
 }
 
-/// `runtime.TVMTensorCreateView(data, shape, dtype, offset)`, with shape and dtype of the result where it has them.
+/// Returns a call of `runtime.TVMTensorCreateView(data, shape, dtype, offset)`, with shape and dtype of the result if
+/// it has them.
 fn view([data, shape, offset]: [&Operand; 3], ty: Type) -> Call {
     let none = || Operand::Opaque(Box::new(AttrValue::None));
     let given = |operand: &Operand| if is_absent(operand) { None } else { Some(operand.clone()) };
@@ -91,7 +92,7 @@ fn view([data, shape, offset]: [&Operand; 3], ty: Type) -> Call {
     builtin("runtime.TVMTensorCreateView", &[data.clone(), shape, dtype, offset], ty)
 }
 
-/// `vm.builtin.to_device(data, device type, device index, scope)`; device types are DLPack's.
+/// Returns a call of `vm.builtin.to_device(data, device type, device index, scope)`; device types are DLPack's.
 fn to_device(call: &Call, data: &Operand, ty: Type) -> Option<Call> {
     let Some(AttrValue::VDevice(device)) = call.attrs.get("dst_vdevice") else { return None };
     let kind = Operand::int(device.device_type());
@@ -99,7 +100,7 @@ fn to_device(call: &Call, data: &Operand, ty: Type) -> Option<Call> {
     Some(builtin("vm.builtin.to_device", &args, ty))
 }
 
-/// The same for a hint that no pass has turned into more: the tensor is moved if it is elsewhere.
+/// Lowers a hint that RealizeVDevice has not rewritten: the tensor is copied if it is on another device.
 fn hint_on_device(call: &Call, data: &Operand, ty: Type) -> Option<Call> {
     let int = |name| call.attrs.get(name).and_then(AttrValue::as_int).map(Operand::int);
     let scope = call.attrs.get("memory_scope").and_then(AttrValue::as_str).unwrap_or("global");

@@ -1,13 +1,13 @@
-//! RunCodegen: code generators of others compile the functions that are theirs.
+//! RunCodegen: runs external code generators on the functions annotated for them.
 //!
-//! All functions with the attribute `Codegen` of one name are given to the code generator of that name, as a module with
-//! what they use. Calls of them become calls of what it makes, found by symbol when the program runs:
-//! `R.call_dps_packed("symbol", (x, y), out_ty=…)`, which gets the arguments, then the tensors to write the results into.
-//! Functions that are not called any more go, as by DeadCodeElimination.
+//! All functions with the same attribute `Codegen` are passed to the code generator of that name, as a module with
+//! their dependences. Calls of them become calls of its output, found by symbol at run time:
+//! `R.call_dps_packed("symbol", (x, y), out_ty=…)`, which gets the arguments, then the result tensors. Functions that
+//! are no longer called are removed, as by DeadCodeElimination.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
-    analysis::functions,
+    analysis::{attributes::CODEGEN, functions},
     context::Generator,
     rewrite::{self, dead_code},
 };
@@ -18,9 +18,6 @@ use hammock_ir::{
 };
 use indexmap::IndexMap;
 use serde_json::Value as Json;
-
-/// The attribute that names the code generator of a function.
-const CODEGEN: &str = "Codegen";
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -85,7 +82,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     dead_code::eliminate(module, entries)
 }
 
-/// The symbols of the functions that code generators compile.
+/// Returns the symbols of the functions that code generators compile.
 fn symbols(module: &Module) -> Result<IndexMap<Name, Name>, Diagnostic> {
     let is_for_one = |function: &Function| function.lambda.attrs.get(CODEGEN).is_some();
     let symbol = |(name, function): (&Name, &Function)| match function.lambda.attrs.get("global_symbol") {
@@ -100,7 +97,7 @@ fn symbols(module: &Module) -> Result<IndexMap<Name, Name>, Diagnostic> {
     module.relax_functions().filter(|(_, function)| is_for_one(function)).map(symbol).collect()
 }
 
-/// Has a code generator compile its functions.
+/// Runs a code generator on its functions.
 fn generate(module: &Module, codegen: &str, names: &[Name], context: &Context) -> Result<(), Diagnostic> {
     let programs = context.options.entries("codegens");
     let program = programs.iter().find(|(name, _)| name == codegen).and_then(|(_, program)| program.as_str());
@@ -122,7 +119,7 @@ fn generate(module: &Module, codegen: &str, names: &[Name], context: &Context) -
     }
 }
 
-/// A call of a function that is found by symbol.
+/// Returns a call of a function that is found by symbol.
 fn external(symbol: Name, args: Vec<Operand>, ty: Type, span: Span) -> Result<Call, Diagnostic> {
     if !is_result(&ty) {
         let message =
@@ -133,7 +130,7 @@ fn external(symbol: Name, args: Vec<Operand>, ty: Type, span: Span) -> Result<Ca
     Ok(Call::dps_packed(symbol, args, ty))
 }
 
-/// Returns true if values of a type can be written into memory that is there already.
+/// Returns true if values of a type can be written into preallocated memory.
 fn is_result(ty: &Type) -> bool {
     match ty {
         Type::Tensor(tensor) => tensor.dims().is_some() && tensor.dtype.is_some(),

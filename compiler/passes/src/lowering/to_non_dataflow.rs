@@ -1,6 +1,6 @@
-//! ToNonDataflow: dataflow blocks become plain ones.
+//! ToNonDataflow: turns dataflow blocks into plain blocks.
 //!
-//! After this, side effects may be written anywhere: allocation and calls that store into their arguments.
+//! After this, side effects are allowed anywhere: allocations, and calls that store into their arguments.
 
 use crate::{Context, Pass, rewrite};
 use hammock_diagnostics::Diagnostic;

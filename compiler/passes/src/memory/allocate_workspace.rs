@@ -1,9 +1,9 @@
-//! AllocateWorkspace: functions of other code generators get the memory that they need for intermediate results.
+//! AllocateWorkspace: passes workspaces to functions of external code generators.
 //!
-//! A function with the attribute `Codegen` or `Composite` may say how many bytes it needs, by `WorkspaceSize`. It gets one
-//! more parameter, a tensor of as many bytes as any of them needs, and so do the functions in it that say the same; its
-//! name changes with its type. Functions that call it allocate one such tensor and pass it to all of them: they run one
-//! after the other.
+//! A function with the attribute `Codegen` or `Composite` may state the bytes that it needs, by `WorkspaceSize`. It
+//! gets another parameter, a tensor of the maximum size that any of them needs, and so do nested functions with the
+//! attribute; its name changes with its type. Functions that call it allocate one such tensor and pass it to all of
+//! them: they run one after another.
 
 use crate::{Context, Pass, rewrite};
 use hammock_diagnostics::Diagnostic;
@@ -54,12 +54,12 @@ fn is_external(lambda: &Lambda) -> bool {
     ["Codegen", "Composite"].iter().any(|name| lambda.attrs.get(name).is_some())
 }
 
-/// The bytes that a function of another code generator asks for.
+/// Returns the workspace size of a function of an external code generator.
 fn workspace_size(lambda: &Lambda) -> Option<i64> {
     lambda.attrs.get(SIZE).and_then(AttrValue::as_int).filter(|_| is_external(lambda))
 }
 
-/// Adds the parameter to a function, and to those in it that ask for a workspace, which are called with it.
+/// Adds the parameter to a function, and to nested functions that need a workspace, and passes it on.
 fn take_workspace(function: &mut Function, ty: &Type) {
     let workspace = function.new_var("workspace", ty.clone(), false, function.lambda.span);
     function.lambda.params.push(workspace);
@@ -86,8 +86,8 @@ fn pass_on(function: &mut Function, body: &mut Body, workspace: Var, ty: &Type, 
     }
 }
 
-/// Allocates a workspace at the beginning of a function's first dataflow block, or of the function, and passes it to the
-/// functions that were renamed, if any is called.
+/// Allocates a workspace at the beginning of a function's first dataflow block, or of the function, and passes it to
+/// the renamed functions, if any is called.
 fn provide(function: &mut Function, body: &mut Body, renamed: &FxHashMap<Name, Name>, ty: &Type) {
     let workspace = function.new_var("workspace_main", ty.clone(), false, function.lambda.span);
     let called_in: Vec<bool> = body.blocks.iter_mut().map(|block| call_with(block, renamed, workspace)).collect();
@@ -106,7 +106,7 @@ fn provide(function: &mut Function, body: &mut Body, renamed: &FxHashMap<Name, N
     body.blocks[at].bindings.insert(0, Binding { var: workspace, value, span });
 }
 
-/// Returns true if a block calls any of them; what it calls has the new name.
+/// Updates the calls of renamed functions in a block; returns true if there are any.
 fn call_with(block: &mut Block, renamed: &FxHashMap<Name, Name>, workspace: Var) -> bool {
     let mut calls = false;
     for binding in &mut block.bindings {

@@ -1,9 +1,9 @@
-//! DataflowUseInplaceCalls: a result takes the place of an operand that nobody needs any more.
+//! DataflowUseInplaceCalls: computes results in place, over operands that are dead afterwards.
 //!
-//! In dataflow blocks, a call of an operator that says that it could ([`ResultMemory::OwnOrOperand`]) becomes
-//! `R.call_tir_inplace`, whose kernel writes over an operand. The operand has the type of the result and its memory is made in the block, is not used after the call under any name, and
-//! is not that of another operand. Nothing is known of memory that comes from outside, or leaves the block, or that calls
-//! of other functions may keep.
+//! In dataflow blocks, a call of an operator that supports it ([`ResultMemory::OwnOrOperand`]) becomes
+//! `R.call_tir_inplace`, whose kernel overwrites an operand. The operand has the type of the result, its memory is
+//! allocated in the block, it is not used after the call under any name, and it does not alias another operand.
+//! Memory that comes from outside, leaves the block, or may be retained by calls of other functions is excluded.
 
 use crate::{
     Context, Pass,
@@ -71,11 +71,11 @@ fn rewrite_block(
     block: &mut Block,
     made: &mut SharedFunctions,
 ) {
-    let needed = Needed::of(function, memory, block);
+    let needed = Lifetimes::of(function, memory, block);
     for (at, binding) in block.bindings.iter_mut().enumerate() {
         let Value::Call(call) = &binding.value else { continue };
         let result = function.ty(binding.var);
-        // TVM takes the last of several, too.
+        // Like TVM, prefer the last of several.
         let candidates = call.args.iter().rev().filter_map(Operand::as_var);
         let mut free = candidates.filter(|operand| {
             same_type(function.ty(*operand), result) && needed.is_free_after(*operand, at, &call.args)
@@ -90,7 +90,7 @@ fn rewrite_block(
     }
 }
 
-/// Returns true if both are tensors of one dtype and certainly of one shape.
+/// Returns true if both are tensors of the same dtype and provably the same shape.
 fn same_type(a: &Type, b: &Type) -> bool {
     let (Type::Tensor(a), Type::Tensor(b)) = (a, b) else { return false };
     let (Some(dims), Some(others)) = (a.dims(), b.dims()) else { return false };
@@ -99,7 +99,7 @@ fn same_type(a: &Type, b: &Type) -> bool {
     same && a.dtype.is_some() && a.dtype == b.dtype
 }
 
-/// The call of a kernel that writes over the operand; none if the operator cannot be lowered yet.
+/// Returns the call of a kernel that overwrites the operand; `None` if the operator cannot be lowered yet.
 fn inplace_call(
     module: &mut Module,
     function: &Function,
@@ -116,13 +116,13 @@ fn inplace_call(
     }
     let Legalized { name, func, args, out_ty } = build(&context).ok()?;
     let index = args.iter().rposition(|arg| arg.as_var() == Some(operand))?;
-    let func = writing_over(func, index)?;
+    let func = overwriting(func, index)?;
     let name = made.share(module, &format!("{name}_inplace"), Global::Tir(func));
     Some(Call::tir_inplace(name, args, out_ty, &[Some(index)]))
 }
 
-/// The kernel with its result, the last parameter, in the memory of another.
-fn writing_over(mut func: PrimFunc, index: usize) -> Option<PrimFunc> {
+/// Returns the kernel with its result, the last parameter, aliased to another parameter.
+fn overwriting(mut func: PrimFunc, index: usize) -> Option<PrimFunc> {
     let result = func.params.pop()?.buffer?;
     let target = func.params.get(index)?.buffer.clone()?;
     let (mut values, mut buffers) = (Substitution::default(), FxHashMap::<Buffer, Buffer>::default());
@@ -140,16 +140,16 @@ fn writing_over(mut func: PrimFunc, index: usize) -> Option<PrimFunc> {
     Some(func)
 }
 
-/// Until when a block needs each region of memory.
-struct Needed<'a> {
+/// Lifetime of each memory region in a block.
+struct Lifetimes<'a> {
     memory: &'a MemoryDependences,
-    /// For each region, the last binding that uses it under any name; the end if it leaves the block.
+    /// Last binding that uses each region under any name; the end if it leaves the block.
     until: FxHashMap<Region, usize>,
 }
 
-impl<'a> Needed<'a> {
+impl<'a> Lifetimes<'a> {
     fn of(function: &Function, memory: &'a MemoryDependences, block: &Block) -> Self {
-        let mut needed = Needed { memory, until: FxHashMap::default() };
+        let mut needed = Lifetimes { memory, until: FxHashMap::default() };
         for (at, binding) in block.bindings.iter().enumerate() {
             let until = |var: Var| if function.vars[var].dataflow { at } else { usize::MAX };
             needed.need(binding.var, until(binding.var));
@@ -157,7 +157,7 @@ impl<'a> Needed<'a> {
             if let Value::Call(Call { callee: Callee::Var(callee), .. }) = &binding.value {
                 used(*callee);
             }
-            // A member that is taken out of a tuple is needed as long as its new name is.
+            // A member taken out of a tuple is live as long as its new name.
             if !matches!(binding.value, Value::TupleGet(..)) {
                 binding.value.each_operand(&mut |o| o.each_var(&mut used));
             }
@@ -173,8 +173,7 @@ impl<'a> Needed<'a> {
         }
     }
 
-    /// Returns true if an operand of a call can be overwritten: nobody needs it later, and no other operand is in its
-    /// memory.
+    /// Returns true if a call may overwrite an operand: it is dead afterwards, and no other operand aliases it.
     fn is_free_after(&self, operand: Var, at: usize, args: &[Operand]) -> bool {
         let regions = self.memory.regions(operand);
         let is_free = |region: &Region| self.until.get(region).is_none_or(|until| *until <= at);

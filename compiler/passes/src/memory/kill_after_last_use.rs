@@ -1,9 +1,9 @@
-//! KillAfterLastUse: releases memory as soon as nothing needs it.
+//! KillAfterLastUse: releases memory after its last use.
 //!
 //! After the last binding that uses an object, a `kill` empties its register: `kill_storage` for storages,
-//! `kill_tensor` for tensors, `vm.kill_object` for tuples and other objects. Parameters, results of bodies, constants, what
-//! is killed already, and values that a nested function captures stay. A use in a branch counts as a use by the `if`.
-//! Where several are released, tensors come first, then storages.
+//! `kill_tensor` for tensors, `vm.kill_object` for tuples and other objects. Parameters, results of bodies,
+//! constants, objects that are killed already, and values captured by nested functions stay. A use in a branch counts
+//! as a use by the `if`. Tensors are released before storages.
 
 use crate::{
     Context, Pass,
@@ -60,7 +60,7 @@ fn kill(function: &mut Function, body: &mut Body) {
     }
 }
 
-/// What to kill after which binding of the body, in order of definition.
+/// Returns the objects to kill after each binding of the body, in order of definition.
 fn last_uses(function: &Function, body: &Body) -> FxHashMap<usize, Vec<(&'static str, Var)>> {
     let mut last: FxHashMap<Var, usize> = FxHashMap::default();
     let mut kept: FxHashSet<Var> = FxHashSet::default();
@@ -102,7 +102,7 @@ fn last_uses(function: &Function, body: &Body) -> FxHashMap<usize, Vec<(&'static
     kills
 }
 
-/// The variable that a value is killed in.
+/// Returns the variable that a value kills.
 fn killed(value: &Value) -> Option<Var> {
     match value {
         Value::Call(call) if [KILL_TENSOR, KILL_STORAGE, KILL_OBJECT].iter().any(|op| call.is_op(op)) => {

@@ -1,9 +1,8 @@
-//! RealizeVDevice: types say where each tensor is, and hints become copies.
+//! RealizeVDevice: infers the device of each tensor, and turns hints into copies.
 //!
-//! What is known of devices (types that name one, and `R.hint_on_device`) spreads over everything that is computed
-//! together: operands and results are on one device, except for those of `R.hint_on_device` and `R.to_vdevice`. Where
-//! nothing else says it, the operand of a hint is where its result is. A hint then becomes `R.to_vdevice`, or nothing
-//! where the tensor is there already.
+//! Known devices (in types, and from `R.hint_on_device`) propagate between operands and results, which are on the
+//! same device, except for those of `R.hint_on_device` and `R.to_vdevice`. By default, the operand of a hint is on
+//! its result's device. A hint then becomes `R.to_vdevice`, or its operand if that is on the device already.
 
 use crate::{
     Context, Pass,
@@ -29,10 +28,10 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |module, _, function| {
-        let mut places = Places::new(module);
+        let mut places = DeviceInference::new(module);
         places.body(function, &function.lambda.body, None)?;
         places.result(function);
-        for (var, device) in places.spread() {
+        for (var, device) in places.propagate() {
             if let Type::Tensor(tensor) = &mut function.vars[var].ty {
                 tensor.vdevice = Some(device);
             }
@@ -45,22 +44,22 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// What is known of the variables of a function.
-struct Places<'a> {
+/// Known devices of the variables of a function.
+struct DeviceInference<'a> {
     module: &'a Module,
     known: FxHashMap<Var, Arc<VDevice>>,
-    /// Operands of hints, with where those say they are.
+    /// Operands of hints, with the hinted devices.
     hinted: Vec<(Var, Arc<VDevice>)>,
-    /// Variables that are on one device.
-    together: FxHashMap<Var, Vec<Var>>,
-    /// Tuples that are written out, and other names of variables.
+    /// Variables on the same device as each variable.
+    same_device: FxHashMap<Var, Vec<Var>>,
+    /// Tuple literals and aliases.
     values: FxHashMap<Var, Operand>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> DeviceInference<'a> {
     fn new(module: &'a Module) -> Self {
-        let (known, together, values) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
-        Places { module, known, hinted: Vec::new(), together, values }
+        let (known, same_device, values) = (FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
+        DeviceInference { module, known, hinted: Vec::new(), same_device, values }
     }
 
     fn body(&mut self, function: &Function, body: &Body, around: Option<Var>) -> Result<(), Diagnostic> {
@@ -88,7 +87,8 @@ impl<'a> Places<'a> {
             }
             if !moves {
                 binding.value.each_operand(&mut |o| o.each_var(&mut |v| used.push(v)));
-                // where an operand says it, the result's type only repeats that, and a hint may know better
+                // if an operand's type has the device, the result's type only repeats it, and a hint may be more
+                // precise
                 if !used.iter().any(|v| names_device(function.ty(*v))) {
                     self.declared(function, binding.var);
                 }
@@ -116,12 +116,12 @@ impl<'a> Places<'a> {
             return;
         }
         for other in used.iter().copied().filter(|v| !is_scalar(*v)) {
-            self.together.entry(var).or_default().push(other);
-            self.together.entry(other).or_default().push(var);
+            self.same_device.entry(var).or_default().push(other);
+            self.same_device.entry(other).or_default().push(var);
         }
     }
 
-    /// What the declared result says of the variables that are returned.
+    /// Propagates the declared result type to the returned variables.
     fn result(&mut self, function: &Function) {
         self.returned(&function.lambda.body.result, &function.lambda.ret_ty);
     }
@@ -145,8 +145,8 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The device of every variable: what is known first, then what hints say of their operands.
-    fn spread(mut self) -> FxHashMap<Var, Arc<VDevice>> {
+    /// Returns the device of every variable: known devices first, then those of hints.
+    fn propagate(mut self) -> FxHashMap<Var, Arc<VDevice>> {
         let mut todo: Vec<Var> = self.known.keys().copied().collect();
         todo.sort_unstable();
         self.visit(todo);
@@ -162,7 +162,7 @@ impl<'a> Places<'a> {
     fn visit(&mut self, mut todo: Vec<Var>) {
         while let Some(var) = todo.pop() {
             let Some(device) = self.known.get(&var).cloned() else { continue };
-            for other in self.together.get(&var).into_iter().flatten() {
+            for other in self.same_device.get(&var).into_iter().flatten() {
                 self.known.entry(*other).or_insert_with(|| {
                     todo.push(*other);
                     device.clone()
@@ -180,7 +180,7 @@ fn names_device(ty: &Type) -> bool {
     }
 }
 
-/// The device of the module that a hint names.
+/// Returns the module's device that a hint names.
 fn hinted_device(module: &Module, call: &Call, span: Span) -> Result<Arc<VDevice>, Diagnostic> {
     let int = |name| call.attrs.get(name).and_then(AttrValue::as_int).unwrap_or_default();
     let (kind, index) = (int("device_type"), int("index"));
@@ -198,7 +198,7 @@ fn hinted_device(module: &Module, call: &Call, span: Span) -> Result<Arc<VDevice
     })
 }
 
-/// Turns hints into copies, or into the tensors themselves; types of tuples follow those of their members.
+/// Replaces hints by copies or by the tensors themselves; types of tuples follow those of their members.
 fn realize(module: &Module, function: &mut Function, body: &mut Body) -> Result<(), Diagnostic> {
     for binding in body.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         if let Value::Call(call) = &binding.value

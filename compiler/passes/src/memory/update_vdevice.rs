@@ -1,4 +1,4 @@
-//! UpdateVDevice: one device of the module becomes another one, wherever tensors are on it.
+//! UpdateVDevice: replaces a device of the module by another, wherever tensors are on it.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -55,7 +55,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// The device among the module's.
+/// Returns the module's device of this index.
 fn old_device(module: &Module, index: i64) -> Result<Arc<VDevice>, Diagnostic> {
     let declared: Vec<_> = module.global_infos.get("vdevice").into_iter().flatten().collect();
     let found = usize::try_from(index).ok().and_then(|index| declared.get(index));
@@ -70,7 +70,7 @@ fn old_device(module: &Module, index: i64) -> Result<Arc<VDevice>, Diagnostic> {
     }
 }
 
-/// The device that an option describes.
+/// Returns the device that an option describes.
 fn device(entries: Vec<(String, Json)>) -> Result<VDevice, Diagnostic> {
     let get = |name: &str| entries.iter().find(|(key, _)| key == name).map(|(_, value)| value);
     let target = match get("target") {
@@ -105,7 +105,7 @@ fn replace(device: &mut Arc<VDevice>, old: &Arc<VDevice>, new: &Arc<VDevice>) {
     }
 }
 
-/// Constants, and operators that copy to a device.
+/// Replaces the device in constants, and in operators that copy to a device.
 fn in_body(body: &mut Body, old: &Arc<VDevice>, new: &Arc<VDevice>) {
     let mut place = |operand: &mut Operand| {
         operand.map(&mut |o| {

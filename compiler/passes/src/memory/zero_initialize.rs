@@ -1,9 +1,9 @@
-//! ZeroInitialize: fresh memory that a kernel may read before it writes it holds zeros.
+//! ZeroInitialize: zeroes fresh memory that a kernel may read before writing it.
 //!
-//! Fresh memory is what a kernel allocates, and what `R.call_tir` passes for a new output. Where
-//! [`possible_reads`] cannot exclude that a kernel reads an element of it first, the kernel begins by storing zeros, as a
-//! statement like any other, which later passes and every way to run kernels respect. A kernel that is also run on tensors
-//! of its callers is copied for the calls that pass fresh memory. All other kernels stay as they are.
+//! Fresh memory is allocated by a kernel, or passed by `R.call_tir` for a new output. If [`possible_reads`] cannot
+//! exclude that a kernel reads an element of it first, the kernel begins by storing zeros, as a statement like any
+//! other, which later passes and every way to run kernels respect. A kernel that is also called with tensors of its
+//! callers is copied for the calls that pass fresh memory. All other kernels stay as they are.
 
 use crate::{
     Context, Pass,
@@ -39,13 +39,13 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The fresh memory that a kernel may read first: its own, or that of the outputs with these numbers.
+/// Returns the fresh memory that a kernel may read first: its own, or that of the outputs in this range.
 fn memory_read(module: &Module, kernel: &PrimFunc, outputs: std::ops::Range<usize>) -> FxHashSet<Var> {
     let outputs = kernel.params.get(outputs).unwrap_or_default().iter().filter_map(|p| p.buffer.as_ref());
     possible_reads(kernel, outputs, &|name| module.tir(name)).into_iter().map(|read| read.memory).collect()
 }
 
-/// Lets calls that pass fresh memory for outputs call kernels that store zeros there.
+/// Makes calls that pass fresh memory for outputs call kernels that store zeros there.
 fn zero_outputs(module: &mut Module) {
     let mut calls: BTreeMap<(Name, usize), usize> = BTreeMap::new();
     for (_, function) in module.relax_functions() {
@@ -90,14 +90,14 @@ fn zero_outputs(module: &mut Module) {
     }
 }
 
-/// The kernel of a call that passes fresh memory for outputs, with the number of the first such parameter.
+/// Returns the kernel of a call that passes fresh memory for outputs, with the index of the first such parameter.
 fn fresh_from(call: &Call) -> Option<(Name, usize)> {
     let parts = CallTir::of_kernel(call)?;
     let (name, inputs) = (parts.kernel()?, parts.inputs()?);
     parts.in_place().any(|place| place.is_none()).then(|| (name.clone(), inputs.len()))
 }
 
-/// Number of uses of a kernel in the module.
+/// Returns the number of uses of a kernel in the module.
 fn uses(module: &Module, name: &Name) -> usize {
     let mut uses = 0;
     for (_, function) in module.relax_functions() {
@@ -115,7 +115,7 @@ fn zero_at_start(kernel: &mut PrimFunc, outputs: &[Buffer]) {
     let mut has_blocks = false;
     kernel.body.walk(&mut |s| has_blocks |= matches!(s.kind, StmtKind::Block(_)));
     let zeros: Vec<Stmt> = outputs.iter().map(|b| zeros(b, has_blocks)).collect();
-    // The root block has all other blocks in it.
+    // The root block contains all other blocks.
     match &mut kernel.body.kind {
         StmtKind::Block(root) if root.axes.is_empty() && root.init.is_none() && root.predicate.is_none() => {
             prepend(&mut root.body, zeros);
@@ -149,7 +149,7 @@ fn zero_allocated(stmt: &mut Stmt, memory: &FxHashSet<Var>) {
             if block.init.is_none() || read.is_empty() {
                 return prepend(&mut block.body, zeros);
             }
-            // What a reduction begins with comes after the zeros.
+            // The init of a reduction comes after the zeros.
             block.alloc_buffers.retain(|buffer| !read.contains(buffer));
             let mut body = std::mem::replace(stmt, Stmt::nop());
             let span = body.span;
@@ -160,7 +160,7 @@ fn zero_allocated(stmt: &mut Stmt, memory: &FxHashSet<Var>) {
     }
 }
 
-/// Zeros for all of a buffer, by a block or by loops alone.
+/// Returns statements that zero a buffer, in a block or in loops alone.
 fn zeros(buffer: &Buffer, in_block: bool) -> Stmt {
     let zero = PrimExpr::constant(0.0, buffer.dtype);
     if in_block {

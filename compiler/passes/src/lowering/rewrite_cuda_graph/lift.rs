@@ -1,4 +1,4 @@
-//! Makes functions of what is lifted, and calls them where it stood.
+//! Moves lifted bindings into functions, and calls them.
 
 use super::regions::{Region, Regions};
 use crate::rewrite::{self, Emitter};
@@ -10,17 +10,17 @@ use hammock_ir::{
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// The function that allocates storages, and which of them each function's storages are.
+/// The function that allocates storages, and the storages of each function.
 #[derive(Default)]
 pub(super) struct Allocation {
-    /// Its name and the type of its result; none if there are no storages.
+    /// Its name and the type of its result; `None` if there are no storages.
     function: Option<(Name, Type)>,
-    /// By function and variable.
-    places: FxHashMap<(Name, Var), usize>,
+    /// Storage index, by function and variable.
+    indices: FxHashMap<(Name, Var), usize>,
 }
 
-/// Makes the function that allocates storages: for each scope, the largest storages of all functions are one, then the
-/// next largest, and so on.
+/// Creates the function that allocates storages. For each scope, the largest storages of all functions are merged,
+/// then the next largest, and so on.
 pub(super) fn merge_allocations(module: &mut Module, names: &[Name], found: &[Regions]) -> Allocation {
     let mut by_scope: BTreeMap<Name, Vec<Vec<(i64, &Name, Var, &Call)>>> = BTreeMap::new();
     for (at, (name, regions)) in names.iter().zip(found).enumerate() {
@@ -41,7 +41,7 @@ pub(super) fn merge_allocations(module: &mut Module, names: &[Name], found: &[Re
             let merged = functions.iter().filter_map(|storages| storages.get(rank));
             let mut largest: Option<&(i64, &Name, Var, &Call)> = None;
             for storage in merged {
-                allocation.places.insert((storage.1.clone(), storage.2), storages.len());
+                allocation.indices.insert((storage.1.clone(), storage.2), storages.len());
                 largest = largest.filter(|largest| largest.0 >= storage.0).or(Some(storage));
             }
             if let Some((.., call)) = largest {
@@ -64,7 +64,7 @@ fn forced_pure() -> Attrs {
     Attrs::new().with("relax.force_pure", true)
 }
 
-/// Ends a function: it returns a tuple.
+/// Ends a function, which returns a tuple.
 fn finish(function: &mut Function, mut out: Emitter, results: Vec<Operand>, ret_ty: Type) {
     let name = if results.is_empty() { "_" } else { "gv" };
     let is_empty = results.is_empty();
@@ -80,14 +80,14 @@ pub(super) struct Lifter<'a> {
     name: &'a Name,
     regions: &'a Regions,
     allocation: &'a Allocation,
-    /// Recordings so far, in all functions.
+    /// Number of captures so far, in all functions.
     graphs: &'a mut i64,
-    /// True if the storages were asked for.
+    /// True if the storages were fetched.
     has_storages: bool,
-    /// Runs that were called.
+    /// Runs called so far.
     called: FxHashSet<usize>,
-    /// Results of lifted functions that have no variable yet: where they are.
-    waiting: FxHashMap<Var, (Var, usize)>,
+    /// Results of lifted functions not bound yet: their tuple and index.
+    pending: FxHashMap<Var, (Var, usize)>,
 }
 
 impl<'a> Lifter<'a> {
@@ -98,8 +98,8 @@ impl<'a> Lifter<'a> {
         allocation: &'a Allocation,
         graphs: &'a mut i64,
     ) -> Self {
-        let (called, waiting) = Default::default();
-        Lifter { module, name, regions, allocation, graphs, has_storages: false, called, waiting }
+        let (called, pending) = Default::default();
+        Lifter { module, name, regions, allocation, graphs, has_storages: false, called, pending }
     }
 
     pub(super) fn body(&mut self, function: &mut Function, body: Body) -> Body {
@@ -115,7 +115,7 @@ impl<'a> Lifter<'a> {
     fn binding(&mut self, function: &mut Function, mut binding: Binding, out: &mut Emitter) {
         if self.is_or_holds_storage(&binding) && !self.has_storages {
             self.has_storages = true;
-            self.ask_for_storages(function, binding.span, out);
+            self.fetch_storages(function, binding.span, out);
         }
         let run = self.regions.run_of.get(&binding.var).copied();
         if let Some(number) = run
@@ -137,7 +137,7 @@ impl<'a> Lifter<'a> {
         out.push(binding);
     }
 
-    /// Returns true if a binding allocates a lifted storage, or one in it does.
+    /// Returns true if a binding, or one nested in it, allocates a lifted storage.
     fn is_or_holds_storage(&self, binding: &Binding) -> bool {
         let mut found = self.regions.storages.contains_key(&binding.var);
         binding.value.each_body(&mut |body| {
@@ -146,20 +146,20 @@ impl<'a> Lifter<'a> {
         found
     }
 
-    fn ask_for_storages(&mut self, function: &mut Function, span: Span, out: &mut Emitter) {
+    fn fetch_storages(&mut self, function: &mut Function, span: Span, out: &mut Emitter) {
         let Some((name, ty)) = &self.allocation.function else { return };
         let args = vec![Operand::Global(name.clone()), Operand::int(0)];
         let all = out.bind(function, "gv", ty.clone(), builtin("get_cached_alloc", args, ty.clone()), span);
         for var in self.regions.storages.keys() {
-            if let Some(place) = self.allocation.places.get(&(self.name.clone(), *var)) {
-                self.waiting.insert(*var, (all, *place));
+            if let Some(place) = self.allocation.indices.get(&(self.name.clone(), *var)) {
+                self.pending.insert(*var, (all, *place));
             }
         }
     }
 
-    /// Binds a variable that waits for it.
+    /// Binds a pending result.
     fn bind(&mut self, function: &Function, var: Var, out: &mut Emitter) {
-        if let Some((all, at)) = self.waiting.remove(&var) {
+        if let Some((all, at)) = self.pending.remove(&var) {
             out.push(Binding { var, value: Value::TupleGet(all.into(), at), span: function.vars[var].span });
         }
     }
@@ -179,12 +179,12 @@ impl<'a> Lifter<'a> {
         let name = if run.outputs.is_empty() { "_" } else { "gv" };
         let all = out.bind(function, name, ty.clone(), builtin("run_or_capture", args, ty), span);
         for (at, var) in run.outputs.iter().enumerate() {
-            self.waiting.insert(*var, (all, at));
+            self.pending.insert(*var, (all, at));
         }
     }
 }
 
-/// A function of a run's bindings, and the type of its result where it is called.
+/// Returns a function of a run's bindings, and the type of its result at the call.
 fn lifted(outer: &Function, run: &Region, span: Span) -> (Function, Type) {
     let ret_ty = Type::Tuple(run.outputs.iter().map(|var| outer.ty(*var).clone()).collect());
     let body = Body {

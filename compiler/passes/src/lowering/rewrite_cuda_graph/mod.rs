@@ -1,17 +1,19 @@
-//! RewriteCUDAGraph: runs of kernels on memory that is always at the same place become functions of their own.
+//! RewriteCUDAGraph: outlines runs of kernels on memory at fixed addresses.
 //!
-//! A CUDA graph records launches of kernels once and repeats them at little cost, if nothing about them changes. So, after
-//! StaticPlanBlockMemory:
-//! - storages of known size are allocated by one function, `cuda_graph_alloc`, whose result the runtime keeps; functions
-//!   share the storages, which assumes that they do not run at the same time. Storages of results stay where they are;
-//! - calls of kernels and packed functions with nothing but tensors in such storages (and parameters from `num_input` on,
-//!   which are weights) become functions `NAME_cuda_graph_capture`, which the runtime runs or repeats.
+//! A CUDA graph captures kernel launches once and replays them at little cost, if nothing about them changes. So,
+//! after StaticPlanBlockMemory:
+//! - storages of known size are allocated by one function, `cuda_graph_alloc`, whose result the runtime caches;
+//!   functions share the storages, which assumes that they do not run concurrently. Storages of results are not
+//!   moved;
+//! - calls of kernels and packed functions whose arguments are only tensors in such storages (and parameters from
+//!   `num_input` on, which are weights) become functions `NAME_cuda_graph_capture`, which the runtime captures or
+//!   replays.
 //!
-//! Sizes in the types of weights, and those that `relax.rewrite_cuda_graph.capture_symbolic_vars` names, may be used in
-//! such functions: they are passed as a shape, and a graph is recorded for each value of it.
+//! Sizes in the types of weights, and those named by `relax.rewrite_cuda_graph.capture_symbolic_vars`, may be used in
+//! such functions: they are passed as a shape, and a graph is captured for each value of it.
 //!
-//! - [`regions`] finds what to lift out of a function;
-//! - [`lift`] makes functions of it and calls them.
+//! - [`regions`] finds the bindings to lift out of a function;
+//! - [`lift`] moves them into functions and calls those.
 
 mod lift;
 mod regions;

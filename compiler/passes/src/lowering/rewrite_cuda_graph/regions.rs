@@ -1,4 +1,4 @@
-//! Which bindings of a function are lifted out of it.
+//! Bindings that are lifted out of a function.
 
 use hammock_ir::{
     AttrValue, Function as Global, Module, PrimExpr, Type,
@@ -11,14 +11,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 const CAPTURED: &str = "relax.rewrite_cuda_graph.capture_symbolic_vars";
 
-/// What is lifted out of a function.
+/// Bindings to lift out of a function.
 #[derive(Default)]
 pub(super) struct Regions {
-    /// Allocations of storages, with their sizes.
+    /// Allocations of storages, with their calls.
     pub(super) storages: IndexMap<Var, Call>,
     /// Runs of kernels.
     pub(super) runs: Vec<Region>,
-    /// The run that binds a variable.
+    /// Run that binds each variable.
     pub(super) run_of: FxHashMap<Var, usize>,
 }
 
@@ -33,9 +33,9 @@ impl Regions {
 #[derive(Default)]
 pub(super) struct Region {
     pub(super) bindings: Vec<Binding>,
-    /// Variables from outside, in the order they are used.
+    /// Variables from outside, in order of use.
     pub(super) inputs: IndexSet<Var>,
-    /// Variables used outside, in the order they are used.
+    /// Variables used outside, in order of use.
     pub(super) outputs: IndexSet<Var>,
     /// Symbolic variables.
     pub(super) sizes: IndexSet<SizeVar>,
@@ -68,7 +68,7 @@ pub(super) fn find(module: &Module, function: &Function) -> Regions {
     finder.found
 }
 
-/// Storages of the tensors that a function returns.
+/// Returns the storages of the tensors that a function returns.
 fn result_storages(body: &Body) -> FxHashSet<Var> {
     let (mut returned, mut storages) = (FxHashSet::default(), FxHashSet::default());
     from_results(body, &mut returned, &mut storages);
@@ -84,7 +84,7 @@ fn from_results(body: &Body, returned: &mut FxHashSet<Var>, storages: &mut FxHas
         }
         match &binding.value {
             Value::Call(call) if call.is_op("memory.alloc_tensor") => storages.extend(call.args[0].as_var()),
-            // What is returned may be a view.
+            // The returned value may be a view.
             value => value.each_operand(&mut |o| o.each_var(&mut |var| returned.extend([var]))),
         }
     }
@@ -93,18 +93,18 @@ fn from_results(body: &Body, returned: &mut FxHashSet<Var>, storages: &mut FxHas
 struct Finder<'a> {
     module: &'a Module,
     function: &'a Function,
-    /// Variables whose memory is always at the same place, and others that are always the same.
+    /// Variables whose memory is at a fixed address, and others that never change.
     fixed: FxHashSet<Var>,
     /// Symbolic variables that may be used.
     sizes: FxHashSet<SizeVar>,
     /// Storages of results.
     results: FxHashSet<Var>,
-    /// The run under way.
+    /// Current run.
     open: Option<usize>,
     found: Regions,
 }
 
-/// What operands consist of.
+/// Variables that operands use.
 #[derive(Default)]
 struct Used {
     vars: Vec<Var>,
@@ -185,7 +185,7 @@ impl Finder<'_> {
         used.vars.iter().for_each(|var| self.used(*var));
     }
 
-    /// The binding is always the same; it is lifted if a run is under way.
+    /// Records a binding that never changes; it is lifted if there is a current run.
     fn keep(&mut self, binding: &Binding, used: &Used) {
         self.fixed.insert(binding.var);
         let Some(open) = self.open else { return };
@@ -197,7 +197,7 @@ impl Finder<'_> {
         run.sizes.extend(used.sizes.iter().cloned());
     }
 
-    /// A variable is used: if another run than the one under way binds it, it is one of that run's results.
+    /// Records a use of a variable: if another run than the current one binds it, it is a result of that run.
     fn used(&mut self, var: Var) {
         if let Some(run) = self.found.run_of.get(&var).filter(|run| Some(**run) != self.open) {
             self.found.runs[*run].outputs.insert(var);
@@ -243,7 +243,7 @@ impl Finder<'_> {
     }
 }
 
-/// Returns true if it holds for all of them; each is looked at.
+/// Returns true if it holds for all parts; does not stop at the first that fails.
 fn all<T>(parts: &[T], holds: impl FnMut(&T) -> bool) -> bool {
     let fixed: Vec<bool> = parts.iter().map(holds).collect();
     !fixed.contains(&false)

@@ -1,4 +1,4 @@
-//! Checks at run time: parameters, casts and results against their types.
+//! Run-time checks of parameters, casts and results against their types.
 
 use super::{Lowering, code, symbolic_dims};
 use crate::{analysis::symbolic, rewrite::Emitter};
@@ -8,9 +8,9 @@ use hammock_ir::{
 };
 
 impl Lowering<'_> {
-    /// Checks every parameter: kinds first, then dimensions, then those that need computing. Weights (the parameters that
-    /// `num_input` does not count) whose sizes are all constant are not checked at every call: kernels check what they
-    /// are given.
+    /// Checks every parameter: kinds first, then dimensions, then those that need computing. Weights (the parameters
+    /// that `num_input` does not count) of constant size are not checked at every call: kernels check their
+    /// arguments.
     pub fn check_params(&mut self, out: &mut Emitter) {
         let inputs = self.function.lambda.num_input().unwrap_or(usize::MAX);
         let params: Vec<(Operand, Type, String, Span)> = self
@@ -45,7 +45,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Stores what is new, computes what follows, compares the rest.
+    /// Stores new dimensions, computes those that depend on them, and compares the others.
     pub fn match_value(&mut self, value: &Operand, ty: &Type, context: &str, out: &mut Emitter, span: Span) {
         let open = symbolic_dims(ty).iter().any(|d| d.as_var().is_none() && !self.heap.is_known(d));
         self.match_dims(value, ty, context, out, span);
@@ -55,16 +55,16 @@ impl Lowering<'_> {
         }
     }
 
-    /// `ErrorContext(fn=main, loc=param[0], param=x, annotation=…)`, as TVM words it.
+    /// Returns `ErrorContext(fn=main, loc=param[0], param=x, annotation=…)`, in TVM's wording.
     pub fn context(&self, place: &str, ty: &Type) -> String {
-        if !self.says_where {
+        if !self.reports_location {
             return String::new();
         }
         let annotation = hammock_ir::print::type_text(ty);
         format!("ErrorContext(fn={}, loc={place}, annotation={annotation}) ", self.name)
     }
 
-    /// Checks that a value is of its type's kind, rank and dtype.
+    /// Checks a value's kind, rank and dtype against its type.
     pub fn check_kind(&mut self, value: &Operand, ty: &Type, context: &str, out: &mut Emitter, span: Span) {
         let rank = |n: Option<usize>| Operand::int(n.map_or(-1, |n| n as i64));
         let dtype = |t: Option<DType>| Operand::DType(t.unwrap_or(DType::VOID));
@@ -86,7 +86,7 @@ impl Lowering<'_> {
         });
     }
 
-    /// The same for what is not known already.
+    /// Like [`check_kind`](Self::check_kind), for what is not known statically.
     pub fn check_kind_unless_known(
         &mut self,
         value: &Operand,
@@ -106,7 +106,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Calls `f` on each member of a tuple that `needs` a check, by its type.
+    /// Calls `f` on each member of a tuple whose type `needs` a check.
     fn each_field(
         &mut self,
         value: &Operand,
@@ -127,7 +127,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// `vm.builtin.match_shape(value, heap, n, (code, value)…, context)`; new variables are stored.
+    /// Emits `vm.builtin.match_shape(value, heap, n, (code, value)…, context)`; new variables are stored.
     fn match_dims(&mut self, value: &Operand, ty: &Type, context: &str, out: &mut Emitter, span: Span) {
         if has_dims(ty) && matches!(ty, Type::Tuple(_)) {
             self.each_field(value, ty, out, span, has_dims, &mut |this, field, ty, out| {
@@ -152,7 +152,7 @@ impl Lowering<'_> {
         self.check_call("vm.builtin.match_shape", args, context, out, span);
     }
 
-    /// `vm.builtin.match_prim_value` for a scalar variable whose value dimensions refer to.
+    /// Emits `vm.builtin.match_prim_value` for a scalar variable whose value dimensions refer to.
     pub fn match_scalar(&mut self, var: Var, context: &str, out: &mut Emitter, span: Span) {
         let Some(expr) = self.function.scalar(var).map(|s| s.expr()).filter(|e| self.heap.contains(e)) else { return };
         let code = if self.heap.is_known(&expr) { code::MATCH_LOAD } else { code::MATCH_STORE };
@@ -168,7 +168,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Returns true if a type says a size, of itself or of a member.
+/// Returns true if a type, or a member's, has known dimensions.
 fn has_dims(ty: &Type) -> bool {
     match ty {
         Type::Tuple(fields) => fields.iter().any(has_dims),
@@ -176,7 +176,7 @@ fn has_dims(ty: &Type) -> bool {
     }
 }
 
-/// A type that says nothing of tensors whose sizes are all constant.
+/// Returns a type without the shapes of tensors of constant size.
 fn symbolic_part(ty: &Type) -> Type {
     match ty {
         Type::Tensor(t) if t.dims().is_some_and(|dims| dims.iter().all(|dim| dim.as_int().is_some())) => Type::Any,

@@ -1,7 +1,7 @@
 //! The shape heap: slots for symbolic variables and expressions, and the functions that fill them.
 //!
-//! An expression is computed as soon as its variables are known, but no earlier than in the branch that uses it: if the
-//! branch does not run, a problem in the expression (a division by zero) is not an error.
+//! An expression is computed as soon as its variables are known, but no earlier than in the branch that uses it: if
+//! the branch does not run, a failing expression (a division by zero) is not an error.
 
 use crate::analysis::symbolic;
 use hammock_ir::{
@@ -13,30 +13,30 @@ use hammock_ir::{
 use indexmap::IndexMap;
 use std::collections::HashSet;
 
-/// The slots of one function.
+/// Heap slots of one function.
 pub struct Heap {
-    /// Every expression with a slot, by key; its position is its slot.
+    /// Every expression with a slot, by key; its index is its slot.
     slots: IndexMap<String, Slot>,
-    /// Keys of the expressions that are used whatever branches are taken from here on.
-    wanted: HashSet<String>,
+    /// Keys of the expressions that are used on all paths from here on.
+    needed: HashSet<String>,
 }
 
-/// What was known and wanted outside of a branch.
+/// State outside a branch, to restore.
 pub struct Outside {
     known: Vec<bool>,
-    wanted: HashSet<String>,
+    needed: HashSet<String>,
 }
 
 struct Slot {
     expr: PrimExpr,
-    /// True if its value is in the heap by now.
+    /// True if its value is in the heap.
     known: bool,
 }
 
 impl Heap {
-    /// Slots for all that a function needs: variables of its parameters' types first, then in order of appearance.
+    /// Assigns slots for a function: variables of its parameters' types first, then in order of appearance.
     pub fn of(function: &Function) -> Heap {
-        let mut heap = Heap { slots: IndexMap::new(), wanted: wanted(&function.lambda.body) };
+        let mut heap = Heap { slots: IndexMap::new(), needed: needed(&function.lambda.body) };
         for param in &function.lambda.params {
             heap.add_type(function.ty(*param));
         }
@@ -45,24 +45,24 @@ impl Heap {
         heap
     }
 
-    /// Goes into a branch. What becomes known there is not known elsewhere.
+    /// Enters a branch. Values computed there are unknown elsewhere.
     pub fn enter(&mut self, branch: &Body) -> Outside {
         let known = self.slots.values().map(|slot| slot.known).collect();
-        let outside = Outside { known, wanted: self.wanted.clone() };
-        self.wanted.extend(wanted(branch));
+        let outside = Outside { known, needed: self.needed.clone() };
+        self.needed.extend(needed(branch));
         outside
     }
 
     /// Leaves a branch.
     pub fn leave(&mut self, outside: Outside) {
-        self.wanted = outside.wanted;
+        self.needed = outside.needed;
         self.slots.values_mut().zip(outside.known).for_each(|(slot, known)| slot.known = known);
     }
 
     /// Adds the dimensions of a parameter's or the result's type.
     fn add_type(&mut self, ty: &Type) {
         symbolic::each_dim(ty, &mut |d| {
-            self.wanted.insert(symbolic::key(d));
+            self.needed.insert(symbolic::key(d));
             self.add(d);
         });
     }
@@ -82,17 +82,17 @@ impl Heap {
         self.slots.entry(symbolic::key(expr)).or_insert_with(slot);
     }
 
-    /// The number of slots.
+    /// Returns the number of slots.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Returns true if nothing is symbolic.
+    /// Returns true if there are no slots.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// The slot of an expression; every expression of the function has one.
+    /// Returns the slot of an expression; every expression of the function has one.
     pub fn slot(&self, expr: &PrimExpr) -> i64 {
         self.slots.get_index_of(&symbolic::key(expr)).map_or(-1, |i| i as i64)
     }
@@ -107,26 +107,26 @@ impl Heap {
         self.slots.get(&symbolic::key(expr)).is_some_and(|s| s.known)
     }
 
-    /// Notes that the expression's value is in the heap from now on.
+    /// Records that the expression's value is in the heap from now on.
     pub fn learn(&mut self, expr: &PrimExpr) {
         if let Some(slot) = self.slots.get_mut(&symbolic::key(expr)) {
             slot.known = true;
         }
     }
 
-    /// A TIR function that computes every expression that is wanted and whose variables are known; `None` when there is none. They count
-    /// as known afterwards.
+    /// Returns a TIR function that computes every needed expression whose variables are known, and marks them as
+    /// known; `None` if there is none.
     pub fn shape_func(&mut self) -> Option<PrimFunc> {
         let mut ready: Vec<PrimExpr> = self
             .slots
             .iter()
-            .filter(|(key, s)| !s.known && self.wanted.contains(*key) && self.ready(&s.expr))
+            .filter(|(key, s)| !s.known && self.needed.contains(*key) && self.ready(&s.expr))
             .map(|(_, s)| s.expr.clone())
             .collect();
         if ready.is_empty() {
             return None;
         }
-        // Parts before the whole: an error should show no more than what is wrong.
+        // Subexpressions first, so that an error names the smallest failing expression.
         ready.sort_by_key(|e| {
             let mut nodes = 0;
             e.walk(&mut |_| nodes += 1);
@@ -139,7 +139,7 @@ impl Heap {
                 used.push(v);
             }
         });
-        // Named as in the text, for errors.
+        // Named as in the source, for errors.
         let named: Vec<(Var, Var)> = used.into_iter().map(|v| (v.clone(), v.fresh())).collect();
         let names = named.iter().map(|(v, name)| Stmt::new(StmtKind::Bind(name.clone(), self.load(&buffer, v))));
         let values: Substitution = named.iter().map(|(v, name)| (v.clone(), name.expr())).collect();
@@ -168,17 +168,17 @@ impl Heap {
     }
 }
 
-/// The keys of the expressions that a body uses whatever branches are taken in it.
-fn wanted(body: &Body) -> HashSet<String> {
+/// Returns the keys of the expressions that a body uses on all paths.
+fn needed(body: &Body) -> HashSet<String> {
     let mut all = HashSet::new();
     symbolic::each_own_expr(body, &mut |e| _ = all.insert(symbolic::key(e)));
     for binding in body.bindings() {
         match &binding.value {
             Value::If { then, otherwise, .. } => {
-                let (then, otherwise) = (wanted(then), wanted(otherwise));
+                let (then, otherwise) = (needed(then), needed(otherwise));
                 all.extend(then.into_iter().filter(|key| otherwise.contains(key)));
             }
-            Value::Function(lambda) => all.extend(wanted(&lambda.body)),
+            Value::Function(lambda) => all.extend(needed(&lambda.body)),
             _ => {}
         }
     }

@@ -1,12 +1,11 @@
 //! VMShapeLower: lowers symbolic shapes to a heap of integers.
 //!
 //! A function with symbolic variables allocates a *shape heap*, a vector of int64 with one slot for each variable and
-//! each expression it computes. Parameters are checked when the function starts: kind, rank and dtype, then their
-//! dimensions, which are stored if the variable is new and compared if it is known. A TIR function
-//! (`shape_func`) computes expressions as soon as their variables are known; expressions that only one branch uses are
-//! computed in that branch. `R.shape` operands become `make_shape`, symbolic scalars become `make_prim_value`, and
-//! `match_cast` becomes the same checks as for parameters. The result is checked if its type says more than is already
-//! known.
+//! each expression that it computes. Parameters are checked at the function's start: kind, rank and dtype, then their
+//! dimensions, which are stored if the variable is new and compared if it is known. A TIR function (`shape_func`)
+//! computes expressions as soon as their variables are known; expressions that only one branch uses are computed in
+//! that branch. `R.shape` operands become `make_shape`, symbolic scalars become `make_prim_value`, and `match_cast`
+//! becomes the same checks as for parameters. The result is checked if its type is more precise than what is known.
 
 mod checks;
 mod heap;
@@ -39,13 +38,13 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
-    let says_where = context.options.is_on("emit_err_ctx");
+    let reports_location = context.options.is_on("emit_err_ctx");
     rewrite::relax_functions(module, |module, name, function| {
-        Lowering { says_where, ..Lowering::new(module, name, function) }.run()
+        Lowering { reports_location, ..Lowering::new(module, name, function) }.run()
     })
 }
 
-/// How a dimension is treated when a value is matched: the runtime's codes.
+/// The runtime's codes for matching and making dimensions.
 mod code {
     pub const MATCH_IMM: i64 = 0;
     pub const MATCH_STORE: i64 = 1;
@@ -61,8 +60,8 @@ struct Lowering<'a> {
     function: &'a mut Function,
     heap: Heap,
     heap_var: Var,
-    /// True if checks say where they stand when they fail.
-    says_where: bool,
+    /// True if failing checks report their location.
+    reports_location: bool,
 }
 
 impl<'a> Lowering<'a> {
@@ -70,7 +69,7 @@ impl<'a> Lowering<'a> {
         let heap = Heap::of(function);
         let ty = Type::Tensor(TensorType::with_rank(Some(1), Some(DType::INT64)));
         let heap_var = function.new_var("shape_heap", ty, false, Span::default());
-        Lowering { module, name, function, heap, heap_var, says_where: true }
+        Lowering { module, name, function, heap, heap_var, reports_location: true }
     }
 
     fn run(mut self) -> Result<(), Diagnostic> {
@@ -91,7 +90,8 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Symbolic dimensions are numbers on the heap from now on: types of variables other than parameters keep ranks.
+    /// Removes symbolic dimensions, which are heap values from now on: types of variables other than parameters only
+    /// have ranks.
     fn forget_dims(&mut self) {
         let params: HashSet<_> = self.function.lambda.params.iter().copied().collect();
         for (var, info) in self.function.vars.iter_mut() {
@@ -99,7 +99,7 @@ impl<'a> Lowering<'a> {
                 info.ty = without_dims(&info.ty);
             }
         }
-        // So do types that calls say, but for dimensions that parameters define.
+        // So do types in calls, except for dimensions that parameters define.
         let sizes = self.function.sizes_of(&self.function.lambda.params);
         functions::each_call_mut(&mut self.function.lambda.body, &mut |call| {
             for ty in &mut call.ty_args {
@@ -183,7 +183,7 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// The operand with its symbolic parts computed.
+    /// Returns the operand with its symbolic parts computed.
     fn operand(&mut self, operand: Operand, out: &mut Emitter, span: Span) -> Operand {
         match operand {
             Operand::Tuple(fields) => Operand::Tuple(fields.into_iter().map(|f| self.operand(f, out, span)).collect()),
@@ -200,7 +200,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// `vm.builtin.make_shape(heap, n, (code, value)…)`.
+    /// Returns a call of `vm.builtin.make_shape(heap, n, (code, value)…)`.
     fn make_shape(&self, dims: &[PrimExpr]) -> Value {
         let mut args = vec![self.heap_var.into(), Operand::int(dims.len() as i64)];
         for dim in dims {
@@ -214,13 +214,13 @@ impl<'a> Lowering<'a> {
         Value::Call(Call::packed("vm.builtin.make_shape", args, vec![ty]))
     }
 
-    /// `vm.builtin.make_prim_value(heap, code, slot)`.
+    /// Returns a call of `vm.builtin.make_prim_value(heap, code, slot)`.
     fn make_prim_value(&self, e: &PrimExpr) -> Value {
         let args = vec![self.heap_var.into(), Operand::int(code::MAKE_LOAD), Operand::int(self.heap.slot(e))];
         Value::Call(Call::packed("vm.builtin.make_prim_value", args, vec![Type::Prim(e.dtype())]))
     }
 
-    /// Computes what the variables known by now allow.
+    /// Computes the expressions whose variables are known.
     fn compute(&mut self, out: &mut Emitter, span: Span) {
         if let Some(func) = self.heap.shape_func() {
             let name = self.module.add_unique("shape_func", hammock_ir::Function::Tir(func));
@@ -246,7 +246,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The type with ranks in place of symbolic dimensions.
+/// Returns the type with ranks instead of symbolic dimensions.
 fn without_dims(ty: &Type) -> Type {
     let known = |dims: Option<&[PrimExpr]>| dims.is_none_or(constant);
     match ty {
@@ -263,7 +263,7 @@ fn constant(dims: &[PrimExpr]) -> bool {
     dims.iter().all(|d| d.as_int().is_some())
 }
 
-/// The dimensions in a type that are symbolic.
+/// Returns the symbolic dimensions in a type.
 fn symbolic_dims(ty: &Type) -> Vec<PrimExpr> {
     let mut found = Vec::new();
     symbolic::each_dim(ty, &mut |d| {

@@ -1,4 +1,4 @@
-//! Whether a kernel copies the elements of one buffer, in row-major order, to another.
+//! Recognition of kernels that copy a buffer in row-major order.
 
 use hammock_ir::{
     PrimExpr,
@@ -8,8 +8,8 @@ use hammock_ir::{
 };
 use hammock_ops::dims;
 
-/// The parameter, among the first `inputs` ones, whose elements the kernel copies to its last buffer in their order,
-/// each once; the kernel does nothing else. `None` for other kernels, and where that cannot be proved.
+/// Returns the parameter, among the first `inputs`, whose elements the kernel copies to its last buffer in order,
+/// each once, and nothing else. `None` for other kernels, and if that cannot be proved.
 pub fn copied_param(func: &PrimFunc, inputs: usize) -> Option<usize> {
     let to = func.params.last()?.buffer.as_ref()?;
     let mut nest = Nest { analyzer: Analyzer::for_shapes(), loops: Vec::new() };
@@ -24,21 +24,21 @@ pub fn copied_param(func: &PrimFunc, inputs: usize) -> Option<usize> {
     nest.covers(block)?;
     let extents: Vec<PrimExpr> = block.axes.iter().map(|axis| axis.dom.1.clone()).collect();
     let axes: Vec<PrimExpr> = block.axes.iter().map(|axis| axis.var.expr()).collect();
-    let position = row_major(&axes, &extents);
+    let linear = row_major(&axes, &extents);
     let same =
-        |buffer: &Buffer, indices: &[PrimExpr]| nest.analyzer.prove_eq(&row_major(indices, &buffer.shape), &position);
+        |buffer: &Buffer, indices: &[PrimExpr]| nest.analyzer.prove_eq(&row_major(indices, &buffer.shape), &linear);
     let whole = nest.analyzer.prove_eq(&dims::product(&extents), &dims::product(&to.shape));
     (whole && same(to, indices) && same(from, from_indices)).then_some(param)
 }
 
-/// The loops around a kernel's only computation.
+/// Loop nest of a kernel's only block.
 struct Nest<'k> {
     analyzer: Analyzer,
     loops: Vec<&'k Loop>,
 }
 
 impl<'k> Nest<'k> {
-    /// The block in the innermost loop; `None` when there is anything else on the way to it.
+    /// Returns the block in the innermost loop; `None` if the nest contains anything else.
     fn innermost(&mut self, stmt: &'k Stmt) -> Option<&'k Block> {
         match &stmt.kind {
             StmtKind::Seq(stmts) => match stmts.as_slice() {
@@ -63,8 +63,8 @@ impl<'k> Nest<'k> {
         }
     }
 
-    /// Whether the block runs once for each position on its axes: either each axis is a loop, or the position is the
-    /// number of the iteration, counted over the loops in some order.
+    /// Succeeds if the block runs once for each index of its axes: either each axis is a loop, or the linear index is
+    /// the iteration number, counted over the loops in some order.
     fn covers(&self, block: &Block) -> Option<()> {
         let extents: Vec<PrimExpr> = block.axes.iter().map(|axis| axis.dom.1.clone()).collect();
         let loops: Vec<PrimExpr> = self.loops.iter().map(|l| l.extent.clone()).collect();
@@ -102,7 +102,7 @@ impl<'k> Nest<'k> {
         Some(())
     }
 
-    /// `d` and `m` where a value is `count // d % m`, or `count // d`.
+    /// Returns `d` and `m` if a value is `count // d % m`, or `count // d`.
     fn digit(&self, value: &PrimExpr, count: &PrimExpr) -> Option<(i64, Option<i64>)> {
         if self.analyzer.prove_eq(value, count) {
             return Some((1, None));
@@ -120,12 +120,13 @@ impl<'k> Nest<'k> {
         }
     }
 
-    /// The number of an iteration, counted over loops of known extents, those first whose steps move the position most.
-    fn count(&self, position: &PrimExpr) -> Option<PrimExpr> {
+    /// Returns the iteration number over loops of known extents, ordered by their strides in the linear index,
+    /// largest first.
+    fn count(&self, linear: &PrimExpr) -> Option<PrimExpr> {
         let at = |moved: Option<&Var>| {
             let value = |l: &&Loop| (l.var.clone(), PrimExpr::int64(i64::from(Some(&l.var) == moved)));
             let values: Substitution = self.loops.iter().map(value).collect();
-            self.analyzer.as_constant(&position.substitute(&values))
+            self.analyzer.as_constant(&linear.substitute(&values))
         };
         let start = at(None)?;
         let mut order: Vec<(i64, &Loop)> = Vec::new();
@@ -139,15 +140,15 @@ impl<'k> Nest<'k> {
     }
 }
 
-/// Returns true if the block has nothing but parallel axes from zero on, and a body.
+/// Returns true if the block has only spatial axes that start at zero, and a body.
 fn is_plain(block: &Block) -> bool {
     let axes = block.axes.iter().all(|axis| axis.kind == IterKind::Spatial && dims::is(&axis.dom.0, 0));
     axes && block.predicate.is_none() && block.init.is_none() && block.match_buffers.is_empty()
 }
 
-/// The position in row-major order.
+/// Returns the linear index in row-major order.
 fn row_major(indices: &[PrimExpr], extents: &[PrimExpr]) -> PrimExpr {
     let step =
-        |position: PrimExpr, (index, extent): (&PrimExpr, &PrimExpr)| dims::add(&dims::mul(&position, extent), index);
+        |linear: PrimExpr, (index, extent): (&PrimExpr, &PrimExpr)| dims::add(&dims::mul(&linear, extent), index);
     indices.iter().zip(extents).fold(PrimExpr::int64(0), step)
 }

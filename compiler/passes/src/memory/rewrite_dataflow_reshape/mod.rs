@@ -1,8 +1,8 @@
-//! RewriteDataflowReshape: kernels that only copy a tensor's elements in their order become reshapes.
+//! RewriteDataflowReshape: replaces kernels that copy a tensor in row-major order by reshapes.
 //!
-//! In dataflow blocks, `call_tir(kernel, (x,))` becomes `reshape(x)` when the kernel writes the elements of one of its
-//! arguments, in row-major order, to a result of another shape. The virtual machine then makes a view instead of a copy.
-//! Outputs of a block stay as they are, so that they have memory of their own. So do functions that are to become one
+//! In dataflow blocks, `call_tir(kernel, (x,))` becomes `reshape(x)` if the kernel copies the elements of an
+//! argument, in row-major order, to a result of another shape. The virtual machine then makes a view instead of a
+//! copy. Outputs of a block stay as they are, so that they have their own memory. So do functions that become one
 //! kernel, which call kernels only.
 
 mod kernel;

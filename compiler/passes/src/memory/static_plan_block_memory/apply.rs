@@ -1,4 +1,4 @@
-//! The rewriting: storages where they are needed first, and tensors in them.
+//! Rewriting by the plan: storages at their first use, and tensors in them.
 
 use super::{
     Plan, Storage,
@@ -26,7 +26,7 @@ struct Applier<'a> {
     bounds: &'a Bounds,
     /// Variables of the storages allocated so far.
     vars: Vec<Option<Var>>,
-    /// Bodies so far, counted as when the tensors were found.
+    /// Number of bodies so far, in the order in which the tensors were found.
     bodies: usize,
 }
 
@@ -68,7 +68,7 @@ impl Applier<'_> {
         out.push(binding);
     }
 
-    /// The tensor in its storage.
+    /// Returns the tensor in its storage.
     fn placed(&mut self, function: &mut Function, binding: &Binding, call: &Call, out: &mut Emitter) -> Option<Call> {
         let [_, dtype, device, Operand::Str(scope)] = call.args.as_slice() else { return None };
         let dims = function.ty(binding.var).as_tensor()?.dims()?.to_vec();

@@ -1,12 +1,12 @@
-//! One storage for all tensors of known size, at offsets that differ where lifetimes overlap. Of tensors that different
-//! branches make, only one is ever there.
+//! Arena: one storage for all tensors of known size, at offsets that differ if lifetimes overlap. Tensors of
+//! different branches never coexist.
 //!
-//! Finding the smallest arena is hard; two simple ways come close, and the smaller result is taken: the largest tensors
-//! first, each at the lowest offset that is free as long as it lives; or in the order they are made, each in the
-//! smallest gap that fits. (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020.)
+//! Finding the smallest arena is NP-hard; two greedy methods come close, and the better is used: largest tensors
+//! first, each at the lowest offset that is free during its lifetime; or in order of allocation, each in the smallest
+//! gap that fits. (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020.)
 
 use super::{
-    Place, Plan, Storage,
+    Location, Plan, Storage,
     tensors::{BodyInfo, Tensor, TensorId, Tensors},
 };
 use hammock_ir::{DType, PrimExpr};
@@ -14,24 +14,24 @@ use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Offsets are multiples of this: a cache line, and what vector instructions like best.
+/// Alignment of offsets: a cache line, and the widest vectors.
 const ALIGNMENT: i64 = 64;
-/// More tensors are not sorted by size, which takes time that grows with their square.
-const MOST_BY_SIZE: usize = 2000;
+/// Maximum number of tensors for the largest-first method, which takes quadratic time.
+const MAX_BY_SIZE: usize = 2000;
 
 /// A tensor to place.
 #[derive(Clone, Copy)]
 struct Buffer {
     id: TensorId,
     bytes: i64,
-    /// Steps.
+    /// First and last step.
     live: (usize, usize),
     moments: (usize, usize),
     body: usize,
 }
 
-/// Plans the tensors of known size; for each tensor, says whether it remains to be planned. A function that calls others
-/// has no arena, which would be in use while they run.
+/// Plans the tensors of known size; returns for each tensor if it remains to be planned. A function that calls others
+/// has no arena, which would be live while they run.
 pub(super) fn plan(tensors: &Tensors, plan: &mut Plan) -> Vec<bool> {
     let mut rest = tensors.planned();
     let mut groups: Vec<Vec<Buffer>> = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn plan(tensors: &Tensors, plan: &mut Plan) -> Vec<bool> {
         let Tensor { live, moments, body, .. } = *tensor;
         groups[group].push(Buffer { id, bytes, live, moments, body });
     }
-    // A lone tensor has a storage of its own anyway.
+    // A single tensor has its own storage anyway.
     for buffers in groups.into_iter().filter(|buffers| buffers.len() > 1) {
         let (offsets, bytes) = place(&buffers, &tensors.bodies);
         let body = buffers.iter().map(|buffer| tensors.all[buffer.id].body);
@@ -58,16 +58,16 @@ pub(super) fn plan(tensors: &Tensors, plan: &mut Plan) -> Vec<bool> {
         let (bytes, dtype) = (PrimExpr::int64(bytes), DType::UINT8);
         plan.storages.push(Storage { bytes, dtype, device: device.clone(), scope: scope.clone(), body });
         for (buffer, offset) in buffers.iter().zip(offsets) {
-            plan.places.insert(tensors.all[buffer.id].var, Place { storage, offset });
+            plan.places.insert(tensors.all[buffer.id].var, Location { storage, offset });
             rest[buffer.id] = false;
         }
     }
     rest
 }
 
-/// The innermost body that both are in; they belong to one function.
+/// Returns the innermost body that contains both, which belong to one function.
 fn around_both(bodies: &[BodyInfo], mut a: usize, mut b: usize) -> usize {
-    // Inner bodies have greater numbers.
+    // Inner bodies have larger indices.
     while a != b {
         let inner = if a > b { &mut a } else { &mut b };
         match bodies[*inner].outer {
@@ -78,7 +78,7 @@ fn around_both(bodies: &[BodyInfo], mut a: usize, mut b: usize) -> usize {
     a
 }
 
-/// Returns true if two bodies are in different branches of one choice, so that only one of them runs.
+/// Returns true if two bodies are in different branches of the same `if`, so that only one of them runs.
 fn are_alternatives(bodies: &[BodyInfo], mut a: usize, mut b: usize) -> bool {
     while a != b {
         let (of_a, of_b) = (bodies[a], bodies[b]);
@@ -98,21 +98,21 @@ fn are_alternatives(bodies: &[BodyInfo], mut a: usize, mut b: usize) -> bool {
     false
 }
 
-/// An offset for each buffer, and the bytes that they need in all.
+/// Returns an offset for each buffer, and their total size in bytes.
 fn place(buffers: &[Buffer], bodies: &[BodyInfo]) -> (Vec<i64>, i64) {
-    let in_order = in_order(buffers);
-    if buffers.len() > MOST_BY_SIZE {
-        return in_order;
+    let by_allocation = by_allocation(buffers);
+    if buffers.len() > MAX_BY_SIZE {
+        return by_allocation;
     }
     let by_size = by_size(buffers, bodies);
-    if by_size.1 <= in_order.1 { by_size } else { in_order }
+    if by_size.1 <= by_allocation.1 { by_size } else { by_allocation }
 }
 
 fn aligned(bytes: i64) -> i64 {
     bytes.saturating_add(ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT
 }
 
-/// The largest first, each in the lowest gap between those that live at the same time.
+/// Largest first, each in the lowest gap between buffers that are live at the same time.
 fn by_size(buffers: &[Buffer], bodies: &[BodyInfo]) -> (Vec<i64>, i64) {
     let mut order: Vec<usize> = (0..buffers.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(buffers[*at].bytes));
@@ -140,8 +140,8 @@ fn by_size(buffers: &[Buffer], bodies: &[BodyInfo]) -> (Vec<i64>, i64) {
     (offsets, total)
 }
 
-/// In the order in which they are made, each in the smallest gap that fits, else behind all others.
-fn in_order(buffers: &[Buffer]) -> (Vec<i64>, i64) {
+/// In order of allocation, each in the smallest gap that fits, otherwise after all others.
+fn by_allocation(buffers: &[Buffer]) -> (Vec<i64>, i64) {
     let mut gaps = Gaps::default();
     let mut ends: BTreeSet<(usize, usize)> = BTreeSet::new();
     let (mut offsets, mut total) = (vec![0; buffers.len()], 0);
@@ -157,12 +157,12 @@ fn in_order(buffers: &[Buffer]) -> (Vec<i64>, i64) {
     (offsets, total)
 }
 
-/// Room between buffers.
+/// Gaps between buffers.
 #[derive(Default)]
 struct Gaps {
     by_offset: BTreeMap<i64, i64>,
     by_size: BTreeSet<(i64, i64)>,
-    /// Where nothing is any more.
+    /// End of the last buffer.
     end: i64,
 }
 
@@ -179,7 +179,7 @@ impl Gaps {
         self.by_size.remove(&(bytes, offset));
     }
 
-    /// Adds room, together with the gaps on both sides.
+    /// Adds a gap, merged with adjacent gaps.
     fn add(&mut self, mut offset: i64, mut bytes: i64) {
         if let Some((before, size)) = self.by_offset.range(..offset).next_back().map(|(o, b)| (*o, *b))
             && before + size == offset
@@ -200,7 +200,7 @@ impl Gaps {
             self.insert(offset + bytes, size - bytes);
             return offset;
         }
-        // A gap at the end is made longer.
+        // A gap at the end is extended.
         let last = self.by_offset.last_key_value().map(|(o, b)| (*o, *b)).filter(|(o, b)| o + b == self.end);
         let offset = last.map_or(self.end, |(offset, _)| offset);
         last.into_iter().for_each(|(offset, size)| self.remove(offset, size));

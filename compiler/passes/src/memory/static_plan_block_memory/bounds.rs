@@ -1,4 +1,4 @@
-//! How large sizes can get, as attributes of the function say of the variables in its signature.
+//! Upper bounds of symbolic sizes, from attributes of the function.
 
 use super::Scope;
 use hammock_diagnostics::{Diagnostic, Span, codes};
@@ -15,15 +15,14 @@ const LOWER: &str = "tir_var_lower_bound";
 const NATURAL: &str = "tir_non_negative_var";
 const DYNAMIC_RESULTS: &str = "relax.memory_plan_dynamic_func_output";
 
-/// What is known of a function's sizes.
+/// Bounds of a function's sizes.
 pub(super) struct Bounds {
     pub(super) analyzer: Analyzer,
     /// Variables with an upper bound.
     ranges: FxHashMap<Var, Interval>,
-    /// True if tensors of symbolic size that share no memory, such as results, get storages of the greatest size as
-    /// well.
+    /// True if tensors of symbolic size that share no memory, such as results, also get storages of the maximum size.
     pub(super) dynamic_results: bool,
-    /// Where memory is shared.
+    /// Scope of sharing.
     pub(super) scope: Scope,
 }
 
@@ -54,8 +53,8 @@ impl Bounds {
         Ok(bounds)
     }
 
-    /// The dimension, or what is never less where its variables have bounds. What an expression alone says of its greatest
-    /// value is not asked for: `min(n, 2147483647)` is as good as `n`.
+    /// Returns the dimension, or an upper bound if its variables have bounds. Bounds of the expression alone are
+    /// ignored: `min(n, 2147483647)` is as good as `n`.
     pub(super) fn upper(&self, dim: &PrimExpr) -> PrimExpr {
         if !self.has_bounded(dim) {
             return dim.clone();
@@ -71,7 +70,7 @@ impl Bounds {
         e.any(&mut |e| matches!(e.kind(), PrimKind::Var(var) if self.ranges.contains_key(var)))
     }
 
-    /// Between which expressions without bounded variables an expression is.
+    /// Returns bounds of an expression without bounded variables.
     fn range(&self, e: &PrimExpr) -> Range {
         match e.kind() {
             PrimKind::Var(var) => match self.ranges.get(var) {
@@ -104,7 +103,7 @@ impl Bounds {
 struct Range {
     min: Option<PrimExpr>,
     max: Option<PrimExpr>,
-    /// Both are the expression itself.
+    /// True if both bounds are the expression itself.
     is_point: bool,
 }
 
@@ -122,7 +121,7 @@ impl Range {
     }
 }
 
-/// Bytes of a compact tensor: the known part first.
+/// Returns the bytes of a contiguous tensor, with the constant factor first.
 pub(super) fn bytes(dims: &[PrimExpr], element: usize) -> Option<PrimExpr> {
     let mut known = i64::try_from(element).ok()?;
     let mut symbolic: Option<PrimExpr> = None;
@@ -138,7 +137,7 @@ pub(super) fn bytes(dims: &[PrimExpr], element: usize) -> Option<PrimExpr> {
     })
 }
 
-/// The symbolic variables in the types of parameters and result.
+/// Returns the symbolic variables in the types of parameters and result.
 fn signature(function: &Function) -> Vec<Var> {
     let mut vars = Vec::new();
     let types = function.lambda.params.iter().map(|p| function.ty(*p)).chain([&function.lambda.ret_ty]);

@@ -1,18 +1,18 @@
-//! StaticPlanBlockMemory: tensors that are not needed at the same time share memory.
+//! StaticPlanBlockMemory: plans memory, so that tensors with disjoint lifetimes share it.
 //!
-//! `R.builtin.alloc_tensor` becomes `R.memory.alloc_storage`, where a storage is needed for the first time, and
-//! `R.memory.alloc_tensor` in it. A tensor is planned if all that happens to its memory is known: kernels and packed
-//! functions are called with it, it is reshaped, renamed, put into tuples. Results of functions, and what is given to
-//! other functions, have memory of their own. (KillAfterLastUse then releases the storages.)
+//! `R.builtin.alloc_tensor` becomes `R.memory.alloc_storage`, at the storage's first use, and `R.memory.alloc_tensor`
+//! in it. A tensor is planned if all uses of its memory are known: it is passed to kernels and packed functions,
+//! reshaped, renamed, put into tuples. Results of functions, and arguments of other functions, have their own memory.
+//! (KillAfterLastUse then releases the storages.)
 //!
-//! - [`tensors`]: which tensors there are, what may be behind a variable, and when each is used;
-//! - [`storages`]: a storage that nobody uses any more is used again, as TVM does it;
+//! - [`tensors`]: the tensors, the aliases of variables, and lifetimes;
+//! - [`storages`]: reuse of free storages, as in TVM;
 //! - [`arena`]: all tensors of known size in one storage, at offsets;
-//! - [`bounds`]: how large a symbolic size can get, as the function's attributes tell;
+//! - [`bounds`]: upper bounds of symbolic sizes, from the function's attributes;
 //! - [`apply`]: the rewriting.
 //!
-//! As TVM plans, with the options left alone, a tensor is only planned if all of its uses are in the block that makes it.
-//! With `scope="function"`, memory is shared across blocks and branches, whatever the dtype.
+//! By default, as in TVM, a tensor is only planned if all of its uses are in the block that allocates it. With
+//! `scope="function"`, memory is shared across blocks and branches, whatever the dtype.
 
 mod apply;
 mod arena;
@@ -49,51 +49,51 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// The options that share most: memory is planned for whole functions, in an arena where there can be one.
-pub fn in_whole_functions() -> Options {
+/// Returns the options that share most: whole functions, with an arena where possible.
+pub fn for_whole_functions() -> Options {
     let given = [("scope", "function".into()), ("arena", true.into())];
     Options::of(&PASS).with(given)
 }
 
-/// How far memory is shared.
+/// Scope of sharing.
 #[derive(Clone, Copy, PartialEq)]
 enum Scope {
-    /// Inside of each block.
+    /// Within each block.
     Block,
-    /// In the whole function; with an arena or without.
+    /// In the whole function, with an arena or without.
     Function { arena: bool },
 }
 
 impl Scope {
-    /// What storages of tensors are made of. The runtime allocates as many elements as a storage has bytes, so only bytes
-    /// waste nothing; TVM writes the tensors' dtype.
+    /// Returns the dtype of storages. The runtime allocates as many elements as a storage has bytes, so only byte
+    /// storages waste nothing; TVM uses the tensors' dtype.
     fn storage_dtype(self, tensor: DType) -> DType {
         if self == Scope::Block { tensor } else { DType::UINT8 }
     }
 }
 
-/// Storages, and where the tensors are in them.
+/// Memory plan: storages, and the tensors' locations in them.
 #[derive(Default)]
 struct Plan {
     storages: Vec<Storage>,
-    places: FxHashMap<Var, Place>,
+    places: FxHashMap<Var, Location>,
 }
 
-/// One storage.
+/// A storage.
 struct Storage {
     bytes: PrimExpr,
     dtype: DType,
     device: Operand,
     scope: Name,
-    /// The body that it is allocated at the beginning of; else where it is used for the first time.
+    /// Body at whose beginning it is allocated; `None` to allocate it at its first use.
     body: Option<usize>,
 }
 
-/// Where a tensor is.
+/// Location of a tensor.
 #[derive(Clone, Copy)]
-struct Place {
+struct Location {
     storage: usize,
-    /// In bytes.
+    /// Offset in bytes.
     offset: i64,
 }
 

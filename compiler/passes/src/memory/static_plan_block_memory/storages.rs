@@ -1,11 +1,12 @@
-//! Storages that are used one tensor after the other: a storage is free when its tensor is used for the last time, and
-//! the next tensor takes the free one that fits best.
+//! Reuse of storages: a storage is free after its tensor's last use, and the next tensor takes the best fitting free
+//! storage.
 //!
-//! The choices are TVM's: of storages up to 16 times larger the smallest, else of those up to 16 times smaller the
-//! largest, which then grows. Symbolic sizes must be equal, or provably smaller where a whole function shares memory.
+//! The policy is TVM's: the smallest of storages up to 16 times larger, otherwise the largest of those up to 16 times
+//! smaller, which then grows. Symbolic sizes must be equal, or provably smaller if memory is shared in a whole
+//! function.
 
 use super::{
-    Place, Plan, Scope, Storage,
+    Location, Plan, Scope, Storage,
     bounds::Bounds,
     tensors::{Event, Tensor, TensorId, Tensors},
 };
@@ -13,16 +14,17 @@ use hammock_ir::PrimExpr;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// How much larger or smaller a storage may be.
-const RANGE: i64 = 16;
-/// Free storages of symbolic size that are compared with a smaller tensor.
-const COMPARED: usize = 8;
+/// Maximum ratio of the sizes of a storage and its tensor.
+const MAX_SIZE_RATIO: i64 = 16;
+/// Maximum number of free storages of symbolic size compared with a smaller tensor.
+const MAX_COMPARED: usize = 8;
 
-/// Plans the tensors that `rest` names.
+/// Plans the tensors marked in `rest`.
 pub(super) fn plan(tensors: &Tensors, rest: &[bool], scope: Scope, bounds: &Bounds, plan: &mut Plan) {
-    let left = tensors.all.iter().map(|tensor| tensor.uses).collect();
+    let remaining_uses = tensors.all.iter().map(|tensor| tensor.uses).collect();
     let groups = FxHashMap::default();
-    let mut planner = Planner { tensors, scope, bounds, plan, groups, pools: Vec::new(), made: Vec::new(), left };
+    let mut planner =
+        Planner { tensors, scope, bounds, plan, groups, pools: Vec::new(), made: Vec::new(), remaining_uses };
     for event in &tensors.events {
         match *event {
             Event::EnterFunction => planner.pools.push(Pool::default()),
@@ -41,36 +43,36 @@ struct Planner<'a> {
     scope: Scope,
     bounds: &'a Bounds,
     plan: &'a mut Plan,
-    /// Numbers of those who may share memory.
+    /// Indices of groups of tensors that may share memory.
     groups: FxHashMap<String, usize>,
-    /// Free storages, of the function under way and those around it.
+    /// Free storages of the current function and those around it.
     pools: Vec<Pool>,
-    /// For each body and block under way whose variables are its own, the storages that it allocates.
+    /// Storages allocated by each open body and block with local variables.
     made: Vec<Vec<usize>>,
-    /// How often tensors will be used.
-    left: Vec<usize>,
+    /// Number of remaining uses of each tensor.
+    remaining_uses: Vec<usize>,
 }
 
 /// Free storages.
 #[derive(Default)]
 struct Pool {
-    /// By group, size, and when they became free.
+    /// By group, size, and order of release.
     sized: BTreeMap<(usize, i64, usize), usize>,
-    /// Those of symbolic size, with their groups, in the order they became free.
+    /// Those of symbolic size, with their groups, in order of release.
     symbolic: Vec<(usize, usize)>,
     released: usize,
-    /// Storages that are not visible any more, though tensors in them may be.
-    gone: FxHashSet<usize>,
+    /// Storages that are out of scope, though tensors in them may not be.
+    out_of_scope: FxHashSet<usize>,
 }
 
 impl Planner<'_> {
-    /// What was allocated since is not visible any more.
+    /// Leaves a scope: storages allocated in it are no longer visible.
     fn leave(&mut self) {
         let (made, Some(pool)) = (self.made.pop().unwrap_or_default(), self.pools.last_mut()) else { return };
         if !made.is_empty() {
             pool.sized.retain(|_, storage| made.binary_search(storage).is_err());
             pool.symbolic.retain(|(_, storage)| made.binary_search(storage).is_err());
-            pool.gone.extend(made);
+            pool.out_of_scope.extend(made);
         }
     }
 
@@ -80,13 +82,13 @@ impl Planner<'_> {
         let group = self.group(tensor);
         let free = if tensor.uses == 0 { None } else { self.take(tensor, group) };
         let storage = free.unwrap_or_else(|| self.allocate(tensor));
-        self.plan.places.insert(tensor.var, Place { storage, offset: 0 });
+        self.plan.places.insert(tensor.var, Location { storage, offset: 0 });
     }
 
     fn use_once(&mut self, id: TensorId) {
-        self.left[id] -= 1;
+        self.remaining_uses[id] -= 1;
         let tensors = self.tensors;
-        if self.left[id] == 0 {
+        if self.remaining_uses[id] == 0 {
             let storage = self.plan.places[&tensors.all[id].var].storage;
             let group = self.group(&tensors.all[id]);
             self.release(storage, group);
@@ -110,7 +112,7 @@ impl Planner<'_> {
     }
 
     fn release(&mut self, storage: usize, group: usize) {
-        let Some(pool) = self.pools.last_mut().filter(|pool| !pool.gone.contains(&storage)) else { return };
+        let Some(pool) = self.pools.last_mut().filter(|pool| !pool.out_of_scope.contains(&storage)) else { return };
         pool.released += 1;
         match self.plan.storages[storage].bytes.as_int() {
             Some(size) => drop(pool.sized.insert((group, size, pool.released), storage)),
@@ -118,7 +120,7 @@ impl Planner<'_> {
         }
     }
 
-    /// A free storage for a tensor.
+    /// Takes a free storage for a tensor.
     fn take(&mut self, tensor: &Tensor, group: usize) -> Option<usize> {
         let pool = self.pools.last_mut()?;
         let Some(size) = tensor.bytes.as_int() else {
@@ -127,7 +129,8 @@ impl Planner<'_> {
             let at = pool.symbolic_for(group, &tensor.bytes, |storage| &storages[storage].bytes, bounds, wide)?;
             return Some(pool.symbolic.remove(at).1);
         };
-        let (least, most) = ((group, size / RANGE, 0), (group, size.saturating_mul(RANGE), usize::MAX));
+        let (least, most) =
+            ((group, size / MAX_SIZE_RATIO, 0), (group, size.saturating_mul(MAX_SIZE_RATIO), usize::MAX));
         let larger = pool.sized.range((group, size, 0)..=most).next();
         let key = larger.or_else(|| pool.sized.range(least..(group, size, 0)).next_back()).map(|(key, _)| *key)?;
         let storage = pool.sized.remove(&key)?;
@@ -139,7 +142,8 @@ impl Planner<'_> {
 }
 
 impl Pool {
-    /// Where the first storage of an equal symbolic size is; else the last that is certainly not smaller, if that will do.
+    /// Returns the position of the first storage of equal symbolic size; otherwise of the last that is provably not
+    /// smaller, if allowed.
     fn symbolic_for<'s>(
         &self,
         group: usize,
@@ -148,7 +152,8 @@ impl Pool {
         bounds: &Bounds,
         smaller_will_do: bool,
     ) -> Option<usize> {
-        let candidates = || self.symbolic.iter().enumerate().rev().filter(|(_, (of, _))| *of == group).take(COMPARED);
+        let candidates =
+            || self.symbolic.iter().enumerate().rev().filter(|(_, (of, _))| *of == group).take(MAX_COMPARED);
         let equal = |(_, (_, storage)): &(usize, &(usize, usize))| bounds.analyzer.prove_eq(bytes, size(*storage));
         let larger = |(_, (_, storage)): &(usize, &(usize, usize))| bounds.analyzer.prove_le(bytes, size(*storage));
         let found = candidates().filter(equal).last();

@@ -1,9 +1,9 @@
-//! Which tensors a function makes, what may be behind each variable, and in which order they are used.
+//! Tensors that a function allocates, aliases of variables, and the order of uses.
 //!
-//! The steps of a function are numbered as they are written, those of branches where the branch stands. That is a safe
-//! order to plan in: what is behind a variable is needed from the step that makes it to the last one that uses it, and
-//! only one of the branches runs. Moments are numbered by what may have happened before: both branches begin at the same
-//! moment, and what follows them comes after the longer one.
+//! Steps are numbered in program order, those of branches at the position of the branch. That is a safe order to plan
+//! in: memory behind a variable is live from the step that allocates it to the last one that uses it, and only one
+//! branch runs. Moments are numbered by what may have happened before: both branches begin at the same moment, and
+//! the code after them follows the longer one.
 
 use super::{
     Scope,
@@ -17,62 +17,62 @@ use hammock_ops::{ResultMemory, Table, lookup};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// More tensors behind one variable are not planned.
-const MOST_HELD: usize = 256;
+/// Maximum number of tensors that a variable may refer to: more are not planned.
+const MAX_ALIASED: usize = 256;
 
-/// A tensor that `R.builtin.alloc_tensor` makes: an index of [`Tensors::all`].
+/// A tensor allocated by `R.builtin.alloc_tensor`: an index into [`Tensors::all`].
 pub(super) type TensorId = usize;
 
 pub(super) struct Tensor {
     pub(super) var: Var,
-    /// The most that it takes.
+    /// Maximum size in bytes.
     pub(super) bytes: PrimExpr,
     pub(super) dtype: DType,
     pub(super) device: Operand,
     pub(super) scope: Name,
-    /// The body that makes it.
+    /// Body that allocates it.
     pub(super) body: usize,
-    /// The block that makes it.
+    /// Block that allocates it.
     block: usize,
-    /// True if all that happens to it is known.
+    /// True if all its uses are known.
     pub(super) is_planned: bool,
-    /// How often it is used.
+    /// Number of uses.
     pub(super) uses: usize,
-    /// The step that makes it, and the last that uses it.
+    /// Step that allocates it, and the last that uses it.
     pub(super) live: (usize, usize),
-    /// The moments of these.
+    /// Moments of these steps.
     pub(super) moments: (usize, usize),
 }
 
 /// A body of bindings.
 #[derive(Clone, Copy)]
 pub(super) struct BodyInfo {
-    /// The body around it; the function's own, and those of nested functions, have none.
+    /// Enclosing body; `None` for bodies of functions.
     pub(super) outer: Option<usize>,
-    /// The body of the function that it belongs to.
+    /// Body of its function.
     pub(super) function: usize,
-    /// True if it, if it is a function's, or a body in it calls functions other than kernels.
+    /// True if the function that it is the body of calls functions other than kernels, also in nested bodies.
     pub(super) calls: bool,
-    /// How many bodies are around it.
+    /// Nesting depth.
     pub(super) depth: usize,
-    /// For a branch, the step that chooses it or another.
+    /// Step of the `if` that it is a branch of.
     pub(super) choice: Option<usize>,
 }
 
-/// What happens, in order.
+/// Events, in order.
 #[derive(Clone, Copy)]
 pub(super) enum Event {
     Make(TensorId),
     Use(TensorId),
-    /// A function, the one that is planned or a nested one.
+    /// Enters a function, the planned one or a nested one.
     EnterFunction,
     LeaveFunction,
-    /// A body, or a dataflow block: what is bound in it is not visible outside.
+    /// Enters a body, or a dataflow block: its bindings are not visible outside.
     Enter,
     Leave,
 }
 
-/// Everything that planning needs to know.
+/// Input of planning.
 #[derive(Default)]
 pub(super) struct Tensors {
     pub(super) all: Vec<Tensor>,
@@ -81,20 +81,20 @@ pub(super) struct Tensors {
 }
 
 impl Tensors {
-    /// For each tensor, whether it is planned.
+    /// Returns for each tensor if it is planned.
     pub(super) fn planned(&self) -> Vec<bool> {
         self.all.iter().map(|tensor| tensor.is_planned).collect()
     }
 }
 
-/// The tensors that may be behind a variable.
+/// Tensors that a variable may refer to.
 #[derive(Clone)]
-enum Held {
+enum Aliased {
     Nothing,
     /// One of these, or parts of them.
     AnyOf(Rc<[TensorId]>),
-    /// A tuple, and how many there are in it.
-    Tuple(Rc<[Held]>, usize),
+    /// A tuple, and the number of tensors in it.
+    Tuple(Rc<[Aliased]>, usize),
 }
 
 pub(super) fn find(module: &Module, function: &Function, scope: Scope, bounds: &Bounds) -> Tensors {
@@ -105,7 +105,7 @@ pub(super) fn find(module: &Module, function: &Function, scope: Scope, bounds: &
         scope,
         bounds,
         found,
-        held: FxHashMap::default(),
+        aliased: FxHashMap::default(),
         step: 0,
         moment: 0,
         blocks: 0,
@@ -121,7 +121,7 @@ struct Finder<'a> {
     scope: Scope,
     bounds: &'a Bounds,
     found: Tensors,
-    held: FxHashMap<Var, Held>,
+    aliased: FxHashMap<Var, Aliased>,
     step: usize,
     moment: usize,
     blocks: usize,
@@ -136,7 +136,7 @@ impl Finder<'_> {
         self.found.events.push(Event::LeaveFunction);
     }
 
-    fn body(&mut self, body: &Body, outer: Option<usize>, choice: Option<usize>) -> Held {
+    fn body(&mut self, body: &Body, outer: Option<usize>, choice: Option<usize>) -> Aliased {
         let id = self.found.bodies.len();
         let function = outer.map_or(id, |outer| self.found.bodies[outer].function);
         let depth = outer.map_or(0, |outer| self.found.bodies[outer].depth + 1);
@@ -152,9 +152,9 @@ impl Finder<'_> {
             for binding in &block.bindings {
                 self.step += 1;
                 self.moment += 1;
-                let held = self.binding(binding, id);
-                if !matches!(held, Held::Nothing) {
-                    self.held.insert(binding.var, held);
+                let aliased = self.binding(binding, id);
+                if !matches!(aliased, Aliased::Nothing) {
+                    self.aliased.insert(binding.var, aliased);
                 }
             }
             if block.dataflow {
@@ -163,18 +163,18 @@ impl Finder<'_> {
         }
         self.block = around;
         self.found.events.push(Event::Leave);
-        self.behind(&body.result)
+        self.aliased_by(&body.result)
     }
 
-    fn binding(&mut self, binding: &Binding, body: usize) -> Held {
+    fn binding(&mut self, binding: &Binding, body: usize) -> Aliased {
         match &binding.value {
-            Value::Operand(operand) | Value::MatchCast(operand, _) => self.behind(operand),
-            Value::TupleGet(tuple, index) => match self.behind(tuple) {
-                Held::Tuple(fields, _) => fields.get(*index).cloned().unwrap_or(Held::Nothing),
-                held => held,
+            Value::Operand(operand) | Value::MatchCast(operand, _) => self.aliased_by(operand),
+            Value::TupleGet(tuple, index) => match self.aliased_by(tuple) {
+                Aliased::Tuple(fields, _) => fields.get(*index).cloned().unwrap_or(Aliased::Nothing),
+                aliased => aliased,
             },
             Value::If { cond, then, otherwise } => {
-                let cond = self.behind(cond);
+                let cond = self.aliased_by(cond);
                 let whole_function = self.scope != Scope::Block;
                 if whole_function {
                     self.use_of(&cond)
@@ -194,20 +194,20 @@ impl Finder<'_> {
                     return self.either(&results);
                 }
                 results.iter().for_each(|result| self.give_up(result));
-                Held::Nothing
+                Aliased::Nothing
             }
             Value::Function(lambda) => {
                 let mut captured = Vec::new();
-                lambda.body.each_use(&mut |var| captured.extend(self.held.get(&var).cloned()));
-                captured.iter().for_each(|held| self.give_up(held));
+                lambda.body.each_use(&mut |var| captured.extend(self.aliased.get(&var).cloned()));
+                captured.iter().for_each(|aliased| self.give_up(aliased));
                 self.function_body(&lambda.body);
-                Held::Nothing
+                Aliased::Nothing
             }
             Value::Call(call) => self.call(binding.var, call, body),
         }
     }
 
-    fn call(&mut self, var: Var, call: &Call, body: usize) -> Held {
+    fn call(&mut self, var: Var, call: &Call, body: usize) -> Aliased {
         match &call.callee {
             Callee::Op("builtin.alloc_tensor") => return self.make(var, call, body),
             Callee::Op(name) if lookup(name).is_some_and(|op| op.memory == ResultMemory::View) => {
@@ -218,7 +218,7 @@ impl Finder<'_> {
             Callee::Global(name) if matches!(self.module.functions.get(name), Some(Global::Tir(_))) => {
                 self.use_args(call);
             }
-            Callee::Extern(name) if self.scope == Scope::Block || keeps_nothing(name) => {
+            Callee::Extern(name) if self.scope == Scope::Block || retains_nothing(name) => {
                 self.use_args(call);
                 return self.aliases(var, call);
             }
@@ -236,41 +236,41 @@ impl Finder<'_> {
                 self.give_up_args(call);
             }
         }
-        Held::Nothing
+        Aliased::Nothing
     }
 
-    fn make(&mut self, var: Var, call: &Call, body: usize) -> Held {
-        let Type::Tensor(ty) = self.function.ty(var) else { return Held::Nothing };
+    fn make(&mut self, var: Var, call: &Call, body: usize) -> Aliased {
+        let Type::Tensor(ty) = self.function.ty(var) else { return Aliased::Nothing };
         let ([_, _, device, Operand::Str(scope)], TensorShape::Known(dims), Some(dtype)) =
             (call.args.as_slice(), &ty.shape, ty.dtype)
         else {
-            return Held::Nothing;
+            return Aliased::Nothing;
         };
         let dims: Vec<PrimExpr> = dims.iter().map(|dim| self.bounds.upper(dim)).collect();
-        let Some(bytes) = bounds::bytes(&dims, dtype.bytes()) else { return Held::Nothing };
+        let Some(bytes) = bounds::bytes(&dims, dtype.bytes()) else { return Aliased::Nothing };
         let (device, scope) = (device.clone(), scope.clone());
         let (live, moments) = ((self.step, self.step), (self.moment, self.moment));
         let id = self.found.all.len();
         let (block, is_planned, uses) = (self.block, true, 0);
         self.found.all.push(Tensor { var, bytes, dtype, device, scope, body, block, is_planned, uses, live, moments });
         self.found.events.push(Event::Make(id));
-        Held::AnyOf(Rc::new([id]))
+        Aliased::AnyOf(Rc::new([id]))
     }
 
-    /// The memory of the first argument, seen in another way.
-    fn first(&mut self, call: &Call) -> Held {
-        call.args.first().map_or(Held::Nothing, |arg| self.behind(arg))
+    /// Returns the memory of the first argument, which the call views differently.
+    fn first(&mut self, call: &Call) -> Aliased {
+        call.args.first().map_or(Aliased::Nothing, |arg| self.aliased_by(arg))
     }
 
     fn use_args(&mut self, call: &Call) {
         for arg in &call.args {
-            let held = self.behind(arg);
-            self.use_of(&held);
+            let aliased = self.aliased_by(arg);
+            self.use_of(&aliased);
         }
     }
 
-    fn use_of(&mut self, held: &Held) {
-        each(held, &mut |id| {
+    fn use_of(&mut self, aliased: &Aliased) {
+        each(aliased, &mut |id| {
             let tensor = &mut self.found.all[id];
             tensor.is_planned &= self.scope != Scope::Block || tensor.block == self.block;
             tensor.uses += 1;
@@ -280,80 +280,80 @@ impl Finder<'_> {
         });
     }
 
-    fn give_up(&mut self, held: &Held) {
-        each(held, &mut |id| self.found.all[id].is_planned = false);
+    fn give_up(&mut self, aliased: &Aliased) {
+        each(aliased, &mut |id| self.found.all[id].is_planned = false);
     }
 
     fn give_up_args(&mut self, call: &Call) {
         for arg in &call.args {
-            let held = self.behind(arg);
-            self.give_up(&held);
+            let aliased = self.aliased_by(arg);
+            self.give_up(&aliased);
         }
     }
 
-    /// A call's result may be, or hold, any of the arguments.
-    fn aliases(&mut self, var: Var, call: &Call) -> Held {
+    /// Returns the arguments of a call: its result may alias any of them.
+    fn aliases(&mut self, var: Var, call: &Call) -> Aliased {
         let holds_memory = match self.function.ty(var) {
             Type::Prim(_) | Type::String | Type::Shape(_) => false,
             Type::Tuple(fields) => !fields.is_empty(),
             _ => true,
         };
-        let args: Vec<Held> = call.args.iter().map(|arg| self.behind(arg)).collect();
-        if holds_memory { self.either(&args) } else { Held::Nothing }
+        let args: Vec<Aliased> = call.args.iter().map(|arg| self.aliased_by(arg)).collect();
+        if holds_memory { self.either(&args) } else { Aliased::Nothing }
     }
 
-    fn either(&mut self, parts: &[Held]) -> Held {
+    fn either(&mut self, parts: &[Aliased]) -> Aliased {
         let mut ids = Vec::new();
-        parts.iter().for_each(|held| each(held, &mut |id| ids.push(id)));
+        parts.iter().for_each(|aliased| each(aliased, &mut |id| ids.push(id)));
         ids.sort_unstable();
         ids.dedup();
         match ids.len() {
-            0 => Held::Nothing,
-            1..=MOST_HELD => Held::AnyOf(ids.into()),
+            0 => Aliased::Nothing,
+            1..=MAX_ALIASED => Aliased::AnyOf(ids.into()),
             _ => {
-                parts.iter().for_each(|held| self.give_up(held));
-                Held::Nothing
+                parts.iter().for_each(|aliased| self.give_up(aliased));
+                Aliased::Nothing
             }
         }
     }
 
-    fn behind(&mut self, operand: &Operand) -> Held {
+    fn aliased_by(&mut self, operand: &Operand) -> Aliased {
         match operand {
-            Operand::Var(var) => self.held.get(var).cloned().unwrap_or(Held::Nothing),
+            Operand::Var(var) => self.aliased.get(var).cloned().unwrap_or(Aliased::Nothing),
             Operand::Tuple(fields) => {
-                let fields: Rc<[Held]> = fields.iter().map(|field| self.behind(field)).collect();
-                let held = Held::Tuple(fields.clone(), fields.iter().map(Held::count).sum());
-                if held.count() > MOST_HELD {
-                    self.give_up(&held);
-                    return Held::Nothing;
+                let fields: Rc<[Aliased]> = fields.iter().map(|field| self.aliased_by(field)).collect();
+                let aliased = Aliased::Tuple(fields.clone(), fields.iter().map(Aliased::count).sum());
+                if aliased.count() > MAX_ALIASED {
+                    self.give_up(&aliased);
+                    return Aliased::Nothing;
                 }
-                held
+                aliased
             }
-            _ => Held::Nothing,
+            _ => Aliased::Nothing,
         }
     }
 }
 
-impl Held {
+impl Aliased {
     fn count(&self) -> usize {
         match self {
-            Held::Nothing => 0,
-            Held::AnyOf(ids) => ids.len(),
-            Held::Tuple(_, count) => *count,
+            Aliased::Nothing => 0,
+            Aliased::AnyOf(ids) => ids.len(),
+            Aliased::Tuple(_, count) => *count,
         }
     }
 }
 
-fn each(held: &Held, f: &mut dyn FnMut(TensorId)) {
-    match held {
-        Held::Nothing => {}
-        Held::AnyOf(ids) => ids.iter().for_each(|id| f(*id)),
-        Held::Tuple(fields, _) => fields.iter().for_each(|field| each(field, f)),
+fn each(aliased: &Aliased, f: &mut dyn FnMut(TensorId)) {
+    match aliased {
+        Aliased::Nothing => {}
+        Aliased::AnyOf(ids) => ids.iter().for_each(|id| f(*id)),
+        Aliased::Tuple(fields, _) => fields.iter().for_each(|field| each(field, f)),
     }
 }
 
-/// Returns true if a function of the runtime is done with its arguments when it returns, but for its result.
-fn keeps_nothing(name: &str) -> bool {
+/// Returns true if a function of the runtime retains none of its arguments, except in its result.
+fn retains_nothing(name: &str) -> bool {
     const FAMILIES: [&str; 4] = ["tvm.contrib.sort.", "relax.run.", "relax.inspect.", "runtime.TVMTensorCreateView"];
     FAMILIES.iter().any(|family| name.starts_with(family))
 }
