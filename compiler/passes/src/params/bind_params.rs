@@ -1,7 +1,7 @@
-//! BindParams: parameters become the tensors of their names.
+//! BindParams: binds parameters to the weights of their names.
 //!
-//! Where the module itself calls a function whose parameters are bound, it keeps calling the function as it was, now
-//! private; and where all of those calls give the same constant for a parameter, that parameter is bound too. Symbolic
+//! If the module itself calls a function whose parameters are bound, it keeps calling the original function, now
+//! private; and if all of those calls pass the same constant for a parameter, that parameter is bound too. Symbolic
 //! dimensions that only bound parameters define take their values.
 
 use crate::{Context, NamedTensors, OptionKind, Pass, PassOption, analysis::functions};
@@ -38,10 +38,10 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     bind(module, names, weights).map_err(|mut wrong| wrong.swap_remove(0))
 }
 
-/// Binds parameters of functions that others may call to the tensors of their names.
+/// Binds parameters of visible functions to the tensors of their names.
 ///
 /// # Errors
-/// When a tensor's dtype, rank or a fixed dimension is not that of the parameter of its name; one error for each.
+/// If a tensor's dtype, rank or a fixed dimension differs from the parameter's; one error for each.
 pub fn bind_params(module: &mut Module, weights: &dyn NamedTensors) -> Result<(), Vec<Diagnostic>> {
     let names = exported(module);
     bind(module, names, weights)
@@ -70,13 +70,13 @@ fn bind(module: &mut Module, names: Vec<Name>, weights: &dyn NamedTensors) -> Re
     Ok(())
 }
 
-/// The parameters of a function that weights of their names fit, by position.
+/// Returns the weights for a function's parameters, by index.
 fn matching(function: &Function, weights: &dyn NamedTensors) -> Result<FxHashMap<usize, Tensor>, Vec<Diagnostic>> {
     let (mut bound, mut sizes, mut wrong) = (FxHashMap::default(), FxHashMap::default(), Vec::new());
     for (i, param) in function.lambda.params.iter().enumerate() {
         let info = &function.vars[*param];
         let Some((name, tensor)) = weights.named(&info.name) else { continue };
-        match fit(&info.ty, tensor, &mut sizes) {
+        match check_tensor(&info.ty, tensor, &mut sizes) {
             Ok(()) => drop(bound.insert(i, tensor.clone())),
             Err(why) => {
                 let (dtype, shape, expected) = (tensor.dtype(), Shape::new(tensor.shape()), type_text(&info.ty));
@@ -89,9 +89,8 @@ fn matching(function: &Function, weights: &dyn NamedTensors) -> Result<FxHashMap
     if wrong.is_empty() { Ok(bound) } else { Err(wrong) }
 }
 
-/// Whether a tensor can be the value of a parameter. `sizes` are those of symbolic dimensions, by the parameters
-/// before.
-fn fit(ty: &Type, tensor: &Tensor, sizes: &mut FxHashMap<prim::Var, i64>) -> Result<(), String> {
+/// Checks a tensor against a parameter's type. `sizes` are the values of symbolic dimensions from earlier parameters.
+fn check_tensor(ty: &Type, tensor: &Tensor, sizes: &mut FxHashMap<prim::Var, i64>) -> Result<(), String> {
     let t = match ty {
         Type::Tensor(t) => t,
         Type::Any => return Ok(()),
@@ -115,7 +114,7 @@ fn fit(ty: &Type, tensor: &Tensor, sizes: &mut FxHashMap<prim::Var, i64>) -> Res
     Ok(())
 }
 
-/// The global functions that the module calls or refers to.
+/// Returns the global functions that the module calls or refers to.
 fn called(module: &Module) -> FxHashSet<Name> {
     let mut names = functions::escaping(module);
     for (_, f) in module.relax_functions() {
@@ -161,9 +160,10 @@ fn substitute(function: &mut Function, bound: FxHashMap<usize, Tensor>) {
     function.substitute_dims(&dims);
 }
 
-/// Binds the parameters of private functions for which every call gives the same constant; whether there were any.
+/// Binds the parameters of private functions for which every call passes the same constant; returns true if there
+/// were any.
 fn propagate(module: &mut Module) -> bool {
-    let mut given = constants_given(module);
+    let mut given = constant_arguments(module);
     given.retain(|_, bound| !bound.is_empty());
     for (_, f) in module.relax_functions_mut() {
         functions::each_call_mut(&mut f.lambda.body, &mut |call| {
@@ -184,8 +184,8 @@ fn propagate(module: &mut Module) -> bool {
     changed
 }
 
-/// The constants that every call of a private function gives for its parameters.
-fn constants_given(module: &Module) -> FxHashMap<Name, FxHashMap<usize, Tensor>> {
+/// Returns the constants that every call of a private function passes for its parameters.
+fn constant_arguments(module: &Module) -> FxHashMap<Name, FxHashMap<usize, Tensor>> {
     let private = functions::private(module);
     let mut given: FxHashMap<Name, FxHashMap<usize, Tensor>> = FxHashMap::default();
     let each_call = |from_itself: bool, f: &mut dyn FnMut(&Name, &Function, &Call)| {
@@ -210,7 +210,7 @@ fn constants_given(module: &Module) -> FxHashMap<Name, FxHashMap<usize, Tensor>>
             given.insert(name.clone(), constants.collect());
         }
     });
-    // A function that hands its own parameter on to itself does not change it.
+    // A recursive call that passes its own parameter on does not change it.
     each_call(true, &mut |name, function, call| {
         if let Some(common) = given.get_mut(name) {
             common.retain(|i, tensor| match call.args.get(*i) {

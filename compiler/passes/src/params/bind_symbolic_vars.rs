@@ -1,4 +1,4 @@
-//! BindSymbolicVars: symbolic dimensions become the sizes that are given for their names.
+//! BindSymbolicVars: binds symbolic dimensions to fixed sizes, by name.
 
 use crate::{Context, OptionKind, Pass, PassOption, analysis::functions};
 use hammock_diagnostics::{Diagnostic, codes};
@@ -75,7 +75,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     }
 }
 
-/// The symbolic dimensions that a function defines: by its parameters, and by casts in its body.
+/// Returns the symbolic dimensions that a function defines, by its parameters and by casts in its body.
 fn dimensions(function: &Function) -> Vec<Var> {
     let mut found = Vec::new();
     let mut note = |ty: &hammock_ir::Type| {

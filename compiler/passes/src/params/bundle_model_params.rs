@@ -1,7 +1,7 @@
-//! BundleModelParams: weights come as one tuple.
+//! BundleModelParams: bundles weights into one tuple parameter.
 //!
-//! Parameters behind the first `num_input` of a function become fields of a tuple, which is its last parameter; each use
-//! takes its field. Functions without `num_input` stay, as do those that are used as values: others call them.
+//! Parameters after the first `num_input` of a function become fields of a tuple, which is its last parameter; each
+//! use takes its field. Functions without `num_input` stay, as do those used as values: their callers are unknown.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -59,7 +59,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// How many parameters are inputs, where a function says so.
+/// Returns the number of inputs, if a function states it.
 fn inputs(lambda: &Lambda) -> Result<Option<usize>, Diagnostic> {
     match lambda.num_input() {
         Some(inputs) if inputs > lambda.params.len() => {

@@ -1,16 +1,17 @@
-//! FoldConstant: what depends on constants only is computed at compile time.
+//! FoldConstant: evaluates expressions of constants at compile time.
 //!
-//! - A `call_tir` of constants runs its kernel; an operator in a dataflow block that a kernel computes runs that kernel.
-//! - `shape_of`, `shape_to_tensor` and `tensor_to_shape` in a dataflow block fold where shapes are known, and types that
-//!   name such a shape say its sizes.
-//! - What becomes a constant is one for all that uses it; bindings without further use disappear.
+//! - A `call_tir` of constants runs its kernel; an operator in a dataflow block that lowers to a kernel runs that
+//!   kernel.
+//! - `shape_of`, `shape_to_tensor` and `tensor_to_shape` in a dataflow block fold if shapes are known, and such
+//!   shapes in types are replaced by their sizes.
+//! - All users share one constant; unused bindings are removed.
 //!
-//! A call stays when a kernel cannot run at compile time or fails there (it then fails when the program runs), when its
-//! result may be written to, and when the constant would be large and is cheap to make: see the options.
+//! A call stays if a kernel cannot run at compile time or fails there (it then fails when the program runs), if its
+//! result may be written to, and if the constant would be large and is cheap to compute: see the options.
 //!
-//! Weights that are kept in few bits stay so, where all that is made of them are products: floats that a call makes of
-//! integers for `matmul` alone do not become a constant, as that would take several times the memory, which is what
-//! products of few rows wait for. Kernels of products make floats of them as they go (see FuseOps).
+//! Quantized weights stay quantized if they are only used by matmuls: a dequantized weight for `matmul` alone does
+//! not become a constant, as that would take several times the memory, and matmuls of few rows are memory-bound.
+//! Their kernels dequantize in registers (see FuseOps).
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -18,7 +19,7 @@ use crate::{
         op_pattern::OpPattern,
         types::{is_incomplete, refined},
     },
-    params::is_much_less,
+    params::is_much_smaller,
     rewrite::{self, dead_code::remove_unused},
 };
 use hammock_diagnostics::Diagnostic;
@@ -56,21 +57,21 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// Results of so many bytes fold, however small what they are computed from.
-const SMALL: i64 = 64 << 10;
+/// Results up to this many bytes always fold.
+const ALWAYS_FOLDED_BYTES: i64 = 64 << 10;
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let writers = Writers::of(module, &Table);
     rewrite::relax_functions(module, |module, _, function| {
         let memory = MemoryDependences::of(function, &writers, &Table);
         let (known, tuples, shapes) = Default::default();
-        let for_products = for_products(module, function);
+        let only_for_matmuls = only_for_matmuls(module, function);
         let mut uses: FxHashMap<Var, usize> = FxHashMap::default();
         function.lambda.body.each_use(&mut |v| *uses.entry(v).or_default() += 1);
-        let mut folder = Folder { module, context, memory, for_products, uses, known, tuples, shapes };
+        let mut folder = Folder { module, context, memory, only_for_matmuls, uses, known, tuples, shapes };
         rewrite::bindings(function, &mut |function, binding, out| {
             let binding = folder.binding(function, binding, out.dataflow);
-            // Nobody outside the block knows it, and inside of it the constant is put in its place.
+            // A dataflow variable is invisible outside the block, and inside it the constant replaces it.
             if !folder.known.contains_key(&binding.var) || !function.vars[binding.var].dataflow {
                 out.push(binding);
             }
@@ -86,11 +87,11 @@ struct Folder<'a> {
     module: &'a Module,
     context: &'a Context<'a>,
     memory: MemoryDependences,
-    /// Variables that products alone use.
-    for_products: FxHashSet<Var>,
-    /// How often variables are still used: a constant that is only a step to others takes no memory for long.
+    /// Variables that only matmuls use.
+    only_for_matmuls: FxHashSet<Var>,
+    /// Remaining uses of variables: intermediate constants are freed early.
     uses: FxHashMap<Var, usize>,
-    /// Variables that are constants.
+    /// Variables with constant values.
     known: Replacements,
     /// Variables that are tuples of constants.
     tuples: FxHashMap<Var, Vec<Operand>>,
@@ -99,9 +100,9 @@ struct Folder<'a> {
 }
 
 impl Folder<'_> {
-    /// The binding with what is known in it; its variable is known as well if its value turns out to be constant.
+    /// Returns the binding with known values inserted; records its variable if its value is constant.
     fn binding(&mut self, function: &mut Function, mut binding: Binding, dataflow: bool) -> Binding {
-        self.put_known(&mut binding.value, dataflow);
+        self.insert_known(&mut binding.value, dataflow);
         self.retype(function, &binding);
         let folded = match &binding.value {
             _ if self.memory.is_written(binding.var) => None,
@@ -120,8 +121,8 @@ impl Folder<'_> {
         binding
     }
 
-    /// Puts constants in the place of variables, and known shapes among the arguments of operators.
-    fn put_known(&mut self, value: &mut Value, dataflow: bool) {
+    /// Replaces variables by constants, and by known shapes among the arguments of operators.
+    fn insert_known(&mut self, value: &mut Value, dataflow: bool) {
         value.each_operand_mut(&mut |o| {
             o.map(&mut |o| {
                 if let Operand::Var(v) = o
@@ -144,7 +145,7 @@ impl Folder<'_> {
         }
     }
 
-    /// Counts a use of a constant, which is forgotten after the last.
+    /// Counts a use of a constant, which is dropped after the last.
     fn used(&mut self, var: Var) {
         let left = self.uses.entry(var).or_default();
         *left = left.saturating_sub(1);
@@ -153,7 +154,7 @@ impl Folder<'_> {
         }
     }
 
-    /// Says the sizes of known shapes in the variable's type, and what follows from those of operands.
+    /// Inserts the sizes of known shapes into the variable's type, and refines it from the operands' types.
     fn retype(&self, function: &mut Function, binding: &Binding) {
         if self.shapes.is_empty() {
             return;
@@ -169,7 +170,7 @@ impl Folder<'_> {
         function.vars[binding.var].ty = ty;
     }
 
-    /// Remembers a variable that is constant.
+    /// Records a variable that is constant.
     fn note(&mut self, function: &mut Function, binding: &Binding) {
         if self.memory.is_written(binding.var) {
             return;
@@ -187,7 +188,7 @@ impl Folder<'_> {
         }
     }
 
-    /// What an operator in a dataflow block gives for constants.
+    /// Evaluates an operator in a dataflow block on constants.
     fn operator(&self, function: &Function, var: Var, name: &'static str, call: &Call) -> Option<Operand> {
         let op = lookup(name).filter(|op| op.pure && !op.unique)?;
         match (name, call.args.as_slice()) {
@@ -204,7 +205,7 @@ impl Folder<'_> {
                 }
                 let ty = self.context.environment.operators.infer(self.module, function, call).ok()?;
                 let outputs = outputs(&ty)?;
-                self.worth_it(var, &call.args, &outputs)?;
+                self.check_size(var, &call.args, &outputs)?;
                 let call = CallContext { module: self.module, function, op, call };
                 let made = is_written_out(&call).then(|| build(&call).ok()).flatten()?;
                 self.evaluate(&made.func, &made.args, &made.out_ty)
@@ -212,15 +213,15 @@ impl Folder<'_> {
         }
     }
 
-    /// What a kernel of the module gives for constants.
+    /// Evaluates a kernel of the module on constants.
     fn call_tir(&self, var: Var, call: CallTir) -> Option<Operand> {
         let args = call.inputs().filter(|args| args.iter().all(is_known))?;
-        self.worth_it(var, args, &outputs(call.out_ty)?)?;
+        self.check_size(var, args, &outputs(call.out_ty)?)?;
         self.evaluate(self.module.tir(call.kernel()?)?, args, call.out_ty)
     }
 
-    /// Whether constants of these shapes are worth their size, for a variable.
-    fn worth_it(&self, var: Var, args: &[Operand], outputs: &[(Vec<i64>, DType)]) -> Option<()> {
+    /// Succeeds if constants of these shapes are worth their size, for a variable.
+    fn check_size(&self, var: Var, args: &[Operand], outputs: &[(Vec<i64>, DType)]) -> Option<()> {
         let options = self.context.options;
         let count = |shape: &[i64]| shape.iter().try_fold(1i64, |count, size| count.checked_mul(*size));
         let (mut elements, mut bytes) = (0i64, 0i64);
@@ -240,14 +241,14 @@ impl Folder<'_> {
                 }
             });
         });
-        // Mostly integers, of which floats are made that take half as much more, or several times as much.
+        // Mostly integers, and the floats dequantized from them are 1.5 times as large, or more.
         let floats = outputs.iter().all(|(_, dtype)| dtype.is_floating());
         let widens = floats && integers.saturating_mul(2) > given && bytes.saturating_mul(2) >= given.saturating_mul(3);
-        if bytes > SMALL && widens && self.for_products.contains(&var) {
+        if bytes > ALWAYS_FOLDED_BYTES && widens && self.only_for_matmuls.contains(&var) {
             return None;
         }
         let fits = if from_tensors {
-            bytes <= SMALL || bytes <= given.saturating_mul(options.integer("max_growth"))
+            bytes <= ALWAYS_FOLDED_BYTES || bytes <= given.saturating_mul(options.integer("max_growth"))
         } else {
             elements <= options.integer("max_created")
         };
@@ -270,8 +271,8 @@ impl Folder<'_> {
     }
 }
 
-/// Variables that only products use, or what rearranges them for products alone.
-fn for_products(module: &Module, function: &Function) -> FxHashSet<Var> {
+/// Returns variables that only matmuls use, possibly through permutes, reshapes and casts.
+fn only_for_matmuls(module: &Module, function: &Function) -> FxHashSet<Var> {
     let mut users: FxHashMap<Var, Vec<User>> = FxHashMap::default();
     function.lambda.body.walk(&mut |binding| {
         let user = User::of(module, binding);
@@ -293,7 +294,7 @@ fn for_products(module: &Module, function: &Function) -> FxHashSet<Var> {
     found
 }
 
-/// What a binding does with what it uses.
+/// Kind of a user.
 #[derive(Clone, Copy)]
 enum User {
     Product,
@@ -315,9 +316,9 @@ impl User {
     }
 }
 
-/// How a constant of so many bytes was computed from fewer, as PrepareConstants wants to know.
+/// Returns the origin of a constant of `bytes` bytes that was computed from fewer, for PrepareConstants.
 fn origin(kernel: &PrimFunc, args: &[Operand], ty: &TensorType, bytes: usize) -> Option<Origin> {
-    if bytes as i64 <= SMALL || kernel.body.runs_functions() {
+    if bytes as i64 <= ALWAYS_FOLDED_BYTES || kernel.body.runs_functions() {
         return None;
     }
     let source = |arg: &Operand| match arg {
@@ -326,8 +327,8 @@ fn origin(kernel: &PrimFunc, args: &[Operand], ty: &TensorType, bytes: usize) ->
     };
     let inputs = args.iter().map(source).collect::<Option<_>>()?;
     let origin = Origin { kernel: kernel.clone(), inputs, ty: ty.clone() };
-    // One that is of no use would keep what it is computed from in memory.
-    is_much_less(origin.bytes(), bytes).then_some(origin)
+    // An origin that is not worth using would keep its data in memory.
+    is_much_smaller(origin.bytes(), bytes).then_some(origin)
 }
 
 fn constant(tensor: Tensor) -> Operand {
@@ -346,7 +347,7 @@ fn is_known(operand: &Operand) -> bool {
     }
 }
 
-/// A kernel's argument.
+/// Returns a kernel's argument.
 fn argument(operand: &Operand) -> Option<Any> {
     match operand {
         Operand::Const(constant) => Some(constant.tensor.clone().into()),
@@ -355,7 +356,7 @@ fn argument(operand: &Operand) -> Option<Any> {
     }
 }
 
-/// The shapes and dtypes of a result, when all are known and none is placed on a device.
+/// Returns the shapes and dtypes of a result, if all are known and none is placed on a device.
 fn outputs(ty: &Type) -> Option<Vec<(Vec<i64>, DType)>> {
     let tensor = |t: &TensorType| {
         let dims = t.dims()?.iter().map(|dim| dim.as_int().filter(|size| *size >= 0)).collect::<Option<_>>()?;
@@ -370,13 +371,13 @@ fn outputs(ty: &Type) -> Option<Vec<(Vec<i64>, DType)>> {
     }
 }
 
-/// The int64 vector of a shape's sizes.
+/// Returns the int64 vector of a shape's sizes.
 fn tensor_of(dims: &[PrimExpr]) -> Option<Tensor> {
     let sizes: Vec<i64> = dims.iter().map(PrimExpr::as_int).collect::<Option<_>>()?;
     Tensor::from_slice(&[sizes.len() as i64], &sizes).ok()
 }
 
-/// The shape that an integer vector holds.
+/// Returns the shape that an integer vector holds.
 fn shape_of(tensor: &Tensor) -> Option<Operand> {
     let sizes = tensor.as_slice::<i64>().ok()?.iter();
     let sizes = sizes.map(|size| (*size >= 0).then(|| PrimExpr::int64(*size)));

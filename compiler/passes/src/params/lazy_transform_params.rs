@@ -1,8 +1,8 @@
-//! LazyTransformParams: functions that transform weights fetch and store them one by one.
+//! LazyTransformParams: makes functions that transform weights load and store them one by one.
 //!
-//! A function whose name ends in `transform_params` takes all weights and gives all results, so all of them are in
-//! memory at once. After this pass, it fetches each weight with a function of the runtime when it is first needed, stores
-//! each result with another as soon as it is complete, and forgets weights after their last use.
+//! A function whose name ends in `transform_params` takes all weights and returns all results, so all of them are in
+//! memory at once. After this pass, it fetches each weight with a runtime function at its first use, stores each
+//! result with another as soon as it is complete, and releases weights after their last use.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -87,7 +87,7 @@ fn transform(function: &mut Function, writers: &Writers, context: &Context) {
     let fetch = Access::new(function, options.text("fget_item"), options.texts("extra_get_item_params"));
     let store = options.text("fset_item");
     let store = (!store.is_empty()).then(|| Access::new(function, store, options.texts("extra_set_item_params")));
-    // What says sizes that no weight's shape says is still given.
+    // Parameters that define sizes other than the weights' stay.
     let mut holders = Vec::new();
     weights.iter().for_each(|weight| sizes(function.ty(*weight), &mut holders));
     for ty in holders {
@@ -100,14 +100,14 @@ fn transform(function: &mut Function, writers: &Writers, context: &Context) {
         [tuple] if function.ty(*tuple).as_tuple().is_some() => Some(*tuple),
         _ => None,
     };
-    let waiting = weights.iter().enumerate().map(|(i, weight)| (*weight, i)).collect();
-    let lazy = Lazy { memory, fetch, store, tuple, waiting, results, dies, fetched: FxHashSet::default() };
+    let pending = weights.iter().enumerate().map(|(i, weight)| (*weight, i)).collect();
+    let lazy = Lazy { memory, fetch, store, tuple, pending, results, dies, fetched: FxHashSet::default() };
     lazy.rewrite(function);
     function.lambda.pure = false;
     function.lambda.attrs.remove("relax.force_pure");
 }
 
-/// The types of numbers and shapes in a type.
+/// Collects the types of scalars and shapes in a type.
 fn sizes(ty: &Type, found: &mut Vec<Type>) {
     match ty {
         Type::Prim(_) | Type::Shape(_) => found.push(ty.clone()),
@@ -139,7 +139,7 @@ fn take_results(function: &mut Function) -> Vec<Operand> {
     vec![var.into()]
 }
 
-/// For each binding, the variables that nothing after it uses, in order of use.
+/// Returns the variables that each binding uses last, in order of use.
 fn last_uses(body: &Body) -> FxHashMap<Var, Vec<Var>> {
     let mut seen: FxHashSet<Var> = FxHashSet::default();
     body.result.each_var(&mut |v| _ = seen.insert(v));
@@ -161,7 +161,7 @@ fn last_uses(body: &Body) -> FxHashMap<Var, Vec<Var>> {
     dies
 }
 
-/// A runtime function, and what it is handed before the number.
+/// A runtime function, and its arguments before the index.
 struct Access {
     name: String,
     extra: Vec<Operand>,
@@ -188,10 +188,10 @@ struct Lazy {
     memory: MemoryDependences,
     fetch: Access,
     store: Option<Access>,
-    /// The tuple of all weights, if they come in one.
+    /// Tuple of all weights, if they are in one.
     tuple: Option<Var>,
-    /// Weights that were not needed so far, by number.
-    waiting: FxHashMap<Var, usize>,
+    /// Weights not fetched yet, with their indices.
+    pending: FxHashMap<Var, usize>,
     results: Vec<Operand>,
     dies: FxHashMap<Var, Vec<Var>>,
     /// Variables that hold fetched members of the tuple.
@@ -204,7 +204,7 @@ impl Lazy {
         let stored: Vec<(Operand, usize)> = self.results.drain(..).enumerate().map(|(i, o)| (o, i)).collect();
         let mut numbers: FxHashMap<Var, Vec<usize>> = FxHashMap::default();
         for (operand, number) in &stored {
-            // What is written over later, by another name, is complete at the end.
+            // A result that is overwritten later, under another name, is complete at the end.
             let early = |v: &Var| !numbers.contains_key(v) && !self.memory.is_overwritten(*v);
             numbers.extend(operand.as_var().filter(early).map(|v| (v, Vec::new())));
             if let Some(numbers) = operand.as_var().and_then(|v| numbers.get_mut(&v)) {
@@ -231,12 +231,12 @@ impl Lazy {
         }
         let mut end = Emitter::new(false);
         let mut result = body.result;
-        self.needed(function, &mut result, &mut end);
+        self.fetch_used(function, &mut result, &mut end);
         for (mut operand, number) in stored {
             let is_stored =
                 operand.as_var().is_some_and(|v| !numbers.contains_key(&v) && !self.memory.is_overwritten(v));
             if !is_stored {
-                self.needed(function, &mut operand, &mut end);
+                self.fetch_used(function, &mut operand, &mut end);
                 self.store(function, operand, number, &mut end);
             }
         }
@@ -255,11 +255,11 @@ impl Lazy {
             self.fetched.insert(binding.var);
             binding.value = Value::Operand(cast.into());
         }
-        binding.value.each_operand_mut(&mut |o| self.needed(function, o, out));
+        binding.value.each_operand_mut(&mut |o| self.fetch_used(function, o, out));
         binding.value.each_body(&mut |nested| {
             let mut used = Vec::new();
             nested.each_use(&mut |v| used.push(v));
-            used.into_iter().for_each(|v| self.needed(function, &mut v.into(), out));
+            used.into_iter().for_each(|v| self.fetch_used(function, &mut v.into(), out));
         });
         out.push(binding);
     }
@@ -268,12 +268,12 @@ impl Lazy {
         out.bind(function, "gv", Type::Any, self.fetch.call([Operand::int(number as i64)]), Span::NONE)
     }
 
-    /// Fetches the weights that an operand needs and that were not needed before.
-    fn needed(&mut self, function: &mut Function, operand: &mut Operand, out: &mut Emitter) {
-        let mut needed = Vec::new();
-        operand.each_var(&mut |v| needed.extend(self.waiting.remove(&v).map(|number| (v, number))));
-        for (var, number) in needed {
-            // A tuple of all that is used as a whole is fetched member by member.
+    /// Fetches the weights that an operand needs and that are not fetched yet.
+    fn fetch_used(&mut self, function: &mut Function, operand: &mut Operand, out: &mut Emitter) {
+        let mut fetch_used = Vec::new();
+        operand.each_var(&mut |v| fetch_used.extend(self.pending.remove(&v).map(|number| (v, number))));
+        for (var, number) in fetch_used {
+            // If the tuple of all weights is used as a whole, it is fetched member by member.
             if self.tuple == Some(var) {
                 let types = function.ty(var).as_tuple().map(<[Type]>::to_vec).unwrap_or_default();
                 let mut members = Vec::with_capacity(types.len());

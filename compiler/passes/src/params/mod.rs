@@ -9,8 +9,8 @@ pub mod lift_transform_params;
 pub mod prepare_constants;
 pub mod update_param_type;
 
-/// Returns true if what a constant is computed from is so much less than the constant that it is stored instead: what
-/// saves less than a fifth is not worth the time.
-pub fn is_much_less(origin: usize, constant: usize) -> bool {
+/// Returns true if a constant's origin is so much smaller that it is stored instead: savings below a fifth are not
+/// worth the time.
+pub fn is_much_smaller(origin: usize, constant: usize) -> bool {
     origin.saturating_mul(5) <= constant.saturating_mul(4)
 }

@@ -1,12 +1,11 @@
-//! PrepareConstants: constants that were computed from less data are stored as that, and computed when the model first
-//! needs them.
+//! PrepareConstants: materializes expanded constants lazily, at first use.
 //!
-//! Where FoldConstant computed a constant from so much less data that it matters (weights that a convolution by Winograd's
-//! algorithm takes are four times as large), kernels take the result of `hammock.prepared` in its place: that calls one
-//! kernel, made of all that computed the constant, when it is called for the first time, and later returns what it has.
-//! So files are smaller and the first call is slower: `hammock compile` adds the pass to the others.
+//! If FoldConstant computed a constant from much less data (weights transformed for Winograd convolution are four
+//! times as large), kernels take the result of `hammock.prepared` instead: its first call runs one kernel, fused from
+//! all that computed the constant, and later calls return the stored result. So files are smaller and the first call
+//! is slower: `hammock compile` adds the pass to the others.
 
-use super::is_much_less;
+use super::is_much_smaller;
 use crate::{
     Context, Pass,
     rewrite::{self, Emitter, fuse_kernels, shared_functions::SharedFunctions},
@@ -27,7 +26,7 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// The function that computes a constant, or returns what it computed before.
+/// Runtime function that computes a constant at its first call, and then returns it.
 const PREPARED: &str = "hammock.prepared";
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
@@ -45,26 +44,26 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// A constant that is computed when the model runs.
+/// A constant that is materialized at run time.
 #[derive(Clone)]
 struct Prepared {
-    /// What tells it from others.
+    /// Its index.
     number: i64,
     kernel: Name,
-    /// What the kernel takes.
+    /// Inputs of the kernel.
     data: Vec<Tensor>,
 }
 
 #[derive(Default)]
 struct Preparer {
     kernels: SharedFunctions,
-    /// By the addresses of the constants' data; none where there is no such kernel.
+    /// By the addresses of the constants' data; `None` if there is no such kernel.
     made: FxHashMap<usize, Option<Prepared>>,
     count: i64,
 }
 
 impl Preparer {
-    /// Puts variables in the place of constants that a kernel is given.
+    /// Replaces constant arguments of a kernel by variables.
     fn call(&mut self, module: &mut Module, function: &mut Function, call: &mut Call, span: Span, out: &mut Emitter) {
         for operand in &mut call.args {
             operand.map(&mut |operand| {
@@ -78,7 +77,7 @@ impl Preparer {
 
     fn prepared(&mut self, module: &mut Module, constant: &Constant) -> Option<Prepared> {
         let origin = constant.origin.as_ref()?;
-        if !is_much_less(origin.bytes(), constant.tensor.nbytes()) {
+        if !is_much_smaller(origin.bytes(), constant.tensor.nbytes()) {
             return None;
         }
         let address = constant.tensor.data_ptr().addr();
@@ -115,7 +114,7 @@ impl Prepared {
     }
 }
 
-/// One kernel that computes a constant from data, and the data, in the order in which it takes them.
+/// Returns a fused kernel that computes a constant, and its inputs in order.
 fn fused(module: &mut Module, origin: &Origin) -> Option<(PrimFunc, Vec<Tensor>)> {
     let mut steps =
         Steps { module, function: Function::empty(), bindings: Vec::new(), data: Vec::new(), names: Vec::new() };
@@ -128,7 +127,7 @@ fn fused(module: &mut Module, origin: &Origin) -> Option<(PrimFunc, Vec<Tensor>)
     fused.map(|fused| (fused.func, data))
 }
 
-/// The calls of kernels that compute a constant, as a function of the data that it is computed from.
+/// The calls of kernels that compute a constant, as a function of its inputs.
 struct Steps<'a> {
     module: &'a mut Module,
     function: Function,

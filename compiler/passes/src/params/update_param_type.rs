@@ -1,7 +1,7 @@
-//! UpdateParamType: parameters get other types, and everything computed from them the types that follow.
+//! UpdateParamType: changes the types of parameters, and of values computed from them.
 //!
-//! A model whose weights are kept in float16, say, is the same graph with other types. Where an operator does not take
-//! its operands as they are then, that is an error.
+//! A model with float16 weights, say, is the same graph with other types. It is an error if an operator does not
+//! accept the new types of its operands.
 
 use crate::{
     Context, OptionKind, Pass, PassOption,
@@ -75,7 +75,7 @@ fn no_parameter(module: &Module, name: &str) -> Diagnostic {
     }
 }
 
-/// The type of a parameter with another shape or dtype.
+/// Returns the type of a parameter with another shape or dtype.
 fn wanted_type(function: &Function, param: Var, wanted: &Json) -> Result<Type, Diagnostic> {
     let wrong = |message: String| {
         let message = format!("parameter `{}` cannot change its type: {message}", function.vars[param].name);
@@ -109,7 +109,7 @@ fn wanted_type(function: &Function, param: Var, wanted: &Json) -> Result<Type, D
     Ok(ty.into())
 }
 
-/// Gives variables the types of their values where those have changed.
+/// Updates the types of variables whose values' types have changed.
 fn follow(
     module: &Module,
     function: &mut Function,
@@ -154,7 +154,7 @@ fn uses(binding: &Binding, changed: &FxHashSet<Var>) -> bool {
     found
 }
 
-/// Calls of functions whose parameters have changed must fit them.
+/// Checks the calls of functions whose parameters have changed.
 fn check_calls(module: &Module, updated: &FxHashSet<Name>) -> Result<(), Diagnostic> {
     for function in module.functions.values() {
         let Global::Relax(function) = function else { continue };

@@ -1,12 +1,12 @@
-//! QuantizeWeights: constant matrices that products multiply by are kept in 8 or 4 bits.
+//! QuantizeWeights: weight-only quantization of constant matmul weights to int8 or int4.
 //!
-//! Each column of a matrix is divided into groups of rows. The elements of a group are whole numbers, of -127 to 127 or of
-//! -7 to 7, times one scale: the largest magnitude among them over 127 or 7. Two numbers of 4 bits lie in a byte, those of
-//! an even row and of the next. A kernel makes floats of them again (FuseOps puts it into that of the product);
-//! where a column of float32 is one group of 8 bits, its scale multiplies the product instead.
+//! Each column of a matrix is divided into groups of rows. The elements of a group are integers, -127 to 127 or -7 to
+//! 7, times one scale: the maximum magnitude in the group over 127 or 7. Two int4 numbers are packed in a byte, from
+//! an even row and the next. A kernel dequantizes them (FuseOps fuses it into the matmul); if a column of float32 is
+//! one int8 group, its scale multiplies the result of the matmul instead.
 //!
-//! Matrices whose floats take 64 KiB or less stay as they are: they would be made floats when the module is compiled. What
-//! the rewriting costs in accuracy is reported: the root of the sum of squares of differences, over that of the elements.
+//! Matrices of up to 64 KiB stay as they are: they would be dequantized at compile time. The accuracy loss is
+//! reported: the root of the sum of squared differences, over that of the elements.
 
 use crate::{
     Context, OptionKind, Options, Pass, PassOption,
@@ -56,14 +56,14 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// The options for this dtype and as many rows in a group.
+/// Returns the options for this dtype and group size.
 pub fn to(dtype: &str, group: i64) -> Options {
     Options::of(&PASS).with([("dtype", dtype.into()), ("group", group.into())])
 }
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
-    let form = Form::of(context.options)?;
-    let mut quantizer = Quantizer { form, kernels: SharedFunctions::default(), matrices: IndexMap::new() };
+    let format = Format::of(context.options)?;
+    let mut quantizer = Quantizer { format, kernels: SharedFunctions::default(), matrices: IndexMap::new() };
     rewrite::relax_functions(module, |module, _, function| {
         rewrite::bindings(function, &mut |function, binding, out| quantizer.binding(module, function, binding, out))
     })?;
@@ -71,18 +71,18 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// How elements are kept.
+/// Quantized format.
 #[derive(Clone, Copy)]
-struct Form {
-    /// 8 or 4.
+struct Format {
+    /// Bits: 8 or 4.
     bits: i64,
-    /// Rows that share a scale, for all matrices; 0 for all rows.
+    /// Rows per group, for all matrices; 0 for all rows.
     group: i64,
-    /// The least bytes of a matrix.
-    least: i64,
+    /// Minimum size of a matrix in bytes.
+    min_bytes: i64,
 }
 
-impl Form {
+impl Format {
     fn of(options: &Options) -> Result<Self, Diagnostic> {
         let (bits, group) = (if options.text("dtype") == "int4" { 4 } else { 8 }, options.integer("group"));
         if group < 0 {
@@ -90,19 +90,19 @@ impl Form {
             return Err(Diagnostic::error(codes::BAD_PASS_OPTIONS, wrong));
         }
         let group = if group == 0 && bits == 4 { 32 } else { group };
-        Ok(Form { bits, group, least: options.integer("min_bytes") })
+        Ok(Format { bits, group, min_bytes: options.integer("min_bytes") })
     }
 
-    /// The largest number.
-    fn most(self) -> f32 {
+    /// Returns the maximum quantized number.
+    fn max(self) -> f32 {
         if self.bits == 4 { 7.0 } else { 127.0 }
     }
 }
 
 struct Quantizer {
-    form: Form,
+    format: Format,
     kernels: SharedFunctions,
-    /// What matrices have become, with the name of a product by each; one that several functions have is there once.
+    /// Quantized matrices, each with the name of a matmul; equal constants are quantized once.
     matrices: IndexMap<Contents, (String, Option<Matrix>)>,
 }
 
@@ -137,30 +137,30 @@ impl Quantizer {
         mut binding: Binding,
         out: &mut Emitter,
     ) -> Result<(), Diagnostic> {
-        if let Some((call, weights)) = self.product(&binding.value) {
-            let form = self.form;
-            let made = || (function.vars[binding.var].name.to_string(), Matrix::quantized(&weights, form));
+        if let Some((call, weights)) = self.matmul(&binding.value) {
+            let format = self.format;
+            let made = || (function.vars[binding.var].name.to_string(), Matrix::quantized(&weights, format));
             let (_, matrix) = self.matrices.entry(Contents(weights.clone())).or_insert_with(made);
             if let Some(matrix) = matrix.clone() {
-                binding.value = self.multiplied(module, function, call, matrix, out, binding.span)?;
+                binding.value = self.quantized_matmul(module, function, call, matrix, out, binding.span)?;
             }
         }
         out.push(binding);
         Ok(())
     }
 
-    /// A product by a constant matrix that is worth keeping in fewer bits.
-    fn product(&self, value: &Value) -> Option<(Call, Tensor)> {
+    /// Returns a matmul by a constant matrix that is worth quantizing.
+    fn matmul(&self, value: &Value) -> Option<(Call, Tensor)> {
         let call = value.as_op("matmul")?;
         let [_, Operand::Const(Constant { tensor, distributed: None, vdevice: None, .. })] = call.operands()? else {
             return None;
         };
-        let fits = tensor.shape().len() == 2 && tensor.nbytes() as i64 >= self.form.least;
+        let fits = tensor.shape().len() == 2 && tensor.nbytes() as i64 >= self.format.min_bytes;
         fits.then(|| (call.clone(), tensor.clone()))
     }
 
-    /// The product by such a matrix.
-    fn multiplied(
+    /// Emits the matmul by a quantized matrix.
+    fn quantized_matmul(
         &mut self,
         module: &mut Module,
         function: &mut Function,
@@ -173,11 +173,11 @@ impl Quantizer {
         let op = |name: &str, args: Vec<Operand>, attrs: Vec<(&'static str, hammock_ir::AttrValue)>| {
             lookup(name).map(|op| op.call(args, attrs)).ok_or_else(|| Diagnostic::error(codes::NOT_LOWERABLE, name))
         };
-        let scaled_after = matrix.columns_are_groups() && matrix.dtype == DType::FLOAT32 && self.form.bits == 8;
+        let scaled_after = matrix.columns_are_groups() && matrix.dtype == DType::FLOAT32 && self.format.bits == 8;
         let floats = match scaled_after {
             true => op("astype", vec![operand(&matrix.numbers)], vec![("dtype", matrix.dtype.into())])?,
             false => {
-                let kernel = self.kernels.share(module, "dequantize_weights", Global::Tir(matrix.kernel(self.form)));
+                let kernel = self.kernels.share(module, "dequantize_weights", Global::Tir(matrix.kernel(self.format)));
                 let inputs = vec![operand(&matrix.numbers), operand(&matrix.scales)];
                 Call::tir(kernel, inputs, Type::tensor(matrix.shape.map(PrimExpr::int64), matrix.dtype))
             }
@@ -186,13 +186,13 @@ impl Quantizer {
         if !scaled_after {
             return Ok(Value::Call(call));
         }
-        let product = out.call(module, function, "product", call, span)?;
+        let matmul = out.call(module, function, "product", call, span)?;
         let scales = matrix.scales.view(DType::FLOAT32, &[matrix.shape[1]], 0);
         let scales = scales.map_err(|e| Diagnostic::error(codes::NOT_LOWERABLE, e.to_string()))?;
-        Ok(Value::Call(op("multiply", vec![product.into(), operand(&scales)], vec![])?))
+        Ok(Value::Call(op("multiply", vec![matmul.into(), operand(&scales)], vec![])?))
     }
 
-    /// A line for all matrices; with `table`, after one for each.
+    /// Returns a line for all matrices, with `table` preceded by a line for each.
     fn report(&self, table: bool) -> String {
         let matrices = || self.matrices.iter().filter_map(|(was, (name, is))| Some((&was.0, name, is.as_ref()?)));
         let line = |name: &str, before: usize, after: usize, squares: [f64; 2]| {
@@ -211,53 +211,53 @@ impl Quantizer {
         if count == 0 {
             return format!(
                 "no weights are quantized: no constant matrix of {} bytes is multiplied by",
-                self.form.least
+                self.format.min_bytes
             );
         }
         let matrices = if count == 1 { "matrix" } else { "matrices" };
-        lines.push(line(&format!("{count} {matrices} in int{}", self.form.bits), before, after, squares));
+        lines.push(line(&format!("{count} {matrices} in int{}", self.format.bits), before, after, squares));
         lines.join("\n")
     }
 }
 
-/// A matrix in few bits.
+/// A quantized matrix.
 #[derive(Clone)]
 struct Matrix {
     /// Rows and columns.
     shape: [i64; 2],
     dtype: DType,
-    /// Rows that share a scale.
+    /// Rows per group.
     group: i64,
-    /// int8 of the shape, or bytes of two numbers each.
+    /// int8 of this shape, or bytes of two int4 numbers.
     numbers: Tensor,
-    /// float32 (groups, columns).
+    /// float32 of shape (groups, columns).
     scales: Tensor,
-    /// Sums of squares of differences and of elements.
+    /// Sums of squares of the differences and of the elements.
     squares: [f64; 2],
 }
 
 impl Matrix {
-    /// A matrix of finite floats in that form; `None` for others.
-    fn quantized(weights: &Tensor, form: Form) -> Option<Matrix> {
+    /// Quantizes a matrix of finite floats; `None` for others.
+    fn quantized(weights: &Tensor, format: Format) -> Option<Matrix> {
         let values = floats(weights)?;
         let &[rows, columns] = weights.shape() else { return None };
         if !values.iter().all(|value| value.is_finite()) {
             return None;
         }
-        let group = if form.group == 0 { rows } else { form.group.min(rows) };
+        let group = if format.group == 0 { rows } else { format.group.min(rows) };
         let (width, per_group) = (columns as usize, (group * columns) as usize);
         let (mut numbers, mut scales, mut squares) = (Vec::with_capacity(values.len()), Vec::new(), [0.0; 2]);
         for part in values.chunks(per_group) {
             let mut largest = vec![0f32; width];
             for row in part.chunks(width) {
-                largest.iter_mut().zip(row).for_each(|(most, value)| *most = most.max(value.abs()));
+                largest.iter_mut().zip(row).for_each(|(max, value)| *max = max.max(value.abs()));
             }
-            let of_group: Vec<f32> = largest.iter().map(|most| most / form.most()).collect();
+            let of_group: Vec<f32> = largest.iter().map(|max| max / format.max()).collect();
             for row in part.chunks(width) {
                 for (value, scale) in row.iter().zip(&of_group) {
-                    // A group of zeros has none.
+                    // The scale of a group of zeros is zero.
                     let number = if *scale > 0.0 { (value / scale).round_ties_even() } else { 0.0 };
-                    let number = number.clamp(-form.most(), form.most());
+                    let number = number.clamp(-format.max(), format.max());
                     squares[0] += f64::from(value - number * scale).powi(2);
                     squares[1] += f64::from(*value).powi(2);
                     numbers.push(number as i8);
@@ -266,7 +266,7 @@ impl Matrix {
             scales.extend(of_group);
         }
         let groups = (scales.len() / width) as i64;
-        let numbers = match form.bits {
+        let numbers = match format.bits {
             4 => Tensor::from_slice(&[(rows + 1) / 2, columns], &packed(&numbers, width)),
             _ => Tensor::from_slice(&[rows, columns], &numbers),
         };
@@ -278,8 +278,8 @@ impl Matrix {
         self.scales.shape()[0] == 1
     }
 
-    /// The kernel that makes floats of the matrix.
-    fn kernel(&self, form: Form) -> PrimFunc {
+    /// Returns the kernel that dequantizes the matrix.
+    fn kernel(&self, format: Format) -> PrimFunc {
         let buffer = |name: &str, tensor: &Tensor| {
             Buffer::new(name, tensor.shape().iter().map(|size| PrimExpr::int64(*size)).collect(), tensor.dtype())
         };
@@ -287,11 +287,11 @@ impl Matrix {
         let weights = Buffer::new("weights", self.shape.map(PrimExpr::int64).to_vec(), self.dtype);
         let body = fill_block(&weights, Attrs::new(), |at| {
             let [row, column] = [0, 1].map(|axis| at[axis].clone());
-            let place = vec![if form.bits == 4 { row.clone().floordiv(2i64) } else { row.clone() }, column.clone()];
+            let place = vec![if format.bits == 4 { row.clone().floordiv(2i64) } else { row.clone() }, column.clone()];
             let group =
                 vec![if self.columns_are_groups() { 0i64.into() } else { row.clone().floordiv(self.group) }, column];
             let stored = PrimExpr::load(&numbers, place.clone());
-            let number = if form.bits == 4 { nibble(stored, row) } else { stored };
+            let number = if format.bits == 4 { nibble(stored, row) } else { stored };
             let value = number.cast(DType::FLOAT32) * PrimExpr::load(&scales, group.clone());
             (value.cast(self.dtype), vec![Region::point(&numbers, place), Region::point(&scales, group)])
         });
@@ -306,7 +306,7 @@ impl Matrix {
     }
 }
 
-/// The elements of a dense tensor of floats.
+/// Returns the elements of a contiguous tensor of floats.
 fn floats(tensor: &Tensor) -> Option<Vec<f32>> {
     fn read<T: Element>(tensor: &Tensor, to: fn(T) -> f32) -> Option<Vec<f32>> {
         Some(tensor.as_slice::<T>().ok()?.iter().map(|value| to(*value)).collect())
@@ -319,8 +319,7 @@ fn floats(tensor: &Tensor) -> Option<Vec<f32>> {
     }
 }
 
-/// Numbers of -8 to 7 in bytes, as two's complements: of rows of this width, one in the low bits and the next in the high
-/// ones.
+/// Packs int4 numbers in bytes: of rows of this width, one in the low nibble and the next in the high nibble.
 fn packed(numbers: &[i8], width: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(numbers.len().div_ceil(2));
     for pair in numbers.chunks(2 * width) {
@@ -331,7 +330,7 @@ fn packed(numbers: &[i8], width: usize) -> Vec<u8> {
     bytes
 }
 
-/// The number of a row in a byte that [`packed`] made: moved to the highest bits, and back with its sign.
+/// Extracts the number of a row from a byte of [`packed`], by shifting it left and arithmetically back.
 fn nibble(byte: PrimExpr, row: PrimExpr) -> PrimExpr {
     let int = DType::INT32;
     let left = PrimExpr::int(28, int) - (row.floormod(2i64) * PrimExpr::int64(4)).cast(int);
@@ -343,17 +342,17 @@ fn nibble(byte: PrimExpr, row: PrimExpr) -> PrimExpr {
 mod tests {
     use super::*;
 
-    fn form(bits: i64, group: i64) -> Form {
-        Form { bits, group, least: 0 }
+    fn format(bits: i64, group: i64) -> Format {
+        Format { bits, group, min_bytes: 0 }
     }
 
     #[test]
     fn numbers_are_the_nearest_multiples_of_their_scale() {
         let weights = Tensor::from_slice(&[3, 2], &[12.7f32, 0.0, -0.149, 0.0, 2.54, 0.0]).unwrap();
-        let whole = Matrix::quantized(&weights, form(8, 0)).unwrap();
+        let whole = Matrix::quantized(&weights, format(8, 0)).unwrap();
         assert_eq!(whole.numbers.as_slice::<i8>().unwrap(), [127, 0, -1, 0, 25, 0]);
         assert_eq!(whole.scales.as_slice::<f32>().unwrap(), [12.7 / 127.0, 0.0]);
-        let groups = Matrix::quantized(&weights, form(8, 2)).unwrap();
+        let groups = Matrix::quantized(&weights, format(8, 2)).unwrap();
         assert_eq!((groups.scales.shape(), groups.numbers.as_slice::<i8>().unwrap()[4]), (&[2, 2][..], 127));
         let expected = (0.049f64.powi(2) + 0.04f64.powi(2)).sqrt();
         assert!((whole.squares[0].sqrt() - expected).abs() < 1e-6, "{}", whole.squares[0].sqrt());
@@ -369,7 +368,8 @@ mod tests {
         let infinite = Tensor::from_slice(&[1, 2], &[f32::INFINITY, 0.0]).unwrap();
         let integers = Tensor::from_slice(&[1, 2], &[1i32, 2]).unwrap();
         assert!(
-            Matrix::quantized(&infinite, form(8, 0)).is_none() && Matrix::quantized(&integers, form(4, 0)).is_none()
+            Matrix::quantized(&infinite, format(8, 0)).is_none()
+                && Matrix::quantized(&integers, format(4, 0)).is_none()
         );
     }
 }

@@ -63,10 +63,10 @@ fn apply_to(module: &Module, function: &mut Function, memory: MemoryDependences,
     let graph = Graph::of(function);
     let uses = function.vars.keys().map(|var| graph.use_count(var)).collect();
     let body = rewrite::take_body(function);
-    let (places, at) = (SecondaryMap::new(), (Span::NONE, false));
+    let (positions, at) = (SecondaryMap::new(), (Span::NONE, false));
     let (bodies, emitted) = (Vec::new(), Vec::new());
     let mut editor =
-        Editor { module, function, uses, memory, bodies, places, emitted, at, target: None, changed: false };
+        Editor { module, function, uses, memory, bodies, positions, emitted, at, target: None, changed: false };
     let body = editor.body(body, rule);
     let changed = editor.changed;
     function.lambda.body = body;
@@ -101,7 +101,7 @@ pub struct Editor<'a> {
     memory: MemoryDependences,
     /// Rewritten blocks of the enclosing bodies, outer ones first.
     bodies: Vec<Vec<Block>>,
-    places: SecondaryMap<Var, Option<Place>>,
+    positions: SecondaryMap<Var, Option<BindingPosition>>,
     emitted: Vec<Binding>,
     /// Span of the binding, and whether it is in a dataflow block.
     at: (Span, bool),
@@ -111,7 +111,7 @@ pub struct Editor<'a> {
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct BindingPosition {
     depth: usize,
     block: usize,
     index: usize,
@@ -119,16 +119,16 @@ struct Place {
 
 impl Definitions for Editor<'_> {
     fn value(&self, var: Var) -> Option<&Value> {
-        let place = self.places[var]?;
+        let position = self.positions[var]?;
         let blocks = self.bodies.last()?;
-        if place.depth + 1 != self.bodies.len() {
+        if position.depth + 1 != self.bodies.len() {
             return None;
         }
-        let block = &blocks[place.block];
-        if block.dataflow && place.block + 1 != blocks.len() {
+        let block = &blocks[position.block];
+        if block.dataflow && position.block + 1 != blocks.len() {
             return None;
         }
-        let value = &block.bindings[place.index].value;
+        let value = &block.bindings[position.index].value;
         let changes = self.target.is_some_and(|target| self.memory.changes_between(value, var, target));
         (!changes).then_some(value)
     }
@@ -239,19 +239,19 @@ impl Editor<'_> {
                 }
                 None => {
                     self.emitted.clear();
-                    self.place(binding);
+                    self.position(binding);
                 }
             }
         }
     }
 
-    fn place(&mut self, binding: Binding) {
+    fn position(&mut self, binding: Binding) {
         let depth = self.bodies.len() - 1;
         let (var, blocks) = (binding.var, self.blocks());
         let Some(block) = blocks.len().checked_sub(1) else { return };
         let index = blocks[block].bindings.len();
         blocks[block].bindings.push(binding);
-        self.places[var] = Some(Place { depth, block, index });
+        self.positions[var] = Some(BindingPosition { depth, block, index });
     }
 
     fn blocks(&mut self) -> &mut Vec<Block> {

@@ -13,7 +13,7 @@ use hammock_ir::{
 };
 
 pub(super) fn apply(function: &mut Function, plan: &Plan, bounds: &Bounds) {
-    if plan.places.is_empty() && !bounds.dynamic_results {
+    if plan.locations.is_empty() && !bounds.dynamic_results {
         return;
     }
     let body = rewrite::take_body(function);
@@ -61,18 +61,24 @@ impl Applier<'_> {
     fn binding(&mut self, function: &mut Function, mut binding: Binding, out: &mut Emitter) {
         if let Value::Call(call) = &binding.value
             && call.is_op("builtin.alloc_tensor")
-            && let Some(placed) = self.placed(function, &binding, call, out)
+            && let Some(in_storage) = self.in_storage(function, &binding, call, out)
         {
-            binding.value = Value::Call(placed);
+            binding.value = Value::Call(in_storage);
         }
         out.push(binding);
     }
 
     /// Returns the tensor in its storage.
-    fn placed(&mut self, function: &mut Function, binding: &Binding, call: &Call, out: &mut Emitter) -> Option<Call> {
+    fn in_storage(
+        &mut self,
+        function: &mut Function,
+        binding: &Binding,
+        call: &Call,
+        out: &mut Emitter,
+    ) -> Option<Call> {
         let [_, dtype, device, Operand::Str(scope)] = call.args.as_slice() else { return None };
         let dims = function.ty(binding.var).as_tensor()?.dims()?.to_vec();
-        let (storage, offset) = match self.plan.places.get(&binding.var) {
+        let (storage, offset) = match self.plan.locations.get(&binding.var) {
             Some(place) => {
                 let plan = &self.plan.storages[place.storage];
                 let known = self.vars[place.storage];

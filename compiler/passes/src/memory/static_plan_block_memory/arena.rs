@@ -50,7 +50,7 @@ pub(super) fn plan(tensors: &Tensors, plan: &mut Plan) -> Vec<bool> {
     }
     // A single tensor has its own storage anyway.
     for buffers in groups.into_iter().filter(|buffers| buffers.len() > 1) {
-        let (offsets, bytes) = place(&buffers, &tensors.bodies);
+        let (offsets, bytes) = best_placement(&buffers, &tensors.bodies);
         let body = buffers.iter().map(|buffer| tensors.all[buffer.id].body);
         let body = body.reduce(|a, b| around_both(&tensors.bodies, a, b));
         let storage = plan.storages.len();
@@ -58,7 +58,7 @@ pub(super) fn plan(tensors: &Tensors, plan: &mut Plan) -> Vec<bool> {
         let (bytes, dtype) = (PrimExpr::int64(bytes), DType::UINT8);
         plan.storages.push(Storage { bytes, dtype, device: device.clone(), scope: scope.clone(), body });
         for (buffer, offset) in buffers.iter().zip(offsets) {
-            plan.places.insert(tensors.all[buffer.id].var, Location { storage, offset });
+            plan.locations.insert(tensors.all[buffer.id].var, Location { storage, offset });
             rest[buffer.id] = false;
         }
     }
@@ -99,7 +99,7 @@ fn are_alternatives(bodies: &[BodyInfo], mut a: usize, mut b: usize) -> bool {
 }
 
 /// Returns an offset for each buffer, and their total size in bytes.
-fn place(buffers: &[Buffer], bodies: &[BodyInfo]) -> (Vec<i64>, i64) {
+fn best_placement(buffers: &[Buffer], bodies: &[BodyInfo]) -> (Vec<i64>, i64) {
     let by_allocation = by_allocation(buffers);
     if buffers.len() > MAX_BY_SIZE {
         return by_allocation;

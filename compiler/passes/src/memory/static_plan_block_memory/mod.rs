@@ -76,7 +76,7 @@ impl Scope {
 #[derive(Default)]
 struct Plan {
     storages: Vec<Storage>,
-    places: FxHashMap<Var, Location>,
+    locations: FxHashMap<Var, Location>,
 }
 
 /// A storage.

@@ -82,14 +82,14 @@ impl Planner<'_> {
         let group = self.group(tensor);
         let free = if tensor.uses == 0 { None } else { self.take(tensor, group) };
         let storage = free.unwrap_or_else(|| self.allocate(tensor));
-        self.plan.places.insert(tensor.var, Location { storage, offset: 0 });
+        self.plan.locations.insert(tensor.var, Location { storage, offset: 0 });
     }
 
     fn use_once(&mut self, id: TensorId) {
         self.remaining_uses[id] -= 1;
         let tensors = self.tensors;
         if self.remaining_uses[id] == 0 {
-            let storage = self.plan.places[&tensors.all[id].var].storage;
+            let storage = self.plan.locations[&tensors.all[id].var].storage;
             let group = self.group(&tensors.all[id]);
             self.release(storage, group);
         }

@@ -1,13 +1,13 @@
-//! LiftTransformParams: what depends on weights only is computed once, by a function of its own.
+//! LiftTransformParams: moves computations on weights into functions that run once.
 //!
-//! Of a function with `num_input`, bindings of dataflow blocks that need only the parameters behind those inputs move to
-//! a function `NAME_transform_params`, which takes all weights as one tuple and gives what is needed at each run, as a
-//! tuple. The function itself takes that in the place of its weights: first weights that it uses as they are, then
-//! what was computed, in order. Sizes that only weights define come first, as a shape.
+//! In a function with `num_input`, dataflow bindings that depend only on the parameters after the inputs move to a
+//! function `NAME_transform_params`, which takes all weights as one tuple and returns the values needed at each run,
+//! as a tuple. The function itself takes these instead of its weights: first weights that it uses directly, then
+//! computed values, in order. Sizes that only weights define come first, as a shape.
 //!
-//! - `R.builtin.stop_lift_params(w)` is `w`, and what depends on it is computed at each run.
-//! - What needs no weight, such as `R.zeros`, is cheap to make: it is computed where it is used, if need be twice.
-//! - `shared_transform` makes one function `transform_params` for several functions that take the same weights, with the
+//! - `R.builtin.stop_lift_params(w)` is `w`, and its users are computed at each run.
+//! - Values that need no weight, such as `R.zeros`, are cheap: they are computed where they are used, possibly twice.
+//! - `shared_transform` creates one function `transform_params` for several functions with the same weights, with the
 //!   bindings that all of them have.
 
 mod plan;
@@ -48,7 +48,7 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// What the names of the new functions end in.
+/// Suffix of the names of the new functions.
 const SUFFIX: &str = "transform_params";
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
@@ -64,7 +64,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
         .try_for_each(|name| lift(module, std::slice::from_ref(name), format!("{name}_{SUFFIX}").into(), consumes))
 }
 
-/// The functions that have weights, or those named.
+/// Returns the functions that have weights, or those named.
 fn targets(module: &Module, named: &[String]) -> Result<Vec<Name>, Diagnostic> {
     let mut targets = Vec::new();
     for name in named {
@@ -94,7 +94,7 @@ fn targets(module: &Module, named: &[String]) -> Result<Vec<Name>, Diagnostic> {
     }
 }
 
-/// Functions whose parameters change must not be called by the module: nobody there has transformed weights.
+/// Checks that the module does not call functions whose parameters change: callers there have no transformed weights.
 fn check_callers(module: &Module, targets: &[Name]) -> Result<(), Diagnostic> {
     let escaping = functions::escaping(module);
     let mut called = targets.iter().find(|name| escaping.contains(*name)).cloned();
@@ -113,7 +113,7 @@ fn check_callers(module: &Module, targets: &[Name]) -> Result<(), Diagnostic> {
         .help("remove its `num_input`, or run `InlinePrivateFunctions` first"))
 }
 
-/// Lifts what all of the functions compute from their weights.
+/// Lifts the computations of all these functions on their weights.
 fn lift(module: &mut Module, names: &[Name], transform_name: Name, consumes: bool) -> Result<(), Diagnostic> {
     if module.functions.contains_key(&transform_name) {
         let message = format!("the module already has a function `{transform_name}`");
@@ -127,7 +127,7 @@ fn lift(module: &mut Module, names: &[Name], transform_name: Name, consumes: boo
     let lifted = transform.finish(&plans);
     for (name, plan) in names.iter().zip(plans) {
         if let Some(Global::Relax(function)) = module.functions.get_mut(name) {
-            shorten(function, plan, &lifted)?;
+            take_transformed(function, plan, &lifted)?;
         }
     }
     let mut function = lifted.function;
@@ -142,7 +142,7 @@ fn lift(module: &mut Module, names: &[Name], transform_name: Name, consumes: boo
     Ok(())
 }
 
-/// Functions that share a transformation take the same weights.
+/// Checks that functions that share a transformation take the same weights.
 fn check_alike(names: &[Name], functions: &[&Function]) -> Result<(), Diagnostic> {
     let weights = |f: &&Function| -> Vec<Var> { f.lambda.params[f.lambda.num_input().unwrap_or(0)..].to_vec() };
     let Some((first, others)) = functions.split_first() else { return Ok(()) };
@@ -161,18 +161,18 @@ fn check_alike(names: &[Name], functions: &[&Function]) -> Result<(), Diagnostic
     Ok(())
 }
 
-/// What was lifted out of functions.
+/// Computations lifted out of functions.
 struct Lifted {
-    /// The function that computes it.
+    /// Function with the lifted computations.
     function: Function,
-    /// What it gives, in its own variables.
+    /// Its outputs, in its own variables.
     outputs: Vec<Var>,
-    /// The positions of sizes that it gives as well, among those of weights.
+    /// Indices, among those of weights, of sizes that it returns too.
     sizes: Vec<usize>,
 }
 
-/// Makes a function take what was computed from its weights.
-fn shorten(function: &mut Function, plan: Plan, lifted: &Lifted) -> Result<(), Diagnostic> {
+/// Makes a function take the transformed weights.
+fn take_transformed(function: &mut Function, plan: Plan, lifted: &Lifted) -> Result<(), Diagnostic> {
     let span = function.lambda.span;
     function.lambda.params.truncate(plan.inputs);
     if !lifted.sizes.is_empty() {
@@ -217,13 +217,13 @@ fn shorten(function: &mut Function, plan: Plan, lifted: &Lifted) -> Result<(), D
     canonicalize(function)
 }
 
-/// The sizes of a function's weights, for those that the transformation calls them.
+/// Returns the substitution of the transformation's sizes by those of the function's weights.
 fn lifted_dims(lifted: &Lifted, plan: &Plan) -> Substitution {
     let theirs = plan::dims(&lifted.function);
     theirs.into_iter().zip(plan.dims.iter().map(|dim| dim.expr())).collect()
 }
 
-/// Makes a function that takes one tuple forget each member when it has taken it.
+/// Makes a function that takes one tuple release each member after reading it.
 fn consume(function: &mut Function) -> Result<(), Diagnostic> {
     let Some(tuple) = function.lambda.params.last().copied() else { return Ok(()) };
     let mut taken: FxHashMap<usize, Var> = FxHashMap::default();
@@ -250,7 +250,7 @@ fn consume(function: &mut Function) -> Result<(), Diagnostic> {
     })
 }
 
-/// The function's body: one dataflow block, and the tuple that it gives.
+/// Sets the function's body: one dataflow block, and the returned tuple.
 fn body_of(function: &mut Function, mut bindings: Vec<Binding>, members: Vec<Operand>) {
     let types = members.iter().map(|member| function.operand_ty(&Module::new(), member)).collect();
     function.lambda.ret_ty = Type::Tuple(types);

@@ -1,4 +1,4 @@
-//! What is computed from weights only, and what of that is needed at each run.
+//! Computations on weights alone, and their values needed at each run.
 
 use super::{Lifted, body_of};
 use crate::analysis::symbolic;
@@ -13,27 +13,27 @@ use hammock_ir::{
 use hammock_ops::Table;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What becomes of one function.
+/// Plan of one function.
 pub struct Plan {
-    /// How many of its parameters are inputs.
+    /// Number of inputs.
     pub inputs: usize,
-    /// The sizes that its weights define.
+    /// Sizes that its weights define.
     pub dims: Vec<PrimVar>,
-    /// Its weights and what it computes of them, and what these are for the transformation.
+    /// Its weights and values computed from them, with their variables in the transformation.
     pub known: FxHashMap<Var, Var>,
-    /// What it computes no more.
+    /// Bindings that are lifted.
     pub lifted: FxHashSet<Var>,
-    /// The variables that it uses at each run.
+    /// Variables that it uses at each run.
     runtime: FxHashSet<Var>,
-    /// The sizes, by position among those of its weights, that it uses at each run and inputs do not say.
+    /// Sizes used at each run that inputs do not define, as indices among those of its weights.
     sizes: FxHashSet<usize>,
 }
 
-/// The transformation under way: candidates of all functions, in variables of its own.
+/// The transformation under construction: candidates of all functions, in its own variables.
 pub struct Transform {
     function: Function,
     candidates: Vec<Candidate>,
-    /// Candidates by the hashes of their values.
+    /// Candidates by hash of the value.
     by_value: FxHashMap<u64, Vec<usize>>,
     /// For each function, its variables that are known here.
     known: Vec<FxHashMap<Var, Var>>,
@@ -42,13 +42,13 @@ pub struct Transform {
 /// A binding that may be lifted.
 struct Candidate {
     binding: Binding,
-    /// How many functions have it.
+    /// Number of functions that have it.
     count: usize,
     /// True if it needs a weight.
     needs_weight: bool,
 }
 
-/// The sizes that a function's weights define, each once.
+/// Returns the distinct sizes that a function's weights define.
 pub fn dims(function: &Function) -> Vec<PrimVar> {
     let mut dims: Vec<PrimVar> = Vec::new();
     for param in &function.lambda.params[function.lambda.num_input().unwrap_or(0)..] {
@@ -60,7 +60,7 @@ pub fn dims(function: &Function) -> Vec<PrimVar> {
 }
 
 impl Transform {
-    /// Collects what the functions compute from their weights, which are alike.
+    /// Collects the computations of these functions on their weights, which have the same types.
     pub fn of(functions: &[&Function], writers: &Writers) -> Self {
         let mut transform = Transform {
             function: Function::empty(),
@@ -75,7 +75,7 @@ impl Transform {
                 transform.function.lambda.params = copies;
             }
             transform.known.push(weights.iter().copied().zip(transform.function.lambda.params.clone()).collect());
-            // Sizes have different names in different functions: what depends on them is not shared.
+            // Sizes have different names in different functions: values that depend on them are not shared.
             let sizes = if functions.len() == 1 { symbolic::defined(function, weights) } else { Vec::new() };
             let memory = MemoryDependences::of(function, writers, &Table);
             transform.collect(i, function, &memory, &sizes, functions.len() > 1);
@@ -102,7 +102,7 @@ impl Transform {
             each_size(function, binding, &mut |v| exprs.push(v.clone()));
             let known = &self.known[i];
             let is_known = uses.iter().all(|v| known.contains_key(v)) && exprs.iter().all(|v| sizes.contains(v));
-            // What is computed once must be the same for all runs.
+            // A lifted value must be the same for all runs.
             let is_constant = !memory.is_overwritten(binding.var)
                 && !memory.writes(binding.var)
                 && !memory.reads_written(&binding.value);
@@ -145,9 +145,9 @@ impl Transform {
         }
     }
 
-    /// Returns true if a variable of the transformation is a weight, or needs one.
+    /// Returns true if a variable of the transformation is a weight, or depends on one.
     fn needs_weight(&self, var: Var) -> bool {
-        // Variables of candidates are numbered in their order, behind those of weights.
+        // Variables of candidates are numbered in order, after those of weights.
         let weights = self.function.lambda.params.len();
         match (var.as_u32() as usize).checked_sub(weights) {
             Some(candidate) => self.candidates[candidate].needs_weight,
@@ -155,7 +155,7 @@ impl Transform {
         }
     }
 
-    /// What becomes of a function, the one of that number.
+    /// Returns the plan of the function of index `i`.
     pub fn plan(&mut self, i: usize, function: &Function) -> Plan {
         let inputs = function.lambda.num_input().unwrap_or(0);
         let known = std::mem::take(&mut self.known[i]);
@@ -187,7 +187,7 @@ impl Transform {
         Plan { inputs, dims, known, lifted, runtime, sizes }
     }
 
-    /// The function that transforms weights, for what these functions need.
+    /// Returns the function that transforms weights for these plans.
     pub fn finish(self, plans: &[Plan]) -> Lifted {
         let Transform { mut function, candidates, .. } = self;
         let mut needed: FxHashSet<Var> = FxHashSet::default();
@@ -211,7 +211,7 @@ impl Transform {
     }
 }
 
-/// The variables that a value uses, nested bodies included.
+/// Collects the variables that a value uses, including nested bodies.
 fn uses_of(value: &Value, uses: &mut FxHashSet<Var>) {
     if let Value::Call(call) = value {
         if let Callee::Var(v) = &call.callee {

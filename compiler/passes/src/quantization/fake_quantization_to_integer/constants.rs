@@ -1,4 +1,4 @@
-//! What is known of operands when a module is compiled.
+//! Values of operands that are known at compile time.
 
 use crate::rewrite::editor::Editor;
 use hammock_ir::{
@@ -7,7 +7,7 @@ use hammock_ir::{
 };
 use hammock_runtime::Element;
 
-/// The elements of a constant, also of one that is reshaped or cast to int32.
+/// Returns the elements of a constant, also of one that is reshaped or cast to int32.
 pub fn elements(e: &Editor, operand: &Operand) -> Option<Vec<f64>> {
     if let Some(constant) = e.constant(operand) {
         return floats(&constant.tensor);
@@ -19,7 +19,7 @@ pub fn elements(e: &Editor, operand: &Operand) -> Option<Vec<f64>> {
     elements(e, source).filter(|_| call.is_op("reshape") || whole)
 }
 
-/// The only element of a constant.
+/// Returns the only element of a constant.
 pub fn number(e: &Editor, operand: &Operand) -> Option<f64> {
     match elements(e, operand)?[..] {
         [one] => Some(one),
@@ -27,12 +27,12 @@ pub fn number(e: &Editor, operand: &Operand) -> Option<f64> {
     }
 }
 
-/// Returns true if both are constants of one element, the same.
+/// Returns true if both are constants of one equal element.
 pub fn same_number(e: &Editor, a: &Operand, b: &Operand) -> bool {
     number(e, a).is_some_and(|a| number(e, b) == Some(a))
 }
 
-/// The scale that an operand is, if it is known: finite and greater than zero.
+/// Returns the value of a scale, if it is known, finite and greater than zero.
 pub fn scale(e: &Editor, operand: &Operand) -> Option<f64> {
     number(e, operand).filter(|scale| *scale >= f64::from(f32::MIN_POSITIVE) && scale.is_finite())
 }
@@ -42,26 +42,26 @@ pub fn is_zero(e: &Editor, operand: &Operand) -> bool {
     elements(e, operand).is_some_and(|all| all.iter().all(|v| *v == 0.0))
 }
 
-/// How many operators may lie between an operand and the constants that it follows from.
-const DEPTH: usize = 6;
+/// Maximum number of operators between an operand and the constants that it is computed from.
+const MAX_DEPTH: usize = 6;
 
-/// Returns true if an operand follows from constants, by a few operators.
+/// Returns true if an operand is computed from constants by a few operators.
 pub fn is_known(e: &Editor, operand: &Operand) -> bool {
-    follows(e, operand, DEPTH)
+    is_computed(e, operand, MAX_DEPTH)
 }
 
-fn follows(e: &Editor, operand: &Operand, depth: usize) -> bool {
+fn is_computed(e: &Editor, operand: &Operand, depth: usize) -> bool {
     match (e.source(operand), e.call(operand)) {
         (Operand::Const(_) | Operand::Prim(_) | Operand::Shape(_), _) => true,
         (_, Some(call)) => {
             let computes = depth > 0 && matches!(call.callee, Callee::Op(_)) && !call.args.is_empty();
-            computes && call.args.iter().all(|arg| follows(e, arg, depth - 1))
+            computes && call.args.iter().all(|arg| is_computed(e, arg, depth - 1))
         }
         _ => false,
     }
 }
 
-/// A dtype among the attributes of a call.
+/// Returns an attribute of a call that is a dtype.
 pub fn dtype(call: &Call, name: &str) -> Option<DType> {
     match call.attrs.get(name)? {
         AttrValue::DType(dtype) if *dtype != DType::VOID => Some(*dtype),

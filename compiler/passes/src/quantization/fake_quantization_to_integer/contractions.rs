@@ -1,7 +1,7 @@
-//! Products and convolutions of bytes in int32.
+//! Matmuls and convolutions of int8 and uint8 in int32.
 //!
-//! Of `x - a` and `w - b` with zero points `a` and `b`, a sum of `k` products is `Σxw - a Σw - b Σx + kab`. Where a
-//! convolution pads, it pads with the zero point, which stands for zero.
+//! With zero points `a` and `b`, the contraction of `x - a` and `w - b` over `k` elements is `Σxw - a Σw - b Σx +
+//! kab`. A convolution pads with the zero point, which represents zero.
 
 use super::{
     constants::dtype,
@@ -13,10 +13,10 @@ use hammock_ir::{
     relax::{Call, Operand, Value},
 };
 
-/// How many products of bytes an int32 surely holds.
-const MOST_TERMS: i64 = i32::MAX as i64 / (255 * 255);
+/// Maximum reduction extent for which an int32 accumulator cannot overflow.
+const MAX_REDUCTION: i64 = i32::MAX as i64 / (255 * 255);
 
-/// A product or convolution as one of bytes.
+/// Rewrites a matmul or convolution to integers.
 pub fn integer(e: &mut Editor, call: &Call) -> Option<Value> {
     let is_conv = ["nn.conv1d", "nn.conv2d", "nn.conv3d"].iter().any(|name| call.is_op(name));
     if !is_conv && !call.is_op("matmul") {
@@ -29,26 +29,26 @@ pub fn integer(e: &mut Editor, call: &Call) -> Option<Value> {
     if x.scale.is_some() != w.scale.is_some() || asked.is_some_and(|dtype| dtype != own) {
         return None;
     }
-    let product = if is_conv { convolution(e, call, &x, &w)? } else { matmul(e, call, &x, &w)? };
-    match product.scale {
-        None => Some(Value::Operand(product.sums)),
+    let contraction = if is_conv { convolution(e, call, &x, &w)? } else { matmul(e, call, &x, &w)? };
+    match contraction.scale {
+        None => Some(Value::Operand(contraction.sums)),
         Some(scale) => {
-            let real = e.emit("astype", [product.sums], [("dtype", DType::FLOAT32.into())])?;
+            let real = e.emit("astype", [contraction.sums], [("dtype", DType::FLOAT32.into())])?;
             e.make("multiply", [real, scale], [])
         }
     }
 }
 
-/// A product in integers, and what it is to be multiplied with.
-struct Product {
+/// An integer contraction, and its scale.
+struct Contraction {
     sums: Operand,
     scale: Option<Operand>,
 }
 
-fn matmul(e: &mut Editor, call: &Call, x: &Quantized, w: &Quantized) -> Option<Product> {
+fn matmul(e: &mut Editor, call: &Call, x: &Quantized, w: &Quantized) -> Option<Contraction> {
     let (left, right) = (e.tensor(&x.numbers)?, e.tensor(&w.numbers)?);
     let (rows, columns) = (left.ndim()?.checked_sub(2)?, right.ndim()?.checked_sub(1).filter(|last| *last > 0)?);
-    let terms = left.dims()?.last()?.as_int().filter(|terms| (0..=MOST_TERMS).contains(terms))?;
+    let extent = left.dims()?.last()?.as_int().filter(|extent| (0..=MAX_REDUCTION).contains(extent))?;
     if !x.varies_only(rows) || !w.varies_only(columns) {
         return None;
     }
@@ -56,19 +56,19 @@ fn matmul(e: &mut Editor, call: &Call, x: &Quantized, w: &Quantized) -> Option<P
     for (zero, other, axis) in [(&x.zero, &w.numbers, -2), (&w.zero, &x.numbers, -1)] {
         if let Some(zero) = zero {
             let sums = sums(e, other, vec![axis])?;
-            all = less(e, all, zero, sums)?;
+            all = subtract_zero_term(e, all, zero, sums)?;
         }
     }
     if let (Some(a), Some(b)) = (&x.zero, &w.zero) {
         let both = e.emit("multiply", [a.operand.clone(), b.operand.clone()], [])?;
-        let each = e.emit("multiply", [both, int(terms as i32)?], [])?;
+        let each = e.emit("multiply", [both, int(extent as i32)?], [])?;
         all = e.emit("add", [all, each], [])?;
     }
     let scale = both_scales(e, &x.scale, w.scale.as_ref().map(|scale| scale.operand.clone()))?;
-    Some(Product { sums: all, scale })
+    Some(Contraction { sums: all, scale })
 }
 
-fn convolution(e: &mut Editor, call: &Call, x: &Quantized, w: &Quantized) -> Option<Product> {
+fn convolution(e: &mut Editor, call: &Call, x: &Quantized, w: &Quantized) -> Option<Contraction> {
     let layout = |name: &str| call.attrs.get(name)?.as_str().map(str::to_owned);
     let (data, kernel) = (layout("data_layout")?, layout("kernel_layout")?);
     let out = layout("out_layout").filter(|layout| !layout.is_empty()).unwrap_or_else(|| data.clone());
@@ -76,11 +76,11 @@ fn convolution(e: &mut Editor, call: &Call, x: &Quantized, w: &Quantized) -> Opt
     if data.len() != dims.len() || kernel.len() != dims.len() || out.len() != dims.len() {
         return None;
     }
-    let of_results = kernel.find('O')?;
-    let terms: i64 = dims.iter().enumerate().filter(|(at, _)| *at != of_results).map(|(_, size)| size).product();
+    let output_channels = kernel.find('O')?;
+    let extent: i64 = dims.iter().enumerate().filter(|(at, _)| *at != output_channels).map(|(_, size)| size).product();
     let single = |parameter: &Option<Parameter>| parameter.as_ref().is_none_or(|own| own.axis.is_none());
-    let fits = single(&x.zero) && single(&x.scale) && w.zero.is_none() && w.varies_only(of_results);
-    if !fits || terms > MOST_TERMS {
+    let fits = single(&x.zero) && single(&x.scale) && w.zero.is_none() && w.varies_only(output_channels);
+    if !fits || extent > MAX_REDUCTION {
         return None;
     }
     let mut numbers = x.numbers.clone();
@@ -88,39 +88,39 @@ fn convolution(e: &mut Editor, call: &Call, x: &Quantized, w: &Quantized) -> Opt
     if let Some(zero) = &x.zero {
         (numbers, call) = padded(e, numbers, call, zero, &data)?;
     }
-    // What changes along the kernel's results, along the channels of the result.
+    // Parameters that vary along the output channels.
     let channels: Vec<PrimExpr> =
-        out.chars().map(|letter| PrimExpr::int64(if letter == 'C' { dims[of_results] } else { 1 })).collect();
+        out.chars().map(|letter| PrimExpr::int64(if letter == 'C' { dims[output_channels] } else { 1 })).collect();
     let along = |e: &mut Editor, operand: Operand| e.emit("reshape", [operand, Operand::Shape(channels.clone())], []);
     let mut all = e.bind(bytes(&call, &numbers, &w.numbers))?;
     if let Some(zero) = &x.zero {
-        let axes = (0..dims.len()).filter(|at| *at != of_results).map(|at| at as i64).collect();
+        let axes = (0..dims.len()).filter(|at| *at != output_channels).map(|at| at as i64).collect();
         let sums = sums(e, &w.numbers, axes)?;
         let sums = along(e, sums)?;
-        all = less(e, all, zero, sums)?;
+        all = subtract_zero_term(e, all, zero, sums)?;
     }
     let own = match &w.scale {
         Some(Parameter { operand, axis: Some(_), .. }) => Some(along(e, operand.clone())?),
         scale => scale.as_ref().map(|scale| scale.operand.clone()),
     };
     let scale = both_scales(e, &x.scale, own)?;
-    Some(Product { sums: all, scale })
+    Some(Contraction { sums: all, scale })
 }
 
-/// The call with bytes as operands.
+/// Returns the call with integer operands.
 fn bytes(call: &Call, x: &Operand, w: &Operand) -> Value {
     let mut call = Call { args: vec![x.clone(), w.clone()], ..call.clone() };
     call.attrs.set("out_dtype", DType::INT32);
     Value::Call(call)
 }
 
-/// `sums - zero * others`.
-fn less(e: &mut Editor, sums: Operand, zero: &Parameter, others: Operand) -> Option<Operand> {
+/// Emits `sums - zero * others`.
+fn subtract_zero_term(e: &mut Editor, sums: Operand, zero: &Parameter, others: Operand) -> Option<Operand> {
     let added = e.emit("multiply", [others, zero.operand.clone()], [])?;
     e.emit("subtract", [sums, added], [])
 }
 
-/// The product of both scales; none where there are none.
+/// Emits the product of both scales; `None` if there are none.
 fn both_scales(e: &mut Editor, x: &Option<Parameter>, w: Option<Operand>) -> Option<Option<Operand>> {
     match (x, w) {
         (Some(x), Some(w)) => Some(Some(e.emit("multiply", [w, x.operand.clone()], [])?)),
@@ -128,7 +128,7 @@ fn both_scales(e: &mut Editor, x: &Option<Parameter>, w: Option<Operand>) -> Opt
     }
 }
 
-/// Data with a zero point around it, which must be known, and the convolution that pads no more.
+/// Pads data with its zero point, which must be known, and returns the convolution without padding.
 fn padded(e: &mut Editor, numbers: Operand, mut call: Call, zero: &Parameter, layout: &str) -> Option<(Operand, Call)> {
     let padding = call.attrs.get("padding")?.as_list()?.iter().map(AttrValue::as_int).collect::<Option<Vec<_>>>()?;
     if padding.iter().all(|width| *width == 0) {

@@ -1,4 +1,4 @@
-//! Operators that only move elements, or choose among them.
+//! Operators that only move or select elements.
 
 use super::constants::{number, scale};
 use crate::{analysis::permutation::permutation, rewrite::editor::Editor};
@@ -7,8 +7,8 @@ use hammock_ir::{
     relax::{Call, Definitions, Operand, Value},
 };
 
-/// Operators whose elements are elements of their first operand.
-const MOVE: &[&str] = &[
+/// Operators whose results consist of elements of their first operand.
+const MOVING: &[&str] = &[
     "broadcast_to",
     "expand_dims",
     "flip",
@@ -23,17 +23,17 @@ const MOVE: &[&str] = &[
     "tile",
 ];
 
-/// Those that choose the greatest or the least of several.
-const CHOOSE: &[&str] = &["max", "min", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"];
+/// Operators that select a maximum or minimum.
+const SELECTING: &[&str] = &["max", "min", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"];
 
-/// The call of `dequantize` that gives an operand, if it makes floats of bytes.
-fn of_bytes(e: &Editor, operand: &Operand) -> Option<Call> {
+/// Returns the call of `dequantize` that computes an operand, if its input is int8 or uint8.
+fn dequantized_bytes(e: &Editor, operand: &Operand) -> Option<Call> {
     let call = e.op(operand, "dequantize")?;
     let dtype = e.tensor(call.args.first()?)?.dtype?;
     (dtype.is_integer() && dtype.bits == 8).then(|| call.clone())
 }
 
-/// Returns true if scale and zero point are single numbers.
+/// Returns true if scale and zero point are per tensor.
 fn is_single(e: &Editor, dequantize: &Call) -> bool {
     let one = |operand: &Operand| {
         let ty = e.tensor(operand);
@@ -42,16 +42,16 @@ fn is_single(e: &Editor, dequantize: &Call) -> bool {
     dequantize.args[1..].iter().all(one)
 }
 
-/// An operator on dequantized bytes as one on bytes, dequantized then.
+/// Moves `dequantize` after an operator.
 pub fn after(e: &mut Editor, call: &Call) -> Option<Value> {
     let applies = |names: &[&str]| names.iter().any(|name| call.is_op(name));
-    let dequantize = of_bytes(e, call.args.first()?)?;
+    let dequantize = dequantized_bytes(e, call.args.first()?)?;
     let [numbers, own_scale, _] = dequantize.operands()?;
     let single = is_single(e, &dequantize);
     let mut axis = None;
     match () {
-        () if applies(MOVE) && single => {}
-        () if applies(CHOOSE) && single && scale(e, own_scale).is_some() => {}
+        () if applies(MOVING) && single => {}
+        () if applies(SELECTING) && single && scale(e, own_scale).is_some() => {}
         () if call.is_op("permute_dims") => {
             let rank = e.tensor(numbers)?.ndim()?;
             let own = dequantize.attrs.get("axis")?.as_int()?;
@@ -63,32 +63,31 @@ pub fn after(e: &mut Editor, call: &Call) -> Option<Value> {
     let mut moved = call.clone();
     moved.args[0] = numbers.clone();
     let moved = e.bind(Value::Call(moved))?;
-    Some(again(&dequantize, moved, axis))
+    Some(dequantize_like(&dequantize, moved, axis))
 }
 
-/// A part of dequantized bytes, dequantized on its own.
+/// Moves `dequantize` after taking a part.
 pub fn member(e: &mut Editor, value: &Value) -> Option<Value> {
     let Value::TupleGet(tuple, index) = value else { return None };
     let split = e.op(tuple, "split")?.clone();
-    let dequantize = of_bytes(e, split.args.first()?).filter(|call| is_single(e, call))?;
+    let dequantize = dequantized_bytes(e, split.args.first()?).filter(|call| is_single(e, call))?;
     let mut moved = split;
     moved.args[0] = dequantize.args.first()?.clone();
     let parts = e.bind(Value::Call(moved))?;
     let part = e.bind(Value::TupleGet(parts, *index))?;
-    Some(again(&dequantize, part, None))
+    Some(dequantize_like(&dequantize, part, None))
 }
 
-/// `dequantize` of other bytes, perhaps along another axis.
-fn again(dequantize: &Call, numbers: Operand, axis: Option<i64>) -> Value {
+/// Returns the same `dequantize` of other data, possibly along another axis.
+fn dequantize_like(dequantize: &Call, numbers: Operand, axis: Option<i64>) -> Value {
     let mut call = dequantize.clone();
     call.args[0] = numbers;
-    // Of another number of dimensions; a single number has no axis.
+    // The rank may differ; a per-tensor scale has no axis.
     call.attrs.set("axis", axis.unwrap_or(-1));
     Value::Call(call)
 }
 
-/// `quantize` of tensors that are joined: joined are quantized ones. Where some were dequantized from the same numbers,
-/// nothing is left to compute.
+/// Moves `quantize` before a `concat`: parts that were dequantized with the same parameters need no computation.
 pub fn quantized_parts(e: &mut Editor, quantize: &Call) -> Option<Value> {
     let [x, own_scale, zero] = quantize.operands()?;
     let concat = e.op(x, "concat")?.clone();

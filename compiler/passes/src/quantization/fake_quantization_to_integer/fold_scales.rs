@@ -1,7 +1,7 @@
-//! Quantizing in units of the scale.
+//! Folding of scales into constants.
 //!
-//! `quantize(x, s, z)` divides by `s`. Where `x` is linear in what has constant factors, these are divided instead, when the
-//! module is compiled: `max(p * a + b, 0) / s` is `max(p * (a / s) + b / s, 0)`.
+//! `quantize(x, s, z)` divides by `s`. If `x` is linear in constant operands, these are divided instead, at compile
+//! time: `max(p * a + b, 0) / s` is `max(p * (a / s) + b / s, 0)`.
 
 use super::constants::{is_known, scale};
 use crate::rewrite::editor::Editor;
@@ -27,24 +27,24 @@ const HOMOGENEOUS: &[&str] = &[
     "sum",
 ];
 
-/// How many operators are looked through.
-const DEPTH: usize = 12;
+/// Maximum number of operators traversed.
+const MAX_DEPTH: usize = 12;
 
-/// A `quantize` whose scale what it quantizes has taken in.
-pub fn absorbed(e: &mut Editor, quantize: &Call) -> Option<Value> {
+/// Returns a `quantize` whose scale is folded into its input.
+pub fn fold_scale(e: &mut Editor, quantize: &Call) -> Option<Value> {
     let [x, by, zero] = quantize.operands()?;
     let unit = scale(e, by).filter(|unit| *unit != 1.0)?;
     if e.tensor(by)?.dtype != Some(DType::FLOAT32) || e.tensor(x)?.dtype != Some(DType::FLOAT32) {
         return None;
     }
     let by = Constant::float(unit, DType::FLOAT32)?;
-    let x = divided(e, x, &by, DEPTH)?;
+    let x = divide(e, x, &by, MAX_DEPTH)?;
     let one = Operand::Const(Constant::float(1.0, DType::FLOAT32)?);
     Some(Value::Call(Call { args: vec![x, one, zero.clone()], ..quantize.clone() }))
 }
 
-/// An operand over a number, which constants in it take in.
-fn divided(e: &mut Editor, x: &Operand, by: &Constant, depth: usize) -> Option<Operand> {
+/// Divides an operand by a scalar, by dividing constants in it.
+fn divide(e: &mut Editor, x: &Operand, by: &Constant, depth: usize) -> Option<Operand> {
     let unit = || Operand::Const(by.clone());
     let is_known_tensor = is_known(e, x) && matches!(e.source(x), Operand::Const(_) | Operand::Var(_));
     if is_known_tensor {
@@ -59,21 +59,21 @@ fn divided(e: &mut Editor, x: &Operand, by: &Constant, depth: usize) -> Option<O
         call.args[1] = e.emit("divide", [own, unit()], [])?;
         return e.bind(Value::Call(call));
     }
-    // What else uses it would compute it again.
+    // Other users would compute it again.
     if e.is_shared(x) {
         return None;
     }
     let [first, second] = [0, 1].map(|at| call.args.get(at).cloned());
     if is(&["multiply"]) {
         let at = usize::from(is_known(e, second.as_ref()?));
-        call.args[at] = divided(e, &call.args[at].clone(), by, depth)?;
+        call.args[at] = divide(e, &call.args[at].clone(), by, depth)?;
     } else if is(&["divide"]) || is(HOMOGENEOUS) {
-        call.args[0] = divided(e, &first?, by, depth)?;
+        call.args[0] = divide(e, &first?, by, depth)?;
     } else if is(&["add", "subtract", "maximum", "minimum"]) {
-        call.args[0] = divided(e, &first?, by, depth)?;
-        call.args[1] = divided(e, &second?, by, depth)?;
+        call.args[0] = divide(e, &first?, by, depth)?;
+        call.args[1] = divide(e, &second?, by, depth)?;
     } else if is(&["clip"]) {
-        call.args[0] = divided(e, &first?, by, depth)?;
+        call.args[0] = divide(e, &first?, by, depth)?;
         for bound in &mut call.args[1..] {
             let Operand::Prim(limit) = bound else { return None };
             let limit = limit.as_float().or_else(|| limit.as_int().map(|v| v as f64))?;

@@ -1,23 +1,22 @@
-//! FakeQuantizationToInteger: what is computed with dequantized numbers is computed with the integers that they stand for.
+//! FakeQuantizationToInteger: rewrites QDQ patterns to integer arithmetic.
 //!
-//! Quantized models are written with `dequantize` before each operator and `quantize` behind it. This pass rewrites, until
-//! nothing applies:
+//! Quantized models have `dequantize` before each operator and `quantize` after it. This pass rewrites, until nothing
+//! applies:
 //!
-//! - products and convolutions of dequantized bytes (or of bytes less a zero point, as integers): sums of products of bytes
-//!   in int32, less what the zero points add, times both scales ([`contractions`]);
-//! - operators that only move elements or choose among them: `dequantize` comes after them, `quantize` before a `concat`
+//! - matmuls and convolutions of dequantized int8 or uint8 (or of these minus a zero point, as integers): integer
+//!   contractions in int32, minus the zero-point terms, times both scales ([`contractions`]);
+//! - operators that only move or select elements: `dequantize` moves after them, `quantize` before a `concat`
 //!   ([`data_movement`]);
-//! - `quantize` by a known scale: what is quantized is computed in units of that scale, where constants take it in
-//!   ([`fold_scales`]);
-//! - `quantize` of what was dequantized with the same scale and zero point: nothing;
-//! - numbers that are quantized only to be computed with: they are rounded in floating point ([`float_rounding`]).
+//! - `quantize` by a known scale: the scale is folded into constants of its input ([`fold_scales`]);
+//! - `quantize` after `dequantize` with the same scale and zero point: removed;
+//! - `dequantize(quantize(x))` before other operators: rounding in floating point ([`float_rounding`]).
 //!
-//! Before that, numbers that are quantized as signed bytes become unsigned ones ([`to_unsigned`]), which processors multiply with
-//! signed weights as they are.
+//! Before that, activations quantized to int8 become uint8 ([`to_unsigned`]), which dot-product instructions multiply
+//! by signed weights directly.
 //!
-//! Integer sums are exact, so a result differs from that in floating point by no more than the latter rounds. What does not
-//! fit stays in floating point. FoldConstant computes what is known of the new expressions, so it comes after this pass: it
-//! would also make floats of constant weights.
+//! Integer sums are exact, so a result differs from floating point by no more than the latter's rounding. Unsupported
+//! patterns stay in floating point. FoldConstant computes the constants in the new expressions, so it comes after
+//! this pass; before it, it would dequantize constant weights.
 
 mod constants;
 mod contractions;
@@ -54,15 +53,17 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 fn rule(e: &mut Editor, value: &Value) -> Option<Value> {
     let Value::Call(call) = value else { return data_movement::member(e, value) };
     if call.is_op("quantize") {
-        let shorter = undone(e, call).or_else(|| float_rounding::bounded(e, call));
-        return shorter.or_else(|| data_movement::quantized_parts(e, call)).or_else(|| fold_scales::absorbed(e, call));
+        let shorter = cancel(e, call).or_else(|| float_rounding::remove_relu(e, call));
+        return shorter
+            .or_else(|| data_movement::quantized_parts(e, call))
+            .or_else(|| fold_scales::fold_scale(e, call));
     }
     let integer = contractions::integer(e, call).or_else(|| data_movement::after(e, call));
     integer.or_else(|| float_rounding::operands(e, call))
 }
 
-/// `quantize` of numbers that were dequantized in the same way: these.
-fn undone(e: &Editor, quantize: &Call) -> Option<Value> {
+/// Returns the quantized input, if `quantize` undoes a `dequantize` with the same parameters.
+fn cancel(e: &Editor, quantize: &Call) -> Option<Value> {
     let [x, scale, zero] = quantize.operands()?;
     let [numbers, own_scale, own_zero] = e.op(x, "dequantize")?.operands()?;
     let same = same_number(e, scale, own_scale) && same_number(e, zero, own_zero);

@@ -1,4 +1,4 @@
-//! Integers that stand for numbers.
+//! Quantized values.
 
 use super::constants::{elements, is_known, is_zero};
 use crate::rewrite::editor::Editor;
@@ -7,28 +7,28 @@ use hammock_ir::{
     relax::{Constant, Definitions, Operand},
 };
 
-/// `(numbers - zero) * scale`, of bytes.
+/// `(numbers - zero) * scale`, with int8 or uint8 `numbers`.
 pub struct Quantized {
     pub numbers: Operand,
-    /// int32; none if it is zero.
+    /// Zero point in int32; `None` if it is zero.
     pub zero: Option<Parameter>,
-    /// float32; none if the integers stand for themselves.
+    /// Scale in float32; `None` if the value is an integer.
     pub scale: Option<Parameter>,
 }
 
-/// One number, or several along an axis.
+/// Scale or zero point, per tensor or per channel.
 #[derive(Clone)]
 pub struct Parameter {
-    /// In a shape that broadcasts with the numbers.
+    /// Operand in a shape that broadcasts with the numbers.
     pub operand: Operand,
-    /// The axis of the numbers along which it changes.
+    /// Axis of the channels; `None` if per tensor.
     pub axis: Option<usize>,
-    /// Its elements, if they are known.
+    /// Its elements, if known.
     pub known: Option<Vec<f64>>,
 }
 
 impl Quantized {
-    /// What an operand stands for, if it is float32 dequantized from bytes, or an int32 difference of bytes.
+    /// Reads an operand that is float32 dequantized from int8 or uint8, or an int32 difference of these.
     pub fn of(e: &mut Editor, operand: &Operand) -> Option<Quantized> {
         let call = e.call(operand)?.clone();
         if call.is_op("dequantize") {
@@ -52,15 +52,15 @@ impl Quantized {
         }
         if call.is_op("subtract") {
             let [wide, zero] = call.operands()?;
-            let numbers = widened(e, wide)?;
+            let numbers = uncast(e, wide)?;
             let rank = rank_of_bytes(e, &numbers)?;
             let zero = if is_zero(e, zero) { None } else { Some(Parameter::broadcast(e, zero, rank)?) };
             return Some(Quantized { numbers, zero, scale: None });
         }
-        Some(Quantized { numbers: widened(e, operand)?, zero: None, scale: None })
+        Some(Quantized { numbers: uncast(e, operand)?, zero: None, scale: None })
     }
 
-    /// The same with signed bytes, where unsigned ones are known when the module is compiled.
+    /// Returns the same value with int8, if it is uint8 and known at compile time.
     pub fn signed(self, e: &mut Editor) -> Option<Quantized> {
         let unsigned = e.tensor(&self.numbers)?.dtype == Some(DType::UINT8);
         if !unsigned || !is_known(e, &self.numbers) {
@@ -81,14 +81,14 @@ impl Quantized {
         Some(Quantized { numbers, zero, scale: self.scale })
     }
 
-    /// Returns true if parameters are single numbers, or change along this axis.
+    /// Returns true if parameters are per tensor, or vary along this axis.
     pub fn varies_only(&self, axis: usize) -> bool {
         self.zero.iter().chain(&self.scale).all(|parameter| parameter.axis.is_none_or(|own| own == axis))
     }
 }
 
 impl Parameter {
-    /// A parameter of `dequantize`: of one element, or of a vector along an axis.
+    /// Reads a parameter of `dequantize`: one element, or a vector along an axis.
     fn along(e: &mut Editor, operand: &Operand, axis: usize, rank: usize) -> Option<Parameter> {
         let dims = e.tensor(operand)?.dims()?.to_vec();
         let single = dims.iter().all(|size| size.as_int() == Some(1));
@@ -104,7 +104,7 @@ impl Parameter {
         Some(Parameter { operand, axis: (!single).then_some(axis), known: None })
     }
 
-    /// An operand that broadcasts with numbers, if it changes along one axis at most.
+    /// Reads an operand that broadcasts with the numbers, if it varies along at most one axis.
     fn broadcast(e: &Editor, operand: &Operand, rank: usize) -> Option<Parameter> {
         let ty = e.tensor(operand)?;
         let dims = ty.dims().filter(|dims| dims.len() <= rank)?;
@@ -115,26 +115,26 @@ impl Parameter {
     }
 }
 
-/// A number as an int32.
+/// Returns an int32 constant.
 pub fn int(value: i32) -> Option<Operand> {
     Some(Operand::Const(Constant::new(hammock_ir::Tensor::from_slice(&[], &[value]).ok()?)))
 }
 
-/// The bytes that an int32 operand is cast from.
-fn widened(e: &Editor, operand: &Operand) -> Option<Operand> {
+/// Returns the int8 or uint8 operand that an int32 operand is cast from.
+fn uncast(e: &Editor, operand: &Operand) -> Option<Operand> {
     let cast = e.op(operand, "astype")?;
     let numbers = cast.args.first().filter(|_| e.tensor(operand).is_some_and(|ty| ty.dtype == Some(DType::INT32)))?;
     rank_of_bytes(e, numbers).map(|_| numbers.clone())
 }
 
-/// How many dimensions a tensor of bytes has.
+/// Returns the rank of an int8 or uint8 tensor.
 fn rank_of_bytes(e: &Editor, operand: &Operand) -> Option<usize> {
     let ty = e.tensor(operand)?;
     ty.dtype.filter(|dtype| dtype.is_integer() && dtype.bits == 8)?;
     ty.ndim()
 }
 
-/// Sums of bytes along axes, in int32.
+/// Emits sums along axes, in int32.
 pub fn sums(e: &mut Editor, numbers: &Operand, axes: Vec<i64>) -> Option<Operand> {
     let wide = e.emit("astype", [numbers.clone()], [("dtype", DType::INT32.into())])?;
     e.emit("sum", [wide], [("axis", AttrValue::from(axes)), ("keepdims", true.into())])

@@ -1,8 +1,8 @@
-//! Numbers that are quantized as signed bytes as unsigned ones.
+//! Conversion of int8 quantization to uint8.
 //!
-//! `dequantize(quantize(x, s, z), s, z)` is the same with a zero point, and with numbers, that are greater by 128. Behind a
-//! `nn.relu`, where the zero point is the least number, it is zero then: nothing is left to add to sums, and a convolution
-//! pads with zeros.
+//! `dequantize(quantize(x, s, z), s, z)` is the same with numbers and zero point shifted by 128. After `nn.relu`,
+//! where the int8 zero point is the minimum, the uint8 zero point is 0: the zero-point terms vanish, and a
+//! convolution pads with zeros.
 
 use super::constants::{dtype, is_known, number};
 use crate::rewrite::editor::Editor;
@@ -11,10 +11,10 @@ use hammock_ir::{
     relax::{Call, Constant, Definitions, Operand, Value},
 };
 
-/// By how much numbers and zero point grow.
-const HALF: f64 = 128.0;
+/// Shift of numbers and zero point.
+const SHIFT: f64 = 128.0;
 
-/// `dequantize` of what was quantized as signed bytes, by one known zero point.
+/// Rewrites a `dequantize` of int8 with a known per-tensor zero point.
 pub fn bytes(e: &mut Editor, value: &Value) -> Option<Value> {
     let Value::Call(call) = value else { return None };
     let [numbers, scale, zero] = call.operands().filter(|_| call.is_op("dequantize"))?;
@@ -25,7 +25,7 @@ pub fn bytes(e: &mut Editor, value: &Value) -> Option<Value> {
         return None;
     }
     let shape: Vec<i64> = e.tensor(zero)?.dims()?.iter().map(|_| 1).collect();
-    let greater = Operand::Const(Constant::new(Tensor::from_slice(&shape, &[(by + HALF) as u8]).ok()?));
+    let greater = Operand::Const(Constant::new(Tensor::from_slice(&shape, &[(by + SHIFT) as u8]).ok()?));
     let mut unsigned = Call { args: vec![x.clone(), own_scale.clone(), greater.clone()], ..quantize.clone() };
     unsigned.attrs.set("out_dtype", DType::UINT8);
     let numbers = e.bind(Value::Call(unsigned))?;

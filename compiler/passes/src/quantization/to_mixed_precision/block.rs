@@ -1,8 +1,8 @@
-//! One dataflow block: the dtype of each variable, and the conversions between them.
+//! Dtype assignment in one dataflow block, and the conversions between dtypes.
 
 use super::{
-    Dtypes, Pieces, precision,
-    required_precision::{Need, Needs},
+    Dtypes, FunctionContext, precision,
+    required_precision::{Requirement, Requirements},
 };
 use crate::{
     analysis::types::{is_incomplete, refined},
@@ -20,12 +20,12 @@ use hammock_ops::{lookup, precision::Precision};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rewrites the bindings of one block. A variable whose value has another dtype is replaced by a new one, so that the
-/// program's dtypes are found at the old one.
+/// old one has the program's dtypes.
 pub struct Caster<'a> {
     module: &'a Module,
     dtypes: Dtypes,
     function: &'a mut Function,
-    needs: &'a Needs,
+    requirements: &'a Requirements,
     memory: &'a MemoryDependences,
     current: FxHashMap<Var, Var>,
     out: Emitter,
@@ -33,18 +33,18 @@ pub struct Caster<'a> {
 }
 
 impl<'a> Caster<'a> {
-    /// For a block of a body with those needs.
-    pub fn new(pieces: &Pieces<'a>, function: &'a mut Function, needs: &'a Needs) -> Self {
-        let (module, dtypes, memory) = (pieces.module, pieces.dtypes, pieces.memory);
+    /// Returns a rewriter for a block of a body with these requirements.
+    pub fn new(shared: &FunctionContext<'a>, function: &'a mut Function, requirements: &'a Requirements) -> Self {
+        let (module, dtypes, memory) = (shared.module, shared.dtypes, shared.memory);
         let out = Emitter::new(true);
-        let current = pieces.given.iter().copied().collect();
-        Caster { module, dtypes, function, needs, memory, current, out, span: Span::NONE }
+        let current = shared.given.iter().copied().collect();
+        Caster { module, dtypes, function, requirements, memory, current, out, span: Span::NONE }
     }
 
-    /// The new bindings for those of the block; parameters that it only uses in 16 bits are converted first.
+    /// Returns the new bindings of the block; parameters that it uses only in 16 bits are converted first.
     ///
     /// # Errors
-    /// When a converted call breaks its operator's rule.
+    /// If a converted call breaks its operator's type rule.
     pub fn block(mut self, params: &[Var], bindings: Vec<Binding>) -> Result<Vec<Binding>, Diagnostic> {
         let mut used = FxHashSet::default();
         for binding in &bindings {
@@ -90,7 +90,7 @@ impl<'a> Caster<'a> {
                 self.bind(var, Value::TupleGet(tuple, index))
             }
             Value::MatchCast(operand, ty) => {
-                let operand = self.as_written(&operand)?;
+                let operand = self.in_program_dtypes(&operand)?;
                 self.bind(var, Value::MatchCast(operand, ty))
             }
             value @ (Value::If { .. } | Value::Function(_)) => self.bind(var, value),
@@ -101,7 +101,7 @@ impl<'a> Caster<'a> {
         let precision = precision(self.module, self.function, &call, self.dtypes);
         if precision == Precision::Never {
             for arg in &mut call.args {
-                *arg = self.as_written(arg)?;
+                *arg = self.in_program_dtypes(arg)?;
             }
             return self.bind(var, Value::Call(call));
         }
@@ -128,14 +128,14 @@ impl<'a> Caster<'a> {
         self.bind(var, value.into())
     }
 
-    /// Returns true if a variable may be replaced by one of another dtype: nothing else sees it, and nothing writes
-    /// over it.
+    /// Returns true if a variable may be replaced by one of another dtype: it is invisible elsewhere, and nothing
+    /// overwrites it.
     fn may_change(&self, var: Var) -> bool {
         self.function.vars[var].dataflow && !self.memory.is_overwritten(var)
     }
 
-    /// Binds a variable, or, in a block, the one that stands for it in another dtype. One that is visible outside gets
-    /// the dtypes of the program.
+    /// Binds a variable, or, inside a block, its replacement of another dtype. One that is visible outside gets the
+    /// dtypes of the program.
     fn bind(&mut self, var: Var, value: Value) -> Result<(), Diagnostic> {
         let declared = self.function.ty(var).clone();
         let found = match &value {
@@ -169,13 +169,15 @@ impl<'a> Caster<'a> {
         Ok(())
     }
 
-    /// Converts a variable to 16 bits, where it is only needed there.
+    /// Converts a variable to 16 bits, if it is only used in 16 bits.
     fn shorten(&mut self, var: Var) -> Result<(), Diagnostic> {
-        let need = self.needs.get(var);
+        let requirement = self.requirements.get(var);
         let now: Operand = self.renamed(&var.into());
         let (dtypes, short) = (self.dtypes, self.dtypes.short);
-        let value = self.site().converted(now, &|place, operand, ty| {
-            (need.at(place) == Need::Short).then(|| cast(dtypes, operand, ty.dtype, Some(short))).flatten()
+        let value = self.site().converted(now, &|position, operand, ty| {
+            (requirement.at(position) == Requirement::Short)
+                .then(|| cast(dtypes, operand, ty.dtype, Some(short)))
+                .flatten()
         })?;
         let new = match value {
             Converted::Is(Operand::Var(_)) => return Ok(()),
@@ -189,11 +191,11 @@ impl<'a> Caster<'a> {
         Ok(())
     }
 
-    /// Nested bodies see what the program has.
+    /// Converts variables captured by nested bodies back to the program's dtypes.
     fn release_captured(&mut self, value: &mut Value) -> Result<(), Diagnostic> {
         let mut values = Replacements::default();
         for var in captured(value, |v| self.current.contains_key(&v)) {
-            values.insert(var, self.as_written(&var.into())?);
+            values.insert(var, self.in_program_dtypes(&var.into())?);
         }
         if !values.is_empty() {
             value.each_body_mut(&mut |body| body.replace(&values));
@@ -201,7 +203,7 @@ impl<'a> Caster<'a> {
         Ok(())
     }
 
-    /// An operand of the program as it is now.
+    /// Returns an operand of the program in its current dtypes.
     fn renamed(&self, operand: &Operand) -> Operand {
         let mut operand = operand.clone();
         operand.map(&mut |o| {
@@ -214,16 +216,16 @@ impl<'a> Caster<'a> {
         operand
     }
 
-    /// An operand of the program in the dtypes that it has there.
-    fn as_written(&mut self, operand: &Operand) -> Result<Operand, Diagnostic> {
+    /// Returns an operand of the program in the program's dtypes.
+    fn in_program_dtypes(&mut self, operand: &Operand) -> Result<Operand, Diagnostic> {
         let ty = self.function.operand_ty(self.module, operand);
         let (operand, dtypes) = (self.renamed(operand), self.dtypes);
-        self.site().convert(operand, &|place, o, t| cast(dtypes, o, t.dtype, dtype_at(&ty, place)))
+        self.site().convert(operand, &|position, o, t| cast(dtypes, o, t.dtype, dtype_at(&ty, position)))
     }
 
     fn converted_like(&mut self, operand: Operand, ty: &Type) -> Result<Converted, Diagnostic> {
         let dtypes = self.dtypes;
-        self.site().converted(operand, &|place, o, t| cast(dtypes, o, t.dtype, dtype_at(ty, place)))
+        self.site().converted(operand, &|position, o, t| cast(dtypes, o, t.dtype, dtype_at(ty, position)))
     }
 
     fn converted_to(&mut self, operand: Operand, dtype: DType) -> Result<Operand, Diagnostic> {
@@ -235,7 +237,7 @@ impl<'a> Caster<'a> {
         Site { module: self.module, function: self.function, out: &mut self.out, span: self.span }
     }
 
-    /// Returns true if an operand holds nothing but tensors of 16 bits and constants that fit into them.
+    /// Returns true if an operand consists of 16-bit tensors and constants that fit into 16 bits.
     fn is_short(&self, operand: &Operand) -> bool {
         match (operand, self.function.operand_ty(self.module, operand)) {
             (Operand::Const(constant), _) => fits(constant, self.dtypes.short),
@@ -251,15 +253,15 @@ impl<'a> Caster<'a> {
     }
 }
 
-/// The call that converts a tensor between the two precisions; none for other dtypes.
+/// Returns the call that converts a tensor between the two precisions; `None` for other dtypes.
 fn cast(dtypes: Dtypes, operand: &Operand, from: Option<DType>, to: Option<DType>) -> Option<Call> {
     let to = to.filter(|to| from != Some(*to) && dtypes.takes(from) && dtypes.takes(Some(*to)))?;
     Some(lookup("astype")?.call(vec![operand.clone()], [("dtype", AttrValue::DType(to))]))
 }
 
-/// The dtype of the tensor at a place in nested tuples.
-fn dtype_at(ty: &Type, place: &[usize]) -> Option<DType> {
-    match (ty, place) {
+/// Returns the dtype of the tensor at a position in nested tuples.
+fn dtype_at(ty: &Type, position: &[usize]) -> Option<DType> {
+    match (ty, position) {
         (Type::Tensor(t), []) => t.dtype,
         (Type::Tuple(members), [first, rest @ ..]) => dtype_at(members.get(*first)?, rest),
         _ => None,
@@ -289,7 +291,7 @@ fn same_dtypes(a: &Type, b: &Type) -> bool {
     }
 }
 
-/// Returns true if every number of a constant can be written in 16 bits of that kind.
+/// Returns true if every element of a constant is representable in these 16 bits.
 fn fits(constant: &Constant, short: DType) -> bool {
     let tensor = &constant.tensor;
     let largest = if short == DType::BFLOAT16 { f64::from(f32::MAX) } else { 65504.0 };

@@ -1,4 +1,4 @@
-//! Parameters that are given in 16 bits.
+//! Parameters that are passed in 16 bits.
 
 use super::Dtypes;
 use crate::{analysis::functions::relax_refs, rewrite::Emitter};
@@ -11,10 +11,10 @@ use hammock_ops::lookup;
 use hammock_runtime::near::nearest;
 use rustc_hash::FxHashSet;
 
-/// The names of parameters to convert.
+/// Names of parameters to convert.
 pub struct Inputs {
     names: Vec<String>,
-    /// Functions that the module itself uses: these must take what they are given.
+    /// Functions used in the module itself, whose signatures must not change.
     used: FxHashSet<Name>,
 }
 
@@ -27,7 +27,7 @@ impl Inputs {
     /// Checks the names.
     ///
     /// # Errors
-    /// When no function has a parameter of a name.
+    /// If no function has a parameter of a name.
     pub fn read(module: &Module, names: Vec<String>) -> Result<Self, Diagnostic> {
         let functions = || module.relax_functions().map(|(_, f)| f);
         let known = || functions().flat_map(|f| f.lambda.params.iter().map(|p| &*f.vars[*p].name));
@@ -51,11 +51,11 @@ impl Inputs {
         Ok(Inputs { names, used })
     }
 
-    /// Gives a function its parameters in 16 bits; returns the old ones with the new ones. What is not in a dataflow
-    /// block still uses the old one, which is then converted first.
+    /// Converts a function's parameters to 16 bits; returns the old ones with the new ones. Uses outside dataflow
+    /// blocks still use the old one, which is then converted first.
     ///
     /// # Errors
-    /// When a parameter does not hold float32, or the module itself calls the function.
+    /// If a parameter is not float32, or the module itself calls the function.
     pub fn convert(
         &mut self,
         name: &Name,
@@ -100,7 +100,7 @@ impl Inputs {
     }
 }
 
-/// Returns true if a variable is used in a result, or outside of dataflow blocks, or in nested bodies.
+/// Returns true if a variable is used in a result, outside dataflow blocks, or in nested bodies.
 fn is_used_outside(body: &Body, var: Var) -> bool {
     let mut found = false;
     let mut see = |v: Var| found |= v == var;

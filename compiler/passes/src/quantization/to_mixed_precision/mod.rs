@@ -1,13 +1,13 @@
-//! ToMixedPrecision: products and convolutions of float32 compute in 16 bits, and what can follows them.
+//! ToMixedPrecision: computes matmuls and convolutions of float32 in 16 bits, and propagates the precision.
 //!
-//! Operators say in their declarations what they do ([`Precision`]). One that *always* goes down has its operands
-//! converted to 16 bits, adds up in `out_dtype`, and its result is kept in 16 bits. One that *follows* does so when all
-//! its operands are there already, or are constants that fit; else it gets float32. All others *never* do: they get the
-//! dtypes that the program gave their operands. A value that only operators of the first kind use is converted once,
-//! where it is made, and others at each use.
+//! Operators declare their [`Precision`]. The operands of one that *always* converts are cast to 16 bits, it
+//! accumulates in `out_dtype`, and its result is stored in 16 bits. One that *follows* computes in 16 bits if all its
+//! operands are there already, or are constants that fit; otherwise in float32. All others *never* do: they get the
+//! program's dtypes. A value used only by operators of the first kind is converted once, at its definition, and
+//! others at each use.
 //!
-//! Only dataflow blocks are converted; what leaves one has the dtype that it had, so nothing outside notices. With
-//! `fp16_input_names`, parameters of those names are in 16 bits themselves.
+//! Only dataflow blocks are converted; values that leave one have their original dtype. With `fp16_input_names`,
+//! parameters of those names are passed in 16 bits.
 
 mod block;
 mod inputs;
@@ -25,7 +25,7 @@ use hammock_ir::{
 };
 use hammock_ops::{Table, precision::Precision};
 use inputs::Inputs;
-use required_precision::Needs;
+use required_precision::Requirements;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -54,17 +54,17 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// The dtypes of a run.
+/// Dtypes of a run of the pass.
 #[derive(Clone, Copy)]
 struct Dtypes {
-    /// The 16 bits.
+    /// 16-bit dtype.
     short: DType,
-    /// What products add up in.
+    /// Accumulator dtype.
     out: DType,
 }
 
 impl Dtypes {
-    /// Returns true if tensors of this dtype take part.
+    /// Returns true if tensors of this dtype are converted.
     fn takes(self, dtype: Option<DType>) -> bool {
         dtype == Some(self.short) || dtype == Some(DType::FLOAT32)
     }
@@ -79,7 +79,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
         let mut body = rewrite::take_body(function);
         let params = function.lambda.params.clone();
         let given = inputs.convert(name, function, &mut body, dtypes)?;
-        bodies(&Pieces { module, dtypes, given: &given, memory: &memory }, function, &params, &mut body)?;
+        bodies(&FunctionContext { module, dtypes, given: &given, memory: &memory }, function, &params, &mut body)?;
         function.lambda.body = body;
         Ok(())
     })
@@ -100,21 +100,26 @@ fn dtypes(context: &Context) -> Result<Dtypes, Diagnostic> {
     Ok(Dtypes { short, out })
 }
 
-/// What all blocks of a function have in common.
-struct Pieces<'a> {
+/// Context shared by all blocks of a function.
+struct FunctionContext<'a> {
     module: &'a Module,
     dtypes: Dtypes,
-    /// Parameters that are in 16 bits, with the variables that hold them.
+    /// Parameters passed in 16 bits, with the new variables.
     given: &'a [(Var, Var)],
     memory: &'a MemoryDependences,
 }
 
-/// Converts the dataflow blocks of a body, and of the bodies nested in it.
-fn bodies(pieces: &Pieces, function: &mut Function, params: &[Var], body: &mut Body) -> Result<(), Diagnostic> {
-    let needs = Needs::of(pieces.module, function, body, pieces.dtypes);
+/// Converts the dataflow blocks of a body and its nested bodies.
+fn bodies(
+    shared: &FunctionContext,
+    function: &mut Function,
+    params: &[Var],
+    body: &mut Body,
+) -> Result<(), Diagnostic> {
+    let requirements = Requirements::of(shared.module, function, body, shared.dtypes);
     for block in &mut body.blocks {
         if block.dataflow {
-            let caster = Caster::new(pieces, function, &needs);
+            let caster = Caster::new(shared, function, &requirements);
             block.bindings = caster.block(params, std::mem::take(&mut block.bindings))?;
         }
         for binding in &mut block.bindings {
@@ -125,7 +130,7 @@ fn bodies(pieces: &Pieces, function: &mut Function, params: &[Var], body: &mut B
             let mut result = Ok(());
             binding.value.each_body_mut(&mut |nested| {
                 if result.is_ok() {
-                    result = bodies(pieces, function, &params, nested);
+                    result = bodies(shared, function, &params, nested);
                 }
             });
             result?;
@@ -134,7 +139,7 @@ fn bodies(pieces: &Pieces, function: &mut Function, params: &[Var], body: &mut B
     Ok(())
 }
 
-/// What a call's operator does; one that always goes down never does with other operands than floats.
+/// Returns the precision of a call's operator; with operands other than floats, *always* becomes *never*.
 fn precision(module: &Module, function: &Function, call: &hammock_ir::relax::Call, dtypes: Dtypes) -> Precision {
     use hammock_ir::{Type, relax::Callee};
     let Callee::Op(name) = &call.callee else { return Precision::Never };

@@ -1,4 +1,4 @@
-//! In which precision the values of a body are used: found backwards, from uses to definitions.
+//! Precision in which values are used, by backward analysis.
 
 use super::{Dtypes, precision};
 use hammock_ir::{
@@ -8,90 +8,90 @@ use hammock_ir::{
 use hammock_ops::precision::Precision;
 use rustc_hash::FxHashMap;
 
-/// The uses of a value, or of each member of a tuple.
+/// Required precision of a value, or of each member of a tuple.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Need {
-    /// None so far.
+pub enum Requirement {
+    /// No use so far.
     #[default]
     Unknown,
-    /// Only as operand of operators that compute in 16 bits.
+    /// Used only by operators that compute in 16 bits.
     Short,
-    /// In the dtype that the program gives it, perhaps among others.
+    /// Used in the program's dtype, possibly among others.
     Full,
-    /// Those of a tuple's members.
-    Tuple(Vec<Need>),
+    /// Requirements of a tuple's members.
+    Tuple(Vec<Requirement>),
 }
 
-impl Need {
-    fn member(&self, index: usize) -> Need {
+impl Requirement {
+    fn member(&self, index: usize) -> Requirement {
         match self {
-            Need::Tuple(members) => members.get(index).cloned().unwrap_or_default(),
+            Requirement::Tuple(members) => members.get(index).cloned().unwrap_or_default(),
             all => all.clone(),
         }
     }
 
-    /// The need at a place in nested tuples.
-    pub fn at(&self, place: &[usize]) -> Need {
-        place.iter().fold(self.clone(), |need, index| need.member(*index))
+    /// Returns the requirement at a position in nested tuples.
+    pub fn at(&self, position: &[usize]) -> Requirement {
+        position.iter().fold(self.clone(), |need, index| need.member(*index))
     }
 
-    fn merge(self, other: Need) -> Need {
+    fn merge(self, other: Requirement) -> Requirement {
         match (self, other) {
-            (Need::Unknown, need) | (need, Need::Unknown) => need,
-            (Need::Tuple(a), Need::Tuple(b)) => {
+            (Requirement::Unknown, need) | (need, Requirement::Unknown) => need,
+            (Requirement::Tuple(a), Requirement::Tuple(b)) => {
                 let count = a.len().max(b.len());
-                let (a, b) = (Need::Tuple(a), Need::Tuple(b));
-                Need::Tuple((0..count).map(|i| a.member(i).merge(b.member(i))).collect())
+                let (a, b) = (Requirement::Tuple(a), Requirement::Tuple(b));
+                Requirement::Tuple((0..count).map(|i| a.member(i).merge(b.member(i))).collect())
             }
-            (Need::Tuple(members), leaf) | (leaf, Need::Tuple(members)) => {
-                Need::Tuple(members.into_iter().map(|m| m.merge(leaf.clone())).collect())
+            (Requirement::Tuple(members), leaf) | (leaf, Requirement::Tuple(members)) => {
+                Requirement::Tuple(members.into_iter().map(|m| m.merge(leaf.clone())).collect())
             }
-            (Need::Full, _) | (_, Need::Full) => Need::Full,
-            (Need::Short, Need::Short) => Need::Short,
+            (Requirement::Full, _) | (_, Requirement::Full) => Requirement::Full,
+            (Requirement::Short, Requirement::Short) => Requirement::Short,
         }
     }
 }
 
-/// The needs of a body's variables. Only uses in its dataflow blocks and its result count: elsewhere nothing changes.
+/// Requirements of a body's variables. Only uses in its dataflow blocks and its result count: nothing else changes.
 #[derive(Default)]
-pub struct Needs(FxHashMap<Var, Need>);
+pub struct Requirements(FxHashMap<Var, Requirement>);
 
-impl Needs {
-    /// Those of a body.
+impl Requirements {
+    /// Analyzes a body.
     pub fn of(module: &Module, function: &Function, body: &Body, dtypes: Dtypes) -> Self {
-        let mut needs = Needs::default();
-        needs.require(&body.result, &Need::Full);
+        let mut requirements = Requirements::default();
+        requirements.require(&body.result, &Requirement::Full);
         let blocks = body.blocks.iter().rev().filter(|block| block.dataflow);
         for binding in blocks.flat_map(|block| block.bindings.iter().rev()) {
             match &binding.value {
                 Value::Call(call) => {
                     let need = match precision(module, function, call, dtypes) {
-                        Precision::Always => Need::Short,
-                        _ => Need::Full,
+                        Precision::Always => Requirement::Short,
+                        _ => Requirement::Full,
                     };
-                    call.args.iter().for_each(|arg| needs.require(arg, &need));
+                    call.args.iter().for_each(|arg| requirements.require(arg, &need));
                 }
                 Value::Operand(tuple @ Operand::Tuple(_)) => {
-                    let own = needs.get(binding.var);
-                    needs.require(tuple, &own);
+                    let own = requirements.get(binding.var);
+                    requirements.require(tuple, &own);
                 }
                 Value::TupleGet(tuple, index) => {
-                    let mut members = vec![Need::Unknown; index + 1];
-                    members[*index] = needs.get(binding.var);
-                    needs.require(tuple, &Need::Tuple(members));
+                    let mut members = vec![Requirement::Unknown; index + 1];
+                    members[*index] = requirements.get(binding.var);
+                    requirements.require(tuple, &Requirement::Tuple(members));
                 }
-                value => value.each_var(&mut |v| needs.require(&v.into(), &Need::Full)),
+                value => value.each_var(&mut |v| requirements.require(&v.into(), &Requirement::Full)),
             }
         }
-        needs
+        requirements
     }
 
-    /// The need of a variable.
-    pub fn get(&self, var: Var) -> Need {
+    /// Returns the requirement of a variable.
+    pub fn get(&self, var: Var) -> Requirement {
         self.0.get(&var).cloned().unwrap_or_default()
     }
 
-    fn require(&mut self, operand: &Operand, need: &Need) {
+    fn require(&mut self, operand: &Operand, need: &Requirement) {
         match operand {
             Operand::Var(v) => {
                 let known = self.0.entry(*v).or_default();
