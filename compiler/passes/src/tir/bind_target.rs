@@ -1,7 +1,6 @@
-//! BindTarget: kernels say what they are compiled for.
+//! BindTarget: sets the target of kernels.
 //!
-//! One that says its target already keeps it. Whether a kernel is a function of the host is said by another attribute,
-//! which stays.
+//! Kernels that have a target keep it. Another attribute marks kernels that run on the host; it stays.
 
 use super::each_kernel;
 use crate::{Context, OptionKind, Pass, PassOption};

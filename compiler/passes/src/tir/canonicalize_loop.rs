@@ -1,6 +1,6 @@
-//! CanonicalizeLoop: loops run from zero in steps of one.
+//! CanonicalizeLoop: normalizes loops to start at zero with step one.
 //!
-//! A variable that began elsewhere, or took larger steps, becomes a product and a sum where it is used.
+//! Uses of the variable of a loop with another start or step become affine expressions of the new one.
 
 use super::{each_kernel, misplaced};
 use crate::{Context, Pass};
@@ -30,7 +30,8 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// Changes loops, outer ones first, and notes the values of their variables; gives where a loop has no step of one or more.
+/// Normalizes loops, outer ones first, and records the values of their variables; fails at a loop whose step may not
+/// be positive.
 fn canonical(stmt: &mut Stmt, values: &mut Substitution) -> Result<(), Span> {
     if let StmtKind::For(l) = &mut stmt.kind
         && (l.step.is_some() || l.min.as_int() != Some(0))

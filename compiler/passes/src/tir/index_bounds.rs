@@ -1,4 +1,4 @@
-//! Boxes around the indices of accesses: what they cover while loops run.
+//! Bounds of the indices of accesses over the iterations of loops.
 
 use hammock_ir::{
     PrimExpr,
@@ -7,60 +7,60 @@ use hammock_ir::{
     tir::regions::Domains,
 };
 
-/// The values of a loop's variable.
+/// Range of a loop variable.
 #[derive(Clone)]
 pub struct LoopRange {
     /// The variable.
     pub var: Var,
-    /// The least.
+    /// Minimum.
     pub min: PrimExpr,
-    /// The greatest.
+    /// Maximum.
     pub last: PrimExpr,
 }
 
-/// The indices from one to another, both included.
+/// A range of indices, both ends included.
 pub type Span = (PrimExpr, PrimExpr);
 
 impl LoopRange {
-    /// So many values.
+    /// The range `min..min + extent`.
     pub fn new(var: &Var, min: &PrimExpr, extent: &PrimExpr) -> Self {
         let last = before(&arith::binary(BinaryOp::Add, min.clone(), extent.clone()));
         LoopRange { var: var.clone(), min: min.clone(), last: arith::cast(last, var.dtype()) }
     }
 }
 
-/// One less.
+/// Returns the expression minus one.
 pub fn before(e: &PrimExpr) -> PrimExpr {
     arith::binary(BinaryOp::Sub, e.clone(), PrimExpr::int(1, e.dtype()))
 }
 
-/// One more.
+/// Returns the expression plus one.
 pub fn after(e: &PrimExpr) -> PrimExpr {
     arith::binary(BinaryOp::Add, e.clone(), PrimExpr::int(1, e.dtype()))
 }
 
-/// The least box around so many indices from one on, over all values of loops; inner loops come first.
-pub fn box_of((min, extent): &(PrimExpr, PrimExpr), loops: &[LoopRange]) -> Option<Span> {
+/// Returns the bounds of `extent` indices from `min`, over all iterations of loops; inner loops come first.
+pub fn bounds_of((min, extent): &(PrimExpr, PrimExpr), loops: &[LoopRange]) -> Option<Span> {
     let high = arith::binary(BinaryOp::Add, min.clone(), before(extent));
     match (extreme(min, loops, true), extreme(&high, loops, false)) {
-        (Some(least), Some(most)) => Some((least, most)),
-        _ => roughly(min, extent, loops),
+        (Some(minimum), Some(most)) => Some((minimum, most)),
+        _ => conservative_bounds(min, extent, loops),
     }
 }
 
-/// The least or greatest value of an expression that grows or shrinks evenly with each loop.
-pub fn extreme(e: &PrimExpr, loops: &[LoopRange], least: bool) -> Option<PrimExpr> {
+/// Returns the minimum or maximum of an expression that is affine in each loop variable.
+pub fn extreme(e: &PrimExpr, loops: &[LoopRange], minimum: bool) -> Option<PrimExpr> {
     loops.iter().try_fold(e.clone(), |e, l| {
         if !e.uses(&l.var) {
             return Some(e);
         }
-        let value = if (step(&e, &l.var)? > 0) == least { &l.min } else { &l.last };
+        let value = if (coefficient(&e, &l.var)? > 0) == minimum { &l.min } else { &l.last };
         let value = arith::cast(value.clone(), l.var.dtype());
         Some(e.substitute(&Substitution::from_iter([(l.var.clone(), value)])))
     })
 }
 
-fn roughly(min: &PrimExpr, extent: &PrimExpr, loops: &[LoopRange]) -> Option<Span> {
+fn conservative_bounds(min: &PrimExpr, extent: &PrimExpr, loops: &[LoopRange]) -> Option<Span> {
     let mut domains = Domains::default();
     for l in loops.iter().rev() {
         domains.add_loop(&l.var, &l.min, &arith::binary(BinaryOp::Sub, after(&l.last), l.min.clone()));
@@ -69,13 +69,13 @@ fn roughly(min: &PrimExpr, extent: &PrimExpr, loops: &[LoopRange]) -> Option<Spa
     Some((range.begin, before(&range.end)))
 }
 
-/// By how much an expression grows with a variable.
-pub fn step(e: &PrimExpr, var: &Var) -> Option<i64> {
+/// Returns the coefficient of a variable in an affine expression.
+pub fn coefficient(e: &PrimExpr, var: &Var) -> Option<i64> {
     let next = e.substitute(&Substitution::from_iter([(var.clone(), after(&var.expr()))]));
-    Analyzer::new().difference(&next, e).filter(|step| *step != 0)
+    Analyzer::new().difference(&next, e).filter(|coefficient| *coefficient != 0)
 }
 
-/// The conditions that all hold where a condition does.
+/// Returns the conjuncts of a condition.
 pub fn conjuncts(condition: &PrimExpr) -> Vec<&PrimExpr> {
     match condition.kind() {
         PrimKind::Binary(BinaryOp::And, a, b) => {
@@ -90,7 +90,7 @@ pub fn conjuncts(condition: &PrimExpr) -> Vec<&PrimExpr> {
     }
 }
 
-/// What a comparison says: `a < b`, for both.
+/// Returns a comparison as `a < b`: both sides.
 pub fn limit(condition: &PrimExpr) -> Option<(PrimExpr, PrimExpr)> {
     let PrimKind::Binary(op, a, b) = condition.kind() else { return None };
     match op {

@@ -1,6 +1,6 @@
-//! RewriteUnsafeSelect: `T.Select` becomes `T.if_then_else` where one side must not be computed without need.
+//! RewriteUnsafeSelect: turns `T.Select` into `T.if_then_else` if a side must not be evaluated speculatively.
 //!
-//! That is what loads from memory or has an effect. Inside such a side, a choice guards itself.
+//! That is a side that loads from memory or has side effects. An `if_then_else` inside such a side guards itself.
 
 use super::{each_kernel, has_effects};
 use crate::{Context, Pass};

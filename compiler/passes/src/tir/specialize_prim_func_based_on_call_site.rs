@@ -1,8 +1,8 @@
-//! SpecializePrimFuncBasedOnCallSite: kernels know the sizes and memory scopes that they are called with.
+//! SpecializePrimFuncBasedOnCallSite: specializes kernels to the sizes and memory scopes of their calls.
 //!
-//! A size that is symbolic in a kernel becomes the number that all of its calls give; buffers get the memory scope of the
-//! virtual devices that tensors are placed on. Kernels that others may call, or that are called otherwise than by
-//! `call_tir`, stay as they are.
+//! A symbolic size of a kernel becomes the constant that all of its calls pass; buffers get the memory scope of the
+//! virtual devices of their tensors. Kernels that are visible outside, or called other than by `call_tir`, stay as
+//! they are.
 
 use crate::{
     Context, Pass,
@@ -27,13 +27,13 @@ pub static PASS: Pass = Pass {
 };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
-    let mut sites: FxHashMap<Name, Vec<Given>> = FxHashMap::default();
+    let mut sites: FxHashMap<Name, Vec<TensorArg>> = FxHashMap::default();
     let mut others = called_by_kernels(module);
     for (_, function) in module.relax_functions() {
         functions::each_call(&function.lambda.body, &mut |call| match site(module, function, call) {
             Some((name, given)) => match sites.get_mut(name) {
                 Some(known) if known.len() == given.len() => {
-                    known.iter_mut().zip(given).for_each(|(known, given)| known.agree(given));
+                    known.iter_mut().zip(given).for_each(|(known, given)| known.intersect(given));
                 }
                 Some(_) => drop(others.insert(name.clone())),
                 None => drop(sites.insert(name.clone(), given)),
@@ -52,24 +52,24 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// What a call gives for a tensor.
-struct Given {
-    /// Sizes, where they are known numbers.
+/// A tensor argument of a call.
+struct TensorArg {
+    /// Sizes, if known.
     sizes: Vec<Option<i64>>,
-    /// The memory scope, while calls agree on it.
+    /// Memory scope, if all calls agree.
     scope: Option<Name>,
 }
 
-impl Given {
+impl TensorArg {
     fn of(ty: &Type) -> Option<Self> {
         let tensor = ty.as_tensor()?;
         let sizes = symbolic::dims(ty)?.iter().map(PrimExpr::as_int).collect();
         let scope = tensor.vdevice.as_ref().map_or("global".into(), |device| device.scope.clone());
-        Some(Given { sizes, scope: Some(scope) })
+        Some(TensorArg { sizes, scope: Some(scope) })
     }
 
-    /// Keeps what another call gives as well.
-    fn agree(&mut self, other: Given) {
+    /// Keeps the sizes and scope that another call passes too.
+    fn intersect(&mut self, other: TensorArg) {
         if self.sizes.len() != other.sizes.len() {
             self.sizes.fill(None);
         }
@@ -80,15 +80,15 @@ impl Given {
     }
 }
 
-/// The kernel that a `call_tir` calls, and what it is given: its arguments, then its results.
-fn site<'a>(module: &Module, function: &Function, call: &'a Call) -> Option<(&'a Name, Vec<Given>)> {
+/// Returns the kernel that a `call_tir` calls, with its arguments, then its results.
+fn site<'a>(module: &Module, function: &Function, call: &'a Call) -> Option<(&'a Name, Vec<TensorArg>)> {
     let call = CallTir::of(call)?;
-    let args = call.inputs()?.iter().map(|arg| Given::of(&function.operand_ty(module, arg)));
-    let given = args.chain(call.outputs().iter().map(Given::of)).collect::<Option<_>>()?;
+    let args = call.inputs()?.iter().map(|arg| TensorArg::of(&function.operand_ty(module, arg)));
+    let given = args.chain(call.outputs().iter().map(TensorArg::of)).collect::<Option<_>>()?;
     Some((call.kernel()?, given))
 }
 
-/// Kernels that kernels call.
+/// Returns the kernels that kernels call.
 fn called_by_kernels(module: &Module) -> FxHashSet<Name> {
     let mut names = FxHashSet::default();
     for (_, func) in module.tir_functions() {
@@ -107,8 +107,8 @@ fn called_by_kernels(module: &Module) -> FxHashSet<Name> {
     names
 }
 
-/// Gives a kernel's buffers sizes and scopes. One whose parameters are not what calls give stays.
-fn specialize(func: &mut PrimFunc, given: &[Given]) {
+/// Sets the sizes and scopes of a kernel's buffers. A kernel whose parameters do not match its calls stays.
+fn specialize(func: &mut PrimFunc, given: &[TensorArg]) {
     let Some(sizes) = sizes(func, given) else { return };
     let mut values: Substitution =
         sizes.into_iter().map(|(v, size)| (v.clone(), PrimExpr::int(size, v.dtype()))).collect();
@@ -136,7 +136,7 @@ fn specialize(func: &mut PrimFunc, given: &[Given]) {
     func.attrs.set("scoped", 1i64);
 }
 
-/// An expression with numbers for sizes; arithmetic on them is done.
+/// Substitutes constants for sizes and folds arithmetic on them.
 fn with_sizes(e: &PrimExpr, values: &Substitution) -> PrimExpr {
     if let Some(value) = e.as_var().and_then(|v| values.get(v)).filter(|value| value.as_int().is_some()) {
         return value.clone();
@@ -145,8 +145,8 @@ fn with_sizes(e: &PrimExpr, values: &Substitution) -> PrimExpr {
     if new.same_node(e) || !new.dtype().is_integer() { new } else { simplify(&new) }
 }
 
-/// The kernel's symbolic sizes that calls give as numbers; none when a call does not fit it.
-fn sizes(func: &PrimFunc, given: &[Given]) -> Option<FxHashMap<PrimVar, i64>> {
+/// Returns the kernel's symbolic sizes that calls pass as constants; `None` if a call does not match.
+fn sizes(func: &PrimFunc, given: &[TensorArg]) -> Option<FxHashMap<PrimVar, i64>> {
     let mut sizes: FxHashMap<PrimVar, i64> = FxHashMap::default();
     if func.params.len() != given.len() {
         return None;
@@ -164,7 +164,7 @@ fn sizes(func: &PrimFunc, given: &[Given]) -> Option<FxHashMap<PrimVar, i64>> {
     Some(sizes)
 }
 
-/// The variables left in the sizes of parameters.
+/// Returns the remaining variables in the sizes of parameters.
 fn symbolic_sizes(func: &PrimFunc) -> Vec<PrimVar> {
     let mut vars = Vec::new();
     for buffer in func.buffers() {

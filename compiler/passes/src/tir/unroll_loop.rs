@@ -1,7 +1,7 @@
-//! UnrollLoop: loops that ask for it are written out, with a number in the place of their variable.
+//! UnrollLoop: unrolls loops.
 //!
-//! That are those of kind `T.unroll`, and, where options or pragmas (`pragma_auto_unroll_max_step`) allow, serial ones
-//! that are short and not around loops that remain. A loop whose iterations are left by `break` or `continue` remains.
+//! These are loops of kind `T.unroll`, and, if options or pragmas (`pragma_auto_unroll_max_step`) allow, short serial
+//! loops that do not contain remaining loops. A loop with `break` or `continue` stays.
 
 use super::{each_kernel, misplaced, take};
 use crate::{Context, OptionKind, Pass, PassOption};
@@ -30,8 +30,8 @@ pub static PASS: Pass = Pass {
     run,
 };
 
-/// Statements that a kernel may have after its loops have been written out: more take longer to read than to run.
-const MOST: usize = 1 << 18;
+/// Maximum number of statements of a kernel after unrolling: more take longer to compile than to run.
+const MAX_STATEMENTS: usize = 1 << 18;
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let options = context.options;
@@ -48,17 +48,17 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// What was found in the statements so far.
+/// Counts over the statements so far.
 #[derive(Clone, Copy, Default)]
 struct Count {
-    /// Stores and calls, as often as unrolled loops run them.
+    /// Stores and calls, multiplied by the iterations of unrolled loops.
     steps: i64,
-    /// Unrolled loops, one in the other.
+    /// Nesting depth of unrolled loops.
     unrolled: i64,
     /// True if a loop remains.
     loops: bool,
-    /// Statements, as they will be written.
-    written: usize,
+    /// Statements after unrolling.
+    unrolled_stmts: usize,
 }
 
 struct Unroller<'a> {
@@ -78,7 +78,7 @@ impl Unroller<'_> {
 
     fn stmt(&mut self, mut stmt: Stmt) -> Result<Stmt, Diagnostic> {
         let span = stmt.span;
-        self.here.written += 1;
+        self.here.unrolled_stmts += 1;
         match stmt.kind {
             StmtKind::Seq(stmts) => {
                 let stmts = stmts.into_iter().map(|stmt| self.member(stmt)).collect::<Result<Vec<_>, _>>()?;
@@ -108,18 +108,18 @@ impl Unroller<'_> {
         failed.map_or(Ok(stmt), Err)
     }
 
-    /// A statement of a sequence: each counts for itself.
+    /// Visits a statement of a sequence, counted separately.
     fn member(&mut self, stmt: Stmt) -> Result<Stmt, Diagnostic> {
         let before = std::mem::take(&mut self.here);
         let stmt = self.stmt(stmt)?;
         self.here.steps = self.here.steps.saturating_add(before.steps);
         self.here.unrolled = self.here.unrolled.max(before.unrolled);
         self.here.loops |= before.loops;
-        self.here.written += before.written;
+        self.here.unrolled_stmts += before.unrolled_stmts;
         Ok(stmt)
     }
 
-    /// The steps that are unrolled, and whether explicitly, where an attribute says so.
+    /// Returns the maximum step and explicitness of unrolling, if an attribute sets them.
     fn pragma(&self, key: &str, value: &PrimExpr) -> Option<(i64, bool)> {
         match key {
             "pragma_auto_unroll_max_step" => Some((value.as_int()?, self.explicit)),
@@ -128,7 +128,7 @@ impl Unroller<'_> {
         }
     }
 
-    /// A loop whose body has been looked at.
+    /// Handles a loop whose body has been visited.
     fn of_loop(&mut self, mut l: Loop, span: Span) -> Result<Stmt, Diagnostic> {
         let iterations = iterations(&l);
         let asked = l.kind == ForKind::Unrolled;
@@ -147,15 +147,15 @@ impl Unroller<'_> {
             l.kind = ForKind::Unrolled;
             return Ok(Stmt::new(StmtKind::For(Box::new(l))).at(span));
         }
-        self.here.written = self.here.written.saturating_mul(usize::try_from(n).unwrap_or(usize::MAX));
-        if self.here.written > MOST {
-            let why = format!("it would have more than {MOST} statements");
+        self.here.unrolled_stmts = self.here.unrolled_stmts.saturating_mul(usize::try_from(n).unwrap_or(usize::MAX));
+        if self.here.unrolled_stmts > MAX_STATEMENTS {
+            let why = format!("it would have more than {MAX_STATEMENTS} statements");
             return Err(misplaced(&PASS, self.kernel, &why, "unroll loops of fewer iterations", span));
         }
         Ok(flat(l.unrolled(n)).at(span))
     }
 
-    /// Returns true if a loop is unrolled without being asked to.
+    /// Returns true if a loop is unrolled automatically.
     fn is_short(&self, l: &Loop, n: i64) -> bool {
         let automatic = l.kind == ForKind::Serial
             && !self.here.loops
@@ -165,7 +165,7 @@ impl Unroller<'_> {
     }
 }
 
-/// A sequence without sequences in it that declare values only, which no others know.
+/// Flattens nested sequences, unless they declare values.
 fn flat(stmt: Stmt) -> Stmt {
     let StmtKind::Seq(stmts) = stmt.kind else { return stmt };
     let opened = stmts.into_iter().flat_map(|stmt| match stmt.kind {
@@ -175,12 +175,12 @@ fn flat(stmt: Stmt) -> Stmt {
     Stmt::new(StmtKind::Seq(opened.collect()))
 }
 
-/// Returns true if annotations say how a loop runs.
+/// Returns true if a loop has annotations about its execution.
 fn is_annotated(l: &Loop) -> bool {
     l.annotations.iter().any(|(_, value)| !matches!(value, AttrValue::None))
 }
 
-/// How often a loop runs.
+/// Returns the number of iterations of a loop.
 fn iterations(l: &Loop) -> Option<i64> {
     let constant = |e: &PrimExpr| match e.kind() {
         PrimKind::Int(v) => Some(*v),

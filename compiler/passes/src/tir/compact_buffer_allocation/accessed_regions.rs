@@ -1,8 +1,8 @@
-//! The part of each buffer that is accessed.
+//! Accessed region of each buffer.
 
 use super::{
-    super::index_bounds::{LoopRange, Span, after, before, box_of, conjuncts, extreme, limit, step},
-    is,
+    super::index_bounds::{LoopRange, Span, after, before, bounds_of, coefficient, conjuncts, extreme, limit},
+    is_same,
 };
 use hammock_ir::{
     Name, PrimExpr,
@@ -12,35 +12,35 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// The part of a buffer: first index and number of indices, by dimension.
-type Part = Vec<(PrimExpr, PrimExpr)>;
+/// A region of a buffer: first index and extent, by dimension.
+type AccessedRegion = Vec<(PrimExpr, PrimExpr)>;
 
 /// A loop around a statement.
-struct Around {
+struct EnclosingLoop {
     range: LoopRange,
-    /// The thread axis that it is bound to.
+    /// Thread axis that it is bound to.
     thread: Option<Name>,
 }
 
-/// Finds what is accessed of buffers.
-pub(super) struct Parts {
+/// Analysis of accessed regions.
+pub(super) struct AccessedRegions {
     strict: bool,
     analyzer: Analyzer,
-    loops: Vec<Around>,
+    loops: Vec<EnclosingLoop>,
     conditions: Vec<PrimExpr>,
-    /// What variables stand for.
+    /// Values of variables.
     values: Substitution,
-    /// Buffers that are allocated here, with the number of loops around their allocations and a box around what was
-    /// accessed so far: nothing where that is not known.
+    /// Buffers in scope, with the number of loops around their allocations and the bounds of the accesses so far;
+    /// `None` if unknown.
     open: FxHashMap<Buffer, (usize, Option<Vec<Option<Span>>>)>,
     by_data: FxHashMap<Var, Buffer>,
-    found: FxHashMap<Buffer, Part>,
+    found: FxHashMap<Buffer, AccessedRegion>,
 }
 
-impl Parts {
-    /// The parts of all buffers that become smaller.
-    pub fn of(body: &Stmt, strict: bool) -> FxHashMap<Buffer, Part> {
-        let mut parts = Parts {
+impl AccessedRegions {
+    /// Returns the regions of all buffers that become smaller.
+    pub fn of(body: &Stmt, strict: bool) -> FxHashMap<Buffer, AccessedRegion> {
+        let mut parts = AccessedRegions {
             strict,
             analyzer: Analyzer::new(),
             loops: Vec::new(),
@@ -64,7 +64,7 @@ impl Parts {
                 };
                 let extent = match l.step {
                     None => l.extent.substitute(&self.values),
-                    // nothing is known of the values
+                    // the values are unknown
                     Some(_) => return self.opaque_loop(stmt),
                 };
                 self.inside(&l.var, &l.min.substitute(&self.values), &extent, thread, &l.body);
@@ -114,15 +114,15 @@ impl Parts {
         }
     }
 
-    /// A loop whose iterations are not known.
+    /// Visits a loop whose iterations are unknown.
     fn opaque_loop(&mut self, stmt: &Stmt) {
         self.exprs(stmt);
         if let StmtKind::For(l) = &stmt.kind {
-            // an index that uses it covers everything
+            // an index that uses it may be anything
             let (min, max) = (i64::from(i32::MIN), i64::from(i32::MAX));
             let number = |v| PrimExpr::int(v, l.var.dtype());
             let range = LoopRange { var: l.var.clone(), min: number(min), last: number(max) };
-            self.loops.push(Around { range, thread: None });
+            self.loops.push(EnclosingLoop { range, thread: None });
             self.stmt(&l.body);
             self.loops.pop();
         } else {
@@ -132,7 +132,7 @@ impl Parts {
 
     fn inside(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr, thread: Option<Name>, body: &Stmt) {
         self.analyzer.bind(var, min, extent);
-        self.loops.push(Around { range: LoopRange::new(var, min, extent), thread });
+        self.loops.push(EnclosingLoop { range: LoopRange::new(var, min, extent), thread });
         self.stmt(body);
         self.loops.pop();
     }
@@ -189,7 +189,7 @@ impl Parts {
         self.by_data.insert(buffer.data.clone(), buffer.clone());
     }
 
-    /// All of a buffer is accessed, in a way that stays.
+    /// Records an access of a whole buffer, which therefore stays.
     fn whole(&mut self, data: &Var) {
         let Some(buffer) = self.by_data.get(data) else { return };
         if let Some((_, part)) = self.open.get_mut(buffer) {
@@ -222,15 +222,15 @@ impl Parts {
         });
     }
 
-    /// What an index covers.
+    /// Returns the bounds of an index.
     fn span(&self, (min, extent): &(PrimExpr, PrimExpr), loops: &[LoopRange]) -> Option<Span> {
         let (min, extent) = (min.substitute(&self.values), extent.substitute(&self.values));
         if min.dtype().is_vector() {
             return None;
         }
-        let (low, mut high) = box_of(&(min.clone(), extent.clone()), loops)?;
+        let (low, mut high) = bounds_of(&(min.clone(), extent.clone()), loops)?;
         for (index, end) in self.conditions.iter().filter_map(limit) {
-            // `index < end` is the same as that for an index so far away
+            // `index < end` equals that for an index at a constant distance
             let distance = self.analyzer.simplify(&arith::binary(BinaryOp::Sub, min.clone(), index));
             let most = arith::binary(BinaryOp::Add, before(&end), distance);
             let known = extent.as_int() == Some(1) && !loops.iter().any(|l| most.uses(&l.var));
@@ -244,7 +244,7 @@ impl Parts {
         known.then_some((low, high))
     }
 
-    /// The values of a loop for which the conditions can hold, where that is known to be fewer.
+    /// Returns the range of a loop for which the conditions can hold, if it is known to be smaller.
     fn narrowed(&self, loops: &[LoopRange], i: usize) -> LoopRange {
         let mut l = loops[i].clone();
         for (a, b) in self.conditions.iter().filter_map(limit) {
@@ -253,7 +253,7 @@ impl Parts {
                 continue;
             }
             // factor * l + rest <= 0
-            let Some(factor) = step(&excess, &l.var) else { continue };
+            let Some(factor) = coefficient(&excess, &l.var) else { continue };
             let others: Vec<LoopRange> = loops.iter().filter(|other| other.var != l.var).cloned().collect();
             let zero = Substitution::from_iter([(l.var.clone(), PrimExpr::int(0, l.var.dtype()))]);
             let Some(rest) = extreme(&excess.substitute(&zero), &others, true) else { continue };
@@ -287,21 +287,21 @@ impl Parts {
         l
     }
 
-    /// Returns true if an extent is within a size, unless the size is nothing.
+    /// Returns true if an extent is at most a size, unless the size is zero.
     fn is_less_in_any(&self, extent: &PrimExpr, size: &PrimExpr) -> bool {
         !self.loops.iter().any(|around| extent.uses(&around.range.var) || size.uses(&around.range.var))
             && Analyzer::with_default_min(1).prove_le(extent, size)
     }
 
-    /// The part of a buffer whose accesses are all known.
+    /// Closes a buffer's scope and records its region, if all accesses are known.
     fn close(&mut self, buffer: &Buffer) {
         let Some((_, Some(part))) = self.open.remove(buffer) else { return };
         let whole = |size: &PrimExpr| (PrimExpr::int(0, size.dtype()), size.clone());
         let dims = part.into_iter().zip(&buffer.shape);
-        let part: Part =
+        let part: AccessedRegion =
             dims.map(|(span, size)| span.and_then(|span| self.dimension(span, size)).unwrap_or(whole(size))).collect();
         let same = |((min, extent), size): (&(PrimExpr, PrimExpr), &PrimExpr)| {
-            min.as_int() == Some(0) && is(&self.analyzer, extent, size)
+            min.as_int() == Some(0) && is_same(&self.analyzer, extent, size)
         };
         if !part.iter().zip(&buffer.shape).all(same) {
             self.found.insert(buffer.clone(), part);
@@ -330,7 +330,7 @@ impl Parts {
     }
 }
 
-/// What holds where a condition does not.
+/// Returns the negation of a condition.
 fn inverse(condition: &PrimExpr) -> PrimExpr {
     match (condition.kind(), limit(condition)) {
         (PrimKind::Binary(BinaryOp::Or, a, b), _) => inverse(a).and(inverse(b)),
@@ -339,7 +339,7 @@ fn inverse(condition: &PrimExpr) -> PrimExpr {
     }
 }
 
-/// A box around two, where it is known which of their ends is further out.
+/// Returns the hull of two ranges, if it is known which ends are further out.
 fn hull(analyzer: &Analyzer, a: Span, b: Span) -> Option<Span> {
     let first = |a: PrimExpr, b: PrimExpr| {
         if analyzer.prove_le(&a, &b) { Some((a, b)) } else { analyzer.prove_le(&b, &a).then_some((b, a)) }
@@ -347,7 +347,7 @@ fn hull(analyzer: &Analyzer, a: Span, b: Span) -> Option<Span> {
     Some((first(a.0, b.0)?.0, first(a.1, b.1)?.1))
 }
 
-/// Returns true if threads share memory of a scope: a buffer in it holds what all of them access.
+/// Returns true if threads share memory of a scope: a buffer in it contains the accesses of all of them.
 fn is_shared(scope: &str, thread: &str) -> bool {
     match scope.split('.').next() {
         Some("global") => true,

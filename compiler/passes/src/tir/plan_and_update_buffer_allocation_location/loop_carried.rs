@@ -1,15 +1,15 @@
-//! Whether a buffer may be allocated anew in each iteration of a loop: whether an iteration reads nothing of it that it
-//! has not written before.
+//! Loop-carried dependences: a buffer may be allocated in each iteration of a loop if an iteration reads only
+//! elements that it has written.
 //!
-//! A read is fine if a store before it is certain to have written all that it reads, in the iteration that both share:
-//! the store's loops go over a box without gaps, around that of the read. A condition of the store must be what holds for
-//! all of the buffer (`i < n` before a store at `i`), or say that it is the first iteration of loops which both are in, as
-//! that of a reduction's `T.init()` does. Reads are fine as well if iterations go to elements of their own, by an index that
-//! all accesses have in common, and if nothing is ever written.
+//! A read is safe if an earlier store certainly writes all elements that it reads, in the same iteration of the
+//! common loops: the store's loops cover a box without gaps, around that of the read. A condition of the store must
+//! hold for the whole buffer (`i < n` before a store at `i`), or be that of the first iteration of common loops, like
+//! a reduction's `T.init()`. Reads are also safe if iterations access disjoint elements, by an index that all
+//! accesses have in common, and if the buffer is never written.
 
 use super::{
-    super::index_bounds::{LoopRange, Span, box_of, conjuncts, limit, step},
-    uses::{At, FrameKind, Used, Uses},
+    super::index_bounds::{LoopRange, Span, bounds_of, coefficient, conjuncts, limit},
+    uses::{BufferUses, FrameId, FrameKind, Uses},
 };
 use hammock_ir::{
     PrimExpr,
@@ -17,16 +17,16 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind, Substitution, Var},
 };
 
-/// How many stores before a read are looked at.
-const STORES: usize = 32;
+/// Maximum number of stores checked before a read.
+const MAX_STORES: usize = 32;
 
-pub(super) struct Carried<'u, 'a> {
+pub(super) struct LoopCarried<'u, 'a> {
     uses: &'u Uses<'a>,
-    /// Knows the ranges of loops.
+    /// Has the ranges of loops.
     analyzer: Analyzer,
 }
 
-/// A loop, with the values of its variable.
+/// A loop, with the range of its variable.
 struct Inner<'u> {
     var: &'u Var,
     min: &'u PrimExpr,
@@ -34,7 +34,7 @@ struct Inner<'u> {
     range: LoopRange,
 }
 
-impl<'u, 'a> Carried<'u, 'a> {
+impl<'u, 'a> LoopCarried<'u, 'a> {
     pub fn new(uses: &'u Uses<'a>) -> Self {
         let mut analyzer = Analyzer::new();
         for frame in &uses.frames {
@@ -42,11 +42,11 @@ impl<'u, 'a> Carried<'u, 'a> {
                 analyzer.bind(var, min, extent);
             }
         }
-        Carried { uses, analyzer }
+        LoopCarried { uses, analyzer }
     }
 
-    /// The innermost loop or block from `around` outwards in which the buffer can be allocated.
-    pub fn place(&self, used: &Used, around: At) -> At {
+    /// Returns the innermost loop or block, from `around` outwards, in which the buffer can be allocated.
+    pub fn allocation_point(&self, used: &BufferUses, around: FrameId) -> FrameId {
         let uses = self.uses;
         if uses.is_within(used.declared, around) {
             return if around != 0 && self.can_outlive(used, around) { around } else { used.declared };
@@ -55,8 +55,8 @@ impl<'u, 'a> Carried<'u, 'a> {
         outwards.find(|at| self.is_new_in(used, *at)).unwrap_or(used.declared)
     }
 
-    /// Returns true if iterations inside of a loop or block may share the buffer.
-    fn can_outlive(&self, used: &Used, around: At) -> bool {
+    /// Returns true if iterations inside a loop or block may share the buffer.
+    fn can_outlive(&self, used: &BufferUses, around: FrameId) -> bool {
         self.uses.frames_within(used.declared, around).all(|at| match &self.uses.frames[at].kind {
             FrameKind::Loop { var, serial, .. } => {
                 let mut sized = false;
@@ -67,28 +67,28 @@ impl<'u, 'a> Carried<'u, 'a> {
         })
     }
 
-    /// Returns true if each run of a loop's body, or of a block, may have a buffer of its own.
-    fn is_new_in(&self, used: &Used, place: At) -> bool {
-        let around = self.loops(place, used.declared);
+    /// Returns true if each run of a loop's body, or of a block, may have its own buffer.
+    fn is_new_in(&self, used: &BufferUses, scope: FrameId) -> bool {
+        let around = self.loops(scope, used.declared);
         let writes = used.accesses.iter().any(|access| access.writes);
         let known = used.accesses.iter().all(|access| access.ranges.is_some());
-        if around.is_empty() || known && (!writes || self.is_apart(used, &around, place)) {
+        if around.is_empty() || known && (!writes || self.is_disjoint(used, &around, scope)) {
             return true;
         }
         let reads = used.accesses.iter().enumerate().filter(|(_, access)| !access.writes);
         !self.uses.irregular
             && reads.into_iter().all(|(i, read)| {
-                let before = used.accesses[..i].iter().rev().filter(|access| access.writes).take(STORES);
+                let before = used.accesses[..i].iter().rev().filter(|access| access.writes).take(MAX_STORES);
                 let covers =
-                    |ranges: &[_], at| self.covers(used, (ranges, at), read.ranges.as_deref()?, read.at, place);
+                    |ranges: &[_], at| self.covers(used, (ranges, at), read.ranges.as_deref()?, read.at, scope);
                 before
                     .into_iter()
                     .any(|store| store.ranges.as_deref().and_then(|ranges| covers(ranges, store.at)).unwrap_or(false))
             })
     }
 
-    /// Returns true if iterations of the loops around access different elements.
-    fn is_apart(&self, used: &Used, around: &[Inner], place: At) -> bool {
+    /// Returns true if iterations of the enclosing loops access disjoint elements.
+    fn is_disjoint(&self, used: &BufferUses, around: &[Inner], scope: FrameId) -> bool {
         let mut apart: Vec<&Var> = Vec::new();
         for axis in 0..used.buffer.ndim() {
             let mut ranges = used.accesses.iter().flat_map(|access| &access.ranges).map(|ranges| &ranges[axis]);
@@ -97,41 +97,41 @@ impl<'u, 'a> Carried<'u, 'a> {
                 extent.as_int() == Some(1) && self.analyzer.difference(other, index) == Some(0)
             };
             if used.accesses.iter().flat_map(|access| &access.ranges).all(|ranges| same(&ranges[axis])) {
-                apart.extend(self.told_apart(index, around, place).unwrap_or_default());
+                apart.extend(self.distinct_loops(index, around, scope).unwrap_or_default());
             }
         }
         around.iter().all(|l| apart.contains(&l.var))
     }
 
-    /// The loops whose iterations have different indices.
-    fn told_apart<'l>(&self, index: &PrimExpr, loops: &[Inner<'l>], place: At) -> Option<Vec<&'l Var>> {
-        let inside = |at: At| at != place && self.uses.is_within(at, place);
+    /// Returns the loops whose iterations have different indices.
+    fn distinct_loops<'l>(&self, index: &PrimExpr, loops: &[Inner<'l>], scope: FrameId) -> Option<Vec<&'l Var>> {
+        let inside = |at: FrameId| at != scope && self.uses.is_within(at, scope);
         let mut steps = Vec::new();
         for l in loops.iter().filter(|l| index.uses(l.var)) {
-            steps.push((step(index, l.var)?.checked_abs()?, l));
+            steps.push((coefficient(index, l.var)?.checked_abs()?, l));
         }
         let mut varies = false;
         index.each_var(&mut |var| varies |= self.uses.loop_of(var).is_some_and(inside));
-        steps.sort_by_key(|(step, _)| *step);
+        steps.sort_by_key(|(coefficient, _)| *coefficient);
         let mut reach = Some(0_i64);
-        for (step, l) in &steps {
-            if varies || reach? >= *step {
+        for (coefficient, l) in &steps {
+            if varies || reach? >= *coefficient {
                 return None;
             }
-            let more = l.extent.as_int().and_then(|n| n.checked_sub(1)?.checked_mul(*step));
+            let more = l.extent.as_int().and_then(|n| n.checked_sub(1)?.checked_mul(*coefficient));
             reach = more.and_then(|more| reach?.checked_add(more));
         }
         Some(steps.into_iter().map(|(_, l)| l.var).collect())
     }
 
-    /// Returns true if a store has written everything that a read finds.
+    /// Returns true if a store writes all elements that a read loads.
     fn covers(
         &self,
-        used: &Used,
-        (stored, stored_at): (&[(PrimExpr, PrimExpr)], At),
+        used: &BufferUses,
+        (stored, stored_at): (&[(PrimExpr, PrimExpr)], FrameId),
         read: &[(PrimExpr, PrimExpr)],
-        read_at: At,
-        place: At,
+        read_at: FrameId,
+        scope: FrameId,
     ) -> Option<bool> {
         let common = self.uses.common(stored_at, read_at);
         let (mut limits, mut first) = (Vec::new(), Substitution::default());
@@ -143,7 +143,7 @@ impl<'u, 'a> Carried<'u, 'a> {
                 for condition in conjuncts(condition) {
                     match limit(condition) {
                         _ if self.analyzer.prove(condition) => {}
-                        _ if self.is_first(condition, common, place, &mut first) => {}
+                        _ if self.is_first(condition, common, scope, &mut first) => {}
                         Some(limit) => limits.push(limit),
                         None => return Some(false),
                     }
@@ -155,7 +155,7 @@ impl<'u, 'a> Carried<'u, 'a> {
         for (axis, ((min, extent), read)) in stored.iter().zip(read).enumerate() {
             let (min, extent) = (min.substitute(&first), extent.substitute(&first));
             let (low, high) = self.without_gaps(&min, &extent, &stores, &mut taken)?;
-            let (least, most) = box_of(read, &ranges(&reads))?;
+            let (least, most) = bounds_of(read, &ranges(&reads))?;
             let size = &used.buffer.shape[axis];
             let reaches = self.le(&most, &high) || self.is_last(&high, size);
             let starts = self.le(&low, &least) || self.le(&low, &PrimExpr::int(0, low.dtype()));
@@ -181,7 +181,7 @@ impl<'u, 'a> Carried<'u, 'a> {
         Some(limits.iter().all(found) && self.others_run(&stores, &taken))
     }
 
-    /// Loops over which the indices do not go must run: they do, or do not in any iteration.
+    /// Loops that do not occur in the indices must run: they do, or do not in any iteration.
     fn others_run(&self, loops: &[Inner], taken: &[&Var]) -> bool {
         loops.iter().filter(|l| !taken.contains(&l.var)).all(|l| {
             let of_loop = |e: &PrimExpr| {
@@ -193,8 +193,8 @@ impl<'u, 'a> Carried<'u, 'a> {
         })
     }
 
-    /// The loops around a place, inner ones first.
-    fn loops(&self, at: At, common: At) -> Vec<Inner<'u>> {
+    /// Returns the loops around a frame, inner ones first.
+    fn loops(&self, at: FrameId, common: FrameId) -> Vec<Inner<'u>> {
         let frames = self.uses.frames_within(at, common);
         let inner = frames.filter_map(|at| match &self.uses.frames[at].kind {
             FrameKind::Loop { var, min, extent, .. } => {
@@ -205,16 +205,16 @@ impl<'u, 'a> Carried<'u, 'a> {
         inner.collect()
     }
 
-    /// Returns true if a condition says that loops which a store and a read are both in make their first iteration. The
-    /// store has run before the read then, whatever the iteration; notes the first values.
-    fn is_first(&self, condition: &PrimExpr, common: At, place: At, first: &mut Substitution) -> bool {
+    /// Returns true if a condition holds in the first iteration of common loops of a store and a read. Then the store
+    /// has run before the read, whatever the iteration; records the first values.
+    fn is_first(&self, condition: &PrimExpr, common: FrameId, scope: FrameId, first: &mut Substitution) -> bool {
         let PrimKind::Binary(BinaryOp::Eq, a, b) = condition.kind() else { return false };
         let mut begin = Substitution::default();
-        let mut shared = self.loops(common, place);
+        let mut shared = self.loops(common, scope);
         shared.retain(|l| a.uses(l.var));
         begin.extend(shared.iter().map(|l| (l.var.clone(), l.min.clone())));
         let of_begin = |e: &PrimExpr| begin.keys().any(|var| e.uses(var));
-        let steady = self.uses.frames_within(common, place).all(|at| match &self.uses.frames[at].kind {
+        let steady = self.uses.frames_within(common, scope).all(|at| match &self.uses.frames[at].kind {
             FrameKind::Loop { min, extent, .. } => !of_begin(min) && !of_begin(extent),
             FrameKind::Branch(condition, side) => {
                 let mut known = self.analyzer.clone();
@@ -230,7 +230,7 @@ impl<'u, 'a> Carried<'u, 'a> {
         holds
     }
 
-    /// The indices that loops go over: all of a box, each dimension with loops of its own.
+    /// Returns the indices that loops cover: a whole box, each dimension with its own loops.
     fn without_gaps(
         &self,
         min: &PrimExpr,
@@ -245,22 +245,22 @@ impl<'u, 'a> Carried<'u, 'a> {
                 return None;
             }
             taken.push(l.var);
-            steps.push((step(min, l.var)?, l));
+            steps.push((coefficient(min, l.var)?, l));
         }
         if loops.iter().any(|l| extent.uses(l.var)) {
             return None;
         }
-        steps.sort_by_key(|(step, _)| step.unsigned_abs());
-        // so many neighbours are gone over so far; none where the number is not known
+        steps.sort_by_key(|(coefficient, _)| coefficient.unsigned_abs());
+        // number of contiguous indices covered so far; `None` if unknown
         let mut reach = extent.as_int();
-        for (step, l) in &steps {
-            if reach? < step.checked_abs()? {
+        for (coefficient, l) in &steps {
+            if reach? < coefficient.checked_abs()? {
                 return None;
             }
-            let more = l.extent.as_int().and_then(|n| n.checked_sub(1)?.checked_mul(step.abs()));
+            let more = l.extent.as_int().and_then(|n| n.checked_sub(1)?.checked_mul(coefficient.abs()));
             reach = more.and_then(|more| reach?.checked_add(more));
         }
-        box_of(&(min.clone(), extent.clone()), &ranges(loops))
+        bounds_of(&(min.clone(), extent.clone()), &ranges(loops))
     }
 
     fn le(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
