@@ -14,8 +14,7 @@ pub const SYMBOLIC: PassOption = PassOption {
     name: "symbolic_indices",
     kind: OptionKind::Bool,
     default: "false",
-    doc: "Whether indices may be computed with symbolic sizes, as those of a reshape are, and the function still be \
-          injective; if not, it is opaque",
+    doc: "Treat functions whose indices use symbolic sizes, such as reshapes, as injective; otherwise they are opaque",
 };
 
 /// See the module's documentation.

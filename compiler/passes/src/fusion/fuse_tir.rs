@@ -22,8 +22,7 @@ use hammock_ir::{
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
-pub static PASS: Pass =
-    Pass { name: "FuseTIR", doc: "Makes one kernel of each function that FuseOps made", options: &[], run };
+pub static PASS: Pass = Pass { name: "FuseTIR", doc: "Fuses each group of kernels into one kernel", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     let mut made: FxHashMap<Name, Fused> = FxHashMap::default();

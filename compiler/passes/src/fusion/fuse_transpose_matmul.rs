@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "FuseTransposeMatmul",
-    doc: "Makes kernels that multiply with a transposed matrix without transposing it",
+    doc: "Fuses the transpose of an operand into a matmul",
     options: &[MAX_ROWS],
     run,
 };
@@ -31,8 +31,7 @@ pub const MAX_ROWS: PassOption = PassOption {
     name: "max_rows",
     kind: OptionKind::Integer,
     default: "0",
-    doc: "Only where each matrix is known to multiply at max_rows so many rows, and nothing else reads it transposed, if that \
-          is not 0",
+    doc: "Maximum number of rows that a matrix with no other transposed use is known to multiply; 0 for no limit",
 };
 
 /// Maximum number of rows for which the default pipeline fuses the transpose: the matrix is then read once, and not

@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "SeparateOutputs",
-    doc: "Makes a kernel for each part that kernels such as split's copy, where FuseOps can fuse the parts with what uses them",
+    doc: "Splits kernels with several results, such as `split`, into one per result, where FuseOps can fuse these",
     options: &[],
     run,
 };

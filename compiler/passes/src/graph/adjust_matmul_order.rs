@@ -27,7 +27,7 @@ use hammock_ops::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "AdjustMatmulOrder",
-    doc: "Multiplies three matrices in the order that takes fewer operations",
+    doc: "Chooses the cheaper association order of three multiplied matrices",
     options: &[KNOWN_WEIGHTS],
     run,
 };
@@ -36,8 +36,8 @@ pub const KNOWN_WEIGHTS: PassOption = PassOption {
     name: "known_weights",
     kind: OptionKind::Bool,
     default: "true",
-    doc: "Parameters that `num_input` does not count are known when the module is compiled, as LiftTransformParams makes \
-          them; else only constants are",
+    doc: "Treat parameters after `num_input` as known at compile time, for LiftTransformParams; otherwise only \
+          constants",
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {

@@ -18,7 +18,7 @@ use hammock_ir::Module;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "CanonicalizeBindings",
-    doc: "Replaces aliases by the variables they stand for, and fields of known tuples by their values",
+    doc: "Removes aliases of variables, and replaces fields of known tuples by their values",
     options: &[],
     run,
 };

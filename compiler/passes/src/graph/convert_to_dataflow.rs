@@ -19,12 +19,12 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "ConvertToDataflow",
-    doc: "Gathers calls without side effects into dataflow blocks",
+    doc: "Moves pure bindings into dataflow blocks",
     options: &[PassOption {
         name: "min_size",
         kind: OptionKind::Integer,
         default: "2",
-        doc: "The least number of bindings that become a block",
+        doc: "Minimum number of bindings in a new block",
     }],
     run,
 };

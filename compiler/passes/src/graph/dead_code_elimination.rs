@@ -16,7 +16,7 @@ pub static PASS: Pass = Pass {
         name: "entry_functions",
         kind: OptionKind::Texts,
         default: "[]",
-        doc: "Functions that stay with all that they use, besides those that are not private",
+        doc: "Functions to keep, with all that they use, in addition to those that are not private",
     }],
     run,
 };

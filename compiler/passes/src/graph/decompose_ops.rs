@@ -19,7 +19,7 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "DecomposeOps",
-    doc: "Another name for DecomposeOpsForInference",
+    doc: "Alias of DecomposeOpsForInference",
     options: &[FUNCTION, KEEP_TRAINING],
     run: for_inference,
 };
@@ -27,7 +27,7 @@ pub static PASS: Pass = Pass {
 /// See the module's documentation.
 pub static FOR_INFERENCE: Pass = Pass {
     name: "DecomposeOpsForInference",
-    doc: "Writes batch normalization as plain operators, with the running statistics",
+    doc: "Decomposes batch normalization, with the running statistics",
     options: &[FUNCTION, KEEP_TRAINING],
     run: for_inference,
 };
@@ -35,7 +35,7 @@ pub static FOR_INFERENCE: Pass = Pass {
 /// See the module's documentation.
 pub static FOR_TRAINING: Pass = Pass {
     name: "DecomposeOpsForTraining",
-    doc: "Writes batch and layer normalization as plain operators, with the statistics of the batch",
+    doc: "Decomposes batch and layer normalization, with the statistics of the batch",
     options: &[FUNCTION],
     run: for_training,
 };
@@ -44,7 +44,7 @@ const FUNCTION: PassOption = PassOption {
     name: "func_name",
     kind: OptionKind::Text,
     default: "\"\"",
-    doc: "The only function to change; all when it is empty",
+    doc: "The only function to change; if empty, all",
 };
 
 fn for_inference(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {

@@ -19,12 +19,12 @@ use hammock_ops::Table;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "EliminateCommonSubexpr",
-    doc: "Computes the same value only once",
+    doc: "Eliminates common subexpressions",
     options: &[PassOption {
         name: "call_only",
         kind: OptionKind::Bool,
         default: "false",
-        doc: "Only calls take part, not tuples, their fields, shapes and casts",
+        doc: "Only calls, not tuples, their fields, shapes and casts",
     }],
     run,
 };

@@ -19,7 +19,7 @@ use hammock_ops::dims;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "ExpandMatmulOfSum",
-    doc: "Multiplies by the parts of a sum of weights that is not known when the module is compiled",
+    doc: "Distributes matmuls over sums of weights that are not known at compile time",
     options: &[],
     run,
 };

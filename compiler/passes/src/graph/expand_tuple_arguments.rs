@@ -19,7 +19,7 @@ use rustc_hash::FxHashSet;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "ExpandTupleArguments",
-    doc: "Makes private functions take the members of tuples, not tuples",
+    doc: "Replaces tuple parameters of private functions by their members",
     options: &[],
     run,
 };

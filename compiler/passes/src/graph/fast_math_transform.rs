@@ -23,7 +23,7 @@ use hammock_ops::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "FastMathTransform",
-    doc: "Computes exp, erf, tanh and softmax by faster approximations",
+    doc: "Approximates exp, erf, tanh and softmax by polynomials",
     options: &[],
     run,
 };

@@ -19,7 +19,7 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "FoldBatchnormToConv2D",
-    doc: "Multiplies constant weights of convolutions by the batch normalization that follows",
+    doc: "Folds batch normalization into the constant weights of convolutions",
     options: &[KEEP_TRAINING],
     run,
 };

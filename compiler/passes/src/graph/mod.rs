@@ -27,5 +27,5 @@ pub const KEEP_TRAINING: PassOption = PassOption {
     name: "keep_training",
     kind: OptionKind::Bool,
     default: "false",
-    doc: "Leave batch normalization with `training=True` as it is, not taken to be used for inference",
+    doc: "Leave batch normalization with `training=True` as it is, instead of assuming inference",
 };

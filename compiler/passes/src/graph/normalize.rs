@@ -13,7 +13,7 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "Normalize",
-    doc: "Merges blocks, removes empty ones, and binds tuples that are returned to variables",
+    doc: "Merges blocks, removes empty ones, and binds returned tuples to variables",
     options: &[],
     run,
 };

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "RemoveUnusedOutputs",
-    doc: "Removes members of private functions' results that no call uses",
+    doc: "Removes results of private functions that no call uses",
     options: &[],
     run,
 };

@@ -19,12 +19,8 @@ use hammock_ops::Table;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
-pub static PASS: Pass = Pass {
-    name: "RemoveUnusedParameters",
-    doc: "Removes parameters of private functions that they do not use",
-    options: &[],
-    run,
-};
+pub static PASS: Pass =
+    Pass { name: "RemoveUnusedParameters", doc: "Removes unused parameters of private functions", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     let mut plans: FxHashMap<Name, Plan> = FxHashMap::default();

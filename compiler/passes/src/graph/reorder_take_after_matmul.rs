@@ -19,7 +19,7 @@ use hammock_ops::dims;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "ReorderTakeAfterMatmul",
-    doc: "Multiplies by whole tables of weights and takes from the product",
+    doc: "Multiplies by all weights and takes from the result, instead of taking weights first",
     options: &[CHEAPER],
     run,
 };
@@ -28,7 +28,7 @@ pub const CHEAPER: PassOption = PassOption {
     name: "cheaper",
     kind: OptionKind::Bool,
     default: "false",
-    doc: "Only where multiplying by all columns of the weights is known to cost less than copying those that are chosen",
+    doc: "Only if multiplying by all columns of the weights costs less than copying the taken ones",
 };
 
 /// Cost of copying one element of a taken column, in multiplications. With 768 rows of weights, one row is multiplied

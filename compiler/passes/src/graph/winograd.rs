@@ -32,7 +32,7 @@ use hammock_ops::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "Winograd",
-    doc: "Computes convolutions with constant 3x3 kernels with fewer multiplications",
+    doc: "Computes convolutions with constant 3x3 kernels by Winograd's algorithm",
     options: &[CHEAPER],
     run,
 };
@@ -41,7 +41,7 @@ pub const CHEAPER: PassOption = PassOption {
     name: "cheaper",
     kind: OptionKind::Bool,
     default: "false",
-    doc: "Only where the multiplications that it saves take longer than transforming data and results and reading more \
+    doc: "Only if the multiplications that it saves take longer than transforming data and results and reading more \
           weights",
 };
 

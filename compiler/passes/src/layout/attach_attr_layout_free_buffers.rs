@@ -20,7 +20,7 @@ use indexmap::IndexMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "AttachAttrLayoutFreeBuffers",
-    doc: "Marks the buffers of kernels that hold constants or weights",
+    doc: "Marks the buffers of kernels whose layout is free: constants and weights",
     options: &[CONSTANTS],
     run,
 };
@@ -30,7 +30,8 @@ pub const CONSTANTS: PassOption = PassOption {
     name: "constants",
     kind: OptionKind::Bool,
     default: "false",
-    doc: "Only constants, no weights that are arguments; kernels without any get no attribute, the others keep their names",
+    doc: "Mark only constants, not weights that are arguments; kernels without constants get no attribute, the others \
+          keep their names",
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {

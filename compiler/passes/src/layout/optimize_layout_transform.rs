@@ -17,7 +17,7 @@ use hammock_ops::dims;
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "OptimizeLayoutTransform", doc: "Removes layout_transforms that undo one another", options: &[], run };
+    Pass { name: "OptimizeLayoutTransform", doc: "Removes layout transforms that cancel", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     editor::apply(module, |_, function| (!editor::is_primitive(function)).then_some(remove))

@@ -17,7 +17,7 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "RemoveRedundantPermuteDims",
-    doc: "Joins two permutations of axes in a row, and removes those that move nothing",
+    doc: "Merges two permutes in a row, and removes permutes that move nothing",
     options: &[],
     run,
 };

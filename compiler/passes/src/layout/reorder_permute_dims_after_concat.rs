@@ -20,7 +20,7 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "ReorderPermuteDimsAfterConcat",
-    doc: "Joins tensors before they are permuted, where all are permuted in the same way",
+    doc: "Concatenates tensors before permuting them, if all are permuted in the same way",
     options: &[FOR_MATMULS],
     run,
 };
@@ -29,8 +29,7 @@ pub const FOR_MATMULS: PassOption = PassOption {
     name: "for_products",
     kind: OptionKind::Bool,
     default: "false",
-    doc: "Only where one product multiplies by the concatenated tensor, or one permutation permutes it again, and nothing else \
-          uses it",
+    doc: "Only if the only user of the concatenation is a matmul or another permute",
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {

@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "SplitLayoutRewritePreproc",
-    doc: "Separates the rearranging of weights from the kernels that use them",
+    doc: "Moves the packing of weights into kernels of their own",
     options: &[],
     run,
 };

@@ -22,26 +22,26 @@ use serde_json::Value as Json;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "RunCodegen",
-    doc: "Has code generators of others compile the functions that are theirs, and calls what they make",
+    doc: "Runs external code generators on annotated functions",
     options: &[
         PassOption {
             name: "target_options",
             kind: OptionKind::Objects,
             default: "{}",
-            doc: "what each code generator is told",
+            doc: "Options of each code generator",
         },
         PassOption {
             name: "entry_functions",
             kind: OptionKind::Texts,
             default: "[]",
-            doc: "functions that stay with all that they use, besides those that are not private",
+            doc: "Functions to keep, with all that they use, in addition to those that are not private",
         },
         PassOption {
             name: "codegens",
             kind: OptionKind::Names,
             default: "{}",
-            doc: "programs that are code generators: each gets a module's text and prints an object file \
-                  (`hammock explain E0310` says more)",
+            doc: "Programs that are code generators: each reads a module's text and prints an object file (see \
+                  `hammock explain E0310`)",
         },
     ],
     run,

@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "AllocateWorkspace",
-    doc: "Gives functions of external code generators the workspaces that they ask for",
+    doc: "Passes workspaces to functions of external code generators",
     options: &[],
     run,
 };

@@ -30,7 +30,7 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "DataflowUseInplaceCalls",
-    doc: "Lets results overwrite operands that are not needed any more",
+    doc: "Computes results in place, over operands that are dead afterwards",
     options: &[],
     run,
 };

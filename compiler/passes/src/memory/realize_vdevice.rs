@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "RealizeVDevice",
-    doc: "Finds the device of each tensor, and turns hints into copies",
+    doc: "Infers the device of each tensor, and turns hints into copies",
     options: &[],
     run,
 };

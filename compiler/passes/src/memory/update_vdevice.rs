@@ -17,12 +17,12 @@ pub static PASS: Pass = Pass {
     name: "UpdateVDevice",
     doc: "Replaces one of the module's devices by another",
     options: &[
-        PassOption { name: "new_vdevice", kind: OptionKind::Device, default: "{}", doc: "The new device" },
+        PassOption { name: "new_vdevice", kind: OptionKind::Device, default: "{}", doc: "New device" },
         PassOption {
             name: "index",
             kind: OptionKind::Integer,
             default: "0",
-            doc: "The position of the old device among those that the module declares",
+            doc: "Index of the old device among those that the module declares",
         },
     ],
     run,

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "ZeroInitialize",
-    doc: "Stores zeros in fresh memory that kernels may read before they write it",
+    doc: "Zeroes fresh memory that kernels may read before they write it",
     options: &[],
     run,
 };

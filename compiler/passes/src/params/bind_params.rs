@@ -23,7 +23,7 @@ pub static PASS: Pass = Pass {
         name: "func_name",
         kind: OptionKind::Text,
         default: "\"\"",
-        doc: "The function whose parameters are bound; all that are not private when it is empty",
+        doc: "Function whose parameters are bound; if empty, all functions that are not private",
     }],
     run,
 };

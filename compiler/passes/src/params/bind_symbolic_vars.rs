@@ -13,19 +13,19 @@ use rustc_hash::FxHashSet;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "BindSymbolicVars",
-    doc: "Gives symbolic dimensions fixed sizes",
+    doc: "Binds symbolic dimensions to fixed sizes",
     options: &[
         PassOption {
             name: "binding_map",
             kind: OptionKind::Integers,
             default: "{}",
-            doc: "The sizes, by the dimensions' names",
+            doc: "Sizes, by names of dimensions",
         },
         PassOption {
             name: "func_name",
             kind: OptionKind::Text,
             default: "\"\"",
-            doc: "The function whose dimensions are meant; those of all functions when it is empty",
+            doc: "Function whose dimensions are bound; if empty, all functions",
         },
     ],
     run,

@@ -22,12 +22,12 @@ use std::sync::Arc;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "BundleModelParams",
-    doc: "Makes one tuple of the parameters that are weights",
+    doc: "Bundles weights into one tuple parameter",
     options: &[PassOption {
         name: "param_tuple_name",
         kind: OptionKind::OptionalText,
         default: "\"model_params\"",
-        doc: "What the tuple is called",
+        doc: "Name of the tuple",
     }],
     run,
 };

@@ -39,19 +39,19 @@ use std::sync::Arc;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "FoldConstant",
-    doc: "Computes at compile time what depends on constants only",
+    doc: "Evaluates expressions of constants at compile time",
     options: &[
         PassOption {
             name: "max_created",
             kind: OptionKind::Integer,
             default: "1024",
-            doc: "Elements that a result made from no tensor may have, such as that of `R.zeros`",
+            doc: "Maximum number of elements of a result that uses no tensor, such as `R.zeros`",
         },
         PassOption {
             name: "max_growth",
             kind: OptionKind::Integer,
             default: "8",
-            doc: "How many times as large as the constants that it is computed from a result over 64 KiB may be",
+            doc: "Maximum ratio of the size of a result over 64 KiB to that of its constants",
         },
     ],
     run,

@@ -22,31 +22,31 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "LazyTransformParams",
-    doc: "Makes functions that transform weights fetch and store them one by one",
+    doc: "Makes functions that transform weights load and store them one by one",
     options: &[
         PassOption {
             name: "fget_item",
             kind: OptionKind::Text,
             default: "\"get_item\"",
-            doc: "The runtime function that fetches a weight by its number",
+            doc: "Runtime function that fetches a weight by its index",
         },
         PassOption {
             name: "fset_item",
             kind: OptionKind::OptionalText,
             default: "\"set_item\"",
-            doc: "The one that stores a result by its number; `null` to return the results as before",
+            doc: "Runtime function that stores a result by its index; `null` to return the results as before",
         },
         PassOption {
             name: "extra_get_item_params",
             kind: OptionKind::Texts,
             default: "[]",
-            doc: "Names of parameters that are handed to it before the number",
+            doc: "Names of parameters passed to `fget_item` before the index",
         },
         PassOption {
             name: "extra_set_item_params",
             kind: OptionKind::Texts,
             default: "[]",
-            doc: "The same for storing",
+            doc: "Names of parameters passed to `fset_item` before the index",
         },
     ],
     run,

@@ -19,12 +19,8 @@ use hammock_ir::{
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
-pub static PASS: Pass = Pass {
-    name: "PrepareConstants",
-    doc: "Stores constants that were computed from less data as that data",
-    options: &[],
-    run,
-};
+pub static PASS: Pass =
+    Pass { name: "PrepareConstants", doc: "Materializes expanded constants lazily, at first use", options: &[], run };
 
 /// Runtime function that computes a constant at its first call, and then returns it.
 const PREPARED: &str = "hammock.prepared";

@@ -21,12 +21,12 @@ use serde_json::Value as Json;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "UpdateParamType",
-    doc: "Gives parameters other types, and what is computed from them",
+    doc: "Changes the types of parameters, and of values computed from them",
     options: &[PassOption {
         name: "types",
         kind: OptionKind::Types,
         default: "{}",
-        doc: "The new types of tensors, by names of parameters; `f.x` is that of function `f` only",
+        doc: "New types of tensors, by names of parameters; `f.x` is only in function `f`",
     }],
     run,
 };

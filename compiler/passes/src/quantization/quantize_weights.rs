@@ -26,31 +26,31 @@ use std::hash::{Hash, Hasher};
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "QuantizeWeights",
-    doc: "Keeps constant matrices of products in 8 or 4 bits",
+    doc: "Quantizes constant matmul weights to int8 or int4 (weight-only)",
     options: &[
         PassOption {
             name: "dtype",
             kind: OptionKind::Choice(&["int8", "int4"]),
             default: "\"int8\"",
-            doc: "What elements become",
+            doc: "Dtype of quantized weights",
         },
         PassOption {
             name: "group",
             kind: OptionKind::Integer,
             default: "0",
-            doc: "How many rows of a column share a scale; 0 for all with int8 and 32 with int4",
+            doc: "Rows of a column that share a scale; 0 for all rows with int8 and 32 with int4",
         },
         PassOption {
             name: "min_bytes",
             kind: OptionKind::Integer,
             default: "65537",
-            doc: "Matrices that take less stay as they are",
+            doc: "Minimum size in bytes of a matrix to quantize",
         },
         PassOption {
             name: "table",
             kind: OptionKind::Bool,
             default: "false",
-            doc: "Says of each matrix what it costs in accuracy, by the name of a product",
+            doc: "Report the accuracy loss of each matrix, by the name of a matmul",
         },
     ],
     run,

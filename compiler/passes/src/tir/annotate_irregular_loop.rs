@@ -10,7 +10,7 @@ use hammock_ir::{
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "s_tir.AnnotateIrregularLoop", doc: "Marks loops that are left early", options: &[], run };
+    Pass { name: "s_tir.AnnotateIrregularLoop", doc: "Marks loops with early exits", options: &[], run };
 
 /// Annotations that are invalid for such a loop.
 const INVALID: [&str; 4] =

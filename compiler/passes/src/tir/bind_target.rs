@@ -10,12 +10,12 @@ use hammock_ir::{AttrValue, Module, VDevice};
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "tirx.BindTarget",
-    doc: "Gives kernels the attribute `target`",
+    doc: "Sets the attribute `target` of kernels",
     options: &[PassOption {
         name: "target",
         kind: OptionKind::Text,
         default: "\"llvm\"",
-        doc: "The target: its kind, then `-option=value`",
+        doc: "Target: its kind, then `-option=value`",
     }],
     run,
 };

@@ -14,7 +14,7 @@ use hammock_ir::{
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "s_tir.CanonicalizeLoop", doc: "Lets loops run from zero in steps of one", options: &[], run };
+    Pass { name: "s_tir.CanonicalizeLoop", doc: "Normalizes loops to start at zero with step one", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |name, kernel| {

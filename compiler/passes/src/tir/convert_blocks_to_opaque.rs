@@ -12,7 +12,7 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.ConvertBlocksToOpaque",
-    doc: "Replaces the axes of blocks by the values that they are bound to",
+    doc: "Replaces the axes of blocks by their bound values",
     options: &[],
     run,
 };

@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "tirx.FlattenBuffer", doc: "Gives buffers one dimension, and accesses one index", options: &[], run };
+    Pass { name: "tirx.FlattenBuffer", doc: "Flattens buffers and the indices of accesses", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |name, kernel| {

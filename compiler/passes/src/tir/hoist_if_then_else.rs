@@ -16,7 +16,7 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.HoistIfThenElse",
-    doc: "Takes branches that are the same in each iteration around their loops",
+    doc: "Hoists loop-invariant branches out of loops (unswitching)",
     options: &[],
     run,
 };

@@ -14,7 +14,7 @@ use hammock_ir::{
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "s_tir.LowerInitBlock", doc: "Makes what blocks do first a part of their bodies", options: &[], run };
+    Pass { name: "s_tir.LowerInitBlock", doc: "Moves the inits of blocks into their bodies", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |_, kernel| {

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.LowerMatchBuffer",
-    doc: "Replaces buffers that name regions by the buffers of these regions",
+    doc: "Replaces matched buffers by the regions that they alias",
     options: &[],
     run,
 };

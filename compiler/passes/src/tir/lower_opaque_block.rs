@@ -17,7 +17,7 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.LowerOpaqueBlock",
-    doc: "Replaces blocks without axes by allocations, conditions and their bodies",
+    doc: "Lowers blocks without axes to allocations, conditions and their bodies",
     options: &[],
     run,
 };

@@ -13,7 +13,7 @@ use hammock_ir::{
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "tirx.RemoveNoOp", doc: "Removes statements of kernels that do nothing", options: &[], run };
+    Pass { name: "tirx.RemoveNoOp", doc: "Removes statements without effect from kernels", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |_, kernel| {

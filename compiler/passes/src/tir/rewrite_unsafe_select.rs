@@ -10,7 +10,7 @@ use hammock_ir::{DType, Module, PrimExpr, prim::PrimKind};
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.RewriteUnsafeSelect",
-    doc: "Computes only the chosen side of `T.Select` where sides load from memory",
+    doc: "Evaluates only the chosen side of `T.Select` if sides load from memory",
     options: &[],
     run,
 };

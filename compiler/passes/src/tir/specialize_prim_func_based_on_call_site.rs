@@ -21,7 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "SpecializePrimFuncBasedOnCallSite",
-    doc: "Gives kernels the sizes and memory scopes that they are called with",
+    doc: "Specializes kernels to the sizes and memory scopes of their calls",
     options: &[],
     run,
 };

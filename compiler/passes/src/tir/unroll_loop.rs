@@ -20,12 +20,24 @@ const fn option(name: &'static str, kind: OptionKind, default: &'static str, doc
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "tirx.UnrollLoop",
-    doc: "Writes out the iterations of loops that are to be unrolled",
+    doc: "Unrolls loops",
     options: &[
-        option("auto_max_step", OptionKind::Integer, "0", "Unroll serial loops that make no more steps than this"),
-        option("auto_max_depth", OptionKind::Integer, "8", "Do so for no more loops than this, one in the other"),
-        option("auto_max_extent", OptionKind::Integer, "0", "Unroll serial loops of no more iterations than this"),
-        option("explicit_unroll", OptionKind::Bool, "true", "Write iterations out; else loops only become `T.unroll`"),
+        option(
+            "auto_max_step",
+            OptionKind::Integer,
+            "0",
+            "Maximum number of steps of automatically unrolled serial \
+                                                           loops",
+        ),
+        option("auto_max_depth", OptionKind::Integer, "8", "Maximum nesting depth of automatically unrolled loops"),
+        option(
+            "auto_max_extent",
+            OptionKind::Integer,
+            "0",
+            "Maximum number of iterations of automatically unrolled \
+                                                             serial loops",
+        ),
+        option("explicit_unroll", OptionKind::Bool, "true", "Unroll; otherwise loops only become `T.unroll`"),
     ],
     run,
 };

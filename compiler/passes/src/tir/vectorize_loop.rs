@@ -17,12 +17,12 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "tirx.VectorizeLoop",
-    doc: "Turns loops that are to be vectorized into operations on vectors",
+    doc: "Turns vectorized loops into vector operations",
     options: &[PassOption {
         name: "enable_vectorize",
         kind: OptionKind::Bool,
         default: "true",
-        doc: "Make vectors; else the loops become serial ones",
+        doc: "Vectorize; otherwise the loops become serial",
     }],
     run,
 };

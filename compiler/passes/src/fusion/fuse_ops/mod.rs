@@ -38,7 +38,7 @@ const MAX_DEPTH: usize = 256;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "FuseOps",
-    doc: "Groups kernel calls into functions that FuseTIR makes kernels of",
+    doc: "Groups kernel calls into functions that FuseTIR fuses",
     options: &[
         PassOption { name: "fuse_opt_level", kind: OptionKind::Integer, default: "-1", doc: "0 fuses nothing" },
         WIDENED_WEIGHTS,
@@ -51,7 +51,7 @@ pub const WIDENED_WEIGHTS: PassOption = PassOption {
     name: "widened_weights",
     kind: OptionKind::Bool,
     default: "false",
-    doc: "Contractions take in kernels that make wide numbers of narrow ones for them alone",
+    doc: "Fuse kernels that dequantize or upcast a weight for one contraction into it",
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {

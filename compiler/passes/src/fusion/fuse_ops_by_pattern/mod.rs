@@ -25,31 +25,31 @@ use hammock_ops::Table;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "FuseOpsByPattern",
-    doc: "Groups what patterns fit into functions, for code generators of others",
+    doc: "Groups matches of patterns into functions for external code generators",
     options: &[
         PassOption {
             name: "patterns",
             kind: OptionKind::Patterns,
             default: "[]",
-            doc: "the patterns, in the order in which they are tried (`hammock explain E0308` shows the language)",
+            doc: "Patterns, in the order in which they are tried (`hammock explain E0308` shows the language)",
         },
         PassOption {
             name: "bind_constants",
             kind: OptionKind::Bool,
             default: "true",
-            doc: "whether constants stay in the functions that use them; otherwise they are passed",
+            doc: "Keep constants in the functions that use them; otherwise they are passed",
         },
         PassOption {
             name: "annotate_codegen",
             kind: OptionKind::Bool,
             default: "false",
-            doc: "whether each function is wrapped in one with the attribute `Codegen`, for `RunCodegen`",
+            doc: "Wrap each function in one with the attribute `Codegen`, for `RunCodegen`",
         },
         PassOption {
             name: "entry_functions",
             kind: OptionKind::Texts,
             default: "[]",
-            doc: "the functions to look at; all when there are none",
+            doc: "Functions to change; if empty, all",
         },
     ],
     run,

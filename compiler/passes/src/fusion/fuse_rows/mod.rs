@@ -51,7 +51,7 @@ const MAX_VISITED: usize = 512;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "FuseRows",
-    doc: "Groups kernel calls that work row by row into functions that FuseTIR makes kernels of",
+    doc: "Groups row-wise kernel calls into functions that FuseTIR fuses, tiled by rows",
     options: &[],
     run,
 };

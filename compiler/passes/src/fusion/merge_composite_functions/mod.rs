@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "MergeCompositeFunctions",
-    doc: "Merges groups that follow each other into functions for their code generators",
+    doc: "Merges connected groups of an external code generator into one function",
     options: &[],
     run,
 };

@@ -27,12 +27,12 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "SplitCallTIRByPattern",
-    doc: "Calls functions of libraries for what the first loops of kernels compute",
+    doc: "Replaces the first loop nests of kernels by calls of library functions",
     options: &[PassOption {
         name: "patterns",
         kind: OptionKind::Text,
         default: "\"\"",
-        doc: "The text file of the patterns: kernels with the names of the functions to call",
+        doc: "Text file of the patterns: kernels with the names of the functions to call",
     }],
     run,
 };

@@ -26,19 +26,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "CombineParallelMatmul",
-    doc: "Joins the weights of products with the same left side",
+    doc: "Combines matmuls with the same LHS into one with concatenated weights",
     options: &[
         PassOption {
             name: "known_weights",
             kind: OptionKind::Bool,
             default: "false",
-            doc: "Only where all weights and biases are constants, so that joining them costs nothing when the module runs",
+            doc: "Only if all weights and biases are constants, so that concatenating them costs nothing at run time",
         },
         PassOption {
             name: "max_rows",
             kind: OptionKind::Integer,
             default: "0",
-            doc: "Only where the left side is known to have at most so many rows, if that is not 0",
+            doc: "Maximum number of rows of the LHS; 0 for no limit",
         },
     ],
     run,

@@ -23,7 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "InlinePrivateFunctions",
-    doc: "Replaces calls of private functions by their bodies",
+    doc: "Inlines calls of private functions",
     options: &[MAX_GROWTH, PRIMITIVE],
     run,
 };
@@ -33,14 +33,14 @@ const MAX_GROWTH: PassOption = PassOption {
     name: "max_growth",
     kind: OptionKind::Integer,
     default: "200000",
-    doc: "How many bindings the module may grow by",
+    doc: "Maximum number of bindings that the module may grow by",
 };
 
 const PRIMITIVE: PassOption = PassOption {
     name: "primitive",
     kind: OptionKind::Bool,
     default: "true",
-    doc: "Also functions that FuseTIR is to make kernels of",
+    doc: "Also inline groups that FuseTIR would fuse",
 };
 
 /// Returns the options of the default pipeline: fused groups of a user's pipeline remain, and later passes take only

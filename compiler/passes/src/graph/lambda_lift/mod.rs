@@ -23,7 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "LambdaLift",
-    doc: "Makes nested functions global, with closures for the variables they capture",
+    doc: "Turns nested functions into global functions, and captures into closures",
     options: &[],
     run,
 };

@@ -27,20 +27,20 @@ use std::collections::VecDeque;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "TopologicalSort",
-    doc: "Orders the bindings of dataflow blocks by a walk over the graph",
+    doc: "Sorts the bindings of dataflow blocks by a traversal of the graph",
     options: &[
         PassOption {
             name: "order",
             kind: OptionKind::Choice(&["depth-first", "breadth-first", "latest"]),
             default: "\"depth-first\"",
-            doc: "Which of the bindings that are ready comes next: the newest or the oldest; or, walking nowhere, each \
-                  call as late as that keeps nothing else in memory",
+            doc: "Next of the ready bindings: the newest (depth first) or the oldest (breadth first); or each call as \
+                  late as possible without extending other lifetimes",
         },
         PassOption {
             name: "direction",
             kind: OptionKind::Choice(&["from-inputs", "from-outputs"]),
             default: "\"from-inputs\"",
-            doc: "Where the walk begins",
+            doc: "Start of the traversal",
         },
     ],
     run,

@@ -26,25 +26,25 @@ use std::sync::Arc;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "AlterOpImpl",
-    doc: "Replaces the kernels of operators by given ones, with tensors in the layouts that these want",
+    doc: "Replaces the kernels of operators by custom ones, possibly with other tensor layouts",
     options: &[
         PassOption {
             name: "op_impl_map",
             kind: OptionKind::Names,
             default: "{}",
-            doc: "For each operator (`operator_name` of kernels) the kernel that replaces its own",
+            doc: "Replacement kernel of each operator (`operator_name` of kernels)",
         },
         PassOption {
             name: "op_buffer_transforms",
             kind: OptionKind::IndexMaps,
             default: "{}",
-            doc: "For each operator how each buffer of the replacement lies; none lies otherwise when this is left out",
+            doc: "Layouts of the replacement's buffers, by operator; `null` keeps a layout",
         },
         PassOption {
             name: "file",
             kind: OptionKind::Text,
             default: "\"\"",
-            doc: "The text file with the replacements; the module itself has them when it is empty",
+            doc: "Text file with the replacements; if empty, the module has them",
         },
     ],
     run,

@@ -30,7 +30,7 @@ use hammock_ops::Table;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "ConvertLayout",
-    doc: "Gives convolutions and their like other layouts, and moves the axes of what is between them",
+    doc: "Gives operators the desired layouts and propagates them through dataflow blocks",
     options: &[DESIRED, CHEAPER],
     run,
 };
@@ -39,15 +39,15 @@ const DESIRED: PassOption = PassOption {
     name: "desired_layouts",
     kind: OptionKind::TextLists,
     default: "{}",
-    doc: "For each operator the layouts of its data, its kernel and, if it is another, its result",
+    doc: "Layouts of an operator's data, kernel and, if different, result",
 };
 
 const CHEAPER: PassOption = PassOption {
     name: "cheaper",
     kind: OptionKind::Bool,
     default: "false",
-    doc: "Only in dataflow blocks where what it costs to move tensors is less than what convolutions gain: those whose \
-          channels fill vectors and whose rows do not",
+    doc: "Only in dataflow blocks whose convolutions gain more than moving tensors costs: those whose channels fill \
+          vectors and whose rows do not",
 };
 
 /// Returns the options of the default pipeline: 2-D and 3-D convolutions whose rows do not fill vectors are

@@ -24,7 +24,7 @@ use layout::Layout;
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "PackWeights", doc: "Copies weights first in the order in which kernels use them", options: &[], run };
+    Pass { name: "PackWeights", doc: "Packs weights into the layout that their kernels use", options: &[], run };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     for function in module.functions.values_mut() {

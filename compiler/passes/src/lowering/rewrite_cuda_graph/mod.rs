@@ -26,12 +26,12 @@ use regions::Regions;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "RewriteCUDAGraph",
-    doc: "Moves runs of kernels on fixed memory into functions that CUDA graphs record",
+    doc: "Outlines runs of kernels on memory at fixed addresses, for CUDA graphs",
     options: &[PassOption {
         name: "use_cuda_graph",
         kind: OptionKind::Bool,
         default: "true",
-        doc: "Whether to do anything: the option relax.backend.use_cuda_graph of TVM's pass context",
+        doc: "Run the pass at all: the option relax.backend.use_cuda_graph of TVM's pass context",
     }],
     run,
 };

@@ -32,7 +32,7 @@ pub static PASS: Pass = Pass {
         name: "emit_err_ctx",
         kind: OptionKind::Bool,
         default: "true",
-        doc: "Checks say where they stand when they fail",
+        doc: "Failing checks report their location",
     }],
     run,
 };

@@ -22,7 +22,7 @@ use hammock_ops::dims;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "RewriteDataflowReshape",
-    doc: "Makes reshapes of kernels that copy a tensor's elements in their order",
+    doc: "Replaces kernels that copy a tensor in row-major order by reshapes",
     options: &[],
     run,
 };

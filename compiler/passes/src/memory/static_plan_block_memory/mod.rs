@@ -31,13 +31,14 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "StaticPlanBlockMemory",
-    doc: "Lets tensors that are not needed at the same time share memory",
+    doc: "Plans memory: tensors with disjoint lifetimes share it",
     options: &[
         PassOption {
             name: "scope",
             kind: OptionKind::Choice(&["block", "function"]),
             default: r#""block""#,
-            doc: "Where memory is shared: inside of blocks, by tensors of one dtype; or in the whole function, by any",
+            doc: "Scope of sharing: within blocks, by tensors of the same dtype; or in the whole function, by all \
+                  tensors",
         },
         PassOption {
             name: "arena",

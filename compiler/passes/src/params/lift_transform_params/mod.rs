@@ -30,19 +30,20 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "LiftTransformParams",
-    doc: "Moves what depends on weights only into functions that run once",
+    doc: "Moves computations on weights into functions that run once",
     options: &[
         PassOption {
             name: "shared_transform",
             kind: OptionKind::BoolOrTexts,
             default: "false",
-            doc: "One function for all that have weights, or for those named; they must take the same weights",
+            doc: "Share one transformation among all functions with weights, or those named; they must take the same \
+                  weights",
         },
         PassOption {
             name: "consume_params",
             kind: OptionKind::Bool,
             default: "false",
-            doc: "The new functions forget each weight once it is read",
+            doc: "Release each weight in the new functions once it is read",
         },
     ],
     run,

@@ -38,12 +38,8 @@ use hammock_ir::{
 };
 
 /// See the module's documentation.
-pub static PASS: Pass = Pass {
-    name: "FakeQuantizationToInteger",
-    doc: "Computes with integers what is written with dequantized numbers",
-    options: &[],
-    run,
-};
+pub static PASS: Pass =
+    Pass { name: "FakeQuantizationToInteger", doc: "Rewrites QDQ patterns to integer arithmetic", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     editor::apply(module, |_, function| (!editor::is_primitive(function)).then_some(to_unsigned::bytes))?;

@@ -30,25 +30,25 @@ use required_precision::Requirements;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "ToMixedPrecision",
-    doc: "Computes products and convolutions in 16 bits, and keeps float32 where it matters",
+    doc: "Computes matmuls and convolutions in 16 bits, and keeps float32 where precision matters",
     options: &[
         PassOption {
             name: "out_dtype",
             kind: OptionKind::Choice(&["float32", "float16", "bfloat16"]),
             default: "\"float32\"",
-            doc: "The dtype in which products and convolutions add up",
+            doc: "Accumulator dtype of matmuls and convolutions",
         },
         PassOption {
             name: "fp16_input_names",
             kind: OptionKind::Texts,
             default: "[]",
-            doc: "Parameters that are given in 16 bits",
+            doc: "Parameters that are passed in 16 bits",
         },
         PassOption {
             name: "dtype",
             kind: OptionKind::Choice(&["float16", "bfloat16"]),
             default: "\"float16\"",
-            doc: "The 16 bits: short and exact, or of float32's range",
+            doc: "16-bit dtype: float16 is more precise, bfloat16 has float32's range",
         },
     ],
     run,

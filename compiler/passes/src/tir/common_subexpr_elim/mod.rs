@@ -20,7 +20,7 @@ use table::Table;
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "tirx.CommonSubexprElim", doc: "Computes what kernels compute twice only once", options: &[], run };
+    Pass { name: "tirx.CommonSubexprElim", doc: "Eliminates common subexpressions in kernels", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |name, kernel| {

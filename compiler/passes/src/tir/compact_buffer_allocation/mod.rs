@@ -21,12 +21,12 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.CompactBufferAllocation",
-    doc: "Makes buffers of blocks as small as what is accessed of them",
+    doc: "Shrinks buffers of blocks to the accessed region",
     options: &[PassOption {
         name: "is_strict",
         kind: OptionKind::Bool,
         default: "true",
-        doc: "Hold only what is inside of the buffer as it was",
+        doc: "Limit the region to the bounds of the original buffer",
     }],
     run,
 };

@@ -22,12 +22,12 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "tirx.NarrowDataType",
-    doc: "Computes indices in fewer bits where they fit",
+    doc: "Narrows index arithmetic where values provably fit",
     options: &[PassOption {
         name: "target_bits",
         kind: OptionKind::Integer,
         default: "32",
-        doc: "The bits of narrow integers: 8, 16, 32 or 64",
+        doc: "Width of narrow integers: 8, 16, 32 or 64",
     }],
     run,
 };
