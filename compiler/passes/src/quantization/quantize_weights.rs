@@ -209,10 +209,9 @@ impl Quantizer {
             squares = [0, 1].map(|i| squares[i] + is.squares[i]);
         }
         if count == 0 {
-            return format!(
-                "no weights are quantized: no constant matrix of {} bytes is multiplied by",
-                self.format.min_bytes
-            );
+            let limit = self.format.min_bytes.saturating_sub(1);
+            let limit = if limit % 1024 == 0 { format!("{} KiB", limit / 1024) } else { format!("{limit} bytes") };
+            return format!("warning: nothing quantized; no constant matmul weight exceeds {limit}");
         }
         let matrices = if count == 1 { "matrix" } else { "matrices" };
         lines.push(line(&format!("{count} {matrices} in int{}", self.format.bits), before, after, squares));

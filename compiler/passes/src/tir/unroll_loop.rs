@@ -22,20 +22,13 @@ pub static PASS: Pass = Pass {
     name: "tirx.UnrollLoop",
     doc: "Unrolls loops",
     options: &[
-        option(
-            "auto_max_step",
-            OptionKind::Integer,
-            "0",
-            "Maximum number of steps of automatically unrolled serial \
-                                                           loops",
-        ),
+        option("auto_max_step", OptionKind::Integer, "0", "Maximum steps of automatically unrolled serial loops"),
         option("auto_max_depth", OptionKind::Integer, "8", "Maximum nesting depth of automatically unrolled loops"),
         option(
             "auto_max_extent",
             OptionKind::Integer,
             "0",
-            "Maximum number of iterations of automatically unrolled \
-                                                             serial loops",
+            "Maximum iterations of automatically unrolled serial loops",
         ),
         option("explicit_unroll", OptionKind::Bool, "true", "Unroll; otherwise loops only become `T.unroll`"),
     ],
