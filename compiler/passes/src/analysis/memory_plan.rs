@@ -74,8 +74,8 @@ impl MemoryPlan {
     /// Reads the memory plan of a function with explicit allocations: after CallTIRRewrite, or any pass that follows
     /// it.
     pub fn of(module: &Module, function: &Function) -> MemoryPlan {
-        let (plan, parts, fields) = Default::default();
-        let mut finder = Finder { module, function, plan, parts, fields, step: 0 };
+        let (plan, aliases, fields) = Default::default();
+        let mut finder = Finder { module, function, plan, aliases, fields, step: 0 };
         let result = finder.body(&function.lambda.body);
         finder.plan.steps = finder.step + 1;
         finder.use_at(&result, finder.step);
@@ -142,36 +142,36 @@ impl PlannedStorage {
 
 /// Memory that a variable may refer to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum Alias {
     Storage(usize),
     Buffer(usize),
 }
 
-type Parts = Rc<[Part]>;
+type Aliases = Rc<[Alias]>;
 
 struct Finder<'a> {
     module: &'a Module,
     function: &'a Function,
     plan: MemoryPlan,
-    parts: FxHashMap<Var, Parts>,
-    /// Parts of each field of tuples built by the function: a use of one field does not use the others.
-    fields: FxHashMap<Var, Vec<Parts>>,
+    aliases: FxHashMap<Var, Aliases>,
+    /// Aliases of each field of tuples built by the function: a use of one field does not use the others.
+    fields: FxHashMap<Var, Vec<Aliases>>,
     step: usize,
 }
 
 impl Finder<'_> {
-    fn body(&mut self, body: &Body) -> Parts {
+    fn body(&mut self, body: &Body) -> Aliases {
         for binding in body.bindings() {
             self.step += 1;
-            let parts = self.binding(binding);
-            if !parts.is_empty() {
-                self.parts.insert(binding.var, parts);
+            let aliases = self.binding(binding);
+            if !aliases.is_empty() {
+                self.aliases.insert(binding.var, aliases);
             }
         }
         self.of(&body.result)
     }
 
-    fn binding(&mut self, binding: &Binding) -> Parts {
+    fn binding(&mut self, binding: &Binding) -> Aliases {
         match &binding.value {
             Value::Operand(operand) | Value::MatchCast(operand, _) => {
                 let fields = match operand {
@@ -194,7 +194,7 @@ impl Finder<'_> {
             }
             Value::Function(lambda) => {
                 let mut captured = Vec::new();
-                lambda.body.each_use(&mut |var| captured.extend(self.parts.get(&var).cloned()));
+                lambda.body.each_use(&mut |var| captured.extend(self.aliases.get(&var).cloned()));
                 let _ = self.body(&lambda.body);
                 union(&captured)
             }
@@ -202,7 +202,7 @@ impl Finder<'_> {
         }
     }
 
-    fn call(&mut self, var: Var, call: &Call) -> Parts {
+    fn call(&mut self, var: Var, call: &Call) -> Aliases {
         match (&call.callee, call.args.as_slice()) {
             (Callee::Op("builtin.alloc_tensor"), [..]) => {
                 let bytes = self.bytes_of(var);
@@ -212,42 +212,42 @@ impl Finder<'_> {
             (Callee::Op("memory.alloc_storage"), [size, _, _, dtype])
             | (Callee::Op("vm.alloc_storage"), [size, _, dtype, _]) => {
                 let storage = self.storage(storage_bytes(size, dtype));
-                Rc::new([Part::Storage(storage)])
+                Rc::new([Alias::Storage(storage)])
             }
             (Callee::Op("memory.alloc_tensor" | "vm.alloc_tensor"), [storage, offset, ..]) => {
                 let held = self.of(storage);
                 let offset = if let Operand::Prim(offset) = offset { offset.as_int().unwrap_or(0) } else { 0 };
                 match held.first() {
-                    Some(Part::Storage(storage)) => self.buffer(var, *storage, offset),
+                    Some(Alias::Storage(storage)) => self.buffer(var, *storage, offset),
                     _ => held,
                 }
             }
             (Callee::Op("memory.kill_storage" | "memory.kill_tensor" | "vm.kill_object"), _) => Rc::new([]),
             (callee, args) => {
-                let parts: Vec<Parts> = args.iter().map(|arg| self.of(arg)).collect();
-                let parts = union(&parts);
-                self.fill(&parts, callee, args);
-                self.use_at(&parts, self.step);
+                let aliases: Vec<Aliases> = args.iter().map(|arg| self.of(arg)).collect();
+                let aliases = union(&aliases);
+                self.fill(&aliases, callee, args);
+                self.use_at(&aliases, self.step);
                 if let Callee::Global(name) = callee
                     && self.module.relax(name).is_some()
                 {
                     self.plan.calls.push((self.step, name.clone()));
                 }
                 let is_kernel = self.kernel(callee, args);
-                if is_kernel || self.function.ty(var).is_void() { Rc::new([]) } else { parts }
+                if is_kernel || self.function.ty(var).is_void() { Rc::new([]) } else { aliases }
             }
         }
     }
 
     /// Records the function that writes buffers not used before.
-    fn fill(&mut self, parts: &Parts, callee: &Callee, args: &[Operand]) {
+    fn fill(&mut self, aliases: &Aliases, callee: &Callee, args: &[Operand]) {
         let name = match (callee, args.first()) {
             (Callee::Global(name) | Callee::Extern(name), _) => name.clone(),
             (Callee::Op(_), Some(Operand::Global(name) | Operand::Extern(name))) => name.clone(),
             _ => return,
         };
-        for part in parts.iter() {
-            if let Part::Buffer(buffer) = part {
+        for part in aliases.iter() {
+            if let Alias::Buffer(buffer) = part {
                 self.plan.buffers[*buffer].filled_by.get_or_insert_with(|| name.clone());
             }
         }
@@ -272,13 +272,13 @@ impl Finder<'_> {
         self.plan.storages.len() - 1
     }
 
-    fn buffer(&mut self, var: Var, storage: usize, offset: i64) -> Parts {
+    fn buffer(&mut self, var: Var, storage: usize, offset: i64) -> Aliases {
         self.plan.storages[storage].tensors += 1;
         let (name, bytes, live) = (self.function.vars[var].name.clone(), self.bytes_of(var), (self.step, self.step));
         self.plan.buffers.push(PlannedBuffer { name, filled_by: None, storage, offset, bytes, live });
-        let parts: Parts = Rc::new([Part::Buffer(self.plan.buffers.len() - 1)]);
-        self.use_at(&parts, self.step);
-        parts
+        let aliases: Aliases = Rc::new([Alias::Buffer(self.plan.buffers.len() - 1)]);
+        self.use_at(&aliases, self.step);
+        aliases
     }
 
     /// Returns the bytes of a tensor; zero if its shape is unknown.
@@ -291,11 +291,11 @@ impl Finder<'_> {
         size.unwrap_or_else(|| PrimExpr::int64(0))
     }
 
-    fn use_at(&mut self, parts: &Parts, step: usize) {
-        for part in parts.iter() {
+    fn use_at(&mut self, aliases: &Aliases, step: usize) {
+        for part in aliases.iter() {
             let storage = match *part {
-                Part::Storage(storage) => storage,
-                Part::Buffer(buffer) => {
+                Alias::Storage(storage) => storage,
+                Alias::Buffer(buffer) => {
                     self.plan.buffers[buffer].live.1 = step;
                     self.plan.buffers[buffer].storage
                 }
@@ -304,21 +304,21 @@ impl Finder<'_> {
         }
     }
 
-    fn of(&self, operand: &Operand) -> Parts {
+    fn of(&self, operand: &Operand) -> Aliases {
         match operand {
-            Operand::Var(var) => self.parts.get(var).cloned().unwrap_or_else(|| Rc::new([])),
+            Operand::Var(var) => self.aliases.get(var).cloned().unwrap_or_else(|| Rc::new([])),
             Operand::Tuple(fields) => union(&fields.iter().map(|field| self.of(field)).collect::<Vec<_>>()),
             _ => Rc::new([]),
         }
     }
 }
 
-/// Returns all parts without duplicates.
-fn union(parts: &[Parts]) -> Parts {
-    let mut filled = parts.iter().filter(|parts| !parts.is_empty());
+/// Returns all aliases without duplicates.
+fn union(aliases: &[Aliases]) -> Aliases {
+    let mut filled = aliases.iter().filter(|aliases| !aliases.is_empty());
     match (filled.next(), filled.next()) {
         (Some(one), None) => one.clone(),
-        _ => parts.iter().flat_map(|parts| parts.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect(),
+        _ => aliases.iter().flat_map(|aliases| aliases.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect(),
     }
 }
 

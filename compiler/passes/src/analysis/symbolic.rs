@@ -60,9 +60,9 @@ pub fn defined(function: &Function, params: &[relax::Var]) -> Vec<Var> {
 }
 
 /// Matches a parameter's type against an argument's and records the values of the parameter's variables.
-pub fn matched(param: &Type, argument: &Type, values: &mut Substitution) {
+pub fn match_types(param: &Type, argument: &Type, values: &mut Substitution) {
     if let (Type::Tuple(params), Type::Tuple(arguments)) = (param, argument) {
-        params.iter().zip(arguments).for_each(|(param, argument)| matched(param, argument, values));
+        params.iter().zip(arguments).for_each(|(param, argument)| match_types(param, argument, values));
         return;
     }
     let (Some(own), Some(sizes)) = (dims(param), dims(argument)) else { return };

@@ -44,15 +44,15 @@ pub fn is_incomplete(ty: &Type) -> bool {
     }
 }
 
-/// Returns the declared type, completed with the shapes and dtypes of the inferred one.
-pub fn refined(declared: &Type, inferred: &Type) -> Type {
+/// Completes a declared type with the shapes and dtypes of the inferred one.
+pub fn refine_type(declared: &Type, inferred: &Type) -> Type {
     match (declared, inferred) {
         (Type::Tensor(own), Type::Tensor(found)) => {
             let shape = if own.dims().is_none() && found.dims().is_some() { &found.shape } else { &own.shape };
             TensorType { shape: shape.clone(), dtype: own.dtype.or(found.dtype), ..own.clone() }.into()
         }
         (Type::Tuple(own), Type::Tuple(found)) if own.len() == found.len() => {
-            Type::Tuple(own.iter().zip(found).map(|(own, found)| refined(own, found)).collect())
+            Type::Tuple(own.iter().zip(found).map(|(own, found)| refine_type(own, found)).collect())
         }
         _ => declared.clone(),
     }

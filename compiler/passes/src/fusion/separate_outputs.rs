@@ -54,14 +54,14 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 }
 
 /// One result, computed by its own kernel.
-struct Part {
+struct SingleOutput {
     name: String,
     kernel: PrimFunc,
     args: Vec<Operand>,
     ty: Type,
 }
 
-impl Part {
+impl SingleOutput {
     fn call(self, module: &mut Module, shared: &mut SharedFunctions) -> Call {
         let name = shared.share(module, &self.name, Global::Tir(self.kernel));
         Call::tir(name, self.args, self.ty)
@@ -69,7 +69,7 @@ impl Part {
 }
 
 /// Returns the variables of results that get their own kernels.
-fn separable(module: &Module, function: &Function, memory: &MemoryDependences) -> Vec<(Var, Part)> {
+fn separable(module: &Module, function: &Function, memory: &MemoryDependences) -> Vec<(Var, SingleOutput)> {
     let mut found = Vec::new();
     let mut graph = None;
     for binding in function.lambda.body.blocks.iter().filter(|b| b.dataflow).flat_map(|b| &b.bindings) {
@@ -84,7 +84,10 @@ fn separable(module: &Module, function: &Function, memory: &MemoryDependences) -
             }
             let made = parts.into_iter().map(|(var, at)| {
                 let kernel = only_result(kernel, types.len(), at)?;
-                Some((var, Part { name: format!("{name}_part"), kernel, args: args.to_vec(), ty: types[at].clone() }))
+                Some((
+                    var,
+                    SingleOutput { name: format!("{name}_part"), kernel, args: args.to_vec(), ty: types[at].clone() },
+                ))
             });
             found.extend(made.collect::<Option<Vec<_>>>().unwrap_or_default());
         }

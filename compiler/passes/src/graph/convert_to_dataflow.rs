@@ -46,14 +46,14 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 
 /// Forms the blocks of a body and of its nested bodies.
 fn form_blocks(module: &Module, function: &Function, min_size: usize, body: &mut Body) {
-    let mut runs = Runs { min_size, ..Runs::default() };
+    let mut runs = BlockBuilder { min_size, ..BlockBuilder::default() };
     for mut block in std::mem::take(&mut body.blocks) {
         for binding in &mut block.bindings {
             binding.value.each_body_mut(&mut |nested| form_blocks(module, function, min_size, nested));
         }
         if block.dataflow {
             runs.dataflow.extend(block.bindings);
-            runs.keeps = true;
+            runs.has_dataflow = true;
             continue;
         }
         for binding in block.bindings {
@@ -81,7 +81,7 @@ fn may_be_in_dataflow(module: &Module, function: &Function, value: &Value) -> bo
 
 /// Bindings so far.
 #[derive(Default)]
-struct Runs {
+struct BlockBuilder {
     min_size: usize,
     /// Finished blocks.
     blocks: Vec<Block>,
@@ -90,15 +90,15 @@ struct Runs {
     /// Pending bindings after these that may be in a dataflow block.
     dataflow: Vec<Binding>,
     /// True if some of them are in a dataflow block already.
-    keeps: bool,
+    has_dataflow: bool,
 }
 
-impl Runs {
+impl BlockBuilder {
     /// Ends a run: it becomes a block if it is long enough.
     fn end(&mut self) {
         let run = std::mem::take(&mut self.dataflow);
-        let keeps = std::mem::take(&mut self.keeps);
-        if run.len() < self.min_size && !keeps {
+        let has_dataflow = std::mem::take(&mut self.has_dataflow);
+        if run.len() < self.min_size && !has_dataflow {
             self.others.extend(run);
         } else if !run.is_empty() {
             let others = std::mem::take(&mut self.others);

@@ -135,7 +135,7 @@ impl Plan {
                 if let (Some(scalar), Operand::Prim(e)) = (scalar, arg) {
                     values.insert(scalar.clone(), e.clone());
                 }
-                symbolic::matched(ty, &caller.operand_ty(module, arg), &mut values);
+                symbolic::match_types(ty, &caller.operand_ty(module, arg), &mut values);
             }
             for size in &self.sizes {
                 args.push(Operand::Shape(vec![values.get(size)?.clone()]));

@@ -71,15 +71,16 @@ fn reorder(e: &mut Editor, value: &Value, known: Option<&CompileTime>) -> Option
 fn all_columns_are_cheaper(e: &Editor, matmul: &Call) -> Option<bool> {
     let [x, chosen] = matmul.operands()?;
     let [weights, _] = e.op(chosen, "take")?.operands()?;
-    let (x, all, few) = (e.tensor(x)?, e.tensor(weights)?, e.tensor(chosen)?);
+    let (x, all, taken_columns) = (e.tensor(x)?, e.tensor(weights)?, e.tensor(chosen)?);
     let rows = x.dims()?.split_last()?.1;
-    let (all, few) = (all.dims()?, few.dims()?);
+    let (all, taken_columns) = (all.dims()?, taken_columns.dims()?);
     // each matrix of a batch is multiplied by its own rows
-    let rows = if few.len() == 2 { dims::product(rows) } else { rows.last()?.clone() };
-    let (rows, all, few) = (rows.as_int()?, all.last()?.as_int()?, few.last()?.as_int()?);
-    let products = rows.saturating_mul(all.saturating_sub(few).max(0));
-    let pays = products <= COPY_COST.saturating_mul(few) && all <= MAX_COLUMN_FACTOR.saturating_mul(few);
-    Some(pays && !e.is_shared(chosen))
+    let rows = if taken_columns.len() == 2 { dims::product(rows) } else { rows.last()?.clone() };
+    let (rows, all, taken_columns) = (rows.as_int()?, all.last()?.as_int()?, taken_columns.last()?.as_int()?);
+    let products = rows.saturating_mul(all.saturating_sub(taken_columns).max(0));
+    let is_cheaper =
+        products <= COPY_COST.saturating_mul(taken_columns) && all <= MAX_COLUMN_FACTOR.saturating_mul(taken_columns);
+    Some(is_cheaper && !e.is_shared(chosen))
 }
 
 /// Takes columns of the result instead of columns of the weights.
@@ -100,13 +101,13 @@ fn matrices(e: &mut Editor, matmul: &Call, x: &Operand, take: &Call) -> Option<V
         return None;
     }
     let shape = |dims: &[_]| Operand::Shape(dims.to_vec());
-    let beside = e.emit("permute_dims", [weights.clone()], [("axes", vec![1, 0, 2].into())])?;
+    let side_by_column = e.emit("permute_dims", [weights.clone()], [("axes", vec![1, 0, 2].into())])?;
     let joined = [depth.clone(), dims::mul(table, width)];
-    let joined = e.emit("reshape", [beside, shape(&joined)], [])?;
+    let joined = e.emit("reshape", [side_by_column, shape(&joined)], [])?;
     let products = e.emit("matmul", [x.clone(), joined], [out_dtype(matmul)?])?;
-    let apart = [batch, rows, table, width].map(Clone::clone);
-    let apart = e.emit("reshape", [products, shape(&apart)], [])?;
-    let taken = e.emit("take", [apart, indices.clone()], [("axis", 2.into()), mode(take)?])?;
+    let split = [batch, rows, table, width].map(Clone::clone);
+    let split = e.emit("reshape", [products, shape(&split)], [])?;
+    let taken = e.emit("take", [split, indices.clone()], [("axis", 2.into()), mode(take)?])?;
     e.make("einsum", [Operand::Tuple(vec![taken])], [("subscripts", "ijik->ijk".into())])
 }
 

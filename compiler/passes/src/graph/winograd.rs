@@ -68,7 +68,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
             match convolution.filter(|c| out.dataflow && (!cheaper || c.is_profitable())) {
                 Some(convolution) => {
                     let span = binding.span;
-                    Writer { module, shared: &mut shared, function, out, span }.write(&convolution, binding)
+                    ConvolutionEmitter { module, shared: &mut shared, function, out, span }.emit(&convolution, binding)
                 }
                 None => {
                     out.push(binding);
@@ -161,7 +161,7 @@ impl Convolution {
 }
 
 /// Emits the steps of one convolution.
-struct Writer<'a> {
+struct ConvolutionEmitter<'a> {
     module: &'a mut Module,
     shared: &'a mut SharedFunctions,
     function: &'a mut Function,
@@ -169,8 +169,8 @@ struct Writer<'a> {
     span: Span,
 }
 
-impl Writer<'_> {
-    fn write(&mut self, c: &Convolution, binding: Binding) -> Result<(), Diagnostic> {
+impl ConvolutionEmitter<'_> {
+    fn emit(&mut self, c: &Convolution, binding: Binding) -> Result<(), Diagnostic> {
         let weights = self.weights(c)?;
         let attrs = [("padding", c.padding.clone()), ("data_layout", c.data_layout.clone())];
         let data = self.upcast(&c.data)?;

@@ -35,7 +35,7 @@ pub const CONSTANTS: PassOption = PassOption {
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
-    let mut marked = Marked::default();
+    let mut marked = MarkedKernels::default();
     let constants = context.options.is_on(CONSTANTS.name);
     rewrite::relax_functions(module, |module, _, function| {
         let mut body = rewrite::take_body(function);
@@ -53,7 +53,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 
 /// Marked kernels.
 #[derive(Default)]
-struct Marked {
+struct MarkedKernels {
     shared: SharedFunctions,
     /// Original of each marked kernel, by name.
     originals: IndexMap<Name, Name>,
@@ -78,7 +78,7 @@ fn weights(function: &Function) -> Vec<Var> {
 }
 
 /// Marks kernels; without `weights`, for constants only.
-fn mark(module: &mut Module, weights: Option<&[Var]>, marked: &mut Marked, body: &mut Body) {
+fn mark(module: &mut Module, weights: Option<&[Var]>, marked: &mut MarkedKernels, body: &mut Body) {
     for binding in body.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
         binding.value.each_body_mut(&mut |nested| mark(module, weights, marked, nested));
         if let Value::Call(call) = &mut binding.value
@@ -90,7 +90,7 @@ fn mark(module: &mut Module, weights: Option<&[Var]>, marked: &mut Marked, body:
 }
 
 /// Returns the call of the marked kernel.
-fn marked_call(module: &mut Module, weights: Option<&[Var]>, marked: &mut Marked, call: &Call) -> Option<Call> {
+fn marked_call(module: &mut Module, weights: Option<&[Var]>, marked: &mut MarkedKernels, call: &Call) -> Option<Call> {
     let call = CallTir::of(call)?;
     let (name, args) = (call.kernel()?, call.inputs()?);
     let kernel = module.tir(name)?;

@@ -105,7 +105,7 @@ fn split(name: &Name, kernel: &PrimFunc) -> Result<Option<Split>, Diagnostic> {
     for stmt in stmts {
         match rewritten(name, kernel, root, stmt)? {
             Some(rewrite) => {
-                packing.push(unmarked(stmt.clone()));
+                packing.push(remove_marks(stmt.clone()));
                 rewrites.push(rewrite);
             }
             None => computing.push(stmt.clone()),
@@ -159,13 +159,13 @@ fn is_marked(stmt: &Stmt) -> bool {
     matches!(&stmt.kind, StmtKind::Block(block) if block.annotations.is_true(LAYOUT_REWRITE))
 }
 
-fn unmarked(mut stmt: Stmt) -> Stmt {
+fn remove_marks(mut stmt: Stmt) -> Stmt {
     if let StmtKind::Block(block) = &mut stmt.kind {
         block.annotations.remove(LAYOUT_REWRITE);
     }
     stmt.each_child_mut(&mut |child| {
         let taken = std::mem::replace(child, Stmt::nop());
-        *child = unmarked(taken);
+        *child = remove_marks(taken);
     });
     stmt
 }

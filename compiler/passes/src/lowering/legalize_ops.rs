@@ -6,7 +6,7 @@
 
 use crate::{
     Context, Pass,
-    analysis::types::{is_incomplete, refined, value_ty},
+    analysis::types::{is_incomplete, refine_type, value_ty},
     rewrite::{self, Emitter, shared_functions::SharedFunctions},
 };
 use hammock_diagnostics::{Diagnostic, codes};
@@ -72,7 +72,7 @@ impl Legalizer<'_> {
         if is_incomplete(declared)
             && let Ok(inferred) = value_ty(self.module, self.function, &binding.value)
         {
-            let refined = refined(declared, &inferred);
+            let refined = refine_type(declared, &inferred);
             self.function.vars[binding.var].ty = refined;
         }
     }

@@ -69,7 +69,7 @@ fn last_uses(function: &Function, body: &Body) -> FxHashMap<usize, Vec<(&'static
     });
     let mut defined = Vec::new();
     for (position, binding) in body.bindings().enumerate() {
-        if let Some(killed) = killed(&binding.value) {
+        if let Some(killed) = killed_var(&binding.value) {
             kept.insert(killed);
             continue;
         }
@@ -103,7 +103,7 @@ fn last_uses(function: &Function, body: &Body) -> FxHashMap<usize, Vec<(&'static
 }
 
 /// Returns the variable that a value kills.
-fn killed(value: &Value) -> Option<Var> {
+fn killed_var(value: &Value) -> Option<Var> {
     match value {
         Value::Call(call) if [KILL_TENSOR, KILL_STORAGE, KILL_OBJECT].iter().any(|op| call.is_op(op)) => {
             call.args.first()?.as_var()

@@ -30,7 +30,7 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     zero_outputs(module);
-    let reads = module.tir_functions().map(|(name, kernel)| (name.clone(), memory_read(module, kernel, 0..0)));
+    let reads = module.tir_functions().map(|(name, kernel)| (name.clone(), possibly_read_memory(module, kernel, 0..0)));
     for (name, memory) in reads.filter(|(_, memory)| !memory.is_empty()).collect::<Vec<_>>() {
         if let Some(Global::Tir(kernel)) = module.functions.get_mut(&name) {
             zero_allocated(&mut kernel.body, &memory);
@@ -40,7 +40,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 }
 
 /// Returns the fresh memory that a kernel may read first: its own, or that of the outputs in this range.
-fn memory_read(module: &Module, kernel: &PrimFunc, outputs: std::ops::Range<usize>) -> FxHashSet<Var> {
+fn possibly_read_memory(module: &Module, kernel: &PrimFunc, outputs: std::ops::Range<usize>) -> FxHashSet<Var> {
     let outputs = kernel.params.get(outputs).unwrap_or_default().iter().filter_map(|p| p.buffer.as_ref());
     possible_reads(kernel, outputs, &|name| module.tir(name)).into_iter().map(|read| read.memory).collect()
 }
@@ -61,7 +61,7 @@ fn zero_outputs(module: &mut Module) {
         let (name, first) = &key;
         let Some(kernel) = module.tir(name) else { continue };
         let all = *first..kernel.params.len();
-        let memory = memory_read(module, kernel, all.clone());
+        let memory = possibly_read_memory(module, kernel, all.clone());
         let zeroed = |b: &&Buffer| memory.contains(&b.data);
         let outputs: Vec<Buffer> =
             kernel.params[all].iter().filter_map(|p| p.buffer.as_ref()).filter(zeroed).cloned().collect();

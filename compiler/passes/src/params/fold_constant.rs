@@ -17,7 +17,7 @@ use crate::{
     Context, OptionKind, Pass, PassOption,
     analysis::{
         op_pattern::OpPattern,
-        types::{is_incomplete, refined},
+        types::{is_incomplete, refine_type},
     },
     params::is_much_smaller,
     rewrite::{self, dead_code::remove_unused},
@@ -165,7 +165,7 @@ impl Folder<'_> {
             && is_incomplete(&ty)
             && let Ok(inferred) = self.context.environment.operators.infer(self.module, function, call)
         {
-            ty = refined(&ty, &inferred);
+            ty = refine_type(&ty, &inferred);
         }
         function.vars[binding.var].ty = ty;
     }

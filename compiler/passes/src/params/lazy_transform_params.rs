@@ -101,7 +101,7 @@ fn transform(function: &mut Function, writers: &Writers, context: &Context) {
         _ => None,
     };
     let pending = weights.iter().enumerate().map(|(i, weight)| (*weight, i)).collect();
-    let lazy = Lazy { memory, fetch, store, tuple, pending, results, dies, fetched: FxHashSet::default() };
+    let lazy = LazyTransform { memory, fetch, store, tuple, pending, results, dies, fetched: FxHashSet::default() };
     lazy.rewrite(function);
     function.lambda.pure = false;
     function.lambda.attrs.remove("relax.force_pure");
@@ -184,7 +184,7 @@ impl Access {
     }
 }
 
-struct Lazy {
+struct LazyTransform {
     memory: MemoryDependences,
     fetch: Access,
     store: Option<Access>,
@@ -198,7 +198,7 @@ struct Lazy {
     fetched: FxHashSet<Var>,
 }
 
-impl Lazy {
+impl LazyTransform {
     fn rewrite(mut self, function: &mut Function) {
         let body = rewrite::take_body(function);
         let stored: Vec<(Operand, usize)> = self.results.drain(..).enumerate().map(|(i, o)| (o, i)).collect();

@@ -64,14 +64,14 @@ impl Preparer {
         for operand in &mut call.args {
             operand.map(&mut |operand| {
                 let Operand::Const(constant) = operand else { return };
-                if let Some(prepared) = self.prepared(module, constant) {
+                if let Some(prepared) = self.prepare(module, constant) {
                     *operand = prepared.bind(function, constant, span, out).into();
                 }
             });
         }
     }
 
-    fn prepared(&mut self, module: &mut Module, constant: &Constant) -> Option<Prepared> {
+    fn prepare(&mut self, module: &mut Module, constant: &Constant) -> Option<Prepared> {
         let origin = constant.origin.as_ref()?;
         if !is_much_smaller(origin.bytes(), constant.tensor.nbytes()) {
             return None;
@@ -80,7 +80,7 @@ impl Preparer {
         if let Some(made) = self.made.get(&address) {
             return made.clone();
         }
-        let made = fused(module, origin).map(|(kernel, data)| {
+        let made = fuse_origin(module, origin).map(|(kernel, data)| {
             self.count += 1;
             let kernel = self.kernels.share(module, "prepare", Global::Tir(kernel));
             Prepared { number: self.count - 1, kernel, data }
@@ -111,7 +111,7 @@ impl Prepared {
 }
 
 /// Returns a fused kernel that computes a constant, and its inputs in order.
-fn fused(module: &mut Module, origin: &Origin) -> Option<(PrimFunc, Vec<Tensor>)> {
+fn fuse_origin(module: &mut Module, origin: &Origin) -> Option<(PrimFunc, Vec<Tensor>)> {
     let mut steps =
         Steps { module, function: Function::empty(), bindings: Vec::new(), data: Vec::new(), names: Vec::new() };
     let result = steps.add(origin);

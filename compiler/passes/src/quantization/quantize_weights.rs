@@ -139,7 +139,7 @@ impl Quantizer {
     ) -> Result<(), Diagnostic> {
         if let Some((call, weights)) = self.matmul(&binding.value) {
             let format = self.format;
-            let made = || (function.vars[binding.var].name.to_string(), Matrix::quantized(&weights, format));
+            let made = || (function.vars[binding.var].name.to_string(), Matrix::quantize(&weights, format));
             let (_, matrix) = self.matrices.entry(Contents(weights.clone())).or_insert_with(made);
             if let Some(matrix) = matrix.clone() {
                 binding.value = self.quantized_matmul(module, function, call, matrix, out, binding.span)?;
@@ -237,7 +237,7 @@ struct Matrix {
 
 impl Matrix {
     /// Quantizes a matrix of finite floats; `None` for others.
-    fn quantized(weights: &Tensor, format: Format) -> Option<Matrix> {
+    fn quantize(weights: &Tensor, format: Format) -> Option<Matrix> {
         let values = floats(weights)?;
         let &[rows, columns] = weights.shape() else { return None };
         if !values.iter().all(|value| value.is_finite()) {
@@ -251,9 +251,9 @@ impl Matrix {
             for row in part.chunks(width) {
                 largest.iter_mut().zip(row).for_each(|(max, value)| *max = max.max(value.abs()));
             }
-            let of_group: Vec<f32> = largest.iter().map(|max| max / format.max()).collect();
+            let group_scales: Vec<f32> = largest.iter().map(|max| max / format.max()).collect();
             for row in part.chunks(width) {
-                for (value, scale) in row.iter().zip(&of_group) {
+                for (value, scale) in row.iter().zip(&group_scales) {
                     // The scale of a group of zeros is zero.
                     let number = if *scale > 0.0 { (value / scale).round_ties_even() } else { 0.0 };
                     let number = number.clamp(-format.max(), format.max());
@@ -262,11 +262,11 @@ impl Matrix {
                     numbers.push(number as i8);
                 }
             }
-            scales.extend(of_group);
+            scales.extend(group_scales);
         }
         let groups = (scales.len() / width) as i64;
         let numbers = match format.bits {
-            4 => Tensor::from_slice(&[(rows + 1) / 2, columns], &packed(&numbers, width)),
+            4 => Tensor::from_slice(&[(rows + 1) / 2, columns], &pack_int4(&numbers, width)),
             _ => Tensor::from_slice(&[rows, columns], &numbers),
         };
         let (numbers, scales) = (numbers.ok()?, Tensor::from_slice(&[groups, columns], &scales).ok()?);
@@ -319,7 +319,7 @@ fn floats(tensor: &Tensor) -> Option<Vec<f32>> {
 }
 
 /// Packs int4 numbers in bytes: of rows of this width, one in the low nibble and the next in the high nibble.
-fn packed(numbers: &[i8], width: usize) -> Vec<u8> {
+fn pack_int4(numbers: &[i8], width: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(numbers.len().div_ceil(2));
     for pair in numbers.chunks(2 * width) {
         let (low, high) = pair.split_at(width);
@@ -329,7 +329,7 @@ fn packed(numbers: &[i8], width: usize) -> Vec<u8> {
     bytes
 }
 
-/// Extracts the number of a row from a byte of [`packed`], by shifting it left and arithmetically back.
+/// Extracts the number of a row from a byte of [`pack_int4`], by shifting it left and arithmetically back.
 fn nibble(byte: PrimExpr, row: PrimExpr) -> PrimExpr {
     let int = DType::INT32;
     let left = PrimExpr::int(28, int) - (row.floormod(2i64) * PrimExpr::int64(4)).cast(int);
@@ -348,27 +348,26 @@ mod tests {
     #[test]
     fn numbers_are_the_nearest_multiples_of_their_scale() {
         let weights = Tensor::from_slice(&[3, 2], &[12.7f32, 0.0, -0.149, 0.0, 2.54, 0.0]).unwrap();
-        let whole = Matrix::quantized(&weights, format(8, 0)).unwrap();
+        let whole = Matrix::quantize(&weights, format(8, 0)).unwrap();
         assert_eq!(whole.numbers.as_slice::<i8>().unwrap(), [127, 0, -1, 0, 25, 0]);
         assert_eq!(whole.scales.as_slice::<f32>().unwrap(), [12.7 / 127.0, 0.0]);
-        let groups = Matrix::quantized(&weights, format(8, 2)).unwrap();
+        let groups = Matrix::quantize(&weights, format(8, 2)).unwrap();
         assert_eq!((groups.scales.shape(), groups.numbers.as_slice::<i8>().unwrap()[4]), (&[2, 2][..], 127));
         let expected = (0.049f64.powi(2) + 0.04f64.powi(2)).sqrt();
         assert!((whole.squares[0].sqrt() - expected).abs() < 1e-6, "{}", whole.squares[0].sqrt());
     }
 
     #[test]
-    fn two_numbers_lie_in_a_byte() {
-        assert_eq!(packed(&[-7, 1, 7, 0, 3, -8], 2), [0x79, 0x01, 0x03, 0x08]);
+    fn int4_numbers_are_packed_in_bytes() {
+        assert_eq!(pack_int4(&[-7, 1, 7, 0, 3, -8], 2), [0x79, 0x01, 0x03, 0x08]);
     }
 
     #[test]
-    fn what_is_no_matrix_of_finite_floats_stays() {
+    fn other_constants_stay() {
         let infinite = Tensor::from_slice(&[1, 2], &[f32::INFINITY, 0.0]).unwrap();
         let integers = Tensor::from_slice(&[1, 2], &[1i32, 2]).unwrap();
         assert!(
-            Matrix::quantized(&infinite, format(8, 0)).is_none()
-                && Matrix::quantized(&integers, format(4, 0)).is_none()
+            Matrix::quantize(&infinite, format(8, 0)).is_none() && Matrix::quantize(&integers, format(4, 0)).is_none()
         );
     }
 }

@@ -47,20 +47,20 @@ impl Site<'_> {
     /// # Errors
     /// If a conversion breaks its operator's type rule.
     pub fn convert(&mut self, operand: Operand, conversion: &Conversion) -> Result<Operand, Diagnostic> {
-        let converted = self.converted(operand, conversion)?;
-        self.bound(converted)
+        let converted = self.convert_unbound(operand, conversion)?;
+        self.bind_converted(converted)
     }
 
     /// Like [`Site::convert`], but the conversion of a single tensor is not bound.
     ///
     /// # Errors
     /// As for [`Site::convert`].
-    pub fn converted(&mut self, operand: Operand, conversion: &Conversion) -> Result<Converted, Diagnostic> {
+    pub fn convert_unbound(&mut self, operand: Operand, conversion: &Conversion) -> Result<Converted, Diagnostic> {
         let ty = self.function.operand_ty(self.module, &operand);
         self.at(operand, &ty, &mut Vec::new(), conversion)
     }
 
-    fn bound(&mut self, converted: Converted) -> Result<Operand, Diagnostic> {
+    fn bind_converted(&mut self, converted: Converted) -> Result<Operand, Diagnostic> {
         match converted {
             Converted::Is(operand) => Ok(operand),
             Converted::By(call) => Ok(self.out.call(self.module, self.function, "lv", call, self.span)?.into()),
@@ -94,7 +94,7 @@ impl Site<'_> {
             position.push(i);
             let converted = self.at(member, ty, position, conversion)?;
             position.pop();
-            fields.push(self.bound(converted)?);
+            fields.push(self.bind_converted(converted)?);
         }
         Ok(Converted::Is(Operand::Tuple(fields)))
     }
@@ -115,7 +115,7 @@ fn converts(operand: &Operand, ty: &Type, position: &mut Vec<usize>, conversion:
 }
 
 /// Returns the variables that nested bodies of a value use and for which `is` is true.
-pub fn captured(value: &Value, is: impl Fn(Var) -> bool) -> Vec<Var> {
+pub fn captured_vars(value: &Value, is: impl Fn(Var) -> bool) -> Vec<Var> {
     let mut captured = Vec::new();
     value.each_body(&mut |body| body.each_use(&mut |v| captured.push(v)));
     captured.retain(|v| is(*v));

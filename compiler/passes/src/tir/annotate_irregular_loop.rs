@@ -28,7 +28,7 @@ fn annotate(stmt: &mut Stmt) -> Result<(), (String, Span)> {
     if let StmtKind::For(l) = &mut stmt.kind
         && l.body.jumps()
     {
-        if let Some(why) = unfit(l) {
+        if let Some(why) = reason_against_exit(l) {
             return Err((why, stmt.span));
         }
         l.annotations.set("irregular_loop_mark", 1i64);
@@ -43,7 +43,7 @@ fn annotate(stmt: &mut Stmt) -> Result<(), (String, Span)> {
 }
 
 /// Returns the reason why a loop cannot have an early exit.
-fn unfit(l: &Loop) -> Option<String> {
+fn reason_against_exit(l: &Loop) -> Option<String> {
     if l.kind != ForKind::Serial {
         return Some("a loop that is left early is not a serial one".into());
     }

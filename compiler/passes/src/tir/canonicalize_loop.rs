@@ -19,7 +19,7 @@ pub static PASS: Pass =
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |name, kernel| {
         let mut values = Substitution::default();
-        canonical(&mut kernel.body, &mut values).map_err(|span| {
+        normalize(&mut kernel.body, &mut values).map_err(|span| {
             let help = "write the loop so that its step is a positive constant";
             misplaced(&PASS, name, "the step of a loop may be zero or negative", help, span)
         })?;
@@ -32,7 +32,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 
 /// Normalizes loops, outer ones first, and records the values of their variables; fails at a loop whose step may not
 /// be positive.
-fn canonical(stmt: &mut Stmt, values: &mut Substitution) -> Result<(), Span> {
+fn normalize(stmt: &mut Stmt, values: &mut Substitution) -> Result<(), Span> {
     if let StmtKind::For(l) = &mut stmt.kind
         && (l.step.is_some() || l.min.as_int() != Some(0))
     {
@@ -50,7 +50,7 @@ fn canonical(stmt: &mut Stmt, values: &mut Substitution) -> Result<(), Span> {
     let mut result = Ok(());
     stmt.each_child_mut(&mut |child| {
         if result.is_ok() {
-            result = canonical(child, values);
+            result = normalize(child, values);
         }
     });
     result

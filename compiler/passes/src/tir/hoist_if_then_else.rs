@@ -23,7 +23,7 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |_, kernel| {
-        kernel.body = map(take(&mut kernel.body), &mut hoisted);
+        kernel.body = map(take(&mut kernel.body), &mut hoist);
         Ok(())
     })?;
     context.then(&stmt_simplify::PASS, module)?;
@@ -31,15 +31,15 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 }
 
 /// Hoists the branch out of a loop, repeatedly.
-fn hoisted(stmt: Stmt) -> Stmt {
+fn hoist(stmt: Stmt) -> Stmt {
     let span = stmt.span;
     match stmt.kind {
         StmtKind::For(mut l) if has_invariant_branch(&l) => {
             let StmtKind::If(condition, then, otherwise) = take(&mut l.body).kind else { return Stmt::nop() };
             let around = |body: Stmt| Stmt::new(StmtKind::For(Box::new(Loop { body, ..(*l).clone() }))).at(span);
             // each loop has its own variable
-            let otherwise = otherwise.map(|body| hoisted(fresh::copy(&around(*body), Substitution::default())));
-            let then = hoisted(around(*then));
+            let otherwise = otherwise.map(|body| hoist(fresh::copy(&around(*body), Substitution::default())));
+            let then = hoist(around(*then));
             Stmt::new(StmtKind::If(condition, Box::new(then), otherwise.map(Box::new))).at(span)
         }
         kind => Stmt { kind, span },

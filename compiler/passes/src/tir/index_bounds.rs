@@ -24,32 +24,32 @@ pub type Span = (PrimExpr, PrimExpr);
 impl LoopRange {
     /// The range `min..min + extent`.
     pub fn new(var: &Var, min: &PrimExpr, extent: &PrimExpr) -> Self {
-        let last = before(&arith::binary(BinaryOp::Add, min.clone(), extent.clone()));
+        let last = minus_one(&arith::binary(BinaryOp::Add, min.clone(), extent.clone()));
         LoopRange { var: var.clone(), min: min.clone(), last: arith::cast(last, var.dtype()) }
     }
 }
 
 /// Returns the expression minus one.
-pub fn before(e: &PrimExpr) -> PrimExpr {
+pub fn minus_one(e: &PrimExpr) -> PrimExpr {
     arith::binary(BinaryOp::Sub, e.clone(), PrimExpr::int(1, e.dtype()))
 }
 
 /// Returns the expression plus one.
-pub fn after(e: &PrimExpr) -> PrimExpr {
+pub fn plus_one(e: &PrimExpr) -> PrimExpr {
     arith::binary(BinaryOp::Add, e.clone(), PrimExpr::int(1, e.dtype()))
 }
 
 /// Returns the bounds of `extent` indices from `min`, over all iterations of loops; inner loops come first.
 pub fn bounds_of((min, extent): &(PrimExpr, PrimExpr), loops: &[LoopRange]) -> Option<Span> {
-    let high = arith::binary(BinaryOp::Add, min.clone(), before(extent));
-    match (extreme(min, loops, true), extreme(&high, loops, false)) {
+    let high = arith::binary(BinaryOp::Add, min.clone(), minus_one(extent));
+    match (affine_extremum(min, loops, true), affine_extremum(&high, loops, false)) {
         (Some(minimum), Some(most)) => Some((minimum, most)),
         _ => conservative_bounds(min, extent, loops),
     }
 }
 
 /// Returns the minimum or maximum of an expression that is affine in each loop variable.
-pub fn extreme(e: &PrimExpr, loops: &[LoopRange], minimum: bool) -> Option<PrimExpr> {
+pub fn affine_extremum(e: &PrimExpr, loops: &[LoopRange], minimum: bool) -> Option<PrimExpr> {
     loops.iter().try_fold(e.clone(), |e, l| {
         if !e.uses(&l.var) {
             return Some(e);
@@ -63,15 +63,15 @@ pub fn extreme(e: &PrimExpr, loops: &[LoopRange], minimum: bool) -> Option<PrimE
 fn conservative_bounds(min: &PrimExpr, extent: &PrimExpr, loops: &[LoopRange]) -> Option<Span> {
     let mut domains = Domains::default();
     for l in loops.iter().rev() {
-        domains.add_loop(&l.var, &l.min, &arith::binary(BinaryOp::Sub, after(&l.last), l.min.clone()));
+        domains.add_loop(&l.var, &l.min, &arith::binary(BinaryOp::Sub, plus_one(&l.last), l.min.clone()));
     }
     let range = domains.range(min)?.widened(&domains.range(extent)?);
-    Some((range.begin, before(&range.end)))
+    Some((range.begin, minus_one(&range.end)))
 }
 
 /// Returns the coefficient of a variable in an affine expression.
 pub fn coefficient(e: &PrimExpr, var: &Var) -> Option<i64> {
-    let next = e.substitute(&Substitution::from_iter([(var.clone(), after(&var.expr()))]));
+    let next = e.substitute(&Substitution::from_iter([(var.clone(), plus_one(&var.expr()))]));
     Analyzer::new().difference(&next, e).filter(|coefficient| *coefficient != 0)
 }
 
@@ -91,13 +91,13 @@ pub fn conjuncts(condition: &PrimExpr) -> Vec<&PrimExpr> {
 }
 
 /// Returns a comparison as `a < b`: both sides.
-pub fn limit(condition: &PrimExpr) -> Option<(PrimExpr, PrimExpr)> {
+pub fn as_less_than(condition: &PrimExpr) -> Option<(PrimExpr, PrimExpr)> {
     let PrimKind::Binary(op, a, b) = condition.kind() else { return None };
     match op {
         BinaryOp::Lt => Some((a.clone(), b.clone())),
-        BinaryOp::Le => Some((a.clone(), after(b))),
+        BinaryOp::Le => Some((a.clone(), plus_one(b))),
         BinaryOp::Gt => Some((b.clone(), a.clone())),
-        BinaryOp::Ge => Some((b.clone(), after(a))),
+        BinaryOp::Ge => Some((b.clone(), plus_one(a))),
         _ => None,
     }
 }

@@ -22,7 +22,7 @@ pub static PASS: Pass =
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |_, kernel| {
-        let known = Known::of(kernel);
+        let known = Facts::of(kernel);
         kernel.body = known.stmt(take(&mut kernel.body));
         Ok(())
     })
@@ -30,15 +30,15 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 
 /// Known facts at a statement.
 #[derive(Clone)]
-struct Known {
+struct Facts {
     analyzer: Analyzer,
     /// Variables of loops, axes and sizes.
     vars: FxHashSet<Var>,
 }
 
-impl Known {
+impl Facts {
     fn of(kernel: &PrimFunc) -> Self {
-        let mut known = Known { analyzer: Analyzer::new(), vars: FxHashSet::default() };
+        let mut known = Facts { analyzer: Analyzer::new(), vars: FxHashSet::default() };
         for size in kernel.buffers().flat_map(|buffer| &buffer.shape).filter_map(PrimExpr::as_var) {
             known.analyzer.bound(size, Interval::new(0, LARGEST_SIZE));
             known.vars.insert(size.clone());

@@ -42,11 +42,11 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let options = context.options;
     each_kernel(module, |name, kernel| {
         let mut unroller = Unroller {
-            most_steps: options.integer("auto_max_step"),
-            most_depth: options.integer("auto_max_depth"),
-            most_iterations: options.integer("auto_max_extent"),
+            max_steps: options.integer("auto_max_step"),
+            max_depth: options.integer("auto_max_depth"),
+            max_iterations: options.integer("auto_max_extent"),
             explicit: options.is_on("explicit_unroll"),
-            here: Count::default(),
+            counts: Counts::default(),
             kernel: name,
         };
         unroller.kernel(kernel)
@@ -55,7 +55,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 
 /// Counts over the statements so far.
 #[derive(Clone, Copy, Default)]
-struct Count {
+struct Counts {
     /// Stores and calls, multiplied by the iterations of unrolled loops.
     steps: i64,
     /// Nesting depth of unrolled loops.
@@ -67,11 +67,11 @@ struct Count {
 }
 
 struct Unroller<'a> {
-    most_steps: i64,
-    most_depth: i64,
-    most_iterations: i64,
+    max_steps: i64,
+    max_depth: i64,
+    max_iterations: i64,
     explicit: bool,
-    here: Count,
+    counts: Counts,
     kernel: &'a Name,
 }
 
@@ -83,26 +83,26 @@ impl Unroller<'_> {
 
     fn stmt(&mut self, mut stmt: Stmt) -> Result<Stmt, Diagnostic> {
         let span = stmt.span;
-        self.here.unrolled_stmts += 1;
+        self.counts.unrolled_stmts += 1;
         match stmt.kind {
             StmtKind::Seq(stmts) => {
                 let stmts = stmts.into_iter().map(|stmt| self.member(stmt)).collect::<Result<Vec<_>, _>>()?;
                 return Ok(flat(Stmt::seq(stmts)).at(span));
             }
             StmtKind::Attr { ref key, ref value, ref mut body, .. } if self.pragma(key, value).is_some() => {
-                let (steps, explicit) = (self.most_steps, self.explicit);
+                let (steps, explicit) = (self.max_steps, self.explicit);
                 if let Some(pragma) = self.pragma(key, value) {
-                    (self.most_steps, self.explicit) = pragma;
+                    (self.max_steps, self.explicit) = pragma;
                 }
                 let body = self.stmt(take(body));
-                (self.most_steps, self.explicit) = (steps, explicit);
+                (self.max_steps, self.explicit) = (steps, explicit);
                 return body;
             }
             StmtKind::For(mut l) => {
                 l.body = self.stmt(take(&mut l.body))?;
                 return self.of_loop(*l, span);
             }
-            StmtKind::Store { .. } | StmtKind::Evaluate(_) => self.here.steps += 1,
+            StmtKind::Store { .. } | StmtKind::Evaluate(_) => self.counts.steps += 1,
             _ => {}
         }
         let mut failed = None;
@@ -115,12 +115,12 @@ impl Unroller<'_> {
 
     /// Visits a statement of a sequence, counted separately.
     fn member(&mut self, stmt: Stmt) -> Result<Stmt, Diagnostic> {
-        let before = std::mem::take(&mut self.here);
+        let before = std::mem::take(&mut self.counts);
         let stmt = self.stmt(stmt)?;
-        self.here.steps = self.here.steps.saturating_add(before.steps);
-        self.here.unrolled = self.here.unrolled.max(before.unrolled);
-        self.here.loops |= before.loops;
-        self.here.unrolled_stmts += before.unrolled_stmts;
+        self.counts.steps = self.counts.steps.saturating_add(before.steps);
+        self.counts.unrolled = self.counts.unrolled.max(before.unrolled);
+        self.counts.loops |= before.loops;
+        self.counts.unrolled_stmts += before.unrolled_stmts;
         Ok(stmt)
     }
 
@@ -128,7 +128,7 @@ impl Unroller<'_> {
     fn pragma(&self, key: &str, value: &PrimExpr) -> Option<(i64, bool)> {
         match key {
             "pragma_auto_unroll_max_step" => Some((value.as_int()?, self.explicit)),
-            "pragma_unroll_explicit" => Some((self.most_steps, value.as_int()? != 0)),
+            "pragma_unroll_explicit" => Some((self.max_steps, value.as_int()? != 0)),
             _ => None,
         }
     }
@@ -142,18 +142,19 @@ impl Unroller<'_> {
             return Err(misplaced(&PASS, self.kernel, "a loop to unroll has no constant extent", help, span));
         }
         let Some(n) = iterations.filter(|n| (asked || self.is_short(&l, *n)) && !l.body.jumps()) else {
-            self.here.loops = true;
+            self.counts.loops = true;
             return Ok(Stmt::new(StmtKind::For(Box::new(l))).at(span));
         };
-        self.here.steps = self.here.steps.saturating_mul(n);
-        self.here.unrolled += 1;
-        let written_out = self.explicit || n <= self.most_iterations && self.most_iterations == 1;
+        self.counts.steps = self.counts.steps.saturating_mul(n);
+        self.counts.unrolled += 1;
+        let written_out = self.explicit || n <= self.max_iterations && self.max_iterations == 1;
         if !written_out {
             l.kind = ForKind::Unrolled;
             return Ok(Stmt::new(StmtKind::For(Box::new(l))).at(span));
         }
-        self.here.unrolled_stmts = self.here.unrolled_stmts.saturating_mul(usize::try_from(n).unwrap_or(usize::MAX));
-        if self.here.unrolled_stmts > MAX_STATEMENTS {
+        self.counts.unrolled_stmts =
+            self.counts.unrolled_stmts.saturating_mul(usize::try_from(n).unwrap_or(usize::MAX));
+        if self.counts.unrolled_stmts > MAX_STATEMENTS {
             let why = format!("it would have more than {MAX_STATEMENTS} statements");
             return Err(misplaced(&PASS, self.kernel, &why, "unroll loops of fewer iterations", span));
         }
@@ -163,9 +164,9 @@ impl Unroller<'_> {
     /// Returns true if a loop is unrolled automatically.
     fn is_short(&self, l: &Loop, n: i64) -> bool {
         let automatic = l.kind == ForKind::Serial
-            && !self.here.loops
-            && self.here.unrolled <= self.most_depth
-            && (n.saturating_mul(self.here.steps) <= self.most_steps || n <= self.most_iterations);
+            && !self.counts.loops
+            && self.counts.unrolled <= self.max_depth
+            && (n.saturating_mul(self.counts.steps) <= self.max_steps || n <= self.max_iterations);
         automatic && !is_annotated(l)
     }
 }

@@ -34,7 +34,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let enabled = context.options.is_on("enable_vectorize");
     each_kernel(module, |name, kernel| {
         let body = take(&mut kernel.body);
-        kernel.body = if enabled { vectorized(name, body)? } else { super::map(body, &mut serial) };
+        kernel.body = if enabled { vectorize(name, body)? } else { super::map(body, &mut serial) };
         Ok(())
     })
 }
@@ -49,9 +49,9 @@ fn serial(mut stmt: Stmt) -> Stmt {
 }
 
 /// Vectorizes the loops of a statement, inner ones first.
-fn vectorized(kernel: &Name, mut stmt: Stmt) -> Result<Stmt, Diagnostic> {
+fn vectorize(kernel: &Name, mut stmt: Stmt) -> Result<Stmt, Diagnostic> {
     let mut failed = None;
-    stmt.each_child_mut(&mut |child| match vectorized(kernel, take(child)) {
+    stmt.each_child_mut(&mut |child| match vectorize(kernel, take(child)) {
         Ok(new) => *child = new,
         Err(error) => failed = failed.take().or(Some(error)),
     });

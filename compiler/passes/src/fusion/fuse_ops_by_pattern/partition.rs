@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 /// If the pattern can match in too many ways.
 pub fn groups(module: &Module, function: &Function, pattern: &NamedPattern) -> Result<Groups, Diagnostic> {
     let graph = Graph::of(function);
-    let mut found = Found::default();
+    let mut found = Matches::default();
     let mut roots = Vec::new();
     candidates(&function.lambda.body, &mut roots);
     for (root, span) in roots {
@@ -48,12 +48,12 @@ fn candidates(body: &Body, out: &mut Vec<(Var, hammock_ir::Span)>) {
 
 /// Matches so far.
 #[derive(Default)]
-struct Found {
+struct Matches {
     groups: Vec<Vec<Var>>,
     of: FxHashMap<Var, usize>,
 }
 
-impl Found {
+impl Matches {
     /// Makes matched values a group, unless they overlap another partially.
     fn add(&mut self, values: Vec<Var>, root: Var) {
         let earlier: Vec<usize> = values.iter().filter_map(|value| self.of.get(value).copied()).collect();

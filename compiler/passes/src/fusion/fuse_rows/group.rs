@@ -153,9 +153,9 @@ impl Group {
         if intermediate_bytes > CACHE_BYTES {
             return Err(Rejected::ExceedsCache(intermediate_bytes));
         }
-        let reloaded = reloaded(&stages, &axes);
+        let reloaded = reloaded_bytes(&stages, &axes);
         let stored = self.stages.iter().find(|stage| stage.nest.store.buffer == GroupBuffer::Tensor(tensor));
-        let size = stored.map_or(0, Stage::stored);
+        let size = stored.map_or(0, Stage::stored_bytes);
         let saved = if visible(tensor) { size } else { size.saturating_mul(2) };
         let more = reloaded.saturating_sub(own);
         if more >= saved {
@@ -175,10 +175,13 @@ impl Group {
             return None;
         }
         let users = users as i64;
-        let loaded = stage.loaded().map(|(_, bytes)| bytes).fold(0, i64::saturating_add);
+        let loaded = stage.loads_with_bytes().map(|(_, bytes)| bytes).fold(0, i64::saturating_add);
         let work = stage.nest.axes.iter().map(extent).fold(stage.work, i64::saturating_mul);
         let reloaded = loaded.saturating_mul(users).saturating_add(work.saturating_mul(users - 1));
-        Some(RematerializationCost { reloaded, stored: loaded.saturating_add(stage.stored().saturating_mul(users)) })
+        Some(RematerializationCost {
+            reloaded,
+            stored: loaded.saturating_add(stage.stored_bytes().saturating_mul(users)),
+        })
     }
 
     /// Returns true if it only permutes rows: contiguous elements stay contiguous.
@@ -218,7 +221,7 @@ fn intermediate_bytes(stages: &[Stage], axes: &[Shared<GroupBuffer>], visible: &
     let of = |(number, stage): (usize, &Stage)| {
         let outside = matches!(stage.nest.store.buffer, GroupBuffer::Tensor(var) if visible(var));
         let rows: i64 = row_count(stages, axes, number);
-        if outside { 0 } else { stage.stored() / rows.max(1) * TILE_ROWS.min(rows) }
+        if outside { 0 } else { stage.stored_bytes() / rows.max(1) * TILE_ROWS.min(rows) }
     };
     stages.iter().enumerate().map(of).fold(0, i64::saturating_add)
 }
@@ -231,12 +234,12 @@ fn row_count(stages: &[Stage], axes: &[Shared<GroupBuffer>], number: usize) -> i
 
 /// Returns the bytes that contractions reload for each tile of rows but the first: operands that are the same for all
 /// rows and exceed the cache.
-fn reloaded(stages: &[Stage], axes: &[Shared<GroupBuffer>]) -> i64 {
+fn reloaded_bytes(stages: &[Stage], axes: &[Shared<GroupBuffer>]) -> i64 {
     let of = |(number, stage): (usize, &Stage)| {
         let tiles = (row_count(stages, axes, number) / TILE_ROWS).max(1);
         let is_row = |axis: &usize| axes.iter().any(|shared| shared.axes[number] == *axis);
         let whole = |load: &Access<GroupBuffer>| !load.dims.iter().flatten().chain(&load.mixed).any(is_row);
-        let sizes = stage.loaded().filter(|(load, _)| whole(load)).map(|(_, bytes)| bytes);
+        let sizes = stage.loads_with_bytes().filter(|(load, _)| whole(load)).map(|(_, bytes)| bytes);
         sizes.filter(|size| *size > CACHE_BYTES).map(|size| size.saturating_mul(tiles - 1)).fold(0, i64::saturating_add)
     };
     stages.iter().enumerate().map(of).fold(0, i64::saturating_add)
@@ -262,12 +265,12 @@ fn bytes(access: &Access<Buffer>) -> i64 {
 
 impl Stage {
     /// Returns the bytes that it stores.
-    fn stored(&self) -> i64 {
+    fn stored_bytes(&self) -> i64 {
         size(&self.nest, &self.nest.store, self.widths.0)
     }
 
     /// Returns its loads with the bytes that each touches.
-    fn loaded(&self) -> impl Iterator<Item = (&Access<GroupBuffer>, i64)> {
+    fn loads_with_bytes(&self) -> impl Iterator<Item = (&Access<GroupBuffer>, i64)> {
         self.nest.loads.iter().zip(&self.widths.1).map(|(load, width)| (load, size(&self.nest, load, *width)))
     }
 }

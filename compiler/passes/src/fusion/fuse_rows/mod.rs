@@ -67,7 +67,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
         }
         let memory = MemoryDependences::of(function, &writers, &Table);
         let fusion = Fusion::new(module, function, memory, &mut kernels, context, name);
-        let copies = fusion.rematerialized();
+        let copies = fusion.find_rematerialized();
         let groups = if copies.is_empty() {
             fusion.groups()
         } else {

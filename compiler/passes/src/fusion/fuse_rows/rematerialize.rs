@@ -19,7 +19,7 @@ pub struct Rematerialized(FxHashMap<Var, Vec<Var>>);
 impl Fusion<'_> {
     /// Returns the calls that are cheaper to repeat for each user than to store, if every user can fuse its copy. The
     /// first user keeps the original call.
-    pub fn rematerialized(&self) -> Rematerialized {
+    pub fn find_rematerialized(&self) -> Rematerialized {
         let mut copies = Rematerialized::default();
         for (number, call) in self.calls.iter().enumerate() {
             let Some(group) = &self.groups[number] else { continue };

@@ -69,7 +69,9 @@ impl Builder<'_> {
     fn value(&mut self, var: Var, value: &Value, dataflow: bool) -> usize {
         match value {
             Value::Call(call) if dataflow && self.codegen(value).is_some() => self.composite(value, &call.args),
-            Value::Operand(Operand::Var(other)) if self.region(*other).is_some_and(|region| self.is_here(region)) => {
+            Value::Operand(Operand::Var(other))
+                if self.region(*other).is_some_and(|region| self.is_in_current_block(region)) =>
+            {
                 self.region(*other).unwrap_or(0)
             }
             Value::Operand(Operand::Tuple(members)) if dataflow => self.tuple(var, members),
@@ -94,8 +96,11 @@ impl Builder<'_> {
         args.iter().filter(|arg| arg.as_var().is_none()).for_each(|arg| {
             arg.each_var(&mut |var| indirect.extend(self.region(var)));
         });
-        let mut joined: Vec<usize> =
-            direct.iter().copied().filter(|r| self.is_here(*r) && self.regions[*r].codegen == codegen).collect();
+        let mut joined: Vec<usize> = direct
+            .iter()
+            .copied()
+            .filter(|r| self.is_in_current_block(*r) && self.regions[*r].codegen == codegen)
+            .collect();
         if direct.iter().any(|region| *region != direct[0]) || !indirect.is_empty() {
             self.mark(&direct, &indirect);
             joined.retain(|region| self.regions[*region].visited != self.visit);
@@ -135,7 +140,7 @@ impl Builder<'_> {
         let regions: Vec<Option<usize>> =
             members.iter().map(|member| member.as_var().and_then(|v| self.region(v))).collect();
         let common = regions.first().copied().flatten().filter(|first| regions.iter().all(|r| *r == Some(*first)));
-        let joins = |region: &usize| self.is_here(*region) && self.regions[*region].codegen.is_some();
+        let joins = |region: &usize| self.is_in_current_block(*region) && self.regions[*region].codegen.is_some();
         match common.filter(|region| joins(region) && self.is_taken_apart(var)) {
             Some(region) => region,
             None => {
@@ -148,12 +153,12 @@ impl Builder<'_> {
 
     fn absorbs(&self, tuple: Var) -> bool {
         let region = self.region(tuple);
-        let joins = |region: usize| self.is_here(region) && self.regions[region].codegen.is_some();
+        let joins = |region: usize| self.is_in_current_block(region) && self.regions[region].codegen.is_some();
         region.is_some_and(joins) && self.is_taken_apart(tuple)
     }
 
     /// Returns true if a region is in the current block: functions consist of parts of one block.
-    fn is_here(&self, region: usize) -> bool {
+    fn is_in_current_block(&self, region: usize) -> bool {
         self.regions[region].block == self.block
     }
 

@@ -33,7 +33,7 @@ pub fn statements(kernel: &PrimFunc) -> Option<&[Stmt]> {
 }
 
 /// Matches the pattern against the first statements of a kernel.
-pub fn matched(pattern: &PrimFunc, stmts: &[Stmt]) -> Option<Matched> {
+pub fn match_pattern(pattern: &PrimFunc, stmts: &[Stmt]) -> Option<Matched> {
     let parts = statements(pattern)?;
     let scalars = pattern.params.iter().filter(|param| param.buffer.is_none()).map(|param| param.var.clone());
     let sizes = pattern.buffers().flat_map(|buffer| &buffer.shape).filter_map(|size| size.as_var().cloned());

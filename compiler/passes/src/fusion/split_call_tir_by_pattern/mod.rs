@@ -21,7 +21,7 @@ use hammock_ir::{
     relax::{Binding, Call, CallTir, Function, Operand, Value},
     tir::{Block, Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
-use matcher::{matched, statements};
+use matcher::{match_pattern, statements};
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
@@ -102,7 +102,7 @@ fn split(patterns: &Module, kernel: &PrimFunc, args: usize) -> Option<Split> {
 }
 
 fn split_by(name: &Name, pattern: &PrimFunc, kernel: &PrimFunc, stmts: &[Stmt], args: usize) -> Option<Split> {
-    let found = matched(pattern, stmts)?;
+    let found = match_pattern(pattern, stmts)?;
     let (nests, rest) = stmts.split_at(statements(pattern)?.len());
     let mut buffers: Vec<&Buffer> = pattern.buffers().filter_map(|buffer| found.buffers.get(buffer)).collect();
     let result = buffers.pop()?;
@@ -153,7 +153,7 @@ fn remaining_kernel(kernel: &PrimFunc, nests: &[Stmt], rest: &[Stmt], result: &B
         .collect();
     let alloc: Vec<Buffer> =
         root.alloc_buffers.iter().filter(|buffer| *buffer != result && touched(buffer)).cloned().collect();
-    if !tells_sizes(kernel, &params, rest, &alloc) {
+    if !defines_sizes(kernel, &params, rest, &alloc) {
         return None;
     }
     let mut attrs = kernel.attrs.clone();
@@ -164,7 +164,7 @@ fn remaining_kernel(kernel: &PrimFunc, nests: &[Stmt], rest: &[Stmt], result: &B
 }
 
 /// Returns true if the parameters define all sizes that the statements and their buffers use.
-fn tells_sizes(kernel: &PrimFunc, params: &[Param], stmts: &[Stmt], alloc: &[Buffer]) -> bool {
+fn defines_sizes(kernel: &PrimFunc, params: &[Param], stmts: &[Stmt], alloc: &[Buffer]) -> bool {
     let told = |params: &[Param], var: &Var| {
         let mut sizes = params.iter().filter_map(|param| param.buffer.as_ref()).flat_map(|buffer| &buffer.shape);
         sizes.any(|size| size.as_var() == Some(var))

@@ -1,6 +1,6 @@
 //! Inlining of calls in a body.
 
-use crate::analysis::{functions, symbolic, types::refined};
+use crate::analysis::{functions, symbolic, types::refine_type};
 use hammock_ir::{
     Module, Name, Span, Type, equal,
     prim::Substitution,
@@ -114,7 +114,7 @@ impl Inliner<'_> {
                 sizes.extend(value.map(|value| (scalar.clone(), value)));
                 numbers.extend(matches!(arg, Operand::Prim(_)).then(|| (*param, arg.clone())));
             }
-            symbolic::matched(callee.ty(*param), &function.operand_ty(self.module, arg), &mut sizes);
+            symbolic::match_types(callee.ty(*param), &function.operand_ty(self.module, arg), &mut sizes);
         }
         callee.substitute_dims(&sizes);
         callee.replace(&numbers);
@@ -142,7 +142,7 @@ fn take_over(module: &Module, function: &mut Function, callee: Function, args: &
     for (param, arg) in lambda.params.iter().zip(args) {
         let (var, given) = (*param, function.operand_ty(module, arg));
         let wanted = function.ty(var).clone();
-        let value = if equal::types(&refined(&wanted, &given), &given) || !has_sizes(&wanted) {
+        let value = if equal::types(&refine_type(&wanted, &given), &given) || !has_sizes(&wanted) {
             Value::Operand(arg.clone())
         } else {
             let whole = function.new_var("arg", given, false, span);

@@ -51,7 +51,7 @@ pub fn bounded() -> Options {
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let calls = calls(module);
-    let recursive = recursive(&calls);
+    let recursive = recursive_functions(&calls);
     let with_primitive = context.options.is_on(PRIMITIVE.name);
     let can_go = |name: &Name, f: &Function| {
         f.is_private()
@@ -179,7 +179,7 @@ fn calls(module: &Module) -> FxHashMap<Name, FxHashSet<Name>> {
 
 /// Returns the functions on cycles of calls, and those between two cycles: what remains after repeatedly removing
 /// functions that call no remaining function, and those that no remaining function calls.
-fn recursive(calls: &FxHashMap<Name, FxHashSet<Name>>) -> FxHashSet<Name> {
+fn recursive_functions(calls: &FxHashMap<Name, FxHashSet<Name>>) -> FxHashSet<Name> {
     let mut callers: FxHashMap<Name, FxHashSet<Name>> =
         calls.keys().map(|n| (n.clone(), FxHashSet::default())).collect();
     for (caller, callees) in calls {
@@ -189,7 +189,7 @@ fn recursive(calls: &FxHashMap<Name, FxHashSet<Name>>) -> FxHashSet<Name> {
     }
     let mut left: FxHashSet<Name> = calls.keys().cloned().collect();
     for (to, from) in [(calls, &callers), (&callers, calls)] {
-        for name in peeled(to, from, &left) {
+        for name in peel_order(to, from, &left) {
             left.remove(&name);
         }
     }
@@ -198,7 +198,7 @@ fn recursive(calls: &FxHashMap<Name, FxHashSet<Name>>) -> FxHashSet<Name> {
 
 /// Returns the names that can be removed by repeatedly taking one without an edge `to` a remaining name, in that
 /// order.
-fn peeled(
+fn peel_order(
     to: &FxHashMap<Name, FxHashSet<Name>>,
     from: &FxHashMap<Name, FxHashSet<Name>>,
     among: &FxHashSet<Name>,
@@ -232,7 +232,7 @@ fn callees_first(calls: &FxHashMap<Name, FxHashSet<Name>>, inlined: &FxHashSet<N
             callers.entry(callee.clone()).or_default().insert(caller.clone());
         }
     }
-    let mut order = peeled(calls, &callers, inlined);
+    let mut order = peel_order(calls, &callers, inlined);
     let mut others: Vec<Name> = calls.keys().filter(|name| !inlined.contains(*name)).cloned().collect();
     others.sort();
     order.extend(others);

@@ -52,7 +52,7 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let mut altered =
-        Altered { replacements: replacement::all(module, context)?, without_padding: FxHashMap::default() };
+        Replacer { replacements: replacement::all(module, context)?, without_padding: FxHashMap::default() };
     rewrite::relax_functions(module, |module, _, function| {
         rewrite::bindings(function, &mut |function, binding, out| match operator(module, &binding.value) {
             Some(name) if altered.replacements.contains_key(&name) => {
@@ -75,7 +75,7 @@ fn operator(module: &Module, value: &Value) -> Option<Name> {
 }
 
 /// Replacements, and kernels added to the module so far.
-struct Altered {
+struct Replacer {
     replacements: FxHashMap<Name, Replacement>,
     /// Kernels that remove padding, by rank and dtype.
     without_padding: FxHashMap<(usize, DType), Name>,
@@ -89,7 +89,7 @@ struct Site<'a> {
     span: Span,
 }
 
-impl Altered {
+impl Replacer {
     /// Returns the replacement of a call of an operator's kernel.
     fn replace(&mut self, operator: &str, value: &Value, site: &mut Site) -> Result<Value, Diagnostic> {
         let (Some(call), Some(replacement)) = (CallTir::of_value(value), self.replacements.get_mut(operator)) else {

@@ -2,10 +2,10 @@
 
 use super::desired::Desired;
 use crate::{
-    analysis::types::{is_incomplete, refined},
+    analysis::types::{is_incomplete, refine_type},
     rewrite::{
         Emitter, call_ty,
-        leaves::{Converted, Site, captured},
+        leaves::{Converted, Site, captured_vars},
         rule_broken,
     },
 };
@@ -64,9 +64,9 @@ impl<'a> LayoutRewriter<'a> {
         self.release_captured(&mut value)?;
         let local = self.may_convert(var);
         match value {
-            Value::Call(call) => match self.ruled(&call, var)? {
-                Some(relaid) => self.relaid_call(var, call, relaid),
-                None => self.plain_call(var, call),
+            Value::Call(call) => match self.apply_layout_rule(&call, var)? {
+                Some(relaid) => self.convert_call(var, call, relaid),
+                None => self.keep_call(var, call),
             },
             Value::Operand(operand @ Operand::Tuple(_)) if local => {
                 let arrangement = self.arrangement(&operand);
@@ -77,7 +77,7 @@ impl<'a> LayoutRewriter<'a> {
             }
             Value::Operand(operand) => {
                 let from = self.arrangement(&operand);
-                let value = self.converted(self.renamed(&operand), &from, &Arrangement::AsWritten)?;
+                let value = self.convert_unbound(self.renamed(&operand), &from, &Arrangement::AsWritten)?;
                 self.keep(var, value.into());
                 Ok(())
             }
@@ -103,7 +103,7 @@ impl<'a> LayoutRewriter<'a> {
     }
 
     /// Applies the operator's layout rule; `None` if it has none, or the call must stay as it is.
-    fn ruled(&self, call: &Call, var: Var) -> Result<Option<Relaid>, Diagnostic> {
+    fn apply_layout_rule(&self, call: &Call, var: Var) -> Result<Option<Relaid>, Diagnostic> {
         let Callee::Op(name) = &call.callee else { return Ok(None) };
         let Some((op, rule)) = lookup(name).and_then(|op| Some((op, op.layouts.as_ref()?))) else { return Ok(None) };
         let known = |o: &Operand| has_known_ranks(&self.function.operand_ty(self.module, o));
@@ -116,7 +116,7 @@ impl<'a> LayoutRewriter<'a> {
         rule(&Relayout { cx, current: &current, desired }).map_err(|error| rule_broken(error, self.span))
     }
 
-    fn relaid_call(&mut self, var: Var, mut call: Call, relaid: Relaid) -> Result<(), Diagnostic> {
+    fn convert_call(&mut self, var: Var, mut call: Call, relaid: Relaid) -> Result<(), Diagnostic> {
         for (i, arg) in call.args.iter_mut().enumerate() {
             let to = relaid.operands.get(i).unwrap_or(&Arrangement::AsWritten);
             *arg = self.operand(arg, to)?;
@@ -133,7 +133,7 @@ impl<'a> LayoutRewriter<'a> {
             return Ok(());
         }
         let local = self.out.bind(self.function, "lv", ty, Value::Call(call), self.span);
-        let value = self.converted(local.into(), &relaid.result, &Arrangement::AsWritten)?;
+        let value = self.convert_unbound(local.into(), &relaid.result, &Arrangement::AsWritten)?;
         self.keep(var, value.into());
         Ok(())
     }
@@ -145,7 +145,7 @@ impl<'a> LayoutRewriter<'a> {
     }
 
     /// Binds a call with operands in the program's layouts.
-    fn plain_call(&mut self, var: Var, mut call: Call) -> Result<(), Diagnostic> {
+    fn keep_call(&mut self, var: Var, mut call: Call) -> Result<(), Diagnostic> {
         for arg in &mut call.args {
             *arg = self.operand(arg, &Arrangement::AsWritten)?;
         }
@@ -171,7 +171,7 @@ impl<'a> LayoutRewriter<'a> {
 
     /// Converts variables captured by nested bodies back to the program's layouts.
     fn release_captured(&mut self, value: &mut Value) -> Result<(), Diagnostic> {
-        let captured = captured(value, |v| self.replaced.contains_key(&v));
+        let captured = captured_vars(value, |v| self.replaced.contains_key(&v));
         if captured.is_empty() {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl<'a> LayoutRewriter<'a> {
             && is_incomplete(declared)
             && let Ok(inferred) = Table.infer(self.module, self.function, call)
         {
-            self.function.vars[var].ty = refined(declared, &inferred);
+            self.function.vars[var].ty = refine_type(declared, &inferred);
         }
         self.out.push(Binding { var, value, span: self.span });
     }
@@ -238,8 +238,13 @@ impl<'a> LayoutRewriter<'a> {
     }
 
     /// Converts an operand to another layout.
-    fn converted(&mut self, operand: Operand, from: &Arrangement, to: &Arrangement) -> Result<Converted, Diagnostic> {
-        self.site().converted(operand, &|place, operand, _| conversion(operand, from.at(place), to.at(place)))
+    fn convert_unbound(
+        &mut self,
+        operand: Operand,
+        from: &Arrangement,
+        to: &Arrangement,
+    ) -> Result<Converted, Diagnostic> {
+        self.site().convert_unbound(operand, &|place, operand, _| conversion(operand, from.at(place), to.at(place)))
     }
 
     fn site(&mut self) -> Site<'_> {

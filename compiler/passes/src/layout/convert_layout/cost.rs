@@ -114,9 +114,9 @@ fn wasted(module: &Module, function: &Function, call: &Call, result: &[PrimExpr]
     let channels_of_results = kernel_layout.find('O').and_then(|at| kernel[at].as_int())?;
     // data read by few output channels is not worth a copy
     let shared = channels_of_results >= if groups == 1 { 2 } else { groups * VECTOR_WIDTH };
-    let apart = uses_packed_groups(module, function, call) && !layout("data_layout")?.ends_with('C');
+    let not_adjacent = uses_packed_groups(module, function, call) && !layout("data_layout")?.ends_with('C');
     let jumps = !channels && !is_transposed && steps.last().is_some_and(|step| *step > 1);
-    let gathers = (apart || jumps) && shared;
+    let gathers = (not_adjacent || jumps) && shared;
     let copies = if gathers { positions(result, result_layout).saturating_mul(each).saturating_mul(groups) } else { 0 };
     Some(left_over.saturating_add(copies.saturating_mul(GATHER_COST)))
 }

@@ -17,7 +17,7 @@ pub fn elide_input_permutes(module: &Module, function: &Function, mut bindings: 
     let mut permutes: FxHashMap<Var, (Operand, Vec<i64>)> = FxHashMap::default();
     for binding in &mut bindings {
         let Value::Call(call) = &mut binding.value else { continue };
-        if let Some(source) = permuted(call) {
+        if let Some(source) = permute_source(call) {
             permutes.insert(binding.var, source);
         } else if !uses_packed_groups(module, function, call)
             && let Some(without_permute) = without_permute(call, &permutes)
@@ -33,7 +33,7 @@ pub fn elide_input_permutes(module: &Module, function: &Function, mut bindings: 
 }
 
 /// Returns the operand and the axes of a permute.
-fn permuted(call: &Call) -> Option<(Operand, Vec<i64>)> {
+fn permute_source(call: &Call) -> Option<(Operand, Vec<i64>)> {
     let axes = call.attrs.get("axes").filter(|_| call.is_op("permute_dims"))?.as_list()?.len();
     let axes = permutation(call, axes)?;
     let [data] = call.args.as_slice() else { return None };

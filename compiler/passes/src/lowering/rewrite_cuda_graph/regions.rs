@@ -106,7 +106,7 @@ struct Finder<'a> {
 
 /// Variables that operands use.
 #[derive(Default)]
-struct Used {
+struct UsedVars {
     vars: Vec<Var>,
     sizes: Vec<SizeVar>,
 }
@@ -125,9 +125,9 @@ impl Finder<'_> {
     fn binding(&mut self, binding: &Binding) {
         match &binding.value {
             Value::Call(call) => self.call(binding, call),
-            Value::Operand(Operand::Const(_)) => self.keep(binding, &Used::default()),
+            Value::Operand(Operand::Const(_)) => self.keep(binding, &UsedVars::default()),
             Value::Operand(operand @ (Operand::Var(_) | Operand::Tuple(_))) | Value::TupleGet(operand, _) => {
-                let mut used = Used::default();
+                let mut used = UsedVars::default();
                 let is_fixed = self.is_fixed(operand, &mut used);
                 self.keep_if(is_fixed, binding, &used);
             }
@@ -154,7 +154,7 @@ impl Finder<'_> {
         if call.is_op("builtin.alloc_tensor") {
             return;
         }
-        let mut used = Used::default();
+        let mut used = UsedVars::default();
         let mut is_fixed = true;
         call.args.iter().for_each(|arg| is_fixed &= self.is_fixed(arg, &mut used));
         let (can_be_lifted, launches) = match &call.callee {
@@ -176,7 +176,7 @@ impl Finder<'_> {
         self.keep_if(is_fixed && can_be_lifted, binding, &used);
     }
 
-    fn keep_if(&mut self, is_fixed: bool, binding: &Binding, used: &Used) {
+    fn keep_if(&mut self, is_fixed: bool, binding: &Binding, used: &UsedVars) {
         if is_fixed {
             self.keep(binding, used);
         } else {
@@ -186,7 +186,7 @@ impl Finder<'_> {
     }
 
     /// Records a binding that never changes; it is lifted if there is a current run.
-    fn keep(&mut self, binding: &Binding, used: &Used) {
+    fn keep(&mut self, binding: &Binding, used: &UsedVars) {
         self.fixed.insert(binding.var);
         let Some(open) = self.open else { return };
         self.found.run_of.insert(binding.var, open);
@@ -212,7 +212,7 @@ impl Finder<'_> {
         });
     }
 
-    fn is_fixed(&self, operand: &Operand, used: &mut Used) -> bool {
+    fn is_fixed(&self, operand: &Operand, used: &mut UsedVars) -> bool {
         match operand {
             Operand::Const(_) | Operand::DType(_) | Operand::Str(_) | Operand::Global(_) => true,
             Operand::Var(var) => {
@@ -226,7 +226,7 @@ impl Finder<'_> {
         }
     }
 
-    fn is_fixed_type(&self, ty: &Type, used: &mut Used) -> bool {
+    fn is_fixed_type(&self, ty: &Type, used: &mut UsedVars) -> bool {
         match ty {
             Type::Tensor(tensor) => tensor.dims().is_some_and(|dims| self.are_fixed(dims, used)),
             Type::Shape(ShapeType::Known(dims)) => self.are_fixed(dims, used),
@@ -236,7 +236,7 @@ impl Finder<'_> {
         }
     }
 
-    fn are_fixed(&self, dims: &[PrimExpr], used: &mut Used) -> bool {
+    fn are_fixed(&self, dims: &[PrimExpr], used: &mut UsedVars) -> bool {
         let before = used.sizes.len();
         dims.iter().for_each(|dim| dim.each_var(&mut |var| used.sizes.push(var.clone())));
         used.sizes[before..].iter().all(|var| self.sizes.contains(var))

@@ -22,7 +22,7 @@ pub struct Heap {
 }
 
 /// State outside a branch, to restore.
-pub struct Outside {
+pub struct SavedState {
     known: Vec<bool>,
     needed: HashSet<String>,
 }
@@ -46,15 +46,15 @@ impl Heap {
     }
 
     /// Enters a branch. Values computed there are unknown elsewhere.
-    pub fn enter(&mut self, branch: &Body) -> Outside {
+    pub fn enter(&mut self, branch: &Body) -> SavedState {
         let known = self.slots.values().map(|slot| slot.known).collect();
-        let outside = Outside { known, needed: self.needed.clone() };
+        let outside = SavedState { known, needed: self.needed.clone() };
         self.needed.extend(needed(branch));
         outside
     }
 
     /// Leaves a branch.
-    pub fn leave(&mut self, outside: Outside) {
+    pub fn leave(&mut self, outside: SavedState) {
         self.needed = outside.needed;
         self.slots.values_mut().zip(outside.known).for_each(|(slot, known)| slot.known = known);
     }

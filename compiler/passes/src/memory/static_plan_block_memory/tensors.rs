@@ -132,7 +132,7 @@ impl Finder<'_> {
     fn function_body(&mut self, body: &Body) {
         self.found.events.push(Event::EnterFunction);
         let result = self.body(body, None, None);
-        self.give_up(&result);
+        self.mark_unplanned(&result);
         self.found.events.push(Event::LeaveFunction);
     }
 
@@ -179,7 +179,7 @@ impl Finder<'_> {
                 if whole_function {
                     self.use_of(&cond)
                 } else {
-                    self.give_up(&cond)
+                    self.mark_unplanned(&cond)
                 }
                 let (choice, begin) = (Some(self.step), self.moment);
                 let mut end = begin;
@@ -193,13 +193,13 @@ impl Finder<'_> {
                 if whole_function {
                     return self.either(&results);
                 }
-                results.iter().for_each(|result| self.give_up(result));
+                results.iter().for_each(|result| self.mark_unplanned(result));
                 Aliased::Nothing
             }
             Value::Function(lambda) => {
                 let mut captured = Vec::new();
                 lambda.body.each_use(&mut |var| captured.extend(self.aliased.get(&var).cloned()));
-                captured.iter().for_each(|aliased| self.give_up(aliased));
+                captured.iter().for_each(|aliased| self.mark_unplanned(aliased));
                 self.function_body(&lambda.body);
                 Aliased::Nothing
             }
@@ -209,7 +209,7 @@ impl Finder<'_> {
 
     fn call(&mut self, var: Var, call: &Call, body: usize) -> Aliased {
         match &call.callee {
-            Callee::Op("builtin.alloc_tensor") => return self.make(var, call, body),
+            Callee::Op("builtin.alloc_tensor") => return self.add_tensor(var, call, body),
             Callee::Op(name) if lookup(name).is_some_and(|op| op.memory == ResultMemory::View) => {
                 return self.first(call);
             }
@@ -233,13 +233,13 @@ impl Finder<'_> {
                     let function = self.found.bodies[body].function;
                     self.found.bodies[function].calls = true;
                 }
-                self.give_up_args(call);
+                self.mark_args_unplanned(call);
             }
         }
         Aliased::Nothing
     }
 
-    fn make(&mut self, var: Var, call: &Call, body: usize) -> Aliased {
+    fn add_tensor(&mut self, var: Var, call: &Call, body: usize) -> Aliased {
         let Type::Tensor(ty) = self.function.ty(var) else { return Aliased::Nothing };
         let ([_, _, device, Operand::Str(scope)], TensorShape::Known(dims), Some(dtype)) =
             (call.args.as_slice(), &ty.shape, ty.dtype)
@@ -280,14 +280,14 @@ impl Finder<'_> {
         });
     }
 
-    fn give_up(&mut self, aliased: &Aliased) {
+    fn mark_unplanned(&mut self, aliased: &Aliased) {
         each(aliased, &mut |id| self.found.all[id].is_planned = false);
     }
 
-    fn give_up_args(&mut self, call: &Call) {
+    fn mark_args_unplanned(&mut self, call: &Call) {
         for arg in &call.args {
             let aliased = self.aliased_by(arg);
-            self.give_up(&aliased);
+            self.mark_unplanned(&aliased);
         }
     }
 
@@ -311,7 +311,7 @@ impl Finder<'_> {
             0 => Aliased::Nothing,
             1..=MAX_ALIASED => Aliased::AnyOf(ids.into()),
             _ => {
-                parts.iter().for_each(|aliased| self.give_up(aliased));
+                parts.iter().for_each(|aliased| self.mark_unplanned(aliased));
                 Aliased::Nothing
             }
         }
@@ -324,7 +324,7 @@ impl Finder<'_> {
                 let fields: Rc<[Aliased]> = fields.iter().map(|field| self.aliased_by(field)).collect();
                 let aliased = Aliased::Tuple(fields.clone(), fields.iter().map(Aliased::count).sum());
                 if aliased.count() > MAX_ALIASED {
-                    self.give_up(&aliased);
+                    self.mark_unplanned(&aliased);
                     return Aliased::Nothing;
                 }
                 aliased

@@ -121,7 +121,7 @@ fn lift(module: &mut Module, names: &[Name], transform_name: Name, consumes: boo
         return Err(Diagnostic::error(codes::BAD_PASS_OPTIONS, message).help("rename it"));
     }
     let functions: Vec<&Function> = names.iter().filter_map(|name| module.relax(name)).collect();
-    check_alike(names, &functions)?;
+    check_same_weights(names, &functions)?;
     let writers = Writers::of(module, &Table);
     let mut transform = Transform::of(&functions, &writers);
     let plans: Vec<Plan> = functions.iter().enumerate().map(|(i, f)| transform.plan(i, f)).collect();
@@ -144,7 +144,7 @@ fn lift(module: &mut Module, names: &[Name], transform_name: Name, consumes: boo
 }
 
 /// Checks that functions that share a transformation take the same weights.
-fn check_alike(names: &[Name], functions: &[&Function]) -> Result<(), Diagnostic> {
+fn check_same_weights(names: &[Name], functions: &[&Function]) -> Result<(), Diagnostic> {
     let weights = |f: &&Function| -> Vec<Var> { f.lambda.params[f.lambda.num_input().unwrap_or(0)..].to_vec() };
     let Some((first, others)) = functions.split_first() else { return Ok(()) };
     let (own, dims) = (weights(first), plan::dims(first));

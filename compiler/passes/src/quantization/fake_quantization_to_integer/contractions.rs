@@ -86,7 +86,7 @@ fn convolution(e: &mut Editor, call: &Call, x: &Quantized, w: &Quantized) -> Opt
     let mut numbers = x.numbers.clone();
     let mut call = call.clone();
     if let Some(zero) = &x.zero {
-        (numbers, call) = padded(e, numbers, call, zero, &data)?;
+        (numbers, call) = pad_with_zero_point(e, numbers, call, zero, &data)?;
     }
     // Parameters that vary along the output channels.
     let channels: Vec<PrimExpr> =
@@ -129,7 +129,13 @@ fn both_scales(e: &mut Editor, x: &Option<Parameter>, w: Option<Operand>) -> Opt
 }
 
 /// Pads data with its zero point, which must be known, and returns the convolution without padding.
-fn padded(e: &mut Editor, numbers: Operand, mut call: Call, zero: &Parameter, layout: &str) -> Option<(Operand, Call)> {
+fn pad_with_zero_point(
+    e: &mut Editor,
+    numbers: Operand,
+    mut call: Call,
+    zero: &Parameter,
+    layout: &str,
+) -> Option<(Operand, Call)> {
     let padding = call.attrs.get("padding")?.as_list()?.iter().map(AttrValue::as_int).collect::<Option<Vec<_>>>()?;
     if padding.iter().all(|width| *width == 0) {
         return Some((numbers, call));

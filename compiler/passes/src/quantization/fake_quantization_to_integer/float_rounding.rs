@@ -18,7 +18,7 @@ pub fn operands(e: &mut Editor, call: &Call) -> Option<Value> {
     let mut changed = call.clone();
     let mut any = false;
     for operand in &mut changed.args {
-        if let Some(rounded) = rounded(e, operand) {
+        if let Some(rounded) = round_operand(e, operand) {
             *operand = rounded;
             any = true;
         }
@@ -27,7 +27,7 @@ pub fn operands(e: &mut Editor, call: &Call) -> Option<Value> {
 }
 
 /// Rewrites `dequantize(quantize(x, s, z), t, z)` to `round(clip(x / s, min - z, max - z)) * t`.
-fn rounded(e: &mut Editor, operand: &Operand) -> Option<Operand> {
+fn round_operand(e: &mut Editor, operand: &Operand) -> Option<Operand> {
     let dequantize = e.op(operand, "dequantize")?.clone();
     let [numbers, by, zero] = dequantize.operands()?;
     let quantize = e.op(numbers, "quantize")?.clone();

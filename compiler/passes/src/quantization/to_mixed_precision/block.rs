@@ -5,10 +5,10 @@ use super::{
     required_precision::{Requirement, Requirements},
 };
 use crate::{
-    analysis::types::{is_incomplete, refined},
+    analysis::types::{is_incomplete, refine_type},
     rewrite::{
         Emitter, call_ty,
-        leaves::{Converted, Site, captured},
+        leaves::{Converted, Site, captured_vars},
     },
 };
 use hammock_diagnostics::Diagnostic;
@@ -124,7 +124,7 @@ impl<'a> Caster<'a> {
         }
         let wide = self.out.bind(self.function, "lv", ty, Value::Call(call), self.span);
         let dtypes = self.dtypes;
-        let value = self.site().converted(wide.into(), &|_, o, t| cast(dtypes, o, t.dtype, Some(dtype)))?;
+        let value = self.site().convert_unbound(wide.into(), &|_, o, t| cast(dtypes, o, t.dtype, Some(dtype)))?;
         self.bind(var, value.into())
     }
 
@@ -149,7 +149,7 @@ impl<'a> Caster<'a> {
         };
         if same_dtypes(&declared, &found) {
             if is_incomplete(&declared) {
-                self.function.vars[var].ty = refined(&declared, &found);
+                self.function.vars[var].ty = refine_type(&declared, &found);
             }
             self.out.push(Binding { var, value, span: self.span });
             return Ok(());
@@ -174,7 +174,7 @@ impl<'a> Caster<'a> {
         let requirement = self.requirements.get(var);
         let now: Operand = self.renamed(&var.into());
         let (dtypes, short) = (self.dtypes, self.dtypes.short);
-        let value = self.site().converted(now, &|position, operand, ty| {
+        let value = self.site().convert_unbound(now, &|position, operand, ty| {
             (requirement.at(position) == Requirement::Short)
                 .then(|| cast(dtypes, operand, ty.dtype, Some(short)))
                 .flatten()
@@ -194,7 +194,7 @@ impl<'a> Caster<'a> {
     /// Converts variables captured by nested bodies back to the program's dtypes.
     fn release_captured(&mut self, value: &mut Value) -> Result<(), Diagnostic> {
         let mut values = Replacements::default();
-        for var in captured(value, |v| self.current.contains_key(&v)) {
+        for var in captured_vars(value, |v| self.current.contains_key(&v)) {
             values.insert(var, self.in_program_dtypes(&var.into())?);
         }
         if !values.is_empty() {
@@ -225,7 +225,7 @@ impl<'a> Caster<'a> {
 
     fn converted_like(&mut self, operand: Operand, ty: &Type) -> Result<Converted, Diagnostic> {
         let dtypes = self.dtypes;
-        self.site().converted(operand, &|position, o, t| cast(dtypes, o, t.dtype, dtype_at(ty, position)))
+        self.site().convert_unbound(operand, &|position, o, t| cast(dtypes, o, t.dtype, dtype_at(ty, position)))
     }
 
     fn converted_to(&mut self, operand: Operand, dtype: DType) -> Result<Operand, Diagnostic> {

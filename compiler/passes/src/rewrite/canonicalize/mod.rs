@@ -43,9 +43,9 @@ struct Aliases {
 impl Aliases {
     /// Finds the aliases. `keep_constants` keeps variables bound to constants even if unused.
     fn of(module: &Module, function: &Function, keep_constants: bool) -> Aliases {
-        let mut search = Search::new(module, function);
+        let mut search = AliasSearch::new(module, function);
         search.body(&function.lambda.body);
-        let Search { names, constants, exposed, .. } = search;
+        let AliasSearch { names, constants, exposed, .. } = search;
         let mut removed: FxHashSet<Var> = names.keys().copied().collect();
         if !keep_constants {
             removed.extend(constants.keys());
@@ -83,7 +83,7 @@ fn remove(body: &mut Body, removed: &FxHashSet<Var>) {
 }
 
 /// Search for aliases, from the first binding to the last.
-struct Search<'a> {
+struct AliasSearch<'a> {
     module: &'a Module,
     function: &'a Function,
     /// Values that variables are aliases of, fully resolved.
@@ -97,10 +97,10 @@ struct Search<'a> {
     fields: FxHashMap<Var, (Var, usize)>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> AliasSearch<'a> {
     fn new(module: &'a Module, function: &'a Function) -> Self {
         let (names, constants, exposed) = Default::default();
-        Search {
+        AliasSearch {
             module,
             function,
             names,

@@ -1,7 +1,7 @@
 //! Types of values whose operands have changed.
 
 use crate::{
-    analysis::types::{is_known_outside, refined, value_ty},
+    analysis::types::{is_known_outside, refine_type, value_ty},
     rewrite::{self},
 };
 use hammock_ir::{
@@ -37,7 +37,7 @@ pub fn retype(module: &Module, function: &mut Function, changed: FxHashSet<Var>,
     let has_refined = retyper.has_refined;
     if has_refined {
         let result = function.operand_ty(module, &body.result);
-        let declared = refined(&function.lambda.ret_ty, &result);
+        let declared = refine_type(&function.lambda.ret_ty, &result);
         if is_known_outside(function, &declared) {
             function.lambda.ret_ty = declared;
         }
@@ -69,7 +69,7 @@ impl Retyper<'_> {
         }
         let inferred = value_ty(self.module, self.function, &binding.value).ok();
         let old = self.function.ty(binding.var);
-        let new = inferred.map(|inferred| refined(old, &inferred)).filter(|new| !equal::types(new, old));
+        let new = inferred.map(|inferred| refine_type(old, &inferred)).filter(|new| !equal::types(new, old));
         match new {
             Some(new) => {
                 self.function.vars[binding.var].ty = new;

@@ -11,9 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Replaces such variables in a function; returns true if there are any. Variables whose value the program binds to a
 /// Relax variable stay.
 pub fn replace(module: &Module, function: &mut Function) -> bool {
-    let mut search = Search { module, function, bodies: 0, defined_in: FxHashMap::default(), known: Vec::new() };
+    let mut search = CastSearch { module, function, bodies: 0, defined_in: FxHashMap::default(), known: Vec::new() };
     search.body(&function.lambda.body);
-    let Search { defined_in, known, .. } = search;
+    let CastSearch { defined_in, known, .. } = search;
     if known.is_empty() {
         return false;
     }
@@ -56,7 +56,7 @@ fn fixed_symbols(function: &Function) -> FxHashSet<Dim> {
     fixed_symbols
 }
 
-struct Search<'a> {
+struct CastSearch<'a> {
     module: &'a Module,
     function: &'a Function,
     bodies: usize,
@@ -66,7 +66,7 @@ struct Search<'a> {
     known: Vec<(Dim, PrimExpr)>,
 }
 
-impl Search<'_> {
+impl CastSearch<'_> {
     fn body(&mut self, body: &Body) {
         let number = self.bodies;
         self.bodies += 1;

@@ -1,7 +1,9 @@
 //! Accessed region of each buffer.
 
 use super::{
-    super::index_bounds::{LoopRange, Span, after, before, bounds_of, coefficient, conjuncts, extreme, limit},
+    super::index_bounds::{
+        LoopRange, Span, affine_extremum, as_less_than, bounds_of, coefficient, conjuncts, minus_one, plus_one,
+    },
     is_same,
 };
 use hammock_ir::{
@@ -229,13 +231,13 @@ impl AccessedRegions {
             return None;
         }
         let (low, mut high) = bounds_of(&(min.clone(), extent.clone()), loops)?;
-        for (index, end) in self.conditions.iter().filter_map(limit) {
+        for (index, end) in self.conditions.iter().filter_map(as_less_than) {
             // `index < end` equals that for an index at a constant distance
             let distance = self.analyzer.simplify(&arith::binary(BinaryOp::Sub, min.clone(), index));
-            let most = arith::binary(BinaryOp::Add, before(&end), distance);
-            let known = extent.as_int() == Some(1) && !loops.iter().any(|l| most.uses(&l.var));
-            if known && self.analyzer.prove_le(&most, &high) {
-                high = most;
+            let max = arith::binary(BinaryOp::Add, minus_one(&end), distance);
+            let known = extent.as_int() == Some(1) && !loops.iter().any(|l| max.uses(&l.var));
+            if known && self.analyzer.prove_le(&max, &high) {
+                high = max;
             }
         }
         let varies = |e: &PrimExpr| e.any(&mut |e| matches!(e.kind(), PrimKind::Load(..) | PrimKind::Call(_)));
@@ -247,8 +249,8 @@ impl AccessedRegions {
     /// Returns the range of a loop for which the conditions can hold, if it is known to be smaller.
     fn narrowed(&self, loops: &[LoopRange], i: usize) -> LoopRange {
         let mut l = loops[i].clone();
-        for (a, b) in self.conditions.iter().filter_map(limit) {
-            let excess = after(&arith::binary(BinaryOp::Sub, a, b));
+        for (a, b) in self.conditions.iter().filter_map(as_less_than) {
+            let excess = plus_one(&arith::binary(BinaryOp::Sub, a, b));
             if !excess.uses(&l.var) {
                 continue;
             }
@@ -256,7 +258,7 @@ impl AccessedRegions {
             let Some(factor) = coefficient(&excess, &l.var) else { continue };
             let others: Vec<LoopRange> = loops.iter().filter(|other| other.var != l.var).cloned().collect();
             let zero = Substitution::from_iter([(l.var.clone(), PrimExpr::int(0, l.var.dtype()))]);
-            let Some(rest) = extreme(&excess.substitute(&zero), &others, true) else { continue };
+            let Some(rest) = affine_extremum(&excess.substitute(&zero), &others, true) else { continue };
             if others.iter().any(|other| rest.uses(&other.var))
                 || rest.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)))
             {
@@ -267,18 +269,18 @@ impl AccessedRegions {
                 self.analyzer.simplify(&arith::binary(BinaryOp::FloorDiv, e, by))
             };
             if factor > 0 {
-                let most = divided(arith::neg(rest));
-                let constant = self.analyzer.interval(&most).max;
-                if self.analyzer.prove_le(&most, &l.last) {
-                    l.last = most;
+                let max = divided(arith::neg(rest));
+                let constant = self.analyzer.interval(&max).max;
+                if self.analyzer.prove_le(&max, &l.last) {
+                    l.last = max;
                 } else if l.last.as_int().is_some_and(|last| constant < last) {
                     l.last = PrimExpr::int(constant, l.last.dtype());
                 }
             } else {
-                let least = arith::neg(divided(arith::neg(rest)));
-                let constant = self.analyzer.interval(&least).min;
-                if self.analyzer.prove_ge(&least, &l.min) {
-                    l.min = self.analyzer.simplify(&least);
+                let min = arith::neg(divided(arith::neg(rest)));
+                let constant = self.analyzer.interval(&min).min;
+                if self.analyzer.prove_ge(&min, &l.min) {
+                    l.min = self.analyzer.simplify(&min);
                 } else if l.min.as_int().is_some_and(|min| constant > min) {
                     l.min = PrimExpr::int(constant, l.min.dtype());
                 }
@@ -288,7 +290,7 @@ impl AccessedRegions {
     }
 
     /// Returns true if an extent is at most a size, unless the size is zero.
-    fn is_less_in_any(&self, extent: &PrimExpr, size: &PrimExpr) -> bool {
+    fn is_at_most(&self, extent: &PrimExpr, size: &PrimExpr) -> bool {
         !self.loops.iter().any(|around| extent.uses(&around.range.var) || size.uses(&around.range.var))
             && Analyzer::with_default_min(1).prove_le(extent, size)
     }
@@ -310,7 +312,7 @@ impl AccessedRegions {
 
     fn dimension(&self, (low, high): Span, size: &PrimExpr) -> Option<(PrimExpr, PrimExpr)> {
         let simple = |e: PrimExpr| self.analyzer.simplify(&e);
-        let mut extent = simple(arith::binary(BinaryOp::Sub, after(&high), low.clone()));
+        let mut extent = simple(arith::binary(BinaryOp::Sub, plus_one(&high), low.clone()));
         let mut min = simple(low);
         if self.strict {
             let zero = PrimExpr::int(0, min.dtype());
@@ -318,13 +320,13 @@ impl AccessedRegions {
                 min = simple(arith::binary(BinaryOp::Max, min, zero));
             }
             let (wide, all) = arith::match_types(extent.clone(), size.clone());
-            if !self.analyzer.prove_le(&wide, &all) && !self.is_less_in_any(&wide, &all) {
+            if !self.analyzer.prove_le(&wide, &all) && !self.is_at_most(&wide, &all) {
                 extent = simple(arith::binary(BinaryOp::Min, all, wide));
             }
         }
         if self.loops.iter().any(|around| extent.uses(&around.range.var)) {
-            let most = self.analyzer.interval(&extent).max;
-            extent = PrimExpr::int(Some(most).filter(|most| *most < i64::from(i32::MAX))?, extent.dtype());
+            let max = self.analyzer.interval(&extent).max;
+            extent = PrimExpr::int(Some(max).filter(|max| *max < i64::from(i32::MAX))?, extent.dtype());
         }
         (extent.as_int() > Some(0) || extent.as_int().is_none()).then_some((min, extent))
     }
@@ -332,7 +334,7 @@ impl AccessedRegions {
 
 /// Returns the negation of a condition.
 fn inverse(condition: &PrimExpr) -> PrimExpr {
-    match (condition.kind(), limit(condition)) {
+    match (condition.kind(), as_less_than(condition)) {
         (PrimKind::Binary(BinaryOp::Or, a, b), _) => inverse(a).and(inverse(b)),
         (_, Some((a, b))) => arith::binary(BinaryOp::Le, b, a),
         _ => condition.clone().not(),

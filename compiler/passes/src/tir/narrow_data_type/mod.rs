@@ -162,7 +162,7 @@ impl Bounds {
                 }
             }
             PrimKind::Load(..) => under = self.bits,
-            PrimKind::Call(_) if keeps_arguments(e) => under = 64,
+            PrimKind::Call(_) if fixes_argument_types(e) => under = 64,
             _ => {}
         }
         e.each_child(&mut |child| self.uses_in(child, under, widths));
@@ -170,7 +170,7 @@ impl Bounds {
 }
 
 /// Returns true if a call's callee depends on the types of its arguments.
-pub(super) fn keeps_arguments(e: &PrimExpr) -> bool {
+pub(super) fn fixes_argument_types(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Call(call) => match &call.callee {
             PrimCallee::Intrin(name) => {

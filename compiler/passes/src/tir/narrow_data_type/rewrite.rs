@@ -1,6 +1,6 @@
 //! Rewriting to narrower integers.
 
-use super::{Bounds, keeps_arguments, narrower, with_type};
+use super::{Bounds, fixes_argument_types, narrower, with_type};
 use hammock_ir::{
     DType, PrimExpr,
     arith::match_types,
@@ -276,7 +276,7 @@ impl<'b> Rewriter<'b> {
         if e.as_intrin("likely").is_some() {
             return e.map_children(&mut |child| self.expr(child, context));
         }
-        let wide = ExprContext { under: if keeps_arguments(e) { 64 } else { context.under }, ..context };
+        let wide = ExprContext { under: if fixes_argument_types(e) { 64 } else { context.under }, ..context };
         let args: Vec<PrimExpr> = call.args.iter().map(|arg| self.expr(arg, wide).cast_to(arg.dtype())).collect();
         if args.iter().zip(&call.args).all(|(new, old)| new.same_node(old)) {
             return e.clone();

@@ -8,7 +8,7 @@
 //! accesses have in common, and if the buffer is never written.
 
 use super::{
-    super::index_bounds::{LoopRange, Span, bounds_of, coefficient, conjuncts, limit},
+    super::index_bounds::{LoopRange, Span, as_less_than, bounds_of, coefficient, conjuncts},
     uses::{BufferUses, FrameId, FrameKind, Uses},
 };
 use hammock_ir::{
@@ -27,7 +27,7 @@ pub(super) struct LoopCarried<'u, 'a> {
 }
 
 /// A loop, with the range of its variable.
-struct Inner<'u> {
+struct RangedLoop<'u> {
     var: &'u Var,
     min: &'u PrimExpr,
     extent: &'u PrimExpr,
@@ -88,8 +88,8 @@ impl<'u, 'a> LoopCarried<'u, 'a> {
     }
 
     /// Returns true if iterations of the enclosing loops access disjoint elements.
-    fn is_disjoint(&self, used: &BufferUses, around: &[Inner], scope: FrameId) -> bool {
-        let mut apart: Vec<&Var> = Vec::new();
+    fn is_disjoint(&self, used: &BufferUses, around: &[RangedLoop], scope: FrameId) -> bool {
+        let mut distinct: Vec<&Var> = Vec::new();
         for axis in 0..used.buffer.ndim() {
             let mut ranges = used.accesses.iter().flat_map(|access| &access.ranges).map(|ranges| &ranges[axis]);
             let Some((index, _)) = ranges.next() else { continue };
@@ -97,14 +97,14 @@ impl<'u, 'a> LoopCarried<'u, 'a> {
                 extent.as_int() == Some(1) && self.analyzer.difference(other, index) == Some(0)
             };
             if used.accesses.iter().flat_map(|access| &access.ranges).all(|ranges| same(&ranges[axis])) {
-                apart.extend(self.distinct_loops(index, around, scope).unwrap_or_default());
+                distinct.extend(self.distinct_loops(index, around, scope).unwrap_or_default());
             }
         }
-        around.iter().all(|l| apart.contains(&l.var))
+        around.iter().all(|l| distinct.contains(&l.var))
     }
 
     /// Returns the loops whose iterations have different indices.
-    fn distinct_loops<'l>(&self, index: &PrimExpr, loops: &[Inner<'l>], scope: FrameId) -> Option<Vec<&'l Var>> {
+    fn distinct_loops<'l>(&self, index: &PrimExpr, loops: &[RangedLoop<'l>], scope: FrameId) -> Option<Vec<&'l Var>> {
         let inside = |at: FrameId| at != scope && self.uses.is_within(at, scope);
         let mut steps = Vec::new();
         for l in loops.iter().filter(|l| index.uses(l.var)) {
@@ -141,7 +141,7 @@ impl<'u, 'a> LoopCarried<'u, 'a> {
                     return Some(false);
                 }
                 for condition in conjuncts(condition) {
-                    match limit(condition) {
+                    match as_less_than(condition) {
                         _ if self.analyzer.prove(condition) => {}
                         _ if self.is_first(condition, common, scope, &mut first) => {}
                         Some(limit) => limits.push(limit),
@@ -182,7 +182,7 @@ impl<'u, 'a> LoopCarried<'u, 'a> {
     }
 
     /// Loops that do not occur in the indices must run: they do, or do not in any iteration.
-    fn others_run(&self, loops: &[Inner], taken: &[&Var]) -> bool {
+    fn others_run(&self, loops: &[RangedLoop], taken: &[&Var]) -> bool {
         loops.iter().filter(|l| !taken.contains(&l.var)).all(|l| {
             let of_loop = |e: &PrimExpr| {
                 let mut found = false;
@@ -194,11 +194,11 @@ impl<'u, 'a> LoopCarried<'u, 'a> {
     }
 
     /// Returns the loops around a frame, inner ones first.
-    fn loops(&self, at: FrameId, common: FrameId) -> Vec<Inner<'u>> {
+    fn loops(&self, at: FrameId, common: FrameId) -> Vec<RangedLoop<'u>> {
         let frames = self.uses.frames_within(at, common);
         let inner = frames.filter_map(|at| match &self.uses.frames[at].kind {
             FrameKind::Loop { var, min, extent, .. } => {
-                Some(Inner { var, min, extent, range: LoopRange::new(var, min, extent) })
+                Some(RangedLoop { var, min, extent, range: LoopRange::new(var, min, extent) })
             }
             _ => None,
         });
@@ -235,7 +235,7 @@ impl<'u, 'a> LoopCarried<'u, 'a> {
         &self,
         min: &PrimExpr,
         extent: &PrimExpr,
-        loops: &[Inner<'u>],
+        loops: &[RangedLoop<'u>],
         taken: &mut Vec<&'u Var>,
     ) -> Option<Span> {
         let mut steps = Vec::new();
@@ -280,6 +280,6 @@ impl<'u, 'a> LoopCarried<'u, 'a> {
     }
 }
 
-fn ranges(loops: &[Inner]) -> Vec<LoopRange> {
+fn ranges(loops: &[RangedLoop]) -> Vec<LoopRange> {
     loops.iter().map(|l| l.range.clone()).collect()
 }

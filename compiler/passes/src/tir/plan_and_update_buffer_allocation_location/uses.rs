@@ -243,7 +243,7 @@ impl<'a> Uses<'a> {
             axis.binding.each_var(&mut |var| {
                 if let Some(at) = uses.loops.get(var) {
                     let outer = uses.frames[*at].outer;
-                    found = Some(found.map_or(outer, |found| uses.higher(found, outer)));
+                    found = Some(found.map_or(outer, |found| uses.outer_frame(found, outer)));
                 }
             });
             found
@@ -253,10 +253,10 @@ impl<'a> Uses<'a> {
         for axis in block.axes.iter().filter(|axis| axis.kind != IterKind::Spatial) {
             let Some(at) = outermost(self, axis) else { continue };
             if axis.kind == IterKind::Reduce {
-                reduce = Some(reduce.map_or(at, |reduce| self.higher(reduce, at)));
+                reduce = Some(reduce.map_or(at, |reduce| self.outer_frame(reduce, at)));
             } else {
                 opaque.insert(&axis.var, at);
-                block.writes.iter().flatten().for_each(|region| self.widen(&region.buffer.data, at));
+                block.writes.iter().flatten().for_each(|region| self.extend_to(&region.buffer.data, at));
             }
         }
         let regions = |regions: &'_ Option<Vec<_>>, writes| {
@@ -265,19 +265,19 @@ impl<'a> Uses<'a> {
         for (region, writes) in regions(&block.reads, false).into_iter().chain(regions(&block.writes, true)) {
             let mut at = inside;
             for e in region.ranges.iter().flat_map(|(min, extent)| [min, extent]) {
-                e.each_var(&mut |var| at = opaque.get(var).map_or(at, |outer| self.higher(at, *outer)));
+                e.each_var(&mut |var| at = opaque.get(var).map_or(at, |outer| self.outer_frame(at, *outer)));
             }
             if let Some(reduce) = reduce.filter(|_| writes) {
-                at = self.higher(at, reduce);
+                at = self.outer_frame(at, reduce);
             }
             if at != inside {
-                self.widen(&region.buffer.data, at);
+                self.extend_to(&region.buffer.data, at);
             }
         }
     }
 
     /// Returns the outer of two nested frames.
-    fn higher(&self, a: FrameId, b: FrameId) -> FrameId {
+    fn outer_frame(&self, a: FrameId, b: FrameId) -> FrameId {
         if self.frames[b].depth < self.frames[a].depth { b } else { a }
     }
 
@@ -334,11 +334,11 @@ impl<'a> Uses<'a> {
         let substituted = |e: PrimExpr| e.substitute(&self.axes);
         let ranges = own.map(|(_, ranges)| ranges.into_iter().map(|(a, b)| (substituted(a), substituted(b))).collect());
         self.buffers[i].accesses.push(Access { at, writes, ranges });
-        self.widen(data, at);
+        self.extend_to(data, at);
     }
 
     /// Extends the uses of a buffer to a frame.
-    fn widen(&mut self, data: &Var, at: FrameId) {
+    fn extend_to(&mut self, data: &Var, at: FrameId) {
         let Some(&i) = self.by_data.get(data) else { return };
         let around = self.buffers[i].around.map_or(at, |around| self.common(around, at));
         self.buffers[i].around = Some(around);
