@@ -121,7 +121,7 @@ pub struct PackedGroup {
     pub dim: usize,
     /// Elements per group.
     pub len: i64,
-    /// True if the sign bits of the packed bytes are flipped: dot-product instructions multiply signed by unsigned
+    /// True if the sign bits of the other operand are flipped: dot-product instructions multiply signed by unsigned
     /// bytes, and here both operands are signed, or both unsigned.
     pub sign_flipped: bool,
 }

@@ -1,8 +1,8 @@
 //! CanonicalizeBindings: removes aliases, so that each value has one name.
 //!
-//! - `y = x` is removed and uses of `y` become uses of `x`; `t = (a, b)` followed by `t[0]` becomes `a`, and `(t[0],
-//!   t[1])` becomes `t`. A dataflow variable that was an alias of an output takes the output's name and becomes
-//!   visible outside; an output that is not used outside becomes invisible.
+//! - `y = x` is removed and uses of `y` become uses of `x`; `t = (a, b)` followed by `t[0]` becomes `a`, and the
+//!   tuple of all fields of `t` becomes `t`. A dataflow variable with an output as its alias takes the output's name
+//!   and becomes visible outside; an output that is not used outside becomes invisible.
 //! - Uses of a variable bound to a constant become the constant.
 //! - A symbolic variable that `match_cast` binds to a known size is replaced by that size; a `match_cast` that then
 //!   checks nothing is removed.

@@ -2,6 +2,13 @@
 //!
 //! ```ignore
 //! /// `x @ y + x @ z` becomes `x @ (y + z)`.
+//! fn factor(e: &mut Editor, value: &Value) -> Option<Value> {
+//!     let [a, b] = value.as_op("add")?.operands()?;
+//!     let [x, y] = e.op(a, "matmul")?.operands()?.clone();
+//!     let [_, z] = e.op(b, "matmul")?.operands()?.clone();
+//!     let sum = e.emit("add", [y, z], [])?;
+//!     e.make("matmul", [x, sum], [])
+//! }
 //! ```
 //!
 //! [`apply`] visits each function from its first binding to its last. The rule is applied again to values that it

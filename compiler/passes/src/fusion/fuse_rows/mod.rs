@@ -2,8 +2,8 @@
 //!
 //! FuseOps fuses element-wise operations with one reduction. This pass, which runs after FuseTIR, goes further:
 //! normalizations (softmax, layer norm and similar, with the producers of their input and the consumers of their
-//! result), matmuls with an epilogue that has reductions, and attention written as matmuls and a softmax. Two calls
-//! are fused if
+//! result), matmuls followed by more than element-wise operations of the same shape, and attention written as matmuls
+//! and a softmax. Two calls are fused if
 //!
 //! - the second is an epilogue of a matmul or another reduction;
 //! - the first only permutes rows that the second reads, like a transpose of attention heads; or

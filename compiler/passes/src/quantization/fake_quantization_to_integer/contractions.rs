@@ -1,7 +1,7 @@
 //! Matmuls and convolutions of int8 and uint8 in int32.
 //!
-//! With zero points `a` and `b`, the contraction of `x - a` and `w - b` over `k` elements is `Σxw - a Σw - b Σx +
-//! kab`. A convolution pads with the zero point, which represents zero.
+//! With zero points `a` and `b`, the contraction of `x - a` and `w - b` over `k` elements is
+//! `Σxw - a Σw - b Σx + kab`. A convolution pads with the zero point, which represents zero.
 
 use super::{
     constants::dtype,
