@@ -159,8 +159,8 @@ fn root_body(stmt: &mut Stmt) -> Option<&mut Stmt> {
 fn keep_only(body: &mut Stmt, results: &[Buffer], wanted: &Buffer) -> Option<()> {
     let StmtKind::Seq(stmts) = &mut body.kind else { return None };
     let stored: Vec<Buffer> = stmts.iter().map(|stmt| only_stored(stmt, results)).collect::<Option<_>>()?;
-    let mut kept = stored.iter().map(|buffer| buffer == wanted);
-    stmts.retain(|_| kept.next().unwrap_or_default());
+    let mut keeps = stored.iter().map(|buffer| buffer == wanted);
+    stmts.retain(|_| keeps.next().unwrap_or_default());
     Some(())
 }
 

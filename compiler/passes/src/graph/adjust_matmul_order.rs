@@ -76,18 +76,18 @@ fn chain(e: &Editor, outer: &Call, first: Side) -> Option<[Matrix; 3]> {
     let [left, right] = outer.operands()?;
     let (inner, other) = if first == Side::Left { (left, right) } else { (right, left) };
     let permute = e.op(inner, "permute_dims");
-    let product = permute.map_or(Some(inner), |permute| permute.args.first())?;
-    if e.is_shared(inner) || e.is_shared(product) {
+    let inner_matmul = permute.map_or(Some(inner), |permute| permute.args.first())?;
+    if e.is_shared(inner) || e.is_shared(inner_matmul) {
         return None;
     }
-    let [a, b] = e.op(product, "matmul")?.operands()?;
+    let [a, b] = e.op(inner_matmul, "matmul")?.operands()?;
     let dtype = e.value_ty(&Value::Call(outer.clone()))?.as_tensor()?.dtype;
-    for factor in [a, b, other, product] {
+    for factor in [a, b, other, inner_matmul] {
         if e.tensor(factor)?.dtype != dtype {
             return None;
         }
     }
-    let ndim = e.tensor(product)?.ndim()?;
+    let ndim = e.tensor(inner_matmul)?.ndim()?;
     if let Some(permute) = permute
         && permutation(permute, ndim)? != swap_of_last_two(ndim)
     {
@@ -182,15 +182,15 @@ fn times(operands: &[&PrimExpr]) -> PrimExpr {
 fn multiply(e: &mut Editor, known: &mut CompileTime, [a, b, c]: &[Matrix; 3], first: Side) -> Option<Value> {
     let pair = if first == Side::Left { [a, b] } else { [b, c] };
     let both_known = pair.iter().all(|factor| known.knows(&factor.operand));
-    let mut product = |e: &mut Editor| {
+    let mut inner_matmul = |e: &mut Editor| {
         let pair = [pair[0].emit(e)?, pair[1].emit(e)?];
-        let product = e.emit("matmul", pair, [])?;
-        known.note(&product, both_known);
-        Some(product)
+        let inner_matmul = e.emit("matmul", pair, [])?;
+        known.note(&inner_matmul, both_known);
+        Some(inner_matmul)
     };
     let operands = match first {
-        Side::Left => [product(e)?, c.emit(e)?],
-        Side::Right => [a.emit(e)?, product(e)?],
+        Side::Left => [inner_matmul(e)?, c.emit(e)?],
+        Side::Right => [a.emit(e)?, inner_matmul(e)?],
     };
     e.make("matmul", operands, [])
 }

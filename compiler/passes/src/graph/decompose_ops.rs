@@ -148,10 +148,10 @@ fn layer_norm(e: &mut Editor, value: &Value) -> Option<Value> {
     let call = value.as_op("nn.layer_norm")?;
     let [data, gamma, beta] = call.operands()?;
     let axes = call.attrs.get("axes")?;
-    let kept = [("axis", axes.clone()), ("keepdims", true.into())];
-    let mean = e.emit("mean", [data.clone()], kept.clone())?;
+    let reduction_attrs = [("axis", axes.clone()), ("keepdims", true.into())];
+    let mean = e.emit("mean", [data.clone()], reduction_attrs.clone())?;
     let centered = e.emit("subtract", [data.clone(), mean], [])?;
-    let variance = e.emit("variance", [data.clone()], kept)?;
+    let variance = e.emit("variance", [data.clone()], reduction_attrs)?;
     let dtype = e.tensor(data)?.dtype?;
     let deviation = deviation(e, call, variance, dtype)?;
     let mut result = e.make("divide", [centered, deviation], [])?;

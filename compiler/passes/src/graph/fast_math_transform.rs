@@ -155,21 +155,21 @@ fn fast_softmax(cx: &CallContext) -> Result<Legalized, InferError> {
     let axis = cx.axis("axis", x.ndim())?;
     let out = b.output("T_softmax_norm")?;
     let shape = out.shape.clone();
-    let kept = |of_all: &[PrimExpr]| -> Vec<PrimExpr> {
+    let without_axis = |of_all: &[PrimExpr]| -> Vec<PrimExpr> {
         of_all.iter().enumerate().filter(|(i, _)| *i != axis).map(|(_, e)| e.clone()).collect()
     };
     let at = |i: &[PrimExpr], k: &[PrimExpr]| [&i[..axis], k, &i[axis..]].concat();
     let over = [("k".to_owned(), shape[axis].clone())];
-    let max = b.temp("T_softmax_maxelem", kept(&shape), DType::FLOAT32);
+    let max = b.temp("T_softmax_maxelem", without_axis(&shape), DType::FLOAT32);
     b.fold(&[&max], &over, vec![float(f32::MIN.into())], |so_far, i, k| vec![so_far[0].clone().max(x.at(&at(i, k)))]);
     let max = Input::Buffer(max);
-    let below = |i: &[PrimExpr]| x.at(i) - max.at(&kept(i));
+    let below = |i: &[PrimExpr]| x.at(i) - max.at(&without_axis(i));
     let delta = b.stage("T_softmax_delta", shape.clone(), DType::FLOAT32, below);
     let exp = b.stage("T_fast_exp", shape.clone(), DType::FLOAT32, |i| exp(&delta.at(i)));
-    let sum = b.temp("T_softmax_expsum", kept(&shape), DType::FLOAT32);
+    let sum = b.temp("T_softmax_expsum", without_axis(&shape), DType::FLOAT32);
     b.fold(&[&sum], &over, vec![float(0.0)], |so_far, i, k| vec![&so_far[0] + exp.at(&at(i, k))]);
     let sum = Input::Buffer(sum);
-    b.compute(&out, |i| exp.at(i) / sum.at(&kept(i)));
+    b.compute(&out, |i| exp.at(i) / sum.at(&without_axis(i)));
     let mut made = b.finish();
     note_axis(&mut made.func.body, axis as i64);
     Ok(made)

@@ -33,11 +33,11 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
 fn fold(e: &mut Editor, value: &Value, keep_training: bool) -> Option<Value> {
     let Value::TupleGet(normalized, 0) = value else { return None };
     let batch_norm = e.op(normalized, "nn.batch_norm")?.clone();
-    let [product, gamma, beta, mean, variance] = batch_norm.operands()?;
-    let conv = e.op(product, "nn.conv2d")?.clone();
+    let [conv_result, gamma, beta, mean, variance] = batch_norm.operands()?;
+    let conv = e.op(conv_result, "nn.conv2d")?.clone();
     let [x, weight] = conv.operands()?;
     let constants = [weight, gamma, beta, mean, variance].iter().all(|operand| e.constant(operand).is_some());
-    if !constants || !fits(&conv, &batch_norm, keep_training) || e.is_shared(normalized) || e.is_shared(product) {
+    if !constants || !fits(&conv, &batch_norm, keep_training) || e.is_shared(normalized) || e.is_shared(conv_result) {
         return None;
     }
     let gamma_ty = e.tensor(gamma)?;
@@ -54,11 +54,11 @@ fn fold(e: &mut Editor, value: &Value, keep_training: bool) -> Option<Value> {
     let scale = e.emit("divide", [gamma.clone(), deviation], [])?;
     let scales = e.emit("reshape", [scale.clone(), Operand::Shape(along.into())], [])?;
     let weight = e.emit("multiply", [weight.clone(), scales], [])?;
-    let product = e.bind(Value::Call(Call { args: vec![x.clone(), weight], ..conv }))?;
+    let conv_result = e.bind(Value::Call(Call { args: vec![x.clone(), weight], ..conv }))?;
     let shift = e.emit("multiply", [mean.clone(), scale], [])?;
     let shift = e.emit("subtract", [beta.clone(), shift], [])?;
     let shift = e.emit("reshape", [shift, Operand::Shape(vec![one(), channels, one(), one()])], [])?;
-    e.make("add", [product, shift], [])
+    e.make("add", [conv_result, shift], [])
 }
 
 /// Returns true if the normalization is along the convolution's channels, with both parameters.

@@ -100,13 +100,13 @@ impl Plan {
             used.contains(param) || scalar.is_some_and(|s| exprs.contains(s) || in_signature(s))
         };
         let keeps: Vec<bool> = params.iter().map(is_used).collect();
-        if keeps.iter().all(|keep| *keep) {
+        if keeps.iter().all(|stays| *stays) {
             return None;
         }
-        let kept: Vec<Var> = params.iter().zip(&keeps).filter(|(_, keep)| **keep).map(|(p, _)| *p).collect();
-        let (before, after) = (symbolic::defined(function, params), symbolic::defined(function, &kept));
+        let remaining: Vec<Var> = params.iter().zip(&keeps).filter(|(_, stays)| **stays).map(|(p, _)| *p).collect();
+        let (before, after) = (symbolic::defined(function, params), symbolic::defined(function, &remaining));
         let mut wanted = exprs;
-        for param in &kept {
+        for param in &remaining {
             function.ty(*param).each_expr(&mut |e| wanted.extend(symbolic::vars(e)));
         }
         let mut sizes: Vec<PrimVar> = Vec::new();
@@ -127,8 +127,8 @@ impl Plan {
         if call.args.len() != self.keeps.len() {
             return None;
         }
-        let kept = call.args.iter().zip(&self.keeps).filter(|(_, keep)| **keep).map(|(arg, _)| arg.clone());
-        let mut args: Vec<Operand> = kept.collect();
+        let remaining = call.args.iter().zip(&self.keeps).filter(|(_, stays)| **stays).map(|(arg, _)| arg.clone());
+        let mut args: Vec<Operand> = remaining.collect();
         if !self.sizes.is_empty() {
             let mut values = Substitution::default();
             for ((ty, scalar), arg) in self.types.iter().zip(&self.scalars).zip(&call.args) {
@@ -146,7 +146,7 @@ impl Plan {
 
     fn apply(&self, function: &mut Function) {
         let mut keeps = self.keeps.iter();
-        function.lambda.params.retain(|_| keeps.next().is_none_or(|keep| *keep));
+        function.lambda.params.retain(|_| keeps.next().is_none_or(|stays| *stays));
         for size in &self.sizes {
             let ty = Type::shape([size.expr()]);
             let param = function.new_var(format!("param_{}", size.name()), ty, false, function.lambda.span);

@@ -26,10 +26,10 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
 fn remove(e: &mut Editor, value: &Value) -> Option<Value> {
     let back = value.as_op("layout_transform")?;
     let there = e.op(&back.args[0], "layout_transform")?;
-    let (moved, x) = (e.tensor(&back.args[0])?, e.tensor(&there.args[0])?);
+    let (transformed, x) = (e.tensor(&back.args[0])?, e.tensor(&there.args[0])?);
     let shape = x.dims()?;
     // the result has the original shape: no padding remains
-    let result = hammock_ops::layout_shape(map(back)?, moved.dims()?)?;
+    let result = hammock_ops::layout_shape(map(back)?, transformed.dims()?)?;
     let same = dims::all_equal(&result, shape) && undoes(map(back)?, map(there)?, shape);
     same.then(|| Value::Operand(there.args[0].clone()))
 }

@@ -50,8 +50,8 @@ fn rewrite_binding(
     let mut args = inputs(module, function, call, binding.span, out);
     let single = !matches!(call.out_ty, Type::Tuple(_));
     let mut results = Vec::with_capacity(call.outputs().len());
-    for (ty, place) in call.outputs().iter().zip(call.in_place()) {
-        let result = match place.and_then(|i| args.get(i)) {
+    for (ty, overwritten) in call.outputs().iter().zip(call.in_place()) {
+        let result = match overwritten.and_then(|i| args.get(i)) {
             Some(arg) => arg.clone(),
             None => {
                 let tensor = Operand::Var(allocate(function, out, ty, binding.span)?);

@@ -63,14 +63,14 @@ fn kill(function: &mut Function, body: &mut Body) {
 /// Returns the objects to kill after each binding of the body, in order of definition.
 fn last_uses(function: &Function, body: &Body) -> FxHashMap<usize, Vec<(&'static str, Var)>> {
     let mut last: FxHashMap<Var, usize> = FxHashMap::default();
-    let mut kept: FxHashSet<Var> = FxHashSet::default();
+    let mut retained: FxHashSet<Var> = FxHashSet::default();
     body.result.each_var(&mut |v| {
-        kept.insert(v);
+        retained.insert(v);
     });
     let mut defined = Vec::new();
     for (position, binding) in body.bindings().enumerate() {
         if let Some(killed) = killed_var(&binding.value) {
-            kept.insert(killed);
+            retained.insert(killed);
             continue;
         }
         if let Some(op) = kill_op(function, binding) {
@@ -80,7 +80,7 @@ fn last_uses(function: &Function, body: &Body) -> FxHashMap<usize, Vec<(&'static
         let mut used = |v: Var| {
             last.insert(v, position);
             if captured {
-                kept.insert(v);
+                retained.insert(v);
             }
         };
         if let Value::Call(Call { callee: Callee::Var(v), .. }) = &binding.value {
@@ -92,7 +92,7 @@ fn last_uses(function: &Function, body: &Body) -> FxHashMap<usize, Vec<(&'static
     let mut kills: FxHashMap<usize, Vec<_>> = FxHashMap::default();
     for (op, var) in defined {
         if let Some(position) = last.get(&var)
-            && !kept.contains(&var)
+            && !retained.contains(&var)
         {
             kills.entry(*position).or_default().push((op, var));
         }

@@ -28,10 +28,10 @@ pub static PASS: Pass = Pass {
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     rewrite::relax_functions(module, |module, _, function| {
-        let mut places = DeviceInference::new(module);
-        places.body(function, &function.lambda.body, None)?;
-        places.result(function);
-        for (var, device) in places.propagate() {
+        let mut inference = DeviceInference::new(module);
+        inference.body(function, &function.lambda.body, None)?;
+        inference.result(function);
+        for (var, device) in inference.propagate() {
             if let Type::Tensor(tensor) = &mut function.vars[var].ty {
                 tensor.vdevice = Some(device);
             }
@@ -39,7 +39,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
         let mut body = rewrite::take_body(function);
         let result = realize(module, function, &mut body);
         function.lambda.body = body;
-        devices::place_result(module, function);
+        devices::set_result_device(module, function);
         result
     })
 }
@@ -223,7 +223,7 @@ fn realize(module: &Module, function: &mut Function, body: &mut Body) -> Result<
         if function.ty(binding.var).as_tuple().is_some()
             && let Ok(found) = value_ty(module, function, &binding.value)
         {
-            devices::place(&mut function.vars[binding.var].ty, &found);
+            devices::set_device(&mut function.vars[binding.var].ty, &found);
         }
     }
     Ok(())

@@ -50,7 +50,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
             });
         });
         in_body(&mut function.lambda.body, &old, &new);
-        devices::place_result(module, function);
+        devices::set_result_device(module, function);
         Ok(())
     })
 }
@@ -107,7 +107,7 @@ fn replace(device: &mut Arc<VDevice>, old: &Arc<VDevice>, new: &Arc<VDevice>) {
 
 /// Replaces the device in constants, and in operators that copy to a device.
 fn in_body(body: &mut Body, old: &Arc<VDevice>, new: &Arc<VDevice>) {
-    let mut place = |operand: &mut Operand| {
+    let mut replace_in = |operand: &mut Operand| {
         operand.map(&mut |o| {
             if let Operand::Const(constant) = o
                 && let Some(device) = &mut constant.vdevice
@@ -116,9 +116,9 @@ fn in_body(body: &mut Body, old: &Arc<VDevice>, new: &Arc<VDevice>) {
             }
         });
     };
-    place(&mut body.result);
+    replace_in(&mut body.result);
     for binding in body.blocks.iter_mut().flat_map(|block| &mut block.bindings) {
-        binding.value.each_operand_mut(&mut place);
+        binding.value.each_operand_mut(&mut replace_in);
         if let Value::Call(call) = &mut binding.value {
             for (_, value) in call.attrs.iter_mut() {
                 if let AttrValue::VDevice(device) = value {

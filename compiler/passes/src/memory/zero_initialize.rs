@@ -94,7 +94,7 @@ fn zero_outputs(module: &mut Module) {
 fn fresh_from(call: &Call) -> Option<(Name, usize)> {
     let parts = CallTir::of_kernel(call)?;
     let (name, inputs) = (parts.kernel()?, parts.inputs()?);
-    parts.in_place().any(|place| place.is_none()).then(|| (name.clone(), inputs.len()))
+    parts.in_place().any(|overwritten| overwritten.is_none()).then(|| (name.clone(), inputs.len()))
 }
 
 /// Returns the number of uses of a kernel in the module.

@@ -140,10 +140,10 @@ fn keep_private_copy(module: &mut Module, name: &Name) {
 fn substitute(function: &mut Function, bound: FxHashMap<usize, Tensor>) {
     let mut values = Replacements::default();
     let mut dims = Substitution::default();
-    let mut kept = Vec::new();
+    let mut unbound = Vec::new();
     for (i, param) in std::mem::take(&mut function.lambda.params).into_iter().enumerate() {
         let Some(tensor) = bound.get(&i) else {
-            kept.push(param);
+            unbound.push(param);
             continue;
         };
         if let Type::Tensor(t) = function.ty(param) {
@@ -155,7 +155,7 @@ fn substitute(function: &mut Function, bound: FxHashMap<usize, Tensor>) {
         }
         values.insert(param, Operand::Const(Constant::new(tensor.clone())));
     }
-    function.lambda.params = kept;
+    function.lambda.params = unbound;
     function.replace(&values);
     function.substitute_dims(&dims);
 }

@@ -286,13 +286,13 @@ impl Matrix {
         let weights = Buffer::new("weights", self.shape.map(PrimExpr::int64).to_vec(), self.dtype);
         let body = fill_block(&weights, Attrs::new(), |at| {
             let [row, column] = [0, 1].map(|axis| at[axis].clone());
-            let place = vec![if format.bits == 4 { row.clone().floordiv(2i64) } else { row.clone() }, column.clone()];
+            let index = vec![if format.bits == 4 { row.clone().floordiv(2i64) } else { row.clone() }, column.clone()];
             let group =
                 vec![if self.columns_are_groups() { 0i64.into() } else { row.clone().floordiv(self.group) }, column];
-            let stored = PrimExpr::load(&numbers, place.clone());
+            let stored = PrimExpr::load(&numbers, index.clone());
             let number = if format.bits == 4 { nibble(stored, row) } else { stored };
             let value = number.cast(DType::FLOAT32) * PrimExpr::load(&scales, group.clone());
-            (value.cast(self.dtype), vec![Region::point(&numbers, place), Region::point(&scales, group)])
+            (value.cast(self.dtype), vec![Region::point(&numbers, index), Region::point(&scales, group)])
         });
         PrimFunc {
             params: [numbers, scales, weights].map(Param::buffer).into(),

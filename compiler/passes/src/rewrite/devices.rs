@@ -25,16 +25,18 @@ fn in_body(body: &mut Body, f: &mut dyn FnMut(&mut Type)) {
 }
 
 /// Sets the devices in the function's result type to those of the returned value.
-pub fn place_result(module: &Module, function: &mut Function) {
+pub fn set_result_device(module: &Module, function: &mut Function) {
     let found = function.operand_ty(module, &function.lambda.body.result);
-    place(&mut function.lambda.ret_ty, &found);
+    set_device(&mut function.lambda.ret_ty, &found);
 }
 
 /// Copies the devices of `found` into `ty`, a type of the same structure.
-pub fn place(ty: &mut Type, found: &Type) {
+pub fn set_device(ty: &mut Type, found: &Type) {
     match (ty, found) {
         (Type::Tensor(own), Type::Tensor(found)) if found.vdevice.is_some() => own.vdevice = found.vdevice.clone(),
-        (Type::Tuple(own), Type::Tuple(found)) => own.iter_mut().zip(found).for_each(|(own, found)| place(own, found)),
+        (Type::Tuple(own), Type::Tuple(found)) => {
+            own.iter_mut().zip(found).for_each(|(own, found)| set_device(own, found))
+        }
         _ => {}
     }
 }

@@ -43,7 +43,7 @@ pub fn plus_one(e: &PrimExpr) -> PrimExpr {
 pub fn bounds_of((min, extent): &(PrimExpr, PrimExpr), loops: &[LoopRange]) -> Option<Span> {
     let high = arith::binary(BinaryOp::Add, min.clone(), minus_one(extent));
     match (affine_extremum(min, loops, true), affine_extremum(&high, loops, false)) {
-        (Some(minimum), Some(most)) => Some((minimum, most)),
+        (Some(minimum), Some(maximum)) => Some((minimum, maximum)),
         _ => conservative_bounds(min, extent, loops),
     }
 }

@@ -97,13 +97,13 @@ pub enum Rejected {
 impl Group {
     /// A group of one call.
     pub fn new(number: usize, var: Var, kernel: &Kernel, operands: &[Option<Var>]) -> Group {
-        let place = |buffer: &Buffer| match kernel.inputs.iter().position(|input| input == buffer) {
+        let group_buffer = |buffer: &Buffer| match kernel.inputs.iter().position(|input| input == buffer) {
             Some(at) => operands[at].map_or_else(|| GroupBuffer::Inner(var, buffer.clone()), GroupBuffer::Tensor),
             None if *buffer == kernel.output => GroupBuffer::Tensor(var),
             None => GroupBuffer::Inner(var, buffer.clone()),
         };
         let access = |a: &Access<Buffer>| Access {
-            buffer: place(&a.buffer),
+            buffer: group_buffer(&a.buffer),
             dims: a.dims.clone(),
             mixed: a.mixed.clone(),
             neighbours: a.neighbours.clone(),

@@ -92,7 +92,7 @@ fn split(patterns: &Module, kernel: &PrimFunc, args: usize) -> Option<Split> {
     for (name, pattern) in patterns.tir_functions() {
         let nests = statements(pattern).map_or(0, <[Stmt]>::len);
         if nests > 0
-            && best.as_ref().is_none_or(|(most, _)| nests > *most)
+            && best.as_ref().is_none_or(|(best_nests, _)| nests > *best_nests)
             && let Some(split) = split_by(name, pattern, kernel, stmts, args)
         {
             best = Some((nests, split));
@@ -165,7 +165,7 @@ fn remaining_kernel(kernel: &PrimFunc, nests: &[Stmt], rest: &[Stmt], result: &B
 
 /// Returns true if the parameters define all sizes that the statements and their buffers use.
 fn defines_sizes(kernel: &PrimFunc, params: &[Param], stmts: &[Stmt], alloc: &[Buffer]) -> bool {
-    let told = |params: &[Param], var: &Var| {
+    let is_defined = |params: &[Param], var: &Var| {
         let mut sizes = params.iter().filter_map(|param| param.buffer.as_ref()).flat_map(|buffer| &buffer.shape);
         sizes.any(|size| size.as_var() == Some(var))
     };
@@ -175,7 +175,7 @@ fn defines_sizes(kernel: &PrimFunc, params: &[Param], stmts: &[Stmt], alloc: &[B
         stmts.iter().any(|stmt| names(stmt, var))
             || buffers().flat_map(|buffer| &buffer.shape).any(|size| size.uses(var))
     };
-    sizes.into_iter().all(|var| told(params, var) || !needed(var))
+    sizes.into_iter().all(|var| is_defined(params, var) || !needed(var))
 }
 
 impl Split {

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub type NestedKey = (Name, Var);
 
 struct Nested {
-    place: NestedKey,
+    key: NestedKey,
     /// Names from the global function to its own.
     path: Vec<Name>,
     symbol: Option<Name>,
@@ -35,7 +35,7 @@ pub fn of(module: &Module) -> FxHashMap<NestedKey, Name> {
         let name = (0..).map(|n| Name::from(format!("{}_{n}", short(&nested)))).find(|name| !taken.contains(name));
         if let Some(name) = name {
             taken.insert(name.clone());
-            names.insert(nested.place, name);
+            names.insert(nested.key, name);
         }
     }
     names
@@ -45,7 +45,7 @@ fn collect(global: &Name, function: &Function, path: &mut Vec<Name>, body: &Body
     for binding in body.bindings() {
         if let Value::Function(lambda) = &binding.value {
             path.push(function.vars[binding.var].name.clone());
-            nested.push(Nested { place: (global.clone(), binding.var), path: path.clone(), symbol: symbol(lambda) });
+            nested.push(Nested { key: (global.clone(), binding.var), path: path.clone(), symbol: symbol(lambda) });
             collect(global, function, path, &lambda.body, nested);
             path.pop();
         } else {
@@ -70,7 +70,7 @@ fn assign(
     nested.retain(|nested| match wanted(nested).filter(|name| times[name] == 1 && !taken.contains(name)) {
         Some(name) => {
             taken.insert(name.clone());
-            names.insert(nested.place.clone(), name);
+            names.insert(nested.key.clone(), name);
             false
         }
         None => true,

@@ -83,8 +83,8 @@ fn sort(
         if block.dataflow && !block.bindings.iter().any(|binding| memory.writes(binding.var)) {
             match &order {
                 Some(order) => {
-                    let place = |binding: &Binding| order.get(&binding.var).copied().unwrap_or(usize::MAX);
-                    block.bindings.sort_by_key(place);
+                    let position = |binding: &Binding| order.get(&binding.var).copied().unwrap_or(usize::MAX);
+                    block.bindings.sort_by_key(position);
                 }
                 None => latest::sink(function, block),
             }

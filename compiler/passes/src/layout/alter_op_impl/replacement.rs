@@ -67,8 +67,8 @@ pub fn all(module: &Module, context: &Context) -> Result<FxHashMap<Name, Replace
 }
 
 fn unknown(kernels: &Module, wanted: &str, file: &str) -> Diagnostic {
-    let place = if file.is_empty() { "the module" } else { file };
-    let error = Diagnostic::error(codes::BAD_PASS_OPTIONS, format!("{place} has no kernel `{wanted}`"));
+    let source = if file.is_empty() { "the module" } else { file };
+    let error = Diagnostic::error(codes::BAD_PASS_OPTIONS, format!("{source} has no kernel `{wanted}`"));
     let names: Vec<&str> = kernels.tir_functions().map(|(name, _)| &**name).collect();
     match nearest(wanted, names.iter().copied()) {
         Some(near) => error.help(format!("did you mean `{near}`?")),

@@ -234,7 +234,7 @@ impl<'a> LayoutRewriter<'a> {
     }
 
     fn convert(&mut self, operand: Operand, from: &Arrangement, to: &Arrangement) -> Result<Operand, Diagnostic> {
-        self.site().convert(operand, &|place, operand, _| conversion(operand, from.at(place), to.at(place)))
+        self.site().convert(operand, &|position, operand, _| conversion(operand, from.at(position), to.at(position)))
     }
 
     /// Converts an operand to another layout.
@@ -244,7 +244,8 @@ impl<'a> LayoutRewriter<'a> {
         from: &Arrangement,
         to: &Arrangement,
     ) -> Result<Converted, Diagnostic> {
-        self.site().convert_unbound(operand, &|place, operand, _| conversion(operand, from.at(place), to.at(place)))
+        self.site()
+            .convert_unbound(operand, &|position, operand, _| conversion(operand, from.at(position), to.at(position)))
     }
 
     fn site(&mut self) -> Site<'_> {

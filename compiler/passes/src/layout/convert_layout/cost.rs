@@ -28,13 +28,13 @@ pub struct Cost {
     /// Wasted work of convolutions, in multiplications: idle lanes and gathers.
     pub wasted: i64,
     /// Elements moved at run time.
-    pub moved: i64,
+    pub moved_elements: i64,
 }
 
 impl Cost {
     /// Returns the total cost in multiplications.
     pub fn total(self) -> i64 {
-        self.moved.saturating_mul(MOVE_COST).saturating_add(self.wasted)
+        self.moved_elements.saturating_mul(MOVE_COST).saturating_add(self.wasted)
     }
 }
 
@@ -47,7 +47,7 @@ pub fn of(module: &Module, function: &Function, desired: &Desired, bindings: &[B
         let Some(result) = dims(module, function, &binding.var.into()) else { continue };
         match &**name {
             "permute_dims" | "layout_transform" if !matches!(call.args[0], Operand::Const(_)) => {
-                cost.moved = cost.moved.saturating_add(count(result.iter()));
+                cost.moved_elements = cost.moved_elements.saturating_add(count(result.iter()));
             }
             name if desired.contains_key(name) => {
                 let wasted = wasted(module, function, call, &result).unwrap_or(0);

@@ -151,8 +151,8 @@ impl<'a> Lifter<'a> {
         let args = vec![Operand::Global(name.clone()), Operand::int(0)];
         let all = out.bind(function, "gv", ty.clone(), builtin("get_cached_alloc", args, ty.clone()), span);
         for var in self.regions.storages.keys() {
-            if let Some(place) = self.allocation.indices.get(&(self.name.clone(), *var)) {
-                self.pending.insert(*var, (all, *place));
+            if let Some(index) = self.allocation.indices.get(&(self.name.clone(), *var)) {
+                self.pending.insert(*var, (all, *index));
             }
         }
     }

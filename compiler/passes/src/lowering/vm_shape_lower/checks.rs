@@ -56,12 +56,12 @@ impl Lowering<'_> {
     }
 
     /// Returns `ErrorContext(fn=main, loc=param[0], param=x, annotation=…)`, in TVM's wording.
-    pub fn context(&self, place: &str, ty: &Type) -> String {
+    pub fn context(&self, location: &str, ty: &Type) -> String {
         if !self.reports_location {
             return String::new();
         }
         let annotation = hammock_ir::print::type_text(ty);
-        format!("ErrorContext(fn={}, loc={place}, annotation={annotation}) ", self.name)
+        format!("ErrorContext(fn={}, loc={location}, annotation={annotation}) ", self.name)
     }
 
     /// Checks a value's kind, rank and dtype against its type.

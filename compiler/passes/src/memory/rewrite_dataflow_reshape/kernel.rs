@@ -123,8 +123,8 @@ impl<'k> Nest<'k> {
     /// Returns the iteration number over loops of known extents, ordered by their strides in the linear index,
     /// largest first.
     fn count(&self, linear: &PrimExpr) -> Option<PrimExpr> {
-        let at = |moved: Option<&Var>| {
-            let value = |l: &&Loop| (l.var.clone(), PrimExpr::int64(i64::from(Some(&l.var) == moved)));
+        let at = |varied: Option<&Var>| {
+            let value = |l: &&Loop| (l.var.clone(), PrimExpr::int64(i64::from(Some(&l.var) == varied)));
             let values: Substitution = self.loops.iter().map(value).collect();
             self.analyzer.as_constant(&linear.substitute(&values))
         };

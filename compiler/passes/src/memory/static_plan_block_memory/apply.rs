@@ -79,12 +79,12 @@ impl Applier<'_> {
         let [_, dtype, device, Operand::Str(scope)] = call.args.as_slice() else { return None };
         let dims = function.ty(binding.var).as_tensor()?.dims()?.to_vec();
         let (storage, offset) = match self.plan.locations.get(&binding.var) {
-            Some(place) => {
-                let plan = &self.plan.storages[place.storage];
-                let known = self.vars[place.storage];
+            Some(location) => {
+                let plan = &self.plan.storages[location.storage];
+                let known = self.vars[location.storage];
                 let var = known.unwrap_or_else(|| allocate(function, plan, binding.span, out));
-                self.vars[place.storage] = Some(var);
-                (var, place.offset)
+                self.vars[location.storage] = Some(var);
+                (var, location.offset)
             }
             None if self.bounds.dynamic_results && dims.iter().any(|dim| dim.as_int().is_none()) => {
                 let Operand::DType(dtype) = dtype else { return None };

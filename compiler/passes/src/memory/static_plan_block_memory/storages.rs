@@ -129,10 +129,10 @@ impl Planner<'_> {
             let at = pool.symbolic_for(group, &tensor.bytes, |storage| &storages[storage].bytes, bounds, wide)?;
             return Some(pool.symbolic.remove(at).1);
         };
-        let (least, most) =
+        let (lower, upper) =
             ((group, size / MAX_SIZE_RATIO, 0), (group, size.saturating_mul(MAX_SIZE_RATIO), usize::MAX));
-        let larger = pool.sized.range((group, size, 0)..=most).next();
-        let key = larger.or_else(|| pool.sized.range(least..(group, size, 0)).next_back()).map(|(key, _)| *key)?;
+        let larger = pool.sized.range((group, size, 0)..=upper).next();
+        let key = larger.or_else(|| pool.sized.range(lower..(group, size, 0)).next_back()).map(|(key, _)| *key)?;
         let storage = pool.sized.remove(&key)?;
         if key.1 < size {
             self.plan.storages[storage].bytes = tensor.bytes.clone();

@@ -60,10 +60,10 @@ pub fn after(e: &mut Editor, call: &Call) -> Option<Value> {
         }
         () => return None,
     }
-    let mut moved = call.clone();
-    moved.args[0] = numbers.clone();
-    let moved = e.bind(Value::Call(moved))?;
-    Some(dequantize_like(&dequantize, moved, axis))
+    let mut integer_call = call.clone();
+    integer_call.args[0] = numbers.clone();
+    let integer_call = e.bind(Value::Call(integer_call))?;
+    Some(dequantize_like(&dequantize, integer_call, axis))
 }
 
 /// Moves `dequantize` after taking a part.
@@ -71,9 +71,9 @@ pub fn member(e: &mut Editor, value: &Value) -> Option<Value> {
     let Value::TupleGet(tuple, index) = value else { return None };
     let split = e.op(tuple, "split")?.clone();
     let dequantize = dequantized_bytes(e, split.args.first()?).filter(|call| is_single(e, call))?;
-    let mut moved = split;
-    moved.args[0] = dequantize.args.first()?.clone();
-    let parts = e.bind(Value::Call(moved))?;
+    let mut integer_call = split;
+    integer_call.args[0] = dequantize.args.first()?.clone();
+    let parts = e.bind(Value::Call(integer_call))?;
     let part = e.bind(Value::TupleGet(parts, *index))?;
     Some(dequantize_like(&dequantize, part, None))
 }

@@ -76,8 +76,8 @@ impl Quantized {
             None => Some(Parameter { operand: int(-128)?, axis: None, known: None }),
         };
         let wide = e.emit("astype", [self.numbers], [("dtype", DType::INT32.into())])?;
-        let moved = e.emit("subtract", [wide, half], [])?;
-        let numbers = e.emit("astype", [moved], [("dtype", DType::INT8.into())])?;
+        let shifted = e.emit("subtract", [wide, half], [])?;
+        let numbers = e.emit("astype", [shifted], [("dtype", DType::INT8.into())])?;
         Some(Quantized { numbers, zero, scale: self.scale })
     }
 

@@ -36,7 +36,7 @@ pub fn fuse(module: &Module, function: &Function, keep_unused: bool) -> Option<F
     if results.iter().collect::<FxHashSet<_>>().len() < results.len() {
         return None;
     }
-    let mut places = Vec::new();
+    let mut overwritten = Vec::new();
     for buffer in &results {
         let input = fuser.params.iter().position(|param| param.buffer.as_ref() == Some(buffer));
         if input.is_some() && !fuser.written_over.contains(buffer) {
@@ -45,9 +45,9 @@ pub fn fuse(module: &Module, function: &Function, keep_unused: bool) -> Option<F
         if input.is_none() {
             fuser.params.push(Param::buffer(buffer.clone()));
         }
-        places.push(input);
+        overwritten.push(input);
     }
-    Some(Fused { func: fuser.kernel(), takes, results: places })
+    Some(Fused { func: fuser.kernel(), takes, results: overwritten })
 }
 
 struct Fuser<'a> {
@@ -164,9 +164,9 @@ impl<'a> Fuser<'a> {
         let allocated = self.allocated.len();
         let results = self.results(call, inputs, others, &mut values, &mut buffers)?;
         let known = |e: &PrimExpr| !e.any(&mut |e| e.as_var().is_some_and(|var| !values.contains_key(var)));
-        let mut told = others.iter().all(|param| param.buffer.is_some());
-        func.buffers().for_each(|buffer| buffer.each_expr(&mut |e| told &= known(e)));
-        told.then_some(())?;
+        let mut all_defined = others.iter().all(|param| param.buffer.is_some());
+        func.buffers().for_each(|buffer| buffer.each_expr(&mut |e| all_defined &= known(e)));
+        all_defined.then_some(())?;
         self.body(fresh::copy_body(&func.body, values, buffers), allocated);
         Some(results)
     }
@@ -182,8 +182,8 @@ impl<'a> Fuser<'a> {
     ) -> Option<Vec<Buffer>> {
         let mut new = others.iter();
         let mut results = Vec::new();
-        for (ty, place) in call.outputs().iter().zip(call.in_place()) {
-            if let Some(input) = place {
+        for (ty, overwritten_input) in call.outputs().iter().zip(call.in_place()) {
+            if let Some(input) = overwritten_input {
                 let given = buffers.get(inputs.get(input)?.buffer.as_ref()?)?.clone();
                 self.written_over.insert(given.clone());
                 results.push(given);

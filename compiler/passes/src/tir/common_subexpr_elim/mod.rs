@@ -80,9 +80,9 @@ impl Rewriter {
         stmt.each_child_mut(&mut |child| children.push(take(child)));
         stmt.map_exprs(&mut |e| self.expr(e));
         let mut children = children.into_iter();
-        stmt.each_child_mut(&mut |place| {
+        stmt.each_child_mut(&mut |slot| {
             if let Some(child) = children.next() {
-                *place = as_one(self.stmt(child));
+                *slot = as_one(self.stmt(child));
             }
         });
         all.push(stmt);

@@ -70,13 +70,13 @@ type Alignment = (usize, i64, i64);
 fn alignments(body: &Stmt) -> FxHashMap<Var, Vec<Alignment>> {
     let mut found: FxHashMap<Var, Vec<Alignment>> = FxHashMap::default();
     body.walk(&mut |stmt| {
-        let said = match &stmt.kind {
+        let declared = match &stmt.kind {
             StmtKind::Block(block) => &block.annotations,
             StmtKind::Alloc(_, annotations) => annotations,
             _ => return,
         };
-        let Some(AttrValue::List(said)) = said.get("buffer_dim_align") else { return };
-        for entry in said {
+        let Some(AttrValue::List(declared)) = declared.get("buffer_dim_align") else { return };
+        for entry in declared {
             let (AttrValue::List(numbers) | AttrValue::Tuple(numbers)) = entry else { continue };
             let numbers: Vec<i64> = numbers.iter().filter_map(integer).collect();
             let [buffer, dim, factor, offset] = numbers[..] else { continue };

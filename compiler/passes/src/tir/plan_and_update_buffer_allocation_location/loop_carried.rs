@@ -155,17 +155,18 @@ impl<'u, 'a> LoopCarried<'u, 'a> {
         for (axis, ((min, extent), read)) in stored.iter().zip(read).enumerate() {
             let (min, extent) = (min.substitute(&first), extent.substitute(&first));
             let (low, high) = self.without_gaps(&min, &extent, &stores, &mut taken)?;
-            let (least, most) = bounds_of(read, &ranges(&reads))?;
+            let (read_min, read_max) = bounds_of(read, &ranges(&reads))?;
             let size = &used.buffer.shape[axis];
-            let reaches = self.le(&most, &high) || self.is_last(&high, size);
-            let starts = self.le(&low, &least) || self.le(&low, &PrimExpr::int(0, low.dtype()));
+            let reaches = self.le(&read_max, &high) || self.is_last(&high, size);
+            let starts = self.le(&low, &read_min) || self.le(&low, &PrimExpr::int(0, low.dtype()));
             let limited = limits.iter().all(|(index, limit)| {
                 match self.analyzer.difference(&index.substitute(&first), &min) {
                     // `index < limit` is `min < limit - offset`
                     Some(offset) => {
-                        let moved = arith::binary(BinaryOp::Add, most.clone(), PrimExpr::int(offset, most.dtype()));
+                        let shifted =
+                            arith::binary(BinaryOp::Add, read_max.clone(), PrimExpr::int(offset, read_max.dtype()));
                         let end = arith::binary(BinaryOp::Add, size.clone(), PrimExpr::int(offset, size.dtype()));
-                        self.lt(&moved, limit) || self.le(&end, limit)
+                        self.lt(&shifted, limit) || self.le(&end, limit)
                     }
                     None => true,
                 }
