@@ -1,4 +1,4 @@
-//! What passes may ask for.
+//! Services and settings that passes use.
 
 use crate::{Options, Pass};
 use hammock_diagnostics::{Diagnostic, codes};
@@ -11,17 +11,17 @@ use hammock_ir::{
 use hammock_runtime::Any;
 use std::time::Instant;
 
-/// What one run of a pass may ask for.
+/// Context of one run of a pass.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// The pass's options.
     pub options: &'a Options,
-    /// What is the same for all passes of a pipeline.
+    /// Services and settings shared by all passes of a pipeline.
     pub environment: &'a Environment<'a>,
 }
 
 impl Context<'_> {
-    /// Runs another pass with its default options, as a part of this one.
+    /// Runs another pass with its default options, as a part of this pass.
     ///
     /// # Errors
     /// That pass's.
@@ -29,14 +29,14 @@ impl Context<'_> {
         (pass.run)(module, &Context { options: &Options::of(pass), environment: self.environment })
     }
 
-    /// Says why something was fused, or not, to whoever wants to know.
+    /// Reports why something was fused or not (`--explain-fusion`).
     pub fn note(&self, text: impl FnOnce() -> String) {
         if let Some(notes) = self.environment.notes {
             notes(&text());
         }
     }
 
-    /// Says what the user of a pass should know of its result.
+    /// Reports a fact about the result, such as the accuracy lost.
     pub fn report(&self, text: impl FnOnce() -> String) {
         if let Some(reports) = self.environment.reports {
             reports(&text());
@@ -44,37 +44,37 @@ impl Context<'_> {
     }
 }
 
-/// What is the same for all passes of a pipeline.
+/// Services and settings shared by all passes of a pipeline.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
-    /// What the module is compiled for: `native`, or a processor's name.
+    /// Target: `native`, or a processor's name.
     pub target: &'a str,
-    /// How much to optimise, 0 to 3.
+    /// Optimization level, 0 to 3.
     pub level: u8,
-    /// What is known of operators.
+    /// Table of operators.
     pub operators: &'a dyn OpTable,
-    /// Runs kernels at compile time.
+    /// Runs kernels at compile time, to fold constants.
     pub evaluator: &'a dyn Evaluator,
-    /// How kernels are computed.
+    /// Predicts how kernels will be scheduled.
     pub planner: &'a dyn Planner,
-    /// Tensors for parameters of their names.
+    /// Weights, by names of parameters.
     pub weights: Option<&'a dyn NamedTensors>,
-    /// Reads what options give as text.
+    /// Parses options that are text or file names.
     pub texts: &'a dyn Texts,
-    /// Who wants to know why kernels are fused, or not.
+    /// Callback that receives the reasons why kernels are fused or not.
     pub notes: Option<&'a dyn Fn(&str)>,
-    /// Who wants to know what a pass did that its name does not say, such as what it cost in accuracy.
+    /// Callback that receives facts about the result, such as the accuracy lost.
     pub reports: Option<&'a dyn Fn(&str)>,
-    /// Code generators of others; none where nobody would link what they make.
+    /// External code generators; `None` where their code cannot be linked.
     pub codegens: Option<&'a dyn CodeGenerators>,
-    /// When compiling is to have ended: no pass begins after that.
+    /// Deadline of compilation: no pass begins after it.
     pub deadline: Option<Instant>,
 }
 
-/// Fails once compiling takes too long.
+/// Fails if the deadline has passed.
 ///
 /// # Errors
-/// When there is a deadline, and it has passed.
+/// If there is a deadline and it has passed.
 pub fn check_deadline(deadline: Option<Instant>) -> Result<(), Diagnostic> {
     match deadline {
         Some(deadline) if Instant::now() >= deadline => {
@@ -86,11 +86,11 @@ pub fn check_deadline(deadline: Option<Instant>) -> Result<(), Diagnostic> {
 
 /// Runs kernels while a module is compiled.
 pub trait Evaluator {
-    /// The tensors that a kernel of a module computes: it is called with `inputs` (tensors and numbers), then fresh
-    /// tensors of these shapes and dtypes.
+    /// Runs a kernel of a module on `inputs` (tensors and numbers) and returns its outputs, fresh tensors of the
+    /// given shapes and dtypes.
     ///
     /// # Errors
-    /// The reason when it cannot run here: it may not end, needs too much time, calls what is unknown at compile time,
+    /// The reason why it cannot run at compile time: it may not terminate, takes too long, calls an unknown function,
     /// or fails.
     fn call_tir(
         &self,
@@ -101,85 +101,86 @@ pub trait Evaluator {
     ) -> Result<Vec<Tensor>, String>;
 }
 
-/// How a parameter is copied in blocks before a kernel uses it.
+/// Packing of a parameter before the kernel uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packed {
-    /// The number of the parameter.
+pub struct PackedParam {
+    /// Index of the parameter.
     pub param: usize,
-    /// The dimension of its buffer that is divided into blocks.
+    /// Dimension of its buffer that is tiled into blocks.
     pub dim: usize,
-    /// How many elements a block has.
+    /// Block size in elements.
     pub block: i64,
-    /// Whether several elements of another dimension lie side by side.
-    pub words: Option<Words>,
+    /// PackedParam groups along another dimension, if any.
+    pub group: Option<PackedGroup>,
 }
 
-/// How terms of sums are packed in words.
+/// Elements along the reduction axis packed into 32 bits, for dot-product instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words {
-    /// The dimension of the terms.
+pub struct PackedGroup {
+    /// Dimension that is the reduction axis.
     pub dim: usize,
-    /// How many a word has.
-    pub terms: i64,
-    /// True if bytes that both are signed, or both unsigned, are worth multiplying as signed with unsigned ones.
-    pub moved: bool,
+    /// Elements per group.
+    pub len: i64,
+    /// True if the sign bits of the other operand are flipped: dot-product instructions multiply signed by unsigned
+    /// bytes, and here both operands are signed, or both unsigned.
+    pub sign_flipped: bool,
 }
 
-/// Knows how kernels are computed, about which passes know nothing.
+/// Predicts how kernels will be scheduled.
 pub trait Planner {
-    /// The parameters of a kernel that are worth copying in blocks before it runs.
-    fn packed(&self, kernel: &PrimFunc) -> Vec<Packed>;
+    /// Returns the parameters of a kernel that are worth packing ahead of it.
+    fn packed(&self, kernel: &PrimFunc) -> Vec<PackedParam>;
 }
 
-/// Reads what options of passes give as text, about which passes know nothing.
+/// Parser of options that are text, which passes themselves cannot read.
 pub trait Texts {
-    /// The module of a text file. Its functions stand nowhere in the text that is compiled: they have no spans.
+    /// Reads a module from a file. Its functions have no spans: they are not in the text that is being compiled.
     ///
     /// # Errors
-    /// When the file cannot be read, or is no well-formed module.
+    /// If the file cannot be read, or is no well-formed module.
     fn module(&self, path: &str) -> Result<Module, Diagnostic>;
 
-    /// An index map over int64 indices, `lambda i, j: (j, i // 4, i % 4)`.
+    /// Parses an index map over int64 indices, `lambda i, j: (j, i // 4, i % 4)`.
     ///
     /// # Errors
-    /// When the text is none.
+    /// If the text is not an index map.
     fn index_map(&self, text: &str) -> Result<IndexMap, Diagnostic>;
 
-    /// The patterns of a file.
+    /// Reads the patterns in a file.
     ///
     /// # Errors
-    /// When the file cannot be read, or something in it is no pattern.
+    /// If the file cannot be read, or something in it is not a pattern.
     fn patterns(&self, path: &str) -> Result<Vec<NamedPattern>, Diagnostic>;
 
-    /// A pattern of that name and text.
+    /// Parses the text of a pattern and names it.
     ///
     /// # Errors
-    /// When the text is no pattern.
+    /// If the text is not a pattern.
     fn pattern(&self, name: &str, text: &str) -> Result<NamedPattern, Diagnostic>;
 }
 
-/// Code generators of others, which compile functions that are theirs.
+/// External code generators, which compile the functions annotated for them.
 pub trait CodeGenerators {
-    /// Has one compile the functions of a module that have the attribute `Codegen`.
+    /// Runs a code generator on a module's functions that have the attribute `Codegen`.
     ///
     /// # Errors
-    /// When there is none of that name, or it fails.
+    /// If there is no code generator of that name, or it fails.
     fn generate(&self, by: Generator, functions: &Module) -> Result<(), Diagnostic>;
 }
 
-/// Which code generator is asked, and how.
+/// Request to an external code generator.
 #[derive(Clone, Copy)]
 pub struct Generator<'a> {
-    /// Its name: that of the attribute.
+    /// Its name, the value of the attribute.
     pub name: &'a str,
-    /// The program that it is; one that is registered when there is none.
+    /// Its executable; `None` for a registered code generator.
     pub program: Option<&'a str>,
-    /// What it is told: an object.
+    /// Its options: a JSON object.
     pub options: &'a serde_json::Value,
 }
 
-/// Tensors by the names of parameters.
+/// Tensors by names of parameters.
 pub trait NamedTensors {
-    /// The tensor for a parameter of this name, and what it is called where it comes from.
+    /// Returns the tensor for a parameter of this name, and its name in the source of the weights.
     fn named(&self, parameter: &str) -> Option<(&str, &Tensor)>;
 }

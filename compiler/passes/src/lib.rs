@@ -1,126 +1,60 @@
-//! The pass manager, and one file per pass.
+//! The pass manager and the passes, one file each.
 //!
 //! A [`Pass`] rewrites a module in place. Each is declared once, in its own file, with its options, and listed in
-//! [`PASSES`]; names of passes and options are those of TVM. A [`Pipeline`] is a list of passes with their options,
-//! written `a,b{option=1},c`; [`Pipeline::run`] runs it and lets an [`Observer`] look at the module after each
-//! pass. [`pipeline()`] says which passes compile a module; a pass may occur several times, or not at all.
+//! [`PASSES`]; names of passes and options are TVM's. A [`Pipeline`] is a list of passes with their options, written
+//! `a,b{option=1},c`; [`Pipeline::run`] runs it and shows the module to an [`Observer`] after each pass.
+//! [`pipeline()`] returns the passes that compile a module; a pass may occur several times, or not at all.
 //!
-//! A pass of one's own is a function and a `static` of type [`Pass`]: [`Pipeline::parse_with`] takes it by name among the
-//! others. `compiler/driver/tests/own_pass.rs` has one, with [`editor`] to rewrite values.
+//! Passes are sorted by purpose: `graph`, `params`, `fusion`, `layout`, `memory`, `quantization`, `lowering` and
+//! `tir`. They share the analyses in `analysis`, which change nothing, and the tools in `rewrite`. A pass imports
+//! another only to run it.
 //!
-//! A pass leaves a module that the verifier accepts. Passes know nothing about text, and make no machine code: what they
-//! may ask for is in their [`Context`], and a driver hands in an [`Evaluator`] that runs kernels for them.
+//! A custom pass is a function and a `static` of type [`Pass`]; [`Pipeline::parse_with`] finds it by name, like the
+//! built-in ones. `compiler/driver/tests/own_pass.rs` has one that rewrites values with [`editor`].
+//!
+//! A pass leaves a module that the verifier accepts. Passes neither parse text nor generate machine code: their
+//! [`Context`] offers the services that they need, and the driver supplies an [`Evaluator`] that runs kernels for
+//! them.
 #![forbid(unsafe_code)]
 
-mod compile_time;
 mod context;
-mod devices;
-pub mod editor;
-mod functions;
-mod groups;
-mod leaves;
 mod levels;
-mod memory_plan;
 mod observe;
-mod op_pattern;
 mod options;
 mod pipeline;
-mod retype;
+
+mod analysis;
+mod fusion;
+mod graph;
+mod layout;
+mod lowering;
+mod memory;
+mod params;
+mod quantization;
 mod rewrite;
-mod shared_functions;
-mod symbolic;
 mod tir;
 
-mod adjust_matmul_order;
-mod allocate_workspace;
-mod alter_op_impl;
-mod annotate_tir_op_pattern;
-mod attach_attr_layout_free_buffers;
-mod attach_global_symbol;
-mod bind_params;
-mod bind_symbolic_vars;
-mod bundle_model_params;
-mod call_tir_rewrite;
-mod canonicalize_bindings;
-mod combine_parallel_matmul;
-mod compute_prim_value;
-mod convert_layout;
-mod convert_to_dataflow;
-mod dataflow_use_inplace_calls;
-mod dead_code_elimination;
-mod decompose_ops;
-mod eliminate_common_subexpr;
-mod expand_matmul_of_sum;
-mod expand_tuple_arguments;
-mod fake_quantization_to_integer;
-mod fast_math_transform;
-mod filled;
-mod fold_batchnorm_to_conv2d;
-mod fold_constant;
-mod fuse_ops;
-mod fuse_ops_by_pattern;
-mod fuse_rows;
-mod fuse_tir;
-mod fuse_transpose_matmul;
-mod inline_private_functions;
-mod kill_after_last_use;
-mod lambda_lift;
-mod lazy_transform_params;
-mod legalize_ops;
-mod lift_transform_params;
-mod lower_alloc_tensor;
-mod lower_runtime_builtin;
-mod merge_composite_functions;
-mod normalize;
-mod optimize_layout_transform;
-mod pack_weights;
-mod prepare_constants;
-mod quantize_weights;
-mod realize_vdevice;
-mod remove_purity_checking;
-mod remove_redundant_permute_dims;
-mod remove_redundant_reshape;
-mod remove_unused_outputs;
-mod remove_unused_parameters;
-mod reorder_permute_dims_after_concat;
-mod reorder_take_after_matmul;
-mod rewrite_cuda_graph;
-mod rewrite_dataflow_reshape;
-mod run_codegen;
-mod separate_outputs;
-mod specialize_prim_func_based_on_call_site;
-mod split_call_tir_by_pattern;
-mod split_layout_rewrite_preproc;
-mod static_plan_block_memory;
-mod to_mixed_precision;
-mod to_non_dataflow;
-mod topological_sort;
-mod update_param_type;
-mod update_vdevice;
-mod vm_shape_lower;
-mod winograd;
-mod zero_initialize;
-
-pub use bind_params::bind_params;
+pub use analysis::memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
 pub use context::{
-    CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Packed, Planner, Texts, Words,
+    CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, PackedGroup, PackedParam, Planner, Texts,
     check_deadline,
 };
 
 pub use levels::{exact_pipeline, pipeline, with_prepared_constants, with_quantized_weights};
-pub use memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
+pub use params::bind_params::bind_params;
 pub use pipeline::{Pipeline, Step, find};
+pub use rewrite::editor;
 
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::Module;
 
-/// A pass: a rewriting of a whole module.
+/// A pass: a transformation of a whole module.
 pub struct Pass {
     /// Its name, that of TVM's pass.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Its description, in one line.
     pub doc: &'static str,
     /// The options that it takes.
     pub options: &'static [PassOption],
@@ -130,76 +64,76 @@ pub struct Pass {
 
 /// Every pass, by name.
 pub static PASSES: &[&Pass] = &[
-    &adjust_matmul_order::PASS,
-    &allocate_workspace::PASS,
-    &alter_op_impl::PASS,
-    &annotate_tir_op_pattern::PASS,
-    &attach_attr_layout_free_buffers::PASS,
-    &attach_global_symbol::PASS,
-    &bind_params::PASS,
-    &bind_symbolic_vars::PASS,
-    &bundle_model_params::PASS,
-    &call_tir_rewrite::PASS,
-    &canonicalize_bindings::PASS,
-    &combine_parallel_matmul::PASS,
-    &compute_prim_value::PASS,
-    &convert_layout::PASS,
-    &convert_to_dataflow::PASS,
-    &dataflow_use_inplace_calls::PASS,
-    &dead_code_elimination::PASS,
-    &decompose_ops::FOR_INFERENCE,
-    &decompose_ops::FOR_TRAINING,
-    &decompose_ops::PASS,
-    &eliminate_common_subexpr::PASS,
-    &expand_matmul_of_sum::PASS,
-    &expand_tuple_arguments::PASS,
-    &fake_quantization_to_integer::PASS,
-    &fast_math_transform::PASS,
-    &fold_batchnorm_to_conv2d::PASS,
-    &fold_constant::PASS,
-    &fuse_ops::PASS,
-    &fuse_ops_by_pattern::PASS,
-    &fuse_rows::PASS,
-    &fuse_tir::PASS,
-    &fuse_transpose_matmul::PASS,
-    &inline_private_functions::PASS,
-    &kill_after_last_use::PASS,
-    &lambda_lift::PASS,
-    &lazy_transform_params::PASS,
-    &legalize_ops::PASS,
-    &lift_transform_params::PASS,
-    &lower_alloc_tensor::PASS,
-    &lower_runtime_builtin::PASS,
-    &merge_composite_functions::PASS,
-    &normalize::PASS,
-    &optimize_layout_transform::PASS,
-    &pack_weights::PASS,
-    &prepare_constants::PASS,
-    &quantize_weights::PASS,
-    &realize_vdevice::PASS,
-    &remove_purity_checking::PASS,
-    &remove_redundant_permute_dims::PASS,
-    &remove_redundant_reshape::PASS,
-    &remove_unused_outputs::PASS,
-    &remove_unused_parameters::PASS,
-    &reorder_permute_dims_after_concat::PASS,
-    &reorder_take_after_matmul::PASS,
-    &rewrite_cuda_graph::PASS,
-    &rewrite_dataflow_reshape::PASS,
-    &run_codegen::PASS,
-    &separate_outputs::PASS,
-    &specialize_prim_func_based_on_call_site::PASS,
-    &split_call_tir_by_pattern::PASS,
-    &split_layout_rewrite_preproc::PASS,
-    &static_plan_block_memory::PASS,
-    &to_mixed_precision::PASS,
-    &to_non_dataflow::PASS,
-    &topological_sort::PASS,
-    &update_param_type::PASS,
-    &update_vdevice::PASS,
-    &vm_shape_lower::PASS,
-    &winograd::PASS,
-    &zero_initialize::PASS,
+    &graph::adjust_matmul_order::PASS,
+    &memory::allocate_workspace::PASS,
+    &layout::alter_op_impl::PASS,
+    &fusion::annotate_tir_op_pattern::PASS,
+    &layout::attach_attr_layout_free_buffers::PASS,
+    &lowering::attach_global_symbol::PASS,
+    &params::bind_params::PASS,
+    &params::bind_symbolic_vars::PASS,
+    &params::bundle_model_params::PASS,
+    &lowering::call_tir_rewrite::PASS,
+    &graph::canonicalize_bindings::PASS,
+    &graph::combine_parallel_matmul::PASS,
+    &lowering::compute_prim_value::PASS,
+    &layout::convert_layout::PASS,
+    &graph::convert_to_dataflow::PASS,
+    &memory::dataflow_use_inplace_calls::PASS,
+    &graph::dead_code_elimination::PASS,
+    &graph::decompose_ops::FOR_INFERENCE,
+    &graph::decompose_ops::FOR_TRAINING,
+    &graph::decompose_ops::PASS,
+    &graph::eliminate_common_subexpr::PASS,
+    &graph::expand_matmul_of_sum::PASS,
+    &graph::expand_tuple_arguments::PASS,
+    &quantization::fake_quantization_to_integer::PASS,
+    &graph::fast_math_transform::PASS,
+    &graph::fold_batchnorm_to_conv2d::PASS,
+    &params::fold_constant::PASS,
+    &fusion::fuse_ops::PASS,
+    &fusion::fuse_ops_by_pattern::PASS,
+    &fusion::fuse_rows::PASS,
+    &fusion::fuse_tir::PASS,
+    &fusion::fuse_transpose_matmul::PASS,
+    &graph::inline_private_functions::PASS,
+    &memory::kill_after_last_use::PASS,
+    &graph::lambda_lift::PASS,
+    &params::lazy_transform_params::PASS,
+    &lowering::legalize_ops::PASS,
+    &params::lift_transform_params::PASS,
+    &lowering::lower_alloc_tensor::PASS,
+    &lowering::lower_runtime_builtin::PASS,
+    &fusion::merge_composite_functions::PASS,
+    &graph::normalize::PASS,
+    &layout::optimize_layout_transform::PASS,
+    &layout::pack_weights::PASS,
+    &params::prepare_constants::PASS,
+    &quantization::quantize_weights::PASS,
+    &memory::realize_vdevice::PASS,
+    &lowering::remove_purity_checking::PASS,
+    &layout::remove_redundant_permute_dims::PASS,
+    &layout::remove_redundant_reshape::PASS,
+    &graph::remove_unused_outputs::PASS,
+    &graph::remove_unused_parameters::PASS,
+    &layout::reorder_permute_dims_after_concat::PASS,
+    &graph::reorder_take_after_matmul::PASS,
+    &lowering::rewrite_cuda_graph::PASS,
+    &memory::rewrite_dataflow_reshape::PASS,
+    &lowering::run_codegen::PASS,
+    &fusion::separate_outputs::PASS,
+    &tir::specialize_prim_func_based_on_call_site::PASS,
+    &fusion::split_call_tir_by_pattern::PASS,
+    &layout::split_layout_rewrite_preproc::PASS,
+    &memory::static_plan_block_memory::PASS,
+    &quantization::to_mixed_precision::PASS,
+    &lowering::to_non_dataflow::PASS,
+    &graph::topological_sort::PASS,
+    &params::update_param_type::PASS,
+    &memory::update_vdevice::PASS,
+    &lowering::vm_shape_lower::PASS,
+    &graph::winograd::PASS,
+    &memory::zero_initialize::PASS,
     &tir::annotate_irregular_loop::PASS,
     &tir::bind_target::PASS,
     &tir::canonicalize_loop::PASS,

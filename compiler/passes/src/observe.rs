@@ -1,23 +1,23 @@
-//! Watching a pipeline at work.
+//! Observers of a pipeline.
 
 use crate::Pass;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::Module;
 use std::time::Duration;
 
-/// Looks at the module after each pass: prints it, writes it to a folder, verifies it, keeps times.
+/// Callback after each pass: prints the module, writes it to a folder, verifies it, measures time.
 pub trait Observer {
     /// Called before the first pass.
     fn before(&mut self, _module: &Module) {}
 
-    /// Called after each pass with the time it took. An error stops the pipeline.
+    /// Called after each pass with its duration. An error stops the pipeline.
     ///
     /// # Errors
     /// Whatever the observer finds wrong.
     fn after(&mut self, pass: &Pass, module: &Module, took: Duration) -> Result<(), Diagnostic>;
 }
 
-/// Looks at nothing.
+/// Observer that does nothing.
 pub struct Silent;
 
 impl Observer for Silent {

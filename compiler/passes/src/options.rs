@@ -1,4 +1,4 @@
-//! Options of passes: each is declared with a type, a default and a line of documentation, and given as JSON.
+//! Options of passes. Each is declared with a type, a default and a description, and given as JSON.
 
 use crate::Pass;
 use hammock_diagnostics::{Diagnostic, codes};
@@ -6,20 +6,20 @@ use hammock_runtime::suggest::nearest;
 use serde_json::Value;
 use std::fmt;
 
-/// An option as a pass declares it.
+/// Declaration of an option.
 #[derive(Debug, PartialEq)]
 pub struct PassOption {
-    /// Its name, that of TVM's keyword.
+    /// Its name, that of TVM's keyword argument.
     pub name: &'static str,
-    /// What it takes.
+    /// Its kind of values.
     pub kind: OptionKind,
-    /// What it is when it is not given, as JSON.
+    /// Its default, as JSON.
     pub default: &'static str,
-    /// What it does, in one line.
+    /// Its description, in one line.
     pub doc: &'static str,
 }
 
-/// What an option takes.
+/// Kind of an option's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OptionKind {
     /// `true` or `false`.
@@ -114,7 +114,7 @@ impl fmt::Display for OptionKind {
     }
 }
 
-/// Returns true if a value says a shape, as a list of sizes and names of sizes, a dtype, or both, and nothing else.
+/// Returns true if a value is an object of a shape (a list of sizes and names of sizes), a dtype, or both.
 fn is_type(value: &Value) -> bool {
     value.as_object().is_some_and(|entries| {
         entries.iter().all(|(key, value)| match key.as_str() {
@@ -140,7 +140,7 @@ fn is_device(value: &Value) -> bool {
     })
 }
 
-/// The options that one run of a pass is given, all of them declared by the pass and of the right kind.
+/// Options of one run of a pass, all declared by the pass and of the right kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     declared: &'static [PassOption],
@@ -148,12 +148,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// No options given to a pass: all have their defaults.
+    /// Returns the defaults of a pass.
     pub fn of(pass: &'static Pass) -> Self {
         Options { declared: pass.options, given: Vec::new() }
     }
 
-    /// The texts in the values that were given.
+    /// Returns the strings in the values that were set.
     pub fn given_texts(&self) -> Vec<&str> {
         let mut open: Vec<&Value> = self.given.iter().map(|(_, value)| value).collect();
         let mut texts = Vec::new();
@@ -168,10 +168,10 @@ impl Options {
         texts
     }
 
-    /// Gives an option.
+    /// Sets an option.
     ///
     /// # Errors
-    /// When the pass has no such option, it has been given before, or it does not take this value.
+    /// If the pass has no such option, it is set already, or the value is of the wrong kind.
     pub fn set(&mut self, pass: &Pass, name: &str, value: Value) -> Result<(), Diagnostic> {
         let option = self.declared.iter().find(|option| option.name == name).ok_or_else(|| unknown(pass, name))?;
         let error = |message| Diagnostic::error(codes::BAD_PASS_OPTIONS, message);
@@ -186,46 +186,46 @@ impl Options {
         Ok(())
     }
 
-    /// The same with options given, as the pass itself knows them.
+    /// Returns the options with these values, which must be valid.
     pub(crate) fn with<const N: usize>(mut self, given: [(&'static str, Value); N]) -> Self {
         self.given.extend(given);
         self
     }
 
-    /// Returns true if an option that is a boolean is on.
+    /// Returns the value of a boolean option.
     pub fn is_on(&self, name: &str) -> bool {
         self.value(name).as_bool().unwrap_or_default()
     }
 
-    /// The value of an option that is an integer.
+    /// Returns the value of an integer option.
     pub fn integer(&self, name: &str) -> i64 {
         self.value(name).as_i64().unwrap_or_default()
     }
 
-    /// The value of an option that is a string.
+    /// Returns the value of a string option.
     pub fn text(&self, name: &str) -> String {
         self.value(name).as_str().unwrap_or_default().to_owned()
     }
 
-    /// The value of an option that is a list of strings.
+    /// Returns the value of an option that is a list of strings.
     pub fn texts(&self, name: &str) -> Vec<String> {
         strings(&self.value(name))
     }
 
-    /// The value of an option that is an object of lists of strings.
+    /// Returns the value of an option that is an object of lists of strings.
     pub fn text_lists(&self, name: &str) -> Vec<(String, Vec<String>)> {
         let value = self.value(name);
         value.as_object().into_iter().flatten().map(|(key, list)| (key.clone(), strings(list))).collect()
     }
 
-    /// The value of an option that is a list of pairs of strings; none, when it is a string.
+    /// Returns the value of an option that is a list of pairs of strings; `None` if it is a string.
     pub fn pairs(&self, name: &str) -> Option<Vec<(String, String)>> {
         let list = self.value(name);
         let pair = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
         Some(list.as_array()?.iter().filter_map(pair).collect())
     }
 
-    /// The entries of an option that is an object.
+    /// Returns the entries of an option that is an object.
     pub fn entries(&self, name: &str) -> Vec<(String, Value)> {
         match self.value(name) {
             Value::Object(entries) => entries.into_iter().collect(),
@@ -233,7 +233,7 @@ impl Options {
         }
     }
 
-    /// The value of an option that is an object of integers.
+    /// Returns the value of an option that is an object of integers.
     pub fn integers(&self, name: &str) -> Vec<(String, i64)> {
         let value = self.value(name);
         let entries = value.as_object().into_iter().flatten();
@@ -252,7 +252,7 @@ fn strings(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// As it was given: `{name=value,…}`, nothing where nothing was.
+/// Prints the options that are set, `{name=value,…}`, or nothing.
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.given.is_empty() {

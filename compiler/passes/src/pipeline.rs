@@ -13,7 +13,7 @@ pub struct Pipeline {
     pub steps: Vec<Step>,
 }
 
-/// One run of a pass.
+/// A pass with its options.
 #[derive(Clone)]
 pub struct Step {
     /// The pass.
@@ -29,15 +29,15 @@ impl From<&'static Pass> for Step {
 }
 
 impl Pipeline {
-    /// Reads `a,b{option=1},c`, where values are JSON. Empty text is the empty pipeline.
+    /// Parses `a,b{option=1},c`, where values are JSON. Empty text is the empty pipeline.
     ///
     /// # Errors
-    /// When there is no pass of a name, or it does not take its options.
+    /// If there is no pass of a name, or it does not accept its options.
     pub fn parse(text: &str) -> Result<Pipeline, Diagnostic> {
         Pipeline::parse_with(text, &[])
     }
 
-    /// The same, where names may also be those of passes of one's own, which come first.
+    /// Like [`Pipeline::parse`], but names are looked up in `own` first.
     ///
     /// # Errors
     /// As for [`Pipeline::parse`].
@@ -63,7 +63,8 @@ impl Pipeline {
     /// Runs every pass on the module.
     ///
     /// # Errors
-    /// The first pass's or observer's error, or that the environment's deadline has passed; the module is then in an unspecified but valid state.
+    /// The error of a pass or of the observer, or an expired deadline; the module is then in an unspecified but valid
+    /// state.
     pub fn run(
         &self,
         module: &mut Module,
@@ -81,7 +82,7 @@ impl Pipeline {
     }
 }
 
-/// What [`Pipeline::parse`] reads.
+/// Prints text that [`Pipeline::parse`] reads.
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, Step { pass, options }) in self.steps.iter().enumerate() {
@@ -92,15 +93,15 @@ impl fmt::Display for Pipeline {
     }
 }
 
-/// The pass of that name.
+/// Finds a pass by name.
 ///
 /// # Errors
-/// When there is none; with the name that was meant, if one is near.
+/// If there is none; suggests a similar name.
 pub fn find(name: &str) -> Result<&'static Pass, Diagnostic> {
     find_with(name, &[])
 }
 
-/// The same among passes of one's own, then all others.
+/// Finds a pass in `own`, then in [`PASSES`].
 fn find_with(name: &str, own: &[&'static Pass]) -> Result<&'static Pass, Diagnostic> {
     let all = || own.iter().chain(PASSES);
     let is_named =
@@ -114,21 +115,21 @@ fn find_with(name: &str, own: &[&'static Pass]) -> Result<&'static Pass, Diagnos
     })
 }
 
-/// The dialects of TIR, as names of passes over it begin. Older versions of TVM call both of them `tir`.
+/// Dialect prefixes of passes over TIR. Older versions of TVM call both dialects `tir`.
 const DIALECTS: [&str; 3] = ["tirx.", "s_tir.", "tir."];
 
 fn in_dialect(name: &str) -> bool {
     DIALECTS.iter().any(|dialect| name.starts_with(dialect))
 }
 
-/// A pass's name without its dialect.
+/// Returns a pass's name without its dialect.
 fn plain(name: &str) -> &str {
     DIALECTS.iter().find_map(|dialect| name.strip_prefix(dialect)).unwrap_or(name)
 }
 
 const NEVER_CLOSED: &str = "`{` is never closed";
 
-/// Reads `name=value,…}`; gives what follows.
+/// Parses `name=value,…}` and returns the rest of the text.
 fn read_options<'t>(step: &mut Step, text: &'t str) -> Result<&'t str, Diagnostic> {
     let mut rest = text.trim_start();
     while !rest.starts_with('}') {
@@ -164,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_reads_back() {
+    fn printed_pipelines_read_back() {
         let text = r#"Normalize,DeadCodeElimination{entry_functions=["main","}, {"]},VMShapeLower{emit_err_ctx=false}"#;
         let pipeline = Pipeline::parse(text).unwrap();
         assert_eq!(pipeline.to_string(), text);
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_cause() {
         for (text, why) in [
             ("Normalise", "there is no pass `Normalise`"),
             ("Normalize{speed=3}", "has no option `speed`"),

@@ -7,15 +7,12 @@ use crate::{
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
 use hammock_ir::{hash, tir::PrimFunc};
-use hammock_kernels::{
-    Target,
-    rules::{PackedGroups, Packing},
-};
-use hammock_passes::{Packed, Planner, Words};
+use hammock_kernels::{Target, rules::Packing};
+use hammock_passes::{PackedGroup, PackedParam, Planner};
 
 impl Planner for Options {
     /// All versions of a kernel take the same weights, so a weight is packed only if all versions use the same layout.
-    fn packed(&self, kernel: &PrimFunc) -> Vec<Packed> {
+    fn packed(&self, kernel: &PrimFunc) -> Vec<PackedParam> {
         let mut versions = self.targets().map(|target| packed(kernel, self, target));
         let first = versions.next().unwrap_or_default();
         if versions.all(|other| other == first) { first } else { Vec::new() }
@@ -23,17 +20,21 @@ impl Planner for Options {
 }
 
 /// Packed layouts of a kernel's weights on a target.
-fn packed(kernel: &PrimFunc, options: &Options, target: &str) -> Vec<Packed> {
+fn packed(kernel: &PrimFunc, options: &Options, target: &str) -> Vec<PackedParam> {
     let (target, checked) = (named(target, options.threads), checked(options));
     let strict_order = options.strict_order;
     let options = hammock_kernels::Options { checked, strict_order, ..hammock_kernels::Options::new(&target) };
     // A kernel that cannot be planned packs nothing.
     let packings = hammock_kernels::packings(kernel, options).unwrap_or_default();
-    let packed = |(param, packing): (usize, Packing)| Packed {
+    let packed = |(param, packing): (usize, Packing)| PackedParam {
         param,
         dim: packing.dim,
         block: packing.block,
-        words: packing.groups.map(|PackedGroups { dim, size, flip_sign }| Words { dim, terms: size, moved: flip_sign }),
+        group: packing.groups.map(|groups| PackedGroup {
+            dim: groups.dim,
+            len: groups.size,
+            sign_flipped: groups.flip_sign,
+        }),
     };
     packings.into_iter().map(packed).collect()
 }

@@ -1,4 +1,4 @@
-//! AnnotateIrregularLoop: loops that `break` or `continue` leave say so, for passes that write loops anew.
+//! AnnotateIrregularLoop: marks loops with `break` or `continue`, for passes that transform loops.
 
 use super::{each_kernel, misplaced};
 use crate::{Context, Pass};
@@ -10,10 +10,10 @@ use hammock_ir::{
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "s_tir.AnnotateIrregularLoop", doc: "Marks loops that are left early", options: &[], run };
+    Pass { name: "s_tir.AnnotateIrregularLoop", doc: "Marks loops with early exits", options: &[], run };
 
-/// Annotations that ask for what cannot be done with such a loop.
-const IMPOSSIBLE: [&str; 4] =
+/// Annotations that are invalid for such a loop.
+const INVALID: [&str; 4] =
     ["pragma_auto_unroll_max_step", "pragma_unroll_explicit", "pragma_loop_partition_hint", "software_pipeline_stage"];
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
@@ -28,7 +28,7 @@ fn annotate(stmt: &mut Stmt) -> Result<(), (String, Span)> {
     if let StmtKind::For(l) = &mut stmt.kind
         && l.body.jumps()
     {
-        if let Some(why) = unfit(l) {
+        if let Some(why) = reason_against_exit(l) {
             return Err((why, stmt.span));
         }
         l.annotations.set("irregular_loop_mark", 1i64);
@@ -42,11 +42,11 @@ fn annotate(stmt: &mut Stmt) -> Result<(), (String, Span)> {
     result
 }
 
-/// Why a loop cannot be left early.
-fn unfit(l: &Loop) -> Option<String> {
+/// Returns the reason why a loop cannot have an early exit.
+fn reason_against_exit(l: &Loop) -> Option<String> {
     if l.kind != ForKind::Serial {
         return Some("a loop that is left early is not a serial one".into());
     }
-    let found = IMPOSSIBLE.iter().find(|name| l.annotations.get(name).is_some())?;
+    let found = INVALID.iter().find(|name| l.annotations.get(name).is_some())?;
     Some(format!("a loop that is left early has the annotation `{found}`"))
 }

@@ -1,7 +1,6 @@
-//! BindTarget: kernels say what they are compiled for.
+//! BindTarget: sets the target of kernels.
 //!
-//! One that says its target already keeps it. Whether a kernel is a function of the host is said by another attribute,
-//! which stays.
+//! Kernels that have a target keep it. Another attribute marks kernels that run on the host; it stays.
 
 use super::each_kernel;
 use crate::{Context, OptionKind, Pass, PassOption};
@@ -11,12 +10,12 @@ use hammock_ir::{AttrValue, Module, VDevice};
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "tirx.BindTarget",
-    doc: "Gives kernels the attribute `target`",
+    doc: "Sets the attribute `target` of kernels",
     options: &[PassOption {
         name: "target",
         kind: OptionKind::Text,
         default: "\"llvm\"",
-        doc: "The target: its kind, then `-option=value`",
+        doc: "Target: its kind, then `-option=value`",
     }],
     run,
 };

@@ -1,6 +1,6 @@
-//! CanonicalizeLoop: loops run from zero in steps of one.
+//! CanonicalizeLoop: normalizes loops to start at zero with step one.
 //!
-//! A variable that began elsewhere, or took larger steps, becomes a product and a sum where it is used.
+//! Uses of the variable of a loop with another start or step become affine expressions of the new one.
 
 use super::{each_kernel, misplaced};
 use crate::{Context, Pass};
@@ -14,12 +14,12 @@ use hammock_ir::{
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "s_tir.CanonicalizeLoop", doc: "Lets loops run from zero in steps of one", options: &[], run };
+    Pass { name: "s_tir.CanonicalizeLoop", doc: "Normalizes loops to start at zero with step one", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |name, kernel| {
         let mut values = Substitution::default();
-        canonical(&mut kernel.body, &mut values).map_err(|span| {
+        normalize(&mut kernel.body, &mut values).map_err(|span| {
             let help = "write the loop so that its step is a positive constant";
             misplaced(&PASS, name, "the step of a loop may be zero or negative", help, span)
         })?;
@@ -30,8 +30,9 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// Changes loops, outer ones first, and notes the values of their variables; gives where a loop has no step of one or more.
-fn canonical(stmt: &mut Stmt, values: &mut Substitution) -> Result<(), Span> {
+/// Normalizes loops, outer ones first, and records the values of their variables; fails at a loop whose step may not
+/// be positive.
+fn normalize(stmt: &mut Stmt, values: &mut Substitution) -> Result<(), Span> {
     if let StmtKind::For(l) = &mut stmt.kind
         && (l.step.is_some() || l.min.as_int() != Some(0))
     {
@@ -49,7 +50,7 @@ fn canonical(stmt: &mut Stmt, values: &mut Substitution) -> Result<(), Span> {
     let mut result = Ok(());
     stmt.each_child_mut(&mut |child| {
         if result.is_ok() {
-            result = canonical(child, values);
+            result = normalize(child, values);
         }
     });
     result

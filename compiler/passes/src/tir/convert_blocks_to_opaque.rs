@@ -1,4 +1,4 @@
-//! ConvertBlocksToOpaque: blocks lose their axes, which become the values that loops bind them to.
+//! ConvertBlocksToOpaque: replaces the axes of blocks by the values that loops bind to them.
 
 use super::{block_with_init, each_kernel, misplaced};
 use crate::{Context, Pass};
@@ -12,7 +12,7 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.ConvertBlocksToOpaque",
-    doc: "Replaces the axes of blocks by the values that they are bound to",
+    doc: "Replaces the axes of blocks by their bound values",
     options: &[],
     run,
 };
@@ -32,7 +32,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// Takes the axes of blocks away, noting their values.
+/// Removes the axes of blocks and records their values.
 fn open(stmt: &mut Stmt, values: &mut Substitution) {
     if let StmtKind::Block(block) = &mut stmt.kind {
         let bindings = block.axes.drain(..).map(|axis| (axis.var, axis.binding.substitute(values)));

@@ -1,7 +1,7 @@
-//! FlattenBuffer: buffers get one dimension, or as many as their separators divide their axes into.
+//! FlattenBuffer: flattens buffers to one dimension, or to one per axis separator group.
 //!
-//! An index is the sum of the indices, each times its stride, and of the buffer's offset. A buffer of the caller's stays as
-//! the caller knows it; a flat one over the same memory is declared for the kernel.
+//! The flat index is the sum of the indices times their strides, plus the buffer's offset. Parameters keep their
+//! shapes; a flat buffer that aliases them is declared in the kernel.
 
 use super::{each_kernel, has_no_blocks, take};
 use crate::{Context, Pass};
@@ -16,7 +16,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "tirx.FlattenBuffer", doc: "Gives buffers one dimension, and accesses one index", options: &[], run };
+    Pass { name: "tirx.FlattenBuffer", doc: "Flattens buffers and the indices of accesses", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |name, kernel| {
@@ -38,7 +38,7 @@ fn flatten(kernel: &mut PrimFunc) {
     kernel.body = Stmt::seq(declared.into_iter().chain([body]));
 }
 
-/// The pointers of the buffers that are accessed, and those that are used themselves.
+/// Returns the pointers of accessed buffers, and pointers that are used directly.
 fn used(body: &Stmt) -> FxHashSet<Var> {
     let mut found = FxHashSet::default();
     body.walk(&mut |stmt| {
@@ -62,7 +62,7 @@ struct Flattener {
 }
 
 impl Flattener {
-    /// The flat form of a buffer.
+    /// Returns the flat form of a buffer.
     fn add(&mut self, buffer: &Buffer) -> Buffer {
         let mut shape: Vec<PrimExpr> =
             groups(buffer).iter().map(|axes| self.analyzer.simplify(&self.size(buffer, axes))).collect();
@@ -77,23 +77,23 @@ impl Flattener {
         flat
     }
 
-    /// The number of elements from the first to the last of some axes.
+    /// Returns the number of elements spanned by some axes.
     fn size(&self, buffer: &Buffer, axes: &[usize]) -> PrimExpr {
         let [first, rest @ ..] = axes else { return PrimExpr::int32(1) };
         if buffer.strides.is_empty() {
-            return rest.iter().fold(buffer.shape[*first].clone(), |size, axis| product(&size, &buffer.shape[*axis]));
+            return rest.iter().fold(buffer.shape[*first].clone(), |size, axis| multiply(&size, &buffer.shape[*axis]));
         }
-        let dense = product(&buffer.shape[*first], &buffer.strides[*first]);
+        let dense = multiply(&buffer.shape[*first], &buffer.strides[*first]);
         let one = || PrimExpr::int(1, dense.dtype());
         let last = axes.iter().fold(one(), |last, axis| {
             let steps = arith::binary(BinaryOp::Sub, buffer.shape[*axis].clone(), one());
-            arith::binary(BinaryOp::Add, last, product(&steps, &buffer.strides[*axis]))
+            arith::binary(BinaryOp::Add, last, multiply(&steps, &buffer.strides[*axis]))
         });
         let (wide, last) = arith::match_types(dense.clone(), last);
         if self.analyzer.prove_le(&last, &wide) { dense } else { last }
     }
 
-    /// Flattens what is allocated and declared, and learns the ranges of loops.
+    /// Flattens allocated and declared buffers, and records the ranges of loops.
     fn buffers(&mut self, stmt: &mut Stmt) {
         match &mut stmt.kind {
             StmtKind::For(l) if l.step.is_none() => self.analyzer.bind(&l.var, &l.min, &l.extent),
@@ -124,7 +124,7 @@ impl Flattener {
         }
     }
 
-    /// One index for each dimension that remains.
+    /// Returns one index for each remaining dimension.
     fn indices(&self, buffer: &Buffer, indices: &[PrimExpr]) -> Vec<PrimExpr> {
         if indices.len() != buffer.ndim() {
             return indices.to_vec();
@@ -154,19 +154,19 @@ impl Flattener {
                 Some(stride) => stride.clone(),
                 None => axes[at + 1..]
                     .iter()
-                    .fold(PrimExpr::int(1, buffer.shape[*axis].dtype()), |n, a| product(&n, &buffer.shape[*a])),
+                    .fold(PrimExpr::int(1, buffer.shape[*axis].dtype()), |n, a| multiply(&n, &buffer.shape[*a])),
             };
             lanes = lanes.max(index.dtype().lanes);
             match index.kind() {
                 PrimKind::Ramp(first, distance) => {
-                    add(&mut base, product(first, &stride));
-                    add(&mut step, product(distance, &stride));
+                    add(&mut base, multiply(first, &stride));
+                    add(&mut step, multiply(distance, &stride));
                 }
-                PrimKind::Broadcast(index) => add(&mut base, product(index, &stride)),
+                PrimKind::Broadcast(index) => add(&mut base, multiply(index, &stride)),
                 _ if index.dtype().is_vector() => {
-                    add(&mut vectors, product(index, &stride.broadcast(index.dtype().lanes)))
+                    add(&mut vectors, multiply(index, &stride.broadcast(index.dtype().lanes)))
                 }
-                _ => add(&mut base, product(index, &stride)),
+                _ => add(&mut base, multiply(index, &stride)),
             }
         }
         let base = self.analyzer.simplify(&base.unwrap_or_else(|| PrimExpr::int32(0)));
@@ -179,17 +179,17 @@ impl Flattener {
     }
 }
 
-/// A product, in the wider of two types.
-fn product(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+/// Multiplies in the wider of two types.
+fn multiply(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
     arith::binary(BinaryOp::Mul, a.clone(), b.clone())
 }
 
-/// Returns true if a buffer has one dimension already, in which its elements lie one after the other.
+/// Returns true if a buffer is one-dimensional and contiguous.
 fn is_flat(buffer: &Buffer) -> bool {
     buffer.ndim() == 1 && buffer.strides.is_empty() && buffer.elem_offset.as_ref().is_none_or(|e| e.as_int() == Some(0))
 }
 
-/// The axes that each remaining dimension takes.
+/// Returns the axes of each remaining dimension.
 fn groups(buffer: &Buffer) -> Vec<Vec<usize>> {
     let starts: Vec<usize> = buffer.axis_separators.iter().filter_map(|at| usize::try_from(*at).ok()).collect();
     let mut groups = vec![Vec::new()];

@@ -1,8 +1,8 @@
-//! ForceNarrowIndexToInt32: indices, sizes and numbers of int64 become int32, whether they fit or not.
+//! ForceNarrowIndexToInt32: makes all int64 indices, sizes and constants int32, whether they fit or not.
 //!
-//! So do the sizes that a kernel is given. It is for processors that compute indices in 32 bits: the caller promises that
-//! no buffer has more than 2³¹ elements. A kernel with buffers of int64 is refused, since their elements are no indices,
-//! and so is one that graphs give sizes to.
+//! Sizes that are parameters become int32 too. It is for processors that compute indices in 32 bits: the caller
+//! promises that no buffer has more than 2³¹ elements. A kernel with int64 buffers is rejected, since their elements
+//! are no indices, and so is one whose sizes come from Relax functions.
 
 use super::{
     each_kernel, misplaced,
@@ -34,7 +34,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
             return Err(misplaced(&PASS, name, &why, "keep its indices in 64 bits: leave this pass out", kernel.span));
         }
         let mut rewriter = Rewriter::new(Narrowing::Int32, FxHashMap::default());
-        // which variables are indices is known once all have been seen
+        // first pass: find out which variables are indices
         rewriter.body(&mut kernel.body.clone());
         for param in &mut kernel.params {
             match &param.buffer {
@@ -53,7 +53,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// The buffers that a kernel is given, and those of its blocks.
+/// Returns a kernel's parameter buffers, and those of its blocks.
 fn buffers(kernel: &PrimFunc) -> Vec<Buffer> {
     let mut found: Vec<Buffer> = kernel.buffers().cloned().collect();
     kernel.body.walk(&mut |stmt| {

@@ -1,7 +1,8 @@
-//! HoistIfThenElse: a branch that is all that a loop does, and is the same in each iteration, is taken around the loop.
+//! HoistIfThenElse: hoists loop-invariant branches out of loops (loop unswitching).
 //!
-//! Such a condition reads no memory, which the loop may write to, and cannot fail, since a loop without iterations does
-//! not evaluate it. A branch with two sides becomes one around two loops. What is left is simplified.
+//! The branch must be the whole loop body. Its condition reads no memory, which the loop may write to, and cannot
+//! fail, since a loop without iterations does not evaluate it. A branch with two sides becomes a branch around two
+//! loops. The result is simplified.
 
 use super::{each_kernel, has_effects, map, may_divide_by_zero, remove_no_op, stmt_simplify, take};
 use crate::{Context, Pass};
@@ -15,38 +16,38 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.HoistIfThenElse",
-    doc: "Takes branches that are the same in each iteration around their loops",
+    doc: "Hoists loop-invariant branches out of loops (unswitching)",
     options: &[],
     run,
 };
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |_, kernel| {
-        kernel.body = map(take(&mut kernel.body), &mut hoisted);
+        kernel.body = map(take(&mut kernel.body), &mut hoist);
         Ok(())
     })?;
     context.then(&stmt_simplify::PASS, module)?;
     context.then(&remove_no_op::PASS, module)
 }
 
-/// A loop with its branch around it, as often as it is all that the loop does.
-fn hoisted(stmt: Stmt) -> Stmt {
+/// Hoists the branch out of a loop, repeatedly.
+fn hoist(stmt: Stmt) -> Stmt {
     let span = stmt.span;
     match stmt.kind {
-        StmtKind::For(mut l) if can_leave(&l) => {
+        StmtKind::For(mut l) if has_invariant_branch(&l) => {
             let StmtKind::If(condition, then, otherwise) = take(&mut l.body).kind else { return Stmt::nop() };
             let around = |body: Stmt| Stmt::new(StmtKind::For(Box::new(Loop { body, ..(*l).clone() }))).at(span);
-            // each loop has a variable of its own
-            let otherwise = otherwise.map(|body| hoisted(fresh::copy(&around(*body), Substitution::default())));
-            let then = hoisted(around(*then));
+            // each loop has its own variable
+            let otherwise = otherwise.map(|body| hoist(fresh::copy(&around(*body), Substitution::default())));
+            let then = hoist(around(*then));
             Stmt::new(StmtKind::If(condition, Box::new(then), otherwise.map(Box::new))).at(span)
         }
         kind => Stmt { kind, span },
     }
 }
 
-/// Returns true if all that a loop does is a branch that is the same in each iteration.
-fn can_leave(l: &Loop) -> bool {
+/// Returns true if a loop's body is a loop-invariant branch.
+fn has_invariant_branch(l: &Loop) -> bool {
     let StmtKind::If(condition, ..) = &l.body.kind else { return false };
     let on_threads = matches!(l.kind, ForKind::ThreadBinding(_));
     !on_threads && !condition.uses(&l.var) && !has_effects(condition) && !condition.any(&mut reads_or_fails)

@@ -1,7 +1,7 @@
-//! LowerInitBlock: what a block does before its first iteration becomes a part of its body, under a condition.
+//! LowerInitBlock: moves the init of a block into its body, under a condition.
 //!
-//! `T.init()` runs in the first iteration of the reduce axes: when each of them has its first value. A block without
-//! reduce axes runs it always. What a reduction that may be empty begins with also stands before its loops.
+//! `T.init()` runs in the first iteration of the reduction axes: if each of them has its first value. A block without
+//! reduction axes always runs it. The init of a reduction that may be empty is also emitted before its loops.
 
 use super::each_kernel;
 use crate::{Context, Pass};
@@ -14,7 +14,7 @@ use hammock_ir::{
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "s_tir.LowerInitBlock", doc: "Makes what blocks do first a part of their bodies", options: &[], run };
+    Pass { name: "s_tir.LowerInitBlock", doc: "Moves the inits of blocks into their bodies", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |_, kernel| {

@@ -1,8 +1,8 @@
-//! LowerMatchBuffer: buffers that name regions of others give way to these.
+//! LowerMatchBuffer: replaces matched buffers by the regions that they alias.
 //!
-//! An access of such a buffer becomes one of the region's buffer, further on by the region's first index; variables in
-//! its shape, strides and offset, and its pointer, become what they are in memory. What blocks inside read and write of
-//! it is said of the region's buffer. A region may have further dimensions in front, of one index each.
+//! An access of a matched buffer becomes an access of the region's buffer, offset by the region's first index;
+//! variables in its shape, strides and offset, and its pointer, get their values. Read and write regions of inner
+//! blocks are rewritten too. A region may have additional leading dimensions of extent 1.
 
 use super::{each_kernel, misplaced};
 use crate::{Context, Pass};
@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.LowerMatchBuffer",
-    doc: "Replaces buffers that name regions by the buffers of these regions",
+    doc: "Replaces matched buffers by the regions that they alias",
     options: &[],
     run,
 };
@@ -32,26 +32,26 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
         })?;
         if !lowerer.views.is_empty() {
             kernel.body.map_exprs(&mut |e| lowerer.expr(e));
-            lowerer.places(&mut kernel.body);
+            lowerer.stores(&mut kernel.body);
             kernel.body = fresh::replace(&kernel.body, lowerer.values);
         }
         Ok(())
     })
 }
 
-/// Why a buffer does not match, and where.
+/// Reason why a buffer does not match, and the span.
 type Mismatch = (String, Span);
 
 struct Lowerer {
     analyzer: Analyzer,
-    /// The regions that buffers name, each of a buffer that names none.
+    /// Regions of matched buffers, in buffers that are not matched.
     views: FxHashMap<Buffer, Region>,
-    /// What variables of matched buffers are.
+    /// Values of variables of matched buffers.
     values: Substitution,
 }
 
 impl Lowerer {
-    /// Takes the matched buffers out of blocks, outer ones first.
+    /// Removes the matched buffers of blocks, outer ones first.
     fn collect(&mut self, stmt: &mut Stmt) -> Result<(), Mismatch> {
         match &mut stmt.kind {
             StmtKind::For(l) if l.step.is_none() => self.analyzer.bind(&l.var, &l.min, &l.extent),
@@ -74,11 +74,11 @@ impl Lowerer {
         result
     }
 
-    /// Puts the buffers of regions into stores, and into what blocks say of themselves.
-    fn places(&self, stmt: &mut Stmt) {
+    /// Replaces matched buffers in stores, and in the regions of blocks.
+    fn stores(&self, stmt: &mut Stmt) {
         match &mut stmt.kind {
             StmtKind::Store { buffer, indices, .. } if self.views.contains_key(buffer) => {
-                (*buffer, *indices) = self.place(buffer, indices);
+                (*buffer, *indices) = self.element(buffer, indices);
             }
             StmtKind::Block(block) => {
                 for region in block.reads.iter_mut().flatten().chain(block.writes.iter_mut().flatten()) {
@@ -87,10 +87,10 @@ impl Lowerer {
             }
             _ => {}
         }
-        stmt.each_child_mut(&mut |child| self.places(child));
+        stmt.each_child_mut(&mut |child| self.stores(child));
     }
 
-    /// Notes a matched buffer.
+    /// Records a matched buffer.
     fn add(&mut self, matched: &MatchBuffer) -> Result<(), String> {
         let MatchBuffer { buffer, source } = matched;
         let source = self.region(source);
@@ -109,19 +109,19 @@ impl Lowerer {
             return fail("has fewer dimensions than the region");
         }
         for (size, (_, extent)) in buffer.shape.iter().zip(&source.ranges[front..]) {
-            if !self.is(size, extent) {
+            if !self.matches_value(size, extent) {
                 return fail("has another size than the region");
             }
         }
         let strides = strides(&source.buffer);
-        if !buffer.strides.iter().zip(&strides[front..]).all(|(stride, value)| self.is(stride, value)) {
+        if !buffer.strides.iter().zip(&strides[front..]).all(|(stride, value)| self.matches_value(stride, value)) {
             return fail("has other strides than the region");
         }
         let zero = PrimExpr::int(0, source.buffer.shape.first().map_or(DType::INT32, PrimExpr::dtype));
         let corner = source.ranges.iter().zip(&strides).map(|((min, _), stride)| min * stride).fold(zero, |a, b| a + b);
         let offset = source.buffer.elem_offset.as_ref().map_or(corner.clone(), |offset| offset + corner);
         if let Some(declared) = &buffer.elem_offset
-            && !self.is(declared, &offset)
+            && !self.matches_value(declared, &offset)
         {
             return fail("has another offset than the region");
         }
@@ -130,8 +130,8 @@ impl Lowerer {
         Ok(())
     }
 
-    /// Returns true if something declared of a buffer is that value. A variable is then known to be it.
-    fn is(&mut self, declared: &PrimExpr, value: &PrimExpr) -> bool {
+    /// Matches a declared expression against a value; a variable gets the value.
+    fn matches_value(&mut self, declared: &PrimExpr, value: &PrimExpr) -> bool {
         let value = self.analyzer.simplify(&value.substitute(&self.values).cast(declared.dtype()));
         match declared.as_var() {
             Some(var) if !self.values.contains_key(var) && !value.uses(var) => {
@@ -142,7 +142,7 @@ impl Lowerer {
         }
     }
 
-    /// A region of a buffer that names none.
+    /// Rewrites a region to a buffer that is not matched.
     fn region(&self, region: &Region) -> Region {
         let Some(source) = self.views.get(&region.buffer) else { return region.clone() };
         let front = source.ranges.len() - region.ranges.len();
@@ -151,8 +151,8 @@ impl Lowerer {
         Region { buffer: source.buffer.clone(), ranges: source.ranges[..front].iter().cloned().chain(inner).collect() }
     }
 
-    /// The element of a buffer that names none.
-    fn place(&self, buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<PrimExpr>) {
+    /// Rewrites an access to a buffer that is not matched.
+    fn element(&self, buffer: &Buffer, indices: &[PrimExpr]) -> (Buffer, Vec<PrimExpr>) {
         let source = &self.views[buffer];
         let front = source.ranges.len() - indices.len();
         let inner = source.ranges[front..].iter().zip(indices).map(|((corner, _), index)| self.sum(corner, index));
@@ -174,7 +174,7 @@ impl Lowerer {
         let e = e.map_children(&mut |child| self.expr(child));
         match e.kind() {
             PrimKind::Load(buffer, indices, mask) if self.views.contains_key(buffer) => {
-                let (buffer, indices) = self.place(buffer, indices);
+                let (buffer, indices) = self.element(buffer, indices);
                 PrimExpr::load_masked(&buffer, indices, mask.clone())
             }
             _ => e,
@@ -182,7 +182,7 @@ impl Lowerer {
     }
 }
 
-/// The distance between neighbours in each dimension.
+/// Returns the strides of a buffer.
 fn strides(buffer: &Buffer) -> Vec<PrimExpr> {
     if !buffer.strides.is_empty() {
         return buffer.strides.clone();

@@ -1,8 +1,8 @@
-//! LowerOpaqueBlock: blocks without axes become the statements that they stand for.
+//! LowerOpaqueBlock: lowers blocks without axes to plain statements.
 //!
 //! Buffers of a block become allocations before its body, its predicate a condition around it. Loops of one iteration
-//! go, loops that are bound to threads become launches of threads, and annotations that are pragmas become attributes of
-//! what they annotate; other annotations of blocks are dropped.
+//! are removed, loops bound to threads become thread launches, and pragma annotations become attributes; other
+//! annotations of blocks are dropped.
 
 use super::{each_kernel, misplaced, take};
 use crate::{Context, Pass};
@@ -17,7 +17,7 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.LowerOpaqueBlock",
-    doc: "Replaces blocks without axes by allocations, conditions and their bodies",
+    doc: "Lowers blocks without axes to allocations, conditions and their bodies",
     options: &[],
     run,
 };
@@ -27,7 +27,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
         let mut unfit = None;
         kernel.body.walk(&mut |stmt| {
             if let StmtKind::Block(block) = &stmt.kind
-                && let Some((why, help)) = unopened(block)
+                && let Some((why, help)) = not_opaque(block)
             {
                 unfit.get_or_insert((why, help, stmt.span));
             }
@@ -42,8 +42,8 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// Why a block does not yet stand for statements alone, and what to do.
-fn unopened(block: &Block) -> Option<(&'static str, &'static str)> {
+/// Returns the reason why a block is not opaque yet, and the pass to run.
+fn not_opaque(block: &Block) -> Option<(&'static str, &'static str)> {
     if block.init.is_some() {
         Some(("a block has a `T.init()`", "run passes `s_tir.LowerInitBlock` and `s_tir.ConvertBlocksToOpaque` first"))
     } else if !block.axes.is_empty() {
@@ -55,7 +55,7 @@ fn unopened(block: &Block) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Lowers a statement, noting the variables of loops of one iteration, outer ones first.
+/// Lowers a statement and records the variables of loops of one iteration, outer ones first.
 fn lower(mut stmt: Stmt, units: &mut Substitution) -> Stmt {
     if let StmtKind::For(l) = &stmt.kind
         && is_unit(l)
@@ -72,7 +72,7 @@ fn lower(mut stmt: Stmt, units: &mut Substitution) -> Stmt {
     }
 }
 
-/// Returns true if a loop runs once, and nothing is said of it.
+/// Returns true if a loop runs once and has no annotations.
 fn is_unit(l: &Loop) -> bool {
     let bound = matches!(l.kind, ForKind::ThreadBinding(_));
     Analyzer::new().as_constant(&l.extent) == Some(1)
@@ -93,7 +93,7 @@ fn of_block(block: Block, span: Span) -> Stmt {
     pragmas.into_iter().rev().fold(body, |body, pragma| annotated(AttrNode::None, pragma, body))
 }
 
-/// A buffer's allocation, with the annotations that TVM's pass gives it.
+/// Returns a buffer's allocation, with the annotations that TVM's pass gives it.
 fn allocation(buffer: Buffer) -> StmtKind {
     let align = buffer.alignment();
     let annotations = Attrs::new().with("buffer_allocated_addr", Vec::<AttrValue>::new());
@@ -119,7 +119,7 @@ fn of_loop(mut l: Loop, span: Span) -> Stmt {
     pragmas.into_iter().rev().fold(stmt, |body, pragma| annotated(node.clone(), pragma, body))
 }
 
-/// Annotations that are pragmas, by name, and the others.
+/// Splits annotations into pragmas, by name, and others.
 fn split(annotations: &Attrs) -> (Vec<(Name, PrimExpr)>, Attrs) {
     let value = |value: &AttrValue| match value {
         AttrValue::Expr(e) => Some(e.clone()),

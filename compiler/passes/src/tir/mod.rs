@@ -1,10 +1,10 @@
-//! Passes over TIR that pipelines name: they change the loops of each kernel by itself.
+//! Passes over TIR: each transforms the loops of every kernel separately.
 //!
-//! Compiling a module needs none of them: `hammock-kernels` takes kernels as they are, and does what is needed on the
-//! way to machine code. They are for people who look at kernels, and for pipelines written for TVM. Names begin with
-//! the dialect, as TVM's do: `tirx.UnrollLoop`, `s_tir.LowerInitBlock`.
+//! Compiling a module needs none of them: `hammock-kernels` takes kernels as they are and lowers them itself. They
+//! are for inspecting kernels, and for pipelines written for TVM. Names begin with the dialect, like TVM's:
+//! `tirx.UnrollLoop`, `s_tir.LowerInitBlock`.
 
-mod boxes;
+mod index_bounds;
 
 pub mod annotate_irregular_loop;
 pub mod bind_target;
@@ -23,6 +23,7 @@ pub mod plan_and_update_buffer_allocation_location;
 pub mod remove_no_op;
 pub mod rewrite_unsafe_select;
 pub mod skip_assert;
+pub mod specialize_prim_func_based_on_call_site;
 pub mod stmt_simplify;
 pub mod unroll_loop;
 pub mod vectorize_loop;
@@ -58,16 +59,16 @@ pub fn take(stmt: &mut Stmt) -> Stmt {
     std::mem::replace(stmt, Stmt::nop())
 }
 
-/// A kernel that is not of the form that a pass takes.
+/// Returns the error for a kernel that a pass does not support.
 pub fn misplaced(pass: &Pass, kernel: &Name, why: &str, help: &str, span: Span) -> Diagnostic {
     let message = format!("pass `{}` cannot change kernel `{kernel}`: {why}", pass.name);
     Diagnostic::error(codes::NOT_LOWERABLE, message).label(span, "").help(help)
 }
 
-/// Nothing, for a pass over kernels without blocks.
+/// Checks that a kernel has no blocks.
 ///
 /// # Errors
-/// When the kernel has some; the passes to run first.
+/// If the kernel has blocks; names the passes to run first.
 pub fn has_no_blocks(pass: &Pass, name: &Name, kernel: &PrimFunc) -> Result<(), Diagnostic> {
     let mut block = None;
     kernel.body.walk(&mut |stmt| {
@@ -79,7 +80,7 @@ pub fn has_no_blocks(pass: &Pass, name: &Name, kernel: &PrimFunc) -> Result<(), 
     block.map_or(Ok(()), |span| Err(misplaced(pass, name, "it has blocks", help, span)))
 }
 
-/// The first block that has a `T.init()`.
+/// Returns the span of the first block with a `T.init()`.
 pub fn block_with_init(body: &Stmt) -> Option<Span> {
     let mut found = None;
     body.walk(&mut |stmt| {
@@ -90,7 +91,7 @@ pub fn block_with_init(body: &Stmt) -> Option<Span> {
     found
 }
 
-/// Returns true if evaluating an expression may do more than give its value.
+/// Returns true if evaluating an expression may have side effects.
 pub fn has_effects(e: &PrimExpr) -> bool {
     e.any(&mut |e| match e.kind() {
         PrimKind::Call(call) => !call.is_pure(),
@@ -98,7 +99,7 @@ pub fn has_effects(e: &PrimExpr) -> bool {
     })
 }
 
-/// Returns true if the operation itself is a division of integers by what may be zero.
+/// Returns true if the operation itself is an integer division whose divisor may be zero.
 pub fn may_divide_by_zero(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Binary(BinaryOp::Div | BinaryOp::Mod | BinaryOp::FloorDiv | BinaryOp::FloorMod, _, by) => {
@@ -108,7 +109,7 @@ pub fn may_divide_by_zero(e: &PrimExpr) -> bool {
     }
 }
 
-/// Returns true if a value is the element that is at a place.
+/// Returns true if a value is the unmasked load of the element at these indices.
 pub fn is_element(buffer: &Buffer, indices: &[PrimExpr], mask: Option<&PrimExpr>, value: &PrimExpr) -> bool {
     match value.kind() {
         PrimKind::Load(from, at, None) => {

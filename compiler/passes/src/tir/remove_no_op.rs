@@ -1,7 +1,7 @@
-//! RemoveNoOp: statements that do nothing go, and so do loops and branches around nothing.
+//! RemoveNoOp: removes statements without effect, and empty loops and branches.
 //!
-//! Nothing is done by a value that is evaluated for no effect, a store of the element that is there, and a loop
-//! without iterations. What a loop or branch evaluates for itself stays where that may have an effect.
+//! These are evaluations without side effects, stores of the element that is already there, and loops without
+//! iterations. Expressions of a removed loop or branch are kept if they may have side effects.
 
 use super::{each_kernel, has_effects, is_element, map, take};
 use crate::{Context, Pass};
@@ -13,16 +13,16 @@ use hammock_ir::{
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "tirx.RemoveNoOp", doc: "Removes statements of kernels that do nothing", options: &[], run };
+    Pass { name: "tirx.RemoveNoOp", doc: "Removes statements without effect from kernels", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |_, kernel| {
-        kernel.body = map(take(&mut kernel.body), &mut without_nothing);
+        kernel.body = map(take(&mut kernel.body), &mut without_no_ops);
         Ok(())
     })
 }
 
-fn without_nothing(stmt: Stmt) -> Stmt {
+fn without_no_ops(stmt: Stmt) -> Stmt {
     let span = stmt.span;
     match stmt.kind {
         StmtKind::Seq(stmts) => Stmt::seq(stmts.into_iter().filter(|stmt| !stmt.is_nop())).at(span),
@@ -49,7 +49,7 @@ fn without_nothing(stmt: Stmt) -> Stmt {
     }
 }
 
-/// Evaluates what has effects.
+/// Returns evaluations of the expressions that have side effects.
 fn effects(exprs: impl IntoIterator<Item = PrimExpr>) -> Stmt {
     Stmt::seq(exprs.into_iter().filter(has_effects).map(|e| Stmt::new(StmtKind::Evaluate(e))))
 }

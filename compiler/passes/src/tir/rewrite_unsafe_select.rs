@@ -1,6 +1,6 @@
-//! RewriteUnsafeSelect: `T.Select` becomes `T.if_then_else` where one side must not be computed without need.
+//! RewriteUnsafeSelect: turns `T.Select` into `T.if_then_else` if a side must not be evaluated speculatively.
 //!
-//! That is what loads from memory or has an effect. Inside such a side, a choice guards itself.
+//! That is a side that loads from memory or has side effects. An `if_then_else` inside such a side guards itself.
 
 use super::{each_kernel, has_effects};
 use crate::{Context, Pass};
@@ -10,7 +10,7 @@ use hammock_ir::{DType, Module, PrimExpr, prim::PrimKind};
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.RewriteUnsafeSelect",
-    doc: "Computes only the chosen side of `T.Select` where sides load from memory",
+    doc: "Evaluates only the chosen side of `T.Select` if sides load from memory",
     options: &[],
     run,
 };

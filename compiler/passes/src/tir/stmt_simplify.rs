@@ -1,8 +1,8 @@
-//! StmtSimplify: indices, sizes and conditions in their simplest form, and branches that are never taken removed.
+//! StmtSimplify: simplifies indices, sizes and conditions, and removes branches that are never taken.
 //!
-//! A store of the element that is there goes as well. What is known of the variables of loops and of blocks' axes is used, sizes are taken to be zero or more, and inside a
-//! branch its condition holds. Only expressions over such variables are simplified: whatever a kernel computes with
-//! elements and scalars that it is given stays as it is written, because integers may wrap there.
+//! Stores of an element to itself are removed too. The ranges of loop variables and block axes are used, sizes are
+//! assumed to be nonnegative, and inside a branch its condition holds. Only expressions over such variables are
+//! simplified: arithmetic on elements and scalar parameters stays as written, because integers may wrap there.
 
 use super::{each_kernel, is_element, take};
 use crate::{Context, Pass};
@@ -22,23 +22,23 @@ pub static PASS: Pass =
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |_, kernel| {
-        let known = Known::of(kernel);
+        let known = Facts::of(kernel);
         kernel.body = known.stmt(take(&mut kernel.body));
         Ok(())
     })
 }
 
-/// What is known at a statement.
+/// Known facts at a statement.
 #[derive(Clone)]
-struct Known {
+struct Facts {
     analyzer: Analyzer,
     /// Variables of loops, axes and sizes.
     vars: FxHashSet<Var>,
 }
 
-impl Known {
+impl Facts {
     fn of(kernel: &PrimFunc) -> Self {
-        let mut known = Known { analyzer: Analyzer::new(), vars: FxHashSet::default() };
+        let mut known = Facts { analyzer: Analyzer::new(), vars: FxHashSet::default() };
         for size in kernel.buffers().flat_map(|buffer| &buffer.shape).filter_map(PrimExpr::as_var) {
             known.analyzer.bound(size, Interval::new(0, LARGEST_SIZE));
             known.vars.insert(size.clone());
@@ -121,7 +121,7 @@ impl Known {
         }
     }
 
-    /// A variable runs over a range.
+    /// Records the range of a variable.
     fn bind(&mut self, var: &Var, min: &PrimExpr, extent: &PrimExpr) {
         if self.is_over_known(min) && self.is_over_known(extent) {
             self.analyzer.bind(var, min, extent);
@@ -129,65 +129,66 @@ impl Known {
         }
     }
 
-    /// An expression whose largest parts over known variables are simplified.
+    /// Simplifies the largest subexpressions over known variables.
     fn expr(&self, e: &PrimExpr) -> PrimExpr {
-        let part = self.part(e);
-        self.simple(part)
+        let subexpr = self.subexpr(e);
+        self.simple(subexpr)
     }
 
     /// Returns true if an expression is arithmetic over known variables that does not wrap.
     fn is_over_known(&self, e: &PrimExpr) -> bool {
-        matches!(self.part(e), Part::Known(_))
+        matches!(self.subexpr(e), Subexpr::Known(_))
     }
 
-    fn part(&self, e: &PrimExpr) -> Part {
+    fn subexpr(&self, e: &PrimExpr) -> Subexpr {
         let is_known = match e.kind() {
             PrimKind::Int(_) => true,
             PrimKind::Var(var) => self.vars.contains(var),
             PrimKind::Float(_) | PrimKind::Str(_) => false,
             _ => return self.operation(e),
         };
-        if is_known { Part::Known(e.clone()) } else { Part::Other(e.clone()) }
+        if is_known { Subexpr::Known(e.clone()) } else { Subexpr::Other(e.clone()) }
     }
 
-    fn operation(&self, e: &PrimExpr) -> Part {
+    fn operation(&self, e: &PrimExpr) -> Subexpr {
         let mut operands = Vec::new();
-        e.each_child(&mut |child| operands.push(self.part(child)));
+        e.each_child(&mut |child| operands.push(self.subexpr(child)));
         let is_arithmetic =
             matches!(e.kind(), PrimKind::Binary(..) | PrimKind::Not(_) | PrimKind::Select(..) | PrimKind::Cast(_));
         let of_known =
-            operands.iter().all(|operand| matches!(operand, Part::Known(operand) if is_simple(operand.dtype())));
+            operands.iter().all(|operand| matches!(operand, Subexpr::Known(operand) if is_simple(operand.dtype())));
         if is_arithmetic && of_known && is_simple(e.dtype()) && self.fits(e) {
-            return Part::Known(e.clone());
+            return Subexpr::Known(e.clone());
         }
         let mut operands = operands.into_iter();
-        let e = e.map_children(&mut |child| operands.next().map_or_else(|| child.clone(), |part| self.simple(part)));
-        Part::Other(upwards(chosen(e)))
+        let e =
+            e.map_children(&mut |child| operands.next().map_or_else(|| child.clone(), |subexpr| self.simple(subexpr)));
+        Subexpr::Other(as_less_than(fold_conditional(e)))
     }
 
     fn fits(&self, e: &PrimExpr) -> bool {
         e.dtype() == DType::BOOL || self.analyzer.interval(e).is_within(Interval::of_dtype(e.dtype()))
     }
 
-    fn simple(&self, part: Part) -> PrimExpr {
-        match part {
-            Part::Known(e) if matches!(e.kind(), PrimKind::Int(_) | PrimKind::Var(_)) => e,
-            Part::Known(e) => upwards(self.analyzer.simplify(&e)),
-            Part::Other(e) => e,
+    fn simple(&self, subexpr: Subexpr) -> PrimExpr {
+        match subexpr {
+            Subexpr::Known(e) if matches!(e.kind(), PrimKind::Int(_) | PrimKind::Var(_)) => e,
+            Subexpr::Known(e) => as_less_than(self.analyzer.simplify(&e)),
+            Subexpr::Other(e) => e,
         }
     }
 }
 
-/// A part of an expression.
-enum Part {
-    /// Arithmetic over known variables that does not wrap, as it is written.
+/// A subexpression.
+enum Subexpr {
+    /// Arithmetic over known variables that does not wrap, not simplified yet.
     Known(PrimExpr),
-    /// Anything else, its own parts simplified.
+    /// Anything else, with its subexpressions simplified.
     Other(PrimExpr),
 }
 
-/// One of two values, where the condition says which.
-fn chosen(e: PrimExpr) -> PrimExpr {
+/// Replaces a conditional expression whose condition is constant by the chosen value.
+fn fold_conditional(e: PrimExpr) -> PrimExpr {
     let choice = match e.kind() {
         PrimKind::Select(condition, a, b) => Some((condition, a, b)),
         PrimKind::Call(call) if e.as_intrin("if_then_else").is_some() => match &call.args[..] {
@@ -203,8 +204,8 @@ fn chosen(e: PrimExpr) -> PrimExpr {
     }
 }
 
-/// A comparison that asks what is less: `3 < i` for `i > 3`.
-fn upwards(e: PrimExpr) -> PrimExpr {
+/// Normalizes a comparison to less-than: `3 < i` for `i > 3`.
+fn as_less_than(e: PrimExpr) -> PrimExpr {
     match e.kind() {
         PrimKind::Binary(BinaryOp::Gt, a, b) => b.clone().lt(a),
         PrimKind::Binary(BinaryOp::Ge, a, b) => b.clone().le(a),
@@ -212,7 +213,7 @@ fn upwards(e: PrimExpr) -> PrimExpr {
     }
 }
 
-/// Returns true if values of the dtype are conditions or what indices are computed with.
+/// Returns true if values of the dtype are conditions or index arithmetic.
 fn is_simple(dtype: DType) -> bool {
     matches!(dtype, DType::BOOL | DType::INT32 | DType::INT64)
 }

@@ -1,7 +1,7 @@
-//! UnrollLoop: loops that ask for it are written out, with a number in the place of their variable.
+//! UnrollLoop: unrolls loops.
 //!
-//! That are those of kind `T.unroll`, and, where options or pragmas (`pragma_auto_unroll_max_step`) allow, serial ones
-//! that are short and not around loops that remain. A loop whose iterations are left by `break` or `continue` remains.
+//! These are loops of kind `T.unroll`, and, if options or pragmas (`pragma_auto_unroll_max_step`) allow, short serial
+//! loops that do not contain remaining loops. A loop with `break` or `continue` stays.
 
 use super::{each_kernel, misplaced, take};
 use crate::{Context, OptionKind, Pass, PassOption};
@@ -20,53 +20,58 @@ const fn option(name: &'static str, kind: OptionKind, default: &'static str, doc
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "tirx.UnrollLoop",
-    doc: "Writes out the iterations of loops that are to be unrolled",
+    doc: "Unrolls loops",
     options: &[
-        option("auto_max_step", OptionKind::Integer, "0", "Unroll serial loops that make no more steps than this"),
-        option("auto_max_depth", OptionKind::Integer, "8", "Do so for no more loops than this, one in the other"),
-        option("auto_max_extent", OptionKind::Integer, "0", "Unroll serial loops of no more iterations than this"),
-        option("explicit_unroll", OptionKind::Bool, "true", "Write iterations out; else loops only become `T.unroll`"),
+        option("auto_max_step", OptionKind::Integer, "0", "Maximum steps of automatically unrolled serial loops"),
+        option("auto_max_depth", OptionKind::Integer, "8", "Maximum nesting depth of automatically unrolled loops"),
+        option(
+            "auto_max_extent",
+            OptionKind::Integer,
+            "0",
+            "Maximum iterations of automatically unrolled serial loops",
+        ),
+        option("explicit_unroll", OptionKind::Bool, "true", "Unroll; otherwise loops only become `T.unroll`"),
     ],
     run,
 };
 
-/// Statements that a kernel may have after its loops have been written out: more take longer to read than to run.
-const MOST: usize = 1 << 18;
+/// Maximum number of statements of a kernel after unrolling: more take longer to compile than to run.
+const MAX_STATEMENTS: usize = 1 << 18;
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let options = context.options;
     each_kernel(module, |name, kernel| {
         let mut unroller = Unroller {
-            most_steps: options.integer("auto_max_step"),
-            most_depth: options.integer("auto_max_depth"),
-            most_iterations: options.integer("auto_max_extent"),
+            max_steps: options.integer("auto_max_step"),
+            max_depth: options.integer("auto_max_depth"),
+            max_iterations: options.integer("auto_max_extent"),
             explicit: options.is_on("explicit_unroll"),
-            here: Count::default(),
+            counts: Counts::default(),
             kernel: name,
         };
         unroller.kernel(kernel)
     })
 }
 
-/// What was found in the statements so far.
+/// Counts over the statements so far.
 #[derive(Clone, Copy, Default)]
-struct Count {
-    /// Stores and calls, as often as unrolled loops run them.
+struct Counts {
+    /// Stores and calls, multiplied by the iterations of unrolled loops.
     steps: i64,
-    /// Unrolled loops, one in the other.
+    /// Nesting depth of unrolled loops.
     unrolled: i64,
     /// True if a loop remains.
     loops: bool,
-    /// Statements, as they will be written.
-    written: usize,
+    /// Statements after unrolling.
+    unrolled_stmts: usize,
 }
 
 struct Unroller<'a> {
-    most_steps: i64,
-    most_depth: i64,
-    most_iterations: i64,
+    max_steps: i64,
+    max_depth: i64,
+    max_iterations: i64,
     explicit: bool,
-    here: Count,
+    counts: Counts,
     kernel: &'a Name,
 }
 
@@ -78,26 +83,26 @@ impl Unroller<'_> {
 
     fn stmt(&mut self, mut stmt: Stmt) -> Result<Stmt, Diagnostic> {
         let span = stmt.span;
-        self.here.written += 1;
+        self.counts.unrolled_stmts += 1;
         match stmt.kind {
             StmtKind::Seq(stmts) => {
                 let stmts = stmts.into_iter().map(|stmt| self.member(stmt)).collect::<Result<Vec<_>, _>>()?;
                 return Ok(flat(Stmt::seq(stmts)).at(span));
             }
             StmtKind::Attr { ref key, ref value, ref mut body, .. } if self.pragma(key, value).is_some() => {
-                let (steps, explicit) = (self.most_steps, self.explicit);
+                let (steps, explicit) = (self.max_steps, self.explicit);
                 if let Some(pragma) = self.pragma(key, value) {
-                    (self.most_steps, self.explicit) = pragma;
+                    (self.max_steps, self.explicit) = pragma;
                 }
                 let body = self.stmt(take(body));
-                (self.most_steps, self.explicit) = (steps, explicit);
+                (self.max_steps, self.explicit) = (steps, explicit);
                 return body;
             }
             StmtKind::For(mut l) => {
                 l.body = self.stmt(take(&mut l.body))?;
                 return self.of_loop(*l, span);
             }
-            StmtKind::Store { .. } | StmtKind::Evaluate(_) => self.here.steps += 1,
+            StmtKind::Store { .. } | StmtKind::Evaluate(_) => self.counts.steps += 1,
             _ => {}
         }
         let mut failed = None;
@@ -108,27 +113,27 @@ impl Unroller<'_> {
         failed.map_or(Ok(stmt), Err)
     }
 
-    /// A statement of a sequence: each counts for itself.
+    /// Visits a statement of a sequence, counted separately.
     fn member(&mut self, stmt: Stmt) -> Result<Stmt, Diagnostic> {
-        let before = std::mem::take(&mut self.here);
+        let before = std::mem::take(&mut self.counts);
         let stmt = self.stmt(stmt)?;
-        self.here.steps = self.here.steps.saturating_add(before.steps);
-        self.here.unrolled = self.here.unrolled.max(before.unrolled);
-        self.here.loops |= before.loops;
-        self.here.written += before.written;
+        self.counts.steps = self.counts.steps.saturating_add(before.steps);
+        self.counts.unrolled = self.counts.unrolled.max(before.unrolled);
+        self.counts.loops |= before.loops;
+        self.counts.unrolled_stmts += before.unrolled_stmts;
         Ok(stmt)
     }
 
-    /// The steps that are unrolled, and whether explicitly, where an attribute says so.
+    /// Returns the maximum step and explicitness of unrolling, if an attribute sets them.
     fn pragma(&self, key: &str, value: &PrimExpr) -> Option<(i64, bool)> {
         match key {
             "pragma_auto_unroll_max_step" => Some((value.as_int()?, self.explicit)),
-            "pragma_unroll_explicit" => Some((self.most_steps, value.as_int()? != 0)),
+            "pragma_unroll_explicit" => Some((self.max_steps, value.as_int()? != 0)),
             _ => None,
         }
     }
 
-    /// A loop whose body has been looked at.
+    /// Handles a loop whose body has been visited.
     fn of_loop(&mut self, mut l: Loop, span: Span) -> Result<Stmt, Diagnostic> {
         let iterations = iterations(&l);
         let asked = l.kind == ForKind::Unrolled;
@@ -137,35 +142,36 @@ impl Unroller<'_> {
             return Err(misplaced(&PASS, self.kernel, "a loop to unroll has no constant extent", help, span));
         }
         let Some(n) = iterations.filter(|n| (asked || self.is_short(&l, *n)) && !l.body.jumps()) else {
-            self.here.loops = true;
+            self.counts.loops = true;
             return Ok(Stmt::new(StmtKind::For(Box::new(l))).at(span));
         };
-        self.here.steps = self.here.steps.saturating_mul(n);
-        self.here.unrolled += 1;
-        let written_out = self.explicit || n <= self.most_iterations && self.most_iterations == 1;
+        self.counts.steps = self.counts.steps.saturating_mul(n);
+        self.counts.unrolled += 1;
+        let written_out = self.explicit || n <= self.max_iterations && self.max_iterations == 1;
         if !written_out {
             l.kind = ForKind::Unrolled;
             return Ok(Stmt::new(StmtKind::For(Box::new(l))).at(span));
         }
-        self.here.written = self.here.written.saturating_mul(usize::try_from(n).unwrap_or(usize::MAX));
-        if self.here.written > MOST {
-            let why = format!("it would have more than {MOST} statements");
+        self.counts.unrolled_stmts =
+            self.counts.unrolled_stmts.saturating_mul(usize::try_from(n).unwrap_or(usize::MAX));
+        if self.counts.unrolled_stmts > MAX_STATEMENTS {
+            let why = format!("it would have more than {MAX_STATEMENTS} statements");
             return Err(misplaced(&PASS, self.kernel, &why, "unroll loops of fewer iterations", span));
         }
         Ok(flat(l.unrolled(n)).at(span))
     }
 
-    /// Returns true if a loop is unrolled without being asked to.
+    /// Returns true if a loop is unrolled automatically.
     fn is_short(&self, l: &Loop, n: i64) -> bool {
         let automatic = l.kind == ForKind::Serial
-            && !self.here.loops
-            && self.here.unrolled <= self.most_depth
-            && (n.saturating_mul(self.here.steps) <= self.most_steps || n <= self.most_iterations);
+            && !self.counts.loops
+            && self.counts.unrolled <= self.max_depth
+            && (n.saturating_mul(self.counts.steps) <= self.max_steps || n <= self.max_iterations);
         automatic && !is_annotated(l)
     }
 }
 
-/// A sequence without sequences in it that declare values only, which no others know.
+/// Flattens nested sequences, unless they declare values.
 fn flat(stmt: Stmt) -> Stmt {
     let StmtKind::Seq(stmts) = stmt.kind else { return stmt };
     let opened = stmts.into_iter().flat_map(|stmt| match stmt.kind {
@@ -175,12 +181,12 @@ fn flat(stmt: Stmt) -> Stmt {
     Stmt::new(StmtKind::Seq(opened.collect()))
 }
 
-/// Returns true if annotations say how a loop runs.
+/// Returns true if a loop has annotations about its execution.
 fn is_annotated(l: &Loop) -> bool {
     l.annotations.iter().any(|(_, value)| !matches!(value, AttrValue::None))
 }
 
-/// How often a loop runs.
+/// Returns the number of iterations of a loop.
 fn iterations(l: &Loop) -> Option<i64> {
     let constant = |e: &PrimExpr| match e.kind() {
         PrimKind::Int(v) => Some(*v),

@@ -1,8 +1,8 @@
-//! VectorizeLoop: loops of kind `T.vectorized` become operations on vectors.
+//! VectorizeLoop: turns loops of kind `T.vectorized` into vector operations.
 //!
-//! A value that differs from iteration to iteration becomes a vector of one lane for each; sums and products of the loop's
-//! variable become ramps, other values are repeated where they meet vectors. A statement that has no such form, as one
-//! under a condition that differs, runs once for each lane. Where vectors are not wanted, loops become serial ones.
+//! A value that varies with the loop becomes a vector with one lane per iteration; affine expressions of the loop
+//! variable become ramps, and invariant values are broadcast where needed. A statement without a vector form, such as
+//! one under a varying condition, is run once per lane. If vectorization is disabled, loops become serial.
 
 use super::{each_kernel, misplaced, take};
 use crate::{Context, OptionKind, Pass, PassOption};
@@ -17,24 +17,24 @@ use hammock_ir::{
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "tirx.VectorizeLoop",
-    doc: "Turns loops that are to be vectorized into operations on vectors",
+    doc: "Turns vectorized loops into vector operations",
     options: &[PassOption {
         name: "enable_vectorize",
         kind: OptionKind::Bool,
         default: "true",
-        doc: "Make vectors; else the loops become serial ones",
+        doc: "Vectorize; otherwise the loops become serial",
     }],
     run,
 };
 
-/// The most lanes that a vector may have.
-const MOST_LANES: i64 = 1 << 12;
+/// Maximum number of lanes.
+const MAX_LANES: i64 = 1 << 12;
 
 fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     let enabled = context.options.is_on("enable_vectorize");
     each_kernel(module, |name, kernel| {
         let body = take(&mut kernel.body);
-        kernel.body = if enabled { vectorized(name, body)? } else { super::map(body, &mut serial) };
+        kernel.body = if enabled { vectorize(name, body)? } else { super::map(body, &mut serial) };
         Ok(())
     })
 }
@@ -49,9 +49,9 @@ fn serial(mut stmt: Stmt) -> Stmt {
 }
 
 /// Vectorizes the loops of a statement, inner ones first.
-fn vectorized(kernel: &Name, mut stmt: Stmt) -> Result<Stmt, Diagnostic> {
+fn vectorize(kernel: &Name, mut stmt: Stmt) -> Result<Stmt, Diagnostic> {
     let mut failed = None;
-    stmt.each_child_mut(&mut |child| match vectorized(kernel, take(child)) {
+    stmt.each_child_mut(&mut |child| match vectorize(kernel, take(child)) {
         Ok(new) => *child = new,
         Err(error) => failed = failed.take().or(Some(error)),
     });
@@ -67,12 +67,12 @@ fn vectorized(kernel: &Name, mut stmt: Stmt) -> Result<Stmt, Diagnostic> {
 fn of_loop(kernel: &Name, l: Loop, span: Span) -> Result<Stmt, Diagnostic> {
     let wrong = |why: &str, help: &str| Err(misplaced(&PASS, kernel, why, help, span));
     let lanes = match l.extent.as_int() {
-        Some(lanes) if (1..=MOST_LANES).contains(&lanes) && l.step.is_none() && l.min.as_int() == Some(0) => {
+        Some(lanes) if (1..=MAX_LANES).contains(&lanes) && l.step.is_none() && l.min.as_int() == Some(0) => {
             lanes as u16
         }
         _ => {
             let help = format!(
-                "a loop of such kind runs from 0 to a constant of at most {MOST_LANES}; split the loop, or write `range`"
+                "a loop of such kind runs from 0 to a constant of at most {MAX_LANES}; split the loop, or write `range`"
             );
             return wrong("a loop to vectorize has other bounds", &help);
         }
@@ -103,7 +103,7 @@ fn of_loop(kernel: &Name, l: Loop, span: Span) -> Result<Stmt, Diagnostic> {
     Ok(vectorizer.stmt(l.body.clone()))
 }
 
-/// Returns true if an index differs between iterations that is not the last one.
+/// Returns true if an index other than the last one varies with the loop.
 fn crosses(indices: &[PrimExpr], var: &Var) -> bool {
     indices.split_last().is_some_and(|(_, others)| others.iter().any(|index| index.uses(var)))
 }
@@ -114,25 +114,25 @@ struct Vectorizer<'a> {
 }
 
 impl Vectorizer<'_> {
-    /// The statement for all iterations at once.
+    /// Returns the statement for all iterations at once.
     fn stmt(&self, stmt: Stmt) -> Stmt {
         if let StmtKind::Seq(stmts) = stmt.kind {
             return self.sequence(stmts).at(stmt.span);
         }
         match self.as_vectors(&stmt) {
             Some(vectors) => vectors.at(stmt.span),
-            None => self.one_by_one(stmt),
+            None => self.scalarize(stmt),
         }
     }
 
-    /// Statements after one that declares what differs are a part of the loop that it needs.
+    /// Statements after a declaration that varies are a part of its loop.
     fn sequence(&self, stmts: Vec<Stmt>) -> Stmt {
         let mut done = Vec::with_capacity(stmts.len());
         let mut rest = stmts.into_iter();
         while let Some(stmt) = rest.next() {
             let needs_loop = stmt.declares() && self.as_vectors(&stmt).is_none();
             if needs_loop {
-                done.push(self.one_by_one(Stmt::seq(std::iter::once(stmt).chain(rest))));
+                done.push(self.scalarize(Stmt::seq(std::iter::once(stmt).chain(rest))));
                 break;
             }
             done.push(self.stmt(stmt));
@@ -140,14 +140,14 @@ impl Vectorizer<'_> {
         Stmt::seq(done)
     }
 
-    fn one_by_one(&self, stmt: Stmt) -> Stmt {
+    fn scalarize(&self, stmt: Stmt) -> Stmt {
         let var = self.var.fresh();
         let span = stmt.span;
         let body = fresh::copy(&stmt, Substitution::from_iter([(self.var.clone(), var.expr())]));
         Stmt::serial(var.clone(), PrimExpr::int(i64::from(self.lanes), var.dtype()), body).at(span)
     }
 
-    /// The statement on vectors; none where it has no such form.
+    /// Returns the statement on vectors; `None` if it has no such form.
     fn as_vectors(&self, stmt: &Stmt) -> Option<Stmt> {
         let kind = match &stmt.kind {
             StmtKind::Store { buffer, indices, value, predicate: None } => self.store(buffer, indices, value)?,
@@ -171,19 +171,20 @@ impl Vectorizer<'_> {
     fn store(&self, buffer: &Buffer, indices: &[PrimExpr], value: &PrimExpr) -> Option<StmtKind> {
         let (last, others) = indices.split_last()?;
         if !self.varies(last) || buffer.dtype.is_vector() {
-            // all iterations write to one place
+            // all iterations write to the same element
             let reads_itself = value.any(&mut |e| matches!(e.kind(), PrimKind::Load(from, ..) if from == buffer));
             let once = !self.varies(value) && !self.varies(last) && !reads_itself && !super::has_effects(value);
             let (indices, value) = (indices.to_vec(), value.clone());
             return once.then(|| StmtKind::Store { buffer: buffer.clone(), indices, value, predicate: None });
         }
         let value = self.expr(value)?;
-        let value = self.repeated(value);
+        let value = self.broadcast(value);
         let indices = others.iter().cloned().chain([self.expr(last)?]).collect();
         Some(StmtKind::Store { buffer: buffer.clone(), indices, value, predicate: None })
     }
 
-    /// The values of an expression: a vector if they differ, else the scalar. None where there is no such form.
+    /// Returns the values of an expression: a vector if they vary, otherwise the scalar. `None` if there is no vector
+    /// form.
     fn expr(&self, e: &PrimExpr) -> Option<PrimExpr> {
         if !self.varies(e) {
             return Some(e.clone());
@@ -206,11 +207,11 @@ impl Vectorizer<'_> {
             PrimKind::Not(value) => Some(self.expr(value)?.not()),
             PrimKind::Select(condition, then, otherwise) => {
                 let [condition, then, otherwise] = [condition, then, otherwise].map(|e| self.expr(e));
-                Some(self.repeated(condition?).select(self.repeated(then?), self.repeated(otherwise?)))
+                Some(self.broadcast(condition?).select(self.broadcast(then?), self.broadcast(otherwise?)))
             }
             PrimKind::Call(call) => match &call.callee {
                 PrimCallee::Intrin(name) if intrinsics::lanes(name).is_some() => {
-                    let args = call.args.iter().map(|arg| Some(self.repeated(self.expr(arg)?)));
+                    let args = call.args.iter().map(|arg| Some(self.broadcast(self.expr(arg)?)));
                     let args = args.collect::<Option<_>>()?;
                     let ty = e.dtype().with_lanes(self.lanes);
                     Some(PrimExpr::call(call.callee.clone(), args, call.attrs.clone(), ty))
@@ -239,15 +240,15 @@ impl Vectorizer<'_> {
                 let analyzer = Analyzer::new();
                 PrimExpr::ramp(analyzer.simplify(&base), analyzer.simplify(&step), self.lanes)
             }
-            None => binary(op, self.repeated(a), self.repeated(b)),
+            None => binary(op, self.broadcast(a), self.broadcast(b)),
         }
     }
 
-    fn repeated(&self, e: PrimExpr) -> PrimExpr {
+    fn broadcast(&self, e: PrimExpr) -> PrimExpr {
         if e.dtype().is_scalar() { e.broadcast(self.lanes) } else { e }
     }
 
-    /// Returns true if an expression differs between iterations.
+    /// Returns true if an expression varies with the loop.
     fn varies(&self, e: &PrimExpr) -> bool {
         e.uses(self.var)
     }

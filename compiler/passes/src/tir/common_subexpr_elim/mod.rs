@@ -1,9 +1,9 @@
-//! CommonSubexprElim: what is computed twice becomes a variable.
+//! CommonSubexprElim: eliminates common subexpressions in kernels.
 //!
 //! The variable is declared before the first statement that uses it, or before the loop or branch around that, as far
-//! inside as all uses allow. Only arithmetic is looked at: what loads from memory or calls a function is computed where
-//! it stands, conditions stay as they are, and so does what is computed twice only as a part of something else. A
-//! division that may be by zero is computed where it was computed before, and not if it was not.
+//! inside as all uses allow. Only arithmetic is considered: loads and calls stay, and so do conditions, and
+//! expressions that repeat only as a part of another common subexpression. A division that may be by zero is not
+//! moved to where it was not computed before.
 
 mod table;
 
@@ -20,7 +20,7 @@ use table::Table;
 
 /// See the module's documentation.
 pub static PASS: Pass =
-    Pass { name: "tirx.CommonSubexprElim", doc: "Computes what kernels compute twice only once", options: &[], run };
+    Pass { name: "tirx.CommonSubexprElim", doc: "Eliminates common subexpressions in kernels", options: &[], run };
 
 fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     each_kernel(module, |name, kernel| {
@@ -44,21 +44,21 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// Puts variables in.
+/// Inserts variables.
 struct Rewriter {
     table: Table,
-    /// The variables of classes of equal expressions.
+    /// Variables of classes of equal expressions.
     vars: FxHashMap<usize, Var>,
-    /// Declarations before statements, by their numbers.
+    /// Declarations before statements, by index.
     before: FxHashMap<usize, Vec<Stmt>>,
     /// Buffers whose sizes have changed.
     buffers: FxHashMap<Buffer, Buffer>,
-    /// How many statements there were so far.
+    /// Number of statements so far.
     seen: usize,
 }
 
 impl Rewriter {
-    /// A statement after the declarations that belong before it.
+    /// Returns a statement preceded by its declarations.
     fn stmt(&mut self, mut stmt: Stmt) -> Vec<Stmt> {
         let mut all = self.before.remove(&self.seen).unwrap_or_default();
         self.seen += 1;
@@ -80,9 +80,9 @@ impl Rewriter {
         stmt.each_child_mut(&mut |child| children.push(take(child)));
         stmt.map_exprs(&mut |e| self.expr(e));
         let mut children = children.into_iter();
-        stmt.each_child_mut(&mut |place| {
+        stmt.each_child_mut(&mut |slot| {
             if let Some(child) = children.next() {
-                *place = as_one(self.stmt(child));
+                *slot = as_one(self.stmt(child));
             }
         });
         all.push(stmt);
@@ -108,7 +108,7 @@ impl Rewriter {
             return var.expr();
         }
         if let PrimKind::Let(var, value, body) = e.kind() {
-            // uses in the body do not count, so variables may be declared behind them
+            // uses in the body do not count, so variables may be declared after them
             return PrimExpr::bind(var.clone(), self.expr(value), self.in_let(body));
         }
         self.with_buffers(e.map_children(&mut |child| self.expr(child)))

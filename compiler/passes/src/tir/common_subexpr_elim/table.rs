@@ -1,4 +1,4 @@
-//! Expressions that are equal, and where they stand.
+//! Value numbering: equal expressions and their uses.
 
 use hammock_ir::{
     DType, PrimExpr,
@@ -7,7 +7,7 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// What an expression is, over the classes of its operands.
+/// Structure of an expression over the classes of its operands.
 #[derive(PartialEq, Eq, Hash)]
 enum Key {
     Var(Var),
@@ -25,37 +25,37 @@ enum Key {
 
 /// Equal expressions.
 struct Class {
-    /// One of them.
+    /// A representative.
     expr: PrimExpr,
     /// True if it neither loads nor calls.
     is_arithmetic: bool,
-    /// True if it divides by what may be zero.
+    /// True if it may divide by zero.
     may_fail: bool,
     uses: Option<Uses>,
 }
 
-/// Where expressions that may become a variable stand.
+/// Uses of an expression that may become a variable.
 struct Uses {
     count: usize,
-    /// How many steps it is computed in: those of its operands that are counted, and one.
+    /// Depth of the expression, over its counted operands.
     depth: usize,
-    /// The scope around all of them.
+    /// Scope around all uses.
     scope: usize,
-    /// The scope of the first.
+    /// Scope of the first use.
     first_scope: usize,
-    /// The statement of the first, by its number.
+    /// Index of the statement of the first use.
     first_stmt: usize,
-    /// True if the first is computed whenever its statement runs.
+    /// True if the first use is evaluated whenever its statement runs.
     is_certain: bool,
-    /// The classes of its operands, each as often as it is one.
+    /// Classes of its operands, with multiplicity.
     operands: Vec<usize>,
 }
 
-/// What runs together: the body of a loop, or a side of a branch.
+/// The body of a loop, or a side of a branch.
 struct Scope {
     outer: usize,
     depth: usize,
-    /// The number of the loop or branch.
+    /// Index of the loop or branch.
     stmt: usize,
 }
 
@@ -65,15 +65,15 @@ pub(super) struct Table {
     by_key: FxHashMap<Key, usize>,
     /// Classes by node; the expression keeps its node alive.
     by_node: FxHashMap<usize, (PrimExpr, usize)>,
-    /// Classes in the order in which they were first used.
+    /// Classes in order of first use.
     order: Vec<usize>,
     scopes: Vec<Scope>,
     scope: usize,
     stmts: usize,
     stmt: usize,
-    /// How many `let` are around, whose variables nothing else knows.
+    /// Number of enclosing `let` expressions, whose variables are local.
     lets: usize,
-    /// How many choices are around that are not always computed.
+    /// Number of enclosing conditional expressions.
     choices: usize,
 }
 
@@ -95,17 +95,18 @@ impl Table {
         table
     }
 
-    /// The class of an expression.
+    /// Returns the class of an expression.
     pub fn class(&self, e: &PrimExpr) -> Option<usize> {
         self.by_node.get(&e.node_id()).map(|(_, class)| *class)
     }
 
-    /// The expression of a class.
+    /// Returns the expression of a class.
     pub fn value(&self, class: usize) -> PrimExpr {
         self.classes[class].expr.clone()
     }
 
-    /// Classes that become variables, and the statements before which they are declared: simple ones first.
+    /// Returns the classes that become variables, with the statements before which they are declared, simple ones
+    /// first.
     pub fn planned(&self) -> Vec<(usize, usize)> {
         let mut consumed: FxHashMap<usize, usize> = FxHashMap::default();
         let used = |class: &usize| self.classes[*class].uses.as_ref().map(|uses| (*class, uses));
@@ -120,11 +121,11 @@ impl Table {
             uses.count >= 2 + consumed.get(class).copied().unwrap_or(0)
                 && (!self.classes[*class].may_fail || uses.is_certain && uses.scope == uses.first_scope)
         };
-        found.into_iter().filter(twice).map(|(class, uses)| (class, self.place(uses))).collect()
+        found.into_iter().filter(twice).map(|(class, uses)| (class, self.declaration_point(uses))).collect()
     }
 
-    /// The statement before which it is declared.
-    fn place(&self, uses: &Uses) -> usize {
+    /// Returns the statement before which it is declared.
+    fn declaration_point(&self, uses: &Uses) -> usize {
         if uses.first_scope == uses.scope {
             return uses.first_stmt;
         }
@@ -153,7 +154,7 @@ impl Table {
         match &stmt.kind {
             StmtKind::Seq(stmts) => {
                 for stmt in stmts {
-                    // what a sequence in a sequence declares is not known behind it
+                    // declarations of a nested sequence are local to it
                     if matches!(stmt.kind, StmtKind::Seq(_)) { self.inside(stmt, self.stmts) } else { self.stmt(stmt) }
                 }
                 return;
@@ -167,7 +168,7 @@ impl Table {
         stmt.each_child(&mut |child| self.inside(child, number));
     }
 
-    /// A statement that runs in a scope of its own, which another one makes.
+    /// Visits a statement in its own scope, which another statement opens.
     fn inside(&mut self, stmt: &Stmt, by: usize) {
         let outer = self.scope;
         self.scopes.push(Scope { outer, depth: self.scopes[outer].depth + 1, stmt: by });
@@ -176,7 +177,7 @@ impl Table {
         self.scope = outer;
     }
 
-    /// Notes a use of an expression, after those of its operands; gives its class.
+    /// Records a use of an expression, after those of its operands; returns its class.
     fn expr(&mut self, e: &PrimExpr) -> usize {
         let mut operands = Vec::new();
         match e.kind() {

@@ -1,14 +1,14 @@
-//! CompactBufferAllocation: buffers of blocks become as small as what is accessed of them.
+//! CompactBufferAllocation: shrinks buffers of blocks to the accessed region.
 //!
-//! A buffer that is allocated in a loop holds what the loops inside access of it, and indices count from the first
-//! element of that. Sizes do not depend on loops: where the part does, its largest size is taken if there is one, else
-//! the dimension stays. A buffer whose pointer is taken stays, and so does one that others lie over. Blocks that say
-//! `buffer_dim_align` get strides that are aligned so.
+//! A buffer allocated in a loop is reduced to the region that the inner loops access, and indices are rebased to it.
+//! Sizes do not depend on loops: if the region does, its maximum is used if known, otherwise the dimension stays.
+//! Buffers whose pointer is taken, or that others alias, stay. The blocks' `buffer_dim_align` sets aligned strides.
 
-mod parts;
+mod accessed_regions;
 
 use super::{block_with_init, each_kernel, misplaced};
 use crate::{Context, OptionKind, Pass, PassOption};
+use accessed_regions::AccessedRegions;
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     AttrValue, Module, PrimExpr,
@@ -16,18 +16,17 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind, Var},
     tir::{Block, Buffer, Region, Stmt, StmtKind},
 };
-use parts::Parts;
 use rustc_hash::FxHashMap;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "s_tir.CompactBufferAllocation",
-    doc: "Makes buffers of blocks as small as what is accessed of them",
+    doc: "Shrinks buffers of blocks to the accessed region",
     options: &[PassOption {
         name: "is_strict",
         kind: OptionKind::Bool,
         default: "true",
-        doc: "Hold only what is inside of the buffer as it was",
+        doc: "Limit the region to the bounds of the original buffer",
     }],
     run,
 };
@@ -49,7 +48,7 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
             let help = "run pass `s_tir.ConvertBlocksToOpaque` first";
             return Err(misplaced(&PASS, name, "a block has axes", help, span));
         }
-        let parts = Parts::of(&kernel.body, strict);
+        let parts = AccessedRegions::of(&kernel.body, strict);
         let aligned = alignments(&kernel.body);
         let small = |(buffer, part): (Buffer, Vec<(PrimExpr, PrimExpr)>)| {
             let (first, shape): (Vec<PrimExpr>, Vec<PrimExpr>) = part.into_iter().unzip();
@@ -64,20 +63,20 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// A dimension, and what its stride is a multiple of, and how much more.
+/// A dimension with the alignment factor and offset of its stride.
 type Alignment = (usize, i64, i64);
 
-/// The alignments that blocks say of what they write, and allocations of themselves.
+/// Returns the alignments from annotations of blocks and allocations.
 fn alignments(body: &Stmt) -> FxHashMap<Var, Vec<Alignment>> {
     let mut found: FxHashMap<Var, Vec<Alignment>> = FxHashMap::default();
     body.walk(&mut |stmt| {
-        let said = match &stmt.kind {
+        let declared = match &stmt.kind {
             StmtKind::Block(block) => &block.annotations,
             StmtKind::Alloc(_, annotations) => annotations,
             _ => return,
         };
-        let Some(AttrValue::List(said)) = said.get("buffer_dim_align") else { return };
-        for entry in said {
+        let Some(AttrValue::List(declared)) = declared.get("buffer_dim_align") else { return };
+        for entry in declared {
             let (AttrValue::List(numbers) | AttrValue::Tuple(numbers)) = entry else { continue };
             let numbers: Vec<i64> = numbers.iter().filter_map(integer).collect();
             let [buffer, dim, factor, offset] = numbers[..] else { continue };
@@ -104,7 +103,7 @@ fn integer(value: &AttrValue) -> Option<i64> {
     }
 }
 
-/// Strides that are as dense as alignments allow.
+/// Returns the minimum strides for these alignments.
 fn strides(shape: &[PrimExpr], alignments: &[Alignment]) -> Vec<PrimExpr> {
     let Some(first) = shape.first() else { return Vec::new() };
     let mut stride = PrimExpr::int(1, first.dtype());
@@ -126,7 +125,7 @@ fn strides(shape: &[PrimExpr], alignments: &[Alignment]) -> Vec<PrimExpr> {
 
 /// Replaces buffers by smaller ones.
 struct Compactor {
-    /// The smaller buffers, each with the indices of its first element.
+    /// The smaller buffers, with the original indices of their first elements.
     small: FxHashMap<Buffer, (Buffer, Vec<PrimExpr>)>,
 }
 
@@ -136,7 +135,7 @@ impl Compactor {
             StmtKind::Alloc(buffer, _) => self.allocation(buffer),
             StmtKind::Store { buffer, indices, .. } => {
                 if let Some((new, first)) = self.small.get(buffer) {
-                    *indices = moved(indices, first);
+                    *indices = rebased(indices, first);
                     *buffer = new.clone();
                 }
             }
@@ -169,7 +168,7 @@ impl Compactor {
         let e = e.map_children(&mut |child| self.expr(child));
         match e.kind() {
             PrimKind::Load(buffer, indices, mask) => match self.small.get(buffer) {
-                Some((new, first)) => PrimExpr::load_masked(new, moved(indices, first), mask.clone()),
+                Some((new, first)) => PrimExpr::load_masked(new, rebased(indices, first), mask.clone()),
                 None => e,
             },
             _ => e,
@@ -177,13 +176,13 @@ impl Compactor {
     }
 }
 
-fn moved(indices: &[PrimExpr], first: &[PrimExpr]) -> Vec<PrimExpr> {
+fn rebased(indices: &[PrimExpr], first: &[PrimExpr]) -> Vec<PrimExpr> {
     let pairs = indices.iter().zip(first);
     pairs.map(|(index, first)| arith::binary(BinaryOp::Sub, index.clone(), first.clone())).collect()
 }
 
-/// Returns true if both are worth the same.
-fn is(analyzer: &Analyzer, a: &PrimExpr, b: &PrimExpr) -> bool {
+/// Returns true if both are provably equal.
+fn is_same(analyzer: &Analyzer, a: &PrimExpr, b: &PrimExpr) -> bool {
     let (a, b) = arith::match_types(a.clone(), b.clone());
     analyzer.prove_eq(&a, &b)
 }

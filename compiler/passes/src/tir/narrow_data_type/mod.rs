@@ -1,8 +1,8 @@
-//! NarrowDataType: indices are computed in fewer bits where that is certain to hold them.
+//! NarrowDataType: narrows index arithmetic where values provably fit.
 //!
-//! The variable of a loop or axis becomes narrower if all integers that are computed from it fit, inside of indices and
-//! everywhere else; numbers and casts in indices, sizes and conditions follow. Sizes that are given when the kernel is
-//! called may be anything, so what depends on them stays wide.
+//! The variable of a loop or axis is narrowed if all integers computed from it fit, in indices and elsewhere;
+//! constants and casts in indices, sizes and conditions follow. Sizes passed at run time are unbounded, so
+//! expressions of them stay wide.
 
 mod rewrite;
 
@@ -22,12 +22,12 @@ use rustc_hash::FxHashMap;
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
     name: "tirx.NarrowDataType",
-    doc: "Computes indices in fewer bits where they fit",
+    doc: "Narrows index arithmetic where values provably fit",
     options: &[PassOption {
         name: "target_bits",
         kind: OptionKind::Integer,
         default: "32",
-        doc: "The bits of narrow integers: 8, 16, 32 or 64",
+        doc: "Width of narrow integers: 8, 16, 32 or 64",
     }],
     run,
 };
@@ -52,27 +52,27 @@ fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// The integer dtype of so many bits.
+/// Returns the integer dtype of this width.
 pub(super) fn narrower(dtype: DType, bits: u8) -> DType {
     DType { bits, ..dtype }
 }
 
-/// A variable of that name.
+/// Returns a variable of the same name.
 pub(super) fn with_type(var: &Var, dtype: DType) -> Var {
     var.with_ty(dtype)
 }
 
-/// What integers can be.
+/// Bounds of integers.
 #[derive(Default)]
 pub(super) struct Bounds {
-    /// The bits of narrow integers.
+    /// Width of narrow integers.
     pub bits: u8,
-    /// The variables of loops and axes, with the bits of their extents.
+    /// Variables of loops and axes, with their ranges and the widths of their extents.
     ranges: FxHashMap<Var, (Interval, u8)>,
 }
 
 impl Bounds {
-    /// Learns the ranges of variables.
+    /// Records the ranges of variables.
     fn stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::For(l) => self.range(&l.var, &l.min, &l.extent),
@@ -95,7 +95,7 @@ impl Bounds {
         self.ranges.insert(var.clone(), (Interval::new(first.min, last.max.max(first.min)), extent.dtype().bits));
     }
 
-    /// What an integer expression can be.
+    /// Returns the range of an integer expression.
     fn of(&self, e: &PrimExpr) -> Interval {
         let of_dtype = Interval::of_dtype(e.dtype().element());
         let found = match e.kind() {
@@ -131,11 +131,11 @@ impl Bounds {
             },
             _ => of_dtype,
         };
-        // what does not fit has wrapped
+        // out-of-range values have wrapped
         if found.is_within(of_dtype) { found } else { of_dtype }
     }
 
-    /// The bits that an expression is computed in, under one that is computed in so many.
+    /// Returns the width in which an expression is computed, in an expression of width `under`.
     pub fn width(&self, e: &PrimExpr, under: u8) -> u8 {
         let dtype = e.dtype();
         if !dtype.is_int() {
@@ -146,7 +146,7 @@ impl Bounds {
         under.max(if fits { self.bits } else { 64 })
     }
 
-    /// The bits that each variable needs.
+    /// Collects the width that each variable needs.
     fn uses(&self, stmt: &Stmt, widths: &mut FxHashMap<Var, u8>) {
         stmt.each_expr(&mut |e| self.uses_in(e, self.bits, widths));
         stmt.each_child(&mut |child| self.uses(child, widths));
@@ -162,15 +162,15 @@ impl Bounds {
                 }
             }
             PrimKind::Load(..) => under = self.bits,
-            PrimKind::Call(_) if keeps_arguments(e) => under = 64,
+            PrimKind::Call(_) if fixes_argument_types(e) => under = 64,
             _ => {}
         }
         e.each_child(&mut |child| self.uses_in(child, under, widths));
     }
 }
 
-/// Returns true if the types of a call's arguments matter to what it calls.
-pub(super) fn keeps_arguments(e: &PrimExpr) -> bool {
+/// Returns true if a call's callee depends on the types of its arguments.
+pub(super) fn fixes_argument_types(e: &PrimExpr) -> bool {
     match e.kind() {
         PrimKind::Call(call) => match &call.callee {
             PrimCallee::Intrin(name) => {

@@ -1,6 +1,6 @@
-//! Kernels with narrower integers.
+//! Rewriting to narrower integers.
 
-use super::{Bounds, keeps_arguments, narrower, with_type};
+use super::{Bounds, fixes_argument_types, narrower, with_type};
 use hammock_ir::{
     DType, PrimExpr,
     arith::match_types,
@@ -9,11 +9,11 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// Which integers become narrower.
+/// Integers that become narrower.
 pub(crate) enum Narrowing<'b> {
-    /// Those that fit, where indices are computed.
+    /// Index arithmetic that fits.
     Fitting(&'b Bounds),
-    /// All indices and numbers become int32.
+    /// All indices and constants become int32.
     Int32,
 }
 
@@ -22,18 +22,18 @@ pub(crate) struct Rewriter<'b> {
     narrowing: Narrowing<'b>,
     vars: FxHashMap<Var, Var>,
     buffers: FxHashMap<Buffer, Buffer>,
-    /// A number that int32 cannot hold.
+    /// A constant that int32 cannot represent.
     pub too_large: Option<i64>,
 }
 
-/// Where an expression stands.
+/// Context of an expression.
 #[derive(Clone, Copy)]
-struct Place {
-    /// The bits of what it is computed for.
+struct ExprContext {
+    /// Width of the enclosing expression.
     under: u8,
     /// True if it is an index or a size.
     index: bool,
-    /// True if it is a part of a condition, whose comparisons are of indices.
+    /// True if it is part of a condition, which compares indices.
     condition: bool,
 }
 
@@ -42,12 +42,12 @@ impl<'b> Rewriter<'b> {
         Rewriter { narrowing, vars, buffers: FxHashMap::default(), too_large: None }
     }
 
-    fn value(&self) -> Place {
+    fn value(&self) -> ExprContext {
         let under = match self.narrowing {
             Narrowing::Fitting(bounds) => bounds.bits,
             Narrowing::Int32 => 32,
         };
-        Place { under, index: false, condition: false }
+        ExprContext { under, index: false, condition: false }
     }
 
     /// Rewrites a body.
@@ -131,7 +131,7 @@ impl<'b> Rewriter<'b> {
         Region { buffer: self.known_buffer(&region.buffer), ranges }
     }
 
-    /// The variable of a loop or an axis.
+    /// Rewrites the variable of a loop or an axis.
     fn declared(&mut self, var: &Var) -> Var {
         match self.narrowing {
             Narrowing::Fitting(_) => self.known(var),
@@ -139,7 +139,7 @@ impl<'b> Rewriter<'b> {
         }
     }
 
-    /// The int32 in place of a variable.
+    /// Returns the int32 replacement of a variable.
     pub fn narrow(&mut self, var: &Var) -> Var {
         if var.dtype() != DType::INT64 {
             return self.known(var);
@@ -155,7 +155,7 @@ impl<'b> Rewriter<'b> {
         self.buffers.get(buffer).unwrap_or(buffer).clone()
     }
 
-    /// A buffer whose sizes are narrower.
+    /// Returns a buffer with narrower sizes.
     pub fn declare(&mut self, buffer: &Buffer) -> Buffer {
         let mut changed = false;
         let mut all = |exprs: &[PrimExpr]| -> Vec<PrimExpr> {
@@ -173,40 +173,40 @@ impl<'b> Rewriter<'b> {
     }
 
     fn index(&mut self, e: &PrimExpr) -> PrimExpr {
-        self.expr(e, Place { index: true, ..self.value() })
+        self.expr(e, ExprContext { index: true, ..self.value() })
     }
 
     fn condition(&mut self, e: &PrimExpr) -> PrimExpr {
-        self.expr(e, Place { condition: true, ..self.value() })
+        self.expr(e, ExprContext { condition: true, ..self.value() })
     }
 
-    /// The bits that a number or a cast becomes.
-    fn bits(&self, dtype: DType, place: Place) -> u8 {
+    /// Returns the width of a constant or cast.
+    fn bits(&self, dtype: DType, context: ExprContext) -> u8 {
         match self.narrowing {
-            Narrowing::Fitting(_) if place.index && dtype.is_int() => dtype.bits.min(place.under),
-            Narrowing::Int32 if place.index && dtype.is_int() && dtype.bits > 32 => 32,
+            Narrowing::Fitting(_) if context.index && dtype.is_int() => dtype.bits.min(context.under),
+            Narrowing::Int32 if context.index && dtype.is_int() && dtype.bits > 32 => 32,
             _ => dtype.bits,
         }
     }
 
-    fn expr(&mut self, e: &PrimExpr, mut place: Place) -> PrimExpr {
+    fn expr(&mut self, e: &PrimExpr, mut context: ExprContext) -> PrimExpr {
         if let Narrowing::Fitting(bounds) = self.narrowing {
-            place.under = bounds.width(e, place.under);
+            context.under = bounds.width(e, context.under);
         }
         let dtype = e.dtype();
         match e.kind() {
             PrimKind::Var(var) => match (&self.narrowing, self.vars.get(var)) {
                 (_, Some(new)) => new.expr(),
-                (Narrowing::Int32, None) if place.index => {
+                (Narrowing::Int32, None) if context.index => {
                     let new = self.narrow(var);
                     if new == *var { e.clone() } else { new.expr() }
                 }
                 _ => e.clone(),
             },
-            PrimKind::Int(value) => self.number(e, *value, place),
+            PrimKind::Int(value) => self.number(e, *value, context),
             PrimKind::Cast(value) => {
-                let bits = self.bits(dtype, place);
-                let new = self.expr(value, place);
+                let bits = self.bits(dtype, context);
+                let new = self.expr(value, context);
                 if bits < dtype.bits {
                     return new.cast(narrower(dtype, bits));
                 }
@@ -214,11 +214,11 @@ impl<'b> Rewriter<'b> {
             }
             PrimKind::Binary(op, a, b) => {
                 if op.is_comparison() {
-                    place.index = place.condition && a.dtype().is_int();
+                    context.index = context.condition && a.dtype().is_int();
                 }
-                let (mut x, mut y) = (self.expr(a, place), self.expr(b, place));
-                if x.dtype() != y.dtype() && !place.index {
-                    let index = Place { index: true, ..place };
+                let (mut x, mut y) = (self.expr(a, context), self.expr(b, context));
+                if x.dtype() != y.dtype() && !context.index {
+                    let index = ExprContext { index: true, ..context };
                     (x, y) = (self.expr(a, index), self.expr(b, index));
                 }
                 if x.same_node(a) && y.same_node(b) {
@@ -228,38 +228,38 @@ impl<'b> Rewriter<'b> {
                 prim::binary(*op, x, y)
             }
             PrimKind::Select(condition, a, b) => {
-                let condition = self.expr(condition, Place { condition: true, ..place });
-                let (x, y) = match_types(self.expr(a, place), self.expr(b, place));
+                let condition = self.expr(condition, ExprContext { condition: true, ..context });
+                let (x, y) = match_types(self.expr(a, context), self.expr(b, context));
                 condition.select(x, y)
             }
             PrimKind::Ramp(base, step) => {
-                let (base, step) = match_types(self.expr(base, place), self.expr(step, place));
+                let (base, step) = match_types(self.expr(base, context), self.expr(step, context));
                 PrimExpr::ramp(base, step, dtype.lanes)
             }
-            PrimKind::Broadcast(value) => self.expr(value, place).broadcast(dtype.lanes),
+            PrimKind::Broadcast(value) => self.expr(value, context).broadcast(dtype.lanes),
             PrimKind::Load(buffer, indices, mask) => {
                 let indices = indices.iter().map(|index| self.index(index)).collect();
                 let mask = mask.as_ref().map(|mask| self.expr(mask, self.value()));
                 PrimExpr::load_masked(&self.known_buffer(buffer), indices, mask)
             }
             PrimKind::Let(var, value, body) => {
-                let value = self.expr(value, place);
+                let value = self.expr(value, context);
                 if value.dtype() != var.dtype() {
                     self.vars.insert(var.clone(), with_type(var, value.dtype()));
                 }
                 let var = self.known(var);
-                PrimExpr::bind(var, value, self.expr(body, place))
+                PrimExpr::bind(var, value, self.expr(body, context))
             }
-            PrimKind::Call(call) => self.call(e, call, place),
-            _ => e.map_children(&mut |child| self.expr(child, place)),
+            PrimKind::Call(call) => self.call(e, call, context),
+            _ => e.map_children(&mut |child| self.expr(child, context)),
         }
     }
 
-    fn number(&mut self, e: &PrimExpr, value: i64, place: Place) -> PrimExpr {
+    fn number(&mut self, e: &PrimExpr, value: i64, context: ExprContext) -> PrimExpr {
         let dtype = e.dtype();
         let bits = match self.narrowing {
             Narrowing::Int32 if dtype == DType::INT64 => 32,
-            _ => self.bits(dtype, place),
+            _ => self.bits(dtype, context),
         };
         if bits == 32 && i32::try_from(value).is_err() && dtype.is_int() {
             self.too_large.get_or_insert(value);
@@ -267,16 +267,16 @@ impl<'b> Rewriter<'b> {
         if bits < dtype.bits { PrimExpr::int(value, narrower(dtype, bits)) } else { e.clone() }
     }
 
-    fn call(&mut self, e: &PrimExpr, call: &PrimCall, place: Place) -> PrimExpr {
+    fn call(&mut self, e: &PrimExpr, call: &PrimCall, context: ExprContext) -> PrimExpr {
         if let Some([condition, a, b]) = e.as_intrin("if_then_else").map(|call| &call.args[..]) {
-            let condition = self.expr(condition, Place { condition: true, ..place });
-            let (x, y) = match_types(self.expr(a, place), self.expr(b, place));
+            let condition = self.expr(condition, ExprContext { condition: true, ..context });
+            let (x, y) = match_types(self.expr(a, context), self.expr(b, context));
             return condition.if_then_else(x, y);
         }
         if e.as_intrin("likely").is_some() {
-            return e.map_children(&mut |child| self.expr(child, place));
+            return e.map_children(&mut |child| self.expr(child, context));
         }
-        let wide = Place { under: if keeps_arguments(e) { 64 } else { place.under }, ..place };
+        let wide = ExprContext { under: if fixes_argument_types(e) { 64 } else { context.under }, ..context };
         let args: Vec<PrimExpr> = call.args.iter().map(|arg| self.expr(arg, wide).cast_to(arg.dtype())).collect();
         if args.iter().zip(&call.args).all(|(new, old)| new.same_node(old)) {
             return e.clone();
@@ -285,7 +285,7 @@ impl<'b> Rewriter<'b> {
     }
 }
 
-/// Conversions that are only made where they are needed.
+/// Conversion that is omitted if the dtype is the same.
 trait CastTo {
     fn cast_to(self, dtype: DType) -> PrimExpr;
 }

@@ -1,12 +1,11 @@
-//! PlanAndUpdateBufferAllocationLocation: buffers of blocks are allocated as far inside as all their uses allow.
+//! PlanAndUpdateBufferAllocationLocation: allocates buffers of blocks as far inside as all their uses allow.
 //!
-//! That is the innermost loop or block around them. Where a buffer is written in iterations of an axis that is not
-//! spatial, it is around the loops of that axis too; buffers in global memory are outside of what GPU blocks run. A loop
-//! gets a block around its body for the buffers that belong there. Blocks no longer say that they read or write what is
-//! allocated in them. A buffer that one iteration of a loop may read as another has left it stays outside of that loop,
-//! where TVM's pass trusts the axes ([`carried`]).
+//! That is the innermost loop or block around the uses. For a buffer written in iterations of a non-spatial axis, it
+//! is outside the loops of that axis; buffers in global memory are outside GPU kernels. A loop body gets a block for
+//! its buffers. Blocks no longer list buffers allocated in them as read or written. A buffer that an iteration may
+//! read as an earlier one left it stays outside that loop, where TVM's pass trusts the axes ([`loop_carried`]).
 
-mod carried;
+mod loop_carried;
 mod uses;
 
 use super::{each_kernel, misplaced, take};
@@ -35,8 +34,12 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
             return Err(misplaced(&PASS, name, "a block has a `T.init()`", help, span));
         }
         let by_data = regions::by_data(kernel);
-        let mut planner =
-            Planner { places: Uses::of(kernel).places(), hidden: buffers_of_blocks(&kernel.body), by_data, scopes: 0 };
+        let mut planner = Planner {
+            allocations: Uses::of(kernel).allocations(),
+            out_of_scope: buffers_of_blocks(&kernel.body),
+            by_data,
+            scopes: 0,
+        };
         let mut body = take(&mut kernel.body);
         planner.stmt(&mut body);
         kernel.body = body;
@@ -44,7 +47,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
     })
 }
 
-/// Buffers that blocks allocate or match.
+/// Returns buffers that blocks allocate or match.
 fn buffers_of_blocks(body: &Stmt) -> FxHashSet<Buffer> {
     let mut found = FxHashSet::default();
     body.walk(&mut |stmt| {
@@ -55,14 +58,14 @@ fn buffers_of_blocks(body: &Stmt) -> FxHashSet<Buffer> {
     found
 }
 
-/// Puts allocations where they belong.
+/// Moves allocations.
 struct Planner {
-    /// The buffers of loops and blocks, by their numbers.
-    places: FxHashMap<usize, Vec<Buffer>>,
-    /// Buffers of blocks that nothing here may name.
-    hidden: FxHashSet<Buffer>,
+    /// Buffers to allocate in loops and blocks, by index.
+    allocations: FxHashMap<usize, Vec<Buffer>>,
+    /// Buffers of blocks that are not in scope.
+    out_of_scope: FxHashSet<Buffer>,
     by_data: FxHashMap<Var, Buffer>,
-    /// How many loops and blocks there were so far.
+    /// Number of loops and blocks so far.
     scopes: usize,
 }
 
@@ -71,7 +74,7 @@ impl Planner {
         match &mut stmt.kind {
             StmtKind::For(l) => {
                 self.scopes += 1;
-                let own = self.places.remove(&self.scopes).unwrap_or_default();
+                let own = self.allocations.remove(&self.scopes).unwrap_or_default();
                 self.inside(&own, |planner| planner.stmt(&mut l.body));
                 if !own.is_empty() {
                     let body = take(&mut l.body);
@@ -83,10 +86,10 @@ impl Planner {
             }
             StmtKind::Block(block) => {
                 self.scopes += 1;
-                let own = self.places.remove(&self.scopes).unwrap_or_default();
+                let own = self.allocations.remove(&self.scopes).unwrap_or_default();
                 let matched: Vec<Buffer> = block.match_buffers.iter().map(|m| m.buffer.clone()).collect();
                 self.inside(&own, |planner| planner.inside(&matched, |planner| planner.stmt(&mut block.body)));
-                let named = |region: &Region| !self.hidden.contains(&region.buffer);
+                let named = |region: &Region| !self.out_of_scope.contains(&region.buffer);
                 block.reads.iter_mut().chain(&mut block.writes).for_each(|regions| regions.retain(named));
                 block.alloc_buffers = own;
             }
@@ -94,10 +97,10 @@ impl Planner {
         }
     }
 
-    /// Runs `f` where these buffers can be named.
+    /// Runs `f` with these buffers in scope.
     fn inside(&mut self, buffers: &[Buffer], f: impl FnOnce(&mut Self)) {
-        buffers.iter().for_each(|buffer| _ = self.hidden.remove(buffer));
+        buffers.iter().for_each(|buffer| _ = self.out_of_scope.remove(buffer));
         f(self);
-        self.hidden.extend(buffers.iter().cloned());
+        self.out_of_scope.extend(buffers.iter().cloned());
     }
 }

@@ -1,6 +1,6 @@
-//! Where a kernel uses the buffers of its blocks: loops, blocks and branches as a tree, with the accesses in them.
+//! Uses of the buffers of a kernel's blocks: a tree of loops, blocks and branches, with the accesses in them.
 
-use super::carried::Carried;
+use super::loop_carried::LoopCarried;
 use hammock_ir::{
     PrimExpr,
     prim::{IterKind, PrimKind, Substitution, Var},
@@ -8,67 +8,67 @@ use hammock_ir::{
 };
 use rustc_hash::FxHashMap;
 
-/// A place in a kernel, by the order of appearance; 0 is the kernel itself.
-pub(super) type At = usize;
+/// Index of a frame, in order of appearance; 0 is the kernel itself.
+pub(super) type FrameId = usize;
 
 /// A loop, a block or a side of a branch.
 pub(super) struct Frame {
-    /// What it stands in.
-    pub outer: At,
-    /// How deep it stands.
+    /// Enclosing frame.
+    pub outer: FrameId,
+    /// Nesting depth.
     depth: usize,
-    /// What it is.
+    /// Its kind.
     pub kind: FrameKind,
 }
 
-/// What a frame is.
+/// Kind of a frame.
 pub(super) enum FrameKind {
     /// The kernel.
     Kernel,
-    /// A loop: its number among loops and blocks, variable, first value and number of iterations.
+    /// A loop: its index among loops and blocks, variable, first value and number of iterations.
     Loop { number: usize, var: Var, min: PrimExpr, extent: PrimExpr, serial: bool },
-    /// A block, by its number among loops and blocks.
+    /// A block: its index among loops and blocks.
     Block { number: usize },
-    /// What runs if the condition is as it says.
+    /// A side of a branch: the condition, and its value.
     Branch(PrimExpr, bool),
 }
 
 /// An access of a buffer.
 pub(super) struct Access {
-    /// The loop, block or branch that it stands in.
-    pub at: At,
+    /// Frame of the access.
+    pub at: FrameId,
     /// True if it writes.
     pub writes: bool,
-    /// First index and number of indices in each dimension; `None` where that is not known.
+    /// First index and extent in each dimension; `None` if unknown.
     pub ranges: Option<Vec<(PrimExpr, PrimExpr)>>,
 }
 
 /// A buffer of a block.
-pub(super) struct Used {
+pub(super) struct BufferUses {
     pub buffer: Buffer,
-    /// Where it is allocated.
-    pub declared: At,
-    /// What is around all its uses.
-    around: Option<At>,
-    /// Its accesses, in order of appearance.
+    /// Frame that allocates it.
+    pub declared: FrameId,
+    /// Innermost frame around all its uses.
+    around: Option<FrameId>,
+    /// Accesses, in order of appearance.
     pub accesses: Vec<Access>,
 }
 
-/// The uses of all buffers of blocks.
+/// Uses of all buffers of blocks.
 pub(super) struct Uses<'a> {
     pub frames: Vec<Frame>,
-    /// True if there are loops whose iterations are not counted, or that are left early.
+    /// True if there are loops without an extent, or with early exits.
     pub irregular: bool,
     /// Buffers in the order of their allocations.
-    buffers: Vec<Used>,
+    buffers: Vec<BufferUses>,
     by_data: FxHashMap<Var, usize>,
     scopes: usize,
-    /// Loops around, by their variables.
-    loops: FxHashMap<Var, At>,
-    /// What axes are bound to, over variables of loops.
+    /// Enclosing loops, by variable.
+    loops: FxHashMap<Var, FrameId>,
+    /// Bindings of axes, over loop variables.
     axes: Substitution,
     blocks: Vec<&'a Block>,
-    gpu_blocks: Vec<At>,
+    gpu_blocks: Vec<FrameId>,
 }
 
 impl<'a> Uses<'a> {
@@ -97,20 +97,20 @@ impl<'a> Uses<'a> {
         uses
     }
 
-    /// The buffers of each loop and block, by its number; those that are never used are in none.
-    pub fn places(&self) -> FxHashMap<usize, Vec<Buffer>> {
-        let carried = Carried::new(self);
-        let mut places: FxHashMap<usize, Vec<Buffer>> = FxHashMap::default();
+    /// Returns the buffers to allocate in each loop and block, by index; unused buffers are in none.
+    pub fn allocations(&self) -> FxHashMap<usize, Vec<Buffer>> {
+        let carried = LoopCarried::new(self);
+        let mut allocations: FxHashMap<usize, Vec<Buffer>> = FxHashMap::default();
         for used in &self.buffers {
             let Some(around) = used.around else { continue };
-            let number = self.number(carried.place(used, self.scope(around)));
-            places.entry(number).or_default().push(used.buffer.clone());
+            let number = self.number(carried.allocation_point(used, self.scope(around)));
+            allocations.entry(number).or_default().push(used.buffer.clone());
         }
-        places
+        allocations
     }
 
-    /// What is around two places.
-    pub fn common(&self, mut a: At, mut b: At) -> At {
+    /// Returns the innermost frame around two frames.
+    pub fn common(&self, mut a: FrameId, mut b: FrameId) -> FrameId {
         while a != b {
             if self.frames[a].depth >= self.frames[b].depth {
                 a = self.frames[a].outer;
@@ -121,42 +121,42 @@ impl<'a> Uses<'a> {
         a
     }
 
-    /// What is around a place, the place itself first, up to one of them without it.
-    pub fn frames_within(&self, at: At, end: At) -> impl Iterator<Item = At> {
+    /// Returns the frames around a frame, itself first, up to but excluding `end`.
+    pub fn frames_within(&self, at: FrameId, end: FrameId) -> impl Iterator<Item = FrameId> {
         std::iter::successors(Some(at), |at| Some(self.frames[*at].outer)).take_while(move |at| *at != end && *at != 0)
     }
 
-    /// The loop or block that a place stands in, or is.
-    pub fn scope(&self, mut at: At) -> At {
+    /// Returns the loop or block that contains a frame, or is it.
+    pub fn scope(&self, mut at: FrameId) -> FrameId {
         while matches!(self.frames[at].kind, FrameKind::Branch(..)) {
             at = self.frames[at].outer;
         }
         at
     }
 
-    /// Returns true if a place is another, or in it.
-    pub fn is_within(&self, at: At, outer: At) -> bool {
+    /// Returns true if a frame is another, or inside it.
+    pub fn is_within(&self, at: FrameId, outer: FrameId) -> bool {
         self.common(at, outer) == outer
     }
 
-    /// The loop whose variable it is.
-    pub fn loop_of(&self, var: &Var) -> Option<At> {
+    /// Returns the loop of a variable.
+    pub fn loop_of(&self, var: &Var) -> Option<FrameId> {
         self.loops.get(var).copied()
     }
 
-    fn number(&self, at: At) -> usize {
+    fn number(&self, at: FrameId) -> usize {
         match self.frames[at].kind {
             FrameKind::Loop { number, .. } | FrameKind::Block { number } => number,
             _ => 0,
         }
     }
 
-    fn frame(&mut self, outer: At, kind: FrameKind) -> At {
+    fn frame(&mut self, outer: FrameId, kind: FrameKind) -> FrameId {
         self.frames.push(Frame { outer, depth: self.frames[outer].depth + 1, kind });
         self.frames.len() - 1
     }
 
-    fn stmt(&mut self, stmt: &'a Stmt, at: At) {
+    fn stmt(&mut self, stmt: &'a Stmt, at: FrameId) {
         match &stmt.kind {
             StmtKind::For(l) => {
                 self.exprs(stmt, at);
@@ -211,14 +211,14 @@ impl<'a> Uses<'a> {
         }
     }
 
-    fn block(&mut self, block: &'a Block, stmt: &'a Stmt, at: At) {
+    fn block(&mut self, block: &'a Block, stmt: &'a Stmt, at: FrameId) {
         self.exprs(stmt, at);
         self.scopes += 1;
         let mut inside = self.frame(at, FrameKind::Block { number: self.scopes });
         for buffer in &block.alloc_buffers {
             self.by_data.insert(buffer.data.clone(), self.buffers.len());
             let buffer = buffer.clone();
-            self.buffers.push(Used { buffer, declared: inside, around: None, accesses: Vec::new() });
+            self.buffers.push(BufferUses { buffer, declared: inside, around: None, accesses: Vec::new() });
         }
         self.dependent_axes(block, inside);
         for axis in &block.axes {
@@ -236,27 +236,27 @@ impl<'a> Uses<'a> {
         self.blocks.pop();
     }
 
-    /// What a block writes in iterations that depend on others is used in all the loops of these.
-    fn dependent_axes(&mut self, block: &Block, inside: At) {
+    /// A buffer that a block writes in dependent iterations is used in all their loops.
+    fn dependent_axes(&mut self, block: &Block, inside: FrameId) {
         let outermost = |uses: &Self, axis: &BlockAxis| {
             let mut found = None;
             axis.binding.each_var(&mut |var| {
                 if let Some(at) = uses.loops.get(var) {
                     let outer = uses.frames[*at].outer;
-                    found = Some(found.map_or(outer, |found| uses.higher(found, outer)));
+                    found = Some(found.map_or(outer, |found| uses.outer_frame(found, outer)));
                 }
             });
             found
         };
-        let mut opaque: FxHashMap<&Var, At> = FxHashMap::default();
-        let mut reduce: Option<At> = None;
+        let mut opaque: FxHashMap<&Var, FrameId> = FxHashMap::default();
+        let mut reduce: Option<FrameId> = None;
         for axis in block.axes.iter().filter(|axis| axis.kind != IterKind::Spatial) {
             let Some(at) = outermost(self, axis) else { continue };
             if axis.kind == IterKind::Reduce {
-                reduce = Some(reduce.map_or(at, |reduce| self.higher(reduce, at)));
+                reduce = Some(reduce.map_or(at, |reduce| self.outer_frame(reduce, at)));
             } else {
                 opaque.insert(&axis.var, at);
-                block.writes.iter().flatten().for_each(|region| self.widen(&region.buffer.data, at));
+                block.writes.iter().flatten().for_each(|region| self.extend_to(&region.buffer.data, at));
             }
         }
         let regions = |regions: &'_ Option<Vec<_>>, writes| {
@@ -265,27 +265,27 @@ impl<'a> Uses<'a> {
         for (region, writes) in regions(&block.reads, false).into_iter().chain(regions(&block.writes, true)) {
             let mut at = inside;
             for e in region.ranges.iter().flat_map(|(min, extent)| [min, extent]) {
-                e.each_var(&mut |var| at = opaque.get(var).map_or(at, |outer| self.higher(at, *outer)));
+                e.each_var(&mut |var| at = opaque.get(var).map_or(at, |outer| self.outer_frame(at, *outer)));
             }
             if let Some(reduce) = reduce.filter(|_| writes) {
-                at = self.higher(at, reduce);
+                at = self.outer_frame(at, reduce);
             }
             if at != inside {
-                self.widen(&region.buffer.data, at);
+                self.extend_to(&region.buffer.data, at);
             }
         }
     }
 
-    /// The one of two that stands less deep.
-    fn higher(&self, a: At, b: At) -> At {
+    /// Returns the outer of two nested frames.
+    fn outer_frame(&self, a: FrameId, b: FrameId) -> FrameId {
         if self.frames[b].depth < self.frames[a].depth { b } else { a }
     }
 
-    fn exprs(&mut self, stmt: &'a Stmt, at: At) {
+    fn exprs(&mut self, stmt: &'a Stmt, at: FrameId) {
         stmt.each_expr(&mut |e| self.expr(e, at));
     }
 
-    fn expr(&mut self, e: &PrimExpr, at: At) {
+    fn expr(&mut self, e: &PrimExpr, at: FrameId) {
         match e.kind() {
             PrimKind::Load(buffer, indices, _) => {
                 self.access(
@@ -301,16 +301,16 @@ impl<'a> Uses<'a> {
         e.each_child(&mut |child| self.expr(child, at));
     }
 
-    /// A use of a buffer's pointer: what is read and written is what the block around says.
-    fn opaque(&mut self, data: &Var, at: At) {
+    /// Records a use of a buffer's pointer: the enclosing block states what is read and written.
+    fn opaque(&mut self, data: &Var, at: FrameId) {
         if !self.by_data.contains_key(data) {
             return;
         }
         let Some(block) = self.blocks.last().copied() else { return self.access(data, at, false, None) };
-        let said = |regions: &'a Option<Vec<_>>| {
+        let stated = |regions: &'a Option<Vec<_>>| {
             regions.iter().flatten().find(|r: &&hammock_ir::tir::Region| r.buffer.data == *data)
         };
-        let (read, written) = (said(&block.reads), said(&block.writes));
+        let (read, written) = (stated(&block.reads), stated(&block.writes));
         if let Some(region) = read {
             self.access(data, at, false, Some((&region.buffer, region.ranges.clone())));
         }
@@ -322,17 +322,23 @@ impl<'a> Uses<'a> {
         }
     }
 
-    fn access(&mut self, data: &Var, at: At, writes: bool, place: Option<(&Buffer, Vec<(PrimExpr, PrimExpr)>)>) {
+    fn access(
+        &mut self,
+        data: &Var,
+        at: FrameId,
+        writes: bool,
+        location: Option<(&Buffer, Vec<(PrimExpr, PrimExpr)>)>,
+    ) {
         let Some(&i) = self.by_data.get(data) else { return };
-        let own = place.filter(|(buffer, _)| **buffer == self.buffers[i].buffer);
+        let own = location.filter(|(buffer, _)| **buffer == self.buffers[i].buffer);
         let substituted = |e: PrimExpr| e.substitute(&self.axes);
         let ranges = own.map(|(_, ranges)| ranges.into_iter().map(|(a, b)| (substituted(a), substituted(b))).collect());
         self.buffers[i].accesses.push(Access { at, writes, ranges });
-        self.widen(data, at);
+        self.extend_to(data, at);
     }
 
-    /// A buffer is used at a place, too.
-    fn widen(&mut self, data: &Var, at: At) {
+    /// Extends the uses of a buffer to a frame.
+    fn extend_to(&mut self, data: &Var, at: FrameId) {
         let Some(&i) = self.by_data.get(data) else { return };
         let around = self.buffers[i].around.map_or(at, |around| self.common(around, at));
         self.buffers[i].around = Some(around);

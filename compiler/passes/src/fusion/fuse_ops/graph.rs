@@ -1,0 +1,107 @@
+//! Graph of the bindings in dataflow blocks, on which FuseOps works.
+
+use crate::analysis::op_pattern::OpPattern;
+use hammock_ir::{
+    DType, Module, PrimExpr,
+    relax::{Binding, CallTir, Function, Operand, Value, Var, memory::MemoryDependences},
+    tir::{Buffer, PrimFunc},
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A binding.
+pub struct Node {
+    /// Its class.
+    pub pattern: OpPattern,
+    /// Bindings that use it, with their classes; opaque for those that only must come after it.
+    pub users: Vec<(usize, OpPattern)>,
+    /// True if it is visible outside its block.
+    pub used_elsewhere: bool,
+    /// True if it dequantizes or upcasts, such as quantized weights, or rearranges such a result.
+    pub widens: bool,
+}
+
+/// Returns the bindings of a function's dataflow blocks in order, and the variables that they bind. `widens` is
+/// computed only if `widened`.
+pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, widened: bool) -> (Vec<Node>, Vec<Var>) {
+    let (mut nodes, mut vars): (Vec<Node>, Vec<Var>) = Default::default();
+    let mut numbers: FxHashMap<Var, usize> = FxHashMap::default();
+    // Bytes of each binding's result, if known.
+    let mut results: Vec<Option<i64>> = Vec::new();
+    let weights = weights(function);
+    for binding in function.lambda.body.blocks.iter().filter(|b| b.dataflow).flat_map(|b| &b.bindings) {
+        let number = nodes.len();
+        let pattern = pattern(module, binding, &weights);
+        let sizes = if widened { sizes(module, binding) } else { Vec::new() };
+        let result = sizes.last().copied().flatten();
+        let mut widens = widens(&sizes) && !broadcasts(kernel(module, binding));
+        binding.value.each_operand(&mut |o| {
+            o.each_var(&mut |used| {
+                if let Some(producer) = numbers.get(&used) {
+                    nodes[*producer].users.push((number, pattern));
+                    // A rearranged result also counts, unless it is larger.
+                    let as_wide = result.is_some_and(|bytes| results[*producer].is_some_and(|own| bytes <= own));
+                    widens |= nodes[*producer].widens && pattern <= OpPattern::Injective && as_wide;
+                }
+            });
+        });
+        numbers.insert(binding.var, number);
+        vars.push(binding.var);
+        results.push(result);
+        let used_elsewhere = !function.vars[binding.var].dataflow;
+        nodes.push(Node { pattern, users: Vec::new(), used_elsewhere, widens });
+    }
+    // Memory dependences count as uses that are never fused.
+    for block in function.lambda.body.blocks.iter().filter(|b| b.dataflow) {
+        for (earlier, later) in memory.order(&block.bindings) {
+            nodes[numbers[&earlier]].users.push((numbers[&later], OpPattern::Opaque));
+        }
+    }
+    (nodes, vars)
+}
+
+/// Returns the bytes of a kernel's buffers, if known; the last is its result.
+fn sizes(module: &Module, binding: &Binding) -> Vec<Option<i64>> {
+    let bytes = |buffer: &Buffer| {
+        let size = |n: i64, dim: &PrimExpr| n.checked_mul(dim.as_int()?);
+        buffer.shape.iter().try_fold(buffer.dtype.bytes() as i64, size)
+    };
+    kernel(module, binding).into_iter().flat_map(PrimFunc::buffers).map(bytes).collect()
+}
+
+/// Returns true if a kernel's result is much larger than its inputs together.
+fn widens(sizes: &[Option<i64>]) -> bool {
+    let all: Option<Vec<i64>> = sizes.iter().copied().collect();
+    all.as_deref()
+        .and_then(<[i64]>::split_last)
+        .is_some_and(|(result, given)| given.iter().sum::<i64>().saturating_mul(3) <= result.saturating_mul(2))
+}
+
+fn kernel<'a>(module: &'a Module, binding: &Binding) -> Option<&'a PrimFunc> {
+    let Value::Call(call) = &binding.value else { return None };
+    CallTir::or_inplace(call).and_then(|call| module.tir(call.kernel()?))
+}
+
+/// Returns true if a kernel only broadcasts its input: recomputing it gains nothing.
+fn broadcasts(kernel: Option<&PrimFunc>) -> bool {
+    let dtypes: Vec<DType> =
+        kernel.into_iter().flat_map(|kernel| kernel.buffers().map(|buffer| buffer.dtype)).collect();
+    dtypes.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+fn pattern(module: &Module, binding: &Binding, weights: &FxHashSet<Var>) -> OpPattern {
+    match &binding.value {
+        Value::Call(_) => kernel(module, binding).and_then(OpPattern::stated).unwrap_or(OpPattern::Opaque),
+        // Weights are usually taken from their tuple at the start; the position of that must not decide what is
+        // fused.
+        Value::TupleGet(Operand::Var(tuple), _) if weights.contains(tuple) => OpPattern::Opaque,
+        Value::TupleGet(..) => OpPattern::Injective,
+        _ => OpPattern::Opaque,
+    }
+}
+
+/// Returns the parameters after the inputs, if the function states its number of inputs.
+fn weights(function: &Function) -> FxHashSet<Var> {
+    let inputs = function.lambda.attrs.get("num_input").and_then(|n| n.as_int());
+    let inputs = inputs.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX);
+    function.lambda.params.iter().skip(inputs).copied().collect()
+}

@@ -1,0 +1,373 @@
+//! QuantizeWeights: weight-only quantization of constant matmul weights to int8 or int4.
+//!
+//! Each column of a matrix is divided into groups of rows. The elements of a group are integers, -127 to 127 or -7 to
+//! 7, times one scale: the maximum magnitude in the group over 127 or 7. Two int4 numbers are packed in a byte, from
+//! an even row and the next. A kernel dequantizes them (FuseOps fuses it into the matmul); if a column of float32 is
+//! one int8 group, its scale multiplies the result of the matmul instead.
+//!
+//! Matrices of up to 64 KiB stay as they are: they would be dequantized at compile time. The accuracy loss is
+//! reported: the root of the sum of squared differences, over that of the elements.
+
+use crate::{
+    Context, OptionKind, Options, Pass, PassOption,
+    rewrite::{self, Emitter, fill_block::fill_block, shared_functions::SharedFunctions},
+};
+use hammock_diagnostics::{Diagnostic, codes};
+use hammock_ir::{
+    Attrs, DType, Function as Global, Module, PrimExpr, Tensor, Type,
+    relax::{Binding, Call, Constant, Function, Operand, Value},
+    tir::{Block, Buffer, Param, PrimFunc, Region},
+};
+use hammock_ops::lookup;
+use hammock_runtime::Element;
+use indexmap::IndexMap;
+use std::hash::{Hash, Hasher};
+
+/// See the module's documentation.
+pub static PASS: Pass = Pass {
+    name: "QuantizeWeights",
+    doc: "Quantizes constant matmul weights to int8 or int4 (weight-only)",
+    options: &[
+        PassOption {
+            name: "dtype",
+            kind: OptionKind::Choice(&["int8", "int4"]),
+            default: "\"int8\"",
+            doc: "Dtype of quantized weights",
+        },
+        PassOption {
+            name: "group",
+            kind: OptionKind::Integer,
+            default: "0",
+            doc: "Rows of a column that share a scale; 0 for all rows with int8 and 32 with int4",
+        },
+        PassOption {
+            name: "min_bytes",
+            kind: OptionKind::Integer,
+            default: "65537",
+            doc: "Minimum size in bytes of a matrix to quantize",
+        },
+        PassOption {
+            name: "table",
+            kind: OptionKind::Bool,
+            default: "false",
+            doc: "Report the accuracy loss of each matrix, by the name of a matmul",
+        },
+    ],
+    run,
+};
+
+/// Returns the options for this dtype and group size.
+pub fn to(dtype: &str, group: i64) -> Options {
+    Options::of(&PASS).with([("dtype", dtype.into()), ("group", group.into())])
+}
+
+fn run(module: &mut Module, context: &Context) -> Result<(), Diagnostic> {
+    let format = Format::of(context.options)?;
+    let mut quantizer = Quantizer { format, kernels: SharedFunctions::default(), matrices: IndexMap::new() };
+    rewrite::relax_functions(module, |module, _, function| {
+        rewrite::bindings(function, &mut |function, binding, out| quantizer.binding(module, function, binding, out))
+    })?;
+    context.report(|| quantizer.report(context.options.is_on("table")));
+    Ok(())
+}
+
+/// Quantized format.
+#[derive(Clone, Copy)]
+struct Format {
+    /// Bits: 8 or 4.
+    bits: i64,
+    /// Rows per group, for all matrices; 0 for all rows.
+    group: i64,
+    /// Minimum size of a matrix in bytes.
+    min_bytes: i64,
+}
+
+impl Format {
+    fn of(options: &Options) -> Result<Self, Diagnostic> {
+        let (bits, group) = (if options.text("dtype") == "int4" { 4 } else { 8 }, options.integer("group"));
+        if group < 0 {
+            let wrong = format!("`group` of pass `QuantizeWeights` is a number of rows, not {group}");
+            return Err(Diagnostic::error(codes::BAD_PASS_OPTIONS, wrong));
+        }
+        let group = if group == 0 && bits == 4 { 32 } else { group };
+        Ok(Format { bits, group, min_bytes: options.integer("min_bytes") })
+    }
+
+    /// Returns the maximum quantized number.
+    fn max(self) -> f32 {
+        if self.bits == 4 { 7.0 } else { 127.0 }
+    }
+}
+
+struct Quantizer {
+    format: Format,
+    kernels: SharedFunctions,
+    /// Quantized matrices, each with the name of a matmul; equal constants are quantized once.
+    matrices: IndexMap<Contents, (String, Option<Matrix>)>,
+}
+
+/// A constant, compared by its elements.
+struct Contents(Tensor);
+
+impl Contents {
+    fn parts(&self) -> (DType, &[i64], &[u8]) {
+        (self.0.dtype(), self.0.shape(), self.0.as_bytes().unwrap_or_default())
+    }
+}
+
+impl PartialEq for Contents {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for Contents {}
+
+impl Hash for Contents {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}
+
+impl Quantizer {
+    fn binding(
+        &mut self,
+        module: &mut Module,
+        function: &mut Function,
+        mut binding: Binding,
+        out: &mut Emitter,
+    ) -> Result<(), Diagnostic> {
+        if let Some((call, weights)) = self.matmul(&binding.value) {
+            let format = self.format;
+            let made = || (function.vars[binding.var].name.to_string(), Matrix::quantize(&weights, format));
+            let (_, matrix) = self.matrices.entry(Contents(weights.clone())).or_insert_with(made);
+            if let Some(matrix) = matrix.clone() {
+                binding.value = self.quantized_matmul(module, function, call, matrix, out, binding.span)?;
+            }
+        }
+        out.push(binding);
+        Ok(())
+    }
+
+    /// Returns a matmul by a constant matrix that is worth quantizing.
+    fn matmul(&self, value: &Value) -> Option<(Call, Tensor)> {
+        let call = value.as_op("matmul")?;
+        let [_, Operand::Const(Constant { tensor, distributed: None, vdevice: None, .. })] = call.operands()? else {
+            return None;
+        };
+        let fits = tensor.shape().len() == 2 && tensor.nbytes() as i64 >= self.format.min_bytes;
+        fits.then(|| (call.clone(), tensor.clone()))
+    }
+
+    /// Emits the matmul by a quantized matrix.
+    fn quantized_matmul(
+        &mut self,
+        module: &mut Module,
+        function: &mut Function,
+        mut call: Call,
+        matrix: Matrix,
+        out: &mut Emitter,
+        span: hammock_ir::Span,
+    ) -> Result<Value, Diagnostic> {
+        let operand = |tensor: &Tensor| Operand::Const(Constant::new(tensor.clone()));
+        let op = |name: &str, args: Vec<Operand>, attrs: Vec<(&'static str, hammock_ir::AttrValue)>| {
+            lookup(name).map(|op| op.call(args, attrs)).ok_or_else(|| Diagnostic::error(codes::NOT_LOWERABLE, name))
+        };
+        let scaled_after = matrix.columns_are_groups() && matrix.dtype == DType::FLOAT32 && self.format.bits == 8;
+        let floats = match scaled_after {
+            true => op("astype", vec![operand(&matrix.numbers)], vec![("dtype", matrix.dtype.into())])?,
+            false => {
+                let kernel = self.kernels.share(module, "dequantize_weights", Global::Tir(matrix.kernel(self.format)));
+                let inputs = vec![operand(&matrix.numbers), operand(&matrix.scales)];
+                Call::tir(kernel, inputs, Type::tensor(matrix.shape.map(PrimExpr::int64), matrix.dtype))
+            }
+        };
+        call.args[1] = out.call(module, function, "weights", floats, span)?.into();
+        if !scaled_after {
+            return Ok(Value::Call(call));
+        }
+        let matmul = out.call(module, function, "product", call, span)?;
+        let scales = matrix.scales.view(DType::FLOAT32, &[matrix.shape[1]], 0);
+        let scales = scales.map_err(|e| Diagnostic::error(codes::NOT_LOWERABLE, e.to_string()))?;
+        Ok(Value::Call(op("multiply", vec![matmul.into(), operand(&scales)], vec![])?))
+    }
+
+    /// Returns a line for all matrices, with `table` preceded by a line for each.
+    fn report(&self, table: bool) -> String {
+        let matrices = || self.matrices.iter().filter_map(|(was, (name, is))| Some((&was.0, name, is.as_ref()?)));
+        let line = |name: &str, before: usize, after: usize, squares: [f64; 2]| {
+            let [before, after] = [before, after].map(|bytes| bytes as f64 / 1e6);
+            let error = if squares[1] > 0.0 { (squares[0] / squares[1]).sqrt() * 100.0 } else { 0.0 };
+            format!("{name}: {before:.3} MB become {after:.3} MB, with a relative error of {error:.2} %")
+        };
+        let mut lines = Vec::new();
+        let (mut count, mut before, mut after, mut squares) = (0, 0, 0, [0.0; 2]);
+        for (was, name, is) in matrices() {
+            let bytes = is.numbers.nbytes() + is.scales.nbytes();
+            lines.extend(table.then(|| line(name, was.nbytes(), bytes, is.squares)));
+            (count, before, after) = (count + 1, before + was.nbytes(), after + bytes);
+            squares = [0, 1].map(|i| squares[i] + is.squares[i]);
+        }
+        if count == 0 {
+            let limit = self.format.min_bytes.saturating_sub(1);
+            let limit = if limit % 1024 == 0 { format!("{} KiB", limit / 1024) } else { format!("{limit} bytes") };
+            return format!("warning: nothing quantized; no constant matmul weight exceeds {limit}");
+        }
+        let matrices = if count == 1 { "matrix" } else { "matrices" };
+        lines.push(line(&format!("{count} {matrices} in int{}", self.format.bits), before, after, squares));
+        lines.join("\n")
+    }
+}
+
+/// A quantized matrix.
+#[derive(Clone)]
+struct Matrix {
+    /// Rows and columns.
+    shape: [i64; 2],
+    dtype: DType,
+    /// Rows per group.
+    group: i64,
+    /// int8 of this shape, or bytes of two int4 numbers.
+    numbers: Tensor,
+    /// float32 of shape (groups, columns).
+    scales: Tensor,
+    /// Sums of squares of the differences and of the elements.
+    squares: [f64; 2],
+}
+
+impl Matrix {
+    /// Quantizes a matrix of finite floats; `None` for others.
+    fn quantize(weights: &Tensor, format: Format) -> Option<Matrix> {
+        let values = floats(weights)?;
+        let &[rows, columns] = weights.shape() else { return None };
+        if !values.iter().all(|value| value.is_finite()) {
+            return None;
+        }
+        let group = if format.group == 0 { rows } else { format.group.min(rows) };
+        let (width, per_group) = (columns as usize, (group * columns) as usize);
+        let (mut numbers, mut scales, mut squares) = (Vec::with_capacity(values.len()), Vec::new(), [0.0; 2]);
+        for part in values.chunks(per_group) {
+            let mut largest = vec![0f32; width];
+            for row in part.chunks(width) {
+                largest.iter_mut().zip(row).for_each(|(max, value)| *max = max.max(value.abs()));
+            }
+            let group_scales: Vec<f32> = largest.iter().map(|max| max / format.max()).collect();
+            for row in part.chunks(width) {
+                for (value, scale) in row.iter().zip(&group_scales) {
+                    // The scale of a group of zeros is zero.
+                    let number = if *scale > 0.0 { (value / scale).round_ties_even() } else { 0.0 };
+                    let number = number.clamp(-format.max(), format.max());
+                    squares[0] += f64::from(value - number * scale).powi(2);
+                    squares[1] += f64::from(*value).powi(2);
+                    numbers.push(number as i8);
+                }
+            }
+            scales.extend(group_scales);
+        }
+        let groups = (scales.len() / width) as i64;
+        let numbers = match format.bits {
+            4 => Tensor::from_slice(&[(rows + 1) / 2, columns], &pack_int4(&numbers, width)),
+            _ => Tensor::from_slice(&[rows, columns], &numbers),
+        };
+        let (numbers, scales) = (numbers.ok()?, Tensor::from_slice(&[groups, columns], &scales).ok()?);
+        Some(Matrix { shape: [rows, columns], dtype: weights.dtype(), group, numbers, scales, squares })
+    }
+
+    fn columns_are_groups(&self) -> bool {
+        self.scales.shape()[0] == 1
+    }
+
+    /// Returns the kernel that dequantizes the matrix.
+    fn kernel(&self, format: Format) -> PrimFunc {
+        let buffer = |name: &str, tensor: &Tensor| {
+            Buffer::new(name, tensor.shape().iter().map(|size| PrimExpr::int64(*size)).collect(), tensor.dtype())
+        };
+        let (numbers, scales) = (buffer("numbers", &self.numbers), buffer("scales", &self.scales));
+        let weights = Buffer::new("weights", self.shape.map(PrimExpr::int64).to_vec(), self.dtype);
+        let body = fill_block(&weights, Attrs::new(), |at| {
+            let [row, column] = [0, 1].map(|axis| at[axis].clone());
+            let index = vec![if format.bits == 4 { row.clone().floordiv(2i64) } else { row.clone() }, column.clone()];
+            let group =
+                vec![if self.columns_are_groups() { 0i64.into() } else { row.clone().floordiv(self.group) }, column];
+            let stored = PrimExpr::load(&numbers, index.clone());
+            let number = if format.bits == 4 { nibble(stored, row) } else { stored };
+            let value = number.cast(DType::FLOAT32) * PrimExpr::load(&scales, group.clone());
+            (value.cast(self.dtype), vec![Region::point(&numbers, index), Region::point(&scales, group)])
+        });
+        PrimFunc {
+            params: [numbers, scales, weights].map(Param::buffer).into(),
+            ret_ty: None,
+            body: Block::root(Vec::new(), body).into(),
+            attrs: Attrs::new().with("tirx.noalias", true),
+            s_tir: true,
+            span: hammock_ir::Span::NONE,
+        }
+    }
+}
+
+/// Returns the elements of a contiguous tensor of floats.
+fn floats(tensor: &Tensor) -> Option<Vec<f32>> {
+    fn read<T: Element>(tensor: &Tensor, to: fn(T) -> f32) -> Option<Vec<f32>> {
+        Some(tensor.as_slice::<T>().ok()?.iter().map(|value| to(*value)).collect())
+    }
+    match tensor.dtype() {
+        DType::FLOAT32 => read(tensor, |value: f32| value),
+        DType::FLOAT16 => read(tensor, half::f16::to_f32),
+        DType::BFLOAT16 => read(tensor, half::bf16::to_f32),
+        _ => None,
+    }
+}
+
+/// Packs int4 numbers in bytes: of rows of this width, one in the low nibble and the next in the high nibble.
+fn pack_int4(numbers: &[i8], width: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(numbers.len().div_ceil(2));
+    for pair in numbers.chunks(2 * width) {
+        let (low, high) = pair.split_at(width);
+        let bits = |row: &[i8], at: usize| row.get(at).copied().unwrap_or(0) as u8 & 15;
+        bytes.extend((0..width).map(|at| bits(low, at) | bits(high, at) << 4));
+    }
+    bytes
+}
+
+/// Extracts the number of a row from a byte of [`pack_int4`], by shifting it left and arithmetically back.
+fn nibble(byte: PrimExpr, row: PrimExpr) -> PrimExpr {
+    let int = DType::INT32;
+    let left = PrimExpr::int(28, int) - (row.floormod(2i64) * PrimExpr::int64(4)).cast(int);
+    let highest = PrimExpr::intrin("shift_left", vec![byte.cast(int), left], int);
+    PrimExpr::intrin("shift_right", vec![highest, PrimExpr::int(28, int)], int)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(bits: i64, group: i64) -> Format {
+        Format { bits, group, min_bytes: 0 }
+    }
+
+    #[test]
+    fn numbers_are_the_nearest_multiples_of_their_scale() {
+        let weights = Tensor::from_slice(&[3, 2], &[12.7f32, 0.0, -0.149, 0.0, 2.54, 0.0]).unwrap();
+        let whole = Matrix::quantize(&weights, format(8, 0)).unwrap();
+        assert_eq!(whole.numbers.as_slice::<i8>().unwrap(), [127, 0, -1, 0, 25, 0]);
+        assert_eq!(whole.scales.as_slice::<f32>().unwrap(), [12.7 / 127.0, 0.0]);
+        let groups = Matrix::quantize(&weights, format(8, 2)).unwrap();
+        assert_eq!((groups.scales.shape(), groups.numbers.as_slice::<i8>().unwrap()[4]), (&[2, 2][..], 127));
+        let expected = (0.049f64.powi(2) + 0.04f64.powi(2)).sqrt();
+        assert!((whole.squares[0].sqrt() - expected).abs() < 1e-6, "{}", whole.squares[0].sqrt());
+    }
+
+    #[test]
+    fn int4_numbers_are_packed_in_bytes() {
+        assert_eq!(pack_int4(&[-7, 1, 7, 0, 3, -8], 2), [0x79, 0x01, 0x03, 0x08]);
+    }
+
+    #[test]
+    fn other_constants_stay() {
+        let infinite = Tensor::from_slice(&[1, 2], &[f32::INFINITY, 0.0]).unwrap();
+        let integers = Tensor::from_slice(&[1, 2], &[1i32, 2]).unwrap();
+        assert!(
+            Matrix::quantize(&infinite, format(8, 0)).is_none() && Matrix::quantize(&integers, format(4, 0)).is_none()
+        );
+    }
+}
