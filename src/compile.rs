@@ -325,7 +325,7 @@ impl Compile {
         model.bind_weights(None)?;
         let passes = options.pipeline();
         let passes = if emit == Emit::Lib { with_prepared_constants(passes) } else { passes };
-        let mut dump = self.watch.observer(&passes)?;
+        let mut dump = self.watch.observer(&passes, false)?;
         let mut build = Build::new(model, options, &mut stages);
         build.lower(&passes, &mut dump)?;
         self.code.tune.tune(&mut build, emit)?;

@@ -13,7 +13,7 @@ use crate::{
 };
 use clap::{ArgGroup, Args, builder::PossibleValuesParser};
 use hammock_compiler::{
-    Build, Dump, Failure, Model, Options, PlanFile, STEPS, Timing, check_target, read_source, write_weights,
+    Build, Dump, Failure, Model, Options, PlanFile, STEPS, TRANSFORMS, Timing, check_target, read_source, write_weights,
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
@@ -74,8 +74,8 @@ pub struct Opt {
     /// Print plans like `--print-plans`, with the tuned ones of a file that `compile --tune --tune-file FILE` wrote
     #[arg(long, value_name = "FILE", group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
     tune_file: Option<String>,
-    /// Print only the kernels at a stage of lowering: loops and blocks (`tir`), plans (`plan`), vectorized code for LLVM
-    /// (`flat`), or after one of the steps between (`hammock passes --steps`)
+    /// Print only the kernels at a point of lowering: loops and blocks (`tir`), stages (`stages`), plans (`plan`), vectorized
+    /// code for LLVM (`flat`), or after a transform of stages or a step of lowering (`hammock passes --transforms`, `--steps`)
     #[arg(long, value_name = "STAGE", group = "of_plans", value_parser = PossibleValuesParser::new(stages()),
           hide_possible_values = true, conflicts_with_all = ["same_as", "params_out", "bisect"])]
     emit: Option<String>,
@@ -109,7 +109,7 @@ pub struct Opt {
 #[command(next_help_heading = "Passes")]
 pub struct Watch {
     /// Print the module to standard error after these passes: their names, `all`, or `changed` for the lines that each
-    /// pass changes
+    /// pass changes; or the kernels' stages after these transforms (`hammock passes --transforms`)
     #[arg(long, value_name = "PASS", value_delimiter = ',')]
     pub print_after: Vec<String>,
     /// Write the module after each pass into this folder
@@ -127,9 +127,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// An observer of passes for the flags.
-    pub fn observer(&self, pipeline: &Pipeline) -> Result<Dump, Failure> {
+    /// An observer of passes for the flags. Only `hammock opt` `prints_stages` of kernels.
+    pub fn observer(&self, pipeline: &Pipeline, prints_stages: bool) -> Result<Dump, Failure> {
         for name in self.print_after.iter().filter(|name| !["all", "changed"].contains(&name.as_str())) {
+            if is_transform(name) {
+                let why = format!("`hammock opt` prints the stages of kernels after `{name}`");
+                refuse(&[("--print-after", !prints_stages)], &why)?;
+                continue;
+            }
             let pass = find(name)?;
             if !pipeline.steps.iter().any(|step| step.pass.name == pass.name) {
                 refuse(&[("--print-after", true)], &format!("pass `{name}` does not run"))?;
@@ -188,7 +193,7 @@ impl Opt {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let pipeline = self.pipeline()?;
-        let mut dump = self.watch.observer(&pipeline)?;
+        let mut dump = self.watch.observer(&pipeline, true)?;
         if pipeline.steps.is_empty() {
             refuse(&self.watch.given(), "no pass runs; `--passes` says which do")?;
         }
@@ -210,7 +215,8 @@ impl Opt {
         note_objects(&build)?;
         let is_lowered = !pipeline.steps.is_empty();
         let of_kernels = self.print_plans || self.emit.is_some() || self.plan.is_some() || self.tune_file.is_some();
-        if of_kernels || self.memory_plan.is_some() {
+        let prints_stages = self.watch.print_after.iter().any(|name| is_transform(name));
+        if of_kernels || prints_stages || self.memory_plan.is_some() {
             let mut lowered = if is_lowered { None } else { Some(self.lowered(&build, &mut dump, &mut of_lowered)?) };
             let lowered = lowered.as_mut().unwrap_or(&mut build);
             if let Some(path) = &self.memory_plan {
@@ -220,6 +226,7 @@ impl Opt {
                 add_temporaries(&mut plans, &lowered.temporaries()?);
                 self.write_plan(path, &plans)?;
             }
+            self.print_transforms(lowered)?;
             if of_kernels {
                 return crate::print(&self.kernels_text(lowered)?);
             }
@@ -268,13 +275,27 @@ impl Opt {
 
     /// Kernels of a lowered module at the stage of `--emit`, or their plans without it.
     fn kernels_text(&self, build: &Build) -> Result<String, Failure> {
+        let text = |module: &Module| module_text(module, &PrintOptions::default());
         let step = match self.emit.as_deref() {
             None | Some("plan") => return Ok(plans_text(&build.plans()?)),
+            Some("stages") => return Ok(text(&build.stages(None)?)),
+            Some(name) if is_transform(name) => return Ok(text(&build.stages(Some(name))?)),
             Some("tir") => STEPS.first(),
             Some(stage) => STEPS.iter().skip_while(|step| step.name != stage).nth(1),
         };
         let kernels = build.before_step(step.map(|step| step.name))?;
-        Ok(module_text(&kernels, &PrintOptions::default()))
+        Ok(text(&kernels))
+    }
+
+    /// Prints the kernels' stages after each transform that `--print-after` names.
+    fn print_transforms(&self, build: &Build) -> Result<(), Failure> {
+        for transform in
+            TRANSFORMS.iter().filter(|transform| self.watch.print_after.iter().any(|n| n == transform.name))
+        {
+            let kernels = build.stages(Some(transform.name))?;
+            say(&format!("# after {}\n{}\n", transform.name, module_text(&kernels, &PrintOptions::default())))?;
+        }
+        Ok(())
     }
 
     fn write_plan(&self, path: &Path, plans: &IndexMap<Name, MemoryPlan>) -> Result<(), Failure> {
@@ -321,7 +342,13 @@ impl Opt {
 
 /// Values of `--emit`: named stages and the steps of lowering.
 fn stages() -> Vec<&'static str> {
-    ["tir", "plan", "flat"].into_iter().chain(STEPS.iter().map(|step| step.name)).collect()
+    let transforms = TRANSFORMS.iter().map(|transform| transform.name);
+    ["tir", "stages", "plan", "flat"].into_iter().chain(STEPS.iter().map(|step| step.name)).chain(transforms).collect()
+}
+
+/// Returns true if a transform of stages has this name.
+fn is_transform(name: &str) -> bool {
+    TRANSFORMS.iter().any(|transform| transform.name == name)
 }
 
 /// Each kernel with its plan.

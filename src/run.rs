@@ -200,7 +200,7 @@ impl Program {
     /// Compiles a model in memory.
     fn session(&self, model: Model, options: Options, adapt: Adapt, stages: &mut Stages) -> Result<Session, Failure> {
         let (run, passes) = (self.call.run_options(), options.pipeline());
-        let mut dump = self.watch.observer(&passes)?;
+        let mut dump = self.watch.observer(&passes, false)?;
         let is_interpreted = options.exec_mode == ExecMode::Reference;
         let mut build = Build::new(model, options, stages);
         build.lower(&passes, &mut dump)?;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use hammock_compiler::{
-    Failure, OnnxOp, PRIMITIVES, Primitive, RULES, STEPS, check_target, nearest_operator, onnx_operators,
+    Failure, OnnxOp, PRIMITIVES, Primitive, RULES, STEPS, TRANSFORMS, check_target, nearest_operator, onnx_operators,
 };
 use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
@@ -39,6 +39,9 @@ pub struct Passes {
     /// List the steps that make flat code of kernels after the passes (`hammock opt --emit STEP` shows them)
     #[arg(long, conflicts_with_all = ["name", "pipeline"])]
     steps: bool,
+    /// List the transforms that rewrite the stages of kernels before they are planned (`hammock opt --emit TRANSFORM`)
+    #[arg(long, conflicts_with_all = ["name", "pipeline", "steps"])]
+    transforms: bool,
     /// The pipeline's level of optimisation, 0 to 3
     #[arg(short = 'O', value_name = "LEVEL", requires = "pipeline", default_value_t = 2,
         value_parser = clap::value_parser!(u8).range(0..=3))]
@@ -133,6 +136,9 @@ impl Passes {
             return crate::print(&format!("{}\n", hammock_passes::pipeline(self.level)));
         }
         let text = match self.name {
+            None if self.transforms => {
+                TRANSFORMS.iter().map(|transform| format!("{:<24} {}\n", transform.name, transform.doc)).collect()
+            }
             None if self.steps => STEPS.iter().map(|step| format!("{:<24} {}\n", step.name, step.doc)).collect(),
             None => hammock_passes::PASSES.iter().map(|p| format!("{:<24} {}\n", p.name, p.doc)).collect(),
             Some(name) => {

@@ -1,10 +1,17 @@
 //! File tests: `tests/filetests/SUITE/NAME.py` starts with `# opt: PASSES`; the output of the passes is the snapshot
 //! `snapshots/filetests/SUITE/NAME.snap`. The module is verified before and after.
+//!
+//! A file that starts with `# stages: TRANSFORM` is compiled to kernels; the snapshot is what the transform changes in their
+//! stages.
 
-use hammock_compiler::{Codegens, Evaluator, Options, ReadOptions, read_text};
+use hammock_compiler::{
+    Build, Codegens, Dump, Evaluator, Failure, Model, Options, ReadOptions, Silent as NoProgress, TRANSFORMS,
+    read_text, stages,
+};
 use hammock_diagnostics::{Diagnostic, SourceFile};
 use hammock_ir::print::{PrintOptions, module_text};
 use hammock_passes::{Environment, Pipeline, Silent};
+use similar::TextDiff;
 use std::path::Path;
 
 #[test]
@@ -25,6 +32,10 @@ fn filetests() {
 
 fn run(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
+    if let Some(transform) = text.lines().next().and_then(|line| line.strip_prefix("# stages:")) {
+        let transform = transform.trim().to_owned();
+        return changes(path, text, &transform).unwrap_or_else(|failure| failure.render(false));
+    }
     let passes = text.lines().next().and_then(|l| l.strip_prefix("# opt:")).expect("the first line is `# opt: PASSES`");
     let passes = passes.trim().to_owned();
     let source = SourceFile::new(path.file_name().unwrap().to_string_lossy().into_owned(), text).unwrap();
@@ -43,6 +54,26 @@ fn run(path: &Path) -> String {
     }
     verify(&module, "after its passes", path);
     module_text(&module, &PrintOptions::default())
+}
+
+/// The lines that a transform of stages changes in the kernels of a model.
+fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure> {
+    let source = SourceFile::new(path.file_name().unwrap().to_string_lossy().into_owned(), text)?;
+    let options = Options { target: "x86-64-v4".into(), threads: 4, ..Options::default() };
+    let mut progress = NoProgress;
+    let mut build = Build::new(Model::from_text(source)?, options, &mut progress);
+    build.lower(&build.options().pipeline(), &mut Dump::default())?;
+    let count = TRANSFORMS.iter().position(|known| known.name == transform).expect("a transform of stages");
+    let Model { module, source, .. } = build.model();
+    let text = |count| {
+        let stages = stages(module, source, build.options(), count)?;
+        verify(&stages, "as stages", path);
+        Ok::<_, Failure>(module_text(&stages, &PrintOptions::default()))
+    };
+    let (before, after) = (text(count)?, text(count + 1)?);
+    let diff = TextDiff::from_lines(&before, &after);
+    let diff = diff.unified_diff().context_radius(3).to_string();
+    Ok(if diff.is_empty() { "no change\n".to_owned() } else { diff })
 }
 
 fn verify(module: &hammock_ir::Module, when: &str, path: &Path) {

@@ -48,7 +48,7 @@ fn kernels_are_printed_after_every_step_and_parsed_again() {
 #[test]
 fn lowering_follows_the_given_plan() {
     let folder = folder();
-    std::fs::write(folder.path().join("plan.txt"), "sums:\n    chains: vi, vk\n").unwrap();
+    std::fs::write(folder.path().join("plan.txt"), "sums:\n    unrolled-reduction: vi, vk\n").unwrap();
     let flat = |flags: &[&str]| stdout(hammock(&folder, &[&["opt", "sums.py", "--emit", "flat"], flags].concat()));
     let given = flat(&["--plan", "plan.txt"]);
     assert_ne!(given, flat(&[]));
@@ -66,11 +66,11 @@ fn a_single_kernel_runs_with_a_plan() {
     for (file, name, flags) in
         [("sums.py", "sums", &[][..]), ("sums.py", "sums", &["--func", "sums"]), ("main.py", "main", &[])]
     {
-        std::fs::write(folder.path().join("plan.txt"), format!("{name}:\n    chains: vi, vk\n")).unwrap();
+        std::fs::write(folder.path().join("plan.txt"), format!("{name}:\n    unrolled-reduction: vi, vk\n")).unwrap();
         let text = stdout(run(file, &[flags, &["--plan", "plan.txt"]].concat()));
         assert_eq!(text, "float32[3]\n[20.0 20.0 20.0]\n");
         // The plan is not ignored: an invalid one is rejected.
-        std::fs::write(folder.path().join("bad.txt"), format!("{name}:\n    chains: vi\n")).unwrap();
+        std::fs::write(folder.path().join("bad.txt"), format!("{name}:\n    unrolled-reduction: vi\n")).unwrap();
         let output = run(file, &[flags, &["--plan", "bad.txt"]].concat());
         assert!(String::from_utf8_lossy(&output.stderr).contains("E0311"), "{output:?}");
     }

@@ -250,7 +250,7 @@ fn halves() {
         ..Matmul::random(0)
     };
     let plan = plan_text(&function(&matmul.text(["float16"; 2], "float32", "0")), Options::new(&target)).unwrap();
-    assert_eq!(plan.matches("copy of factor").count(), 2, "{plan}");
+    assert_eq!(plan.matches("copy of operand").count(), 2, "{plan}");
 }
 
 /// Packed operands are used directly, whatever the padding of the last group is.

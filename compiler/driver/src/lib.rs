@@ -34,6 +34,7 @@ pub use hammock_kernels::{
         primitives::{Form, PRIMITIVES, Primitive},
     },
     rules::RULES,
+    stage::transforms::{TRANSFORMS, Transform},
     steps::{STEPS, Step},
 };
 pub use hammock_onnx::{
@@ -41,7 +42,7 @@ pub use hammock_onnx::{
     ops::{Op as OnnxOp, all as onnx_operators},
 };
 pub use hammock_runtime::tools::Weights;
-pub use kernels::{PlanFile, Temporaries, before_step, flops, plans, temporaries};
+pub use kernels::{PlanFile, Temporaries, before_step, flops, plans, stages, temporaries};
 pub use model::{
     Model, ModelFile, Params,
     digest::Digest,

@@ -53,7 +53,7 @@ pub use error::{KernelError, Reason};
 pub use inline::inline_calls;
 pub use lower::{
     Accesses, Candidate, Options, SearchSpace, before, flops, lower, lower_with, packings, plan_text, search_space,
-    steps,
+    stages, steps,
 };
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc, arguments};
 pub use target::{Caches, FEATURES, Features, Target};

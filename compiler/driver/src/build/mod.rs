@@ -34,7 +34,7 @@ use crate::{
 };
 use hammock_diagnostics::codes;
 use hammock_ir::Module;
-use hammock_kernels::plan::Flops;
+use hammock_kernels::{plan::Flops, stage::transforms::TRANSFORMS};
 use hammock_ops::Table;
 use hammock_passes::{Environment, NamedTensors, Observer, Pipeline, pipeline};
 use hammock_runtime::tools::{RunOptions, Session};
@@ -203,6 +203,16 @@ impl<'a> Build<'a> {
     /// If a kernel cannot be lowered.
     pub fn before_step(&self, step: Option<&str>) -> Result<Module, Failure> {
         kernels::before_step(&self.model.module, &self.model.source, &self.options, step)
+    }
+
+    /// Stages of the lowered module's kernels after a transform, or after all: see [`TRANSFORMS`](crate::TRANSFORMS).
+    ///
+    /// # Errors
+    /// If a kernel cannot be lowered.
+    pub fn stages(&self, transform: Option<&str>) -> Result<Module, Failure> {
+        let position = transform.and_then(|name| TRANSFORMS.iter().position(|transform| transform.name == name));
+        let count = position.map_or(TRANSFORMS.len(), |position| position + 1);
+        kernels::stages(&self.model.module, &self.model.source, &self.options, count)
     }
 
     /// Number of floating-point operations of each kernel, with its name: see [`flops`](crate::flops).

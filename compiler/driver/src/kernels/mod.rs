@@ -88,6 +88,18 @@ pub fn before_step(
     Ok(Module { functions: kernels.into_iter().collect(), ..Module::default() })
 }
 
+/// The kernels of a module with their stages as blocks, after the first `count` of the
+/// [`TRANSFORMS`](hammock_kernels::stage::transforms::TRANSFORMS), as a module.
+///
+/// # Errors
+/// When a kernel cannot be lowered.
+pub fn stages(module: &Module, source: &SourceFile, options: &Options, count: usize) -> Result<Module, Failure> {
+    let kernels = map_kernels(module, source, options, options.threads, |name, func, options| {
+        Ok((name.into(), Function::Tir(hammock_kernels::stages(&func, options, count)?)))
+    })?;
+    Ok(Module { functions: kernels.into_iter().collect(), ..Module::default() })
+}
+
 /// Number of floating-point operations of each kernel of a module, with its name; `None` for hand-written loops.
 ///
 /// # Errors

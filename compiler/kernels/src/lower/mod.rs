@@ -115,6 +115,16 @@ fn name_of(func: &PrimFunc) -> Name {
     func.attrs.get("global_symbol").and_then(|v| v.as_str()).unwrap_or("(private)").into()
 }
 
+/// Returns the function with its stages as blocks, after the first `count` [`TRANSFORMS`](crate::stage::transforms).
+///
+/// # Errors
+/// As [`lower`].
+pub fn stages(func: &PrimFunc, options: Options<'_>, count: usize) -> Result<PrimFunc, KernelError> {
+    let (func, mut body) = before_loops(func, options)?;
+    loops::raise_stages(&func, &mut body, options.target.masks, count);
+    Ok(PrimFunc { body, ..func.into_owned() })
+}
+
 /// Returns the plan of a function's kernel as text.
 ///
 /// # Errors

@@ -56,9 +56,23 @@ pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<()
             Err(reason) => result = Err(reason),
         }
     });
-    let made = made.into_iter().map(|buffer| Stmt::new(StmtKind::Alloc(buffer, Attrs::new())));
-    *body = Stmt::seq(made.chain([std::mem::replace(body, Stmt::nop())]));
+    allocate(made, body);
     result
+}
+
+/// Raises a body of block TIR to stages, runs the first `count` transforms, and turns the stages back into blocks.
+pub fn raise_stages(func: &PrimFunc, body: &mut Stmt, masks: bool, count: usize) {
+    let mut made = Vec::new();
+    for_each_kernel(body, &mut made, &mut |stmts, own| {
+        *stmts = Kernel::read_until(func, std::mem::take(stmts), own, masks, count).into_stmts();
+    });
+    allocate(made, body);
+}
+
+/// Allocates buffers before a body.
+fn allocate(buffers: Vec<Buffer>, body: &mut Stmt) {
+    let allocations = buffers.into_iter().map(|buffer| Stmt::new(StmtKind::Alloc(buffer, Attrs::new())));
+    *body = Stmt::seq(allocations.chain([std::mem::replace(body, Stmt::nop())]));
 }
 
 /// Initializes possibly empty reductions before their loops, except in stages, whose plans do it.

@@ -1,0 +1,12 @@
+# stages: polyphase-layout
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 8, 32, 32), "float32"), w: R.Tensor((16, 8, 3, 3), "float32")):
+        with R.dataflow():
+            y = R.nn.conv2d(x, w, padding=[1, 1, 1, 1])
+            R.output(y)
+        return y
