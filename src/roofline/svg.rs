@@ -120,7 +120,7 @@ fn mark(roofline: &Roofline, frame: &Frame, kernel: &Kernel, flops: f64) -> Stri
     let (label_x, anchor) = if x > LEFT + WIDTH / 2.0 { (x - 7.0, "end") } else { (x + 7.0, "start") };
     format!(
         "<circle cx=\"{x:.2}\" cy=\"{y:.2}\" r=\"4\" fill=\"#4e79a7\"><title>{name}: {:.2} GFLOP/s, {:.2} FLOP per byte, \
-         {:.0} % of the limit</title></circle>\
+         {:.0} % of the roofline</title></circle>\
          <text x=\"{label_x:.2}\" y=\"{:.2}\" text-anchor=\"{anchor}\">{label}</text>\n",
         flops / kernel.time / 1e9,
         flops / kernel.bytes,
