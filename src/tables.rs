@@ -174,21 +174,21 @@ impl Builtins {
     }
 }
 
-/// The model behind the remarks of printed plans.
-const LIMIT: &str = "
-Printed plans say what share of the limit is expected. The limit is the longer of two times: that of a stage's operations,
-as many in a cycle as all vector units of a core have lanes, and that of its bytes, each moved once: 32 in a cycle from
-the second cache, 16 from the last one, 8 from memory, whichever holds all of them. What is expected counts the vectors of
-the plan: operations, loads (two in a cycle), stores (one), and the four cycles that a sum waits for the one before it.
-Sizes that are not known are taken for 64; loops and caches between them cost nothing. `hammock bench --roofline` measures.
+/// The cost model of the remarks in printed plans.
+const COST_MODEL: &str = "
+Remarks in printed plans predict the share of the roofline. The roofline is the maximum of two times: that of a stage's
+operations, with one operation a cycle in every lane of all vector units, and that of its bytes, each moved once: 32 a cycle
+from the L2 cache, 16 from the L3 cache, 8 from memory, whichever is the smallest that holds all of them. The prediction counts
+the vectors of the plan: operations, loads (two a cycle), stores (one), and four cycles of latency of each accumulation.
+Dynamic sizes are assumed to be 64; loops and caches between stages are free. `hammock bench --roofline` measures.
 ";
 
 /// How primitives are used.
-const CHANGES: &str = "
-In a file for `--plan`, primitives change what a plan begins with: `planned` (what the first rule chooses), `planned by RULE`,
-or loops that are written out. They stand below it, each on a line further to the right, and are done one after the other. A
-loop is called by its axis and its step, as plans are printed (`i by 4`); the axis alone is the innermost loop over it. What
-a primitive needs and does not find is an error; whether the loops can compute the stage is checked after the last one.
+const PRIMITIVES_DOC: &str = "
+In a file for `--plan`, primitives edit a plan: `planned` (of the first rule), `planned by RULE`, or explicit loops. They follow
+it on lines of their own, indented further, and run in order. A loop is named by its axis and step, as in printed plans
+(`i by 4`); the axis alone names its innermost loop. A primitive that does not apply is an error; after the last one, the plan is
+checked against the stage.
 ";
 
 impl Rules {
@@ -201,8 +201,8 @@ impl Rules {
             format!("\n{}\n    {}.\n", call.trim_end(), primitive.doc)
         };
         let changes: String = PRIMITIVES.iter().map(change).collect();
-        let first = "The first of these that is for a stage of a kernel chooses its loops.\n";
-        crate::print(&format!("{first}{lines}{LIMIT}{CHANGES}{changes}"))
+        let first = "The first rule that matches a stage of a kernel chooses its loops.\n";
+        crate::print(&format!("{first}{lines}{COST_MODEL}{PRIMITIVES_DOC}{changes}"))
     }
 }
 

@@ -4,7 +4,7 @@
 #[allow(dead_code)]
 mod support;
 
-use hammock_compiler::STEPS;
+use hammock_compiler::{STEPS, TRANSFORMS};
 use support::{hammock, snapshot, stdout};
 use tempfile::TempDir;
 
@@ -43,6 +43,31 @@ fn kernels_are_printed_after_every_step_and_parsed_again() {
     let plan = |flag: &[&str]| stdout(hammock(&folder, &[&["opt", "sums.py"], flag].concat()));
     assert_eq!(plan(&["--emit", "plan"]), plan(&["--print-plans"]));
     snapshot("stages", "steps", &stdout(hammock(&folder, &["passes", "--steps"])));
+}
+
+#[test]
+fn stages_are_printed_after_every_transform_and_parsed_again() {
+    let folder = folder();
+    let last = TRANSFORMS.last().unwrap().name;
+    for transform in ["stages"].into_iter().chain(TRANSFORMS.iter().map(|transform| transform.name)) {
+        let text = stdout(hammock(&folder, &["opt", "sums.py", "--emit", transform]));
+        std::fs::write(folder.path().join("stage.py"), &text).unwrap();
+        // The importer adds the regions that blocks read and write.
+        let lines = |text: &str| -> Vec<String> {
+            let is_region = |line: &&str| ["T.reads(", "T.writes("].iter().any(|call| line.trim().starts_with(call));
+            text.lines().filter(|line| !is_region(line)).map(str::to_owned).collect()
+        };
+        assert_eq!(lines(&stdout(hammock(&folder, &["opt", "stage.py"]))), lines(&text), "{transform}");
+        let output = hammock(&folder, &["opt", "sums.py", "--print-after", transform]);
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(transform == "stages" || printed == format!("# after {transform}\n{text}\n"), "{printed}");
+        if transform == last {
+            snapshot("stages", "stages", &text);
+        }
+    }
+    let refused = hammock(&folder, &["run", "sums.py", "--print-after", last, "--arg", "ones(3,20):float32"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("`hammock opt` prints the stages of kernels"));
+    snapshot("stages", "transforms", &stdout(hammock(&folder, &["passes", "--transforms"])));
 }
 
 #[test]

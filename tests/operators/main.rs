@@ -2,7 +2,9 @@
 //! compiled graphs and kernels as with interpreted ones.
 mod types;
 
-use hammock_compiler::{Emit, Evaluator, ExecMode, Options, ReadOptions, compile, read_text, reference};
+use hammock_compiler::{
+    Emit, Evaluator, ExecMode, Options, ReadOptions, TRANSFORMS, compile, read_text, reference, stages,
+};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::Module;
 use hammock_passes::{Silent, pipeline};
@@ -33,9 +35,24 @@ fn examples_compute_the_same_compiled_and_interpreted() {
         )
         .unwrap());
         compare(op.name, &compiled, &interpreted);
+        let staged = with_stages(module, &source);
+        let staged = reference(&staged, &source, None, RunOptions::default().options()).unwrap();
+        compare(op.name, &run(Session::from_vm(staged)), &interpreted);
         compared += 1;
     }
     assert!(compared > 200, "only {compared} operators have examples");
+}
+
+/// The module with its kernels as the stages that all transforms leave.
+fn with_stages(mut module: Module, source: &SourceFile) -> Module {
+    let options = Options { target: "x86-64-v3".into(), threads: 1, ..Options::default() };
+    let stages = stages(&module, source, &options, TRANSFORMS.len()).unwrap_or_else(|f| panic!("{}", f.render(false)));
+    for (name, function) in &mut module.functions {
+        if let Some(kernel) = stages.functions.get(function.global_symbol().unwrap_or(name)) {
+            *function = kernel.clone();
+        }
+    }
+    module
 }
 
 fn lowered(source: &SourceFile, name: &str) -> Module {

@@ -5,8 +5,8 @@ from tvm.script import relax as R
 @I.ir_module
 class Module:
     @R.function
-    def main(x: R.Tensor((1, 8, 32, 32), "float32"), w: R.Tensor((16, 8, 3, 3), "float32")):
+    def main(x: R.Tensor((1, 8, 64, 64), "float32"), w: R.Tensor((8, 1, 5, 5), "float32")):
         with R.dataflow():
-            y = R.nn.conv2d(x, w, strides=[2, 2], padding=[1, 1, 1, 1])
+            y = R.nn.conv2d(x, w, strides=[2, 2], padding=[2, 2, 2, 2], groups=8)
             R.output(y)
         return y

@@ -1,22 +1,26 @@
 //! Stages as block TIR: a loop nest around a block for each, which [raises](super::raise) to the stage again.
 //!
-//! An epilogue is a block of its own behind the reduction, whose buffer then is in memory; stages of a row tile have its
-//! number as the annotation `row_tile`.
+//! An epilogue is a block of its own behind the reduction, whose buffer then is in memory. Annotations have what blocks cannot
+//! express: the number of a row tile (`row_tile`), and that nothing reads the value of an arg-reduction (`unread_value`).
 
 use super::{ArgResult, Axis, Kernel, Part, Stage, arg_reduce::linear_position};
 use hammock_ir::{
     Attrs, PrimExpr,
     prim::{BinaryOp, IterKind, PrimKind, Substitution, Var},
-    tir::{Block, BlockAxis, Buffer, Region, Stmt, stage::SUM_PARTS},
+    tir::{Block, BlockAxis, Buffer, Stmt, StmtKind, stage::SUM_PARTS},
 };
 
 /// Annotation of a block whose stage is row-tiled: the number of the tile.
 const ROW_TILE: &str = "row_tile";
 
+/// Annotation of an arg-reduction whose minimum or maximum need not be stored.
+const UNREAD_VALUE: &str = "unread_value";
+
 impl Kernel {
-    /// The statements that compute the kernel, stage by stage.
-    pub fn into_stmts(self) -> Vec<Stmt> {
-        let (mut stmts, mut tiles) = (Vec::new(), 0);
+    /// The statements that compute the kernel, stage by stage. Views of `known` buffers are declared first.
+    pub fn into_stmts(self, known: &[Buffer]) -> Vec<Stmt> {
+        let mut stmts: Vec<Stmt> = self.views(known).into_iter().map(|view| Stmt::new(StmtKind::Decl(view))).collect();
+        let mut tiles = 0;
         for part in self.parts {
             match part {
                 Part::Stage(stage) => stmts.extend(stage.stmts(&Attrs::new())),
@@ -30,6 +34,34 @@ impl Kernel {
         }
         stmts
     }
+
+    /// Buffers of stages over the memory of another buffer, as transforms create them.
+    fn views(&self, known: &[Buffer]) -> Vec<Buffer> {
+        let stages = self.parts.iter().flat_map(|part| match part {
+            Part::Stage(stage) => std::slice::from_ref(stage),
+            Part::Rows(rows) => &rows.stages,
+            Part::Opaque(_) => &[],
+        });
+        let mut used: Vec<Buffer> = Vec::new();
+        for stage in stages {
+            used.extend(stage.targets().chain([&stage.buffer]).cloned());
+            for value in stage.values() {
+                value.walk(&mut |e| {
+                    if let PrimKind::Load(buffer, ..) = e.kind() {
+                        used.push(buffer.clone());
+                    }
+                });
+            }
+        }
+        let mut views: Vec<Buffer> = Vec::new();
+        for buffer in used {
+            let is_view = !known.contains(&buffer) && known.iter().any(|other| other.data == buffer.data);
+            if is_view && !views.contains(&buffer) {
+                views.push(buffer);
+            }
+        }
+        views
+    }
 }
 
 impl Stage {
@@ -38,6 +70,9 @@ impl Stage {
         let mut own = annotations.clone();
         if let Some(part) = self.part {
             own.set(SUM_PARTS, part);
+        }
+        if self.arg_result.as_ref().is_some_and(|arg| !arg.stores_value) {
+            own.set(UNREAD_VALUE, true);
         }
         let init = |value: &PrimExpr| Stmt::store(&self.buffer, self.indices.clone(), value.clone());
         let (init, body) = match &self.arg_result {
@@ -48,17 +83,13 @@ impl Stage {
             }
             None => (self.init.as_ref().map(init), init(&self.value)),
         };
-        let targets: Vec<&Buffer> =
-            [&self.buffer].into_iter().chain(self.arg_result.as_ref().map(|arg| &arg.buffer)).collect();
-        let writes = targets.into_iter().map(|buffer| Region::point(buffer, self.indices.clone())).collect();
-        let mut stmts = vec![nest(&self.name, &self.axes, own, writes, init, body)];
+        let mut stmts = vec![nest(&self.name, &self.axes, own, init, body)];
         if let Some(epilogue) = &self.epilogue {
             let (axes, fresh) = fresh_axes(&self.axes);
             let indices: Vec<PrimExpr> = epilogue.indices.iter().map(|index| index.substitute(&fresh)).collect();
-            let store = Stmt::store(&epilogue.buffer, indices.clone(), epilogue.value.substitute(&fresh));
+            let store = Stmt::store(&epilogue.buffer, indices, epilogue.value.substitute(&fresh));
             let name = format!("{}_epilogue", self.name);
-            let writes = vec![Region::point(&epilogue.buffer, indices)];
-            stmts.push(nest(&name, &axes, annotations.clone(), writes, None, store));
+            stmts.push(nest(&name, &axes, annotations.clone(), None, store));
         }
         stmts
     }
@@ -97,8 +128,8 @@ fn fresh_axes(axes: &[Axis]) -> (Vec<Axis>, Substitution) {
 }
 
 /// Loops over the axes around a block.
-fn nest(name: &str, axes: &[Axis], annotations: Attrs, writes: Vec<Region>, init: Option<Stmt>, body: Stmt) -> Stmt {
-    let loops: Vec<Var> = axes.iter().map(|axis| axis.var.fresh()).collect();
+fn nest(name: &str, axes: &[Axis], annotations: Attrs, init: Option<Stmt>, body: Stmt) -> Stmt {
+    let loops: Vec<Var> = axes.iter().map(|axis| loop_var(&axis.var)).collect();
     let axis = |(axis, var): (&Axis, &Var)| BlockAxis {
         var: axis.var.clone(),
         dom: (PrimExpr::int(0, axis.var.dtype()), axis.extent.clone()),
@@ -109,11 +140,19 @@ fn nest(name: &str, axes: &[Axis], annotations: Attrs, writes: Vec<Region>, init
         name: name.into(),
         axes: axes.iter().zip(&loops).map(axis).collect(),
         reads: None,
-        writes: Some(writes),
+        writes: None,
         annotations,
         init,
         ..Block::root(Vec::new(), body)
     };
     let around = |body, (var, axis): (&Var, &Axis)| Stmt::serial(var.clone(), axis.extent.clone(), body);
     loops.iter().zip(axes).rev().fold(Stmt::from(block), around)
+}
+
+/// The variable of a loop around an axis: `i` for `vi` or `v_i`.
+fn loop_var(axis: &Var) -> Var {
+    let name = axis.name();
+    let short = name.strip_prefix('v').map(|rest| rest.trim_start_matches('_')).unwrap_or_default();
+    let is_name = short.starts_with(|c: char| c.is_ascii_alphabetic());
+    Var::new(if is_name { short.to_owned() } else { name.to_string() }, axis.dtype())
 }

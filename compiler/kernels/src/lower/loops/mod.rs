@@ -64,7 +64,9 @@ pub fn schedule(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<()
 pub fn raise_stages(func: &PrimFunc, body: &mut Stmt, masks: bool, count: usize) {
     let mut made = Vec::new();
     for_each_kernel(body, &mut made, &mut |stmts, own| {
-        *stmts = Kernel::read_until(func, std::mem::take(stmts), own, masks, count).into_stmts();
+        let kernel = Kernel::read_until(func, std::mem::take(stmts), own, masks, count);
+        let known: Vec<Buffer> = func.buffers().chain(own.iter()).cloned().collect();
+        *stmts = kernel.into_stmts(&known);
     });
     allocate(made, body);
 }
