@@ -151,7 +151,7 @@ pub unsafe extern "C" fn hammock_error_trace(index: usize, entry: *mut hammock_t
     });
     match found.flatten() {
         Some(found) if !entry.is_null() => {
-            // not null, so valid for writes as the caller promises.
+            // SAFETY: it is not null, and the caller guarantees that it is valid for writes.
             unsafe { entry.write(found) };
             0
         }

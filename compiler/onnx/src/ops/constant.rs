@@ -47,7 +47,7 @@ fn constant_of_shape(n: &mut Node) -> Result {
         Some(known) => known.elements.to_vec(),
         None => {
             let shape = n.input_as_int64(0)?;
-            n.to_dims(shape)?
+            n.symbolic_dims(shape)?
         }
     };
     let sizes: Option<Vec<i64>> = shape.iter().map(PrimExpr::as_int).collect();

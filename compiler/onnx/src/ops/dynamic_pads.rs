@@ -41,7 +41,7 @@ impl Node<'_, '_> {
             return Ok(size);
         }
         let vector = self.dims_vector(&[size])?;
-        Ok(self.to_dims(vector)?.swap_remove(0))
+        Ok(self.symbolic_dims(vector)?.swap_remove(0))
     }
 
     /// Slices an axis with bounds that are known to be in range, so the size of the result needs no clamping.
@@ -64,7 +64,7 @@ impl Windows {
     pub fn pad_dynamic(&self, n: &mut Node, mut x: Operand, fill: f64) -> node::Result<Operand> {
         for pads in &self.dynamic {
             let widths = n.dims_vector(&[pads.before.clone(), pads.behind.clone()])?;
-            let widths = n.to_dims(widths)?;
+            let widths = n.symbolic_dims(widths)?;
             let (value, mut shape) = (n.scalar_like(fill, &x)?, n.dims(&x)?);
             let mut parts = Vec::new();
             for width in widths {

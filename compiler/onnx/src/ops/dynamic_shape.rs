@@ -15,13 +15,13 @@ use hammock_ir::{
 
 impl Node<'_, '_> {
     /// Converts an integer vector to symbolic dimensions.
-    pub(super) fn to_dims(&mut self, x: Operand) -> node::Result<Vec<PrimExpr>> {
-        self.to_dims_with_prefix(x, &[])
+    pub(super) fn symbolic_dims(&mut self, x: Operand) -> node::Result<Vec<PrimExpr>> {
+        self.symbolic_dims_with_prefix(x, &[])
     }
 
     /// Converts an integer vector to symbolic dimensions; the first ones must equal `first`, which is checked at run
     /// time.
-    pub(super) fn to_dims_with_prefix(&mut self, x: Operand, first: &[PrimExpr]) -> node::Result<Vec<PrimExpr>> {
+    pub(super) fn symbolic_dims_with_prefix(&mut self, x: Operand, first: &[PrimExpr]) -> node::Result<Vec<PrimExpr>> {
         let shape = self.dims(&x)?;
         let count = product(&shape).as_int().filter(|count| *count <= hammock_ir::MAX_RANK as i64);
         let count = count.filter(|count| *count >= 0);
@@ -141,7 +141,7 @@ pub fn reshape(n: &mut Node) -> Result {
     let several = n.with_scalar("greater", &count, 1.0)?;
     let rest = n.call("where", [several, open, rest])?;
     let shape = n.replace_if(shape, "equal", -1.0, rest)?;
-    let sizes = n.to_dims(shape)?;
+    let sizes = n.symbolic_dims(shape)?;
     Ok(n.reshape(x, sizes)?.into())
 }
 
@@ -157,14 +157,14 @@ pub fn expand(n: &mut Node) -> Result {
     }
     let own = n.dims_vector(&own)?;
     let shape = n.replace_if(wanted, "equal", 1.0, own)?;
-    let sizes = n.to_dims(shape)?;
+    let sizes = n.symbolic_dims(shape)?;
     Ok(n.call("broadcast_to", [x, Operand::Shape(sizes)])?.into())
 }
 
 /// `Tile`
 pub fn tile(n: &mut Node) -> Result {
     let (mut x, repeats) = (n.input(0)?, n.input_as_int64(1)?);
-    let repeats = n.to_dims(repeats)?;
+    let repeats = n.symbolic_dims(repeats)?;
     let rank = n.rank(&x)?;
     if repeats.len() != rank {
         return n.error(format!("its `repeats` are {} numbers, but its input has {rank} dimensions", repeats.len()));
@@ -189,7 +189,7 @@ pub fn range(n: &mut Node) -> Result {
     let count = n.call("ceil", [count])?;
     let count = n.with_scalar("maximum", &count, 0.0)?;
     let count = n.cast(count, DType::INT64)?;
-    let sizes = n.to_dims(count)?;
+    let sizes = n.symbolic_dims(count)?;
     let [size] = sizes.as_slice() else { return n.error("`start`, `limit` and `delta` have to be single numbers") };
     let indices = n.arange(size.clone())?;
     let indices = n.cast(indices, dtype)?;
@@ -215,7 +215,7 @@ pub fn triangle(n: &mut Node) -> Result {
 /// `TopK`: sorts all elements and slices the first `k`.
 pub fn topk(n: &mut Node, axis: usize, largest: bool) -> Result {
     let (x, k) = (n.input(0)?, n.input_as_int64(1)?);
-    let k = n.to_dims(k)?;
+    let k = n.symbolic_dims(k)?;
     let axis_attr = ("axis", (axis as i64).into());
     let order = [axis_attr.clone(), ("descending", largest.into()), ("dtype", DType::INT64.into())];
     let indices = n.call_with("argsort", [x.clone()], &order)?;
@@ -253,7 +253,7 @@ pub fn select_axis(
 /// `Split`
 pub fn split(n: &mut Node, axis: usize) -> Result {
     let (x, sizes) = (n.input(0)?, n.input_as_int64(1)?);
-    let sizes = n.to_dims(sizes)?;
+    let sizes = n.symbolic_dims(sizes)?;
     let total = sizes.iter().fold(PrimExpr::int64(0), |sum, size| hammock_ops::dims::add(&sum, size));
     let x = n.assert_dims(x, &[(axis, total)])?;
     let prims = |e: PrimExpr| Operand::Tuple(vec![Operand::Prim(e)]);
@@ -320,7 +320,7 @@ pub fn squeeze(n: &mut Node, more: bool) -> Result {
         let remaining = n.take_first(order, rank - count)?;
         n.call_with("take", [own, remaining], &along)?
     };
-    let sizes = n.to_dims(shape)?;
+    let sizes = n.symbolic_dims(shape)?;
     Ok(n.reshape(x, sizes)?.into())
 }
 
@@ -366,7 +366,7 @@ pub fn reduce(
     let reduced = n.take_last(transposed_dims, count)?;
     let columns = n.call_with("prod", [reduced], &[("keepdims", true.into())])?;
     let sizes = n.call_with("concat", [Operand::Tuple(vec![rows, columns])], &along)?;
-    let sizes = n.to_dims(sizes)?;
+    let sizes = n.symbolic_dims(sizes)?;
     let table = n.reshape(flat, sizes)?;
     let y = compute(n, table, &[("axis", vec![1i64].into()), ("keepdims", false.into())])?;
     let shape = if keep {
@@ -376,7 +376,7 @@ pub fn reduce(
     } else {
         outer_dims
     };
-    let sizes = n.to_dims(shape)?;
+    let sizes = n.symbolic_dims(shape)?;
     Ok(n.reshape(y, sizes)?.into())
 }
 

@@ -123,7 +123,7 @@ fn one_hot(n: &mut Node) -> Result {
         Ok(depth) => depth.and_then(|depth| depth.first().copied()).map(|depth| PrimExpr::int64(depth as i64)),
         Err(_) => {
             let depth = n.input_as_int64(1)?;
-            n.to_dims(depth)?.into_iter().next()
+            n.symbolic_dims(depth)?.into_iter().next()
         }
     };
     let Some(depth) = depth else { return n.error("its `depth` is missing") };

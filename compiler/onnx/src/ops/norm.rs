@@ -64,7 +64,7 @@ fn dropout(n: &mut Node) -> Result {
         }
         Ok(_) => {}
         // Checks at run time that the mode is 0, as a dimension.
-        Err(_) => drop(n.input_as_int64(2).and_then(|mode| n.to_dims_with_prefix(mode, &[0i64.into()]))?),
+        Err(_) => drop(n.input_as_int64(2).and_then(|mode| n.symbolic_dims_with_prefix(mode, &[0i64.into()]))?),
     }
     let x = n.value(0)?;
     let mut outputs = vec![x];

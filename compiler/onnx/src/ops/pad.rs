@@ -98,7 +98,7 @@ fn pad_by_gather(n: &mut Node, mut x: Operand, pads: Operand, axes: &[usize], mo
         }
         let length = n.call("add", [size.clone(), before.clone()])?;
         let length = n.call("add", [length, behind])?;
-        let length = n.to_dims(length)?;
+        let length = n.symbolic_dims(length)?;
         let indices = n.arange(length[0].clone())?;
         let indices = n.call("subtract", [indices, before])?;
         let zero = node::scalar(0.0, DType::INT64)?;

@@ -108,7 +108,7 @@ fn max_unpool(n: &mut Node) -> Result {
             Ok(sizes) => sizes,
             Err(_) => {
                 let sizes = n.input_as_int64(2)?;
-                n.to_dims_with_prefix(sizes, &own[..2])?
+                n.symbolic_dims_with_prefix(sizes, &own[..2])?
             }
         };
         if shape.len() != rank + 2 {

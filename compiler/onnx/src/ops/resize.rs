@@ -214,7 +214,7 @@ impl Node<'_, '_> {
                     let real = self.with_scalar("multiply", &size, *scale)?;
                     let whole = self.cast(real, DType::INT64)?;
                     exact = false;
-                    self.to_dims(whole)?.swap_remove(0)
+                    self.symbolic_dims(whole)?.swap_remove(0)
                 }
             });
         }
@@ -273,7 +273,7 @@ impl Node<'_, '_> {
     /// Reads sizes at run time. If `axes` is not set, batch and channels of images must be unchanged.
     fn dynamic_target_sizes(&mut self, sizes: Operand, own: &[PrimExpr]) -> node::Result<Vec<PrimExpr>> {
         let unchanged = if own.len() > 2 && !self.attrs.has("axes") { &own[..2] } else { &[] };
-        self.to_dims_with_prefix(sizes, unchanged)
+        self.symbolic_dims_with_prefix(sizes, unchanged)
     }
 
     /// Returns the ratio of two dimensions in float64.

@@ -57,7 +57,7 @@ fn center_crop_pad(n: &mut Node) -> Result {
         None => (0..rank).collect(),
     };
     let zero = n.scalar_like(0.0, &x)?;
-    let wanted = n.to_dims(shape)?;
+    let wanted = n.symbolic_dims(shape)?;
     if wanted.len() != axes.len() {
         return n.error("its shape has another number of sizes than there are axes");
     }

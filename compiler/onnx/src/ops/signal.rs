@@ -20,7 +20,7 @@ fn window(n: &mut Node, [a, b, c]: [f64; 3]) -> Result {
     let dtype = n.dtype_from_code(n.attrs.int_or("output_datatype", 1)?)?;
     let periodic = n.attrs.int_or("periodic", 1)? != 0;
     let size = n.input_as_int64(0)?;
-    let count = n.to_dims(size.clone())?;
+    let count = n.symbolic_dims(size.clone())?;
     let [count] = count.as_slice() else { return n.error("its size has to be one number") };
     let positions = n.arange(count.clone())?;
     let positions = n.cast(positions, DType::FLOAT32)?;
@@ -217,7 +217,7 @@ fn stft(n: &mut Node) -> Result {
     let room = n.dims_vector(&[dims::sub(total, &length)])?;
     let count = n.call("floor_divide", [room, step.clone()])?;
     let count = n.with_scalar("add", &count, 1.0)?;
-    let count = n.to_dims(count)?.swap_remove(0);
+    let count = n.symbolic_dims(count)?.swap_remove(0);
     let starts = n.arange(count.clone())?;
     let starts = n.call("multiply", [starts, step])?;
     let starts = n.reshape(starts, vec![count, 1i64.into()])?;
@@ -316,7 +316,7 @@ impl Node<'_, '_> {
             return Ok(PrimExpr::int64((*size).clamp(0, 1 << 31)));
         }
         let size = self.input_as_int64(at)?;
-        match self.to_dims(size)?.as_slice() {
+        match self.symbolic_dims(size)?.as_slice() {
             [size] => Ok(size.clone()),
             _ => self.error("its size has to be one number"),
         }

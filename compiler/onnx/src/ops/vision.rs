@@ -45,7 +45,7 @@ fn affine_grid(n: &mut Node) -> Result {
         Some(known) => known.elements.to_vec(),
         None => {
             let size = n.input_as_int64(1)?;
-            n.to_dims(size)?
+            n.symbolic_dims(size)?
         }
     };
     let spatial = Operand::Shape(size.get(2..).unwrap_or(&[]).to_vec());
@@ -90,7 +90,7 @@ fn non_max_suppression(n: &mut Node) -> Result {
     let min_score = limit(n, 4, f64::from(f32::MIN), DType::FLOAT32)?;
     let found = n.call("vision.all_class_non_max_suppression", [boxes, scores, max_boxes, overlap, min_score])?;
     let found = n.importer.build.members(&found)?;
-    let count = n.to_dims(found[1].clone())?;
+    let count = n.symbolic_dims(found[1].clone())?;
     let prims = |e: PrimExpr| Operand::Tuple(vec![Operand::Prim(e)]);
     let bounds = [prims(0i64.into()), prims(0i64.into()), prims(count[0].clone()), prims(1i64.into())];
     Ok(n.call("strided_slice", [&found[..1], &bounds].concat())?.into())
