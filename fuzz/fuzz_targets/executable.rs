@@ -4,7 +4,7 @@
 #[path = "../../runtime/tests/corruption/examples.rs"]
 mod examples;
 
-use examples::{Example, examples};
+use examples::{Example, TIMEOUT, examples};
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {
@@ -17,6 +17,6 @@ fuzz_target!(|bytes: &[u8]| {
     EXAMPLES.with(|examples| {
         let example = &examples[usize::from(*which) % examples.len()];
         assert!(!example.name.is_empty() && !example.bytes.is_empty());
-        example.outcome_of_bytes(code);
+        example.outcome_of_bytes(code, TIMEOUT);
     });
 });

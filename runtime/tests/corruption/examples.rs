@@ -8,7 +8,7 @@ use hammock_runtime::{
 use std::{io::Write, sync::Arc, time::Duration};
 
 /// Time limit of a call.
-const TIMEOUT: Duration = Duration::from_millis(20);
+pub const TIMEOUT: Duration = Duration::from_millis(20);
 
 /// An executable with calls of its functions.
 pub struct Example {
@@ -48,21 +48,12 @@ pub fn examples() -> Vec<Example> {
 
 impl Example {
     /// Loads damaged bytes of the example's executable and makes the calls.
-    pub fn outcome_of_bytes(&self, bytes: &[u8]) -> Outcome {
-        self.outcome_within(bytes, TIMEOUT)
+    pub fn outcome_of_bytes(&self, bytes: &[u8], timeout: Duration) -> Outcome {
+        Executable::load(bytes).map_or(Outcome::Refused, |executable| self.outcome(executable, timeout))
     }
 
-    /// The same with another limit of a call's time.
-    pub fn outcome_within(&self, bytes: &[u8], timeout: Duration) -> Outcome {
-        Executable::load(bytes).map_or(Outcome::Refused, |executable| self.run(executable, timeout))
-    }
-
-    /// Makes the calls on a verified executable.
-    pub fn outcome(&self, executable: Executable) -> Outcome {
-        self.run(executable, TIMEOUT)
-    }
-
-    fn run(&self, executable: Executable, timeout: Duration) -> Outcome {
+    /// Makes the calls on a verified executable, each within a time limit.
+    pub fn outcome(&self, executable: Executable, timeout: Duration) -> Outcome {
         let image = Arc::new(Image { executable, ..Image::default() });
         let options = Options {
             memory_limit: 1 << 24,

@@ -5,7 +5,7 @@
 mod examples;
 mod mutate;
 
-use examples::{Example, Outcome, examples};
+use examples::{Example, Outcome, TIMEOUT, examples};
 use hammock_runtime::{Executable, executable::verify};
 use mutate::{Mutant, Random};
 use std::{
@@ -73,7 +73,7 @@ fn in_parallel(count: usize, body: impl Fn(usize) + Sync) {
 fn the_examples_run() {
     for example in examples() {
         // Without damage nothing ends at its limit, however busy the machine is.
-        assert_eq!(example.outcome_within(&example.bytes, LONGEST), Outcome::Ran, "{}", example.name);
+        assert_eq!(example.outcome_of_bytes(&example.bytes, LONGEST), Outcome::Ran, "{}", example.name);
     }
 }
 
@@ -117,7 +117,7 @@ fn changed_bytes(example: &Example, step: usize) {
         let mut damaged = example.bytes.clone();
         damaged[position] ^= change;
         let what = || format!("{}, byte {position} changed by {change:#x},", example.name);
-        counts.count(&what, || example.outcome_of_bytes(&damaged));
+        counts.count(&what, || example.outcome_of_bytes(&damaged, TIMEOUT));
     });
     counts.report(&format!("{}, bytes changed", example.name));
 }
@@ -127,7 +127,7 @@ fn truncations(example: &Example, step: usize) {
     in_parallel(example.bytes.len() / step, |number| {
         let len = number * step;
         let what = || format!("{}, truncated to {len},", example.name);
-        counts.count(&what, || example.outcome_of_bytes(&example.bytes[..len]));
+        counts.count(&what, || example.outcome_of_bytes(&example.bytes[..len], TIMEOUT));
     });
     counts.report(&format!("{}, truncated", example.name));
     let refused = counts.0[Outcome::Refused as usize].load(Relaxed);
@@ -149,7 +149,7 @@ fn changed_contents(count: usize) {
             Ok(()) => {
                 let bytes = changed.save();
                 assert!(Executable::load(&bytes).is_ok_and(|e| e.save() == bytes), "{}", what());
-                examples[which].outcome(changed)
+                examples[which].outcome(changed, TIMEOUT)
             }
             Err(_) => Outcome::Refused,
         });
