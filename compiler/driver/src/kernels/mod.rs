@@ -18,9 +18,9 @@ pub use object::SYMBOL;
 pub use object::{Compiled, compile_all, compile_together};
 pub use parallel::in_parallel;
 pub use plan_file::PlanFile;
-pub use planner::target;
 #[cfg(feature = "native")]
-pub use planner::{checked, opt_level, plan_key};
+pub use planner::opt_level;
+pub use planner::{checked, plan_key, target};
 
 use crate::{Failure, Options, failure::not_lowerable};
 use hammock_diagnostics::SourceFile;
