@@ -141,7 +141,7 @@ impl CallFlags {
 pub struct OutputFlags {
     /// Write the tensors of the result to this .npz file (`-` for standard output): a single value as `0`, members of tuples
     /// as `0`, `1`, `1.0`, …
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(
