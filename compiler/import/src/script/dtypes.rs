@@ -15,11 +15,12 @@ pub(crate) fn of_name(name: &str) -> Option<DType> {
     }
 }
 
-/// Returns true if a dtype exists: there are no 33-bit floats.
+/// Returns true if a dtype exists: there are no 33-bit floats, and no vectors of handles.
 pub(crate) fn is_valid(dtype: DType) -> bool {
     let t = dtype.element();
     match t.bits {
-        _ if t.is_handle() || t.is_void() || t.is_bool() => true,
+        _ if t.is_handle() => dtype == DType::HANDLE,
+        _ if t.is_void() || t.is_bool() => true,
         bits if t.is_integer() => matches!(bits, 1 | 2 | 4 | 8 | 16 | 32 | 64),
         bits => bits <= 16 || matches!(bits, 32 | 64),
     }
@@ -48,7 +49,7 @@ mod tests {
         assert_eq!(of_name("int8x4"), Some(DType::INT8.with_lanes(4)));
         assert_eq!(of_name("f16"), Some(DType::FLOAT16));
         assert_eq!(of_name("float8_e4m3fn"), Some(DType::FLOAT8_E4M3FN));
-        for name in ["handle", "floor", "int", "if_then_else", "fma"] {
+        for name in ["handle", "handle4", "handlex2", "floor", "int", "if_then_else", "fma"] {
             assert_eq!(of_name(name), None, "{name}");
         }
     }
