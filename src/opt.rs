@@ -276,10 +276,11 @@ impl Opt {
     /// Kernels of a lowered module at the stage of `--emit`, or their plans without it.
     fn kernels_text(&self, build: &Build) -> Result<String, Failure> {
         let text = |module: &Module| module_text(module, &PrintOptions::default());
+        if let Some(count) = self.emit.as_deref().and_then(transform_count) {
+            return Ok(text(&build.stages(count)?));
+        }
         let step = match self.emit.as_deref() {
             None | Some("plan") => return Ok(plans_text(&build.plans()?)),
-            Some("stages") => return Ok(text(&build.stages(None)?)),
-            Some(name) if is_transform(name) => return Ok(text(&build.stages(Some(name))?)),
             Some("tir") => STEPS.first(),
             Some(stage) => STEPS.iter().skip_while(|step| step.name != stage).nth(1),
         };
@@ -289,11 +290,11 @@ impl Opt {
 
     /// Prints the kernels' stages after each transform that `--print-after` names.
     fn print_transforms(&self, build: &Build) -> Result<(), Failure> {
-        for transform in
-            TRANSFORMS.iter().filter(|transform| self.watch.print_after.iter().any(|n| n == transform.name))
-        {
-            let kernels = build.stages(Some(transform.name))?;
-            say(&format!("# after {}\n{}\n", transform.name, module_text(&kernels, &PrintOptions::default())))?;
+        for (position, transform) in TRANSFORMS.iter().enumerate() {
+            if self.watch.print_after.iter().any(|name| name == transform.name) {
+                let kernels = build.stages(position + 1)?;
+                say(&format!("# after {}\n{}\n", transform.name, module_text(&kernels, &PrintOptions::default())))?;
+            }
         }
         Ok(())
     }
@@ -349,6 +350,12 @@ fn stages() -> Vec<&'static str> {
 /// Returns true if a transform of stages has this name.
 fn is_transform(name: &str) -> bool {
     TRANSFORMS.iter().any(|transform| transform.name == name)
+}
+
+/// Number of transforms of stages that run before `--emit NAME` prints: up to that of the name, or all for `stages`.
+fn transform_count(name: &str) -> Option<usize> {
+    let position = TRANSFORMS.iter().position(|transform| transform.name == name);
+    position.map(|position| position + 1).or((name == "stages").then_some(TRANSFORMS.len()))
 }
 
 /// Each kernel with its plan.

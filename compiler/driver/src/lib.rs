@@ -75,10 +75,15 @@ pub fn lower(
     environment: &Environment,
     dump: &mut Dump,
 ) -> Result<(), Failure> {
+    check_lowerable(module, source)?;
+    passes.run(module, environment, dump).map_err(|error| Failure::from(error).within(source))
+}
+
+/// Refuses a module that is not well formed, or is for other devices.
+fn check_lowerable(module: &Module, source: &SourceFile) -> Result<(), Failure> {
     let errors = hammock_ir::verify::errors(module, &Table);
     if !errors.is_empty() {
         return Err(Failure::from(errors).within(source));
     }
-    target::check_devices(module, source)?;
-    passes.run(module, environment, dump).map_err(|error| Failure::from(error).within(source))
+    target::check_devices(module, source)
 }

@@ -25,17 +25,17 @@ pub use options::{Bounds, Options, Quantization};
 pub use progress::{Progress, Silent};
 
 use crate::{
-    Artifact, Codegens, Dump, Emit, Evaluator, Failure, Lowered, Model, PlanFile, Record, Temporaries, kernels,
+    Artifact, Codegens, Dump, Emit, Evaluator, Failure, Lowered, Model, PlanFile, Record, Temporaries, check_lowerable,
+    kernels,
     model::{
         entry::{Kept, keep_kernel},
         params::Named,
     },
-    reference, target, temporaries, tune,
+    reference, temporaries, tune,
 };
 use hammock_diagnostics::codes;
 use hammock_ir::Module;
-use hammock_kernels::{plan::Flops, stage::transforms::TRANSFORMS};
-use hammock_ops::Table;
+use hammock_kernels::plan::Flops;
 use hammock_passes::{Environment, NamedTensors, Observer, Pipeline, pipeline};
 use hammock_runtime::tools::{RunOptions, Session};
 use std::{cell::RefCell, sync::Arc, time::Duration};
@@ -98,11 +98,7 @@ impl<'a> Build<'a> {
     /// If the module is not well formed, or cannot be lowered.
     pub fn lower(&mut self, passes: &Pipeline, observer: &mut dyn Observer) -> Result<(), Failure> {
         self.progress.borrow_mut().begin("passes")?;
-        let errors = hammock_ir::verify::errors(&self.model.module, &Table);
-        if !errors.is_empty() {
-            return Err(Failure::from(errors).within(&self.model.source));
-        }
-        target::check_devices(&self.model.module, &self.model.source)?;
+        check_lowerable(&self.model.module, &self.model.source)?;
         self.run_passes(passes, observer)
     }
 
@@ -205,13 +201,11 @@ impl<'a> Build<'a> {
         kernels::before_step(&self.model.module, &self.model.source, &self.options, step)
     }
 
-    /// Stages of the lowered module's kernels after a transform, or after all: see [`TRANSFORMS`](crate::TRANSFORMS).
+    /// Stages of the lowered module's kernels after the first `count` of the [`TRANSFORMS`](crate::TRANSFORMS).
     ///
     /// # Errors
     /// If a kernel cannot be lowered.
-    pub fn stages(&self, transform: Option<&str>) -> Result<Module, Failure> {
-        let position = transform.and_then(|name| TRANSFORMS.iter().position(|transform| transform.name == name));
-        let count = position.map_or(TRANSFORMS.len(), |position| position + 1);
+    pub fn stages(&self, count: usize) -> Result<Module, Failure> {
         kernels::stages(&self.model.module, &self.model.source, &self.options, count)
     }
 

@@ -25,14 +25,14 @@ use rustc_hash::FxHashSet;
 pub struct Transform {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Its effect, in a line.
     pub doc: &'static str,
     /// True if it also runs on functions whose parameters may alias.
     pub may_alias: bool,
     pub(super) run: fn(&mut Kernel, &mut Scope<'_>),
 }
 
-/// What transforms know of the function around the stages.
+/// The function around the stages.
 pub(super) struct Scope<'a> {
     pub func: &'a PrimFunc,
     /// Buffers of the kernel, to which transforms may add.
