@@ -179,6 +179,12 @@ impl Op {
         self.unique()
     }
 
+    /// Declares that a call runs a closure, which may overwrite what it gets or has captured.
+    pub fn calls_closure(mut self) -> Self {
+        self.writes = OperandWrites::Closure;
+        self
+    }
+
     /// Declares that a call allocates memory, or overwrites its operands.
     pub fn unique(mut self) -> Self {
         self.unique = true;

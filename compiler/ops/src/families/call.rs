@@ -122,6 +122,7 @@ fn closures() -> Vec<Op> {
             .doc("Calls a closure that has no side effects.")
             .operand("closure", OperandKind::Any)
             .operand("args", OperandKind::Any)
+            .calls_closure()
             .infer(returned)
             .structural("RemovePurityChecking makes it `R.invoke_closure`"),
         Op::new("null_value")

@@ -35,8 +35,20 @@ pub enum OperandWrites {
     Nothing,
     /// Those that its attribute `inplace_indices` lists.
     InPlace,
+    /// Any, if a function of the module writes: the call runs a closure.
+    Closure,
     /// Any.
     Any,
+}
+
+/// Returns true if a value is a call of a closure, as a variable or through an operator.
+fn calls_closure(value: &Value, table: &dyn OpTable) -> bool {
+    let Value::Call(call) = value else { return false };
+    match &call.callee {
+        Callee::Var(_) => true,
+        Callee::Op(name) => table.operand_writes(name) == OperandWrites::Closure,
+        Callee::Global(_) | Callee::Extern(_) => false,
+    }
 }
 
 /// Functions of a module that may overwrite their arguments (mod-ref summaries).
@@ -68,7 +80,7 @@ impl Writers {
                 Value::Call(Call { callee: Callee::Global(callee), .. }) if module.relax(callee).is_some() => {
                     callers.entry(callee).or_default().push(name);
                 }
-                Value::Call(Call { callee: Callee::Var(_), .. }) => {}
+                value if calls_closure(value, table) => {}
                 value => writers.each_operand_written(value, table, &mut |_, _| writes = true),
             });
             found.extend(writes.then_some(name));
@@ -78,7 +90,7 @@ impl Writers {
             let mut closures = false;
             module.relax(name).into_iter().for_each(|function| {
                 function.lambda.body.walk(&mut |binding| {
-                    closures |= matches!(&binding.value, Value::Call(Call { callee: Callee::Var(_), .. }));
+                    closures |= calls_closure(&binding.value, table);
                 });
             });
             closures
@@ -114,7 +126,8 @@ impl Writers {
         let mut all = |call: &Call| call.args.iter().for_each(|arg| f(arg, None));
         match &call.callee {
             Callee::Op(name) => match table.operand_writes(name) {
-                OperandWrites::Any => all(call),
+                OperandWrites::Closure if !self.any => {}
+                OperandWrites::Any | OperandWrites::Closure => all(call),
                 OperandWrites::InPlace => self.in_place(call, f),
                 OperandWrites::Nothing => self.stored(call, f),
             },
