@@ -91,6 +91,12 @@ impl Value {
         self.each_operand(&mut |o| o.each_var(f));
     }
 
+    /// Calls `f` on each use of a variable in it, nested bodies included: what a nested function captures counts too.
+    pub fn each_use(&self, f: &mut dyn FnMut(Var)) {
+        self.each_var(f);
+        self.each_body(&mut |body| body.each_use(f));
+    }
+
     /// Calls `f` on each body nested in it.
     pub fn each_body<'a>(&'a self, f: &mut dyn FnMut(&'a Body)) {
         match self {
@@ -138,8 +144,7 @@ impl Body {
     /// Calls `f` on every use of a variable: operands, callees, written types, results; nested bodies included.
     pub fn each_use(&self, f: &mut dyn FnMut(Var)) {
         for binding in self.bindings() {
-            binding.value.each_var(f);
-            binding.value.each_body(&mut |b| b.each_use(f));
+            binding.value.each_use(f);
         }
         self.result.each_var(f);
     }

@@ -154,14 +154,10 @@ impl<'a> Lifetimes<'a> {
             let until = |var: Var| if function.vars[var].dataflow { at } else { usize::MAX };
             needed.need(binding.var, until(binding.var));
             let mut used = |var: Var| needed.need(var, until(var));
-            if let Value::Call(Call { callee: Callee::Var(callee), .. }) = &binding.value {
-                used(*callee);
-            }
             // A member taken out of a tuple is live as long as its new name.
             if !matches!(binding.value, Value::TupleGet(..)) {
-                binding.value.each_operand(&mut |o| o.each_var(&mut used));
+                binding.value.each_use(&mut used);
             }
-            binding.value.each_body(&mut |body| body.each_use(&mut used));
         }
         needed
     }

@@ -12,7 +12,7 @@ use crate::{
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Module, Type,
-    relax::{Binding, Body, Call, Callee, Function, Operand, Value, Var},
+    relax::{Binding, Body, Call, Function, Operand, Value, Var},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -83,11 +83,7 @@ fn last_uses(function: &Function, body: &Body) -> FxHashMap<usize, Vec<(&'static
                 retained.insert(v);
             }
         };
-        if let Value::Call(Call { callee: Callee::Var(v), .. }) = &binding.value {
-            used(*v);
-        }
-        binding.value.each_operand(&mut |o| o.each_var(&mut used));
-        binding.value.each_body(&mut |b| b.each_use(&mut used));
+        binding.value.each_use(&mut used);
     }
     let mut kills: FxHashMap<usize, Vec<_>> = FxHashMap::default();
     for (op, var) in defined {

@@ -12,7 +12,7 @@ use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
     Attrs, Function as Global, Module, Span, Type,
     relax::{
-        Binding, Body, Call, Callee, Function, Operand, Value, Var,
+        Binding, Body, Call, Function, Operand, Value, Var,
         memory::{MemoryDependences, Writers},
     },
 };
@@ -151,11 +151,7 @@ fn last_uses(body: &Body) -> FxHashMap<Var, Vec<Var>> {
                 last.push(v);
             }
         };
-        if let Value::Call(Call { callee: Callee::Var(v), .. }) = &binding.value {
-            note(*v);
-        }
-        binding.value.each_operand(&mut |o| o.each_var(&mut note));
-        binding.value.each_body(&mut |nested| nested.each_use(&mut note));
+        binding.value.each_use(&mut note);
         note(binding.var);
     }
     dies

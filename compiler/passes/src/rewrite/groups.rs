@@ -143,15 +143,13 @@ fn outputs(function: &Function, body: &Body, groups: &Groups) -> Vec<Vec<Var>> {
     }
     for binding in body.bindings() {
         let own = groups.of.get(&binding.var);
-        binding.value.each_operand(&mut |o| {
-            o.each_var(&mut |used| {
-                if let Some(group) = groups.of.get(&used)
-                    && own != Some(group)
-                    && known.insert(used)
-                {
-                    outputs[*group].push(used);
-                }
-            });
+        binding.value.each_use(&mut |used| {
+            if let Some(group) = groups.of.get(&used)
+                && own != Some(group)
+                && known.insert(used)
+            {
+                outputs[*group].push(used);
+            }
         });
     }
     outputs
@@ -204,9 +202,10 @@ fn units(
                 needed.push(*other);
             }
         };
-        binding.value.each_operand(&mut |o| o.each_var(&mut |used| need(of_var.get(&used))));
+        binding.value.each_use(&mut |used| need(of_var.get(&used)));
         let mut sizes = |e: &PrimExpr| e.each_var(&mut |dim| need(of_dim.get(dim)));
         binding.value.each_operand(&mut |o| o.each_expr(&mut sizes));
+        binding.value.each_body(&mut |body| body.each_operand(&mut |o| o.each_expr(&mut sizes)));
         function.ty(binding.var).each_expr(&mut sizes);
         if let Value::MatchCast(_, ty) = &binding.value {
             each_size(ty, &mut |dim| {

@@ -25,7 +25,7 @@ mod tests;
 pub use build::PointsTo;
 pub use writers::{OperandWrites, ResultMemory, Writers};
 
-use super::{Binding, Call, Callee, Function, OpTable, Operand, Value, Var};
+use super::{Binding, Function, OpTable, Operand, Value, Var};
 use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -152,11 +152,7 @@ impl MemoryDependences {
         let mut regions = Vec::new();
         if let Value::Call(_) | Value::If { .. } = value {
             let mut add = |var: Var| each(&self.held[var], &mut |region| regions.push(self.class(region)));
-            value.each_operand(&mut |operand| operand.each_var(&mut add));
-            if let Value::Call(Call { callee: Callee::Var(closure), .. }) = value {
-                add(*closure);
-            }
-            value.each_body(&mut |body| body.each_use(&mut add));
+            value.each_use(&mut add);
         }
         sorted(regions)
     }

@@ -34,15 +34,13 @@ pub fn graph(module: &Module, function: &Function, memory: &MemoryDependences, w
         let sizes = if widened { sizes(module, binding) } else { Vec::new() };
         let result = sizes.last().copied().flatten();
         let mut widens = widens(&sizes) && !broadcasts(kernel(module, binding));
-        binding.value.each_operand(&mut |o| {
-            o.each_var(&mut |used| {
-                if let Some(producer) = numbers.get(&used) {
-                    nodes[*producer].users.push((number, pattern));
-                    // A rearranged result also counts, unless it is larger.
-                    let as_wide = result.is_some_and(|bytes| results[*producer].is_some_and(|own| bytes <= own));
-                    widens |= nodes[*producer].widens && pattern <= OpPattern::Injective && as_wide;
-                }
-            });
+        binding.value.each_use(&mut |used| {
+            if let Some(producer) = numbers.get(&used) {
+                nodes[*producer].users.push((number, pattern));
+                // A rearranged result also counts, unless it is larger.
+                let as_wide = result.is_some_and(|bytes| results[*producer].is_some_and(|own| bytes <= own));
+                widens |= nodes[*producer].widens && pattern <= OpPattern::Injective && as_wide;
+            }
         });
         numbers.insert(binding.var, number);
         vars.push(binding.var);

@@ -127,8 +127,7 @@ impl<'a> Lifter<'a> {
             return self.bind(function, binding.var, out);
         }
         let mut used = Vec::new();
-        binding.value.each_operand(&mut |o| o.each_var(&mut |var| used.push(var)));
-        binding.value.each_body(&mut |body| body.each_use(&mut |var| used.push(var)));
+        binding.value.each_use(&mut |var| used.push(var));
         used.into_iter().for_each(|var| self.bind(function, var, out));
         binding.value.each_body_mut(&mut |nested| {
             let taken = std::mem::replace(nested, Body::of(Operand::Tuple(Vec::new())));

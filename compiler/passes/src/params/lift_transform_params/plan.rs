@@ -6,7 +6,7 @@ use hammock_ir::{
     PrimExpr, equal, hash,
     prim::Var as PrimVar,
     relax::{
-        Binding, Body, Call, Callee, Function, Operand, Replacements, Value, Var,
+        Binding, Body, Call, Function, Operand, Replacements, Value, Var,
         memory::{MemoryDependences, Writers},
     },
 };
@@ -97,7 +97,7 @@ impl Transform {
         for binding in function.lambda.body.blocks.iter().filter(|b| b.dataflow).flat_map(|b| &b.bindings) {
             let mut uses = FxHashSet::default();
             let mut exprs = Vec::new();
-            uses_of(&binding.value, &mut uses);
+            binding.value.each_use(&mut |v| _ = uses.insert(v));
             function.ty(binding.var).each_var(&mut |v| _ = uses.insert(v));
             each_size(function, binding, &mut |v| exprs.push(v.clone()));
             let known = &self.known[i];
@@ -178,7 +178,7 @@ impl Transform {
                 lifted.insert(binding.var);
                 continue;
             }
-            uses_of(&binding.value, &mut runtime);
+            binding.value.each_use(&mut |v| _ = runtime.insert(v));
             function.ty(binding.var).each_var(&mut |v| _ = runtime.insert(v));
             each_size(function, binding, &mut |v| need(v, &mut runtime));
         }
@@ -209,18 +209,6 @@ impl Transform {
         body_of(&mut function, candidates.into_iter().map(|c| c.binding).collect(), members);
         Lifted { function, outputs, sizes }
     }
-}
-
-/// Collects the variables that a value uses, including nested bodies.
-fn uses_of(value: &Value, uses: &mut FxHashSet<Var>) {
-    if let Value::Call(call) = value {
-        if let Callee::Var(v) = &call.callee {
-            uses.insert(*v);
-        }
-        call.ty_args.iter().for_each(|ty| ty.each_var(&mut |v| _ = uses.insert(v)));
-    }
-    value.each_operand(&mut |o| o.each_var(&mut |v| _ = uses.insert(v)));
-    value.each_body(&mut |b| b.each_use(&mut |v| _ = uses.insert(v)));
 }
 
 /// Calls `f` on each symbolic variable that a binding needs.
