@@ -8,7 +8,8 @@ use std::{
 };
 
 /// Source folders: the crates that generate code, and the runtime, whose functions code calls.
-const SOURCES: [&str; 4] = ["../ir/src", "../kernels/src", "src", "../../runtime/src"];
+const SOURCES: [&str; 7] =
+    ["../ir/src", "../target/src", "../interp/src", "../loopnest/src", "../kernels/src", "src", "../../runtime/src"];
 
 fn main() -> io::Result<()> {
     let mut hasher = DefaultHasher::new();

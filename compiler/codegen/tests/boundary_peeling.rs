@@ -6,8 +6,9 @@
 mod support;
 
 use hammock_ir::Tensor;
-use hammock_kernels::{Options, Target, plan_text};
+use hammock_kernels::{Options, plan_text};
 use hammock_runtime::Any;
+use hammock_target::Target;
 use std::fmt::Write;
 use support::{Kernel, check_kernel, floats, function, rng::Rng};
 

@@ -6,8 +6,9 @@
 mod support;
 
 use hammock_ir::{DType, Tensor};
-use hammock_kernels::{Options, Target};
+use hammock_kernels::Options;
 use hammock_runtime::{Any, value::small_float};
+use hammock_target::Target;
 use support::{Kernel, check_kernel, function};
 
 /// Targets of every vector width that this machine can run.

@@ -6,8 +6,9 @@
 mod support;
 
 use hammock_ir::{Tensor, tir::StmtKind};
-use hammock_kernels::{Options, Target, lower_with};
+use hammock_kernels::{Options, lower_with};
 use hammock_runtime::Any;
+use hammock_target::Target;
 use support::{Kernel, check_kernel, function, rng::Rng};
 
 struct Convolution {

@@ -6,8 +6,9 @@
 mod support;
 
 use hammock_ir::Tensor;
-use hammock_kernels::{Options, Target, plan_text};
+use hammock_kernels::{Options, plan_text};
 use hammock_runtime::Any;
+use hammock_target::Target;
 use support::{Kernel, check_kernel, floats, function, plan_edits::check_plan_edits, rng::Rng};
 
 /// Sizes around packed groups, vectors, and tiles.

@@ -5,8 +5,9 @@
 mod support;
 
 use hammock_ir::Tensor;
-use hammock_kernels::{Options, Target, plan_text};
+use hammock_kernels::{Options, plan_text};
 use hammock_runtime::parallel;
+use hammock_target::Target;
 use support::{Kernel, check_kernel, function};
 
 /// A block over axes `i` and `j` of 40 x 30 whose lines of 50 are `body`.

@@ -6,8 +6,9 @@
 mod support;
 
 use hammock_ir::{DType, Tensor};
-use hammock_kernels::{Options, Target, plan::Plans};
+use hammock_kernels::{Options, plan::Plans};
 use hammock_runtime::Any;
+use hammock_target::Target;
 use support::{Kernel, check_kernel, function, rng::Rng};
 
 /// Sizes around vectors and tiles.

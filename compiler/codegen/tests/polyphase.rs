@@ -7,8 +7,9 @@
 mod support;
 
 use hammock_ir::tir::StmtKind;
-use hammock_kernels::{Options, Target, lower_with, plan_text};
+use hammock_kernels::{Options, lower_with, plan_text};
 use hammock_runtime::Any;
+use hammock_target::Target;
 use support::{Kernel, check_kernel, floats, function, plan_edits::check_plan_edits, rng::Rng};
 
 /// A sliding window along an axis.

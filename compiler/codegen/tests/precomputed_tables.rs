@@ -6,7 +6,8 @@
 mod support;
 
 use hammock_ir::Tensor;
-use hammock_kernels::{Options, Target, plan_text};
+use hammock_kernels::{Options, plan_text};
+use hammock_target::Target;
 use support::{Kernel, check_kernel, function, rng::Rng};
 
 /// Rows that are resampled with weights: sums of three elements.

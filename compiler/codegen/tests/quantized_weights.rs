@@ -6,8 +6,9 @@
 mod support;
 
 use hammock_ir::Tensor;
-use hammock_kernels::{Options, Target, plan_text};
+use hammock_kernels::{Options, plan_text};
 use hammock_runtime::Any;
+use hammock_target::Target;
 use support::{Kernel, check_kernel, function, plan_edits::check_plan_edits, rng::Rng};
 
 const ROWS: [i64; 8] = [1, 1, 2, 3, 5, 17, 33, 64];

@@ -6,7 +6,8 @@
 mod support;
 
 use hammock_ir::{Function, Tensor, print};
-use hammock_kernels::{Options, Target, lower};
+use hammock_kernels::{Options, lower};
+use hammock_target::Target;
 use std::fmt::Write;
 use support::{check, function, plan_edits::check_plan_edits, rng::Rng};
 

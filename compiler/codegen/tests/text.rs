@@ -6,7 +6,8 @@ use hammock_ir::{
     prim::Var,
     tir::{Buffer, ForKind, Param, PrimFunc, Stmt, StmtKind},
 };
-use hammock_kernels::{Target, lower};
+use hammock_kernels::lower;
+use hammock_target::Target;
 use std::path::Path;
 
 fn snapshot(name: &str, params: Vec<Param>, body: Stmt) {

@@ -7,8 +7,9 @@
 mod support;
 
 use hammock_ir::{Function, Tensor, print};
-use hammock_kernels::{Options, Target, lower, plan_text};
+use hammock_kernels::{Options, lower, plan_text};
 use hammock_runtime::Any;
+use hammock_target::Target;
 use support::{Kernel, check, check_kernel, function, plan_edits::check_plan_edits, rng::Rng};
 
 /// Geometry of a spatial axis.

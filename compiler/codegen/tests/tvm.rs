@@ -12,8 +12,9 @@ use hammock_ir::{
     prim::Var,
     tir::{Buffer, ForKind, Param, PrimFunc, Stmt, StmtKind},
 };
-use hammock_kernels::{Target, lower};
+use hammock_kernels::lower;
 use hammock_runtime::{Any, Tensor, value::index};
+use hammock_target::Target;
 use std::{
     cell::RefCell,
     ffi::{CStr, c_char, c_void},

@@ -28,20 +28,21 @@ pub use evaluate::Evaluator;
 pub use failure::Failure;
 pub use hammock_import::{Constants, ReadOptions, check_module, nearest_operator};
 pub use hammock_kernels::{
-    Accesses, Target,
+    Accesses,
     plan::{
         Flops,
         primitives::{Form, PRIMITIVES, Primitive},
     },
     rules::RULES,
-    stage::transforms::{TRANSFORMS, Transform},
     steps::{STEPS, Step},
 };
+pub use hammock_loopnest::transforms::{TRANSFORMS, Transform};
 pub use hammock_onnx::{
     ImportOptions, Imported, InputShape, Overridden, Weights as OnnxWeights,
     ops::{Op as OnnxOp, all as onnx_operators},
 };
 pub use hammock_runtime::tools::Weights;
+pub use hammock_target::Target;
 pub use kernels::{PlanFile, Temporaries, before_step, flops, plans, stages, temporaries};
 pub use model::{
     Model, ModelFile, Params,

@@ -4,11 +4,9 @@
 
 use crate::{Failure, emit::image, failure::not_lowerable, kernels::location};
 use hammock_diagnostics::{SourceFile, Span};
+use hammock_interp::{self as interp, Arg, Fault};
 use hammock_ir::{Function as Global, Module, Name, tir::PrimFunc};
-use hammock_kernels::{
-    KernelError, inline_calls,
-    interp::{self, Arg, Fault},
-};
+use hammock_kernels::{KernelError, inline_calls};
 use hammock_runtime::{
     Any, Error, Function, Image, Tensor,
     vm::{Options, Vm},

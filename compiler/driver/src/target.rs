@@ -3,8 +3,8 @@
 use crate::Failure;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{AttrValue, Function, GlobalInfo, Module};
-use hammock_kernels::Target;
 use hammock_runtime::suggest::nearest;
+use hammock_target::Target;
 
 /// Names of targets.
 pub fn targets() -> impl Iterator<Item = &'static str> {

@@ -14,7 +14,7 @@ const LISTS: &[(&str, &str)] = &[
     ("ir/src/bounds/arithmetic.rs", "computes with them in 64 bits"),
     ("import/src/script/intrinsics/mod.rs", "says who reads which"),
     ("import/src/script/intrinsics/nodes.rs", "reads them"),
-    ("kernels/src/interp/intrinsic.rs", "computes them"),
+    ("interp/src/intrinsic.rs", "computes them"),
     ("kernels/src/lower/legalize/integer.rs", "computes them of integers"),
     ("kernels/src/math/mod.rs", "computes them of floats"),
     ("codegen/src/llvm/emit/intrinsic.rs", "computes them by LLVM's"),

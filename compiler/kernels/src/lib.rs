@@ -1,7 +1,5 @@
-//! Compiles block TIR to scheduled and flat TIR; contains the reference interpreter.
-//!
-//! - [`interp`]: interprets TIR at every stage of lowering, slowly and exactly; everything else is tested against it.
-//! - [`lower()`]: lowers a TIR function to a [`FlatKernel`] for a [`Target`].
+//! Schedules block TIR and lowers it to flat TIR: [`lower()`] makes a [`FlatKernel`] of a TIR function for a
+//! [`Target`](hammock_target::Target).
 //!
 //! # Flat TIR
 //! Code generation reads a [`PrimFunc`] of this form:
@@ -23,31 +21,24 @@
 //! - Remaining intrinsics: `fma` (if the target has it), `sqrt`, `fabs`, `floor`, `ceil`, `trunc`, `nearbyint` (if the
 //!   target rounds), `reinterpret`, `bitwise_and`, `_or`, `_xor`, `_not`, `shift_left`, `shift_right` (arithmetic for
 //!   signed dtypes), `popcount`, `clz`, `if_then_else`, `vector_any` (a scalar: true if a lane of a mask is active),
-//!   those of [`math::exp_table`] (if the target has masks), the checks of [`check`], with any number of lanes, and memory
+//!   those of [`prim::flat`](hammock_ir::prim::flat) (exponentials only if the target has masks), the checks of [`prim::check`](hammock_ir::prim::check), with any number of lanes, and memory
 //!   accesses and calls: `address_of`, `tvm_access_ptr`, `handle_add_byte_offset`, `isnullptr`, `call_…`. `Let` binds
 //!   values inside expressions.
-//! - [Dot instructions](stage::dots): `load_packed` loads the packed group at the address of an element; `dot_…`
+//! - [Dot instructions](hammock_ir::prim::flat::Dot): `load_packed` loads the packed group at the address of an element; `dot_…`
 //!   multiplies two packed groups and accumulates, for bfloat16 (`dot_bf16`) only if the target has it.
 //! - Loops are `Serial` or `Parallel` (in any order, on the thread pool), over int64 variables. There are no blocks.
 //! - A body returns status 0 by `Return(0)` or by reaching its end; a failed `Assert` ends the kernel with an error.
 //! - A declaration is in scope up to the end of its sequence; a nested sequence is a scope.
 #![forbid(unsafe_code)]
 
-pub mod check;
 mod error;
-mod index;
 mod inline;
-pub mod interp;
 mod lower;
 pub mod math;
 mod output_args;
 pub mod plan;
 pub mod rules;
-#[cfg(test)]
-mod samples;
 mod signature;
-pub mod stage;
-mod target;
 
 pub use error::{KernelError, Reason};
 pub use inline::inline_calls;
@@ -56,7 +47,6 @@ pub use lower::{
     stages, steps,
 };
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc, arguments};
-pub use target::{Caches, FEATURES, Features, Target};
 
 use hammock_ir::{
     Name,

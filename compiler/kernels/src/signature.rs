@@ -1,6 +1,5 @@
 //! Raw parameters of a kernel, and the table that checks packed arguments and converts them.
 
-use crate::index::{Poly, Simplifier, same_expr};
 use hammock_ir::{
     DType, Name, PrimExpr,
     bounds::{LARGEST_SIZE, size_in_multiple},
@@ -8,6 +7,7 @@ use hammock_ir::{
     print::dim_text,
     tir::{Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
+use hammock_loopnest::index::{Poly, Simplifier, same_expr};
 
 /// Description of a packed argument.
 #[derive(Clone, Debug)]

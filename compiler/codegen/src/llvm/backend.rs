@@ -3,7 +3,8 @@
 //! Pass pipelines are fixed strings, because LLVM aborts the process on an invalid one.
 
 use super::{Host, LlvmError, add, attributes, ir_text, text};
-use hammock_kernels::{Features, FlatKernel, Target};
+use hammock_kernels::FlatKernel;
+use hammock_target::{Features, Target};
 use inkwell::{
     OptimizationLevel,
     context::Context,

@@ -21,7 +21,8 @@ pub use backend::{Emit, Object, OptLevel, compile, host, object, version};
 pub use error::{LlvmError, Unsupported};
 pub use signature::signature;
 
-use hammock_kernels::{FlatKernel, Target};
+use hammock_kernels::FlatKernel;
+use hammock_target::Target;
 
 /// The runtime that loads the kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -71,7 +71,8 @@ mod tests {
         prim::Var,
         tir::{Buffer, Param, PrimFunc, Stmt},
     };
-    use hammock_kernels::{Target, lower};
+    use hammock_kernels::lower;
+    use hammock_target::Target;
 
     /// Returns the signature of `f(n, x: (n, n + 1), y: (n + 1, m + 1), v: (2,) of four floats, m, p)`.
     fn sample() -> KernelSignature {

@@ -2,8 +2,9 @@
 
 use super::support::{Kernel, check_kernel, function, plan_edits::check_plan_edits, rng::Rng};
 use hammock_ir::{DType, Tensor};
-use hammock_kernels::{Options, Target};
+use hammock_kernels::Options;
 use hammock_runtime::Any;
+use hammock_target::Target;
 
 /// Sizes around vectors and tiles.
 pub const SIZES: [i64; 18] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40, 64, 67, 130];

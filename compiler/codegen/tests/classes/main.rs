@@ -8,8 +8,9 @@ mod case;
 mod support;
 
 use case::{Case, SIZES, Size};
-use hammock_kernels::{Options, Target, plan_text};
+use hammock_kernels::{Options, plan_text};
 use hammock_runtime::Any;
+use hammock_target::Target;
 use support::{Kernel, check_kernel, function};
 
 /// Seeds of the cases of a class: a few by default, `CLASSES` of them on request.

@@ -14,8 +14,9 @@ use hammock_ir::{
     },
     tir::{Buffer, ForKind, Loop, Param, Stmt, StmtKind},
 };
-use hammock_kernels::{Options, Target};
+use hammock_kernels::Options;
 use hammock_runtime::{Any, Device, Tensor};
+use hammock_target::Target;
 
 /// Edge cases of conversions and divisions.
 fn floats() -> Vec<f32> {

@@ -16,8 +16,8 @@ use hammock_ir::{
     prim::Var,
     tir::{Buffer, ForKind, Param, Stmt, StmtKind},
 };
-use hammock_kernels::Target;
 use hammock_runtime::{Any, Error, Function, Str, Tensor, registry};
+use hammock_target::Target;
 use support::{Kernel, check, function};
 
 fn tensor<T: hammock_runtime::Element>(values: &[T]) -> Tensor {

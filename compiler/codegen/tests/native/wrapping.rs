@@ -6,7 +6,7 @@ use super::{
     support::{Kernel, function, rng::Rng},
     tensor,
 };
-use hammock_kernels::interp;
+use hammock_interp as interp;
 use hammock_runtime::{Any, Tensor};
 
 const SIZE: usize = 24;

@@ -3,9 +3,11 @@
 use super::generate::{Case, Value, case};
 use hammock_codegen::llvm::{self, Emit, Host, OptLevel};
 use hammock_diagnostics::SourceFile;
+use hammock_interp as interp;
 use hammock_ir::{DType, Function, Name, Tensor, print};
-use hammock_kernels::{FlatKernel, Target, interp, lower};
+use hammock_kernels::{FlatKernel, lower};
 use hammock_runtime::{Any, Device, Image, Library, image::Integrity};
+use hammock_target::Target;
 use std::{io::Write, path::Path, sync::Arc};
 
 /// Runs kernels in batches; writes differences to the file `found`, and the current kernel to `now`.

@@ -6,13 +6,15 @@ pub mod rng;
 
 use hammock_codegen::llvm::{self, Emit, Host, LlvmError, OptLevel};
 use hammock_diagnostics::SourceFile;
+use hammock_interp as interp;
 use hammock_ir::{
     DType, Function as IrFunction, PrimExpr, Tensor,
     prim::{BinaryOp, PrimKind},
     tir::PrimFunc,
 };
-use hammock_kernels::{Options, Target, interp, lower_with};
+use hammock_kernels::{Options, lower_with};
 use hammock_runtime::{Any, Device, Error, Function, Image, Library, image::Integrity};
+use hammock_target::Target;
 use std::sync::Arc;
 
 /// Compiles an object for a target.

@@ -5,10 +5,10 @@ use crate::{
     target::{self, check_target},
     tune::Sizes,
 };
-use hammock_kernels::Target;
 use hammock_ops::Table;
 use hammock_passes::{Environment, Pipeline, exact_pipeline, pipeline, with_quantized_weights};
 use hammock_runtime::Image;
+use hammock_target::Target;
 use std::{sync::Arc, time::Instant};
 
 /// How a model is compiled.

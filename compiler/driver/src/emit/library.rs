@@ -7,13 +7,13 @@ use crate::{
 };
 use hammock_codegen::llvm::Host;
 use hammock_diagnostics::{Diagnostic, Span, codes};
-use hammock_kernels::Target;
 use hammock_link::{LinkError, Object};
 use hammock_runtime::{
     executable::ConstantData,
     image::{Image, Version},
     tools::ExternalWeights,
 };
+use hammock_target::Target;
 
 /// Kernels of one target.
 pub type Kernels = (Version, Vec<Compiled>);

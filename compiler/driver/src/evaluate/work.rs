@@ -1,11 +1,11 @@
 //! Number of steps of a kernel call.
 
+use hammock_interp::{self as interp, Value};
 use hammock_ir::{
     PrimExpr,
     prim::Var,
     tir::{AttrNode, PrimFunc, Stmt, StmtKind},
 };
-use hammock_kernels::interp::{self, Value};
 use hammock_runtime::{Any, Tensor};
 
 /// Upper bound of the number of statements that a call runs; `None` if it depends on more than the sizes of its arguments,

@@ -89,7 +89,7 @@ pub fn before_step(
 }
 
 /// The kernels of a module with their stages as blocks, after the first `count` of the
-/// [`TRANSFORMS`](hammock_kernels::stage::transforms::TRANSFORMS), as a module.
+/// [`TRANSFORMS`](hammock_loopnest::transforms::TRANSFORMS), as a module.
 ///
 /// # Errors
 /// When a kernel cannot be lowered.

@@ -7,8 +7,9 @@ use crate::{
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
 use hammock_ir::{hash, tir::PrimFunc};
-use hammock_kernels::{Target, rules::Packing};
+use hammock_kernels::rules::Packing;
 use hammock_passes::{PackedGroup, PackedParam, Planner};
+use hammock_target::Target;
 
 impl Planner for Options {
     /// All versions of a kernel take the same weights, so a weight is packed only if all versions use the same layout.

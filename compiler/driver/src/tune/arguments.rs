@@ -1,11 +1,11 @@
 //! Arguments of kernels that are measured: tensors of the sizes that they are compiled for.
 
+use hammock_interp::{Value, evaluate};
 use hammock_ir::{
     DType, PrimExpr, Tensor,
     prim::{PrimType, Var},
     tir::PrimFunc,
 };
-use hammock_kernels::interp::{Value, evaluate};
 use hammock_runtime::{Any, Device};
 
 /// Maximum size in bytes of all arguments.

@@ -8,8 +8,9 @@ use crate::{
 use hammock_codegen::llvm::Host;
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Module, prim::Var, tir::PrimFunc};
-use hammock_kernels::{Candidate, SearchSpace, Target, plan::Plans};
+use hammock_kernels::{Candidate, SearchSpace, plan::Plans};
 use hammock_runtime::{Function, parallel};
+use hammock_target::Target;
 use std::{
     collections::HashSet,
     sync::Arc,

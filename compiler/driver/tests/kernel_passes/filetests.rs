@@ -3,8 +3,8 @@
 use super::{compare, rng::Rng};
 use hammock_compiler::{ReadOptions, read_text};
 use hammock_diagnostics::SourceFile;
+use hammock_interp::Arg;
 use hammock_ir::{DType, Function, PrimExpr, Tensor, arith::Analyzer, prim::Substitution, tir::PrimFunc};
-use hammock_kernels::interp::Arg;
 use std::path::Path;
 
 #[test]

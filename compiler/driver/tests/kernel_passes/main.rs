@@ -15,12 +15,12 @@ mod stmts;
 
 use generate::{Case, Value, case};
 use hammock_compiler::{Evaluator, Options};
+use hammock_interp::{self as interp, Arg};
 use hammock_ir::{
     DType, Function, Module, Name,
     print::module_text,
     tir::{Block, PrimFunc, Stmt},
 };
-use hammock_kernels::interp::{self, Arg};
 use hammock_passes::{Pipeline, Silent};
 
 /// Passes that keep what kernels compute. A kernel that one refuses is not compared.

@@ -1,7 +1,7 @@
 //! TIR's intrinsics, each declared once: arity, result type, side effect and cost.
 //!
 //! The importer, the printer, the verifier, passes and code generation use this table. The semantics of intrinsics are
-//! implemented in the reference interpreter (`kernels/src/interp/`) and in native code (`kernels/src/math/`,
+//! implemented in the reference interpreter (`interp/`) and in native code (`kernels/src/math/`,
 //! `codegen/src/llvm/emit/`); tests check that both implement every lane-wise intrinsic. A text can name intrinsics
 //! that are not here (`T.Call("tirx.ptx.ldmatrix", …)`): these are opaque.
 

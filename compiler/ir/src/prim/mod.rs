@@ -14,6 +14,8 @@
 //! data only if intervals prove that it fits its dtype.
 
 mod build;
+pub mod check;
+pub mod flat;
 pub mod intrinsics;
 pub mod math;
 mod visit;

@@ -6,13 +6,12 @@
 mod remove_returns;
 
 use crate::{
-    check,
     error::{KernelError, Reason},
     lower::check_stmt,
 };
 use hammock_ir::{
     DType, Name, PrimExpr, Span,
-    prim::{PrimKind, Var},
+    prim::{PrimKind, Var, check},
     tir::{
         Buffer, PrimFunc, Stmt, StmtKind,
         call::{BoundCall, CallMismatch, Equality, bind_call, called_in, callee, callees, conditional_call},

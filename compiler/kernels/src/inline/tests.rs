@@ -1,7 +1,7 @@
 //! Tests of inlining.
 
 use super::*;
-use crate::interp::{self, Arg};
+use hammock_interp::{self as interp, Arg};
 use hammock_ir::{
     Attrs,
     prim::PrimCallee,

@@ -4,16 +4,14 @@
 //! rows, its actual size `t` is a valid size, and the kernel begins by comparing `t` with `p + s` in 64-bit arithmetic.
 //! After that check, `p + s` is replaced by `t` and `p` by `t - s`. This holds modulo 2^64 even if the sum wraps.
 
-use crate::{
-    index::{Poly, Simplifier, same_expr},
-    signature::Interface,
-};
+use crate::signature::Interface;
 use hammock_ir::{
     DType, PrimExpr,
     bounds::size_in_multiple,
     prim::{BinaryOp, PrimKind, Substitution, Var},
     tir::{PrimFunc, fresh},
 };
+use hammock_loopnest::index::{Poly, Simplifier, same_expr};
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 

@@ -6,14 +6,14 @@
 //! the operation, and factors of the extents of enclosing loops, which cannot be zero when the body runs. This runs
 //! early, while loops and indices are still those of the source.
 
-use crate::{check, index::same_expr};
 use hammock_ir::{
     DType, PrimExpr, Span,
     arith::{Analyzer, Interval},
     bounds::LARGEST_SIZE,
-    prim::{BinaryOp, PrimCall, PrimCallee, PrimKind, Substitution, Var, binary},
+    prim::{BinaryOp, PrimCall, PrimCallee, PrimKind, Substitution, Var, binary, check},
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
+use hammock_loopnest::index::same_expr;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
 
@@ -423,7 +423,7 @@ fn reads(e: &PrimExpr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{buffer, function};
+    use hammock_interp::samples::{buffer, function};
 
     /// Counts the checks in `B[i] = value(i, n, A[i])` for `i` below `n * 3`.
     fn checks(value: impl FnOnce(PrimExpr, PrimExpr, PrimExpr) -> PrimExpr) -> usize {

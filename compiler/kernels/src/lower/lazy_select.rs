@@ -4,15 +4,12 @@
 //! that is not provably in bounds, an integer division or a checked operand, the select becomes `T.if_then_else`. This
 //! runs before flattening, while indices can be compared with the dimensions one by one.
 
-use crate::{
-    check,
-    index::{Simplifier, same_expr},
-};
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{BinaryOp, PrimKind, Var, binary},
+    prim::{BinaryOp, PrimKind, Var, binary, check},
     tir::{Buffer, Stmt, StmtKind},
 };
+use hammock_loopnest::index::{Simplifier, same_expr};
 use rustc_hash::FxHashMap;
 
 /// Makes the selects of a body lazy where necessary.

@@ -21,9 +21,8 @@ mod vectorize;
 mod verify_vars;
 
 use crate::{
-    FlatKernel, Target,
+    FlatKernel,
     error::{KernelError, Reason},
-    index::same_expr,
     plan::{Flops, ParsedPlan},
     rules::{PackedGroups, Packing, ScheduleContext},
 };
@@ -31,6 +30,8 @@ use hammock_ir::{
     Name, Span,
     tir::{PrimFunc, Stmt},
 };
+use hammock_loopnest::index::same_expr;
+use hammock_target::Target;
 
 pub use bounds::Accesses;
 pub(crate) use bounds::check_stmt;
@@ -115,7 +116,7 @@ fn name_of(func: &PrimFunc) -> Name {
     func.attrs.get("global_symbol").and_then(|v| v.as_str()).unwrap_or("(private)").into()
 }
 
-/// Returns the function with its stages as blocks, after the first `count` [`TRANSFORMS`](crate::stage::transforms).
+/// Returns the function with its stages as blocks, after the first `count` [`TRANSFORMS`](hammock_loopnest::transforms).
 ///
 /// # Errors
 /// As [`lower`].

@@ -1,12 +1,12 @@
 //! Removes blocks: axes are replaced by their bindings, predicates and reduction inits become conditions, and buffers
 //! of a block become allocations.
 
-use crate::index::same_expr;
 use hammock_ir::{
     Attrs, PrimExpr,
     prim::{IterKind, Substitution},
     tir::{Block, Stmt, StmtKind},
 };
+use hammock_loopnest::index::same_expr;
 
 /// Removes all blocks from a body. Flattening has resolved their match regions.
 pub fn remove_blocks(mut stmt: Stmt) -> Stmt {

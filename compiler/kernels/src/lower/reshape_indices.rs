@@ -6,12 +6,11 @@
 //! that no error is lost.
 
 use super::guard_div_shift::factors;
-use crate::check;
 use hammock_ir::{
     PrimExpr,
     arith::{Analyzer, Interval},
     bounds::LARGEST_SIZE,
-    prim::{PrimKind, Var},
+    prim::{PrimKind, Var, check},
     tir::{Loop, PrimFunc, Stmt, StmtKind},
 };
 use rustc_hash::FxHashMap;

@@ -1,12 +1,12 @@
 //! Simplification of flat code: indices, bounds and conditions over loop variables, single-iteration loops, constant
 //! branches.
 
-use crate::{check, index::Simplifier};
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{BinaryOp, PrimKind, Substitution, Var, binary},
+    prim::{BinaryOp, PrimKind, Substitution, Var, binary, check},
     tir::{Loop, Stmt, StmtKind},
 };
+use hammock_loopnest::index::Simplifier;
 
 /// Simplifies a body. `sizes` are non-negative variables.
 pub fn simplify(stmt: Stmt, sizes: &[Var]) -> Stmt {

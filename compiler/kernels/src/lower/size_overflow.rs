@@ -6,7 +6,7 @@
 
 use hammock_ir::{
     PrimExpr,
-    prim::{PrimKind, Var},
+    prim::{PrimKind, check},
     print::dim_text,
     tir::{EXACT, PrimFunc, Stmt, StmtKind},
 };
@@ -31,19 +31,8 @@ pub fn exact(value: &PrimExpr) -> PrimExpr {
         return value.clone();
     }
     let mut args = vec![value.clone(), PrimExpr::str(dim_text(value))];
-    for var in variables(value) {
+    for var in check::variables(value) {
         args.extend([PrimExpr::str(var.name().clone()), var.expr()]);
     }
-    PrimExpr::intrin(crate::check::EXACT, args, value.ty().clone())
-}
-
-/// Returns the integer variables of an expression, each once.
-pub fn variables(value: &PrimExpr) -> Vec<Var> {
-    let mut found = Vec::new();
-    value.each_var(&mut |v| {
-        if v.dtype().is_integer() && !found.contains(v) {
-            found.push(v.clone());
-        }
-    });
-    found
+    PrimExpr::intrin(check::EXACT, args, value.ty().clone())
 }

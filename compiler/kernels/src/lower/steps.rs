@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{
     error::Reason,
-    index::same_expr,
     signature::{self, Interface},
 };
 use hammock_ir::{
@@ -18,6 +17,7 @@ use hammock_ir::{
     prim::Var,
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
+use hammock_loopnest::index::same_expr;
 use std::borrow::Cow;
 
 /// A lowering step.

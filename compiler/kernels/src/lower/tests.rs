@@ -1,7 +1,7 @@
 use super::*;
-use crate::{
-    RawParam,
-    interp::{self, Arg},
+use crate::RawParam;
+use hammock_interp::{
+    self as interp, Arg,
     samples::{buffer, function, matmul, sblock},
 };
 use hammock_ir::{
@@ -334,7 +334,7 @@ fn tanh_of_softplus_has_one_exponential() {
     let x = Tensor::from_slice(&[8], &numbers).unwrap();
     for (soft, exponentials) in forms {
         let map = |x: PrimExpr| &x * soft(&x).unary("tanh");
-        let func = crate::samples::map(int(8), DType::FLOAT32, DType::FLOAT32, map);
+        let func = hammock_interp::samples::map(int(8), DType::FLOAT32, DType::FLOAT32, map);
         let lowered = lower(&func, &Target::avx512()).unwrap().func;
         let text = format!("{:?}", lowered.body);
         assert_eq!(text.matches("\"ldexp\"").count(), exponentials, "{text}");
@@ -354,7 +354,7 @@ fn one_plus_tanh_does_not_cancel() {
     let x = Tensor::from_slice(&[8], &numbers).unwrap();
     for swapped in [false, true] {
         let sum = |x: PrimExpr| if swapped { x.unary("tanh") + &one } else { &one + x.unary("tanh") };
-        let func = crate::samples::map(int(8), DType::FLOAT32, DType::FLOAT32, sum);
+        let func = hammock_interp::samples::map(int(8), DType::FLOAT32, DType::FLOAT32, sum);
         let lowered = lower(&func, &Target::avx2()).unwrap().func;
         let out = interp::call_tir(&lowered, &[x.clone().into()], &[(vec![8], DType::FLOAT32)]).unwrap().remove(0);
         for (x, found) in numbers.iter().zip(out.as_slice::<f32>().unwrap()) {
@@ -371,7 +371,7 @@ fn unsupported_intrinsics_are_legalized() {
     check_map(DType::FLOAT32, DType::FLOAT32, &x, |x| {
         PrimExpr::intrin("pow", vec![x.clone(), two.clone()], DType::FLOAT32) + x.floormod(&two)
     });
-    let func = crate::samples::map(int(8), DType::FLOAT32, DType::FLOAT32, |x| {
+    let func = hammock_interp::samples::map(int(8), DType::FLOAT32, DType::FLOAT32, |x| {
         ["exp", "tanh", "erf", "sin", "log1p", "sigmoid", "round", "rsqrt"].into_iter().fold(x, |x, f| x.unary(f))
     });
     let kernel = lower(&func, &Target::avx512()).unwrap();
@@ -424,7 +424,7 @@ fn divisions(func: &PrimFunc, by: impl Fn(&PrimExpr) -> bool) -> usize {
     func.body.walk(&mut |s| {
         s.each_expr(&mut |e| {
             e.walk(&mut |x| match x.kind() {
-                PrimKind::Binary(op, _, d) if crate::check::divides(*op) => count += usize::from(by(d)),
+                PrimKind::Binary(op, _, d) if hammock_ir::prim::check::divides(*op) => count += usize::from(by(d)),
                 _ => {}
             })
         })
@@ -459,7 +459,7 @@ fn divisors_that_may_be_zero_are_still_checked() {
     func.params.push(Param::scalar(n));
     let kernel = lower(&func, &Target::avx512()).unwrap();
     let mut checks = 0;
-    let is_check = |e: &PrimExpr| e.as_intrin(crate::check::DIVISOR).is_some();
+    let is_check = |e: &PrimExpr| e.as_intrin(hammock_ir::prim::check::DIVISOR).is_some();
     kernel.func.body.walk(&mut |s| s.each_expr(&mut |e| e.walk(&mut |x| checks += usize::from(is_check(x)))));
     assert!(checks > 0, "{:#?}", kernel.func.body);
 }

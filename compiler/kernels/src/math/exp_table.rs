@@ -6,31 +6,15 @@
 #![allow(clippy::approx_constant, reason = "coefficients come from fits")]
 
 use super::{Scope, exp::ln2};
-use hammock_ir::PrimExpr;
+use hammock_ir::{
+    PrimExpr,
+    prim::flat::{EXP2_STEP, EXP2_STEPS, WITHIN},
+};
 use std::f64::consts::{LN_2, LOG2_E};
 
 /// (e^r - 1) / r and (2^r - 1) / r for |r| up to half a step.
 const EXP: [f64; 3] = [1.0, 0.5000161528587341, 0.1666671335697174];
 const EXP2: [f64; 3] = [0.6931471824645996, 0.24023428559303284, 0.055502332746982574];
-
-/// Number of powers in the table.
-pub const STEPS: i64 = 16;
-
-/// Intrinsic: `2^(k / 16)` in float32, where `k` is the four lowest bits of an int32.
-pub const POWER: &str = "exp2_step";
-
-/// Value of [`POWER`] for an integer, before rounding.
-pub fn power(k: i64) -> f64 {
-    (k.rem_euclid(STEPS) as f64 / STEPS as f64).exp2()
-}
-
-/// Intrinsic: clamps the magnitude of a float32 to that of another; NaN becomes the other.
-pub const WITHIN: &str = "within";
-
-/// Value of [`WITHIN`].
-pub fn within(x: f64, bound: f64) -> f64 {
-    if x.abs() <= bound { x } else { bound.copysign(x) }
-}
 
 /// Returns true if the target has the instructions for the dtype of a scope.
 pub fn is_supported(s: &Scope) -> bool {
@@ -75,7 +59,7 @@ pub fn exp2(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 /// Returns the multiple of `1 / 16` nearest to `x * factor`, as a float, and an integer whose lowest bits are the index
 /// into the table. Both come from a sum whose ulp is `1 / 16`.
 fn nearest(s: &mut Scope, x: &PrimExpr, factor: f64) -> (PrimExpr, PrimExpr) {
-    let shift = s.c(1.5 * 2f64.powi(s.mantissa_bits() as i32) / STEPS as f64);
+    let shift = s.c(1.5 * 2f64.powi(s.mantissa_bits() as i32) / EXP2_STEPS as f64);
     let sum = if factor == 1.0 { x + &shift } else { s.fma(x, &s.c(factor), &shift) };
     let sum = s.name("n", sum);
     (s.name("n", &sum - shift), s.bits(&sum))
@@ -85,7 +69,7 @@ fn nearest(s: &mut Scope, x: &PrimExpr, factor: f64) -> (PrimExpr, PrimExpr) {
 fn scaled(s: &mut Scope, r: PrimExpr, coefficients: &[f64; 3], steps: PrimExpr, n: PrimExpr) -> PrimExpr {
     // Far out of range `r` may be anything; clamped to one half, the polynomial is positive and small.
     let r = s.name("r", PrimExpr::intrin(WITHIN, vec![r, s.c(0.5)], s.dtype));
-    let power = s.name("power", PrimExpr::intrin(POWER, vec![steps], s.dtype));
+    let power = s.name("power", PrimExpr::intrin(EXP2_STEP, vec![steps], s.dtype));
     let p = s.poly(&r, coefficients);
     let p = s.fma(&(&power * r), &p, &power);
     PrimExpr::intrin("ldexp", vec![p, n], s.dtype)

@@ -4,7 +4,7 @@
 //! `ULP_EFFORT=40 cargo test --release -p hammock-kernels math -- --nocapture`.
 
 use super::*;
-use crate::interp::{Value, evaluate};
+use hammock_interp::{Value, evaluate};
 use hammock_ir::prim::Var;
 
 const MACHINES: [Machine; 3] = [

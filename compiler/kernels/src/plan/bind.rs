@@ -8,15 +8,13 @@ use super::{
     names::Naming,
     read::{At, Base, CopyText, ExplicitText, ParsedPlan, PartText, PlanError, RowsText, StageText},
 };
-use crate::{
-    rules::{RULES, Rule, ScheduleContext, inner_plan, opaque_plan, rows_plan, stage_plan, stage_plans},
-    stage::{
-        Kernel, Part, Stage,
-        access::{can_be_copied, loads},
-        row_tiling::{Rows, SharedCopy},
-    },
-};
+use crate::rules::{RULES, Rule, ScheduleContext, inner_plan, opaque_plan, rows_plan, stage_plan, stage_plans};
 use hammock_ir::{PrimExpr, Span, count};
+use hammock_loopnest::{
+    Kernel, Part, Stage,
+    access::{can_be_copied, loads},
+    row_tiling::{Rows, SharedCopy},
+};
 use hammock_runtime::suggest::nearest;
 
 type Result<T> = std::result::Result<T, PlanError>;
@@ -212,7 +210,7 @@ impl BindRows<'_> {
             let copied = self.copied(number, copy, &plan)?;
             plan.copied.push((copied, StagePlan::new("", Vec::new())));
         }
-        let (rows, copies) = self.rows.copies(&plan);
+        let (rows, copies) = plan.with_copies(&self.rows);
         for (((_, text), copy), (copied, plan)) in text.copied.iter().zip(&copies).zip(&mut plan.copied) {
             let names = self.how.naming.axes(&self.rows.stages[copied.stage]);
             let own: Vec<String> = copied.axes.iter().map(|axis| names[*axis].clone()).collect();

@@ -6,19 +6,18 @@ mod copies;
 mod reductions;
 
 use super::{Loop, LoopKind, StagePlan};
-use crate::{
-    index::same_expr,
-    rules::{ScheduleContext, register_lanes},
-    stage::{
-        Stage,
-        access::{
-            can_reduce_in_lanes, combiner, invariant_divisor, is_contiguous, is_vectorizable, load_stride, loads,
-            parts, stores_along,
-        },
-        dots, replaced,
-    },
-};
+use crate::rules::{ScheduleContext, register_lanes};
 use hammock_ir::{PrimExpr, count};
+use hammock_loopnest::{
+    Stage,
+    access::{
+        can_reduce_in_lanes, combiner, invariant_divisor, is_contiguous, is_vectorizable, load_stride, loads, parts,
+        stores_along,
+    },
+    dots,
+    index::same_expr,
+    replaced,
+};
 
 /// Maximum loops of a stage.
 const MAX_LOOPS: usize = 32;

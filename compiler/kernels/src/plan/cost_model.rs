@@ -7,17 +7,15 @@
 //! scale both times. Loop overhead and cache effects between loops are not modelled.
 
 use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan};
-use crate::{
-    Target,
-    rules::{self, RULES, register_lanes},
-    stage::{
-        Kernel, Part, Stage,
-        access::{contraction_operands, is_contiguous, is_padded_load, load_stride, loads},
-        dots,
-        row_tiling::Rows,
-    },
-};
+use crate::rules::{RULES, register_lanes};
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
+use hammock_loopnest::{
+    Kernel, Part, Stage,
+    access::{self, contraction_operands, is_contiguous, is_padded_load, load_stride, loads},
+    dots,
+    row_tiling::Rows,
+};
+use hammock_target::Target;
 
 /// Loads per cycle.
 const LOADS_PER_CYCLE: f64 = 2.0;
@@ -51,7 +49,7 @@ pub fn rows_remark(rows: &Rows, plan: &RowsPlan, target: &Target) -> String {
 
 /// Returns the traffic and work of row-tiled stages.
 fn rows_work(rows: &Rows, plan: &RowsPlan, target: &Target) -> (Traffic, Work) {
-    let (copying, _) = rows.copies(plan);
+    let (copying, _) = plan.with_copies(rows);
     let (mut traffic, mut work) = (Traffic::default(), Work::default());
     for stage in &rows.stages {
         traffic.add(stage, &|buffer| rows.is_intermediate(buffer));
@@ -159,7 +157,7 @@ impl Traffic {
 }
 
 fn size(extent: &PrimExpr) -> f64 {
-    if extent.as_int() == Some(0) { 0.0 } else { rules::size(extent) as f64 }
+    if extent.as_int() == Some(0) { 0.0 } else { access::size(extent) as f64 }
 }
 
 fn elements(stage: &Stage) -> f64 {
@@ -183,12 +181,12 @@ fn stage_ops(stage: &Stage, target: &Target) -> f64 {
 
 /// Returns the elements that a lane reduces at once: the group size of a dot instruction.
 fn reduction_step(stage: &Stage, target: &Target) -> f64 {
-    dots::dot(stage).filter(|dot| dot.is_for(target, false)).map_or(1.0, |dot| dot.group_size() as f64)
+    dots::dot(stage).filter(|dot| dots::is_supported(*dot, target, false)).map_or(1.0, |dot| dot.group_size() as f64)
 }
 
 /// Counts the operations of an element; a fused multiply-add is one.
 fn element_ops(stage: &Stage, target: &Target) -> f64 {
-    if dots::dot(stage).is_some_and(|dot| dot.is_for(target, false)) {
+    if dots::dot(stage).is_some_and(|dot| dots::is_supported(dot, target, false)) {
         return 1.0;
     }
     let fused = target.fma && contraction_operands(stage).is_some();

@@ -1,15 +1,12 @@
 //! Symbolic operation counts of kernels.
 
 use super::cost_model::value_ops;
-use crate::{
-    index::Simplifier,
-    stage::{Kernel, Part, Stage},
-};
 use hammock_ir::{
     PrimExpr,
     prim::{Substitution, Var},
     tir::{Param, PrimFunc},
 };
+use hammock_loopnest::{Kernel, Part, Stage, index::Simplifier};
 
 /// Floating-point operations of a kernel; a multiply-add counts as two.
 pub struct Flops {

@@ -1,6 +1,6 @@
 //! Schedules as data: the loops of each part of a kernel.
 //!
-//! A plan is a list of loops for each [stage](crate::stage). [`rules`](crate::rules) make one from axes and access
+//! A plan is a list of loops for each [stage](hammock_loopnest). [`rules`](crate::rules) make one from axes and access
 //! patterns alone, never from names; [`lower::loops`](crate::lower) generates the loop nest. Since a plan never
 //! rewrites a computation, it can only change the order of operations, and only where that is allowed: see
 //! [`LoopKind::Vector`].
@@ -22,13 +22,20 @@ pub use flops::Flops;
 pub use read::{ParsedPlan, PlanError, Plans};
 pub use search_space::candidates;
 
-use crate::stage::{
+use hammock_ir::{
+    PrimExpr,
+    prim::{
+        Var,
+        flat::{Dot, PACKED_DTYPE},
+    },
+    tir::Buffer,
+};
+use hammock_loopnest::{
     Stage,
     access::{is_contiguous, parts},
-    dots::{self, Dot},
-    row_tiling::SharedCopy,
+    dots,
+    row_tiling::{Rows, SharedCopy},
 };
-use hammock_ir::{PrimExpr, tir::Buffer};
 use std::collections::BTreeMap;
 
 /// Schedule of a kernel.
@@ -62,6 +69,15 @@ pub struct RowsPlan {
     pub tiles: Vec<(i64, Vec<StagePlan>)>,
 }
 
+impl RowsPlan {
+    /// Returns the row-tiled stages that read its copies, and the stages that make these at a symbolic position.
+    pub fn with_copies(&self, rows: &Rows) -> (Rows, Vec<Stage>) {
+        let mut position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
+        position.pop();
+        rows.with_copies(self.copied.iter().map(|(copied, _)| copied), &position)
+    }
+}
+
 /// Schedule of a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StagePlan {
@@ -81,7 +97,7 @@ pub struct StagePlan {
 /// A packed copy of what an operand loads, made inside some loops in the order in which they use it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Staged {
-    /// Index among the [parts](crate::stage::access::parts) of the stage's value.
+    /// Index among the [parts](hammock_loopnest::access::parts) of the stage's value.
     pub load: usize,
     /// Number of loops around the copy.
     pub inside: usize,
@@ -123,7 +139,7 @@ pub enum LoopKind {
     /// Vectorized. Along a reduction axis, each lane accumulates its own elements, and the lanes are combined at the
     /// end: in an order that is the same for every run and number of threads.
     Vector,
-    /// Reduced by a [dot instruction](crate::stage::dots): the innermost loop of a reduction axis, whose enclosing loop
+    /// Reduced by a [dot instruction](hammock_loopnest::dots): the innermost loop of a reduction axis, whose enclosing loop
     /// has the group size as step.
     Dot,
 }
@@ -183,7 +199,7 @@ impl StagePlan {
         let left = dots::sizes(&staged.axes, staged.axes.iter().map(left).collect(), packed_axis);
         let mut position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
         staged.axes.iter().for_each(|axis| position[*axis] = PrimExpr::int64(0));
-        let dtype = if packed_axis.is_some() { dots::PACKED_DTYPE } else { load.dtype() };
+        let dtype = if packed_axis.is_some() { PACKED_DTYPE } else { load.dtype() };
         let to = Buffer::new("copy", left.clone(), dtype);
         stage.copy_of(load, &staged.axes, left, &position, to, packed_axis)
     }

@@ -1,7 +1,7 @@
 //! Names of axes and buffers in the text of plans: as in the program, with a number appended to duplicates.
 
-use crate::stage::{Stage, access, row_tiling::Rows};
 use hammock_ir::prim::PrimKind;
+use hammock_loopnest::{Stage, access, row_tiling::Rows};
 
 /// Naming of axes and buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

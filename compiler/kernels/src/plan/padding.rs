@@ -4,20 +4,18 @@
 //! tail vectors are needed: zeros do not change a sum, and results past the end are not stored.
 
 use super::{StagePlan, Staged};
-use crate::{
-    Target, check,
-    index::same_expr,
-    rules::register_lanes,
-    stage::{
-        Stage,
-        access::{combiner, parts},
-        replaced, steps,
-    },
-};
+use crate::rules::register_lanes;
 use hammock_ir::{
     PrimExpr,
-    prim::{BinaryOp, PrimKind},
+    prim::{BinaryOp, PrimKind, check},
 };
+use hammock_loopnest::{
+    Stage,
+    access::{combiner, parts},
+    index::same_expr,
+    replaced, steps,
+};
+use hammock_target::Target;
 
 impl Staged {
     /// Returns the padded size of an axis.

@@ -9,10 +9,8 @@ use super::{
     names::Naming,
     primitives::{Edit, Rejection},
 };
-use crate::{
-    rules::{ScheduleContext, rows_plan, stage_plans},
-    stage::{Kernel, Part, Stage, access, row_tiling::Rows},
-};
+use crate::rules::{ScheduleContext, rows_plan, stage_plans};
+use hammock_loopnest::{Kernel, Part, Stage, access, row_tiling::Rows};
 use std::collections::HashSet;
 
 /// Tile sizes of row tiling.
@@ -155,7 +153,7 @@ fn rows_candidates(plan: &RowsPlan, rows: &Rows, ctx: ScheduleContext) -> Vec<Ro
         let spread = grains.map(|grain| Some((axis, grain))).chain(others.map(Some)).chain([None]);
         found.extend(spread.map(|parallel| RowsPlan { parallel, ..plan.clone() }));
     }
-    let (copying, _) = rows.copies(plan);
+    let (copying, _) = plan.with_copies(rows);
     for (tile, (count, plans)) in plan.tiles.iter().enumerate() {
         for (number, (own, stage)) in plans.iter().zip(&copying.sample(*count).stages).enumerate() {
             for candidate in stage_candidates(own, stage, ctx) {

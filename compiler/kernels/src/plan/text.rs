@@ -1,12 +1,9 @@
 //! Prints plans: a line for each stage, with the names of its axes. [`read`](super::read) parses it.
 
 use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, cost_model, names::Naming};
-use crate::{
-    Target,
-    stage::{Kernel, Part, Stage, row_tiling::Rows},
-};
-use hammock_ir::count;
-use hammock_ir::print::dim_text;
+use hammock_ir::{count, print::dim_text};
+use hammock_loopnest::{Kernel, Part, Stage, row_tiling::Rows};
+use hammock_target::Target;
 use std::fmt;
 
 impl Plan {
@@ -86,7 +83,7 @@ fn rows_text(
     naming: Naming,
     with_remarks: bool,
 ) -> fmt::Result {
-    let (copying, copies) = rows.copies(plan);
+    let (copying, copies) = plan.with_copies(rows);
     for (copy, (copied, plan)) in copies.iter().zip(&plan.copied) {
         let stage = &rows.stages[copied.stage];
         let axes = select_names(&copied.axes, &naming.axes(stage));

@@ -3,25 +3,20 @@
 use super::{
     Loops, Packing, Rule, ScheduleContext, even_block, inner_plan, lanes_within_block, reduced,
     reductions::{horizontal_lanes, reduction_loops},
-    register_lanes, size, spatial,
+    register_lanes,
     window::{self, Window},
 };
-use crate::{
-    index::same_expr,
-    plan::{Loop, StagePlan, Staged},
-    stage::{
-        Stage,
-        access::{
-            self, can_be_copied, can_store_partials, contraction_operands, is_contiguous, is_vectorizable,
-            reduction_vector_axis, store_axis, vector_axis,
-        },
-        row_tiling::{Rows, SharedCopy},
+use crate::plan::{Loop, StagePlan, Staged};
+use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
+use hammock_loopnest::{
+    Stage,
+    access::{
+        self, can_be_copied, can_store_partials, contraction_operands, is_contiguous, is_vectorizable,
+        reduction_vector_axis, size, spatial, store_axis, vector_axis,
     },
-};
-use hammock_ir::{
-    PrimExpr,
-    prim::{PrimKind, Var},
-    tir::Buffer,
+    contraction::{row_axis, vector_operand},
+    index::same_expr,
+    row_tiling::{Rows, SharedCopy},
 };
 
 /// Unroll factor of the rows and columns of an inner-product tile.
@@ -349,26 +344,6 @@ fn streamed_operand<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<(usiz
     (far && bytes(stage, load) > ctx.l2_budget()).then_some((axis, lanes, load))
 }
 
-/// Returns the row axis of a contraction's register tile.
-pub fn contraction_rows(stage: &Stage) -> Option<usize> {
-    let axis = vector_axis(stage)?;
-    row_axis(stage, axis, vector_operand(stage, &stage.axes[axis].var)?)
-}
-
-/// Returns the contiguous axis of a contraction's results, if only one operand varies along it and rows share that one:
-/// it can be packed in this order.
-pub fn contraction_columns(stage: &Stage) -> Option<usize> {
-    let axis = store_axis(stage)?;
-    let rows = row_axis(stage, axis, vector_operand(stage, &stage.axes[axis].var)?)?;
-    (stage.axes[rows].extent.as_int() != Some(1)).then_some(axis)
-}
-
-/// Returns the operand that varies along an axis, if the other one is invariant.
-fn vector_operand<'a>(stage: &'a Stage, var: &Var) -> Option<&'a PrimExpr> {
-    let (a, b) = contraction_operands(stage)?;
-    (a.uses(var) != b.uses(var)).then(|| if a.uses(var) { a } else { b })
-}
-
 /// Returns an operand with its index among the stage's parts.
 fn candidate_of<'a>(stage: &'a Stage, factor: &PrimExpr) -> Option<(usize, &'a PrimExpr)> {
     access::parts(stage).into_iter().enumerate().find(|(_, part)| same_expr(part, factor))
@@ -377,11 +352,6 @@ fn candidate_of<'a>(stage: &'a Stage, factor: &PrimExpr) -> Option<(usize, &'a P
 /// Returns an operand that is a load with its index among the stage's loads.
 fn load_of<'a>(stage: &'a Stage, factor: &PrimExpr) -> Option<(usize, &'a PrimExpr)> {
     access::loads(stage).into_iter().enumerate().find(|(_, load)| same_expr(load, factor))
-}
-
-/// Returns the last spatial axis other than `axis` that an operand is invariant in.
-pub fn row_axis(stage: &Stage, axis: usize, factor: &PrimExpr) -> Option<usize> {
-    spatial(stage).rev().find(|at| *at != axis && !factor.uses(&stage.axes[*at].var))
 }
 
 fn inner(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {

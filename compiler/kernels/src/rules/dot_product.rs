@@ -2,19 +2,18 @@
 
 use super::{
     Loops, PackedGroups, Packing, Rule, ScheduleContext,
-    contraction::{register_tile, row_axis, whole_dimension},
-    inner_plan, lanes_within_block, reduced, size, spatial,
+    contraction::{register_tile, whole_dimension},
+    inner_plan, lanes_within_block, reduced,
 };
-use crate::index::same_expr;
-use crate::{
-    plan::{Loop, StagePlan, Staged},
-    stage::{
-        Stage,
-        access::{self, can_be_copied, is_contiguous, is_vectorizable, parts, store_axis},
-        dots::{self, Dot},
-    },
+use crate::plan::{Loop, StagePlan, Staged};
+use hammock_ir::{PrimExpr, prim::flat::Dot};
+use hammock_loopnest::{
+    Stage,
+    access::{self, can_be_copied, is_contiguous, is_vectorizable, parts, size, spatial, store_axis},
+    contraction::row_axis,
+    dots,
+    index::same_expr,
 };
-use hammock_ir::PrimExpr;
 
 /// Minimum uses of each packed group: of data that are contiguous along the results,
 const MIN_USES: i64 = 4;
@@ -86,7 +85,7 @@ struct PackedOperands<'a> {
 
 impl PackedOperands<'_> {
     fn of<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<PackedOperands<'a>> {
-        let dot = dots::dot(stage).filter(|dot| dot.is_for(ctx.target, ctx.strict_order))?;
+        let dot = dots::dot(stage).filter(|dot| dots::is_supported(*dot, ctx.target, ctx.strict_order))?;
         let axis = store_axis(stage).filter(|_| stage.values().all(is_vectorizable))?;
         let var = &stage.axes[axis].var;
         let [a, b] = dots::narrow_loads(stage)?;

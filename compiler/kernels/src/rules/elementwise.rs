@@ -1,16 +1,14 @@
 //! Element-wise stages.
 
-use super::{Loops, Rule, ScheduleContext, lanes, register_lanes, spatial};
-use crate::{
-    plan::Loop,
-    stage::{
-        Stage,
-        access::{block_size, interleave_factor, loads, strided_axis, vector_axis},
-    },
-};
+use super::{Loops, Rule, ScheduleContext, lanes, register_lanes};
+use crate::plan::Loop;
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, intrinsics::MATH_COST},
+};
+use hammock_loopnest::{
+    Stage,
+    access::{block_size, interleave_factor, loads, spatial, strided_axis, vector_axis},
 };
 
 /// Vectorizes along a contiguous axis.

@@ -12,17 +12,13 @@ mod split_reduction;
 mod transpose;
 mod window;
 
-use crate::{
-    Target,
-    plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration},
-    stage::{Footprint, Kernel, OpaqueStmts, Part, Stage, access::invariant_divisor},
+use crate::plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration};
+use hammock_ir::{PrimExpr, tir::Buffer};
+use hammock_loopnest::{
+    Footprint, Kernel, OpaqueStmts, Part, Stage,
+    access::{invariant_divisor, size},
 };
-pub use contraction::{contraction_columns, contraction_rows};
-use hammock_ir::{
-    PrimExpr,
-    prim::{BinaryOp, PrimKind},
-    tir::Buffer,
-};
+use hammock_target::Target;
 pub use row_tiling::plan as rows_plan;
 
 /// Minimum cycles of a parallel kernel: about 4 µs, eight times the cost of a parallel region whose threads are awake
@@ -32,8 +28,6 @@ const MIN_PARALLEL_CYCLES: i64 = 16_000;
 const MIN_THREAD_CYCLES: i64 = 4_000;
 /// Number of parallel iterations that balances the load.
 const MIN_PARALLEL_ITERATIONS: i64 = 64;
-/// Assumed extent of a dynamic axis when estimating work.
-pub const ASSUMED_EXTENT: i64 = 64;
 /// Divisor of a cache's size that yields the budget for reused data.
 const REUSE_DIVISOR: u64 = 4;
 /// Maximum lanes of a vector during lowering.
@@ -136,7 +130,7 @@ pub struct PackedGroups {
     pub dim: usize,
     /// Elements of a group.
     pub size: i64,
-    /// True if the other operand should have its [sign bit flipped](crate::stage::dots::NarrowOperand::sign_flipped).
+    /// True if the other operand should have its [sign bit flipped](hammock_loopnest::dots::NarrowOperand::sign_flipped).
     pub flip_sign: bool,
 }
 
@@ -270,14 +264,6 @@ fn lanes_within_block(lanes: i64, block: i64) -> i64 {
     (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1)
 }
 
-/// Estimates an extent; zero counts as one.
-pub fn size(extent: &PrimExpr) -> i64 {
-    match extent.kind() {
-        PrimKind::Binary(BinaryOp::Mul, a, b) => size(a).saturating_mul(size(b)),
-        _ => extent.as_int().unwrap_or(ASSUMED_EXTENT).max(1),
-    }
-}
-
 /// Returns the elements of one vector register. Elements of less than four bytes count as four unless they are only
 /// copied, because comparisons and masks of small elements would need many registers.
 pub fn register_lanes(stage: &Stage, target: &Target) -> i64 {
@@ -294,11 +280,6 @@ fn lanes(stage: &Stage, axis: usize, registers: i64, target: &Target) -> Option<
     // A partial register may have any length; several registers are filled completely.
     let lanes = if lanes > one { 1 << lanes.ilog2() } else { lanes };
     (lanes >= 2).then_some(lanes)
-}
-
-/// Returns the indices of a stage's spatial axes.
-fn spatial(stage: &Stage) -> impl DoubleEndedIterator<Item = usize> {
-    (0..stage.axes.len()).filter(|at| !stage.axes[*at].reduce)
 }
 
 /// Returns serial loops over the reduction axes.

@@ -1,11 +1,11 @@
 //! Opaque statements: only their parallel loops are chosen.
 
-use super::{TripCount, parallel, size};
-use crate::stage::OpaqueStmts;
+use super::{TripCount, parallel};
 use hammock_ir::{
     PrimExpr,
     tir::{Stmt, StmtKind, stage::Cost},
 };
+use hammock_loopnest::{OpaqueStmts, access::size};
 
 /// Assumed iterations of a `while` loop.
 const ASSUMED_ITERATIONS: i64 = 4;

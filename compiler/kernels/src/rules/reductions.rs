@@ -1,15 +1,13 @@
 //! Reductions other than contractions.
 
 use super::{
-    Loops, MAX_LANES, Rule, ScheduleContext, lanes, reduced, register_lanes, spatial,
+    Loops, MAX_LANES, Rule, ScheduleContext, lanes, reduced, register_lanes,
     window::{self, Window},
 };
-use crate::{
-    plan::Loop,
-    stage::{
-        Stage,
-        access::{loads, reduction_vector_axis, strided_axis, vector_axis},
-    },
+use crate::plan::Loop;
+use hammock_loopnest::{
+    Stage,
+    access::{loads, reduction_vector_axis, spatial, strided_axis, vector_axis},
 };
 
 /// Vectors of independent accumulators, to hide latency.

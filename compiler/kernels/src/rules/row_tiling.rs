@@ -1,15 +1,13 @@
 //! Row-tiled stages.
 
 use super::{ScheduleContext, TripCount, contraction, even_block, inner_plan, is_symbolic, parallel};
-use crate::{
-    plan::{RowsPlan, StagePlan, duration},
-    stage::{
-        Stage,
-        access::{contraction_operands, vector_axis},
-        row_tiling::{Rows, SharedCopy},
-    },
-};
+use crate::plan::{RowsPlan, StagePlan, duration};
 use hammock_ir::{PrimExpr, prim::Var};
+use hammock_loopnest::{
+    Stage,
+    access::{contraction_operands, vector_axis},
+    row_tiling::{Rows, SharedCopy},
+};
 
 /// Rows of a tile, if several rows help.
 const TILE_ROWS: i64 = 8;

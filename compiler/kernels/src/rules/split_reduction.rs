@@ -1,14 +1,12 @@
 //! Splits long reductions: partial sums of a bounded number of elements, accumulated in registers.
 
 use super::{ScheduleContext, even_block};
-use crate::{
-    plan::{Loop, LoopKind, StagePlan},
-    stage::{
-        Stage,
-        access::{combiner, contraction_operands},
-    },
-};
+use crate::plan::{Loop, LoopKind, StagePlan};
 use hammock_ir::prim::BinaryOp;
+use hammock_loopnest::{
+    Stage,
+    access::{combiner, contraction_operands},
+};
 
 /// Default number of elements of a partial sum. For matmuls with k of 512 and 1024 this halves the rounding error
 /// compared with one and two partial sums, and costs at most 1 % of time.

@@ -1,14 +1,12 @@
 //! Transposes: element-wise stages that store along one axis and load along another.
 
-use super::{Loops, Rule, ScheduleContext, register_lanes, spatial};
-use crate::{
-    plan::{Loop, StagePlan, Staged},
-    stage::{
-        Stage,
-        access::{self, can_be_copied, is_contiguous, is_vectorizable, store_axis},
-    },
-};
+use super::{Loops, Rule, ScheduleContext, register_lanes};
+use crate::plan::{Loop, StagePlan, Staged};
 use hammock_ir::PrimExpr;
+use hammock_loopnest::{
+    Stage,
+    access::{self, can_be_copied, is_contiguous, is_vectorizable, spatial, store_axis},
+};
 
 /// Transposes square tiles in registers.
 pub static RULE: Rule = Rule {

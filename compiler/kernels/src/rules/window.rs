@@ -1,17 +1,15 @@
 //! Sliding windows: depthwise convolutions and pooling.
 
-use super::{reduced, spatial};
-use crate::{
-    index::Simplifier,
-    plan::Loop,
-    stage::{
-        Stage,
-        access::{self, MAX_STRIDE},
-    },
-};
+use super::reduced;
+use crate::plan::Loop;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
+};
+use hammock_loopnest::{
+    Stage,
+    access::{self, MAX_STRIDE, spatial},
+    index::Simplifier,
 };
 
 /// A window that slides over the loaded data: adjacent rows of results share most loads.

@@ -3,13 +3,13 @@
 //! Every call runs with the sizes that its tensors have, then with symbolic ones: once with one variable for equal
 //! sizes, once with a variable per dimension, where nothing can be proved. All must give the same results.
 
+use hammock_interp::{self as interp, Arg as Value};
 use hammock_ir::{
     AttrValue, DType, Module, PrimExpr, Span, Tensor, Type,
     prim::{Substitution, Var},
     relax::{Call, Constant, Function, InferError, Operand},
     types::TensorType,
 };
-use hammock_kernels::interp::{self, Arg as Value};
 use hammock_ops::{CallContext, Lowering, legalize::Legalized, lookup};
 
 /// An argument of a call.

@@ -5,8 +5,10 @@
 //! int16 and use `pmaddwd`.
 
 use super::{Emitter, Result, Ty, Unsupported, Value};
-use hammock_ir::{PrimExpr, prim::PrimKind};
-use hammock_kernels::stage::dots::Dot;
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, flat::Dot},
+};
 
 /// Four int8 ones.
 const ONES: i64 = 0x0101_0101;

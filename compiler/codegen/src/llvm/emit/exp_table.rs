@@ -1,7 +1,7 @@
 //! AVX-512 instructions of the table-driven exponentials.
 
 use super::{Emitter, Ty, Value};
-use hammock_kernels::math::exp_table;
+use hammock_ir::prim::flat::{EXP2_STEPS, exp2_step};
 
 impl Emitter<'_, '_> {
     /// `a * 2^floor(n)` (`vscalef`).
@@ -21,7 +21,7 @@ impl Emitter<'_, '_> {
 
     /// Looks up `2^(k / 16)` by the lowest bits of integers, in a table in a register.
     pub(super) fn power_of_step(&mut self, k: &Value) -> Value {
-        let bits = (0..exp_table::STEPS).map(|k| i64::from((exp_table::power(k) as f32).to_bits()));
+        let bits = (0..EXP2_STEPS).map(|k| i64::from((exp2_step(k) as f32).to_bits()));
         let bits = Value::vector(bits, Ty::I32);
         let table = self.f.convert("bitcast", &bits, Ty::FLOAT.with_lanes(bits.ty.lanes));
         self.per_register([k], k.ty.lanes, table.ty.lanes, &mut |s, [k]| {

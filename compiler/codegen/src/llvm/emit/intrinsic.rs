@@ -3,14 +3,14 @@
 //! Lowering expands functions such as `exp` to polynomials; the few that remain are called for each lane.
 
 use super::{Emitter, Result, Ty, Unsupported, Value, convert::register_type};
+use hammock_interp as interp;
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{PrimCall, PrimCallee, PrimKind, math},
-};
-use hammock_kernels::{
-    check, interp,
-    math::exp_table,
-    stage::dots::{self, Dot},
+    prim::{
+        PrimCall, PrimCallee, PrimKind, check,
+        flat::{self, Dot},
+        math,
+    },
 };
 
 impl Emitter<'_, '_> {
@@ -66,15 +66,15 @@ impl Emitter<'_, '_> {
                 self.fail_if(&wrong, "shifts past the width", &message);
                 Ok(value)
             }
-            (exp_table::POWER, [k]) => {
+            (flat::EXP2_STEP, [k]) => {
                 let k = self.eval(k)?;
                 Ok(self.power_of_step(&k))
             }
-            (exp_table::WITHIN, [x, bound]) => {
+            (flat::WITHIN, [x, bound]) => {
                 let (x, bound) = (self.eval(x)?, self.eval(bound)?);
                 Ok(self.within(&x, &bound))
             }
-            (dots::LOAD_PACKED, [element]) => self.load_packed(element),
+            (flat::LOAD_PACKED, [element]) => self.load_packed(element),
             (known, args) if let Some(dot) = Dot::named(known) => self.dot(dot, args),
             ("call_llvm_intrin" | "call_llvm_pure_intrin", [function, args @ ..]) => {
                 self.call_llvm(function, args, e.dtype())

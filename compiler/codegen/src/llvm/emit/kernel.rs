@@ -16,8 +16,9 @@ use hammock_ir::{
     prim::{PrimType, Var},
     tir::PrimFunc,
 };
-use hammock_kernels::{ArgDesc, FlatKernel, RawParam, Target};
+use hammock_kernels::{ArgDesc, FlatKernel, RawParam};
 use hammock_runtime::library::KERNEL_PREFIX;
+use hammock_target::Target;
 use std::ops::Range;
 
 /// Adds a kernel's entries to a module. Returns true if their messages contain names.

@@ -43,7 +43,7 @@ use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
 };
-use hammock_kernels::Target;
+use hammock_target::Target;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 type Result<T> = std::result::Result<T, Unsupported>;

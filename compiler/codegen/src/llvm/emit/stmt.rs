@@ -3,9 +3,9 @@
 use super::{Emitter, LoopScope, Result, Ty, Unsupported, Value};
 use hammock_ir::{
     PrimExpr,
+    prim::check,
     tir::{AttrNode, Buffer, ForKind, Loop, Stmt, StmtKind},
 };
-use hammock_kernels::check;
 
 /// Maximum number of iterations of a loop that is unrolled.
 const MAX_UNROLLED_ITERATIONS: i64 = 256;

@@ -4,7 +4,7 @@
 
 use super::{Emitter, Result, Ty, Value, memory::ramp};
 use hammock_ir::{PrimExpr, tir::Buffer};
-use hammock_kernels::stage::access::MAX_STRIDE;
+use hammock_loopnest::access::MAX_STRIDE;
 
 /// Returns the stride of an access, if it is small.
 pub(super) fn step(buffer: &Buffer, indices: &[PrimExpr]) -> Option<usize> {

@@ -1,7 +1,6 @@
 //! Bounds checks of loads and stores, axis by axis.
 
 use super::{Checker, checked, outside_of};
-use crate::index::same_expr;
 use hammock_ir::{
     DType, PrimExpr,
     prim::{
@@ -10,6 +9,7 @@ use hammock_ir::{
     },
     tir::{Block, BlockAxis, Buffer, Stmt},
 };
+use hammock_loopnest::index::same_expr;
 
 impl Checker<'_> {
     /// Checks the accesses in an expression.

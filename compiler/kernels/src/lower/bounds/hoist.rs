@@ -1,11 +1,11 @@
 //! Hoists bounds checks out of loops.
 
 use super::{Checker, check_stmt, each_free_var, outside_of};
-use crate::index::same_expr;
 use hammock_ir::{
     PrimExpr,
     tir::{Buffer, Stmt, StmtKind},
 };
+use hammock_loopnest::index::same_expr;
 
 /// A loop around the current statement.
 #[derive(Default)]

@@ -12,11 +12,11 @@ mod hoist;
 mod memory;
 mod pointer;
 
-use crate::{check, error::Reason};
+use crate::error::Reason;
 use hammock_ir::{
     DType, PrimExpr, Span,
     bounds::{LARGEST_SIZE, Scope},
-    prim::{PrimKind, Var},
+    prim::{PrimKind, Var, check},
     tir::{Block, Buffer, Loop, Param, PrimFunc, Stmt, StmtKind},
 };
 use hoist::Frame;

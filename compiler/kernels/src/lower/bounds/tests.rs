@@ -1,14 +1,14 @@
 use super::*;
-use crate::{
-    KernelError, Target,
-    interp::{self, Arg},
-    lower::lower,
+use crate::{KernelError, lower::lower};
+use hammock_interp::{
+    self as interp, Arg,
     samples::{buffer, function, map, matmul, sblock},
 };
 use hammock_ir::{
     Tensor,
     tir::{ForKind, MatchBuffer, Region},
 };
+use hammock_target::Target;
 
 fn int(v: i64) -> PrimExpr {
     PrimExpr::int64(v)

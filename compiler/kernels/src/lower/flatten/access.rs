@@ -1,8 +1,13 @@
 //! Flattens loads and stores to offsets into flat buffers.
 
 use super::layout::{Flattener, View};
-use crate::{check, error::Reason, index::Poly};
-use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
+use crate::error::Reason;
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{PrimKind, check},
+    tir::Buffer,
+};
+use hammock_loopnest::index::Poly;
 
 impl Flattener {
     /// Returns the flat buffer and index of an access; vector elements give a ramp.

@@ -1,14 +1,12 @@
 //! Layouts of buffers (pointer, offset and strides), and the flat buffer of each memory.
 
-use crate::{
-    error::Reason,
-    index::{Poly, Simplifier},
-};
+use crate::error::Reason;
 use hammock_ir::{
     Attrs, PrimExpr,
     prim::{Substitution, Var},
     tir::{Buffer, BufferNode, MatchBuffer, Stmt, StmtKind},
 };
+use hammock_loopnest::index::{Poly, Simplifier};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Maximum size in bytes of a temporary buffer on the stack.

@@ -10,17 +10,16 @@ mod power;
 mod softplus;
 
 use crate::{
-    Target,
     error::Reason,
-    index::Simplifier,
     math::{self, Machine},
-    stage::dots,
 };
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, PrimCall, PrimCallee, PrimKind, Var, binary},
     tir::{Buffer, Param, Stmt, StmtKind},
 };
+use hammock_loopnest::{dots, index::Simplifier};
+use hammock_target::Target;
 use rustc_hash::FxHashMap;
 use std::slice;
 
@@ -100,7 +99,7 @@ impl Legalizer {
         let dtype = narrow_floats::carrier(e.dtype());
         match e.kind() {
             PrimKind::Var(v) => self.vars.get(v).map_or_else(|| e.clone(), Var::expr),
-            PrimKind::Float(v) => PrimExpr::float(crate::interp::round_to(*v, e.dtype()), dtype),
+            PrimKind::Float(v) => PrimExpr::float(hammock_interp::round_to(*v, e.dtype()), dtype),
             PrimKind::Load(buffer, indices, mask) => {
                 let indices = indices.iter().map(|i| self.expr(i)).collect();
                 let mask = mask.as_ref().map(|m| self.expr(m));
@@ -167,7 +166,7 @@ impl Legalizer {
         if name == "reinterpret" && (narrow_floats::is_narrow(from) || narrow_floats::is_narrow(e.dtype())) {
             return self.reinterpret(&call.args[0], e.dtype());
         }
-        if name == dots::LOAD_PACKED {
+        if name == hammock_ir::prim::flat::LOAD_PACKED {
             return self.load_packed(&call.args[0]);
         }
         let args: Vec<PrimExpr> = call.args.iter().map(|a| self.expr(a)).collect();

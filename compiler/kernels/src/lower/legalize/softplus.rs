@@ -1,11 +1,11 @@
 //! Matchers for softplus, `log(1 + e^z)`, and `1 + tanh x`: a single expansion of these is cheaper and more accurate
 //! than one of each function.
 
-use crate::index::same_expr;
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimCall, PrimCallee, PrimKind},
 };
+use hammock_loopnest::index::same_expr;
 
 /// Value of `z` above which `tanh(log(1 + e^z))` equals `tanh z`.
 const SOFTPLUS_CUTOFF: f64 = 20.0;

@@ -4,16 +4,13 @@
 //! Both have the same loops over one axis, and the reduction loads each element at the index at which it was stored. So
 //! the reduction of an element can run in the iteration that computes it.
 
-use crate::{
-    index::same_expr,
-    plan::{LoopKind, StagePlan},
-    stage::Stage,
-};
+use crate::plan::{LoopKind, StagePlan};
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution},
     tir::{ForKind, Stmt, StmtKind},
 };
+use hammock_loopnest::{Stage, index::same_expr};
 
 /// Fuses the loops of an elementwise stage and of the reduction that follows it, if possible.
 pub fn fuse_reduction(elements: (&Stage, &StagePlan), sum: (&Stage, &StagePlan), stmts: [Stmt; 2]) -> Vec<Stmt> {

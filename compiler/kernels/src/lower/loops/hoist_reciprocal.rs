@@ -4,16 +4,13 @@
 //! multiplying by infinity or by a denormal reciprocal is inaccurate.
 
 use super::nest::{Domain, Nest};
-use crate::{
-    index::same_expr,
-    plan::StagePlan,
-    stage::{Stage, access::invariant_divisor, substitution},
-};
+use crate::plan::StagePlan;
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, Var},
     tir::{Stmt, StmtKind},
 };
+use hammock_loopnest::{Stage, access::invariant_divisor, index::same_expr, substitution};
 
 /// Divisor whose reciprocal is hoisted.
 pub struct HoistedDivisor {

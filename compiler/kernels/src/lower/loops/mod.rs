@@ -17,12 +17,12 @@ use crate::{
     error::Reason,
     plan::{self, Flops, ParsedPlan, PartPlan, Plan},
     rules::{self, Packing, ScheduleContext},
-    stage::{Footprint, Kernel, Part, is_stage},
 };
 use hammock_ir::{
     Attrs,
     tir::{Buffer, PrimFunc, Stmt, StmtKind, empty_reductions::hoist_inits},
 };
+use hammock_loopnest::{Footprint, Kernel, Part, is_stage};
 use std::borrow::Cow;
 
 /// Source of plans: a given plan, or the rules.

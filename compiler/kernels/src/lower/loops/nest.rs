@@ -11,21 +11,15 @@ use super::{
     tail_mask,
 };
 use crate::{
-    index::same_expr,
     plan::{Loop, LoopKind, StagePlan},
     rules::{MAX_LANES, ScheduleContext, register_lanes},
-    stage::{
-        Stage,
-        access::parts,
-        dots::{self, Dot},
-        steps,
-    },
 };
 use hammock_ir::{
     Name, PrimExpr,
-    prim::Var,
+    prim::{Var, flat::Dot},
     tir::{Stmt, StmtKind},
 };
+use hammock_loopnest::{Stage, access::parts, dots, index::same_expr, steps};
 
 /// Returns the loop nest of a stage.
 pub fn loops(stage: &Stage, plan: &StagePlan, choice: ScheduleContext) -> Stmt {

@@ -4,20 +4,16 @@ use super::{
     nest::{self, Domain, Nest, offset_by},
     signed_dot_fixup::SignFlip,
 };
-use crate::{
-    index::same_expr,
-    plan::Staged,
-    stage::{
-        Epilogue, Stage,
-        dots::{self, Dot},
-        replaced, substitution,
-    },
-};
+use crate::plan::Staged;
 use hammock_ir::{
     Attrs, PrimExpr,
-    prim::Var,
+    prim::{
+        Var,
+        flat::{Dot, PACKED_DTYPE},
+    },
     tir::{Buffer, Stmt, StmtKind},
 };
+use hammock_loopnest::{Epilogue, Stage, dots, index::same_expr, replaced, substitution};
 
 /// Maximum size in bytes of a packed operand on the stack.
 const MAX_STACK_BYTES: i64 = 8 << 10;
@@ -122,7 +118,7 @@ fn packing_stage(nest: &Nest, staged: &Staged, load: &PrimExpr, at: &Domain) -> 
     let packed_axis = packed_axis(nest, staged);
     let sizes = |terms: Vec<PrimExpr>| dots::sizes(&staged.axes, terms, packed_axis);
     let shape = sizes(staged.axes.iter().map(room).collect());
-    let dtype = if packed_axis.is_some() { dots::PACKED_DTYPE } else { load.dtype() };
+    let dtype = if packed_axis.is_some() { PACKED_DTYPE } else { load.dtype() };
     let bytes = shape.iter().try_fold(dtype.bytes() as i64, |bytes, size| bytes.checked_mul(size.as_int()?));
     let scope = if bytes.is_some_and(|bytes| bytes <= MAX_STACK_BYTES) { "local" } else { "global" };
     let extents = sizes(staged.axes.iter().map(|axis| at.count(*axis).clone()).collect());

@@ -6,18 +6,16 @@ use super::{
     nest::{Domain, Nest},
     tile,
 };
-use crate::{
-    index::{Poly, Simplifier},
-    stage::{
-        Stage,
-        access::{guarded, is_padded_load},
-        conjuncts,
-    },
-};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind},
     tir::{Stmt, StmtKind},
+};
+use hammock_loopnest::{
+    Stage,
+    access::{guarded, is_padded_load},
+    conjuncts,
+    index::{Poly, Simplifier},
 };
 
 /// Returns the tile of a nest in two versions: for the interior, and for the boundary.

@@ -7,12 +7,12 @@ use super::{
 use crate::{
     plan::{RowsPlan, StagePlan},
     rules::ScheduleContext,
-    stage::row_tiling::Rows,
 };
 use hammock_ir::{
     Attrs, Name, PrimExpr,
     tir::{Stmt, StmtKind},
 };
+use hammock_loopnest::row_tiling::Rows;
 
 /// Returns the loops of a row-tiling plan.
 pub fn loops(rows: &Rows, plan: &RowsPlan, choice: ScheduleContext) -> Stmt {

@@ -9,16 +9,16 @@ use super::nest::{self, Nest};
 use crate::{
     plan::{Loop, StagePlan},
     rules::MAX_LANES,
-    stage::{
-        Axis, Stage,
-        dots::{self, Dot},
-    },
 };
 use hammock_ir::{
     Attrs, DType, PrimExpr,
-    prim::Var,
+    prim::{
+        Var,
+        flat::{Dot, PACKED_DTYPE},
+    },
     tir::{Buffer, Stmt, StmtKind},
 };
+use hammock_loopnest::{Axis, Stage, dots};
 
 /// Four int8 ones.
 const ONES: i64 = 0x0101_0101;
@@ -40,7 +40,7 @@ impl SignFlip {
         let (_, Dot::Bytes(signed)) = nest.dot? else { return None };
         let factors = dots::narrow_operands(nest.stage)?;
         let along = nest.plan.vector().is_some_and(|l| copied.uses(&nest.stage.axes[l.axis].var));
-        let other = factors.iter().position(|factor| crate::index::same_expr(factor.load, copied))?;
+        let other = factors.iter().position(|factor| hammock_loopnest::index::same_expr(factor.load, copied))?;
         let is_unflipped = !factors[other].sign_flipped;
         let wanted =
             nest.choice.target.int8_dot && signed[0] == signed[1] && along && nest.stage.init.is_some() && is_unflipped;
@@ -52,7 +52,7 @@ impl SignFlip {
 
     /// Flips the sign bits of a packed group.
     pub fn flip_signs(group: PrimExpr) -> PrimExpr {
-        PrimExpr::intrin("bitwise_xor", vec![group, PrimExpr::int(SIGNS, dots::PACKED_DTYPE)], dots::PACKED_DTYPE)
+        PrimExpr::intrin("bitwise_xor", vec![group, PrimExpr::int(SIGNS, PACKED_DTYPE)], PACKED_DTYPE)
     }
 
     /// Computes the column sums of a packed operand. Returns the statements, and the initial value of the accumulator
@@ -78,7 +78,7 @@ impl SignFlip {
         };
         let indices: Vec<PrimExpr> = results.iter().map(|at| vars[*at].expr()).collect();
         let group = PrimExpr::load(&copy.buffer, vars.iter().map(Var::expr).collect());
-        let (ones, own) = (PrimExpr::int(ONES, dots::PACKED_DTYPE), PrimExpr::load(&sums, indices.clone()));
+        let (ones, own) = (PrimExpr::int(ONES, PACKED_DTYPE), PrimExpr::load(&sums, indices.clone()));
         let factors = if signed[1 - self.operand] { [ones, group] } else { [group, ones] };
         let add = Dot::Bytes([false, true]).intrinsic();
         let stage = Stage {

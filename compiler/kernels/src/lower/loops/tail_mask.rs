@@ -4,10 +4,9 @@
 //! stores.
 
 use super::{nest::Nest, tile::Accumulators};
-use crate::check;
 use hammock_ir::{
     PrimExpr,
-    prim::{PrimKind, Var},
+    prim::{PrimKind, Var, check},
     tir::{Stmt, StmtKind},
 };
 

@@ -1,9 +1,15 @@
 use super::*;
-use crate::{
-    Target, check, interp, lower,
+use crate::lower;
+use hammock_interp::{
+    self as interp,
     samples::{buffer, function, matmul, sblock},
 };
-use hammock_ir::{DType, PrimExpr, Tensor, prim::Var, tir::ForKind};
+use hammock_ir::{
+    DType, PrimExpr, Tensor,
+    prim::{Var, check},
+    tir::ForKind,
+};
+use hammock_target::Target;
 
 fn fastest(target: &Target) -> Planner<'_> {
     planner(target, false)

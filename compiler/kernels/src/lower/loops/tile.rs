@@ -10,22 +10,25 @@ use super::{
     tail_mask::{self, mask_lanes},
 };
 use crate::{
-    index::same_expr,
     plan::{Loop, LoopKind},
     rules::register_lanes,
-    stage::{
-        Stage,
-        access::{combiner, contraction_operands, loads},
-        dots::{self, Dot},
-        replace_loads, steps, substitution,
-    },
 };
 pub use arg_reduce::Accumulators;
 use arg_reduce::ArgIndices;
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{BinaryOp, Var, binary},
+    prim::{
+        BinaryOp, Var, binary,
+        flat::{Dot, PACKED_DTYPE},
+    },
     tir::{Buffer, ForKind, Stmt, StmtKind},
+};
+use hammock_loopnest::{
+    Stage,
+    access::{combiner, contraction_operands, loads},
+    dots,
+    index::same_expr,
+    replace_loads, steps, substitution,
 };
 
 /// Returns the tile of a nest.
@@ -371,10 +374,10 @@ impl Tile<'_> {
                 load.substitute(&substitution(&stage.axes, &at))
             };
             match left {
-                Some(count) if load.dtype() == dots::PACKED_DTYPE => {
+                Some(count) if load.dtype() == PACKED_DTYPE => {
                     dots::mask_tail_group(element(at[axis].clone()), count, dot)
                 }
-                None if load.dtype() == dots::PACKED_DTYPE => element(at[axis].clone()),
+                None if load.dtype() == PACKED_DTYPE => element(at[axis].clone()),
                 Some(count) => dots::pack_tail_group(&element, &at[axis], count, dot),
                 None => dots::load_packed(&element(at[axis].clone())),
             }

@@ -6,15 +6,14 @@
 
 mod shuffles;
 
-use crate::{
-    check,
-    index::{Poly, Simplifier},
-    stage::access::MAX_STRIDE,
-};
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{PrimKind, Var},
+    prim::{PrimKind, Var, check},
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
+};
+use hammock_loopnest::{
+    access::MAX_STRIDE,
+    index::{Poly, Simplifier},
 };
 use rustc_hash::FxHashSet;
 use shuffles::columns;

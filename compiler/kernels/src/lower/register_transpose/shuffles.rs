@@ -1,12 +1,12 @@
 //! Shuffles that transpose a block of rows into columns.
 
 use super::Block;
-use crate::stage::access::MAX_STRIDE;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
     tir::{Stmt, StmtKind},
 };
+use hammock_loopnest::access::MAX_STRIDE;
 
 /// Returns the statements that load and shuffle a block, and its columns.
 pub fn columns(block: &Block) -> (Vec<Stmt>, Vec<PrimExpr>) {

@@ -1,16 +1,17 @@
 //! Vectorization of expressions.
 
 use super::Vectorizer;
-use crate::{
-    check::{self, divides, may_fail},
-    index::Poly,
-    stage::{conjuncts, dots::Dot},
-};
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{BinaryOp, PrimCall, PrimCallee, PrimKind, binary, intrinsics},
+    prim::{
+        BinaryOp, PrimCall, PrimCallee, PrimKind, binary,
+        check::{self, divides, may_fail},
+        flat::Dot,
+        intrinsics,
+    },
     tir::Buffer,
 };
+use hammock_loopnest::{conjuncts, index::Poly};
 
 impl Vectorizer {
     /// Returns an expression as a vector if it varies between iterations, otherwise as a scalar; `None` if there is no

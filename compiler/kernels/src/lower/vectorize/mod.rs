@@ -7,13 +7,12 @@
 
 mod expr;
 
-use crate::{index::Simplifier, stage::access::guarded};
-use hammock_ir::tir::fresh;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},
-    tir::{Buffer, ForKind, Loop, Stmt, StmtKind},
+    tir::{Buffer, ForKind, Loop, Stmt, StmtKind, fresh},
 };
+use hammock_loopnest::{access::guarded, index::Simplifier};
 use rustc_hash::FxHashMap;
 
 /// Maximum number of lanes of a vector; a loop of more iterations is split, or stays a loop.

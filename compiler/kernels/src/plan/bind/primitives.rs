@@ -1,15 +1,13 @@
 //! Applies primitives to loops, axes and buffers that are found by name.
 
 use super::{At, BindContext, Result, resolve};
-use crate::{
-    plan::{
-        StagePlan,
-        primitives::{Args, Edit, PRIMITIVES},
-        read::{ArgsText, ChangeText, LoopName, PlanError},
-        text::loop_text,
-    },
-    stage::Stage,
+use crate::plan::{
+    StagePlan,
+    primitives::{Args, Edit, PRIMITIVES},
+    read::{ArgsText, ChangeText, LoopName, PlanError},
+    text::loop_text,
 };
+use hammock_loopnest::Stage;
 
 /// Applies primitives to a stage's plan.
 pub fn apply(

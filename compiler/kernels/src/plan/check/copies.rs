@@ -1,12 +1,12 @@
 //! Checks of packed copies and their padding.
 
 use super::{Check, Checked, Item, violation};
-use crate::{
-    index::same_expr,
-    plan::{Staged, names},
-    stage::access::{can_be_copied, parts},
-};
+use crate::plan::{Staged, names};
 use hammock_ir::PrimExpr;
+use hammock_loopnest::{
+    access::{can_be_copied, parts},
+    index::same_expr,
+};
 
 /// Maximum bytes of a copy.
 const MAX_COPY_BYTES: i64 = 256 << 20;

@@ -2,15 +2,15 @@
 
 use super::{Check, Checked, Item, violation};
 use crate::{
-    index::same_expr,
     plan::{Loop, LoopKind, Staged},
     rules::MAX_LANES,
-    stage::{
-        access::{can_store_partials, combiner, parts},
-        dots,
-    },
 };
 use hammock_ir::{PrimExpr, prim::BinaryOp};
+use hammock_loopnest::{
+    access::{can_store_partials, combiner, parts},
+    dots,
+    index::same_expr,
+};
 
 impl Check<'_> {
     /// Checks the loops over a reduction axis: one with step 1, perhaps unrolled, or one with the number of lanes as
@@ -72,7 +72,7 @@ impl Check<'_> {
             let message = format!("a packed group has {} elements here, not {step}", dot.group_size());
             return violation(Item::Loop(outer), message, format!("write `by {}`", dot.group_size()));
         }
-        if !dot.is_for(self.ctx.target, self.ctx.strict_order) {
+        if !dots::is_supported(dot, self.ctx.target, self.ctx.strict_order) {
             let message = match self.ctx.strict_order {
                 true => "`dot` rounds in another order than the program",
                 false => "the target has no bfloat16 dot instruction",

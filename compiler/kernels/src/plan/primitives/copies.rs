@@ -4,10 +4,8 @@ use super::{
     EditResult, Rejection,
     edit::{Copy, Edit, reject},
 };
-use crate::{
-    plan::Staged,
-    stage::access::{can_be_copied, loads, parts},
-};
+use crate::plan::Staged;
+use hammock_loopnest::access::{can_be_copied, loads, parts};
 
 impl Edit<'_> {
     fn part(&self, part: usize) -> String {

@@ -2,16 +2,15 @@
 
 use super::EditResult;
 use crate::{
-    index::same_expr,
     plan::{
         Loop, StagePlan, Staged,
         check::{Item, check},
         text::loop_text,
     },
     rules::{ScheduleContext, inner_plan},
-    stage::Stage,
 };
 use hammock_ir::PrimExpr;
+use hammock_loopnest::{Stage, index::same_expr};
 
 /// Rejection of a primitive.
 #[derive(Debug)]

@@ -4,10 +4,8 @@ use super::{
     EditResult,
     edit::{Edit, reject},
 };
-use crate::{
-    plan::{Loop, LoopKind},
-    stage::dots,
-};
+use crate::plan::{Loop, LoopKind};
+use hammock_loopnest::dots;
 
 impl Edit<'_> {
     pub(in crate::plan) fn split(&mut self, number: usize, factor: i64) -> EditResult {
@@ -174,7 +172,7 @@ impl Edit<'_> {
             let message = format!("no dot instruction computes the reduction over `{}`", self.axis(number));
             return reject(message, "dot instructions multiply 8-bit integers into int32, or bfloat16 into float32");
         };
-        if !dot.is_for(self.ctx.target, self.ctx.strict_order) {
+        if !dots::is_supported(dot, self.ctx.target, self.ctx.strict_order) {
             return match self.ctx.strict_order {
                 true => reject("`dot` rounds in another order than the program", "leave out --strict-order"),
                 false => reject("the target has no bfloat16 dot instruction", "`hammock targets` shows which have"),

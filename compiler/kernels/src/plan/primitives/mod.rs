@@ -68,7 +68,7 @@ impl Form {
     }
 }
 
-/// Arguments of a primitive: indices of loops, axes and [parts](crate::stage::access::parts).
+/// Arguments of a primitive: indices of loops, axes and [parts](hammock_loopnest::access::parts).
 #[derive(Default)]
 pub struct Args {
     /// Loops.

@@ -4,12 +4,12 @@
 //! reduction axis are reduced horizontally at the end; ties go to the smaller index.
 
 use super::{Lanes, Step, Tile, indices, tree_reduce};
-use crate::stage::{ArgResult, access::combiner, arg_reduce, substitution};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, Var},
     tir::{Buffer, Stmt, StmtKind},
 };
+use hammock_loopnest::{ArgResult, access::combiner, arg_reduce, substitution};
 
 /// Accumulators of a tile.
 pub struct Accumulators {

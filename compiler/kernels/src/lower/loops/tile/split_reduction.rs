@@ -2,12 +2,13 @@
 //! Shorter sums lose less precision.
 
 use super::{Accumulators, Lanes, Step, Tile, identity, shifted};
-use crate::{lower::loops::nest, plan::Loop, stage::access::combiner};
+use crate::{lower::loops::nest, plan::Loop};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, binary},
     tir::{Buffer, Stmt, StmtKind},
 };
+use hammock_loopnest::access::combiner;
 
 impl Tile<'_> {
     /// Returns the loop over the parts of a split reduction.

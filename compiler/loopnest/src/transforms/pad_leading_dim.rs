@@ -1,0 +1,82 @@
+//! Pads the leading dimension of intermediates whose row stride is a multiple of 2 KiB, to avoid cache-set conflicts.
+//!
+//! A convolution's tile loads several rows at once. Addresses a multiple of [`SET_STRIDE`] apart map to the same L1
+//! set: rows of 512 floats alternate between two sets. If a stage of the kernel produces the data, as padding does, its
+//! rows can be longer:
+//!
+//! ```text
+//! data: (16, 16, 512)       data: (16, 16, 528)
+//! ```
+
+use crate::{
+    Kernel, Part, Stage,
+    access::{contraction_operands, is_load_of},
+    index::Simplifier,
+    map_loads,
+    transforms::fuse::single_consumer,
+};
+use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
+
+/// Stride in bytes at which addresses map to the same L1 set: cache size / associativity.
+const SET_STRIDE: i64 = 4096;
+
+/// Number of distinct sets that rows may alternate between for padding to be worthwhile.
+const MAX_SETS: i64 = 2;
+
+/// Padding in bytes: one cache line.
+const PADDING_BYTES: i64 = 64;
+
+/// Pads rows of buffers from which contractions load several conflicting ones. `own` are the kernel's local buffers.
+/// Returns new ones.
+pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
+    let mut made = Vec::new();
+    for at in 0..kernel.parts.len() {
+        let Some((user, stage, sum)) = transform(&kernel.parts, at, own) else { continue };
+        made.push(stage.buffer.clone());
+        kernel.parts[at] = Part::Stage(stage);
+        kernel.parts[user] = Part::Stage(sum);
+    }
+    made
+}
+
+/// Returns the index of the only consumer, a contraction, with the stage that stores padded rows, and the contraction
+/// over them.
+fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
+    let (stage, user, sum) = single_consumer(parts, at, own)?;
+    contraction_operands(sum)?;
+    let mut loads = Vec::new();
+    sum.value.walk(&mut |e| loads.extend(is_load_of(e, &stage.buffer).then(|| e.clone())));
+    let conflicts = loads.iter().any(|load| has_set_conflicts(sum, load));
+    let padded = conflicts.then(|| pad_rows(&stage.buffer))??;
+    let redirected = |load: &PrimExpr| match load.kind() {
+        PrimKind::Load(_, indices, _) => PrimExpr::load(&padded, indices.clone()),
+        _ => load.clone(),
+    };
+    let sum = Stage { value: map_loads(&sum.value, &stage.buffer, &redirected), ..sum.clone() };
+    Some((user, Stage { buffer: padded, ..stage.clone() }, sum))
+}
+
+/// Returns true if adjacent results load from rows that map to few cache sets.
+fn has_set_conflicts(sum: &Stage, load: &PrimExpr) -> bool {
+    let PrimKind::Load(buffer, indices, None) = load.kind() else { return false };
+    let ([.., row, _], Some(bytes)) = (indices.as_slice(), row_bytes(buffer)) else { return false };
+    let mut steps = sum.axes.iter().filter(|axis| !axis.reduce && axis.extent.as_int() != Some(1)).filter_map(|axis| {
+        let step = Simplifier::default().poly(row).coefficient(&axis.var)?.as_constant()?;
+        step.checked_mul(bytes).filter(|step| *step != 0)
+    });
+    steps.any(|step| step % (SET_STRIDE / MAX_SETS) == 0)
+}
+
+fn row_bytes(buffer: &Buffer) -> Option<i64> {
+    let bytes = i64::from(buffer.dtype.bits) / 8;
+    buffer.shape.last()?.as_int()?.checked_mul(bytes).filter(|_| buffer.strides.is_empty() && buffer.dtype.is_scalar())
+}
+
+/// Returns a buffer with longer rows.
+fn pad_rows(buffer: &Buffer) -> Option<Buffer> {
+    let padding = PADDING_BYTES * 8 / i64::from(buffer.dtype.bits);
+    let mut shape = buffer.shape.clone();
+    let last = shape.last_mut()?;
+    *last = PrimExpr::int(last.as_int()?.checked_add(padding)?, last.dtype());
+    Some(Buffer::new(buffer.name.clone(), shape, buffer.dtype))
+}

@@ -1,0 +1,326 @@
+//! Polyphase decomposition of contractions over zero-inserted data.
+//!
+//! In `Σ spread[y + d·k + c] · weight[k]`, where `spread` is zero except at `f`, `f + s`, `f + 2s`…, the *phase* of a
+//! result, `p = y % s`, determines which `k` contribute: with `y = s·y' + p`, these are `k = t·k' + q(p)`, where `t = s
+//! / gcd(s, d)`, and `q(p)` is the first. They read the dense data at `y' + k'·d·t/s` plus a constant. Each phase
+//! becomes a contraction of its own; phases with equally many elements share one.
+//!
+//! Adjacent results have different phases. If results are contiguous along such an axis, they are first stored phase by
+//! phase, and a second stage interleaves them.
+
+use crate::{
+    Axis, Epilogue, Stage,
+    access::store_axis,
+    index::{Poly, Simplifier, same_expr},
+    raise::Indices,
+    replace_loads, substitution,
+    transforms::remove_zero_insertion::ZeroInsertion,
+};
+use hammock_ir::{
+    PrimExpr,
+    arith::gcd,
+    prim::{PrimKind, Var},
+    tir::Buffer,
+};
+
+/// Maximum number of contractions that replace one.
+const MAX_CONTRACTIONS: usize = 16;
+/// Maximum upsampling factor; each step has its own phase.
+const MAX_STEP: i64 = 64;
+
+/// Decomposition of a contraction.
+pub struct Decomposition {
+    /// The contractions, and the stage that interleaves their results.
+    pub stages: Vec<Stage>,
+    /// Buffer of the results phase by phase.
+    pub buffer: Option<Buffer>,
+}
+
+/// Sliding of the window along a zero-inserted dimension: elements are read at `y + pace * k + offset` after the first
+/// nonzero one.
+struct Slide<'a> {
+    gap: &'a ZeroInsertion,
+    /// The axis of the results.
+    result: usize,
+    /// The reduction axis, and its extent.
+    term: Option<(usize, i64)>,
+    pace: i64,
+    offset: i64,
+}
+
+/// Consecutive phases with the same reduction extent.
+struct PhaseClass {
+    first: i64,
+    count: i64,
+    /// Number of results of each phase.
+    results: PrimExpr,
+    terms: i64,
+}
+
+/// Returns true if a contraction's window slides along a zero-inserted dimension, so that it can be decomposed.
+pub fn can_split(sum: &Stage, load: &PrimExpr, gap: &ZeroInsertion) -> bool {
+    Slide::of(sum, load, gap).is_some()
+}
+
+/// Returns the contractions over dense data that replace one over zero-inserted data.
+pub fn split(sum: &Stage, load: &PrimExpr, gaps: &[ZeroInsertion], dense: &Buffer) -> Option<Decomposition> {
+    let slides: Vec<Slide> = gaps.iter().map(|gap| Slide::of(sum, load, gap)).collect::<Option<_>>()?;
+    let classes: Vec<Vec<PhaseClass>> = slides.iter().map(|slide| slide.classes(sum)).collect();
+    let count = classes.iter().fold(1usize, |count, classes| count.saturating_mul(classes.len()));
+    let several = |n: usize| slides[..n].iter().any(|other| other.shares_axis(&slides[n]));
+    if count > MAX_CONTRACTIONS || (0..slides.len()).any(several) {
+        return None;
+    }
+    let mut all: Vec<Vec<&PhaseClass>> = vec![Vec::new()];
+    for classes in &classes {
+        all = all.iter().flat_map(|chosen| classes.iter().map(|class| [&chosen[..], &[class]].concat())).collect();
+    }
+    let along = store_axis(sum).and_then(|axis| slides.iter().position(|slide| slide.result == axis));
+    let staging = along.map(|slide| PhaseBuffer::new(sum, slide, slides[slide].result, slides[slide].gap.step));
+    let of_class = |chosen: Vec<&PhaseClass>| {
+        Phase { sum, load, slides: &slides, classes: chosen, dense, staging: staging.as_ref() }.stage()
+    };
+    let mut stages: Vec<Stage> = all.into_iter().filter_map(of_class).collect();
+    stages.extend(staging.as_ref().map(|staging| staging.interleaved(sum)));
+    Some(Decomposition { stages, buffer: staging.map(|staging| staging.buffer) })
+}
+
+impl<'a> Slide<'a> {
+    fn of(sum: &Stage, load: &PrimExpr, gap: &'a ZeroInsertion) -> Option<Slide<'a>> {
+        let PrimKind::Load(_, indices, _) = load.kind() else { return None };
+        let position = Simplifier::default().poly(&indices[gap.dim]);
+        let mut used = (0..sum.axes.len()).filter(|axis| position.uses(&sum.axes[*axis].var));
+        let factor = |axis: usize| position.coefficient(&sum.axes[axis].var).and_then(|factor| factor.as_constant());
+        let own: Vec<(usize, i64)> = used.by_ref().map(|axis| Some((axis, factor(axis)?))).collect::<Option<_>>()?;
+        let (terms, results): (Vec<_>, Vec<_>) = own.into_iter().partition(|(axis, _)| sum.axes[*axis].reduce);
+        let ([(result, 1)], [] | [_]) = (results.as_slice(), terms.as_slice()) else { return None };
+        let term = match terms.first() {
+            Some((axis, _)) => Some((*axis, sum.axes[*axis].extent.as_int()?)),
+            None => None,
+        };
+        let pace = terms.first().map_or(0, |(_, pace)| *pace);
+        let moving =
+            terms.iter().chain(&results).map(|(axis, factor)| Poly::atom(sum.axes[*axis].var.expr()).scale(*factor));
+        let offset = moving.fold(position.clone(), |rest, term| &rest - &term).as_constant()? - gap.first;
+        let small = |number: i64| number.abs() < 1 << 30;
+        let fits = gap.step <= MAX_STEP && small(pace) && small(offset);
+        fits.then_some(Slide { gap, result: *result, term, pace, offset })
+    }
+
+    fn shares_axis(&self, other: &Slide) -> bool {
+        self.result == other.result || self.term.is_some_and(|(axis, _)| other.term.is_some_and(|(of, _)| of == axis))
+    }
+
+    /// Distance of consecutive contributing elements of a phase along the reduction axis.
+    fn stride(&self) -> i64 {
+        self.gap.step / gcd(self.gap.step, self.pace)
+    }
+
+    /// Returns the first contributing element of a phase; `None` if there is none.
+    fn first(&self, phase: i64) -> Option<i64> {
+        let (_, count) = self.term.unwrap_or((0, 1));
+        let counts = |term: &i64| (phase + self.pace * term + self.offset).rem_euclid(self.gap.step) == 0;
+        (0..self.stride().min(count)).find(counts)
+    }
+
+    /// Groups consecutive phases that have the same extents.
+    fn classes(&self, sum: &Stage) -> Vec<PhaseClass> {
+        let (step, stride) = (self.gap.step, self.stride());
+        let terms = |phase: i64| {
+            let (_, count) = self.term.unwrap_or((0, 1));
+            self.first(phase).map_or(0, |first| (count - first + stride - 1) / stride)
+        };
+        let mut classes: Vec<PhaseClass> = Vec::new();
+        for phase in 0..step {
+            let (results, terms) = (strided_count(&sum.axes[self.result].extent, phase, step), terms(phase));
+            let together = self.pace.rem_euclid(step) == 1 || terms == 0;
+            match classes.last_mut() {
+                Some(last) if together && last.terms == terms && same_expr(&last.results, &results) => last.count += 1,
+                _ => classes.push(PhaseClass { first: phase, count: 1, results, terms }),
+            }
+        }
+        classes
+    }
+
+    /// Returns the first contributing element of a phase of a class, as an expression of the phase.
+    fn first_of(&self, class: &PhaseClass, phase: &PrimExpr) -> PrimExpr {
+        let first = |phase: i64| self.first(phase).unwrap_or(0);
+        let start = first(class.first);
+        match (0..class.count).all(|n| first(class.first + n) == start - n) {
+            true => int(start + class.first) - phase,
+            false => (int(-self.offset) - phase).floormod(int(self.gap.step)),
+        }
+    }
+}
+
+/// One combination of phase classes, one class for each zero-inserted dimension.
+struct Phase<'a> {
+    sum: &'a Stage,
+    load: &'a PrimExpr,
+    slides: &'a [Slide<'a>],
+    classes: Vec<&'a PhaseClass>,
+    dense: &'a Buffer,
+    staging: Option<&'a PhaseBuffer>,
+}
+
+/// Iteration space of a phase.
+struct IterationSpace {
+    axes: Vec<Axis>,
+    /// Position along each axis of the original contraction.
+    at: Vec<PrimExpr>,
+    /// Index of the dense data, for each zero-inserted dimension.
+    read: Vec<PrimExpr>,
+    /// Indices in the buffer of phases.
+    staging: Option<Vec<PrimExpr>>,
+}
+
+impl Phase<'_> {
+    /// Returns the stage that computes them; `None` if there is nothing to do.
+    fn stage(&self) -> Option<Stage> {
+        let sum = self.sum;
+        let is_empty = self.classes.iter().any(|class| class.terms == 0);
+        if is_empty && sum.init.is_none() {
+            return None;
+        }
+        let IterationSpace { mut axes, at, read, staging } = self.iteration_space();
+        axes.retain(|axis| !(is_empty && axis.reduce));
+        let (values, simple) = (substitution(&sum.axes, &at), Indices::new(&mut axes));
+        let put = |e: &PrimExpr| simple.value(&self.load_dense(&e.substitute(&values), &read));
+        let moved = |of: &[PrimExpr]| simple.simple(&of.iter().map(|e| e.substitute(&values)).collect::<Vec<_>>());
+        let (mut value, init) = (put(&sum.value), sum.init.as_ref().map(&put));
+        let (mut buffer, mut indices) = (sum.buffer.clone(), moved(&sum.indices));
+        if let Some((own, at)) = self.staging.zip(staging) {
+            (buffer, indices) = (own.buffer.clone(), simple.simple(&at));
+            value = replace_loads(&value, &sum.buffer, &PrimExpr::load(&buffer, indices.clone()));
+        }
+        let epilogue = sum.epilogue.as_ref().filter(|_| self.staging.is_none());
+        let epilogue = epilogue.map(|Epilogue { buffer, indices, value }| Epilogue {
+            buffer: buffer.clone(),
+            indices: moved(indices),
+            value: put(value),
+        });
+        let stage = Stage { axes, buffer, indices, value, init, epilogue, ..sum.clone() };
+        Some(if is_empty { empty_reduction(stage) } else { stage })
+    }
+
+    fn iteration_space(&self) -> IterationSpace {
+        let sum = self.sum;
+        let mut axes: Vec<Axis> = sum.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
+        let fresh: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
+        let (mut at, mut read, mut phases, mut own) = (fresh.clone(), Vec::new(), Vec::new(), Vec::new());
+        for (slide, class) in self.slides.iter().zip(&self.classes) {
+            let (result, step, stride) = (slide.result, int(slide.gap.step), slide.stride());
+            let phase = class.phase(&mut own);
+            let first = slide.first_of(class, &phase);
+            let mut position =
+                &fresh[result] + (&phase + &first * int(slide.pace) + int(slide.offset)).floordiv(step.clone());
+            axes[result].extent = class.results.clone();
+            at[result] = &fresh[result] * step + &phase;
+            if let Some((term, _)) = slide.term {
+                axes[term].extent = int(class.terms);
+                position = position + &fresh[term] * int(slide.pace * stride / slide.gap.step);
+                at[term] = &fresh[term] * int(stride) + first;
+            }
+            read.push(position);
+            phases.push(phase);
+        }
+        let staging = self
+            .staging
+            .map(|staging| staging.indices(&at, phases[staging.slide].clone(), fresh[staging.axis].clone()));
+        own.extend(axes);
+        IterationSpace { axes: own, at, read, staging }
+    }
+
+    /// Redirects loads to the dense data.
+    fn load_dense(&self, e: &PrimExpr, read: &[PrimExpr]) -> PrimExpr {
+        match (e.kind(), self.load.kind()) {
+            (PrimKind::Load(buffer, indices, _), PrimKind::Load(spread, ..)) if buffer == spread => {
+                let mut indices = indices.clone();
+                self.slides.iter().zip(read).for_each(|(slide, position)| indices[slide.gap.dim] = position.clone());
+                PrimExpr::load(self.dense, indices)
+            }
+            _ => e.map_children(&mut |child| self.load_dense(child, read)),
+        }
+    }
+}
+
+impl PhaseClass {
+    /// Returns the phase; of several, adds an axis that enumerates them.
+    fn phase(&self, axes: &mut Vec<Axis>) -> PrimExpr {
+        if self.count == 1 {
+            return int(self.first);
+        }
+        let var = Var::int64("phase");
+        let phase = var.expr() + int(self.first);
+        axes.push(Axis { var, extent: int(self.count), reduce: false });
+        phase
+    }
+}
+
+/// Returns the stage of an empty reduction.
+fn empty_reduction(stage: Stage) -> Stage {
+    let Some(start) = stage.init.clone() else { return stage };
+    let (buffer, indices, value) = match stage.epilogue {
+        Some(epilogue) => (epilogue.buffer, epilogue.indices, replace_loads(&epilogue.value, &stage.buffer, &start)),
+        None => (stage.buffer, stage.indices, start),
+    };
+    Stage { buffer, indices, value, init: None, epilogue: None, ..stage }
+}
+
+/// Buffer for the results phase by phase, along the contiguous axis.
+struct PhaseBuffer {
+    buffer: Buffer,
+    slide: usize,
+    axis: usize,
+    /// The other axes of the results.
+    others: Vec<usize>,
+    step: i64,
+}
+
+impl PhaseBuffer {
+    fn new(sum: &Stage, slide: usize, axis: usize, step: i64) -> PhaseBuffer {
+        let others: Vec<usize> = (0..sum.axes.len()).filter(|at| *at != axis && !sum.axes[*at].reduce).collect();
+        let own = [int(step), strided_count(&sum.axes[axis].extent, 0, step)];
+        let shape = others.iter().map(|at| sum.axes[*at].extent.clone()).chain(own).collect();
+        PhaseBuffer { buffer: Buffer::new("phases", shape, sum.buffer.dtype), slide, axis, others, step }
+    }
+
+    /// Returns the indices of result number `index` of a phase.
+    fn indices(&self, at: &[PrimExpr], phase: PrimExpr, position: PrimExpr) -> Vec<PrimExpr> {
+        self.others.iter().map(|axis| at[*axis].clone()).chain([phase, position]).collect()
+    }
+
+    /// Returns the stage that interleaves the results.
+    fn interleaved(&self, sum: &Stage) -> Stage {
+        let mut axes: Vec<Axis> = sum.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
+        let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
+        axes.retain(|axis| !axis.reduce);
+        let values = substitution(&sum.axes, &at);
+        let (position, step) = (&at[self.axis], int(self.step));
+        let (phase, position) = (position.clone().floormod(step.clone()), position.clone().floordiv(step));
+        let result = PrimExpr::load(&self.buffer, self.indices(&at, phase, position));
+        let value = sum.epilogue.as_ref().map(|epilogue| epilogue.value.substitute(&values));
+        let value = value.map_or(result.clone(), |value| replace_loads(&value, &sum.buffer, &result));
+        Stage {
+            name: format!("{}_interleaved", sum.name),
+            axes,
+            buffer: sum.target().clone(),
+            indices: sum.target_indices().iter().map(|index| index.substitute(&values)).collect(),
+            value,
+            init: None,
+            epilogue: None,
+            arg_result: None,
+            part: None,
+            regions: sum.regions,
+        }
+    }
+}
+
+/// Returns the number of elements with stride `step`, starting at `first`.
+pub fn strided_count(extent: &PrimExpr, first: i64, step: i64) -> PrimExpr {
+    Simplifier::default().index(&(extent + int(step - 1 - first)).floordiv(int(step)))
+}
+
+fn int(value: i64) -> PrimExpr {
+    PrimExpr::int64(value)
+}
