@@ -2,11 +2,8 @@
 
 use hammock_compiler::{Failure, unreadable};
 use hammock_diagnostics::codes;
-use hammock_runtime::{
-    image::ImageError,
-    library::LibraryError,
-    tools::{InputError, ToolError},
-};
+use hammock_runtime::{image::ImageError, library::LibraryError};
+use hammock_tools::{InputError, ToolError};
 
 /// An error of a compiled program as a diagnostic.
 pub fn tool_failure(error: ToolError) -> Failure {

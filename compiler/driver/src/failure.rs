@@ -5,7 +5,8 @@ use hammock_diagnostics::{
     codes::{self, is_wrong_usage},
     render_json, render_text,
 };
-use hammock_runtime::{printable, tools::InputError};
+use hammock_runtime::printable;
+use hammock_tools::InputError;
 use serde_json::Value;
 use std::fmt;
 

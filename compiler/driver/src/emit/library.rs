@@ -12,8 +12,8 @@ use hammock_link::{LinkError, Object};
 use hammock_runtime::{
     executable::ConstantData,
     image::{Image, Version},
-    tools::ExternalWeights,
 };
+use hammock_tools::ExternalWeights;
 
 /// Kernels of one target.
 pub type Kernels = (Version, Vec<Compiled>);
