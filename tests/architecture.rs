@@ -113,9 +113,9 @@ const UNSAFE: &[(&str, &str)] = &[
     ("runtime/src/vm/native.rs", "machine code"),
     ("runtime/src/vm/program.rs", "a program shared by threads"),
     ("runtime/src/vm/registers.rs", "registers of a frame"),
-    ("runtime/tools/src/output.rs", "open files by number"),
-    ("runtime/tools/src/temporary.rs", "files without names, and handlers of signals"),
-    ("runtime/tools/src/watchdog.rs", "the end of the process"),
+    ("runtime/tools/src/limits/watchdog.rs", "the end of the process"),
+    ("runtime/tools/src/output/mod.rs", "open files by number"),
+    ("runtime/tools/src/output/temporary.rs", "files without names, and handlers of signals"),
 ];
 
 #[test]

@@ -4,7 +4,10 @@
 //! Two paths are the same file if they have the same device and inode, whatever their names are (symbolic links, hard
 //! links, `./x` for `x`); for files that do not exist yet, if they have the same canonical path.
 
-use crate::{FileKind, InputError, argument::files_of, output::follow, shards::weight_files};
+use crate::{
+    InputError, arguments::argument::files_of, formats::file_kind::FileKind, output::follow,
+    weights::shards::weight_files,
+};
 use hammock_runtime::library::external_weights;
 use std::{
     collections::HashMap,

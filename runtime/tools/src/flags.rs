@@ -1,6 +1,11 @@
 //! Flags that the command line and `hammock-run` share.
 
-use crate::{InputError, LimitFlags, Weights, call::split_name, weights::identifier};
+use crate::{
+    InputError,
+    arguments::bind::split_name,
+    limits::LimitFlags,
+    weights::{Weights, identifier},
+};
 use clap::{Args, ValueEnum};
 use hammock_runtime::{Device, vm::Options};
 use std::{

@@ -1,50 +1,55 @@
-//! Code that `hammock-run` and the command line share: parsing of arguments, tensor files, executables as text, sessions,
-//! limits, timing. A deployed model needs none of it.
+//! Code that `hammock-run` and the command line share. A deployed model needs none of it.
+//!
+//! - `flags`: flags of several commands, such as [`CallFlags`].
+//! - `arguments`: the arguments of a call, from text to values that fit the parameters.
+//! - `weights`: [`Weights`], tensors by name, matched against the parameters.
+//! - `formats`: tensor files: npy, npz, safetensors, ONNX tensors.
+//! - `session`: [`Session`], a loaded model: running, timing, profiling, comparing its results.
+//! - `inspect`: signatures and [`listing`]s of executables.
+//! - `limits`: limits of memory and time, and the watchdog that enforces them.
+//! - `output`: files and streams that a command writes; the terminal.
+//! - `command_files`: [`CommandFiles`], which rejects outputs that are also inputs.
 
-mod argument;
-mod call;
+mod arguments;
 mod command_files;
-mod expect;
 mod flags;
-mod kind;
+mod formats;
+mod inspect;
 mod limits;
-pub mod listing;
-mod npy;
-mod npz;
-mod onnx_tensor;
 mod output;
-mod profiling;
-mod safetensors_file;
 mod session;
-mod shards;
-mod signature;
-mod temporary;
-mod tensor_text;
-mod terminal;
-mod timing;
-mod watchdog;
 mod weights;
-mod weights_format;
 
-pub use argument::parse_argument;
-pub use call::split_name;
+pub use arguments::{argument::parse_argument, bind::split_name};
 pub use command_files::CommandFiles;
-pub use expect::ExpectFlags;
 pub use flags::{BenchFlags, CallFlags, CallSpec, InspectFlags, JsonForm, OutputFlags, RunOptions, View};
-pub use kind::FileKind;
-pub use limits::{BudgetFlags, LimitFlags, parse_bytes, parse_seconds};
-pub use npz::{load_npy, load_npz, save_npz};
-pub use onnx_tensor::{ElementType, load_onnx_tensor};
-pub use output::{Content, Sink, check_writable, print, print_colored, print_stderr, print_stderr_colored, write_file};
-pub use profiling::{ProfileFlags, ProfileForm};
-pub use safetensors_file::{ExternalWeights, save_safetensors};
-pub use session::{Session, Step, ToolError, inspect};
-pub use signature::{signature_json, signature_text};
-pub use terminal::{Color, TerminalFlags, parse, report_fatal};
-pub use timing::{Samples, sample};
-pub use watchdog::set_timeout_handler;
-pub use weights::{Fit, Weights, Wrong, map_file};
-pub use weights_format::{WeightsFormat, save_weights};
+pub use formats::{
+    file_kind::FileKind,
+    npz::{load_npy, load_npz, save_npz},
+    onnx_tensor::{ElementType, load_onnx_tensor},
+    safetensors_file::{ExternalWeights, save_safetensors},
+};
+pub use inspect::{
+    listing,
+    signature::{signature_json, signature_text},
+};
+pub use limits::{BudgetFlags, LimitFlags, parse_bytes, parse_seconds, watchdog::set_timeout_handler};
+pub use output::{
+    Content, Sink, check_writable, print, print_colored, print_stderr, print_stderr_colored,
+    terminal::{Color, TerminalFlags, parse, report_fatal},
+    write_file,
+};
+pub use session::{
+    Session, Step, ToolError,
+    expect::ExpectFlags,
+    inspect,
+    profiling::{ProfileFlags, ProfileForm},
+    timing::{Samples, sample},
+};
+pub use weights::{
+    Fit, Weights, Wrong, map_file,
+    save::{WeightsFormat, save_weights},
+};
 
 use std::{borrow::Cow, fmt};
 

@@ -1,6 +1,7 @@
 //! Comparison of results with recorded ones.
 
-use crate::{ToolError, Weights};
+use super::ToolError;
+use crate::weights::Weights;
 use clap::Args;
 use half::{bf16, f16};
 use hammock_runtime::{

@@ -1,6 +1,10 @@
 //! Array files: `.npy` with one array, `.npz` with several by name.
 
-use crate::{Content, InputError, brief, listed, npy, write_file};
+use super::npy;
+use crate::{
+    InputError, brief, listed,
+    output::{Content, write_file},
+};
 use hammock_runtime::{Tensor, open_regular};
 use std::{
     collections::HashSet,
@@ -12,7 +16,7 @@ use std::{
 use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
 
 /// Magic number of zip files, such as `.npz` files.
-pub(super) const ZIP: &[u8] = b"PK\x03\x04";
+pub(crate) const ZIP: &[u8] = b"PK\x03\x04";
 
 /// Maximum compression ratio of deflate.
 const MAX_INFLATION: u64 = 1032;
@@ -51,7 +55,7 @@ pub fn load_npz(path: &Path, name: &str) -> Result<Tensor, InputError> {
 }
 
 /// An open `.npz` file.
-pub(super) struct Archive {
+pub(crate) struct Archive {
     path: PathBuf,
     zip: ZipArchive<BufReader<File>>,
     /// Remaining bytes of the file that members can occupy: members do not overlap.
@@ -164,7 +168,7 @@ fn failed(path: &Path, error: &dyn Display) -> InputError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Weights, npy::tests::file};
+    use crate::{Weights, formats::npy::tests::file};
     use hammock_runtime::memory::within_limit;
     use std::io::Write;
 

@@ -1,17 +1,14 @@
 //! Tensor literals: `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `[true, false]:bool`.
 
-use crate::{
-    InputError,
-    argument::{parse_dtype, split_top},
-    brief,
-};
+use super::argument::{parse_dtype, split_top};
+use crate::{InputError, brief};
 use hammock_runtime::{DType, Device, Shape, Tensor, value::small_float};
 
 /// Maximum nesting depth of lists, and so maximum rank, as in numpy.
 const MAX_DIMS: usize = 64;
 
 /// Parses a tensor; `None` if the text has another form.
-pub(super) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
+pub(crate) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
     let (values, dtype) = text.rsplit_once(':')?;
     let dtype = match parse_dtype(dtype.trim()) {
         Ok(dtype) => dtype,
@@ -53,7 +50,7 @@ fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<Numb
 
 /// A number in its source type: float64 does not represent all integers of int64 and uint64.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
+pub(crate) enum Number {
     Integer(i128),
     Float(f64),
 }
@@ -116,7 +113,7 @@ fn check(value: Number, dtype: DType) -> Result<(), InputError> {
 }
 
 /// A tensor of zeros, whose memory is not touched; an error if it exceeds the machine's memory.
-pub(super) fn zeros(dtype: DType, dims: &[i64]) -> Result<Tensor, InputError> {
+pub(crate) fn zeros(dtype: DType, dims: &[i64]) -> Result<Tensor, InputError> {
     let fail = |e: hammock_runtime::TensorError| {
         InputError::new(format!("cannot make a tensor of shape {}: {e}", Shape::new(dims)))
     };
@@ -128,7 +125,7 @@ pub(super) fn zeros(dtype: DType, dims: &[i64]) -> Result<Tensor, InputError> {
 }
 
 /// A tensor of the given values, converted to its dtype.
-pub(super) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> Number) -> Result<Tensor, InputError> {
+pub(crate) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> Number) -> Result<Tensor, InputError> {
     let mut tensor = zeros(dtype, dims)?;
     macro_rules! of {
         ($t:ty, $convert:expr) => {{

@@ -1,6 +1,10 @@
 //! Writing safetensors files in pieces.
 
-use crate::{Content, InputError, weights::DTYPES, write_file};
+use crate::{
+    InputError,
+    output::{Content, write_file},
+    weights::DTYPES,
+};
 use hammock_runtime::{DType, Tensor, executable::ConstantData, image::External, json::Json};
 use std::{cmp::Reverse, io, path::Path};
 

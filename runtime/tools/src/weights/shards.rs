@@ -1,6 +1,7 @@
 //! Weights in several files: a folder of shards, or an index that maps tensors to shards.
 
-use crate::{InputError, Weights, brief, listed};
+use super::Weights;
+use crate::{InputError, brief, listed};
 use hammock_runtime::{Tensor, json::Json, open_regular};
 use std::{
     collections::{BTreeSet, HashSet},
@@ -18,7 +19,7 @@ const MAX_INDEX: u64 = 64 << 20;
 ///
 /// # Errors
 /// If the folder or the index cannot be read.
-pub(super) fn weight_files(path: &Path) -> Result<Vec<PathBuf>, InputError> {
+pub(crate) fn weight_files(path: &Path) -> Result<Vec<PathBuf>, InputError> {
     let index = match path {
         _ if path.is_dir() => match files_of_folder(path)? {
             FolderFiles::Index(index) => index,
@@ -32,12 +33,12 @@ pub(super) fn weight_files(path: &Path) -> Result<Vec<PathBuf>, InputError> {
 }
 
 /// Returns true if a path is the name of an index of shards.
-pub(super) fn is_index(path: &Path) -> bool {
+pub(crate) fn is_index(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "json")
 }
 
 /// The tensors of all files of a folder; if it has an index, those of the index's shards.
-pub(super) fn of_folder(folder: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
+pub(crate) fn of_folder(folder: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     match files_of_folder(folder)? {
         FolderFiles::Index(index) => of_index(&index),
         FolderFiles::Shards(shards) => joined(folder, shards.iter().map(PathBuf::as_path)),
@@ -106,7 +107,7 @@ impl Index {
 }
 
 /// The tensors of an index's shards.
-pub(super) fn of_index(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
+pub(crate) fn of_index(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     let Index { tensors: names, shards } = Index::read(path)?;
     let tensors = joined(path, shards.iter().map(PathBuf::as_path))?;
     let found: HashSet<&str> = tensors.iter().map(|(name, _)| name.as_str()).collect();

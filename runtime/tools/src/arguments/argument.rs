@@ -2,9 +2,14 @@
 //! `true`, `"text"`, `null`, `(A, B)`, `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `zeros(2,3):float32`, `ones(…)`,
 //! `random(…)`.
 
+use super::tensor_literal::{self, Number, fill, zeros};
 use crate::{
-    InputError, Weights, brief, listed, load_npy, load_npz, load_onnx_tensor,
-    tensor_text::{self, Number, fill, zeros},
+    InputError, Weights, brief,
+    formats::{
+        npz::{load_npy, load_npz},
+        onnx_tensor::load_onnx_tensor,
+    },
+    listed,
 };
 use hammock_runtime::{
     Any, DType, Shape, Tensor, Tuple,
@@ -26,7 +31,7 @@ pub fn parse_argument(text: &str) -> Result<Any, InputError> {
 }
 
 /// Parses one argument; `dtype` is the default of generated tensors.
-pub(super) fn parse_for(text: &str, dtype: Option<DType>) -> Result<Any, InputError> {
+pub(crate) fn parse_for(text: &str, dtype: Option<DType>) -> Result<Any, InputError> {
     nested(text, dtype.unwrap_or(DType::FLOAT32), 0)
 }
 
@@ -62,7 +67,7 @@ fn nested(text: &str, usual: DType, depth: usize) -> Result<Any, InputError> {
     if let Some(tensor) = generated(text, usual) {
         return tensor;
     }
-    if let Some(tensor) = tensor_text::parse(text) {
+    if let Some(tensor) = tensor_literal::parse(text) {
         return tensor.map(Any::from);
     }
     if let Ok(int) = text.parse::<i64>() {
@@ -84,8 +89,8 @@ fn load(file: &str) -> Result<Any, InputError> {
 }
 
 /// The files that an argument names, including those of tuple fields. The argument may be invalid otherwise.
-pub(super) fn files_of(text: &str) -> Vec<&str> {
-    let mut open = vec![crate::call::split_name(text).map_or(text, |(_, value)| value)];
+pub(crate) fn files_of(text: &str) -> Vec<&str> {
+    let mut open = vec![super::bind::split_name(text).map_or(text, |(_, value)| value)];
     let mut files = Vec::new();
     while let Some(text) = open.pop().map(str::trim) {
         if let Some(file) = text.strip_prefix('@') {
@@ -110,7 +115,7 @@ fn named(path: &Path, name: &str) -> Result<Tensor, InputError> {
 }
 
 /// Splits at commas outside of brackets and quotes; a trailing comma is ignored.
-pub(super) fn split_top(text: &str) -> Vec<&str> {
+pub(crate) fn split_top(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut quoted, mut escaped, mut start) = (Vec::new(), 0, false, false, 0);
     for (i, c) in text.char_indices() {
         match c {
@@ -134,7 +139,7 @@ pub(super) fn split_top(text: &str) -> Vec<&str> {
 }
 
 /// Parses a dtype.
-pub(super) fn parse_dtype(name: &str) -> Result<DType, InputError> {
+pub(crate) fn parse_dtype(name: &str) -> Result<DType, InputError> {
     name.parse().map_err(|_| {
         let error = InputError::new(format!("there is no dtype `{name}`"));
         match nearest_dtype(name) {
@@ -184,10 +189,10 @@ fn generated(text: &str, usual: DType) -> Option<Result<Any, InputError>> {
 }
 
 /// Kinds of generated tensors.
-pub(super) const GENERATED: [&str; 3] = ["zeros", "ones", "random"];
+pub(crate) const GENERATED: [&str; 3] = ["zeros", "ones", "random"];
 
 /// A tensor of zeros, ones, or random numbers.
-pub(super) fn generate(kind: &str, dtype: DType, dims: &[i64]) -> Result<Any, InputError> {
+pub(crate) fn generate(kind: &str, dtype: DType, dims: &[i64]) -> Result<Any, InputError> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let result = match kind {
         "zeros" => zeros(dtype, dims),

@@ -3,7 +3,7 @@
 //! A call checks its time limit between kernels. Kernels, reading arguments and writing results do not check it, so the
 //! watchdog ends the process shortly after the limit. Passes and code generators check neither time nor memory: while a
 //! model is compiled, the watchdog checks the memory of the process, too.
-use crate::{report_fatal, temporary::abandon};
+use crate::output::{temporary::abandon, terminal::report_fatal};
 use hammock_runtime::ffi::{Error, kind};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -17,7 +17,7 @@ const EACH: Duration = Duration::from_millis(10);
 
 /// Limits of the current work.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Deadline.
     pub end: Option<Instant>,
     /// Maximum anonymous resident memory of the process in bytes.
@@ -79,7 +79,7 @@ pub fn set_timeout_handler(report: impl Fn(Error) + Send + Sync + 'static) {
 ///
 /// # Errors
 /// If the watchdog's thread cannot be started.
-pub(super) fn within<R>(timeout: Option<Duration>, work: impl FnOnce() -> R) -> Result<R, Error> {
+pub(crate) fn within<R>(timeout: Option<Duration>, work: impl FnOnce() -> R) -> Result<R, Error> {
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout)?.checked_add(GRACE));
     bounded(Bounds { end, memory: None, what: "it" }, work)
 }
@@ -88,7 +88,7 @@ pub(super) fn within<R>(timeout: Option<Duration>, work: impl FnOnce() -> R) -> 
 ///
 /// # Errors
 /// If the watchdog's thread cannot be started.
-pub(super) fn bounded<R>(inner: Bounds, work: impl FnOnce() -> R) -> Result<R, Error> {
+pub(crate) fn bounded<R>(inner: Bounds, work: impl FnOnce() -> R) -> Result<R, Error> {
     static STARTED: OnceLock<bool> = OnceLock::new();
     struct Restore(Bounds);
     impl Drop for Restore {

@@ -1,6 +1,9 @@
 //! Weights files that commands write: the extension selects the format.
 
-use crate::{InputError, npy, save_npz, save_safetensors};
+use crate::{
+    InputError,
+    formats::{npy, npz::save_npz, safetensors_file::save_safetensors},
+};
 use hammock_runtime::Tensor;
 use std::path::Path;
 

@@ -7,7 +7,10 @@
 //! - Text is escaped for a terminal ([`printable`]).
 //! - Failing to write is an error, unless the reader has gone away (`… | head`).
 
-use crate::{InputError, temporary::Temporary};
+pub(crate) mod temporary;
+pub(crate) mod terminal;
+
+use crate::InputError;
 use hammock_runtime::printable;
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -18,6 +21,7 @@ use std::{
     },
     path::{Path, PathBuf},
 };
+use temporary::Temporary;
 
 /// Kind of contents, which determines the mode of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +155,7 @@ impl Destination {
 
 /// Resolves symbolic links, also to a file that does not exist yet. The error is the descriptor of this process that
 /// the path refers to: 1 for standard output.
-pub(super) fn follow(path: &Path) -> Result<PathBuf, RawFd> {
+pub(crate) fn follow(path: &Path) -> Result<PathBuf, RawFd> {
     if path == Path::new("-") {
         return Err(1);
     }
@@ -166,7 +170,7 @@ pub(super) fn follow(path: &Path) -> Result<PathBuf, RawFd> {
     Ok(path)
 }
 
-pub(super) fn folder(path: &Path) -> &Path {
+pub(crate) fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

@@ -1,9 +1,12 @@
 //! Weights by name: memory-mapped `.safetensors` files, and `.npz` files.
 
+pub(crate) mod save;
+pub(crate) mod shards;
+
 use crate::{
-    InputError, brief, listed,
-    npz::{Archive, ZIP},
-    shards::{is_index, of_folder, of_index},
+    InputError, brief,
+    formats::npz::{Archive, ZIP},
+    listed,
 };
 use hammock_runtime::{
     DType, Tensor,
@@ -16,6 +19,7 @@ use hammock_runtime::{
     suggest::nearest,
 };
 use safetensors::{Dtype, SafeTensors};
+use shards::{is_index, of_folder, of_index};
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     path::{Path, PathBuf},
@@ -63,7 +67,7 @@ impl Weights {
     }
 
     /// The tensors of a single file.
-    pub(super) fn open_file(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
+    pub(crate) fn open_file(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
         let map = map_file(path)?;
         let is_npz = map.starts_with(ZIP) || path.extension().is_some_and(|e| e == "npz");
         if is_npz { npz(path) } else { safetensors(path, map) }
@@ -145,7 +149,7 @@ impl Weights {
         let mut sizes = HashMap::new();
         let wrong = function.given().filter_map(|param| {
             let (name, tensor) = self.named(&param.name)?;
-            let why = crate::call::fit(&param.ty, tensor, &mut sizes).err()?;
+            let why = crate::arguments::bind::fit(&param.ty, tensor, &mut sizes).err()?;
             let is = format!("{}{}", tensor.dtype(), Dims::from(tensor.shape()));
             let text = format!("`{name}` is {is}, but parameter `{}` takes {}{why}", param.name, param.ty);
             Some(Wrong { function: function.function.clone(), parameter: param.name.clone(), text })
@@ -160,7 +164,7 @@ impl Weights {
         (!found.is_empty()).then(|| format!("{} has {}", self.source(), found.join(", ")))
     }
 
-    pub(super) fn source(&self) -> String {
+    pub(crate) fn source(&self) -> String {
         self.file.as_ref().map_or("the weight file".to_owned(), |file| file.display().to_string())
     }
 }
@@ -224,7 +228,7 @@ fn joined<'a>(texts: impl Iterator<Item = &'a String>) -> String {
 }
 
 /// Identifier form of a name: letters, digits and `_`.
-pub(super) fn identifier(name: &str) -> String {
+pub(crate) fn identifier(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect()
 }
 
@@ -318,7 +322,7 @@ fn entries(header: &[u8]) -> usize {
 }
 
 /// The dtypes of safetensors files.
-pub(super) const DTYPES: [(Dtype, DType); 15] = [
+pub(crate) const DTYPES: [(Dtype, DType); 15] = [
     (Dtype::BOOL, DType::BOOL),
     (Dtype::U8, DType::UINT8),
     (Dtype::I8, DType::INT8),

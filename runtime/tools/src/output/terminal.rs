@@ -1,6 +1,6 @@
 //! How the programs interact with the terminal: flags, colours, final errors.
 
-use crate::{print_colored, print_stderr, print_stderr_colored, temporary::handle_signals};
+use super::{print_colored, print_stderr, print_stderr_colored, temporary::handle_signals};
 use clap::{Args, Parser, ValueEnum};
 use hammock_runtime::printable;
 use std::{

@@ -31,7 +31,7 @@ const DTYPES: [(&str, DType); 12] = [
 ///
 /// # Errors
 /// If the bytes are not a valid array, or one that a tensor cannot hold.
-pub(super) fn read(mut source: impl Read, size: Option<u64>) -> Result<Tensor, String> {
+pub(crate) fn read(mut source: impl Read, size: Option<u64>) -> Result<Tensor, String> {
     let (header, begin) = Header::read(&mut source)?;
     let bytes = hammock_runtime::value::byte_size(header.dtype, &header.shape).map_err(|e| e.to_string())?;
     if let Some(rest) = size.map(|size| size.saturating_sub(begin))
@@ -77,7 +77,7 @@ fn ended(error: &Error) -> String {
 }
 
 /// True if numpy has the dtype.
-pub(super) fn has_dtype(dtype: DType) -> bool {
+pub(crate) fn has_dtype(dtype: DType) -> bool {
     DTYPES.iter().any(|(_, own)| *own == dtype)
 }
 
@@ -85,7 +85,7 @@ pub(super) fn has_dtype(dtype: DType) -> bool {
 ///
 /// # Errors
 /// If its dtype has no counterpart, or it cannot be written.
-pub(super) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn std::error::Error>> {
     let mut tensor = tensor.to_contiguous()?;
     if let Some(values) = as_float32(&tensor)? {
         tensor = Tensor::from_slice(tensor.shape(), &values)?;
@@ -278,7 +278,7 @@ impl<'a> Cursor<'a> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A file with the given header and elements.

@@ -1,9 +1,11 @@
 //! Flags that limit what a model may use.
 
-use crate::watchdog::{self, Bounds};
+pub(crate) mod watchdog;
+
 use clap::Args;
 use hammock_runtime::{Error, memory::within_limit, vm::Options};
 use std::time::{Duration, Instant};
+use watchdog::Bounds;
 
 /// The heading of these flags in `--help`. (`next_help_heading` would hold for flags after them, too.)
 const LIMITS: &str = "Limits";
@@ -66,7 +68,7 @@ fn most_resident(limit: usize) -> usize {
 
 impl LimitFlags {
     /// Sets the limits that are given.
-    pub(super) fn apply(&self, options: &mut Options) {
+    pub(crate) fn apply(&self, options: &mut Options) {
         options.memory_limit = self.budget.max_memory.unwrap_or(options.memory_limit);
         options.max_depth = self.max_depth.map_or(options.max_depth, |depth| depth as usize);
         options.timeout = self.budget.timeout.or(options.timeout);

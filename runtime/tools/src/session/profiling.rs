@@ -1,6 +1,12 @@
 //! Flags for profiling a model.
 
-use crate::{CallSpec, CommandFiles, Content, InputError, Session, ToolError, print_stderr, write_file};
+use super::{Session, ToolError};
+use crate::{
+    InputError,
+    command_files::CommandFiles,
+    flags::CallSpec,
+    output::{Content, print_stderr, write_file},
+};
 use clap::{Args, ValueEnum};
 use hammock_runtime::{
     printable,

@@ -1,11 +1,21 @@
 //! A loaded model and its calls: the implementation of `run`, `bench` and `inspect`.
 
-use crate::call::{Arguments, arguments, given_twice};
-use crate::listing::{Listing, list};
-use crate::signature::signatures;
+pub(crate) mod expect;
+pub(crate) mod profiling;
+pub(crate) mod timing;
+
 use crate::{
-    CallSpec, FileKind, Fit, InputError, JsonForm, OutputFlags, RunOptions, Samples, View, Weights, listed, sample,
-    save_npz, signature_json, signature_text, watchdog,
+    InputError,
+    arguments::bind::{Arguments, arguments, given_twice},
+    flags::{CallSpec, JsonForm, OutputFlags, RunOptions, View},
+    formats::{file_kind::FileKind, npz::save_npz},
+    inspect::{
+        listing::{Listing, list},
+        signature::{signature_json, signature_text, signatures},
+    },
+    limits::watchdog,
+    listed,
+    weights::{Fit, Weights},
 };
 use hammock_runtime::{
     Any, Error, Library, Tuple, Vm,
@@ -24,6 +34,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
+use timing::{Samples, sample};
 
 /// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,10 @@
 //! The arguments of a call: by position, by name (`NAME=VALUE`), from weights, or generated to fit (`random`).
 
+use super::argument::{GENERATED, generate, parse_for};
 use crate::{
-    CallSpec, InputError, Weights,
-    argument::{GENERATED, generate, parse_for},
-    brief,
-    weights::identifier,
+    InputError, brief,
+    flags::CallSpec,
+    weights::{Weights, identifier},
 };
 use hammock_runtime::{
     Any, Tensor,
@@ -14,9 +14,9 @@ use hammock_runtime::{
 use std::collections::HashMap;
 
 /// The arguments of a call in order, and the total size of those that are weights.
-pub(super) struct Arguments {
-    pub(super) values: Vec<Any>,
-    pub(super) weight_bytes: usize,
+pub(crate) struct Arguments {
+    pub(crate) values: Vec<Any>,
+    pub(crate) weight_bytes: usize,
 }
 
 /// Source of a parameter's value.
@@ -33,7 +33,7 @@ enum Given<'a> {
 ///
 /// # Errors
 /// If their number is wrong, one cannot be read, or some do not match the signature: all of these are listed.
-pub(super) fn arguments(signature: &Signature, spec: &CallSpec) -> Result<Arguments, InputError> {
+pub(crate) fn arguments(signature: &Signature, spec: &CallSpec) -> Result<Arguments, InputError> {
     let params: Vec<&Param> = signature.given().collect();
     let mut call = Call { signature, params, sizes: HashMap::new() };
     let given = call.assign(spec)?;
@@ -44,7 +44,7 @@ pub(super) fn arguments(signature: &Signature, spec: &CallSpec) -> Result<Argume
 }
 
 /// The parameters that have both an argument and a weight.
-pub(super) fn given_twice<'a>(signature: &'a Signature, spec: &CallSpec) -> Vec<&'a str> {
+pub(crate) fn given_twice<'a>(signature: &'a Signature, spec: &CallSpec) -> Vec<&'a str> {
     let params: Vec<&Param> = signature.given().collect();
     let mut call = Call { signature, params, sizes: HashMap::new() };
     let (Some(weights), Ok(given)) = (spec.weights, call.assign(spec)) else { return Vec::new() };
@@ -248,7 +248,7 @@ fn each_size<'a>(ty: &'a ValueType, each: &mut dyn FnMut(&'a Size)) {
 }
 
 /// Checks that a tensor has a type; the error says why not, unless that is obvious. `sizes` holds the symbols' values.
-pub(super) fn fit<'a>(ty: &'a ValueType, tensor: &Tensor, sizes: &mut HashMap<&'a str, i64>) -> Result<(), String> {
+pub(crate) fn fit<'a>(ty: &'a ValueType, tensor: &Tensor, sizes: &mut HashMap<&'a str, i64>) -> Result<(), String> {
     let ValueType::Tensor { dtype, shape } = ty else { return Ok(()) };
     let rank = match shape {
         Dims::Unknown => tensor.shape().len(),

@@ -1,0 +1,4 @@
+//! Contents of executables as text.
+
+pub mod listing;
+pub(crate) mod signature;
