@@ -5,7 +5,7 @@
 //! links, `./x` for `x`); for files that do not exist yet, if they have the same canonical path.
 
 use crate::{
-    InputError, arguments::argument::files_of, formats::file_kind::FileKind, output::follow,
+    arguments::argument::files_of, error::InputError, formats::file_kind::FileKind, output::follow,
     weights::shards::weight_files,
 };
 use hammock_runtime::library::external_weights;

@@ -1,65 +1,12 @@
 //! Flags that the command line and `hammock-run` share.
 
-use crate::{
-    InputError,
-    arguments::bind::split_name,
-    limits::LimitFlags,
-    weights::{Weights, identifier},
-};
+use crate::{arguments::CallSpec, error::InputError, inspect::View, limits::LimitFlags, weights::Weights};
 use clap::{Args, ValueEnum};
 use hammock_runtime::{Device, vm::Options};
 use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
-
-/// A view of an executable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
-    /// Signatures of functions.
-    Signature,
-    /// Signatures as JSON.
-    SignatureJson,
-    /// Instructions, in the format of TVM's `as_text`.
-    Text,
-    /// Instructions as Python, in the format of TVM's `as_python`.
-    Python,
-    /// Sizes of the tables, in the format of TVM's `stats`.
-    Stats,
-    /// The whole executable, as a listing that can be assembled; tensors of more than this many bytes are in a separate
-    /// file.
-    Listing(usize),
-}
-
-/// A call: function and arguments.
-#[derive(Clone, Debug, Default)]
-pub struct CallSpec<'a> {
-    /// The function.
-    pub func: &'a str,
-    /// Arguments as on the command line: positional ones are, in order, for the parameters without another value.
-    pub args: &'a [String],
-    /// Values of parameters that `args` lack, by name; not used if `args` has one for each parameter.
-    pub weights: Option<&'a Weights>,
-}
-
-impl CallSpec<'_> {
-    /// The names of named arguments, and the number of positional ones.
-    pub fn names(&self) -> (Vec<&str>, usize) {
-        let names: Vec<&str> = self.args.iter().filter_map(|text| Some(split_name(text)?.0)).collect();
-        let unnamed = self.args.len() - names.len();
-        (names, unnamed)
-    }
-
-    /// The weights that a function with these parameters uses: those without an argument, and none if every parameter
-    /// has an argument.
-    pub fn weights_for(&self, params: &[&str]) -> Option<Weights> {
-        let named: Vec<&str> = self.args.iter().filter_map(|text| Some(split_name(text)?.0)).collect();
-        let is_named = |param: &str| named.iter().any(|name| identifier(name) == identifier(param));
-        let open = params.iter().filter(|param| !is_named(param)).count();
-        let is_every = !self.args.is_empty() && self.args.len() - named.len() >= open;
-        self.weights.filter(|_| !is_every).map(|weights| weights.without(&named))
-    }
-}
 
 /// A call: function and arguments.
 #[derive(Args, Clone, Debug)]

@@ -2,19 +2,19 @@
 //! `true`, `"text"`, `null`, `(A, B)`, `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `zeros(2,3):float32`, `ones(…)`,
 //! `random(…)`.
 
-use super::tensor_literal::{self, Number, fill, zeros};
+use super::{
+    split::{split_list, split_name},
+    tensor_literal::{self, Number, fill, parse_dtype, zeros},
+};
 use crate::{
-    InputError, Weights, brief,
+    Weights,
+    error::{InputError, brief, listed},
     formats::{
         npz::{load_npy, load_npz},
         onnx_tensor::load_onnx_tensor,
     },
-    listed,
 };
-use hammock_runtime::{
-    Any, DType, Shape, Tensor, Tuple,
-    suggest::{nearest, nearest_dtype},
-};
+use hammock_runtime::{Any, DType, Shape, Tensor, Tuple, suggest::nearest};
 use std::path::Path;
 
 const FORMS: &str = "write @x.npy, @x.npz#name, @x.safetensors#name, @input_0.pb, shape(2,3), 7, 1.5, true, \"text\", null, (A, B), [[1, 2], [3, 4]]:float32, 2.5:float32, zeros(2,3):float32 or random(2,3):float32";
@@ -31,7 +31,7 @@ pub fn parse_argument(text: &str) -> Result<Any, InputError> {
 }
 
 /// Parses one argument; `dtype` is the default of generated tensors.
-pub(crate) fn parse_for(text: &str, dtype: Option<DType>) -> Result<Any, InputError> {
+pub(super) fn parse_for(text: &str, dtype: Option<DType>) -> Result<Any, InputError> {
     nested(text, dtype.unwrap_or(DType::FLOAT32), 0)
 }
 
@@ -46,7 +46,7 @@ fn nested(text: &str, usual: DType, depth: usize) -> Result<Any, InputError> {
         return load(file);
     }
     if let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
-        let fields = split_top(inner)
+        let fields = split_list(inner)
             .into_iter()
             .map(|t| nested(t, DType::FLOAT32, depth + 1))
             .collect::<Result<Vec<_>, _>>()?;
@@ -90,13 +90,13 @@ fn load(file: &str) -> Result<Any, InputError> {
 
 /// The files that an argument names, including those of tuple fields. The argument may be invalid otherwise.
 pub(crate) fn files_of(text: &str) -> Vec<&str> {
-    let mut open = vec![super::bind::split_name(text).map_or(text, |(_, value)| value)];
+    let mut open = vec![split_name(text).map_or(text, |(_, value)| value)];
     let mut files = Vec::new();
     while let Some(text) = open.pop().map(str::trim) {
         if let Some(file) = text.strip_prefix('@') {
             files.push(file.rsplit_once('#').map_or(file, |(path, _)| path));
         } else if let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
-            open.extend(split_top(inner));
+            open.extend(split_list(inner));
         }
     }
     files
@@ -112,41 +112,6 @@ fn named(path: &Path, name: &str) -> Result<Tensor, InputError> {
     let near = nearest(name, names()).map(|near| format!("did you mean `{}`? ", brief(near)));
     let error = InputError::new(format!("{} has no tensor `{}`", path.display(), brief(name)));
     Err(error.help(format!("{}it has {}", near.unwrap_or_default(), listed(names()))))
-}
-
-/// Splits at commas outside of brackets and quotes; a trailing comma is ignored.
-pub(crate) fn split_top(text: &str) -> Vec<&str> {
-    let (mut parts, mut depth, mut quoted, mut escaped, mut start) = (Vec::new(), 0, false, false, 0);
-    for (i, c) in text.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => quoted = !quoted,
-            _ if quoted => {}
-            '(' | '[' => depth += 1,
-            ')' | ']' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(&text[start..i]);
-                start = i + 1;
-            }
-            _ => {}
-        }
-    }
-    if !text[start..].trim().is_empty() {
-        parts.push(&text[start..]);
-    }
-    parts
-}
-
-/// Parses a dtype.
-pub(crate) fn parse_dtype(name: &str) -> Result<DType, InputError> {
-    name.parse().map_err(|_| {
-        let error = InputError::new(format!("there is no dtype `{name}`"));
-        match nearest_dtype(name) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error.help("such as float32, float16, bfloat16, int64, int8, uint8, bool"),
-        }
-    })
 }
 
 fn parse_dims(text: &str) -> Option<Vec<i64>> {
@@ -189,10 +154,10 @@ fn generated(text: &str, usual: DType) -> Option<Result<Any, InputError>> {
 }
 
 /// Kinds of generated tensors.
-pub(crate) const GENERATED: [&str; 3] = ["zeros", "ones", "random"];
+pub(super) const GENERATED: [&str; 3] = ["zeros", "ones", "random"];
 
 /// A tensor of zeros, ones, or random numbers.
-pub(crate) fn generate(kind: &str, dtype: DType, dims: &[i64]) -> Result<Any, InputError> {
+pub(super) fn generate(kind: &str, dtype: DType, dims: &[i64]) -> Result<Any, InputError> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let result = match kind {
         "zeros" => zeros(dtype, dims),

@@ -1,10 +1,13 @@
 //! The arguments of a call: by position, by name (`NAME=VALUE`), from weights, or generated to fit (`random`).
 
-use super::argument::{GENERATED, generate, parse_for};
+use super::{
+    CallSpec,
+    argument::{GENERATED, generate, parse_for},
+    split::split_name,
+};
 use crate::{
-    InputError, brief,
-    flags::CallSpec,
-    weights::{Weights, identifier},
+    error::{InputError, brief},
+    weights::{Weights, identifier, type_check::check_type},
 };
 use hammock_runtime::{
     Any, Tensor,
@@ -215,7 +218,7 @@ impl Call<'_> {
         let (mut wrong, mut about) = (Vec::new(), Vec::new());
         for ((param, value), given) in self.params.iter().zip(values).zip(given) {
             let Some(tensor) = value.get::<&Tensor>() else { continue };
-            let Err(why) = fit(&param.ty, tensor, &mut sizes) else { continue };
+            let Err(why) = check_type(&param.ty, tensor, &mut sizes) else { continue };
             let of_file = match (given, weights) {
                 (Given::Weight(name, _), Some(weights)) => format!(", which `{name}` of {} is", weights.source()),
                 _ => String::new(),
@@ -232,43 +235,9 @@ impl Call<'_> {
     }
 }
 
-/// Splits an argument `NAME=VALUE`.
-pub fn split_name(text: &str) -> Option<(&str, &str)> {
-    let (name, value) = text.split_once('=')?;
-    let name = name.trim();
-    let is_name = !name.is_empty() && !name.contains(['"', '(', '[', '@', '#']);
-    is_name.then(|| (name, value.trim()))
-}
-
 fn each_size<'a>(ty: &'a ValueType, each: &mut dyn FnMut(&'a Size)) {
     match ty {
         ValueType::Tuple(fields) => fields.iter().for_each(|field| each_size(field, each)),
         other => other.sizes().into_iter().flatten().for_each(each),
     }
-}
-
-/// Checks that a tensor has a type; the error says why not, unless that is obvious. `sizes` holds the symbols' values.
-pub(crate) fn fit<'a>(ty: &'a ValueType, tensor: &Tensor, sizes: &mut HashMap<&'a str, i64>) -> Result<(), String> {
-    let ValueType::Tensor { dtype, shape } = ty else { return Ok(()) };
-    let rank = match shape {
-        Dims::Unknown => tensor.shape().len(),
-        Dims::Rank(rank) => *rank,
-        Dims::Known(sizes) => sizes.len(),
-    };
-    if dtype.is_some_and(|dtype| dtype != tensor.dtype()) || rank != tensor.shape().len() {
-        return Err(String::new());
-    }
-    for (size, actual) in ty.sizes().into_iter().flatten().zip(tensor.shape()) {
-        match size {
-            Size::Static(size) if size == actual => {}
-            Size::Static(_) => return Err(String::new()),
-            Size::Symbol(name) => {
-                let known = *sizes.entry(name).or_insert(*actual);
-                if known != *actual {
-                    return Err(format!(", since `{name}` is {known} by another"));
-                }
-            }
-        }
-    }
-    Ok(())
 }

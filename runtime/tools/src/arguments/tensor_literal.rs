@@ -1,14 +1,14 @@
 //! Tensor literals: `[[1, 2], [3, 4]]:float32`, `2.5:float32`, `[true, false]:bool`.
 
-use super::argument::{parse_dtype, split_top};
-use crate::{InputError, brief};
-use hammock_runtime::{DType, Device, Shape, Tensor, value::small_float};
+use super::split::split_list;
+use crate::error::{InputError, brief};
+use hammock_runtime::{DType, Device, Shape, Tensor, suggest::nearest_dtype, value::small_float};
 
 /// Maximum nesting depth of lists, and so maximum rank, as in numpy.
 const MAX_DIMS: usize = 64;
 
 /// Parses a tensor; `None` if the text has another form.
-pub(crate) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
+pub(super) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
     let (values, dtype) = text.rsplit_once(':')?;
     let dtype = match parse_dtype(dtype.trim()) {
         Ok(dtype) => dtype,
@@ -20,6 +20,17 @@ pub(crate) fn parse(text: &str) -> Option<Result<Tensor, InputError>> {
         Ok(()) => numbers.iter().try_for_each(|v| check(*v, dtype)).and_then(|()| fill(dtype, &dims, |i| numbers[i])),
         Err(why) => Err(InputError::new(format!("`{}` is not a tensor: {why}", brief(text)))
             .help("write lists of equal lengths and the dtype of the numbers: [[1, 2], [3, 4]]:float32")),
+    })
+}
+
+/// Parses a dtype.
+pub(super) fn parse_dtype(name: &str) -> Result<DType, InputError> {
+    name.parse().map_err(|_| {
+        let error = InputError::new(format!("there is no dtype `{name}`"));
+        match nearest_dtype(name) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help("such as float32, float16, bfloat16, int64, int8, uint8, bool"),
+        }
     })
 }
 
@@ -39,7 +50,7 @@ fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<Numb
     if depth == MAX_DIMS {
         return Err(format!("it has more than {MAX_DIMS} dimensions"));
     }
-    let items = split_top(inner);
+    let items = split_list(inner);
     match dims.get(depth) {
         None if numbers.is_empty() => dims.push(items.len() as i64),
         Some(len) if *len == items.len() as i64 => {}
@@ -50,7 +61,7 @@ fn flatten(text: &str, depth: usize, dims: &mut Vec<i64>, numbers: &mut Vec<Numb
 
 /// A number in its source type: float64 does not represent all integers of int64 and uint64.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Number {
+pub(super) enum Number {
     Integer(i128),
     Float(f64),
 }
@@ -113,7 +124,7 @@ fn check(value: Number, dtype: DType) -> Result<(), InputError> {
 }
 
 /// A tensor of zeros, whose memory is not touched; an error if it exceeds the machine's memory.
-pub(crate) fn zeros(dtype: DType, dims: &[i64]) -> Result<Tensor, InputError> {
+pub(super) fn zeros(dtype: DType, dims: &[i64]) -> Result<Tensor, InputError> {
     let fail = |e: hammock_runtime::TensorError| {
         InputError::new(format!("cannot make a tensor of shape {}: {e}", Shape::new(dims)))
     };
@@ -125,7 +136,7 @@ pub(crate) fn zeros(dtype: DType, dims: &[i64]) -> Result<Tensor, InputError> {
 }
 
 /// A tensor of the given values, converted to its dtype.
-pub(crate) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> Number) -> Result<Tensor, InputError> {
+pub(super) fn fill(dtype: DType, dims: &[i64], mut value: impl FnMut(usize) -> Number) -> Result<Tensor, InputError> {
     let mut tensor = zeros(dtype, dims)?;
     macro_rules! of {
         ($t:ty, $convert:expr) => {{

@@ -2,6 +2,7 @@
 //!
 //! The header is compared with the number of bytes that follow before memory is allocated for them.
 
+use crate::error::brief;
 use hammock_runtime::{DType, Device, Tensor, value::small_float};
 use std::io::{Error, ErrorKind, Read, Write};
 
@@ -31,7 +32,7 @@ const DTYPES: [(&str, DType); 12] = [
 ///
 /// # Errors
 /// If the bytes are not a valid array, or one that a tensor cannot hold.
-pub(crate) fn read(mut source: impl Read, size: Option<u64>) -> Result<Tensor, String> {
+pub(super) fn read(mut source: impl Read, size: Option<u64>) -> Result<Tensor, String> {
     let (header, begin) = Header::read(&mut source)?;
     let bytes = hammock_runtime::value::byte_size(header.dtype, &header.shape).map_err(|e| e.to_string())?;
     if let Some(rest) = size.map(|size| size.saturating_sub(begin))
@@ -85,7 +86,7 @@ pub(crate) fn has_dtype(dtype: DType) -> bool {
 ///
 /// # Errors
 /// If its dtype has no counterpart, or it cannot be written.
-pub(crate) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn std::error::Error>> {
+pub(super) fn write(mut out: impl Write, tensor: &Tensor) -> Result<(), Box<dyn std::error::Error>> {
     let mut tensor = tensor.to_contiguous()?;
     if let Some(values) = as_float32(&tensor)? {
         tensor = Tensor::from_slice(tensor.shape(), &values)?;
@@ -171,7 +172,7 @@ impl Header {
                 "descr" => descr.replace(text.element_type()?).is_some(),
                 "fortran_order" => fortran.replace(text.truth()?).is_some(),
                 "shape" => shape.replace(text.shape()?).is_some(),
-                other => return Err(format!("it has a key `{}`", crate::brief(other))),
+                other => return Err(format!("it has a key `{}`", brief(other))),
             };
             if again {
                 return Err(format!("it has `{key}` twice"));
@@ -214,7 +215,7 @@ fn element_type(descr: &str) -> Result<(DType, bool), String> {
             Some('V') => "raw bytes or records",
             _ => "elements of a type that no tensor has",
         };
-        format!("it holds {kind} (numpy's `{}`), which tensors do not have", crate::brief(descr))
+        format!("it holds {kind} (numpy's `{}`), which tensors do not have", brief(descr))
     })?;
     Ok((*dtype, descr.starts_with('>')))
 }
@@ -230,7 +231,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn expect(&mut self, mark: &str) -> Result<(), String> {
-        if self.eat(mark) { Ok(()) } else { Err(format!("expected `{mark}`, not `{}`", crate::brief(self.0.trim()))) }
+        if self.eat(mark) { Ok(()) } else { Err(format!("expected `{mark}`, not `{}`", brief(self.0.trim()))) }
     }
 
     /// A string, or the list of a record's fields.
@@ -261,7 +262,7 @@ impl<'a> Cursor<'a> {
         while !self.eat(")") {
             let text = self.0.trim_start();
             let (digits, rest) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-            let dim = digits.parse().map_err(|_| format!("`{}` is not a size", crate::brief(text.trim())))?;
+            let dim = digits.parse().map_err(|_| format!("`{}` is not a size", brief(text.trim())))?;
             // Python 2 wrote long integers with an L.
             self.0 = rest.strip_prefix('L').unwrap_or(rest);
             shape.push(dim);
@@ -278,7 +279,7 @@ impl<'a> Cursor<'a> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// A file with the given header and elements.

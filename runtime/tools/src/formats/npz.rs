@@ -1,14 +1,13 @@
 //! Array files: `.npy` with one array, `.npz` with several by name.
 
-use super::npy;
+use super::{failed, npy};
 use crate::{
-    InputError, brief, listed,
+    error::{InputError, brief, listed},
     output::{Content, write_file},
 };
 use hammock_runtime::{Tensor, open_regular};
 use std::{
     collections::HashSet,
-    fmt::Display,
     fs::File,
     io::{self, BufReader, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
@@ -16,7 +15,7 @@ use std::{
 use zip::{CompressionMethod, ZipArchive, ZipWriter, write::SimpleFileOptions};
 
 /// Magic number of zip files, such as `.npz` files.
-pub(crate) const ZIP: &[u8] = b"PK\x03\x04";
+pub(super) const ZIP: &[u8] = b"PK\x03\x04";
 
 /// Maximum compression ratio of deflate.
 const MAX_INFLATION: u64 = 1032;
@@ -26,15 +25,15 @@ const MAX_INFLATION: u64 = 1032;
 /// # Errors
 /// If it cannot be read, is damaged, or has elements that are not numbers.
 pub fn load_npy(path: &Path) -> Result<Tensor, InputError> {
-    let file = File::open(path).map_err(|e| failed(path, &e))?;
-    let about = file.metadata().map_err(|e| failed(path, &e))?;
+    let file = File::open(path).map_err(|e| failed(path, e))?;
+    let about = file.metadata().map_err(|e| failed(path, e))?;
     let size = about.is_file().then_some(about.len());
     let mut start = [0; ZIP.len()];
     let mut file = BufReader::new(file);
     if size.is_some() && file.read_exact(&mut start).and_then(|()| file.rewind()).is_ok() && start == *ZIP {
         return Err(unnamed(path));
     }
-    npy::read(file, size).map_err(|why| failed(path, &why))
+    npy::read(file, size).map_err(|why| failed(path, why))
 }
 
 /// Error for an archive where an array is expected.
@@ -54,8 +53,18 @@ pub fn load_npz(path: &Path, name: &str) -> Result<Tensor, InputError> {
     Archive::open(path)?.array(name)
 }
 
+/// Reads all arrays of a `.npz` file.
+///
+/// # Errors
+/// If the file cannot be read or is damaged.
+pub(super) fn load_all(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
+    let mut archive = Archive::open(path)?;
+    let names: Vec<String> = archive.names().map(str::to_owned).collect();
+    names.into_iter().map(|n| archive.array(&n).map(|t| (n, t))).collect()
+}
+
 /// An open `.npz` file.
-pub(crate) struct Archive {
+struct Archive {
     path: PathBuf,
     zip: ZipArchive<BufReader<File>>,
     /// Remaining bytes of the file that members can occupy: members do not overlap.
@@ -68,14 +77,14 @@ impl Archive {
     /// # Errors
     /// If it cannot be read, or its directory is damaged.
     pub fn open(path: &Path) -> Result<Archive, InputError> {
-        let file = open_regular(path).map_err(|e| failed(path, &e))?;
-        let room = file.metadata().map_err(|e| failed(path, &e))?.len();
-        let directory = file.try_clone().map_err(|e| failed(path, &e))?;
-        let zip = ZipArchive::new(BufReader::new(file)).map_err(|e| failed(path, &e))?;
+        let file = open_regular(path).map_err(|e| failed(path, e))?;
+        let room = file.metadata().map_err(|e| failed(path, e))?.len();
+        let directory = file.try_clone().map_err(|e| failed(path, e))?;
+        let zip = ZipArchive::new(BufReader::new(file)).map_err(|e| failed(path, e))?;
         match repeated_name(BufReader::new(directory), zip.central_directory_start()) {
             Ok(None) => {}
-            Ok(Some(twice)) => return Err(failed(path, &format!("two of its members are called `{twice}`"))),
-            Err(error) => return Err(failed(path, &error)),
+            Ok(Some(twice)) => return Err(failed(path, format!("two of its members are called `{twice}`"))),
+            Err(error) => return Err(failed(path, error)),
         }
         Ok(Archive { path: path.to_owned(), zip, room })
     }
@@ -159,10 +168,6 @@ fn system_error(error: Box<dyn std::error::Error>) -> io::Error {
         Ok(error) => *error,
         Err(error) => io::Error::other(error.to_string()),
     }
-}
-
-fn failed(path: &Path, error: &dyn Display) -> InputError {
-    InputError::new(format!("cannot read {}: {}", path.display(), brief(&error.to_string())))
 }
 
 #[cfg(test)]

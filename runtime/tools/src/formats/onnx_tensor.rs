@@ -3,7 +3,8 @@
 //!
 //! Elements of 4 and 2 bits, and exponent-only floats, are held in wider dtypes that represent all their values.
 
-use crate::{InputError, brief, weights::map_file};
+use super::map_file;
+use crate::error::{InputError, brief};
 use hammock_runtime::{
     DType, Tensor,
     value::{MAX_NDIM, small_float},

@@ -1,15 +1,41 @@
-//! Writing safetensors files in pieces.
+//! safetensors files: mapped when they are read, written in pieces.
 
+use super::failed;
 use crate::{
-    InputError,
+    error::{InputError, brief},
     output::{Content, write_file},
-    weights::DTYPES,
 };
-use hammock_runtime::{DType, Tensor, executable::ConstantData, image::External, json::Json};
-use std::{cmp::Reverse, io, path::Path};
+use hammock_runtime::{
+    DType, Tensor,
+    executable::ConstantData,
+    image::External,
+    json::Json,
+    memory::{MappedFile, reserve},
+};
+use safetensors::{Dtype, SafeTensors};
+use std::{cmp::Reverse, io, path::Path, sync::Arc};
 
 /// Alignment of the data: constants are used in place.
 const ALIGNMENT: usize = 64;
+
+/// The dtypes of safetensors files.
+const DTYPES: [(Dtype, DType); 15] = [
+    (Dtype::BOOL, DType::BOOL),
+    (Dtype::U8, DType::UINT8),
+    (Dtype::I8, DType::INT8),
+    (Dtype::I16, DType::INT16),
+    (Dtype::U16, DType::UINT16),
+    (Dtype::F16, DType::FLOAT16),
+    (Dtype::BF16, DType::BFLOAT16),
+    (Dtype::I32, DType::INT32),
+    (Dtype::U32, DType::UINT32),
+    (Dtype::F32, DType::FLOAT32),
+    (Dtype::F64, DType::FLOAT64),
+    (Dtype::I64, DType::INT64),
+    (Dtype::U64, DType::UINT64),
+    (Dtype::F8_E4M3, DType::FLOAT8_E4M3FN),
+    (Dtype::F8_E5M2, DType::FLOAT8_E5M2),
+];
 
 /// An entry of the header.
 struct Entry {
@@ -38,6 +64,70 @@ fn head(entries: &[Entry]) -> Vec<u8> {
 
 fn dtype_name(dtype: DType) -> Option<String> {
     DTYPES.iter().find(|(_, ours)| *ours == dtype).map(|(theirs, _)| theirs.to_string())
+}
+
+/// Reads a mapped safetensors file. Tensors stay mapped if they are aligned there.
+///
+/// # Errors
+/// If it is damaged, or has an unsupported dtype.
+pub(super) fn load(path: &Path, map: Arc<MappedFile>) -> Result<Vec<(String, Tensor)>, InputError> {
+    let whole = &map[..];
+    // If memory is limited, the tensors must fit.
+    let _room = reserve(whole.len()).map_err(|e| failed(path, e.message()))?;
+    let damaged =
+        |why: &dyn std::fmt::Display| failed(path, format!("it is not a safetensors file, or damaged: {why}"));
+    let file = SafeTensors::deserialize(whole).map_err(|e| damaged(&e))?;
+    let header = whole.get(8..).and_then(|rest| rest.get(..SafeTensors::read_metadata(whole).ok()?.0)).unwrap_or(&[]);
+    if count_names(header) > file.len() {
+        return Err(damaged(&"it has the same name twice"));
+    }
+    let mut found = Vec::new();
+    for (name, view) in file.tensors() {
+        let of_tensor = |why: &dyn std::fmt::Display| failed(path, format!("tensor `{}`: {why}", brief(&name)));
+        let dtype = DTYPES.iter().find(|(theirs, _)| *theirs == view.dtype()).map(|(_, dtype)| *dtype);
+        let dtype = dtype.ok_or_else(|| of_tensor(&format_args!("dtype {:?} is not supported", view.dtype())))?;
+        let shape = view.shape().iter().map(|d| *d as i64).collect::<Vec<_>>();
+        let data = view.data();
+        let start = data.as_ptr() as usize - whole.as_ptr() as usize;
+        let tensor = if start.is_multiple_of(dtype.bytes().max(1)) {
+            Tensor::from_mapped(dtype, &shape, map.clone(), start..start + data.len())
+        } else {
+            Tensor::from_bytes(dtype, &shape, data)
+        };
+        let tensor = tensor.map_err(|e| of_tensor(&e))?;
+        if dtype == DType::BOOL {
+            tensor.as_slice::<bool>().map_err(|e| of_tensor(&e))?;
+        }
+        found.push((start, name, tensor));
+    }
+    // Tensors without elements share their offset with others.
+    found.sort_by(|(a, n, _), (b, m, _)| (a, n).cmp(&(b, m)));
+    Ok(found.into_iter().map(|(_, name, tensor)| (name, tensor)).collect())
+}
+
+/// Number of tensors that a safetensors header names, counting duplicates: the keys of a well-formed object, except
+/// `__metadata__`.
+fn count_names(header: &[u8]) -> usize {
+    let (mut depth, mut quoted, mut escaped, mut count, mut start) = (0, false, false, 0, 0);
+    for (at, byte) in header.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => {
+                quoted = !quoted;
+                if quoted {
+                    start = at + 1;
+                } else if depth == 1 && &header[start..at] != b"__metadata__" {
+                    count += 1;
+                }
+            }
+            _ if quoted => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// Writes tensors by name as a safetensors file, sorted by descending element size, so that all are aligned.

@@ -17,7 +17,7 @@ const EACH: Duration = Duration::from_millis(10);
 
 /// Limits of the current work.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Bounds {
+pub(super) struct Bounds {
     /// Deadline.
     pub end: Option<Instant>,
     /// Maximum anonymous resident memory of the process in bytes.
@@ -88,7 +88,7 @@ pub(crate) fn within<R>(timeout: Option<Duration>, work: impl FnOnce() -> R) -> 
 ///
 /// # Errors
 /// If the watchdog's thread cannot be started.
-pub(crate) fn bounded<R>(inner: Bounds, work: impl FnOnce() -> R) -> Result<R, Error> {
+pub(super) fn bounded<R>(inner: Bounds, work: impl FnOnce() -> R) -> Result<R, Error> {
     static STARTED: OnceLock<bool> = OnceLock::new();
     struct Restore(Bounds);
     impl Drop for Restore {

@@ -10,7 +10,7 @@
 pub(crate) mod temporary;
 pub(crate) mod terminal;
 
-use crate::InputError;
+use crate::error::InputError;
 use hammock_runtime::printable;
 use std::{
     fs::{self, File, Metadata, OpenOptions},

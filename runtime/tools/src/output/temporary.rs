@@ -21,7 +21,7 @@ use std::{
 };
 
 /// A file that is not complete yet.
-pub(crate) struct Temporary {
+pub(super) struct Temporary {
     file: File,
     name: Option<Named>,
     folder: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Temporary {
 
 impl Temporary {
     /// Creates an empty file in a folder, with a mode (less the umask).
-    pub(crate) fn create(folder: &Path, mode: u32) -> io::Result<Temporary> {
+    pub(super) fn create(folder: &Path, mode: u32) -> io::Result<Temporary> {
         handle_signals();
         let nameless = || OpenOptions::new().write(true).mode(mode).custom_flags(libc::O_TMPFILE).open(folder).ok();
         // An unnamed file is linked through `/proc`.
@@ -43,12 +43,12 @@ impl Temporary {
     }
 
     /// The file, for writing.
-    pub(crate) fn file(&self) -> &File {
+    pub(super) fn file(&self) -> &File {
         &self.file
     }
 
     /// Renames the complete file, replacing an existing one.
-    pub(crate) fn rename(self, path: &Path) -> io::Result<()> {
+    pub(super) fn rename(self, path: &Path) -> io::Result<()> {
         let name = match self.name {
             Some(name) => name,
             None => {
@@ -114,7 +114,7 @@ const ENDING: [c_int; 4] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIG
 
 /// Installs the handler of signals that removes an unfinished file. Files that exceed the size limit fail to be
 /// written.
-pub(crate) fn handle_signals() {
+pub(super) fn handle_signals() {
     static HANDLERS: Once = Once::new();
     HANDLERS.call_once(install);
 }

@@ -1,7 +1,6 @@
 //! Comparison of results with recorded ones.
 
-use super::ToolError;
-use crate::weights::Weights;
+use crate::{error::ToolError, weights::Weights};
 use clap::Args;
 use half::{bf16, f16};
 use hammock_runtime::{

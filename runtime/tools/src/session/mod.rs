@@ -1,27 +1,25 @@
-//! A loaded model and its calls: the implementation of `run`, `bench` and `inspect`.
+//! A loaded model and its calls: the implementation of `run` and `bench`.
 
 pub(crate) mod expect;
 pub(crate) mod profiling;
 pub(crate) mod timing;
 
 use crate::{
-    InputError,
-    arguments::bind::{Arguments, arguments, given_twice},
-    flags::{CallSpec, JsonForm, OutputFlags, RunOptions, View},
-    formats::{file_kind::FileKind, npz::save_npz},
-    inspect::{
-        listing::{Listing, list},
-        signature::{signature_json, signature_text, signatures},
+    arguments::{
+        CallSpec,
+        bind::{Arguments, arguments, given_twice},
     },
+    error::{InputError, ToolError, listed},
+    flags::{JsonForm, OutputFlags, RunOptions},
+    formats::{file_kind::FileKind, npz::save_npz},
+    inspect::signature::signatures,
     limits::watchdog,
-    listed,
-    weights::{Fit, Weights},
+    weights::{Weights, fit::Fit},
 };
 use hammock_runtime::{
     Any, Error, Library, Tuple, Vm,
     executable::ConstantData,
-    image::{Image, Integrity, Signature, Version},
-    library::{LibraryError, image_of},
+    image::{Integrity, Signature},
     memory::Reservation,
     parallel, reflect,
     show::{leaves, show},
@@ -35,23 +33,6 @@ use std::{
     time::Duration,
 };
 use timing::{Samples, sample};
-
-/// Reason why a command failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ToolError {
-    /// An argument or a file is invalid.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    /// The executable was rejected.
-    #[error(transparent)]
-    Library(#[from] LibraryError),
-    /// The model failed at run time; with its stack trace.
-    #[error("{0:#}")]
-    Run(#[from] Error),
-    /// The result differs from that of `--expect`.
-    #[error("{0}")]
-    Mismatch(String),
-}
 
 /// Step of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,32 +200,4 @@ impl Session {
         let text = if json { samples.json(threads, peak) } else { samples.text(threads, peak) };
         Ok(text + "\n")
     }
-}
-
-/// The CPUs that kernels are compiled for, one per line.
-fn targets(image: &Image) -> String {
-    let line = |version: &Version| {
-        let features: Vec<&str> = version.features.names().collect();
-        let needs = if features.is_empty() { "nothing more".to_owned() } else { features.join(", ") };
-        format!("  {} (needs {needs})\n", version.target)
-    };
-    let lines: String = image.versions.iter().map(line).collect();
-    if lines.is_empty() { lines } else { format!("Kernels for:\n{lines}") }
-}
-
-/// Lists the contents of an executable: a linked model, a library that TVM exported, or plain bytecode.
-///
-/// # Errors
-/// If it cannot be read or is damaged.
-pub fn inspect(path: &Path, view: View) -> Result<Listing, ToolError> {
-    let image = image_of(path)?;
-    let text = match view {
-        View::Signature => signature_text(&signatures(&image)),
-        View::SignatureJson => signature_json(&signatures(&image)),
-        View::Text => image.executable.as_text(),
-        View::Python => image.executable.as_python(),
-        View::Stats => image.executable.stats() + &targets(&image),
-        View::Listing(max_inline) => return Ok(list(&image, max_inline)),
-    };
-    Ok(Listing { text, tensors: Vec::new() })
 }

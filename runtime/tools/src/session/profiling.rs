@@ -1,10 +1,10 @@
 //! Flags for profiling a model.
 
-use super::{Session, ToolError};
+use super::Session;
 use crate::{
-    InputError,
+    arguments::CallSpec,
     command_files::CommandFiles,
-    flags::CallSpec,
+    error::{InputError, ToolError},
     output::{Content, print_stderr, write_file},
 };
 use clap::{Args, ValueEnum};

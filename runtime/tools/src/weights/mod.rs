@@ -1,43 +1,17 @@
-//! Weights by name: memory-mapped `.safetensors` files, and `.npz` files.
+//! Weights: tensors by name, from a file, a folder or an index of shards.
 
+pub(crate) mod fit;
 pub(crate) mod save;
 pub(crate) mod shards;
+pub(crate) mod type_check;
 
-use crate::{
-    InputError, brief,
-    formats::npz::{Archive, ZIP},
-    listed,
-};
-use hammock_runtime::{
-    DType, Tensor,
-    image::{
-        Signature,
-        signature::{Dims, Role},
-    },
-    memory::{MappedFile, reserve},
-    open_regular,
-    suggest::nearest,
-};
-use safetensors::{Dtype, SafeTensors};
+use crate::{error::InputError, formats::load_tensors};
+use hammock_runtime::{Tensor, suggest::nearest};
 use shards::{is_index, of_folder, of_index};
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
-    sync::Arc,
 };
-
-/// Maps a file.
-///
-/// # Errors
-/// If it cannot be read, is empty, or is not a regular file.
-pub fn map_file(path: &Path) -> Result<Arc<MappedFile>, InputError> {
-    let file = open_regular(path).map_err(|e| failed(path, e))?;
-    if file.metadata().map_err(|e| failed(path, e))?.len() == 0 {
-        return Err(failed(path, "it is empty"));
-    }
-    let map = MappedFile::new(&file).map_err(|e| failed(path, e))?;
-    Ok(Arc::new(map))
-}
 
 /// Tensors by name, in file order.
 #[derive(Clone, Debug, Default)]
@@ -60,17 +34,10 @@ impl Weights {
         let tensors = match path {
             _ if path.is_dir() => of_folder(path)?,
             _ if is_index(path) => of_index(path)?,
-            _ => Weights::open_file(path)?,
+            _ => load_tensors(path)?,
         };
         let weights: Weights = tensors.into_iter().collect();
         Ok(Weights { file: Some(path.to_owned()), ..weights })
-    }
-
-    /// The tensors of a single file.
-    pub(crate) fn open_file(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
-        let map = map_file(path)?;
-        let is_npz = map.starts_with(ZIP) || path.extension().is_some_and(|e| e == "npz");
-        if is_npz { npz(path) } else { safetensors(path, map) }
     }
 
     /// The tensor of a parameter: the one with its name, or the only one whose name has the same identifier form, as
@@ -103,60 +70,6 @@ impl Weights {
         self.tensors.is_empty()
     }
 
-    /// Matches the tensors against the parameters of functions; `used` returns true for tensors with another use.
-    pub fn fit(&self, functions: &[Signature], used: impl Fn(&Tensor) -> bool) -> Fit<'_> {
-        let params = || functions.iter().flat_map(|function| function.given().map(move |param| (function, param)));
-        let taken: HashSet<&str> = params().filter_map(|(_, param)| Some(self.named(&param.name)?.0)).collect();
-        let spare = self.iter().filter(|(name, tensor)| !taken.contains(name) && !used(tensor));
-        let spare: Vec<&str> = spare.map(|(name, _)| name).collect();
-        let mut open: Vec<&str> =
-            params().map(|(_, param)| &*param.name).filter(|name| self.named(name).is_none()).collect();
-        open.sort_unstable();
-        open.dedup();
-        let pair = |(tensor, param): (&str, &str)| format!("`{tensor}` looks like the parameter `{param}`");
-        let mut advice: Vec<String> = similar(&spare, &open).map(pair).collect();
-        let has = functions.iter().flat_map(|f| &f.params).filter(|param| param.role == Role::Bound);
-        let has = has.filter(|param| spare.iter().any(|name| identifier(name) == identifier(&param.name)));
-        let has: BTreeSet<&str> = has.map(|param| &*param.name).collect();
-        if !has.is_empty() {
-            advice.push(format!("the model already has, and goes on to use, its own {}", listed(has.into_iter())));
-        }
-        if !open.is_empty() && !spare.is_empty() {
-            advice.push(format!("parameters without a tensor: {}", listed(open.into_iter())));
-        }
-        let missing = functions.iter().filter_map(|function| self.missing(function)).collect();
-        let wrong = functions.iter().flat_map(|function| self.wrong(function)).collect();
-        Fit {
-            file: self.source(),
-            wrong,
-            missing,
-            none: spare.len() == self.tensors.len() && !spare.is_empty(),
-            spare,
-            advice,
-        }
-    }
-
-    /// A message about a function's weights without a tensor, if others have one.
-    fn missing(&self, function: &Signature) -> Option<String> {
-        let weights = function.params.iter().filter(|param| param.role == Role::Weight).map(|param| &*param.name);
-        let (given, open): (Vec<&str>, Vec<&str>) = weights.partition(|name| self.get(name).is_some());
-        let is_part = !given.is_empty() && !open.is_empty();
-        is_part.then(|| format!("weights of `{}` have no tensor: {}", function.function, listed(open.into_iter())))
-    }
-
-    /// The parameters of a function whose tensors do not match their types.
-    fn wrong(&self, function: &Signature) -> Vec<Wrong> {
-        let mut sizes = HashMap::new();
-        let wrong = function.given().filter_map(|param| {
-            let (name, tensor) = self.named(&param.name)?;
-            let why = crate::arguments::bind::fit(&param.ty, tensor, &mut sizes).err()?;
-            let is = format!("{}{}", tensor.dtype(), Dims::from(tensor.shape()));
-            let text = format!("`{name}` is {is}, but parameter `{}` takes {}{why}", param.name, param.ty);
-            Some(Wrong { function: function.function.clone(), parameter: param.name.clone(), text })
-        });
-        wrong.collect()
-    }
-
     /// Advice for parameters that have neither a tensor nor an argument: tensors with similar names.
     pub fn suggestions_for(&self, parameters: &[&str]) -> Option<String> {
         let names: Vec<&str> = self.iter().map(|(name, _)| name).collect();
@@ -167,64 +80,6 @@ impl Weights {
     pub(crate) fn source(&self) -> String {
         self.file.as_ref().map_or("the weight file".to_owned(), |file| file.display().to_string())
     }
-}
-
-/// Result of matching weights against the parameters of functions.
-pub struct Fit<'a> {
-    file: String,
-    /// Parameters whose tensors have another shape or dtype.
-    pub wrong: Vec<Wrong>,
-    /// Messages about weights without a tensor.
-    pub missing: Vec<String>,
-    /// Tensors without a parameter.
-    pub spare: Vec<&'a str>,
-    /// True if no tensor matches, as with the weights of another model.
-    pub none: bool,
-    /// Suggestions.
-    advice: Vec<String>,
-}
-
-/// A parameter whose tensor has another shape or dtype.
-pub struct Wrong {
-    /// The function.
-    pub function: String,
-    /// The parameter.
-    pub parameter: String,
-    /// The parameter's type, and the tensor's.
-    pub text: String,
-}
-
-impl Fit<'_> {
-    /// Returns true if the weights cannot belong to the model.
-    pub fn is_error(&self) -> bool {
-        self.none || !self.wrong.is_empty()
-    }
-
-    /// All mismatches as a message with advice; `None` if everything matches.
-    pub fn message(&self) -> Option<(String, Vec<String>)> {
-        let (file, spare) = (&self.file, listed(self.spare.iter().copied()));
-        let mut said = Vec::new();
-        if !self.wrong.is_empty() {
-            said.push(format!("tensors of {file} do not fit: {}", joined(self.wrong.iter().map(|wrong| &wrong.text))));
-        }
-        match self.spare.is_empty() {
-            true => {}
-            false if self.none => said.push(format!("no tensor of {file} belongs to a parameter: {spare}")),
-            false => said.push(format!("{file} has tensors that do not belong to a parameter: {spare}")),
-        }
-        said.extend(self.missing.iter().cloned());
-        let mut said = said.into_iter();
-        let first = said.next()?;
-        Some((first, said.chain(self.advice.iter().cloned()).collect()))
-    }
-}
-
-/// Joins sentences, abbreviated if there are many.
-fn joined<'a>(texts: impl Iterator<Item = &'a String>) -> String {
-    const MAX: usize = 24;
-    let texts: Vec<&str> = texts.map(String::as_str).collect();
-    let more = if texts.len() > MAX { format!("; and {} more", texts.len() - MAX) } else { String::new() };
-    texts[..texts.len().min(MAX)].join("; ") + &more
 }
 
 /// Identifier form of a name: letters, digits and `_`.
@@ -251,100 +106,15 @@ impl FromIterator<(String, Tensor)> for Weights {
     }
 }
 
-fn failed(path: &Path, error: impl std::fmt::Display) -> InputError {
-    InputError::new(format!("cannot read {}: {}", path.display(), brief(&error.to_string())))
-}
-
-fn npz(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
-    let mut archive = Archive::open(path)?;
-    let names: Vec<String> = archive.names().map(str::to_owned).collect();
-    names.into_iter().map(|n| archive.array(&n).map(|t| (n, t))).collect()
-}
-
-fn safetensors(path: &Path, map: Arc<MappedFile>) -> Result<Vec<(String, Tensor)>, InputError> {
-    let whole = &map[..];
-    // If memory is limited, the tensors must fit.
-    let _room = reserve(whole.len()).map_err(|e| failed(path, e.message()))?;
-    let damaged =
-        |why: &dyn std::fmt::Display| failed(path, format!("it is not a safetensors file, or damaged: {why}"));
-    let file = SafeTensors::deserialize(whole).map_err(|e| damaged(&e))?;
-    let header = whole.get(8..).and_then(|rest| rest.get(..SafeTensors::read_metadata(whole).ok()?.0)).unwrap_or(&[]);
-    if entries(header) > file.len() {
-        return Err(damaged(&"it has the same name twice"));
-    }
-    let mut found = Vec::new();
-    for (name, view) in file.tensors() {
-        let of_tensor = |why: &dyn std::fmt::Display| failed(path, format!("tensor `{}`: {why}", brief(&name)));
-        let dtype = DTYPES.iter().find(|(theirs, _)| *theirs == view.dtype()).map(|(_, dtype)| *dtype);
-        let dtype = dtype.ok_or_else(|| of_tensor(&format_args!("dtype {:?} is not supported", view.dtype())))?;
-        let shape = view.shape().iter().map(|d| *d as i64).collect::<Vec<_>>();
-        let data = view.data();
-        let start = data.as_ptr() as usize - whole.as_ptr() as usize;
-        let tensor = if start.is_multiple_of(dtype.bytes().max(1)) {
-            Tensor::from_mapped(dtype, &shape, map.clone(), start..start + data.len())
-        } else {
-            Tensor::from_bytes(dtype, &shape, data)
-        };
-        let tensor = tensor.map_err(|e| of_tensor(&e))?;
-        if dtype == DType::BOOL {
-            tensor.as_slice::<bool>().map_err(|e| of_tensor(&e))?;
-        }
-        found.push((start, name, tensor));
-    }
-    // Tensors without elements share their offset with others.
-    found.sort_by(|(a, n, _), (b, m, _)| (a, n).cmp(&(b, m)));
-    Ok(found.into_iter().map(|(_, name, tensor)| (name, tensor)).collect())
-}
-
-/// Number of tensors that a safetensors header names, counting duplicates: the keys of a well-formed object, except
-/// `__metadata__`.
-fn entries(header: &[u8]) -> usize {
-    let (mut depth, mut quoted, mut escaped, mut count, mut start) = (0, false, false, 0, 0);
-    for (at, byte) in header.iter().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => {
-                quoted = !quoted;
-                if quoted {
-                    start = at + 1;
-                } else if depth == 1 && &header[start..at] != b"__metadata__" {
-                    count += 1;
-                }
-            }
-            _ if quoted => {}
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth -= 1,
-            _ => {}
-        }
-    }
-    count
-}
-
-/// The dtypes of safetensors files.
-pub(crate) const DTYPES: [(Dtype, DType); 15] = [
-    (Dtype::BOOL, DType::BOOL),
-    (Dtype::U8, DType::UINT8),
-    (Dtype::I8, DType::INT8),
-    (Dtype::I16, DType::INT16),
-    (Dtype::U16, DType::UINT16),
-    (Dtype::F16, DType::FLOAT16),
-    (Dtype::BF16, DType::BFLOAT16),
-    (Dtype::I32, DType::INT32),
-    (Dtype::U32, DType::UINT32),
-    (Dtype::F32, DType::FLOAT32),
-    (Dtype::F64, DType::FLOAT64),
-    (Dtype::I64, DType::INT64),
-    (Dtype::U64, DType::UINT64),
-    (Dtype::F8_E4M3, DType::FLOAT8_E4M3FN),
-    (Dtype::F8_E5M2, DType::FLOAT8_E5M2),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::save_safetensors;
-    use safetensors::tensor::{TensorView, serialize};
+    use hammock_runtime::{DType, image::Signature};
+    use safetensors::{
+        Dtype,
+        tensor::{TensorView, serialize},
+    };
 
     fn example() -> Vec<u8> {
         let a: Vec<u8> = [1f32, 2.0, 3.0].iter().flat_map(|v| v.to_le_bytes()).collect();

@@ -1,7 +1,7 @@
 //! Weights files that commands write: the extension selects the format.
 
 use crate::{
-    InputError,
+    error::InputError,
     formats::{npy, npz::save_npz, safetensors_file::save_safetensors},
 };
 use hammock_runtime::Tensor;

@@ -1,7 +1,9 @@
 //! Weights in several files: a folder of shards, or an index that maps tensors to shards.
 
-use super::Weights;
-use crate::{InputError, brief, listed};
+use crate::{
+    error::{InputError, brief, listed},
+    formats::load_tensors,
+};
 use hammock_runtime::{Tensor, json::Json, open_regular};
 use std::{
     collections::{BTreeSet, HashSet},
@@ -33,12 +35,12 @@ pub(crate) fn weight_files(path: &Path) -> Result<Vec<PathBuf>, InputError> {
 }
 
 /// Returns true if a path is the name of an index of shards.
-pub(crate) fn is_index(path: &Path) -> bool {
+pub(super) fn is_index(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "json")
 }
 
 /// The tensors of all files of a folder; if it has an index, those of the index's shards.
-pub(crate) fn of_folder(folder: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
+pub(super) fn of_folder(folder: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     match files_of_folder(folder)? {
         FolderFiles::Index(index) => of_index(&index),
         FolderFiles::Shards(shards) => joined(folder, shards.iter().map(PathBuf::as_path)),
@@ -107,7 +109,7 @@ impl Index {
 }
 
 /// The tensors of an index's shards.
-pub(crate) fn of_index(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
+pub(super) fn of_index(path: &Path) -> Result<Vec<(String, Tensor)>, InputError> {
     let Index { tensors: names, shards } = Index::read(path)?;
     let tensors = joined(path, shards.iter().map(PathBuf::as_path))?;
     let found: HashSet<&str> = tensors.iter().map(|(name, _)| name.as_str()).collect();
@@ -122,7 +124,7 @@ pub(crate) fn of_index(path: &Path) -> Result<Vec<(String, Tensor)>, InputError>
 fn joined<'a>(whole: &Path, files: impl Iterator<Item = &'a Path>) -> Result<Vec<(String, Tensor)>, InputError> {
     let (mut tensors, mut names): (Vec<(String, Tensor)>, _) = (Vec::new(), HashSet::new());
     for file in files {
-        for (name, tensor) in Weights::open_file(file)? {
+        for (name, tensor) in load_tensors(file)? {
             if !names.insert(name.clone()) {
                 let message = format!("two files of {} have a tensor `{}`", whole.display(), brief(&name));
                 return Err(InputError::new(message).help("say which file to use, or remove one"));
