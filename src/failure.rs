@@ -1,4 +1,4 @@
-//! Errors of the runtime's tools as diagnostics.
+//! Errors of `hammock_tools` as diagnostics.
 
 use hammock_compiler::{Failure, unreadable};
 use hammock_diagnostics::codes;
