@@ -4,7 +4,7 @@ use crate::output::write_file;
 use clap::Args;
 use hammock_compiler::{Failure, read_source, read_weights};
 use hammock_diagnostics::codes;
-use hammock_runtime::tools::{CommandFiles, Content};
+use hammock_tools::{CommandFiles, Content};
 use std::path::PathBuf;
 
 /// Assembles a listing of an executable to bytecode

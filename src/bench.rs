@@ -9,7 +9,7 @@ use crate::{
 };
 use clap::Args;
 use hammock_compiler::{Build, Failure};
-use hammock_runtime::tools::{BenchFlags, CallSpec, CommandFiles, Content, ProfileFlags};
+use hammock_tools::{BenchFlags, CallSpec, CommandFiles, Content, ProfileFlags};
 use std::path::PathBuf;
 
 /// The heading of this command's own flags in `--help`.

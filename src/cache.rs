@@ -2,7 +2,7 @@
 
 use clap::Args;
 use hammock_compiler::{Cache, Failure, Usage};
-use hammock_runtime::tools::parse_bytes;
+use hammock_tools::parse_bytes;
 use serde_json::{Value, json};
 use std::{
     env,

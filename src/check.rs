@@ -4,7 +4,7 @@ use crate::module::ModuleArgs;
 use clap::Args;
 use hammock_compiler::Failure;
 use hammock_diagnostics::{Diagnostic, codes};
-use hammock_runtime::tools::print_stderr_colored;
+use hammock_tools::print_stderr_colored;
 
 /// Reads and verifies a module; prints nothing if it is correct
 #[derive(Args)]

@@ -5,7 +5,7 @@ use hammock_ir::{
     Module, Span, Type,
     relax::{Binding, Function, Operand, Value},
 };
-use hammock_runtime::tools::ExpectFlags;
+use hammock_tools::ExpectFlags;
 
 /// Flags of `hammock run` that compare results.
 #[derive(Args)]

@@ -19,11 +19,8 @@ use hammock_compiler::{
 };
 use hammock_diagnostics::codes;
 use hammock_passes::{Pipeline, with_prepared_constants};
-use hammock_runtime::{
-    Image,
-    library::image_of,
-    tools::{CommandFiles, Content, WeightsFormat},
-};
+use hammock_runtime::{Image, library::image_of};
+use hammock_tools::{CommandFiles, Content, WeightsFormat};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,

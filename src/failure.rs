@@ -1,12 +1,9 @@
-//! Errors of the runtime's tools as diagnostics.
+//! Errors of `hammock_tools` as diagnostics.
 
 use hammock_compiler::{Failure, unreadable};
 use hammock_diagnostics::codes;
-use hammock_runtime::{
-    image::ImageError,
-    library::LibraryError,
-    tools::{InputError, ToolError},
-};
+use hammock_runtime::{image::ImageError, library::LibraryError};
+use hammock_tools::{InputError, ToolError};
 
 /// An error of a compiled program as a diagnostic.
 pub fn tool_failure(error: ToolError) -> Failure {

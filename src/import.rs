@@ -8,7 +8,7 @@ use crate::{
 use clap::Args;
 use hammock_compiler::{Failure, ImportOptions, OnnxWeights, Overridden, Progress, import_onnx, write_weights};
 use hammock_ir::print::{PrintOptions, module_text};
-use hammock_runtime::tools::{BudgetFlags, CommandFiles, Content};
+use hammock_tools::{BudgetFlags, CommandFiles, Content};
 use std::path::{Path, PathBuf};
 
 /// Converts an ONNX model to a text module

@@ -4,10 +4,8 @@ use crate::{failure::tool_failure, module::ModuleArgs, output::expect_weights};
 use clap::Args;
 use hammock_compiler::{Failure, is_onnx, signatures, write_weights};
 use hammock_diagnostics::codes;
-use hammock_runtime::{
-    image::{Signature, signature::Role},
-    tools::{CommandFiles, FileKind, InspectFlags, View, inspect, signature_json, signature_text},
-};
+use hammock_runtime::image::{Signature, signature::Role};
+use hammock_tools::{CommandFiles, FileKind, InspectFlags, View, inspect, signature_json, signature_text};
 use std::path::Path;
 
 /// Shows the functions of a model with their parameters and results, and the contents of a compiled executable

@@ -33,9 +33,7 @@ mod unused_flags;
 use clap::{Parser, Subcommand};
 use hammock_compiler::Failure;
 use hammock_diagnostics::codes;
-use hammock_runtime::tools::{
-    BudgetFlags, CommandFiles, TerminalFlags, parse, print_stderr_colored, set_timeout_handler,
-};
+use hammock_tools::{BudgetFlags, CommandFiles, TerminalFlags, parse, print_stderr_colored, set_timeout_handler};
 use output::print;
 use std::{io::stderr, process::ExitCode};
 

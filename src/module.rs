@@ -3,7 +3,7 @@
 use crate::unused_flags::refuse;
 use clap::Args;
 use hammock_compiler::{Digest, Failure, InputShape, ModelFile, Params, data_files, is_onnx};
-use hammock_runtime::tools::{BudgetFlags, CommandFiles};
+use hammock_tools::{BudgetFlags, CommandFiles};
 use std::path::{Path, PathBuf};
 
 /// Digest of the file.

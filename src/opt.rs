@@ -21,7 +21,7 @@ use hammock_ir::{
     print::{Metadata, PrintOptions, constants, module_text},
 };
 use hammock_passes::{MemoryPlan, Pipeline, find};
-use hammock_runtime::tools::{CommandFiles, Content};
+use hammock_tools::{CommandFiles, Content};
 use indexmap::IndexMap;
 use std::{
     path::{Path, PathBuf},

@@ -1,9 +1,9 @@
-//! Writes what commands print, with failures as diagnostics: see [`hammock_runtime::tools`].
+//! Writes what commands print, with failures as diagnostics: see [`hammock_tools`].
 
 use crate::progress;
 use hammock_compiler::Failure;
 use hammock_diagnostics::codes;
-use hammock_runtime::tools::{self, Content, InputError, WeightsFormat};
+use hammock_tools::{Content, InputError, WeightsFormat};
 use std::{
     io::{self, Write},
     path::Path,
@@ -25,12 +25,12 @@ pub fn colored() -> bool {
 
 /// Writes text to standard output. It is not an error if the reader has gone away (`hammock … | head`).
 pub fn print(text: &str) -> Result<(), Failure> {
-    tools::print(text).map_err(unwritable)
+    hammock_tools::print(text).map_err(unwritable)
 }
 
 /// Writes text to standard error.
 pub fn say(text: &str) -> Result<(), Failure> {
-    progress::suspended(|| tools::print_stderr(text)).map_err(unwritable)
+    progress::suspended(|| hammock_tools::print_stderr(text)).map_err(unwritable)
 }
 
 /// Writes a file, completely or not at all.
@@ -39,12 +39,12 @@ pub fn write_file(
     content: Content,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    tools::write_file(path, content, |mut out| fill(&mut out)).map_err(unwritable)
+    hammock_tools::write_file(path, content, |mut out| fill(&mut out)).map_err(unwritable)
 }
 
 /// Refuses a file that cannot be written, before what it is for is made.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
-    tools::check_writable(path).map_err(unwritable)
+    hammock_tools::check_writable(path).map_err(unwritable)
 }
 
 /// Refuses to write a second output to standard output, which has the first.

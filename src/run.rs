@@ -14,7 +14,7 @@ use clap::Args;
 use hammock_compiler::{Build, Emit, ExecMode, Failure, Model, Options, Progress};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{Module, Name, Span};
-use hammock_runtime::tools::{
+use hammock_tools::{
     CallFlags, CommandFiles, ExpectFlags, FileKind, OutputFlags, ProfileFlags, Session, Step, ToolError, Weights,
 };
 use std::{path::Path, sync::Arc};

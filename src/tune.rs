@@ -7,7 +7,7 @@ use crate::{
 use clap::Args;
 use hammock_compiler::{Build, Emit, Failure, PlanFile, Record, Sizes};
 use hammock_diagnostics::count;
-use hammock_runtime::tools::{CommandFiles, Content, parse_seconds};
+use hammock_tools::{CommandFiles, Content, parse_seconds};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{path::Path, sync::Arc, time::Duration};
 

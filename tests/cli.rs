@@ -197,7 +197,7 @@ fn custom_kernel() {
     let x = npy(folder.path(), "(7,)", &[0.0, 1.0, 4.0, 9.0, 16.0, 25.0, 36.0]);
     let out = folder.path().join("out.npz");
     stdout(hammock(&["run", "ir-examples/custom_kernel.py", "--arg", &x, "--output", out.to_str().unwrap()]));
-    let result = hammock_runtime::tools::load_npz(&out, "0").unwrap();
+    let result = hammock_tools::load_npz(&out, "0").unwrap();
     let expected = [0.777_777_73f32, 2.222_222, 5.333_333_5, 10.333_333, 17.333_334, 24.888_887, 30.111_109];
     for (got, want) in result.as_slice::<f32>().unwrap().iter().zip(expected) {
         assert!((got - want).abs() <= want * 1e-6, "{got} {want}");

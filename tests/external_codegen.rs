@@ -4,10 +4,8 @@ use hammock_compiler::{Build, CodeGenerator, Dump, Emit, Model, Options, ReadOpt
 use hammock_diagnostics::SourceFile;
 use hammock_ir::Module;
 use hammock_passes::Pipeline;
-use hammock_runtime::{
-    Any, Tensor,
-    tools::{RunOptions, Session},
-};
+use hammock_runtime::{Any, Tensor};
+use hammock_tools::{RunOptions, Session};
 use std::{
     path::Path,
     process::{Command, Output},

@@ -6,10 +6,8 @@
 mod support;
 
 use fastrand::Rng;
-use hammock_runtime::{
-    Tensor,
-    tools::{load_npz, save_npz, save_safetensors},
-};
+use hammock_runtime::Tensor;
+use hammock_tools::{load_npz, save_npz, save_safetensors};
 use std::{fmt::Write, path::Path};
 use support::{hammock, stdout};
 

@@ -28,7 +28,7 @@ fn succeed(folder: &Path, args: &[&str]) -> String {
 /// Returns an `--arg` for each recorded input of a model.
 fn arguments(name: &str) -> Vec<String> {
     let file = root().join(format!("tests/onnx/{name}.inputs.npz"));
-    let count = hammock_runtime::tools::Weights::open(&file).unwrap().iter().count();
+    let count = hammock_tools::Weights::open(&file).unwrap().iter().count();
     (0..count).flat_map(|i| ["--arg".to_owned(), format!("@{}#{i}", file.display())]).collect()
 }
 
@@ -302,7 +302,7 @@ fn default_values_of_inputs_are_overridden() {
         assert!(run(&model, &["--arg", "w=ones(3,7):float32"]).starts_with("float32[2, 7]"));
         expect("defaults", &model, &["--exec-mode", "reference"]);
         let weights = [("k".to_owned(), hammock_runtime::Tensor::from_slice(&[1], &[1f32]).unwrap())];
-        hammock_runtime::tools::save_npz(&folder.path().join("k.npz"), &weights).unwrap();
+        hammock_tools::save_npz(&folder.path().join("k.npz"), &weights).unwrap();
         assert_eq!(run(&model, &["--params", "k.npz"]), run(&model, &once));
         // The written module has parameters for overridable inputs only.
         let import = ["import", &model, "-o", "m.py", "--params-out", "w.npz", "--overridable", "k"];

@@ -3,7 +3,8 @@
 use hammock_compiler::{Emit, Evaluator, Named, Options, ReadOptions, bind, compile, lower, read_text, read_weights};
 use hammock_diagnostics::SourceFile;
 use hammock_passes::{NamedTensors, pipeline};
-use hammock_runtime::{Tensor, tools::save_safetensors};
+use hammock_runtime::Tensor;
+use hammock_tools::save_safetensors;
 use std::path::Path;
 
 /// Number of square weights of the first model.

@@ -1,10 +1,8 @@
 //! `--quantize`: matmuls with low-bit weights, compared with the definition of quantization, and the report.
 #![cfg(feature = "llvm")]
 
-use hammock_runtime::{
-    Tensor,
-    tools::{load_npz, save_npz, save_safetensors},
-};
+use hammock_runtime::Tensor;
+use hammock_tools::{load_npz, save_npz, save_safetensors};
 use std::process::{Command, Output};
 
 /// Matrix sizes that exceed the cache, so the weights are packed for a single row.

@@ -34,7 +34,7 @@ fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("model.py"), MODEL).unwrap();
     let w = hammock_runtime::Tensor::from_slice(&[3, 4], &[2f32; 12]).unwrap();
-    hammock_runtime::tools::save_safetensors(&folder.path().join("w.safetensors"), &[("w".into(), w)]).unwrap();
+    hammock_tools::save_safetensors(&folder.path().join("w.safetensors"), &[("w".into(), w)]).unwrap();
     folder
 }
 

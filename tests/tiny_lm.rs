@@ -2,7 +2,8 @@
 //! cache, and generated text is streamed.
 #![cfg(feature = "llvm")]
 
-use hammock_runtime::{Any, Library, Tensor, Tuple, Vm, tools::load_npz, vm::Options};
+use hammock_runtime::{Any, Library, Tensor, Tuple, Vm, vm::Options};
+use hammock_tools::load_npz;
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},

@@ -3,10 +3,8 @@
 #[allow(dead_code)]
 mod support;
 
-use hammock_runtime::{
-    Tensor,
-    tools::{Weights, save_npz, save_safetensors},
-};
+use hammock_runtime::Tensor;
+use hammock_tools::{Weights, save_npz, save_safetensors};
 use std::process::Output;
 use support::{hammock, snapshot};
 

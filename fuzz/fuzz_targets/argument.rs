@@ -2,7 +2,7 @@
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../runtime/tests/damaged_files/survive.rs"]
+#[path = "../../runtime/tools/tests/damaged_files/survive.rs"]
 mod survive;
 
 use libfuzzer_sys::fuzz_target;

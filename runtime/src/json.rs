@@ -1,15 +1,20 @@
-//! The subset of JSON that the runtime needs: headers of weights files, and values saved as graphs.
+//! JSON: values saved as graphs, profiles, and what programs around the runtime read and write.
 use std::fmt::{self, Write};
 
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Json {
+pub enum Json {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// An integer.
     Int(i64),
     /// Any other number, as written.
     Number(String),
+    /// A string.
     Str(String),
+    /// An array.
     Array(Vec<Json>),
     /// Members in the order of the text; of duplicate names, the first counts.
     Object(Vec<(String, Json)>),
@@ -18,7 +23,7 @@ pub(crate) enum Json {
 /// Reason why a text is not valid JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at} of the JSON text: {what}")]
-pub(crate) struct JsonError {
+pub struct JsonError {
     at: usize,
     what: &'static str,
 }
@@ -28,7 +33,10 @@ const MAX_DEPTH: u32 = 128;
 
 impl Json {
     /// Parses a text.
-    pub(crate) fn parse(text: &str) -> Result<Json, JsonError> {
+    ///
+    /// # Errors
+    /// If it is not valid JSON, or nests too deeply.
+    pub fn parse(text: &str) -> Result<Json, JsonError> {
         let mut reader = Reader { text, at: 0, depth: 0 };
         let value = reader.value()?;
         reader.skip_space();
@@ -36,26 +44,28 @@ impl Json {
     }
 
     /// The member `name`.
-    pub(crate) fn get(&self, name: &str) -> Option<&Json> {
+    pub fn get(&self, name: &str) -> Option<&Json> {
         let Json::Object(members) = self else { return None };
         members.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    pub(crate) fn as_str(&self) -> Option<&str> {
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&str> {
         if let Json::Str(text) = self { Some(text) } else { None }
     }
 
-    pub(crate) fn as_int(&self) -> Option<i64> {
+    /// The value of an integer.
+    pub fn as_int(&self) -> Option<i64> {
         if let Json::Int(value) = self { Some(*value) } else { None }
     }
 
     /// A float. Infinities and NaN, which JSON lacks, become null.
-    pub(crate) fn float(value: f64) -> Json {
+    pub fn float(value: f64) -> Json {
         if value.is_finite() { Json::Number(format!("{value:?}")) } else { Json::Null }
     }
 
     /// A number as a float.
-    pub(crate) fn as_float(&self) -> Option<f64> {
+    pub fn as_float(&self) -> Option<f64> {
         match self {
             Json::Int(value) => Some(*value as f64),
             Json::Number(text) => text.parse().ok(),
@@ -64,16 +74,17 @@ impl Json {
     }
 
     /// A non-negative integer.
-    pub(crate) fn as_size(&self) -> Option<usize> {
+    pub fn as_size(&self) -> Option<usize> {
         usize::try_from(self.as_int()?).ok()
     }
 
-    pub(crate) fn as_array(&self) -> Option<&[Json]> {
+    /// The items of an array.
+    pub fn as_array(&self) -> Option<&[Json]> {
         if let Json::Array(items) = self { Some(items) } else { None }
     }
 
     /// An object of the given members.
-    pub(crate) fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
+    pub fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
         Json::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 }

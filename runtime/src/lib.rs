@@ -16,7 +16,7 @@
 //! - [`parallel`]: the thread pool that kernels share.
 //! - [`vm`]: [`Vm`], which runs images, and the builtins that programs call.
 //! - [`profile`]: profiling and tracing.
-//! - [`show`]: values as text; [`base64`]: bytes as text; [`printable`]: text escaped for a terminal.
+//! - [`show`]: values as text; [`base64`]: bytes as text; [`json`]: JSON; [`printable`]: text escaped for a terminal.
 //! - [`suggest`]: "did you mean" suggestions for mistyped names.
 //! - [`reflect`]: fields of objects; generic comparison, hashing and serialization.
 //!
@@ -32,7 +32,7 @@ mod float_state;
 #[cfg(not(any(loom, miri)))]
 mod fork;
 pub mod image;
-mod json;
+pub mod json;
 pub mod library;
 pub mod memory;
 pub mod module;
@@ -45,8 +45,6 @@ mod regular_file;
 pub mod show;
 pub mod suggest;
 mod sync;
-#[cfg(feature = "tools")]
-pub mod tools;
 pub mod value;
 pub mod vm;
 

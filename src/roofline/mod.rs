@@ -10,11 +10,8 @@ mod svg;
 use crate::failure::{input_failure, tool_failure};
 use counter::Counter;
 use hammock_compiler::{Failure, Flops};
-use hammock_runtime::{
-    profile::Profiler,
-    tools::{CallSpec, Session},
-    vm::instrument::CalleeKind,
-};
+use hammock_runtime::{profile::Profiler, vm::instrument::CalleeKind};
+use hammock_tools::{CallSpec, Session};
 pub use peak::Peak;
 use serde_json::{Value, json};
 use std::{

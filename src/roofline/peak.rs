@@ -3,7 +3,7 @@
 use crate::failure::{input_failure, tool_failure};
 use hammock_compiler::{Build, Dump, Emit, Failure, Model, Options, Silent, Target, target};
 use hammock_diagnostics::SourceFile;
-use hammock_runtime::tools::{CallSpec, RunOptions, sample};
+use hammock_tools::{CallSpec, RunOptions, sample};
 use std::time::Duration;
 
 /// Duration of each measurement.

@@ -8,10 +8,8 @@ use hammock_compiler::{
 use hammock_diagnostics::SourceFile;
 use hammock_ir::Module;
 use hammock_passes::{Silent, pipeline};
-use hammock_runtime::{
-    Any, DType, Tensor,
-    tools::{RunOptions, Session, leaves, parse_argument},
-};
+use hammock_runtime::{Any, DType, Tensor, show::leaves};
+use hammock_tools::{RunOptions, Session, parse_argument};
 
 /// Tolerance of compiled kernels, relative to the largest value of a result: they sum in another order.
 const TOLERANCE: f64 = 1e-5;

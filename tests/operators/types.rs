@@ -5,10 +5,8 @@ use hammock_compiler::{Dump, Evaluator, Options, ReadOptions, lower, read_text, 
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Module, PrimExpr, TensorShape, Type, arith::Analyzer, prim::Substitution, types::ShapeType};
 use hammock_ops::{AttrKind, Op, ParamKind};
-use hammock_runtime::{
-    Any, Shape, Tensor, Tuple,
-    tools::{RunOptions, parse_argument},
-};
+use hammock_runtime::{Any, Shape, Tensor, Tuple};
+use hammock_tools::{RunOptions, parse_argument};
 
 /// Values of string attributes; operators that do not have them reject them.
 const WORDS: &[&str] = &[

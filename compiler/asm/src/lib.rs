@@ -1,6 +1,6 @@
 //! Assembles listings: turns the text that `hammock inspect --asm` writes back into the same bytes.
 //!
-//! The writer, `hammock_runtime::tools::listing`, documents the format.
+//! The writer, `hammock_tools::listing`, documents the format.
 #![forbid(unsafe_code)]
 
 mod assemble;

@@ -8,8 +8,8 @@ use hammock_runtime::{
     DType, Image, Shape, Str, Tensor,
     executable::{Arg, Code, Constant, Executable, FunctionInfo, FunctionKind, Instruction, Register, verify},
     library::image_of,
-    tools::listing::list,
 };
+use hammock_tools::listing::list;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 

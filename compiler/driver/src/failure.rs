@@ -5,7 +5,8 @@ use hammock_diagnostics::{
     codes::{self, is_wrong_usage},
     render_json, render_text,
 };
-use hammock_runtime::{printable, tools::InputError};
+use hammock_runtime::printable;
+use hammock_tools::InputError;
 use serde_json::Value;
 use std::fmt;
 
@@ -24,7 +25,7 @@ impl Failure {
         Diagnostic::error(code, message).into()
     }
 
-    /// An error of the runtime's tools about a file or an argument.
+    /// An error of `hammock_tools` about a file or an argument.
     pub fn of_input(code: &'static str, error: InputError) -> Self {
         let failure = Failure::new(code, error.message);
         match error.help {

@@ -4,10 +4,8 @@ use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{Module, Name, print};
 use hammock_ops::Table;
 use hammock_passes::{MemoryPlan, Observer, Pass};
-use hammock_runtime::{
-    printable,
-    tools::{Content, InputError, print_stderr, print_stderr_colored, write_file},
-};
+use hammock_runtime::printable;
+use hammock_tools::{Content, InputError, print_stderr, print_stderr_colored, write_file};
 use indexmap::IndexMap;
 use similar::TextDiff;
 use std::{

@@ -79,7 +79,7 @@ fn argument(value: &Any) -> Result<Arg, Error> {
     tensor.or_else(int).or_else(float).ok_or_else(|| {
         Error::type_error(format!(
             "interpreted kernels take tensors and numbers, not {}",
-            hammock_runtime::tools::show(value)
+            hammock_runtime::show::show(value)
         ))
     })
 }

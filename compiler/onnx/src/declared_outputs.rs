@@ -11,7 +11,7 @@ use crate::{
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::InferError};
 use hammock_ops::dims;
-use hammock_runtime::tools::ElementType;
+use hammock_tools::ElementType;
 
 impl<'m> Importer<'m> {
     /// Returns the value of a model output after checking it against the declared type. Dynamic dimensions are checked

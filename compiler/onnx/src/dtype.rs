@@ -1,7 +1,7 @@
 //! Element types: the codes of ONNX's `TensorProto.DataType`.
 
 use hammock_ir::DType;
-use hammock_runtime::tools::ElementType;
+use hammock_tools::ElementType;
 
 /// Code of strings, which our tensors cannot hold.
 pub const STRING: i32 = 8;

@@ -5,9 +5,9 @@ use bytes::Bytes;
 use hammock_runtime::{
     companion::{CompanionError, find_linked},
     memory::{MappedFile, Reservation, reserve},
-    tools::map_file,
     value::SharedBytes,
 };
+use hammock_tools::map_file;
 use std::{
     cell::RefCell,
     collections::{HashMap, HashSet},

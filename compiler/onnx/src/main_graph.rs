@@ -14,7 +14,7 @@ use hammock_ir::{
     Function, PrimExpr, Tensor, TensorShape, TensorType, Type, prim,
     relax::{Block, Body, Constant, Operand, Value as Bound},
 };
-use hammock_runtime::tools::ElementType;
+use hammock_tools::ElementType;
 use rustc_hash::FxHashSet;
 
 /// Maximum number of elements of a weight that stays a constant even if weights are parameters: operators may need its

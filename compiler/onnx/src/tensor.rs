@@ -6,7 +6,8 @@ use hammock_ir::{
     DType, MAX_RANK, Tensor,
     relax::{Constant, Operand},
 };
-use hammock_runtime::{memory::MappedFile, tools::ElementType};
+use hammock_runtime::memory::MappedFile;
+use hammock_tools::ElementType;
 use std::{io::Write, sync::Arc};
 
 /// Minimum size in bytes of a tensor whose copy is written to a file.

@@ -2,7 +2,7 @@
 
 use crate::known_tensor::KnownTensor;
 use hammock_ir::relax::Operand;
-use hammock_runtime::tools::ElementType;
+use hammock_tools::ElementType;
 
 /// Value of a name in the graph.
 #[derive(Clone, Debug)]

@@ -149,7 +149,7 @@ pub(crate) fn decode(bytes: &[u8], constants: &Constants<'_>) -> Result<Executab
 }
 
 /// Returns true if the bytes begin with the magic number of an executable.
-pub(crate) fn is_executable(bytes: &[u8]) -> bool {
+pub fn is_executable(bytes: &[u8]) -> bool {
     let magic = Reader::new(bytes).u64();
     magic == Ok(MAGIC) || magic == Ok(MAGIC_WITHOUT_SCOPES)
 }

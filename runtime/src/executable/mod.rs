@@ -16,9 +16,10 @@ pub mod verify;
 
 pub use constant_data::ConstantData;
 pub use error::ExecutableError;
+pub use format::is_executable;
 pub use instruction::{Arg, Code, Instruction, Register};
 
-pub(crate) use format::{Constants, decode, encode, is_executable, tensor_from_bytes, tensor_to_bytes};
+pub(crate) use format::{Constants, decode, encode, tensor_from_bytes, tensor_to_bytes};
 
 use crate::value::{Any, DType, Shape, Str, Tensor};
 

@@ -341,8 +341,11 @@ pub(super) fn element_count(shape: &[i64]) -> Option<usize> {
 }
 
 /// Size of a contiguous tensor in bytes.
+///
+/// # Errors
+/// If a size is negative, or the total overflows.
 #[inline]
-pub(crate) fn byte_size(dtype: DType, shape: &[i64]) -> Result<usize, TensorError> {
+pub fn byte_size(dtype: DType, shape: &[i64]) -> Result<usize, TensorError> {
     byte_size_of(dtype, shape.iter().copied()).ok_or_else(|| TensorError::BadShape(shape.to_vec()))
 }
 

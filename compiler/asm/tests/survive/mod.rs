@@ -2,7 +2,8 @@
 
 use hammock_asm::assemble;
 use hammock_diagnostics::{SourceFile, render_text};
-use hammock_runtime::{Image, tools::listing::list};
+use hammock_runtime::Image;
+use hammock_tools::listing::list;
 
 /// Assembles a text. If that succeeds, the listing of the result must assemble to the same bytes.
 pub fn survive(text: &str) {

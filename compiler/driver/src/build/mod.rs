@@ -37,7 +37,7 @@ use hammock_diagnostics::codes;
 use hammock_ir::Module;
 use hammock_kernels::plan::Flops;
 use hammock_passes::{Environment, NamedTensors, Observer, Pipeline, pipeline};
-use hammock_runtime::tools::{RunOptions, Session};
+use hammock_tools::{RunOptions, Session};
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
 /// A model that is being compiled.

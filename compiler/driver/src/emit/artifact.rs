@@ -3,7 +3,7 @@
 use crate::{Timing, kernels::Temporaries};
 use hammock_kernels::Accesses;
 use hammock_link::Linked;
-use hammock_runtime::tools::{ExternalWeights, RunOptions, Session, ToolError};
+use hammock_tools::{ExternalWeights, RunOptions, Session, ToolError};
 use std::io::{self, Write};
 
 /// The result of compiling a module.

@@ -11,9 +11,9 @@ use hammock_link::{LinkError, Object};
 use hammock_runtime::{
     executable::ConstantData,
     image::{Image, Version},
-    tools::ExternalWeights,
 };
 use hammock_target::Target;
+use hammock_tools::ExternalWeights;
 
 /// Kernels of one target.
 pub type Kernels = (Version, Vec<Compiled>);

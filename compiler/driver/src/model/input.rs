@@ -9,10 +9,8 @@ use hammock_diagnostics::{SourceFile, codes};
 use hammock_import::ReadOptions;
 use hammock_ir::Module;
 use hammock_onnx::ImportOptions;
-use hammock_runtime::{
-    Tensor, open_regular,
-    tools::{FileKind, Weights, save_weights},
-};
+use hammock_runtime::{Tensor, open_regular};
+use hammock_tools::{FileKind, Weights, save_weights};
 use std::{io::Read, path::Path};
 
 /// Contents of a file.

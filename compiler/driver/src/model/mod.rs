@@ -22,8 +22,8 @@ use hammock_runtime::{
         Signature,
         signature::{Param, Role},
     },
-    tools::{CallSpec, Weights, parse_argument, split_name},
 };
+use hammock_tools::{CallSpec, Weights, parse_argument, split_name};
 use input::{Input, read_file, read_source, read_text, read_weights};
 use onnx::{import_onnx, is_onnx};
 use params::{bind, misfit_in};

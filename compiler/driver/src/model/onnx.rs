@@ -4,7 +4,8 @@ use super::stream::read_stream;
 use crate::Failure;
 use hammock_diagnostics::codes;
 use hammock_onnx::{Data, ImportOptions, Imported};
-use hammock_runtime::{open_regular, tools::map_file};
+use hammock_runtime::open_regular;
+use hammock_tools::map_file;
 use std::{
     io::Read,
     path::{Path, PathBuf},

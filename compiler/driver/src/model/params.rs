@@ -5,10 +5,8 @@ use crate::Failure;
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{Module, Name, Span, Tensor, relax::Operand};
 use hammock_passes::NamedTensors;
-use hammock_runtime::{
-    tools::{Fit, Weights, Wrong},
-    value::DLTensor,
-};
+use hammock_runtime::value::DLTensor;
+use hammock_tools::{Fit, Weights, Wrong};
 use std::collections::HashSet;
 
 /// Replaces parameters by the tensors of their names, like the pass BindParams.

@@ -2,7 +2,8 @@
 
 use crate::Failure;
 use hammock_diagnostics::{Diagnostic, codes};
-use hammock_runtime::{memory::reserve, tools::FileKind};
+use hammock_runtime::memory::reserve;
+use hammock_tools::FileKind;
 use std::{
     collections::BTreeMap,
     io::Read,

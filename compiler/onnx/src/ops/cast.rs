@@ -10,7 +10,8 @@ use hammock_ir::{
     DType, PrimExpr,
     relax::{InferError, Operand},
 };
-use hammock_runtime::{tools::ElementType, value::small_float};
+use hammock_runtime::value::small_float;
+use hammock_tools::ElementType;
 
 pub const OPS: &[Op] = &[op("BitCast", bit_cast), op("Cast", cast), op("CastLike", cast_like)];
 

@@ -44,7 +44,7 @@ use crate::{
     value::{Outputs, Value},
 };
 use hammock_ir::relax::InferError;
-use hammock_runtime::tools::ElementType;
+use hammock_tools::ElementType;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 

@@ -1,0 +1,59 @@
+//! Contents of executables as text.
+
+pub mod listing;
+pub(crate) mod signature;
+
+use crate::error::ToolError;
+use hammock_runtime::{
+    image::{Image, Version},
+    library::image_of,
+};
+use listing::{Listing, list};
+use signature::{signature_json, signature_text, signatures};
+use std::path::Path;
+
+/// A view of an executable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Signatures of functions.
+    Signature,
+    /// Signatures as JSON.
+    SignatureJson,
+    /// Instructions, in the format of TVM's `as_text`.
+    Text,
+    /// Instructions as Python, in the format of TVM's `as_python`.
+    Python,
+    /// Sizes of the tables, in the format of TVM's `stats`.
+    Stats,
+    /// The whole executable, as a listing that can be assembled; tensors of more than this many bytes are in a separate
+    /// file.
+    Listing(usize),
+}
+
+/// The CPUs that kernels are compiled for, one per line.
+fn targets(image: &Image) -> String {
+    let line = |version: &Version| {
+        let features: Vec<&str> = version.features.names().collect();
+        let needs = if features.is_empty() { "nothing more".to_owned() } else { features.join(", ") };
+        format!("  {} (needs {needs})\n", version.target)
+    };
+    let lines: String = image.versions.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("Kernels for:\n{lines}") }
+}
+
+/// Lists the contents of an executable: a linked model, a library that TVM exported, or plain bytecode.
+///
+/// # Errors
+/// If it cannot be read or is damaged.
+pub fn inspect(path: &Path, view: View) -> Result<Listing, ToolError> {
+    let image = image_of(path)?;
+    let text = match view {
+        View::Signature => signature_text(&signatures(&image)),
+        View::SignatureJson => signature_json(&signatures(&image)),
+        View::Text => image.executable.as_text(),
+        View::Python => image.executable.as_python(),
+        View::Stats => image.executable.stats() + &targets(&image),
+        View::Listing(max_inline) => return Ok(list(&image, max_inline)),
+    };
+    Ok(Listing { text, tensors: Vec::new() })
+}
