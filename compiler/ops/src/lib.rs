@@ -33,6 +33,6 @@ pub use example::Example;
 pub use families::linear_algebra::matmul_of_transposed;
 pub use families::manipulate::{inverse as layout_inverse, mapped_shape as layout_shape};
 pub use families::nn::{WINOGRAD_INPUT_TILE, WINOGRAD_OUTPUT_TILE, winograd, winograd_weights};
-pub use hammock_ir::relax::memory::ResultMemory;
+pub use hammock_ir::relax::ResultMemory;
 pub use op::{AttrKind, InferFn, Lowering, Op, OperandKind, Param, ParamKind};
 pub use table::{Table, lookup, ops};

@@ -19,10 +19,7 @@ use crate::{
 };
 use hammock_ir::{
     AttrValue, Attrs, Type,
-    relax::{
-        Call, InferError, Operand,
-        memory::{OperandWrites, ResultMemory},
-    },
+    relax::{Call, InferError, Operand, OperandWrites, ResultMemory},
 };
 
 pub use crate::param::{AttrKind, OperandKind, Param, ParamKind};

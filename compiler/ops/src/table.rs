@@ -3,10 +3,7 @@
 use crate::{callee::infer_call, context::CallContext, op::Op};
 use hammock_ir::{
     Module, Type,
-    relax::{
-        Call, Callee, Function, InferError, OpTable,
-        memory::{OperandWrites, ResultMemory},
-    },
+    relax::{Call, Callee, Function, InferError, OpTable, OperandWrites, ResultMemory},
 };
 use std::{collections::BTreeMap, sync::LazyLock};
 

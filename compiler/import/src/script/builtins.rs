@@ -9,7 +9,7 @@ use super::{
     value::Value,
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};
-use hammock_ir::{AttrValue, Name, PrimExpr, Type, VDevice, module::DeviceMesh};
+use hammock_ir::{AttrValue, DeviceMesh, Name, PrimExpr, Type, VDevice};
 use std::sync::Arc;
 
 /// Calls of `I.…`.

@@ -3,12 +3,12 @@
 //! Operator calls have exactly the attributes that their operator declares, in its order; functions, loops and blocks
 //! have those given in the text.
 
-use crate::{
-    DType, Name, PrimExpr, Tensor, Type, VDevice,
-    module::DeviceMesh,
-    prim::{IndexMap, IterVar, Reducer},
-    tir::Buffer,
-};
+mod device;
+
+pub use device::{DeviceMesh, VDevice};
+
+use super::{Buffer, IndexMap, IterVar, PrimExpr, Reducer};
+use crate::{DType, Name, Tensor, Type};
 use std::sync::Arc;
 
 /// One attribute's value.

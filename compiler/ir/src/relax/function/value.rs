@@ -1,7 +1,7 @@
 //! Values of bindings.
 
-use super::{Body, Lambda, Var};
-use crate::{Attrs, DTensorType, DType, Name, PrimExpr, Tensor, TensorType, Type, VDevice, tir::PrimFunc};
+use super::{Body, Lambda};
+use crate::{Attrs, DTensorType, DType, Name, PrimExpr, Tensor, TensorType, Type, VDevice, relax::Var, tir::PrimFunc};
 use std::sync::Arc;
 
 /// The right side of a binding.

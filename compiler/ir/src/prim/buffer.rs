@@ -1,9 +1,7 @@
 //! Buffers and regions of them.
 
-use crate::{
-    AttrValue, DType, Name, PrimExpr,
-    prim::{PrimKind, PrimType, Var},
-};
+use super::{AttrValue, PrimExpr, PrimKind, PrimType, Var};
+use crate::{DType, Name};
 use std::{
     hash::{Hash, Hasher},
     ops::Deref,
@@ -84,6 +82,19 @@ impl Buffer {
     /// Returns true if it is a local scalar. Only its layout distinguishes it from an array of one element.
     pub fn is_local_scalar(&self) -> bool {
         matches!(&self.layout, Some(AttrValue::Opaque(key, text)) if key == SCALAR_LAYOUT && &**text == "S[1]")
+    }
+
+    /// Size in bytes of a compact buffer of constant shape.
+    pub fn constant_bytes(&self) -> Option<i64> {
+        if !self.strides.is_empty() {
+            return None;
+        }
+        let mut elements = 1i64;
+        for size in &self.shape {
+            elements = elements.checked_mul(size.as_int()?)?;
+        }
+        let offset = self.elem_offset.as_ref().map_or(Some(0), PrimExpr::as_int)?;
+        elements.checked_add(offset)?.checked_mul(self.dtype.bytes() as i64)
     }
 
     /// The number of dimensions.

@@ -1,6 +1,10 @@
 //! Functions, bodies, blocks and bindings.
 
-use super::{Call, Callee, Operand, Value, Var};
+mod value;
+
+pub use value::{Call, Callee, Constant, Operand, Origin, Source, Value};
+
+use super::Var;
 use crate::{Attrs, Name, Type, prim};
 use cranelift_entity::PrimaryMap;
 use hammock_diagnostics::Span;
