@@ -10,7 +10,7 @@
 mod integer;
 
 use crate::{
-    context::CallContext,
+    CallContext,
     legalize::{Builder, Input, Legalized, accumulator},
     op::Op,
     precision::Precision,

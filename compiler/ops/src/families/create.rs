@@ -3,8 +3,7 @@
 mod range;
 
 use crate::{
-    context::{CallContext, is_absent},
-    dims,
+    CallContext, dims, is_absent,
     legalize::Builder,
     op::{AttrKind, NONE, Op, OperandKind},
     precision::Precision,

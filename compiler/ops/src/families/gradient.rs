@@ -5,7 +5,7 @@ mod take;
 
 use super::nn::loss::{Likelihood, Reduction, like_predictions, negative_log_likelihood};
 use crate::{
-    context::CallContext,
+    CallContext,
     legalize::{Builder, Legalized, accumulator},
     op::{Op, OperandKind},
     rules::{Inferred, expect_ndim},

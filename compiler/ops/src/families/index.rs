@@ -11,7 +11,7 @@ mod take;
 
 pub use constant::{expect_all_inside, expect_inside};
 
-use crate::{context::CallContext, dims, op::Op};
+use crate::{CallContext, dims, op::Op};
 use hammock_ir::{DType, PrimExpr, TensorType, relax::InferError};
 
 /// The operators of this family.

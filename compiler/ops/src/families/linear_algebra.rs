@@ -3,8 +3,7 @@
 mod einsum;
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Combine, Input, Legalized, accumulator, broadcast_indices},
     op::{AttrKind, NONE, Op, OperandKind},
     precision::Precision,

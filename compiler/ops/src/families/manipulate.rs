@@ -6,8 +6,7 @@ mod repeat;
 mod reshape;
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Combine, Legalized},
     op::{AttrKind, NONE, Op, OperandKind},
     precision::Precision,

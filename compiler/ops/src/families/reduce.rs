@@ -3,8 +3,7 @@
 mod median;
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::manipulate::flatten,
     legalize::{Builder, Combine, Input, Legalized, accumulator, highest, lowest},
     op::{AttrKind, NONE, Op},

@@ -9,7 +9,7 @@ mod put;
 mod slice;
 
 use crate::{
-    context::CallContext,
+    CallContext,
     op::Op,
     rules::{common_dtype, common_vdevice},
 };

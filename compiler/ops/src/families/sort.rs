@@ -6,11 +6,12 @@
 
 mod bucketize;
 mod merge;
+mod order;
 mod radix;
 mod topk;
 
 use crate::{
-    context::CallContext,
+    CallContext,
     legalize::Builder,
     op::{AttrKind, Op},
     rules::same_as,
@@ -22,7 +23,8 @@ pub fn ops() -> Vec<Op> {
     vec![sort(), argsort(), topk::topk(), bucketize::bucketize()]
 }
 
-pub use merge::{Order, Sorted};
+pub use merge::Sorted;
+pub use order::Order;
 
 fn sort() -> Op {
     Op::new("sort")

@@ -7,7 +7,8 @@ mod operands;
 
 pub use operands::is_absent;
 
-use crate::{dims, op::Op};
+use super::Op;
+use crate::dims;
 use hammock_ir::{
     Module, Type,
     relax::{Call, Function, InferError},

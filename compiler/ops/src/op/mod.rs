@@ -10,10 +10,16 @@
 //!     .legalize(|call| …)
 //! ```
 
+mod context;
+mod example;
+mod lowering;
+
+pub use crate::param::{AttrKind, OperandKind, Param, ParamKind};
+pub use context::{CallContext, is_absent};
+pub use example::Example;
+pub use lowering::{DecomposeFn, Emit, Legalized, Lowering, TirFn};
+
 use crate::{
-    context::CallContext,
-    example::Example,
-    legalize::{DecomposeFn, Emit, Legalized, TirFn},
     precision::Precision,
     relayout::{LayoutChange, LayoutRule, Relayout},
 };
@@ -21,8 +27,6 @@ use hammock_ir::{
     AttrValue, Attrs, Type,
     relax::{Call, InferError, Operand, OperandWrites, ResultMemory},
 };
-
-pub use crate::param::{AttrKind, OperandKind, Param, ParamKind};
 
 /// A type rule: the type of a call's result, from the types of its operands and its attributes.
 pub type InferFn = Box<dyn Fn(&CallContext) -> Result<Type, InferError> + Send + Sync>;
@@ -71,18 +75,6 @@ pub struct Op {
     pub layout_axes: Vec<String>,
     /// Behaviour under `ToMixedPrecision`.
     pub precision: Precision,
-}
-
-/// Lowering of an operator.
-pub enum Lowering {
-    /// To a TIR function, built by this.
-    Tir(TirFn),
-    /// To other operators.
-    Decompose(DecomposeFn),
-    /// To a runtime function of that name, called with the operands, then the attributes in order of declaration.
-    Packed(&'static str),
-    /// In a later pass or the code generator, which the text names for the table.
-    Structural(&'static str),
 }
 
 impl Op {

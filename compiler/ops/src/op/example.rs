@@ -1,6 +1,6 @@
 //! Runnable examples of operators.
 
-use crate::op::Op;
+use super::Op;
 
 /// An example call of an operator.
 #[derive(Clone, Copy, Debug)]
