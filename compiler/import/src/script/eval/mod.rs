@@ -1,8 +1,9 @@
 //! Evaluation of expressions, shared by both dialects.
 
+mod unknown;
+
 use super::{
     args::{Arg, Args, Keyword, list},
-    builtins,
     context::{Context, Read, Reported},
     path::{Path, Space},
     scope::Scope,
@@ -390,9 +391,20 @@ impl<'c, 'a, D: Dialect> Eval<'c, 'a, D> {
             }
             (Value::Metadata | Value::MetadataOf(_), [ast::Index::Expr(index)]) => {
                 let index = self.arg(index);
-                builtins::metadata_entry(self, &on.value, index, span)
+                self.metadata_entry(&on.value, index, span)
             }
             _ => D::subscript(self, on, &s.indices, span),
+        }
+    }
+
+    /// `metadata["ir.GenericConst"]`, and `[i]` of that.
+    fn metadata_entry(&mut self, on: &Value, index: Arg, span: Span) -> Read<Value> {
+        match on {
+            Value::MetadataOf(key) => {
+                let at = self.to_int(&index)?;
+                self.cx.metadata_value(key, at, span)
+            }
+            _ => self.to_str(&index).map(|key| Value::MetadataOf(Name::from(&*key))),
         }
     }
 
