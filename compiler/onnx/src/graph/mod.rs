@@ -1,5 +1,7 @@
 //! Import of graphs: names become values, nodes become calls.
 
+pub mod node;
+
 use crate::{
     ImportOptions, Imported,
     attributes::Attributes,
@@ -7,7 +9,6 @@ use crate::{
     listing::{Listing, brief, node_name},
     model::{Model, damaged, domain, version},
     names::{self, Names},
-    node::Node,
     ops,
     schema::{FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, TensorProto},
     topological_sort::topological_sort,
@@ -18,6 +19,7 @@ use hammock_ir::{
     PrimExpr, Tensor,
     relax::{InferError, Operand},
 };
+use node::Node;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Maximum number of imported nodes; nodes of functions count once per call.

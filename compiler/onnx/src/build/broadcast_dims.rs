@@ -8,7 +8,7 @@
 //! `min(n, 512)` rows of a table. If neither can be 1 while the other is not, they must be equal: they are treated as
 //! one dimension, with a check at run time.
 
-use crate::build::Builder;
+use super::Builder;
 use hammock_ir::{
     PrimExpr, TensorShape, TensorType, prim,
     prim::Substitution,

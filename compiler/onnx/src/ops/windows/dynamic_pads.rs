@@ -1,6 +1,6 @@
 //! `auto_pad` along dynamic axes: the padding depends on the size, so it is computed at run time.
 
-use super::pool::Windows;
+use super::Windows;
 use crate::node::{self, Node};
 use hammock_ir::{PrimExpr, TensorShape, TensorType, relax::Operand};
 use hammock_ops::dims;
@@ -45,7 +45,7 @@ impl Node<'_, '_> {
     }
 
     /// Slices an axis with bounds that are known to be in range, so the size of the result needs no clamping.
-    pub(super) fn slice_in_bounds(
+    pub fn slice_in_bounds(
         &mut self,
         x: Operand,
         axis: usize,

@@ -1,10 +1,9 @@
 //! Builder of the Relax function: appends operator calls, with the same type inference as the text importer.
 
-use crate::{
-    broadcast_dims::{JointDims, UnifiedOperands, unify_dims},
-    known_tensor::KnownTensor,
-    value::Value,
-};
+mod broadcast_dims;
+
+use crate::{known_tensor::KnownTensor, value::Value};
+use broadcast_dims::{JointDims, UnifiedOperands, unify_dims};
 use hammock_diagnostics::Span;
 use hammock_ir::{
     AttrValue, DType, Module, PrimExpr, TensorShape, TensorType, Type, prim,
