@@ -1,36 +1,17 @@
 //! Stages of a command: shown on a terminal while they run, and timed.
 
+mod bar;
+
+pub use bar::{clear, suspended};
+
 use crate::output::say;
 use clap::{Args, ValueEnum};
 use hammock_compiler::{Failure, Progress, Timing};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use std::{
     io::{IsTerminal, stderr, stdout},
-    sync::OnceLock,
     time::{Duration, Instant},
 };
-
-/// Delay before progress is shown.
-const PATIENCE: Duration = Duration::from_secs(1);
-
-/// The progress bar, once it exists.
-static BAR: OnceLock<ProgressBar> = OnceLock::new();
-
-/// Hides the progress bar during `work`, such as writing a message.
-pub fn suspended<T>(work: impl FnOnce() -> T) -> T {
-    match BAR.get() {
-        Some(bar) => bar.suspend(work),
-        None => work(),
-    }
-}
-
-/// Removes the progress bar.
-pub fn clear() {
-    if let Some(bar) = BAR.get() {
-        bar.finish_and_clear();
-    }
-}
 
 /// Flags of progress and timing.
 #[derive(Args)]
@@ -49,7 +30,7 @@ impl StageFlags {
     /// Starts a command. Terminals show its stages if `may` is true.
     pub fn start(&self, may: bool) -> Stages {
         if stderr().is_terminal() && !self.verbose && may {
-            show_later();
+            bar::show_later();
         }
         let (verbose, timing) = (self.verbose, self.timing);
         Stages { started: Instant::now(), now: None, times: Vec::new(), verbose, timing }
@@ -91,9 +72,7 @@ impl Stages {
     /// Starts a stage that is measured: the display is not updated, so it takes no time.
     pub fn begin_measured(&mut self, stage: &'static str) -> Result<(), Failure> {
         self.begin(stage)?;
-        if let Some(bar) = BAR.get() {
-            bar.abandon();
-        }
+        bar::freeze();
         Ok(())
     }
 
@@ -146,9 +125,7 @@ impl Progress for Stages {
     fn begin(&mut self, stage: &'static str) -> Result<(), Failure> {
         self.end();
         self.now = Some((stage, Instant::now()));
-        if let Some(bar) = BAR.get() {
-            bar.set_message(stage);
-        }
+        bar::set_stage(stage);
         if self.verbose { say(&format!("{stage}\n")) } else { Ok(()) }
     }
 
@@ -164,18 +141,4 @@ impl Progress for Stages {
     fn note(&mut self, text: &str) {
         Messages.note(text);
     }
-}
-
-/// Shows stages after a delay.
-fn show_later() {
-    let bar = BAR.get_or_init(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())).clone();
-    let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    std::thread::spawn(move || {
-        std::thread::sleep(PATIENCE);
-        if !bar.is_finished() {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            bar.enable_steady_tick(Duration::from_millis(100));
-        }
-    });
 }
