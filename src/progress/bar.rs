@@ -31,7 +31,7 @@ pub fn set_stage(stage: &'static str) {
     }
 }
 
-/// Leaves the progress bar as it is.
+/// Stops updates of the progress bar.
 pub fn freeze() {
     if let Some(bar) = BAR.get() {
         bar.abandon();

@@ -1,4 +1,4 @@
-//! Texts that become source files, and the errors in those that cannot.
+//! Creates source files from texts; a text that is too long, or not UTF-8, is an error.
 
 use crate::{
     Diagnostic, SourceFile, codes,

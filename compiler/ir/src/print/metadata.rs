@@ -34,7 +34,7 @@ pub(super) enum Identity {
 }
 
 impl Metadata {
-    /// Adds an object unless it is there. Returns its index in the array of its type key.
+    /// Adds an object unless it is present; returns its index in the array of its type key.
     pub fn add(&mut self, key: &Name, identity: Identity, object: Object) -> usize {
         let array = self.arrays.entry(key.clone()).or_default();
         let index = *self.seen.entry(identity).or_insert(array.len());

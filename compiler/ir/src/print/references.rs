@@ -1,4 +1,4 @@
-//! Objects that the text writes by value where it can, otherwise by reference to the metadata.
+//! Prints constants, tensors and strings: by value if possible, otherwise by reference to the metadata.
 
 use super::{
     literal,

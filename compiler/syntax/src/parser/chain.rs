@@ -20,7 +20,7 @@ pub(super) enum Infix {
 }
 
 impl Piece {
-    /// Where it starts; 0 for an infix operator.
+    /// Start of an operand or prefix; 0 for an infix operator.
     pub(super) fn start(&self) -> u32 {
         match self {
             Piece::Operand(expr) => expr.span.start,
@@ -29,7 +29,7 @@ impl Piece {
         }
     }
 
-    /// Where an operand ends; 0 for an operator.
+    /// End of an operand; 0 for an operator.
     pub(super) fn end(&self) -> u32 {
         if let Piece::Operand(expr) = self { expr.span.end } else { 0 }
     }
