@@ -1,6 +1,6 @@
 //! Writes what commands print, with failures as diagnostics: see [`hammock_tools`].
 
-use crate::progress;
+use crate::progress::suspended;
 use hammock_compiler::Failure;
 use hammock_diagnostics::codes;
 use hammock_tools::{Content, InputError, WeightsFormat};
@@ -30,7 +30,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes text to standard error.
 pub fn say(text: &str) -> Result<(), Failure> {
-    progress::suspended(|| hammock_tools::print_stderr(text)).map_err(unwritable)
+    suspended(|| hammock_tools::print_stderr(text)).map_err(unwritable)
 }
 
 /// Writes a file, completely or not at all.

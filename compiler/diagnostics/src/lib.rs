@@ -6,6 +6,7 @@
 pub mod codes;
 mod count;
 mod diagnostic;
+mod read;
 mod render;
 mod source;
 mod span;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::{Diagnostic, Span, codes};
+use crate::Span;
 
 /// One file of source text. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -39,30 +39,10 @@ impl SourceFile {
     /// Maximum length of a text in bytes: offsets are 32 bits wide.
     pub const MAX_LEN: usize = u32::MAX as usize - 1;
 
-    /// A file of the given name and text. Fails when the text is longer than [`SourceFile::MAX_LEN`].
-    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Result<Self, Diagnostic> {
-        let (name, text) = (name.into(), text.into());
-        SourceFile::expect_length(&name, text.len() as u64)?;
+    /// A file whose text is not too long.
+    pub(crate) fn of_text(name: Arc<str>, text: Arc<str>) -> Self {
         let line_starts = line_starts(text.as_bytes());
-        Ok(SourceFile { name, text, line_starts, chars: Arc::default() })
-    }
-
-    /// Fails when a text of that many bytes is longer than [`SourceFile::MAX_LEN`].
-    pub fn expect_length(name: &str, len: u64) -> Result<(), Diagnostic> {
-        if len <= Self::MAX_LEN as u64 {
-            return Ok(());
-        }
-        Err(Diagnostic::error(codes::FILE_TOO_LONG, format!("`{name}` is too long: {len} bytes"))
-            .help(format!("the limit is {} bytes; keep weights in a file beside the text", Self::MAX_LEN)))
-    }
-
-    /// A file from bytes. Fails if they are not UTF-8, with the location, or too many.
-    pub fn from_bytes(name: impl Into<Arc<str>>, bytes: Vec<u8>) -> Result<Self, Diagnostic> {
-        let name = name.into();
-        match String::from_utf8(bytes) {
-            Ok(text) => SourceFile::new(name, text),
-            Err(error) => Err(not_utf8(&name, error.as_bytes(), error.utf8_error().valid_up_to())),
-        }
+        SourceFile { name, text, line_starts, chars: Arc::default() }
     }
 
     /// The same text under another name.
@@ -127,29 +107,18 @@ impl SourceFile {
 }
 
 /// Number of characters that begin in these bytes of UTF-8 text.
-fn count_chars(bytes: &[u8]) -> u32 {
+pub(crate) fn count_chars(bytes: &[u8]) -> u32 {
     bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u32
 }
 
 /// Lines end at `\n`, `\r\n` or a lone `\r`, as the lexer sees them.
-fn line_starts(text: &[u8]) -> Arc<[u32]> {
+pub(crate) fn line_starts(text: &[u8]) -> Arc<[u32]> {
     let ends = text.iter().enumerate().filter(|&(at, &byte)| match byte {
         b'\n' => true,
         b'\r' => text.get(at + 1) != Some(&b'\n'),
         _ => false,
     });
     std::iter::once(0).chain(ends.map(|(at, _)| at as u32 + 1)).collect()
-}
-
-fn not_utf8(name: &str, bytes: &[u8], at: usize) -> Diagnostic {
-    let before = &bytes[..at];
-    let starts = line_starts(before);
-    let column = count_chars(&before[starts[starts.len() - 1] as usize..]) + 1;
-    Diagnostic::error(
-        codes::NOT_UTF8,
-        format!("`{name}` is not UTF-8: byte 0x{:02X} at {}:{column} (offset {at})", bytes[at], starts.len()),
-    )
-    .help("a compiled or binary file? text modules are UTF-8; save the file in that encoding")
 }
 
 #[cfg(test)]
@@ -174,13 +143,6 @@ mod tests {
     }
 
     #[test]
-    fn texts_beyond_the_limit_are_refused_by_their_length() {
-        assert!(SourceFile::expect_length("a.py", SourceFile::MAX_LEN as u64).is_ok());
-        let error = SourceFile::expect_length("a.py", SourceFile::MAX_LEN as u64 + 1).unwrap_err();
-        assert_eq!((error.code, &*error.message), ("E0402", "`a.py` is too long: 4294967295 bytes"));
-    }
-
-    #[test]
     fn positions_in_long_lines() {
         let text = format!("x\n{}\ny", "é.".repeat(3 * BLOCK));
         let file = SourceFile::new("a.py", text.as_str()).unwrap();
@@ -189,11 +151,5 @@ mod tests {
             assert_eq!(file.position(offset as u32), at(2, column));
         }
         assert_eq!(file.position(text.len() as u32), at(3, 2));
-    }
-
-    #[test]
-    fn bytes_that_are_not_utf8_are_located() {
-        let error = SourceFile::from_bytes("a.py", b"x = 1\ny\xC3\xA9\xFF".to_vec()).unwrap_err();
-        assert!(error.message.contains("0xFF at 2:3 (offset 9)"), "{}", error.message);
     }
 }

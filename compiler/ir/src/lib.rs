@@ -17,7 +17,6 @@
 #![forbid(unsafe_code)]
 
 pub mod arith;
-pub mod attrs;
 pub mod bounds;
 pub mod equal;
 pub mod hash;
@@ -31,10 +30,9 @@ mod type_visit;
 pub mod types;
 pub mod verify;
 
-pub use attrs::{AttrValue, Attrs};
 pub use hammock_diagnostics::{Span, count};
 pub use hammock_runtime::{DType, Tensor};
-pub use module::{ExternFunc, Function, GlobalInfo, Module, VDevice};
+pub use module::{ExternFunc, Function, GlobalInfo, Module};
 pub use name::Name;
-pub use prim::PrimExpr;
+pub use prim::{AttrValue, Attrs, DeviceMesh, PrimExpr, VDevice};
 pub use types::{CallableType, DTensorType, MAX_RANK, TensorShape, TensorType, Type};

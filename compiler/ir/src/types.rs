@@ -1,6 +1,6 @@
 //! Relax types.
 
-use crate::{DType, Name, PrimExpr, VDevice, module::DeviceMesh, relax::Var};
+use crate::{DType, DeviceMesh, Name, PrimExpr, VDevice, relax::Var};
 use std::sync::Arc;
 
 /// Maximum rank of a tensor or buffer, a limit of the executable format.

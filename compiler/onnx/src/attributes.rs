@@ -1,10 +1,9 @@
 //! Attributes of a node.
 
-use crate::{
-    node::Result,
-    schema::{AttributeProto, GraphProto, TensorProto},
-};
+use crate::schema::{AttributeProto, GraphProto, TensorProto};
 use hammock_ir::relax::InferError;
+
+type Result<T> = std::result::Result<T, InferError>;
 
 /// Attributes of a node; references to attributes of the enclosing function are resolved to the values of its call.
 #[derive(Clone, Default)]

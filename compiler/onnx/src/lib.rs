@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
-mod broadcast_dims;
 mod build;
 mod declared_outputs;
 mod decode_budget;
@@ -22,7 +21,6 @@ mod listing;
 mod main_graph;
 mod model;
 mod names;
-mod node;
 pub mod ops;
 mod overridden_inputs;
 mod schema;
@@ -35,6 +33,7 @@ pub use external::{Data, data_files};
 pub use graph::Errors;
 pub use input_shape::{InputShape, InputSize, Ranks, RanksOf};
 
+use graph::node;
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Module, Tensor};
 use std::path::{Path, PathBuf};

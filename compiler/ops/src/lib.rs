@@ -4,9 +4,9 @@
 //! arguments of a call by [`Op::params`], the verifier and passes use [`Table`], `LegalizeOps` uses [`Op::lowering`].
 //! Nothing else in the project lists operators.
 //!
-//! - [`op`]: the declaration and its builder; [`Example`], a runnable call of it.
-//! - [`context`]: the view of a call in rules; [`rules`], type rules shared by many operators; [`dims`], arithmetic for
-//!   them.
+//! - [`op`]: the declaration and its builder; [`Example`], a runnable call of it; [`CallContext`], the view of a call in
+//!   rules.
+//! - [`rules`]: type rules shared by many operators; [`dims`], arithmetic for them.
 //! - [`legalize`]: the builder of block TIR.
 //! - [`layout`] and [`relayout`]: tensor layouts, and calls under changed layouts.
 //! - [`precision`]: operators for mixed precision.
@@ -14,9 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod callee;
-pub mod context;
 pub mod dims;
-mod example;
 pub mod families;
 pub mod layout;
 pub mod legalize;
@@ -28,11 +26,9 @@ pub mod rules;
 mod table;
 mod text;
 
-pub use context::{CallContext, is_absent};
-pub use example::Example;
 pub use families::linear_algebra::matmul_of_transposed;
 pub use families::manipulate::{inverse as layout_inverse, mapped_shape as layout_shape};
 pub use families::nn::{WINOGRAD_INPUT_TILE, WINOGRAD_OUTPUT_TILE, winograd, winograd_weights};
-pub use hammock_ir::relax::memory::ResultMemory;
-pub use op::{AttrKind, InferFn, Lowering, Op, OperandKind, Param, ParamKind};
+pub use hammock_ir::relax::ResultMemory;
+pub use op::{AttrKind, CallContext, Example, InferFn, Lowering, Op, OperandKind, Param, ParamKind, is_absent};
 pub use table::{Table, lookup, ops};

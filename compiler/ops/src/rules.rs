@@ -1,8 +1,7 @@
 //! Type rules that many operators share.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     text::{dim_text, dims_text},
 };
 use hammock_ir::{

@@ -1,48 +1,14 @@
 //! The table of all operators.
 
-use crate::{callee::infer_call, context::CallContext, op::Op};
+use crate::{CallContext, callee::infer_call, families, op::Op};
 use hammock_ir::{
     Module, Type,
-    relax::{
-        Call, Callee, Function, InferError, OpTable,
-        memory::{OperandWrites, ResultMemory},
-    },
+    relax::{Call, Callee, Function, InferError, OpTable, OperandWrites, ResultMemory},
 };
 use std::{collections::BTreeMap, sync::LazyLock};
 
 static TABLE: LazyLock<BTreeMap<&'static str, Op>> =
-    LazyLock::new(|| families().into_iter().flatten().map(|op| (op.name, op)).collect());
-
-/// The operators of every family file.
-fn families() -> Vec<Vec<Op>> {
-    use crate::families::*;
-    vec![
-        unary::ops(),
-        binary::ops(),
-        ternary::ops(),
-        create::ops(),
-        linear_algebra::ops(),
-        manipulate::ops(),
-        index::ops(),
-        scatter::ops(),
-        reduce::ops(),
-        sort::ops(),
-        scan::ops(),
-        set::ops(),
-        nn::ops(),
-        image::ops(),
-        vision::ops(),
-        quantize::ops(),
-        gradient::ops(),
-        call::ops(),
-        shape_value::ops(),
-        inspect::ops(),
-        memory::ops(),
-        device::ops(),
-        collective::ops(),
-        distributed::ops(),
-    ]
-}
+    LazyLock::new(|| families::all().into_iter().flatten().map(|op| (op.name, op)).collect());
 
 /// The operator of that name, without the `R.` prefix.
 pub fn lookup(name: &str) -> Option<&'static Op> {

@@ -1,6 +1,6 @@
 //! Calls of native functions from machine code.
 use super::emit::Emitter;
-use super::primitives::RESULT;
+use super::fields::RESULT;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I32;
 use cranelift_codegen::ir::{InstBuilder, Value};

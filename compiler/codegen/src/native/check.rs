@@ -1,7 +1,7 @@
 //! Checks values against kernel signatures and annotations. A value that may not match is left to the interpreter,
 //! which reports the error or continues.
 use super::emit::{Emitter, dtype_word};
-use super::primitives::tensor_field;
+use super::fields::tensor_field;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};

@@ -1,6 +1,7 @@
 //! Code generation for a function's steps, block by block.
 use super::facts::facts;
-use super::primitives::{Signatures, Words, tensor_field};
+use super::fields::tensor_field;
+use super::signatures::Signatures;
 use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{self, AbiParam, Block, InstBuilder, JumpTableData, Signature, Value, condcodes::IntCC};
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
@@ -297,13 +298,6 @@ impl<'a> Emitter<'a> {
         self.write(dst, words);
         let (base, offset) = self.slot_addr(from);
         self.put_none(base, offset);
-    }
-
-    /// Replaces the value of a register; ownership of the new one moves to it.
-    pub(super) fn write(&mut self, dst: Slot, words: Words) {
-        self.release(dst);
-        let (base, offset) = self.slot_addr(dst);
-        self.put_words(words, base, offset);
     }
 
     fn if_(&mut self, at: u32, condition: Slot, otherwise: u32) {

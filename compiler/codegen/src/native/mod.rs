@@ -19,8 +19,10 @@ mod check;
 mod emit;
 mod error;
 mod facts;
+mod fields;
 mod object;
 mod primitives;
+mod signatures;
 
 pub use error::NativeError;
 

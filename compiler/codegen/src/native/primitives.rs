@@ -2,56 +2,14 @@
 use super::emit::Emitter;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
-use cranelift_codegen::ir::{AbiParam, Block, BlockArg, InstBuilder, MemFlagsData, SigRef, Signature, Type, Value};
-use cranelift_codegen::isa::CallConv;
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, SigRef, Type, Value};
 use hammock_runtime::executable::compact::Slot;
-use hammock_runtime::value::{Any, DLTensor, index};
-use hammock_runtime::vm::native::{Helpers, NativeContext, NativeFunction, layout};
+use hammock_runtime::value::{Any, index};
+use hammock_runtime::vm::native::{Helpers, NativeFunction, layout};
 use std::mem::offset_of;
-
-/// Offset of a field of a tensor's descriptor from the start of the object.
-macro_rules! tensor_field {
-    ($field:ident) => {
-        hammock_runtime::vm::native::layout::TENSOR + std::mem::offset_of!(hammock_runtime::value::DLTensor, $field)
-    };
-}
-pub(super) use tensor_field;
 
 /// Flags of accesses to valid, aligned memory.
 const PLAIN: MemFlagsData = MemFlagsData::trusted();
-
-/// Signatures of callees.
-pub(super) struct Signatures {
-    native: SigRef,
-    /// Signature of `retain` and `discard`.
-    claim: SigRef,
-    /// Signature of `allocate`, `place` and `holds`.
-    by_plan: SigRef,
-    test: SigRef,
-    stop: SigRef,
-    step: SigRef,
-    after: SigRef,
-}
-
-impl Signatures {
-    pub(super) fn import(mut import: impl FnMut(Signature) -> SigRef) -> Signatures {
-        let mut signature = |params: &[Type], returns: &[Type]| {
-            let mut signature = Signature::new(CallConv::SystemV);
-            signature.params.extend(params.iter().map(|of| AbiParam::new(*of)));
-            signature.returns.extend(returns.iter().map(|of| AbiParam::new(*of)));
-            import(signature)
-        };
-        Signatures {
-            native: signature(&[I64, I64, I32, I64], &[I32]),
-            claim: signature(&[I64, I64], &[]),
-            by_plan: signature(&[I64, I32, I32, I32], &[I32]),
-            test: signature(&[I64, I64], &[I32]),
-            stop: signature(&[I64], &[]),
-            step: signature(&[I64, I32], &[I32]),
-            after: signature(&[I64, I32, I32], &[I32]),
-        }
-    }
-}
 
 /// The two words of a value.
 #[derive(Clone, Copy)]
@@ -122,6 +80,13 @@ impl Emitter<'_> {
     pub(super) fn put_none(&mut self, base: Value, offset: usize) {
         let zero = self.int(0);
         self.put_words(Words(zero, zero), base, offset);
+    }
+
+    /// Replaces the value of a register; ownership of the new one moves to it.
+    pub(super) fn write(&mut self, dst: Slot, words: Words) {
+        self.release(dst);
+        let (base, offset) = self.slot_addr(dst);
+        self.put_words(words, base, offset);
     }
 
     /// Tests if a tag is in `first .. first + count`.
@@ -239,8 +204,3 @@ impl Emitter<'_> {
         self.load(of, self.context, offset)
     }
 }
-
-/// Offset in the context of a result that replaces an argument or is unused.
-pub(super) const RESULT: usize = offset_of!(NativeContext, result);
-
-const _: () = assert!(size_of::<DLTensor>() == 48);

@@ -1,12 +1,12 @@
 //! Options of a build.
 
 use crate::{
-    Cache, Evaluator, ExecMode, Failure, PlanFile, TextFiles,
+    Cache, ExecMode, Failure, PlanFile, TextFiles,
     target::{self, check_target},
     tune::Sizes,
 };
 use hammock_ops::Table;
-use hammock_passes::{Environment, Pipeline, exact_pipeline, pipeline, with_quantized_weights};
+use hammock_passes::{Environment, Evaluator, Pipeline, exact_pipeline, pipeline, with_quantized_weights};
 use hammock_runtime::Image;
 use hammock_target::Target;
 use std::{sync::Arc, time::Instant};
@@ -135,7 +135,7 @@ impl Options {
     }
 
     /// Environment of passes; `evaluator` runs kernels whose results become constants.
-    pub fn environment<'a>(&'a self, evaluator: &'a Evaluator) -> Environment<'a> {
+    pub fn environment<'a>(&'a self, evaluator: &'a dyn Evaluator) -> Environment<'a> {
         Environment {
             target: &self.target,
             level: self.level,

@@ -12,23 +12,8 @@ use crate::{
 use hammock_codegen::llvm::{self, Host, LlvmError, OptLevel};
 use hammock_ir::{Function, hash, print::function_text, tir::PrimFunc};
 use hammock_kernels::{Accesses, FlatKernel, arguments, lower_with, plan::ParsedPlan};
-use hammock_runtime::{Function as Value, Image, Library, image::Integrity, library::KERNEL_PREFIX};
+use hammock_runtime::library::KERNEL_PREFIX;
 use hammock_target::Target;
-use std::sync::Arc;
-
-impl Compiled {
-    /// Loads a kernel whose symbol is [`SYMBOL`].
-    ///
-    /// # Errors
-    /// If it cannot be loaded.
-    pub fn load(self) -> Result<Value, String> {
-        let image = Image { kernels: vec![self.signature], ..Image::default() };
-        let library = hammock_link::link(&[&self.object], &image.save()).map_err(|e| e.to_string())?;
-        let library = Library::from_bytes(Arc::new(library), Integrity::Trust).map_err(|e| e.to_string())?;
-        let kernel = library.kernel(SYMBOL).map_err(|e| e.to_string())?;
-        kernel.ok_or_else(|| "its code is missing".to_owned())
-    }
-}
 
 /// Compiles kernels to objects.
 #[derive(Clone, Copy)]

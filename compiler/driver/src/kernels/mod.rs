@@ -1,5 +1,6 @@
 //! Kernels: TIR functions of a module, planned, lowered and compiled on several threads.
 
+mod compiled;
 #[cfg(feature = "native")]
 mod compiler;
 mod location;
@@ -8,14 +9,15 @@ mod parallel;
 mod plan_file;
 mod planner;
 
+pub use compiled::Compiled;
+#[cfg(feature = "native")]
+pub use compiled::SYMBOL;
 #[cfg(feature = "native")]
 pub use compiler::Compiler;
 #[cfg(feature = "native")]
 pub use location::call_count;
 pub use location::{extern_call_span, location};
-#[cfg(feature = "native")]
-pub use object::SYMBOL;
-pub use object::{Compiled, compile_all, compile_together};
+pub use object::{compile_all, compile_together};
 pub use parallel::in_parallel;
 pub use plan_file::PlanFile;
 #[cfg(feature = "native")]

@@ -1,5 +1,6 @@
 //! Kernels as object files.
 
+use super::Compiled;
 #[cfg(feature = "native")]
 use super::{Compiler, kernel_span, map_kernels, opt_level, target};
 #[cfg(feature = "native")]
@@ -7,43 +8,12 @@ use crate::failure::not_lowerable;
 use crate::{Emit, Failure, Options};
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
-use hammock_codegen::llvm::{Host, raw_symbol};
+use hammock_codegen::llvm::Host;
 use hammock_diagnostics::SourceFile;
 use hammock_ir::Module;
 #[cfg(feature = "native")]
 use hammock_ir::Span;
-use hammock_kernels::{Accesses, FlatKernel};
-use hammock_runtime::image::{KernelSignature, versions::symbol};
-
-/// Symbol of every kernel for Hammock's runtime in its object; the linker renames it. It is not a valid name in programs, so
-/// it collides with none.
-pub const SYMBOL: &str = "*";
-
-/// A compiled kernel.
-pub struct Compiled {
-    /// The kernel's name.
-    pub name: String,
-    /// Object file that defines [`SYMBOL`] if it is for Hammock's runtime, otherwise the kernel's name.
-    pub object: Vec<u8>,
-    /// Its parameters.
-    pub signature: KernelSignature,
-    /// Number of accesses that were proved to be in bounds, and that are checked.
-    pub accesses: Accesses,
-    /// Maximum bytes of temporaries that a call allocates at once.
-    pub temporary_bytes: u64,
-    /// True if it was taken from the cache.
-    pub is_cached: bool,
-}
-
-impl Compiled {
-    /// Symbols in the object, each with its name in a library that holds several versions of the kernel. Only the raw entry
-    /// of version 0 is called by name.
-    pub fn renamed(&self, version: usize) -> Vec<(String, String)> {
-        let raw = raw_symbol(&self.name);
-        let raw = if version == 0 { raw } else { format!("{raw}{version}") };
-        vec![(raw_symbol(SYMBOL), raw), (symbol(SYMBOL, 0), symbol(&self.name, version))]
-    }
-}
+use hammock_kernels::FlatKernel;
 
 /// Compiles every kernel of a module to a separate object, on several threads, in the module's order. Kernels that are in the
 /// options' cache are not compiled again.

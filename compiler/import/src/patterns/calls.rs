@@ -1,7 +1,8 @@
 //! Calls in patterns: operators, functions of `tvm.relax.dpl`, and constraints.
 
 use super::{
-    reader::{Read, Reader, wrong},
+    error::{Read, wrong},
+    reader::Reader,
     values::{attribute, dtype, elements, index, integer, sizes, text},
 };
 use crate::script::nearest_operator;

@@ -1,6 +1,9 @@
 //! Pattern files: assignments, and the list of patterns.
 
-use super::reader::{Read, Reader, wrong};
+use super::{
+    error::{Read, wrong},
+    reader::Reader,
+};
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
 use hammock_ir::relax::pattern::{NamedPattern, NodeId, Pattern};
 use hammock_syntax::ast::{Assign, Expr, ExprKind, Module, Stmt, StmtKind};

@@ -15,6 +15,7 @@
 //! `is_op("relax.nn.relu")(x)`. [`codes::BAD_PATTERN`]'s page has the complete notation.
 
 mod calls;
+mod error;
 mod file;
 mod reader;
 #[cfg(test)]

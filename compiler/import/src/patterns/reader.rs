@@ -1,7 +1,10 @@
 //! Expressions in patterns.
 
-use super::values::{index, number};
-use hammock_diagnostics::{Diagnostic, Span, codes};
+use super::{
+    error::{Read, wrong},
+    values::{index, number},
+};
+use hammock_diagnostics::{Diagnostic, Span};
 use hammock_ir::relax::pattern::{NodeId, PatternNode, PatternNodes};
 use hammock_runtime::suggest::nearest;
 use hammock_syntax::ast::{BinaryOp, Expr, ExprKind, Index, UnaryOp};
@@ -9,14 +12,6 @@ use rustc_hash::FxHashMap;
 
 /// Maximum depth of a pattern: matching recurses.
 const MAX_DEPTH: u32 = 256;
-
-/// Result of reading a part of the text.
-pub type Read<T> = Result<T, Diagnostic>;
-
-/// An error in a pattern.
-pub fn wrong(span: Span, message: impl Into<String>) -> Diagnostic {
-    Diagnostic::error(codes::BAD_PATTERN, message).label(span, "")
-}
 
 /// Reads expressions, with a table of named patterns.
 #[derive(Default)]

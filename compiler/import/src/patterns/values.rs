@@ -1,6 +1,6 @@
 //! Plain values in patterns: numbers, strings, lists, and attributes of operators.
 
-use super::reader::{Read, wrong};
+use super::error::{Read, wrong};
 use crate::script::nearest_dtype;
 use hammock_ir::{AttrValue, DType};
 use hammock_ops::AttrKind;

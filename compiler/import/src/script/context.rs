@@ -47,7 +47,7 @@ impl<'a> Context<'a> {
             source,
             options,
             diagnostics: Vec::new(),
-            names: super::namespace::predeclared(),
+            names: Scope::predeclared(),
             metadata: Metadata::default(),
             module: Module::new(),
             broken: FxHashSet::default(),

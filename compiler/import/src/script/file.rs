@@ -2,14 +2,15 @@
 //! The rest of a Python file, such as the lines that build and run the module, is skipped with a note.
 
 use super::{
+    args::{Arg, Args},
+    builtins,
     context::{Context, Read, Reported},
-    eval::Eval,
-    module::File,
-    namespace,
-    path::Space,
+    eval::{Dialect, Eval, Operator},
+    path::{Path, Space},
     value::Value,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile, Span, codes};
+use hammock_ir::{AttrValue, GlobalInfo, PrimExpr};
 use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
 
 /// Advice on what a module is.
@@ -145,8 +146,8 @@ pub(crate) fn foreign(source: &SourceFile, tree: &ast::Module) -> Option<Diagnos
 pub(crate) fn statement(cx: &mut Context, stmt: &Stmt, after: bool, skipped: &mut SkippedLines) {
     match &stmt.kind {
         StmtKind::Import(_) | StmtKind::FromImport(_) if after => skipped.add(stmt.span),
-        StmtKind::Import(imports) => namespace::import(cx, imports),
-        StmtKind::FromImport(import) => namespace::import_from(cx, import),
+        StmtKind::Import(imports) => cx.names.import(imports),
+        StmtKind::FromImport(import) => cx.names.import_from(import),
         StmtKind::Pass => {}
         StmtKind::Expr(e) if matches!(e.kind, ExprKind::Str(_)) => {}
         StmtKind::Assign(assign) if !after || declares(cx, &assign.value) => {
@@ -198,4 +199,83 @@ fn assignment(cx: &mut Context, assign: &ast::Assign, span: Span) -> Read<()> {
     };
     cx.names.define(name.clone(), value);
     Ok(())
+}
+
+/// Expressions outside of functions.
+pub(super) struct File;
+
+impl Dialect for File {
+    const INT: hammock_ir::DType = hammock_ir::DType::INT64;
+
+    fn call(ev: &mut Eval<Self>, path: &Path, args: Args) -> Read<Value> {
+        match (path.space, &*path.name) {
+            (Space::Ir, "module_attrs") => {
+                let attrs = ev.first(args)?;
+                let attrs = ev.to_attrs(&attrs)?;
+                attrs.iter().for_each(|(key, value)| ev.cx.module.attrs.set(key.clone(), value.clone()));
+                Ok(Value::None)
+            }
+            (Space::Ir, "module_global_infos") => ev.global_infos(args),
+            (Space::Ir, "load_json") => {
+                let json = ev.first(args)?;
+                let text = ev.to_str(&json)?;
+                ev.cx.load_metadata(&text, json.span)?;
+                Ok(Value::Metadata)
+            }
+            (Space::Python, "TypeVar") => {
+                let name = ev.first(args)?;
+                ev.to_str(&name).map(Value::TypeVar)
+            }
+            (Space::Relax, "ExternFunc") => builtins::extern_func(ev, args),
+            _ => builtins::call(ev, path, args),
+        }
+    }
+
+    fn apply(ev: &mut Eval<Self>, callee: Value, args: Args) -> Read<Value> {
+        let message = format!("{} cannot be called here", callee.describe());
+        Err(ev.cx.error(codes::WRONG_VALUE, args.span, message, ""))
+    }
+
+    fn method(ev: &mut Eval<Self>, on: Arg, name: &ast::Ident, _: Args) -> Read<Value> {
+        Self::attribute(ev, on, name)
+    }
+
+    fn attribute(ev: &mut Eval<Self>, on: Arg, name: &ast::Ident) -> Read<Value> {
+        let message = format!("{} has no attribute `{}`", on.value.describe(), name.name);
+        Err(ev.cx.error(codes::UNKNOWN_FUNCTION, name.span, message, ""))
+    }
+
+    fn subscript(ev: &mut Eval<Self>, on: Arg, _: &[ast::Index], _: Span) -> Read<Value> {
+        Err(ev.expected(&on, "a list"))
+    }
+
+    fn operator(_: &mut Eval<Self>, _: Operator, _: &[Arg], _: Span) -> Read<Option<Value>> {
+        Ok(None)
+    }
+
+    fn scalar(_: &mut Eval<Self>, _: &Value) -> Option<PrimExpr> {
+        None
+    }
+}
+
+impl Eval<'_, '_, File> {
+    /// `I.module_global_infos({"vdevice": [I.vdevice("llvm")], "mesh": [R.device_mesh((2,), I.Range(0, 2))]})`
+    fn global_infos(&mut self, args: Args) -> Read<Value> {
+        let infos = self.first(args)?;
+        let Value::Dict(pairs) = &infos.value else { return Err(self.expected(&infos, "a dictionary")) };
+        for (key, list) in pairs {
+            let key = self.to_str(&Arg { value: key.clone(), span: infos.span })?;
+            let mut entries = Vec::new();
+            for value in self.elements(&Arg { value: list.clone(), span: infos.span })? {
+                entries.push(match value {
+                    Value::Attr(AttrValue::VDevice(device)) => GlobalInfo::VDevice(device),
+                    Value::Attr(AttrValue::DeviceMesh(mesh)) => GlobalInfo::DeviceMesh(mesh),
+                    Value::Attr(AttrValue::Opaque(key, _)) if key == "ir.DummyGlobalInfo" => GlobalInfo::Dummy,
+                    value => return Err(self.expected(&Arg { value, span: infos.span }, "devices and meshes")),
+                });
+            }
+            self.cx.module.global_infos.insert(key, entries);
+        }
+        Ok(Value::None)
+    }
 }

@@ -1,21 +1,18 @@
 //! Files and modules: imports, symbolic dimensions, the class, its attributes and functions.
 
 use super::{
-    args::{Arg, Args},
-    builtins,
+    args::Arg,
     context::{Context, Read, TrailingScalars},
-    eval::{Dialect, Eval, Operator},
-    file::{self, SkippedLines},
-    path::{Path, Space},
-    relax, suggest, tir,
+    decoration::{Decoration, decoration, plain_params},
+    eval::Eval,
+    file::{self, File, SkippedLines},
+    path::Space,
+    relax, tir,
     value::Value,
 };
 use hammock_diagnostics::{Diagnostic, Span, codes};
-use hammock_ir::{
-    AttrValue, ExternFunc, GlobalInfo, Name, PrimExpr, module::Function, prim::PrimType, relax::Operand, tir::PrimFunc,
-};
+use hammock_ir::{ExternFunc, Name, module::Function, prim::PrimType, relax::Operand, tir::PrimFunc};
 use hammock_syntax::ast::{self, Expr, ExprKind, Stmt, StmtKind};
-use rustc_hash::FxHashMap;
 
 /// A class or function in the file that can be read as a module.
 #[derive(Clone, Copy)]
@@ -247,100 +244,6 @@ fn read_header(cx: &mut Context, def: &ast::FunctionDef) -> Read<Header> {
     Ok(header)
 }
 
-/// Checks that parameters have distinct names and none of the features of Python's parameters.
-pub(crate) fn plain_params(cx: &mut Context, def: &ast::FunctionDef) -> Read<()> {
-    let mut seen: FxHashMap<&str, Span> = FxHashMap::default();
-    for param in &def.params {
-        let foreign = match (param.star, &param.default) {
-            (ast::Star::None, None) => None,
-            (ast::Star::None, Some(default)) => Some((default.span, "parameters have no default values")),
-            _ => Some((param.name.span, "a function has a fixed number of parameters")),
-        };
-        if let Some((span, message)) = foreign {
-            return Err(cx.error(codes::BAD_FUNCTION, span, message, "every call gives every argument"));
-        }
-        if let Some(first) = seen.insert(param.name.as_str(), param.name.span) {
-            let message = format!("two parameters are called `{}`", param.name.name);
-            let diagnostic = Diagnostic::error(codes::BAD_FUNCTION, message).label(param.name.span, "");
-            return Err(cx.report(diagnostic.secondary(first, "the first one")));
-        }
-    }
-    Ok(())
-}
-
-/// Kind of a function, from its decorator.
-pub(crate) enum Decoration {
-    Relax(relax::Flags),
-    Tir(tir::Flags),
-}
-
-/// Reads a function's decorators.
-pub(crate) fn decoration(cx: &mut Context, def: &ast::FunctionDef) -> Read<Decoration> {
-    let Some(decorator) = def.decorators.last() else {
-        let message = format!("the function `{}` is neither Relax nor TIR", def.name.name);
-        let help = "decorate it with `@R.function` or `@T.prim_func`";
-        return Err(cx.error(codes::BAD_FUNCTION, def.name.span, message, help));
-    };
-    let ev = Eval::new(cx, File);
-    let (path, call) = match ev.callee_of(decorator) {
-        Some((path, call)) => (Some(path), Some(call)),
-        None => (ev.path_of(decorator), None),
-    };
-    let text = path.as_ref().map(Path::to_string).unwrap_or_default();
-    let mut args = match call {
-        Some(call) => Eval::new(cx, File).args(call, text.clone(), decorator.span)?,
-        None => Args::new(text.clone(), decorator.span),
-    };
-    let mut ev = Eval::new(cx, File);
-    let mut flag = |args: &mut Args, name: &'static str, default: bool| match args.keyword(name) {
-        Some(arg) => ev.to_bool(&arg),
-        None => Ok(default),
-    };
-    let decoration = match path.as_ref().map(|p| (p.space, &*p.name)) {
-        Some((Space::Relax, "function")) => {
-            let flags =
-                relax::Flags { private: flag(&mut args, "private", false)?, pure: flag(&mut args, "pure", true)? };
-            Decoration::Relax(flags)
-        }
-        Some((Space::Tir, "prim_func")) => {
-            let flags =
-                tir::Flags { private: flag(&mut args, "private", false)?, s_tir: flag(&mut args, "s_tir", false)? };
-            flag(&mut args, "persistent", false)?;
-            Decoration::Tir(flags)
-        }
-        _ => return Err(foreign_decorator(cx, decorator, &text)),
-    };
-    flag(&mut args, "check_well_formed", true)?;
-    args.finish(cx)?;
-    Ok(decoration)
-}
-
-fn foreign_decorator(cx: &mut Context, decorator: &Expr, text: &str) -> super::context::Reported {
-    let known = ["R.function", "T.prim_func"];
-    let callee = match &decorator.kind {
-        ExprKind::Call(call) => call.func.span,
-        _ => decorator.span,
-    };
-    if let Some(near) = suggest::nearest(text, known) {
-        let diagnostic = Diagnostic::error(codes::UNKNOWN_FUNCTION, format!("there is no `{text}`"));
-        return cx.report(diagnostic.label(callee, "").did_you_mean(callee, near));
-    }
-    let (message, help) = match text {
-        "I.pyfunc" => ("Python functions cannot be compiled", "write it as `@R.function` or `@T.prim_func`"),
-        "R.macro" | "T.macro" | "T.inline" => ("macros are not read", "write out what they make"),
-        "T.jit" => ("functions with compile-time parameters are not read", "specialize it and print the result"),
-        _ => {
-            let message = match text {
-                "" => "this decorator has no meaning here".to_owned(),
-                text => format!("the decorator `{text}` has no meaning here"),
-            };
-            let help = "functions are decorated with `@R.function` or `@T.prim_func`";
-            return cx.error(codes::MEANINGLESS_SYNTAX, decorator.span, message, help);
-        }
-    };
-    cx.error(codes::MEANINGLESS_SYNTAX, decorator.span, message, help)
-}
-
 /// Moves trailing scalar parameters before the outputs, for functions called with `tir_vars=`.
 fn move_trailing_scalars(cx: &mut Context) {
     for (name, TrailingScalars { inputs, scalars }) in std::mem::take(&mut cx.trailing_scalars) {
@@ -351,84 +254,5 @@ fn move_trailing_scalars(cx: &mut Context) {
             let moved = params.split_off(outputs_end);
             params.splice(inputs..inputs, moved);
         }
-    }
-}
-
-/// Expressions outside of functions.
-pub(super) struct File;
-
-impl Dialect for File {
-    const INT: hammock_ir::DType = hammock_ir::DType::INT64;
-
-    fn call(ev: &mut Eval<Self>, path: &Path, args: Args) -> Read<Value> {
-        match (path.space, &*path.name) {
-            (Space::Ir, "module_attrs") => {
-                let attrs = ev.first(args)?;
-                let attrs = ev.to_attrs(&attrs)?;
-                attrs.iter().for_each(|(key, value)| ev.cx.module.attrs.set(key.clone(), value.clone()));
-                Ok(Value::None)
-            }
-            (Space::Ir, "module_global_infos") => ev.global_infos(args),
-            (Space::Ir, "load_json") => {
-                let json = ev.first(args)?;
-                let text = ev.to_str(&json)?;
-                ev.cx.load_metadata(&text, json.span)?;
-                Ok(Value::Metadata)
-            }
-            (Space::Python, "TypeVar") => {
-                let name = ev.first(args)?;
-                ev.to_str(&name).map(Value::TypeVar)
-            }
-            (Space::Relax, "ExternFunc") => relax::extern_func(ev, args),
-            _ => builtins::call(ev, path, args),
-        }
-    }
-
-    fn apply(ev: &mut Eval<Self>, callee: Value, args: Args) -> Read<Value> {
-        let message = format!("{} cannot be called here", callee.describe());
-        Err(ev.cx.error(codes::WRONG_VALUE, args.span, message, ""))
-    }
-
-    fn method(ev: &mut Eval<Self>, on: Arg, name: &ast::Ident, _: Args) -> Read<Value> {
-        Self::attribute(ev, on, name)
-    }
-
-    fn attribute(ev: &mut Eval<Self>, on: Arg, name: &ast::Ident) -> Read<Value> {
-        let message = format!("{} has no attribute `{}`", on.value.describe(), name.name);
-        Err(ev.cx.error(codes::UNKNOWN_FUNCTION, name.span, message, ""))
-    }
-
-    fn subscript(ev: &mut Eval<Self>, on: Arg, _: &[ast::Index], _: Span) -> Read<Value> {
-        Err(ev.expected(&on, "a list"))
-    }
-
-    fn operator(_: &mut Eval<Self>, _: Operator, _: &[Arg], _: Span) -> Read<Option<Value>> {
-        Ok(None)
-    }
-
-    fn scalar(_: &mut Eval<Self>, _: &Value) -> Option<PrimExpr> {
-        None
-    }
-}
-
-impl Eval<'_, '_, File> {
-    /// `I.module_global_infos({"vdevice": [I.vdevice("llvm")], "mesh": [R.device_mesh((2,), I.Range(0, 2))]})`
-    fn global_infos(&mut self, args: Args) -> Read<Value> {
-        let infos = self.first(args)?;
-        let Value::Dict(pairs) = &infos.value else { return Err(self.expected(&infos, "a dictionary")) };
-        for (key, list) in pairs {
-            let key = self.to_str(&Arg { value: key.clone(), span: infos.span })?;
-            let mut entries = Vec::new();
-            for value in self.elements(&Arg { value: list.clone(), span: infos.span })? {
-                entries.push(match value {
-                    Value::Attr(AttrValue::VDevice(device)) => GlobalInfo::VDevice(device),
-                    Value::Attr(AttrValue::DeviceMesh(mesh)) => GlobalInfo::DeviceMesh(mesh),
-                    Value::Attr(AttrValue::Opaque(key, _)) if key == "ir.DummyGlobalInfo" => GlobalInfo::Dummy,
-                    value => return Err(self.expected(&Arg { value, span: infos.span }, "devices and meshes")),
-                });
-            }
-            self.cx.module.global_infos.insert(key, entries);
-        }
-        Ok(Value::None)
     }
 }

@@ -1,7 +1,11 @@
-//! Names in nested scopes.
+//! Names in nested scopes: predeclared ones, imported ones, and those that the text defines.
 
-use super::value::Value;
+use super::{
+    path::{Path, Space},
+    value::Value,
+};
 use hammock_ir::Name;
+use hammock_syntax::ast;
 use rustc_hash::FxHashMap;
 
 /// Values by name, innermost scope last.
@@ -49,6 +53,45 @@ impl Default for Scope {
 }
 
 impl Scope {
+    /// The names that a printed file uses without importing them: its imports are comments.
+    pub fn predeclared() -> Scope {
+        let mut names = Scope::default();
+        for (name, space) in [("I", Space::Ir), ("R", Space::Relax), ("T", Space::Tir), ("tvm", Space::Tvm)] {
+            names.define(name, Value::Path(Path::new(space, "")));
+        }
+        for name in ["TypeVar", "range", "float", "int", "bool", "BasePyModule"] {
+            names.define(name, Value::Path(Path::new(Space::Python, name)));
+        }
+        names.push();
+        names
+    }
+
+    /// `import a.b as c`
+    pub fn import(&mut self, imports: &[ast::Import]) {
+        for import in imports {
+            match &import.alias {
+                Some(alias) => self.define(&*alias.name, Value::Path(Path::absolute(&import.path))),
+                None => {
+                    let root = import.path.split('.').next().unwrap_or_default();
+                    self.define(root, Value::Path(Path::absolute(root)));
+                }
+            }
+        }
+    }
+
+    /// `from a.b import c as d`
+    pub fn import_from(&mut self, import: &ast::FromImport) {
+        for name in &import.names {
+            // `from __future__` is ignored, and star imports add nothing that is not predeclared.
+            if &*import.path == "__future__" || &*name.path == "*" || &*import.path == "typing" {
+                continue;
+            }
+            let alias = name.alias.as_ref().map_or(&*name.path, |alias| &*alias.name);
+            let path = Path::absolute(&import.path).member(&name.path);
+            self.define(alias, Value::Path(path));
+        }
+    }
+
     /// The value of a name, from the innermost scope that has it.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.frames.iter().rev().find_map(|frame| frame.get(name))

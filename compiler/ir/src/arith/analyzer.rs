@@ -1,15 +1,15 @@
-//! Facts about variables, and questions about expressions over them.
+//! Questions about expressions, given facts about their variables.
 
 use super::{
+    assumptions::{Assumptions, Fact, Range},
     fold,
     interval::Interval,
-    normal::{MAX_NODES, Query},
+    normal::{MAX_NODES, Query, is_index},
 };
 use crate::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, Var},
 };
-use rustc_hash::FxHashMap;
 
 /// Simplifies, bounds and proves things about scalar expressions.
 ///
@@ -19,27 +19,7 @@ use rustc_hash::FxHashMap;
 /// too large or take too long.
 #[derive(Clone, Debug, Default)]
 pub struct Analyzer {
-    ranges: FxHashMap<Var, Range>,
-    facts: Vec<Fact>,
-    default_min: Option<i64>,
-}
-
-/// Facts about one variable.
-#[derive(Clone, Debug)]
-pub(super) struct Range {
-    pub interval: Interval,
-    /// Symbolic lower bound.
-    pub min: Option<PrimExpr>,
-    /// Symbolic upper bound: an expression and a constant added to it.
-    pub max: Option<(PrimExpr, i64)>,
-}
-
-/// `larger >= smaller + distance`, over unbounded integers.
-#[derive(Clone, Debug)]
-pub(super) struct Fact {
-    pub larger: PrimExpr,
-    pub smaller: PrimExpr,
-    pub distance: i64,
+    assumptions: Assumptions,
 }
 
 impl Analyzer {
@@ -50,12 +30,12 @@ impl Analyzer {
 
     /// Creates an analyzer in which variables default to dimensions, i.e. are at least zero.
     pub fn for_shapes() -> Self {
-        Analyzer { default_min: Some(0), ..Self::default() }
+        Analyzer::with_default_min(0)
     }
 
     /// Creates an analyzer in which variables default to at least `min`.
     pub fn with_default_min(min: i64) -> Self {
-        Analyzer { default_min: Some(min), ..Self::default() }
+        Analyzer { assumptions: Assumptions { default_min: Some(min), ..Assumptions::default() } }
     }
 
     /// Binds a variable to `[min, min + extent)`, as a loop does.
@@ -73,14 +53,14 @@ impl Analyzer {
         };
         let interval = Interval::new(low, high.max(low));
         let min = Some(min.clone()).filter(|e| e.as_int().is_none());
-        self.ranges.insert(var.clone(), Range { interval, min, max });
+        self.assumptions.ranges.insert(var.clone(), Range { interval, min, max });
     }
 
     /// Restricts a variable to the interval, in addition to its earlier bounds.
     pub fn bound(&mut self, var: &Var, interval: Interval) {
-        let mut range = self.range(var);
+        let mut range = self.assumptions.range(var);
         range.interval = range.interval.intersect(interval);
-        self.ranges.insert(var.clone(), range);
+        self.assumptions.ranges.insert(var.clone(), range);
     }
 
     /// Assumes that the condition holds.
@@ -91,7 +71,7 @@ impl Analyzer {
                 self.assume(a);
                 self.assume(b);
             }
-            _ if !super::normal::is_index(a.dtype()) => {}
+            _ if !is_index(a.dtype()) => {}
             BinaryOp::Le => self.assume_at_least(b, a, 0),
             BinaryOp::Ge => self.assume_at_least(a, b, 0),
             BinaryOp::Lt => self.assume_at_least(b, a, 1),
@@ -107,20 +87,20 @@ impl Analyzer {
     /// Assumes `a >= b + distance`: a variable's bound if it is of that form, otherwise a fact.
     fn assume_at_least(&mut self, a: &PrimExpr, b: &PrimExpr, distance: i64) {
         let fact = Fact { larger: a.clone(), smaller: b.clone(), distance };
-        match Query::new(self).as_bound(&fact) {
+        match Query::new(&self.assumptions).as_bound(&fact) {
             Some((var, interval)) => self.bound(&var, interval),
-            None => self.facts.push(fact),
+            None => self.assumptions.facts.push(fact),
         }
     }
 
     /// Returns the interval of the expression's values.
     pub fn interval(&self, e: &PrimExpr) -> Interval {
-        Query::new(self).interval_of(e)
+        Query::new(&self.assumptions).interval_of(e)
     }
 
     /// Returns an equal, simpler expression.
     pub fn simplify(&self, e: &PrimExpr) -> PrimExpr {
-        let simple = Query::new(self).simplify(e);
+        let simple = Query::new(&self.assumptions).simplify(e);
         if simple.size() <= e.size() { simple } else { e.clone() }
     }
 
@@ -134,7 +114,7 @@ impl Analyzer {
         match (a.as_int(), b.as_int()) {
             (Some(a), Some(b)) => a.checked_sub(b),
             _ if a.size() <= MAX_NODES && crate::equal::exprs(a, b) => Some(0),
-            _ if comparable(a, b) => Query::new(self).difference(a, b)?.as_constant(),
+            _ if comparable(a, b) => Query::new(&self.assumptions).difference(a, b)?.as_constant(),
             _ => None,
         }
     }
@@ -144,18 +124,19 @@ impl Analyzer {
         match condition.kind() {
             PrimKind::Binary(BinaryOp::And, a, b) => self.prove(a) && self.prove(b),
             PrimKind::Binary(BinaryOp::Or, a, b) if self.prove(a) || self.prove(b) => true,
-            _ => Query::new(self).simplify(condition).as_int().is_some_and(|v| v != 0),
+            _ => Query::new(&self.assumptions).simplify(condition).as_int().is_some_and(|v| v != 0),
         }
     }
 
     /// Returns true if `a == b` is proven.
     pub fn prove_eq(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
-        a.size() <= MAX_NODES && crate::equal::exprs(a, b) || comparable(a, b) && Query::new(self).proves_equal(a, b)
+        a.size() <= MAX_NODES && crate::equal::exprs(a, b)
+            || comparable(a, b) && Query::new(&self.assumptions).proves_equal(a, b)
     }
 
     /// Returns true if `a <= b` is proven.
     pub fn prove_le(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
-        comparable(a, b) && Query::new(self).proves_ge(b, a, 0)
+        comparable(a, b) && Query::new(&self.assumptions).proves_ge(b, a, 0)
     }
 
     /// Returns true if `a` is proven to be at most one of the bounds. Bounds at least as long as `a` are tried first:
@@ -163,7 +144,7 @@ impl Analyzer {
     pub fn prove_le_any(&self, a: &PrimExpr, bounds: &[PrimExpr]) -> bool {
         let is_long = |bound: &&PrimExpr| bound.size() >= a.size();
         let (long, short) = (bounds.iter().filter(is_long), bounds.iter().filter(|bound| !is_long(bound)));
-        let mut session = Query::new(self);
+        let mut session = Query::new(&self.assumptions);
         long.chain(short).any(|bound| {
             session.reset_budget();
             comparable(a, bound) && session.proves_ge(bound, a, 0)
@@ -172,7 +153,7 @@ impl Analyzer {
 
     /// Returns true if `a < b` is proven.
     pub fn prove_lt(&self, a: &PrimExpr, b: &PrimExpr) -> bool {
-        comparable(a, b) && Query::new(self).proves_ge(b, a, 1)
+        comparable(a, b) && Query::new(&self.assumptions).proves_ge(b, a, 1)
     }
 
     /// Returns true if `a >= b` is proven.
@@ -191,27 +172,6 @@ impl Analyzer {
         let rest = crate::prim::binary(BinaryOp::FloorMod, e.clone(), factor);
         self.as_constant(&rest) == Some(0)
     }
-
-    /// Returns the facts about a variable.
-    pub(super) fn range(&self, var: &Var) -> Range {
-        let unknown = || {
-            let of_dtype = Interval::of_dtype(var.dtype());
-            let min = self.default_min.filter(|_| !var.is_data());
-            let interval = Interval::new(min.map_or(of_dtype.min, |m| m.max(of_dtype.min)), of_dtype.max);
-            Range { interval, min: None, max: None }
-        };
-        self.ranges.get(var).cloned().unwrap_or_else(unknown)
-    }
-
-    /// Returns true if a variable has a symbolic bound.
-    pub(super) fn has_symbolic_bounds(&self, var: &Var) -> bool {
-        self.ranges.get(var).is_some_and(|range| range.min.is_some() || range.max.is_some())
-    }
-
-    /// Assumed facts other than bounds of variables.
-    pub(super) fn facts(&self) -> &[Fact] {
-        &self.facts
-    }
 }
 
 fn one(like: &PrimExpr) -> PrimExpr {
@@ -219,5 +179,5 @@ fn one(like: &PrimExpr) -> PrimExpr {
 }
 
 fn comparable(a: &PrimExpr, b: &PrimExpr) -> bool {
-    a.dtype() == b.dtype() && super::normal::is_index(a.dtype())
+    a.dtype() == b.dtype() && is_index(a.dtype())
 }

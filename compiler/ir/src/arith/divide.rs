@@ -5,7 +5,7 @@
 
 use super::{
     Interval,
-    fold::{floor_div, floor_mod},
+    floor::{floor_div, floor_mod},
     normal::Query,
     poly::{Atom, Poly, quotient},
 };

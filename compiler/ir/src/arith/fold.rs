@@ -5,6 +5,7 @@
 //! reads back as the same nodes: if folding would change an expression, the printer names its node (`T.Add(1, 2)`),
 //! while the importer folds `1 + 2`.
 
+use super::floor::{floor_div, floor_mod};
 use crate::{
     DType, PrimExpr,
     prim::{self, BinaryOp, PrimKind},
@@ -251,18 +252,6 @@ fn compare(op: BinaryOp, order: std::cmp::Ordering) -> bool {
 /// Returns true if constants of the dtype are folded in index arithmetic: int32 and int64 scalars.
 fn is_index(dtype: DType) -> bool {
     dtype.is_int() && dtype.lanes == 1 && matches!(dtype.bits, 32 | 64)
-}
-
-/// Floor division; `None` for a zero divisor.
-pub(super) fn floor_div(x: i64, y: i64) -> Option<i64> {
-    let q = x.checked_div(y)?;
-    Some(if x % y != 0 && (x < 0) != (y < 0) { q - 1 } else { q })
-}
-
-/// Remainder with the divisor's sign; `None` for a zero divisor.
-pub(super) fn floor_mod(x: i64, y: i64) -> Option<i64> {
-    let r = x.checked_rem(y)?;
-    Some(if r != 0 && (r < 0) != (y < 0) { r + y } else { r })
 }
 
 /// Wraps the value to an integer dtype.

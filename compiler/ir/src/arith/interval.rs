@@ -1,6 +1,6 @@
 //! Intervals of integers.
 
-use super::fold::floor_div;
+use super::floor::floor_div;
 use crate::DType;
 use std::ops::{Add, Mul, Neg, Sub};
 
@@ -206,7 +206,7 @@ mod tests {
                         assert!((*a * *b).contains(x * y));
                         assert!(a.min(*b).contains(x.min(y)));
                         assert!(a.max(*b).contains(x.max(y)));
-                        if let (Some(q), Some(r)) = (floor_div(x, y), super::super::fold::floor_mod(x, y)) {
+                        if let (Some(q), Some(r)) = (floor_div(x, y), super::super::floor::floor_mod(x, y)) {
                             assert!(a.floor_div(*b).contains(q), "{a:?} // {b:?}");
                             assert!(a.floor_mod(*b).contains(r), "{a:?} % {b:?}");
                         }

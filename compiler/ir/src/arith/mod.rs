@@ -10,7 +10,9 @@
 //! that could fail at run time, while here nothing fails; and it keeps the order of summands as written, while here
 //! equal expressions have one form.
 mod analyzer;
+mod assumptions;
 mod divide;
+mod floor;
 mod fold;
 mod interval;
 mod normal;

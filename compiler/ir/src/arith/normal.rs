@@ -2,7 +2,8 @@
 
 use super::{
     Interval,
-    analyzer::{Analyzer, Fact},
+    assumptions::{Assumptions, Fact},
+    floor::floor_div,
     fold,
     poly::{Atom, Monomial, Poly},
 };
@@ -23,6 +24,9 @@ const MAX_TERMS: usize = 64;
 /// Maximum number of nodes of an expression that is analyzed.
 pub(super) const MAX_NODES: u32 = 1000;
 
+/// Maximum number of polynomials that proofs examine per query.
+const MAX_PROOF_STEPS: usize = 200;
+
 /// Budget of monomials created per query.
 const MAX_MONOMIALS_PER_QUERY: usize = 15_000;
 
@@ -33,13 +37,13 @@ pub(super) fn is_index(dtype: DType) -> bool {
 
 /// State of one query: atoms numbered in order of appearance.
 pub(super) struct Query<'a> {
-    pub analyzer: &'a Analyzer,
+    pub assumptions: &'a Assumptions,
     atoms: Vec<AtomInfo>,
     index: FxHashMap<u64, SmallVec<[Atom; 1]>>,
     polys: FxHashMap<usize, (PrimExpr, Poly)>,
     /// Polynomials of sums, differences and products of data, which may have wrapped.
     modular: FxHashMap<usize, (PrimExpr, Option<Poly>)>,
-    /// Polynomials of the analyzer's facts, by index; computed on demand.
+    /// Polynomials of the assumed facts, by index; computed on demand.
     pub facts: FxHashMap<usize, Option<Poly>>,
     /// Remaining steps before a proof is given up.
     pub budget: usize,
@@ -54,23 +58,23 @@ struct AtomInfo {
 }
 
 impl<'a> Query<'a> {
-    pub fn new(analyzer: &'a Analyzer) -> Self {
+    pub fn new(assumptions: &'a Assumptions) -> Self {
         let (atoms, index, polys, modular, facts) = Default::default();
         Query {
-            analyzer,
+            assumptions,
             atoms,
             index,
             polys,
             modular,
             facts,
-            budget: super::prove::MAX_PROOF_STEPS,
+            budget: MAX_PROOF_STEPS,
             work: MAX_MONOMIALS_PER_QUERY,
         }
     }
 
     /// Restores the budget for the next question; polynomials of expressions stay cached.
     pub fn reset_budget(&mut self) {
-        (self.budget, self.work) = (super::prove::MAX_PROOF_STEPS, MAX_MONOMIALS_PER_QUERY);
+        (self.budget, self.work) = (MAX_PROOF_STEPS, MAX_MONOMIALS_PER_QUERY);
     }
 
     /// The polynomial of an integer expression.
@@ -167,8 +171,8 @@ impl<'a> Query<'a> {
         let var = if monomial.len() == 1 { self.atom(monomial[0]).as_var()?.clone() } else { return None };
         debug_assert!(constant.as_constant() == Some(offset));
         match c {
-            1.. => Some((var, Interval::new(fold::floor_div(offset.checked_neg()?.checked_add(c - 1)?, c)?, i64::MAX))),
-            _ => Some((var, Interval::new(i64::MIN, fold::floor_div(offset, c.checked_neg()?)?))),
+            1.. => Some((var, Interval::new(floor_div(offset.checked_neg()?.checked_add(c - 1)?, c)?, i64::MAX))),
+            _ => Some((var, Interval::new(i64::MIN, floor_div(offset, c.checked_neg()?)?))),
         }
     }
 
@@ -176,7 +180,7 @@ impl<'a> Query<'a> {
     fn sum_or_product(&mut self, e: &PrimExpr) -> Option<Poly> {
         match e.kind() {
             PrimKind::Int(v) => Some(Poly::constant(*v)),
-            PrimKind::Var(v) => match self.analyzer.range(v).interval.as_point() {
+            PrimKind::Var(v) => match self.assumptions.range(v).interval.as_point() {
                 Some(value) => Some(Poly::constant(value)),
                 None => Some(self.atom_poly(e)),
             },
@@ -366,7 +370,7 @@ impl<'a> Query<'a> {
     fn interval_of_atom(&mut self, e: &PrimExpr) -> Interval {
         let bound = match e.kind() {
             _ if e.size() > MAX_NODES || self.work == 0 => Interval::ALL,
-            PrimKind::Var(v) => self.analyzer.range(v).interval,
+            PrimKind::Var(v) => self.assumptions.range(v).interval,
             PrimKind::Binary(op, a, b) => {
                 let (x, y) = (self.interval_of(a), self.interval_of(b));
                 match op {

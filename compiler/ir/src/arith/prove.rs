@@ -6,7 +6,7 @@
 //! maxima by cases.
 
 use super::{
-    analyzer::Fact,
+    assumptions::Fact,
     normal::Query,
     poly::{Atom, Poly},
 };
@@ -15,8 +15,6 @@ use crate::{
     prim::{BinaryOp, PrimKind},
 };
 
-/// Maximum number of polynomials examined per query.
-pub(super) const MAX_PROOF_STEPS: usize = 200;
 /// Maximum depth of nested eliminations.
 const MAX_ELIMINATIONS: usize = 8;
 
@@ -83,8 +81,8 @@ impl Query<'_> {
     }
 
     fn follows_from_fact(&mut self, poly: &Poly) -> bool {
-        let analyzer = self.analyzer;
-        analyzer.facts().iter().enumerate().any(|(number, fact)| {
+        let assumptions = self.assumptions;
+        assumptions.facts.iter().enumerate().any(|(number, fact)| {
             if !self.facts.contains_key(&number) {
                 // Conditions in a fact are decided without the fact itself, and each fact is expanded once.
                 self.facts.insert(number, None);
@@ -128,7 +126,7 @@ impl Query<'_> {
         let mut multiplied: Vec<Atom> = products.flat_map(|(monomial, _)| monomial.iter().copied()).collect();
         multiplied.sort_unstable();
         let is_bounded_by_numbers = |atom: Atom| match self.atom(atom).kind() {
-            PrimKind::Var(v) => !self.analyzer.has_symbolic_bounds(v),
+            PrimKind::Var(v) => !self.assumptions.has_symbolic_bounds(v),
             _ => false,
         };
         let mut atoms = poly.atoms();
@@ -185,7 +183,7 @@ impl Query<'_> {
         let e = self.atom(atom).clone();
         match e.kind() {
             PrimKind::Var(v) => {
-                let known = self.analyzer.range(v);
+                let known = self.assumptions.range(v);
                 let (low, high) = (known.min.map(|e| self.poly(&e)), known.max.and_then(|bound| self.shifted(&bound)));
                 Bounds { min: low.or(min), max: high.or(max) }
             }
@@ -213,7 +211,7 @@ impl Query<'_> {
         let (mut maximum, mut found) = (poly.clone(), false);
         for atom in poly.atoms().into_iter().rev() {
             let PrimKind::Var(v) = self.atom(atom).kind() else { continue };
-            let known = self.analyzer.range(v);
+            let known = self.assumptions.range(v);
             let Some((factor, rest)) = maximum.linear_in(atom) else { continue };
             let sign = self.interval(&factor);
             let bound = if sign.min >= 0 { known.max } else { known.min.filter(|_| sign.max <= 0).map(|e| (e, 0)) };

@@ -1,5 +1,8 @@
 //! Scalar expressions: symbolic dimensions in Relax, everything in TIR.
 //!
+//! Expressions contain buffers (in loads) and attributes (in calls), which contain expressions, so all three are declared
+//! here.
+//!
 //! An expression is an immutable shared tree. Constructors here build exactly the node asked for and fold nothing;
 //! simplification is `arith`'s work. Operands of an arithmetic node have one dtype, checked by the verifier.
 //!
@@ -13,6 +16,8 @@
 //! may have any value and do wrap, so `x + 1 > x` is no tautology: `arith` decomposes a sum, difference or product of
 //! data only if intervals prove that it fits its dtype.
 
+mod attrs;
+mod buffer;
 mod build;
 pub mod check;
 pub mod flat;
@@ -20,10 +25,12 @@ pub mod intrinsics;
 pub mod math;
 mod visit;
 
+pub use attrs::{AttrValue, Attrs, DeviceMesh, VDevice};
+pub use buffer::{Buffer, BufferNode, DEFAULT_ALIGN, DEFAULT_LAYOUT, Region};
 pub use build::{BinaryFn, binary, compare};
 pub use visit::Substitution;
 
-use crate::{Attrs, DType, Name, tir::Buffer};
+use crate::{DType, Name};
 use std::{
     fmt,
     hash::{Hash, Hasher},

@@ -1,14 +1,12 @@
 //! Objects without a notation of their own, written as JSON in front of the module: `metadata["ir.GenericConst"][0]`.
 
-use super::{json::Graph, literal, printer::Printer};
-use crate::{Name, Tensor, VDevice, relax::Constant};
+use super::{json::Graph, literal};
+use crate::{Name, Tensor, VDevice};
 use rustc_hash::FxHashMap;
 use std::{collections::BTreeMap, sync::Arc};
 
-const CONSTANT: &str = "ir.GenericConst";
-const TENSOR: &str = "ffi.Tensor";
-const STRING: &str = "ffi.String";
-const SCALAR_STRING: &str = "ir.StringImm";
+/// Type key of constants of graphs.
+pub(super) const CONSTANT: &str = "ir.GenericConst";
 
 /// The objects so far: arrays by type key.
 #[derive(Default)]
@@ -17,7 +15,8 @@ pub(super) struct Metadata {
     seen: FxHashMap<Identity, usize>,
 }
 
-enum Object {
+/// An object.
+pub(super) enum Object {
     Constant(Tensor, Option<Arc<VDevice>>),
     Tensor(Tensor),
     Str(Name),
@@ -27,7 +26,7 @@ enum Object {
 
 /// Identity of an object in its array.
 #[derive(PartialEq, Eq, Hash)]
-enum Identity {
+pub(super) enum Identity {
     /// A tensor and its device.
     Constant(usize, usize),
     Address(Name, usize),
@@ -35,7 +34,8 @@ enum Identity {
 }
 
 impl Metadata {
-    fn add(&mut self, key: &Name, identity: Identity, object: Object) -> usize {
+    /// Adds an object unless it is present; returns its index in the array of its type key.
+    pub fn add(&mut self, key: &Name, identity: Identity, object: Object) -> usize {
         let array = self.arrays.entry(key.clone()).or_default();
         let index = *self.seen.entry(identity).or_insert(array.len());
         if index == array.len() {
@@ -93,108 +93,4 @@ impl Object {
             Object::Opaque(json) => graph.opaque(key, json),
         }
     }
-}
-
-impl Printer<'_> {
-    /// Appends a constant of a graph: a scalar by value; others, and those on a device, by reference to metadata.
-    pub fn constant(&mut self, constant: &Constant) {
-        let tensor = &constant.tensor;
-        match (scalar_text(tensor).filter(|_| constant.vdevice.is_none()), &constant.distributed) {
-            (value, Some(ty)) => {
-                self.relax("dist.const(");
-                match value {
-                    Some(value) => self.push(&value),
-                    None => self.constant_reference(constant),
-                }
-                self.push(", ");
-                self.dtensor_type(ty);
-                self.push(")");
-            }
-            (Some(value), None) => {
-                self.relax("const(");
-                self.push(&value);
-                self.push(", ");
-                self.quote(&tensor.dtype().to_string());
-                self.push(")");
-            }
-            (None, None) => self.constant_reference(constant),
-        }
-    }
-
-    fn constant_reference(&mut self, constant: &Constant) {
-        let (tensor, vdevice) = (&constant.tensor, &constant.vdevice);
-        let key = Name::from(CONSTANT);
-        let identity =
-            Identity::Constant(address(tensor), vdevice.as_ref().map_or(0, |device| Arc::as_ptr(device).addr()));
-        let index = self.metadata.add(&key, identity, Object::Constant(tensor.clone(), vdevice.clone()));
-        self.reference(&key, index);
-    }
-
-    /// Appends a reference to a tensor.
-    pub fn tensor(&mut self, tensor: &Tensor) {
-        let key = Name::from(TENSOR);
-        let identity = Identity::Address(key.clone(), address(tensor));
-        let index = self.metadata.add(&key, identity, Object::Tensor(tensor.clone()));
-        self.reference(&key, index);
-    }
-
-    /// Appends a string; multi-line ones by reference.
-    pub fn string(&mut self, text: &Name) {
-        self.string_of(STRING, text, Object::Str);
-    }
-
-    /// Appends a string that is an operand of a scalar expression.
-    pub fn scalar_string(&mut self, text: &Name) {
-        self.string_of(SCALAR_STRING, text, Object::ScalarStr);
-    }
-
-    /// Appends a reference to an unparsed object.
-    pub fn opaque(&mut self, key: &Name, json: &Arc<str>) {
-        let identity = Identity::Text(key.clone(), Name::from(json.clone()));
-        let index = self.metadata.add(key, identity, Object::Opaque(json.clone()));
-        self.reference(key, index);
-    }
-
-    fn string_of(&mut self, key: &str, text: &Name, object: fn(Name) -> Object) {
-        if !text.contains('\n') {
-            return self.quote(text);
-        }
-        let key = Name::from(key);
-        // Clones of one string are one object; equal strings of different origin are two.
-        let identity = Identity::Address(key.clone(), text.as_ptr() as usize);
-        let index = self.metadata.add(&key, identity, object(text.clone()));
-        self.reference(&key, index);
-    }
-
-    fn reference(&mut self, key: &str, index: usize) {
-        self.push("metadata[");
-        self.quote(key);
-        self.show(format_args!("][{index}]"));
-    }
-}
-
-fn address(tensor: &Tensor) -> usize {
-    std::ptr::from_ref(tensor.as_dl()) as usize
-}
-
-/// The value of a scalar of a common dtype.
-fn scalar_text(tensor: &Tensor) -> Option<String> {
-    use crate::DType;
-    if !tensor.shape().is_empty() {
-        return None;
-    }
-    let bytes = tensor.as_bytes().ok()?;
-    let mut text = String::new();
-    match tensor.dtype() {
-        DType::INT8 => text = i8::from_le_bytes(bytes.try_into().ok()?).to_string(),
-        DType::INT16 => text = i16::from_le_bytes(bytes.try_into().ok()?).to_string(),
-        DType::INT32 => text = i32::from_le_bytes(bytes.try_into().ok()?).to_string(),
-        DType::INT64 => text = i64::from_le_bytes(bytes.try_into().ok()?).to_string(),
-        DType::BOOL => text.push_str(if bytes.first() == Some(&0) { "False" } else { "True" }),
-        DType::FLOAT16 => literal::float(&mut text, half::f16::from_le_bytes(bytes.try_into().ok()?).to_f64()),
-        DType::FLOAT32 => literal::float(&mut text, f32::from_le_bytes(bytes.try_into().ok()?).into()),
-        DType::FLOAT64 => literal::float(&mut text, f64::from_le_bytes(bytes.try_into().ok()?)),
-        _ => return None,
-    }
-    Some(text)
 }

@@ -20,6 +20,7 @@ mod names;
 mod operand;
 mod prim_func;
 mod printer;
+mod references;
 mod stmt;
 #[cfg(test)]
 mod tests;

@@ -6,11 +6,8 @@ use super::{
     printer::{Dialect, Printer},
 };
 use crate::{
-    CallableType, DTensorType, DType, PrimExpr, TensorShape, TensorType, Type, VDevice,
-    module::{DeviceMesh, GlobalInfo},
-    prim::PrimType,
-    relax,
-    types::ShapeType,
+    CallableType, DTensorType, DType, DeviceMesh, PrimExpr, TensorShape, TensorType, Type, VDevice, module::GlobalInfo,
+    prim::PrimType, relax, types::ShapeType,
 };
 use std::sync::Arc;
 

@@ -11,17 +11,17 @@ mod outline;
 pub mod pattern;
 mod replace;
 mod table;
-mod value;
 mod visit;
 
 pub use call_tir::CallTir;
 pub use extract::Renumbering;
-pub use function::{Binding, Block, Body, Function, Lambda, VarInfo};
+pub use function::{
+    Binding, Block, Body, Call, Callee, Constant, Function, Lambda, Operand, Origin, Source, Value, VarInfo,
+};
 pub use graph::{Def, Definitions, Graph, Position};
 pub use outline::{Argument, Outlined, Outlining};
 pub use replace::Replacements;
-pub use table::{InferError, OpTable};
-pub use value::{Call, Callee, Constant, Operand, Origin, Source, Value};
+pub use table::{InferError, OpTable, OperandWrites, ResultMemory};
 
 use cranelift_entity::entity_impl;
 

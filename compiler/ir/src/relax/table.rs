@@ -1,9 +1,6 @@
 //! The interface of the operator table, which lives in a crate above this one.
 
-use super::{
-    Call, Function,
-    memory::{OperandWrites, ResultMemory},
-};
+use super::{Call, Function};
 use crate::{Module, Type};
 use std::fmt;
 
@@ -23,6 +20,40 @@ pub trait OpTable {
     /// # Errors
     /// When operands or attributes break the operator's rule.
     fn infer(&self, module: &Module, function: &Function, call: &Call) -> Result<Type, InferError>;
+}
+
+/// Memory of an operator's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultMemory {
+    /// Unknown: it may alias, or contain, any operand.
+    Unknown,
+    /// In new memory.
+    Own,
+    /// In new memory; it could also overwrite an operand of the result's type, since each element depends only on the
+    /// elements at the same index.
+    OwnOrOperand,
+    /// It may be a view of the first operand.
+    View,
+}
+
+impl ResultMemory {
+    /// Returns true if the result certainly shares no memory with operands.
+    pub fn is_own(self) -> bool {
+        matches!(self, ResultMemory::Own | ResultMemory::OwnOrOperand)
+    }
+}
+
+/// Operands that a call of an operator may write over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperandWrites {
+    /// None.
+    Nothing,
+    /// Those that its attribute `inplace_indices` lists.
+    InPlace,
+    /// Any, if a function of the module writes: the call runs a closure.
+    Closure,
+    /// Any.
+    Any,
 }
 
 /// A type error of a call.

@@ -1,9 +1,9 @@
 //! Copies of statements with fresh variables, or with values for variables.
 
-use super::{AttrNode, Block, Buffer, Param, PrimFunc, Region, Stmt, StmtKind};
+use super::{AttrNode, Block, Buffer, Loop, Param, PrimFunc, Region, Stmt, StmtKind};
 use crate::{
-    PrimExpr, equal,
-    prim::{PrimKind, Substitution, Var},
+    PrimExpr, arith, equal,
+    prim::{BinaryOp, PrimKind, Substitution, Var},
 };
 use rustc_hash::FxHashMap;
 
@@ -32,6 +32,23 @@ pub fn replace_in(func: &PrimFunc, values: Substitution, wholes: Vec<(PrimExpr, 
 /// buffers. All other declarations are new.
 pub fn copy_body(body: &Stmt, values: Substitution, buffers: FxHashMap<Buffer, Buffer>) -> Stmt {
     Copier { values, buffers, closed: true, renews: true, ..Copier::default() }.copy(body)
+}
+
+impl Loop {
+    /// Unrolls the first `iterations`, each with fresh variables.
+    pub fn unrolled(&self, iterations: i64) -> Stmt {
+        let dtype = self.var.dtype();
+        let constant = |v| PrimExpr::int(v, dtype);
+        let value = |i: i64| {
+            let moved = match &self.step {
+                Some(step) => arith::binary(BinaryOp::Mul, step.clone(), constant(i)),
+                None => constant(i),
+            };
+            arith::binary(BinaryOp::Add, self.min.clone(), moved)
+        };
+        let copy = |i| copy(&self.body, Substitution::from_iter([(self.var.clone(), value(i))]));
+        Stmt::seq((0..iterations).map(copy))
+    }
 }
 
 #[derive(Default)]

@@ -5,7 +5,6 @@
 //! buffers. A declaration ([`StmtKind::Bind`], [`StmtKind::Alloc`], [`StmtKind::Decl`]) is visible to the statements
 //! after it in its sequence.
 
-mod buffer;
 pub mod call;
 mod data;
 pub mod empty_reductions;
@@ -18,6 +17,6 @@ pub mod stage;
 mod stmt;
 mod visit;
 
-pub use buffer::{Buffer, BufferNode, DEFAULT_ALIGN, DEFAULT_LAYOUT, Region};
+pub use crate::prim::{Buffer, BufferNode, DEFAULT_ALIGN, DEFAULT_LAYOUT, Region};
 pub use func::{EXACT, Param, PrimFunc};
 pub use stmt::{AttrNode, Block, BlockAxis, ForKind, Loop, MatchBuffer, Stmt, StmtKind};

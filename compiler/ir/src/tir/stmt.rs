@@ -1,9 +1,9 @@
 //! TIR statements.
 
-use super::{Buffer, Region, fresh};
+use super::{Buffer, Region};
 use crate::{
-    AttrValue, Attrs, Name, PrimExpr, arith,
-    prim::{BinaryOp, IterKind, IterVar, Substitution, Var},
+    AttrValue, Attrs, Name, PrimExpr,
+    prim::{IterKind, IterVar, Var},
 };
 use hammock_diagnostics::Span;
 
@@ -230,23 +230,6 @@ impl Stmt {
         let min = PrimExpr::int(0, var.dtype());
         let annotations = Attrs::new();
         Stmt::new(StmtKind::For(Box::new(Loop { var, min, extent, step: None, kind, annotations, body })))
-    }
-}
-
-impl Loop {
-    /// Unrolls the first `iterations`, each with fresh variables.
-    pub fn unrolled(&self, iterations: i64) -> Stmt {
-        let dtype = self.var.dtype();
-        let constant = |v| PrimExpr::int(v, dtype);
-        let value = |i: i64| {
-            let moved = match &self.step {
-                Some(step) => arith::binary(BinaryOp::Mul, step.clone(), constant(i)),
-                None => constant(i),
-            };
-            arith::binary(BinaryOp::Add, self.min.clone(), moved)
-        };
-        let copy = |i| fresh::copy(&self.body, Substitution::from_iter([(self.var.clone(), value(i))]));
-        Stmt::seq((0..iterations).map(copy))
     }
 }
 

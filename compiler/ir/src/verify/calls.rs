@@ -65,7 +65,7 @@ impl Kernel<'_> {
     /// Checks that a buffer of constant size fits into memory of constant size.
     fn fits_memory(&mut self, kernel: &Name, buffer: &Buffer, data: &PrimExpr, span: Span) {
         let memory = data.as_var().and_then(|data| self.memory.get(data)).copied();
-        let (Some(memory), Some(need)) = (memory, constant_bytes(buffer)) else { return };
+        let (Some(memory), Some(need)) = (memory, buffer.constant_bytes()) else { return };
         if need > memory {
             let message = format!(
                 "`{}` of kernel `{kernel}` has {need} bytes, but the memory that it is given has {memory}",
@@ -150,16 +150,3 @@ fn recursion(module: &Module, caller: &Name, callee: &Name) -> Diagnostic {
 
 /// C functions that access memory.
 const MEMORY_FUNCTIONS: &[&str] = &["bcmp", "memcmp", "memcpy", "memmove", "memset", "sincos", "sincosf", "strlen"];
-
-/// Size in bytes of a compact buffer of constant shape.
-pub(super) fn constant_bytes(buffer: &Buffer) -> Option<i64> {
-    if !buffer.strides.is_empty() {
-        return None;
-    }
-    let mut elements = 1i64;
-    for size in &buffer.shape {
-        elements = elements.checked_mul(size.as_int()?)?;
-    }
-    let offset = buffer.elem_offset.as_ref().map_or(Some(0), PrimExpr::as_int)?;
-    elements.checked_add(offset)?.checked_mul(buffer.dtype.bytes() as i64)
-}

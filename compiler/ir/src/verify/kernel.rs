@@ -1,7 +1,6 @@
 //! Verifies kernels: scopes, statements, blocks.
 
 use super::{
-    calls::constant_bytes,
     graph::Report,
     scope::Scopes,
     uninitialized::{self, Certainty},
@@ -362,7 +361,7 @@ impl Kernel<'_> {
 
     /// Declares a buffer with memory of its own.
     fn declare_memory(&mut self, buffer: &Buffer) {
-        self.memory.extend(constant_bytes(buffer).map(|bytes| (buffer.data.clone(), bytes)));
+        self.memory.extend(buffer.constant_bytes().map(|bytes| (buffer.data.clone(), bytes)));
         self.declare(buffer);
     }
 

@@ -4,10 +4,7 @@ use super::*;
 use crate::{
     Attrs, DType, PrimExpr, Span, Type,
     prim::Var as Scalar,
-    relax::{
-        Binding, Block, Body, Call, Callee, InferError, Lambda, Operand, Value, Var,
-        memory::{OperandWrites, ResultMemory},
-    },
+    relax::{Binding, Block, Body, Call, Callee, InferError, Lambda, Operand, OperandWrites, ResultMemory, Value, Var},
     tir::{Buffer, Param, PrimFunc, Stmt, StmtKind},
 };
 

@@ -1,6 +1,6 @@
 //! Convolutions.
 
-use super::{Op, Result, op, pool::Windows};
+use super::{Op, Result, op, windows::Windows};
 use crate::node::{self, Node};
 use hammock_ir::{
     DType, PrimExpr,

@@ -1,6 +1,6 @@
 //! Deformable convolution: samples each window element at its offset, then multiplies by the weight.
 
-use super::{Op, Result, op, pool::Windows};
+use super::{Op, Result, op, windows::Windows};
 use crate::node::{self, Node, product};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;

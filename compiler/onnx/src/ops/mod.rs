@@ -12,7 +12,6 @@ mod constant;
 mod control;
 mod conv;
 mod deform;
-mod dynamic_pads;
 mod dynamic_shape;
 mod elementwise;
 mod features;
@@ -37,6 +36,7 @@ mod shape;
 mod signal;
 mod stateful;
 mod vision;
+mod windows;
 
 use crate::{
     dtype,

@@ -1,6 +1,6 @@
 //! Max pooling with indices, and max unpooling.
 
-use super::{Op, Result, op, pool::Windows};
+use super::{Op, Result, op, windows::Windows};
 use crate::node::{self, Node, product};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;

@@ -3,10 +3,23 @@
 //!
 //! Source coordinates are computed in float64, one vector per axis: rounding errors would select wrong pixels.
 
-use super::resize::Method;
 use crate::node::{self, Node, axes_attr};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
+
+/// Attributes of a resizing.
+pub struct Method<'a> {
+    pub mode: &'a str,
+    pub coordinates: &'a str,
+    pub rounding: &'a str,
+    pub cubic_coefficient: f64,
+    /// True if pixels outside of the data have weight zero.
+    pub exclude_outside: bool,
+    /// True if filters widen when downsampling.
+    pub antialias: bool,
+    /// Value of coordinates outside of the data, for regions.
+    pub extrapolation_value: f64,
+}
 
 /// Resizing of one axis.
 pub struct ResizedAxis {

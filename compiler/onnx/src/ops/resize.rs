@@ -2,27 +2,13 @@
 
 use super::{
     Op, Result, op,
-    resample::{self, ResizedAxis},
+    resample::{self, Method, ResizedAxis},
 };
 use crate::node::{self, Node};
 use hammock_ir::{AttrValue, DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[op("Resize", resize), op("Upsample", upsample)];
-
-/// Attributes of a resizing.
-pub struct Method<'a> {
-    pub mode: &'a str,
-    pub coordinates: &'a str,
-    pub rounding: &'a str,
-    pub cubic_coefficient: f64,
-    /// True if pixels outside of the data have weight zero.
-    pub exclude_outside: bool,
-    /// True if filters widen when downsampling.
-    pub antialias: bool,
-    /// Value of coordinates outside of the data, for regions.
-    pub extrapolation_value: f64,
-}
 
 /// Sizes of a result; scales per axis if they differ from the ratio of sizes.
 struct Target {

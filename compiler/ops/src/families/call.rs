@@ -9,7 +9,7 @@
 //! [`Call::ty_args`]: hammock_ir::relax::Call::ty_args
 
 use crate::{
-    context::CallContext,
+    CallContext,
     op::{AttrKind, Op, OperandKind},
     rules::Inferred,
     text::type_text,

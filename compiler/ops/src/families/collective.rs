@@ -3,8 +3,7 @@
 //! They are lowered to calls of the runtime's functions of the same names (`runtime.disco.…`), which know the workers.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::Emit,
     op::{AttrKind, Op},
     relayout,

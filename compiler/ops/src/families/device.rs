@@ -1,7 +1,7 @@
 //! Placement of tensors on devices.
 
 use crate::{
-    context::CallContext,
+    CallContext,
     op::{AttrKind, Op},
     rules::{Inferred, same_as},
 };

@@ -2,8 +2,7 @@
 
 use super::collective::{num_workers, shard_size, with_axis_size};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::Emit,
     op::{AttrKind, Op, OperandKind},
     rules::Inferred,

@@ -1,7 +1,7 @@
 //! Metadata of tensors at run time.
 
 use crate::{
-    context::CallContext,
+    CallContext,
     op::{Op, OperandKind},
     rules::Inferred,
 };

@@ -1,8 +1,7 @@
 //! Memory: allocation, views and release, from graph level down to VM level.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     op::{NONE, Op, OperandKind},
     rules::{Inferred, same_as},
 };

@@ -24,3 +24,35 @@ pub mod sort;
 pub mod ternary;
 pub mod unary;
 pub mod vision;
+
+use crate::op::Op;
+
+/// The operators of every family file.
+pub(crate) fn all() -> Vec<Vec<Op>> {
+    vec![
+        unary::ops(),
+        binary::ops(),
+        ternary::ops(),
+        create::ops(),
+        linear_algebra::ops(),
+        manipulate::ops(),
+        index::ops(),
+        scatter::ops(),
+        reduce::ops(),
+        sort::ops(),
+        scan::ops(),
+        set::ops(),
+        nn::ops(),
+        image::ops(),
+        vision::ops(),
+        quantize::ops(),
+        gradient::ops(),
+        call::ops(),
+        shape_value::ops(),
+        inspect::ops(),
+        memory::ops(),
+        device::ops(),
+        collective::ops(),
+        distributed::ops(),
+    ]
+}

@@ -1,8 +1,7 @@
 //! Affine quantization: small integers with a scale and a zero point, per tensor or per axis.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Input, Legalized, highest, largest_float, lowest},
     op::{AttrKind, Op},
     relayout,

@@ -1,8 +1,7 @@
 //! Prefix scans, and sampling from distributions by prefix sums.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::manipulate::unflatten,
     legalize::{
         Builder, Combine, Legalized, accumulator,

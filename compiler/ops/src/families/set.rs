@@ -1,7 +1,7 @@
 //! Operators whose result size depends on the data. They run as functions of the runtime.
 
 use crate::{
-    context::CallContext,
+    CallContext,
     op::{NONE, Op, OperandKind},
     rules::Inferred,
 };

@@ -1,7 +1,7 @@
 //! Shapes as values.
 
 use crate::{
-    context::CallContext,
+    CallContext,
     op::{Op, OperandKind},
     rules::Inferred,
 };

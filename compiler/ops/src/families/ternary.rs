@@ -1,7 +1,7 @@
 //! Element-wise functions of three values.
 
 use crate::{
-    context::CallContext,
+    CallContext,
     legalize::{Builder, Input},
     op::{Op, OperandKind},
     precision::Precision,

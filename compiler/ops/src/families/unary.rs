@@ -4,7 +4,7 @@
 //! computed in float32.
 
 use crate::{
-    context::CallContext,
+    CallContext,
     legalize::{Builder, Legalized, accumulator},
     op::Op,
     precision::Precision,

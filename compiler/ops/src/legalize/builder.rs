@@ -4,7 +4,7 @@ use super::{
     Legalized,
     input::{Input, scalar_constant},
 };
-use crate::{context::CallContext, text::kind_text};
+use crate::{CallContext, text::kind_text};
 use hammock_ir::{
     Attrs, PrimExpr, Span, TensorType, Type,
     prim::{Substitution, Var},

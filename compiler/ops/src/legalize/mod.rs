@@ -29,46 +29,18 @@ mod region;
 mod sizes;
 mod stage;
 
+pub use crate::op::{DecomposeFn, Emit, Legalized, TirFn};
 pub use builder::Builder;
 pub use combine::{Combine, highest, largest_float, lowest};
 pub use input::{Input, broadcast_indices, scalar_constant};
 pub use normalize_operands::{has_normal_operands, normalize_operands};
 pub use stage::{ReduceAxis, accumulator};
 
-use crate::{context::CallContext, table::lookup};
+use crate::table::lookup;
 use hammock_ir::{
-    AttrValue, Type,
+    AttrValue,
     relax::{InferError, Operand, Value},
-    tir::PrimFunc,
 };
-
-/// Builds the TIR function of a call, whose operands must be normalized: see [`normalize_operands`].
-pub type TirFn = Box<dyn Fn(&CallContext) -> Result<Legalized, InferError> + Send + Sync>;
-
-/// Rewrites a call as bindings of other operators.
-pub type DecomposeFn = Box<dyn Fn(&CallContext, &mut dyn Emit) -> Result<Operand, InferError> + Send + Sync>;
-
-/// A TIR function and the `call_tir` that replaces the operator's call.
-#[derive(Clone, Debug)]
-pub struct Legalized {
-    /// Name hint of the function: the last part of the operator's name, such as `conv2d`.
-    pub name: String,
-    /// The function, in block TIR: inputs, then scalars, then outputs.
-    pub func: PrimFunc,
-    /// The arguments of `call_tir`.
-    pub args: Vec<Operand>,
-    /// The type of its result: a tensor, or a tuple of tensors.
-    pub out_ty: Type,
-}
-
-/// Receiver of a decomposition's bindings.
-pub trait Emit {
-    /// Binds a value to a new variable, with its inferred type.
-    ///
-    /// # Errors
-    /// When the value has no type.
-    fn emit(&mut self, value: Value) -> Result<Operand, InferError>;
-}
 
 impl dyn Emit + '_ {
     /// Binds a call of an operator, with default values for attributes that are not given.

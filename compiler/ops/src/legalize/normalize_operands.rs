@@ -5,7 +5,7 @@
 //! run time.
 
 use super::Emit;
-use crate::context::CallContext;
+use crate::CallContext;
 use hammock_ir::{
     PrimExpr, TensorShape, TensorType, Type,
     prim::Var,

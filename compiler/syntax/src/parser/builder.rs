@@ -1,17 +1,12 @@
 //! Builder for the grammar's actions: names, nodes with checked depth, and diagnostics.
 
-use lalrpop_util::ParseError;
 use rustc_hash::FxHashMap;
 
-use super::operators::Piece;
-use super::unexpected;
+use super::chain::Piece;
+use super::unexpected::{self, Unexpected};
 use crate::ast::{self, Arg, Comprehension, ComprehensionKind, Expr, ExprKind, ForClause, Ident, Name, Stmt, StmtKind};
 use crate::layout::MAX_DIAGNOSTICS;
-use crate::lexer::Token;
 use hammock_diagnostics::{Diagnostic, Span, codes};
-
-/// An error of the generated parser.
-pub(super) type Unexpected = ParseError<u32, Token, std::convert::Infallible>;
 
 /// Accumulates the tree and the diagnostics of one text.
 pub(super) struct Builder<'src> {

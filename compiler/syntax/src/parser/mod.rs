@@ -1,6 +1,7 @@
 //! The parser: runs the generated LALR parser on the layout's tokens and sorts the diagnostics.
 
 mod builder;
+mod chain;
 mod escapes;
 mod expected;
 mod foreign;

@@ -5,25 +5,9 @@ use std::iter::Peekable;
 use std::vec::Drain;
 
 use super::builder::Builder;
+use super::chain::{Infix, Piece};
 use crate::ast::{Binary, BinaryOp, BoolOp, Compare, CompareOp, Expr, ExprKind, MAX_EXPR_DEPTH, UnaryOp};
 use hammock_diagnostics::Span;
-
-/// A member of a chain of operators.
-pub(super) enum Piece {
-    Operand(Expr),
-    /// A prefix operator, with its start.
-    Prefix(UnaryOp, u32),
-    /// An infix operator.
-    Infix(Infix),
-}
-
-/// An infix operator.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Infix {
-    Binary(BinaryOp),
-    Compare(CompareOp),
-    Bool(BoolOp),
-}
 
 const OR: u8 = 1;
 const AND: u8 = 2;
@@ -66,20 +50,6 @@ impl Builder<'_> {
         let tree = Climb { pieces: chain.drain(..).peekable(), builder: self }.chain(OR, 0);
         self.spare_chains.push(chain);
         tree.unwrap_or_else(|TooDeep| self.reject(Span::new(start, end)))
-    }
-}
-
-impl Piece {
-    fn start(&self) -> u32 {
-        match self {
-            Piece::Operand(expr) => expr.span.start,
-            Piece::Prefix(_, start) => *start,
-            Piece::Infix(_) => 0,
-        }
-    }
-
-    fn end(&self) -> u32 {
-        if let Piece::Operand(expr) = self { expr.span.end } else { 0 }
     }
 }
 

@@ -2,11 +2,13 @@
 
 use lalrpop_util::ParseError;
 
-use super::builder::Unexpected;
 use super::expected::{self, Expected};
 use super::foreign;
 use crate::lexer::Token;
 use hammock_diagnostics::{Diagnostic, Span, codes};
+
+/// An error of the generated parser.
+pub(super) type Unexpected = ParseError<u32, Token, std::convert::Infallible>;
 
 /// An unexpected token with its context.
 struct TokenContext<'src> {

@@ -3,9 +3,9 @@
 use super::{
     Emitter, Result, Ty, Unsupported, Value,
     convert::{memory_type, register_type},
-    strided_load,
+    strided_load::{self, ramp},
 };
-use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
+use hammock_ir::{DType, PrimExpr, tir::Buffer};
 
 /// Address of an access.
 enum Address {
@@ -364,12 +364,4 @@ impl Emitter<'_, '_> {
 /// Returns a mask whose first `on` of `all` lanes are active.
 fn first_lanes(on: u16, all: u16) -> Value {
     Value::vector((0..all).map(|lane| (lane < on).into()), Ty::I1)
-}
-
-/// Splits a ramp with a scalar base into base, stride and lanes.
-pub(super) fn ramp(index: &PrimExpr) -> Option<(&PrimExpr, &PrimExpr, u16)> {
-    match index.kind() {
-        PrimKind::Ramp(base, stride) if base.dtype().lanes == 1 => Some((base, stride, index.dtype().lanes)),
-        _ => None,
-    }
 }

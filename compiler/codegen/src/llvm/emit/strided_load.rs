@@ -2,8 +2,8 @@
 //!
 //! Never reads before the first or after the last element, nor inactive lanes under a mask.
 
-use super::{Emitter, Result, Ty, Value, memory::ramp};
-use hammock_ir::{PrimExpr, tir::Buffer};
+use super::{Emitter, Result, Ty, Value};
+use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 use hammock_loopnest::access::MAX_STRIDE;
 
 /// Returns the stride of an access, if it is small.
@@ -13,6 +13,14 @@ pub(super) fn step(buffer: &Buffer, indices: &[PrimExpr]) -> Option<usize> {
     let step = step.as_int().filter(|step| (2..=MAX_STRIDE).contains(step))?;
     let plain = buffer.strides.is_empty() && buffer.elem_offset.is_none() && buffer.dtype.lanes == 1;
     (plain && lanes > 1).then_some(step as usize)
+}
+
+/// Splits a ramp with a scalar base into base, stride and lanes.
+pub(super) fn ramp(index: &PrimExpr) -> Option<(&PrimExpr, &PrimExpr, u16)> {
+    match index.kind() {
+        PrimKind::Ramp(base, stride) if base.dtype().lanes == 1 => Some((base, stride, index.dtype().lanes)),
+        _ => None,
+    }
 }
 
 /// The vectors that are loaded for a register of lanes.

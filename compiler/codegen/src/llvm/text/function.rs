@@ -1,6 +1,6 @@
 //! Functions: blocks of instructions.
 
-use super::{Linkage, Ty, Value, module::global_name};
+use super::{Ty, Value, name::global_name};
 use std::fmt::Write;
 
 /// Maximum number of instructions of a block in an optimized function: instruction selection is quadratic in the length
@@ -10,6 +10,15 @@ const MAX_BLOCK_LENGTH: usize = 10_000;
 
 /// Maximum number of blocks of an optimized function: unrolling a loop updates the dominator tree of all blocks.
 const MAX_BLOCKS: usize = 20_000;
+
+/// Linkage of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Linkage {
+    /// Visible to users of the library.
+    Exported,
+    /// Visible in the module.
+    Internal,
+}
 
 /// A basic block's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

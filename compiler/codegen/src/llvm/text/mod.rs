@@ -7,8 +7,9 @@
 
 mod function;
 mod module;
+mod name;
 mod value;
 
-pub use function::{Function, Label};
-pub use module::{Linkage, Module};
+pub use function::{Function, Label, Linkage};
+pub use module::Module;
 pub use value::{Ty, Value};

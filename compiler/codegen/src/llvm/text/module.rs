@@ -1,6 +1,9 @@
 //! Modules: functions, declarations, constants, and shared function attributes.
 
-use super::{Function, Ty, Value};
+use super::{
+    Function, Ty, Value,
+    name::{escaped, global_name},
+};
 use std::{collections::BTreeMap, fmt::Write};
 
 /// A module under construction.
@@ -11,15 +14,6 @@ pub struct Module {
     /// Finished functions with their quoted names.
     functions: Vec<(String, String)>,
     attributes: String,
-}
-
-/// Linkage of a function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Linkage {
-    /// Visible to users of the library.
-    Exported,
-    /// Visible in the module.
-    Internal,
 }
 
 impl Module {
@@ -98,26 +92,3 @@ const HEADER: &str = "\
 target datalayout = \"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128\"
 target triple = \"x86_64-unknown-linux-gnu\"
 ";
-
-/// Returns the name of a global in LLVM syntax, quoted if necessary.
-pub(super) fn global_name(name: &str) -> String {
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"_.$-".contains(&b);
-    let starts_plain = name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
-    if starts_plain && name.bytes().all(is_plain) {
-        format!("@{name}")
-    } else {
-        format!("@\"{}\"", escaped(name.as_bytes()))
-    }
-}
-
-fn escaped(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    for &b in bytes {
-        if (b' '..0x7f).contains(&b) && b != b'"' && b != b'\\' {
-            out.push(b.into());
-        } else {
-            let _ = write!(out, "\\{b:02X}");
-        }
-    }
-    out
-}

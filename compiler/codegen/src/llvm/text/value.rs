@@ -170,7 +170,7 @@ impl Value {
 
     /// A global's address.
     pub fn global(name: &str) -> Value {
-        Value::named(super::module::global_name(name), Ty::PTR)
+        Value::named(super::name::global_name(name), Ty::PTR)
     }
 
     /// All bits zero.

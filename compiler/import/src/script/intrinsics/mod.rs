@@ -8,9 +8,8 @@ mod statements;
 
 use super::{
     args::{Arg, Args},
-    builtins,
     context::Read,
-    dtypes,
+    devices, dtypes,
     eval::{Dialect, Eval},
     operators,
     path::{Path, Space},
@@ -37,7 +36,7 @@ pub(crate) fn call<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, args: Args)
         "IntImm" | "FloatImm" => constants::immediate(ev, args),
         "StringImm" => ev.first(args).and_then(|arg| ev.to_str(&arg)).map(Value::Str),
         "Var" | "var" => constants::variable(ev, name, args),
-        "target" => builtins::target(ev, args),
+        "target" => devices::target(ev, args),
         "index_map" => ev.index_map(args),
         "comm_reducer" => ev.reducer(args),
         "Range" | "iter_var" | "reduce" | "Reduce" => nodes::axes(ev, name, args),
@@ -107,7 +106,7 @@ fn unknown<D: Dialect>(ev: &mut Eval<'_, '_, D>, name: &str, span: Span) -> supe
         return ev.cx.error(codes::UNKNOWN_FUNCTION, span, message, "it is a part of kernels, `@T.prim_func`");
     }
     let known: Vec<&str> = names().collect();
-    builtins::unknown(ev, &Path::new(Space::Tir, name), span, &known)
+    ev.unknown(&Path::new(Space::Tir, name), span, &known)
 }
 
 /// Nodes and functions of two operands. Capitalized ones build the node as is, the others fold.

@@ -7,7 +7,10 @@
 mod error;
 mod graph;
 mod legacy;
+mod section;
 mod tensor;
+
+pub(crate) use section::Metadata;
 
 use super::{
     context::{Context, Read, Reported},
@@ -17,34 +20,14 @@ use crate::Constants;
 use error::{MetadataError, brief};
 use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_ir::{
-    AttrValue, DType, GlobalInfo, Name, Tensor, VDevice,
+    AttrValue, GlobalInfo, Tensor, VDevice,
     relax::{Constant, Operand},
 };
-use indexmap::IndexMap;
+use section::{Entry, Section};
 use std::sync::Arc;
-
-/// Arrays of objects, by type key.
-type Section = IndexMap<String, Arc<[Entry]>>;
 
 /// Maximum total size of opaque objects as JSON: each has a graph of its own.
 const MAX_OPAQUE_BYTES: usize = 16 << 20;
-
-/// The entries of the section, by type key.
-#[derive(Default)]
-pub(crate) struct Metadata {
-    section: Option<Section>,
-}
-
-/// One object.
-#[derive(Clone)]
-pub(crate) enum Entry {
-    Tensor(Tensor),
-    /// A constant on a device.
-    Placed(Tensor, Arc<VDevice>),
-    Str(Name),
-    DType(DType),
-    Other(AttrValue),
-}
 
 /// Type keys of constants, over all versions.
 const CONSTANTS: [&str; 2] = ["ir.GenericConst", "relax.expr.Constant"];

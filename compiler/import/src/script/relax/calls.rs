@@ -5,7 +5,6 @@ use crate::script::{
     args::{Arg, Args},
     builtins,
     context::{Read, TrailingScalars},
-    eval::{Dialect, Eval},
     path::{Path, Space},
     suggest,
     value::{Pending, Value},
@@ -40,17 +39,6 @@ const OTHERS: [&str; 17] = [
 /// Keywords that name the types of results, over all versions.
 const OUT_TYPES: [&str; 3] = ["out_ty", "out_sinfo", "out_type"];
 const TYPE_ARGS: [&str; 3] = ["ty_args", "sinfo_args", "type_args"];
-
-/// `R.ExternFunc("symbol", type)`
-pub(crate) fn extern_func<D: Dialect>(ev: &mut Eval<'_, '_, D>, mut args: Args) -> Read<Value> {
-    let symbol = args.need(ev.cx, "global_symbol")?;
-    let ty = args.take("ty").or_else(|| args.any_keyword(&["struct_info", "sinfo"]));
-    args.finish(ev.cx)?;
-    if let Some(ty) = ty {
-        ev.to_type(&ty)?;
-    }
-    ev.to_str(&symbol).map(|symbol| Value::Operand(Operand::Extern(symbol)))
-}
 
 impl RelaxEval<'_, '_> {
     /// A call of something in `R`.
@@ -113,7 +101,7 @@ impl RelaxEval<'_, '_> {
                 Ok(Value::None)
             }
             "output" => self.output(args),
-            "ExternFunc" => extern_func(self, args),
+            "ExternFunc" => builtins::extern_func(self, args),
             "device" | "cpu" | "cuda" | "rocm" | "metal" | "vulkan" | "opencl" => self.device(&path.name, args),
             "call_packed" => self.call_packed(args),
             "dataflow" | "function" => {
@@ -130,7 +118,7 @@ impl RelaxEval<'_, '_> {
                 None if builtins::is_builtin(path) => builtins::call(self, path, args),
                 None => {
                     let known: Vec<&str> = hammock_ops::ops().map(|op| op.name).chain(OTHERS).collect();
-                    Err(builtins::unknown(self, path, args.callee_span, &known))
+                    Err(self.unknown(path, args.callee_span, &known))
                 }
             },
         }

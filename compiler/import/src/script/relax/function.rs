@@ -4,9 +4,9 @@ use super::{Relax, RelaxEval};
 use crate::script::{
     args::Arg,
     context::{Context, Read},
+    decoration::{Decoration, RelaxFlags, decoration, plain_params},
     dtypes,
     eval::Eval,
-    module::{Decoration, decoration, plain_params},
     path::Space,
     scope::{ClosedScope, Scope},
     value::Value,
@@ -20,20 +20,13 @@ use hammock_syntax::ast::{self, Expr, ExprKind};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Flags of the decorator.
-#[derive(Clone, Copy)]
-pub(crate) struct Flags {
-    pub private: bool,
-    pub pure: bool,
-}
-
 /// A function's header, with the state that its body needs.
 pub(crate) struct Header {
     state: Relax,
     scope: Scope,
     symbols: FxHashMap<Name, prim::Var>,
     signature: Signature,
-    flags: Flags,
+    flags: RelaxFlags,
     span: Span,
 }
 
@@ -45,7 +38,7 @@ struct Signature {
 }
 
 /// Reads a function's header.
-pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: Flags) -> Read<Header> {
+pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: RelaxFlags) -> Read<Header> {
     let mut ev = Eval::new(cx, Relax::new());
     let signature = ev.signature(def)?;
     if !flags.private {
@@ -171,7 +164,7 @@ impl RelaxEval<'_, '_> {
     }
 
     /// Reads the body of a function whose signature is read.
-    fn lambda(&mut self, def: &ast::FunctionDef, signature: Signature, flags: Flags, span: Span) -> Read<Lambda> {
+    fn lambda(&mut self, def: &ast::FunctionDef, signature: Signature, flags: RelaxFlags, span: Span) -> Read<Lambda> {
         let errors = self.cx.diagnostics.len();
         self.scope.push();
         self.statements(&def.body);
@@ -226,7 +219,7 @@ impl RelaxEval<'_, '_> {
         Ok(())
     }
 
-    fn nested_lambda(&mut self, def: &ast::FunctionDef, flags: Flags, outer: &Outer) -> Read<(Var, Lambda)> {
+    fn nested_lambda(&mut self, def: &ast::FunctionDef, flags: RelaxFlags, outer: &Outer) -> Read<(Var, Lambda)> {
         let signature = self.signature(def)?;
         let params = signature.params.iter().map(|p| self.dialect.function.ty(*p).clone()).collect();
         let ret = signature.ret.clone().unwrap_or(Type::Any);

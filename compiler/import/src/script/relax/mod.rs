@@ -31,8 +31,7 @@ use hammock_ir::{
 };
 use hammock_syntax::ast;
 
-pub(crate) use calls::extern_func;
-pub(crate) use function::{Flags, Header, body, header};
+pub(crate) use function::{Header, body, header};
 
 /// State of reading a function.
 pub(crate) struct Relax {

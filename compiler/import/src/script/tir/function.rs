@@ -4,6 +4,7 @@ use super::{Tir, TirEval, scope::BlockParts};
 use crate::script::{
     args::Arg,
     context::{Context, Read},
+    decoration::TirFlags,
     dtypes,
     eval::Eval,
     path::Space,
@@ -19,13 +20,6 @@ use hammock_ir::{
 use hammock_syntax::ast::{self, Expr, ExprKind};
 use rustc_hash::FxHashMap;
 
-/// Flags of the decorator.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Flags {
-    pub private: bool,
-    pub s_tir: bool,
-}
-
 /// A function's header, with the state that its body needs.
 pub(crate) struct Header {
     state: Tir,
@@ -35,7 +29,7 @@ pub(crate) struct Header {
 }
 
 /// Reads a function's header.
-pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: Flags) -> Read<Header> {
+pub(crate) fn header(cx: &mut Context, def: &ast::FunctionDef, flags: TirFlags) -> Read<Header> {
     let old = uses_old_blocks(&def.body);
     let state =
         Tir { header: true, s_tir: flags.s_tir || old, old, blocks: vec![BlockParts::default()], ..Tir::default() };

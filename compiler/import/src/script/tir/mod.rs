@@ -34,7 +34,7 @@ use hammock_ir::{
 use hammock_syntax::ast;
 use rustc_hash::FxHashMap;
 
-pub(crate) use function::{Flags, Header, body, header};
+pub(crate) use function::{Header, body, header};
 
 /// State of reading a function.
 #[derive(Default)]

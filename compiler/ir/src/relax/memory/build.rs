@@ -1,9 +1,9 @@
 //! Finds the regions behind the variables of a function, in one walk.
 
-use super::{ANY, EXTERNAL, MemoryDependences, Region, ResultMemory, Writers, each, sorted};
+use super::{ANY, EXTERNAL, MemoryDependences, Region, Writers, each, sorted};
 use crate::{
     Type,
-    relax::{Body, Call, CallTir, Callee, Function, Lambda, OpTable, Operand, Value, Var},
+    relax::{Body, Call, CallTir, Callee, Function, Lambda, OpTable, Operand, ResultMemory, Value, Var},
 };
 use std::rc::Rc;
 

@@ -23,7 +23,7 @@ mod writers;
 mod tests;
 
 pub use build::PointsTo;
-pub use writers::{OperandWrites, ResultMemory, Writers};
+pub use writers::Writers;
 
 use super::{Binding, Function, OpTable, Operand, Value, Var};
 use cranelift_entity::SecondaryMap;

@@ -1,45 +1,11 @@
 //! Mod-ref information: operands that calls overwrite, and the functions of a module that do so.
 
-use super::super::{Binding, Call, CallTir, Callee, OpTable, Operand, Value};
+use super::super::{Binding, Call, CallTir, Callee, OpTable, Operand, OperandWrites, Value};
 use crate::{
     AttrValue, Module, Name, prim,
     tir::{Param, PrimFunc, StmtKind},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// Memory of an operator's result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResultMemory {
-    /// Unknown: it may alias, or contain, any operand.
-    Unknown,
-    /// In new memory.
-    Own,
-    /// In new memory; it could also overwrite an operand of the result's type, since each element depends only on the
-    /// elements at the same index.
-    OwnOrOperand,
-    /// It may be a view of the first operand.
-    View,
-}
-
-impl ResultMemory {
-    /// Returns true if the result certainly shares no memory with operands.
-    pub fn is_own(self) -> bool {
-        matches!(self, ResultMemory::Own | ResultMemory::OwnOrOperand)
-    }
-}
-
-/// Operands that a call of an operator may write over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperandWrites {
-    /// None.
-    Nothing,
-    /// Those that its attribute `inplace_indices` lists.
-    InPlace,
-    /// Any, if a function of the module writes: the call runs a closure.
-    Closure,
-    /// Any.
-    Any,
-}
 
 /// Returns true if a value is a call of a closure, as a variable or through an operator.
 fn calls_closure(value: &Value, table: &dyn OpTable) -> bool {

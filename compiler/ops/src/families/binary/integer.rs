@@ -2,7 +2,7 @@
 
 use super::{same_type, wide};
 use crate::{
-    context::CallContext,
+    CallContext,
     legalize::{Builder, Combine, Input},
 };
 use hammock_ir::{

@@ -2,8 +2,7 @@
 
 use super::set_arg;
 use crate::{
-    context::{CallContext, is_absent},
-    dims,
+    CallContext, dims, is_absent,
     legalize::Builder,
     op::{AttrKind, NONE, Op, OperandKind},
     precision::Precision,

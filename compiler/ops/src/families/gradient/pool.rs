@@ -5,8 +5,7 @@
 //! taps.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::nn::pool::{Pool, attributes, infer, layouts},
     layout::Layout,
     legalize::{Builder, Combine, Input, Legalized, ReduceAxis, accumulator, lowest},

@@ -1,8 +1,7 @@
 //! The gradient of `R.take`.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{
         Builder, Legalized, accumulator,
         loops::{each, in_order},

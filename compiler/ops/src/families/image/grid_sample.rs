@@ -6,8 +6,7 @@
 
 use super::taps::{Tap, weighted_sum};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::nn::{activation::float_tensor, expect_layout, layout, rows::number},
     layout::Layout,
     legalize::{Builder, Legalized, accumulator},

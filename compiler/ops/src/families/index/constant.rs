@@ -1,6 +1,6 @@
 //! Constant indices.
 
-use crate::context::CallContext;
+use crate::CallContext;
 use hammock_ir::{
     DType, PrimExpr, Tensor,
     relax::{InferError, Operand},

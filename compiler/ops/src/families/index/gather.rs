@@ -2,7 +2,7 @@
 
 use super::{expect_all_inside, expect_inside, expect_integers, from_end, int64};
 use crate::{
-    context::CallContext,
+    CallContext,
     legalize::{Builder, Input, Legalized},
     op::{AttrKind, Op, OperandKind},
     relayout,

@@ -5,8 +5,7 @@
 
 use super::expect_integers;
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Legalized},
     op::{AttrKind, NONE, Op, OperandKind},
     precision::Precision,

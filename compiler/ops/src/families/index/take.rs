@@ -2,8 +2,7 @@
 
 use super::{clamp, expect_inside, expect_integers, from_end, inside, zero_if_empty};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Input, Legalized},
     op::{AttrKind, NONE, Op, OperandKind},
     rules::{Inferred, common_vdevice},

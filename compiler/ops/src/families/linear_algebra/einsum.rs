@@ -5,8 +5,7 @@
 //! alphabetical order, after the broadcast axes.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, Op, OperandKind},
     rules::{Inferred, common_vdevice},

@@ -1,8 +1,7 @@
 //! Concatenation, stacking and splitting.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Input},
     op::{AttrKind, Op, OperandKind},
     precision::Precision,

@@ -4,8 +4,7 @@
 //! that split axes (`i // 4, i % 4`), fuse them (`i * 4 + j`) and reorder them are inverted; others are rejected.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Legalized},
     op::{AttrKind, NONE, Op},
     precision::Precision,

@@ -1,8 +1,7 @@
 //! Repetition and reversal of elements.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::Builder,
     op::{AttrKind, NONE, Op},
     relayout,

@@ -1,8 +1,7 @@
 //! Reshapes.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Legalized},
     op::{Op, OperandKind},
     precision::Precision,

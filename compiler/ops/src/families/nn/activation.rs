@@ -1,8 +1,7 @@
 //! Activation functions. 16-bit floats are computed in float32.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Legalized, accumulator},
     op::{AttrKind, Op},
     precision::Precision,

@@ -10,8 +10,7 @@ use super::{
     window::{default_to, rewrite},
 };
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     layout::Layout,
     legalize::{Builder, Combine, Input, Legalized},
     op::{AttrKind, NONE, Op},

@@ -10,8 +10,7 @@ use super::{
     softmax::Exponentials,
 };
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, NONE, Op, OperandKind},
     precision::Precision,

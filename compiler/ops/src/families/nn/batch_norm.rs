@@ -2,7 +2,7 @@
 
 use super::{activation::float_tensor, norm::expect_param, rows::Rows};
 use crate::{
-    context::CallContext,
+    CallContext,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, Op},
     relayout,

@@ -10,8 +10,7 @@
 
 use super::window::{Window, complete, default_to, example_convolution};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     layout::Layout,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, NONE, Op},

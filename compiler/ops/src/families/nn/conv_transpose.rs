@@ -15,8 +15,7 @@ use super::{
     window::Window,
 };
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::Op,
     relayout,

@@ -1,6 +1,6 @@
 //! Flattening of all axes but the batch.
 
-use crate::{context::CallContext, dims, op::Op, precision::Precision, rules::Inferred};
+use crate::{CallContext, dims, op::Op, precision::Precision, rules::Inferred};
 use hammock_ir::{TensorShape, TensorType, relax::Operand};
 
 /// The operators of this family.

@@ -2,8 +2,7 @@
 
 use super::rows::{Rows, number};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, NONE, Op, OperandKind},
     rules::{Inferred, common_dtype, common_vdevice},

@@ -5,8 +5,7 @@
 
 use super::{activation::float_tensor, rows::Rows};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, Op},
     precision::Precision,

@@ -1,8 +1,7 @@
 //! Padding, and pixel shuffle (depth to space).
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Legalized},
     op::{AttrKind, Op},
     relayout,

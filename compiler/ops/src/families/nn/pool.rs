@@ -8,8 +8,7 @@ use super::{
     window::{Window, complete, default_to, example_data, steps},
 };
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     layout::Layout,
     legalize::{Builder, Combine, Input, Legalized, accumulator},
     op::{AttrKind, NONE, Op},

@@ -6,8 +6,7 @@
 
 use super::attention::{Heads, Mask, complete_scale, infer_heads, masked};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Combine, Input, Legalized},
     op::{NONE, Op, OperandKind},
     precision::Precision,

@@ -3,7 +3,7 @@
 //! Attributes have short forms: one number for all spatial axes; padding as one number per axis, or `[begin…, end…]`. A
 //! call in the IR has the full form ([`complete`]); rules accept both.
 
-use crate::{context::CallContext, dims, legalize::Builder};
+use crate::{CallContext, dims, legalize::Builder};
 use hammock_ir::{Attrs, PrimExpr, relax::InferError};
 
 /// A sliding window over the spatial axes; one entry per axis.

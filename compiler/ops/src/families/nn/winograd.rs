@@ -7,8 +7,7 @@
 
 use super::{conv::layout, window::Window};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Input, Legalized},
     op::{AttrKind, Op},
 };

@@ -2,8 +2,7 @@
 
 use super::kept_dims;
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::{
         manipulate::unflatten,
         sort::{Order, Sorted},

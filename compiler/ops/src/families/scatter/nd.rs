@@ -2,8 +2,7 @@
 
 use super::{REDUCTIONS, around, put, scatter_type};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::index::{expect_inside, expect_integers, from_end},
     legalize::{Builder, Legalized, loops::each_in_vectors},
     op::{AttrKind, Op},

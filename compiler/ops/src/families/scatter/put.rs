@@ -2,7 +2,7 @@
 
 use super::{around, put, scatter_type};
 use crate::{
-    context::CallContext,
+    CallContext,
     families::index::{expect_all_inside, expect_integers, from_end, int64},
     legalize::{Builder, Input, Legalized},
     op::{AttrKind, Op, OperandKind},

@@ -1,8 +1,7 @@
 //! `slice_scatter`
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::index::{from_end, int64},
     legalize::{Builder, Legalized},
     op::{AttrKind, Op, OperandKind},

@@ -2,8 +2,7 @@
 
 use super::Order;
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     legalize::{Builder, Legalized},
     op::{AttrKind, Op},
     rules::{common_dtype, common_vdevice, expect_ndim},

@@ -6,8 +6,7 @@
 
 use super::{Order, Sorted, check_axis, index_dtype, to_line};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::reduce::wins,
     legalize::{
         Builder, Input, Legalized,

@@ -1,6 +1,6 @@
 //! Boxes: rows of numbers with a score, a class and two opposite corners.
 
-use crate::legalize::accumulator;
+use crate::legalize::{Builder, accumulator};
 use hammock_ir::{DType, PrimExpr, tir::Buffer};
 
 /// The rows of a buffer `(batch, boxes, elements)`.
@@ -47,4 +47,9 @@ impl Boxes<'_> {
         let union = both - &shared;
         union.clone().le(zero.clone()).select(zero, shared / union)
     }
+}
+
+/// Adds a run-time check that boxes have an element `last`.
+pub fn require_elements(b: &mut Builder, length: &PrimExpr, last: i64) {
+    b.require(length.clone().gt(last), &format!("a box needs more than {last} elements"));
 }

@@ -1,8 +1,7 @@
 //! Decoding of anchor boxes predicted by single-shot detectors.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::nn::{activation::float_tensor, rows::Rows, softmax::Exponentials},
     legalize::{Builder, Input, Legalized, accumulator},
     op::{AttrKind, Op},

@@ -1,9 +1,8 @@
 //! Non-maximum suppression.
 
-use super::suppress;
+use super::{boxes::require_elements, suppress};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::nn::activation::float_tensor,
     legalize::{
         Builder, Legalized,
@@ -67,11 +66,6 @@ fn leading(ty: &TensorType, axes: usize, dtype: DType) -> Type {
 
 fn with_rank(ty: TensorType, ndim: usize) -> TensorType {
     if ty.ndim().is_some() { ty } else { TensorType { shape: TensorShape::Rank(ndim), ..ty } }
-}
-
-/// Adds a run-time check that boxes have an element `last`.
-pub(super) fn require_elements(b: &mut Builder, length: &PrimExpr, last: i64) {
-    b.require(length.clone().gt(last), &format!("a box needs more than {last} elements"));
 }
 
 /// Moves the boxes of each image sequentially.

@@ -3,8 +3,7 @@
 //! Kernels read the data within its bounds for any regions, and take at most [`MAX_SAMPLES`] samples per bin along an axis.
 
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::nn::{activation::float_tensor, expect_layout, layout, rows::number, window},
     layout::Layout,
     legalize::{

@@ -4,10 +4,9 @@
 //! suppresses. *Soft* suppression repeatedly picks the best remaining box, and scales the scores of overlapping boxes
 //! by `exp(-overlap² / 2σ)`.
 
-use super::{boxes::Boxes, nms::require_elements};
+use super::boxes::{Boxes, require_elements};
 use crate::{
-    context::CallContext,
-    dims,
+    CallContext, dims,
     families::sort::{Order, Sorted},
     legalize::{
         Builder, Combine, Input, Legalized,

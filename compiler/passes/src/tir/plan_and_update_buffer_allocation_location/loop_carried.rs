@@ -15,12 +15,26 @@ use hammock_ir::{
     PrimExpr,
     arith::{self, Analyzer},
     prim::{BinaryOp, PrimKind, Substitution, Var},
+    tir::Buffer,
 };
+use rustc_hash::FxHashMap;
 
 /// Maximum number of stores checked before a read.
 const MAX_STORES: usize = 32;
 
-pub(super) struct LoopCarried<'u, 'a> {
+/// Returns the buffers to allocate in each loop and block, by index; unused buffers are in none.
+pub(super) fn allocations(uses: &Uses) -> FxHashMap<usize, Vec<Buffer>> {
+    let carried = LoopCarried::new(uses);
+    let mut allocations: FxHashMap<usize, Vec<Buffer>> = FxHashMap::default();
+    for used in &uses.buffers {
+        let Some(around) = used.around else { continue };
+        let number = uses.number(carried.allocation_point(used, uses.scope(around)));
+        allocations.entry(number).or_default().push(used.buffer.clone());
+    }
+    allocations
+}
+
+struct LoopCarried<'u, 'a> {
     uses: &'u Uses<'a>,
     /// Has the ranges of loops.
     analyzer: Analyzer,
@@ -35,7 +49,7 @@ struct RangedLoop<'u> {
 }
 
 impl<'u, 'a> LoopCarried<'u, 'a> {
-    pub fn new(uses: &'u Uses<'a>) -> Self {
+    fn new(uses: &'u Uses<'a>) -> Self {
         let mut analyzer = Analyzer::new();
         for frame in &uses.frames {
             if let FrameKind::Loop { var, min, extent, .. } = &frame.kind {
@@ -46,7 +60,7 @@ impl<'u, 'a> LoopCarried<'u, 'a> {
     }
 
     /// Returns the innermost loop or block, from `around` outwards, in which the buffer can be allocated.
-    pub fn allocation_point(&self, used: &BufferUses, around: FrameId) -> FrameId {
+    fn allocation_point(&self, used: &BufferUses, around: FrameId) -> FrameId {
         let uses = self.uses;
         if uses.is_within(used.declared, around) {
             return if around != 0 && self.can_outlive(used, around) { around } else { used.declared };

@@ -35,7 +35,7 @@ fn run(module: &mut Module, _: &Context) -> Result<(), Diagnostic> {
         }
         let by_data = regions::by_data(kernel);
         let mut planner = Planner {
-            allocations: Uses::of(kernel).allocations(),
+            allocations: loop_carried::allocations(&Uses::of(kernel)),
             out_of_scope: buffers_of_blocks(&kernel.body),
             by_data,
             scopes: 0,

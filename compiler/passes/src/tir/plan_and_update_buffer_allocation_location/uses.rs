@@ -1,6 +1,5 @@
 //! Uses of the buffers of a kernel's blocks: a tree of loops, blocks and branches, with the accesses in them.
 
-use super::loop_carried::LoopCarried;
 use hammock_ir::{
     PrimExpr,
     prim::{IterKind, PrimKind, Substitution, Var},
@@ -49,7 +48,7 @@ pub(super) struct BufferUses {
     /// Frame that allocates it.
     pub declared: FrameId,
     /// Innermost frame around all its uses.
-    around: Option<FrameId>,
+    pub around: Option<FrameId>,
     /// Accesses, in order of appearance.
     pub accesses: Vec<Access>,
 }
@@ -60,7 +59,7 @@ pub(super) struct Uses<'a> {
     /// True if there are loops without an extent, or with early exits.
     pub irregular: bool,
     /// Buffers in the order of their allocations.
-    buffers: Vec<BufferUses>,
+    pub buffers: Vec<BufferUses>,
     by_data: FxHashMap<Var, usize>,
     scopes: usize,
     /// Enclosing loops, by variable.
@@ -95,18 +94,6 @@ impl<'a> Uses<'a> {
             }
         }
         uses
-    }
-
-    /// Returns the buffers to allocate in each loop and block, by index; unused buffers are in none.
-    pub fn allocations(&self) -> FxHashMap<usize, Vec<Buffer>> {
-        let carried = LoopCarried::new(self);
-        let mut allocations: FxHashMap<usize, Vec<Buffer>> = FxHashMap::default();
-        for used in &self.buffers {
-            let Some(around) = used.around else { continue };
-            let number = self.number(carried.allocation_point(used, self.scope(around)));
-            allocations.entry(number).or_default().push(used.buffer.clone());
-        }
-        allocations
     }
 
     /// Returns the innermost frame around two frames.
@@ -144,7 +131,8 @@ impl<'a> Uses<'a> {
         self.loops.get(var).copied()
     }
 
-    fn number(&self, at: FrameId) -> usize {
+    /// Returns the index of a loop or block; 0 for the kernel.
+    pub fn number(&self, at: FrameId) -> usize {
         match self.frames[at].kind {
             FrameKind::Loop { number, .. } | FrameKind::Block { number } => number,
             _ => 0,
