@@ -56,7 +56,7 @@ pub use lower::{
     stages, steps,
 };
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc, arguments};
-pub use target::{Caches, FEATURES, Features, Target};
+pub use target::{Caches, FEATURES, Family, Features, Target};
 
 use hammock_ir::{
     Name,

@@ -1,5 +1,6 @@
 //! Hand-built programs that run in both modes.
 use hammock_codegen::native;
+use hammock_kernels::Family;
 pub use hammock_runtime::executable::build::{VM, VOID, branch, goto, int, reg, ret};
 use hammock_runtime::executable::{Arg, Executable, FunctionInfo, FunctionKind, Instruction};
 use hammock_runtime::ffi::Args;
@@ -57,7 +58,7 @@ impl Program {
                 functions.push(index);
             }
         }
-        let object = native::compile(&executable, &kernels, &functions).unwrap();
+        let object = native::compile(Family::X86_64, &executable, &kernels, &functions).unwrap();
         let image = Image { executable, kernels, sources, ..Image::default() }.save();
         let library = hammock_link::link(&[&object], &image).unwrap();
         let library = Library::from_bytes(Arc::new(library), Integrity::Check).unwrap();
