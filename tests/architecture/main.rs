@@ -1,5 +1,7 @@
 //! Architecture rules: a crate depends only on crates above it in the list, and `unsafe` occurs only in listed files.
 
+mod families;
+
 use std::path::{Path, PathBuf};
 
 /// The crates, in the order in which a model passes through them. `runtime` comes first: the compiler uses its types.
