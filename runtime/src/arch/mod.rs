@@ -1,7 +1,8 @@
 //! Processor families: what the runtime needs to know of the one that it is compiled for.
 //!
 //! Each family is a file here that implements [`Arch`]; [`Host`] is the family of this build. The rest of the runtime
-//! is portable.
+//! is portable. Names of CPU features, so far only of x86-64, are the same on every host: compilers need those of the
+//! families that they generate code for.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
