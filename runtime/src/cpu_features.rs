@@ -1,70 +1,8 @@
-//! CPU features beyond plain x86-64 that machine code may depend on.
+//! CPU features that machine code may depend on, beyond the baseline of its processor family.
 
-/// Declares features by LLVM's names, with Rust's where they differ, and their detection.
-macro_rules! features {
-    ($($name:tt $(= $rust:tt)?),* $(,)?) => {
-        /// Names of features, as LLVM writes them. Executables refer to them by index: new ones go to the end.
-        pub const FEATURES: &[&str] = &[$($name),*];
+pub use crate::arch::FEATURES;
 
-        #[cfg(target_arch = "x86_64")]
-        fn detected() -> u64 {
-            let mut set = 0;
-            let mut bit = 0;
-            $(
-                set |= u64::from(features!(@detect $name $($rust)?)) << bit;
-                bit += 1;
-            )*
-            debug_assert!(bit <= 64);
-            set
-        }
-    };
-    (@detect $name:tt) => { is_x86_feature_detected!($name) };
-    (@detect $name:tt $rust:tt) => { is_x86_feature_detected!($rust) };
-}
-
-// Features that code generators use on their own; those only reached through dedicated intrinsics (AES, SHA) are
-// absent.
-features!(
-    "sse4.1",
-    "avx",
-    "avx2",
-    "fma",
-    "f16c",
-    "avx512f",
-    "avx512bw",
-    "avx512dq",
-    "avx512vl",
-    "avx512vnni",
-    "avxvnni",
-    "avx512bf16",
-    "sse3",
-    "ssse3",
-    "sse4.2",
-    "sse4a",
-    "popcnt",
-    "lzcnt",
-    "bmi" = "bmi1",
-    "bmi2",
-    "tbm",
-    "movbe",
-    "gfni",
-    "avx512cd",
-    "avx512ifma",
-    "avx512vbmi",
-    "avx512vbmi2",
-    "avx512bitalg",
-    "avx512vpopcntdq",
-    "avx512fp16",
-    "avxifma",
-    "avxneconvert",
-    "avxvnniint8",
-    "avxvnniint16",
-);
-
-#[cfg(not(target_arch = "x86_64"))]
-fn detected() -> u64 {
-    0
-}
+use crate::arch::{Arch, Host};
 
 /// A set of [`FEATURES`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -73,7 +11,7 @@ pub struct Features(u64);
 impl Features {
     /// The features of this machine.
     pub fn detected() -> Features {
-        Features(detected())
+        Features(Host::detect_features())
     }
 
     /// The enabled features in LLVM's list of target features: `+avx2,-avx512f`.

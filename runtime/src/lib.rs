@@ -21,6 +21,7 @@
 //! - [`reflect`]: fields of objects; generic comparison, hashing and serialization.
 //!
 //! To run a linked model: [`Library::open`], [`Vm::from_library`], [`Vm::call`].
+mod arch;
 pub mod base64;
 mod bytes;
 pub mod companion;

@@ -4,6 +4,8 @@
 mod circles;
 mod folders;
 
+mod families;
+
 use std::path::{Path, PathBuf};
 
 /// The crates, in the order in which a model passes through them. `runtime` comes first: the compiler uses its types.
@@ -90,9 +92,9 @@ fn read_manifest(text: &str) -> (String, Vec<String>) {
 /// Files with `unsafe`, each with its reason. Crates without any forbid it.
 const UNSAFE: &[(&str, &str)] = &[
     ("runtime/capi/src/", "pointers that C passes"),
+    ("runtime/src/arch/", "the register of a thread's floating-point state"),
     ("runtime/src/device/", "copies between the memories of devices"),
     ("runtime/src/ffi/", "functions and tensors of other code"),
-    ("runtime/src/float_state.rs", "the register of a thread's floating-point state"),
     ("runtime/src/fork.rs", "functions that the system calls at forks"),
     ("runtime/src/image/argument_check.rs", "descriptions compared word by word"),
     ("runtime/src/image/checked.rs", "the mark of a kind of functions"),

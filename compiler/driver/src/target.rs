@@ -4,7 +4,7 @@ use crate::Failure;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{AttrValue, Function, GlobalInfo, Module};
 use hammock_runtime::suggest::nearest;
-use hammock_target::Target;
+use hammock_target::{Family, Target};
 
 /// Names of targets.
 pub fn targets() -> impl Iterator<Item = &'static str> {
@@ -40,7 +40,8 @@ pub fn check_target(target: &str) -> Result<(), Failure> {
     let first = target.split([',', ' ', '+', ':']).next().unwrap_or_default();
     Err(match nearest(target, targets()) {
         _ if ARCHITECTURES.contains(&first.to_ascii_lowercase().as_str()) => {
-            error.help("Hammock generates code for x86-64 processors only; `hammock targets` lists them")
+            let families = Family::ALL.map(Family::name).join(" and ");
+            error.help(format!("Hammock generates code for {families} processors only; `hammock targets` lists them"))
         }
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None if target.contains([',', ' ', '+', '=']) => {

@@ -41,8 +41,15 @@ impl Record {
     }
 }
 
+/// Overwrites bytes of the file.
+pub(crate) fn put(file: &mut [u8], offset: u64, bytes: &[u8]) {
+    let at = offset as usize;
+    file[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
 /// Fields of the file header.
 pub(crate) struct FileHeader {
+    pub machine: u16,
     pub program_headers: u16,
     pub section_headers: u16,
     pub section_headers_at: u64,
@@ -54,7 +61,7 @@ impl FileHeader {
         out.0.extend(elf::ELFMAG);
         out.u8(elf::ELFCLASS64.0).u8(elf::ELFDATA2LSB.0).u8(elf::EV_CURRENT.0).u8(elf::ELFOSABI_NONE.0);
         out.u64(0);
-        out.u16(elf::ET_DYN.0).u16(elf::EM_X86_64.0).u32(elf::EV_CURRENT.0.into());
+        out.u16(elf::ET_DYN.0).u16(self.machine).u32(elf::EV_CURRENT.0.into());
         out.u64(0).u64(FILE_HEADER).u64(self.section_headers_at).u32(0);
         out.u16(FILE_HEADER as u16).u16(PROGRAM_HEADER as u16).u16(self.program_headers);
         out.u16(SECTION_HEADER as u16).u16(self.section_headers).u16(self.names_section);

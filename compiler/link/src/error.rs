@@ -1,5 +1,6 @@
 //! Link errors.
 
+use crate::arch;
 use thiserror::Error;
 
 /// Link errors. Objects are identified by their index among the inputs, from 0.
@@ -15,7 +16,7 @@ pub enum LinkError {
         reason: String,
     },
     /// An input is not a relocatable object for this machine.
-    #[error("object {object} is no relocatable ELF object for x86-64")]
+    #[error("object {object} is no relocatable ELF object for {}", arch::names())]
     WrongKind {
         /// Index of the input.
         object: usize,
@@ -55,7 +56,7 @@ pub enum LinkError {
         object: usize,
         /// The section with the relocation.
         section: String,
-        /// Relocation type in the x86-64 ABI.
+        /// Relocation type in the ABI of the processor.
         kind: u32,
     },
     /// A displacement does not fit its field.

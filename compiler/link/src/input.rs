@@ -2,16 +2,20 @@
 
 use crate::{
     LinkError, Object,
-    sections::{PAGE, SectionId},
+    arch::{self, Arch},
+    sections::SectionId,
 };
 use object::{
-    Architecture, BinaryFormat, Object as _, ObjectKind, ObjectSection, ObjectSymbol, RelocationFlags,
-    RelocationTarget, SectionFlags, SymbolIndex, SymbolKind, SymbolSection, elf,
+    BinaryFormat, Object as _, ObjectKind, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget,
+    SectionFlags, SymbolIndex, SymbolKind, SymbolSection, elf,
 };
 use rustc_hash::FxHashMap;
 
 /// Maximum size of a zero-filled section: the range of 32-bit displacements.
 const MAX_ZEROS: u64 = 1 << 31;
+
+/// Relocation type without effect, in the ABI of every processor.
+const NO_RELOCATION: u32 = 0;
 
 /// A piece of an output section: a section of an object, or data that the linker generates.
 pub(crate) struct Chunk<'a> {
@@ -63,8 +67,9 @@ pub(crate) struct Relocation {
 }
 
 /// Contents of all inputs.
-#[derive(Default)]
 pub(crate) struct Inputs<'a> {
+    /// Processor family that the objects are for.
+    pub arch: &'static dyn Arch,
     pub chunks: Vec<Chunk<'a>>,
     pub symbols: Vec<Symbol<'a>>,
     pub relocations: Vec<Relocation>,
@@ -72,7 +77,8 @@ pub(crate) struct Inputs<'a> {
 
 impl<'a> Inputs<'a> {
     pub fn read(objects: &[Object<'a>]) -> Result<Self, LinkError> {
-        let mut inputs = Inputs::default();
+        let arch = arch::DEFAULT;
+        let mut inputs = Inputs { arch, chunks: Vec::new(), symbols: Vec::new(), relocations: Vec::new() };
         for (number, object) in objects.iter().enumerate() {
             inputs.read_object(number, *object)?;
         }
@@ -96,12 +102,10 @@ impl<'a> Inputs<'a> {
         let new_name = |name| renamed.iter().find(|(old, _)| old == name).map_or(name, |(_, new)| new.as_str());
         let bad = |e: object::read::Error| LinkError::Malformed { object: number, reason: e.to_string() };
         let file = object::File::parse(bytes).map_err(bad)?;
-        if file.format() != BinaryFormat::Elf
-            || file.architecture() != Architecture::X86_64
-            || file.kind() != ObjectKind::Relocatable
-        {
-            return Err(LinkError::WrongKind { object: number });
-        }
+        let is_object = file.format() == BinaryFormat::Elf && file.kind() == ObjectKind::Relocatable;
+        let arch = arch::of(file.architecture()).filter(|_| is_object);
+        let arch = arch.filter(|arch| number == 0 || arch.architecture() == self.arch.architecture());
+        self.arch = arch.ok_or(LinkError::WrongKind { object: number })?;
         let mut chunk_of = FxHashMap::default();
         for section in file.sections() {
             let name = section.name().map_err(bad)?;
@@ -110,7 +114,8 @@ impl<'a> Inputs<'a> {
                 let data = section.data().map_err(bad)?;
                 let align = section.align().max(1);
                 let size = if id == SectionId::Bss { section.size() } else { data.len() as u64 };
-                if !align.is_power_of_two() || align > PAGE || size > MAX_ZEROS.max(data.len() as u64) {
+                if !align.is_power_of_two() || align > self.arch.page_size() || size > MAX_ZEROS.max(data.len() as u64)
+                {
                     return Err(LinkError::Section { object: number, section: name.into() });
                 }
                 self.chunks.push(Chunk { section: id, align, size, data, object: number, name });
@@ -146,7 +151,7 @@ impl<'a> Inputs<'a> {
         let (object, name) = (self.chunks[chunk].object, self.chunks[chunk].name);
         for (offset, relocation) in section.relocations() {
             let RelocationFlags::Elf { r_type: kind } = relocation.flags() else { continue };
-            if kind == elf::R_X86_64_NONE {
+            if kind.0 == NO_RELOCATION {
                 continue;
             }
             let symbol = match relocation.target() {

@@ -7,7 +7,7 @@
 
 use crate::{
     input::Chunk,
-    sections::{PAGE, SECTIONS, SectionId, Segment},
+    sections::{SECTIONS, SectionId, Segment},
 };
 
 /// Address, offset and size of a section.
@@ -30,19 +30,21 @@ impl Section {
 pub(crate) struct Layout {
     pub sections: [Section; SECTIONS.len()],
     pub chunk_offsets: Vec<u64>,
+    /// Page size in bytes.
+    pub page: u64,
     /// Offset of the section headers.
     pub section_headers: u64,
 }
 
 impl Layout {
     /// Lays out chunks and tables; `tables` has the sizes of the sections that the linker generates.
-    pub fn new(chunks: &[Chunk<'_>], tables: &[(SectionId, u64)], headers: u64) -> Self {
+    pub fn new(chunks: &[Chunk<'_>], tables: &[(SectionId, u64)], headers: u64, page: u64) -> Self {
         let mut sections = [Section { align: 8, ..Section::default() }; SECTIONS.len()];
         let chunk_offsets = chunks.iter().map(|c| sections[c.section as usize].append(c.size, c.align)).collect();
         for &(id, size) in tables {
             sections[id as usize].append(size, 8);
         }
-        let mut layout = Layout { sections, chunk_offsets, section_headers: 0 };
+        let mut layout = Layout { sections, chunk_offsets, page, section_headers: 0 };
         layout.assign_offsets(headers);
         layout
     }
@@ -58,9 +60,9 @@ impl Layout {
             if id.segment() != segment {
                 segment = id.segment();
                 if segment == Segment::Image {
-                    offset = offset.next_multiple_of(PAGE);
+                    offset = offset.next_multiple_of(self.page);
                 }
-                address = address.next_multiple_of(PAGE) + offset % PAGE;
+                address = address.next_multiple_of(self.page) + offset % self.page;
             }
             let padding = address.next_multiple_of(section.align) - address;
             address += padding;

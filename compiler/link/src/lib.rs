@@ -1,7 +1,7 @@
 //! Linker: combines objects and an executable's image into one shared library, without a system linker.
 //!
-//! The input is relocatable ELF64 objects for x86-64 (kernels) and an executable's image; the output is a shared
-//! library that the runtime and `dlopen` load, and that `readelf`, `objdump` and `nm` understand. The output is
+//! The input is relocatable ELF64 objects (kernels) for one processor family, and an executable's image; the output is a
+//! shared library that the runtime and `dlopen` load, and that `readelf`, `objdump` and `nm` understand. The output is
 //! deterministic.
 //!
 //! - Every global symbol of default visibility is exported; hidden ones are only visible to other objects.
@@ -16,6 +16,7 @@
 //! position-independent.
 #![forbid(unsafe_code)]
 
+mod arch;
 mod elf;
 mod error;
 mod imports;
@@ -35,7 +36,7 @@ use hammock_runtime::{
 };
 use input::{Binding, Chunk, Inputs, Value};
 use resolve::{Resolved, Slots};
-use sections::{PAGE, SectionId};
+use sections::SectionId;
 
 /// An object to link.
 #[derive(Clone, Copy)]
@@ -73,8 +74,8 @@ fn plain<'a>(objects: &[&'a [u8]]) -> Vec<Object<'a>> {
 pub fn link_apart(objects: &[Object], image: &[u8], constants: ConstantData) -> Result<Linked, LinkError> {
     let mut inputs = with_runtime(objects)?;
     let size = (image.len() + constants.len()) as u64;
-    let (id, object, name) = (SectionId::Image, objects.len(), image::SYMBOL);
-    inputs.add(name, Chunk { section: id, align: PAGE, size, data: image, object, name });
+    let (id, object, name, align) = (SectionId::Image, objects.len(), image::SYMBOL, inputs.arch.page_size());
+    inputs.add(name, Chunk { section: id, align, size, data: image, object, name });
     let (mut before, offset) = write_all(&inputs)?;
     let after = before.split_off(offset + image.len() + constants.len());
     before.truncate(offset + image.len());
@@ -148,8 +149,8 @@ pub fn link_for_tvm(objects: &[&[u8]], modules: &[u8]) -> Result<Vec<u8>, LinkEr
 /// Adds the data that goes with the kernels, under a symbol, and writes the library.
 fn finish<'a>(mut inputs: Inputs<'a>, object: usize, name: &'a str, data: &'a [u8]) -> Result<Vec<u8>, LinkError> {
     if !data.is_empty() {
-        let size = data.len() as u64;
-        inputs.add(name, Chunk { section: SectionId::Image, align: PAGE, size, data, object, name });
+        let (size, align) = (data.len() as u64, inputs.arch.page_size());
+        inputs.add(name, Chunk { section: SectionId::Image, align, size, data, object, name });
     }
     let (mut bytes, _) = write_all(&inputs)?;
     seal::seal(&mut bytes);

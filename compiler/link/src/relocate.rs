@@ -2,13 +2,13 @@
 
 use crate::{
     LinkError,
-    elf::Rela,
+    arch::{Field, OutOfRange, Stored},
+    elf::{Rela, put},
     input::{Inputs, Relocation},
     layout::Layout,
-    resolve::{LEA, PLT_ENTRY, Resolved, Slots, Stored, Target},
+    resolve::{Resolved, Slots, Target},
     sections::SectionId,
 };
-use object::elf;
 
 /// Layout and symbols that determine addresses.
 pub(crate) struct Addresses<'a> {
@@ -36,7 +36,7 @@ impl Addresses<'_> {
             Target::Defined { chunk, offset } => Some(self.of_chunk(chunk, offset)),
             Target::Import(import) => {
                 let jump = self.slots.jump_to(import)? as u64;
-                Some(self.layout.section(SectionId::Plt).address + PLT_ENTRY * jump)
+                Some(self.layout.section(SectionId::Plt).address + self.inputs.arch.plt_entry_size() * jump)
             }
         }
     }
@@ -74,15 +74,9 @@ impl Addresses<'_> {
         }
         let reached = if stored == Stored::SlotDistance { self.slot(target) } else { self.target_address(target) };
         let reached = reached.ok_or_else(out_of_range)?;
-        let distance = reached.wrapping_add_signed(r.addend).wrapping_sub(address) as i64;
-        if stored == Stored::Relaxed {
-            file[offset as usize - 2] = LEA;
-        }
-        match stored {
-            Stored::LongDistance => put(file, offset, &distance.to_le_bytes()),
-            _ => put(file, offset, &i32::try_from(distance).map_err(|_| out_of_range())?.to_le_bytes()),
-        }
-        Ok(())
+        let reached = reached.wrapping_add_signed(r.addend);
+        let field = Field { offset, address };
+        self.inputs.arch.write_reference(file, field, r.kind, stored, reached).map_err(|OutOfRange| out_of_range())
     }
 
     fn store_address(
@@ -94,35 +88,24 @@ impl Addresses<'_> {
         addend: i64,
         rest: &mut Vec<Rela>,
     ) {
+        let arch = self.inputs.arch;
         let (symbol, kind, addend) = match target {
             Target::Absolute(v) => return put(file, offset, &v.wrapping_add_signed(addend).to_le_bytes()),
             Target::Defined { chunk, offset } => {
                 let value = self.of_chunk(chunk, offset).wrapping_add_signed(addend);
-                (0, elf::R_X86_64_RELATIVE, value as i64)
+                (0, arch.relative_relocation(), value as i64)
             }
-            Target::Import(import) => (import as u32 + 1, elf::R_X86_64_64, addend),
+            Target::Import(import) => (import as u32 + 1, arch.symbol_relocation(), addend),
         };
         rest.push(Rela { offset: address, symbol, kind: kind.0, addend });
     }
 
-    /// `jmp *slot(%rip)`, and two bytes of padding.
     fn write_jump(&self, file: &mut [u8], number: u64, slot: u64) -> Result<(), LinkError> {
-        let plt = self.layout.section(SectionId::Plt);
-        let after = plt.address + PLT_ENTRY * number + 6;
+        let (arch, plt) = (self.inputs.arch, self.layout.section(SectionId::Plt));
+        let at = arch.plt_entry_size() * number;
+        let entry = Field { offset: plt.offset + at, address: plt.address + at };
         let slot = self.layout.section(SectionId::Got).address + 8 * slot;
-        let distance = i32::try_from(slot.wrapping_sub(after) as i64);
-        let distance =
-            distance.map_err(|_| LinkError::OutOfRange { object: 0, section: SectionId::Plt.name().into() })?;
-        let at = plt.offset + PLT_ENTRY * number;
-        put(file, at, &[0xff, 0x25]);
-        put(file, at + 2, &distance.to_le_bytes());
-        put(file, at + 6, &[0x66, 0x90]);
-        Ok(())
+        let out_of_range = |OutOfRange| LinkError::OutOfRange { object: 0, section: SectionId::Plt.name().into() };
+        arch.write_plt_entry(file, entry, slot).map_err(out_of_range)
     }
-}
-
-/// Overwrites bytes of the file.
-pub(crate) fn put(file: &mut [u8], offset: u64, bytes: &[u8]) {
-    let at = offset as usize;
-    file[at..at + bytes.len()].copy_from_slice(bytes);
 }

@@ -2,11 +2,11 @@
 
 use crate::{
     LinkError,
+    arch::{Arch, Stored},
     imports::SystemLibrary,
     input::{Binding, Inputs, Relocation, Symbol, Value},
     sections::SectionId,
 };
-use object::elf;
 use rustc_hash::FxHashMap;
 
 /// Resolved target of a symbol.
@@ -95,21 +95,6 @@ pub(crate) struct Slots {
     plt_of: FxHashMap<usize, usize>,
 }
 
-/// Value that a relocation stores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stored {
-    /// 64-bit address, possibly applied by the loader.
-    Address,
-    /// 32-bit displacement to the target or, for an imported function, to its PLT entry.
-    Distance,
-    /// 64-bit displacement.
-    LongDistance,
-    /// 32-bit displacement to the target's GOT slot.
-    SlotDistance,
-    /// Displacement to the target, after the load of a GOT slot is relaxed to `lea`.
-    Relaxed,
-}
-
 impl Slots {
     /// Returns the value of each relocation, and adds the slots that they need.
     pub fn scan(inputs: &Inputs<'_>, targets: &[Target]) -> Result<(Self, Vec<Stored>), LinkError> {
@@ -123,21 +108,19 @@ impl Slots {
         let chunk = &inputs.chunks[r.chunk];
         let unsupported = || LinkError::Relocation { object: chunk.object, section: chunk.name.into(), kind: r.kind.0 };
         let is_fixed = matches!(target, Target::Absolute(_));
-        match r.kind {
-            elf::R_X86_64_64 if is_fixed || chunk.section.is_writable() => Ok(Stored::Address),
-            elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 if !is_fixed => {
+        let stored = inputs.arch.stored(r.kind).ok_or_else(unsupported)?;
+        let is_defined = matches!(target, Target::Defined { .. });
+        match stored {
+            Stored::Address if is_fixed || chunk.section.is_writable() => Ok(stored),
+            Stored::Distance if !is_fixed => {
                 if let Target::Import(import) = target {
                     self.jump(import);
                 }
-                Ok(Stored::Distance)
+                Ok(stored)
             }
-            elf::R_X86_64_PC64 if matches!(target, Target::Defined { .. }) => Ok(Stored::LongDistance),
-            elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX
-                if matches!(target, Target::Defined { .. }) && is_load(chunk.data, r.offset) =>
-            {
-                Ok(Stored::Relaxed)
-            }
-            elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX => {
+            Stored::LongDistance if is_defined => Ok(stored),
+            Stored::Relaxed if is_defined && inputs.arch.is_relaxable(chunk.data, r.offset) => Ok(stored),
+            Stored::Relaxed | Stored::SlotDistance => {
                 self.slot(target);
                 Ok(Stored::SlotDistance)
             }
@@ -179,20 +162,8 @@ pub(crate) fn loader_relocations(inputs: &Inputs<'_>, targets: &[Target], slots:
     addresses.count() + slots.got.iter().filter(|t| moves(t)).count()
 }
 
-/// Returns true if the relocated field belongs to `mov slot(%rip), register`.
-fn is_load(code: &[u8], field: u64) -> bool {
-    field.checked_sub(2).and_then(|at| code.get(at as usize)) == Some(&MOV_LOAD)
-}
-
-/// Opcode of a load into a register.
-pub(crate) const MOV_LOAD: u8 = 0x8b;
-/// Opcode that computes the address instead.
-pub(crate) const LEA: u8 = 0x8d;
-
 /// Sizes of the slot tables.
-pub(crate) fn slot_tables(slots: &Slots) -> [(SectionId, u64); 2] {
-    [(SectionId::Got, 8 * slots.got.len() as u64), (SectionId::Plt, PLT_ENTRY * slots.plt.len() as u64)]
+pub(crate) fn slot_tables(arch: &dyn Arch, slots: &Slots) -> [(SectionId, u64); 2] {
+    let (got, plt) = (slots.got.len() as u64, slots.plt.len() as u64);
+    [(SectionId::Got, 8 * got), (SectionId::Plt, arch.plt_entry_size() * plt)]
 }
-
-/// Size in bytes of a PLT entry: an indirect jump through its slot, and padding.
-pub(crate) const PLT_ENTRY: u64 = 8;

@@ -3,9 +3,6 @@
 use crate::elf as record;
 use object::elf;
 
-/// Page size in bytes: the granularity of permissions.
-pub(crate) const PAGE: u64 = 4096;
-
 /// Output sections, in file order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]

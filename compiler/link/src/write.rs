@@ -2,13 +2,14 @@
 
 use crate::{
     LinkError,
-    elf::{self as record, FileHeader, ProgramHeader, Record, Rela, hash_table},
+    arch::{Arch, Stored},
+    elf::{self as record, FileHeader, ProgramHeader, Record, Rela, hash_table, put},
     imports::SystemLibrary,
     input::{Binding, Inputs, Value},
     layout::{Layout, Section},
-    relocate::{Addresses, put},
-    resolve::{Resolved, Slots, Stored, loader_relocations, slot_tables},
-    sections::{PAGE, SectionId, Segment},
+    relocate::Addresses,
+    resolve::{Resolved, Slots, loader_relocations, slot_tables},
+    sections::{SectionId, Segment},
 };
 use object::elf;
 
@@ -34,13 +35,13 @@ pub(crate) fn write(
         (SectionId::Relocations, record::RELA * relocations as u64),
         (SectionId::Dynamic, record::DYNAMIC * (needed.len() as u64 + DYNAMIC_ENTRIES)),
     ];
-    tables.extend(slot_tables(slots));
+    tables.extend(slot_tables(inputs.arch, slots));
     if inputs.chunks.iter().any(|c| c.section == SectionId::EhFrame) {
         tables.push((SectionId::EhFrame, 4)); // a length of zero ends the unwinding records
     }
     let names = section_names();
     tables.push((SectionId::SectionNames, names.bytes.len() as u64));
-    let layout = Layout::new(&inputs.chunks, &tables, HEADERS);
+    let layout = Layout::new(&inputs.chunks, &tables, HEADERS, inputs.arch.page_size());
 
     let headers = layout.present().count() as u64 + 1;
     let mut file = vec![0; (layout.section_headers + headers * record::SECTION_HEADER) as usize];
@@ -56,7 +57,7 @@ pub(crate) fn write(
     put_table(&mut file, &layout, SectionId::Relocations, &relocation_table(rest));
     put_table(&mut file, &layout, SectionId::Dynamic, &dynamic_table(&layout, &strings, &needed));
     put_table(&mut file, &layout, SectionId::SectionNames, &names.bytes);
-    put(&mut file, 0, &file_headers(&layout));
+    put(&mut file, 0, &file_headers(inputs.arch, &layout));
     put(&mut file, layout.section_headers, &section_headers(&layout, &names));
     Ok((file, layout.section(SectionId::Image).offset as usize))
 }
@@ -162,9 +163,10 @@ fn dynamic_table(layout: &Layout, strings: &Strings<'_>, needed: &[SystemLibrary
     out.0
 }
 
-fn file_headers(layout: &Layout) -> Vec<u8> {
+fn file_headers(arch: &dyn Arch, layout: &Layout) -> Vec<u8> {
     let mut out = Record::default();
     FileHeader {
+        machine: arch.machine(),
         program_headers: PROGRAM_HEADERS as u16,
         section_headers: layout.present().count() as u16 + 1,
         section_headers_at: layout.section_headers,
@@ -174,7 +176,7 @@ fn file_headers(layout: &Layout) -> Vec<u8> {
     let mapped = [Segment::Read, Segment::Execute, Segment::RelRo, Segment::Write, Segment::Image];
     let headers: Vec<ProgramHeader> = mapped.into_iter().map(|s| segment_header(layout, s)).collect();
     let relro = &headers[2];
-    let relro_end = (relro.address + relro.size).next_multiple_of(PAGE);
+    let relro_end = (relro.address + relro.size).next_multiple_of(layout.page);
     let relro = header(elf::PT_GNU_RELRO, elf::PF_R, relro.offset, relro.address, relro.file_size, relro_end, 1);
     let dynamic = layout.section(SectionId::Dynamic);
     let end = dynamic.address + dynamic.size;
@@ -210,7 +212,7 @@ fn segment_header(layout: &Layout, segment: Segment) -> ProgramHeader {
     };
     let (offset, address) = if segment == Segment::Read { (0, 0) } else { (first.offset, first.address) };
     let file_end = last.offset + last.file_size(*last_id);
-    header(elf::PT_LOAD, rights, offset, address, file_end - offset, last.address + last.size, PAGE)
+    header(elf::PT_LOAD, rights, offset, address, file_end - offset, last.address + last.size, layout.page)
 }
 
 fn section_headers(layout: &Layout, names: &Strings<'_>) -> Vec<u8> {

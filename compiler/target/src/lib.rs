@@ -1,20 +1,49 @@
 //! Compilation target: the properties of a machine that scheduling and code generation depend on.
 //!
-//! CPU features come from LLVM's own tables (`cpus.txt`, which a test compares with LLVM), or are detected. Cache
-//! sizes, which LLVM does not describe, are known for this machine only, and assumed for others by their vector width:
-//! see [`Caches::assumed`].
+//! Each processor family is a file here: its CPUs, and what their features mean. CPU features come from LLVM's own
+//! tables (`cpus.txt`, which a test compares with LLVM), or are detected. Cache sizes, which LLVM does not describe, are
+//! known for this machine only, and assumed for others by their vector width: see [`Caches::assumed`].
 #![forbid(unsafe_code)]
 
 mod caches;
+mod x86_64;
 
 pub use caches::Caches;
 pub use hammock_runtime::cpu_features::{FEATURES, Features};
 
 use std::sync::OnceLock;
 
+/// A processor family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// x86-64.
+    X86_64,
+}
+
+impl Family {
+    /// All families.
+    pub const ALL: [Family; 1] = [Family::X86_64];
+
+    /// Returns its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::X86_64 => x86_64::NAME,
+        }
+    }
+
+    /// Returns the target triple under which LLVM and Cranelift know it.
+    pub fn triple(self) -> &'static str {
+        match self {
+            Family::X86_64 => x86_64::TRIPLE,
+        }
+    }
+}
+
 /// A target CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
+    /// Processor family.
+    pub family: Family,
     /// LLVM's name of the CPU: `znver4`, `x86-64-v3`.
     pub cpu: String,
     /// Additional features in LLVM's syntax: prefixed by `+` or `-`, separated by commas.
@@ -26,7 +55,7 @@ pub struct Target {
     /// Number of vector registers.
     pub vector_registers: u32,
     /// True if masked loads and stores are free for all element sizes, and floats can be scaled by powers of two in one
-    /// instruction (AVX-512).
+    /// instruction.
     pub masks: bool,
     /// True if it has fused multiply-add.
     pub fma: bool,
@@ -36,9 +65,9 @@ pub struct Target {
     pub rounds: bool,
     /// True if it converts float16 from and to float32.
     pub float16: bool,
-    /// True if it has int8 dot4 instructions (VNNI) of full vector width.
+    /// True if it has int8 dot4 instructions of full vector width.
     pub int8_dot: bool,
-    /// True if it has bfloat16 dot2 instructions (AVX512_BF16).
+    /// True if it has bfloat16 dot2 instructions.
     pub bfloat16_dot: bool,
     /// Data caches.
     pub caches: Caches,
@@ -48,66 +77,16 @@ pub struct Target {
     pub threads: u32,
 }
 
-/// LLVM's table of processors and their features.
-static CPUS: &str = include_str!("cpus.txt");
-
 impl Target {
     /// Returns the processor of a name in LLVM.
     pub fn named(name: &str) -> Option<Target> {
-        let (_, features) = cpus().find(|(known, _)| *known == name)?;
+        let (_, features) = x86_64::cpus().find(|(known, _)| *known == name)?;
         Some(Target::new(name, "", features.split(' ').collect()))
     }
 
     /// Returns the names of all processors.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        cpus().map(|(name, _)| name)
-    }
-
-    /// Creates a target from LLVM's name, attributes and all features.
-    pub fn new(cpu: impl Into<String>, attributes: impl Into<String>, features: Features) -> Target {
-        let has = |name: &str| features.has(name);
-        let masks = ["avx512f", "avx512bw", "avx512dq", "avx512vl"].into_iter().all(has);
-        let vector_bytes = match () {
-            () if masks => 64,
-            () if has("avx2") => 32,
-            () => 16,
-        };
-        Target {
-            cpu: cpu.into(),
-            attributes: attributes.into(),
-            features,
-            vector_bytes,
-            vector_registers: if masks { 32 } else { 16 },
-            masks,
-            fma: has("fma"),
-            fma_ports: if has("fma") { 2 } else { 1 },
-            rounds: has("sse4.1"),
-            float16: has("f16c"),
-            int8_dot: if masks { has("avx512vnni") } else { has("avxvnni") },
-            bfloat16_dot: masks && has("avx512bf16"),
-            caches: Caches::assumed(vector_bytes),
-            memory_bytes: 8,
-            threads: 1,
-        }
-    }
-
-    /// Returns x86-64 with AVX-512 (level `x86-64-v4`).
-    pub fn avx512() -> Self {
-        Target::level("x86-64-v4")
-    }
-
-    /// Returns x86-64 with AVX2 (level `x86-64-v3`).
-    pub fn avx2() -> Self {
-        Target::level("x86-64-v3")
-    }
-
-    /// Returns baseline x86-64 with 16-byte vectors.
-    pub fn baseline() -> Self {
-        Target::level("x86-64")
-    }
-
-    fn level(name: &str) -> Target {
-        Target::named(name).unwrap_or_else(|| Target::new(name, "", Features::default()))
+        x86_64::cpus().map(|(name, _)| name)
     }
 
     /// Returns the machine this runs on. It is named by its level; LLVM knows a more exact name.
@@ -115,11 +94,7 @@ impl Target {
         static HOST: OnceLock<Target> = OnceLock::new();
         let host = || {
             let features = Features::detected();
-            let level = match Target::new("", "", features).vector_bytes {
-                64 => "x86-64-v4",
-                32 if features.has("fma") && features.has("f16c") => "x86-64-v3",
-                _ => "x86-64",
-            };
+            let level = x86_64::level_of(features);
             let attributes: Vec<String> = features.names().map(|name| format!("+{name}")).collect();
             Target::new(level, attributes.join(","), features).here()
         };
@@ -136,12 +111,6 @@ impl Target {
     pub fn lanes(&self, bits: u8) -> u16 {
         (self.vector_bytes * 8 / u32::from(bits.max(8))) as u16
     }
-}
-
-/// Returns the rows of the table: names and features.
-fn cpus() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lines = CPUS.lines().filter(|line| !line.starts_with('#'));
-    lines.map(|line| line.split_once(':').map_or((line, ""), |(name, features)| (name, features.trim_start())))
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! A minimal ELF reader that checks a shared library's structure and finds its symbols without loading it.
+use crate::arch::{Arch, Host};
 use crate::bytes::{Reader, Truncated};
 use std::ops::Range;
 
 const IDENT: [u8; 7] = [0x7F, b'E', b'L', b'F', 2, 1, 1];
 const ET_DYN: u16 = 3;
-const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
 const HEADER_SIZE: u16 = 64;
 const PROGRAM_HEADER_SIZE: u16 = 56;
 const SYMBOL_SIZE: u64 = 24;
@@ -173,7 +173,7 @@ impl<'a> Elf<'a> {
 fn program_headers(bytes: &[u8]) -> Result<&[u8], ElfError> {
     let mut reader = Reader::new(bytes);
     reader.take(16)?;
-    if (reader.u16()?, reader.u16()?) != (ET_DYN, MACHINE) {
+    if (reader.u16()?, reader.u16()?) != (ET_DYN, Host::ELF_MACHINE) {
         return Err(ElfError::WrongMachine);
     }
     reader.take(12)?;

@@ -2,16 +2,16 @@
 //!
 //! Pass pipelines are fixed strings, because LLVM aborts the process on an invalid one.
 
-use super::{Host, LlvmError, add, attributes, ir_text, text};
+use super::{Host, LlvmError, add, arch, ir_text, module};
 use hammock_kernels::FlatKernel;
-use hammock_target::{Features, Target};
+use hammock_target::{Family, Features, Target};
 use inkwell::{
     OptimizationLevel,
     context::Context,
     memory_buffer::MemoryBuffer,
     module::Module,
     passes::PassBuilderOptions,
-    targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target as Backend, TargetMachine, TargetTriple},
+    targets::{CodeModel, FileType, RelocMode, Target as Backend, TargetMachine, TargetTriple},
 };
 use std::sync::Once;
 
@@ -96,7 +96,7 @@ pub struct Object {
 /// # Errors
 /// As [`compile`].
 pub fn object(kernel: &FlatKernel, target: &Target, host: Host, level: OptLevel) -> Result<Object, LlvmError> {
-    let mut module = text::Module::new(attributes(target));
+    let mut module = module(target);
     let has_names = add(&mut module, kernel, target, host)?;
     Ok(Object { bytes: compile_text(&module.finish(), target, level, Emit::Object)?, has_names })
 }
@@ -132,11 +132,11 @@ fn emit_module(module: &Module<'_>, machine: &TargetMachine, emit: Emit) -> Resu
 
 fn machine(target: &Target, level: OptLevel) -> Result<TargetMachine, LlvmError> {
     static INITIALIZED: Once = Once::new();
-    INITIALIZED.call_once(|| Backend::initialize_x86(&InitializationConfig::default()));
-    let triple = TargetTriple::create("x86_64-unknown-linux-gnu");
+    INITIALIZED.call_once(|| Family::ALL.into_iter().for_each(|family| arch::of(family).initialize()));
+    let triple = TargetTriple::create(target.family.triple());
     let backend = Backend::from_triple(&triple).map_err(|e| LlvmError::Failed(e.to_string()))?;
     let (name, attributes) = (&target.cpu, &target.attributes);
     backend
         .create_target_machine(&triple, name, attributes, level.codegen(), RelocMode::PIC, CodeModel::Default)
-        .ok_or_else(|| LlvmError::UnknownCpu(name.clone()))
+        .ok_or_else(|| LlvmError::UnknownCpu { family: target.family, cpu: name.clone() })
 }

@@ -1,6 +1,7 @@
 //! Errors of kernel code generation.
 
 use hammock_ir::{DType, Name};
+use hammock_target::Family;
 use thiserror::Error;
 
 /// Errors of kernel code generation.
@@ -16,8 +17,13 @@ pub enum LlvmError {
         what: Unsupported,
     },
     /// LLVM does not know the processor.
-    #[error("LLVM knows no x86-64 processor `{0}`")]
-    UnknownCpu(String),
+    #[error("LLVM knows no {} processor `{cpu}`", family.name())]
+    UnknownCpu {
+        /// Processor family.
+        family: Family,
+        /// Name of the processor.
+        cpu: String,
+    },
     /// LLVM rejects the generated text: a bug of the code generator.
     #[error("LLVM does not accept the generated code: {0}")]
     Invalid(String),

@@ -9,6 +9,7 @@
 //! from arguments. The [`Host`] determines who checks the arguments. The only symbols left undefined are the runtime's
 //! table, which the linker provides, and functions of the C library and its mathematics.
 
+mod arch;
 #[cfg(feature = "native")]
 mod backend;
 mod emit;
@@ -46,11 +47,16 @@ pub fn raw_symbol(kernel: &str) -> String {
 /// # Errors
 /// When a kernel uses an unsupported operation.
 pub fn ir_text(kernels: &[FlatKernel], target: &Target, host: Host) -> Result<String, LlvmError> {
-    let mut module = text::Module::new(attributes(target));
+    let mut module = module(target);
     for kernel in kernels {
         add(&mut module, kernel, target, host)?;
     }
     Ok(module.finish())
+}
+
+/// Starts an empty module.
+fn module(target: &Target) -> text::Module {
+    text::Module::new(arch::of(target.family).data_layout(), target.family.triple(), attributes(target))
 }
 
 /// Adds a kernel to a module; returns true if its messages contain names.
@@ -69,7 +75,7 @@ fn attributes(target: &Target) -> String {
         "" => String::new(),
         attributes => format!(" \"target-features\"=\"{attributes}\""),
     };
-    let (name, bits) = (&target.cpu, target.vector_bytes * 8);
+    let (cpu, own) = (&target.cpu, arch::of(target.family).attributes(target));
     // Spilled vectors must not cross cache lines, regardless of the caller's frame.
-    format!("nounwind alignstack=64 \"target-cpu\"=\"{name}\"{features} \"prefer-vector-width\"=\"{bits}\"")
+    format!("nounwind alignstack=64 \"target-cpu\"=\"{cpu}\"{features} {own}")
 }

@@ -1,11 +1,18 @@
 //! Errors of native code generation.
 
+use hammock_target::Family;
+
 /// Errors of native code generation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NativeError {
     /// The code generator does not support the processor.
-    #[error("no machine code can be generated for x86-64: {0}")]
-    Target(String),
+    #[error("no machine code can be generated for {}: {reason}", family.name())]
+    Target {
+        /// Processor family.
+        family: Family,
+        /// Error of the code generator.
+        reason: String,
+    },
     /// A function exceeds a limit of the code generator.
     #[error("function `{name}` cannot be compiled: {reason}")]
     Function {

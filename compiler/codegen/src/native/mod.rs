@@ -14,6 +14,7 @@
 //! - [`facts`] are the facts that are known on entry.
 //!
 //! [`Compact::interpreted`]: hammock_runtime::executable::compact::Compact::interpreted
+mod arch;
 mod call;
 mod check;
 mod emit;
@@ -26,10 +27,10 @@ mod signatures;
 
 pub use error::NativeError;
 
+use arch::isa;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::isa::{OwnedTargetIsa, lookup_by_name};
-use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::FunctionBuilderContext;
 use emit::Emitter;
 use hammock_runtime::Executable;
@@ -37,18 +38,20 @@ use hammock_runtime::executable::FunctionInfo;
 use hammock_runtime::executable::compact::{Folding, compact};
 use hammock_runtime::image::KernelSignature;
 use hammock_runtime::vm::native::{PREFIX, VERSION};
+use hammock_target::Family;
 
-/// Compiles functions of a verified executable, given by table index, to an object for x86-64.
+/// Compiles functions of a verified executable, given by table index, to an object for a processor family.
 ///
 /// # Errors
 /// When a function is too large for the code generator.
 pub fn compile(
+    family: Family,
     executable: &Executable,
     kernels: &[KernelSignature],
     functions: &[usize],
 ) -> Result<Vec<u8>, NativeError> {
-    let isa = isa()?;
-    let mut object = object::Object::new();
+    let isa = isa(family)?;
+    let mut object = object::Object::new(family);
     let mut builder = FunctionBuilderContext::new();
     for info in functions.iter().map(|function| &executable.functions[*function]) {
         let mut context = Context::new();
@@ -67,9 +70,14 @@ pub fn compile(
 ///
 /// # Errors
 /// When the code generator does not support the processor.
-pub fn text(executable: &Executable, kernels: &[KernelSignature], function: usize) -> Result<String, NativeError> {
+pub fn text(
+    family: Family,
+    executable: &Executable,
+    kernels: &[KernelSignature],
+    function: usize,
+) -> Result<String, NativeError> {
     let (mut context, mut builder) = (Context::new(), FunctionBuilderContext::new());
-    build(&mut context, &mut builder, &isa()?, executable, kernels, &executable.functions[function]);
+    build(&mut context, &mut builder, &isa(family)?, executable, kernels, &executable.functions[function]);
     Ok(context.func.display().to_string())
 }
 
@@ -83,16 +91,4 @@ fn build(
 ) {
     let steps = compact(executable, info, Folding::Full);
     Emitter::new(&mut context.func, builder, executable, kernels, &steps).function(isa.frontend_config());
-}
-
-/// Baseline x86-64: the code copies words and calls functions, which newer instructions do not speed up.
-fn isa() -> Result<OwnedTargetIsa, NativeError> {
-    let unsupported = |reason: &dyn std::fmt::Display| NativeError::Target(reason.to_string());
-    let mut flags = settings::builder();
-    let debug = if cfg!(debug_assertions) { "true" } else { "false" };
-    for (name, value) in [("opt_level", "speed"), ("enable_verifier", debug), ("unwind_info", "false")] {
-        flags.set(name, value).map_err(|error| unsupported(&error))?;
-    }
-    let builder = lookup_by_name("x86_64-unknown-linux-gnu").map_err(|error| unsupported(&error))?;
-    builder.finish(settings::Flags::new(flags)).map_err(|error| unsupported(&error))
 }

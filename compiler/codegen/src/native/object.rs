@@ -1,15 +1,16 @@
 //! Object file with the code of the functions.
-use super::{NativeError, PREFIX, VERSION};
+use super::{NativeError, PREFIX, VERSION, arch::architecture};
 use hammock_runtime::vm::native::VERSION_SYMBOL;
+use hammock_target::Family;
 use object::write::{self, SectionId, StandardSection, Symbol, SymbolSection};
-use object::{Architecture, BinaryFormat, Endianness, SymbolFlags, SymbolKind, SymbolScope};
+use object::{BinaryFormat, Endianness, SymbolFlags, SymbolKind, SymbolScope};
 
 /// An ELF object under construction.
 pub(super) struct Object(write::Object<'static>);
 
 impl Object {
-    pub(super) fn new() -> Object {
-        let mut object = Object(write::Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little));
+    pub(super) fn new(family: Family) -> Object {
+        let mut object = Object(write::Object::new(BinaryFormat::Elf, architecture(family), Endianness::Little));
         let constants = object.0.section_id(StandardSection::ReadOnlyData);
         object.add(constants, VERSION_SYMBOL.to_owned(), SymbolKind::Data, &VERSION.to_le_bytes(), 8);
         object

@@ -6,6 +6,7 @@ use hammock_runtime::ffi::Args;
 use hammock_runtime::image::{Integrity, KernelSignature, SourceMap, Span};
 use hammock_runtime::vm::Options;
 use hammock_runtime::{Any, Error, Function, Image, Library, Tensor, Vm, registry};
+use hammock_target::Family;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Once};
 
@@ -57,7 +58,7 @@ impl Program {
                 functions.push(index);
             }
         }
-        let object = native::compile(&executable, &kernels, &functions).unwrap();
+        let object = native::compile(Family::X86_64, &executable, &kernels, &functions).unwrap();
         let image = Image { executable, kernels, sources, ..Image::default() }.save();
         let library = hammock_link::link(&[&object], &image).unwrap();
         let library = Library::from_bytes(Arc::new(library), Integrity::Check).unwrap();

@@ -5,6 +5,7 @@ use hammock_runtime::executable::FunctionKind;
 use hammock_runtime::image::{Image, Integrity};
 use hammock_runtime::vm::Options;
 use hammock_runtime::{Device, Library, Vm};
+use hammock_target::Family;
 use std::sync::Arc;
 
 fn library(keep_code: bool, change: impl Fn(&mut Vec<u8>)) -> Arc<Library> {
@@ -20,7 +21,7 @@ fn library(keep_code: bool, change: impl Fn(&mut Vec<u8>)) -> Arc<Library> {
     let function = executable.function("main").unwrap();
     executable.functions[function].kind = FunctionKind::Compiled;
     let compiled: Vec<usize> = Some(function).filter(|_| keep_code).into_iter().collect();
-    let mut object = native::compile(&executable, &[], &compiled).unwrap();
+    let mut object = native::compile(Family::X86_64, &executable, &[], &compiled).unwrap();
     change(&mut object);
     let image = Image { executable, ..Image::default() }.save();
     let bytes = hammock_link::link(&[&object], &image).unwrap();

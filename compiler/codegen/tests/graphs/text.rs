@@ -3,6 +3,7 @@ use super::program::{Program, VOID, branch, goto, int, reg, ret};
 use hammock_codegen::native;
 use hammock_runtime::image::{Dim, KernelParam, KernelSignature, ParamKind};
 use hammock_runtime::{DType, Device};
+use hammock_target::Family;
 use std::path::Path;
 
 #[test]
@@ -16,7 +17,7 @@ fn a_small_function() {
         [p.call(VOID, "increment", &[reg(0)]), branch(1, 3), p.call(1, "sub", &[reg(1), int(1)]), goto(-3), ret(0)];
     p.function("main", 2, 2, &body);
     let function = p.executable.function("main").unwrap();
-    let text = native::text(&p.executable, &p.kernels, function).unwrap();
+    let text = native::text(Family::X86_64, &p.executable, &p.kernels, function).unwrap();
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/native"));
     settings.set_prepend_module_to_snapshot(false);

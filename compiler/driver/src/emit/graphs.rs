@@ -22,7 +22,7 @@ pub fn compile(
         info.kind = if is_compiled { FunctionKind::Compiled } else { FunctionKind::Bytecode };
         compiled.extend(is_compiled.then_some(index));
     }
-    if compiled.is_empty() { Ok(None) } else { generate(executable, kernels, &compiled).map(Some) }
+    if compiled.is_empty() { Ok(None) } else { generate(executable, kernels, &compiled, options).map(Some) }
 }
 
 fn check_names(executable: &Executable, options: &Options) -> Result<(), Failure> {
@@ -39,13 +39,19 @@ fn check_names(executable: &Executable, options: &Options) -> Result<(), Failure
 }
 
 #[cfg(feature = "cranelift")]
-fn generate(executable: &Executable, kernels: &[KernelSignature], functions: &[usize]) -> Result<Vec<u8>, Failure> {
-    hammock_codegen::native::compile(executable, kernels, functions)
+fn generate(
+    executable: &Executable,
+    kernels: &[KernelSignature],
+    functions: &[usize],
+    options: &Options,
+) -> Result<Vec<u8>, Failure> {
+    let family = crate::kernels::target(options, 1).family;
+    hammock_codegen::native::compile(family, executable, kernels, functions)
         .map_err(|error| Failure::new(codes::NOT_LOWERABLE, error.to_string()))
 }
 
 #[cfg(not(feature = "cranelift"))]
-fn generate(_: &Executable, _: &[KernelSignature], _: &[usize]) -> Result<Vec<u8>, Failure> {
+fn generate(_: &Executable, _: &[KernelSignature], _: &[usize], _: &Options) -> Result<Vec<u8>, Failure> {
     let message = "this build of Hammock cannot compile graphs: it was made without the feature `cranelift`";
     Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("use `--exec-mode bytecode`, the default"))
 }

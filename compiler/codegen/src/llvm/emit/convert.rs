@@ -95,7 +95,7 @@ impl Emitter<'_, '_> {
         self.f.convert("trunc", &chosen, Ty::int(16).with_lanes(value.ty.lanes))
     }
 
-    /// Conversion without F16C: shifting the bits scales by 2^-112, which a multiplication undoes, subnormals included.
+    /// Conversion in float32 arithmetic: shifting the bits scales by 2^-112, which a multiplication undoes, subnormals included.
     fn half_to_float(&mut self, value: &Value) -> Value {
         let lanes = value.ty.lanes;
         let (int, float) = (Ty::I32.with_lanes(lanes), Ty::FLOAT.with_lanes(lanes));
@@ -116,7 +116,7 @@ impl Emitter<'_, '_> {
         self.f.convert("bitcast", &all, float)
     }
 
-    /// Conversion without F16C: adding a float whose ulp is that of the half rounds the magnitude.
+    /// Conversion in float32 arithmetic: adding a float whose ulp is that of the half rounds the magnitude.
     fn float_to_half(&mut self, value: &Value) -> Value {
         let lanes = value.ty.lanes;
         let (int, float) = (Ty::I32.with_lanes(lanes), Ty::FLOAT.with_lanes(lanes));

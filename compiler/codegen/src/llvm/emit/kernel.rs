@@ -69,7 +69,7 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
     add(kernel, &careful, Linkage::Internal, Version::Careful)?;
     let (mut f, values) = Function::new(&symbol, Linkage::Exported, Ty::I32, &params);
     let args: Vec<&Value> = values.iter().collect();
-    min_max::call_watching(kernel.module, &mut f, [&fast, &careful], &args);
+    min_max::call_watching(kernel, &mut f, [&fast, &careful], &args);
     kernel.module.add(f);
     Ok(())
 }

@@ -4,11 +4,11 @@
 //! bits of the result, which is a NaN too, restores it. This is unnecessary for an operand that is never NaN.
 //!
 //! In a long reduction this would take twice the time. But the instructions also set a sticky flag of the processor,
-//! the invalid-operation flag of MXCSR, whenever an operand is NaN. So long kernels and bodies of parallel loops that
+//! the invalid-operation flag, whenever an operand is NaN. So long kernels and bodies of parallel loops that
 //! can be repeated are compiled twice: without and with NaN propagation. The caller clears the flag, calls the first,
 //! and calls the second if the flag is set then. Other invalid operations also set it, which only costs time.
 
-use super::{Emitter, Function, Module, Result, Ty, Unsupported, Value};
+use super::{Builder, Emitter, Function, Kernel, Result, Ty, Unsupported, Value, arch};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{
@@ -18,9 +18,6 @@ use hammock_ir::{
     tir::{ForKind, Stmt, StmtKind},
 };
 use rustc_hash::FxHashSet;
-
-/// Invalid-operation flag in MXCSR.
-const INVALID: i64 = 1;
 
 /// Number of stores above which checking the flag costs less than 1 %.
 const MIN_LONG_STORES: i64 = 4096;
@@ -166,32 +163,16 @@ fn is_pure(callee: &PrimCallee) -> bool {
 }
 
 /// Ends a function with a call that watches the invalid-operation flag, and a second call if it was set.
-pub(super) fn call_watching(module: &mut Module, f: &mut Function, [fast, careful]: [&str; 2], args: &[&Value]) {
-    let read = module.declare("llvm.x86.sse.stmxcsr", Ty::VOID, &[Ty::PTR]);
-    let write = module.declare("llvm.x86.sse.ldmxcsr", Ty::VOID, &[Ty::PTR]);
-    let at = f.slot(4, 4);
-    let state = |f: &mut Function| {
-        f.call(&read, Ty::VOID, &[&at]);
-        f.load(Ty::I32, &at, 4)
-    };
-    let before = state(f);
-    let cleared = f.binary("and", &before, &Value::int(!INVALID, Ty::I32));
-    f.store(&cleared, &at, 4);
-    f.call(&write, Ty::VOID, &[&at]);
-    let status = f.call(&Value::global(fast), Ty::I32, args);
-    let after = state(f);
-    // Flags that were set before stay set.
-    let all = f.binary("or", &after, &before);
-    f.store(&all, &at, 4);
-    f.call(&write, Ty::VOID, &[&at]);
-    let flag = f.binary("and", &after, &Value::int(INVALID, Ty::I32));
-    let is_set = f.compare("icmp ne", &flag, &Value::int(0, Ty::I32));
+pub(super) fn call_watching(kernel: &mut Kernel<'_>, f: &mut Function, [fast, careful]: [&str; 2], args: &[&Value]) {
+    let call = |f: &mut Function, callee| f.call(&Value::global(callee), Ty::I32, args);
+    let mut builder = Builder { target: kernel.target, module: kernel.module, f };
+    let [status, is_set] = arch::of(kernel.target.family).watch_invalid(&mut builder, &mut |b| call(b.f, fast));
     let succeeds = f.compare("icmp eq", &status, &Value::int(0, Ty::I32));
     let repeats = f.binary("and", &is_set, &succeeds);
     let (again, done) = (f.label(), f.label());
     f.branch(&repeats, again, done);
     f.start(again);
-    let status_again = f.call(&Value::global(careful), Ty::I32, args);
+    let status_again = call(f, careful);
     f.ret(&status_again);
     f.start(done);
     f.ret(&status);

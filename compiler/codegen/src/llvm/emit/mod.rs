@@ -37,6 +37,7 @@ pub use kernel::emit_kernel;
 
 use super::{
     Host, Unsupported,
+    arch::{self, Arch, Builder},
     text::{Function, Label, Linkage, Module, Ty, Value},
 };
 use hammock_ir::{
@@ -123,6 +124,16 @@ impl<'e, 'k> Emitter<'e, 'k> {
             exact: None,
             may_lose_nan: false,
         }
+    }
+
+    /// Properties of the processor family.
+    fn arch(&self) -> &'static dyn Arch {
+        arch::of(self.kernel.target.family)
+    }
+
+    /// The function, for operations of the processor family.
+    fn builder(&mut self) -> Builder<'_> {
+        Builder { target: self.kernel.target, module: self.kernel.module, f: &mut self.f }
     }
 
     /// Calls an LLVM intrinsic; its name ends in the overload `suffix`.

@@ -134,7 +134,7 @@ impl Emitter<'_, '_> {
         let args: Vec<&Value> = args.iter().collect();
         let body = format!("{name}.body");
         if is_watched {
-            min_max::call_watching(self.kernel.module, &mut f, [&body, &format!("{name}.nan")], &args);
+            min_max::call_watching(self.kernel, &mut f, [&body, &format!("{name}.nan")], &args);
         } else {
             let status = f.call(&Value::global(&body), Ty::I32, &args);
             f.ret(&status);

@@ -3,6 +3,11 @@
 use super::{Emitter, Ty, Value};
 
 impl Emitter<'_, '_> {
+    /// Returns the number of lanes of a full register.
+    pub(super) fn register_lanes(&self, ty: Ty) -> u16 {
+        self.kernel.target.lanes(ty.bits() as u8)
+    }
+
     /// Applies a lanewise function that exists for registers of up to `full` lanes: splits the operands into pieces of
     /// 4, 8, … lanes; the padding of the last one is arbitrary.
     pub(super) fn per_register<const N: usize>(
@@ -61,12 +66,5 @@ impl Emitter<'_, '_> {
         });
         let lanes = (0..first).chain((0..second).map(|lane| usize::from(widest) + lane));
         self.f.shuffle(&a, &b, lanes)
-    }
-
-    /// Calls an x86 intrinsic.
-    pub(super) fn call_x86(&mut self, name: &str, ret: Ty, args: &[&Value]) -> Value {
-        let params: Vec<Ty> = args.iter().map(|a| a.ty).collect();
-        let callee = self.kernel.module.declare(&format!("llvm.x86.{name}"), ret, &params);
-        self.f.call(&callee, ret, args)
     }
 }

@@ -9,6 +9,8 @@ use std::{collections::BTreeMap, fmt::Write};
 /// A module under construction.
 #[derive(Default)]
 pub struct Module {
+    data_layout: &'static str,
+    triple: &'static str,
     declarations: BTreeMap<String, String>,
     constants: Vec<String>,
     /// Finished functions with their quoted names.
@@ -17,9 +19,9 @@ pub struct Module {
 }
 
 impl Module {
-    /// Starts an empty module whose functions all have these LLVM attributes.
-    pub fn new(attributes: String) -> Self {
-        Module { attributes, ..Module::default() }
+    /// Starts an empty module for a target's data layout and triple, whose functions all have these LLVM attributes.
+    pub fn new(data_layout: &'static str, triple: &'static str, attributes: String) -> Self {
+        Module { data_layout, triple, attributes, ..Module::default() }
     }
 
     /// Declares an external function once; returns its address.
@@ -69,7 +71,8 @@ impl Module {
 
     /// Returns the text of the module.
     pub fn finish(self) -> String {
-        let mut out = String::from(HEADER);
+        let (layout, triple) = (self.data_layout, self.triple);
+        let mut out = format!("target datalayout = \"{layout}\"\ntarget triple = \"{triple}\"\n");
         for (number, constant) in self.constants.iter().enumerate() {
             let _ = writeln!(out, "@data.{number} = {constant}");
         }
@@ -86,9 +89,3 @@ impl Module {
         out
     }
 }
-
-/// Data layout and triple of x86-64 under the System V ABI.
-const HEADER: &str = "\
-target datalayout = \"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128\"
-target triple = \"x86_64-unknown-linux-gnu\"
-";
