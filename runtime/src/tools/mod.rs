@@ -4,6 +4,7 @@
 mod argument;
 mod call;
 mod command_files;
+mod deprecated;
 mod expect;
 mod flags;
 mod kind;
@@ -30,6 +31,7 @@ pub use crate::show::{leaves, show};
 pub use argument::parse_argument;
 pub use call::split_name;
 pub use command_files::CommandFiles;
+pub use deprecated::deprecation_warning;
 pub use expect::ExpectFlags;
 pub use flags::{BenchFlags, CallFlags, CallSpec, InspectFlags, JsonForm, OutputFlags, RunOptions, View};
 pub use kind::FileKind;
