@@ -129,8 +129,8 @@ fn reading_respects_the_timeout() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
 }
 
-/// A kernel that takes LLVM many seconds, and everything before it a fraction of one: the sine of the sine of a vector, and
-/// so on.
+/// A kernel that takes LLVM many seconds, and everything before it a fraction of one: the sine of the sine of a vector,
+/// and so on.
 #[cfg(feature = "llvm")]
 fn slow_kernel() -> String {
     let value = (0..32).fold("x[i]".to_owned(), |value, _| format!("T.sin({value})"));

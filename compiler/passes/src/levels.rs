@@ -47,8 +47,8 @@ pub fn pipeline(level: u8) -> Pipeline {
     Pipeline { steps: steps.concat() }
 }
 
-/// Returns the end of [`pipeline`], which makes memory and its releases explicit. Other passes do not keep these in order,
-/// so none of them may follow.
+/// Returns the end of [`pipeline`], which makes memory and its releases explicit. Other passes do not keep these in
+/// order, so none of them may follow.
 pub fn vm_pipeline(level: u8) -> Pipeline {
     let plan_memory =
         Step { pass: &static_plan_block_memory::PASS, options: static_plan_block_memory::for_whole_functions() };

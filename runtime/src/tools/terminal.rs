@@ -67,8 +67,8 @@ impl Color {
     }
 }
 
-/// Parses the command line, and warns about deprecated names of flags. For invalid usage, `--help` and `--version`, prints
-/// the message and returns the exit status.
+/// Parses the command line, and warns about deprecated names of flags. For invalid usage, `--help` and `--version`,
+/// prints the message and returns the exit status.
 pub fn parse<C: Parser>() -> Result<C, ExitCode> {
     handle_signals();
     let arguments: Vec<String> = env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();

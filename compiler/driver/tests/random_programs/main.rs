@@ -2,8 +2,9 @@
 //!
 //! Programs have dataflow blocks, branches, functions, tuples, casts, symbolic sizes, and kernels that write over their
 //! arguments, between reads of them by this name and others. Bindings run in their order: that is what a program means,
-//! and what is in `main`'s arguments afterwards belongs to its results. Kernels are interpreted, so nothing but the passes can be at fault. Programs follow from their numbers:
-//! `PROGRAMS=10000` runs more of them, from `PROGRAMS_FROM` on; `PROGRAM=17` one, with its text and passes.
+//! and what is in `main`'s arguments afterwards belongs to its results. Kernels are interpreted, so nothing but the
+//! passes can be at fault. Programs and passes follow from their numbers: `PROGRAMS=10000` runs more of them, from
+//! `PROGRAMS_FROM` on; `PROGRAM=17` one, with its text and the passes that ran.
 
 mod draw;
 mod generate;

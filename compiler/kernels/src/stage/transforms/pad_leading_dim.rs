@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The buffer must be row-major, of scalars of at least 8 bits, with a last dimension of known size; the others may be
-//! dynamic. Its only consumer must be a contraction that loads it without a predicate, at a row that is affine in an axis
-//! of the results: rows that other reductions (max pooling) or element-wise stages load stay as they are.
+//! dynamic. Its only consumer must be a contraction that loads it without a predicate, at a row that is affine in an
+//! axis of the results: rows that other reductions (max pooling) or element-wise stages load stay as they are.
 
 use crate::index::Simplifier;
 use crate::stage::{
