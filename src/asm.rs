@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  hammock inspect model.so --asm > listing.txt
+  hammock inspect model.so --listing > listing.txt
   hammock asm listing.txt -o code.bin                            the same bytecode, or an edited one
   hammock compile kernels.py --bytecode code.bin -o model.so     with kernels from a text module")]
 pub struct Asm {
@@ -38,7 +38,7 @@ impl Asm {
         let tensors = self.params.as_deref().map(read_weights).transpose()?;
         let source = read_source(&self.file)?.ok_or_else(|| {
             let message = format!("{} is a compiled executable, not a listing", self.file);
-            Failure::new(codes::UNSUPPORTED_FILE, message).help("`hammock inspect --asm` writes its listing")
+            Failure::new(codes::UNSUPPORTED_FILE, message).help("`hammock inspect --listing` writes its listing")
         })?;
         let find = |name: &str| tensors.as_ref().and_then(|t| t.get(name)).cloned();
         let executable =

@@ -9,13 +9,13 @@ use crate::{
     progress::StageFlags,
     quantize::QuantizeFlags,
     stats::{self, Stats},
+    target_flags::TargetFlags,
     tune::TuneFlags,
     unused_flags::refuse,
 };
 use clap::{Args, ValueEnum};
 use hammock_compiler::{
     Accesses, Artifact, Bounds, Build, Clock, Emit, ExecMode, Failure, Model, Options, Output, PlanFile, Progress,
-    check_target,
 };
 use hammock_diagnostics::codes;
 use hammock_passes::{Pipeline, with_prepared_constants};
@@ -31,7 +31,7 @@ use std::{
 #[command(after_help = "\
 Examples:
   hammock compile model.py -o model.so --params weights.safetensors
-  hammock compile model.py -o model.so --target x86-64-v3        for any CPU with AVX2
+  hammock compile model.py -o model.so --target-cpu x86-64-v3    for any CPU with AVX2
   hammock compile model.py -o model.so --multi-version           for any since 2009, fast with AVX2 and AVX-512
   hammock compile model.py -o model.so --plan plan.txt           kernels as `hammock opt --print-plans` prints them, edited
   hammock compile model.py -o model.so --tune=1 --tune-file tuned.txt    plans by measuring, kept in a file
@@ -59,7 +59,7 @@ pub struct Compile {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "x86-64-v2,x86-64-v3,x86-64-v4",
-        conflicts_with_all = ["target", "plan"]
+        conflicts_with_all = ["target_cpu", "plan"]
     )]
     multi_version: Vec<String>,
     /// Write the weights to this safetensors file next to the output instead of into it; both files are needed to run it
@@ -86,9 +86,8 @@ pub struct Compile {
 #[derive(Args)]
 #[command(next_help_heading = "Code")]
 pub struct CodeArgs {
-    /// The CPU to compile for: `native`, or a name such as x86-64-v3 (`hammock targets`) [default: native]
-    #[arg(long, value_name = "CPU")]
-    pub target: Option<String>,
+    #[command(flatten)]
+    pub target: TargetFlags,
     /// Optimization level of graphs and kernels, 0 to 3 (`hammock passes --pipeline -O1`) [default: 2]
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: Option<u8>,
@@ -137,10 +136,8 @@ impl CodeArgs {
     /// The compiler's options.
     pub fn options(&self) -> Result<Options, Failure> {
         let defaults = Options::default();
-        let target = self.target.clone().unwrap_or(defaults.target);
-        check_target(&target)?;
         Ok(Options {
-            target,
+            target: self.target.cpu()?,
             level: self.level.unwrap_or(defaults.level),
             passes: read_pipeline(&self.passes)?,
             quantization: self.quantize.quantization(),
@@ -164,13 +161,15 @@ impl CodeArgs {
     }
 
     /// Flags that affect only the machine code of kernels, and whether each was given.
-    pub fn of_kernels(&self) -> [(&'static str, bool); 7] {
+    pub fn of_kernels(&self) -> [(&'static str, bool); 8] {
         let [tune, tune_file, sizes] = self.tune.given();
+        let [target, target_cpu] = self.target.given();
         [
             tune,
             tune_file,
             sizes,
-            ("--target", self.target.is_some()),
+            target,
+            target_cpu,
             ("--plan", self.plan.is_some()),
             ("--bounds", self.bounds != BoundsMode::Checked),
             ("--strict-order", self.strict_order),
@@ -294,6 +293,10 @@ impl Compile {
                 &[("--external-weights", self.external_weights.is_some())],
                 "only `--emit lib` has weights beside it",
             )?;
+        }
+        if !self.multi_version.is_empty() {
+            let names_cpu = self.code.target.deprecated_cpu().is_some();
+            refuse(&[("--target", names_cpu)], "`--multi-version` names the CPUs")?;
         }
         if self.emit == Kind::Bytecode {
             let several = ("--multi-version", !self.multi_version.is_empty());

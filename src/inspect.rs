@@ -16,7 +16,7 @@ Examples:
   hammock inspect model.so --json       the same as JSON: of text modules, ONNX models and executables
   hammock inspect model.so --text       the bytecode as text
   hammock inspect model.so --stats      functions and constants
-  hammock inspect model.so --asm --params-out weights.safetensors > listing.txt")]
+  hammock inspect model.so --listing --params-out weights.safetensors > listing.txt")]
 pub struct Inspect {
     #[command(flatten)]
     pub module: ModuleArgs,

@@ -26,6 +26,7 @@ mod roofline;
 mod run;
 mod stats;
 mod tables;
+mod target_flags;
 mod targets;
 mod tune;
 mod unused_flags;

@@ -1,4 +1,4 @@
-//! Drawings of what memory a module's functions use over time: `hammock opt --memory-plan`.
+//! Drawings of what memory a module's functions use over time: `hammock opt --memory-plan-out`.
 //!
 //! Steps go from left to right, addresses from top to bottom, storage under storage, then the temporaries of kernels, whose
 //! memory a call keeps; the curve below says how much is in use. A storage of symbolic size has a row of fixed height, with

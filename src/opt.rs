@@ -8,12 +8,13 @@ use crate::{
     output::{colored, expect_weights, not_stdout, say, write_file},
     progress::Messages,
     quantize::QuantizeFlags,
+    target_flags::TargetFlags,
     tune::SizeFlags,
     unused_flags::refuse,
 };
 use clap::{ArgGroup, Args, builder::PossibleValuesParser};
 use hammock_compiler::{
-    Build, Dump, Failure, Model, Options, PlanFile, STEPS, TRANSFORMS, Timing, check_target, read_source, write_weights,
+    Build, Dump, Failure, Model, Options, PlanFile, STEPS, TRANSFORMS, Timing, read_source, write_weights,
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
@@ -31,6 +32,7 @@ use std::{
 /// Runs passes on a module and prints the result
 #[derive(Args)]
 #[command(group = ArgGroup::new("of_plans").multiple(true))]
+#[command(mut_group("TargetFlags", |flags| flags.requires("of_plans")))]
 #[command(after_help = "\
 Examples:
   hammock opt model.py                                  the module as Hammock understood it
@@ -38,7 +40,7 @@ Examples:
   hammock opt model.py --passes Normalize,LegalizeOps --print-after changed
   hammock opt model.py --print-after changed --time-passes > /dev/null      what the passes that compile it do to a module
   hammock opt model.py --passes Normalize,LegalizeOps --bisect 'grep -q R.matmul'    the first pass after which this fails
-  hammock opt model.py --memory-plan plan.svg           what memory is used when
+  hammock opt model.py --memory-plan-out plan.svg       what memory is used when
   hammock opt model.py --print-plans                    which loops compute each kernel, and how near to the limit
   hammock opt model.py --plan plan.txt                  the same after changes by hand
   hammock opt model.py --emit flat                      the kernels as flat code with vectors (or `tir`, `plan`)
@@ -62,8 +64,8 @@ pub struct Opt {
     #[arg(long, value_name = "FILE")]
     same_as: Option<String>,
     /// Draw the memory plan of each function (SVG), after the given passes or, without any, as `hammock compile` plans it
-    #[arg(long, value_name = "FILE", conflicts_with = "same_as")]
-    memory_plan: Option<PathBuf>,
+    #[arg(long, alias = "memory-plan", value_name = "FILE", conflicts_with = "same_as")]
+    memory_plan_out: Option<PathBuf>,
     /// Print only the plan of each kernel, after the given passes or, without any, as `hammock compile` makes it (see
     /// `hammock rules`)
     #[arg(long, group = "of_plans", conflicts_with_all = ["same_as", "params_out", "bisect"])]
@@ -82,14 +84,13 @@ pub struct Opt {
     /// Number of threads that plans are for [default: all]
     #[arg(long, value_name = "N", requires = "of_plans", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// The CPU that plans are for: `native`, or a name (`hammock targets`) [default: native]
-    #[arg(long, value_name = "CPU", requires = "of_plans")]
-    target: Option<String>,
+    #[command(flatten)]
+    target: TargetFlags,
     /// Print plans that keep the order of additions, as for `compile --strict-order`
     #[arg(long, requires = "of_plans")]
     strict_order: bool,
-    /// Write `--memory-plan` as JSON
-    #[arg(long, requires = "memory_plan")]
+    /// Write `--memory-plan-out` as JSON
+    #[arg(long, requires = "memory_plan_out")]
     json: bool,
     /// Find the first pass after which this shell command fails; it gets the module's file as its last argument
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["same_as", "params_out"])]
@@ -183,7 +184,7 @@ impl Opt {
         self.plan.iter().for_each(|path| files.reads("--plan", path));
         self.tune_file.iter().for_each(|path| files.reads("--tune-file", path));
         self.params_out.iter().for_each(|path| files.writes("--params-out", path));
-        self.memory_plan.iter().for_each(|path| files.writes("--memory-plan", path));
+        self.memory_plan_out.iter().for_each(|path| files.writes("--memory-plan-out", path));
         let pipeline = self.pipeline()?;
         reads_pipeline(files, self.passes.as_deref().unwrap_or_default(), &pipeline);
         self.watch.files(files, &pipeline);
@@ -216,11 +217,11 @@ impl Opt {
         let is_lowered = !pipeline.steps.is_empty();
         let of_kernels = self.print_plans || self.emit.is_some() || self.plan.is_some() || self.tune_file.is_some();
         let prints_stages = self.watch.print_after.iter().any(|name| is_transform(name));
-        if of_kernels || prints_stages || self.memory_plan.is_some() {
+        if of_kernels || prints_stages || self.memory_plan_out.is_some() {
             let mut lowered = if is_lowered { None } else { Some(self.lowered(&build, &mut dump, &mut of_lowered)?) };
             let lowered = lowered.as_mut().unwrap_or(&mut build);
-            if let Some(path) = &self.memory_plan {
-                not_stdout("--memory-plan", path)?;
+            if let Some(path) = &self.memory_plan_out {
+                not_stdout("--memory-plan-out", path)?;
                 let memory = std::mem::take(&mut dump.memory);
                 let mut plans = if memory.is_empty() { MemoryPlan::all(&lowered.model().module) } else { memory };
                 add_temporaries(&mut plans, &lowered.temporaries()?);
@@ -242,8 +243,6 @@ impl Opt {
     /// The compiler's options.
     fn options(&self) -> Result<Options, Failure> {
         let defaults = Options::default();
-        let target = self.target.clone().unwrap_or(defaults.target.clone());
-        check_target(&target)?;
         let tuned = self.tune_file.as_deref().map(PlanFile::read_records).transpose()?.map(Arc::new);
         let sizes = self.sizes.sizes();
         if tuned.is_none() {
@@ -251,7 +250,7 @@ impl Opt {
         }
         Ok(Options {
             level: self.level.unwrap_or(defaults.level),
-            target,
+            target: self.target.cpu()?,
             threads: self.threads.map_or(defaults.threads, usize::from),
             quantization: self.quantize.quantization(),
             explain_fusion: self.watch.explain_fusion,

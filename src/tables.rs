@@ -1,8 +1,9 @@
 //! `hammock ops`, `passes`, `builtins` and `rules`: lists of what Hammock has.
 
+use crate::target_flags::TargetFlags;
 use clap::Args;
 use hammock_compiler::{
-    Failure, OnnxOp, PRIMITIVES, Primitive, RULES, STEPS, TRANSFORMS, check_target, nearest_operator, onnx_operators,
+    Failure, OnnxOp, PRIMITIVES, Primitive, RULES, STEPS, TRANSFORMS, nearest_operator, onnx_operators,
 };
 use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
@@ -30,6 +31,7 @@ pub struct Ops {
 #[command(
     after_help = "Examples:\n  hammock passes\n  hammock passes DeadCodeElimination\n  hammock passes --pipeline -O1"
 )]
+#[command(mut_group("TargetFlags", |flags| flags.requires("pipeline")))]
 pub struct Passes {
     /// A pass's name
     name: Option<String>,
@@ -46,9 +48,8 @@ pub struct Passes {
     #[arg(short = 'O', value_name = "LEVEL", requires = "pipeline", default_value_t = 2,
         value_parser = clap::value_parser!(u8).range(0..=3))]
     level: u8,
-    /// The CPU that the module is compiled for (`hammock targets`); so far, all have the same passes
-    #[arg(long, value_name = "CPU", requires = "pipeline", default_value = "native")]
-    target: String,
+    #[command(flatten)]
+    target: TargetFlags,
 }
 
 /// Lists the builtin functions of the virtual machine, or documents one
@@ -132,7 +133,8 @@ impl Passes {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         if self.pipeline {
-            check_target(&self.target)?;
+            // All CPUs have the same passes.
+            self.target.cpu()?;
             return crate::print(&format!("{}\n", hammock_passes::pipeline(self.level)));
         }
         let text = match self.name {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 Examples:
   hammock targets
   hammock targets --json
-  hammock compile model.py -o model.so --target x86-64-v3
-  hammock opt model.py --print-plans --target znver4")]
+  hammock compile model.py -o model.so --target-cpu x86-64-v3
+  hammock opt model.py --print-plans --target-cpu znver4")]
 pub struct Targets {
     /// Print a list of objects; sizes are in bytes
     #[arg(long)]

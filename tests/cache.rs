@@ -117,8 +117,8 @@ fn cache_keys_depend_on_everything_that_affects_code() {
     for flags in [
         &["-O1"][..],
         &["-O3"],
-        &["--target", "x86-64"],
-        &["--target", "x86-64-v3"],
+        &["--target-cpu", "x86-64"],
+        &["--target-cpu", "x86-64-v3"],
         &["--strict-order"],
         &["--bounds", "unchecked"],
         &["--threads", "3"],

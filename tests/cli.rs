@@ -293,7 +293,7 @@ fn wrong_usage_is_status_2() {
     for args in [
         &["run", DIGITS, "--threads", "0"][..],
         &["run", DIGITS, "--exec-mode", "fast"],
-        &["run", DIGITS, "--target", "znver9"],
+        &["run", DIGITS, "--target-cpu", "znver9"],
         &["compile", DIGITS, "-o", "never.so", "--passes", "LegalizeOp"],
         &["opt", DIGITS, "--passes", "FuseOps{depth=1}"],
         &["opt", DIGITS, "--print-after", "LegalizeOp"],
@@ -521,7 +521,7 @@ fn listings_show_sources_and_assemble_to_the_same_bytes() {
         let bytes = std::fs::read(&code).unwrap();
         let tensors = file("beside.safetensors");
         let out: &[&str] = if beside { &["--params-out", &tensors] } else { &[] };
-        let text = stdout(hammock(&[&["inspect", &library, "--asm"], out].concat()));
+        let text = stdout(hammock(&[&["inspect", &library, "--listing"], out].concat()));
         assert!(text.len() < 20_000, "large tensors lie beside the listing");
         std::fs::write(&listing, &text).unwrap();
         let params: &[&str] = if beside { &["--params", &tensors] } else { &[] };

@@ -65,7 +65,7 @@ fn furnish(folder: &Path) {
     std::fs::write(folder.join("images.npy"), npy("(2, 64)", 128)).unwrap();
     let made = "hammock compile model.py -o model.so --params weights.safetensors
         hammock run model.so --arg @images.npy --output scores.npz
-        hammock inspect model.so --asm > listing.txt
+        hammock inspect model.so --listing > listing.txt
         hammock compile kernels.py -o code.bin --emit bytecode
         hammock opt model.py --print-plans > plan.txt
         hammock compile model.py -o model.so --params weights.safetensors --tune=0.2 --tune-file tuned.txt";

@@ -222,7 +222,7 @@ fn convolutions_match_the_definition() {
     assert_eq!(text.matches("out_dtype=\"int32\"").count(), convs.len());
     let given: Vec<&str> = args.iter().map(String::as_str).collect();
     // Wide vectors, and a CPU without int8 dot products.
-    for flags in [&[][..], &["--target", "x86-64-v3"], &["-O0"]] {
+    for flags in [&[][..], &["--target-cpu", "x86-64-v3"], &["-O0"]] {
         let run = ["run", "model.py", "--params", "w.safetensors", "--output", "y.npz"];
         stdout(hammock(folder.path(), &[&run[..], flags, &given].concat()));
         for (at, conv) in convs.iter().enumerate() {

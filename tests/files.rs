@@ -91,8 +91,8 @@ fn outputs_are_neither_inputs_nor_other_outputs() {
         (&["import", "external.onnx", "--params-out", "external.data"], "--params-out", "external.onnx"),
         (&["opt", "m.py", "--params-out", "m.py"], "--params-out", "FILE"),
         (&["opt", "m.py", "--params", "w.npz", "--params-out", "w.npz"], "--params-out", "--params"),
-        (&["opt", "m.py", "--memory-plan", "m.py"], "--memory-plan", "FILE"),
-        (&["opt", "m.py", "--memory-plan", "p", "--params-out", "p"], "--memory-plan", "--params-out"),
+        (&["opt", "m.py", "--memory-plan-out", "m.py"], "--memory-plan-out", "FILE"),
+        (&["opt", "m.py", "--memory-plan-out", "p", "--params-out", "p"], "--memory-plan-out", "--params-out"),
         (&["opt", "01_Normalize.py", "--passes", "Normalize", "--dump-dir", "."], "--dump-dir", "FILE"),
         (&with(&["--output", "w.npz"]), "--output", "--arg"),
         (&with(&["--output", "m.py"]), "--output", "FILE"),
@@ -100,8 +100,8 @@ fn outputs_are_neither_inputs_nor_other_outputs() {
         (&with(&["--output", "o", "--profile", "--profile-output", "o"]), "--profile-output", "--output"),
         (&["run", "m.so", "--arg", "zeros", "--output", "ext.safetensors"], "--output", "m.so"),
         (&["bench", "m.py", "--roofline", "--roofline-svg", "m.py"], "--roofline-svg", "FILE"),
-        (&["inspect", "m.so", "--asm", "--params-out", "m.so"], "--params-out", "FILE"),
-        (&["inspect", "m.so", "--asm", "--params-out", "ext.safetensors"], "--params-out", "m.so"),
+        (&["inspect", "m.so", "--listing", "--params-out", "m.so"], "--params-out", "FILE"),
+        (&["inspect", "m.so", "--listing", "--params-out", "ext.safetensors"], "--params-out", "m.so"),
         (&["asm", "list.txt", "-o", "list.txt"], "-o", "FILE"),
     ];
     for (args, output, input) in cases {

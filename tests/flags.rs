@@ -19,7 +19,7 @@ fn refusal(args: &[&str]) -> String {
 
 #[test]
 fn unknown_names_have_suggestions() {
-    let compile = |target| refusal(&["compile", MODEL, "-o", "/dev/null", "--target", target]);
+    let compile = |target| refusal(&["compile", MODEL, "-o", "/dev/null", "--target-cpu", target]);
     for (said, meant) in [
         (refusal(&["opt", MODEL, "--passes", "legalizeops"]), "did you mean `LegalizeOps`?"),
         (refusal(&["opt", MODEL, "--passes", "Normalize,LegalizOps"]), "did you mean `LegalizeOps`?"),
@@ -33,12 +33,13 @@ fn unknown_names_have_suggestions() {
         (compile("znvr4"), "did you mean `znver4`?"),
         (compile("aarch64"), "x86-64 processors only"),
         (compile("x86-64-v3,+avx512f"), "without features"),
+        (compile("x86-64-v3,znver4"), "`--multi-version=x86-64-v3,znver4` compiles for several"),
         (compile("llvm -mcpu=znver4"), "without features"),
-        (compile("pentium3"), "there is no target `pentium3`"),
-        (refusal(&["run", MODEL, "--target", "nosuch"]), "there is no target `nosuch`"),
-        (refusal(&["bench", MODEL, "--arg", "1", "--target", "graniterapid"]), "did you mean `graniterapids`?"),
-        (refusal(&["opt", MODEL, "--print-plans", "--target", "native-v4"]), "there is no target `native-v4`"),
-        (refusal(&["passes", "--pipeline", "--target", "skylake512"]), "there is no target `skylake512`"),
+        (compile("pentium3"), "there is no CPU `pentium3`"),
+        (refusal(&["run", MODEL, "--target-cpu", "nosuch"]), "there is no CPU `nosuch`"),
+        (refusal(&["bench", MODEL, "--arg", "1", "--target-cpu", "graniterapid"]), "did you mean `graniterapids`?"),
+        (refusal(&["opt", MODEL, "--print-plans", "--target-cpu", "native-v4"]), "there is no CPU `native-v4`"),
+        (refusal(&["passes", "--pipeline", "--target-cpu", "skylake512"]), "there is no CPU `skylake512`"),
         (refusal(&["run", MODEL, "--exec-mode", "compild"]), "did you mean `compiled`?"),
         (refusal(&["run", MODEL, "--func", "mian", "--arg", "1"]), "did you mean `main`?"),
         (refusal(&["run", MODEL, "--arg", "zeros(2):flaot32"]), "did you mean `float32`?"),
@@ -55,6 +56,61 @@ fn unknown_names_have_suggestions() {
     }
 }
 
+/// `hammock` in the repository, which must succeed: standard output and standard error.
+fn accepted(args: &[&str]) -> (String, String) {
+    let output = support::hammock(support::root(), args);
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    (support::stdout(output), said)
+}
+
+#[test]
+fn deprecated_spellings_warn_and_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let [old, new] = ["old.svg", "new.svg"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let [old_file, new_file] = [format!("--memory-plan={old}"), format!("--memory-plan-out={new}")];
+    let library = "runtime/tests/tvm/control_flow.so";
+    let plans = ["opt", MODEL, "--print-plans"];
+    for (command, old, new) in [
+        (&plans[..], &["--target", "znver4"][..], &["--target-cpu", "znver4"][..]),
+        (&["opt", MODEL], &[&old_file], &[&new_file]),
+        (&["inspect", library], &["--asm"], &["--listing"]),
+    ] {
+        let (expected, silence) = accepted(&[command, new].concat());
+        let (found, warning) = accepted(&[command, old].concat());
+        assert_eq!((found, silence.as_str()), (expected, ""), "{old:?}");
+        let [old, new] = [old, new].map(|flag| flag.join(" ").split('=').next().unwrap().to_owned());
+        assert_eq!(warning, format!("warning: `{old}` is deprecated; write `{new}`\n"));
+    }
+    let [old, new] = [old, new].map(|file| std::fs::read(file).unwrap());
+    assert!(old == new && !old.is_empty());
+    // The old names are not shown, and both at once are refused.
+    for (command, old) in [("opt", "--memory-plan "), ("inspect", "--asm")] {
+        assert!(!accepted(&[command, "--help"]).0.contains(old), "{command}");
+    }
+    let both = refusal(&[&plans[..], &["--target", "znver4", "--target-cpu", "znver4"]].concat());
+    assert!(both.contains("`--target-cpu` has no effect here: `--target znver4` names the CPU"), "{both}");
+}
+
+#[test]
+fn targets_are_architectures_or_triples() {
+    let plans = ["opt", MODEL, "--print-plans", "--target-cpu", "x86-64-v3"];
+    let expected = accepted(&plans);
+    for triple in ["x86_64", "x86_64-unknown-linux-gnu", "x86_64-linux-gnu"] {
+        assert_eq!(accepted(&[&plans[..], &["--target", triple]].concat()), expected, "{triple}");
+    }
+    for (name, help) in [
+        ("aarch64", "generates code for `x86_64` under Linux only"),
+        ("aarch64-unknown-linux-gnu", "generates code for `x86_64` under Linux only"),
+        ("cuda", "generates code for `x86_64` under Linux only"),
+        ("x86_64-apple-darwin", "generates code for `x86_64` under Linux only"),
+        ("x86_64-unknwn-linux-gnu", "did you mean `x86_64-unknown-linux-gnu`?"),
+        ("znvr4", "did you mean `--target-cpu znver4`?"),
+    ] {
+        let said = refusal(&["compile", MODEL, "-o", "/dev/null", "--target", name]);
+        assert!(said.contains(&format!("there is no target `{name}`")) && said.contains(help), "{said}");
+    }
+}
+
 #[test]
 fn every_target_compiles() {
     let list = Command::new(env!("CARGO_BIN_EXE_hammock")).arg("targets").output().unwrap();
@@ -62,7 +118,9 @@ fn every_target_compiles() {
     for name in ["native", "x86-64", "x86-64-v4", "k8", "znver5"] {
         assert!(list.lines().any(|line| line.split(' ').next() == Some(name)), "{name}");
         let mut compile = Command::new(env!("CARGO_BIN_EXE_hammock"));
-        compile.args(["compile", MODEL, "-o", "/dev/null", "--target", name]).current_dir(env!("CARGO_MANIFEST_DIR"));
+        compile
+            .args(["compile", MODEL, "-o", "/dev/null", "--target-cpu", name])
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
         let output = compile.output().unwrap();
         assert!(output.status.success() && output.stderr.is_empty(), "{name}");
     }
@@ -98,7 +156,7 @@ fn flags_without_effect_are_rejected() {
     let run = ["run", library, "--arg", "[1, 2]:float32"];
     for flags in [
         &["-O3"][..],
-        &["--target", "native"],
+        &["--target-cpu", "native"],
         &["--exec-mode", "bytecode"],
         &["--exec-mode", "reference"],
         &["--bytecode", "x.so"],
@@ -120,7 +178,7 @@ fn flags_without_effect_are_rejected() {
             assert!(refusal(&args).contains("`--exec-mode` has no effect here"), "{args:?}");
         }
     }
-    for flags in [&["--target", "x86-64"][..], &["--bounds", "unchecked"], &["--strict-order"]] {
+    for flags in [&["--target-cpu", "x86-64"][..], &["--bounds", "unchecked"], &["--strict-order"]] {
         let said = refusal(&[&["compile", MODEL, "-o", "/dev/null", "--emit", "bytecode"], flags].concat());
         assert!(said.contains("writes no kernels"), "{said}");
         let said = refusal(&[&["run", MODEL, "--exec-mode", "reference"], flags].concat());

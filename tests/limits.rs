@@ -128,3 +128,29 @@ fn reading_respects_the_timeout() {
     stdout(hammock(folder.path(), &["check", "m.py", "--timeout", "600", "--max-memory", "1G"]));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
 }
+
+/// A kernel that takes LLVM many seconds, and everything before it a fraction of one: the sine of the sine of a vector,
+/// and so on.
+#[cfg(feature = "llvm")]
+fn slow_kernel() -> String {
+    let value = (0..32).fold("x[i]".to_owned(), |value, _| format!("T.sin({value})"));
+    format!(
+        "from tvm.script import ir as I, tir as T\n\n@I.ir_module\nclass Module:\n    @T.prim_func\n    \
+         def main(x: T.Buffer((2048,), \"float32\"), y: T.Buffer((2048,), \"float32\")):\n        \
+         for i in T.vectorized(2048):\n            y[i] = {value}\n"
+    )
+}
+
+/// LLVM does not check the time itself.
+#[cfg(feature = "llvm")]
+#[test]
+fn machine_code_generation_respects_the_timeout() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("m.py"), slow_kernel()).unwrap();
+    let command = ["compile", "m.py", "-o", "m.so", "--timeout", "2", "--verbose", "--target-cpu", "x86-64-v3"];
+    let said = refusal(folder.path(), &command);
+    let (stages, error) = said.split_once("error").unwrap();
+    assert!(stages.ends_with("compiling kernels\n"), "{said}");
+    assert!(error.contains("TimeoutError: reading and compiling exceeded its time limit"), "{said}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+}

@@ -104,7 +104,7 @@ fn statistics_are_consistent() {
 #[test]
 fn a_memory_plan_shows_buffers_over_time() {
     let model = Model::new(MODEL);
-    model.prints(&["opt", "model.py", "--memory-plan", "plan.json", "--json"]);
+    model.prints(&["opt", "model.py", "--memory-plan-out", "plan.json", "--json"]);
     let plan: Value = serde_json::from_str(&model.read("plan.json")).unwrap();
     let mut pairs = 0;
     for function in plan.as_array().unwrap() {
@@ -123,11 +123,11 @@ fn a_memory_plan_shows_buffers_over_time() {
         }
     }
     assert!(pairs > 0, "nothing shares a storage: {plan}");
-    model.prints(&["opt", "model.py", "--memory-plan", "plan.svg"]);
+    model.prints(&["opt", "model.py", "--memory-plan-out", "plan.svg"]);
     let svg = model.read("plan.svg");
     assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("<title>"), "{svg}");
     assert!(svg.contains(">step</text>") && svg.contains(">in use</text>") && svg.contains(">0 B</text>"), "{svg}");
-    assert!(!model.hammock(&["opt", "model.py", "--memory-plan", "-"]).status.success());
+    assert!(!model.hammock(&["opt", "model.py", "--memory-plan-out", "-"]).status.success());
 }
 
 /// Without `--passes`, the compile pipeline runs, with the same memory plan as `compile`.
@@ -154,14 +154,14 @@ class Module:
     let params = ["--params", "w.safetensors"];
     let stats = model.prints(&[&["compile", "model.py", "-o", "model.so", "--stats", "--json"][..], &params].concat());
     let stats: Value = serde_json::from_str(&stats).unwrap();
-    model.prints(&[&["opt", "model.py", "--memory-plan", "plan.json", "--json"][..], &params].concat());
+    model.prints(&[&["opt", "model.py", "--memory-plan-out", "plan.json", "--json"][..], &params].concat());
     let plan: Value = serde_json::from_str(&model.read("plan.json")).unwrap();
     assert_eq!(plan[0]["planned_bytes"], stats["functions"][0]["planned_bytes"], "{plan}");
     let planned = plan[0]["planned_bytes"].as_u64().unwrap();
     assert!((8 * 64 * 4..64 * 64 * 4).contains(&planned), "the transposed weights are a constant: {plan}");
     let watched = model.hammock(&[&["opt", "model.py", "--time-passes"][..], &params].concat());
     let (lowered, times) = (String::from_utf8_lossy(&watched.stdout), String::from_utf8_lossy(&watched.stderr));
-    let pipeline = model.prints(&["passes", "--pipeline", "-O2", "--target", "x86-64-v3"]);
+    let pipeline = model.prints(&["passes", "--pipeline", "-O2", "--target-cpu", "x86-64-v3"]);
     let passes: Vec<&str> = times.lines().filter_map(|line| line.split_whitespace().last()).collect();
     assert!(
         passes.iter().all(|pass| pipeline.contains(pass)) && passes.last() == Some(&"AttachGlobalSymbol"),
@@ -173,7 +173,7 @@ class Module:
     assert!(changes.contains("# after FoldConstant\n@@") && !changes.contains("load_json"), "no numbers: {changes}");
     let legal = model.prints(&["opt", "model.py", "-O1", "--params", "w.safetensors"]);
     assert!(legal.contains("def transpose("), "{legal}");
-    assert!(!model.hammock(&["passes", "--pipeline", "--target", "z80"]).status.success());
+    assert!(!model.hammock(&["passes", "--pipeline", "--target-cpu", "z80"]).status.success());
 }
 
 /// Kernels with temporaries: one of 64 KB; one of 512 KB and one of 256 KB.
@@ -233,12 +233,12 @@ fn temporaries_of_kernels_count() {
     let stats: Value = serde_json::from_str(&stats).unwrap();
     let tensors = numbers(&stats, &["peak_bytes"])[0] - LARGE;
     assert!(numbers(&stats, &["temporary_bytes"]) == [LARGE] && (64..1024).contains(&tensors), "{stats}");
-    model.prints(&["opt", "model.py", "--memory-plan", "plan.json", "--json"]);
+    model.prints(&["opt", "model.py", "--memory-plan-out", "plan.json", "--json"]);
     let plan: Value = serde_json::from_str(&model.read("plan.json")).unwrap();
     let main = plan.as_array().unwrap().iter().find(|function| function["function"] == "main").unwrap();
     let taken: Vec<u64> = main["temporaries"].as_array().unwrap().iter().map(|t| numbers(t, &["bytes"])[0]).collect();
     assert_eq!((taken, numbers(main, &["temporary_bytes"])), (vec![65_536, LARGE], vec![LARGE]), "{plan}");
-    model.prints(&["opt", "model.py", "--memory-plan", "plan.svg"]);
+    model.prints(&["opt", "model.py", "--memory-plan-out", "plan.svg"]);
     assert!(model.read("plan.svg").contains(&format!("temporaries of large: {LARGE} bytes")));
 
     let bench = |more: &[&str]| {

@@ -53,7 +53,7 @@ fn every_version_computes_the_same() {
         let chosen = numbers(&run(&file, None));
         assert_eq!(chosen.len(), 330, "33 rows of 10");
         for target in fitting() {
-            let alone = compiled(&folder, target, &["--target", target]);
+            let alone = compiled(&folder, target, &["--target-cpu", target]);
             let (found, alone) = (numbers(&run(&file, Some(target))), numbers(&run(&alone, None)));
             let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-4 * b.abs().max(1.0);
             assert!(found.iter().zip(&chosen).all(close) && found.len() == chosen.len(), "{target}, {mode}");
@@ -68,7 +68,7 @@ fn every_version_computes_the_same() {
 fn unsupported_versions_are_explained() {
     let folder = tempfile::tempdir().unwrap();
     // Features that only CPUs of 2012 to 2015 have.
-    let file = compiled(&folder, "old", &["--target", "bdver4"]);
+    let file = compiled(&folder, "old", &["--target-cpu", "bdver4"]);
     let text = |output: Output| String::from_utf8(output.stderr).unwrap();
     let error = text(run(&file, None));
     assert!(error.contains("they are compiled for bdver4, and this machine has no"), "{error}");
@@ -158,6 +158,7 @@ fn single_version_outputs_reject_several_cpus() {
             && String::from_utf8_lossy(&printed.stderr).contains("each CPU has a file of its own")
     );
     assert!(refused(&["--multi-version", "--emit", "bytecode"]).contains("writes no kernels"));
-    assert!(refused(&["--multi-version", "--target", "native"]).contains("cannot be used with"));
-    assert!(refused(&["--multi-version=x86-64-v3,x86-64-v5"]).contains("there is no target `x86-64-v5`"));
+    assert!(refused(&["--multi-version", "--target-cpu", "native"]).contains("cannot be used with"));
+    assert!(refused(&["--multi-version", "--target", "native"]).contains("`--multi-version` names the CPUs"));
+    assert!(refused(&["--multi-version=x86-64-v3,x86-64-v5"]).contains("there is no CPU `x86-64-v5`"));
 }

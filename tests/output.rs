@@ -46,8 +46,8 @@ const WRITERS: [&str; 8] = [
     "hammock run ir-examples/custom_kernel.py --arg '[1, 2]:float32' --output ",
     "hammock run ir-examples/custom_kernel.py --arg '[1, 2]:float32' --profile=flame --profile-output ",
     "hammock opt ir-examples/language/12_constants.py --params-out ",
-    "hammock inspect runtime/tests/tvm/control_flow.so --asm --params-out ",
-    "hammock inspect runtime/tests/tvm/control_flow.so --asm | hammock asm - -o ",
+    "hammock inspect runtime/tests/tvm/control_flow.so --listing --params-out ",
+    "hammock inspect runtime/tests/tvm/control_flow.so --listing | hammock asm - -o ",
 ];
 
 #[test]
@@ -213,7 +213,7 @@ fn control_characters_are_escaped_on_terminals() {
         &["check", path, "--color", "always"],
         &["run", &missing],
         &["compile", MODEL, "-o", &format!("/no/{evil}/x")],
-        &["compile", MODEL, "-o", "/dev/null", "--target", evil],
+        &["compile", MODEL, "-o", "/dev/null", "--target-cpu", evil],
         &["opt", MODEL, "--passes", evil],
         &["opt", MODEL, "--print-after", evil],
         &["ops", evil],

@@ -30,7 +30,7 @@ fn memory_scopes_of_constants_reach_the_executable() {
     stdout(hammock(folder, &["opt", "printed.py", "--same-as", "model.py"]));
     for model in ["model.py", "printed.py"] {
         stdout(hammock(folder, &["compile", model, "-o", "model.so"]));
-        let listing = stdout(hammock(folder, &["inspect", "model.so", "--asm"]));
+        let listing = stdout(hammock(folder, &["inspect", "model.so", "--listing"]));
         let of_tensors = |line: &&str| line.starts_with("scope") || line.contains(" = tensor ");
         let lines: Vec<&str> = listing.lines().filter(of_tensors).collect();
         let expected = [

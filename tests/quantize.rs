@@ -134,7 +134,7 @@ fn quantized_weights_are_packed() {
     for (rows, bits) in [("1", "int8"), ("1", "int4"), ("n", "int8")] {
         std::fs::write(folder.path().join("model.py"), MODEL.replace("DTYPE", "float32").replace("ROWS", rows))
             .unwrap();
-        let flags = ["--quantize", bits, "--print-plans", "--target", "x86-64-v4"];
+        let flags = ["--quantize", bits, "--print-plans", "--target-cpu", "x86-64-v4"];
         let mut opt = Command::new(env!("CARGO_BIN_EXE_hammock"));
         opt.args(["opt", "model.py", "--params", "w.safetensors"]).args(flags).current_dir(folder.path());
         let plans = String::from_utf8(opt.output().unwrap().stdout).unwrap();

@@ -31,7 +31,7 @@ fn kernels_are_printed_after_every_step_and_parsed_again() {
     let folder = folder();
     let mut texts = Vec::new();
     for stage in ["tir", "flat"].into_iter().chain(STEPS.iter().map(|step| step.name)) {
-        let text = stdout(hammock(&folder, &["opt", "sums.py", "--emit", stage, "--target", "x86-64-v3"]));
+        let text = stdout(hammock(&folder, &["opt", "sums.py", "--emit", stage, "--target-cpu", "x86-64-v3"]));
         std::fs::write(folder.path().join("stage.py"), &text).unwrap();
         assert_eq!(stdout(hammock(&folder, &["opt", "stage.py"])), text, "{stage}");
         texts.push(text);

@@ -134,7 +134,7 @@ fn records_match_kernels_by_structure() {
     assert_eq!(plan_of(&own, "fused_matmul_relu"), expected, "{plan}");
     assert_eq!(plan_of(&own, "transpose"), plan_of(&folder.plans(&["--threads", "1"]), "transpose"));
     let others: [&[&str]; 3] =
-        [&["--threads", "2"], &["--threads", "1", "--strict-order"], &["--threads", "1", "--target", "x86-64"]];
+        [&["--threads", "2"], &["--threads", "1", "--strict-order"], &["--threads", "1", "--target-cpu", "x86-64"]];
     for other in others {
         assert_ne!(plan_of(&plans(other), "fused_matmul_relu"), expected, "{other:?}");
     }
@@ -244,7 +244,7 @@ fn tuning_flags_without_effect_are_rejected() {
     let compile = |flags: &[&str]| folder.refusal(&[&["compile", "model.py", "-o", "no.so"], flags].concat());
     for (said, why) in [
         (compile(&["--tune-file", "nosuch.txt"]), "nosuch.txt"),
-        (compile(&["--tune=1", "--target", "x86-64"]), "kernels for x86-64 are not measured on this machine"),
+        (compile(&["--tune=1", "--target-cpu", "x86-64"]), "kernels for x86-64 are not measured on this machine"),
         (compile(&["--tune=1", "--tune-file", "-"]), "name a file"),
         (compile(&["--tune=1000", "--tune-file", "nosuch/tuned.txt"]), "there is no such folder"),
         (compile(&["--tune", "--emit", "bytecode"]), "writes no kernels"),

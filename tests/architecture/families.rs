@@ -8,7 +8,7 @@ use std::path::Path;
 const ROOMS: [&str; 5] = [
     "compiler/codegen/src/llvm/arch/",
     "compiler/codegen/src/native/arch.rs",
-    "compiler/kernels/src/target/",
+    "compiler/target/src/",
     "compiler/link/src/arch/",
     "runtime/src/arch/",
 ];

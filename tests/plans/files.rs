@@ -109,7 +109,7 @@ fn plans_of_a_file_are_applied() {
 fused_matmul_relu:
     outer-product: v_ax0 by 2 parallel 7, v_ax1 by 40, v_k, v_ax0 unrolled, v_ax1 vector  # by hand
 ";
-    let target = ["--target", "x86-64-v3"];
+    let target = ["--target-cpu", "x86-64-v3"];
     let read = stdout(model.planned(plan, &target));
     let own = plan.lines().nth(3).unwrap().split("  #").next().unwrap();
     assert!(read.contains(own) && read.contains("\nsoftmax:\n"), "{read}");
@@ -135,7 +135,7 @@ fn primitives_edit_plans() {
         let model = Model::new(text);
         for plan in changes.split("---\n") {
             let (kernel, _) = plan.split_once('\n').unwrap();
-            let printed = format!("\n{}", stdout(model.planned(plan, &["--target", target])));
+            let printed = format!("\n{}", stdout(model.planned(plan, &["--target-cpu", target])));
             let (_, after) = printed.split_once(&format!("\n{kernel}\n")).unwrap();
             let lines = after.lines().take_while(|line| line.starts_with(' ')).filter(|line| !line.contains('#'));
             let lines: String = lines.map(|line| format!("{line}\n")).collect();
@@ -152,7 +152,7 @@ fn primitives_edit_plans() {
 #[test]
 fn invalid_primitives_are_rejected() {
     let model = Model::new(CLASSES);
-    let target = ["--target", "x86-64-v3"];
+    let target = ["--target-cpu", "x86-64-v3"];
     let mut all = String::new();
     for change in [
         "splitt v_ax0 by 4",
@@ -203,7 +203,7 @@ fn invalid_primitives_are_rejected() {
     ] {
         all += &model.refused(plan, &target);
     }
-    let strict = ["--target", "x86-64-v3", "--strict-order"];
+    let strict = ["--target-cpu", "x86-64-v3", "--strict-order"];
     for change in ["rfactor v_k1 by 8", "vectorize v_k1"] {
         all += &model.refused(&format!("max:\n    planned\n        {change}\n"), &strict);
     }
@@ -219,8 +219,8 @@ fn invalid_primitives_are_rejected() {
 fn invalid_plans_are_rejected() {
     let model = Model::new(CLASSES);
     let printed = model.plans("x86-64-v3");
-    let target = ["--target", "x86-64-v3"];
-    let strict = ["--target", "x86-64-v3", "--strict-order"];
+    let target = ["--target-cpu", "x86-64-v3"];
+    let strict = ["--target-cpu", "x86-64-v3", "--strict-order"];
     let mut all = String::new();
     for (kernel, plan) in [
         ("matmul", "outer-product: v_ax0, v_ax1 by 16, v_k, v_ax2 vector"),

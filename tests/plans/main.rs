@@ -41,7 +41,7 @@ impl Model {
 
     /// Returns the plans that the rules choose for a CPU.
     fn plans(&self, target: &str) -> String {
-        stdout(self.hammock(&[&["opt", "model.py", "--print-plans", "--target", target]]))
+        stdout(self.hammock(&[&["opt", "model.py", "--print-plans", "--target-cpu", target]]))
     }
 
     /// Returns the plans with those of a file applied.
@@ -70,7 +70,8 @@ fn plans_of_every_class_are_printed() {
 #[test]
 fn printed_plans_parse_to_the_same_plans() {
     let model = Model::new(CLASSES);
-    for flags in [&["--target", "x86-64-v4"][..], &["--target", "x86-64"], &["-O0"], &["-O3", "--strict-order"]] {
+    for flags in [&["--target-cpu", "x86-64-v4"][..], &["--target-cpu", "x86-64"], &["-O0"], &["-O3", "--strict-order"]]
+    {
         let printed = stdout(model.hammock(&[&["opt", "model.py", "--print-plans"], flags]));
         assert_eq!(stdout(model.planned(&printed, flags)), printed);
     }
@@ -104,7 +105,7 @@ fn narrow_matmuls_use_dot_instructions() {
     snapshot("plans", "dots_wide", &model.plans("znver4"));
     snapshot("plans", "dots_narrow", &model.plans("x86-64-v3"));
     let printed = model.plans("znver4");
-    let target = ["--target", "znver4"];
+    let target = ["--target-cpu", "znver4"];
     assert_eq!(stdout(model.planned(&printed, &target)), printed);
     let mut all = String::new();
     for (what, by, flags) in [
@@ -142,7 +143,7 @@ fn plans_of_networks_are_printed() {
     let plans = |network: Network| {
         let model = Model::new(&network.text());
         model.write("w.safetensors", network.weights());
-        let flags = ["--params", "w.safetensors", "--print-plans", "--target", "znver5", "--threads", "2"];
+        let flags = ["--params", "w.safetensors", "--print-plans", "--target-cpu", "znver5", "--threads", "2"];
         stdout(model.hammock(&[&["opt", "model.py"], &flags]))
     };
     snapshot("plans", "resnet18", &plans(networks::resnet18()));

@@ -1,4 +1,4 @@
-//! Assembles listings: turns the text that `hammock inspect --asm` writes back into the same bytes.
+//! Assembles listings: turns the text that `hammock inspect --listing` writes back into the same bytes.
 //!
 //! The writer, `hammock_tools::listing`, documents the format.
 #![forbid(unsafe_code)]

@@ -56,7 +56,7 @@ pub use model::{
 };
 pub use observe::{Clock, Dump, Timing};
 pub use reference::reference;
-pub use target::{check_target, target, targets};
+pub use target::{check_architecture, check_cpu, target, targets};
 pub use texts::TextFiles;
 pub use tune::{Record, Sizes, tune};
 

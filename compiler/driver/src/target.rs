@@ -22,30 +22,59 @@ pub fn target(name: &str) -> Option<Target> {
     }
 }
 
+/// The architecture that code is generated for, and triples of it.
+const TRIPLES: [&str; 4] = ["x86_64", "x86_64-unknown-linux-gnu", "x86_64-pc-linux-gnu", "x86_64-linux-gnu"];
+
+/// Checks the name of an architecture, or a triple.
+///
+/// # Errors
+/// If no code is generated for it.
+pub fn check_architecture(name: &str) -> Result<(), Failure> {
+    if TRIPLES.contains(&name) {
+        return Ok(());
+    }
+    let error = Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no target `{name}`"));
+    Err(match (nearest(name, TRIPLES), nearest(name, targets())) {
+        _ if is_other_architecture(name) => error.help(ONLY_X86_64),
+        (Some(triple), _) => error.help(format!("did you mean `{triple}`?")),
+        (None, Some(cpu)) => error.help(format!("did you mean `--target-cpu {cpu}`?")),
+        (None, None) => error.help(ONLY_X86_64),
+    })
+}
+
+const ONLY_X86_64: &str = "Hammock generates code for `x86_64` under Linux only; `--target-cpu` names a CPU";
+
+/// Returns true if a name begins with a common one of an unsupported architecture.
+fn is_other_architecture(name: &str) -> bool {
+    let first = name.split([',', ' ', '+', ':', '-']).next().unwrap_or_default();
+    ARCHITECTURES.contains(&first.to_ascii_lowercase().as_str())
+}
+
 /// Common names of unsupported architectures.
 const ARCHITECTURES: [&str; 15] = [
     "aarch64", "arm", "arm64", "armv7", "armv8", "cuda", "hexagon", "i386", "metal", "nvptx", "opencl", "riscv32",
     "riscv64", "rocm", "vulkan",
 ];
 
-/// Checks the name of a target.
+/// Checks the name of a CPU.
 ///
 /// # Errors
-/// If there is no such target.
-pub fn check_target(target: &str) -> Result<(), Failure> {
-    if targets().any(|known| known == target) {
+/// If there is no such CPU.
+pub fn check_cpu(name: &str) -> Result<(), Failure> {
+    let is_known = |name: &str| targets().any(|known| known == name);
+    if is_known(name) {
         return Ok(());
     }
-    let error = Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no target `{target}`"));
-    let first = target.split([',', ' ', '+', ':']).next().unwrap_or_default();
-    Err(match nearest(target, targets()) {
-        _ if ARCHITECTURES.contains(&first.to_ascii_lowercase().as_str()) => {
+    let error = Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no CPU `{name}`"));
+    Err(match nearest(name, targets()) {
+        _ if is_other_architecture(name) => {
             let families = Family::ALL.map(Family::name).join(" and ");
             error.help(format!("Hammock generates code for {families} processors only; `hammock targets` lists them"))
         }
+        _ if name.split(',').all(is_known) => error.help(format!("`--multi-version={name}` compiles for several CPUs")),
         Some(near) => error.help(format!("did you mean `{near}`?")),
-        None if target.contains([',', ' ', '+', '=']) => {
-            error.help("a target is the name of a processor, without features or options; `hammock targets` lists them")
+        None if name.contains([',', ' ', '+', '=']) => {
+            error.help("a CPU is named without features or options; `hammock targets` lists them")
         }
         None => error.help("`hammock targets` lists them"),
     })

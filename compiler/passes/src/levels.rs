@@ -15,8 +15,6 @@ use crate::{fusion::*, graph::*, layout::*, lowering::*, memory::*, params::*, q
 /// - 3: as 2, with more expensive optimizations of kernels.
 pub fn pipeline(level: u8) -> Pipeline {
     let at = |min_level: u8, steps: Vec<Step>| if level >= min_level { steps } else { Vec::new() };
-    let plan_memory =
-        Step { pass: &static_plan_block_memory::PASS, options: static_plan_block_memory::for_whole_functions() };
     let inline = Step { pass: &inline_private_functions::PASS, options: inline_private_functions::bounded() };
     let layouts = Step { pass: &convert_layout::PASS, options: convert_layout::profitable() };
     let few_rows = fuse_transpose_matmul::FEW_ROWS.into();
@@ -43,18 +41,28 @@ pub fn pipeline(level: u8) -> Pipeline {
         at(2, plain(&[&rewrite_dataflow_reshape::PASS, &fuse_rows::PASS, &fuse_tir::PASS])),
         at(2, pack_constant_weights()),
         at(2, vec![with(&topological_sort::PASS, "order", "latest".into())]),
-        plain(&[&to_non_dataflow::PASS, &remove_purity_checking::PASS, &call_tir_rewrite::PASS]),
-        at(1, vec![plan_memory]),
-        plain(&[
-            &lower_alloc_tensor::PASS,
-            &kill_after_last_use::PASS,
-            &lower_runtime_builtin::PASS,
-            &compute_prim_value::PASS,
-            &vm_shape_lower::PASS,
-            &attach_global_symbol::PASS,
-        ]),
+        plain(&[&to_non_dataflow::PASS]),
+        vm_pipeline(level).steps,
     ];
     Pipeline { steps: steps.concat() }
+}
+
+/// Returns the end of [`pipeline`], which makes memory and its releases explicit. Other passes do not keep these in
+/// order, so none of them may follow.
+pub fn vm_pipeline(level: u8) -> Pipeline {
+    let plan_memory =
+        Step { pass: &static_plan_block_memory::PASS, options: static_plan_block_memory::for_whole_functions() };
+    let mut steps = plain(&[&remove_purity_checking::PASS, &call_tir_rewrite::PASS]);
+    steps.extend((level >= 1).then_some(plan_memory));
+    steps.extend(plain(&[
+        &lower_alloc_tensor::PASS,
+        &kill_after_last_use::PASS,
+        &lower_runtime_builtin::PASS,
+        &compute_prim_value::PASS,
+        &vm_shape_lower::PASS,
+        &attach_global_symbol::PASS,
+    ]));
+    Pipeline { steps }
 }
 
 /// Returns the pipeline without passes that change rounding: the passes that stay sum the addends that the program

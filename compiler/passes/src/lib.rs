@@ -40,7 +40,7 @@ pub use context::{
     check_deadline,
 };
 
-pub use levels::{exact_pipeline, pipeline, with_prepared_constants, with_quantized_weights};
+pub use levels::{exact_pipeline, pipeline, vm_pipeline, with_prepared_constants, with_quantized_weights};
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
 pub use params::bind_params::bind_params;

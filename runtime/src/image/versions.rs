@@ -65,7 +65,7 @@ impl Display for VersionError {
                 for (number, name) in features.names().enumerate() {
                     write!(f, "{}{name}", if number > 0 { ", " } else { " " })?;
                 }
-                f.write_str("; compile for it with --target, or for several with --multi-version")
+                f.write_str("; compile for it with --target-cpu, or for several with --multi-version")
             }
         }
     }

@@ -164,10 +164,10 @@ pub struct InspectFlags {
     #[arg(long, group = "view")]
     pub stats: bool,
     /// All of the bytecode as a listing that `hammock asm` assembles
-    #[arg(long, group = "view")]
-    pub asm: bool,
-    /// With `--asm`: write tensors of more than 256 bytes to this file (.safetensors or .npz), not into the listing
-    #[arg(long, value_name = "FILE", requires = "asm")]
+    #[arg(long, alias = "asm", group = "view")]
+    pub listing: bool,
+    /// With `--listing`: write tensors of more than 256 bytes to this file (.safetensors or .npz), not into the listing
+    #[arg(long, value_name = "FILE", requires = "listing")]
     pub params_out: Option<PathBuf>,
 }
 
@@ -178,8 +178,8 @@ impl InspectFlags {
     /// The requested view.
     pub fn view(&self) -> View {
         match self {
-            _ if self.asm && self.params_out.is_some() => View::Listing(MAX_INLINE),
-            _ if self.asm => View::Listing(usize::MAX),
+            _ if self.listing && self.params_out.is_some() => View::Listing(MAX_INLINE),
+            _ if self.listing => View::Listing(usize::MAX),
             _ if self.python => View::Python,
             _ if self.stats => View::Stats,
             _ if self.text => View::Text,

@@ -35,7 +35,7 @@ fn views_are_tvms_own() {
 
 #[test]
 fn listings_have_addresses_labels_and_constants() {
-    let text = shown("control_flow.so", &["--asm"]);
+    let text = shown("control_flow.so", &["--listing"]);
     let instructions = image_of(&file("control_flow.so")).unwrap().executable.as_text();
     let lines = |part: &str| text.lines().filter(|line| line.contains(part)).count();
     assert_eq!(lines("call @"), instructions.lines().filter(|line| line.contains("call ")).count());
@@ -51,7 +51,7 @@ fn large_tensors_may_be_stored_outside_the_listing() {
     let constants = [64, 65].map(|len| Constant::Tensor(tensor(len))).to_vec();
     std::fs::write(&bytecode, Executable { constants, ..Executable::default() }.save()).unwrap();
     let bytecode = bytecode.to_str().unwrap();
-    let text = shown(bytecode, &["--asm", "--params-out", beside.to_str().unwrap()]);
+    let text = shown(bytecode, &["--listing", "--params-out", beside.to_str().unwrap()]);
     assert!(
         text.contains("c0 = tensor float32(64) {") && text.contains("c1 = tensor float32(65) from \"c1\""),
         "{text}"
@@ -59,12 +59,12 @@ fn large_tensors_may_be_stored_outside_the_listing() {
     let weights = Weights::open(&beside).unwrap();
     assert!(weights.get("c0").is_none());
     assert_eq!(weights.get("c1").unwrap().as_bytes().unwrap(), tensor(65).as_bytes().unwrap());
-    assert!(shown(bytecode, &["--asm"]).contains("c1 = tensor float32(65) {"));
+    assert!(shown(bytecode, &["--listing"]).contains("c1 = tensor float32(65) {"));
 }
 
 #[test]
 fn flags_that_contradict_are_refused() {
-    for flags in [&["--asm", "--text"][..], &["--params-out", "/no/x"], &["--asm", "--params-out", "/no/x"]] {
+    for flags in [&["--listing", "--text"][..], &["--params-out", "/no/x"], &["--listing", "--params-out", "/no/x"]] {
         let output = inspect("constants.bin", flags);
         assert!(!output.status.success() && !output.stderr.is_empty(), "{flags:?}");
     }

@@ -77,9 +77,9 @@ part of the model with Hammock's own runtime.",
 violates an invariant of executables: it reads a register before writing it, jumps out of its function, or passes the
 wrong number of arguments.
 
-`hammock inspect FILE --asm` writes listings; look at one to see the format.",
+`hammock inspect FILE --listing` writes listings; look at one to see the format.",
     wrong r#"$ hammock asm model.py -o model.bin"#,
-    right r#"$ hammock inspect model.so --asm > listing.txt && hammock asm listing.txt -o model.bin"#;
+    right r#"$ hammock inspect model.so --listing > listing.txt && hammock asm listing.txt -o model.bin"#;
 
     BAD_PATTERN = "E0308", "bad pattern", "\
 A pattern, or a file of patterns, passed to `FuseOpsByPattern` is invalid.

@@ -2,7 +2,7 @@
 
 use crate::{
     Cache, ExecMode, Failure, PlanFile, TextFiles,
-    target::{self, check_target},
+    target::{self, check_cpu},
     tune::Sizes,
 };
 use hammock_ops::Table;
@@ -103,7 +103,7 @@ impl Options {
     pub fn for_several(self, names: &[String]) -> Result<Options, Failure> {
         let mut targets: Vec<(Target, &String)> = Vec::new();
         for name in names {
-            check_target(name)?;
+            check_cpu(name)?;
             let new = target::target(name).filter(|new| targets.iter().all(|(known, _)| known.cpu != new.cpu));
             targets.extend(new.map(|new| (new, name)));
         }

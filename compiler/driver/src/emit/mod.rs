@@ -11,7 +11,7 @@ mod tvm;
 pub use artifact::{Artifact, Output};
 pub(crate) use image::image;
 
-use crate::{Clock, Failure, Options, target::check_target};
+use crate::{Clock, Failure, Options, target::check_cpu};
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
 use hammock_runtime::{
@@ -63,7 +63,7 @@ impl Lowered<'_> {
     /// # Errors
     /// If something in it cannot be compiled; the diagnostic points at the text.
     pub fn compile(self, options: &Options, emit: Emit) -> Result<Artifact, Failure> {
-        options.targets().try_for_each(|target| check_target(target))?;
+        options.targets().try_for_each(|target| check_cpu(target))?;
         self.check_options(options, emit)?;
         let (mut clock, mut times) = (Clock::start(), Vec::new());
         let image = image(self.module, self.source, options.bytecode.as_deref(), self.signatures)?;

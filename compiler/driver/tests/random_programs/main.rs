@@ -2,78 +2,23 @@
 //!
 //! Programs have dataflow blocks, branches, functions, tuples, casts, symbolic sizes, and kernels that write over their
 //! arguments, between reads of them by this name and others. Bindings run in their order: that is what a program means,
-//! and what is in `main`'s arguments afterwards belongs to its results. Kernels are interpreted, so nothing but the passes can be at fault. Programs follow from their numbers:
-//! `PROGRAMS=10000` runs more of them, from `PROGRAMS_FROM` on; `PROGRAM=17` one, with its text and passes.
+//! and what is in `main`'s arguments afterwards belongs to its results. Kernels are interpreted, so nothing but the
+//! passes can be at fault. Programs and passes follow from their numbers: `PROGRAMS=10000` runs more of them, from
+//! `PROGRAMS_FROM` on; `PROGRAM=17` one, with its text and the passes that ran.
 
+mod draw;
 mod generate;
 #[path = "../../../codegen/tests/random_kernels/rng.rs"]
 mod rng;
 
+use draw::Advice;
 use generate::{Program, program};
 use hammock_compiler::{Evaluator, Options, ReadOptions, read_text, reference};
-use hammock_diagnostics::{SourceFile, render_text};
+use hammock_diagnostics::{Diagnostic, SourceFile, render_text};
 use hammock_ir::{Module, print::module_text};
-use hammock_passes::{Pipeline, pipeline};
+use hammock_passes::{Pipeline, Silent, Step, pipeline};
 use hammock_runtime::{Any, Tensor, Tuple, vm};
 use rng::Rng;
-
-/// Passes that do not change what a program computes, and take any.
-const PASSES: &[&str] = &[
-    "AdjustMatmulOrder",
-    "CanonicalizeBindings",
-    "CombineParallelMatmul",
-    "ConvertToDataflow",
-    "ConvertToDataflow{min_size=1}",
-    "DataflowUseInplaceCalls",
-    "DeadCodeElimination",
-    "DecomposeOpsForInference",
-    "EliminateCommonSubexpr",
-    "ExpandMatmulOfSum",
-    "ExpandTupleArguments",
-    "FoldConstant",
-    "FuseOpsByPattern{patterns=[[\"x.a\", \"R.exp(R.tanh(_))\"], [\"y.b\", \"R.tanh(_) | R.abs(_)\"]]}",
-    "FuseOpsByPattern{patterns=[[\"x.a\", \"R.add(_, ...)\"], [\"x.b\", \"R.nn.relu(_)\"]],annotate_codegen=true}",
-    "FuseOpsByPattern{patterns=[[\"x.a\", \"R.tanh(_)\"], [\"x.b\", \"R.split(_)\"], [\"x.c\", \"R.matmul(_, _)\"], \
-     [\"x.d\", \"R.concat(_)\"], [\"y.e\", \"R.add(_, _)\"], [\"y.f\", \"R.multiply(_, _)\"]]},MergeCompositeFunctions",
-    "FuseTransposeMatmul",
-    "InlinePrivateFunctions",
-    "LambdaLift",
-    "LegalizeOps",
-    "LegalizeOps,AnnotateTIROpPattern,FuseOps",
-    "LegalizeOps,RewriteDataflowReshape",
-    "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR",
-    "LegalizeOps,FuseRows",
-    "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,FuseRows,FuseTIR",
-    "Normalize",
-    "RemoveRedundantPermuteDims",
-    "RemoveRedundantReshape",
-    "RemoveUnusedOutputs",
-    "RemoveUnusedParameters",
-    "ReorderPermuteDimsAfterConcat",
-    "ReorderTakeAfterMatmul",
-    "SeparateOutputs",
-    "SpecializePrimFuncBasedOnCallSite",
-    "ToNonDataflow",
-    "TopologicalSort",
-    "TopologicalSort{order=\"breadth-first\"}",
-    "TopologicalSort{order=\"latest\"}",
-    "LegalizeOps,s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerOpaqueBlock",
-    "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR,s_tir.LowerInitBlock,\
-     s_tir.PlanAndUpdateBufferAllocationLocation,s_tir.ConvertBlocksToOpaque,s_tir.CompactBufferAllocation",
-    "LegalizeOps,s_tir.LowerInitBlock,s_tir.ConvertBlocksToOpaque,s_tir.LowerMatchBuffer,s_tir.LowerOpaqueBlock,\
-     tirx.FlattenBuffer,tirx.NarrowDataType,tirx.VectorizeLoop,tirx.CommonSubexprElim",
-    "tirx.BindTarget",
-    "LegalizeOps,tirx.NarrowDataType",
-    "tirx.NarrowDataType{target_bits=32}",
-    "tirx.RemoveNoOp",
-    "tirx.StmtSimplify",
-    "tirx.UnrollLoop{auto_max_extent=3}",
-    "s_tir.AnnotateIrregularLoop",
-    "s_tir.CanonicalizeLoop",
-    "s_tir.HoistIfThenElse",
-    "s_tir.RewriteUnsafeSelect",
-    "s_tir.LowerMatchBuffer",
-];
 
 /// Sizes are known: memory is planned in another way then.
 const KNOWN_SIZES: &str = r#"BindSymbolicVars{binding_map={"n":3,"m":4}}"#;
@@ -93,49 +38,110 @@ fn passes_keep_what_programs_compute() {
     let mut reports = Vec::new();
     for seed in from..from + count {
         let program = program(seed);
-        let passes = passes(seed);
         if one.is_some() {
-            println!("{}\n{passes}", program.text);
+            println!("{}", program.text);
         }
-        if let Err(why) = compare(&program, &passes) {
-            reports.push(format!("program {seed}, {passes}: {why}"));
+        let mut ran = Pipeline::default();
+        let compared = compare(&program, seed, &mut ran);
+        if one.is_some() {
+            println!("{ran}");
+        }
+        if let Err(why) = compared {
+            reports.push(format!("program {seed}, {ran}: {why}"));
         }
     }
     assert!(reports.is_empty(), "{} of {count} programs differ:\n{}", reports.len(), reports.join("\n"));
 }
 
-/// Some passes, then a level's; for every other program, with sizes that are known.
-fn passes(seed: u64) -> String {
-    let mut rng = Rng::new(seed.wrapping_add(0x5eed));
-    let some: Vec<&str> = (0..rng.below(7)).map(|_| *rng.pick(PASSES)).collect();
-    let level = rng.below(4) as u8;
-    let known = rng.chance(50).then_some(KNOWN_SIZES);
-    known.into_iter().chain(some).map(str::to_owned).chain([pipeline(level).to_string()]).collect::<Vec<_>>().join(",")
+/// Random passes, then those of a level; for every other program, with sizes that are known.
+fn passes(rng: &mut Rng) -> (Vec<Step>, Pipeline) {
+    let known = Pipeline::parse(KNOWN_SIZES).unwrap().steps.into_iter().filter(|_| rng.chance(50));
+    let mut drawn: Vec<Step> = known.collect();
+    if rng.chance(60) {
+        drawn.extend(draw::lowered_partly(rng));
+    }
+    drawn.extend((0..rng.below(8)).map(|_| draw::any(rng)));
+    (drawn, pipeline(rng.below(4) as u8))
 }
 
-fn compare(program: &Program, passes: &str) -> Result<(), String> {
-    let expected = run(program, &pipeline(0))?;
-    let actual = run(program, &Pipeline::parse(passes).map_err(|d| d.message)?)?;
+/// Compares what a program computes without optimizations and after random passes. `ran` are the passes that were run.
+fn compare(program: &Program, seed: u64, ran: &mut Pipeline) -> Result<(), String> {
+    let source = SourceFile::new("program.py", program.text.clone()).map_err(|e| e.message.clone())?;
+    let module = read_text(&source, &ReadOptions::default()).map_err(|failure| failure.render(false))?;
+    let mut rng = Rng::new(seed.wrapping_add(0x5eed));
+    let (drawn, level) = passes(&mut rng);
+    let expected =
+        Run { source: &source, module: module.clone(), ran: &mut Pipeline::default() }.result(&pipeline(0), program)?;
+    let mut run = Run { source: &source, module, ran };
+    drawn.into_iter().try_for_each(|step| run.drawn(step, &mut rng))?;
+    let actual = run.result(&level, program)?;
     difference(&expected, &actual).map_or(Ok(()), Err)
 }
 
-fn run(program: &Program, passes: &Pipeline) -> Result<Any, String> {
-    let source = SourceFile::new("program.py", program.text.clone()).map_err(|e| e.message.clone())?;
-    let mut module = read_text(&source, &ReadOptions::default()).map_err(|failure| failure.render(false))?;
-    let (options, evaluator) = (Options::default(), Evaluator::new());
-    let environment = options.environment(&evaluator);
-    for (at, step) in passes.steps.iter().enumerate() {
-        let alone = Pipeline { steps: vec![step.clone()] };
-        alone
-            .run(&mut module, &environment, &mut hammock_passes::Silent)
-            .map_err(|d| render_text(&d, Some(&source), false))?;
-        verified(&module).map_err(|why| format!("after pass {at}, {alone}: {why}"))?;
-    }
-    let vm = reference(&module, &source, None, vm::Options::default()).map_err(|failure| failure.render(false))?;
-    let args = program.args();
-    let result = vm.call("main", &args).map_err(|e| e.to_string())?;
-    Ok(Tuple::new([Tuple::new(args.into_iter()).into(), result].into_iter()).into())
+/// A module, and the passes that were run on it.
+struct Run<'a> {
+    source: &'a SourceFile,
+    module: Module,
+    ran: &'a mut Pipeline,
 }
+
+impl Run<'_> {
+    /// Runs a pass on a copy of the module, and verifies it.
+    fn after(&self, step: &Step) -> Result<Module, Diagnostic> {
+        let (options, evaluator) = (Options::default(), Evaluator::new());
+        let mut module = self.module.clone();
+        let alone = Pipeline { steps: vec![step.clone()] };
+        alone.run(&mut module, &options.environment(&evaluator), &mut Silent)?;
+        Ok(module)
+    }
+
+    /// Replaces the module by what a pass made of it.
+    fn keep(&mut self, step: Step, module: Module) -> Result<(), String> {
+        self.module = module;
+        self.ran.steps.push(step);
+        verified(&self.module)
+    }
+
+    fn text(&self, step: &Step, error: &Diagnostic) -> String {
+        format!("pass {}{}: {}", step.pass.name, step.options, render_text(error, Some(self.source), false))
+    }
+
+    /// Runs a drawn pass, after those that its error asks for. Leaves it out if the module is not for it.
+    fn drawn(&mut self, step: Step, rng: &mut Rng) -> Result<(), String> {
+        let mut open = vec![step];
+        let mut tries = 0;
+        while let Some(step) = open.last() {
+            tries += 1;
+            match self.after(step) {
+                Ok(module) if draw::is_comparable(&self.module, &module) => {
+                    self.keep(open.remove(open.len() - 1), module)?
+                }
+                Ok(_) => return Ok(()),
+                Err(error) => match draw::advice(rng, &error) {
+                    Some(Advice::RunFirst(steps)) if tries < MAX_TRIES => open.extend(steps.into_iter().rev()),
+                    Some(Advice::LeaveOut) => return Ok(()),
+                    _ => return Err(self.text(step, &error)),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs passes, and then `main`. Returns the arguments afterwards, and the result.
+    fn result(mut self, passes: &Pipeline, program: &Program) -> Result<Any, String> {
+        for step in &passes.steps {
+            let module = self.after(step).map_err(|error| self.text(step, &error))?;
+            self.keep(step.clone(), module)?;
+        }
+        let vm = reference(&self.module, self.source, None, vm::Options::default());
+        let args = program.args();
+        let result = vm.map_err(|failure| failure.render(false))?.call("main", &args).map_err(|e| e.to_string())?;
+        Ok(Tuple::new([Tuple::new(args.into_iter()).into(), result].into_iter()).into())
+    }
+}
+
+/// Maximum number of passes that run because a drawn one asks for them, and of attempts to run it.
+const MAX_TRIES: usize = 12;
 
 fn verified(module: &Module) -> Result<(), String> {
     match hammock_ir::verify::module(module, &hammock_ops::Table).iter().find(|found| found.is_error()) {

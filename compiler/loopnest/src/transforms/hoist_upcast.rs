@@ -7,6 +7,10 @@
 //! data[j] = f(j)                                wide[j] = float32(f(j))
 //! out[i]  = Σ float32(data[i + k]) * w[k]       out[i]  = Σ wide[i + k] * w[k]
 //! ```
+//!
+//! Only float16 to float32 is handled, and only if all loads of the data are upcast and one is, as such, an operand of
+//! the product: in `Σ max(float32(data[i + k]), 0) * w[k]`, or without a product (pooling), upcasts stay. Dynamic sizes
+//! must cancel in the number of loads per element.
 
 use crate::{
     Kernel, Part, Stage,

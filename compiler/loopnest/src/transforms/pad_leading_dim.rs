@@ -7,6 +7,10 @@
 //! ```text
 //! data: (16, 16, 512)       data: (16, 16, 528)
 //! ```
+//!
+//! The buffer must be row-major, of scalars of at least 8 bits, with a last dimension of known size; the others may be
+//! dynamic. Its only consumer must be a contraction that loads it without a predicate, at a row that is affine in an
+//! axis of the results: rows that other reductions (max pooling) or element-wise stages load stay as they are.
 
 use crate::{
     Kernel, Part, Stage,

@@ -8,6 +8,11 @@
 //! data[j] = f(j)                            phases[j % s, j / s] = f(j)
 //! out[i]  = Σ data[s * i + k] * w[k]        out[i] = Σ phases[k % s, i + k / s] * w[k]
 //! ```
+//!
+//! The contraction must contain a single load of the data, without a predicate. Its last index, and no other, must be
+//! affine in the axis along which results are contiguous, with a constant stride from 2 to 4, so strides along other
+//! dimensions and reductions without a product (pooling) are not handled. The last dimension must have a known size;
+//! other dynamic sizes must cancel in the number of loads per element.
 
 use crate::{
     Axis, Kernel, Part, Stage,

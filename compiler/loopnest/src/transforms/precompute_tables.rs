@@ -3,6 +3,11 @@
 //! Resizing an image computes, for each position along an axis, source coordinates and interpolation weights in
 //! floating point. They are the same for all rows and channels, so a stage computes them once, and the original stage
 //! loads them.
+//!
+//! The expressions are scalar, not boolean, and neither load, call functions, check, nor divide integers by an unknown
+//! divisor; purely integer ones are recomputed, and so are all in arg-reductions. A table has a dimension for each axis
+//! that its expression uses, even if only their sum matters; dynamic axes count with an assumed extent. Tables are
+//! computed in each call.
 
 use crate::{
     Axis, Kernel, Part, Stage, access::size, index::same_expr, raise::Indices, substitution, transforms::fuse::is_pure,

@@ -9,6 +9,11 @@
 //!
 //! The data becomes dense again, and [`split_phases`] restricts the contractions to nonzero elements. Zeros are assumed
 //! to annihilate: infinite and NaN weights are not multiplied by inserted zeros.
+//!
+//! Zero insertion is recognized in conditions `(j + c) % s == r` with constants `c`, `s` and `r` on an axis of the
+//! stage that fills the data, whose extent may be dynamic. The data must have one consumer, a contraction with a single
+//! load of it, without a predicate, as an operand or under one cast; contractions that check bounds, arg-reductions,
+//! and dimensions that [`split_phases`] does not handle keep the zeros.
 
 use crate::{
     Axis, Kernel, Part, Stage,

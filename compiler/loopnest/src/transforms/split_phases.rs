@@ -7,6 +7,11 @@
 //!
 //! Adjacent results have different phases. If results are contiguous along such an axis, they are first stored phase by
 //! phase, and a second stage interleaves them.
+//!
+//! The index in a zero-inserted dimension must be the sum of one axis of the results, with coefficient 1, a constant,
+//! and at most one reduction axis of known extent; the results' extent may be dynamic. Steps beyond [`MAX_STEP`], more
+//! than [`MAX_CONTRACTIONS`] contractions, and two dimensions that share an axis are not handled: the contraction then
+//! runs over the zero-inserted data.
 
 use crate::{
     Axis, Epilogue, Stage,

@@ -24,7 +24,7 @@ Examples:
   hammock-run run model.so --arg @images.npy --expect scores.npz    compares with what was recorded
   hammock-run bench model.so --arg 'random(1,64):float32' --json
   hammock-run inspect model.so
-  hammock-run inspect model.so --asm --params-out weights.safetensors > listing.txt")]
+  hammock-run inspect model.so --listing --params-out weights.safetensors > listing.txt")]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -1,6 +1,7 @@
 //! How the programs interact with the terminal: flags, colours, final errors.
 
 use super::{print_colored, print_stderr, print_stderr_colored, temporary::handle_signals};
+use crate::deprecated::{deprecation_warning, renamed_flags};
 use clap::{Args, Parser, ValueEnum};
 use hammock_runtime::printable;
 use std::{
@@ -64,24 +65,33 @@ impl Color {
     }
 }
 
-/// Parses the command line. For invalid usage, `--help` and `--version`, prints the message and returns the exit
-/// status.
+/// Parses the command line, and warns about deprecated names of flags. For invalid usage, `--help` and `--version`,
+/// prints the message and returns the exit status.
 pub fn parse<C: Parser>() -> Result<C, ExitCode> {
     handle_signals();
-    C::try_parse().map_err(|error| {
-        let color = Color::of_arguments(env::args_os().map(|argument| argument.to_string_lossy().into_owned()));
-        let colored = if error.use_stderr() { color.applies(&stderr()) } else { color.applies(&stdout()) };
-        let plain = error.render().to_string();
-        // Colors are escape sequences. If an argument contains control characters, the message is printed without
-        // colors.
-        let pure = !env::args_os().any(|argument| printable(&argument.to_string_lossy()) != argument.to_string_lossy());
-        let text = if colored && pure { error.render().ansi().to_string() } else { printable(&plain).into_owned() };
-        let written = if error.use_stderr() { print_stderr_colored(&text) } else { print_colored(&text) };
-        match written {
-            Ok(()) => ExitCode::from(error.exit_code() as u8),
-            Err(error) => report_fatal(&error),
-        }
-    })
+    let arguments: Vec<String> = env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let cli = C::try_parse().map_err(|error| report_usage(&error, &arguments))?;
+    for (old, new) in renamed_flags(&C::command(), &arguments) {
+        let warning = deprecation_warning(&format!("--{old}"), &format!("--{new}"));
+        print_stderr(&warning).map_err(|error| report_fatal(&error))?;
+    }
+    Ok(cli)
+}
+
+/// Prints what is wrong with the command line, or `--help` or `--version`, and returns the exit status.
+fn report_usage(error: &clap::Error, arguments: &[String]) -> ExitCode {
+    let color = Color::of_arguments(arguments.iter().cloned());
+    let colored = if error.use_stderr() { color.applies(&stderr()) } else { color.applies(&stdout()) };
+    let plain = error.render().to_string();
+    // Colors are escape sequences. If an argument contains control characters, the message is printed without
+    // colors.
+    let pure = arguments.iter().all(|argument| printable(argument) == *argument);
+    let text = if colored && pure { error.render().ansi().to_string() } else { printable(&plain).into_owned() };
+    let written = if error.use_stderr() { print_stderr_colored(&text) } else { print_colored(&text) };
+    match written {
+        Ok(()) => ExitCode::from(error.exit_code() as u8),
+        Err(error) => report_fatal(&error),
+    }
 }
 
 /// Reports a fatal error on standard error and returns the exit status.

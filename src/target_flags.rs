@@ -1,0 +1,41 @@
+//! `--target` and `--target-cpu`: what kernels are compiled for.
+
+use crate::{output::say, unused_flags::refuse};
+use clap::Args;
+use hammock_compiler::{Failure, Options, check_architecture, check_cpu, targets};
+use hammock_runtime::tools::deprecation_warning;
+
+/// Flags that select what kernels are compiled for.
+#[derive(Args)]
+pub struct TargetFlags {
+    /// The architecture to compile for, or its triple: x86_64, x86_64-unknown-linux-gnu [default: x86_64]
+    #[arg(long, value_name = "ARCH")]
+    target: Option<String>,
+    /// The CPU to compile for: `native`, or a name such as x86-64-v3 (`hammock targets`) [default: native]
+    #[arg(long, value_name = "CPU")]
+    target_cpu: Option<String>,
+}
+
+impl TargetFlags {
+    /// The flags, and whether each was given.
+    pub fn given(&self) -> [(&'static str, bool); 2] {
+        [("--target", self.target.is_some()), ("--target-cpu", self.target_cpu.is_some())]
+    }
+
+    /// The CPU that `--target` names: a deprecated spelling of `--target-cpu`.
+    pub fn deprecated_cpu(&self) -> Option<&str> {
+        self.target.as_deref().filter(|name| targets().any(|cpu| cpu == *name))
+    }
+
+    /// The CPU, one of [`targets`]. Warns about the deprecated spelling.
+    pub fn cpu(&self) -> Result<String, Failure> {
+        if let Some(cpu) = self.deprecated_cpu() {
+            refuse(&[("--target-cpu", self.target_cpu.is_some())], &format!("`--target {cpu}` names the CPU"))?;
+            say(&deprecation_warning(&format!("--target {cpu}"), &format!("--target-cpu {cpu}")))?;
+            return Ok(cpu.to_owned());
+        }
+        self.target.as_deref().map_or(Ok(()), check_architecture)?;
+        let cpu = self.target_cpu.clone().unwrap_or_else(|| Options::default().target);
+        check_cpu(&cpu).map(|()| cpu)
+    }
+}
