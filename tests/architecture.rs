@@ -95,6 +95,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("runtime/src/tools/output.rs", "open files by number"),
     ("runtime/src/tools/temporary.rs", "files without names, and handlers of signals"),
     ("runtime/src/tools/watchdog.rs", "the end of the process"),
+    ("runtime/src/sync.rs", "a variable of the C library"),
     ("runtime/src/value/", "objects in tvm-ffi's layout"),
     ("runtime/src/vm/builtin.rs", "builtins in the form of C functions"),
     ("runtime/src/vm/builtins/control.rs", "the mark of a kind of functions"),

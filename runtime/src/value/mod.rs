@@ -26,6 +26,7 @@ mod tensor;
 mod tensor_borrow;
 mod tensor_error;
 mod tensor_plan;
+mod tensor_storage;
 mod tensor_view;
 mod tuple;
 
@@ -48,8 +49,7 @@ pub use shape::Shape;
 pub use storage::Storage;
 pub use string::{ByteArray, Bytes, Str};
 pub use tensor::{DLTensor, SharedBytes, Tensor};
-pub(crate) use tensor::{byte_size, is_dense};
-pub(crate) use tensor_borrow::Lender;
+pub(crate) use tensor::{Lender, byte_size, is_dense};
 pub use tensor_borrow::MAX_NDIM;
 pub use tensor_error::TensorError;
 pub use tuple::Tuple;

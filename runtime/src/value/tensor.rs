@@ -6,7 +6,6 @@
 use super::element::{Element, bytes_of};
 use super::object::{Cell, Ref};
 use super::shape::write_sizes;
-use super::tensor_borrow::Lender;
 use super::tensor_error::TensorError;
 use super::{DType, Device, Storage, index};
 use crate::memory::{ALIGNMENT, Buffer, MappedFile, Reservation, ScratchFile, meter};
@@ -57,6 +56,12 @@ unsafe impl Cell for DLTensor {
 
 /// Memory that a tensor may borrow: a mapped file, a section of an executable.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Owner of borrowed memory; dropping it ends the loan.
+pub(crate) trait Lender: Send + Sync {
+    /// Returns true if the memory must not be written.
+    fn is_read_only(&self) -> bool;
+}
 
 /// Owner of a tensor's memory.
 #[expect(dead_code, reason = "most are held for their drop")]

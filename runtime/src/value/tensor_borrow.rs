@@ -1,12 +1,6 @@
 //! Tensors from other code: copied, or borrowed.
-use super::tensor::{Owner, byte_size, is_dense};
+use super::tensor::{Lender, Owner, byte_size, is_dense};
 use super::{DLTensor, DType, Shape, Tensor, TensorError};
-
-/// Owner of borrowed memory; dropping it ends the loan.
-pub(crate) trait Lender: Send + Sync {
-    /// Returns true if the memory must not be written.
-    fn is_read_only(&self) -> bool;
-}
 
 /// Maximum rank of a tensor from other code; numpy has the same limit. A larger rank is treated as a damaged
 /// descriptor, whose sizes must not be read.
