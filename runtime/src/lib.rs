@@ -29,7 +29,6 @@ pub mod device;
 pub mod executable;
 pub mod ffi;
 mod float_state;
-#[cfg(not(any(loom, miri)))]
 mod fork;
 pub mod image;
 mod json;
