@@ -81,7 +81,7 @@ fn read_manifest(text: &str) -> (String, Vec<String>) {
 /// Files with `unsafe`, each with its reason. Crates without any forbid it.
 const UNSAFE: &[(&str, &str)] = &[
     ("runtime/capi/src/", "pointers that C passes"),
-    ("runtime/src/device/", "copies between the memories of devices"),
+    ("runtime/src/device/", "memory of devices, and code that is loaded on them"),
     ("runtime/src/ffi/", "functions and tensors of other code"),
     ("runtime/src/float_state.rs", "the register of a thread's floating-point state"),
     ("runtime/src/fork.rs", "functions that the system calls at forks"),

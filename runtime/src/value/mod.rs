@@ -24,6 +24,7 @@ mod storage;
 mod string;
 mod tensor;
 mod tensor_borrow;
+mod tensor_copy;
 mod tensor_error;
 mod tensor_plan;
 mod tensor_storage;
