@@ -245,6 +245,4 @@ impl Vm {
 }
 
 #[cfg(test)]
-mod folding_tests;
-#[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Views: tensors over another tensor's memory.
-use super::tensor::{Owner, byte_size, element_count};
-use super::{DType, Device, Tensor, TensorError, copy_bits_between};
+use super::{Owner, Tensor, TensorError, byte_size, element_count};
+use crate::value::{DType, Device, copy_bits_between};
 
 impl Tensor {
     /// The same elements with another shape of as many elements. The tensor must be contiguous.

@@ -3,10 +3,19 @@
 //! Cloning shares; data is never copied unless a method says so. Safe code can read a tensor's data, and can write it
 //! only through the only reference to the tensor and its memory ([`Tensor::as_mut_slice`]). Kernels write through
 //! [`Tensor::data_ptr`], and the code generator promises that they write only their outputs.
+mod borrow;
+mod copy;
+mod error;
+mod plan;
+mod storage;
+mod view;
+
+pub use borrow::MAX_NDIM;
+pub use error::TensorError;
+
 use super::element::{Element, bytes_of};
 use super::object::{Cell, Ref};
 use super::shape::write_sizes;
-use super::tensor_error::TensorError;
 use super::{DType, Device, Storage, index};
 use crate::memory::{ALIGNMENT, Buffer, MappedFile, Reservation, ScratchFile, meter};
 use std::fmt;

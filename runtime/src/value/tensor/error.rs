@@ -1,6 +1,6 @@
 //! Errors of tensors.
-use super::{DType, Device, Shape};
 use crate::ffi::{Error, kind};
+use crate::value::{DType, Device, Shape};
 
 /// Reason why a tensor could not be created or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,8 +1,9 @@
 //! Copies of tensors, within a device and between devices.
-use super::{Device, Storage, Tensor};
+use super::Tensor;
 use crate::device;
 use crate::ffi::Error;
 use crate::memory::{Allocator, AllocatorKind};
+use crate::value::{Device, Storage};
 
 impl Tensor {
     /// This tensor if it is on `device`, otherwise a contiguous copy there.

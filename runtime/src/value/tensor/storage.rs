@@ -1,7 +1,7 @@
 //! Tensors in a storage, at planned offsets.
-use super::tensor::{Owner, byte_size};
-use super::tensor_view::check_bounds;
-use super::{DType, Storage, Tensor, TensorError};
+use super::view::check_bounds;
+use super::{Owner, Tensor, TensorError, byte_size};
+use crate::value::{DType, Storage};
 
 impl Storage {
     /// A contiguous tensor at `byte_offset` in the storage.
