@@ -3,7 +3,7 @@
 use crate::{output::say, unused_flags::refuse};
 use clap::Args;
 use hammock_compiler::{Failure, Options, check_architecture, check_cpu, targets};
-use hammock_runtime::tools::deprecation_warning;
+use hammock_tools::deprecation_warning;
 
 /// Flags that select what kernels are compiled for.
 #[derive(Args)]

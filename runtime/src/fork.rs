@@ -5,70 +5,176 @@
 //! instructions and never across a call, so this does not wait for work. Parent and child release them. The pool's
 //! threads do not exist in the child: it starts workers of its own at first use (`parallel`).
 //!
+//! Whatever has locks or threads registers a [`ForkHandler`] before it uses them; a process-wide [`Table`] does so
+//! itself. Nothing is done for forks under loom and miri.
+//!
 //! State that one thread uses at a time is not covered: a child must not use a KV cache or a stateful call that another
 //! thread was changing, and it cannot continue a parallel loop that was running on several threads.
-use crate::vm::Programs;
-use crate::{memory, module, parallel, reflect, registry, vm};
 use std::any::Any;
 use std::cell::RefCell;
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Guards of locks.
-pub(crate) type Guards = Vec<Box<dyn Any>>;
+/// A part of the runtime with locks or threads, as it handles forks.
+pub(crate) trait ForkHandler: Sync {
+    /// Takes its locks before the process forks.
+    fn take_locks(&'static self, _guards: &mut Guards) {}
 
-thread_local! {
-    /// Locks that the forking thread holds.
-    static HELD_LOCKS: RefCell<Option<(Guards, Programs)>> = const { RefCell::new(None) };
+    /// Replaces what does not exist in a forked child, whose only thread holds all locks.
+    fn reset_in_child(&self) {}
 }
 
-/// Installs the fork handlers. Called before there is a lock that another thread may hold.
-pub(crate) fn prepare() {
-    static PREPARED: Once = Once::new();
-    // SAFETY: the functions may be called at any fork, as long as this library is loaded. If there is no memory for the
-    // entry, forks are unprotected.
-    PREPARED.call_once(|| _ = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) });
+/// Order in which locks are taken: whoever holds a lock may take those of later stages.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// Process-wide tables, and threads.
+    Tables,
+    /// Programs.
+    Programs,
+    /// Allocators: holders of other locks allocate and free.
+    Allocators,
+}
+
+/// The registered handlers, by stage.
+static HANDLERS: Mutex<Vec<(Stage, &'static dyn ForkHandler)>> = Mutex::new(Vec::new());
+
+fn handlers() -> MutexGuard<'static, Vec<(Stage, &'static dyn ForkHandler)>> {
+    HANDLERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Registers a handler, once, as `registered` notes: before a thread holds one of its locks, or it starts a thread.
+///
+/// The note is set under the list's lock, which a forking thread holds, so a child finds both as they should be.
+pub(crate) fn register(registered: &AtomicBool, stage: Stage, handler: &'static dyn ForkHandler) {
+    if cfg!(any(loom, miri)) || registered.load(Acquire) {
+        return;
+    }
+    let mut handlers = handlers();
+    if handlers.is_empty() {
+        // SAFETY: the functions may be called at any fork, as long as this library is loaded. If there is no memory for
+        // the entry, forks are unprotected.
+        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+    }
+    if !registered.load(Relaxed) {
+        handlers.push((stage, handler));
+        handlers.sort_by_key(|(stage, _)| *stage);
+        registered.store(true, Release);
+    }
+}
+
+/// Guards of locks.
+#[derive(Default)]
+pub(crate) struct Guards {
+    locks: Vec<Box<dyn Any>>,
+    /// Owners of some of the locks.
+    owners: Vec<Arc<dyn Any>>,
+}
+
+impl Guards {
+    /// Adds a lock.
+    pub(crate) fn push(&mut self, lock: impl Any) {
+        self.locks.push(Box::new(lock));
+    }
+
+    /// Keeps the owner of locks alive until all locks are released, since dropping it may take some.
+    pub(crate) fn keep(&mut self, owner: Arc<dyn Any>) {
+        self.owners.push(owner);
+    }
+}
+
+impl Drop for Guards {
+    fn drop(&mut self) {
+        while let Some(last) = self.locks.pop() {
+            drop(last);
+        }
+    }
+}
+
+/// All handlers, with their locks held.
+struct HeldLocks {
+    handlers: Vec<(Stage, &'static dyn ForkHandler)>,
+    _guards: Guards,
+}
+
+impl HeldLocks {
+    /// Takes all locks. That of the list comes last, because a handler may be registered while locks are held.
+    fn take() -> HeldLocks {
+        loop {
+            let (known, mut guards) = (handlers().clone(), Guards::default());
+            known.iter().for_each(|(_, handler)| handler.take_locks(&mut guards));
+            let now = handlers();
+            if now.len() == known.len() {
+                guards.push(now);
+                return HeldLocks { handlers: known, _guards: guards };
+            }
+        }
+    }
+}
+
+thread_local! {
+    /// What the forking thread holds.
+    static HELD: RefCell<Option<HeldLocks>> = const { RefCell::new(None) };
 }
 
 extern "C" fn before() {
-    let mut guards = Guards::new();
-    registry::take_locks(&mut guards);
-    module::take_locks(&mut guards);
-    reflect::take_locks(&mut guards);
-    let programs = vm::take_locks(&mut guards);
-    // Last, because holders of other locks allocate and free.
-    memory::take_locks(&mut guards);
     // A thread that is about to exit forks without locks.
-    let _ = HELD_LOCKS.try_with(|taken| *taken.borrow_mut() = Some((guards, programs)));
+    let _ = HELD.try_with(|held| *held.borrow_mut() = Some(HeldLocks::take()));
 }
 
 extern "C" fn in_parent() {
-    release_locks();
+    drop(HELD.try_with(RefCell::take));
 }
 
 extern "C" fn in_child() {
-    parallel::reset_after_fork();
-    vm::reset_after_fork();
-    release_locks();
+    let held = HELD.try_with(RefCell::take).ok().flatten();
+    let handlers = match &held {
+        Some(held) => held.handlers.clone(),
+        None => HANDLERS.try_lock().map(|handlers| handlers.clone()).unwrap_or_default(),
+    };
+    handlers.iter().for_each(|(_, handler)| handler.reset_in_child());
 }
 
-fn release_locks() {
-    if let Ok(Some((mut guards, programs))) = HELD_LOCKS.try_with(RefCell::take) {
-        while let Some(last) = guards.pop() {
-            drop(last);
-        }
-        // Dropping the last reference to a program takes locks.
-        drop(programs);
+/// A process-wide table behind a lock, which is free in a forked child.
+pub(crate) struct Table<T> {
+    lock: RwLock<T>,
+    registered: AtomicBool,
+}
+
+impl<T: Send + Sync + 'static> Table<T> {
+    /// A table with these contents.
+    pub(crate) const fn new(contents: T) -> Table<T> {
+        Table { lock: RwLock::new(contents), registered: AtomicBool::new(false) }
+    }
+
+    /// The contents, for reading.
+    pub(crate) fn read(&'static self) -> RwLockReadGuard<'static, T> {
+        register(&self.registered, Stage::Tables, self);
+        self.lock.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The contents, for writing.
+    pub(crate) fn write(&'static self) -> RwLockWriteGuard<'static, T> {
+        register(&self.registered, Stage::Tables, self);
+        self.lock.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Send + Sync + 'static> ForkHandler for Table<T> {
+    fn take_locks(&'static self, guards: &mut Guards) {
+        guards.push(self.lock.write().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
 #[cfg(test)]
+#[cfg(not(any(loom, miri)))]
 mod tests {
     use super::*;
     use crate::memory::{Allocator, AllocatorKind};
     use crate::value::{Device, Function};
+    use crate::{parallel, registry};
     use std::collections::HashSet;
+    use std::sync::Barrier;
     use std::sync::mpsc::channel;
-    use std::sync::{Arc, Barrier, Mutex};
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -126,7 +232,6 @@ mod tests {
     /// In processes without the threads of other tests.
     #[test]
     fn children_of_warm_parents_have_workers_of_their_own() {
-        prepare();
         let is_parallel = || threads_of_a_loop() == 2;
         assert!(in_a_child(|| {
             parallel::set_threads(2);
@@ -146,22 +251,13 @@ mod tests {
                 ))
             },
         );
-        while_another_has(
-            || {
-                let mut guards = Guards::new();
-                registry::take_locks(&mut guards);
-                module::take_locks(&mut guards);
-                reflect::take_locks(&mut guards);
-                let programs = vm::take_locks(&mut guards);
-                (guards, programs)
-            },
-            || {
-                assert!(in_a_child(|| {
-                    registry::register("test.fork", Function::new(|_| Ok(1i64.into())));
-                    registry::get("test.fork").is_some()
-                }));
-            },
-        );
+        assert!(registry::get("test.fork").is_none());
+        while_another_has(HeldLocks::take, || {
+            assert!(in_a_child(|| {
+                registry::register("test.fork", Function::new(|_| Ok(1i64.into())));
+                registry::get("test.fork").is_some()
+            }));
+        });
     }
 
     /// Children of a process whose threads allocate and open loops all the time.

@@ -5,7 +5,7 @@
 //! - [`value`]: [`Any`] and the values that it can hold ([`Tensor`], [`Shape`], [`Tuple`], …), in tvm-ffi's layout.
 //! - [`ffi`]: the C ABI of calls, and [`Error`].
 //! - [`registry`]: global functions by name.
-//! - [`memory`], [`device`]: allocation and storage of tensor data.
+//! - [`device`]: devices: memory, streams, events, loaded code. [`memory`]: allocation of tensor data.
 //! - [`executable`]: bytecode, constants, function table; loading, verifying, printing.
 //! - [`image`]: an executable with its sources, kernel signatures and aligned constants, in one block of bytes.
 //! - [`companion`]: companion files in a model's folder.
@@ -30,7 +30,6 @@ pub mod device;
 pub mod executable;
 pub mod ffi;
 mod float_state;
-#[cfg(not(any(loom, miri)))]
 mod fork;
 pub mod image;
 pub mod json;

@@ -2,27 +2,21 @@
 //!
 //! Functions are looked up when a program is loaded, never while it runs.
 use crate::ffi::Error;
+use crate::fork::Table;
 use crate::value::Function;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::sync::{PoisonError, RwLock};
 
-static FUNCTIONS: RwLock<BTreeMap<String, Function>> = RwLock::new(BTreeMap::new());
-
-/// Takes the table's lock.
-#[cfg(not(any(loom, miri)))]
-pub(crate) fn take_locks(guards: &mut crate::fork::Guards) {
-    guards.push(Box::new(FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner)));
-}
+static FUNCTIONS: Table<BTreeMap<String, Function>> = Table::new(BTreeMap::new());
 
 /// Registers `function` as `name`; returns the previous function of that name.
 pub fn register(name: &str, function: Function) -> Option<Function> {
-    FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), function)
+    FUNCTIONS.write().insert(name.to_owned(), function)
 }
 
 /// Registers `function` as `name`; fails if the name is taken.
 pub fn register_new(name: &str, function: Function) -> Result<(), Error> {
-    match FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()) {
+    match FUNCTIONS.write().entry(name.to_owned()) {
         Entry::Vacant(entry) => {
             entry.insert(function);
             Ok(())
@@ -33,17 +27,17 @@ pub fn register_new(name: &str, function: Function) -> Result<(), Error> {
 
 /// Removes the function `name`.
 pub fn unregister(name: &str) -> Option<Function> {
-    FUNCTIONS.write().unwrap_or_else(PoisonError::into_inner).remove(name)
+    FUNCTIONS.write().remove(name)
 }
 
 /// The function `name`.
 pub fn get(name: &str) -> Option<Function> {
-    FUNCTIONS.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    FUNCTIONS.read().get(name).cloned()
 }
 
 /// All names, sorted.
 pub fn names() -> Vec<String> {
-    FUNCTIONS.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    FUNCTIONS.read().keys().cloned().collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
 //! Errors of calls, with a stack trace in the program's source.
-use crate::value::TensorError;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -177,16 +176,5 @@ impl TraceEntry {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.cause().map(|cause| cause as _)
-    }
-}
-
-impl From<TensorError> for Error {
-    fn from(error: TensorError) -> Error {
-        let kind = match error {
-            TensorError::OutOfMemory { .. } | TensorError::OverLimit(_) => kind::MEMORY,
-            TensorError::WrongDType { .. } => kind::TYPE,
-            _ => kind::VALUE,
-        };
-        Error::new(kind, error.to_string())
     }
 }

@@ -287,7 +287,8 @@ impl Library {
             let wanted = code::requested_version().map(CStr::to_bytes);
             let version = versions::choose(&self.image.versions, Features::detected(), wanted);
             let version = version.map_err(|unfit| unfit.to_string())?;
-            Code::load(self.contents.bytes(), data, version).map(Arc::new)
+            let code = Code::load(self.contents.bytes(), data, version);
+            code.map(Arc::new).map_err(|error| error.message().to_owned())
         };
         self.code.get_or_init(load).as_ref().map_err(|reason| LibraryError::Load(reason.clone()))
     }

@@ -129,7 +129,7 @@ fn kernels_run_from_memory_and_from_files() {
 #[test]
 #[cfg_attr(miri, ignore = "runs machine code")]
 fn kernels_run_from_files_of_their_own() {
-    use super::code::temporary;
+    use crate::device::shared_library::temporary;
     use std::os::unix::fs::PermissionsExt;
     let bytes = sample();
     let folder = tempfile::tempdir().unwrap();

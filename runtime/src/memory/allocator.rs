@@ -4,14 +4,12 @@
 //! repeatedly allocates nothing from the system after the first run. Both count the memory in use and enforce a limit.
 use super::lock::Lock;
 use super::pool::{Pool, SizeClass};
-use super::workspace;
 use crate::device::{self, DeviceApi};
 use crate::ffi::{Error, kind};
 use crate::value::Device;
-use crate::vm;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// Policy for released blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,6 +34,12 @@ pub struct MemoryStats {
     pub charged_peak: usize,
 }
 
+/// A user of an allocator that retains blocks for reuse. They count as used, and are released before an allocation fails.
+pub(crate) trait Cache: Send + Sync {
+    /// Releases retained blocks; returns true if there were any.
+    fn release_idle(&self) -> bool;
+}
+
 /// Allocates memory of one device.
 ///
 /// Blocks may outlive it; the last of them frees the shared state.
@@ -54,6 +58,8 @@ struct Shared {
     kind: AllocatorKind,
     limit: usize,
     state: Lock<State>,
+    /// The user of the allocator that retains blocks.
+    cache: OnceLock<Weak<dyn Cache>>,
     /// Initial size of scratch stacks: of threads that call kernels, and of pool workers.
     workspaces: [AtomicUsize; 2],
 }
@@ -93,10 +99,16 @@ impl Allocator {
         let pool = if kind == AllocatorKind::Pooled { Pool::new() } else { Pool::default() };
         let state = Lock::new(State { stats, charged: 0, pool, blocks: 0, retired: false });
         let workspaces = Default::default();
-        let shared = Box::new(Shared { api, device: api.device(), kind, limit, state, workspaces });
+        let (device, cache) = (api.device(), OnceLock::new());
+        let shared = Box::new(Shared { api, device, kind, limit, state, cache, workspaces });
         let shared = NonNull::from(Box::leak(shared));
         all::add(shared);
         Allocator(shared)
+    }
+
+    /// Sets the user that retains blocks of the allocator, once.
+    pub(crate) fn set_cache(&self, cache: Weak<dyn Cache>) {
+        let _ = self.shared().cache.set(cache);
     }
 
     /// Locks the allocator.
@@ -124,7 +136,7 @@ impl Allocator {
         let counted = used.saturating_add(state.charged);
         if counted > shared.limit {
             drop(state);
-            return if release_idle() { self.alloc(bytes) } else { Err(self.over_limit(bytes)) };
+            return if shared.release_idle() { self.alloc(bytes) } else { Err(self.over_limit(bytes)) };
         }
         state.stats.used = used;
         state.stats.peak = state.stats.peak.max(used);
@@ -207,7 +219,7 @@ impl Allocator {
         if crowded {
             self.clear();
         }
-        fits || release_idle() && self.charge(bytes)
+        fits || shared.release_idle() && self.charge(bytes)
     }
 
     /// Reverts [`Allocator::charge`].
@@ -235,13 +247,13 @@ impl Allocator {
     }
 }
 
-/// Releases idle memory that counts as used by the program on this thread; returns true if there was any.
-#[cold]
-fn release_idle() -> bool {
-    workspace::release_idle() || vm::trim()
-}
-
 impl Shared {
+    /// Releases blocks that the allocator's user retains; returns true if there were any.
+    #[cold]
+    fn release_idle(&self) -> bool {
+        self.cache.get().and_then(Weak::upgrade).is_some_and(|cache| cache.release_idle())
+    }
+
     fn out_of_memory(&self, bytes: usize) -> Error {
         Error::new(kind::MEMORY, format!("out of memory: cannot allocate {bytes} bytes on {}", self.device))
     }
@@ -354,48 +366,39 @@ impl Drop for Reservation {
 /// The shared states of all allocators of the process, for forks, which lock all of them.
 mod all {
     use super::{NonNull, Shared};
+    use crate::fork::{self, ForkHandler, Guards, Stage};
+    use std::collections::BTreeSet;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    #[cfg(not(any(loom, miri)))]
-    mod known {
-        use super::{NonNull, Shared};
-        use std::collections::BTreeSet;
-        use std::sync::{Mutex, MutexGuard, PoisonError};
+    /// Addresses of the shared states.
+    struct Addresses(Mutex<BTreeSet<usize>>);
 
-        /// Addresses of the shared states.
-        static ALL: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+    static ALL: Addresses = Addresses(Mutex::new(BTreeSet::new()));
 
-        pub(super) fn lock() -> MutexGuard<'static, BTreeSet<usize>> {
-            ALL.lock().unwrap_or_else(PoisonError::into_inner)
-        }
-
-        /// Locks all allocators, and keeps allocators from being created and freed.
-        pub(crate) fn take_locks(guards: &mut crate::fork::Guards) {
-            let all = lock();
-            for address in &*all {
-                // SAFETY: freeing it takes the set's lock, which is released after this one.
-                let shared = unsafe { std::ptr::with_exposed_provenance::<Shared>(*address).as_ref() };
-                guards.extend(shared.map(|shared: &'static Shared| Box::new(shared.state.lock()) as Box<_>));
-            }
-            // Guards are dropped from the last to the first.
-            guards.insert(0, Box::new(all));
-        }
-
-        pub(super) fn add(shared: NonNull<Shared>) {
-            crate::fork::prepare();
-            lock().insert(shared.as_ptr().expose_provenance());
-        }
-
-        pub(super) fn remove(shared: NonNull<Shared>) {
-            lock().remove(&shared.as_ptr().addr());
+    impl Addresses {
+        fn lock(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
         }
     }
 
-    #[cfg(not(any(loom, miri)))]
-    pub(crate) use known::take_locks;
+    impl ForkHandler for Addresses {
+        /// Locks all allocators, and keeps allocators from being created and freed.
+        fn take_locks(&'static self, guards: &mut Guards) {
+            let all = self.lock();
+            // SAFETY: freeing a state takes the set's lock, which is released after the state's.
+            let shared = |address: &usize| unsafe { std::ptr::with_exposed_provenance::<Shared>(*address).as_ref() };
+            let states: Vec<&'static Shared> = all.iter().filter_map(shared).collect();
+            guards.push(all);
+            states.into_iter().for_each(|shared| guards.push(shared.state.lock()));
+        }
+    }
 
-    pub(super) fn add(_shared: NonNull<Shared>) {
-        #[cfg(not(any(loom, miri)))]
-        known::add(_shared);
+    /// Adds a shared state.
+    pub(super) fn add(shared: NonNull<Shared>) {
+        static REGISTERED: AtomicBool = AtomicBool::new(false);
+        fork::register(&REGISTERED, Stage::Allocators, &ALL);
+        ALL.lock().insert(shared.as_ptr().expose_provenance());
     }
 
     /// Frees a shared state.
@@ -403,15 +406,11 @@ mod all {
     /// # Safety
     /// `Allocator::on` boxed it, and the allocator and all its blocks are gone.
     pub(super) unsafe fn end(shared: NonNull<Shared>) {
-        #[cfg(not(any(loom, miri)))]
-        known::remove(shared);
+        ALL.lock().remove(&shared.as_ptr().addr());
         // SAFETY: as the caller promises.
         drop(unsafe { Box::from_raw(shared.as_ptr()) });
     }
 }
-
-#[cfg(not(any(loom, miri)))]
-pub(crate) use all::take_locks;
 
 #[cfg(test)]
 mod tests {

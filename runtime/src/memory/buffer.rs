@@ -19,7 +19,7 @@ fn layout(len: usize) -> Option<Layout> {
 /// Allocates `len` zeroed bytes of host memory; `None` if the system has none.
 pub(crate) fn allocate(len: usize) -> Option<NonNull<u8>> {
     if fenced::is_on() {
-        return fenced::allocate(len);
+        return fenced::allocate(lines(len)?);
     }
     if len >= LARGE {
         return large::allocate(len);
@@ -35,7 +35,7 @@ pub(crate) fn allocate(len: usize) -> Option<NonNull<u8>> {
 pub(crate) unsafe fn free(data: NonNull<u8>, len: usize) {
     if fenced::is_on() {
         // SAFETY: as the caller promises; blocks were fenced then, too.
-        unsafe { fenced::free(data, len) }
+        unsafe { fenced::free(data, lines(len).unwrap_or(0)) }
     } else if len >= LARGE {
         // SAFETY: as the caller promises.
         unsafe { large::free(data, len) }

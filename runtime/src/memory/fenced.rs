@@ -3,7 +3,6 @@
 //!
 //! A block ends with the last cache line before a guard page. Accesses before its start are only detected if its length
 //! is a multiple of the page size.
-use super::buffer::lines;
 use super::large::{SMALL_PAGE as PAGE, map, unmap};
 use std::env;
 use std::ptr::NonNull;
@@ -15,10 +14,9 @@ pub(super) fn is_on() -> bool {
     *ON.get_or_init(|| env::var_os("HAMMOCK_FENCE").is_some_and(|value| value == "1"))
 }
 
-/// Allocates `len` zeroed bytes in whole cache lines; `None` if the system has none.
+/// Allocates `len` zeroed bytes, which are whole cache lines; `None` if the system has none.
 pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
-    let lines = lines(len)?;
-    let pages = lines.checked_next_multiple_of(PAGE)?;
+    let pages = len.checked_next_multiple_of(PAGE)?;
     let start = map(pages.checked_add(2 * PAGE)?)?;
     let after = start.wrapping_byte_add(PAGE + pages);
     // SAFETY: the first and the last page of a new mapping that nothing refers to yet.
@@ -29,7 +27,7 @@ pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
         unsafe { unmap(start, pages + 2 * PAGE) };
         return None;
     }
-    NonNull::new(after.wrapping_byte_sub(lines).cast())
+    NonNull::new(after.wrapping_byte_sub(len).cast())
 }
 
 /// Frees a block.
@@ -37,9 +35,8 @@ pub(super) fn allocate(len: usize) -> Option<NonNull<u8>> {
 /// # Safety
 /// `data` came from `allocate(len)` and nobody refers to it any more.
 pub(super) unsafe fn free(data: NonNull<u8>, len: usize) {
-    let lines = lines(len).unwrap_or(0);
-    let pages = lines.next_multiple_of(PAGE);
-    let start = data.as_ptr().wrapping_add(lines).wrapping_sub(pages + PAGE);
+    let pages = len.next_multiple_of(PAGE);
+    let start = data.as_ptr().wrapping_add(len).wrapping_sub(pages + PAGE);
     // SAFETY: as the caller promises, these are the pages that `allocate` mapped.
     unsafe { unmap(start.cast(), pages + 2 * PAGE) };
 }
@@ -58,17 +55,23 @@ unsafe impl Send for Exact {}
 // SAFETY: as above.
 unsafe impl Sync for Exact {}
 
+/// Rounds up to whole cache lines, at least one.
+#[cfg(test)]
+fn lines(len: usize) -> usize {
+    super::buffer::lines(len).unwrap()
+}
+
 #[cfg(test)]
 impl Exact {
     pub(crate) fn new(bytes: &[u8]) -> Exact {
-        let exact = Exact { block: allocate(bytes.len()).unwrap(), len: bytes.len() };
+        let exact = Exact { block: allocate(lines(bytes.len())).unwrap(), len: bytes.len() };
         // SAFETY: the block is new, and large enough from there on.
         unsafe { exact.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         exact
     }
 
     pub(crate) fn as_ptr(&self) -> *mut u8 {
-        self.block.as_ptr().wrapping_add(lines(self.len).unwrap() - self.len)
+        self.block.as_ptr().wrapping_add(lines(self.len) - self.len)
     }
 }
 
@@ -76,7 +79,7 @@ impl Exact {
 impl Drop for Exact {
     fn drop(&mut self) {
         // SAFETY: `new` allocated as many bytes, and nobody refers to them any more.
-        unsafe { free(self.block, self.len) }
+        unsafe { free(self.block, lines(self.len)) }
     }
 }
 
@@ -88,8 +91,8 @@ mod tests {
     #[test]
     fn blocks_end_where_a_page_does() {
         for len in [0, 1, 64, 65, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE + 7] {
-            let block = allocate(len).unwrap();
-            let lines = lines(len).unwrap();
+            let lines = lines(len);
+            let block = allocate(lines).unwrap();
             assert!(block.addr().get().is_multiple_of(ALIGNMENT));
             assert!((block.addr().get() + lines).is_multiple_of(PAGE));
             // SAFETY: the block is ours and has this length.
@@ -97,7 +100,7 @@ mod tests {
             assert!(bytes.iter().all(|byte| *byte == 0));
             bytes.fill(1);
             // SAFETY: nobody refers to it any more.
-            unsafe { free(block, len) };
+            unsafe { free(block, lines) };
         }
         assert!(allocate(usize::MAX).is_none());
     }

@@ -1,8 +1,7 @@
 //! A lock for very short critical sections: locking costs one atomic operation, or none while the process has a single
 //! thread; unlocking costs none.
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{UnsafeCell, thread::yield_now};
-use crate::value::object::is_only_thread;
+use crate::sync::{UnsafeCell, is_only_thread, thread::yield_now};
 use std::hint::spin_loop;
 use std::ops::{Deref, DerefMut};
 

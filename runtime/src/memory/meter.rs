@@ -6,16 +6,16 @@
 //! ([`reserve`]). Objects are too many and too small for that: a thread counts the memory that it takes from the system
 //! for them and returns, reserves budget from the allocator in fixed increments, and interrupts the call when there is
 //! none. Objects count until the call is over; then they belong to the caller.
-use super::allocator::{Allocator, AllocatorKind, Reservation};
+use super::allocator::{Allocator, Reservation};
 use super::workspace::Workspace;
 use crate::ffi::Error;
-use crate::parallel;
-use crate::value::Device;
-use crate::vm::EXHAUSTED;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ptr::null;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Value of a call's flag if objects that the call created exceed its memory limit.
+pub(crate) const EXHAUSTED: u8 = 3;
 
 /// Budget for objects that a thread starts with, and the increment in which it reserves more.
 const STEP: isize = 256 << 10;
@@ -122,34 +122,25 @@ pub(crate) struct AccountGuard {
     workspace: *const Workspace,
 }
 
+impl AccountGuard {
+    /// Returns true if the thread worked for no program before.
+    pub(crate) fn is_outermost(&self) -> bool {
+        self.account.is_none()
+    }
+}
+
 impl Drop for AccountGuard {
     fn drop(&mut self) {
         METER.with(|meter| {
             let charged = meter.charged.replace(self.charged);
             meter.allowed.set(self.allowed);
             meter.workspace.set(self.workspace);
-            if self.account.is_none() {
-                parallel::leave();
-            }
             // SAFETY: `enter` set the current account.
             if let Some(allocator) = unsafe { meter.account.replace(self.account).allocator.as_ref() } {
                 allocator.discharge(charged);
             }
         });
     }
-}
-
-/// Runs work outside of any program; host memory that this thread allocates for tensors counts towards a limit of its
-/// own.
-///
-/// # Errors
-/// If there is no host device.
-pub fn within_limit<R>(limit: usize, work: impl FnOnce() -> R) -> Result<R, Error> {
-    let allocator = Allocator::new(Device::CPU, AllocatorKind::Naive, limit)?;
-    let flag = AtomicU8::default();
-    // SAFETY: allocator and flag outlive the work, and the accounts that it enters are left before.
-    let _account = unsafe { Account::new(&allocator, &flag).enter() };
-    Ok(work())
 }
 
 /// Charges memory that is about to be allocated until the reservation is dropped; `None` if this thread works for no

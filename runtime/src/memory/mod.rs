@@ -10,12 +10,13 @@ pub(crate) mod meter;
 #[cfg(loom)]
 mod models;
 mod pool;
+mod within_limit;
 pub(crate) mod workspace;
 
-#[cfg(not(any(loom, miri)))]
-pub(crate) use allocator::take_locks;
+pub(crate) use allocator::Cache;
 pub use allocator::{Allocator, AllocatorKind, Block, MemoryStats, Reservation};
 pub use buffer::{ALIGNMENT, Buffer};
 pub use default_limit::default_limit;
 pub use mapped::{MappedFile, ScratchFile};
-pub use meter::{reserve, within_limit};
+pub use meter::reserve;
+pub use within_limit::within_limit;

@@ -2,13 +2,14 @@
 use super::allocator::{Allocator, AllocatorKind, Block, MemoryStats};
 use super::buffer;
 use super::lock::Lock;
-use crate::device::DeviceApi;
+use crate::device::{DeviceApi, DeviceModule, Event, Stream};
 use crate::ffi::Error;
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::sync::thread;
 use crate::value::Device;
 use loom::model::Builder;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -44,12 +45,16 @@ impl DeviceApi for Watched {
         self.taken.fetch_sub(bytes, Relaxed);
     }
 
-    unsafe fn copy_from_host(&self, _: *const u8, _: *mut u8, _: usize) -> Result<(), Error> {
+    fn create_stream(&self) -> Result<Box<dyn Stream>, Error> {
         unreachable!("models do not copy")
     }
 
-    unsafe fn copy_to_host(&self, _: *const u8, _: *mut u8, _: usize) -> Result<(), Error> {
-        unreachable!("models do not copy")
+    fn create_event(&self) -> Result<Box<dyn Event>, Error> {
+        unreachable!("models do not measure time")
+    }
+
+    fn load_module(&self, _: &[u8], _: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error> {
+        unreachable!("models load no code")
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn free(piece: *mut u8) {
 }
 
 /// Releases this thread's block if it is idle; returns true if there was one.
-pub(super) fn release_idle() -> bool {
+pub(crate) fn release_idle() -> bool {
     current(Workspace::release)
 }
 
@@ -187,10 +187,11 @@ fn allocator<'a>() -> Option<(&'a Allocator, &'a AtomicUsize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Cache;
     use crate::parallel;
     use std::collections::BTreeSet;
     use std::sync::atomic::AtomicU8;
-    use std::sync::{Barrier, Mutex};
+    use std::sync::{Barrier, LazyLock, Mutex, Weak};
 
     const KB: u64 = 1 << 10;
 
@@ -203,8 +204,21 @@ mod tests {
         workspace.within(work)
     }
 
+    /// A program that retains only its threads' scratch memory.
+    struct Program;
+
+    impl Cache for Program {
+        fn release_idle(&self) -> bool {
+            release_idle()
+        }
+    }
+
     fn allocator(limit: u64) -> Arc<Allocator> {
-        Allocator::new(Device::CPU, AllocatorKind::Pooled, limit as usize).unwrap()
+        static PROGRAM: LazyLock<Arc<Program>> = LazyLock::new(|| Arc::new(Program));
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, limit as usize).unwrap();
+        let program: Weak<Program> = Arc::downgrade(&PROGRAM);
+        allocator.set_cache(program);
+        allocator
     }
 
     /// A kernel with temporaries of these sizes; returns true if it got them.

@@ -16,8 +16,6 @@
 mod nodes;
 mod save;
 
-#[cfg(not(any(loom, miri)))]
-pub(crate) use save::take_locks;
 pub use save::{Loader, load, register_loader};
 
 use crate::ffi::Error;

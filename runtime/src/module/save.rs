@@ -6,34 +6,29 @@ use super::Module;
 use super::nodes::{EXECUTABLE, LIBRARY};
 use crate::bytes::{Put, Reader, Truncated};
 use crate::ffi::Error;
+use crate::fork::Table;
 use crate::image::{Image, Integrity};
 use crate::library::Library;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"hmodtree");
 
 /// Creates a module from the contents that its node saved and from its imports.
 pub type Loader = fn(contents: Vec<u8>, imports: Vec<Module>) -> Result<Module, Error>;
 
-static LOADERS: RwLock<BTreeMap<String, Loader>> = RwLock::new(BTreeMap::new());
-
-/// Takes the table's lock.
-#[cfg(not(any(loom, miri)))]
-pub(crate) fn take_locks(guards: &mut crate::fork::Guards) {
-    guards.push(Box::new(LOADERS.write().unwrap_or_else(PoisonError::into_inner)));
-}
+static LOADERS: Table<BTreeMap<String, Loader>> = Table::new(BTreeMap::new());
 
 /// Registers the loader of a kind of modules; returns the previous one. The runtime's own kinds cannot be replaced.
 pub fn register_loader(kind: &str, loader: Loader) -> Option<Loader> {
-    LOADERS.write().unwrap_or_else(PoisonError::into_inner).insert(kind.to_owned(), loader)
+    LOADERS.write().insert(kind.to_owned(), loader)
 }
 
 fn loader(kind: &str) -> Option<Loader> {
     match kind {
         EXECUTABLE => Some(load_executable),
         LIBRARY => Some(load_library),
-        _ => LOADERS.read().unwrap_or_else(PoisonError::into_inner).get(kind).copied(),
+        _ => LOADERS.read().get(kind).copied(),
     }
 }
 

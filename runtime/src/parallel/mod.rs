@@ -15,15 +15,14 @@ mod host_pool;
 #[cfg(loom)]
 mod models;
 mod pool;
+mod program_work;
 mod region;
 
 use crate::ffi::{self, Error, kind};
 use crate::sync::Mutex;
 pub use host_pool::{Runner, set_host_pool};
-pub(crate) use pool::leave;
-#[cfg(not(any(loom, miri)))]
-pub(crate) use pool::reset_after_fork;
 use pool::{Pool, pool};
+pub(crate) use program_work::ProgramWork;
 use region::Region;
 use std::ffi::c_void;
 use std::ops::Range;

@@ -1,6 +1,8 @@
 //! The pool's workers: how they enter and leave regions, sleep and wake up.
 use super::region::Region;
 use super::threads;
+#[cfg(not(loom))]
+use crate::fork::{self, ForkHandler, Stage};
 use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering::*};
 use crate::sync::thread::{self, Thread};
 use crate::sync::{Mutex, thread_local};
@@ -107,11 +109,13 @@ pub(super) fn pool() -> &'static Pool {
     &POOL
 }
 
-/// Abandons the parent's pool, whose workers do not exist in this process: called in a forked child.
-#[cfg(not(any(loom, miri)))]
-pub(crate) fn reset_after_fork() {
-    OWN.store(Box::into_raw(Box::new(Pool::new())), Release);
-    HELD_SLOT.with(|held| held.set(None));
+#[cfg(not(loom))]
+impl ForkHandler for Pool {
+    /// Abandons the parent's pool, whose workers do not exist in this process.
+    fn reset_in_child(&self) {
+        OWN.store(Box::into_raw(Box::new(Pool::new())), Release);
+        HELD_SLOT.with(|held| held.set(None));
+    }
 }
 
 impl Pool {
@@ -185,8 +189,11 @@ impl Pool {
     /// Wakes sleeping workers, and starts new ones, up to `count`.
     #[cold]
     fn wake(&'static self, count: usize) {
-        #[cfg(not(any(loom, miri)))]
-        crate::fork::prepare();
+        #[cfg(not(loom))]
+        {
+            static REGISTERED: AtomicBool = AtomicBool::new(false);
+            fork::register(&REGISTERED, Stage::Tables, &FIRST);
+        }
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         while workers.len() < count {
             let Ok(handle) = thread::Builder::new().name("hammock-worker".into()).spawn(move || self.serve()) else {
@@ -343,8 +350,8 @@ impl SlotState {
     }
 }
 
-/// Releases the thread's slot when its work for a program is over.
-pub(crate) fn leave() {
+/// Releases the slot that this thread holds.
+pub(super) fn leave() {
     if let Some(slot) = HELD_SLOT.with(Cell::get) {
         HELD_SLOT.with(|held| held.set(None));
         pool().release_slot(slot);

@@ -20,8 +20,6 @@ pub use json::{load, save};
 pub use plain::plain;
 pub use text::text;
 pub(crate) use text::{described, text_of};
-#[cfg(not(any(loom, miri)))]
-pub(crate) use types::take_locks;
 pub use types::{Fields, Reflect, fields, register};
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Object types and their fields.
 use crate::ffi::{Error, TraceEntry};
+use crate::fork::Table;
 use crate::value::{Adt, Any, Closure, ErrorObject, FromAny, Opaque, Storage, Tuple, index};
 use std::any::TypeId;
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
 
 /// An object type: its name, its fields, and its constructor.
 pub(super) struct ObjectType {
@@ -88,7 +88,7 @@ pub(super) fn type_of(value: &Any) -> Option<&'static ObjectType> {
         index::ERROR => Some(&ERROR),
         index::STORAGE => Some(&STORAGE),
         index::CLOSURE => Some(&CLOSURE),
-        index::OPAQUE => REGISTERED.read().unwrap_or_else(PoisonError::into_inner).by_id(value.get::<&Opaque>()?),
+        index::OPAQUE => REGISTERED.read().by_id(value.get::<&Opaque>()?),
         _ => None,
     }
 }
@@ -101,7 +101,7 @@ pub fn fields(value: &Any) -> Vec<(&'static str, Any)> {
 /// The type with the name `key` in saved values.
 pub(super) fn find(key: &str) -> Option<&'static ObjectType> {
     let own = [&ADT, &ERROR, &STORAGE, &CLOSURE].into_iter().find(|ty| ty.key == key);
-    own.or_else(|| REGISTERED.read().unwrap_or_else(PoisonError::into_inner).0.values().copied().find(|t| t.key == key))
+    own.or_else(|| REGISTERED.read().0.values().copied().find(|t| t.key == key))
 }
 
 /// A Rust type with declared fields, for values that programs pass around as [`Opaque`] objects.
@@ -116,13 +116,7 @@ pub trait Reflect: Send + Sync + Sized + 'static {
     fn from_fields(fields: &Fields<'_>) -> Result<Self, Error>;
 }
 
-static REGISTERED: RwLock<Registered> = RwLock::new(Registered(BTreeMap::new()));
-
-/// Takes the table's lock.
-#[cfg(not(any(loom, miri)))]
-pub(crate) fn take_locks(guards: &mut crate::fork::Guards) {
-    guards.push(Box::new(REGISTERED.write().unwrap_or_else(PoisonError::into_inner)));
-}
+static REGISTERED: Table<Registered> = Table::new(Registered(BTreeMap::new()));
 
 struct Registered(BTreeMap<TypeId, &'static ObjectType>);
 
@@ -135,7 +129,7 @@ impl Registered {
 /// Registers the type `T`; fails if another type has its name.
 pub fn register<T: Reflect>() -> Result<(), Error> {
     if let Some(taken) = find(T::KEY) {
-        let known = REGISTERED.read().unwrap_or_else(PoisonError::into_inner).0.get(&TypeId::of::<T>()).copied();
+        let known = REGISTERED.read().0.get(&TypeId::of::<T>()).copied();
         let same = known.is_some_and(|known| std::ptr::eq(known, taken));
         return if same { Ok(()) } else { Err(Error::value(format!("type `{}` already exists", T::KEY))) };
     }
@@ -145,7 +139,7 @@ pub fn register<T: Reflect>() -> Result<(), Error> {
         fields: |value| of(value, |object: &Opaque| object.downcast::<T>().map(T::fields).unwrap_or_default()),
         make: Some(|fields| Ok(Opaque::new(T::from_fields(fields)?).into())),
     }));
-    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).0.insert(TypeId::of::<T>(), ty);
+    REGISTERED.write().0.insert(TypeId::of::<T>(), ty);
     Ok(())
 }
 

@@ -9,6 +9,7 @@ mod models;
 
 use super::free_list;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::is_only_thread;
 use std::alloc::{Layout, handle_alloc_error};
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -76,23 +77,6 @@ fn subtract_strong(counts: &AtomicU64) -> u64 {
     let before = counts.load(Ordering::Relaxed);
     counts.store(before - STRONG_ONE, Ordering::Relaxed);
     before
-}
-
-/// Returns true if this is the process's only thread. Then plain loads and stores are sufficient, and several times as
-/// fast as atomic operations. A new thread sees everything that its creator wrote.
-#[inline(always)]
-pub(crate) fn is_only_thread() -> bool {
-    #[cfg(all(target_os = "linux", target_env = "gnu", not(any(miri, loom))))]
-    {
-        unsafe extern "C" {
-            /// glibc's: nonzero while the process has one thread.
-            static __libc_single_threaded: std::sync::atomic::AtomicU8;
-        }
-        // SAFETY: glibc defines it as a byte, which only it writes.
-        unsafe { __libc_single_threaded.load(Ordering::Relaxed) != 0 }
-    }
-    #[cfg(not(all(target_os = "linux", target_env = "gnu", not(any(miri, loom)))))]
-    false
 }
 
 /// Releases a strong reference; the last one destroys the object.

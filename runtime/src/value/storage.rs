@@ -1,8 +1,6 @@
 //! Storage: memory in which tensors are allocated at planned offsets.
+use super::index;
 use super::object::{Cell, Ref};
-use super::tensor::{Owner, byte_size};
-use super::tensor_view::check_bounds;
-use super::{DType, Tensor, TensorError, index};
 use crate::memory::Block;
 use std::fmt;
 
@@ -33,45 +31,6 @@ impl Storage {
     /// The block.
     pub fn block(&self) -> &Block {
         &self.0.0
-    }
-
-    /// A contiguous tensor at `byte_offset` in the storage.
-    pub fn tensor(&self, dtype: DType, shape: &[i64], byte_offset: usize) -> Result<Tensor, TensorError> {
-        self.tensor_of(dtype, shape, byte_offset, byte_size(dtype, shape)?)
-    }
-
-    /// Like [`tensor`](Storage::tensor), for a known size in bytes.
-    #[inline]
-    pub(crate) fn tensor_of(
-        &self,
-        dtype: DType,
-        shape: &[i64],
-        offset: usize,
-        bytes: usize,
-    ) -> Result<Tensor, TensorError> {
-        self.place(dtype, shape, offset, bytes, || Owner::Storage(self.clone()))
-    }
-
-    /// Like [`tensor`](Storage::tensor), for the only tensor of the storage, whose memory can be reused for the same
-    /// `plan`.
-    pub(crate) fn planned(self, dtype: DType, shape: &[i64], offset: usize, plan: u64) -> Result<Tensor, TensorError> {
-        let storage = self.clone();
-        storage.place(dtype, shape, offset, byte_size(dtype, shape)?, || Owner::Planned(self, plan))
-    }
-
-    #[inline(always)]
-    fn place(
-        &self,
-        dtype: DType,
-        shape: &[i64],
-        offset: usize,
-        bytes: usize,
-        owner: impl FnOnce() -> Owner,
-    ) -> Result<Tensor, TensorError> {
-        let block = self.block();
-        check_bounds(offset, bytes, block.size())?;
-        let data = block.as_ptr().wrapping_add(offset);
-        Ok(Tensor::assemble(data, block.device(), dtype, shape, None, owner))
     }
 }
 

@@ -3,6 +3,7 @@ use super::interrupt::{self, Flag, NEVER};
 use super::program::Program;
 use crate::ffi::{Error, kind};
 use crate::memory::meter::Account;
+use crate::parallel::ProgramWork;
 use crate::value::Any;
 use std::cell::Cell;
 use std::sync::atomic::AtomicU8;
@@ -53,7 +54,7 @@ pub(super) fn within<R>(
     // SAFETY: the flag given lives until this function returns, and so do its own and that of the enclosing call.
     let flag = unsafe { &*flag };
     // SAFETY: so do the program's allocators.
-    let _account = unsafe { Account::new(program.host(), flag).enter() };
+    let _work = unsafe { ProgramWork::enter(Account::new(program.host(), flag)) };
     let _float_state = program.options.float_state().enter();
     body(flag)
 }
@@ -66,11 +67,6 @@ pub(super) fn with<R>(body: impl FnOnce(&Program) -> Result<R, Error>) -> Result
         Some(program) => body(program),
         None => Err(Error::runtime("no program is running on this thread")),
     }
-}
-
-/// Releases what an idle machine of the current program retains for reuse; returns true if there was one.
-pub(crate) fn trim() -> bool {
-    with(|program| Ok(program.trim_machine())).unwrap_or(false)
 }
 
 /// Fails if the current call on this thread is interrupted: for long-running native functions.

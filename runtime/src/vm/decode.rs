@@ -1,10 +1,13 @@
 //! Functions in executable form: folded ([`crate::executable::compact`]), with addresses as callees.
-use super::native::{MachineCode, NativeBody};
-use super::program::{Native, Plans};
-use crate::executable::compact::{self, CheckPlan, Compact, Content, Facts, Folding, Slot, SuballocPlan};
+use super::instrument::CalleeKind;
+use super::native::MachineCode;
+use crate::executable::compact::{
+    self, AllocPlan, ArenaPlan, CheckPlan, Compact, Content, Facts, Folding, Slot, SuballocPlan,
+};
 use crate::executable::{Arg, Executable, Register};
 use crate::image::{ArgumentCheck, Fit, KernelSignature};
-use crate::value::{Any, Device};
+use crate::value::{Any, Device, Function};
+use std::collections::HashMap;
 
 pub(super) use super::native::NativeFunction as Callee;
 
@@ -17,6 +20,22 @@ pub(super) struct CheckedKernel {
     pub(super) signature: u32,
     /// The call.
     pub(super) call: Op,
+}
+
+/// The machine code of a body, and the steps that its entries replaced.
+pub(super) struct NativeBody {
+    pub(super) code: MachineCode,
+    pub(super) replaced: Vec<Op>,
+}
+
+impl NativeBody {
+    /// Replaces the steps at the entries with steps that enter machine code.
+    fn attach(code: MachineCode, ops: &mut [Op], entries: &[u32]) -> NativeBody {
+        let enter =
+            |(entry, at): (usize, &u32)| std::mem::replace(&mut ops[*at as usize], Op::Native { entry: entry as u32 });
+        let replaced = entries.iter().enumerate().map(enter).collect();
+        NativeBody { code, replaced }
+    }
 }
 
 /// A function of bytecode.
@@ -43,6 +62,46 @@ pub(super) struct Body {
     pub(super) kernels: Vec<CheckedKernel>,
     /// Its machine code, if it has any and no instrument is set.
     pub(super) native: Option<NativeBody>,
+}
+
+/// A function that is not bytecode, with the owner of its code.
+pub(super) struct Native {
+    pub(super) callee: Callee,
+    pub(super) kind: CalleeKind,
+    /// Index of the signature for the check of its arguments.
+    pub(super) signature: Option<u32>,
+    pub(super) value: Function,
+}
+
+/// An allocation.
+pub(super) struct Plan {
+    pub(super) alloc: AllocPlan,
+    /// True if all sizes are constants.
+    pub(super) is_static: bool,
+}
+
+/// Allocation plans of the program, without duplicates.
+#[derive(Default)]
+pub(super) struct Plans {
+    pub(super) list: Vec<Plan>,
+    numbers: HashMap<AllocPlan, u32>,
+    pub(super) arenas: Vec<ArenaPlan>,
+}
+
+impl Plans {
+    /// The index of a plan.
+    pub(super) fn number(&mut self, plan: &AllocPlan) -> u32 {
+        *self.numbers.entry(plan.clone()).or_insert_with(|| {
+            self.list.push(Plan { alloc: plan.clone(), is_static: !plan.reads_heap() });
+            self.list.len() as u32 - 1
+        })
+    }
+
+    /// The index of an arena, which belongs to one function.
+    pub(super) fn arena(&mut self, plan: ArenaPlan) -> u32 {
+        self.arenas.push(plan);
+        self.arenas.len() as u32 - 1
+    }
 }
 
 /// Tables that instructions refer to.

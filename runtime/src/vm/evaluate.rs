@@ -1,10 +1,11 @@
 //! Timing of functions by TVM's rules: repeats of several calls each.
 use super::Vm;
+use crate::device::{self, DeviceApi, Event, Stream};
 use crate::ffi::Error;
 use crate::value::Any;
 use std::fmt;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Options of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,20 +36,21 @@ const MAX_NUMBER: f64 = 1e12;
 const GROWTH: f64 = 1.618;
 
 impl Vm {
-    /// Times a function, after one warm-up call.
+    /// Times a function on the program's first device, after one warm-up call.
     pub fn time(&self, function: &str, args: &[Any], how: &Evaluation) -> Result<Timings, Error> {
         let call = || self.call(function, args).map(drop);
         call()?;
+        let mut timer = Timer::new(device::find(self.allocators()[0].device())?)?;
         let mut number = how.number.max(1);
         let mut seconds = Vec::new();
         for repeat in 0..how.repeat.max(1) {
             if repeat > 0 && !how.cooldown.is_zero() {
                 thread::sleep(how.cooldown);
             }
-            let mut time = run(number, call)?;
+            let mut time = timer.time(number, call)?;
             while time < how.min_repeat {
                 number = more(number, time, how.min_repeat);
-                time = run(number, call)?;
+                time = timer.time(number, call)?;
             }
             seconds.push(time.as_secs_f64() / number as f64);
         }
@@ -56,10 +58,25 @@ impl Vm {
     }
 }
 
-fn run(number: usize, call: impl Fn() -> Result<(), Error>) -> Result<Duration, Error> {
-    let start = Instant::now();
-    (0..number).try_for_each(|_| call())?;
-    Ok(start.elapsed())
+/// Measures the time of work on a device, by two events.
+struct Timer {
+    stream: Box<dyn Stream>,
+    begin: Box<dyn Event>,
+    end: Box<dyn Event>,
+}
+
+impl Timer {
+    fn new(device: &dyn DeviceApi) -> Result<Timer, Error> {
+        Ok(Timer { stream: device.create_stream()?, begin: device.create_event()?, end: device.create_event()? })
+    }
+
+    /// The time of a number of calls.
+    fn time(&mut self, number: usize, call: impl Fn() -> Result<(), Error>) -> Result<Duration, Error> {
+        self.stream.record(&mut *self.begin)?;
+        (0..number).try_for_each(|_| call())?;
+        self.stream.record(&mut *self.end)?;
+        self.end.elapsed_since(&*self.begin)
+    }
 }
 
 /// Number of calls that will take long enough, if `number` calls took `time`.

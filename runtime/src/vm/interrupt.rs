@@ -1,15 +1,15 @@
 //! Interruption of calls: by other threads, or by a timeout.
 use crate::ffi::{Error, kind};
+use crate::fork::{self, ForkHandler, Guards, Stage};
+use crate::memory::meter::EXHAUSTED;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 const RUNNING: u8 = 0;
 const CANCELLED: u8 = 1;
 const TIMED_OUT: u8 = 2;
-/// Objects created by the call exceed its memory limit.
-pub(crate) const EXHAUSTED: u8 = 3;
 
 /// Interrupts calls that are started with it ([`super::Vm::call_with`]). Clones share their state.
 ///
@@ -97,16 +97,15 @@ static WATCHDOG: Watchdog = Watchdog { calls: Mutex::new(Calls::new()), changed:
 /// Number of forks between the program's first process and this one: threads do not survive a fork.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// Called in a forked child, in which the watchdog's thread does not run yet.
-#[cfg(not(any(loom, miri)))]
-pub(crate) fn reset_after_fork() {
-    PROCESS.fetch_add(1, Relaxed);
-}
+impl ForkHandler for Watchdog {
+    fn take_locks(&'static self, guards: &mut Guards) {
+        guards.push(self.lock());
+    }
 
-/// Takes the lock of the calls.
-#[cfg(not(any(loom, miri)))]
-pub(super) fn take_locks(guards: &mut crate::fork::Guards) {
-    guards.push(Box::new(WATCHDOG.calls.lock().unwrap_or_else(PoisonError::into_inner)));
+    /// The watchdog's thread does not run in the child yet.
+    fn reset_in_child(&self) {
+        PROCESS.fetch_add(1, Relaxed);
+    }
 }
 
 impl Calls {
@@ -164,6 +163,8 @@ impl Drop for Deadline {
 
 impl Watchdog {
     fn lock(&'static self) -> MutexGuard<'static, Calls> {
+        static REGISTERED: AtomicBool = AtomicBool::new(false);
+        fork::register(&REGISTERED, Stage::Tables, self);
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

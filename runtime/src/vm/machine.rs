@@ -2,11 +2,10 @@
 //!
 //! Calls between bytecode functions push frames; the native stack does not grow. Registers own their values; the pool
 //! and the scratch space of a frame hold bitwise copies that are never dropped.
-use super::builtins::{expect_sizes, storage_bytes};
 use super::decode::Body;
 use super::program::Program;
 use super::registers::{Registers, is_tensor};
-use super::run::Run;
+use super::sizes::{expect_sizes, storage_bytes};
 use super::stack::{Mark, Stack};
 use crate::executable::compact::{AllocPlan, ArenaPlan, Size, Slot, SuballocPlan};
 use crate::ffi::{Error, Location, TraceEntry, kind};
@@ -293,10 +292,9 @@ impl Machine {
         self.workspace.release() || any
     }
 
-    /// Pops all frames and adds them to the error's stack trace.
+    /// Pops all frames and adds them to the error's stack trace. Calls `left` for each, with its function.
     #[cold]
-    pub(super) fn unwind(&mut self, run: &Run<'_>, mut error: Error) -> Error {
-        let program = run.program;
+    pub(super) fn unwind(&mut self, program: &Program, left: impl Fn(u32), mut error: Error) -> Error {
         let count = self.frames.len();
         for (i, frame) in self.frames.iter().rev().enumerate() {
             if i < MAX_TRACE_FRAMES || count - i <= MAX_TRACE_FRAMES {
@@ -308,7 +306,7 @@ impl Machine {
             }
         }
         while !self.frames.is_empty() {
-            run.left(self.function());
+            left(self.function());
             self.leave(program);
         }
         self.transfer.clear();

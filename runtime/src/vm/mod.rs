@@ -1,10 +1,10 @@
 //! The virtual machine: runs the bytecode of an image.
 //!
 //! Loading resolves every function by name (kernels of the library, then builtins, then the [`crate::registry`]), folds
-//! its instructions into fewer steps ([`crate::executable::compact`]) and replaces callees with addresses: see
-//! [`program`] and [`decode`]. Running is an interpreter loop ([`run`]) on frames ([`registers`]) that a [`machine`]
-//! allocates on its own stack ([`stack`]). Functions with machine code ([`native`]) are entered from the same loop and
-//! work on the same frames. [`builtins`] do everything else. While an [`instrument`] is set, the unfolded program runs.
+//! its instructions into fewer steps ([`crate::executable::compact`]) and replaces callees with addresses: see [`load`]
+//! and [`decode`]. A [`call`] runs an interpreter loop ([`run`]) on frames ([`registers`]) that a [`machine`] allocates
+//! on its own stack ([`stack`]). Functions with machine code ([`native`]) are entered from the same loop and work on the
+//! same frames. [`builtins`] do everything else. While an [`instrument`] is set, the unfolded program runs.
 //!
 //! A [`Vm`] is a handle that threads share. Each call borrows a stack of its own, so calls do not block each other;
 //! constants, steps and memory pools are shared. [`Interrupt`]s and timeouts end calls early. In addition to calls by
@@ -14,6 +14,7 @@
 //! replace the caller, so loops written as recursion run in constant space.
 mod builtin;
 pub mod builtins;
+mod call;
 mod check;
 mod condition;
 mod current;
@@ -21,30 +22,28 @@ mod decode;
 pub mod evaluate;
 pub mod instrument;
 mod interrupt;
+mod load;
 mod machine;
+mod machine_code;
 pub mod native;
 mod notify;
 mod program;
 mod registers;
 mod run;
+mod sizes;
 mod stack;
 mod stateful;
 
 pub use builtin::{Builtin, Param};
-pub(crate) use current::trim;
 pub use current::{check_interrupt, invoke};
-pub(crate) use interrupt::EXHAUSTED;
 pub use interrupt::Interrupt;
-#[cfg(not(any(loom, miri)))]
-pub(crate) use interrupt::reset_after_fork;
-#[cfg(not(any(loom, miri)))]
-pub(crate) use program::Programs;
 
 use crate::ffi::Error;
 use crate::float_state::FloatState;
 use crate::image::{Image, Signature};
 use crate::memory::meter::Account;
 use crate::memory::{Allocator, AllocatorKind, MemoryStats, Reservation, default_limit};
+use crate::parallel::ProgramWork;
 use crate::value::{Any, Device, Function};
 use instrument::Instrument;
 use interrupt::Deadline;
@@ -54,14 +53,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
 use std::time::Duration;
-
-/// Takes the locks of programs and of the state they share. The result must outlive the guards.
-#[cfg(not(any(loom, miri)))]
-pub(crate) fn take_locks(guards: &mut crate::fork::Guards) -> Programs {
-    builtins::take_locks(guards);
-    interrupt::take_locks(guards);
-    program::take_locks(guards)
-}
 
 /// Options of a program.
 #[derive(Debug, Clone)]
@@ -200,7 +191,7 @@ impl Vm {
     pub fn counting<R>(&self, body: impl FnOnce() -> R) -> R {
         let flag = AtomicU8::default();
         // SAFETY: the program lives as long as this handle, and the flag until `body` returns.
-        let _account = unsafe { Account::new(self.0.host(), &flag).enter() };
+        let _work = unsafe { ProgramWork::enter(Account::new(self.0.host(), &flag)) };
         body()
     }
 
@@ -253,7 +244,5 @@ impl Vm {
     }
 }
 
-#[cfg(test)]
-mod folding_tests;
 #[cfg(test)]
 mod tests;

@@ -38,7 +38,7 @@ impl Machine {
             None => self.run::<false>(run, frame),
             Some(_) => self.run::<true>(run, frame),
         });
-        outcome.map_err(|error| self.unwind(run, error))
+        outcome.map_err(|error| self.unwind(run.program, |function| run.left(function), error))
     }
 
     /// Runs until every frame has returned.

@@ -169,7 +169,3 @@ fn fill(value: &Any, outputs: &mut &[Tensor]) -> Result<(), Error> {
     }
     Ok(())
 }
-
-#[cfg(test)]
-#[path = "stateful_tests.rs"]
-mod tests;

@@ -1,7 +1,8 @@
 //! Conditions, closures, calls.
 use super::order::scratch;
 use crate::ffi::{Args, Error};
-use crate::value::{Any, Callable, Closure, Device, Function, Shape, Tensor};
+use crate::value::{Any, Callable, Closure, Function, Shape};
+use crate::vm::condition::read_if_cond;
 use crate::vm::current;
 use crate::vm::{Builtin, builtin::builtin};
 
@@ -15,20 +16,6 @@ pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.call_tir_dyn", call_tir_dyn(function: &Function; "arguments…, sizes: Shape") -> "Any",
         "Calls a kernel, appending the sizes of a shape to its arguments."),
 ];
-
-pub(in crate::vm) fn read_if_cond(condition: &Any) -> Result<bool, Error> {
-    if let Some(value) = condition.get::<bool>() {
-        return Ok(value);
-    }
-    let not_a_condition = || Error::type_error(format!("{condition} is not a condition"));
-    let tensor = condition.get::<&Tensor>().ok_or_else(not_a_condition)?;
-    let dtype = tensor.dtype();
-    if !(dtype.is_integer() || dtype.is_bool()) || tensor.element_count() != 1 {
-        return Err(not_a_condition());
-    }
-    let host = tensor.to_device(Device::CPU)?.to_contiguous()?;
-    Ok(host.as_bytes()?.iter().any(|byte| *byte != 0))
-}
 
 fn make_closure(args: Args<'_>) -> Result<Any, Error> {
     let (callee, last) = (args.get::<&Any>(0)?, &args.values()[1..]);

@@ -1,8 +1,9 @@
 //! Storage, tensor allocation, and copies of tensors.
 use crate::ffi::Error;
 use crate::memory::ALIGNMENT;
-use crate::value::{Any, DType, Device, Shape, Storage, Tensor, TensorError, byte_size};
+use crate::value::{Any, DType, Device, Shape, Storage, Tensor, TensorError};
 use crate::vm::current;
+use crate::vm::sizes::storage_bytes;
 use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -38,24 +39,6 @@ fn alloc_storage(
 ) -> Result<Storage, Error> {
     let bytes = storage_bytes(shape, dtype)?;
     current::with(|program| Ok(Storage::new(program.allocator(device)?.alloc(bytes)?)))
-}
-
-/// Rejects a tensor with a negative size.
-pub(in crate::vm) fn expect_sizes(shape: &[i64], dtype: DType) -> Result<(), Error> {
-    match shape.iter().find(|size| **size < 0) {
-        Some(size) => {
-            let shape = Shape::new(shape);
-            Err(Error::value(format!("a {dtype} Tensor cannot have the shape {shape}: {size} is not a size")))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Size of a tensor in bytes.
-pub(in crate::vm) fn storage_bytes(sizes: &[i64], dtype: DType) -> Result<usize, Error> {
-    expect_sizes(sizes, dtype)?;
-    byte_size(dtype, sizes)
-        .map_err(|_| Error::value(format!("there is no memory for {} elements of {dtype}", Shape::new(sizes))))
 }
 
 fn alloc_tensor(

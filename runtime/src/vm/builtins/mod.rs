@@ -20,11 +20,6 @@ mod sort;
 mod tensor_cache;
 mod text;
 
-pub(super) use control::read_if_cond;
-pub(super) use memory::{expect_sizes, storage_bytes};
-#[cfg(not(any(loom, miri)))]
-pub(super) use tensor_cache::take_locks;
-
 use super::builtin::Builtin;
 
 /// The families, in the order they are listed.

@@ -1,10 +1,10 @@
 //! Constants that are computed at first use from smaller stored data.
-use super::storage_bytes;
 use crate::ffi::{Args, Error};
 use crate::memory::workspace::Workspace;
 use crate::value::{Any, DType, Function, Shape, Storage, Tensor};
 use crate::vm::current;
 use crate::vm::program::Program;
+use crate::vm::sizes::storage_bytes;
 use crate::vm::{Builtin, builtin::builtin};
 use std::rc::Rc;
 use std::sync::PoisonError;

@@ -5,6 +5,7 @@
 //! float32 may be stored as bfloat16 (format `f32-to-bf16`).
 use super::order::scratch;
 use crate::ffi::{Args, Error, kind};
+use crate::fork::Table;
 use crate::json::Json;
 use crate::memory::Reservation;
 use crate::module::Module;
@@ -14,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::RwLockWriteGuard;
 
 pub(super) const TABLE: &[Builtin] = &[
     builtin!("vm.builtin.tensor_cache.load", load(folder: &str, device_type: i64, device_id: i64) -> "None",
@@ -36,16 +37,10 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns a module whose `get_params` function returns the cached tensors with these names."),
 ];
 
-static CACHE: Mutex<BTreeMap<String, Tensor>> = Mutex::new(BTreeMap::new());
+static CACHE: Table<BTreeMap<String, Tensor>> = Table::new(BTreeMap::new());
 
-fn cache() -> MutexGuard<'static, BTreeMap<String, Tensor>> {
-    CACHE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Takes the cache's lock.
-#[cfg(not(any(loom, miri)))]
-pub(in crate::vm) fn take_locks(guards: &mut crate::fork::Guards) {
-    guards.push(Box::new(cache()));
+fn cache() -> RwLockWriteGuard<'static, BTreeMap<String, Tensor>> {
+    CACHE.write()
 }
 
 fn get(name: &str) -> Result<Option<Tensor>, Error> {

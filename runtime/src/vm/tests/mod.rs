@@ -1,9 +1,11 @@
 //! Shared test utilities: an assembler for programs, and kernels.
 mod calls;
 mod failures;
+mod folding;
 mod instruments;
 mod kernels;
 mod memory;
+mod stateful;
 mod time;
 
 use super::*;

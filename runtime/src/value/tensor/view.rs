@@ -1,9 +1,6 @@
 //! Views: tensors over another tensor's memory.
-use super::tensor::{Owner, byte_size, element_count};
-use super::{DType, Device, Storage, Tensor, TensorError, copy_bits_between};
-use crate::device;
-use crate::ffi::Error;
-use crate::memory::{Allocator, AllocatorKind, Buffer};
+use super::{Owner, Tensor, TensorError, byte_size, element_count};
+use crate::value::{DType, Device, copy_bits_between};
 
 impl Tensor {
     /// The same elements with another shape of as many elements. The tensor must be contiguous.
@@ -113,52 +110,6 @@ impl Tensor {
         unsafe { copy_bits_between(bytes.as_mut_ptr(), 0, self.data_ptr().offset(first), shift, width) };
         Some(bytes)
     }
-
-    /// This tensor if it is on `device`, otherwise a contiguous copy there.
-    pub fn to_device(&self, device: Device) -> Result<Tensor, Error> {
-        if self.device() == device {
-            return Ok(self.clone());
-        }
-        self.copy_into(&*Allocator::new(device, AllocatorKind::Naive, usize::MAX)?)
-    }
-
-    /// A contiguous copy in memory of an allocator, on its device.
-    pub fn copy_into(&self, allocator: &Allocator) -> Result<Tensor, Error> {
-        let (source, target) = (device::find(self.device())?, device::find(allocator.device())?);
-        let (dense, bytes) = (self.to_contiguous()?, self.nbytes());
-        let copy = Storage::new(allocator.alloc(bytes)?).tensor(self.dtype(), self.shape(), 0)?;
-        let (from, to) = (dense.data_ptr(), copy.data_ptr());
-        // SAFETY: all have `bytes` bytes; the copy is new, and so is the staging buffer for copies between devices.
-        unsafe {
-            if copy.device().is_host() {
-                source.copy_to_host(from, to, bytes)?;
-            } else if self.device().is_host() {
-                target.copy_from_host(from, to, bytes)?;
-            } else {
-                let staging = Buffer::new(bytes).ok_or(TensorError::OutOfMemory { bytes, device: Device::CPU })?;
-                source.copy_to_host(from, staging.as_ptr(), bytes)?;
-                target.copy_from_host(staging.as_ptr(), to, bytes)?;
-            }
-        }
-        Ok(copy)
-    }
-
-    /// Copies the elements of a tensor of the same dtype and shape into this one, as kernels do with their outputs.
-    /// Both must be contiguous and on the host. The caller ensures that nobody else reads this one during the call.
-    pub(crate) fn overwrite(&self, contents: &Tensor) -> Result<(), Error> {
-        if self.dtype() != contents.dtype() || self.shape() != contents.shape() {
-            return Err(Error::type_error(format!("{contents:?} cannot be written into {self:?}")));
-        }
-        if self.is_read_only() {
-            return Err(Error::value("the tensor must not be written"));
-        }
-        let (len, source) = (self.as_bytes()?.len(), contents.as_bytes()?);
-        if len > 0 {
-            // SAFETY: both are contiguous on the host and `len` bytes long, and are disjoint or identical.
-            unsafe { std::ptr::copy(source.as_ptr(), self.data_ptr(), len) };
-        }
-        Ok(())
-    }
 }
 
 /// Checks that a range is within `available` bytes.
@@ -191,6 +142,8 @@ fn offsets<'a>(shape: &'a [i64], strides: &'a [i64]) -> impl Iterator<Item = i64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::{Allocator, AllocatorKind};
+    use crate::value::Storage;
 
     fn iota(shape: &[i64]) -> Tensor {
         let values: Vec<i32> = (0..shape.iter().product::<i64>() as i32).collect();
@@ -253,15 +206,6 @@ mod tests {
         assert_eq!(transposed.to_contiguous().unwrap().as_slice::<i32>().unwrap(), [0, 3, 1, 4, 2, 5]);
         let broadcast = iota(&[2]).strided(&[3, 2], &[0, 1], 0).unwrap();
         assert_eq!(broadcast.to_contiguous().unwrap().as_slice::<i32>().unwrap(), [0, 1, 0, 1, 0, 1]);
-    }
-
-    #[test]
-    fn copies_come_from_the_allocator() {
-        let allocator = Allocator::new(Device { id: 1, ..Device::CPU }, AllocatorKind::Naive, 64).unwrap();
-        let copy = iota(&[2, 2]).strided(&[2, 2], &[1, 2], 0).unwrap().copy_into(&allocator).unwrap();
-        assert_eq!((copy.as_slice::<i32>().unwrap(), copy.device().id), (&[0, 2, 1, 3][..], 1));
-        assert_eq!(allocator.stats().used, 64);
-        assert_eq!(iota(&[1]).copy_into(&allocator).unwrap_err().kind(), "MemoryError");
     }
 
     #[test]

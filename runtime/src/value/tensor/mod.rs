@@ -3,11 +3,19 @@
 //! Cloning shares; data is never copied unless a method says so. Safe code can read a tensor's data, and can write it
 //! only through the only reference to the tensor and its memory ([`Tensor::as_mut_slice`]). Kernels write through
 //! [`Tensor::data_ptr`], and the code generator promises that they write only their outputs.
+mod borrow;
+mod copy;
+mod error;
+mod plan;
+mod storage;
+mod view;
+
+pub use borrow::MAX_NDIM;
+pub use error::TensorError;
+
 use super::element::{Element, bytes_of};
 use super::object::{Cell, Ref};
 use super::shape::write_sizes;
-use super::tensor_borrow::Lender;
-use super::tensor_error::TensorError;
 use super::{DType, Device, Storage, index};
 use crate::memory::{ALIGNMENT, Buffer, MappedFile, Reservation, ScratchFile, meter};
 use std::fmt;
@@ -57,6 +65,12 @@ unsafe impl Cell for DLTensor {
 
 /// Memory that a tensor may borrow: a mapped file, a section of an executable.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Owner of borrowed memory; dropping it ends the loan.
+pub(crate) trait Lender: Send + Sync {
+    /// Returns true if the memory must not be written.
+    fn is_read_only(&self) -> bool;
+}
 
 /// Owner of a tensor's memory.
 #[expect(dead_code, reason = "most are held for their drop")]

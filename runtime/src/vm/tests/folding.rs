@@ -1,10 +1,7 @@
 //! Folding preserves results: random programs give the same results folded and step by step, as instruments run them.
-use super::tests::{Assembler, arithmetic};
 use super::*;
-use crate::executable::build::{VOID, branch, goto, int, reg, ret};
-use crate::executable::{Arg, Constant, Instruction, Register};
-use crate::value::{DType, Shape, Tensor};
-use instrument::Instrument;
+use crate::executable::{Instruction, Register};
+use crate::value::DType;
 use proptest::prelude::*;
 
 /// Registers of a random function; the first two are its parameters.

@@ -1,3 +1,4 @@
+//! Stateful calls, saved functions, calls into tensors, and timing.
 use crate::executable::Executable;
 use crate::executable::build::{reg, ret};
 use crate::image::Image;

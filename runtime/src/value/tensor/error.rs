@@ -1,5 +1,6 @@
 //! Errors of tensors.
-use super::{DType, Device, Shape};
+use crate::ffi::{Error, kind};
+use crate::value::{DType, Device, Shape};
 
 /// Reason why a tensor could not be created or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,4 +72,15 @@ pub enum TensorError {
     /// The bytes are invalid for the dtype (a `bool` other than 0 and 1, or a misaligned address).
     #[error("the tensor's bytes are not valid values of {0}")]
     BadValues(DType),
+}
+
+impl From<TensorError> for Error {
+    fn from(error: TensorError) -> Error {
+        let kind = match error {
+            TensorError::OutOfMemory { .. } | TensorError::OverLimit(_) => kind::MEMORY,
+            TensorError::WrongDType { .. } => kind::TYPE,
+            _ => kind::VALUE,
+        };
+        Error::new(kind, error.to_string())
+    }
 }

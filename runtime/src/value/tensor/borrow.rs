@@ -1,12 +1,6 @@
 //! Tensors from other code: copied, or borrowed.
-use super::tensor::{Owner, byte_size, is_dense};
-use super::{DLTensor, DType, Shape, Tensor, TensorError};
-
-/// Owner of borrowed memory; dropping it ends the loan.
-pub(crate) trait Lender: Send + Sync {
-    /// Returns true if the memory must not be written.
-    fn is_read_only(&self) -> bool;
-}
+use super::{DLTensor, Lender, Owner, Tensor, TensorError, byte_size, is_dense};
+use crate::value::{DType, Shape};
 
 /// Maximum rank of a tensor from other code; numpy has the same limit. A larger rank is treated as a damaged
 /// descriptor, whose sizes must not be read.
@@ -79,7 +73,7 @@ impl Tensor {
     ///
     /// # Safety
     /// The `DLTensor` is valid.
-    pub(super) unsafe fn copy_of(tensor: &DLTensor) -> Result<Tensor, TensorError> {
+    pub(in crate::value) unsafe fn copy_of(tensor: &DLTensor) -> Result<Tensor, TensorError> {
         let Description { shape, strides, data } = tensor.check()?;
         // The alias does not outlive this function.
         let alias = Tensor::assemble(data, tensor.device, tensor.dtype, shape, strides, || Owner::Nobody);

@@ -1,7 +1,7 @@
 //! Planned tensors, which a program creates repeatedly: the holder of the only reference may reuse the memory.
-use super::object::Ref;
-use super::tensor::{DLTensor, Owner, byte_size_of, fill_dense_strides};
-use super::{Any, DType, Device, Tensor, index};
+use super::{DLTensor, Owner, Tensor, byte_size_of, fill_dense_strides};
+use crate::value::object::Ref;
+use crate::value::{Any, DType, Device, index};
 
 impl Any {
     /// The tensor in the value, if it is one.

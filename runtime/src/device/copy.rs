@@ -1,0 +1,165 @@
+//! Copies between the memories of any two devices.
+use super::DeviceApi;
+use crate::ffi::{Error, kind};
+use crate::memory::Buffer;
+use crate::value::Device;
+
+/// Copies `bytes` bytes from a device to a device, and waits until they are copied. Between two devices of which none
+/// is the host, they pass through host memory.
+///
+/// # Safety
+/// `from` and `to` are memory of the devices with as many bytes, and nobody else accesses `to` during the copy.
+pub(crate) unsafe fn copy(
+    (source, from): (&dyn DeviceApi, *const u8),
+    (target, to): (&dyn DeviceApi, *mut u8),
+    bytes: usize,
+) -> Result<(), Error> {
+    let is_local = source.device() == target.device();
+    let (is_download, is_upload) = (target.device().is_host(), source.device().is_host());
+    if !is_local && !is_download && !is_upload {
+        // SAFETY: as the caller promises.
+        return unsafe { copy_through_host((source, from), (target, to), bytes) };
+    }
+    let stream = if is_download { source.create_stream()? } else { target.create_stream()? };
+    // SAFETY: as the caller promises.
+    unsafe {
+        match (is_download, is_upload) {
+            (true, _) => stream.copy_to_host(from, to, bytes)?,
+            (_, true) => stream.copy_from_host(from, to, bytes)?,
+            _ => stream.copy_within(from, to, bytes)?,
+        }
+    }
+    stream.synchronize()
+}
+
+/// Like [`copy`], through a buffer in host memory.
+///
+/// # Safety
+/// As for [`copy`].
+unsafe fn copy_through_host(
+    (source, from): (&dyn DeviceApi, *const u8),
+    (target, to): (&dyn DeviceApi, *mut u8),
+    bytes: usize,
+) -> Result<(), Error> {
+    let message = || format!("out of memory: cannot allocate {bytes} bytes on {}", Device::CPU);
+    let staging = Buffer::new(bytes).ok_or_else(|| Error::new(kind::MEMORY, message()))?;
+    let (download, upload, mut downloaded) = (source.create_stream()?, target.create_stream()?, source.create_event()?);
+    // SAFETY: as the caller promises; the buffer is new, has as many bytes, and lives until both copies are done: also
+    // after an error, the streams are waited for.
+    let queued = unsafe {
+        download
+            .copy_to_host(from, staging.as_ptr(), bytes)
+            .and_then(|()| download.record(&mut *downloaded))
+            .and_then(|()| upload.wait(&*downloaded))
+            .and_then(|()| upload.copy_from_host(staging.as_ptr(), to, bytes))
+    };
+    queued.and(download.synchronize()).and(upload.synchronize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{DeviceModule, Event, Stream, find};
+    use std::ops::Range;
+    use std::ptr::NonNull;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    /// A device with its log. It does its work in host memory.
+    #[derive(Clone)]
+    struct Logged(Device, Arc<Mutex<Vec<String>>>);
+
+    impl Logged {
+        fn log(&self, action: &str) -> Result<(), Error> {
+            self.1.lock().unwrap().push(format!("{}: {action}", self.0));
+            Ok(())
+        }
+    }
+
+    impl DeviceApi for Logged {
+        fn device(&self) -> Device {
+            self.0
+        }
+
+        fn allocate(&self, _: usize) -> Option<NonNull<u8>> {
+            unreachable!("copies allocate no device memory")
+        }
+
+        unsafe fn free(&self, _: NonNull<u8>, _: usize) {}
+
+        fn create_stream(&self) -> Result<Box<dyn Stream>, Error> {
+            Ok(Box::new(self.clone()))
+        }
+
+        fn create_event(&self) -> Result<Box<dyn Event>, Error> {
+            Ok(Box::new(self.clone()))
+        }
+
+        fn load_module(&self, _: &[u8], _: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error> {
+            unreachable!("copies load no code")
+        }
+    }
+
+    impl Stream for Logged {
+        unsafe fn copy_from_host(&self, host: *const u8, data: *mut u8, bytes: usize) -> Result<(), Error> {
+            // SAFETY: as the caller promises.
+            unsafe { host.copy_to(data, bytes) };
+            self.log("copy_from_host")
+        }
+
+        unsafe fn copy_to_host(&self, data: *const u8, host: *mut u8, bytes: usize) -> Result<(), Error> {
+            // SAFETY: as the caller promises.
+            unsafe { data.copy_to(host, bytes) };
+            self.log("copy_to_host")
+        }
+
+        unsafe fn copy_within(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
+            // SAFETY: as the caller promises.
+            unsafe { from.copy_to(to, bytes) };
+            self.log("copy_within")
+        }
+
+        fn record(&self, _: &mut dyn Event) -> Result<(), Error> {
+            self.log("record")
+        }
+
+        fn wait(&self, _: &dyn Event) -> Result<(), Error> {
+            self.log("wait")
+        }
+
+        fn synchronize(&self) -> Result<(), Error> {
+            self.log("synchronize")
+        }
+    }
+
+    impl Event for Logged {
+        fn elapsed_since(&self, _: &dyn Event) -> Result<Duration, Error> {
+            unreachable!("copies measure no time")
+        }
+    }
+
+    #[test]
+    fn copies_use_streams_of_the_devices_that_have_the_memory() {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let [first, second] = [0, 1].map(|id| Logged(Device::cuda(id), log.clone()));
+        let host = find(Device::CPU).unwrap();
+        let cases: [(&dyn DeviceApi, &dyn DeviceApi, &str); 5] = [
+            (host, host, ""),
+            (host, &first, "cuda:0: copy_from_host, cuda:0: synchronize"),
+            (&first, host, "cuda:0: copy_to_host, cuda:0: synchronize"),
+            (&first, &first, "cuda:0: copy_within, cuda:0: synchronize"),
+            (
+                &first,
+                &second,
+                "cuda:0: copy_to_host, cuda:0: record, cuda:1: wait, cuda:1: copy_from_host, cuda:0: synchronize, \
+                 cuda:1: synchronize",
+            ),
+        ];
+        for (source, target, expected) in cases {
+            let (from, mut to) = ([1u8, 2, 3], [0u8; 3]);
+            // SAFETY: both are three bytes of the test's own.
+            unsafe { copy((source, from.as_ptr()), (target, to.as_mut_ptr()), 3) }.unwrap();
+            assert_eq!((to, log.lock().unwrap().drain(..).collect::<Vec<_>>().join(", ")), (from, expected.to_owned()));
+        }
+    }
+}
