@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     Attrs, DType, Module, Span, Type,
-    relax::{Block, Body, InferError, Lambda, OperandWrites, ResultMemory},
+    relax::{Block, Body, Call, Callee, InferError, Lambda, OperandWrites, ResultMemory},
 };
 
 /// `own` returns new memory, `view` that of its operand; `write` overwrites all its operands.
