@@ -95,7 +95,7 @@ mod tests {
             Ok(Box::new(self.clone()))
         }
 
-        fn load_module(&self, _: &[u8], _: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error> {
+        unsafe fn load_module(&self, _: &[u8], _: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error> {
             unreachable!("copies load no code")
         }
     }

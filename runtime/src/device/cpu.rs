@@ -45,7 +45,7 @@ impl DeviceApi for Cpu {
         Ok(Box::new(CpuEvent(None)))
     }
 
-    fn load_module(&self, code: &[u8], unused: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error> {
+    unsafe fn load_module(&self, code: &[u8], unused: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error> {
         Ok(Box::new(SharedLibrary::load(code, unused).map_err(Error::runtime)?))
     }
 }

@@ -44,7 +44,10 @@ pub trait DeviceApi: Send + Sync {
     fn create_event(&self) -> Result<Box<dyn Event>, Error>;
 
     /// Loads code. `unused` is a range of it that is never read, such as a model's constants.
-    fn load_module(&self, code: &[u8], unused: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error>;
+    ///
+    /// # Safety
+    /// A linker made the code for the device, and loading it runs nothing.
+    unsafe fn load_module(&self, code: &[u8], unused: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error>;
 }
 
 /// A queue of work on a device, which is done in order. Methods may return before their work is done.

@@ -53,7 +53,7 @@ impl DeviceApi for Watched {
         unreachable!("models do not measure time")
     }
 
-    fn load_module(&self, _: &[u8], _: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error> {
+    unsafe fn load_module(&self, _: &[u8], _: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error> {
         unreachable!("models load no code")
     }
 }
