@@ -2,29 +2,28 @@
 
 mod bitcast_copies;
 mod bounds;
+mod cpu;
 mod derived_sizes;
 mod flatten;
 mod guard_div_shift;
 mod lazy_select;
 mod legalize;
-mod loops;
 mod promote_indices;
-mod register_transpose;
 mod remove_blocks;
 mod reshape_indices;
-mod serialize_threads;
 mod simplify;
 pub mod size_overflow;
 pub mod steps;
 mod unroll;
-mod vectorize;
 mod verify_vars;
 
 use crate::{
     FlatKernel,
     error::{KernelError, Reason},
-    plan::{Flops, ParsedPlan},
-    rules::{PackedGroups, Packing, ScheduleContext},
+    schedule::{
+        Flops, ParsedPlan,
+        cpu::{PackedGroups, Packing, ScheduleContext},
+    },
 };
 use hammock_ir::{
     Name, Span,
@@ -35,6 +34,7 @@ use hammock_target::Target;
 
 pub use bounds::Accesses;
 pub(crate) use bounds::check_stmt;
+use cpu::loops;
 use loops::Planner;
 pub use loops::{Candidate, SearchSpace};
 use std::borrow::Cow;

@@ -4,9 +4,10 @@
 //! chosen for the function that the steps before [`LOOPS`] produce.
 
 use super::{
-    Accesses, Options, bitcast_copies, bounds, derived_sizes, flatten, guard_div_shift, lazy_select, legalize, loops,
-    promote_indices, register_transpose, remove_blocks, reshape_indices, serialize_threads, simplify, size_overflow,
-    unroll, vectorize,
+    Accesses, Options, bitcast_copies, bounds,
+    cpu::{loops, register_transpose, serialize_threads, vectorize},
+    derived_sizes, flatten, guard_div_shift, lazy_select, legalize, promote_indices, remove_blocks, reshape_indices,
+    simplify, size_overflow, unroll,
 };
 use crate::{
     error::Reason,
