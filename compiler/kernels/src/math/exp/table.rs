@@ -1,11 +1,12 @@
 //! Table-driven float32 exponentials: a table of `2^(k / 16)` in a register, and a cubic polynomial for the rest of the
 //! exponent.
 //!
-//! The argument is not clamped: [scaling](super::Machine::scales) by the floor of a float handles overflow, underflow,
+//! The argument is not clamped: [scaling](crate::math::Machine::scales) by the floor of a float handles overflow, underflow,
 //! infinities and NaN, provided that the scaled value stays positive.
 #![allow(clippy::approx_constant, reason = "coefficients come from fits")]
 
-use super::{Scope, exp::ln2};
+use super::ln2;
+use crate::math::Scope;
 use hammock_ir::{
     PrimExpr,
     prim::flat::{EXP2_STEP, EXP2_STEPS, WITHIN},
