@@ -3,12 +3,12 @@
 mod primitives;
 
 use super::{
-    Loop, PartPlan, Plan, RowsPlan, StagePlan, Staged,
+    Loop, PartPlan, Plan, RowsPlan, ScheduleContext, StagePlan, Staged,
     check::{Item, check},
+    cpu::{RULES, Rule, inner_plan, opaque_plan, rows_plan, stage_plan, stage_plans},
     names::Naming,
     read::{At, Base, CopyText, ExplicitText, ParsedPlan, PartText, PlanError, RowsText, StageText},
 };
-use crate::schedule::cpu::{RULES, Rule, ScheduleContext, inner_plan, opaque_plan, rows_plan, stage_plan, stage_plans};
 use hammock_ir::{PrimExpr, Span, count};
 use hammock_loopnest::{
     Kernel, Part, Stage,

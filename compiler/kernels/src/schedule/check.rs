@@ -5,8 +5,7 @@
 mod copies;
 mod reductions;
 
-use super::{Loop, LoopKind, StagePlan};
-use crate::schedule::cpu::{ScheduleContext, register_lanes};
+use super::{Loop, LoopKind, ScheduleContext, StagePlan, cpu::register_lanes};
 use hammock_ir::{PrimExpr, count};
 use hammock_loopnest::{
     Stage,

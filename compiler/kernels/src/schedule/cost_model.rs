@@ -6,8 +6,7 @@
 //! of four cycles for dependent accumulations. Dynamic extents are assumed to be 64. Threads are ignored, since they
 //! scale both times. Loop overhead and cache effects between loops are not modelled.
 
-use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan};
-use crate::schedule::cpu::{RULES, register_lanes};
+use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, cpu::register_lanes};
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 use hammock_loopnest::{
     Kernel, Part, Stage,
@@ -29,22 +28,20 @@ const ARG_REDUCE_OPS: f64 = 3.0;
 const L2_BANDWIDTH: f64 = 32.0;
 const L3_BANDWIDTH: f64 = 16.0;
 
-/// Formats the remark about a stage's plan.
+/// Formats the cost of a stage's plan.
 pub fn stage_remark(stage: &Stage, plan: &StagePlan, target: &Target) -> String {
     let mut traffic = Traffic::default();
     traffic.add(stage, &|_| false);
     let work = Work { operations: stage_ops(stage, target), cycles: cycles(stage, plan, target) };
-    let rule = RULES.iter().find(|rule| rule.name == plan.rule);
-    let (class, why) = rule.map_or(("stage", "explicit plan"), |rule| (rule.class, rule.why));
     let lanes = lanes(stage, target) * reduction_step(stage, target);
-    format!("{class}: {why}; {}", work.remark(traffic.bytes(), lanes, target))
+    work.remark(traffic.bytes(), lanes, target)
 }
 
-/// Formats the remark about the plan of row-tiled stages.
+/// Formats the cost of a plan of row-tiled stages.
 pub fn rows_remark(rows: &Rows, plan: &RowsPlan, target: &Target) -> String {
     let (traffic, work) = rows_work(rows, plan, target);
     let lanes = rows.stages.iter().map(|stage| lanes(stage, target)).fold(1.0, f64::max);
-    format!("row tiling: intermediates of a tile stay in cache; {}", work.remark(traffic.bytes(), lanes, target))
+    work.remark(traffic.bytes(), lanes, target)
 }
 
 /// Returns the traffic and work of row-tiled stages.

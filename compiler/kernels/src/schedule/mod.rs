@@ -7,10 +7,12 @@
 
 mod bind;
 mod check;
+mod context;
 mod cost_model;
 pub mod cpu;
 mod flops;
 mod names;
+mod packing;
 mod padding;
 pub mod primitives;
 mod read;
@@ -18,8 +20,10 @@ mod search_space;
 mod text;
 
 pub use bind::bind;
+pub use context::ScheduleContext;
 pub use cost_model::{cost, duration};
 pub use flops::Flops;
+pub use packing::{PackedGroups, Packing};
 pub use read::{ParsedPlan, PlanError, Plans};
 pub use search_space::candidates;
 

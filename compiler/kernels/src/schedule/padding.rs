@@ -3,8 +3,7 @@
 //! Padding also sets the row stride of a copy. If all operands that vary along the vector axis are padded copies, no
 //! tail vectors are needed: zeros do not change a sum, and results past the end are not stored.
 
-use super::{StagePlan, Staged};
-use crate::schedule::cpu::register_lanes;
+use super::{StagePlan, Staged, cpu::register_lanes};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, check},

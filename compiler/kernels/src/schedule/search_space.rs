@@ -5,11 +5,11 @@
 //! writes.
 
 use super::{
-    Loop, LoopKind, PartPlan, Plan, Plans, RowsPlan, StagePlan, bind,
+    Loop, LoopKind, PartPlan, Plan, Plans, RowsPlan, ScheduleContext, StagePlan, bind,
+    cpu::{rows_plan, stage_plans},
     names::Naming,
     primitives::{Edit, Rejection},
 };
-use crate::schedule::cpu::{ScheduleContext, rows_plan, stage_plans};
 use hammock_loopnest::{Kernel, Part, Stage, access, row_tiling::Rows};
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 //! Prints plans: a line for each stage, with the names of its axes. [`read`](super::read) parses it.
 
-use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, cost_model, names::Naming};
+use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, cost_model, cpu::RULES, names::Naming};
 use hammock_ir::{count, print::dim_text};
 use hammock_loopnest::{Kernel, Part, Stage, row_tiling::Rows};
 use hammock_target::Target;
@@ -34,14 +34,15 @@ impl Text<'_> {
             (PartPlan::Stage(plan), Part::Stage(stage)) => {
                 if let Some(target) = target {
                     writeln!(f, "# {}", domain(stage))?;
-                    writeln!(f, "# {}", cost_model::stage_remark(stage, plan, target))?;
+                    writeln!(f, "# {}; {}", reason(plan), cost_model::stage_remark(stage, plan, target))?;
                 }
                 writeln!(f, "{}", stage_text(plan, stage, &self.naming.axes(stage), self.naming))
             }
             (PartPlan::Rows(plan), Part::Rows(rows)) => {
                 if let Some(target) = target {
                     writeln!(f, "# {}", shared(rows))?;
-                    writeln!(f, "# {}", cost_model::rows_remark(rows, plan, target))?;
+                    let cost = cost_model::rows_remark(rows, plan, target);
+                    writeln!(f, "# row tiling: intermediates of a tile stay in cache; {cost}")?;
                 }
                 rows_text(f, plan, rows, self.naming, target.is_some())
             }
@@ -105,6 +106,12 @@ fn rows_text(
         }
     }
     Ok(())
+}
+
+/// Returns the kind of a plan's stage, and why its rule was chosen.
+fn reason(plan: &StagePlan) -> String {
+    let rule = RULES.iter().find(|rule| rule.name == plan.rule);
+    rule.map_or_else(|| "stage: explicit plan".to_owned(), |rule| format!("{}: {}", rule.class, rule.why))
 }
 
 /// Formats the plan of a stage whose axes have these names.

@@ -1,12 +1,13 @@
 //! Contractions: matmuls of all shapes, and convolutions.
 
 use super::{
-    Loops, Packing, Rule, ScheduleContext, even_block, inner_plan, lanes_within_block, reduced,
+    Loops, Rule, even_block, inner_plan,
+    lanes::{lanes_within_block, register_lanes},
+    reduced,
     reductions::{horizontal_lanes, reduction_loops},
-    register_lanes,
     window::{self, Window},
 };
-use crate::schedule::{Loop, StagePlan, Staged};
+use crate::schedule::{Loop, Packing, ScheduleContext, StagePlan, Staged};
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 use hammock_loopnest::{
     Stage,

@@ -1,11 +1,13 @@
 //! Contractions of narrow operands by dot instructions.
 
 use super::{
-    Loops, PackedGroups, Packing, Rule, ScheduleContext,
+    Loops, Rule,
     contraction::{register_tile, whole_dimension},
-    inner_plan, lanes_within_block, reduced,
+    inner_plan,
+    lanes::lanes_within_block,
+    reduced,
 };
-use crate::schedule::{Loop, StagePlan, Staged};
+use crate::schedule::{Loop, PackedGroups, Packing, ScheduleContext, StagePlan, Staged};
 use hammock_ir::{PrimExpr, prim::flat::Dot};
 use hammock_loopnest::{
     Stage,

@@ -1,7 +1,10 @@
 //! Element-wise stages.
 
-use super::{Loops, Rule, ScheduleContext, lanes, register_lanes};
-use crate::schedule::Loop;
+use super::{
+    Loops, Rule,
+    lanes::{lanes, register_lanes},
+};
+use crate::schedule::{Loop, ScheduleContext};
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, intrinsics::MATH_COST},

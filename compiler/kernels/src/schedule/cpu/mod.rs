@@ -1,37 +1,27 @@
-//! Scheduling rules, tried in order. Each says what it matches, which loops it chooses, and why.
+//! Scheduling rules for CPUs, tried in order. Each says what it matches, which loops it chooses, and why.
 //!
 //! Rules look at axes and access patterns, never at names, and support dynamic sizes like static ones.
 
 mod contraction;
 mod dot_product;
 mod elementwise;
+mod lanes;
 mod opaque;
+mod parallel;
 mod reductions;
 mod row_tiling;
 mod split_reduction;
 mod transpose;
 mod window;
 
-use crate::schedule::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration};
-use hammock_ir::{PrimExpr, tir::Buffer};
-use hammock_loopnest::{
-    Footprint, Kernel, OpaqueStmts, Part, Stage,
-    access::{invariant_divisor, size},
-};
-use hammock_target::Target;
+use crate::schedule::{Loop, Packing, PartPlan, Plan, ScheduleContext, StagePlan, Staged};
+use hammock_loopnest::{Footprint, Kernel, OpaqueStmts, Part, Stage, access::invariant_divisor};
+pub use lanes::{MAX_LANES, register_lanes};
+use parallel::parallelize;
 pub use row_tiling::plan as rows_plan;
 
-/// Minimum cycles of a parallel kernel: about 4 µs, eight times the cost of a parallel region whose threads are awake
-/// (`benches/regions.rs` of the runtime).
-const MIN_PARALLEL_CYCLES: i64 = 16_000;
-/// Minimum cycles for one thread of a parallel kernel.
-const MIN_THREAD_CYCLES: i64 = 4_000;
-/// Number of parallel iterations that balances the load.
-const MIN_PARALLEL_ITERATIONS: i64 = 64;
 /// Divisor of a cache's size that yields the budget for reused data.
 const REUSE_DIVISOR: u64 = 4;
-/// Maximum lanes of a vector during lowering.
-pub const MAX_LANES: i64 = 64;
 
 /// A way to schedule stages of one kind.
 pub struct Rule {
@@ -57,15 +47,6 @@ impl From<Vec<Loop>> for Loops {
     fn from(loops: Vec<Loop>) -> Loops {
         Loops { loops, staged: Vec::new() }
     }
-}
-
-/// Context of scheduling.
-#[derive(Clone, Copy)]
-pub struct ScheduleContext<'a> {
-    /// The target machine.
-    pub target: &'a Target,
-    /// True if reductions must combine elements in program order.
-    pub strict_order: bool,
 }
 
 impl ScheduleContext<'_> {
@@ -108,30 +89,6 @@ pub fn choose(kernel: &Kernel, ctx: ScheduleContext) -> Plan {
         Part::Opaque(other) => opaque_plan(other),
     };
     Plan { parts: kernel.parts.iter().map(part).collect() }
-}
-
-/// Packed layout of a buffer, produced before a kernel runs.
-#[derive(Clone, Debug)]
-pub struct Packing {
-    /// The buffer.
-    pub buffer: Buffer,
-    /// Dimension that is divided into blocks.
-    pub dim: usize,
-    /// Elements of a block.
-    pub block: i64,
-    /// Packed groups along another dimension, for dot instructions.
-    pub groups: Option<PackedGroups>,
-}
-
-/// Packed groups along a reduction axis.
-#[derive(Clone, Copy, Debug)]
-pub struct PackedGroups {
-    /// Dimension of the reduction axis.
-    pub dim: usize,
-    /// Elements of a group.
-    pub size: i64,
-    /// True if the other operand should have its [sign bit flipped](hammock_loopnest::dots::NarrowOperand::sign_flipped).
-    pub flip_sign: bool,
 }
 
 /// Returns the packings that are worth doing before a kernel runs, for buffers that it reads only once.
@@ -198,88 +155,10 @@ fn hoists_reciprocal(plan: &StagePlan, stage: &Stage, ctx: ScheduleContext) -> b
     !ctx.strict_order && plan.staged.is_empty() && repeats && known.is_some()
 }
 
-/// Parallelizes the outermost loops if there is enough work.
-fn parallelize(plan: &mut StagePlan, stage: &Stage, target: &Target) {
-    let inside = plan.staged.iter().map(|staged| staged.inside);
-    let again = |n: &usize| plan.loops[..*n].iter().any(|l| l.axis == plan.loops[*n].axis);
-    let reduces = plan.loops.iter().position(|l| stage.axes[l.axis].reduce);
-    let most = inside.chain((0..plan.loops.len()).find(again)).chain(reduces).fold(plan.tile(stage), usize::min);
-    let counts: Vec<TripCount> =
-        plan.loops[..most].iter().map(|l| TripCount::of(&stage.axes[l.axis].extent, l.step)).collect();
-    if let Some((last, grain)) = parallel(&counts, duration(stage, plan, target), is_symbolic(stage)) {
-        plan.loops[last].kind = LoopKind::Parallel(grain);
-    }
-}
-
-/// Number of iterations of a loop.
-struct TripCount {
-    estimate: i64,
-    /// Lower bound; 1 for a dynamic size.
-    min: i64,
-}
-
-impl TripCount {
-    /// Counts steps along an axis, the partial last one included.
-    fn of(extent: &PrimExpr, step: i64) -> TripCount {
-        let steps = |extent: i64| ((extent + step - 1) / step).max(1);
-        match extent.as_int() {
-            Some(extent) => TripCount { estimate: steps(extent), min: steps(extent) },
-            None => TripCount { estimate: steps(size(extent)).max(2), min: 1 },
-        }
-    }
-}
-
-/// Returns the innermost of the parallel loops, and the minimum iterations for a thread. The outermost loop with
-/// several iterations is parallel, and further ones until there are enough iterations to balance the load. `None` if
-/// `time`, in cycles, is known and too short.
-fn parallel(counts: &[TripCount], time: i64, symbolic: bool) -> Option<(usize, i64)> {
-    if !symbolic && time < MIN_PARALLEL_CYCLES {
-        return None;
-    }
-    let (mut all, mut each, mut last) = (1i64, time, None);
-    for (number, count) in counts.iter().enumerate() {
-        if last.is_some() && (all >= MIN_PARALLEL_ITERATIONS || each <= MIN_THREAD_CYCLES / 4) {
-            break;
-        }
-        all = all.saturating_mul(count.min);
-        each /= count.estimate;
-        last = if count.estimate == 1 { last } else { Some(number) };
-    }
-    last.map(|last| (last, (MIN_THREAD_CYCLES / each.max(1)).max(1)))
-}
-
-/// Returns true if a stage has a dynamic extent.
-fn is_symbolic(stage: &Stage) -> bool {
-    stage.axes.iter().any(|axis| axis.extent.as_int().is_none())
-}
-
 /// Returns the size of blocks of nearly equal size, of at most `most` each.
 fn even_block(count: i64, most: i64) -> i64 {
     let blocks = (count + most - 1) / most;
     ((count + blocks - 1) / blocks.max(1)).max(1)
-}
-
-/// Returns the maximum lanes, up to `lanes`, whose vectors do not cross block boundaries.
-fn lanes_within_block(lanes: i64, block: i64) -> i64 {
-    (1..=lanes).rev().find(|lanes| block % lanes == 0).unwrap_or(1)
-}
-
-/// Returns the elements of one vector register. Elements of less than four bytes count as four unless they are only
-/// copied, because comparisons and masks of small elements would need many registers.
-pub fn register_lanes(stage: &Stage, target: &Target) -> i64 {
-    let min_bytes = if stage.is_copy() { 1 } else { 4 };
-    let bytes = stage.buffer.dtype.bytes().max(min_bytes) as i64;
-    (i64::from(target.vector_bytes) / bytes).clamp(1, MAX_LANES)
-}
-
-/// Returns the lanes of `registers` registers, limited to the extent of the axis; `None` if there would be one.
-fn lanes(stage: &Stage, axis: usize, registers: i64, target: &Target) -> Option<i64> {
-    let one = register_lanes(stage, target);
-    let most = stage.axes[axis].extent.as_int().unwrap_or(MAX_LANES);
-    let lanes = (one * registers).min(MAX_LANES).min(most);
-    // A partial register may have any length; several registers are filled completely.
-    let lanes = if lanes > one { 1 << lanes.ilog2() } else { lanes };
-    (lanes >= 2).then_some(lanes)
 }
 
 /// Returns serial loops over the reduction axes.

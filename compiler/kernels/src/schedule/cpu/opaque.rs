@@ -1,6 +1,6 @@
 //! Opaque statements: only their parallel loops are chosen.
 
-use super::{TripCount, parallel};
+use super::parallel::{TripCount, parallel};
 use hammock_ir::{
     PrimExpr,
     tir::{Stmt, StmtKind, stage::Cost},

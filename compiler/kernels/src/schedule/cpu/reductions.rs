@@ -1,10 +1,12 @@
 //! Reductions other than contractions.
 
 use super::{
-    Loops, MAX_LANES, Rule, ScheduleContext, lanes, reduced, register_lanes,
+    Loops, Rule,
+    lanes::{MAX_LANES, lanes, register_lanes},
+    reduced,
     window::{self, Window},
 };
-use crate::schedule::Loop;
+use crate::schedule::{Loop, ScheduleContext};
 use hammock_loopnest::{
     Stage,
     access::{loads, reduction_vector_axis, spatial, strided_axis, vector_axis},

@@ -1,7 +1,10 @@
 //! Row-tiled stages.
 
-use super::{ScheduleContext, TripCount, contraction, even_block, inner_plan, is_symbolic, parallel};
-use crate::schedule::{RowsPlan, StagePlan, duration};
+use super::{
+    contraction, even_block, inner_plan,
+    parallel::{TripCount, is_symbolic, parallel},
+};
+use crate::schedule::{RowsPlan, ScheduleContext, StagePlan, duration};
 use hammock_ir::{PrimExpr, prim::Var};
 use hammock_loopnest::{
     Stage,

@@ -1,7 +1,7 @@
 //! Splits long reductions: partial sums of a bounded number of elements, accumulated in registers.
 
-use super::{ScheduleContext, even_block};
-use crate::schedule::{Loop, LoopKind, StagePlan};
+use super::even_block;
+use crate::schedule::{Loop, LoopKind, ScheduleContext, StagePlan};
 use hammock_ir::prim::BinaryOp;
 use hammock_loopnest::{
     Stage,

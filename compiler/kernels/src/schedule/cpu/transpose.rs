@@ -1,7 +1,7 @@
 //! Transposes: element-wise stages that store along one axis and load along another.
 
-use super::{Loops, Rule, ScheduleContext, register_lanes};
-use crate::schedule::{Loop, StagePlan, Staged};
+use super::{Loops, Rule, lanes::register_lanes};
+use crate::schedule::{Loop, ScheduleContext, StagePlan, Staged};
 use hammock_ir::PrimExpr;
 use hammock_loopnest::{
     Stage,

@@ -2,9 +2,9 @@
 
 use super::EditResult;
 use crate::schedule::{
-    Loop, StagePlan, Staged,
+    Loop, ScheduleContext, StagePlan, Staged,
     check::{Item, check},
-    cpu::{ScheduleContext, inner_plan},
+    cpu::inner_plan,
     text::loop_text,
 };
 use hammock_ir::PrimExpr;

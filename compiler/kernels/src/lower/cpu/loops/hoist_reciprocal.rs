@@ -3,7 +3,7 @@
 //! The loops are emitted twice (unswitched). They divide if the reciprocal would not be a normal number, because
 //! multiplying by infinity or by a denormal reciprocal is inaccurate.
 
-use super::nest::{Domain, Nest};
+use super::nest::{Domain, HoistedDivisor, Nest};
 use crate::schedule::StagePlan;
 use hammock_ir::{
     PrimExpr,
@@ -11,13 +11,6 @@ use hammock_ir::{
     tir::{Stmt, StmtKind},
 };
 use hammock_loopnest::{Stage, access::invariant_divisor, index::same_expr, substitution};
-
-/// Divisor whose reciprocal is hoisted.
-pub struct HoistedDivisor {
-    /// Number of loops around the definition of the reciprocal.
-    pub depth: usize,
-    divisor: PrimExpr,
-}
 
 impl HoistedDivisor {
     /// Returns the divisor that a plan hoists.

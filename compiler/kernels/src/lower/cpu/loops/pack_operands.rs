@@ -1,9 +1,6 @@
 //! Operand packing: copies what a load reads inside some loops into a buffer in the tile's order.
 
-use super::{
-    nest::{self, Domain, Nest, offset_by},
-    signed_dot_fixup::SignFlip,
-};
+use super::nest::{Domain, Nest, SignFlip, offset_by};
 use crate::schedule::Staged;
 use hammock_ir::{
     Attrs, PrimExpr,
@@ -49,7 +46,7 @@ pub fn pack(nest: &Nest, inside: usize, at: &Domain) -> PackedOperands {
         value = replaced(&value, &loads[staged.load], &own);
         parts.iter_mut().for_each(|part| *part = replaced(part, &loads[staged.load], &own));
         stmts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
-        stmts.push(nest::loops(&copy, &staged.copy, nest.choice));
+        stmts.push(Nest::loops(&copy, &staged.copy, nest.choice));
         stmts.extend(fill_padding(&copy, staged));
         if let (Some(own), Some(start), Some(_)) = (SignFlip::for_packed(nest, &loads[staged.load]), &init, packed_axis)
         {

@@ -2,9 +2,10 @@
 
 use super::{
     collapse_parallel::{self, ParallelLoop},
-    fuse_loops, nest,
+    fuse_loops,
+    nest::{self, Nest},
 };
-use crate::schedule::{RowsPlan, StagePlan, cpu::ScheduleContext};
+use crate::schedule::{RowsPlan, ScheduleContext, StagePlan};
 use hammock_ir::{
     Attrs, Name, PrimExpr,
     tir::{Stmt, StmtKind},
@@ -88,7 +89,7 @@ impl RowLoops<'_> {
         let mut parts = Vec::new();
         for (copy, (_, plan)) in copies.iter().zip(&self.plan.copied) {
             parts.push(Stmt::new(StmtKind::Alloc(copy.buffer.clone(), Attrs::new())));
-            parts.push(nest::loops(copy, plan, self.choice));
+            parts.push(Nest::loops(copy, plan, self.choice));
         }
         parts.push(RowLoops { rows: &rows, ..*self }.last(position));
         Stmt::new(StmtKind::Seq(parts))
@@ -143,7 +144,7 @@ impl RowLoops<'_> {
         let mut stmts: Vec<Stmt> = room.collect();
         let mut before = None;
         for (stage, plan) in tile.stages.iter().zip(tiles.stages) {
-            let loops = nest::loops(stage, plan, self.choice);
+            let loops = Nest::loops(stage, plan, self.choice);
             match before.replace((stage, plan)).zip(stmts.pop_if(|stmt| !matches!(stmt.kind, StmtKind::Alloc(..)))) {
                 Some((elements, first)) => {
                     stmts.extend(fuse_loops::fuse_reduction(elements, (stage, plan), [first, loops]))

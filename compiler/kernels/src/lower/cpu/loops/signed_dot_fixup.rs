@@ -5,7 +5,7 @@
 //! the compensation term, 128 times the column sums of the other operand, computed once when that one is packed.
 //! Integers wrap, so the result is exact.
 
-use super::nest::{self, Nest};
+use super::nest::{Nest, SignFlip};
 use crate::schedule::{Loop, StagePlan, cpu::MAX_LANES};
 use hammock_ir::{
     Attrs, DType, PrimExpr,
@@ -21,15 +21,6 @@ use hammock_loopnest::{Axis, Stage, dots};
 const ONES: i64 = 0x0101_0101;
 /// Sign bits of four int8 values.
 const SIGNS: i64 = 0x8080_8080;
-
-/// Operand whose sign bits are flipped.
-#[derive(Clone, Copy)]
-pub struct SignFlip {
-    /// Index of the operand.
-    pub operand: usize,
-    /// Dot product with the flipped operand.
-    pub dot: Dot,
-}
 
 impl SignFlip {
     /// Returns the operand to flip if the other one, which varies along the results, is packed.
@@ -105,6 +96,6 @@ impl SignFlip {
         } else {
             start - own.cast(nest.stage.buffer.dtype)
         };
-        (vec![alloc, nest::loops(&stage, &plan, nest.choice)], start)
+        (vec![alloc, Nest::loops(&stage, &plan, nest.choice)], start)
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::lower;
+use crate::{lower, lower::planner::plan_text, schedule::Plans};
 use hammock_interp::{
     self as interp,
     samples::{buffer, function, matmul, sblock},
@@ -7,7 +7,7 @@ use hammock_interp::{
 use hammock_ir::{
     DType, PrimExpr, Tensor,
     prim::{Var, check},
-    tir::ForKind,
+    tir::{Buffer, ForKind, StmtKind},
 };
 use hammock_target::Target;
 
@@ -47,7 +47,7 @@ fn contractions_share_rows_and_fill_registers() {
 fn threads(n: PrimExpr, m: i64, k: i64) -> (Vec<Option<i64>>, bool) {
     let mut func = matmul(n, m.into(), k.into(), DType::FLOAT32);
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
-    schedule(&func, &mut body, fastest(&Target::avx512())).unwrap();
+    replace_stages(&func, &mut body, fastest(&Target::avx512())).unwrap();
     let (mut counts, mut alone) = (Vec::new(), true);
     let StmtKind::Block(root) = &body.kind else { panic!("the root block is gone") };
     let mut level = &root.body;
@@ -79,9 +79,9 @@ fn outer_loops_are_collapsed_with_their_tails() {
 /// Returns the numbers of lanes of the multiplications of a kernel with this plan.
 fn lanes_of_products(mut func: PrimFunc, plan: &str) -> Vec<i64> {
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
-    let plans = schedule::Plans::read(&format!("f:\n    {plan}\n")).unwrap();
+    let plans = Plans::read(&format!("f:\n    {plan}\n")).unwrap();
     let target = Target::avx512();
-    schedule(&func, &mut body, Planner { written: plans.of("f"), ..fastest(&target) }).unwrap();
+    replace_stages(&func, &mut body, Planner { written: plans.of("f"), ..fastest(&target) }).unwrap();
     let mut found = Vec::new();
     body.walk(&mut |s| match &s.kind {
         StmtKind::For(l) if l.kind == ForKind::Vectorized => {
@@ -182,7 +182,7 @@ fn epilogues_are_fused_into_reductions() {
     let plan = plan(&func, &Target::avx512());
     assert_eq!(plan, "outer-product: v0 by 4 parallel 15, v1 by 64, v2, v0 unrolled, v1 vector\n");
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
-    schedule(&func, &mut body, fastest(&Target::avx512())).unwrap();
+    replace_stages(&func, &mut body, fastest(&Target::avx512())).unwrap();
     let StmtKind::Block(root) = &body.kind else { panic!("the root block is gone") };
     assert!(root.alloc_buffers.is_empty(), "{:?}", root.alloc_buffers);
 }
@@ -360,7 +360,7 @@ fn elementwise_loops_fuse_with_reductions() {
         for (target, together) in [(Target::avx512(), 1), (Target::avx2(), 0)] {
             let func = softmax_of([PrimExpr::int64(rows), columns.clone()], true);
             let mut body = func.body.clone();
-            schedule(&func, &mut body, fastest(&target)).unwrap();
+            replace_stages(&func, &mut body, fastest(&target)).unwrap();
             assert_eq!(loops_of_both(&body), together, "{columns}");
             let Some(count) = columns.as_int() else { continue };
             let numbers: Vec<f32> = (0..rows * count).map(|i| (i * 37 % 101) as f32 * 0.1).collect();
@@ -382,7 +382,7 @@ fn elementwise_loops_fuse_with_reductions() {
 fn intermediates_have_one_tile_of_rows() {
     let mut func = softmax(true);
     let mut body = std::mem::replace(&mut func.body, Stmt::nop());
-    schedule(&func, &mut body, fastest(&Target::avx512())).unwrap();
+    replace_stages(&func, &mut body, fastest(&Target::avx512())).unwrap();
     let StmtKind::Block(root) = &body.kind else { panic!("the root block is gone") };
     assert!(root.alloc_buffers.is_empty(), "{:?}", root.alloc_buffers);
     let mut sizes = Vec::new();

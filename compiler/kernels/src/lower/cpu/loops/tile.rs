@@ -5,8 +5,7 @@ mod arg_reduce;
 mod split_reduction;
 
 use super::{
-    nest::{self, Domain, Nest, offset_by, tail_steps},
-    signed_dot_fixup::SignFlip,
+    nest::{self, Domain, Nest, SignFlip, offset_by, tail_steps},
     tail_mask::{self, mask_lanes},
 };
 use crate::schedule::{Loop, LoopKind, cpu::register_lanes};

@@ -7,6 +7,7 @@
 
 mod expr;
 
+use crate::schedule::cpu::MAX_LANES;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},
@@ -14,9 +15,6 @@ use hammock_ir::{
 };
 use hammock_loopnest::{access::guarded, index::Simplifier};
 use rustc_hash::FxHashMap;
-
-/// Maximum number of lanes of a vector; a loop of more iterations is split, or stays a loop.
-const MAX_LANES: i64 = 64;
 
 /// Vectorizes all vectorized loops in flat code, innermost first. `masks` is true if masked loads cost no more than
 /// others.
