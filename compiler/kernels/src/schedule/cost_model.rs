@@ -3,8 +3,8 @@
 //! The *roofline* of a stage is the longer of two times: its operations at full vector throughput, and its compulsory
 //! memory traffic, at the bandwidth of the innermost cache that holds all its data, or of memory. The *prediction*
 //! counts the vector instructions of the plan's loops: operations, loads (two per cycle), stores (one), and a latency
-//! of four cycles for dependent accumulations. Dynamic extents are assumed to be 64. Threads are ignored, since they
-//! scale both times. Loop overhead and cache effects between loops are not modelled.
+//! of four cycles for dependent accumulations. Dynamic extents are [assumed](hammock_target::dynamic_extent::WORK).
+//! Threads are ignored, since they scale both times. Loop overhead and cache effects between loops are not modelled.
 
 use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, cpu::register_lanes};
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
@@ -14,19 +14,15 @@ use hammock_loopnest::{
     dots,
     row_tiling::Rows,
 };
-use hammock_target::Target;
+use hammock_target::{
+    Target,
+    assumed_machine::{ADD_LATENCY, L2_BANDWIDTH, L3_BANDWIDTH, LOADS_PER_CYCLE},
+};
 
-/// Loads per cycle.
-const LOADS_PER_CYCLE: f64 = 2.0;
 /// Relative cost of a vector of a transposed block.
 const TRANSPOSE_COST: f64 = 6.0;
-/// Latency of an addition in cycles.
-const ADD_LATENCY: f64 = 4.0;
 /// Additional operations of an arg-reduction for each element: a comparison, the index, and a select.
 const ARG_REDUCE_OPS: f64 = 3.0;
-/// Bandwidth of L2 and L3 in bytes per cycle.
-const L2_BANDWIDTH: f64 = 32.0;
-const L3_BANDWIDTH: f64 = 16.0;
 
 /// Formats the cost of a stage's plan.
 pub fn stage_remark(stage: &Stage, plan: &StagePlan, target: &Target) -> String {

@@ -6,9 +6,7 @@ use hammock_ir::{
     tir::{Stmt, StmtKind, stage::Cost},
 };
 use hammock_loopnest::{OpaqueStmts, access::size};
-
-/// Assumed iterations of a `while` loop.
-const ASSUMED_ITERATIONS: i64 = 4;
+use hammock_target::dynamic_extent;
 
 /// Returns the number of outermost loops that are parallel together, and the minimum iterations for a thread.
 pub fn parallelize(other: &OpaqueStmts) -> Option<(usize, i64)> {
@@ -25,7 +23,7 @@ fn cycles(stmt: &Stmt) -> i64 {
     stmt.each_child(&mut |child| own = own.saturating_add(cycles(child)));
     match &stmt.kind {
         StmtKind::For(l) => own.saturating_mul(size(&l.extent)),
-        StmtKind::While(..) => own.saturating_mul(ASSUMED_ITERATIONS),
+        StmtKind::While(..) => own.saturating_mul(dynamic_extent::WHILE_ITERATIONS),
         StmtKind::Store { .. } => own.saturating_add(1),
         _ => own,
     }

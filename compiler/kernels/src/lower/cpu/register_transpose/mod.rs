@@ -15,12 +15,10 @@ use hammock_loopnest::{
     access::MAX_STRIDE,
     index::{Poly, Simplifier},
 };
+use hammock_target::assumed_machine::SHUFFLE_LANE_BYTES;
 use rustc_hash::FxHashSet;
 use shuffles::columns;
 use std::ops::Range;
-
-/// Bytes of a 128-bit lane: shuffles within one are cheap, shuffles across them are not.
-const SHUFFLE_BYTES: i64 = 16;
 
 /// Transposes the blocks that the statements of a function load by columns.
 pub fn transpose(func: &PrimFunc, stmt: Stmt) -> Stmt {
@@ -202,7 +200,7 @@ impl Block {
 
     /// Number of elements in a 128-bit lane.
     fn group(&self) -> usize {
-        SHUFFLE_BYTES as usize / self.buffer.dtype.bytes()
+        SHUFFLE_LANE_BYTES as usize / self.buffer.dtype.bytes()
     }
 
     /// Loads some elements of a row.
