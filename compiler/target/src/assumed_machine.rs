@@ -1,8 +1,8 @@
 //! The assumed machine: what decisions rely on that are made without a [`Target`](crate::Target), or that LLVM's tables
 //! do not describe.
 //!
-//! Passes and transforms of stages produce the same module for every target, so that one module can be compiled for
-//! several CPUs. The sizes are those of common x86-64 cores; where cores differ, the one that is safe on all of them.
+//! A pass decides once for all CPUs that a module is compiled for, so the costs that it estimates are those of a machine
+//! that stands for all of them: a common x86-64 core and, where cores differ, the size that is safe on each.
 
 /// Bytes of a cache line.
 pub const CACHE_LINE_BYTES: i64 = 64;

@@ -1,4 +1,4 @@
-//! Lowering: turns any valid TIR function into flat code.
+//! Lowering: turns any valid TIR function into flat code. What assumes how CPUs run loops is in `cpu`.
 
 mod bitcast_copies;
 mod bounds;

@@ -1,9 +1,8 @@
 //! Schedules as data: the loops of each part of a kernel.
 //!
 //! A plan is a list of loops for each [stage](hammock_loopnest). The rules of a kind of machine ([`cpu`]) make one from
-//! axes and access patterns alone, never from names; [`lower`](crate::lower) generates the loop nest. Since a plan
-//! never rewrites a computation, it can only change the order of operations, and only where that is allowed: see
-//! [`LoopKind::Vector`].
+//! axes and access patterns alone, never from names; lowering generates the loop nest. Since a plan never rewrites a
+//! computation, it can only change the order of operations, and only where that is allowed: see [`LoopKind::Vector`].
 
 mod bind;
 mod check;
