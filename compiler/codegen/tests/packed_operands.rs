@@ -6,7 +6,7 @@
 mod support;
 
 use hammock_ir::{DType, Tensor};
-use hammock_kernels::{Options, plan::Plans};
+use hammock_kernels::{Options, schedule::Plans};
 use hammock_runtime::Any;
 use hammock_target::Target;
 use support::{Kernel, check_kernel, function, rng::Rng};

@@ -29,11 +29,11 @@ pub use failure::Failure;
 pub use hammock_import::{Constants, ReadOptions, check_module, nearest_operator};
 pub use hammock_kernels::{
     Accesses,
-    plan::{
+    schedule::{
         Flops,
+        cpu::RULES,
         primitives::{Form, PRIMITIVES, Primitive},
     },
-    rules::RULES,
     steps::{STEPS, Step},
 };
 pub use hammock_loopnest::transforms::{TRANSFORMS, Transform};

@@ -1,6 +1,6 @@
 //! Errors of compiling a function to a kernel.
 
-use crate::plan::PlanError;
+use crate::schedule::PlanError;
 use hammock_ir::{DType, Name, Span, count};
 use thiserror::Error;
 

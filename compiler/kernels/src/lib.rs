@@ -36,8 +36,7 @@ mod inline;
 mod lower;
 pub mod math;
 mod output_args;
-pub mod plan;
-pub mod rules;
+pub mod schedule;
 mod signature;
 
 pub use error::{KernelError, Reason};

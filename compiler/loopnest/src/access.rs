@@ -10,12 +10,10 @@ use hammock_ir::{
     prim::{BinaryOp, PrimCallee, PrimKind, Var, check},
     tir::Buffer,
 };
+use hammock_target::dynamic_extent;
 
 /// Maximum stride that is vectorized by contiguous loads and shuffles.
 pub const MAX_STRIDE: i64 = 4;
-
-/// Assumed extent of a dynamic axis when estimating work.
-const ASSUMED_EXTENT: i64 = 64;
 
 /// Maximum number of rows that are interleaved by contiguous loads and shuffles.
 const MAX_INTERLEAVE: i64 = 8;
@@ -29,7 +27,7 @@ pub fn spatial(stage: &Stage) -> impl DoubleEndedIterator<Item = usize> {
 pub fn size(extent: &PrimExpr) -> i64 {
     match extent.kind() {
         PrimKind::Binary(BinaryOp::Mul, a, b) => size(a).saturating_mul(size(b)),
-        _ => extent.as_int().unwrap_or(ASSUMED_EXTENT).max(1),
+        _ => extent.as_int().unwrap_or(dynamic_extent::WORK).max(1),
     }
 }
 

@@ -2,10 +2,14 @@
 //!
 //! Each processor family is a file here: its CPUs, and what their features mean. CPU features come from LLVM's own
 //! tables (`cpus.txt`, which a test compares with LLVM), or are detected. Cache sizes, which LLVM does not describe, are
-//! known for this machine only, and assumed for others by their vector width: see [`Caches::assumed`].
+//! known for this machine only, and assumed for others by their vector width: see [`Caches::assumed`]. Decisions that are
+//! made without a target rely on an [`assumed_machine`], and those about sizes that are only known at run time on an
+//! assumed [`dynamic_extent`].
 #![forbid(unsafe_code)]
 
+pub mod assumed_machine;
 mod caches;
+pub mod dynamic_extent;
 mod x86_64;
 
 pub use caches::Caches;

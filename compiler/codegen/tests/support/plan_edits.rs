@@ -4,12 +4,12 @@
 use super::{Kernel, check_kernel, rng::Rng};
 use hammock_ir::tir::PrimFunc;
 use hammock_kernels::{
-    Options, Reason, lower_with,
-    plan::{
+    Options, Reason, lower_with, plan_text,
+    schedule::{
         Plans,
         primitives::{Form, PRIMITIVES},
     },
-    plan_text, search_space,
+    search_space,
 };
 use hammock_runtime::Any;
 

@@ -35,7 +35,7 @@ use crate::{
 };
 use hammock_diagnostics::codes;
 use hammock_ir::Module;
-use hammock_kernels::plan::Flops;
+use hammock_kernels::schedule::Flops;
 use hammock_passes::{Environment, NamedTensors, Observer, Pipeline, pipeline};
 use hammock_tools::{RunOptions, Session};
 use std::{cell::RefCell, sync::Arc, time::Duration};

@@ -11,7 +11,7 @@ use crate::{
 };
 use hammock_codegen::llvm::{self, Host, LlvmError, OptLevel};
 use hammock_ir::{Function, hash, print::function_text, tir::PrimFunc};
-use hammock_kernels::{Accesses, FlatKernel, arguments, lower_with, plan::ParsedPlan};
+use hammock_kernels::{Accesses, FlatKernel, arguments, lower_with, schedule::ParsedPlan};
 use hammock_runtime::library::KERNEL_PREFIX;
 use hammock_target::Target;
 

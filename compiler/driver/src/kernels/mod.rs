@@ -27,7 +27,7 @@ pub use planner::{checked, plan_key, target};
 use crate::{Failure, Options, failure::not_lowerable};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Function, Module, Span, tir::PrimFunc};
-use hammock_kernels::{FlatKernel, KernelError, Reason, plan::Flops};
+use hammock_kernels::{FlatKernel, KernelError, Reason, schedule::Flops};
 use hammock_passes::check_deadline;
 use location::kernel_span;
 use std::collections::HashMap;

@@ -4,7 +4,7 @@ use super::functions;
 use crate::{Failure, Record, read_source, tune::is_bucket};
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::Module;
-use hammock_kernels::plan::{ParsedPlan, PlanError, Plans};
+use hammock_kernels::schedule::{ParsedPlan, PlanError, Plans};
 
 /// Comment at the beginning of a file of tuned plans.
 const RECORDS_HEADER: &str = "\

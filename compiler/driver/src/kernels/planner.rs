@@ -7,7 +7,7 @@ use crate::{
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
 use hammock_ir::{hash, tir::PrimFunc};
-use hammock_kernels::rules::Packing;
+use hammock_kernels::schedule::Packing;
 use hammock_passes::{PackedGroup, PackedParam, Planner};
 use hammock_target::Target;
 

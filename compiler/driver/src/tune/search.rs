@@ -8,7 +8,7 @@ use crate::{
 use hammock_codegen::llvm::Host;
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Module, prim::Var, tir::PrimFunc};
-use hammock_kernels::{Candidate, SearchSpace, plan::Plans};
+use hammock_kernels::{Candidate, SearchSpace, schedule::Plans};
 use hammock_runtime::{Function, parallel};
 use hammock_target::Target;
 use std::{

@@ -1,30 +1,28 @@
-//! Lowering: turns any valid TIR function into flat code.
+//! Lowering: turns any valid TIR function into flat code. What assumes how CPUs run loops is in `cpu`.
 
 mod bitcast_copies;
 mod bounds;
+mod cpu;
 mod derived_sizes;
 mod flatten;
 mod guard_div_shift;
 mod lazy_select;
 mod legalize;
-mod loops;
+mod planner;
 mod promote_indices;
-mod register_transpose;
+mod reduction_init;
 mod remove_blocks;
 mod reshape_indices;
-mod serialize_threads;
 mod simplify;
 pub mod size_overflow;
 pub mod steps;
 mod unroll;
-mod vectorize;
 mod verify_vars;
 
 use crate::{
     FlatKernel,
     error::{KernelError, Reason},
-    plan::{Flops, ParsedPlan},
-    rules::{PackedGroups, Packing, ScheduleContext},
+    schedule::{Flops, PackedGroups, Packing, ParsedPlan, ScheduleContext},
 };
 use hammock_ir::{
     Name, Span,
@@ -35,8 +33,8 @@ use hammock_target::Target;
 
 pub use bounds::Accesses;
 pub(crate) use bounds::check_stmt;
-use loops::Planner;
-pub use loops::{Candidate, SearchSpace};
+use planner::Planner;
+pub use planner::{Candidate, SearchSpace};
 use std::borrow::Cow;
 use steps::{LOOPS, Lowering};
 
@@ -122,7 +120,7 @@ fn name_of(func: &PrimFunc) -> Name {
 /// As [`lower`].
 pub fn stages(func: &PrimFunc, options: Options<'_>, count: usize) -> Result<PrimFunc, KernelError> {
     let (func, mut body) = before_loops(func, options)?;
-    loops::raise_stages(&func, &mut body, options.target.masks, count);
+    planner::raise_stages(&func, &mut body, options.target.masks, count);
     Ok(PrimFunc { body, ..func.into_owned() })
 }
 
@@ -132,7 +130,7 @@ pub fn stages(func: &PrimFunc, options: Options<'_>, count: usize) -> Result<Pri
 /// As [`lower`].
 pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, KernelError> {
     let (named, body) = before_loops(func, options)?;
-    loops::plan_text(&named, body, options.planner()).map_err(|reason| error(func, reason))
+    planner::plan_text(&named, body, options.planner()).map_err(|reason| error(func, reason))
 }
 
 /// Returns the plan of a function's kernel and its search space: similar plans that autotuning may try.
@@ -141,7 +139,7 @@ pub fn plan_text(func: &PrimFunc, options: Options<'_>) -> Result<String, Kernel
 /// As [`lower`].
 pub fn search_space(func: &PrimFunc, options: Options<'_>) -> Result<SearchSpace, KernelError> {
     let (named, body) = before_loops(func, options)?;
-    loops::search_space(&named, body, options.planner()).map_err(|reason| error(func, reason))
+    planner::search_space(&named, body, options.planner()).map_err(|reason| error(func, reason))
 }
 
 /// Returns the parameters that are worth packing before a kernel runs: their indices and packed layouts, over the
@@ -151,7 +149,7 @@ pub fn search_space(func: &PrimFunc, options: Options<'_>) -> Result<SearchSpace
 /// As [`lower`].
 pub fn packings(func: &PrimFunc, options: Options<'_>) -> Result<Vec<(usize, Packing)>, KernelError> {
     let (func, body) = before_loops(func, options)?;
-    let found = loops::packings(&func, body, options.planner().choice).into_iter();
+    let found = planner::packings(&func, body, options.planner().choice).into_iter();
     Ok(found.filter_map(|packing| parameter(&func, packing)).collect())
 }
 
@@ -181,7 +179,7 @@ fn parameter(func: &PrimFunc, packing: Packing) -> Option<(usize, Packing)> {
 /// As [`lower`].
 pub fn flops(func: &PrimFunc, options: Options<'_>) -> Result<Option<Flops>, KernelError> {
     let (func, body) = before_loops(func, options)?;
-    Ok(loops::flops(&func, body))
+    Ok(planner::flops(&func, body))
 }
 
 #[cfg(test)]

@@ -4,9 +4,10 @@
 //! chosen for the function that the steps before [`LOOPS`] produce.
 
 use super::{
-    Accesses, Options, bitcast_copies, bounds, derived_sizes, flatten, guard_div_shift, lazy_select, legalize, loops,
-    promote_indices, register_transpose, remove_blocks, reshape_indices, serialize_threads, simplify, size_overflow,
-    unroll, vectorize,
+    Accesses, Options, bitcast_copies, bounds,
+    cpu::{loops, register_transpose, serialize_threads, vectorize},
+    derived_sizes, flatten, guard_div_shift, lazy_select, legalize, promote_indices, reduction_init, remove_blocks,
+    reshape_indices, simplify, size_overflow, unroll,
 };
 use crate::{
     error::Reason,
@@ -42,7 +43,7 @@ pub static STEPS: &[Step] = &[
     Step {
         name: "reduction-init",
         doc: "initializes possibly empty reductions before their loops, unless a plan does",
-        run: |l| l.edit(|l| loops::start_reductions(&mut l.body)),
+        run: |l| l.edit(|l| reduction_init::init_reductions(&mut l.body)),
     },
     Step {
         name: "reshape-indices",
@@ -73,7 +74,7 @@ pub static STEPS: &[Step] = &[
     Step {
         name: LOOPS,
         doc: "replaces stages by the loop nests of their plans",
-        run: |l| loops::schedule(&l.func, &mut l.body, l.options.planner()),
+        run: |l| loops::replace_stages(&l.func, &mut l.body, l.options.planner()),
     },
     Step { name: "entry-checks", doc: "checks arguments and assumed sizes on entry", run: entry_checks },
     Step {

@@ -1,7 +1,9 @@
-//! Exponentials: `e^x = 2^n e^r` with an integer `n` and `|r| <= ln 2 / 2`, or [table-driven](exp_table).
+//! Exponentials: `e^x = 2^n e^r` with an integer `n` and `|r| <= ln 2 / 2`, or [table-driven](table).
 #![allow(clippy::approx_constant, reason = "coefficients come from fits")]
 
-use super::{Scope, compare_ops::CompareOps, exp_table};
+pub mod table;
+
+use super::{Scope, compare_ops::CompareOps};
 use hammock_ir::PrimExpr;
 use std::f64::consts::{LN_10, LOG2_10, LOG2_E};
 
@@ -47,7 +49,7 @@ pub(super) const EXP2_DOUBLE: [f64; 12] = [
 ];
 
 /// ln 2 in two parts; the first times an exponent is exact.
-pub(super) fn ln2(s: &Scope) -> (f64, f64) {
+fn ln2(s: &Scope) -> (f64, f64) {
     if s.is_single() {
         (0.693145751953125, 1.428606820309417e-06)
     } else {
@@ -70,8 +72,8 @@ pub fn exp(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 
 /// `e^x * 2^extra`, even if `e^x` itself overflows.
 pub fn scaled_exp(s: &mut Scope, x: &PrimExpr, extra: i64) -> PrimExpr {
-    if exp_table::is_supported(s) {
-        return exp_table::exp(s, x, extra);
+    if table::is_supported(s) {
+        return table::exp(s, x, extra);
     }
     let (_, high) = limits(s);
     let (n, p) = parts(s, &s.at_most(x, high));
@@ -80,8 +82,8 @@ pub fn scaled_exp(s: &mut Scope, x: &PrimExpr, extra: i64) -> PrimExpr {
 
 /// `e^x` of a non-positive number.
 pub fn exp_of_negative(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    if exp_table::is_supported(s) {
-        return exp_table::exp(s, x, 0);
+    if table::is_supported(s) {
+        return table::exp(s, x, 0);
     }
     let (n, p) = parts(s, x);
     n.times(s, p, 0)
@@ -89,8 +91,8 @@ pub fn exp_of_negative(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 
 /// `e^x` of a number whose exponential is a normal float.
 pub fn normal_exp(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    if exp_table::is_supported(s) {
-        return exp_table::exp(s, x, 0);
+    if table::is_supported(s) {
+        return table::exp(s, x, 0);
     }
     let (n, r) = reduce(s, x);
     let p = exp_of_rest(s, &r);
@@ -170,8 +172,8 @@ impl Exponent {
 
 /// `2^x`.
 pub fn exp2(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
-    if exp_table::is_supported(s) {
-        return exp_table::exp2(s, x);
+    if table::is_supported(s) {
+        return table::exp2(s, x);
     }
     let (low, high) = if s.is_single() { (-151.0, 129.0) } else { (-1076.0, 1025.0) };
     let x = s.name("x", s.at_least(&s.at_most(x, high), low));

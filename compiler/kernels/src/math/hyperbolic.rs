@@ -1,6 +1,11 @@
 //! Hyperbolic functions, their inverses, and the logistic function.
 
-use super::{Scope, compare_ops::CompareOps, exp, exp_table, log};
+use super::{
+    Scope,
+    compare_ops::CompareOps,
+    exp::{self, table},
+    log,
+};
 use hammock_ir::PrimExpr;
 use std::f64::consts::LN_2;
 
@@ -17,8 +22,8 @@ pub fn tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
         let value = s.neg(&t) / (t + s.c(2.0));
         return s.copy_sign(&value, x);
     }
-    let e = if exp_table::is_supported(s) {
-        exp_table::exp_beside_one(s, &a, -2.0)
+    let e = if table::is_supported(s) {
+        table::exp_beside_one(s, &a, -2.0)
     } else {
         let bounded = s.name("bounded", s.at_most(&a, 10.0) * s.c(-2.0));
         exp::normal_exp(s, &bounded)
@@ -56,8 +61,8 @@ pub fn one_plus_tanh(s: &mut Scope, x: &PrimExpr) -> PrimExpr {
 /// `k / (1 + e^-kx)` for a power of two.
 fn logistic(s: &mut Scope, x: &PrimExpr, k: f64) -> PrimExpr {
     let a = s.abs(x);
-    let e = if exp_table::is_supported(s) {
-        exp_table::exp_of_multiple(s, &a, -k, 0)
+    let e = if table::is_supported(s) {
+        table::exp_of_multiple(s, &a, -k, 0)
     } else {
         let minus = if k == 1.0 { s.neg(&a) } else { a * s.c(-k) };
         exp::exp_of_negative(s, &minus)

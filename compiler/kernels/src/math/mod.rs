@@ -28,7 +28,6 @@ mod bits;
 mod compare_ops;
 mod erf;
 mod exp;
-pub mod exp_table;
 mod fmod;
 mod hyperbolic;
 mod inverse_trig;
@@ -113,7 +112,7 @@ fn unary(s: &mut Scope, name: &str, x: &PrimExpr) -> Option<PrimExpr> {
         "erf" => erf::erf(s, x),
         "rsqrt" => s.c(1.0) / x.clone().unary("sqrt"),
         "round" => s.nearest(x),
-        "floor" | "ceil" | "trunc" | "nearbyint" if !s.machine.rounds => round::emulate(s, name, x),
+        "floor" | "ceil" | "trunc" | "nearbyint" if !s.machine.rounds => s.emulate_rounding(name, x),
         "isnan" => x.is_ne(x),
         "isinf" => x.clone().unary("fabs").is_eq(s.c(f64::INFINITY)),
         "isfinite" => x.clone().unary("fabs").is_lt(s.c(f64::INFINITY)),

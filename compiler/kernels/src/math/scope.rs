@@ -12,7 +12,7 @@ pub struct Machine {
     pub fma: bool,
     /// Rounding to integers: `floor`, `ceil`, `trunc`, `nearbyint`.
     pub rounds: bool,
-    /// `a * 2^floor(b)` of a float `b`, rounded once: `ldexp`; and what [steps](super::exp_table) take.
+    /// `a * 2^floor(b)` of a float `b`, rounded once: `ldexp`; and what [steps](super::exp) take.
     pub scales: bool,
 }
 
@@ -153,12 +153,12 @@ impl Scope {
 
     /// Returns the nearest integer, as a float.
     pub fn nearest(&mut self, x: &PrimExpr) -> PrimExpr {
-        if self.machine.rounds { x.clone().unary("nearbyint") } else { super::round::emulate(self, "nearbyint", x) }
+        if self.machine.rounds { x.clone().unary("nearbyint") } else { self.emulate_rounding("nearbyint", x) }
     }
 
     /// Returns the integer part, as a float.
     pub fn truncate(&mut self, x: &PrimExpr) -> PrimExpr {
-        if self.machine.rounds { x.clone().unary("trunc") } else { super::round::emulate(self, "trunc", x) }
+        if self.machine.rounds { x.clone().unary("trunc") } else { self.emulate_rounding("trunc", x) }
     }
 
     /// Returns the magnitude of `x` with the sign of `y`.

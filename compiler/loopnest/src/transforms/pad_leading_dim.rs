@@ -1,6 +1,6 @@
 //! Pads the leading dimension of intermediates whose row stride is a multiple of 2 KiB, to avoid cache-set conflicts.
 //!
-//! A convolution's tile loads several rows at once. Addresses a multiple of [`SET_STRIDE`] apart map to the same L1
+//! A convolution's tile loads several rows at once. Addresses a multiple of [`L1_SET_STRIDE`] apart map to the same L1
 //! set: rows of 512 floats alternate between two sets. If a stage of the kernel produces the data, as padding does, its
 //! rows can be longer:
 //!
@@ -20,15 +20,10 @@ use crate::{
     transforms::fuse::single_consumer,
 };
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
-
-/// Stride in bytes at which addresses map to the same L1 set: cache size / associativity.
-const SET_STRIDE: i64 = 4096;
+use hammock_target::assumed_machine::{CACHE_LINE_BYTES, L1_SET_STRIDE};
 
 /// Number of distinct sets that rows may alternate between for padding to be worthwhile.
 const MAX_SETS: i64 = 2;
-
-/// Padding in bytes: one cache line.
-const PADDING_BYTES: i64 = 64;
 
 /// Pads rows of buffers from which contractions load several conflicting ones. `own` are the kernel's local buffers.
 /// Returns new ones.
@@ -68,7 +63,7 @@ fn has_set_conflicts(sum: &Stage, load: &PrimExpr) -> bool {
         let step = Simplifier::default().poly(row).coefficient(&axis.var)?.as_constant()?;
         step.checked_mul(bytes).filter(|step| *step != 0)
     });
-    steps.any(|step| step % (SET_STRIDE / MAX_SETS) == 0)
+    steps.any(|step| step % (L1_SET_STRIDE / MAX_SETS) == 0)
 }
 
 fn row_bytes(buffer: &Buffer) -> Option<i64> {
@@ -76,9 +71,9 @@ fn row_bytes(buffer: &Buffer) -> Option<i64> {
     buffer.shape.last()?.as_int()?.checked_mul(bytes).filter(|_| buffer.strides.is_empty() && buffer.dtype.is_scalar())
 }
 
-/// Returns a buffer with longer rows.
+/// Returns a buffer whose rows are a cache line longer.
 fn pad_rows(buffer: &Buffer) -> Option<Buffer> {
-    let padding = PADDING_BYTES * 8 / i64::from(buffer.dtype.bits);
+    let padding = CACHE_LINE_BYTES * 8 / i64::from(buffer.dtype.bits);
     let mut shape = buffer.shape.clone();
     let last = shape.last_mut()?;
     *last = PrimExpr::int(last.as_int()?.checked_add(padding)?, last.dtype());

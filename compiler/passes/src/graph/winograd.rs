@@ -28,6 +28,7 @@ use hammock_ops::{
     CallContext, Lowering, Op, WINOGRAD_INPUT_TILE, WINOGRAD_OUTPUT_TILE, dims, layout::Layout, lookup, winograd,
     winograd_weights,
 };
+use hammock_target::assumed_machine::L2_SET_STRIDE;
 
 /// See the module's documentation.
 pub static PASS: Pass = Pass {
@@ -51,9 +52,9 @@ pub const CHEAPER: PassOption = PassOption {
 /// data.
 const ELEMENT_COST: i64 = 25;
 const WEIGHT_COST: i64 = 20;
-/// The 36 parts of the transformed data alias in the L2 cache if their stride is a multiple of this (64 KiB per way,
-/// 16 ways): the transform takes three times as long, e.g. for 128x128 elements of 32 channels.
-const ALIASING_STRIDE: i64 = 32 << 10;
+/// The 36 parts of the transformed data alias in the L2 cache if their stride is a multiple of this, because they map to
+/// two sets: the transform takes three times as long, e.g. for 128x128 elements of 32 channels.
+const ALIASING_STRIDE: i64 = L2_SET_STRIDE / 2;
 
 /// Elements of a kernel along an axis.
 const KERNEL: i64 = 3;

@@ -18,12 +18,8 @@ use hammock_ir::{
     prim::{PrimKind, Substitution, Var},
     tir::{Buffer, rows::Shared},
 };
+use hammock_target::{assumed_machine::L2_BYTES, dynamic_extent};
 use members::Members;
-
-/// Assumed extent of a dynamic axis when estimating memory.
-const ASSUMED_EXTENT: i64 = 1024;
-/// Maximum bytes of one row's intermediates: the L2 cache of every machine has as much.
-const MAX_ROW_BYTES: i64 = 256 << 10;
 
 /// Row-tiled stages, in order.
 #[derive(Clone)]
@@ -92,7 +88,8 @@ fn rows(
     let targets = stages.iter().map(Stage::target);
     let intermediates = targets.filter(|buffer| own.contains(buffer) && !is_used_elsewhere(buffer)).cloned().collect();
     let rows = Rows { stages, axes, intermediates, aliased: None };
-    (rows.bytes(1) <= MAX_ROW_BYTES).then_some(rows)
+    // The intermediates of a single row must stay in cache.
+    (rows.bytes(1) <= L2_BYTES).then_some(rows)
 }
 
 impl Rows {
@@ -128,7 +125,7 @@ impl Rows {
         let of = |buffer: &Buffer| {
             let is_row = |dim: &usize| self.axes.iter().any(|axis| axis.dims.get(buffer) == Some(dim));
             let others = (0..buffer.shape.len()).filter(|dim| !is_row(dim));
-            let sizes = others.map(|dim| buffer.shape[dim].as_int().unwrap_or(ASSUMED_EXTENT));
+            let sizes = others.map(|dim| buffer.shape[dim].as_int().unwrap_or(dynamic_extent::INTERMEDIATE_BYTES));
             sizes.fold(rows * buffer.dtype.bytes() as i64, i64::saturating_mul)
         };
         self.intermediates.iter().chain(&self.aliased).map(of).fold(0, i64::saturating_add)

@@ -8,17 +8,14 @@ use hammock_ir::{
         rows::{self, Access, Nest, NestAxis, Shared, shared},
     },
 };
-
+use hammock_target::{
+    assumed_machine::{CACHE_LINE_BYTES, L2_BYTES},
+    dynamic_extent,
+};
 use std::rc::Rc;
 
-/// Assumed extent of a symbolic axis.
-const ASSUMED_EXTENT: i64 = 256;
 /// Rows in a tile.
 const TILE_ROWS: i64 = 8;
-/// Cache line in bytes.
-const CACHE_LINE: i64 = 64;
-/// Bytes that may be loaded or held per tile of rows at no cost: they stay in a core's L2 cache.
-const CACHE_BYTES: i64 = 256 << 10;
 
 /// A buffer of a group: a tensor passed between kernels, or a buffer inside a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -150,7 +147,7 @@ impl Group {
         }
         let axes = row_axes(&stages).ok_or(Rejected::NoCommonRows)?;
         let intermediate_bytes = intermediate_bytes(&stages, &axes, visible);
-        if intermediate_bytes > CACHE_BYTES {
+        if intermediate_bytes > L2_BYTES {
             return Err(Rejected::ExceedsCache(intermediate_bytes));
         }
         let reloaded = reloaded_bytes(&stages, &axes);
@@ -188,7 +185,7 @@ impl Group {
     fn only_permutes_rows(&self) -> bool {
         let [stage] = self.stages.as_slice() else { return false };
         let (nest, [load]) = (&stage.nest, stage.nest.loads.as_slice()) else { return false };
-        let long = |axis: &usize| extent(&nest.axes[*axis]) >= CACHE_LINE / stage.widths.0.max(1);
+        let long = |axis: &usize| extent(&nest.axes[*axis]) >= CACHE_LINE_BYTES / stage.widths.0.max(1);
         let is_row =
             |axis: &usize| nest.store.neighbours.contains(axis) && load.neighbours.contains(axis) && long(axis);
         let whole = nest.store.mixed.is_empty();
@@ -240,7 +237,7 @@ fn reloaded_bytes(stages: &[Stage], axes: &[Shared<GroupBuffer>]) -> i64 {
         let is_row = |axis: &usize| axes.iter().any(|shared| shared.axes[number] == *axis);
         let whole = |load: &Access<GroupBuffer>| !load.dims.iter().flatten().chain(&load.mixed).any(is_row);
         let sizes = stage.loads_with_bytes().filter(|(load, _)| whole(load)).map(|(_, bytes)| bytes);
-        sizes.filter(|size| *size > CACHE_BYTES).map(|size| size.saturating_mul(tiles - 1)).fold(0, i64::saturating_add)
+        sizes.filter(|size| *size > L2_BYTES).map(|size| size.saturating_mul(tiles - 1)).fold(0, i64::saturating_add)
     };
     stages.iter().enumerate().map(of).fold(0, i64::saturating_add)
 }
@@ -252,7 +249,7 @@ fn size(nest: &Nest<GroupBuffer>, access: &Access<GroupBuffer>, width: i64) -> i
 }
 
 fn extent(axis: &NestAxis) -> i64 {
-    axis.extent.as_int().unwrap_or(ASSUMED_EXTENT)
+    axis.extent.as_int().unwrap_or(dynamic_extent::FUSED_TRAFFIC)
 }
 
 fn is_unit(axis: &NestAxis) -> bool {

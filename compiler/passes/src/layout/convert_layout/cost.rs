@@ -5,9 +5,10 @@ use hammock_ir::{
     AttrValue, DType, Module, PrimExpr,
     relax::{Binding, Call, Callee, Function, Operand, Value},
 };
+use hammock_target::{assumed_machine::MAX_VECTOR_BYTES, dynamic_extent};
 
-/// Vector width in elements: 16 float32 are the widest vectors there are.
-const VECTOR_WIDTH: i64 = 16;
+/// Vector width in elements of float32.
+const VECTOR_WIDTH: i64 = MAX_VECTOR_BYTES / 4;
 
 /// Cost of moving an element, in vectorized multiplications: measured between 30 (28 x 28 maps, in L1) and 100 (56 x
 /// 56 maps).
@@ -18,9 +19,6 @@ const GATHER_COST: i64 = 64;
 
 /// Minimum number of channels for packed groups (dot2, dot4).
 const MIN_PACKED_CHANNELS: i64 = 8;
-
-/// Assumed extent of an unknown size.
-const ASSUMED_EXTENT: i64 = 24;
 
 /// Cost of a block.
 #[derive(Clone, Copy, Default)]
@@ -152,7 +150,7 @@ fn count<'a>(dims: impl Iterator<Item = &'a PrimExpr>) -> i64 {
     dims.map(size).fold(1, i64::saturating_mul)
 }
 
-/// Returns a size; a symbolic one is assumed to be no multiple of the vector width.
+/// Returns a size, or an assumed one.
 fn size(dim: &PrimExpr) -> i64 {
-    dim.as_int().unwrap_or(ASSUMED_EXTENT)
+    dim.as_int().unwrap_or(dynamic_extent::LAYOUT_COST)
 }

@@ -10,12 +10,13 @@ use super::{
     tensors::{BodyInfo, Tensor, TensorId, Tensors},
 };
 use hammock_ir::{DType, PrimExpr};
+use hammock_target::assumed_machine::CACHE_LINE_BYTES;
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Alignment of offsets: a cache line, and the widest vectors.
-const ALIGNMENT: i64 = 64;
+/// Alignment of offsets: a cache line, which the widest vectors fill.
+const ALIGNMENT: i64 = CACHE_LINE_BYTES;
 /// Maximum number of tensors for the largest-first method, which takes quadratic time.
 const MAX_BY_SIZE: usize = 2000;
 

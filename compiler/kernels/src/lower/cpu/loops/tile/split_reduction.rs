@@ -1,0 +1,54 @@
+//! Split reductions: each part of a reduction is summed in its own accumulators, which are then added to the total.
+//! Shorter sums lose less precision.
+
+use super::{Accumulators, Lanes, Step, Tile, identity, shifted};
+use crate::{lower::cpu::loops::nest, schedule::Loop};
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, binary},
+    tir::{Buffer, Stmt, StmtKind},
+};
+use hammock_loopnest::access::combiner;
+
+impl Tile<'_> {
+    /// Returns the loop over the parts of a split reduction.
+    pub(super) fn split_reduction(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Accumulators) -> Stmt {
+        let Loop { axis, step, .. } = self.loops()[number];
+        let (count, whole) = (&self.at.extents[axis], PrimExpr::int64(step));
+        let divides = count.as_int().is_some_and(|count| count % step == 0);
+        let parts = nest::full_steps(&(count + PrimExpr::int64(step - 1)), step);
+        nest::strided_loop(self.nest.stage.axes[axis].var.name(), &PrimExpr::int64(0), parts, step, |start| {
+            let extent = if divides { whole.clone() } else { binary(BinaryOp::Min, whole.clone(), count - &start) };
+            let at_part = self.at.part(axis, start.clone(), extent);
+            let (results, computed) = (self.results.clone(), self.computed.clone());
+            let part = Tile { at: &at_part, results, computed, ..*self };
+            part.partial_reduction(number + 1, &shifted(at, axis, start), of, sums)
+        })
+    }
+
+    /// Returns the reduction of one part: the loops from index `number` on.
+    fn partial_reduction(&self, number: usize, at: &[PrimExpr], of: Step, sums: &Accumulators) -> Stmt {
+        let all = &sums.values;
+        let own = Buffer::scoped(format!("{}_part", all.name), all.shape.clone(), all.dtype, "local");
+        let part = Accumulators { values: own, indices: None };
+        let op = combiner(self.nest.stage).map(|(op, _)| op);
+        let Some((op, zero)) = op.and_then(|op| Some((op, identity(op, all.dtype)?))) else {
+            unreachable!("plans are checked: split reductions may be reordered")
+        };
+        let load = |buffer: &Buffer, slot: &PrimExpr| PrimExpr::load(buffer, vec![slot.clone()]);
+        let clear = self.for_all(&|slot| Stmt::store(&part.values, vec![slot], zero.clone()));
+        let terms = self.update(number, at, of, &part);
+        let add = self.for_all(&|slot| {
+            let sum = binary(op, load(all, &slot), load(&part.values, &slot));
+            Stmt::store(all, vec![slot], sum)
+        });
+        Stmt::new(StmtKind::Seq(part.alloc().chain([clear, terms, add]).collect()))
+    }
+
+    /// Returns a statement for every accumulator.
+    fn for_all(&self, f: &dyn Fn(PrimExpr) -> Stmt) -> Stmt {
+        let of_terms = self.reduced_lanes().map(|(axis, lanes)| Lanes { axis, vectors: vec![lanes], active: None });
+        let lanes = of_terms.or_else(|| Some(Lanes { active: None, ..self.computed.clone()? }));
+        self.for_each_accumulator(&self.at.position, lanes.as_ref(), None, |slot, _| f(slot))
+    }
+}

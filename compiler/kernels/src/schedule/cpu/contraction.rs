@@ -1,0 +1,412 @@
+//! Contractions: matmuls of all shapes, and convolutions.
+
+use super::{
+    Loops, Rule, even_block, inner_plan,
+    lanes::{lanes_within_block, register_lanes},
+    reduced,
+    reductions::{horizontal_lanes, reduction_loops},
+    window::{self, Window},
+};
+use crate::schedule::{Loop, Packing, ScheduleContext, StagePlan, Staged};
+use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
+use hammock_loopnest::{
+    Stage,
+    access::{
+        self, can_be_copied, can_store_partials, contraction_operands, is_contiguous, is_vectorizable,
+        reduction_vector_axis, size, spatial, store_axis, vector_axis,
+    },
+    contraction::{row_axis, vector_operand},
+    index::same_expr,
+    row_tiling::{Rows, SharedCopy},
+};
+
+/// Unroll factor of the rows and columns of an inner-product tile.
+const TILE_ROWS: i64 = 4;
+/// Vectors of independent accumulators.
+const VECTORS: i64 = 4;
+/// Minimum uses of each element to pack an operand: with a long stride in loop order,
+const MIN_USES_STRIDED: i64 = 32;
+/// in another order,
+const MIN_USES: i64 = 16;
+/// and if nothing can be vectorized otherwise.
+const MIN_USES_FOR_VECTORS: i64 = 4;
+/// Minimum reduction extent of a partial result that is stored.
+const MIN_REDUCTION: i64 = 32;
+/// Maximum vectors of results, and reduction elements, of a strip of a GEMV whose matrix streams from memory: the
+/// elements are as many streams, of up to a page each. 4096 x 4096 takes 0.85 of the time of full reductions over 16
+/// vectors.
+const MAX_STRIP_VECTORS: i64 = 64;
+const STRIP_REDUCTION: i64 = 16;
+/// Minimum number of strips, for parallelism.
+const MIN_STRIPS: i64 = 8;
+/// Results of one operand for each pass over the other one.
+const INNER_BLOCK: i64 = 64;
+
+/// Broadcasts one operand, and vectorizes along the other.
+pub static OUTER: Rule = Rule {
+    name: "outer-product",
+    class: "contraction",
+    why: "rows share loaded vectors, vectors share broadcast elements",
+    doc: "A contraction of an operand that is contiguous along the result's vector axis and one that is invariant \
+          along it: a register tile in which rows share each loaded vector, and vectors share each broadcast element. \
+          If a window slides over the vectors, adjacent rows share most of them, and the taps are unrolled. A long \
+          reduction is split into parts that stay in cache for all rows.",
+    plan: outer,
+};
+
+/// The same with a packed operand.
+pub static PACKED: Rule = Rule {
+    name: "packed-outer-product",
+    class: "contraction",
+    why: "rows and vectors share loads, and packing one operand pays off",
+    doc: "As outer-product, for an operand that is not contiguous in loop order: it has a long stride, or is \
+          contiguous along another axis. A block of it is packed first, if its elements are reused often enough.",
+    plan: packed,
+};
+
+/// Vectorizes along the reduction.
+pub static INNER: Rule = Rule {
+    name: "inner-product",
+    class: "contraction",
+    why: "both operands are contiguous along the reduction, which is vectorized",
+    doc: "A contraction of two operands that are contiguous along the reduction axis: it is vectorized along it, and \
+          tiles of 4 x 4 results share the loaded vectors. Not with --strict-order.",
+    plan: inner,
+};
+
+fn outer(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+    let axis = vector_axis(stage)?;
+    let shared = vector_operand(stage, &stage.axes[axis].var)?;
+    let window = Window::of(stage, axis, shared, ctx.strict_order).filter(|_| row_axis(stage, axis, shared).is_none());
+    let rows = row_axis(stage, axis, shared).or(window.as_ref().map(|window| window.rows));
+    let (side, lanes) = register_tile(stage, axis, rows, ctx, window.is_some())?;
+    // Vectors must not cross the boundaries of a blocked operand.
+    let in_blocks = access::loads(stage).into_iter().find_map(|load| access::block_size(load, &stage.axes[axis].var));
+    let lanes = in_blocks.map_or(lanes, |block| lanes_within_block(lanes, block));
+    // All rows use the vector operand: the loops over it are outermost, so that a part of it stays in cache.
+    let used = |at: usize| shared.uses(&stage.axes[at].var);
+    let mut order: Vec<usize> = spatial(stage).collect();
+    let far = bytes(stage, shared) > ctx.l2_budget();
+    if far {
+        order.sort_by_key(|at| !used(*at));
+    }
+    let mut outer = Vec::new();
+    let mut parts = split_loop(stage, shared, lanes, ctx).filter(|_| far && window.is_none());
+    for at in order {
+        if at == axis {
+            let once = far && rows.is_none();
+            let strip = match in_blocks {
+                // Parts of a block's reduction are inside: the block is read in order.
+                Some(_) if once => parts.take().map(|part| [Loop::with_step(axis, lanes), part]),
+                None if once => strip(stage, axis, lanes, ctx),
+                _ => None,
+            };
+            outer.extend(strip.into_iter().flatten());
+            outer.push(Loop::with_step(axis, lanes));
+        } else {
+            outer.extend(parts.take_if(|_| !used(at)));
+            outer.push(Loop { step: if Some(at) == rows { side } else { 1 }, ..Loop::serial(at) });
+        }
+    }
+    let terms = window::reduction_loops(stage, window.as_ref());
+    let tile = rows.map(Loop::unrolled).into_iter().chain([Loop::vector(axis)]);
+    let inside = outer.len();
+    let mut plan = StagePlan::new(OUTER.name, outer.into_iter().chain(terms).chain(tile).collect());
+    let wide = rows.filter(|_| side > 1).and_then(|rows| upcast_copy(stage, &plan, shared, rows, inside, ctx));
+    plan.staged.extend(wide);
+    Some(Loops { loops: plan.loops, staged: plan.staged })
+}
+
+/// Plans a copy of the broadcast operand for the rows of a tile, if it is upcast: several elements are converted at a
+/// time, instead of each for every vector.
+fn upcast_copy(
+    stage: &Stage,
+    plan: &StagePlan,
+    shared: &PrimExpr,
+    rows: usize,
+    inside: usize,
+    ctx: &ScheduleContext,
+) -> Option<Staged> {
+    let (a, b) = contraction_operands(stage)?;
+    let other = if same_expr(a, shared) { b } else { a };
+    let PrimKind::Cast(from) = other.kind() else { return None };
+    let (load, _) = candidate_of(stage, other)?;
+    let sums = || reduced(stage).map(|l| l.axis).filter(|at| other.uses(&stage.axes[*at].var));
+    let terms: i64 = sums().map(|at| size(&stage.axes[at].extent)).product();
+    let worth = from.dtype().bits < other.dtype().bits && terms >= MIN_REDUCTION && other.uses(&stage.axes[rows].var);
+    if !worth || !can_be_copied(stage, other) {
+        return None;
+    }
+    let along = |at: &usize| from.uses(&stage.axes[*at].var) && access::all_contiguous(from, &stage.axes[*at].var);
+    // The copy retains the order of memory, unless loops would then jump to another cache line for each element.
+    let axes = if sums().last().is_some_and(|last| along(&last)) {
+        let mut axes: Vec<usize> = [rows].into_iter().chain(sums()).collect();
+        axes.sort_by_key(along);
+        axes
+    } else {
+        sums().chain([rows]).collect()
+    };
+    let mut staged = Staged::new(load, inside, axes);
+    staged.copy = inner_plan(&plan.copy_of(stage, &staged), *ctx);
+    Some(staged)
+}
+
+/// Returns loops over a strip of results and a few reduction elements, for an operand that streams from memory and is
+/// used once: it is read in long runs.
+fn strip(stage: &Stage, axis: usize, lanes: i64, ctx: &ScheduleContext) -> Option<[Loop; 2]> {
+    let mut terms = reduced(stage);
+    let (term, None) = (terms.next()?, terms.next()) else { return None };
+    let widest = MAX_STRIP_VECTORS * register_lanes(stage, ctx.target);
+    let width =
+        stage.axes[axis].extent.as_int().map_or(widest, |extent| widest.min(extent / MIN_STRIPS / lanes * lanes));
+    let long = stage.axes[term.axis].extent.as_int().is_none_or(|extent| extent > STRIP_REDUCTION);
+    let worth = width > lanes && long && can_store_partials(stage);
+    worth.then(|| [Loop::with_step(axis, width), Loop::with_step(term.axis, STRIP_REDUCTION)])
+}
+
+/// Returns a loop over parts of the reduction, if the operand's data for `results` results exceed the cache while all
+/// rows use them.
+fn split_loop(stage: &Stage, factor: &PrimExpr, results: i64, ctx: &ScheduleContext) -> Option<Loop> {
+    let axes = || reduced(stage).map(|l| l.axis).filter(|at| factor.uses(&stage.axes[*at].var));
+    let terms: i64 = axes().map(|at| size(&stage.axes[at].extent)).product();
+    let bytes = terms.saturating_mul(results).saturating_mul(factor.dtype().bytes() as i64);
+    let parts = bytes / ctx.l2_budget() + 1;
+    let longest = axes().max_by_key(|at| size(&stage.axes[*at].extent))?;
+    let extent = stage.axes[longest].extent.as_int()?;
+    let in_order = !ctx.strict_order || stage.axes.iter().filter(|axis| axis.reduce).count() == 1;
+    let evenly = |parts: i64| (extent % parts == 0).then_some(extent / parts);
+    let step = (parts..parts * 2).find_map(evenly).unwrap_or(extent / parts + 1);
+    let enough = terms / extent.max(1) * step >= MIN_REDUCTION;
+    (parts > 1 && enough && in_order && can_store_partials(stage)).then(|| Loop::with_step(longest, step))
+}
+
+/// Estimates the bytes of an operand.
+fn bytes(stage: &Stage, factor: &PrimExpr) -> i64 {
+    let used = stage.axes.iter().filter(|axis| factor.uses(&axis.var)).map(|axis| size(&axis.extent));
+    used.fold(factor.dtype().bytes() as i64, i64::saturating_mul)
+}
+
+/// Estimates the bytes of the vector operand, which several rows can share.
+pub fn shared_bytes(stage: &Stage) -> i64 {
+    let shared = vector_axis(stage).and_then(|axis| vector_operand(stage, &stage.axes[axis].var));
+    shared.map_or(0, |factor| bytes(stage, factor))
+}
+
+/// Returns true if the vector operand of a contraction is invariant along an axis, or there is none.
+pub fn shares(stage: &Stage, axis: usize) -> bool {
+    let along = vector_axis(stage).and_then(|along| vector_operand(stage, &stage.axes[along].var));
+    contraction_operands(stage).is_some() && along.is_none_or(|factor| !factor.uses(&stage.axes[axis].var))
+}
+
+/// Returns the register tile, rows and lanes: as many accumulators as registers hold, to hide latency, in blocks of
+/// nearly equal size. Windows leave registers for their taps. `None` if a row has one result.
+pub fn register_tile(
+    stage: &Stage,
+    axis: usize,
+    rows: Option<usize>,
+    ctx: &ScheduleContext,
+    window: bool,
+) -> Option<(i64, i64)> {
+    let (registers, most_rows, wide) = match (ctx.target.vector_registers >= 32, window) {
+        (true, false) => (16, 8, 4),
+        (true, true) => (8, 4, 2),
+        (false, false) => (12, 6, 2),
+        (false, true) => (4, 4, 1),
+    };
+    let one = register_lanes(stage, ctx.target);
+    let count = rows.map_or(Some(1), |at| stage.axes[at].extent.as_int());
+    let few = count.filter(|count| *count <= most_rows).map(|count| count.max(1));
+    let width = few.map_or(wide, |count| registers / count);
+    let columns = stage.axes[axis].extent.as_int();
+    let width = columns.map_or(width, |columns| even_block((columns + one - 1) / one, width));
+    let side = (registers / width).min(most_rows);
+    let lanes = columns.unwrap_or(i64::MAX).min(width * one).max(1);
+    let side = few.unwrap_or_else(|| count.map_or(side, |count| even_block(count, side)));
+    (lanes > 1).then_some((side, lanes))
+}
+
+/// An operand that is worth packing, and the register tile for it.
+struct PackableOperand<'a> {
+    /// The vectorized axis of the results, and the lanes of a tile.
+    axis: usize,
+    lanes: i64,
+    /// The axis of the rows that share it, and the rows of a tile.
+    rows: usize,
+    side: i64,
+    /// The operand, with its index among the stage's parts.
+    load: &'a PrimExpr,
+    number: usize,
+}
+
+impl PackableOperand<'_> {
+    fn of<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<PackableOperand<'a>> {
+        let axis = store_axis(stage).filter(|_| stage.values().all(is_vectorizable))?;
+        let shared = vector_operand(stage, &stage.axes[axis].var)?;
+        let rows = row_axis(stage, axis, shared)?;
+        let (side, lanes) = register_tile(stage, axis, Some(rows), ctx, false)?;
+        let (number, load) = candidate_of(stage, shared)?;
+        let var = &stage.axes[axis].var;
+        // Uses of each packed element, and whether it would otherwise be loaded with a long stride.
+        let others = spatial(stage).filter(|at| !shared.uses(&stage.axes[*at].var));
+        let times: i64 = others.map(|at| size(&stage.axes[at].extent)).product();
+        let far = stage.axes[axis].extent.as_int().is_none_or(|extent| extent > lanes);
+        let terms = || reduction_vector_axis(stage).and_then(|axis| horizontal_lanes(stage, axis, 1, ctx));
+        let in_lanes = || vector_axis(stage).is_some() || terms().is_some();
+        // A computed operand is packed instead of recomputed for each block of rows.
+        let computed = !matches!(load.kind(), PrimKind::Load(..));
+        let worth = match access::all_contiguous(load, var) {
+            true if computed => times > side,
+            true => far && times >= MIN_USES_STRIDED && bytes(stage, shared) > ctx.l1_exclusive_budget(),
+            false => times >= if in_lanes() { MIN_USES } else { MIN_USES_FOR_VECTORS },
+        };
+        let in_blocks = load.any(&mut |e| access::block_size(e, var).is_some());
+        (worth && !in_blocks).then_some(PackableOperand { axis, lanes, rows, side, load, number })
+    }
+}
+
+fn packed(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+    let PackableOperand { axis, lanes, rows, side, load, number } = PackableOperand::of(stage, ctx)?;
+    if !can_be_copied(stage, load) {
+        return None;
+    }
+    let used = |at: &usize| load.uses(&stage.axes[*at].var);
+    let mut loops: Vec<Loop> = spatial(stage).filter(|at| used(at) && *at != axis).map(Loop::serial).collect();
+    loops.push(Loop::with_step(axis, lanes));
+    let parts = split_loop(stage, load, lanes, ctx);
+    loops.extend(parts.clone());
+    let inside = loops.len();
+    let axes: Vec<usize> = reduced(stage).map(|l| l.axis).filter(used).chain([axis]).collect();
+    let left = axes.iter().map(|at| match loops.iter().find(|l| l.axis == *at && l.step > 1) {
+        Some(l) => PrimExpr::int64(l.step),
+        None => stage.axes[*at].extent.clone(),
+    });
+    let position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
+    let left: Vec<PrimExpr> = left.collect();
+    let to = Buffer::new("copy", left.clone(), load.dtype());
+    let copy = inner_plan(&stage.copy_of(load, &axes, left, &position, to, None), *ctx);
+    let others = spatial(stage).filter(|at| !used(at));
+    loops.extend(others.map(|at| if at == rows { Loop::with_step(at, side) } else { Loop::serial(at) }));
+    let inside_rows = loops.len();
+    loops.extend(reduced(stage));
+    loops.extend([Loop::unrolled(rows), Loop::vector(axis)]);
+    let mut plan = StagePlan::new(PACKED.name, loops);
+    plan.staged.push(Staged { copy, ..Staged::new(number, inside, axes) });
+    let wide = if side > 1 { upcast_copy(stage, &plan, load, rows, inside_rows, ctx) } else { None };
+    plan.staged.extend(wide);
+    Some(Loops { loops: plan.loops, staged: plan.staged })
+}
+
+/// Returns the packing of an operand that is worth doing before a kernel runs, if possible.
+pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<Packing> {
+    let (axis, block, load) = match PackableOperand::of(stage, ctx) {
+        Some(PackableOperand { axis, lanes, load, .. }) if can_be_copied(stage, load) => (axis, lanes, load),
+        // Without a copy, the source of an operand is read for each block of rows.
+        Some(PackableOperand { axis, lanes, load, .. }) => (axis, lanes, largest_load(load)?),
+        None => {
+            streamed_operand(stage, ctx).and_then(|(axis, lanes, factor)| Some((axis, lanes, largest_load(factor)?)))?
+        }
+    };
+    let (buffer, dim) = whole_dimension(stage, load, axis)?;
+    Some(Packing { buffer, dim, block, groups: None })
+}
+
+/// Returns the largest buffer load in an operand, for instance of quantized weights.
+fn largest_load(factor: &PrimExpr) -> Option<&PrimExpr> {
+    let mut loads = Vec::new();
+    factor.walk(&mut |e| {
+        if let PrimKind::Load(buffer, ..) = e.kind() {
+            let bytes = buffer.dtype.bytes() as i64;
+            loads.push((buffer.shape.iter().fold(bytes, |bytes, dim| bytes.saturating_mul(size(dim))), e));
+        }
+    });
+    loads.into_iter().max_by_key(|(bytes, _)| *bytes).map(|(_, load)| load)
+}
+
+/// Returns the buffer of a load, and the dimension that an axis alone traverses completely.
+pub fn whole_dimension(stage: &Stage, load: &PrimExpr, axis: usize) -> Option<(Buffer, usize)> {
+    let axis = &stage.axes[axis];
+    let PrimKind::Load(buffer, indices, None) = load.kind() else { return None };
+    let mut along = (0..indices.len()).filter(|at| indices[*at].uses(&axis.var));
+    let (dim, None) = (along.next()?, along.next()) else { return None };
+    let whole = indices[dim].as_var() == Some(&axis.var) && same_expr(&axis.extent, &buffer.shape[dim]);
+    whole.then(|| (buffer.clone(), dim))
+}
+
+/// Returns an operand that streams from memory for few rows, with its vectorized axis and the number of results that
+/// are worth a block: memory is fastest when read sequentially.
+fn streamed_operand<'a>(stage: &'a Stage, ctx: &ScheduleContext) -> Option<(usize, i64, &'a PrimExpr)> {
+    let axis = vector_axis(stage)?;
+    let load = vector_operand(stage, &stage.axes[axis].var)?;
+    let lanes = match row_axis(stage, axis, load) {
+        Some(rows) => register_tile(stage, axis, Some(rows), ctx, false)?.1,
+        None => 2 * VECTORS * register_lanes(stage, ctx.target),
+    };
+    let far = stage.axes[axis].extent.as_int().is_some_and(|extent| extent > lanes);
+    (far && bytes(stage, load) > ctx.l2_budget()).then_some((axis, lanes, load))
+}
+
+/// Returns an operand with its index among the stage's parts.
+fn candidate_of<'a>(stage: &'a Stage, factor: &PrimExpr) -> Option<(usize, &'a PrimExpr)> {
+    access::parts(stage).into_iter().enumerate().find(|(_, part)| same_expr(part, factor))
+}
+
+/// Returns an operand that is a load with its index among the stage's loads.
+fn load_of<'a>(stage: &'a Stage, factor: &PrimExpr) -> Option<(usize, &'a PrimExpr)> {
+    access::loads(stage).into_iter().enumerate().find(|(_, load)| same_expr(load, factor))
+}
+
+fn inner(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+    let axis = reduction_vector_axis(stage).filter(|_| !ctx.strict_order)?;
+    let (a, b) = contraction_operands(stage)?;
+    let var = &stage.axes[axis].var;
+    if !a.uses(var) || !b.uses(var) {
+        return None;
+    }
+    // Rows are an axis of one operand only, columns of the other; axes of both stay outside.
+    let only = |own: &PrimExpr, other: &PrimExpr| {
+        spatial(stage).rev().find(|at| own.uses(&stage.axes[*at].var) && !other.uses(&stage.axes[*at].var))
+    };
+    let mut tiled: Vec<usize> = only(a, b).into_iter().chain(only(b, a)).collect();
+    tiled.sort_by_key(|at| size(&stage.axes[*at].extent));
+    let registers = i64::from(ctx.target.vector_registers / 2);
+    let (lanes, sides) = match tiled.as_slice() {
+        [] => (horizontal_lanes(stage, axis, VECTORS, ctx)?, vec![]),
+        [_] => (horizontal_lanes(stage, axis, registers / TILE_ROWS / 2, ctx)?, vec![TILE_ROWS]),
+        _ => (horizontal_lanes(stage, axis, 1, ctx)?, vec![TILE_ROWS, registers / TILE_ROWS]),
+    };
+    let outside = spatial(stage).filter(|at| !tiled.contains(at)).map(Loop::serial);
+    // The longer side is blocked to stay in cache while the other one streams past.
+    let block = tiled.get(1).filter(|at| stage.axes[**at].extent.as_int().is_none_or(|n| n > INNER_BLOCK));
+    let block = block.map(|at| Loop::with_step(*at, INNER_BLOCK));
+    let around = tiled.iter().zip(&sides).map(|(at, side)| Loop::with_step(*at, *side));
+    let tile = tiled.iter().map(|at| Loop::unrolled(*at)).chain([Loop::vector(axis)]);
+    Some(
+        outside
+            .chain(block)
+            .chain(around)
+            .chain(reduction_loops(stage, axis, lanes))
+            .chain(tile)
+            .collect::<Vec<_>>()
+            .into(),
+    )
+}
+
+/// Returns the copy of a row-tiled stage's operand that is worth making before the rows: it is not contiguous along the
+/// results, and enough rows share it.
+pub fn shared_copy(rows: &Rows, number: usize, ctx: &ScheduleContext) -> Option<SharedCopy> {
+    let stage = &rows.stages[number];
+    let axis = store_axis(stage)?;
+    let shared = vector_operand(stage, &stage.axes[axis].var)?;
+    let (load, e) = load_of(stage, shared)?;
+    let often = rows.extents().last().and_then(PrimExpr::as_int).is_some_and(|rows| rows >= MIN_USES);
+    let across = !is_contiguous(e, &stage.axes[axis].var);
+    if !often || !across || !rows.is_row_invariant(number, e) || !can_be_copied(stage, e) {
+        return None;
+    }
+    let row_axes: Vec<usize> = rows.row_axes(number).collect();
+    let used = |at: &usize| e.uses(&stage.axes[*at].var) && !row_axes.contains(at) && *at != axis;
+    let axes: Vec<usize> = (0..stage.axes.len()).filter(used).chain([axis]).collect();
+    let bytes =
+        axes.iter().try_fold(e.dtype().bytes() as i64, |bytes, at| bytes.checked_mul(stage.axes[*at].extent.as_int()?));
+    bytes.is_some_and(|bytes| bytes <= ctx.l2_budget()).then_some(SharedCopy { stage: number, load, axes })
+}

@@ -1,0 +1,99 @@
+//! Element-wise stages.
+
+use super::{
+    Loops, Rule,
+    lanes::{lanes, register_lanes},
+};
+use crate::schedule::{Loop, ScheduleContext};
+use hammock_ir::{
+    PrimExpr,
+    prim::{BinaryOp, PrimKind, intrinsics::MATH_COST},
+};
+use hammock_loopnest::{
+    Stage,
+    access::{block_size, interleave_factor, loads, spatial, strided_axis, vector_axis},
+};
+
+/// Vectorizes along a contiguous axis.
+pub static RULE: Rule = Rule {
+    name: "elementwise",
+    class: "elementwise",
+    why: "independent elements, vectorized along a contiguous axis",
+    doc: "An element-wise stage. If the result is contiguous along an axis, and all loads are contiguous or have a \
+          small stride, it is vectorized along it, two registers at a time to hide latency; four for functions such as \
+          exp, which are long dependency chains, if the target has enough registers.",
+    plan,
+};
+
+/// Unrolls an axis whose positions are computed differently.
+pub static PERIODIC_SELECT: Rule = Rule {
+    name: "periodic-select",
+    class: "select",
+    why: "a select on the position along a short axis is resolved by unrolling",
+    doc: "An element-wise stage whose value depends on the position along a short axis, or on the position modulo a \
+          small number, by comparisons with constants: the positions are unrolled, which resolves the comparisons at \
+          compile time and shares common subexpressions.",
+    plan: periodic_select,
+};
+
+/// Maximum number of unrolled positions.
+const MAX_POSITIONS: i64 = 8;
+
+fn periodic_select(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+    let along = vector_axis(stage).filter(|_| !stage.reduces())?;
+    let (axis, count) = compared_axis(stage).filter(|(axis, _)| *axis != along)?;
+    let lanes = lanes(stage, along, 1, ctx.target)?;
+    let outer = spatial(stage).map(|at| match at {
+        _ if at == along => Loop::with_step(at, lanes),
+        _ if at == axis => Loop::with_step(at, count),
+        _ => Loop::serial(at),
+    });
+    Some(outer.chain([Loop::unrolled(axis), Loop::vector(along)]).collect::<Vec<_>>().into())
+}
+
+/// Returns the axis that a value compares with constants, and the number of positions to unroll.
+fn compared_axis(stage: &Stage) -> Option<(usize, i64)> {
+    let axis_of = |e: &PrimExpr| stage.axes.iter().position(|axis| e.as_var() == Some(&axis.var));
+    let mut found = None;
+    stage.value.any(&mut |e| {
+        let PrimKind::Binary(BinaryOp::Eq, position, number) = e.kind() else { return false };
+        found = number.as_int().and_then(|_| match position.kind() {
+            PrimKind::Binary(BinaryOp::FloorMod, position, period) => Some((axis_of(position)?, period.as_int()?)),
+            _ => axis_of(position).and_then(|axis| Some((axis, stage.axes[axis].extent.as_int()?))),
+        });
+        found = found.filter(|(_, count)| (2..=MAX_POSITIONS).contains(count));
+        found.is_some()
+    });
+    found
+}
+
+fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
+    let near = vector_axis(stage).or_else(|| strided_axis(stage));
+    let chain = |e: &PrimExpr| matches!(e.kind(), PrimKind::Call(call) if call.cost() >= MATH_COST);
+    let many = ctx.target.vector_registers >= 32 && stage.value.any(&mut |e| chain(e));
+    let registers = if many { 4 } else { 2 };
+    let vector = near.and_then(|axis| Some((axis, interleaved_lanes(stage, axis, registers, ctx)?)));
+    let outer = spatial(stage).flat_map(|axis| match vector {
+        Some((v, lanes)) if v == axis => {
+            let block = min_block_size(stage, axis, lanes).map(|block| Loop::with_step(axis, block));
+            block.into_iter().chain([Loop::with_step(axis, lanes)]).collect()
+        }
+        _ => vec![Loop::serial(axis)],
+    });
+    Some(outer.chain(vector.map(|(axis, _)| Loop::vector(axis))).collect::<Vec<_>>().into())
+}
+
+/// Returns the number of lanes. For interleaved loads, each vector begins with the first row.
+fn interleaved_lanes(stage: &Stage, axis: usize, registers: i64, ctx: &ScheduleContext) -> Option<i64> {
+    let all = lanes(stage, axis, registers, ctx.target)?;
+    let found = loads(stage).into_iter().find_map(|load| interleave_factor(load, &stage.axes[axis].var));
+    let Some(turns) = found.filter(|turns| all % turns != 0) else { return Some(all) };
+    let one = all.min(register_lanes(stage, ctx.target));
+    Some(one - one % turns).filter(|lanes| *lanes > 0).or(Some(one))
+}
+
+/// Returns the block size of a blocked load along an axis, if vectors of `lanes` would cross block boundaries.
+fn min_block_size(stage: &Stage, axis: usize, lanes: i64) -> Option<i64> {
+    let found = loads(stage).into_iter().filter_map(|load| block_size(load, &stage.axes[axis].var));
+    found.filter(|block| *block > lanes && block % lanes != 0).min()
+}

@@ -1,0 +1,167 @@
+//! Scheduling rules for CPUs, tried in order. Each says what it matches, which loops it chooses, and why.
+//!
+//! Rules look at axes and access patterns, never at names, and support dynamic sizes like static ones.
+
+mod contraction;
+mod dot_product;
+mod elementwise;
+mod lanes;
+mod opaque;
+mod parallel;
+mod reductions;
+mod row_tiling;
+mod split_reduction;
+mod transpose;
+mod window;
+
+use crate::schedule::{Loop, Packing, PartPlan, Plan, ScheduleContext, StagePlan, Staged};
+use hammock_loopnest::{Footprint, Kernel, OpaqueStmts, Part, Stage, access::invariant_divisor};
+pub use lanes::{MAX_LANES, register_lanes};
+use parallel::parallelize;
+pub use row_tiling::plan as rows_plan;
+
+/// Divisor of a cache's size that yields the budget for reused data.
+const REUSE_DIVISOR: u64 = 4;
+
+/// A way to schedule stages of one kind.
+pub struct Rule {
+    /// Name in plans.
+    pub name: &'static str,
+    /// Name of the kind of stages that it matches.
+    pub class: &'static str,
+    /// Reason to choose it, in a few words.
+    pub why: &'static str,
+    /// Stages that it matches, loops that it chooses, and why.
+    pub doc: &'static str,
+    /// Returns the loops for a stage that it matches, outermost first, not yet parallel.
+    plan: fn(&Stage, &ScheduleContext) -> Option<Loops>,
+}
+
+/// Loops and copies that a rule chooses.
+struct Loops {
+    loops: Vec<Loop>,
+    staged: Vec<Staged>,
+}
+
+impl From<Vec<Loop>> for Loops {
+    fn from(loops: Vec<Loop>) -> Loops {
+        Loops { loops, staged: Vec::new() }
+    }
+}
+
+impl ScheduleContext<'_> {
+    /// Returns the bytes that stay in L1 while other data stream through it.
+    fn l1_budget(&self) -> i64 {
+        (self.target.caches.l1 / REUSE_DIVISOR) as i64
+    }
+
+    /// Returns the bytes that stay in L1 while little else is used.
+    fn l1_exclusive_budget(&self) -> i64 {
+        (self.target.caches.l1 / 4 * 3) as i64
+    }
+
+    /// Returns the bytes that stay in L2 while other data stream through it.
+    fn l2_budget(&self) -> i64 {
+        (self.target.caches.l2 / REUSE_DIVISOR) as i64
+    }
+}
+
+/// All rules, in the order in which they are tried.
+pub static RULES: [&Rule; 11] = [
+    &dot_product::RULE,
+    &contraction::PACKED,
+    &contraction::OUTER,
+    &contraction::INNER,
+    &reductions::VERTICAL,
+    &reductions::HORIZONTAL,
+    &reductions::STRIDED,
+    &reductions::UNROLLED,
+    &transpose::RULE,
+    &elementwise::PERIODIC_SELECT,
+    &elementwise::RULE,
+];
+
+/// Plans every part of a kernel.
+pub fn choose(kernel: &Kernel, ctx: ScheduleContext) -> Plan {
+    let part = |part: &Part| match part {
+        Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, ctx)),
+        Part::Rows(rows) => PartPlan::Rows(row_tiling::plan(rows, ctx, None)),
+        Part::Opaque(other) => opaque_plan(other),
+    };
+    Plan { parts: kernel.parts.iter().map(part).collect() }
+}
+
+/// Returns the packings that are worth doing before a kernel runs, for buffers that it reads only once.
+pub fn packings(kernel: &Kernel, ctx: ScheduleContext) -> Vec<Packing> {
+    let of_stage = |stage: &Stage| dot_product::packing(stage, &ctx).or_else(|| contraction::packing(stage, &ctx));
+    // Row-tiled stages are examined at the tile size.
+    let stages = |part: &Part| match part {
+        Part::Stage(stage) => vec![stage.clone()],
+        Part::Rows(rows) => {
+            rows.sample(row_tiling::plan(rows, ctx, None).tiles.first().map_or(1, |tile| tile.0)).stages
+        }
+        Part::Opaque(_) => Vec::new(),
+    };
+    let all: Vec<Stage> = kernel.parts.iter().flat_map(stages).collect();
+    let others = kernel.parts.iter().filter(|part| matches!(part, Part::Opaque(_)));
+    let used: Vec<Footprint> = all.iter().map(Footprint::of_stage).chain(others.map(Footprint::of_part)).collect();
+    let once = |found: &Packing| used.iter().filter(|used| used.has(&found.buffer)).count() == 1;
+    all.iter().filter_map(of_stage).filter(once).collect()
+}
+
+/// Plans opaque statements.
+pub fn opaque_plan(other: &OpaqueStmts) -> PartPlan {
+    PartPlan::Opaque(opaque::parallelize(other))
+}
+
+/// Plans a stage by the first rule that matches.
+pub fn stage_plan(stage: &Stage, ctx: ScheduleContext) -> StagePlan {
+    stage_plans(stage, ctx).next().unwrap_or_else(|| unreachable!("the last rule is for every stage"))
+}
+
+/// Returns the plans of all rules that match a stage.
+pub fn stage_plans<'a>(stage: &'a Stage, ctx: ScheduleContext<'a>) -> impl Iterator<Item = StagePlan> + 'a {
+    serial_plans(stage, ctx).map(move |mut plan| {
+        parallelize(&mut plan, stage, ctx.target);
+        plan.hoists_reciprocal = hoists_reciprocal(&plan, stage, ctx);
+        plan
+    })
+}
+
+/// Plans a stage inside parallel loops.
+pub fn inner_plan(stage: &Stage, ctx: ScheduleContext) -> StagePlan {
+    let plan = serial_plans(stage, ctx).next();
+    let mut plan = plan.unwrap_or_else(|| unreachable!("the last rule is for every stage"));
+    plan.hoists_reciprocal = hoists_reciprocal(&plan, stage, ctx);
+    plan
+}
+
+/// Returns the plans of all rules that match, not yet parallel.
+fn serial_plans<'a>(stage: &'a Stage, ctx: ScheduleContext<'a>) -> impl Iterator<Item = StagePlan> + 'a {
+    let chosen = RULES.iter().filter_map(move |rule| Some((rule, (rule.plan)(stage, &ctx)?)));
+    chosen.map(move |(rule, Loops { loops, staged })| {
+        let mut plan = StagePlan { rule: rule.name, loops, staged, hoists_reciprocal: false };
+        split_reduction::apply(&mut plan, stage, &ctx);
+        plan
+    })
+}
+
+/// Returns true if an invariant divisor should be inverted once: a division costs as much as ten multiplications. Not
+/// with --strict-order, since results differ in the last bit.
+fn hoists_reciprocal(plan: &StagePlan, stage: &Stage, ctx: ScheduleContext) -> bool {
+    let Some(axis) = plan.vector().map(|l| l.axis) else { return false };
+    let repeats = stage.axes[axis].extent.as_int().is_none_or(|n| n >= 4 * register_lanes(stage, ctx.target));
+    let known = invariant_divisor(stage, axis).and_then(|divisor| plan.hoist_depth(stage, divisor));
+    !ctx.strict_order && plan.staged.is_empty() && repeats && known.is_some()
+}
+
+/// Returns the size of blocks of nearly equal size, of at most `most` each.
+fn even_block(count: i64, most: i64) -> i64 {
+    let blocks = (count + most - 1) / most;
+    ((count + blocks - 1) / blocks.max(1)).max(1)
+}
+
+/// Returns serial loops over the reduction axes.
+fn reduced(stage: &Stage) -> impl Iterator<Item = Loop> {
+    (0..stage.axes.len()).filter(|at| stage.axes[*at].reduce).map(Loop::serial)
+}

@@ -1,0 +1,71 @@
+//! Row-tiled stages.
+
+use super::{
+    contraction, even_block, inner_plan,
+    parallel::{TripCount, is_symbolic, parallel},
+};
+use crate::schedule::{RowsPlan, ScheduleContext, StagePlan, duration};
+use hammock_ir::{PrimExpr, prim::Var};
+use hammock_loopnest::{
+    Stage,
+    access::{contraction_operands, vector_axis},
+    row_tiling::{Rows, SharedCopy},
+};
+
+/// Rows of a tile, if several rows help.
+const TILE_ROWS: i64 = 8;
+/// The same if a contraction reads more data per row than stay in cache, and all rows can share them.
+const MAX_ROWS: i64 = 32;
+/// Number of tiles that balances the load of threads.
+const MIN_TILES: i64 = 16;
+
+/// Plans row-tiled stages, with `given` rows of a tile if it is set.
+pub fn plan(rows: &Rows, ctx: ScheduleContext, given: Option<i64>) -> RowsPlan {
+    let count = rows.extents().last().and_then(PrimExpr::as_int);
+    let copied: Vec<SharedCopy> =
+        (0..rows.stages.len()).filter_map(|number| contraction::shared_copy(rows, number, &ctx)).collect();
+    let position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
+    let (rows, copies) = &rows.with_copies(&copied, &position[..position.len() - 1]);
+    let alone = |stage: &Stage| inner_plan(stage, ctx);
+    let copied = copied.into_iter().zip(copies.iter().map(alone)).collect();
+    let plans = |n: i64| rows.sample(n).stages.iter().map(alone).collect::<Vec<StagePlan>>();
+    // Several rows hide the latency of accumulations, and share the loads of contractions.
+    let row_axis = |number: usize| rows.row_axes(number).last().unwrap_or(0);
+    let gains = |number: usize, stage: &Stage| {
+        contraction::shares(stage, row_axis(number)) || (stage.reduces() && vector_axis(stage).is_none())
+    };
+    // Horizontal reductions hide latency in one row already: rows then only have to stay in L1.
+    let in_lanes = |stage: &Stage| {
+        contraction_operands(stage).is_none()
+            && inner_plan(stage, ctx).vector().is_some_and(|l| stage.axes[l.axis].reduce)
+    };
+    let stages = rows.stages.iter().enumerate();
+    let gaining: Vec<&Stage> = stages.filter(|(number, stage)| gains(*number, stage)).map(|(_, stage)| stage).collect();
+    let room = if gaining.iter().all(|stage| in_lanes(stage)) { ctx.l1_budget() } else { ctx.l2_budget() };
+    // The bytes of a dynamic row are a guess, which tiles of few rows should not depend on.
+    let guessed = if rows.stages.iter().any(is_symbolic) { 2 * room } else { room };
+    let room_for = |n: i64| if n <= TILE_ROWS / 2 { guessed } else { room };
+    let fits = |n: &i64| *n == 1 || (!gaining.is_empty() && rows.bytes(*n) <= room_for(*n));
+    let far = gaining.iter().any(|stage| contraction::shared_bytes(stage) > ctx.l2_budget());
+    let many = count.filter(|_| far).map(|count| even_block(count, MAX_ROWS));
+    let all = rows.extents().try_fold(1, |all: i64, extent| all.checked_mul(extent.as_int()?));
+    let few = all.is_some_and(|all| all / TILE_ROWS < MIN_TILES);
+    let most = if few && parallel_rows(rows, 1, !copies.is_empty(), ctx).is_some() { TILE_ROWS / 2 } else { TILE_ROWS };
+    let sizes = many.into_iter().chain([most, TILE_ROWS / 2, 1]).filter(fits);
+    let tile = given.or_else(|| sizes.map(|n| n.min(count.unwrap_or(n))).next()).unwrap_or(1).max(1);
+    let rest = count.map_or(tile.min(2) - 1, |count| count % tile);
+    let tiles = [tile, rest].into_iter().filter(|n| *n > 0).map(|n| (n, plans(n))).collect();
+    RowsPlan { copied, parallel: parallel_rows(rows, tile, !copies.is_empty(), ctx), tiles }
+}
+
+fn parallel_rows(rows: &Rows, tile: i64, copies: bool, ctx: ScheduleContext) -> Option<(usize, i64)> {
+    let time = |stage: &Stage| duration(stage, &inner_plan(stage, ctx), ctx.target);
+    let time = rows.stages.iter().map(time).fold(0, i64::saturating_add);
+    let last = rows.extents().len() - 1;
+    let count = |(n, extent): (usize, &PrimExpr)| TripCount::of(extent, if n == last { tile } else { 1 });
+    let counts: Vec<TripCount> = rows.extents().enumerate().map(count).collect();
+    let symbolic = rows.stages.iter().any(is_symbolic);
+    // Copies are inside all loops but the last: if those have several iterations, copies are not repeated.
+    let outer = if copies { parallel(&counts[..last], time, symbolic) } else { None };
+    outer.or_else(|| parallel(&counts, time, symbolic))
+}

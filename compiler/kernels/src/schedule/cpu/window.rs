@@ -1,0 +1,86 @@
+//! Sliding windows: depthwise convolutions and pooling.
+
+use super::reduced;
+use crate::schedule::Loop;
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Var},
+};
+use hammock_loopnest::{
+    Stage,
+    access::{self, MAX_STRIDE, spatial},
+    index::Simplifier,
+};
+
+/// A window that slides over the loaded data: adjacent rows of results share most loads.
+pub struct Window {
+    /// The axis of the rows.
+    pub rows: usize,
+    /// Unrolled axes of the window, so that loads shared by rows are recognized: all of them, or for a large window
+    /// only the axis that slides over the rows.
+    pub taps: Vec<usize>,
+}
+
+/// Maximum number of unrolled taps.
+const MAX_TAPS: i64 = 25;
+
+impl Window {
+    /// Finds the window of a load that is contiguous along `axis`.
+    pub fn of(stage: &Stage, axis: usize, load: &PrimExpr, strict_order: bool) -> Option<Window> {
+        // Ignores an upcast, and padding.
+        let load = if let PrimKind::Cast(narrow) = load.kind() { narrow } else { load };
+        let load = access::guarded(load).map_or(load, |(_, load, _)| load);
+        let PrimKind::Load(_, indices, _) = load.kind() else { return None };
+        let tap = |at: usize, index: &PrimExpr| {
+            let mut reduced = reduced(stage).map(|l| l.axis);
+            reduced.find(|tap| slides(index, &stage.axes[at].var, &stage.axes[*tap].var))
+        };
+        let slide = |at: usize| {
+            let mut along = indices.iter().filter(|index| index.uses(&stage.axes[at].var));
+            along.next().and_then(|index| tap(at, index)).filter(|_| along.next().is_none())
+        };
+        let others = spatial(stage).rev().filter(|at| *at != axis);
+        let (rows, own) = others.filter_map(|at| Some((at, slide(at)?))).next()?;
+        // Axes after the first one are inside of it: all are unrolled.
+        let taps: Vec<usize> = reduced(stage).map(|l| l.axis).filter(|tap| *tap >= own).collect();
+        let few = |taps: &Vec<usize>| {
+            let count = taps.iter().try_fold(1i64, |count, tap| count.checked_mul(stage.axes[*tap].extent.as_int()?));
+            count.is_some_and(|count| (1..=MAX_TAPS).contains(&count))
+        };
+        // Unrolling only one axis reorders the reduction.
+        let only = || Some(vec![own]).filter(|own| !strict_order && few(own));
+        let taps = Some(taps).filter(few).or_else(only)?;
+        Some(Window { rows, taps })
+    }
+}
+
+/// Returns true if an index is affine in two variables with small positive coefficients.
+fn slides(index: &PrimExpr, a: &Var, b: &Var) -> bool {
+    let poly = Simplifier::default().poly(index);
+    let few = |var: &Var| {
+        let times = poly.coefficient(var).and_then(|times| times.as_constant());
+        times.is_some_and(|times| (1..=MAX_STRIDE).contains(&times))
+    };
+    few(a) && few(b)
+}
+
+/// Returns loops over the reduction axes, the unrolled ones of a window last.
+pub fn reduction_loops(stage: &Stage, window: Option<&Window>) -> impl Iterator<Item = Loop> {
+    let is_tap = move |l: &Loop| window.is_some_and(|window| window.taps.contains(&l.axis));
+    let taps = reduced(stage).filter(move |l| is_tap(l)).map(|l| Loop::unrolled(l.axis));
+    reduced(stage).filter(move |l| !is_tap(l)).chain(taps)
+}
+
+/// Returns loops over the reduction axes, the innermost ones unrolled while these have few elements.
+pub fn unrolled_loops(stage: &Stage) -> impl Iterator<Item = Loop> {
+    let mut count = 1i64;
+    let mut loops: Vec<Loop> = reduced(stage).collect();
+    for l in loops.iter_mut().rev() {
+        count = stage.axes[l.axis].extent.as_int().map_or(i64::MAX, |extent| count.saturating_mul(extent));
+        if count > MAX_TAPS {
+            break;
+        }
+        *l = Loop::unrolled(l.axis);
+    }
+    loops.into_iter()
+}

@@ -1,0 +1,283 @@
+//! Schedules as data: the loops of each part of a kernel.
+//!
+//! A plan is a list of loops for each [stage](hammock_loopnest). The rules of a kind of machine ([`cpu`]) make one from
+//! axes and access patterns alone, never from names; lowering generates the loop nest. Since a plan never rewrites a
+//! computation, it can only change the order of operations, and only where that is allowed: see [`LoopKind::Vector`].
+
+mod bind;
+mod check;
+mod context;
+mod cost_model;
+pub mod cpu;
+mod flops;
+mod names;
+mod packing;
+mod padding;
+pub mod primitives;
+mod read;
+mod search_space;
+mod text;
+
+pub use bind::bind;
+pub use context::ScheduleContext;
+pub use cost_model::{cost, duration};
+pub use flops::Flops;
+pub use packing::{PackedGroups, Packing};
+pub use read::{ParsedPlan, PlanError, Plans};
+pub use search_space::candidates;
+
+use hammock_ir::{
+    PrimExpr,
+    prim::{
+        Var,
+        flat::{Dot, PACKED_DTYPE},
+    },
+    tir::Buffer,
+};
+use hammock_loopnest::{
+    Stage,
+    access::{is_contiguous, parts},
+    dots,
+    row_tiling::{Rows, SharedCopy},
+};
+use std::collections::BTreeMap;
+
+/// Schedule of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Plan {
+    /// One entry for each part.
+    pub parts: Vec<PartPlan>,
+}
+
+/// Schedule of a part.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PartPlan {
+    /// Opaque statements, with the number of enclosing loops, outermost first, that are parallel together, and the
+    /// minimum iterations for a thread.
+    Opaque(Option<(usize, i64)>),
+    /// A stage.
+    Stage(StagePlan),
+    /// Row-tiled stages.
+    Rows(RowsPlan),
+}
+
+/// Schedule of row-tiled stages: loops over row axes, around loops over the stages' other axes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RowsPlan {
+    /// Copies made before the loop over the last row axis, with their schedules.
+    pub copied: Vec<(SharedCopy, StagePlan)>,
+    /// The innermost parallel row axis, which is parallel together with those before it, and the minimum iterations for
+    /// a thread.
+    pub parallel: Option<(usize, i64)>,
+    /// Rows of a tile with the plans of its stages: first the main tile, then remainders.
+    pub tiles: Vec<(i64, Vec<StagePlan>)>,
+}
+
+impl RowsPlan {
+    /// Returns the row-tiled stages that read its copies, and the stages that make these at a symbolic position.
+    pub fn with_copies(&self, rows: &Rows) -> (Rows, Vec<Stage>) {
+        let mut position: Vec<PrimExpr> = rows.vars().map(Var::expr).collect();
+        position.pop();
+        rows.with_copies(self.copied.iter().map(|(copied, _)| copied), &position)
+    }
+}
+
+/// Schedule of a stage.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StagePlan {
+    /// Name of the rule that made it.
+    pub rule: &'static str,
+    /// The loops, outermost first. An axis may have several, of decreasing steps; the last one has step 1. Trailing
+    /// reduction, unrolled and vector loops are the *tile*, whose results are in registers. At most one reduction loop
+    /// may be outside the tile: it splits the reduction, and partial results are stored in the result's buffer. Another
+    /// one may split it inside the tile, with partial accumulators in registers.
+    pub loops: Vec<Loop>,
+    /// Packed copies of operands.
+    pub staged: Vec<Staged>,
+    /// True if the divisor that is invariant along the vector axis is inverted once, and multiplied by.
+    pub hoists_reciprocal: bool,
+}
+
+/// A packed copy of what an operand loads, made inside some loops in the order in which they use it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Staged {
+    /// Index among the [parts](hammock_loopnest::access::parts) of the stage's value.
+    pub load: usize,
+    /// Number of loops around the copy.
+    pub inside: usize,
+    /// Axes that the load varies along, in the order of the copy's dimensions.
+    pub axes: Vec<usize>,
+    /// Axes that are [padded](padding), with the multiple that they are padded to.
+    pub padded: BTreeMap<usize, i64>,
+    /// Schedule of the copy, a stage over these axes.
+    pub copy: StagePlan,
+}
+
+impl Staged {
+    /// Creates a copy that is not scheduled yet.
+    pub fn new(load: usize, inside: usize, axes: Vec<usize>) -> Staged {
+        Staged { load, inside, axes, padded: BTreeMap::new(), copy: StagePlan::new("", Vec::new()) }
+    }
+}
+
+/// A loop of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Loop {
+    /// Index of the stage's axis.
+    pub axis: usize,
+    /// Step: number of values of the axis for each iteration. The tail has fewer.
+    pub step: i64,
+    /// Execution of iterations.
+    pub kind: LoopKind,
+}
+
+/// Execution of a loop's iterations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LoopKind {
+    /// Sequential.
+    Serial,
+    /// Parallel, collapsed with enclosing loops up to the last copy; with the minimum iterations for a thread.
+    Parallel(i64),
+    /// Unrolled.
+    Unrolled,
+    /// Vectorized. Along a reduction axis, each lane accumulates its own elements, and the lanes are combined at the
+    /// end: in an order that is the same for every run and number of threads.
+    Vector,
+    /// Reduced by a [dot instruction](hammock_loopnest::dots): the innermost loop of a reduction axis, whose enclosing loop
+    /// has the group size as step.
+    Dot,
+}
+
+impl Loop {
+    /// Creates a serial loop with step 1.
+    pub fn serial(axis: usize) -> Loop {
+        Loop { axis, step: 1, kind: LoopKind::Serial }
+    }
+
+    /// Creates a serial loop with a step.
+    pub fn with_step(axis: usize, step: i64) -> Loop {
+        Loop { axis, step, kind: LoopKind::Serial }
+    }
+
+    /// Creates an unrolled loop.
+    pub fn unrolled(axis: usize) -> Loop {
+        Loop { axis, step: 1, kind: LoopKind::Unrolled }
+    }
+
+    /// Creates a loop of dot instructions.
+    pub fn dot(axis: usize) -> Loop {
+        Loop { axis, step: 1, kind: LoopKind::Dot }
+    }
+
+    /// Returns true if it is parallel.
+    pub fn is_parallel(&self) -> bool {
+        matches!(self.kind, LoopKind::Parallel(_))
+    }
+
+    /// Creates a vector loop.
+    pub fn vector(axis: usize) -> Loop {
+        Loop { axis, step: 1, kind: LoopKind::Vector }
+    }
+}
+
+impl StagePlan {
+    /// Creates a plan without copies.
+    pub fn new(rule: &'static str, loops: Vec<Loop>) -> StagePlan {
+        StagePlan { rule, loops, staged: Vec::new(), hoists_reciprocal: false }
+    }
+
+    /// Returns the number of values of an axis inside of some loops, if these divide it.
+    pub fn range(&self, axis: usize, inside: usize) -> Option<i64> {
+        self.loops[..inside].iter().rev().find(|l| l.axis == axis).map(|l| l.step)
+    }
+
+    /// Returns the stage that makes a copy, at position zero of its axes, of the size that the loops around it leave.
+    pub fn copy_of(&self, stage: &Stage, staged: &Staged) -> Stage {
+        let load = parts(stage)[staged.load];
+        let left = |axis: &usize| {
+            let extent = &stage.axes[*axis].extent;
+            let known = self.range(*axis, staged.inside).zip(extent.as_int());
+            known.map_or_else(|| extent.clone(), |(range, extent)| PrimExpr::int64(range.min(extent)))
+        };
+        let packed_axis = self.packed_axis(stage, staged);
+        let left = dots::sizes(&staged.axes, staged.axes.iter().map(left).collect(), packed_axis);
+        let mut position: Vec<PrimExpr> = stage.axes.iter().map(|axis| axis.var.expr()).collect();
+        staged.axes.iter().for_each(|axis| position[*axis] = PrimExpr::int64(0));
+        let dtype = if packed_axis.is_some() { PACKED_DTYPE } else { load.dtype() };
+        let to = Buffer::new("copy", left.clone(), dtype);
+        stage.copy_of(load, &staged.axes, left, &position, to, packed_axis)
+    }
+
+    /// Returns the axes that a part varies along inside of some loops, in tile order: reduction axes first, of these
+    /// the packed one last, then spatial axes, the vector axis last.
+    pub fn in_tile_order(&self, stage: &Stage, part: &PrimExpr, inside: usize) -> Vec<usize> {
+        let several = |axis: &usize| part.uses(&stage.axes[*axis].var) && self.range(*axis, inside) != Some(1);
+        let (dot, vector) = (self.dot().map(|l| l.axis), self.vector().map(|l| l.axis));
+        let mut axes: Vec<usize> = (0..stage.axes.len()).filter(several).collect();
+        axes.sort_by_key(|axis| (!stage.axes[*axis].reduce, Some(*axis) == dot, Some(*axis) == vector));
+        axes
+    }
+
+    /// Returns the axis of a copy that is packed in groups for dot instructions.
+    pub fn packed_axis(&self, stage: &Stage, staged: &Staged) -> Option<(usize, Dot)> {
+        let axis = self.dot()?.axis;
+        dots::dot(stage).filter(|_| staged.axes.contains(&axis)).map(|dot| (axis, dot))
+    }
+
+    /// Returns the loop of dot instructions.
+    pub fn dot(&self) -> Option<&Loop> {
+        self.loops.iter().find(|l| l.kind == LoopKind::Dot)
+    }
+
+    /// Returns the vector loop.
+    pub fn vector(&self) -> Option<&Loop> {
+        self.loops.iter().find(|l| l.kind == LoopKind::Vector)
+    }
+
+    /// Returns true if the vector axis is strided in a load that is contiguous along an unrolled spatial axis: rows are
+    /// loaded and transposed in registers.
+    pub fn transposes(&self, stage: &Stage, load: &PrimExpr) -> bool {
+        let columns = |l: &&Loop| l.kind == LoopKind::Unrolled && !stage.axes[l.axis].reduce;
+        let mut columns = self.loops.iter().filter(columns).map(|l| &stage.axes[l.axis].var);
+        columns.any(|var| load.uses(var) && is_contiguous(load, var))
+    }
+
+    /// Returns the index of the tile's first loop.
+    pub fn tile(&self, stage: &Stage) -> usize {
+        let inside = |l: &Loop| match l.kind {
+            LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot => true,
+            LoopKind::Serial => stage.axes[l.axis].reduce,
+            LoopKind::Parallel(_) => false,
+        };
+        self.loops.iter().rposition(|l| !inside(l)).map_or(0, |last| last + 1)
+    }
+
+    /// Returns true if a loop of the tile splits a reduction: another loop over its axis is inside.
+    pub fn splits_reduction(&self, number: usize) -> bool {
+        let Loop { axis, .. } = self.loops[number];
+        let inner = self.loops[number + 1..].iter().find(|l| l.axis == axis);
+        inner.is_some_and(|inner| inner.kind == LoopKind::Serial)
+    }
+
+    /// Returns the number of reduction elements combined at once: lanes, or the group size.
+    pub fn reduction_step(&self, axis: usize) -> i64 {
+        self.loops.iter().rev().find(|l| l.axis == axis && l.step != 1).map_or(1, |l| l.step)
+    }
+
+    /// Returns the number of loops around an expression that is invariant along the vector axis, once hoisted: loops
+    /// over axes that it uses, and parallel ones. `None` if no loop along the vector axis is left inside.
+    pub fn hoist_depth(&self, stage: &Stage, expr: &PrimExpr) -> Option<usize> {
+        let axis = self.vector()?.axis;
+        let around = |l: &Loop| l.is_parallel() || expr.uses(&stage.axes[l.axis].var);
+        let inside = self.loops.iter().rposition(around).map_or(0, |last| last + 1);
+        let repeats = self.loops.get(inside..self.tile(stage))?.iter().any(|l| l.axis == axis);
+        repeats.then_some(inside)
+    }
+
+    /// Makes all loops serial, for a stage inside a parallel loop.
+    pub fn on_one_thread(mut self) -> StagePlan {
+        let parallel = self.loops.iter_mut().filter(|l| l.is_parallel());
+        parallel.for_each(|l| l.kind = LoopKind::Serial);
+        self
+    }
+}
