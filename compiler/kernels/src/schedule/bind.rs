@@ -210,7 +210,7 @@ impl BindRows<'_> {
             let copied = self.copied(number, copy, &plan)?;
             plan.copied.push((copied, StagePlan::new("", Vec::new())));
         }
-        let (rows, copies) = plan.with_copies(&self.rows);
+        let (rows, copies) = plan.with_copies(self.rows);
         for (((_, text), copy), (copied, plan)) in text.copied.iter().zip(&copies).zip(&mut plan.copied) {
             let names = self.how.naming.axes(&self.rows.stages[copied.stage]);
             let own: Vec<String> = copied.axes.iter().map(|axis| names[*axis].clone()).collect();
