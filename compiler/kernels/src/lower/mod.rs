@@ -8,7 +8,6 @@ mod guard_div_shift;
 mod lazy_select;
 mod legalize;
 mod loops;
-mod promote_indices;
 mod register_transpose;
 mod remove_blocks;
 mod reshape_indices;

@@ -5,8 +5,7 @@
 
 use super::{
     Accesses, Options, bitcast_copies, bounds, derived_sizes, flatten, guard_div_shift, lazy_select, legalize, loops,
-    promote_indices, register_transpose, remove_blocks, reshape_indices, serialize_threads, simplify, size_overflow,
-    unroll, vectorize,
+    register_transpose, remove_blocks, reshape_indices, serialize_threads, simplify, size_overflow, unroll, vectorize,
 };
 use crate::{
     error::Reason,
@@ -17,7 +16,7 @@ use hammock_ir::{
     prim::Var,
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
-use hammock_loopnest::index::same_expr;
+use hammock_loopnest::{index::same_expr, promote_indices};
 use std::borrow::Cow;
 
 /// A lowering step.
@@ -68,7 +67,7 @@ pub static STEPS: &[Step] = &[
     Step {
         name: "promote-indices",
         doc: "promotes loop variables to int64",
-        run: |l| l.edit(|l| promote_indices::promote_indices(&mut l.body)),
+        run: |l| l.edit(|l| promote_indices(&mut l.body)),
     },
     Step {
         name: LOOPS,

@@ -3,9 +3,9 @@
 use super::{TripCount, parallel};
 use hammock_ir::{
     PrimExpr,
-    tir::{Stmt, StmtKind, stage::Cost},
+    tir::{Stmt, StmtKind},
 };
-use hammock_loopnest::{OpaqueStmts, access::size};
+use hammock_loopnest::{Cost, OpaqueStmts, access::size};
 
 /// Assumed iterations of a `while` loop.
 const ASSUMED_ITERATIONS: i64 = 4;

@@ -1,53 +1,23 @@
-//! Stages: blocks that store one element per iteration of their axes, whose loops a scheduler may reorder freely.
-//!
-//! Kernel fusion and loop generation both read kernels as stages.
+//! Perfect loop nests around a block.
 
-use super::{Block, BlockAxis, Buffer, ForKind, Loop, Stmt, StmtKind};
-use crate::{
+use crate::{Axis, index::Simplifier};
+use hammock_ir::{
     PrimExpr, equal,
-    prim::{IterKind, PrimKind},
+    prim::IterKind,
+    tir::{Block, ForKind, Loop, Stmt, StmtKind},
 };
 
-/// The annotation of a summation block with the approximate number of partial accumulators, for the accuracy that these
-/// give. Summing in order is allowed as well.
-pub const SUM_PARTS: &str = "sum_parts";
-
 /// A perfect loop nest around a block, with one loop per axis.
-pub struct Nest<'s> {
+pub struct BlockNest<'s> {
     /// The block.
     pub block: &'s Block,
-    /// Its axes in loop order, with their extents simplified by `simple`.
-    pub axes: Vec<(&'s BlockAxis, PrimExpr)>,
+    /// Its axes in loop order.
+    pub axes: Vec<Axis>,
 }
 
-/// A perfect loop nest around a block with one store.
-pub struct Stage<'s> {
-    /// The block.
-    pub block: &'s Block,
-    /// Its axes in loop order, with their extents simplified by `simple`.
-    pub axes: Vec<(&'s BlockAxis, PrimExpr)>,
-    /// The buffer stored to.
-    pub buffer: &'s Buffer,
-    /// Indices of the store.
-    pub indices: &'s [PrimExpr],
-    /// Stored value.
-    pub value: &'s PrimExpr,
-    /// Initial value, which the first iteration of the reduction axes sees instead of the buffer's contents.
-    pub init: Option<Init<'s>>,
-}
-
-/// A store to the buffer of a stage.
-#[derive(Clone, Copy)]
-pub struct Init<'s> {
-    /// Indices of the store.
-    pub indices: &'s [PrimExpr],
-    /// Stored value.
-    pub value: &'s PrimExpr,
-}
-
-impl<'s> Nest<'s> {
-    /// Reads a statement; `None` if it is not of this form. `simple` simplifies integers.
-    pub fn of(stmt: &'s Stmt, simple: impl Fn(&PrimExpr) -> PrimExpr) -> Option<Self> {
+impl<'s> BlockNest<'s> {
+    /// Reads a statement; `None` if it is not of this form.
+    pub fn of(stmt: &'s Stmt) -> Option<Self> {
         let mut loops: Vec<&Loop> = Vec::new();
         let mut inner = stmt;
         while let StmtKind::For(l) = &inner.kind {
@@ -59,31 +29,12 @@ impl<'s> Nest<'s> {
             inner = &l.body;
         }
         let StmtKind::Block(block) = &inner.kind else { return None };
-        Some(Nest { block, axes: axes(block, &loops, simple)? })
+        Some(BlockNest { block, axes: axes(block, &loops)? })
     }
 }
 
-impl<'s> Stage<'s> {
-    /// Reads a statement; `None` if it is not of this form. `simple` simplifies integers.
-    pub fn of(stmt: &'s Stmt, simple: impl Fn(&PrimExpr) -> PrimExpr) -> Option<Self> {
-        let Nest { block, axes } = Nest::of(stmt, simple)?;
-        let StmtKind::Store { buffer, indices, value, predicate: None } = &block.body.kind else { return None };
-        let init = match block.init.as_ref().map(|init| &init.kind) {
-            None => None,
-            Some(StmtKind::Store { buffer: own, indices, value, predicate: None }) if own == buffer => {
-                Some(Init { indices, value })
-            }
-            Some(_) => return None,
-        };
-        Some(Stage { block, axes, buffer, indices, value, init })
-    }
-}
-
-fn axes<'s>(
-    block: &'s Block,
-    loops: &[&Loop],
-    simple: impl Fn(&PrimExpr) -> PrimExpr,
-) -> Option<Vec<(&'s BlockAxis, PrimExpr)>> {
+/// Returns the axes in the order of the loops that they are bound to.
+fn axes(block: &Block, loops: &[&Loop]) -> Option<Vec<Axis>> {
     let plain = block.predicate.is_none() && block.match_buffers.is_empty() && block.alloc_buffers.is_empty();
     if !plain || block.no_realize || block.axes.len() != loops.len() {
         return None;
@@ -101,55 +52,12 @@ fn axes<'s>(
         if !known || !whole || std::mem::replace(&mut taken[i], true) {
             return None;
         }
-        order.push((axis, extent));
+        order.push(Axis { var: axis.var.clone(), extent, reduce: axis.kind == IterKind::Reduce });
     }
     Some(order)
 }
 
-/// Approximate cost of computing a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
-    /// Operations, including those of indices; a math function counts as many.
-    pub operations: u32,
-    /// Loads.
-    pub loads: u32,
-}
-
-impl Cost {
-    /// Returns the cost of one element of a value.
-    pub fn of(value: &PrimExpr) -> Cost {
-        let mut cost = Cost::default();
-        value.walk(&mut |e| match e.kind() {
-            PrimKind::Var(_) | PrimKind::Int(_) | PrimKind::Float(_) => {}
-            PrimKind::Load(..) => cost.loads += 1,
-            PrimKind::Call(call) => cost.operations += call.cost(),
-            _ => cost.operations += 1,
-        });
-        cost
-    }
-
-    /// Total cost, assuming that loads hit the cache.
-    pub fn total(self) -> u32 {
-        self.operations + self.loads
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        DType,
-        prim::{Var, intrinsics::MATH_COST},
-    };
-
-    #[test]
-    fn functions_cost_more_than_loads_and_choices() {
-        let (buffer, i) = (Buffer::new("x", vec![PrimExpr::int64(8)], DType::FLOAT32), Var::int64("i"));
-        let load = PrimExpr::load(&buffer, vec![i.expr() + PrimExpr::int64(1)]);
-        let sum = load.clone() + load.clone();
-        assert_eq!(Cost::of(&sum), Cost { operations: 3, loads: 2 });
-        let chosen = i.expr().lt(PrimExpr::int64(2)).if_then_else(load.clone(), load.clone());
-        assert_eq!(Cost::of(&chosen), Cost { operations: 4, loads: 2 });
-        assert_eq!(Cost::of(&load.unary("exp")).total(), MATH_COST + 2);
-    }
+/// Simplifies an integer, and drops casts of narrow variables, which are wide by now.
+fn simple(e: &PrimExpr) -> PrimExpr {
+    Simplifier::default().index(e)
 }

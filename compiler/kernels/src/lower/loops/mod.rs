@@ -22,7 +22,7 @@ use hammock_ir::{
     Attrs,
     tir::{Buffer, PrimFunc, Stmt, StmtKind, empty_reductions::hoist_inits},
 };
-use hammock_loopnest::{Footprint, Kernel, Part, is_stage};
+use hammock_loopnest::{Footprint, Kernel, Part, is_stage, promote_indices};
 use std::borrow::Cow;
 
 /// Source of plans: a given plan, or the rules.
@@ -82,7 +82,7 @@ pub fn start_reductions(body: &mut Stmt) {
     // Stages are raised later, from loops with promoted indices.
     let is_planned = |stmt: &Stmt| {
         let mut promoted = stmt.clone();
-        super::promote_indices::promote_indices(&mut promoted);
+        promote_indices(&mut promoted);
         is_stage(&promoted)
     };
     let start = |stmt: Stmt| match hoist_inits(&stmt) {
