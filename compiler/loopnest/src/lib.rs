@@ -24,6 +24,7 @@
 
 pub mod analysis;
 pub mod index;
+mod packed_layout;
 mod raise;
 mod rewrite;
 mod stage;
@@ -38,6 +39,7 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind},
     tir::{Buffer, PrimFunc, Stmt},
 };
+pub use packed_layout::{PackedGroups, PackedLayout, PackedParam};
 pub use raise::{is_stage, promote_indices};
 pub use rewrite::{map_loads, replace_loads, replaced};
 pub use stage::{ArgResult, Axis, Epilogue, Stage, linear_position, substitution};

@@ -1,7 +1,7 @@
 //! Contractions: matmuls of all shapes, and convolutions.
 
 use super::{
-    Loops, Packing, Rule, ScheduleContext, even_block, inner_plan, lanes_within_block, reduced,
+    Loops, Rule, ScheduleContext, even_block, inner_plan, lanes_within_block, reduced,
     reductions::{horizontal_lanes, reduction_loops},
     register_lanes,
     window::{self, Window},
@@ -9,7 +9,7 @@ use super::{
 use crate::plan::{Loop, StagePlan, Staged};
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 use hammock_loopnest::{
-    Stage,
+    PackedLayout, Stage,
     access::{
         self, can_be_copied, can_store_partials, contraction_operands, is_contiguous, is_vectorizable,
         reduction_vector_axis, size, spatial, store_axis, vector_axis,
@@ -296,7 +296,7 @@ fn packed(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
 }
 
 /// Returns the packing of an operand that is worth doing before a kernel runs, if possible.
-pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<Packing> {
+pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<(Buffer, PackedLayout)> {
     let (axis, block, load) = match PackableOperand::of(stage, ctx) {
         Some(PackableOperand { axis, lanes, load, .. }) if can_be_copied(stage, load) => (axis, lanes, load),
         // Without a copy, the source of an operand is read for each block of rows.
@@ -306,7 +306,7 @@ pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<Packing> {
         }
     };
     let (buffer, dim) = whole_dimension(stage, load, axis)?;
-    Some(Packing { buffer, dim, block, groups: None })
+    Some((buffer, PackedLayout { dim, block, groups: None }))
 }
 
 /// Returns the largest buffer load in an operand, for instance of quantized weights.

@@ -15,7 +15,7 @@ mod window;
 use crate::plan::{Loop, LoopKind, PartPlan, Plan, StagePlan, Staged, duration};
 use hammock_ir::{PrimExpr, tir::Buffer};
 use hammock_loopnest::{
-    Footprint, Kernel, OpaqueStmts, Part, Stage,
+    Footprint, Kernel, OpaqueStmts, PackedLayout, Part, Stage,
     access::{invariant_divisor, size},
 };
 use hammock_target::Target;
@@ -110,32 +110,8 @@ pub fn choose(kernel: &Kernel, ctx: ScheduleContext) -> Plan {
     Plan { parts: kernel.parts.iter().map(part).collect() }
 }
 
-/// Packed layout of a buffer, produced before a kernel runs.
-#[derive(Clone, Debug)]
-pub struct Packing {
-    /// The buffer.
-    pub buffer: Buffer,
-    /// Dimension that is divided into blocks.
-    pub dim: usize,
-    /// Elements of a block.
-    pub block: i64,
-    /// Packed groups along another dimension, for dot instructions.
-    pub groups: Option<PackedGroups>,
-}
-
-/// Packed groups along a reduction axis.
-#[derive(Clone, Copy, Debug)]
-pub struct PackedGroups {
-    /// Dimension of the reduction axis.
-    pub dim: usize,
-    /// Elements of a group.
-    pub size: i64,
-    /// True if the other operand should have its [sign bit flipped](hammock_loopnest::dots::NarrowOperand::sign_flipped).
-    pub flip_sign: bool,
-}
-
-/// Returns the packings that are worth doing before a kernel runs, for buffers that it reads only once.
-pub fn packings(kernel: &Kernel, ctx: ScheduleContext) -> Vec<Packing> {
+/// Returns the buffers that are worth packing before a kernel runs, among those that it reads only once.
+pub fn packings(kernel: &Kernel, ctx: ScheduleContext) -> Vec<(Buffer, PackedLayout)> {
     let of_stage = |stage: &Stage| dot_product::packing(stage, &ctx).or_else(|| contraction::packing(stage, &ctx));
     // Row-tiled stages are examined at the tile size.
     let stages = |part: &Part| match part {
@@ -148,7 +124,7 @@ pub fn packings(kernel: &Kernel, ctx: ScheduleContext) -> Vec<Packing> {
     let all: Vec<Stage> = kernel.parts.iter().flat_map(stages).collect();
     let others = kernel.parts.iter().filter(|part| matches!(part, Part::Opaque(_)));
     let used: Vec<Footprint> = all.iter().map(Footprint::of_stage).chain(others.map(Footprint::of_part)).collect();
-    let once = |found: &Packing| used.iter().filter(|used| used.has(&found.buffer)).count() == 1;
+    let once = |(buffer, _): &(Buffer, PackedLayout)| used.iter().filter(|used| used.has(buffer)).count() == 1;
     all.iter().filter_map(of_stage).filter(once).collect()
 }
 

@@ -16,13 +16,13 @@ mod tile;
 use crate::{
     error::Reason,
     plan::{self, Flops, ParsedPlan, PartPlan, Plan},
-    rules::{self, Packing, ScheduleContext},
+    rules::{self, ScheduleContext},
 };
 use hammock_ir::{
     Attrs,
     tir::{Buffer, PrimFunc, Stmt, StmtKind, empty_reductions::hoist_inits},
 };
-use hammock_loopnest::{Footprint, Kernel, Part, is_stage, promote_indices};
+use hammock_loopnest::{Footprint, Kernel, PackedLayout, Part, is_stage, promote_indices};
 use std::borrow::Cow;
 
 /// Source of plans: a given plan, or the rules.
@@ -148,7 +148,7 @@ pub struct Candidate {
 }
 
 /// Returns the operands that are worth packing before a body runs, provided that nothing else reads them.
-pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec<Packing> {
+pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec<(Buffer, PackedLayout)> {
     let mut found = Vec::new();
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own, choice.target.masks);
