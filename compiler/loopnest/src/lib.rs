@@ -15,8 +15,9 @@
 //! later, by a schedule. Y exists in registers alone.
 //!
 //! [`transforms`] rewrite stages, and [`to_tir`] turns them back into blocks, so that they print after each transform.
-//! [`analysis`] answers questions about one stage (contiguous axes, operands of a contraction, row axes, cost) and
-//! [`index`] simplifies index expressions.
+//! [`verify`] lists what holds for every stage, and checks it after each transform in debug builds. [`analysis`]
+//! answers questions about one stage (contiguous axes, operands of a contraction, row axes, cost) and [`index`]
+//! simplifies index expressions.
 //!
 //! Statements that are no stage (several stores, branches, loops that the author has scheduled) stay
 //! [opaque](OpaqueStmts).
@@ -30,6 +31,7 @@ mod rewrite;
 mod stage;
 mod to_tir;
 pub mod transforms;
+pub mod verify;
 
 pub use analysis::{
     access, contraction, cost::Cost, dots, footprint::Footprint, parallel_loops::OpaqueStmts, row_axes,
@@ -45,6 +47,7 @@ pub use rewrite::{map_loads, replace_loads, replaced};
 pub use stage::{ArgResult, Axis, Epilogue, Stage, linear_position, substitution};
 pub use transforms::row_tiling;
 use transforms::{Scope, TRANSFORMS, row_tiling::Rows};
+use verify::Verifier;
 
 /// The computation of a function: its parts, in order.
 pub struct Kernel {
@@ -90,9 +93,20 @@ impl Kernel {
                 }
             }
         }
+        let verifier = cfg!(debug_assertions).then(|| Verifier::new(func, &kernel, own));
+        let verify = |kernel: &Kernel, own: &[Buffer], step: &str| {
+            let violation = verifier.as_ref().and_then(|verifier| verifier.check(kernel, own).err());
+            debug_assert!(
+                violation.is_none(),
+                "after {step}, {}",
+                violation.map_or_else(String::new, |v| v.to_string())
+            );
+        };
+        verify(&kernel, own, "raising");
         let mut scope = Scope { func, own, masks };
         for transform in TRANSFORMS[..count].iter().filter(|transform| transform.may_alias || func.is_noalias()) {
             (transform.run)(&mut kernel, &mut scope);
+            verify(&kernel, scope.own, transform.name);
         }
         kernel
     }

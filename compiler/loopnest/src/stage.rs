@@ -9,7 +9,7 @@ use hammock_ir::{
 /// A loop nest with one store.
 ///
 /// [`Stage::new`] creates the stage of an element-wise computation; the optional parts are set by `with_…`. A transform
-/// changes a copy.
+/// changes a copy. The [verifier](crate::verify) lists what holds for every stage.
 #[derive(Clone)]
 pub struct Stage {
     /// The block's name.

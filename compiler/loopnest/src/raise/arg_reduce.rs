@@ -18,7 +18,7 @@ use hammock_ir::{
 
 /// Raises plain loops around an arg-reduction block.
 pub fn stage(stmt: &Stmt) -> Option<Stage> {
-    let BlockNest { block, mut axes } = BlockNest::of(stmt)?;
+    let BlockNest { block, mut axes, .. } = BlockNest::of(stmt).filter(BlockNest::is_rectangular)?;
     let indices = Indices::new(&mut axes);
     let number = indices.simple(&[linear_position(&axes, &variables(&axes))]).pop()?;
     let [first, second] = updates(&block.body, &indices)?;

@@ -3,7 +3,7 @@
 use crate::{Axis, index::Simplifier};
 use hammock_ir::{
     PrimExpr, equal,
-    prim::IterKind,
+    prim::{IterKind, Var},
     tir::{Block, ForKind, Loop, Stmt, StmtKind},
 };
 
@@ -13,6 +13,7 @@ pub struct BlockNest<'s> {
     pub block: &'s Block,
     /// Its axes in loop order.
     pub axes: Vec<Axis>,
+    loop_vars: Vec<Var>,
 }
 
 impl<'s> BlockNest<'s> {
@@ -29,7 +30,20 @@ impl<'s> BlockNest<'s> {
             inner = &l.body;
         }
         let StmtKind::Block(block) = &inner.kind else { return None };
-        Some(BlockNest { block, axes: axes(block, &loops)? })
+        let loop_vars = loops.iter().map(|l| l.var.clone()).collect();
+        Some(BlockNest { block, axes: axes(block, &loops)?, loop_vars })
+    }
+
+    /// Returns true if the block can run for all values of the axes in any loops: extents and expressions do not use
+    /// the variables of the loops, and no extent is negative.
+    pub fn is_rectangular(&self) -> bool {
+        let uses_loop = |e: &PrimExpr| e.any(&mut |e| e.as_var().is_some_and(|var| self.loop_vars.contains(var)));
+        let is_valid = |axis: &Axis| !uses_loop(&axis.extent) && axis.extent.as_int().is_none_or(|extent| extent >= 0);
+        let mut is_closed = true;
+        for stmt in self.block.init.iter().chain([&self.block.body]) {
+            stmt.walk(&mut |stmt| stmt.each_expr(&mut |e| is_closed &= !uses_loop(e)));
+        }
+        is_closed && self.axes.iter().all(is_valid)
     }
 }
 

@@ -42,7 +42,7 @@ impl Stage {
 
 /// Raises plain loops around a block with one store.
 fn stage(stmt: &Stmt) -> Option<Stage> {
-    let BlockNest { block, mut axes } = BlockNest::of(stmt)?;
+    let BlockNest { block, mut axes, .. } = BlockNest::of(stmt).filter(BlockNest::is_rectangular)?;
     let StmtKind::Store { buffer, indices: at, value, predicate: None } = &block.body.kind else { return None };
     let indices = Indices::new(&mut axes);
     let (at, value) = (indices.simple(at), indices.value(value));
@@ -51,7 +51,7 @@ fn stage(stmt: &Stmt) -> Option<Stage> {
         Some(init) => Some(initial(init, buffer, &at, &indices)?),
     };
     let reduces = axes.iter().any(|a| a.reduce);
-    let moves = axes.iter().any(|a| a.reduce && at.iter().any(|i| i.uses(&a.var)));
+    let moves = axes.iter().any(|a| a.reduce && at.iter().chain(&init).any(|e| e.uses(&a.var)));
     if moves || (!reduces && (init.is_some() || reads(&value, buffer))) || (reduces && !reads_only(&value, buffer, &at))
     {
         return None;
