@@ -42,8 +42,8 @@ mod signature;
 pub use error::{KernelError, Reason};
 pub use inline::inline_calls;
 pub use lower::{
-    Accesses, Candidate, Options, SearchSpace, before, flops, lower, lower_with, packings, plan_text, search_space,
-    stages, steps,
+    Accesses, Candidate, Options, SearchSpace, before, flops, lower, lower_with, packed_params, plan_text,
+    search_space, stages, steps,
 };
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc, arguments};
 

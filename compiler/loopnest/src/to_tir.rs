@@ -1,13 +1,14 @@
 //! Stages as block TIR: a loop nest around a block for each, which [raises](crate::raise) to the stage again.
 //!
-//! An epilogue is a block of its own behind the reduction, whose buffer then is in memory. Annotations have what blocks cannot
-//! express: the number of a row tile (`row_tile`), and that nothing reads the value of an arg-reduction (`unread_value`).
+//! An epilogue is a block of its own behind the reduction, whose buffer then is in memory. Annotations have what blocks
+//! cannot express: the number of a row tile (`row_tile`), and that nothing reads the value of an arg-reduction
+//! (`unread_value`).
 
-use crate::{ArgResult, Axis, Kernel, Part, Stage, arg_reduce::linear_position};
+use crate::{ArgResult, Axis, Kernel, Part, Stage, linear_position};
 use hammock_ir::{
     Attrs, PrimExpr,
     prim::{BinaryOp, IterKind, PrimKind, Substitution, Var},
-    tir::{Block, BlockAxis, Buffer, Stmt, StmtKind, stage::SUM_PARTS},
+    tir::{Block, BlockAxis, Buffer, SUM_PARTS, Stmt, StmtKind},
 };
 
 /// Annotation of a block whose stage is row-tiled: the number of the tile.
@@ -37,11 +38,7 @@ impl Kernel {
 
     /// Buffers of stages over the memory of another buffer, as transforms create them.
     fn views(&self, known: &[Buffer]) -> Vec<Buffer> {
-        let stages = self.parts.iter().flat_map(|part| match part {
-            Part::Stage(stage) => std::slice::from_ref(stage),
-            Part::Rows(rows) => &rows.stages,
-            Part::Opaque(_) => &[],
-        });
+        let stages = self.parts.iter().flat_map(Part::stages);
         let mut used: Vec<Buffer> = Vec::new();
         for stage in stages {
             used.extend(stage.targets().chain([&stage.buffer]).cloned());
@@ -120,9 +117,8 @@ impl Stage {
 
 /// The spatial axes with variables of their own, and the substitution of the old ones.
 fn fresh_axes(axes: &[Axis]) -> (Vec<Axis>, Substitution) {
-    let fresh = |axis: &Axis| Axis { var: axis.var.fresh(), ..axis.clone() };
     let spatial: Vec<&Axis> = axes.iter().filter(|axis| !axis.reduce).collect();
-    let own: Vec<Axis> = spatial.iter().map(|axis| fresh(axis)).collect();
+    let own: Vec<Axis> = spatial.iter().map(|axis| axis.fresh()).collect();
     let values = spatial.iter().zip(&own).map(|(old, new)| (old.var.clone(), new.var.expr())).collect();
     (own, values)
 }

@@ -8,6 +8,7 @@ use hammock_ir::{
     relax::{OpTable, pattern::NamedPattern},
     tir::PrimFunc,
 };
+use hammock_loopnest::PackedParam;
 use hammock_runtime::Any;
 use std::time::Instant;
 
@@ -99,31 +100,6 @@ pub trait Evaluator {
         inputs: &[Any],
         outputs: &[(Vec<i64>, DType)],
     ) -> Result<Vec<Tensor>, String>;
-}
-
-/// Packing of a parameter before the kernel uses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PackedParam {
-    /// Index of the parameter.
-    pub param: usize,
-    /// Dimension of its buffer that is tiled into blocks.
-    pub dim: usize,
-    /// Block size in elements.
-    pub block: i64,
-    /// PackedParam groups along another dimension, if any.
-    pub group: Option<PackedGroup>,
-}
-
-/// Elements along the reduction axis packed into 32 bits, for dot-product instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PackedGroup {
-    /// Dimension that is the reduction axis.
-    pub dim: usize,
-    /// Elements per group.
-    pub len: i64,
-    /// True if the sign bits of the other operand are flipped: dot-product instructions multiply signed by unsigned
-    /// bytes, and here both operands are signed, or both unsigned.
-    pub sign_flipped: bool,
 }
 
 /// Predicts how kernels will be scheduled.

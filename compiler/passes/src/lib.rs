@@ -36,8 +36,7 @@ mod tir;
 
 pub use analysis::memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
 pub use context::{
-    CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, PackedGroup, PackedParam, Planner, Texts,
-    check_deadline,
+    CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Planner, Texts, check_deadline,
 };
 
 pub use levels::{exact_pipeline, pipeline, vm_pipeline, with_prepared_constants, with_quantized_weights};

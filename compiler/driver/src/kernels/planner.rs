@@ -7,8 +7,8 @@ use crate::{
 #[cfg(feature = "native")]
 use hammock_codegen::llvm;
 use hammock_ir::{hash, tir::PrimFunc};
-use hammock_kernels::schedule::Packing;
-use hammock_passes::{PackedGroup, PackedParam, Planner};
+use hammock_loopnest::PackedParam;
+use hammock_passes::Planner;
 use hammock_target::Target;
 
 impl Planner for Options {
@@ -26,18 +26,7 @@ fn packed(kernel: &PrimFunc, options: &Options, target: &str) -> Vec<PackedParam
     let strict_order = options.strict_order;
     let options = hammock_kernels::Options { checked, strict_order, ..hammock_kernels::Options::new(&target) };
     // A kernel that cannot be planned packs nothing.
-    let packings = hammock_kernels::packings(kernel, options).unwrap_or_default();
-    let packed = |(param, packing): (usize, Packing)| PackedParam {
-        param,
-        dim: packing.dim,
-        block: packing.block,
-        group: packing.groups.map(|groups| PackedGroup {
-            dim: groups.dim,
-            len: groups.size,
-            sign_flipped: groups.flip_sign,
-        }),
-    };
-    packings.into_iter().map(packed).collect()
+    hammock_kernels::packed_params(kernel, options).unwrap_or_default()
 }
 
 /// Key of a kernel among tuned plans: a hash of its structure, the order of reductions and the target's description,

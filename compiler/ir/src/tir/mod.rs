@@ -12,11 +12,9 @@ pub mod fresh;
 mod func;
 pub mod initialization;
 pub mod regions;
-pub mod rows;
-pub mod stage;
 mod stmt;
 mod visit;
 
 pub use crate::prim::{Buffer, BufferNode, DEFAULT_ALIGN, DEFAULT_LAYOUT, Region};
 pub use func::{EXACT, Param, PrimFunc};
-pub use stmt::{AttrNode, Block, BlockAxis, ForKind, Loop, MatchBuffer, Stmt, StmtKind};
+pub use stmt::{AttrNode, Block, BlockAxis, ForKind, Loop, MatchBuffer, SUM_PARTS, Stmt, StmtKind};

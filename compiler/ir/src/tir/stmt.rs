@@ -114,6 +114,10 @@ pub enum ForKind {
     ThreadBinding(Name),
 }
 
+/// The annotation of a summation block with the approximate number of partial accumulators, for the accuracy that these
+/// give. Summing in order is allowed as well.
+pub const SUM_PARTS: &str = "sum_parts";
+
 /// A block: a computation over axes that a schedule may reorder (`T.sblock`).
 #[derive(Clone, Debug)]
 pub struct Block {

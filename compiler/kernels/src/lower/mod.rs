@@ -9,7 +9,6 @@ mod guard_div_shift;
 mod lazy_select;
 mod legalize;
 mod planner;
-mod promote_indices;
 mod reduction_init;
 mod remove_blocks;
 mod reshape_indices;
@@ -22,13 +21,13 @@ mod verify_vars;
 use crate::{
     FlatKernel,
     error::{KernelError, Reason},
-    schedule::{Flops, PackedGroups, Packing, ParsedPlan, ScheduleContext},
+    schedule::{Flops, ParsedPlan, ScheduleContext},
 };
 use hammock_ir::{
     Name, Span,
-    tir::{PrimFunc, Stmt},
+    tir::{Buffer, PrimFunc, Stmt},
 };
-use hammock_loopnest::index::same_expr;
+use hammock_loopnest::{PackedGroups, PackedLayout, PackedParam, index::same_expr};
 use hammock_target::Target;
 
 pub use bounds::Accesses;
@@ -142,22 +141,20 @@ pub fn search_space(func: &PrimFunc, options: Options<'_>) -> Result<SearchSpace
     planner::search_space(&named, body, options.planner()).map_err(|reason| error(func, reason))
 }
 
-/// Returns the parameters that are worth packing before a kernel runs: their indices and packed layouts, over the
-/// dimensions of their own buffers.
+/// Returns the parameters that are worth packing before a kernel runs, with their packed layouts.
 ///
 /// # Errors
 /// As [`lower`].
-pub fn packings(func: &PrimFunc, options: Options<'_>) -> Result<Vec<(usize, Packing)>, KernelError> {
+pub fn packed_params(func: &PrimFunc, options: Options<'_>) -> Result<Vec<PackedParam>, KernelError> {
     let (func, body) = before_loops(func, options)?;
     let found = planner::packings(&func, body, options.planner().choice).into_iter();
-    Ok(found.filter_map(|packing| parameter(&func, packing)).collect())
+    Ok(found.filter_map(|(buffer, layout)| packed_param(&func, &buffer, layout)).collect())
 }
 
-/// Returns the index of the parameter that a packed buffer is a view of, and the packed layout over its dimensions.
-fn parameter(func: &PrimFunc, packing: Packing) -> Option<(usize, Packing)> {
-    let buffer = &packing.buffer;
+/// Returns the parameter that a packed buffer is a view of, with the layout over its own dimensions.
+fn packed_param(func: &PrimFunc, buffer: &Buffer, layout: PackedLayout) -> Option<PackedParam> {
     let mut params = func.params.iter().map(|param| param.buffer.as_ref()).enumerate();
-    let (number, own) = params.find_map(|(number, own)| Some((number, own.filter(|own| own.data == buffer.data)?)))?;
+    let (param, own) = params.find_map(|(number, own)| Some((number, own.filter(|own| own.data == buffer.data)?)))?;
     let is_plain = own.dtype == buffer.dtype && own.strides.is_empty();
     // Dimensions match from the end; the leading ones may differ.
     let own_dim = |dim: usize| {
@@ -165,12 +162,12 @@ fn parameter(func: &PrimFunc, packing: Packing) -> Option<(usize, Packing)> {
         let rest = own.shape[at..].iter().zip(&buffer.shape[dim..]);
         rest.into_iter().all(|(a, b)| same_expr(a, b)).then_some(at)
     };
-    let words = match packing.groups {
-        Some(words) => Some(PackedGroups { dim: own_dim(words.dim)?, ..words }),
+    let groups = match layout.groups {
+        Some(groups) => Some(PackedGroups { dim: own_dim(groups.dim)?, ..groups }),
         None => None,
     };
-    let packing = Packing { dim: own_dim(packing.dim)?, groups: words, buffer: own.clone(), block: packing.block };
-    is_plain.then_some((number, packing))
+    let layout = PackedLayout { dim: own_dim(layout.dim)?, groups, ..layout };
+    is_plain.then_some(PackedParam { param, layout })
 }
 
 /// Counts the floating-point operations of a function's kernel, if they are known.

@@ -5,13 +5,13 @@
 
 use crate::{
     error::Reason,
-    schedule::{self, Flops, Packing, ParsedPlan, Plan, ScheduleContext, cpu},
+    schedule::{self, Flops, ParsedPlan, Plan, ScheduleContext, cpu},
 };
 use hammock_ir::{
     Attrs,
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
-use hammock_loopnest::{Footprint, Kernel};
+use hammock_loopnest::{Footprint, Kernel, PackedLayout};
 
 /// Source of plans: a given plan, or the rules.
 #[derive(Clone, Copy)]
@@ -98,7 +98,7 @@ pub struct Candidate {
 }
 
 /// Returns the operands that are worth packing before a body runs, provided that nothing else reads them.
-pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec<Packing> {
+pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec<(Buffer, PackedLayout)> {
     let mut found = Vec::new();
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own, choice.target.masks);

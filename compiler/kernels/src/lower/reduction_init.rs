@@ -1,8 +1,7 @@
 //! Initializes possibly empty reductions before their loops, except in stages, whose plans do it.
 
-use super::promote_indices::promote_indices;
 use hammock_ir::tir::{Stmt, StmtKind, empty_reductions::hoist_inits};
-use hammock_loopnest::is_stage;
+use hammock_loopnest::{is_stage, promote_indices};
 use std::borrow::Cow;
 
 /// Initializes the reductions of a body that need it.

@@ -6,8 +6,8 @@
 use super::{
     Accesses, Options, bitcast_copies, bounds,
     cpu::{loops, register_transpose, serialize_threads, vectorize},
-    derived_sizes, flatten, guard_div_shift, lazy_select, legalize, promote_indices, reduction_init, remove_blocks,
-    reshape_indices, simplify, size_overflow, unroll,
+    derived_sizes, flatten, guard_div_shift, lazy_select, legalize, reduction_init, remove_blocks, reshape_indices,
+    simplify, size_overflow, unroll,
 };
 use crate::{
     error::Reason,
@@ -18,7 +18,7 @@ use hammock_ir::{
     prim::Var,
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
-use hammock_loopnest::index::same_expr;
+use hammock_loopnest::{index::same_expr, promote_indices};
 use std::borrow::Cow;
 
 /// A lowering step.
@@ -69,7 +69,7 @@ pub static STEPS: &[Step] = &[
     Step {
         name: "promote-indices",
         doc: "promotes loop variables to int64",
-        run: |l| l.edit(|l| promote_indices::promote_indices(&mut l.body)),
+        run: |l| l.edit(|l| promote_indices(&mut l.body)),
     },
     Step {
         name: LOOPS,

@@ -11,7 +11,6 @@ mod cost_model;
 pub mod cpu;
 mod flops;
 mod names;
-mod packing;
 mod padding;
 pub mod primitives;
 mod read;
@@ -22,7 +21,6 @@ pub use bind::bind;
 pub use context::ScheduleContext;
 pub use cost_model::{cost, duration};
 pub use flops::Flops;
-pub use packing::{PackedGroups, Packing};
 pub use read::{ParsedPlan, PlanError, Plans};
 pub use search_space::candidates;
 

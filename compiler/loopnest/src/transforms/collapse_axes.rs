@@ -171,18 +171,7 @@ impl AxisPair {
             let (buffer, _) = collapse.access(&arg.buffer, &stage.indices);
             ArgResult { buffer, ..arg.clone() }
         });
-        Stage {
-            name: stage.name.clone(),
-            axes,
-            buffer,
-            indices,
-            value,
-            init,
-            epilogue,
-            arg_result,
-            part: stage.part,
-            regions: stage.regions,
-        }
+        Stage { axes, buffer, indices, value, init, epilogue, arg_result, ..stage.clone() }
     }
 }
 

@@ -8,10 +8,9 @@
 //! Only buffers local to the kernel are removed, and only if the kernel's parameters do not alias.
 
 use crate::{
-    Axis, Epilogue, Kernel, Part, Stage,
+    Axis, Cost, Epilogue, Footprint, Kernel, Part, Stage,
     access::{self, contraction_operands, is_load_of, reduction_vector_axis, vector_axis},
     dots,
-    effects::Footprint,
     index::{is_same_extent, same_expr},
     substitution,
     transforms::remove_zero_insertion,
@@ -19,7 +18,7 @@ use crate::{
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, Substitution, Var, check},
-    tir::{Buffer, stage::Cost},
+    tir::Buffer,
 };
 
 /// Maximum operations that are recomputed rather than stored: about the cost of a load and a store.

@@ -4,6 +4,7 @@
 
 mod coalesce_elements;
 mod collapse_axes;
+mod drop_unread_values;
 pub mod fuse;
 mod hoist_upcast;
 mod pad_leading_dim;
@@ -13,7 +14,7 @@ mod remove_zero_insertion;
 pub mod row_tiling;
 mod split_phases;
 
-use super::{Kernel, Part, Stage, arg_reduce::drop_unread_values};
+use super::{Kernel, Part, Stage};
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
@@ -107,7 +108,7 @@ pub static TRANSFORMS: &[Transform] = &[
         name: "drop-unread-values",
         doc: "Does not store the minimum or maximum of an arg-reduction that nothing reads",
         may_alias: true,
-        run: |kernel, scope| drop_unread_values(kernel, scope.own),
+        run: |kernel, scope| drop_unread_values::apply(kernel, scope.own),
     },
     Transform {
         name: "alias-output",
@@ -134,7 +135,10 @@ fn alias_outputs(kernel: &mut Kernel, scope: &mut Scope<'_>) {
     let known: FxHashSet<&Var> = scope.func.buffers().chain(scope.own.iter()).map(|known| &known.data).collect();
     let is_known = |buffer: &Buffer| known.contains(&buffer.data);
     let has_regions = |stage: &Stage| {
-        let region = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(buffer, ..) if *buffer != stage.buffer && !is_known(buffer));
+        let region = |e: &PrimExpr| match e.kind() {
+            PrimKind::Load(buffer, ..) => *buffer != stage.buffer && !is_known(buffer),
+            _ => false,
+        };
         stage.targets().any(|target| !is_known(target)) || stage.values().any(|value| value.any(&mut |e| region(e)))
     };
     for part in &mut kernel.parts {

@@ -89,7 +89,7 @@ fn step_of(load: &PrimExpr, var: &Var) -> Option<i64> {
 /// Returns the stage with its last dimension split into `[i % step][i / step]`.
 fn deinterleave(stage: &Stage, step: i64) -> Option<Stage> {
     let last = stage.indices.last()?.as_var()?;
-    let mut axes: Vec<Axis> = stage.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
+    let mut axes: Vec<Axis> = stage.axes.iter().map(Axis::fresh).collect();
     let at = stage.axes.iter().position(|axis| axis.var == *last)?;
     let size = axes[at].extent.as_int()?;
     let count = (size + step - 1) / step;
@@ -106,7 +106,7 @@ fn deinterleave(stage: &Stage, step: i64) -> Option<Stage> {
     *indices.last_mut()? = quotient.expr();
     indices.insert(indices.len() - 1, remainder.expr());
     // The remainder is an outer axis: expressions of it, such as masks, are invariant in several rows.
-    axes.insert(at.saturating_sub(1), Axis { var: remainder, extent: PrimExpr::int64(step), reduce: false });
+    axes.insert(at.saturating_sub(1), Axis::spatial(remainder, PrimExpr::int64(step)));
     let mut shape = stage.buffer.shape.clone();
     *shape.last_mut()? = PrimExpr::int64(count);
     shape.insert(shape.len() - 1, PrimExpr::int64(step));

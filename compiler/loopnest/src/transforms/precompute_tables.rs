@@ -10,13 +10,10 @@
 //! computed in each call.
 
 use crate::{
-    Axis, Kernel, Part, Stage, access::size, index::same_expr, raise::Indices, substitution, transforms::fuse::is_pure,
+    Axis, Cost, Kernel, Part, Stage, access::size, index::same_expr, raise::Indices, substitution,
+    transforms::fuse::is_pure,
 };
-use hammock_ir::{
-    PrimExpr,
-    prim::check,
-    tir::{Buffer, stage::Cost},
-};
+use hammock_ir::{PrimExpr, prim::check, tir::Buffer};
 
 /// Minimum operations of an expression; less is recomputed.
 const MIN_OPS: u32 = 8;
@@ -96,23 +93,12 @@ fn is_worthwhile(stage: &Stage, e: &PrimExpr) -> bool {
 /// Returns the stage that computes an expression for each position of the axes that it depends on.
 fn table_stage(stage: &Stage, number: &PrimExpr) -> Stage {
     let own: Vec<&Axis> = stage.axes.iter().filter(|axis| number.uses(&axis.var)).collect();
-    let mut axes: Vec<Axis> =
-        own.iter().map(|axis| Axis { var: axis.var.fresh(), extent: axis.extent.clone(), reduce: false }).collect();
+    let mut axes: Vec<Axis> = own.iter().map(|axis| Axis::spatial(axis.var.fresh(), axis.extent.clone())).collect();
     let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
     let of: Vec<Axis> = own.into_iter().cloned().collect();
     let buffer = Buffer::new("table", of.iter().map(|axis| axis.extent.clone()).collect(), number.dtype());
     let value = number.substitute(&substitution(&of, &at));
     let simple = Indices::new(&mut axes);
-    Stage {
-        name: format!("{}_table", stage.name),
-        axes,
-        buffer,
-        indices: simple.simple(&at),
-        value: simple.value(&value),
-        init: None,
-        epilogue: None,
-        arg_result: None,
-        part: None,
-        regions: false,
-    }
+    let (indices, value) = (simple.simple(&at), simple.value(&value));
+    Stage::new(format!("{}_table", stage.name), axes, buffer, indices, value)
 }

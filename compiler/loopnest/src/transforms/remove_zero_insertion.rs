@@ -140,7 +140,7 @@ fn zero_insertion(stage: &Stage, condition: &PrimExpr) -> Option<ZeroInsertion> 
 
 /// Returns the stage that fills a dense buffer: `value` if the remaining conditions hold, else zero.
 fn dense_stage(stage: &Stage, gaps: &[ZeroInsertion], conditions: &[PrimExpr], value: &PrimExpr) -> Stage {
-    let mut axes: Vec<Axis> = stage.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
+    let mut axes: Vec<Axis> = stage.axes.iter().map(Axis::fresh).collect();
     let fresh: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
     let (mut at, mut shape) = (fresh.clone(), stage.buffer.shape.clone());
     for ZeroInsertion { dim, axis, step, first } in gaps {

@@ -210,7 +210,7 @@ impl Phase<'_> {
 
     fn iteration_space(&self) -> IterationSpace {
         let sum = self.sum;
-        let mut axes: Vec<Axis> = sum.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
+        let mut axes: Vec<Axis> = sum.axes.iter().map(Axis::fresh).collect();
         let fresh: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
         let (mut at, mut read, mut phases, mut own) = (fresh.clone(), Vec::new(), Vec::new(), Vec::new());
         for (slide, class) in self.slides.iter().zip(&self.classes) {
@@ -257,7 +257,7 @@ impl PhaseClass {
         }
         let var = Var::int64("phase");
         let phase = var.expr() + int(self.first);
-        axes.push(Axis { var, extent: int(self.count), reduce: false });
+        axes.push(Axis::spatial(var, int(self.count)));
         phase
     }
 }
@@ -297,7 +297,7 @@ impl PhaseBuffer {
 
     /// Returns the stage that interleaves the results.
     fn interleaved(&self, sum: &Stage) -> Stage {
-        let mut axes: Vec<Axis> = sum.axes.iter().map(|axis| Axis { var: axis.var.fresh(), ..axis.clone() }).collect();
+        let mut axes: Vec<Axis> = sum.axes.iter().map(Axis::fresh).collect();
         let at: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
         axes.retain(|axis| !axis.reduce);
         let values = substitution(&sum.axes, &at);
@@ -306,18 +306,9 @@ impl PhaseBuffer {
         let result = PrimExpr::load(&self.buffer, self.indices(&at, phase, position));
         let value = sum.epilogue.as_ref().map(|epilogue| epilogue.value.substitute(&values));
         let value = value.map_or(result.clone(), |value| replace_loads(&value, &sum.buffer, &result));
-        Stage {
-            name: format!("{}_interleaved", sum.name),
-            axes,
-            buffer: sum.target().clone(),
-            indices: sum.target_indices().iter().map(|index| index.substitute(&values)).collect(),
-            value,
-            init: None,
-            epilogue: None,
-            arg_result: None,
-            part: None,
-            regions: sum.regions,
-        }
+        let indices = sum.target_indices().iter().map(|index| index.substitute(&values)).collect();
+        let name = format!("{}_interleaved", sum.name);
+        Stage::new(name, axes, sum.target().clone(), indices, value).with_regions(sum.regions)
     }
 }
 

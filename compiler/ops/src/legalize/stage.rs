@@ -10,7 +10,7 @@ use crate::dims;
 use hammock_ir::{
     Attrs, DType, PrimExpr,
     prim::{IterKind, Var},
-    tir::{Block, BlockAxis, Buffer, Region, Stmt, StmtKind, stage::SUM_PARTS},
+    tir::{Block, BlockAxis, Buffer, Region, SUM_PARTS, Stmt, StmtKind},
 };
 
 /// An axis to reduce over: its name and extent.

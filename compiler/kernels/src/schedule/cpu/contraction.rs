@@ -7,10 +7,10 @@ use super::{
     reductions::{horizontal_lanes, reduction_loops},
     window::{self, Window},
 };
-use crate::schedule::{Loop, Packing, ScheduleContext, StagePlan, Staged};
+use crate::schedule::{Loop, ScheduleContext, StagePlan, Staged};
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 use hammock_loopnest::{
-    Stage,
+    PackedLayout, Stage,
     access::{
         self, can_be_copied, can_store_partials, contraction_operands, is_contiguous, is_vectorizable,
         reduction_vector_axis, size, spatial, store_axis, vector_axis,
@@ -297,7 +297,7 @@ fn packed(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
 }
 
 /// Returns the packing of an operand that is worth doing before a kernel runs, if possible.
-pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<Packing> {
+pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<(Buffer, PackedLayout)> {
     let (axis, block, load) = match PackableOperand::of(stage, ctx) {
         Some(PackableOperand { axis, lanes, load, .. }) if can_be_copied(stage, load) => (axis, lanes, load),
         // Without a copy, the source of an operand is read for each block of rows.
@@ -307,7 +307,7 @@ pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<Packing> {
         }
     };
     let (buffer, dim) = whole_dimension(stage, load, axis)?;
-    Some(Packing { buffer, dim, block, groups: None })
+    Some((buffer, PackedLayout { dim, block, groups: None }))
 }
 
 /// Returns the largest buffer load in an operand, for instance of quantized weights.

@@ -7,10 +7,10 @@ use super::{
     lanes::lanes_within_block,
     reduced,
 };
-use crate::schedule::{Loop, PackedGroups, Packing, ScheduleContext, StagePlan, Staged};
-use hammock_ir::{PrimExpr, prim::flat::Dot};
+use crate::schedule::{Loop, ScheduleContext, StagePlan, Staged};
+use hammock_ir::{PrimExpr, prim::flat::Dot, tir::Buffer};
 use hammock_loopnest::{
-    Stage,
+    PackedGroups, PackedLayout, Stage,
     access::{self, can_be_copied, is_contiguous, is_vectorizable, parts, size, spatial, store_axis},
     contraction::row_axis,
     dots,
@@ -108,7 +108,7 @@ impl PackedOperands<'_> {
 
 /// Returns the packing of the vector operand that is worth doing before a kernel runs, if possible. It always pays off,
 /// for it makes the copy unnecessary.
-pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<Packing> {
+pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<(Buffer, PackedLayout)> {
     let PackedOperands { dot, axis, along, rows, terms, packed: None, .. } = PackedOperands::of(stage, ctx)? else {
         return None;
     };
@@ -117,12 +117,8 @@ pub fn packing(stage: &Stage, ctx: &ScheduleContext) -> Option<Packing> {
     let (_, of_terms) = whole_dimension(stage, along, terms)?;
     // `vpdpbusd` multiplies unsigned bytes with signed ones.
     let flip_sign = matches!(dot, Dot::Bytes([a, b]) if a == b) && ctx.target.int8_dot;
-    Some(Packing {
-        buffer,
-        dim,
-        block,
-        groups: Some(PackedGroups { dim: of_terms, size: dot.group_size(), flip_sign }),
-    })
+    let groups = Some(PackedGroups { dim: of_terms, size: dot.group_size(), flip_sign });
+    Some((buffer, PackedLayout { dim, block, groups }))
 }
 
 /// Returns the reduction axis to pack: both operands vary along it; preferably the operand that is not vectorized is

@@ -14,8 +14,9 @@ mod split_reduction;
 mod transpose;
 mod window;
 
-use crate::schedule::{Loop, Packing, PartPlan, Plan, ScheduleContext, StagePlan, Staged};
-use hammock_loopnest::{Footprint, Kernel, OpaqueStmts, Part, Stage, access::invariant_divisor};
+use crate::schedule::{Loop, PartPlan, Plan, ScheduleContext, StagePlan, Staged};
+use hammock_ir::tir::Buffer;
+use hammock_loopnest::{Footprint, Kernel, OpaqueStmts, PackedLayout, Part, Stage, access::invariant_divisor};
 pub use lanes::{MAX_LANES, register_lanes};
 use parallel::parallelize;
 pub use row_tiling::plan as rows_plan;
@@ -91,8 +92,8 @@ pub fn choose(kernel: &Kernel, ctx: ScheduleContext) -> Plan {
     Plan { parts: kernel.parts.iter().map(part).collect() }
 }
 
-/// Returns the packings that are worth doing before a kernel runs, for buffers that it reads only once.
-pub fn packings(kernel: &Kernel, ctx: ScheduleContext) -> Vec<Packing> {
+/// Returns the buffers that are worth packing before a kernel runs, among those that it reads only once.
+pub fn packings(kernel: &Kernel, ctx: ScheduleContext) -> Vec<(Buffer, PackedLayout)> {
     let of_stage = |stage: &Stage| dot_product::packing(stage, &ctx).or_else(|| contraction::packing(stage, &ctx));
     // Row-tiled stages are examined at the tile size.
     let stages = |part: &Part| match part {
@@ -105,7 +106,7 @@ pub fn packings(kernel: &Kernel, ctx: ScheduleContext) -> Vec<Packing> {
     let all: Vec<Stage> = kernel.parts.iter().flat_map(stages).collect();
     let others = kernel.parts.iter().filter(|part| matches!(part, Part::Opaque(_)));
     let used: Vec<Footprint> = all.iter().map(Footprint::of_stage).chain(others.map(Footprint::of_part)).collect();
-    let once = |found: &Packing| used.iter().filter(|used| used.has(&found.buffer)).count() == 1;
+    let once = |(buffer, _): &(Buffer, PackedLayout)| used.iter().filter(|used| used.has(buffer)).count() == 1;
     all.iter().filter_map(of_stage).filter(once).collect()
 }
 

@@ -3,9 +3,9 @@
 use super::parallel::{TripCount, parallel};
 use hammock_ir::{
     PrimExpr,
-    tir::{Stmt, StmtKind, stage::Cost},
+    tir::{Stmt, StmtKind},
 };
-use hammock_loopnest::{OpaqueStmts, access::size};
+use hammock_loopnest::{Cost, OpaqueStmts, access::size};
 use hammock_target::dynamic_extent;
 
 /// Returns the number of outermost loops that are parallel together, and the minimum iterations for a thread.

@@ -5,15 +5,9 @@ use crate::{
     Part, Stage,
     access::{reduction_vector_axis, store_axis, vector_axis},
     contraction::contraction_columns,
+    row_axes::{SharedAxis, StageAccesses, unvectorized_axes},
 };
-use hammock_ir::{
-    PrimExpr,
-    prim::PrimKind,
-    tir::{
-        Buffer,
-        rows::{Nest, NestAxis, Shared, rows},
-    },
-};
+use hammock_ir::tir::Buffer;
 use std::collections::BinaryHeap;
 
 /// Minimum reduction extent for a horizontal reduction.
@@ -24,7 +18,7 @@ pub struct Members {
     /// Their indices, in order.
     pub parts: Vec<usize>,
     /// Their common row axes.
-    pub axes: Vec<Shared<Buffer>>,
+    pub axes: Vec<SharedAxis<Buffer>>,
 }
 
 impl Members {
@@ -65,7 +59,7 @@ impl Members {
 
 struct Candidate<'a> {
     stage: &'a Stage,
-    nest: Nest<Buffer>,
+    accesses: StageAccesses<Buffer>,
     /// The axis that can be vectorized, possibly after packing.
     lanes: Option<usize>,
 }
@@ -73,13 +67,14 @@ struct Candidate<'a> {
 impl Candidate<'_> {
     fn new(part: &Part) -> Option<Candidate<'_>> {
         match part {
-            Part::Stage(stage) if is_plain(stage) && stage.arg_result.is_none() => {
+            Part::Stage(stage) => {
+                let accesses = StageAccesses::of(stage)?;
                 let extent = |axis: usize| stage.axes[axis].extent.as_int();
                 let terms =
                     reduction_vector_axis(stage).filter(|axis| extent(*axis).is_none_or(|n| n >= MIN_LANE_EXTENT));
                 let copied = || store_axis(stage).filter(|_| terms.is_none());
                 let lanes = vector_axis(stage).or_else(copied).or_else(|| contraction_columns(stage));
-                Some(Candidate { stage, nest: nest(stage), lanes })
+                Some(Candidate { stage, accesses, lanes })
             }
             _ => None,
         }
@@ -87,45 +82,16 @@ impl Candidate<'_> {
 }
 
 /// Returns the common axes that no stage needs for vectorization.
-fn row_axes(candidates: &[Candidate]) -> Option<Vec<Shared<Buffer>>> {
+fn row_axes(candidates: &[Candidate]) -> Option<Vec<SharedAxis<Buffer>>> {
     let target_of = |buffer: &Buffer| {
         let mut targets = candidates.iter().map(|c| c.stage.target());
         targets.find(|target| target.data == buffer.data)
     };
     let is_known = |buffer: &Buffer| target_of(buffer).is_none_or(|target| target == buffer);
-    let as_stored = |c: &Candidate| c.nest.loads.iter().all(|load| is_known(&load.buffer));
+    let as_stored = |c: &Candidate| c.accesses.loads.iter().all(|load| is_known(&load.buffer));
     if !candidates.iter().all(|c| as_stored(c) && is_known(c.stage.target())) {
         return None;
     }
-    let nests: Vec<&Nest<Buffer>> = candidates.iter().map(|c| &c.nest).collect();
-    rows(&nests, |number| candidates[number].lanes)
-}
-
-/// Returns true if a stage's values have no side effects, and access memory by plain loads only.
-fn is_plain(stage: &Stage) -> bool {
-    let acts = |e: &PrimExpr| match e.kind() {
-        PrimKind::Let(..) | PrimKind::Reduce(_) | PrimKind::Load(_, _, Some(_)) => true,
-        PrimKind::Var(var) => var.dtype().is_handle(),
-        PrimKind::Call(call) => call.runs_function(),
-        _ => false,
-    };
-    !stage.values().any(|e| e.any(&mut |e| acts(e)))
-}
-
-fn nest(stage: &Stage) -> Nest<Buffer> {
-    let axes = stage.axes.iter();
-    let axis = |a: &super::Axis| NestAxis { var: a.var.clone(), extent: a.extent.clone(), reduce: a.reduce };
-    let indices = stage.epilogue.as_ref().map_or(&stage.indices, |epilogue| &epilogue.indices);
-    let mut loads = Vec::new();
-    for value in stage.values() {
-        value.walk(&mut |e| {
-            if let PrimKind::Load(buffer, indices, _) = e.kind()
-                && (stage.epilogue.is_none() || *buffer != stage.buffer)
-            {
-                loads.push((buffer.clone(), buffer, indices.as_slice()));
-            }
-        });
-    }
-    let target = stage.target();
-    Nest::new(axes.map(axis).collect(), (target.clone(), target, indices), loads)
+    let stages: Vec<&StageAccesses<Buffer>> = candidates.iter().map(|c| &c.accesses).collect();
+    unvectorized_axes(&stages, |number| candidates[number].lanes)
 }

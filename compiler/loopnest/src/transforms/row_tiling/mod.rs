@@ -2,21 +2,21 @@
 //!
 //! Softmax is the model: maximum, exponentials, sum and quotient of each row. One after the other, each stage streams
 //! through all of memory; with row tiling, only the intermediates of one block of rows exist at a time. The same holds
-//! for other normalizations, and for attention, whose rows are queries. [`hammock_ir::tir::rows`] decides which axes
-//! are rows; this module checks the other conditions, and builds the tiles.
+//! for other normalizations, and for attention, whose rows are queries. [`row_axes`](crate::row_axes) decides which
+//! axes are rows; this module checks the other conditions, and builds the tiles.
 
 mod accesses;
 mod alias_output;
 mod copies;
 mod members;
 
-use crate::{Axis, Epilogue, Kernel, Part, Stage, contraction, dots};
+use crate::{Axis, Epilogue, Kernel, Part, Stage, contraction, dots, row_axes::SharedAxis};
 use accesses::Accesses;
 pub use copies::SharedCopy;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Substitution, Var},
-    tir::{Buffer, rows::Shared},
+    tir::Buffer,
 };
 use hammock_target::{assumed_machine::L2_BYTES, dynamic_extent};
 use members::Members;
@@ -27,7 +27,7 @@ pub struct Rows {
     /// The stages.
     pub stages: Vec<Stage>,
     /// Their common row axes; the last one is tiled.
-    axes: Vec<Shared<Buffer>>,
+    axes: Vec<SharedAxis<Buffer>>,
     /// Buffers local to the stages: only the current rows are in memory.
     intermediates: Vec<Buffer>,
     /// Another local buffer, which [aliases the output](alias_output).
@@ -62,7 +62,7 @@ pub fn apply(kernel: &mut Kernel, own: &[Buffer]) {
 fn rows(
     parts: &[Part],
     accesses: &Accesses,
-    mut axes: Vec<Shared<Buffer>>,
+    mut axes: Vec<SharedAxis<Buffer>>,
     members: &[usize],
     own: &[Buffer],
 ) -> Option<Rows> {
@@ -77,7 +77,7 @@ fn rows(
         return None;
     }
     // Contractions have several rows in their register tile: that axis comes last.
-    let is_row_axis = |axis: &Shared<Buffer>| {
+    let is_row_axis = |axis: &SharedAxis<Buffer>| {
         stages.iter().zip(&axis.axes).any(|(stage, axis)| contraction::contraction_rows(stage) == Some(*axis))
     };
     if let Some(at) = axes.iter().position(is_row_axis) {
@@ -169,7 +169,7 @@ impl Rows {
                 None => axes.push(axis.clone()),
                 Some(shared) if shared == tiled && rows > 1 => {
                     values.insert(axis.var.clone(), &position[shared] + row.expr());
-                    axes.push(Axis { var: row.clone(), extent: PrimExpr::int64(rows), reduce: false });
+                    axes.push(Axis::spatial(row.clone(), PrimExpr::int64(rows)));
                 }
                 Some(shared) => _ = values.insert(axis.var.clone(), position[shared].clone()),
             }
@@ -195,18 +195,7 @@ impl Rows {
         });
         let (buffer, indices) = store(&stage.buffer, &stage.indices);
         let init = stage.init.as_ref().map(value);
-        Stage {
-            name: stage.name.clone(),
-            axes,
-            buffer,
-            indices,
-            value: value(&stage.value),
-            init,
-            epilogue,
-            arg_result: None,
-            part: stage.part,
-            regions: stage.regions,
-        }
+        Stage { axes, buffer, indices, value: value(&stage.value), init, epilogue, ..stage.clone() }
     }
 }
 

@@ -1,12 +1,10 @@
 //! Groups of kernels and the cost of fusing them.
 
 use super::kernel::Kernel;
-use hammock_ir::{
-    relax::Var,
-    tir::{
-        Buffer,
-        rows::{self, Access, Nest, NestAxis, Shared, shared},
-    },
+use hammock_ir::{relax::Var, tir::Buffer};
+use hammock_loopnest::{
+    Axis,
+    row_axes::{Access, SharedAxis, StageAccesses, shared_axes, unvectorized_axes},
 };
 use hammock_target::{
     assumed_machine::{CACHE_LINE_BYTES, L2_BYTES},
@@ -32,16 +30,16 @@ pub struct Group {
     pub members: Vec<usize>,
     /// Approximate number of operations in the expressions of its kernels.
     pub operations: i64,
-    stages: Vec<Stage>,
+    stages: Vec<StageCost>,
     /// Bytes reloaded for each tile of rows.
     reloaded: i64,
 }
 
-/// A stage of a member.
+/// Accesses, bytes and work of a member's stage.
 #[derive(Clone)]
-struct Stage {
+struct StageCost {
     member: usize,
-    nest: Rc<Nest<GroupBuffer>>,
+    accesses: Rc<StageAccesses<GroupBuffer>>,
     /// Bytes per element of its store, and of each of its loads.
     widths: (i64, Vec<i64>),
     /// Approximate number of operations per element.
@@ -99,26 +97,16 @@ impl Group {
             None if *buffer == kernel.output => GroupBuffer::Tensor(var),
             None => GroupBuffer::Inner(var, buffer.clone()),
         };
-        let access = |a: &Access<Buffer>| Access {
-            buffer: group_buffer(&a.buffer),
-            dims: a.dims.clone(),
-            mixed: a.mixed.clone(),
-            neighbours: a.neighbours.clone(),
-        };
-        let stage = |nest: &Nest<Buffer>| Stage {
+        let cost = |stage: &StageAccesses<Buffer>| StageCost {
             member: number,
-            widths: (bytes(&nest.store), nest.loads.iter().map(bytes).collect()),
+            widths: (bytes(&stage.store), stage.loads.iter().map(bytes).collect()),
             work: kernel.work,
-            nest: Rc::new(Nest {
-                axes: nest.axes.clone(),
-                store: access(&nest.store),
-                loads: nest.loads.iter().map(access).collect(),
-            }),
+            accesses: Rc::new(stage.with_keys(group_buffer)),
         };
         Group {
             members: vec![number],
             operations: kernel.work,
-            stages: kernel.nests.iter().map(stage).collect(),
+            stages: kernel.stages.iter().map(cost).collect(),
             reloaded: 0,
         }
     }
@@ -128,7 +116,7 @@ impl Group {
     pub fn merge(&self, user: &Group, tensor: Var, visible: &dyn Fn(Var) -> bool) -> Result<FusedGroup, Rejected> {
         let mut members: Vec<usize> = self.members.iter().chain(&user.members).copied().collect();
         members.sort_unstable();
-        let mut stages: Vec<Stage> = self.stages.iter().chain(&user.stages).cloned().collect();
+        let mut stages: Vec<StageCost> = self.stages.iter().chain(&user.stages).cloned().collect();
         stages.sort_by_key(|stage| stage.member);
         let own = self.reloaded + user.reloaded;
         let operations = self.operations.saturating_add(user.operations);
@@ -151,8 +139,8 @@ impl Group {
             return Err(Rejected::ExceedsCache(intermediate_bytes));
         }
         let reloaded = reloaded_bytes(&stages, &axes);
-        let stored = self.stages.iter().find(|stage| stage.nest.store.buffer == GroupBuffer::Tensor(tensor));
-        let size = stored.map_or(0, Stage::stored_bytes);
+        let stored = self.stages.iter().find(|stage| stage.accesses.store.buffer == GroupBuffer::Tensor(tensor));
+        let size = stored.map_or(0, StageCost::stored_bytes);
         let saved = if visible(tensor) { size } else { size.saturating_mul(2) };
         let more = reloaded.saturating_sub(own);
         if more >= saved {
@@ -168,12 +156,12 @@ impl Group {
     /// reduction.
     pub fn cost_of_rematerialization(&self, users: usize) -> Option<RematerializationCost> {
         let [stage] = self.stages.as_slice() else { return None };
-        if stage.nest.axes.iter().any(|axis| axis.reduce) {
+        if stage.accesses.axes.iter().any(|axis| axis.reduce) {
             return None;
         }
         let users = users as i64;
         let loaded = stage.loads_with_bytes().map(|(_, bytes)| bytes).fold(0, i64::saturating_add);
-        let work = stage.nest.axes.iter().map(extent).fold(stage.work, i64::saturating_mul);
+        let work = stage.accesses.axes.iter().map(extent).fold(stage.work, i64::saturating_mul);
         let reloaded = loaded.saturating_mul(users).saturating_add(work.saturating_mul(users - 1));
         Some(RematerializationCost {
             reloaded,
@@ -184,55 +172,54 @@ impl Group {
     /// Returns true if it only permutes rows: contiguous elements stay contiguous.
     fn only_permutes_rows(&self) -> bool {
         let [stage] = self.stages.as_slice() else { return false };
-        let (nest, [load]) = (&stage.nest, stage.nest.loads.as_slice()) else { return false };
-        let long = |axis: &usize| extent(&nest.axes[*axis]) >= CACHE_LINE_BYTES / stage.widths.0.max(1);
-        let is_row =
-            |axis: &usize| nest.store.neighbours.contains(axis) && load.neighbours.contains(axis) && long(axis);
-        let whole = nest.store.mixed.is_empty();
-        stage.work == 0
-            && stage.widths.0 == stage.widths.1[0]
-            && whole
-            && (0..nest.axes.len()).any(|axis| is_row(&axis))
+        let (own, [load]) = (&stage.accesses, stage.accesses.loads.as_slice()) else { return false };
+        let long = |axis: &usize| extent(&own.axes[*axis]) >= CACHE_LINE_BYTES / stage.widths.0.max(1);
+        let is_row = |axis: &usize| own.store.neighbours.contains(axis) && load.neighbours.contains(axis) && long(axis);
+        let whole = own.store.mixed.is_empty();
+        stage.work == 0 && stage.widths.0 == stage.widths.1[0] && whole && (0..own.axes.len()).any(|axis| is_row(&axis))
     }
 
     /// Returns true if the user is an epilogue: it has no other axes than those of the result.
     fn has_epilogue(&self, user: &Group, tensor: Var) -> bool {
-        let Some(last) = self.stages.last().filter(|last| last.nest.store.buffer == GroupBuffer::Tensor(tensor)) else {
+        let Some(last) = self.stages.last().filter(|last| last.accesses.store.buffer == GroupBuffer::Tensor(tensor))
+        else {
             return false;
         };
-        let spatial = |nest: &Nest<GroupBuffer>| nest.axes.iter().filter(|axis| !axis.reduce && !is_unit(axis)).count();
-        let all = spatial(&last.nest);
-        let same = |stage: &Stage| !stage.nest.axes.iter().any(|axis| axis.reduce) && spatial(&stage.nest) == all;
-        let nests: Vec<&Nest<GroupBuffer>> = [last].into_iter().chain(&user.stages).map(|stage| &*stage.nest).collect();
-        user.stages.iter().all(same) && shared(&nests).len() == all
+        let spatial =
+            |stage: &StageCost| stage.accesses.axes.iter().filter(|axis| !axis.reduce && !axis.is_unit()).count();
+        let all = spatial(last);
+        let same = |stage: &StageCost| !stage.accesses.axes.iter().any(|axis| axis.reduce) && spatial(stage) == all;
+        let stages = [last].into_iter().chain(&user.stages);
+        let accesses: Vec<&StageAccesses<GroupBuffer>> = stages.map(|stage| &*stage.accesses).collect();
+        user.stages.iter().all(same) && shared_axes(&accesses).len() == all
     }
 }
 
-fn row_axes(stages: &[Stage]) -> Option<Vec<Shared<GroupBuffer>>> {
-    let nests: Vec<&Nest<GroupBuffer>> = stages.iter().map(|stage| &*stage.nest).collect();
-    rows::rows(&nests, |number| nests[number].contiguous())
+fn row_axes(stages: &[StageCost]) -> Option<Vec<SharedAxis<GroupBuffer>>> {
+    let accesses: Vec<&StageAccesses<GroupBuffer>> = stages.iter().map(|stage| &*stage.accesses).collect();
+    unvectorized_axes(&accesses, |number| accesses[number].contiguous())
 }
 
 /// Returns the bytes of the intermediates of a tile of rows.
-fn intermediate_bytes(stages: &[Stage], axes: &[Shared<GroupBuffer>], visible: &dyn Fn(Var) -> bool) -> i64 {
-    let of = |(number, stage): (usize, &Stage)| {
-        let outside = matches!(stage.nest.store.buffer, GroupBuffer::Tensor(var) if visible(var));
+fn intermediate_bytes(stages: &[StageCost], axes: &[SharedAxis<GroupBuffer>], visible: &dyn Fn(Var) -> bool) -> i64 {
+    let of = |(number, stage): (usize, &StageCost)| {
+        let outside = matches!(stage.accesses.store.buffer, GroupBuffer::Tensor(var) if visible(var));
         let rows: i64 = row_count(stages, axes, number);
         if outside { 0 } else { stage.stored_bytes() / rows.max(1) * TILE_ROWS.min(rows) }
     };
     stages.iter().enumerate().map(of).fold(0, i64::saturating_add)
 }
 
-/// FusionKind many rows there are.
-fn row_count(stages: &[Stage], axes: &[Shared<GroupBuffer>], number: usize) -> i64 {
-    let extent = |shared: &Shared<GroupBuffer>| extent(&stages[number].nest.axes[shared.axes[number]]);
+/// Returns the number of rows.
+fn row_count(stages: &[StageCost], axes: &[SharedAxis<GroupBuffer>], number: usize) -> i64 {
+    let extent = |shared: &SharedAxis<GroupBuffer>| extent(&stages[number].accesses.axes[shared.axes[number]]);
     axes.iter().map(extent).fold(1, i64::saturating_mul)
 }
 
 /// Returns the bytes that contractions reload for each tile of rows but the first: operands that are the same for all
 /// rows and exceed the cache.
-fn reloaded_bytes(stages: &[Stage], axes: &[Shared<GroupBuffer>]) -> i64 {
-    let of = |(number, stage): (usize, &Stage)| {
+fn reloaded_bytes(stages: &[StageCost], axes: &[SharedAxis<GroupBuffer>]) -> i64 {
+    let of = |(number, stage): (usize, &StageCost)| {
         let tiles = (row_count(stages, axes, number) / TILE_ROWS).max(1);
         let is_row = |axis: &usize| axes.iter().any(|shared| shared.axes[number] == *axis);
         let whole = |load: &Access<GroupBuffer>| !load.dims.iter().flatten().chain(&load.mixed).any(is_row);
@@ -243,31 +230,27 @@ fn reloaded_bytes(stages: &[Stage], axes: &[Shared<GroupBuffer>]) -> i64 {
 }
 
 /// Returns the bytes of all elements that a store or load touches.
-fn size(nest: &Nest<GroupBuffer>, access: &Access<GroupBuffer>, width: i64) -> i64 {
+fn size(stage: &StageAccesses<GroupBuffer>, access: &Access<GroupBuffer>, width: i64) -> i64 {
     let used = |axis: &usize| access.dims.contains(&Some(*axis)) || access.mixed.contains(axis);
-    (0..nest.axes.len()).filter(used).map(|axis| extent(&nest.axes[axis])).fold(width, i64::saturating_mul)
+    (0..stage.axes.len()).filter(used).map(|axis| extent(&stage.axes[axis])).fold(width, i64::saturating_mul)
 }
 
-fn extent(axis: &NestAxis) -> i64 {
+fn extent(axis: &Axis) -> i64 {
     axis.extent.as_int().unwrap_or(dynamic_extent::FUSED_TRAFFIC)
-}
-
-fn is_unit(axis: &NestAxis) -> bool {
-    axis.extent.as_int() == Some(1)
 }
 
 fn bytes(access: &Access<Buffer>) -> i64 {
     access.buffer.dtype.bytes() as i64
 }
 
-impl Stage {
+impl StageCost {
     /// Returns the bytes that it stores.
     fn stored_bytes(&self) -> i64 {
-        size(&self.nest, &self.nest.store, self.widths.0)
+        size(&self.accesses, &self.accesses.store, self.widths.0)
     }
 
     /// Returns its loads with the bytes that each touches.
     fn loads_with_bytes(&self) -> impl Iterator<Item = (&Access<GroupBuffer>, i64)> {
-        self.nest.loads.iter().zip(&self.widths.1).map(|(load, width)| (load, size(&self.nest, load, *width)))
+        self.accesses.loads.iter().zip(&self.widths.1).map(|(load, width)| (load, size(&self.accesses, load, *width)))
     }
 }

@@ -1,20 +1,12 @@
-//! Kernels as FuseRows sees them: lists of stages.
+//! Kernels as FuseRows sees them: the accesses of their stages.
 
-use hammock_ir::{
-    PrimExpr,
-    arith::Analyzer,
-    prim::{IterKind, PrimKind},
-    tir::{
-        BlockAxis, Buffer, PrimFunc, Stmt, StmtKind,
-        rows::{Nest, NestAxis},
-        stage::{Cost, Stage},
-    },
-};
+use hammock_ir::tir::{Buffer, PrimFunc, Stmt, StmtKind};
+use hammock_loopnest::{Cost, Stage, promote_indices, row_axes::StageAccesses};
 
 /// A kernel made of stages, with one result.
 pub struct Kernel {
-    /// Its stages, in order.
-    pub nests: Vec<Nest<Buffer>>,
+    /// The accesses of its stages, in order.
+    pub stages: Vec<StageAccesses<Buffer>>,
     /// Buffers of its operands.
     pub inputs: Vec<Buffer>,
     /// Buffer of its result.
@@ -24,7 +16,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Reads a kernel; `None` if it is more than loops around stores, or takes anything but tensors and scalars.
+    /// Reads a kernel; `None` if it is more than stages without side effects, or takes anything but tensors and
+    /// scalars.
     pub fn of(func: &PrimFunc) -> Option<Kernel> {
         if func.params.iter().any(|param| param.buffer.is_none() && param.var.dtype().is_handle()) {
             return None;
@@ -35,54 +28,35 @@ impl Kernel {
         if !func.is_noalias() || !func.s_tir || !inputs.iter().chain([&output]).all(plain) {
             return None;
         }
+        let mut body = func.body.clone();
+        promote_indices(&mut body);
         let mut stages = Vec::new();
-        read(&func.body, &mut stages)?;
-        let nests = stages.iter().map(nest).collect::<Option<Vec<_>>>()?;
-        let values = stages.iter().flat_map(|stage| stage.init.iter().map(|init| init.value).chain([stage.value]));
-        let work = values.map(|value| i64::from(Cost::of(value).operations)).sum();
-        let stored = |buffer: &Buffer| nests.iter().any(|nest| nest.store.buffer == *buffer);
-        let last = nests.last().is_some_and(|nest| nest.store.buffer == output);
-        (last && !inputs.iter().any(stored)).then_some(Kernel { nests, inputs, output, work })
+        read(&body, &mut stages)?;
+        let stored = |buffer: &Buffer| stages.iter().any(|stage| stage.store.buffer == *buffer);
+        let last = stages.last().is_some_and(|stage| stage.store.buffer == output);
+        let fits = last && !inputs.iter().any(stored);
+        fits.then(|| Kernel { stages, inputs, output, work: operations(&func.body) })
     }
 }
 
-fn read<'s>(stmt: &'s Stmt, stages: &mut Vec<Stage<'s>>) -> Option<()> {
+fn read(stmt: &Stmt, stages: &mut Vec<StageAccesses<Buffer>>) -> Option<()> {
     match &stmt.kind {
         StmtKind::Seq(stmts) => stmts.iter().try_for_each(|stmt| read(stmt, stages)),
         StmtKind::Block(block) if block.axes.is_empty() && block.init.is_none() => read(&block.body, stages),
         _ => {
-            stages.push(Stage::of(stmt, |e| Analyzer::new().simplify(e))?);
+            stages.push(StageAccesses::of(&Stage::raise(stmt)?)?);
             Some(())
         }
     }
 }
 
-/// Returns a stage, if its expressions have no side effects.
-fn nest(stage: &Stage) -> Option<Nest<Buffer>> {
-    let mut loads = Vec::new();
-    let mut free = true;
-    for value in stage.init.iter().map(|init| init.value).chain([stage.value]) {
-        value.walk(&mut |e| match e.kind() {
-            PrimKind::Load(buffer, indices, None) => loads.push((buffer.clone(), buffer, indices.as_slice())),
-            _ => free &= !has_effects(e),
-        });
-    }
-    // The order of a block's axes is only a convention of its author.
-    let axis = |axis: &BlockAxis| NestAxis {
-        var: axis.var.clone(),
-        extent: axis.dom.1.clone(),
-        reduce: axis.kind == IterKind::Reduce,
-    };
-    let axes = stage.block.axes.iter().map(axis).collect();
-    free.then(|| Nest::new(axes, (stage.buffer.clone(), stage.buffer, stage.indices), loads))
-}
-
-/// Returns true if an expression has side effects.
-fn has_effects(e: &PrimExpr) -> bool {
-    match e.kind() {
-        PrimKind::Let(..) | PrimKind::Reduce(_) | PrimKind::Load(..) => true,
-        PrimKind::Var(var) => var.dtype().is_handle(),
-        PrimKind::Call(call) => call.runs_function(),
-        _ => false,
-    }
+/// Returns the approximate number of operations in all stored values.
+fn operations(body: &Stmt) -> i64 {
+    let mut total = 0;
+    body.walk(&mut |stmt| {
+        if let StmtKind::Store { value, .. } = &stmt.kind {
+            total += i64::from(Cost::of(value).operations);
+        }
+    });
+    total
 }

@@ -7,7 +7,7 @@
 //!
 //! - the second is an epilogue of a matmul or another reduction;
 //! - the first only permutes rows that the second reads, like a transpose of attention heads; or
-//! - their stages have common row axes ([`hammock_ir::tir::rows`]), the intermediates of 8 rows fit into a core's
+//! - their stages have common row axes ([`hammock_loopnest::row_axes`]), the intermediates of 8 rows fit into a core's
 //!   cache, and storing and loading the intermediate costs more bytes than reloading operands for each 8 rows, such
 //!   as weights of a matmul that exceed the cache.
 //!

@@ -11,16 +11,15 @@
 //! ([`flip_signs`]).
 
 mod flip_signs;
-mod layout;
 
-use crate::{Context, PackedParam, Pass, analysis::attributes::LAYOUT_REWRITE, rewrite::fill_block::fill_block};
+use crate::{Context, Pass, analysis::attributes::LAYOUT_REWRITE, rewrite::fill_block::fill_block};
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     Attrs, Function, Module, PrimExpr,
     prim::PrimKind,
     tir::{Buffer, PrimFunc, Region, Stmt, StmtKind},
 };
-use layout::Layout;
+use hammock_loopnest::{PackedLayout, PackedParam};
 
 /// See the module's documentation.
 pub static PASS: Pass =
@@ -43,23 +42,23 @@ fn pack(kernel: &mut PrimFunc, packed: PackedParam) {
     let Some(given) = kernel.params.get(packed.param).and_then(|param| param.buffer.clone()) else { return };
     let sizes: Option<Vec<i64>> = given.shape.iter().map(PrimExpr::as_int).collect();
     let (Some(sizes), StmtKind::Block(root)) = (sizes, &mut kernel.body.kind) else { return };
-    let layout = Layout { packed, sizes };
-    let shape = layout.shape().into_iter().map(PrimExpr::int64).collect();
+    let layout = packed.layout;
+    let shape = layout.shape(&sizes).into_iter().map(PrimExpr::int64).collect();
     let packed = Buffer::new(format!("{}_packed", given.name), shape, given.dtype);
     let mut taken = std::mem::replace(&mut root.body, Stmt::nop());
-    let flips = layout.packed.group.is_some_and(|group| group.sign_flipped);
+    let flips = layout.groups.is_some_and(|groups| groups.flip_sign);
     let sums = flips.then(|| flip_signs::flip_signs(&mut taken, &given)).flatten();
     let computed = use_packed(taken, &given, &packed, &layout);
     let summed = sums.iter().map(|sums| sums.stmt.clone());
-    root.body = Stmt::seq([packing_nest(&given, &packed, &layout)].into_iter().chain(summed).chain([computed]));
+    root.body = Stmt::seq([packing_nest(&given, &packed, &layout, &sizes)].into_iter().chain(summed).chain([computed]));
     root.alloc_buffers.push(packed);
     root.alloc_buffers.extend(sums.map(|sums| sums.buffer));
 }
 
 /// Returns the loop nest that packs all elements.
-fn packing_nest(given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
+fn packing_nest(given: &Buffer, packed: &Buffer, layout: &PackedLayout, sizes: &[i64]) -> Stmt {
     fill_block(packed, Attrs::new().with(LAYOUT_REWRITE, true), |at| {
-        let (from, inside) = layout.unpack(at);
+        let (from, inside) = layout.unpack(at, sizes);
         let value = PrimExpr::load(given, from);
         let value = match inside {
             None => value,
@@ -70,17 +69,17 @@ fn packing_nest(given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
 }
 
 /// Returns the statement with loads of a buffer replaced by loads of its packed copy.
-fn use_packed(mut stmt: Stmt, given: &Buffer, packed: &Buffer, layout: &Layout) -> Stmt {
+fn use_packed(mut stmt: Stmt, given: &Buffer, packed: &Buffer, layout: &PackedLayout) -> Stmt {
     stmt.map_exprs(&mut |e| load_packed(e, given, packed, layout));
     declare(&mut stmt, given, packed);
     stmt
 }
 
-fn load_packed(e: &PrimExpr, given: &Buffer, packed: &Buffer, layout: &Layout) -> PrimExpr {
+fn load_packed(e: &PrimExpr, given: &Buffer, packed: &Buffer, layout: &PackedLayout) -> PrimExpr {
     match e.kind() {
         PrimKind::Load(buffer, indices, None) if buffer == given => {
-            let indices = indices.iter().map(|i| load_packed(i, given, packed, layout)).collect();
-            PrimExpr::load(packed, layout.pack(indices))
+            let indices: Vec<PrimExpr> = indices.iter().map(|i| load_packed(i, given, packed, layout)).collect();
+            PrimExpr::load(packed, layout.pack(&indices))
         }
         _ => e.map_children(&mut |child| load_packed(child, given, packed, layout)),
     }

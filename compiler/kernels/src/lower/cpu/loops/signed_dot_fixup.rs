@@ -69,18 +69,10 @@ impl SignFlip {
         let (ones, own) = (PrimExpr::int(ONES, PACKED_DTYPE), PrimExpr::load(&sums, indices.clone()));
         let factors = if signed[1 - self.operand] { [ones, group] } else { [group, ones] };
         let add = Dot::Bytes([false, true]).intrinsic();
-        let stage = Stage {
-            name: format!("{}_column_sums", copy.name),
-            axes: copy.axes.iter().enumerate().map(axis).collect(),
-            buffer: sums.clone(),
-            indices,
-            value: PrimExpr::intrin(add, factors.into_iter().chain([own]).collect(), DType::INT32),
-            init: Some(PrimExpr::int32(0)),
-            epilogue: None,
-            arg_result: None,
-            part: None,
-            regions: false,
-        };
+        let value = PrimExpr::intrin(add, factors.into_iter().chain([own]).collect(), DType::INT32);
+        let axes = copy.axes.iter().enumerate().map(axis).collect();
+        let stage = Stage::new(format!("{}_column_sums", copy.name), axes, sums.clone(), indices, value)
+            .with_init(Some(PrimExpr::int32(0)));
         let mut loops: Vec<Loop> = results.iter().map(|at| Loop::serial(*at)).collect();
         loops.last_mut().into_iter().for_each(|last| last.step = MAX_LANES);
         loops.extend((0..reduced.len()).filter(|at| reduced[*at]).map(Loop::serial));

@@ -9,7 +9,7 @@ use hammock_ir::{
     prim::{BinaryOp, Var},
     tir::{Buffer, Stmt, StmtKind},
 };
-use hammock_loopnest::{ArgResult, access::combiner, arg_reduce, substitution};
+use hammock_loopnest::{ArgResult, access::combiner, linear_position, substitution};
 
 /// Accumulators of a tile.
 pub struct Accumulators {
@@ -102,7 +102,7 @@ impl Tile<'_> {
         let (new, takes) = (Var::new("term", dtype), Var::new("takes", DType::BOOL));
         let load = |buffer: &Buffer| PrimExpr::load(buffer, vec![slot.clone()]);
         let better = found.is_better(&new.expr(), &load(&sums.values));
-        let number = cast(&arg_reduce::linear_position(&stage.axes, at), found.slots.dtype);
+        let number = cast(&linear_position(&stage.axes, at), found.slots.dtype);
         let take = |buffer: &Buffer, by: PrimExpr| {
             Stmt::store(buffer, vec![slot.clone()], takes.expr().select(by, load(buffer)))
         };

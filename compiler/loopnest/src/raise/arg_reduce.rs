@@ -4,26 +4,25 @@
 //! condition. The meaning of the condition is found by evaluating it for values and indices in every relative order, so
 //! it may be written in any form.
 
+use super::{BlockNest, Indices, reads};
 use crate::{
-    ArgResult, Axis, Kernel, Part, Stage,
-    effects::Footprint,
-    index::{Simplifier, is_same_extent, same_expr},
-    raise::{Indices, axes, reads},
+    ArgResult, Axis, Stage,
+    index::{is_same_extent, same_expr},
+    linear_position,
 };
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, PrimCallee, PrimKind, Substitution, binary},
-    tir::{Buffer, Stmt, StmtKind, stage::Nest},
+    tir::{Buffer, Stmt, StmtKind},
 };
 
 /// Raises plain loops around an arg-reduction block.
 pub fn stage(stmt: &Stmt) -> Option<Stage> {
-    let nest = Nest::of(stmt, |e| Simplifier::default().index(e))?;
-    let mut axes = axes(&nest.axes);
+    let BlockNest { block, mut axes, .. } = BlockNest::of(stmt).filter(BlockNest::is_rectangular)?;
     let indices = Indices::new(&mut axes);
     let number = indices.simple(&[linear_position(&axes, &variables(&axes))]).pop()?;
-    let [first, second] = updates(&nest.block.body, &indices)?;
-    let starts = stores(nest.block.init.as_ref()?, &indices)?;
+    let [first, second] = updates(&block.body, &indices)?;
+    let starts = stores(block.init.as_ref()?, &indices)?;
     let (found, value) = if same_expr(without_casts(&first.new), &number) {
         (first, second)
     } else if same_expr(without_casts(&second.new), &number) {
@@ -49,37 +48,9 @@ pub fn stage(stmt: &Stmt) -> Option<Stage> {
     let (op, selects_nan) = condition.meaning(&init, found_init.as_int()?).filter(|_| is_valid)?;
     let Update { buffer, indices: at, new, .. } = value;
     let before = PrimExpr::load(&buffer, at.clone());
-    Some(Stage {
-        name: nest.block.name.to_string(),
-        axes,
-        value: binary(op, before, new),
-        buffer,
-        indices: at,
-        init: Some(init),
-        epilogue: None,
-        arg_result: Some(ArgResult { buffer: found.buffer, init: found_init, selects_nan, stores_value: true }),
-        part: None,
-        regions: false,
-    })
-}
-
-/// Returns the linear position along all reduction axes, given a position on each axis.
-pub fn linear_position(axes: &[Axis], at: &[PrimExpr]) -> PrimExpr {
-    let mut reduced = axes.iter().zip(at).filter(|(axis, _)| axis.reduce);
-    let first = reduced.next().map_or_else(|| PrimExpr::int64(0), |(_, at)| at.clone());
-    reduced.fold(first, |number, (axis, at)| number * axis.extent.clone() + at)
-}
-
-/// Marks arg-reductions whose minimum or maximum is never read, and so need not be stored.
-pub fn drop_unread_values(kernel: &mut Kernel, own: &[Buffer]) {
-    for at in 0..kernel.parts.len() {
-        let Part::Stage(Stage { buffer, arg_result: Some(_), .. }) = &kernel.parts[at] else { continue };
-        let others = kernel.parts.iter().enumerate().filter(|(other, _)| *other != at);
-        let is_read = !own.contains(buffer) || others.into_iter().any(|(_, part)| Footprint::of_part(part).has(buffer));
-        if let Part::Stage(Stage { arg_result: Some(arg_result), .. }) = &mut kernel.parts[at] {
-            arg_result.stores_value = is_read;
-        }
-    }
+    let arg_result = ArgResult { buffer: found.buffer, init: found_init, selects_nan, stores_value: true };
+    let stage = Stage::new(block.name.to_string(), axes, buffer, at, binary(op, before, new));
+    Some(stage.with_init(Some(init)).with_arg_result(arg_result))
 }
 
 fn variables(axes: &[Axis]) -> Vec<PrimExpr> {

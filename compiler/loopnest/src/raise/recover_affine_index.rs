@@ -70,7 +70,7 @@ mod tests {
         let var = Var::int64("x");
         let x = var.expr();
         let found = |from: i64, to: i64| {
-            let axis = Axis { var: var.clone(), extent: PrimExpr::int64(to), reduce: false };
+            let axis = Axis::spatial(var.clone(), PrimExpr::int64(to));
             recover(&nearest(&x, from, to), &[axis])
         };
         let is = |found: Option<PrimExpr>, expected: PrimExpr| {
@@ -82,7 +82,7 @@ mod tests {
         is(found(5, 15), x.clone().floordiv(PrimExpr::int64(3)) + zero.clone());
         is(found(33, 11), x.clone() * PrimExpr::int64(3) + PrimExpr::int64(1));
         assert!(found(10, 15).is_none(), "the steps are irregular");
-        let of_integers = Axis { var: var.clone(), extent: PrimExpr::int64(8), reduce: false };
+        let of_integers = Axis::spatial(var.clone(), PrimExpr::int64(8));
         assert!(recover(&(x.clone() + x), &[of_integers]).is_none(), "nothing is computed in floating point");
     }
 }

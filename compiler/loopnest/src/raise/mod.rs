@@ -1,22 +1,26 @@
-//! Raises blocks to stages.
+//! Raises blocks to stages: [plain loops](BlockNest) around one store, or around an [arg-reduction](arg_reduce).
+
+mod arg_reduce;
+mod block_nest;
+mod promote_indices;
+mod recover_affine_index;
 
 use crate::{
-    Axis, Kernel, OpaqueStmts, Part, Stage, arg_reduce,
+    Axis, Kernel, OpaqueStmts, Part, Stage,
     index::{Simplifier, same_expr},
-    recover_affine_index, substitution,
+    substitution,
 };
+pub use block_nest::BlockNest;
 use hammock_ir::{
     AttrValue, PrimExpr,
-    prim::{IterKind, PrimKind, Substitution},
-    tir::{
-        BlockAxis, Buffer, Stmt,
-        stage::{self, Init, SUM_PARTS},
-    },
+    prim::{PrimKind, Substitution},
+    tir::{Buffer, SUM_PARTS, Stmt, StmtKind},
 };
+pub use promote_indices::promote_indices;
 
 /// Raises statements to parts of a kernel.
 pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
-    let part = |stmt: Stmt| match stage(&stmt).or_else(|| arg_reduce::stage(&stmt)) {
+    let part = |stmt: Stmt| match Stage::raise(&stmt) {
         Some(stage) => Part::Stage(stage),
         None => Part::Opaque(OpaqueStmts::new(stmt)),
     };
@@ -25,39 +29,35 @@ pub fn kernel(stmts: Vec<Stmt>) -> Kernel {
 
 /// Returns true if a statement is raised to a stage.
 pub fn is_stage(stmt: &Stmt) -> bool {
-    stage(stmt).is_some() || arg_reduce::stage(stmt).is_some()
+    Stage::raise(stmt).is_some()
 }
 
-/// Raises a nest of plain loops around a block with one store, each axis bound to its own loop.
+impl Stage {
+    /// Raises plain loops around a block with one store, or with the two of an arg-reduction; `None` if the statement
+    /// is neither.
+    pub fn raise(stmt: &Stmt) -> Option<Stage> {
+        stage(stmt).or_else(|| arg_reduce::stage(stmt))
+    }
+}
+
+/// Raises plain loops around a block with one store.
 fn stage(stmt: &Stmt) -> Option<Stage> {
-    // Drops casts of narrow variables, which are wide by now.
-    let written = stage::Stage::of(stmt, |e| Simplifier::default().index(e))?;
-    let mut axes = axes(&written.axes);
+    let BlockNest { block, mut axes, .. } = BlockNest::of(stmt).filter(BlockNest::is_rectangular)?;
+    let StmtKind::Store { buffer, indices: at, value, predicate: None } = &block.body.kind else { return None };
     let indices = Indices::new(&mut axes);
-    let (buffer, at, value) = (written.buffer, indices.simple(written.indices), indices.value(written.value));
-    let init = match &written.init {
+    let (at, value) = (indices.simple(at), indices.value(value));
+    let init = match &block.init {
         None => None,
-        Some(init) => Some(initial(*init, buffer, &at, &indices)?),
+        Some(init) => Some(initial(init, buffer, &at, &indices)?),
     };
     let reduces = axes.iter().any(|a| a.reduce);
-    let moves = axes.iter().any(|a| a.reduce && at.iter().any(|i| i.uses(&a.var)));
+    let moves = axes.iter().any(|a| a.reduce && at.iter().chain(&init).any(|e| e.uses(&a.var)));
     if moves || (!reduces && (init.is_some() || reads(&value, buffer))) || (reduces && !reads_only(&value, buffer, &at))
     {
         return None;
     }
-    let (name, buffer) = (written.block.name.to_string(), buffer.clone());
-    let part = written.block.annotations.get(SUM_PARTS).and_then(AttrValue::as_int).filter(|part| *part > 0);
-    Some(Stage { name, axes, buffer, indices: at, value, init, epilogue: None, arg_result: None, part, regions: false })
-}
-
-/// Returns the axes of a block.
-pub fn axes(written: &[(&BlockAxis, PrimExpr)]) -> Vec<Axis> {
-    let axis = |(axis, extent): &(&BlockAxis, PrimExpr)| Axis {
-        var: axis.var.clone(),
-        extent: extent.clone(),
-        reduce: axis.kind == IterKind::Reduce,
-    };
-    written.iter().map(axis).collect()
+    let part = block.annotations.get(SUM_PARTS).and_then(AttrValue::as_int).filter(|part| *part > 0);
+    Some(Stage::new(block.name.to_string(), axes, buffer.clone(), at, value).with_init(init).with_part(part))
 }
 
 /// Normalizes indices over the axes with more than one value.
@@ -102,10 +102,11 @@ impl Indices {
 }
 
 /// Returns the initial value of a reduction, if it is stored to the same element as the result.
-fn initial(init: Init, buffer: &Buffer, at: &[PrimExpr], indices: &Indices) -> Option<PrimExpr> {
-    let (i, value) = (indices.simple(init.indices), indices.value(init.value));
+fn initial(init: &Stmt, buffer: &Buffer, at: &[PrimExpr], indices: &Indices) -> Option<PrimExpr> {
+    let StmtKind::Store { buffer: own, indices: i, value, predicate: None } = &init.kind else { return None };
+    let (i, value) = (indices.simple(i), indices.value(value));
     let same = i.len() == at.len() && i.iter().zip(at).all(|(a, b)| same_expr(a, b));
-    (same && !reads(&value, buffer)).then_some(value)
+    (own == buffer && same && !reads(&value, buffer)).then_some(value)
 }
 
 /// Returns true if a value reads a buffer's memory.

@@ -3,11 +3,14 @@
 //! Sorting, searching, scanning and scattering along lines have independent iterations: an axis of the block appears
 //! alone as an index in every access to what the block writes, so no two iterations touch the same element.
 
-use crate::index::{Simplifier, same_expr};
+use crate::{
+    index::{Simplifier, same_expr},
+    raise::BlockNest,
+};
 use hammock_ir::{
     PrimExpr,
-    prim::{IterKind, PrimKind, Var},
-    tir::{Block, Buffer, Stmt, StmtKind, stage::Nest},
+    prim::{PrimKind, Var},
+    tir::{Block, Buffer, Stmt, StmtKind},
 };
 
 /// Statements that are no stage.
@@ -26,12 +29,11 @@ impl OpaqueStmts {
 
     /// Finds the loops whose iterations are independent, provided that parameters do not alias.
     pub fn find_parallel_loops(&mut self) {
-        let Some(nest) = Nest::of(&self.stmt, |e| Simplifier::default().index(e)) else { return };
+        let Some(nest) = BlockNest::of(&self.stmt) else { return };
         let Some(accesses) = Accesses::of(nest.block) else { return };
         let is_independent = |var: &Var| accesses.written.iter().all(|buffer| accesses.is_partitioned_by(buffer, var));
-        let independent =
-            nest.axes.iter().take_while(|(axis, _)| axis.kind == IterKind::Spatial && is_independent(&axis.var));
-        self.parallel_extents = independent.map(|(_, extent)| extent.clone()).collect();
+        let independent = nest.axes.iter().take_while(|axis| !axis.reduce && is_independent(&axis.var));
+        self.parallel_extents = independent.map(|axis| axis.extent.clone()).collect();
     }
 }
 

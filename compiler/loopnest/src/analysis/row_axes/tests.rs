@@ -1,7 +1,8 @@
 use super::*;
+use hammock_ir::DType;
 
-fn axes(kinds: &str, sizes: &[i64]) -> Vec<NestAxis> {
-    let axis = |(at, (kind, size)): (usize, (char, &i64))| NestAxis {
+fn axes(kinds: &str, sizes: &[i64]) -> Vec<Axis> {
+    let axis = |(at, (kind, size)): (usize, (char, &i64))| Axis {
         var: Var::int64(format!("v{at}")),
         extent: PrimExpr::int64(*size),
         reduce: kind == 'R',
@@ -10,19 +11,20 @@ fn axes(kinds: &str, sizes: &[i64]) -> Vec<NestAxis> {
 }
 
 fn buffer(sizes: &[i64]) -> Buffer {
-    Buffer::new("b", sizes.iter().map(|size| PrimExpr::int64(*size)).collect(), crate::DType::FLOAT32)
+    Buffer::new("b", sizes.iter().map(|size| PrimExpr::int64(*size)).collect(), DType::FLOAT32)
 }
 
 /// A stage whose store and loads have these buffers and axes for indices.
-fn nest(axes: Vec<NestAxis>, store: (&Buffer, &[usize]), loads: &[(&Buffer, &[usize])]) -> Nest<Buffer> {
+fn nest(axes: Vec<Axis>, store: (&Buffer, &[usize]), loads: &[(&Buffer, &[usize])]) -> StageAccesses<Buffer> {
     let at = |dims: &[usize]| dims.iter().map(|n| axes[*n].var.expr()).collect::<Vec<_>>();
-    let (indices, others) = (at(store.1), loads.iter().map(|load| at(load.1)).collect::<Vec<_>>());
-    let loads = loads.iter().zip(&others).map(|((b, _), at)| ((*b).clone(), *b, at.as_slice()));
-    Nest::new(axes.clone(), (store.0.clone(), store.0, &indices), loads)
+    let loads = loads.iter().map(|(buffer, dims)| PrimExpr::load(buffer, at(dims)));
+    let value = loads.reduce(|a, b| a + b).expect("it loads something");
+    let indices = at(store.1);
+    StageAccesses::of(&Stage::new("stage", axes, store.0.clone(), indices, value)).expect("it has no side effects")
 }
 
-fn found(nests: &[&Nest<Buffer>]) -> Vec<Vec<usize>> {
-    shared(nests).into_iter().map(|axis| axis.axes).collect()
+fn found(nests: &[&StageAccesses<Buffer>]) -> Vec<Vec<usize>> {
+    shared_axes(nests).into_iter().map(|axis| axis.axes).collect()
 }
 
 #[test]
@@ -75,7 +77,8 @@ fn axes_of_one_value_are_no_axes() {
     let [b, i, j] = [0, 1, 2].map(|n| axes[n].var.expr());
     let flat = (b * PrimExpr::int64(24) + i * PrimExpr::int64(6) + &j).floordiv(PrimExpr::int64(6));
     let store: Vec<PrimExpr> = axes.iter().map(|axis| axis.var.expr()).collect();
-    let nest = Nest::new(axes, ("out", &out, &store), [("x", &x, &[flat, j][..])]);
+    let stage = Stage::new("stage", axes, out, store, PrimExpr::load(&x, vec![flat, j]));
+    let nest = StageAccesses::of(&stage).expect("it has no side effects");
     assert_eq!(nest.loads[0].dims, [Some(1), Some(2)]);
     assert_eq!(nest.contiguous(), Some(2));
 }

@@ -1,0 +1,9 @@
+//! Analyses of stages, which change nothing.
+
+pub mod access;
+pub mod contraction;
+pub mod cost;
+pub mod dots;
+pub mod footprint;
+pub mod parallel_loops;
+pub mod row_axes;
