@@ -12,7 +12,7 @@ const ELSEWHERE: [(&str, &str); 4] = [
     ("E0250", "compiler/ir/src/verify/tests.rs"),
     ("E0251", "compiler/ir/src/verify/tests.rs"),
     ("E0252", "compiler/ir/src/verify/tests.rs"),
-    ("E0402", "compiler/diagnostics/src/source.rs"),
+    ("E0402", "compiler/diagnostics/src/read.rs"),
 ];
 
 /// Codes without examples: only a defective pass produces such modules.

@@ -17,52 +17,12 @@ const CIRCLES: &[(&str, &str, &str)] = &[
         "prim/attrs/mod.rs prim/buffer.rs",
         "an attribute may be a buffer, and a buffer's layout is an attribute",
     ),
-    ("compiler/kernels/src", "interp/memory.rs interp/number.rs interp/value.rs", "being cut"),
-    (
-        "compiler/kernels/src",
-        "lower/loops/hoist_reciprocal.rs lower/loops/nest.rs lower/loops/pack_operands.rs \
-         lower/loops/peel_boundary.rs lower/loops/signed_dot_fixup.rs lower/loops/tail_mask.rs \
-         lower/loops/tile.rs",
-        "being cut",
-    ),
-    ("compiler/kernels/src", "math/exp.rs math/exp_table.rs", "being cut"),
-    ("compiler/kernels/src", "math/round.rs math/scope.rs", "being cut"),
-    (
-        "compiler/kernels/src",
-        "plan/cost_model.rs rules/contraction.rs rules/mod.rs stage/transforms/row_tiling/mod.rs",
-        "being cut",
-    ),
-    ("compiler/kernels/src", "plan/mod.rs stage/transforms/row_tiling/copies.rs", "being cut"),
-    ("compiler/kernels/src", "stage/arg_reduce.rs stage/raise.rs", "being cut"),
-    (
-        "compiler/kernels/src",
-        "stage/transforms/fuse.rs stage/transforms/remove_zero_insertion.rs stage/transforms/split_phases.rs",
-        "being cut",
-    ),
     (
         "runtime/src",
-        "device/mod.rs executable/compact/alloc.rs executable/compact/arena.rs executable/compact/check.rs \
-         executable/compact/facts.rs executable/constant_data.rs executable/format.rs executable/mod.rs \
-         ffi/args.rs ffi/error.rs ffi/mod.rs ffi/raised.rs fork.rs image/argument_check.rs image/fit.rs \
-         image/kernels.rs image/mod.rs image/sources.rs library/mod.rs memory/allocator.rs memory/lock.rs \
-         memory/meter.rs memory/workspace.rs module/mod.rs module/nodes.rs module/save.rs parallel/mod.rs \
-         parallel/pool.rs parallel/region.rs reflect/types.rs registry.rs value/adt.rs value/any.rs \
-         value/closure.rs value/convert.rs value/error_object.rs value/free_list.rs value/function.rs \
-         value/nested.rs value/object.rs value/opaque.rs value/shape.rs value/storage.rs value/string.rs \
-         value/tensor.rs value/tensor_borrow.rs value/tensor_error.rs value/tensor_view.rs value/tuple.rs \
-         vm/builtin.rs vm/builtins/control.rs vm/builtins/memory.rs vm/builtins/mod.rs vm/builtins/order.rs \
-         vm/check.rs vm/condition.rs vm/current.rs vm/decode.rs vm/instrument.rs vm/interrupt.rs \
-         vm/machine.rs vm/mod.rs vm/native.rs vm/program.rs vm/registers.rs vm/run.rs vm/stack.rs",
-        "being cut",
+        "memory/meter.rs memory/workspace.rs",
+        "one variable of a thread has the account and the scratch stack",
     ),
-    ("runtime/src", "memory/buffer.rs memory/fenced.rs", "being cut"),
-    ("runtime/src", "reflect/text.rs show.rs", "being cut"),
-    (
-        "runtime/src",
-        "tools/argument.rs tools/call.rs tools/flags.rs tools/onnx_tensor.rs tools/shards.rs \
-         tools/tensor_text.rs tools/weights.rs",
-        "being cut",
-    ),
+    ("runtime/src", "vm/machine.rs vm/program.rs", "a program caches idle machines, and a machine runs a program"),
 ];
 
 #[test]

@@ -20,7 +20,7 @@ const NAMES: [&str; 12] =
 /// Other files that may have such names, each with its reason.
 const EXCEPTIONS: [(&str, &str); 2] = [
     ("compiler/driver/src/target.rs", "names that users try, of architectures that are not supported"),
-    ("compiler/kernels/src/plan/primitives/mod.rs", "documentation of a primitive, which names an instruction set"),
+    ("compiler/kernels/src/schedule/primitives/mod.rs", "documentation of a primitive, which names an instruction set"),
 ];
 
 #[test]

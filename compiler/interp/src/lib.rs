@@ -41,6 +41,7 @@ mod expr;
 mod intrinsic;
 mod memory;
 mod number;
+mod pointer;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
 mod stmt;
@@ -48,8 +49,8 @@ mod value;
 mod view;
 
 pub use error::{DIVISION_BY_ZERO, Fault, InterpError, shift_error};
-pub use memory::Pointer;
 pub use number::round as round_to;
+pub use pointer::Pointer;
 pub use value::Value;
 
 use hammock_ir::{

@@ -1,29 +1,8 @@
 //! Memory: a stack of byte arrays, each element access checked.
 
-use crate::{Fault, Value, number};
+use crate::{Fault, Pointer, Value, number};
 use hammock_ir::{DType, Name};
 use hammock_runtime::memory::{self, Reservation};
-
-/// An address in the memory of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pointer {
-    memory: usize,
-    /// Offset from the start of that memory in bits, since types below a byte are packed.
-    bits: i64,
-}
-
-impl Pointer {
-    /// Advances by `bytes`.
-    pub(crate) fn offset_bytes(self, bytes: i64) -> Pointer {
-        Pointer { bits: self.bits.wrapping_add(bytes.wrapping_mul(8)), ..self }
-    }
-
-    /// Advances by `elements`.
-    pub(crate) fn offset(self, elements: i64, dtype: DType) -> Pointer {
-        let step = i64::from(dtype.bits) * i64::from(dtype.lanes);
-        Pointer { bits: self.bits.wrapping_add(elements.wrapping_mul(step)), ..self }
-    }
-}
 
 /// All memory of a run. Allocations are freed in reverse order.
 #[derive(Default)]
