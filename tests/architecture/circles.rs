@@ -22,6 +22,11 @@ const CIRCLES: &[(&str, &str, &str)] = &[
         "memory/meter.rs memory/workspace.rs",
         "one variable of a thread has the account and the scratch stack",
     ),
+    (
+        "runtime/src",
+        "reflect/text.rs show.rs",
+        "a value's text has the texts of the objects in it, and an object's those of its values",
+    ),
     ("runtime/src", "vm/machine.rs vm/program.rs", "a program caches idle machines, and a machine runs a program"),
 ];
 

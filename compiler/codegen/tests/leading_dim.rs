@@ -101,3 +101,39 @@ fn padded_rows_match_the_interpreter() {
     }
     assert!((2..8).contains(&parted), "some rows get room");
 }
+
+/// Text of a matmul with a residual connection around it: the epilogue of the sums loads the padded data too.
+const RESIDUAL: &str = "# from tvm.script import tirx as T
+
+@T.prim_func(s_tir=True)
+def f(data: T.handle, weight: T.handle, result: T.handle):
+    T.func_attr({\"tirx.noalias\": True})
+    x = T.match_buffer(data, (16, 512), \"float32\")
+    w = T.match_buffer(weight, (512, 512), \"float32\")
+    y = T.match_buffer(result, (16, 512), \"float32\")
+    t = T.sblock_alloc_buffer((16, 512), \"float32\")
+    c = T.sblock_alloc_buffer((16, 512), \"float32\")
+    for i, j in T.grid(16, 512):
+        with T.sblock(\"t\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            t[vi, vj] = T.max(x[vi, vj], T.float32(-1)) * T.max(x[vi, vj], T.float32(-2)) + T.floor(x[vi, vj] * T.float32(0.5))
+    for i, j, k in T.grid(16, 512, 512):
+        with T.sblock(\"c\"):
+            vi, vj, vk = T.axis.remap(\"SSR\", [i, j, k])
+            with T.init():
+                c[vi, vj] = T.float32(0)
+            c[vi, vj] = c[vi, vj] + t[vi, vk] * w[vk, vj]
+    for i, j in T.grid(16, 512):
+        with T.sblock(\"y\"):
+            vi, vj = T.axis.remap(\"SS\", [i, j])
+            y[vi, vj] = c[vi, vj] + t[vi, vj]
+";
+
+#[test]
+fn epilogues_load_padded_rows() {
+    let mut rng = Rng::new(1);
+    let inputs = [[16, 512], [512, 512]].map(|shape| numbers(&shape, "float32", &mut rng));
+    let target = Target::host();
+    assert_eq!(max_elements(RESIDUAL, &target), 16 * (512 + 16), "the rows of the data are padded");
+    check_kernel(&Kernel::planned(&function(RESIDUAL), Options::new(&target)), &inputs);
+}

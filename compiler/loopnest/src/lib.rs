@@ -34,7 +34,7 @@ pub mod transforms;
 pub mod verify;
 
 pub use analysis::{
-    access, contraction, cost::Cost, dots, footprint::Footprint, parallel_loops::OpaqueStmts, row_axes,
+    access, consumers, contraction, cost::Cost, dots, footprint::Footprint, parallel_loops::OpaqueStmts, row_axes,
 };
 use hammock_ir::{
     PrimExpr,

@@ -111,6 +111,17 @@ impl Stage {
         }
     }
 
+    /// Returns the stage with each value that it evaluates mapped by `f`: initial value, value, epilogue.
+    pub fn map_values(&self, f: impl Fn(&PrimExpr) -> PrimExpr) -> Stage {
+        let epilogue = |epilogue: &Epilogue| Epilogue { value: f(&epilogue.value), ..epilogue.clone() };
+        Stage {
+            init: self.init.as_ref().map(&f),
+            value: f(&self.value),
+            epilogue: self.epilogue.as_ref().map(epilogue),
+            ..self.clone()
+        }
+    }
+
     /// Sets the initial value of a reduction.
     pub fn with_init(self, init: Option<PrimExpr>) -> Stage {
         Stage { init, ..self }

@@ -1,6 +1,7 @@
 //! Analyses of stages, which change nothing.
 
 pub mod access;
+pub mod consumers;
 pub mod contraction;
 pub mod cost;
 pub mod dots;

@@ -10,6 +10,7 @@
 use crate::{
     Axis, Cost, Epilogue, Footprint, Kernel, Part, Stage,
     access::{self, contraction_operands, is_load_of, reduction_vector_axis, vector_axis},
+    consumers::{computes_whole_buffer, has_side_effects, is_unit_index, makes_checks},
     dots,
     index::{is_same_extent, same_expr},
     substitution,
@@ -105,58 +106,6 @@ fn fuse_into_consumers(
     users.iter().map(inlined).collect()
 }
 
-/// Returns an element-wise stage that computes all of a local buffer, and its only consumer, a later stage, with its
-/// index.
-pub fn single_consumer<'a>(parts: &'a [Part], at: usize, own: &[Buffer]) -> Option<(&'a Stage, usize, &'a Stage)> {
-    let Part::Stage(stage) = &parts[at] else { return None };
-    let is_made = !stage.reduces() && stage.epilogue.is_none() && own.contains(&stage.buffer);
-    if !is_made || !computes_whole_buffer(stage) || !is_pure(stage) {
-        return None;
-    }
-    let mut users =
-        (0..parts.len()).filter(|other| *other != at && Footprint::of_part(&parts[*other]).has(&stage.buffer));
-    let (user, None) = (users.next().filter(|user| *user > at)?, users.next()) else { return None };
-    let Part::Stage(by) = &parts[user] else { return None };
-    Some((stage, user, by))
-}
-
-/// Returns true if a stage computes its whole buffer, one element at each position of its spatial axes.
-fn computes_whole_buffer(stage: &Stage) -> bool {
-    let spatial: Vec<&Axis> = stage.axes.iter().filter(|axis| !axis.reduce).collect();
-    let axis_of = |index: &PrimExpr| spatial.iter().position(|axis| index.as_var() == Some(&axis.var));
-    let mut taken = vec![false; spatial.len()];
-    let fits = stage.indices.iter().zip(&stage.buffer.shape).all(|(index, size)| {
-        is_unit(index, size)
-            || axis_of(index)
-                .is_some_and(|n| !std::mem::replace(&mut taken[n], true) && is_same_extent(&spatial[n].extent, size))
-    });
-    fits && taken.iter().all(|taken| *taken) && stage.buffer.strides.is_empty()
-}
-
-/// Returns true for the only index of a dimension of size 1.
-fn is_unit(index: &PrimExpr, size: &PrimExpr) -> bool {
-    index.as_int() == Some(0) && size.as_int() == Some(1)
-}
-
-/// Returns true if a stage has no side effects and makes no checks, which must run exactly as often as the program
-/// says.
-pub fn is_pure(stage: &Stage) -> bool {
-    !has_side_effects(stage) && !makes_checks(stage)
-}
-
-fn has_side_effects(stage: &Stage) -> bool {
-    let acts = |e: &PrimExpr| match e.kind() {
-        PrimKind::Let(..) | PrimKind::Reduce(_) => true,
-        PrimKind::Call(call) => call.runs_function(),
-        _ => false,
-    };
-    stage.init.iter().chain([&stage.value]).any(|e| e.any(&mut |e| acts(e)))
-}
-
-fn makes_checks(stage: &Stage) -> bool {
-    stage.init.iter().chain([&stage.value]).any(|e| check::count(e) > 0)
-}
-
 /// Returns true if all checks of a stage are index checks, which may be repeated.
 fn checks_indices(stage: &Stage) -> bool {
     let is_other = |e: &PrimExpr| check::is_check(e) && e.as_intrin(check::INDEX).is_none();
@@ -169,7 +118,7 @@ fn reads_all(user: &Stage, stage: &Stage) -> bool {
     let is_all = |indices: &[PrimExpr]| {
         let mut taken = vec![false; user.axes.len()];
         indices.iter().zip(&stage.buffer.shape).all(|(index, size)| {
-            is_unit(index, size)
+            is_unit_index(index, size)
                 || axis_of(index).is_some_and(|n| {
                     !std::mem::replace(&mut taken[n], true) && is_same_extent(&user.axes[n].extent, size)
                 })
@@ -385,7 +334,9 @@ fn attach_epilogue(stage: &Stage, user: &Stage) -> Option<Stage> {
 fn axes(stage: &Stage, user: &Stage, indices: &[PrimExpr]) -> Option<Substitution> {
     let mut values = Substitution::default();
     let dims = indices.iter().zip(&stage.indices).zip(&stage.buffer.shape);
-    for ((index, own), _) in dims.filter(|((index, own), size)| !(is_unit(index, size) && is_unit(own, size))) {
+    for ((index, own), _) in
+        dims.filter(|((index, own), size)| !(is_unit_index(index, size) && is_unit_index(own, size)))
+    {
         let (var, own): (&Var, &Var) = (index.as_var()?, own.as_var()?);
         let extent = |stage: &Stage, var: &Var| stage.axes.iter().find(|a| a.var == *var).map(|a| a.extent.clone());
         if !same_expr(&extent(user, var)?, &extent(stage, own)?) || values.insert(var.clone(), own.expr()).is_some() {

@@ -15,7 +15,7 @@
 use crate::{
     Kernel, Part, Stage,
     access::{contraction_operands, guarded, is_load_of},
-    transforms::fuse::single_consumer,
+    consumers::single_consumer,
     transforms::polyphase_layout::{MIN_USES, element_ratio},
 };
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};

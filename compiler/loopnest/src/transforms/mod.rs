@@ -12,7 +12,6 @@ mod polyphase_layout;
 mod precompute_tables;
 mod remove_zero_insertion;
 pub mod row_tiling;
-mod split_phases;
 
 use super::{Kernel, Part, Stage};
 use hammock_ir::{

@@ -15,9 +15,9 @@
 use crate::{
     Kernel, Part, Stage,
     access::{contraction_operands, is_load_of},
+    consumers::single_consumer,
     index::Simplifier,
     map_loads,
-    transforms::fuse::single_consumer,
 };
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 use hammock_target::assumed_machine::{CACHE_LINE_BYTES, L1_SET_STRIDE};
@@ -51,7 +51,7 @@ fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage,
         PrimKind::Load(_, indices, _) => PrimExpr::load(&padded, indices.clone()),
         _ => load.clone(),
     };
-    let sum = Stage { value: map_loads(&sum.value, &stage.buffer, &redirected), ..sum.clone() };
+    let sum = sum.map_values(|value| map_loads(value, &stage.buffer, &redirected));
     Some((user, Stage { buffer: padded, ..stage.clone() }, sum))
 }
 

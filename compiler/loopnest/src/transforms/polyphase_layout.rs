@@ -17,11 +17,11 @@
 use crate::{
     Axis, Kernel, Part, Stage,
     access::{MAX_STRIDE, contraction_operands, is_load_of, store_axis},
+    consumers::single_consumer,
     index::{Poly, Simplifier, same_expr},
     map_loads,
     raise::Indices,
     substitution,
-    transforms::fuse::single_consumer,
 };
 use hammock_ir::{
     PrimExpr,
@@ -128,5 +128,5 @@ fn load_deinterleaved(sum: &Stage, from: &Buffer, phases: &Buffer, step: i64) ->
         let indices: Vec<PrimExpr> = others.iter().cloned().chain(last_two).collect();
         PrimExpr::load(phases, simple.simple(&indices))
     };
-    Some(Stage { value: map_loads(&sum.value, from, &redirected), ..sum.clone() })
+    Some(sum.map_values(|value| map_loads(value, from, &redirected)))
 }

@@ -10,8 +10,7 @@
 //! computed in each call.
 
 use crate::{
-    Axis, Cost, Kernel, Part, Stage, access::size, index::same_expr, raise::Indices, substitution,
-    transforms::fuse::is_pure,
+    Axis, Cost, Kernel, Part, Stage, access::size, consumers::is_pure, index::same_expr, raise::Indices, substitution,
 };
 use hammock_ir::{PrimExpr, prim::check, tir::Buffer};
 

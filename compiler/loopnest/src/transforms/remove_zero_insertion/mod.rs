@@ -15,17 +15,16 @@
 //! load of it, without a predicate, as an operand or under one cast; contractions that check bounds, arg-reductions,
 //! and dimensions that [`split_phases`] does not handle keep the zeros.
 
+mod split_phases;
+
 use crate::{
     Axis, Kernel, Part, Stage,
     access::{contraction_operands, guarded, is_load_of},
     conjuncts,
+    consumers::single_consumer,
     index::{Poly, Simplifier},
     raise::Indices,
     substitution,
-    transforms::{
-        fuse::single_consumer,
-        split_phases::{self, Decomposition},
-    },
 };
 use hammock_ir::{
     PrimExpr,
@@ -33,6 +32,7 @@ use hammock_ir::{
     prim::{BinaryOp, PrimKind, check},
     tir::Buffer,
 };
+use split_phases::Decomposition;
 
 /// Zero insertion in a dimension of a buffer: only elements with stride `step`, starting at `first`, are nonzero.
 #[derive(Clone, Copy, PartialEq)]
