@@ -24,7 +24,7 @@ const CIRCLES: &[(&str, &str, &str)] = &[
     ),
     (
         "runtime/src",
-        "reflect/text.rs show.rs",
+        "reflect/text.rs show/mod.rs",
         "a value's text has the texts of the objects in it, and an object's those of its values",
     ),
     ("runtime/src", "vm/machine.rs vm/program.rs", "a program caches idle machines, and a machine runs a program"),
