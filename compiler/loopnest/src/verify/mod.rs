@@ -8,7 +8,7 @@ mod tests;
 
 use crate::{Footprint, Kernel, Part, Stage};
 use hammock_ir::{
-    prim::Var,
+    prim::{PrimKind, Var},
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
 pub use rules::RULES;
@@ -50,6 +50,8 @@ struct Scope {
 /// Checks a kernel between transforms.
 pub struct Verifier<'a> {
     func: &'a PrimFunc,
+    /// Memory of buffers that are declared around the kernel, such as match regions, and the sizes in their types.
+    surrounding: FxHashSet<Var>,
     /// Local memory that the function itself reads before writing it.
     uninitialized: FxHashSet<Var>,
 }
@@ -68,7 +70,7 @@ impl<'a> Verifier<'a> {
                 Footprint::of_part(part).vars().for_each(|var| _ = unwritten.remove(var));
             }
         }
-        Verifier { func, uninitialized }
+        Verifier { func, surrounding: surrounding(kernel, own), uninitialized }
     }
 
     /// Checks all stages of the kernel.
@@ -79,6 +81,7 @@ impl<'a> Verifier<'a> {
         let mut scope = Scope::default();
         self.func.params.iter().for_each(|param| _ = scope.defined.insert(param.var.clone()));
         self.func.buffers().chain(own).for_each(|buffer| scope.define(buffer));
+        scope.defined.extend(self.surrounding.iter().cloned());
         let local = own.iter().map(|buffer| buffer.data.clone());
         scope.unwritten = local.filter(|data| !self.uninitialized.contains(data)).collect();
         for part in &kernel.parts {
@@ -95,6 +98,27 @@ impl<'a> Verifier<'a> {
         }
         Ok(())
     }
+}
+
+/// Returns what the buffers define that a kernel accesses, without its local buffers.
+fn surrounding(kernel: &Kernel, own: &[Buffer]) -> FxHashSet<Var> {
+    let mut scope = Scope::default();
+    let mut define = |buffer: &Buffer| {
+        if !own.iter().any(|local| local.data == buffer.data) {
+            scope.define(buffer);
+        }
+    };
+    for stage in kernel.parts.iter().flat_map(Part::stages) {
+        stage.targets().for_each(&mut define);
+        stage.values().for_each(|value| {
+            value.walk(&mut |e| {
+                if let PrimKind::Load(buffer, ..) = e.kind() {
+                    define(buffer);
+                }
+            });
+        });
+    }
+    scope.defined
 }
 
 impl Scope {

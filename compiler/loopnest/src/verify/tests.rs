@@ -60,7 +60,7 @@ fn broken(buffers: &Buffers, stages: impl IntoIterator<Item = Stage>) -> Option<
         span: Span::default(),
     };
     let kernel = Kernel { parts: stages.into_iter().map(Part::Stage).collect() };
-    let verifier = Verifier { func: &func, uninitialized: FxHashSet::default() };
+    let verifier = Verifier { func: &func, surrounding: FxHashSet::default(), uninitialized: FxHashSet::default() };
     let own = [&buffers.sums, &buffers.out, &buffers.index].map(Buffer::clone);
     verifier.check(&kernel, &own).err().map(|violation| violation.rule.name)
 }
