@@ -130,8 +130,9 @@ fn matrices_used_once_are_not_packed() {
 
 #[test]
 fn elementwise_stages_run_along_the_contiguous_axis() {
-    let (a, b) = (buffer("A", &[n(), 10.into()], DType::FLOAT32), buffer("B", &[n(), 10.into()], DType::FLOAT32));
-    let stage = sblock("double", &[('S', n()), ('S', 10.into())], |v| {
+    let n = n();
+    let [a, b] = ["A", "B"].map(|name| buffer(name, &[n.clone(), 10.into()], DType::FLOAT32));
+    let stage = sblock("double", &[('S', n), ('S', 10.into())], |v| {
         let value = PrimExpr::load(&a, v.to_vec());
         (None, Stmt::store(&b, v.to_vec(), &value + value.clone()))
     });
