@@ -74,6 +74,15 @@ impl Part {
             Part::Opaque(_) => &[],
         }
     }
+
+    /// Returns its stages, to change.
+    pub fn stages_mut(&mut self) -> &mut [Stage] {
+        match self {
+            Part::Stage(stage) => std::slice::from_mut(stage),
+            Part::Rows(rows) => &mut rows.stages,
+            Part::Opaque(_) => &mut [],
+        }
+    }
 }
 
 impl Kernel {

@@ -193,6 +193,19 @@ impl Stage {
         Stage::new(format!("{}_copy", self.name), own, to, indices, value).with_regions(self.regions)
     }
 
+    /// Returns the buffers of its loads, in order, with duplicates.
+    pub fn loaded(&self) -> Vec<&Buffer> {
+        let mut all = Vec::new();
+        for value in self.values() {
+            value.walk(&mut |e| {
+                if let PrimKind::Load(buffer, ..) = e.kind() {
+                    all.push(buffer);
+                }
+            });
+        }
+        all
+    }
+
     /// Returns the expressions that it evaluates, other than store indices.
     pub fn values(&self) -> impl Iterator<Item = &PrimExpr> {
         self.init.iter().chain([&self.value]).chain(self.epilogue.iter().map(|epilogue| &epilogue.value))

@@ -25,11 +25,10 @@ impl Flops {
     pub fn of(func: &PrimFunc, kernel: &Kernel) -> Option<Flops> {
         let mut terms = Vec::new();
         for part in &kernel.parts {
-            match part {
-                Part::Stage(stage) => terms.extend(of_stage(stage)),
-                Part::Rows(rows) => terms.extend(rows.stages.iter().flat_map(of_stage)),
-                Part::Opaque(_) => return None,
+            if let Part::Opaque(_) = part {
+                return None;
             }
+            terms.extend(part.stages().iter().flat_map(of_stage));
         }
         Some(Flops { params: func.params.clone(), terms })
     }

@@ -16,15 +16,12 @@ pub struct Footprint(FxHashSet<Var>);
 impl Footprint {
     /// Returns the footprint of a part.
     pub fn of_part(part: &Part) -> Footprint {
-        match part {
-            Part::Stage(stage) => Footprint::of_stage(stage),
-            Part::Rows(rows) => {
-                let mut used = Footprint::default();
-                rows.stages.iter().for_each(|stage| used.add_stage(stage));
-                used
-            }
-            Part::Opaque(other) => Footprint::of_stmt(&other.stmt),
+        if let Part::Opaque(other) = part {
+            return Footprint::of_stmt(&other.stmt);
         }
+        let mut used = Footprint::default();
+        part.stages().iter().for_each(|stage| used.add_stage(stage));
+        used
     }
 
     /// Returns the footprint of a stage.

@@ -157,11 +157,7 @@ fn loads(e: &PrimExpr, buffer: &Buffer) -> bool {
 /// Returns true if a part may write to memory that a stage reads.
 pub fn may_write_inputs(part: &Part, stage: &Stage) -> bool {
     let writes = |other: &Stage| other.targets().any(|target| stage.values().any(|e| loads(e, target)));
-    match part {
-        Part::Stage(other) => writes(other),
-        Part::Rows(rows) => rows.stages.iter().any(writes),
-        Part::Opaque(_) => true,
-    }
+    matches!(part, Part::Opaque(_)) || part.stages().iter().any(writes)
 }
 
 /// Inlines a stage into a consumer.

@@ -13,29 +13,14 @@
 //! must cancel in the number of loads per element.
 
 use crate::{
-    Kernel, Part, Stage,
+    Stage,
     access::{contraction_operands, guarded, is_load_of},
-    consumers::single_consumer,
     transforms::polyphase_layout::{MIN_USES, element_ratio},
 };
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
-/// Hoists upcasts to the stages that produce the data. `own` are the kernel's local buffers. Returns new ones.
-pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
-    let mut made = Vec::new();
-    for at in 0..kernel.parts.len() {
-        let Some((user, stage, sum)) = transform(&kernel.parts, at, own) else { continue };
-        made.push(stage.buffer.clone());
-        kernel.parts[at] = Part::Stage(stage);
-        kernel.parts[user] = Part::Stage(sum);
-    }
-    made
-}
-
-/// Returns the index of the only consumer, a contraction, with the stage that stores wide data, and the contraction
-/// over them.
-fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
-    let (stage, user, sum) = single_consumer(parts, at, own)?;
+/// Returns the stage with wide data, and the contraction over them.
+pub fn rewrite(stage: &Stage, sum: &Stage) -> Option<(Stage, Stage)> {
     let narrow = &stage.buffer;
     let (a, b) = contraction_operands(sum)?;
     let factor = [a, b].into_iter().find(|factor| is_upcast_of(factor, narrow))?;
@@ -52,7 +37,7 @@ fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage,
         return None;
     }
     let sum = Stage { value, ..sum.clone() };
-    Some((user, Stage { buffer, value: cast(&stage.value, dtype), ..stage.clone() }, sum))
+    Some((Stage { buffer, value: cast(&stage.value, dtype), ..stage.clone() }, sum))
 }
 
 /// Returns true if an operand is an upcast of a load.

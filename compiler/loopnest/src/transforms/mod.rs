@@ -13,10 +13,9 @@ mod precompute_tables;
 mod remove_zero_insertion;
 pub mod row_tiling;
 
-use super::{Kernel, Part, Stage};
+use super::{Kernel, Part, Stage, consumers::single_consumer};
 use hammock_ir::{
-    PrimExpr,
-    prim::{PrimKind, Var},
+    prim::Var,
     tir::{Buffer, PrimFunc},
 };
 use rustc_hash::FxHashSet;
@@ -65,28 +64,19 @@ pub static TRANSFORMS: &[Transform] = &[
         name: "hoist-upcast",
         doc: "Converts float16 data to float32 once, where they are produced",
         may_alias: false,
-        run: |kernel, scope| {
-            let added = hoist_upcast::apply(kernel, scope.own);
-            scope.own.extend(added);
-        },
+        run: |kernel, scope| rewrite_pairs(kernel, scope, hoist_upcast::rewrite),
     },
     Transform {
         name: "polyphase-layout",
         doc: "Deinterleaves the data of strided convolutions",
         may_alias: false,
-        run: |kernel, scope| {
-            let added = polyphase_layout::apply(kernel, scope.own);
-            scope.own.extend(added);
-        },
+        run: |kernel, scope| rewrite_pairs(kernel, scope, polyphase_layout::rewrite),
     },
     Transform {
         name: "pad-leading-dim",
         doc: "Pads rows that would map to the same cache sets",
         may_alias: false,
-        run: |kernel, scope| {
-            let added = pad_leading_dim::apply(kernel, scope.own);
-            scope.own.extend(added);
-        },
+        run: |kernel, scope| rewrite_pairs(kernel, scope, pad_leading_dim::rewrite),
     },
     Transform {
         name: "row-tiling",
@@ -129,16 +119,27 @@ pub static TRANSFORMS: &[Transform] = &[
     },
 ];
 
+/// Rewrites each element-wise stage that computes a local buffer together with its only consumer. `rewrite` returns
+/// both, the first with a new buffer, or `None` to leave them as they are.
+fn rewrite_pairs(kernel: &mut Kernel, scope: &mut Scope<'_>, rewrite: fn(&Stage, &Stage) -> Option<(Stage, Stage)>) {
+    let mut added = Vec::new();
+    for at in 0..kernel.parts.len() {
+        let Some((producer, user, consumer)) = single_consumer(&kernel.parts, at, scope.own) else { continue };
+        let Some((producer, consumer)) = rewrite(producer, consumer) else { continue };
+        added.push(producer.buffer.clone());
+        kernel.parts[at] = Part::Stage(producer);
+        kernel.parts[user] = Part::Stage(consumer);
+    }
+    scope.own.extend(added);
+}
+
 /// Marks stages that access regions of buffers under other names, and aliases outputs of the others.
 fn alias_outputs(kernel: &mut Kernel, scope: &mut Scope<'_>) {
     let known: FxHashSet<&Var> = scope.func.buffers().chain(scope.own.iter()).map(|known| &known.data).collect();
     let is_known = |buffer: &Buffer| known.contains(&buffer.data);
     let has_regions = |stage: &Stage| {
-        let region = |e: &PrimExpr| match e.kind() {
-            PrimKind::Load(buffer, ..) => *buffer != stage.buffer && !is_known(buffer),
-            _ => false,
-        };
-        stage.targets().any(|target| !is_known(target)) || stage.values().any(|value| value.any(&mut |e| region(e)))
+        let loaded = stage.loaded().into_iter().filter(|buffer| **buffer != stage.buffer);
+        !stage.targets().chain(loaded).all(is_known)
     };
     for part in &mut kernel.parts {
         match part {

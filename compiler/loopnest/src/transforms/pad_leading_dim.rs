@@ -13,9 +13,8 @@
 //! axis of the results: rows that other reductions (max pooling) or element-wise stages load stay as they are.
 
 use crate::{
-    Kernel, Part, Stage,
+    Stage,
     access::{contraction_operands, is_load_of},
-    consumers::single_consumer,
     index::Simplifier,
     map_loads,
 };
@@ -25,23 +24,8 @@ use hammock_target::assumed_machine::{CACHE_LINE_BYTES, L1_SET_STRIDE};
 /// Number of distinct sets that rows may alternate between for padding to be worthwhile.
 const MAX_SETS: i64 = 2;
 
-/// Pads rows of buffers from which contractions load several conflicting ones. `own` are the kernel's local buffers.
-/// Returns new ones.
-pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
-    let mut made = Vec::new();
-    for at in 0..kernel.parts.len() {
-        let Some((user, stage, sum)) = transform(&kernel.parts, at, own) else { continue };
-        made.push(stage.buffer.clone());
-        kernel.parts[at] = Part::Stage(stage);
-        kernel.parts[user] = Part::Stage(sum);
-    }
-    made
-}
-
-/// Returns the index of the only consumer, a contraction, with the stage that stores padded rows, and the contraction
-/// over them.
-fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
-    let (stage, user, sum) = single_consumer(parts, at, own)?;
+/// Returns the stage with padded rows, and the contraction over them, if it loads several conflicting rows.
+pub fn rewrite(stage: &Stage, sum: &Stage) -> Option<(Stage, Stage)> {
     contraction_operands(sum)?;
     let mut loads = Vec::new();
     sum.value.walk(&mut |e| loads.extend(is_load_of(e, &stage.buffer).then(|| e.clone())));
@@ -52,7 +36,7 @@ fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage,
         _ => load.clone(),
     };
     let sum = sum.map_values(|value| map_loads(value, &stage.buffer, &redirected));
-    Some((user, Stage { buffer: padded, ..stage.clone() }, sum))
+    Some((Stage { buffer: padded, ..stage.clone() }, sum))
 }
 
 /// Returns true if adjacent results load from rows that map to few cache sets.

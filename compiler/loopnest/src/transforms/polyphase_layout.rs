@@ -15,9 +15,8 @@
 //! other dynamic sizes must cancel in the number of loads per element.
 
 use crate::{
-    Axis, Kernel, Part, Stage,
+    Axis, Stage,
     access::{MAX_STRIDE, contraction_operands, is_load_of, store_axis},
-    consumers::single_consumer,
     index::{Poly, Simplifier, same_expr},
     map_loads,
     raise::Indices,
@@ -32,26 +31,12 @@ use hammock_ir::{
 /// Minimum loads per element that make a different layout worthwhile.
 pub const MIN_USES: i64 = 3;
 
-/// Deinterleaves data that contractions load with a stride. `own` are the kernel's local buffers. Returns new ones.
-pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
-    let mut made = Vec::new();
-    for at in 0..kernel.parts.len() {
-        let Some((user, phases, sum)) = transform(&kernel.parts, at, own) else { continue };
-        made.push(phases.buffer.clone());
-        kernel.parts[at] = Part::Stage(phases);
-        kernel.parts[user] = Part::Stage(sum);
-    }
-    made
-}
-
-/// Returns the index of the only consumer, a contraction, with the stage that deinterleaves its data, and the
-/// contraction over them.
-fn transform(parts: &[Part], at: usize, own: &[Buffer]) -> Option<(usize, Stage, Stage)> {
-    let (stage, user, sum) = single_consumer(parts, at, own)?;
+/// Returns the stage with deinterleaved data, and the contraction over them, if it loads these with a stride.
+pub fn rewrite(stage: &Stage, sum: &Stage) -> Option<(Stage, Stage)> {
     let step = load_step(sum, &stage.buffer)?;
     let phases = deinterleave(stage, step)?;
     let sum = load_deinterleaved(sum, &stage.buffer, &phases.buffer, step)?;
-    Some((user, phases, sum))
+    Some((phases, sum))
 }
 
 /// Returns the stride of a contraction's loads from a buffer along the last dimension, for adjacent results, if each

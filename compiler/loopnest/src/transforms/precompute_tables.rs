@@ -26,12 +26,7 @@ pub fn apply(kernel: &mut Kernel) -> Vec<Buffer> {
     let mut made = Vec::new();
     let mut parts = Vec::new();
     for mut part in std::mem::take(&mut kernel.parts) {
-        let stages = match &mut part {
-            Part::Stage(stage) => std::slice::from_mut(stage),
-            Part::Rows(rows) => rows.stages.as_mut_slice(),
-            Part::Opaque(_) => &mut [],
-        };
-        let tables: Vec<Stage> = stages.iter_mut().flat_map(extract_tables).collect();
+        let tables: Vec<Stage> = part.stages_mut().iter_mut().flat_map(extract_tables).collect();
         made.extend(tables.iter().map(|table| table.buffer.clone()));
         parts.extend(tables.into_iter().map(Part::Stage));
         parts.push(part);
@@ -56,12 +51,7 @@ fn extract_tables(stage: &mut Stage) -> Vec<Stage> {
             crate::replaced(&e, number, &PrimExpr::load(&table.buffer, own.collect()))
         })
     };
-    let (value, init) = (put(&stage.value), stage.init.as_ref().map(&put));
-    let after = stage.epilogue.as_ref().map(|epilogue| put(&epilogue.value));
-    (stage.value, stage.init) = (value, init);
-    if let (Some(epilogue), Some(value)) = (&mut stage.epilogue, after) {
-        epilogue.value = value;
-    }
+    *stage = stage.map_values(put);
     tables
 }
 

@@ -8,7 +8,7 @@ mod tests;
 
 use crate::{Footprint, Kernel, Part, Stage};
 use hammock_ir::{
-    prim::{PrimKind, Var},
+    prim::Var,
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
 pub use rules::RULES;
@@ -19,7 +19,7 @@ use std::fmt;
 pub struct Rule {
     /// Its name.
     pub name: &'static str,
-    /// What holds.
+    /// The rule, in a sentence.
     pub doc: &'static str,
     holds: fn(&Stage, &Scope) -> bool,
 }
@@ -38,7 +38,7 @@ impl fmt::Display for Violation<'_> {
     }
 }
 
-/// What is defined where a stage runs.
+/// Definitions that a stage can use.
 #[derive(Default)]
 struct Scope {
     /// Parameters, sizes, memory of buffers, and variables of opaque statements.
@@ -109,14 +109,7 @@ fn surrounding(kernel: &Kernel, own: &[Buffer]) -> FxHashSet<Var> {
         }
     };
     for stage in kernel.parts.iter().flat_map(Part::stages) {
-        stage.targets().for_each(&mut define);
-        stage.values().for_each(|value| {
-            value.walk(&mut |e| {
-                if let PrimKind::Load(buffer, ..) = e.kind() {
-                    define(buffer);
-                }
-            });
-        });
+        stage.targets().chain(stage.loaded()).for_each(&mut define);
     }
     scope.defined
 }

@@ -135,17 +135,8 @@ pub static RULES: &[Rule] = &[
 
 /// Returns the memory that a stage loads from, other than a reduction's own after its initialization.
 pub fn loaded(stage: &Stage) -> impl Iterator<Item = &Var> {
-    let mut all = Vec::new();
-    for value in stage.values() {
-        value.walk(&mut |e| {
-            if let PrimKind::Load(buffer, ..) = e.kind()
-                && (stage.init.is_none() || buffer.data != stage.buffer.data)
-            {
-                all.push(&buffer.data);
-            }
-        });
-    }
-    all.into_iter()
+    let all = stage.loaded().into_iter().map(|buffer| &buffer.data);
+    all.filter(|data| stage.init.is_none() || **data != stage.buffer.data)
 }
 
 fn is_integer(dtype: hammock_ir::DType) -> bool {

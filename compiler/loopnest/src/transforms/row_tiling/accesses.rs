@@ -1,10 +1,7 @@
 //! Index of a kernel's parts by the memory that they access.
 
 use crate::{Footprint, Part, Stage};
-use hammock_ir::{
-    prim::{PrimKind, Var},
-    tir::Buffer,
-};
+use hammock_ir::{prim::Var, tir::Buffer};
 use rustc_hash::FxHashMap;
 
 /// Indices of the parts that access each memory, in order.
@@ -27,10 +24,9 @@ impl Accesses {
             for var in Footprint::of_part(part).vars() {
                 accesses.users.entry(var.clone()).or_default().push(number);
             }
-            match part {
-                Part::Stage(stage) => accesses.add(number, stage),
-                Part::Rows(rows) => rows.stages.iter().for_each(|stage| accesses.add(number, stage)),
-                Part::Opaque(_) => accesses.opaque.push(number),
+            part.stages().iter().for_each(|stage| accesses.add(number, stage));
+            if let Part::Opaque(_) = part {
+                accesses.opaque.push(number);
             }
         }
         accesses
@@ -38,7 +34,7 @@ impl Accesses {
 
     fn add(&mut self, number: usize, stage: &Stage) {
         for data in loaded(stage) {
-            self.readers.entry(data).or_default().push(number);
+            self.readers.entry(data.clone()).or_default().push(number);
         }
         for target in stage.targets() {
             self.writers.entry(target.data.clone()).or_default().push(number);
@@ -59,13 +55,13 @@ impl Accesses {
     /// Returns the parts that load what a stage stores or store what it loads.
     pub fn connected(&self, stage: &Stage) -> impl Iterator<Item = usize> {
         let stored = stage.targets().flat_map(|target| of(&self.readers, &target.data));
-        let loaded = loaded(stage).into_iter().flat_map(|data| of(&self.writers, &data));
+        let loaded = loaded(stage).into_iter().flat_map(|data| of(&self.writers, data));
         stored.chain(loaded).copied().filter(|part| !self.joined[*part])
     }
 
     /// True if one of the parts that `is_between` names uses what a stage stores or writes what it loads.
     pub fn conflict(&self, stage: &Stage, is_between: impl Fn(usize) -> bool) -> bool {
-        let writers = loaded(stage).into_iter().flat_map(|data| of(&self.writers, &data));
+        let writers = loaded(stage).into_iter().flat_map(|data| of(&self.writers, data));
         self.users(stage.target()).iter().chain(writers).any(|part| !self.joined[*part] && is_between(*part))
     }
 
@@ -85,16 +81,8 @@ fn of<'a>(parts: &'a FxHashMap<Var, Vec<usize>>, data: &Var) -> &'a [usize] {
 }
 
 /// Returns the memory that a stage loads from, with duplicates.
-fn loaded(stage: &Stage) -> Vec<Var> {
-    let mut all = Vec::new();
-    for value in stage.values() {
-        value.walk(&mut |e| {
-            if let PrimKind::Load(buffer, ..) = e.kind()
-                && all.last() != Some(&buffer.data)
-            {
-                all.push(buffer.data.clone());
-            }
-        });
-    }
+fn loaded(stage: &Stage) -> Vec<&Var> {
+    let mut all: Vec<&Var> = stage.loaded().into_iter().map(|buffer| &buffer.data).collect();
+    all.dedup();
     all
 }
