@@ -112,7 +112,7 @@ impl HeldLocks {
 }
 
 thread_local! {
-    /// What the forking thread holds.
+    /// The locks that the forking thread holds.
     static HELD: RefCell<Option<HeldLocks>> = const { RefCell::new(None) };
 }
 

@@ -118,7 +118,7 @@ fn resolve(modules: &BTreeMap<Names, Module>, own: &[String], path: &[String], d
     }
 }
 
-/// What a module imports.
+/// Imports of a module.
 #[derive(Default)]
 struct Module {
     /// Its file, relative to the crate's sources.

@@ -1,8 +1,8 @@
 //! Assumed extents of dynamic axes, one for each estimate of a heuristic.
 //!
 //! An extent that is not known at compile time never affects results, but heuristics need a number. No number suits all
-//! of them: each estimate has the one whose error costs least, and says what that is. A heuristic uses one of these
-//! constants, or adds one here.
+//! of them: each constant below minimizes the cost of an error in one kind of estimate, and its documentation gives the
+//! reason. A heuristic uses one of these constants, or adds one here.
 
 /// When the work of a loop nest is estimated: choice of rules, cost model, parallel loops. A multiple of all vector
 /// lengths, so that tails do not count, and long enough to be worth tiling.

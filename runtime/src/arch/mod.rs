@@ -1,4 +1,4 @@
-//! Processor families: what the runtime needs to know of the one that it is compiled for.
+//! Processor families: the properties of the family that the runtime is compiled for.
 //!
 //! Each family is a file here that implements [`Arch`]; [`Host`] is the family of this build. The rest of the runtime
 //! is portable. Names of CPU features, so far only of x86-64, are the same on every host: compilers need those of the

@@ -4,8 +4,8 @@ use crate::ffi::{Error, kind};
 use crate::memory::Buffer;
 use crate::value::Device;
 
-/// Copies `bytes` bytes from a device to a device, and waits until they are copied. Between two devices of which none
-/// is the host, they pass through host memory.
+/// Copies `bytes` bytes from a device to a device, and waits until they are copied. Copies
+/// between two devices other than the host pass through host memory.
 ///
 /// # Safety
 /// `from` and `to` are memory of the devices with as many bytes, and nobody else accesses `to` during the copy.

@@ -5,7 +5,7 @@
 
 use clap::Command;
 
-/// Warning about a deprecated spelling, with the one that replaces it.
+/// Warning about a deprecated spelling, with its replacement.
 pub fn deprecation_warning(old: &str, new: &str) -> String {
     format!("warning: `{old}` is deprecated; write `{new}`\n")
 }

@@ -44,7 +44,7 @@ fn takes_graphs(pass: &Pass) -> bool {
     !vm_pipeline(3).steps.iter().any(|step| step.pass.name == pass.name)
 }
 
-/// What to do about a pass that a module is not for.
+/// How to react to a pass that does not take a module.
 pub enum Advice {
     /// Run these passes first.
     RunFirst(Vec<Step>),
@@ -52,8 +52,8 @@ pub enum Advice {
     LeaveOut,
 }
 
-/// What the error of a pass advises. It is left out if it needs options, code generators, or passes that do not take
-/// graphs. `None` for an error that no pass should have.
+/// Returns the advice in the error of a pass: to leave it out if it needs options, code generators, or passes that do
+/// not take graphs. `None` for an error that no pass should have.
 pub fn advice(rng: &mut Rng, error: &Diagnostic) -> Option<Advice> {
     let quoted = error.help.iter().filter(|help| help.starts_with("run pass")).flat_map(|help| help.split('`'));
     let first: Vec<&'static Pass> = quoted.filter_map(|name| find(name).ok()).collect();

@@ -95,7 +95,7 @@ impl Run<'_> {
         Ok(module)
     }
 
-    /// Replaces the module by what a pass made of it.
+    /// Replaces the module by the result of a pass.
     fn keep(&mut self, step: Step, module: Module) -> Result<(), String> {
         self.module = module;
         self.ran.steps.push(step);

@@ -1,4 +1,4 @@
-//! What rules know when they choose a plan.
+//! Context of a scheduling decision: the target, and the options that affect plans.
 
 use hammock_target::Target;
 

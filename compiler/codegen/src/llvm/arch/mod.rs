@@ -1,4 +1,4 @@
-//! Processor families: what LLVM must be told about each, and the operations that LLVM's IR lacks.
+//! Processor families: LLVM's settings for each, and the operations that LLVM's IR lacks.
 //!
 //! Each family is a file here that implements [`Arch`]. The emitter writes LLVM's generic operations itself, and asks
 //! for the others by what they compute; it knows no instruction of a processor.
