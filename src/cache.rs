@@ -4,18 +4,7 @@ use clap::Args;
 use hammock_compiler::{Cache, Failure, Usage};
 use hammock_tools::parse_bytes;
 use serde_json::{Value, json};
-use std::{
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
-
-/// Names the folder, or is `off`.
-const FOLDER: &str = "HAMMOCK_CACHE";
-/// The most bytes.
-const SIZE: &str = "HAMMOCK_CACHE_SIZE";
-/// The most bytes if nothing says how many.
-const USUAL_SIZE: usize = 1 << 30;
+use std::{path::Path, sync::Arc};
 
 /// Flags of the kernel cache.
 #[derive(Args, Clone)]
@@ -53,15 +42,7 @@ impl CacheFlags {
 
 impl SizeFlag {
     fn open(&self) -> Result<Cache, String> {
-        let folder = match env::var_os(FOLDER) {
-            Some(off) if off == "off" => return Err(format!("the environment says {FOLDER}=off")),
-            Some(folder) if !folder.is_empty() => PathBuf::from(folder),
-            _ => Cache::usual_folder().ok_or("neither XDG_CACHE_HOME nor HOME says where it could be")?,
-        };
-        let size = |text: String| parse_bytes(&text).map_err(|e| format!("{SIZE}={text} is {e}"));
-        let said = env::var(SIZE).ok().filter(|text| !text.is_empty());
-        let limit = self.cache_size.map_or_else(|| said.map_or(Ok(USUAL_SIZE), size), Ok)?;
-        Cache::open(&folder, limit as u64)
+        Cache::of_environment(self.cache_size)
     }
 }
 

@@ -9,10 +9,12 @@
 //! - `limits`: limits of memory and time, and the watchdog that enforces them.
 //! - `output`: files and streams that a command writes; the terminal.
 //! - `command_files`: [`CommandFiles`], which rejects outputs that are also inputs.
+//! - `command_line`: [`run`], the command line of `hammock-run`.
 //! - `deprecated`: old spellings of flags, accepted with a warning.
 
 mod arguments;
 mod command_files;
+mod command_line;
 mod deprecated;
 mod error;
 mod flags;
@@ -25,6 +27,7 @@ mod weights;
 
 pub use arguments::{CallSpec, argument::parse_argument, split::split_name};
 pub use command_files::CommandFiles;
+pub use command_line::run;
 pub use deprecated::deprecation_warning;
 pub use error::{InputError, ToolError};
 pub use flags::{BenchFlags, CallFlags, InspectFlags, JsonForm, OutputFlags, RunOptions};

@@ -11,8 +11,10 @@ mod key;
 
 pub(crate) use key::{Bytes, Key};
 
+use hammock_tools::parse_bytes;
 use rustix::process::geteuid;
 use std::{
+    env,
     fs::{self, DirBuilder, File, Metadata},
     io::{Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt},
@@ -28,6 +30,12 @@ const UNFINISHED: &str = ".unfinished-";
 const ABANDONED: Duration = Duration::from_secs(3600);
 /// Maximum size of a file that is read.
 const LARGEST: u64 = 1 << 30;
+/// Environment variable that names the folder, or is `off`.
+const FOLDER: &str = "HAMMOCK_CACHE";
+/// Environment variable with the maximum size in bytes.
+const SIZE: &str = "HAMMOCK_CACHE_SIZE";
+/// Default maximum size in bytes.
+const DEFAULT_SIZE: usize = 1 << 30;
 
 /// A folder of cached machine code.
 #[derive(Debug)]
@@ -59,6 +67,23 @@ impl Cache {
     /// The user's cache folder, by the XDG Base Directory Specification: `hammock` in `XDG_CACHE_HOME`, otherwise in `~/.cache`.
     pub fn usual_folder() -> Option<PathBuf> {
         xdg::BaseDirectories::with_prefix("hammock").get_cache_home()
+    }
+
+    /// Opens the folder that `HAMMOCK_CACHE` names, by default the [usual one](Cache::usual_folder). `limit` is its maximum size in
+    /// bytes, by default that of `HAMMOCK_CACHE_SIZE`, or 1 GiB.
+    ///
+    /// # Errors
+    /// Why there is no cache: it is `off`, or the folder cannot be used.
+    pub fn of_environment(limit: Option<usize>) -> Result<Cache, String> {
+        let folder = match env::var_os(FOLDER) {
+            Some(off) if off == "off" => return Err(format!("the environment says {FOLDER}=off")),
+            Some(folder) if !folder.is_empty() => PathBuf::from(folder),
+            _ => Cache::usual_folder().ok_or("neither XDG_CACHE_HOME nor HOME says where it could be")?,
+        };
+        let size = |text: String| parse_bytes(&text).map_err(|e| format!("{SIZE}={text} is {e}"));
+        let given = env::var(SIZE).ok().filter(|text| !text.is_empty());
+        let limit = limit.map_or_else(|| given.map_or(Ok(DEFAULT_SIZE), size), Ok)?;
+        Cache::open(&folder, limit as u64)
     }
 
     /// Opens a folder, or creates it. Above `limit` bytes, the least recently used entries are evicted.

@@ -81,11 +81,14 @@ impl Tensor {
         Tensor::from_bytes(dense.dtype(), dense.shape(), dense.as_bytes()?)
     }
 
-    /// A tensor over memory that `lender` keeps alive.
+    /// A tensor over memory that `lender` keeps alive. It is called if the `DLTensor` is valid.
+    ///
+    /// # Errors
+    /// If it is not: see [`MAX_NDIM`] and [`TensorError::BadDescription`].
     ///
     /// # Safety
-    /// The `DLTensor` is valid as long as the lender lives.
-    pub(crate) unsafe fn borrow(
+    /// Shape and strides can be read during this call, and the memory as long as the lender lives.
+    pub unsafe fn borrow(
         tensor: &DLTensor,
         lender: impl FnOnce() -> Box<dyn Lender>,
     ) -> Result<Tensor, TensorError> {

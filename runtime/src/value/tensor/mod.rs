@@ -66,8 +66,8 @@ unsafe impl Cell for DLTensor {
 /// Memory that a tensor may borrow: a mapped file, a section of an executable.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// Owner of borrowed memory; dropping it ends the loan.
-pub(crate) trait Lender: Send + Sync {
+/// Owner of borrowed memory; dropping it ends the loan, on any thread.
+pub trait Lender: Send + Sync {
     /// Returns true if the memory must not be written.
     fn is_read_only(&self) -> bool;
 }

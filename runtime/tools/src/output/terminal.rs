@@ -6,9 +6,12 @@ use clap::{Args, Parser, ValueEnum};
 use hammock_runtime::printable;
 use std::{
     env,
+    ffi::OsString,
     io::{IsTerminal, stderr, stdout},
-    process::ExitCode,
 };
+
+/// Exit status of a command that failed.
+const FAILURE: u8 = 1;
 
 /// When to color messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -65,12 +68,13 @@ impl Color {
     }
 }
 
-/// Parses the command line, and warns about deprecated names of flags. For invalid usage, `--help` and `--version`,
+/// Parses a command line, whose first item is the program's name, and warns about deprecated names of flags. For invalid usage, `--help` and `--version`,
 /// prints the message and returns the exit status.
-pub fn parse<C: Parser>() -> Result<C, ExitCode> {
+pub fn parse<C: Parser>(arguments: impl IntoIterator<Item = OsString>) -> Result<C, u8> {
     handle_signals();
-    let arguments: Vec<String> = env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let cli = C::try_parse().map_err(|error| report_usage(&error, &arguments))?;
+    let given: Vec<OsString> = arguments.into_iter().collect();
+    let arguments: Vec<String> = given.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let cli = C::try_parse_from(given).map_err(|error| report_usage(&error, &arguments))?;
     for (old, new) in renamed_flags(&C::command(), &arguments) {
         let warning = deprecation_warning(&format!("--{old}"), &format!("--{new}"));
         print_stderr(&warning).map_err(|error| report_fatal(&error))?;
@@ -79,7 +83,7 @@ pub fn parse<C: Parser>() -> Result<C, ExitCode> {
 }
 
 /// Prints what is wrong with the command line, or `--help` or `--version`, and returns the exit status.
-fn report_usage(error: &clap::Error, arguments: &[String]) -> ExitCode {
+fn report_usage(error: &clap::Error, arguments: &[String]) -> u8 {
     let color = Color::of_arguments(arguments.iter().cloned());
     let colored = if error.use_stderr() { color.applies(&stderr()) } else { color.applies(&stdout()) };
     let plain = error.render().to_string();
@@ -89,16 +93,16 @@ fn report_usage(error: &clap::Error, arguments: &[String]) -> ExitCode {
     let text = if colored && pure { error.render().ansi().to_string() } else { printable(&plain).into_owned() };
     let written = if error.use_stderr() { print_stderr_colored(&text) } else { print_colored(&text) };
     match written {
-        Ok(()) => ExitCode::from(error.exit_code() as u8),
+        Ok(()) => error.exit_code() as u8,
         Err(error) => report_fatal(&error),
     }
 }
 
 /// Reports a fatal error on standard error and returns the exit status.
-pub fn report_fatal(error: &dyn std::fmt::Display) -> ExitCode {
+pub fn report_fatal(error: &dyn std::fmt::Display) -> u8 {
     // If this fails, there is no way to report it.
     let _ = print_stderr(&format!("error: {error}\n"));
-    ExitCode::FAILURE
+    FAILURE
 }
 
 #[cfg(test)]
