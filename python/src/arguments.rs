@@ -1,0 +1,111 @@
+//! The arguments of a call, by position or by name.
+use crate::convert::from_python;
+use hammock_runtime::{
+    Any,
+    image::signature::{Param, Role, Signature},
+    suggest::nearest,
+};
+use pyo3::{
+    exceptions::PyTypeError,
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
+
+/// Converts the arguments of a call in the order of the parameters.
+///
+/// # Errors
+/// If an argument is missing, unknown, given twice or of a type that no value has.
+pub fn bind(signature: &Signature, args: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Any>> {
+    let mut params = signature.given();
+    let mut values = Vec::with_capacity(args.len());
+    for (position, value) in args.iter_borrowed().enumerate() {
+        let Some(param) = params.next() else { return Err(wrong_count(signature, args.len())) };
+        if let Some(named) = named
+            && named.contains(&param.name)?
+        {
+            let message = format!("{}() got parameter `{}` by position and by name", signature.function, param.name);
+            return Err(PyTypeError::new_err(message));
+        }
+        values.push(from_python(&value, Some(&param.ty)).map_err(|error| about(error, signature, param, position))?);
+    }
+    let mut used = 0;
+    for param in params {
+        let value = match named {
+            Some(named) => named.get_item(&param.name)?,
+            None => None,
+        };
+        let Some(value) = value else { return Err(missing(signature, args.len(), named)) };
+        used += 1;
+        let position = values.len();
+        values.push(from_python(&value, Some(&param.ty)).map_err(|error| about(error, signature, param, position))?);
+    }
+    match named {
+        Some(named) if named.len() > used => Err(unknown(signature, named)),
+        _ => Ok(values),
+    }
+}
+
+/// The error with the function and the parameter that it is about.
+#[cold]
+fn about(error: PyErr, signature: &Signature, param: &Param, position: usize) -> PyErr {
+    Python::attach(|py| {
+        let note = format!("argument {position} of {}(), parameter `{}`: {}", signature.function, param.name, param.ty);
+        // The note is help; the error stands without it.
+        let _ = error.value(py).call_method1("add_note", (note,));
+        error
+    })
+}
+
+fn described(signature: &Signature) -> String {
+    let params: Vec<String> = signature.given().map(|param| format!("{}: {}", param.name, param.ty)).collect();
+    if params.is_empty() { "no arguments".to_owned() } else { params.join(", ") }
+}
+
+#[cold]
+fn wrong_count(signature: &Signature, given: usize) -> PyErr {
+    let count = signature.given().count();
+    let s = if count == 1 { "" } else { "s" };
+    let takes = described(signature);
+    PyTypeError::new_err(format!("{}() takes {count} argument{s} ({takes}), {given} given", signature.function))
+}
+
+#[cold]
+fn missing(signature: &Signature, given: usize, named: Option<&Bound<'_, PyDict>>) -> PyErr {
+    if let Some(named) = named
+        && let Ok(Some(error)) = unknown_name(signature, named)
+    {
+        return error;
+    }
+    let is_named = |param: &&Param| named.is_some_and(|named| named.contains(&param.name).unwrap_or(false));
+    let absent: Vec<&Param> = signature.given().skip(given).filter(|param| !is_named(param)).collect();
+    let list: Vec<String> = absent.iter().map(|param| format!("`{}`: {}", param.name, param.ty)).collect();
+    let s = if list.len() == 1 { "" } else { "s" };
+    PyTypeError::new_err(format!("{}() is missing argument{s} {}", signature.function, list.join(", ")))
+}
+
+#[cold]
+fn unknown(signature: &Signature, named: &Bound<'_, PyDict>) -> PyErr {
+    match unknown_name(signature, named) {
+        Ok(Some(error)) | Err(error) => error,
+        Ok(None) => wrong_count(signature, named.len()),
+    }
+}
+
+/// The error for a name that no parameter of a call has.
+fn unknown_name(signature: &Signature, named: &Bound<'_, PyDict>) -> PyResult<Option<PyErr>> {
+    for name in named.keys() {
+        let name = name.extract::<String>()?;
+        if signature.given().any(|param| param.name == name) {
+            continue;
+        }
+        let bound = signature.params.iter().find(|param| param.name == name);
+        let why = match bound.map(|param| param.role) {
+            Some(Role::Bound) => ": it is a weight, whose value is in the model".to_owned(),
+            _ => nearest(&name, signature.given().map(|param| param.name.as_str()))
+                .map_or_else(String::new, |near| format!("; did you mean `{near}`?")),
+        };
+        let message = format!("{}() has no parameter `{name}`{why}", signature.function);
+        return Ok(Some(PyTypeError::new_err(message)));
+    }
+    Ok(None)
+}

@@ -1,0 +1,94 @@
+//! DLPack: tensors to and from other frameworks, without a copy.
+use crate::error::raise;
+use hammock_runtime::Tensor;
+use hammock_runtime::ffi::dlpack::{ManagedTensor, ManagedTensorVersioned, VERSION};
+use pyo3::{
+    exceptions::{PyBufferError, PyTypeError},
+    ffi,
+    prelude::*,
+    types::{PyCapsule, PyDict},
+};
+use std::ffi::{CStr, c_char};
+
+const PLAIN: &CStr = c"dltensor";
+const USED_PLAIN: &CStr = c"used_dltensor";
+const VERSIONED: &CStr = c"dltensor_versioned";
+const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
+
+/// The tensor of an object with `__dlpack__`.
+///
+/// # Errors
+/// If the producer refuses, or the tensor is not on a device of this runtime.
+pub fn import(producer: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let py = producer.py();
+    let how = PyDict::new(py);
+    how.set_item("max_version", (VERSION.major, VERSION.minor))?;
+    let capsule = match producer.call_method("__dlpack__", (), Some(&how)) {
+        // Producers of before version 1 do not know the argument.
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => producer.call_method0("__dlpack__")?,
+        other => other?,
+    };
+    let capsule = capsule.cast_into::<PyCapsule>()?;
+    let tensor = take(&capsule)?;
+    if tensor.is_contiguous() { Ok(tensor) } else { tensor.to_contiguous().map_err(|error| raise(error.into())) }
+}
+
+/// Takes the tensor out of a capsule, which is marked as used.
+fn take(capsule: &Bound<'_, PyCapsule>) -> PyResult<Tensor> {
+    let of_name = |name: &CStr| {
+        // SAFETY: the capsule is alive; the name is a C string.
+        let is_valid = unsafe { ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) != 0 };
+        // SAFETY: a valid capsule of that name has a pointer.
+        is_valid.then(|| unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), name.as_ptr()) })
+    };
+    // SAFETY: DLPack says what a capsule of either name points to, and the consumer owns it from now on.
+    let (tensor, used) = unsafe {
+        if let Some(managed) = of_name(VERSIONED) {
+            (Tensor::from_dlpack_versioned(managed.cast::<ManagedTensorVersioned>()), USED_VERSIONED)
+        } else if let Some(managed) = of_name(PLAIN) {
+            (Tensor::from_dlpack(managed.cast::<ManagedTensor>()), USED_PLAIN)
+        } else {
+            return Err(PyBufferError::new_err("the DLPack capsule was already used, or is none"));
+        }
+    };
+    let tensor = tensor.map_err(raise)?;
+    // SAFETY: the capsule is alive, and the name static.
+    unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr()) };
+    Ok(tensor)
+}
+
+/// A capsule with the tensor; versioned if the consumer understands that.
+///
+/// # Errors
+/// If the tensor is read-only, and the consumer does not understand that.
+pub fn export<'py>(py: Python<'py>, tensor: &Tensor, is_versioned: bool) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the capsule owns the managed tensor until a consumer renames it.
+    unsafe {
+        let capsule = if is_versioned {
+            let managed = tensor.to_dlpack_versioned();
+            ffi::PyCapsule_New(managed.as_ptr().cast(), VERSIONED.as_ptr(), Some(drop_unused))
+        } else {
+            let managed = tensor.to_dlpack().map_err(|error| PyBufferError::new_err(error.message().to_owned()))?;
+            ffi::PyCapsule_New(managed.as_ptr().cast(), PLAIN.as_ptr(), Some(drop_unused))
+        };
+        Bound::from_owned_ptr_or_err(py, capsule)
+    }
+}
+
+/// Releases the tensor of a capsule that nobody consumed.
+unsafe extern "C" fn drop_unused(capsule: *mut ffi::PyObject) {
+    let is = |name: *const c_char| {
+        // SAFETY: Python passes the capsule that it is about to free.
+        unsafe { ffi::PyCapsule_IsValid(capsule, name) != 0 }
+    };
+    // SAFETY: `export` made the capsule, whose pointer still belongs to it under either of these names.
+    unsafe {
+        if is(VERSIONED.as_ptr()) {
+            let managed = ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr()).cast::<ManagedTensorVersioned>();
+            (*managed).deleter.into_iter().for_each(|deleter| deleter(managed));
+        } else if is(PLAIN.as_ptr()) {
+            let managed = ffi::PyCapsule_GetPointer(capsule, PLAIN.as_ptr()).cast::<ManagedTensor>();
+            (*managed).deleter.into_iter().for_each(|deleter| deleter(managed));
+        }
+    }
+}
