@@ -7,7 +7,7 @@ use super::{
     Interval,
     floor::{floor_div, floor_mod},
     normal::Query,
-    poly::{Atom, Poly, quotient},
+    polynomial::{Atom, Poly, quotient},
 };
 use crate::{
     DType, PrimExpr,

@@ -16,7 +16,7 @@ mod floor;
 mod fold;
 mod interval;
 mod normal;
-mod poly;
+mod polynomial;
 mod prove;
 #[cfg(test)]
 mod tests;
@@ -25,3 +25,4 @@ pub use analyzer::Analyzer;
 pub use divide::gcd;
 pub use fold::{binary, cast, fold, fold_bits, match_types, neg, not, promote};
 pub use interval::Interval;
+pub use polynomial::modular::Poly;

@@ -5,7 +5,7 @@ use super::{
     assumptions::{Assumptions, Fact},
     floor::floor_div,
     fold,
-    poly::{Atom, Monomial, Poly},
+    polynomial::{Atom, Monomial, Poly},
 };
 use crate::{
     DType, PrimExpr, equal,

@@ -8,7 +8,7 @@
 use super::{
     assumptions::Fact,
     normal::Query,
-    poly::{Atom, Poly},
+    polynomial::{Atom, Poly},
 };
 use crate::{
     PrimExpr,

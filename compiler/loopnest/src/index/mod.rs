@@ -6,11 +6,9 @@
 //! correct modulo 2^64 is correct; operands of comparisons, divisions and selects only if ranges prove that they do not
 //! wrap.
 
-mod poly;
 mod simplify;
 
-pub use hammock_ir::equal::exprs as same_expr;
-pub use poly::Poly;
+pub use hammock_ir::{arith::Poly, equal::exprs as same_expr};
 pub use simplify::Simplifier;
 
 use hammock_ir::PrimExpr;

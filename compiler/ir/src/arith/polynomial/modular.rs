@@ -1,9 +1,9 @@
 //! Polynomials with integer coefficients over atoms: variables, and expressions other than additions and
 //! multiplications.
 
-use super::same_expr;
-use hammock_ir::{
+use crate::{
     PrimExpr,
+    equal::exprs as same_expr,
     prim::{Var, check},
 };
 use std::ops::{Add, Mul, Sub};

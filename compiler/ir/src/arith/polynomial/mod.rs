@@ -1,5 +1,7 @@
 //! Polynomials over atoms, the normal form in which integers are compared.
 
+pub(super) mod modular;
+
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
