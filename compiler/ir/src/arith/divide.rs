@@ -6,8 +6,8 @@
 use super::{
     Interval,
     floor::{floor_div, floor_mod},
-    normal::Query,
-    polynomial::{Atom, Poly, quotient},
+    normal::{Poly, Query},
+    polynomial::AtomId,
 };
 use crate::{
     DType, PrimExpr,
@@ -28,7 +28,7 @@ impl Query<'_> {
     pub fn floor_div(&mut self, a: Poly, b: Poly, dtype: DType) -> Option<Poly> {
         match b.as_constant() {
             Some(0) => return None,
-            Some(c) if c < 0 => return self.div_constant(&a.scale(-1)?, c.checked_neg()?, dtype),
+            Some(c) if c < 0 => return self.div_constant(&a.checked_scale(-1)?, c.checked_neg()?, dtype),
             Some(c) => return self.div_constant(&a, c, dtype),
             None if a == b => return Some(Poly::constant(1)),
             None => {}
@@ -38,10 +38,10 @@ impl Query<'_> {
             return Some(whole);
         }
         if let Some(SplitDividend { units, divisor, .. }) = self.split_dividend(&rest, &b) {
-            return whole.add(&self.floor_div(units, divisor, dtype)?);
+            return whole.checked_add(&self.floor_div(units, divisor, dtype)?);
         }
         let atom = self.node(BinaryOp::FloorDiv, &rest, &b, dtype)?;
-        whole.add(&atom)
+        whole.checked_add(&atom)
     }
 
     /// `a % b`.
@@ -56,7 +56,7 @@ impl Query<'_> {
             return Some(rest);
         }
         if let Some(SplitDividend { size, units, divisor, rest }) = self.split_dividend(&rest, &b) {
-            return self.floor_mod(units, divisor, dtype)?.scale(size)?.add(&rest);
+            return self.floor_mod(units, divisor, dtype)?.checked_scale(size)?.checked_add(&rest);
         }
         self.node(BinaryOp::FloorMod, &rest, &b, dtype)
     }
@@ -65,31 +65,30 @@ impl Query<'_> {
     /// divided by `n` rows of 384.
     fn split_dividend(&self, a: &Poly, b: &Poly) -> Option<SplitDividend> {
         let (_, size) = b.single().filter(|(_, size)| *size > 1)?;
-        let (units, rest) = a.partition(|_, c| c % size == 0);
-        let split_dividend = |poly: &Poly| poly.map_coefficients(|c| c / size);
+        let (units, rest) = a.divide_by_term((&[], size));
         let fits = self.interval(&rest).is_within(Interval::new(0, size - 1)) && self.interval(b).min >= 0;
-        fits.then(|| SplitDividend { size, units: split_dividend(&units), divisor: split_dividend(b), rest })
+        fits.then(|| SplitDividend { size, units, divisor: b.map_coefficients(|c| c / size), rest })
     }
 
     /// `min(a, b)` or `max(a, b)`, with common summands moved out.
     pub fn min_max(&mut self, op: BinaryOp, a: Poly, b: Poly, dtype: DType) -> Option<Poly> {
-        let difference = a.sub(&b)?;
+        let difference = a.checked_sub(&b)?;
         let (smaller, larger) = if self.is_nonnegative(&difference) {
             (b, a)
-        } else if self.is_nonnegative(&difference.scale(-1)?) {
+        } else if self.is_nonnegative(&difference.checked_scale(-1)?) {
             (a, b)
         } else {
-            let (common, a) = a.partition(|m, c| b.coefficient(m) == c);
-            let b = b.sub(&common)?;
-            let (a, b) = if a <= b { (a, b) } else { (b, a) };
-            return self.node(op, &a, &b, dtype)?.add(&common);
+            let (common, a) = a.partition(|m, c| b.coefficient_of(m) == c);
+            let b = b.checked_sub(&common)?;
+            let (a, b) = if a.terms().le(b.terms()) { (a, b) } else { (b, a) };
+            return self.node(op, &a, &b, dtype)?.checked_add(&common);
         };
         Some(if op == BinaryOp::Min { smaller } else { larger })
     }
 
     /// Replaces `x // c * c + x % c` by `x` where that makes the sum shorter.
     pub fn combine_div_mod(&mut self, mut sum: Poly) -> Poly {
-        for atom in sum.atoms() {
+        for atom in sum.distinct_atoms() {
             let PrimKind::Binary(BinaryOp::FloorMod, x, c) = self.atom(atom).kind() else { continue };
             let (x, c, dtype) = (x.clone(), c.clone(), self.atom(atom).dtype());
             if let Some(shorter) = self.cancel_remainder(&sum, atom, &x, &c, dtype)
@@ -105,19 +104,19 @@ impl Query<'_> {
     fn cancel_remainder(
         &mut self,
         sum: &Poly,
-        remainder: Atom,
+        remainder: AtomId,
         x: &PrimExpr,
         c: &PrimExpr,
         dtype: DType,
     ) -> Option<Poly> {
-        let (factor, _) = sum.linear_in(remainder)?;
+        let (factor, _) = sum.linear_in(&remainder)?;
         if sum.terms().len() == factor.terms().len() {
             return None;
         }
         let (x, c) = (self.poly(x), self.poly(c));
         let quotient = self.floor_div(x.clone(), c.clone(), dtype)?;
-        let zero = x.sub(&quotient.mul(&c)?)?.sub(&Poly::atom(remainder))?;
-        sum.add(&factor.mul(&zero)?)
+        let zero = x.checked_sub(&quotient.checked_mul(&c)?)?.checked_sub(&Poly::atom(remainder))?;
+        sum.checked_add(&factor.checked_mul(&zero)?)
     }
 
     fn div_constant(&mut self, a: &Poly, c: i64, dtype: DType) -> Option<Poly> {
@@ -125,23 +124,26 @@ impl Query<'_> {
             return Some(a.clone());
         }
         let offset = a.offset();
-        let whole =
-            a.sub(&Poly::constant(offset))?.map_coefficients(|k| k / c).add(&Poly::constant(floor_div(offset, c)?))?;
-        let rest = a.add_scaled(&whole, -c)?;
+        let whole = a
+            .checked_sub(&Poly::constant(offset))?
+            .map_coefficients(|k| k / c)
+            .checked_add(&Poly::constant(floor_div(offset, c)?))?;
+        let rest = a.checked_add_scaled(&whole, -c)?;
         if let Some(quotient) = self.constant_quotient(&rest, c) {
-            return whole.add(&Poly::constant(quotient));
+            return whole.checked_add(&Poly::constant(quotient));
         }
         let part = self.div_rest(&rest, c, dtype)?;
-        whole.add(&part)
+        whole.checked_add(&part)
     }
 
     /// `rest // c`, where no coefficient of `rest` reaches `c`.
     fn div_rest(&mut self, rest: &Poly, c: i64, dtype: DType) -> Option<Poly> {
         let offset = rest.offset();
-        let variable = rest.sub(&Poly::constant(offset))?;
+        let variable = rest.checked_sub(&Poly::constant(offset))?;
         let common = variable.terms().fold(c, |g, (_, k)| gcd(g, k));
         if common > 1 {
-            let smaller = variable.map_coefficients(|k| k / common).add(&Poly::constant(floor_div(offset, common)?))?;
+            let smaller =
+                variable.map_coefficients(|k| k / common).checked_add(&Poly::constant(floor_div(offset, common)?))?;
             return self.div_constant(&smaller, c / common, dtype);
         }
         // (x // d + r) // c is (x + r * d) // (c * d).
@@ -150,7 +152,7 @@ impl Query<'_> {
             && let Some(d) = d.as_int().filter(|d| *d > 0)
         {
             let x = x.clone();
-            let inner = self.poly(&x).add(&Poly::constant(offset.checked_mul(d)?))?;
+            let inner = self.poly(&x).checked_add(&Poly::constant(offset.checked_mul(d)?))?;
             return self.div_constant(&inner, c.checked_mul(d)?, dtype);
         }
         self.node(BinaryOp::FloorDiv, rest, &Poly::constant(c), dtype)
@@ -158,23 +160,23 @@ impl Query<'_> {
 
     fn mod_constant(&mut self, a: &Poly, c: i64, dtype: DType) -> Option<Poly> {
         if let Some(quotient) = self.constant_quotient(a, c) {
-            return a.sub(&Poly::constant(quotient.checked_mul(c)?));
+            return a.checked_sub(&Poly::constant(quotient.checked_mul(c)?));
         }
         let a = self.without_inner_remainders(a, c)?;
         if self.is_quotient(&a) && self.is_remainder(&a, &Poly::constant(c)) {
             return Some(a);
         }
         let offset = floor_mod(a.offset(), c)?;
-        let variable = a.sub(&Poly::constant(a.offset()))?.map_coefficients(|k| k % c);
-        let rest = variable.add(&Poly::constant(offset))?;
+        let variable = a.checked_sub(&Poly::constant(a.offset()))?.map_coefficients(|k| k % c);
+        let rest = variable.checked_add(&Poly::constant(offset))?;
         if let Some(quotient) = self.constant_quotient(&rest, c) {
-            return rest.sub(&Poly::constant(quotient.checked_mul(c)?));
+            return rest.checked_sub(&Poly::constant(quotient.checked_mul(c)?));
         }
         let common = variable.terms().fold(c, |g, (_, k)| gcd(g, k));
         if common > 1 {
-            let smaller = variable.map_coefficients(|k| k / common).add(&Poly::constant(offset / common))?;
+            let smaller = variable.map_coefficients(|k| k / common).checked_add(&Poly::constant(offset / common))?;
             let part = self.mod_constant(&smaller, c / common, dtype)?;
-            return part.scale(common)?.add(&Poly::constant(offset % common));
+            return part.checked_scale(common)?.checked_add(&Poly::constant(offset % common));
         }
         self.node(BinaryOp::FloorMod, &rest, &Poly::constant(c), dtype)
     }
@@ -182,15 +184,15 @@ impl Query<'_> {
     /// Replaces `x % m` by `x` for multiples `m` of `c`, which does not change the remainder modulo `c`.
     fn without_inner_remainders(&mut self, a: &Poly, c: i64) -> Option<Poly> {
         let mut a = a.clone();
-        for atom in a.atoms() {
+        for atom in a.distinct_atoms() {
             let PrimKind::Binary(BinaryOp::FloorMod, x, m) = self.atom(atom).kind() else { continue };
             if m.as_int().is_none_or(|m| m % c != 0) {
                 continue;
             }
             let x = x.clone();
-            if let Some((factor, rest)) = a.linear_in(atom) {
+            if let Some((factor, rest)) = a.linear_in(&atom) {
                 let x = self.poly(&x);
-                a = rest.add(&factor.mul(&x)?)?;
+                a = rest.checked_add(&factor.checked_mul(&x)?)?;
             }
         }
         Some(a)
@@ -211,7 +213,7 @@ impl Query<'_> {
 
     /// Returns true if `0 <= rest < b`.
     fn is_remainder(&mut self, rest: &Poly, b: &Poly) -> bool {
-        let room = b.sub(rest).and_then(|d| d.sub(&Poly::constant(1)));
+        let room = b.checked_sub(rest).and_then(|d| d.checked_sub(&Poly::constant(1)));
         self.is_nonnegative(rest) && room.is_some_and(|room| self.is_nonnegative(&room))
     }
 
@@ -226,17 +228,16 @@ impl Query<'_> {
 /// Splits `a` into a multiple of `b` and a rest: per monomial if `b` is a single one, otherwise by the multiple that
 /// cancels one monomial.
 fn divide(a: &Poly, b: &Poly) -> (Poly, Poly) {
-    if let Some((factor, k)) = b.single() {
-        let (whole, rest) = a.partition(|m, c| quotient(m, factor).is_some() && c.checked_rem(k) == Some(0));
-        return (whole.without(factor).map_coefficients(|c| c / k), rest);
+    if let Some(divisor) = b.single() {
+        return a.divide_by_term(divisor);
     }
     let multiple = b.terms().last().and_then(|(m, k)| {
         let (_, c) = a.terms().find(|(n, c)| *n == m && c.checked_rem(k) == Some(0))?;
-        Some((c / k, a.add_scaled(b, (c / k).checked_neg()?)?))
+        Some((c / k, a.checked_add_scaled(b, (c / k).checked_neg()?)?))
     });
     match multiple {
         Some((factor, rest)) if rest.terms().len() < a.terms().len() => (Poly::constant(factor), rest),
-        _ => (Poly::default(), a.clone()),
+        _ => (Poly::zero(), a.clone()),
     }
 }
 

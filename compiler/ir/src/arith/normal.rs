@@ -5,7 +5,7 @@ use super::{
     assumptions::{Assumptions, Fact},
     floor::floor_div,
     fold,
-    polynomial::{Atom, Monomial, Poly},
+    polynomial::{AtomId, MAX_TERMS, Polynomial, term_expr},
 };
 use crate::{
     DType, PrimExpr, equal,
@@ -17,9 +17,6 @@ use std::{
     cmp::Reverse,
     hash::{Hash, Hasher},
 };
-
-/// Maximum number of monomials of a product of sums that is expanded.
-const MAX_TERMS: usize = 64;
 
 /// Maximum number of nodes of an expression that is analyzed.
 pub(super) const MAX_NODES: u32 = 1000;
@@ -35,11 +32,14 @@ pub(super) fn is_index(dtype: DType) -> bool {
     matches!(dtype, DType::INT32 | DType::INT64)
 }
 
+/// A polynomial over the atoms of a query.
+pub(super) type Poly = Polynomial<AtomId>;
+
 /// State of one query: atoms numbered in order of appearance.
 pub(super) struct Query<'a> {
     pub assumptions: &'a Assumptions,
     atoms: Vec<AtomInfo>,
-    index: FxHashMap<u64, SmallVec<[Atom; 1]>>,
+    index: FxHashMap<u64, SmallVec<[AtomId; 1]>>,
     polys: FxHashMap<usize, (PrimExpr, Poly)>,
     /// Polynomials of sums, differences and products of data, which may have wrapped.
     modular: FxHashMap<usize, (PrimExpr, Option<Poly>)>,
@@ -134,10 +134,10 @@ impl<'a> Query<'a> {
     pub fn interval(&self, poly: &Poly) -> Interval {
         poly.terms().fold(Interval::point(0), |sum, (monomial, c)| {
             let mut product = Interval::point(c);
-            let mut rest = &monomial[..];
+            let mut rest = monomial;
             while let [atom, ..] = rest {
                 let power = rest.iter().take_while(|a| *a == atom).count();
-                product = product * self.atoms[*atom as usize].interval.pow(power);
+                product = product * self.atoms[atom.0 as usize].interval.pow(power);
                 rest = &rest[power..];
             }
             sum + product
@@ -145,13 +145,13 @@ impl<'a> Query<'a> {
     }
 
     /// The expression of an atom.
-    pub fn atom(&self, atom: Atom) -> &PrimExpr {
-        &self.atoms[atom as usize].expr
+    pub fn atom(&self, atom: AtomId) -> &PrimExpr {
+        &self.atoms[atom.0 as usize].expr
     }
 
     /// Returns the interval of an atom.
-    pub fn atom_interval(&self, atom: Atom) -> Interval {
-        self.atoms[atom as usize].interval
+    pub fn atom_interval(&self, atom: AtomId) -> Interval {
+        self.atoms[atom.0 as usize].interval
     }
 
     /// Returns an expression as an atom's polynomial.
@@ -188,7 +188,7 @@ impl<'a> Query<'a> {
             PrimKind::Binary(op, a, b) if is_index(a.dtype()) => {
                 let (a, b) = (self.poly(a), self.poly(b));
                 match op {
-                    BinaryOp::Mul if is_distributed(&a, &b) => a.mul(&b),
+                    BinaryOp::Mul if is_distributed(&a, &b) => a.checked_mul(&b),
                     BinaryOp::FloorDiv => self.floor_div(a, b, e.dtype()),
                     BinaryOp::FloorMod => self.floor_mod(a, b, e.dtype()),
                     BinaryOp::Div if self.is_natural(&a) && self.is_natural(&b) => self.floor_div(a, b, e.dtype()),
@@ -201,7 +201,7 @@ impl<'a> Query<'a> {
             PrimKind::Select(c, a, b) => self.choice(c, a, b),
             PrimKind::Call(call) => match &call.args[..] {
                 [c, a, b] if e.as_intrin("if_then_else").is_some() => self.choice(c, a, b),
-                [a, n] if e.as_intrin("shift_left").is_some() => self.poly(a).scale(power_of_two(n)?),
+                [a, n] if e.as_intrin("shift_left").is_some() => self.poly(a).checked_scale(power_of_two(n)?),
                 [a, n] if e.as_intrin("shift_right").is_some() => {
                     let (a, divisor) = (self.poly(a), Poly::constant(power_of_two(n)?));
                     self.floor_div(a, divisor, e.dtype())
@@ -214,7 +214,7 @@ impl<'a> Query<'a> {
 
     /// Flattens nested sums and differences into one polynomial, in time linear in the number of operands.
     fn sum(&mut self, e: &PrimExpr) -> Option<Poly> {
-        let mut sum = Poly::default();
+        let mut sum = Poly::zero();
         let mut open = vec![(e, 1)];
         while let Some((operand, sign)) = open.pop() {
             match operand.kind() {
@@ -224,7 +224,9 @@ impl<'a> Query<'a> {
                 }
                 _ => {
                     let poly = self.poly(operand);
-                    sum.add_in_place(&poly, sign)?;
+                    if sum.overflowing_add_scaled(&poly, sign) {
+                        return None;
+                    }
                 }
             }
         }
@@ -248,9 +250,9 @@ impl<'a> Query<'a> {
             modular.unwrap_or_else(|| self.poly(x))
         });
         let poly = match op {
-            BinaryOp::Add => a.add(&b).map(|sum| self.combine_div_mod(sum)),
-            BinaryOp::Sub => a.sub(&b).map(|sum| self.combine_div_mod(sum)),
-            _ if is_distributed(&a, &b) => a.mul(&b),
+            BinaryOp::Add => a.checked_add(&b).map(|sum| self.combine_div_mod(sum)),
+            BinaryOp::Sub => a.checked_sub(&b).map(|sum| self.combine_div_mod(sum)),
+            _ if is_distributed(&a, &b) => a.checked_mul(&b),
             _ => None,
         };
         if let Some(poly) = &poly {
@@ -329,8 +331,8 @@ impl<'a> Query<'a> {
 
     /// The expression of a polynomial: higher degrees first, the constant last, a positive summand in front.
     pub fn expr(&self, poly: &Poly, dtype: DType) -> PrimExpr {
-        let mut terms: Vec<(&Monomial, i64)> = poly.terms().collect();
-        terms.sort_by_key(|(m, _)| (Reverse(m.len()), (*m).clone()));
+        let mut terms: Vec<(&[AtomId], i64)> = poly.terms().collect();
+        terms.sort_by_key(|(m, _)| Reverse(m.len()));
         if let Some(first) = terms.iter().position(|(_, c)| *c > 0) {
             terms[..=first].rotate_right(1);
         }
@@ -345,15 +347,11 @@ impl<'a> Query<'a> {
         sum.unwrap_or_else(|| PrimExpr::int(0, dtype))
     }
 
-    fn term(&self, monomial: &Monomial, c: i64, dtype: DType) -> PrimExpr {
-        let constant = PrimExpr::int(c, dtype);
-        let mut factors = monomial.iter().map(|a| self.atom(*a).clone());
-        let Some(first) = factors.next() else { return constant };
-        let product = factors.fold(first, |p, f| prim::binary(BinaryOp::Mul, p, f));
-        if c == 1 { product } else { prim::binary(BinaryOp::Mul, product, constant) }
+    fn term(&self, monomial: &[AtomId], c: i64, dtype: DType) -> PrimExpr {
+        term_expr(monomial.iter().map(|atom| self.atom(*atom)), c, dtype)
     }
 
-    fn intern(&mut self, e: &PrimExpr) -> Atom {
+    fn intern(&mut self, e: &PrimExpr) -> AtomId {
         let key = fingerprint(e, 4);
         let known = self.index.get(&key).into_iter().flatten();
         let same = |a: &PrimExpr| a.same_node(e) || e.size() <= MAX_NODES && equal::exprs(a, e);
@@ -361,7 +359,7 @@ impl<'a> Query<'a> {
             return atom;
         }
         let interval = self.interval_of_atom(e);
-        let atom = self.atoms.len() as Atom;
+        let atom = AtomId(self.atoms.len() as u32);
         self.atoms.push(AtomInfo { expr: e.clone(), interval });
         self.index.entry(key).or_default().push(atom);
         atom

@@ -7,8 +7,8 @@
 
 use super::{
     assumptions::Fact,
-    normal::Query,
-    polynomial::{Atom, Poly},
+    normal::{Poly, Query},
+    polynomial::AtomId,
 };
 use crate::{
     PrimExpr,
@@ -27,7 +27,7 @@ struct Bounds {
 impl Query<'_> {
     /// Returns true if `a - b >= distance`.
     pub fn proves_ge(&mut self, a: &PrimExpr, b: &PrimExpr, distance: i64) -> bool {
-        let difference = self.difference(a, b).and_then(|d| d.sub(&Poly::constant(distance)));
+        let difference = self.difference(a, b).and_then(|d| d.checked_sub(&Poly::constant(distance)));
         difference.is_some_and(|d| self.is_nonnegative(&d))
     }
 
@@ -40,7 +40,7 @@ impl Query<'_> {
         let range = self.interval(&difference);
         range.contains(0)
             && self.is_nonnegative(&difference)
-            && difference.scale(-1).is_some_and(|d| self.is_nonnegative(&d))
+            && difference.checked_scale(-1).is_some_and(|d| self.is_nonnegative(&d))
     }
 
     /// Returns true if the polynomial is proven nonnegative.
@@ -50,7 +50,7 @@ impl Query<'_> {
 
     pub fn difference(&mut self, a: &PrimExpr, b: &PrimExpr) -> Option<Poly> {
         let (a, b) = (self.poly(a), self.poly(b));
-        a.sub(&b).map(|d| self.combine_div_mod(d))
+        a.checked_sub(&b).map(|d| self.combine_div_mod(d))
     }
 
     fn holds(&mut self, poly: &Poly, depth: usize) -> bool {
@@ -72,12 +72,12 @@ impl Query<'_> {
 
     /// The polynomial that a fact states to be nonnegative.
     pub fn fact(&mut self, fact: &Fact) -> Option<Poly> {
-        self.difference(&fact.larger, &fact.smaller)?.sub(&Poly::constant(fact.distance))
+        self.difference(&fact.larger, &fact.smaller)?.checked_sub(&Poly::constant(fact.distance))
     }
 
     /// The polynomial of an expression plus a constant.
     fn shifted(&mut self, (e, offset): &(PrimExpr, i64)) -> Option<Poly> {
-        self.poly(e).add(&Poly::constant(*offset))
+        self.poly(e).checked_add(&Poly::constant(*offset))
     }
 
     fn follows_from_fact(&mut self, poly: &Poly) -> bool {
@@ -89,14 +89,14 @@ impl Query<'_> {
                 let fact = self.fact(fact);
                 self.facts.insert(number, fact);
             }
-            let rest = self.facts[&number].as_ref().and_then(|fact| poly.sub(fact));
+            let rest = self.facts[&number].as_ref().and_then(|fact| poly.checked_sub(fact));
             rest.is_some_and(|rest| self.interval(&rest).min >= 0)
         })
     }
 
     /// Returns true if the polynomial is proven nonnegative by eliminating the atom.
-    fn holds_after_eliminating(&mut self, poly: &Poly, atom: Atom, depth: usize) -> bool {
-        let Some((factor, rest)) = poly.linear_in(atom) else { return false };
+    fn holds_after_eliminating(&mut self, poly: &Poly, atom: AtomId, depth: usize) -> bool {
+        let Some((factor, rest)) = poly.linear_in(&atom) else { return false };
         if let PrimKind::Binary(op, a, b) = self.atom(atom).kind() {
             let (op, a, b) = (*op, a.clone(), b.clone());
             let found = match op {
@@ -115,21 +115,21 @@ impl Query<'_> {
             _ if sign.max <= 0 => bounds.max,
             _ => None,
         };
-        let replaced = extreme.and_then(|bound| rest.add(&factor.mul(&bound)?));
+        let replaced = extreme.and_then(|bound| rest.checked_add(&factor.checked_mul(&bound)?));
         replaced.is_some_and(|poly| self.holds(&poly, depth))
     }
 
     /// Atoms whose elimination may prove more than the polynomial's interval. Eliminating a variable with constant
     /// bounds that occurs in no product gives the same interval, so such variables are skipped.
-    fn eliminable(&self, poly: &Poly) -> Vec<Atom> {
+    fn eliminable(&self, poly: &Poly) -> Vec<AtomId> {
         let products = poly.terms().filter(|(monomial, _)| monomial.len() > 1);
-        let mut multiplied: Vec<Atom> = products.flat_map(|(monomial, _)| monomial.iter().copied()).collect();
+        let mut multiplied: Vec<AtomId> = products.flat_map(|(monomial, _)| monomial.iter().copied()).collect();
         multiplied.sort_unstable();
-        let is_bounded_by_numbers = |atom: Atom| match self.atom(atom).kind() {
+        let is_bounded_by_numbers = |atom: AtomId| match self.atom(atom).kind() {
             PrimKind::Var(v) => !self.assumptions.has_symbolic_bounds(v),
             _ => false,
         };
-        let mut atoms = poly.atoms();
+        let mut atoms = poly.distinct_atoms();
         atoms.retain(|atom| multiplied.binary_search(atom).is_ok() || !is_bounded_by_numbers(*atom));
         atoms
     }
@@ -146,9 +146,9 @@ impl Query<'_> {
         let Some(c) = c.as_int().filter(|c| *c > 0) else { return false };
         let dtype = x.dtype();
         let x = self.poly(x);
-        let scaled = self
-            .floor_mod(x.clone(), Poly::constant(c), dtype)
-            .and_then(|remainder| rest.scale(c)?.add(&factor.mul(&x.sub(&remainder)?)?));
+        let scaled = self.floor_mod(x.clone(), Poly::constant(c), dtype).and_then(|remainder| {
+            rest.checked_scale(c)?.checked_add(&factor.checked_mul(&x.checked_sub(&remainder)?)?)
+        });
         scaled.is_some_and(|poly| self.holds(&poly, depth))
     }
 
@@ -170,13 +170,13 @@ impl Query<'_> {
         };
         let (a, b) = (self.poly(a), self.poly(b));
         let mut with = |operand: &Poly| {
-            let poly = factor.mul(operand).and_then(|p| p.add(rest));
+            let poly = factor.checked_mul(operand).and_then(|p| p.checked_add(rest));
             poly.is_some_and(|poly| self.holds(&poly, depth))
         };
         if both { with(&a) && with(&b) } else { with(&a) || with(&b) }
     }
 
-    fn bounds(&mut self, atom: Atom) -> Bounds {
+    fn bounds(&mut self, atom: AtomId) -> Bounds {
         let range = self.atom_interval(atom);
         let min = (range.min != i64::MIN).then(|| Poly::constant(range.min));
         let max = (range.max != i64::MAX).then(|| Poly::constant(range.max));
@@ -189,7 +189,7 @@ impl Query<'_> {
             }
             PrimKind::Binary(BinaryOp::FloorMod, _, n) if max.is_none() || n.as_int().is_none() => {
                 let n = self.poly(n);
-                let last = n.sub(&Poly::constant(1)).filter(|_| self.interval(&n).min >= 1);
+                let last = n.checked_sub(&Poly::constant(1)).filter(|_| self.interval(&n).min >= 1);
                 Bounds { min, max: last.or(max) }
             }
             PrimKind::Binary(BinaryOp::FloorDiv, x, n) => {
@@ -209,15 +209,15 @@ impl Query<'_> {
     /// Replaces variables by those symbolic bounds that maximize the polynomial; `None` if there are none.
     fn maximize_at_bounds(&mut self, poly: &Poly) -> Option<Poly> {
         let (mut maximum, mut found) = (poly.clone(), false);
-        for atom in poly.atoms().into_iter().rev() {
+        for atom in poly.distinct_atoms().into_iter().rev() {
             let PrimKind::Var(v) = self.atom(atom).kind() else { continue };
             let known = self.assumptions.range(v);
-            let Some((factor, rest)) = maximum.linear_in(atom) else { continue };
+            let Some((factor, rest)) = maximum.linear_in(&atom) else { continue };
             let sign = self.interval(&factor);
             let bound = if sign.min >= 0 { known.max } else { known.min.filter(|_| sign.max <= 0).map(|e| (e, 0)) };
             if let Some(bound) = bound {
                 let bound = self.shifted(&bound)?;
-                maximum = rest.add(&factor.mul(&bound)?)?;
+                maximum = rest.checked_add(&factor.checked_mul(&bound)?)?;
                 found = true;
             }
         }

@@ -228,7 +228,7 @@ impl Simplifier {
 
     /// `x // y`: multiples of `y` are divided exactly, and the rest vanishes if it is in `[0, y)`.
     fn floor_div(&self, x: &Poly, y: &Poly) -> Poly {
-        let (multiple, rest) = self.divide(x, y);
+        let (multiple, rest) = divide(x, y);
         if self.within(&rest, y) {
             return multiple;
         }
@@ -240,7 +240,7 @@ impl Simplifier {
 
     /// `x % y`: multiples of `y` vanish.
     fn floor_mod(&self, x: &Poly, y: &Poly) -> Poly {
-        let (_, rest) = self.divide(x, y);
+        let (_, rest) = divide(x, y);
         if rest.is_zero() || self.within(&rest, y) {
             return rest;
         }
@@ -256,7 +256,7 @@ impl Simplifier {
         let whole = y.as_constant().filter(|c| *c > 1)?;
         let sizes = x.terms().filter(|(atoms, _)| !atoms.is_empty()).map(|(_, k)| gcd(k, whole));
         sizes.filter(|size| (2..whole).contains(size)).find_map(|size| {
-            let (units, rest) = self.divide(x, &Poly::constant(size));
+            let (units, rest) = divide(x, &Poly::constant(size));
             let fits = self.within(&rest, &Poly::constant(size));
             fits.then_some(Multiple { size, divisor: whole / size, units, rest })
         })
@@ -272,37 +272,13 @@ impl Simplifier {
                 let factor = others.fold(Poly::constant(k), |p, (_, a)| &p * &Poly::atom(a.clone()));
                 let quotient = Poly::atom(x.clone().floordiv(y.clone()));
                 let whole = &(&factor * &quotient) * &self.parts(y);
-                if whole.terms().count() == 1 && whole.terms().all(|t| sum.has(t)) {
+                if whole.single().is_some_and(|(atoms, k)| sum.coefficient_of(atoms) == k) {
                     let rest = &(&sum - &whole) - &(&factor * &Poly::atom(atom.clone()));
                     return self.rejoin(&rest + &(&factor * &self.parts(x)));
                 }
             }
         }
         sum
-    }
-
-    /// Splits `x` into a multiple of `y` and a rest, term by term.
-    fn divide(&self, x: &Poly, y: &Poly) -> (Poly, Poly) {
-        if let Some(c) = y.as_constant() {
-            let (multiple, rest) = x.partition(|_, k| k.checked_rem(c) == Some(0));
-            let Some(multiple) = multiple.divide_exactly(c) else { return (Poly::zero(), x.clone()) };
-            // The constant term is divided with a remainder.
-            let whole = rest.partition(|atoms, _| atoms.is_empty()).0.as_constant().unwrap_or(0).div_euclid(c.max(1));
-            let whole = Poly::constant(if c > 0 { whole } else { 0 });
-            return (&multiple + &whole, &rest - &whole.scale(c));
-        }
-        let Some((divisor, 1)) = y.terms().next().filter(|_| y.terms().count() == 1) else {
-            return (Poly::zero(), x.clone());
-        };
-        let mut multiple = Poly::zero();
-        for (atoms, k) in x.terms() {
-            if let Some(rest) = remove_factors(atoms, divisor) {
-                let product = rest.into_iter().map(Poly::atom).fold(Poly::constant(k), |p, a| &p * &a);
-                multiple = &multiple + &product;
-            }
-        }
-        let rest = x - &(&multiple * y);
-        (multiple, rest)
     }
 
     /// Returns true if `0 <= x < y` always; `y` is a divisor and so not zero.
@@ -387,14 +363,18 @@ fn is_index(dtype: DType) -> bool {
     dtype.is_int() && dtype.bits >= 32 && dtype.is_scalar()
 }
 
-/// Removes factors from the atoms of a term, if it has them all.
-fn remove_factors(atoms: &[PrimExpr], factors: &[PrimExpr]) -> Option<Vec<PrimExpr>> {
-    let mut rest = atoms.to_vec();
-    for factor in factors {
-        let at = rest.iter().position(|a| super::same_expr(a, factor))?;
-        rest.remove(at);
+/// Splits `x` into a multiple of `y` and a rest, term by term.
+fn divide(x: &Poly, y: &Poly) -> (Poly, Poly) {
+    if let Some(c) = y.as_constant() {
+        let (multiple, rest) = x.divide_by_term((&[], c));
+        // The constant term is divided with a remainder.
+        let whole = Poly::constant(if c > 0 { rest.offset().div_euclid(c) } else { 0 });
+        return (&multiple + &whole, &rest - &whole.scale(c));
     }
-    Some(rest)
+    match y.single() {
+        Some(divisor @ (_, 1)) => x.divide_by_term(divisor),
+        _ => (Poly::zero(), x.clone()),
+    }
 }
 
 /// Range of the values of an interval after wrapping; unbounded if all are outside of int64.

@@ -1,71 +1,80 @@
-//! Polynomials over atoms, the normal form in which integers are compared.
+//! Polynomials with integer coefficients, the normal form of index arithmetic.
+//!
+//! A [`Polynomial`] is a sum of terms: nonzero coefficients times monomials, which are products of [atoms](Atom). The
+//! type of the atoms decides in which order terms are kept and what happens on overflow:
+//!
+//! - `numbered`: indices in an atom table. Terms are sorted, so that a term is found fast and equal polynomials are
+//!   stored alike. Values are unbounded integers, so all operations are checked. For queries of
+//!   [`Analyzer`](super::Analyzer).
+//! - `modular`: int64 expressions. Terms keep the order in which they first appeared, so that printed text depends on
+//!   the source and not on the ids of variables. The operators `+`, `-` and `*` wrap modulo 2^64, as native code does.
+//!   For generating code.
 
-pub(super) mod modular;
+mod modular;
+mod numbered;
 
-use smallvec::SmallVec;
-use std::collections::BTreeMap;
+pub(super) use numbered::AtomId;
 
-/// Index in the atom table of an expression that is neither sum nor product.
-pub(super) type Atom = u32;
+use crate::{DType, PrimExpr};
+use smallvec::{SmallVec, smallvec};
+use std::slice;
 
-/// A product of atoms, ascending, repeated for powers.
-pub(super) type Monomial = SmallVec<[Atom; 4]>;
+/// Maximum number of monomials of an expanded product of two sums.
+pub(super) const MAX_TERMS: usize = 64;
 
-/// A sum of monomials with nonzero coefficients. Operations return `None` when a coefficient overflows.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Poly {
-    terms: BTreeMap<Monomial, i64>,
+/// A product of atoms, repeated for powers; empty for the constant term.
+pub type Monomial<A> = SmallVec<[A; 4]>;
+
+/// A factor of a monomial: a variable, or anything other than additions and multiplications.
+pub trait Atom: Clone {
+    /// Returns true if both are the same atom.
+    fn is_same(&self, other: &Self) -> bool;
+
+    /// Brings the atoms of a monomial into the order that [`find`](Atom::find) expects.
+    fn sort(_monomial: &mut [Self]) {}
+
+    /// Finds the term of a monomial; if there is none, the position at which to insert it.
+    fn find(terms: &[(Monomial<Self>, i64)], monomial: &[Self]) -> Result<usize, usize> {
+        let is_same = |own: &[Self]| own.len() == monomial.len() && quotient(own, monomial).is_some();
+        terms.iter().position(|(own, _)| is_same(own)).ok_or(terms.len())
+    }
 }
 
-impl Poly {
+/// A sum of terms with different monomials.
+#[derive(Clone, Debug)]
+pub struct Polynomial<A> {
+    terms: Vec<(Monomial<A>, i64)>,
+}
+
+impl<A: Atom> Polynomial<A> {
+    /// Zero.
+    pub fn zero() -> Self {
+        Polynomial { terms: Vec::new() }
+    }
+
     /// A constant.
     pub fn constant(value: i64) -> Self {
-        Poly::term(Monomial::new(), value)
+        let terms = if value == 0 { Vec::new() } else { vec![(Monomial::new(), value)] };
+        Polynomial { terms }
     }
 
     /// One atom.
-    pub fn atom(atom: Atom) -> Self {
-        Poly::term(Monomial::from_slice(&[atom]), 1)
-    }
-
-    /// One monomial with a coefficient.
-    pub fn term(monomial: Monomial, coefficient: i64) -> Self {
-        let mut poly = Poly::default();
-        if coefficient != 0 {
-            poly.terms.insert(monomial, coefficient);
-        }
-        poly
+    pub fn atom(atom: A) -> Self {
+        Polynomial { terms: vec![(smallvec![atom], 1)] }
     }
 
     /// Monomials and coefficients.
-    pub fn terms(&self) -> impl ExactSizeIterator<Item = (&Monomial, i64)> + Clone {
-        self.terms.iter().map(|(m, c)| (m, *c))
+    pub fn terms(&self) -> impl ExactSizeIterator<Item = (&[A], i64)> + Clone {
+        self.terms.iter().map(|(monomial, c)| (monomial.as_slice(), *c))
     }
 
-    /// Coefficient of a monomial; zero if absent.
-    pub fn coefficient(&self, monomial: &Monomial) -> i64 {
-        self.terms.get(monomial).copied().unwrap_or(0)
+    /// Atoms of all terms, with repetitions.
+    pub fn atoms(&self) -> impl Iterator<Item = &A> {
+        self.terms.iter().flat_map(|(monomial, _)| monomial)
     }
 
-    /// Returns the value of a constant polynomial.
-    pub fn as_constant(&self) -> Option<i64> {
-        match self.terms.len() {
-            0 => Some(0),
-            1 => self.terms.get(&Monomial::new()).copied(),
-            _ => None,
-        }
-    }
-
-    /// Returns the atom if the polynomial is a single one.
-    pub fn as_atom(&self) -> Option<Atom> {
-        match self.single()? {
-            (m, 1) if m.len() == 1 => Some(m[0]),
-            _ => None,
-        }
-    }
-
-    /// Returns the monomial and coefficient if there is just one.
-    pub fn single(&self) -> Option<(&Monomial, i64)> {
+    /// Returns the monomial and coefficient if there is just one term.
+    pub fn single(&self) -> Option<(&[A], i64)> {
         if self.terms.len() == 1 { self.terms().next() } else { None }
     }
 
@@ -74,139 +83,145 @@ impl Poly {
         self.terms.is_empty()
     }
 
-    /// Constant summand.
-    pub fn offset(&self) -> i64 {
-        self.coefficient(&Monomial::new())
+    /// Returns the value of a constant polynomial.
+    pub fn as_constant(&self) -> Option<i64> {
+        match self.terms.as_slice() {
+            [] => Some(0),
+            [(monomial, c)] if monomial.is_empty() => Some(*c),
+            _ => None,
+        }
     }
 
-    /// Sum of both.
-    pub fn add(&self, other: &Poly) -> Option<Poly> {
-        self.add_scaled(other, 1)
+    /// Coefficient of a monomial; zero if absent.
+    pub fn coefficient_of(&self, monomial: &[A]) -> i64 {
+        A::find(&self.terms, monomial).map_or(0, |at| self.terms[at].1)
+    }
+
+    /// Constant summand.
+    pub fn offset(&self) -> i64 {
+        self.coefficient_of(&[])
+    }
+
+    /// Sum of both; `None` if a coefficient overflows, as for all checked operations.
+    pub fn checked_add(&self, other: &Self) -> Option<Self> {
+        self.checked_add_scaled(other, 1)
     }
 
     /// Difference of both.
-    pub fn sub(&self, other: &Poly) -> Option<Poly> {
-        self.add_scaled(other, -1)
+    pub fn checked_sub(&self, other: &Self) -> Option<Self> {
+        self.checked_add_scaled(other, -1)
     }
 
-    /// The sum of one and `factor` times the other.
-    pub fn add_scaled(&self, other: &Poly, factor: i64) -> Option<Poly> {
+    /// Sum of this and `factor` times the other.
+    pub fn checked_add_scaled(&self, other: &Self, factor: i64) -> Option<Self> {
         let mut sum = self.clone();
-        sum.add_in_place(other, factor)?;
-        Some(sum)
+        let overflow = sum.overflowing_add_scaled(other, factor);
+        (!overflow).then_some(sum)
     }
 
-    /// Adds `factor` times the other; on overflow, the polynomial is left in an unusable state.
-    pub fn add_in_place(&mut self, other: &Poly, factor: i64) -> Option<()> {
-        other.terms().try_for_each(|(monomial, c)| self.accumulate(monomial.clone(), c.checked_mul(factor)?))
+    /// Multiplies by a constant.
+    pub fn checked_scale(&self, factor: i64) -> Option<Self> {
+        let fits = self.terms().all(|(_, c)| c.checked_mul(factor).is_some());
+        fits.then(|| self.map_coefficients(|c| c * factor))
     }
 
-    /// `factor` times it.
-    pub fn scale(&self, factor: i64) -> Option<Poly> {
-        Poly::default().add_scaled(self, factor)
+    /// Multiplies both, term by term.
+    pub fn checked_mul(&self, other: &Self) -> Option<Self> {
+        let (product, overflow) = self.overflowing_mul(other);
+        (!overflow).then_some(product)
     }
 
-    /// Multiplies both.
-    pub fn mul(&self, other: &Poly) -> Option<Poly> {
-        let mut product = Poly::default();
-        for (a, x) in self.terms() {
-            for (b, y) in other.terms() {
-                let mut monomial: Monomial = a.iter().chain(b).copied().collect();
-                monomial.sort_unstable();
-                product.accumulate(monomial, x.checked_mul(y)?)?;
+    /// Adds `factor` times the other modulo 2^64; returns true if a coefficient overflows.
+    pub(super) fn overflowing_add_scaled(&mut self, other: &Self, factor: i64) -> bool {
+        let mut overflow = false;
+        for (monomial, c) in &other.terms {
+            overflow |= self.overflowing_add_term(monomial.clone(), i128::from(*c) * i128::from(factor));
+        }
+        overflow
+    }
+
+    /// Multiplies both modulo 2^64; true if a coefficient overflows.
+    fn overflowing_mul(&self, other: &Self) -> (Self, bool) {
+        let (mut product, mut overflow) = (Polynomial::zero(), false);
+        for (a, x) in &self.terms {
+            for (b, y) in &other.terms {
+                let mut monomial: Monomial<A> = a.iter().chain(b).cloned().collect();
+                A::sort(&mut monomial);
+                overflow |= product.overflowing_add_term(monomial, i128::from(*x) * i128::from(*y));
             }
         }
-        Some(product)
+        (product, overflow)
     }
 
-    /// Splits the monomials into those that `keep` selects and the rest.
-    pub fn partition(&self, mut keep: impl FnMut(&Monomial, i64) -> bool) -> (Poly, Poly) {
-        let (mut kept, mut rest) = (Poly::default(), Poly::default());
-        for (monomial, coefficient) in self.terms() {
-            let to = if keep(monomial, coefficient) { &mut kept } else { &mut rest };
-            to.terms.insert(monomial.clone(), coefficient);
+    fn overflowing_add_term(&mut self, monomial: Monomial<A>, coefficient: i128) -> bool {
+        let found = A::find(&self.terms, &monomial);
+        let sum = coefficient + found.map_or(0, |at| i128::from(self.terms[at].1));
+        match (found, sum as i64) {
+            (Ok(at), 0) => drop(self.terms.remove(at)),
+            (Ok(at), wrapped) => self.terms[at].1 = wrapped,
+            (Err(_), 0) => {}
+            (Err(at), wrapped) => self.terms.insert(at, (monomial, wrapped)),
         }
-        (kept, rest)
+        i64::try_from(sum).is_err()
+    }
+
+    /// Splits into the terms for which `f` is true, and the others.
+    pub fn partition(&self, mut f: impl FnMut(&[A], i64) -> bool) -> (Self, Self) {
+        let (yes, no) = self.terms.iter().cloned().partition(|(monomial, c)| f(monomial, *c));
+        (Polynomial { terms: yes }, Polynomial { terms: no })
     }
 
     /// Applies `f` to each coefficient.
-    pub fn map_coefficients(&self, mut f: impl FnMut(i64) -> i64) -> Poly {
-        let terms = self.terms().map(|(m, c)| (m.clone(), f(c))).filter(|(_, c)| *c != 0).collect();
-        Poly { terms }
+    pub fn map_coefficients(&self, mut f: impl FnMut(i64) -> i64) -> Self {
+        let terms = self.terms.iter().map(|(monomial, c)| (monomial, f(*c))).filter(|(_, c)| *c != 0);
+        Polynomial { terms: terms.map(|(monomial, c)| (monomial.clone(), c)).collect() }
     }
 
-    /// Divides by a monomial that divides each summand.
-    pub fn without(&self, factor: &Monomial) -> Poly {
-        let terms = self.terms().filter_map(|(m, c)| Some((quotient(m, factor)?, c))).collect();
-        Poly { terms }
-    }
-
-    /// Splits into `self = linear * atom + rest`, where neither contains the atom; `None` for higher powers.
-    pub fn linear_in(&self, atom: Atom) -> Option<(Poly, Poly)> {
-        let (with, rest) = self.partition(|m, _| m.contains(&atom));
-        let linear = with.without(&Monomial::from_slice(&[atom]));
-        if linear.terms().any(|(m, _)| m.contains(&atom)) { None } else { Some((linear, rest)) }
-    }
-
-    /// All atoms in it, ascending.
-    pub fn atoms(&self) -> Vec<Atom> {
-        let mut atoms: Vec<Atom> = self.terms.keys().flatten().copied().collect();
-        atoms.sort_unstable();
-        atoms.dedup();
-        atoms
-    }
-
-    fn accumulate(&mut self, monomial: Monomial, coefficient: i64) -> Option<()> {
-        use std::collections::btree_map::Entry;
-        match self.terms.entry(monomial) {
-            Entry::Vacant(_) if coefficient == 0 => {}
-            Entry::Vacant(entry) => drop(entry.insert(coefficient)),
-            Entry::Occupied(mut entry) => match entry.get().checked_add(coefficient)? {
-                0 => drop(entry.remove()),
-                sum => *entry.get_mut() = sum,
-            },
+    /// Splits into `quotient * divisor + rest`: the terms that the divisor divides, and the others.
+    pub fn divide_by_term(&self, (divisor, k): (&[A], i64)) -> (Self, Self) {
+        let (mut whole, mut rest) = (Polynomial::zero(), Polynomial::zero());
+        for (monomial, c) in &self.terms {
+            match quotient(monomial, divisor).filter(|_| c.checked_rem(k) == Some(0)) {
+                Some(atoms) => {
+                    whole.overflowing_add_term(atoms.into_iter().cloned().collect(), i128::from(c / k));
+                }
+                None => rest.terms.push((monomial.clone(), *c)),
+            }
         }
-        Some(())
+        (whole, rest)
+    }
+
+    /// Splits into `linear * atom + rest`, where neither has the atom as a factor; `None` for higher powers.
+    pub fn linear_in(&self, atom: &A) -> Option<(Self, Self)> {
+        let (linear, rest) = self.divide_by_term((slice::from_ref(atom), 1));
+        let has_powers = linear.atoms().any(|a| a.is_same(atom));
+        (!has_powers).then_some((linear, rest))
     }
 }
 
-/// `monomial / factor`, where it divides.
-pub(super) fn quotient(monomial: &Monomial, factor: &Monomial) -> Option<Monomial> {
-    let mut rest = monomial.clone();
-    for atom in factor {
-        let at = rest.iter().position(|a| a == atom)?;
+/// Equality, whatever the order of the terms.
+impl<A: Atom> PartialEq for Polynomial<A> {
+    fn eq(&self, other: &Self) -> bool {
+        self.terms.len() == other.terms.len() && self.terms().all(|(m, c)| other.coefficient_of(m) == c)
+    }
+}
+
+/// `monomial / divisor`, if it divides.
+fn quotient<'a, A: Atom>(monomial: &'a [A], divisor: &[A]) -> Option<Monomial<&'a A>> {
+    let mut rest: Monomial<&A> = monomial.iter().collect();
+    for atom in divisor {
+        let at = rest.iter().position(|a| a.is_same(atom))?;
         rest.remove(at);
     }
     Some(rest)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn products_are_distributed() {
-        let (x, y) = (Poly::atom(0), Poly::atom(1));
-        let one = Poly::constant(1);
-        let left = x.add(&one).and_then(|a| a.mul(&y.sub(&one)?)).expect("small");
-        let right = x.mul(&y).and_then(|xy| xy.sub(&x)?.add(&y)?.sub(&one)).expect("small");
-        assert_eq!(left, right);
-        assert_eq!(x.sub(&x).expect("small").as_constant(), Some(0));
-    }
-
-    #[test]
-    fn overflow_gives_nothing() {
-        let huge = Poly::constant(i64::MAX);
-        assert!(huge.add(&Poly::constant(1)).is_none());
-        assert!(huge.scale(2).is_none());
-    }
-
-    #[test]
-    fn linear_parts() {
-        let (x, y) = (Poly::atom(0), Poly::atom(1));
-        let p = x.mul(&y).and_then(|xy| xy.add_scaled(&y, 3)).expect("small");
-        let (linear, rest) = p.linear_in(0).expect("linear");
-        assert_eq!((linear, rest.terms().len()), (y.clone(), 1));
-        assert!(x.mul(&x).expect("small").linear_in(0).is_none());
+/// The expression of a term.
+pub(super) fn term_expr<'a>(atoms: impl Iterator<Item = &'a PrimExpr>, coefficient: i64, dtype: DType) -> PrimExpr {
+    let constant = || PrimExpr::int(coefficient, dtype);
+    match atoms.cloned().reduce(|a, b| a * b) {
+        None => constant(),
+        Some(product) if coefficient == 1 => product,
+        Some(product) => product * constant(),
     }
 }

@@ -191,10 +191,7 @@ impl Bounds {
         };
         let (constant, terms) = difference.partition(|atoms, _| atoms.is_empty());
         let unit = terms.terms().fold(0, |unit, (_, factor)| gcd(unit, factor)).max(1);
-        let parts = terms.divide_exactly(unit).zip(constant.as_constant());
-        let Some((terms, constant)) = parts.map(|(terms, constant)| (terms, constant.div_euclid(unit))) else {
-            return Some(condition.clone());
-        };
+        let (terms, constant) = (terms.map_coefficients(|c| c / unit), constant.offset().div_euclid(unit));
         let zero = PrimExpr::int64(0);
         let bound = self.extreme(&(&terms + &Poly::constant(constant)), is_below).to_expr();
         let always = if is_below { bound.lt(zero) } else { bound.ge(zero) };
