@@ -52,7 +52,7 @@ pub fn leaves(value: &Any) -> Result<Vec<(String, Tensor)>, Error> {
         count += 1;
         let Some(tuple) = part.value.get::<&Tuple>() else {
             let path = if part.path.is_empty() { "0".to_owned() } else { part.path };
-            found.extend(as_tensor(&part.value)?.map(|tensor| (path, tensor)));
+            found.push((path, part.value));
             continue;
         };
         if part.depth == MAX_NAMED_DEPTH {
@@ -63,7 +63,9 @@ pub fn leaves(value: &Any) -> Result<Vec<(String, Tensor)>, Error> {
         }
         rest.extend(part.fields(tuple));
     }
-    Ok(found)
+    // Only now, so that nothing is allocated for a value that has too many parts.
+    let tensor = |(path, value): (String, Any)| Ok(as_tensor(&value)?.map(|tensor| (path, tensor)));
+    found.into_iter().filter_map(|part| tensor(part).transpose()).collect()
 }
 
 fn as_tensor(value: &Any) -> Result<Option<Tensor>, Error> {
