@@ -8,3 +8,4 @@ pub mod dots;
 pub mod footprint;
 pub mod parallel_loops;
 pub mod row_axes;
+pub mod zero_insertion;

@@ -2,14 +2,25 @@
 //!
 //! For example, pairs of float32 that a permutation moves together are copied as 64-bit integers, which vectorize.
 
-use crate::Stage;
+use crate::{
+    Stage,
+    transforms::{Transform, rewrite_stages},
+};
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
+
+/// See the module's documentation.
+pub static TRANSFORM: Transform = Transform {
+    name: "coalesce-elements",
+    doc: "Copies several small elements as one",
+    may_alias: true,
+    run: |kernel, _| rewrite_stages(kernel, apply),
+};
 
 /// Maximum bits of an element.
 const MAX_BITS: i64 = 64;
 
 /// Coalesces the elements along the last axis, if there are few and they are contiguous on both sides.
-pub fn apply(stage: &mut Stage) {
+fn apply(stage: &mut Stage) {
     let Some(axis) = stage.is_copy().then(|| last_axis(stage)).flatten() else { return };
     let PrimKind::Load(from, indices, _) = stage.value.kind() else { return };
     let count = stage.axes[axis].extent.as_int().unwrap_or(1);

@@ -9,6 +9,7 @@ use crate::{
     access::{contraction_operands, loads},
     index::same_expr,
     replaced,
+    transforms::{Transform, rewrite_stages},
 };
 use hammock_ir::{
     DType, PrimExpr,
@@ -16,8 +17,16 @@ use hammock_ir::{
     tir::Buffer,
 };
 
+/// See the module's documentation.
+pub static TRANSFORM: Transform = Transform {
+    name: "collapse-axes",
+    doc: "Collapses axes that are contiguous in every access",
+    may_alias: true,
+    run: |kernel, _| rewrite_stages(kernel, apply),
+};
+
 /// Collapses all axes of a stage that can be.
-pub fn apply(stage: &mut Stage) {
+fn apply(stage: &mut Stage) {
     if stage.is_copy() {
         drop_unit_dims(stage);
     }

@@ -14,12 +14,21 @@ use crate::{
     dots,
     index::{is_same_extent, same_expr},
     substitution,
-    transforms::remove_zero_insertion,
+    transforms::Transform,
+    zero_insertion,
 };
 use hammock_ir::{
     PrimExpr,
     prim::{BinaryOp, PrimKind, Substitution, Var, check},
     tir::Buffer,
+};
+
+/// See the module's documentation.
+pub static TRANSFORM: Transform = Transform {
+    name: "fuse",
+    doc: "Inlines producers into their consumers, and attaches epilogues to reductions",
+    may_alias: false,
+    run: |kernel, scope| apply(kernel, scope.own, scope.masks),
 };
 
 /// Maximum operations that are recomputed rather than stored: about the cost of a load and a store.
@@ -195,7 +204,7 @@ fn inline_into(stage: &Stage, user: &Stage, masks: bool) -> Option<Stage> {
         _ => false,
     };
     let work = Cost::of(&stage.value).total();
-    let narrow = dequantizes_in_place(stage, user) && !remove_zero_insertion::inserts_zeros(stage);
+    let narrow = dequantizes_in_place(stage, user) && !zero_insertion::inserts_zeros(stage);
     let once = once || narrow;
     if !once && (work > MAX_RECOMPUTED_OPS || user.reduces() && divides(stage))
         || work * sites + Cost::of(&user.value).total() > MAX_FUSED_OPS

@@ -15,12 +15,24 @@
 use crate::{
     Stage,
     access::{contraction_operands, guarded, is_load_of},
-    transforms::polyphase_layout::{MIN_USES, element_ratio},
+    transforms::{
+        Transform,
+        polyphase_layout::{MIN_USES, element_ratio},
+        rewrite_pairs,
+    },
 };
 use hammock_ir::{DType, PrimExpr, prim::PrimKind, tir::Buffer};
 
+/// See the module's documentation.
+pub static TRANSFORM: Transform = Transform {
+    name: "hoist-upcast",
+    doc: "Converts float16 data to float32 once, where they are produced",
+    may_alias: false,
+    run: |kernel, scope| rewrite_pairs(kernel, scope, rewrite),
+};
+
 /// Returns the stage with wide data, and the contraction over them.
-pub fn rewrite(stage: &Stage, sum: &Stage) -> Option<(Stage, Stage)> {
+fn rewrite(stage: &Stage, sum: &Stage) -> Option<(Stage, Stage)> {
     let narrow = &stage.buffer;
     let (a, b) = contraction_operands(sum)?;
     let factor = [a, b].into_iter().find(|factor| is_upcast_of(factor, narrow))?;

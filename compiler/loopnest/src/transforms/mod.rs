@@ -1,7 +1,9 @@
-//! Transforms of stages, as a list.
+//! Transforms of stages, one file each.
 //!
-//! Each rewrites the stages of a kernel, which print as block TIR after it (`hammock opt --emit TRANSFORM`).
+//! Each rewrites the stages of a kernel, which print as block TIR after it (`hammock opt --emit TRANSFORM`). It is
+//! declared in its file, and listed in [`TRANSFORMS`].
 
+mod alias_output;
 mod coalesce_elements;
 mod collapse_axes;
 mod drop_unread_values;
@@ -14,11 +16,7 @@ mod remove_zero_insertion;
 pub mod row_tiling;
 
 use super::{Kernel, Part, Stage, consumers::single_consumer};
-use hammock_ir::{
-    prim::Var,
-    tir::{Buffer, PrimFunc},
-};
-use rustc_hash::FxHashSet;
+use hammock_ir::tir::{Buffer, PrimFunc};
 
 /// A transform of stages.
 pub struct Transform {
@@ -41,82 +39,18 @@ pub(super) struct Scope<'a> {
 }
 
 /// All transforms, in order.
-pub static TRANSFORMS: &[Transform] = &[
-    Transform {
-        name: "fuse",
-        doc: "Inlines producers into their consumers, and attaches epilogues to reductions",
-        may_alias: false,
-        run: |kernel, scope| fuse::apply(kernel, scope.own, scope.masks),
-    },
-    Transform {
-        name: "remove-zero-insertion",
-        doc: "Decomposes transposed convolutions into phases that skip the inserted zeros",
-        may_alias: false,
-        run: |kernel, scope| {
-            let added = remove_zero_insertion::apply(kernel, scope.own);
-            if !added.is_empty() {
-                scope.own.extend(added);
-                fuse::apply(kernel, scope.own, scope.masks);
-            }
-        },
-    },
-    Transform {
-        name: "hoist-upcast",
-        doc: "Converts float16 data to float32 once, where they are produced",
-        may_alias: false,
-        run: |kernel, scope| rewrite_pairs(kernel, scope, hoist_upcast::rewrite),
-    },
-    Transform {
-        name: "polyphase-layout",
-        doc: "Deinterleaves the data of strided convolutions",
-        may_alias: false,
-        run: |kernel, scope| rewrite_pairs(kernel, scope, polyphase_layout::rewrite),
-    },
-    Transform {
-        name: "pad-leading-dim",
-        doc: "Pads rows that would map to the same cache sets",
-        may_alias: false,
-        run: |kernel, scope| rewrite_pairs(kernel, scope, pad_leading_dim::rewrite),
-    },
-    Transform {
-        name: "row-tiling",
-        doc: "Groups row-wise stages, which then run one block of rows at a time",
-        may_alias: false,
-        run: |kernel, scope| row_tiling::apply(kernel, scope.own),
-    },
-    Transform {
-        name: "precompute-tables",
-        doc: "Computes floating-point functions of the axes once, into lookup tables",
-        may_alias: true,
-        run: |kernel, scope| {
-            let added = precompute_tables::apply(kernel);
-            scope.own.extend(added);
-        },
-    },
-    Transform {
-        name: "drop-unread-values",
-        doc: "Does not store the minimum or maximum of an arg-reduction that nothing reads",
-        may_alias: true,
-        run: |kernel, scope| drop_unread_values::apply(kernel, scope.own),
-    },
-    Transform {
-        name: "alias-output",
-        doc: "Stores an intermediate of row-tiled stages in the output's memory",
-        may_alias: true,
-        run: alias_outputs,
-    },
-    Transform {
-        name: "collapse-axes",
-        doc: "Collapses axes that are contiguous in every access",
-        may_alias: true,
-        run: |kernel, _| each_stage(kernel, collapse_axes::apply),
-    },
-    Transform {
-        name: "coalesce-elements",
-        doc: "Copies several small elements as one",
-        may_alias: true,
-        run: |kernel, _| each_stage(kernel, coalesce_elements::apply),
-    },
+pub static TRANSFORMS: &[&Transform] = &[
+    &fuse::TRANSFORM,
+    &remove_zero_insertion::TRANSFORM,
+    &hoist_upcast::TRANSFORM,
+    &polyphase_layout::TRANSFORM,
+    &pad_leading_dim::TRANSFORM,
+    &row_tiling::TRANSFORM,
+    &precompute_tables::TRANSFORM,
+    &drop_unread_values::TRANSFORM,
+    &alias_output::TRANSFORM,
+    &collapse_axes::TRANSFORM,
+    &coalesce_elements::TRANSFORM,
 ];
 
 /// Rewrites each element-wise stage that computes a local buffer together with its only consumer. `rewrite` returns
@@ -133,28 +67,8 @@ fn rewrite_pairs(kernel: &mut Kernel, scope: &mut Scope<'_>, rewrite: fn(&Stage,
     scope.own.extend(added);
 }
 
-/// Marks stages that access regions of buffers under other names, and aliases outputs of the others.
-fn alias_outputs(kernel: &mut Kernel, scope: &mut Scope<'_>) {
-    let known: FxHashSet<&Var> = scope.func.buffers().chain(scope.own.iter()).map(|known| &known.data).collect();
-    let is_known = |buffer: &Buffer| known.contains(&buffer.data);
-    let has_regions = |stage: &Stage| {
-        let loaded = stage.loaded().into_iter().filter(|buffer| **buffer != stage.buffer);
-        !stage.targets().chain(loaded).all(is_known)
-    };
-    for part in &mut kernel.parts {
-        match part {
-            Part::Stage(stage) => stage.regions = has_regions(stage),
-            Part::Rows(rows) => {
-                rows.stages.iter_mut().for_each(|stage| stage.regions = has_regions(stage));
-                rows.alias_output();
-            }
-            Part::Opaque(_) => {}
-        }
-    }
-}
-
 /// Rewrites each stage that accesses no regions and is not row-tiled.
-fn each_stage(kernel: &mut Kernel, f: fn(&mut Stage)) {
+fn rewrite_stages(kernel: &mut Kernel, f: fn(&mut Stage)) {
     for part in &mut kernel.parts {
         if let Part::Stage(stage) = part
             && !stage.regions

@@ -17,15 +17,24 @@ use crate::{
     access::{contraction_operands, is_load_of},
     index::Simplifier,
     map_loads,
+    transforms::{Transform, rewrite_pairs},
 };
 use hammock_ir::{PrimExpr, prim::PrimKind, tir::Buffer};
 use hammock_target::assumed_machine::{CACHE_LINE_BYTES, L1_SET_STRIDE};
+
+/// See the module's documentation.
+pub static TRANSFORM: Transform = Transform {
+    name: "pad-leading-dim",
+    doc: "Pads rows that would map to the same cache sets",
+    may_alias: false,
+    run: |kernel, scope| rewrite_pairs(kernel, scope, rewrite),
+};
 
 /// Number of distinct sets that rows may alternate between for padding to be worthwhile.
 const MAX_SETS: i64 = 2;
 
 /// Returns the stage with padded rows, and the contraction over them, if it loads several conflicting rows.
-pub fn rewrite(stage: &Stage, sum: &Stage) -> Option<(Stage, Stage)> {
+fn rewrite(stage: &Stage, sum: &Stage) -> Option<(Stage, Stage)> {
     contraction_operands(sum)?;
     let mut loads = Vec::new();
     sum.value.walk(&mut |e| loads.extend(is_load_of(e, &stage.buffer).then(|| e.clone())));

@@ -21,6 +21,7 @@ use crate::{
     map_loads,
     raise::Indices,
     substitution,
+    transforms::{Transform, rewrite_pairs},
 };
 use hammock_ir::{
     PrimExpr,
@@ -28,11 +29,19 @@ use hammock_ir::{
     tir::Buffer,
 };
 
+/// See the module's documentation.
+pub static TRANSFORM: Transform = Transform {
+    name: "polyphase-layout",
+    doc: "Deinterleaves the data of strided convolutions",
+    may_alias: false,
+    run: |kernel, scope| rewrite_pairs(kernel, scope, rewrite),
+};
+
 /// Minimum loads per element that make a different layout worthwhile.
 pub const MIN_USES: i64 = 3;
 
 /// Returns the stage with deinterleaved data, and the contraction over them, if it loads these with a stride.
-pub fn rewrite(stage: &Stage, sum: &Stage) -> Option<(Stage, Stage)> {
+fn rewrite(stage: &Stage, sum: &Stage) -> Option<(Stage, Stage)> {
     let step = load_step(sum, &stage.buffer)?;
     let phases = deinterleave(stage, step)?;
     let sum = load_deinterleaved(sum, &stage.buffer, &phases.buffer, step)?;

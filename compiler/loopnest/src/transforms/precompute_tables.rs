@@ -11,8 +11,20 @@
 
 use crate::{
     Axis, Cost, Kernel, Part, Stage, access::size, consumers::is_pure, index::same_expr, raise::Indices, substitution,
+    transforms::Transform,
 };
 use hammock_ir::{PrimExpr, prim::check, tir::Buffer};
+
+/// See the module's documentation.
+pub static TRANSFORM: Transform = Transform {
+    name: "precompute-tables",
+    doc: "Computes floating-point functions of the axes once, into lookup tables",
+    may_alias: true,
+    run: |kernel, scope| {
+        let added = apply(kernel);
+        scope.own.extend(added);
+    },
+};
 
 /// Minimum operations of an expression; less is recomputed.
 const MIN_OPS: u32 = 8;
@@ -22,7 +34,7 @@ const MIN_USES: i64 = 8;
 const MAX_ENTRIES: i64 = 1 << 16;
 
 /// Inserts stages that compute tables before their consumers. Returns the tables.
-pub fn apply(kernel: &mut Kernel) -> Vec<Buffer> {
+fn apply(kernel: &mut Kernel) -> Vec<Buffer> {
     let mut made = Vec::new();
     let mut parts = Vec::new();
     for mut part in std::mem::take(&mut kernel.parts) {

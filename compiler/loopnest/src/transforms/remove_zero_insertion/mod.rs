@@ -10,21 +10,21 @@
 //! The data becomes dense again, and [`split_phases`] restricts the contractions to nonzero elements. Zeros are assumed
 //! to annihilate: infinite and NaN weights are not multiplied by inserted zeros.
 //!
-//! Zero insertion is recognized in conditions `(j + c) % s == r` with constants `c`, `s` and `r` on an axis of the
-//! stage that fills the data, whose extent may be dynamic. The data must have one consumer, a contraction with a single
-//! load of it, without a predicate, as an operand or under one cast; contractions that check bounds, arg-reductions,
-//! and dimensions that [`split_phases`] does not handle keep the zeros.
+//! [`zero_insertion`] recognizes it in the stage that fills the data. The data must have one consumer, a contraction
+//! with a single load of it, without a predicate, as an operand or under one cast; contractions that check bounds,
+//! arg-reductions, and dimensions that [`split_phases`] does not handle keep the zeros.
 
 mod split_phases;
 
 use crate::{
     Axis, Kernel, Part, Stage,
-    access::{contraction_operands, guarded, is_load_of},
-    conjuncts,
+    access::{contraction_operands, is_load_of},
     consumers::single_consumer,
     index::{Poly, Simplifier},
     raise::Indices,
     substitution,
+    transforms::{Transform, fuse},
+    zero_insertion::{GuardedValue, ZeroInsertion, zero_insertion},
 };
 use hammock_ir::{
     PrimExpr,
@@ -34,27 +34,22 @@ use hammock_ir::{
 };
 use split_phases::Decomposition;
 
-/// Zero insertion in a dimension of a buffer: only elements with stride `step`, starting at `first`, are nonzero.
-#[derive(Clone, Copy, PartialEq)]
-pub struct ZeroInsertion {
-    /// The dimension.
-    pub dim: usize,
-    /// Axis of the stage that fills the buffer.
-    axis: usize,
-    /// Stride of the nonzero elements.
-    pub step: i64,
-    /// The first nonzero element.
-    pub first: i64,
-}
-
-/// Returns true if a stage inserts zeros between elements.
-pub fn inserts_zeros(stage: &Stage) -> bool {
-    let guarded = GuardedValue::of(&stage.value);
-    guarded.is_some_and(|guarded| guarded.conditions.iter().any(|condition| zero_insertion(stage, condition).is_some()))
-}
+/// See the module's documentation.
+pub static TRANSFORM: Transform = Transform {
+    name: "remove-zero-insertion",
+    doc: "Decomposes transposed convolutions into phases that skip the inserted zeros",
+    may_alias: false,
+    run: |kernel, scope| {
+        let added = apply(kernel, scope.own);
+        if !added.is_empty() {
+            scope.own.extend(added);
+            fuse::apply(kernel, scope.own, scope.masks);
+        }
+    },
+};
 
 /// Removes inserted zeros from contractions. `own` are the kernel's local buffers. Returns new ones.
-pub fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
+fn apply(kernel: &mut Kernel, own: &[Buffer]) -> Vec<Buffer> {
     let mut made = Vec::new();
     for at in 0..kernel.parts.len() {
         let Some((user, dense, phases)) = decompose(&kernel.parts, at, own) else { continue };
@@ -98,44 +93,6 @@ fn single_operand_load<'a>(sum: &'a Stage, buffer: &Buffer) -> Option<&'a PrimEx
     let checks = sum.values().any(|value| check::count(value) > 0);
     let plain = matches!(load.kind(), PrimKind::Load(own, _, None) if own == buffer);
     (plain && count == 1 && !checks).then_some(load)
-}
-
-/// A value that is zero unless all conditions hold.
-struct GuardedValue {
-    conditions: Vec<PrimExpr>,
-    value: PrimExpr,
-}
-
-impl GuardedValue {
-    fn of(value: &PrimExpr) -> Option<GuardedValue> {
-        let (condition, value, other) = guarded(value)?;
-        let is_zero = match other.kind() {
-            PrimKind::Int(value) => *value == 0,
-            PrimKind::Float(value) => *value == 0.0,
-            _ => false,
-        };
-        let inner =
-            GuardedValue::of(value).unwrap_or_else(|| GuardedValue { conditions: Vec::new(), value: value.clone() });
-        let conditions = conjuncts(condition).into_iter().chain(inner.conditions).collect();
-        is_zero.then_some(GuardedValue { conditions, value: inner.value })
-    }
-}
-
-/// Returns the zero insertion that a condition expresses: `(j + 3) % 2 == 0`.
-fn zero_insertion(stage: &Stage, condition: &PrimExpr) -> Option<ZeroInsertion> {
-    let PrimKind::Binary(BinaryOp::Eq, position, rest) = condition.kind() else { return None };
-    let PrimKind::Binary(op, position, step) = position.kind() else { return None };
-    let (step, rest) = (step.as_int().filter(|step| *step > 1)?, rest.as_int()?);
-    // A truncated remainder is zero exactly if the floored one is, and may differ in sign otherwise.
-    if *op != BinaryOp::FloorMod && (*op != BinaryOp::Mod || rest != 0) {
-        return None;
-    }
-    let position = Simplifier::default().poly(position);
-    let axis = stage.axes.iter().position(|axis| position.uses(&axis.var))?;
-    let var = &stage.axes[axis].var;
-    let offset = (&position - &Poly::atom(var.expr())).as_constant()?;
-    let dim = stage.indices.iter().position(|index| index.as_var() == Some(var))?;
-    Some(ZeroInsertion { dim, axis, step, first: (rest - offset).rem_euclid(step) })
 }
 
 /// Returns the stage that fills a dense buffer: `value` if the remaining conditions hold, else zero.

@@ -13,13 +13,13 @@
 //! than [`MAX_CONTRACTIONS`] contractions, and two dimensions that share an axis are not handled: the contraction then
 //! runs over the zero-inserted data.
 
-use super::ZeroInsertion;
 use crate::{
     Axis, Epilogue, Stage,
     access::store_axis,
     index::{Poly, Simplifier, same_expr},
     raise::Indices,
     replace_loads, substitution,
+    zero_insertion::ZeroInsertion,
 };
 use hammock_ir::{
     PrimExpr,

@@ -10,7 +10,7 @@ mod alias_output;
 mod copies;
 mod members;
 
-use crate::{Axis, Epilogue, Kernel, Part, Stage, contraction, dots, row_axes::SharedAxis};
+use crate::{Axis, Epilogue, Kernel, Part, Stage, contraction, dots, row_axes::SharedAxis, transforms::Transform};
 use accesses::Accesses;
 pub use copies::SharedCopy;
 use hammock_ir::{
@@ -20,6 +20,14 @@ use hammock_ir::{
 };
 use hammock_target::{assumed_machine::L2_BYTES, dynamic_extent};
 use members::Members;
+
+/// See the module's documentation.
+pub static TRANSFORM: Transform = Transform {
+    name: "row-tiling",
+    doc: "Groups row-wise stages, which then run one block of rows at a time",
+    may_alias: false,
+    run: |kernel, scope| apply(kernel, scope.own),
+};
 
 /// Row-tiled stages, in order.
 #[derive(Clone)]
@@ -43,7 +51,7 @@ pub struct Tile {
 }
 
 /// Groups stages of a kernel into row tiles. `own` are the kernel's local buffers.
-pub fn apply(kernel: &mut Kernel, own: &[Buffer]) {
+fn apply(kernel: &mut Kernel, own: &[Buffer]) {
     let mut accesses = Accesses::of(&kernel.parts);
     for last in (1..kernel.parts.len()).rev() {
         if accesses.has_joined(last) {
