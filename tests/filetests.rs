@@ -1,12 +1,13 @@
 //! File tests: `tests/filetests/SUITE/NAME.py` starts with `# opt: PASSES`; the output of the passes is the snapshot
 //! `snapshots/filetests/SUITE/NAME.snap`. The module is verified before and after.
 //!
-//! A file that starts with `# stages: TRANSFORM` is compiled to kernels; the snapshot is what the transform changes in their
-//! stages.
+//! A file that starts with `# stages: TRANSFORM` is compiled to kernels; the snapshot is what the transform changes in
+//! their stages. For one that starts with `# plans: RULE`, it is the plans of the kernels with a stage that the rule
+//! schedules.
 
 use hammock_compiler::{
-    Build, Codegens, Dump, Evaluator, Failure, Model, Options, ReadOptions, Silent as NoProgress, TRANSFORMS,
-    read_text, stages,
+    Build, Codegens, Dump, Evaluator, Failure, Model, Options, Progress, RULES, ReadOptions, Silent as NoProgress,
+    TRANSFORMS, read_text, stages,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile};
 use hammock_ir::print::{PrintOptions, module_text};
@@ -32,9 +33,11 @@ fn filetests() {
 
 fn run(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
-    if let Some(transform) = text.lines().next().and_then(|line| line.strip_prefix("# stages:")) {
-        let transform = transform.trim().to_owned();
-        return changes(path, text, &transform).unwrap_or_else(|failure| failure.render(false));
+    for (head, of_kernels) in [("# stages:", changes as OfKernels), ("# plans:", plans)] {
+        if let Some(name) = text.lines().next().and_then(|line| line.strip_prefix(head)) {
+            let name = name.trim().to_owned();
+            return of_kernels(path, text, &name).unwrap_or_else(|failure| failure.render(false));
+        }
     }
     let passes = text.lines().next().and_then(|l| l.strip_prefix("# opt:")).expect("the first line is `# opt: PASSES`");
     let passes = passes.trim().to_owned();
@@ -56,13 +59,22 @@ fn run(path: &Path) -> String {
     module_text(&module, &PrintOptions::default())
 }
 
-/// The lines that a transform of stages changes in the kernels of a model.
-fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure> {
+/// Returns the snapshot of a file with this text, for a transform or rule of this name.
+type OfKernels = fn(&Path, String, &str) -> Result<String, Failure>;
+
+/// Returns the lowered module of a text, for a fixed target.
+fn lowered<'a>(path: &Path, text: String, progress: &'a mut dyn Progress) -> Result<Build<'a>, Failure> {
     let source = SourceFile::new(path.file_name().unwrap().to_string_lossy().into_owned(), text)?;
     let options = Options { target: "x86-64-v4".into(), threads: 4, ..Options::default() };
-    let mut progress = NoProgress;
-    let mut build = Build::new(Model::from_text(source)?, options, &mut progress);
+    let mut build = Build::new(Model::from_text(source)?, options, progress);
     build.lower(&build.options().pipeline(), &mut Dump::default())?;
+    Ok(build)
+}
+
+/// The lines that a transform of stages changes in the kernels of a model.
+fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure> {
+    let mut progress = NoProgress;
+    let build = lowered(path, text, &mut progress)?;
     let count = TRANSFORMS.iter().position(|known| known.name == transform).expect("a transform of stages");
     let Model { module, source, .. } = build.model();
     let text = |count| {
@@ -74,6 +86,17 @@ fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure
     let diff = TextDiff::from_lines(&before, &after);
     let diff = diff.unified_diff().context_radius(3).to_string();
     Ok(if diff.is_empty() { "no change\n".to_owned() } else { diff })
+}
+
+/// The plans of the kernels with a stage that a rule schedules.
+fn plans(path: &Path, text: String, rule: &str) -> Result<String, Failure> {
+    assert!(RULES.iter().any(|known| known.name == rule), "there is no rule `{rule}`");
+    let mut progress = NoProgress;
+    let plans = lowered(path, text, &mut progress)?.plans()?;
+    let is_by_rule = |plan: &str| plan.lines().any(|line| line.trim_start().starts_with(&format!("{rule}:")));
+    let plans = plans.iter().filter(|(_, plan)| is_by_rule(plan)).map(|(name, plan)| format!("{name}:\n{plan}"));
+    let plans: String = plans.collect();
+    Ok(if plans.is_empty() { "no stage is scheduled by it\n".to_owned() } else { plans })
 }
 
 fn verify(module: &hammock_ir::Module, when: &str, path: &Path) {

@@ -68,7 +68,7 @@ impl ScheduleContext<'_> {
 }
 
 /// All rules, in the order in which they are tried.
-pub static RULES: [&Rule; 11] = [
+pub static RULES: &[&Rule] = &[
     &dot_product::RULE,
     &contraction::PACKED,
     &contraction::OUTER,

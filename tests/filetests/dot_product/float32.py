@@ -1,0 +1,13 @@
+# plans: dot-product
+# Floats are left to outer-product.
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((64, 96), "float32"), w: R.Tensor((96, 48), "float32")):
+        with R.dataflow():
+            y = R.matmul(x, w)
+            R.output(y)
+        return y

@@ -1,0 +1,13 @@
+# plans: elementwise
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((64, 96), "float32")):
+        with R.dataflow():
+            a = R.add(x, x)
+            y = R.tanh(a)
+            R.output(y)
+        return y

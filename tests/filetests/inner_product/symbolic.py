@@ -1,0 +1,13 @@
+# plans: inner-product
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, "n"), "float32"), w: R.Tensor((16, "n"), "float32")):
+        with R.dataflow():
+            a = R.permute_dims(w)
+            y = R.matmul(x, a)
+            R.output(y)
+        return y

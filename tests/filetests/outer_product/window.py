@@ -1,0 +1,12 @@
+# plans: outer-product
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 4, 16, 16), "float32"), w: R.Tensor((8, 4, 3, 3), "float32")):
+        with R.dataflow():
+            y = R.nn.conv2d(x, w)
+            R.output(y)
+        return y

@@ -1,0 +1,13 @@
+# plans: transpose
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 96), "float32")):
+        with R.dataflow():
+            a = R.permute_dims(x)
+            y = R.exp(a)
+            R.output(y)
+        return y
