@@ -1,7 +1,7 @@
 //! `hammock targets`: the CPUs that kernels can be compiled for, and what is known of each.
 
 use clap::Args;
-use hammock_compiler::{Failure, Target, target, targets};
+use hammock_compiler::{Failure, Family, Target, target, targets};
 use serde_json::{Value, json};
 
 /// Lists the supported CPUs and their features
@@ -18,14 +18,11 @@ pub struct Targets {
     json: bool,
 }
 
-/// Targets that need an explanation.
-const LEVELS: [(&str, &str); 5] = [
-    ("native", "the CPU of this machine"),
-    ("x86-64", "any 64-bit x86 CPU"),
-    ("x86-64-v2", "with SSE4.2"),
-    ("x86-64-v3", "with AVX2 and FMA"),
-    ("x86-64-v4", "with AVX-512"),
-];
+/// Targets with a description: the CPU of this machine, and those that stand for all with certain features.
+fn described() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let levels = Family::ALL.iter().flat_map(|family| family.levels().iter().copied());
+    [("native", "the CPU of this machine")].into_iter().chain(levels)
+}
 
 const NOTES: &str = "
 vectors: how many vector registers of how many bits; with masks, loads and stores may leave elements out
@@ -37,10 +34,10 @@ caches: the two of a core, and the last; those of `native` are its own, the othe
 impl Targets {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
-        let is_level = |name: &&str| LEVELS.iter().any(|(level, _)| level == name);
-        let levels = LEVELS.iter().map(|(name, _)| *name);
-        let all: Vec<(&str, Target)> = levels
-            .chain(targets().filter(|name| !is_level(name)))
+        let is_described = |name: &&str| described().any(|(known, _)| known == *name);
+        let first = described().map(|(name, _)| name);
+        let all: Vec<(&str, Target)> = first
+            .chain(targets().filter(|name| !is_described(name)))
             .filter_map(|name| Some((name, target(name)?)))
             .collect();
         if self.json {
@@ -54,9 +51,9 @@ impl Targets {
     }
 }
 
-/// Description of the levels, and the CPU of this machine.
+/// Description of a target; empty if it has none.
 fn about(name: &str, target: &Target) -> String {
-    let doc = LEVELS.iter().find(|(level, _)| *level == name).map_or("", |(_, doc)| doc);
+    let doc = described().find(|(known, _)| *known == name).map_or("", |(_, doc)| doc);
     if name == "native" { format!("{doc}: {}", target.cpu) } else { doc.to_owned() }
 }
 

@@ -21,7 +21,7 @@ use std::{
 };
 
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
-const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/src/cpus.txt");
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/src/arch/x86_64.txt");
 const HEAD: &str = "\
 # The x86-64 processors that LLVM 22 knows, and which of the features that kernels use each has. After a change of LLVM:
 # `UPDATE_TARGETS=1 cargo test -p hammock-codegen --features llvm --test targets`

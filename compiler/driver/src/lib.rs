@@ -41,7 +41,7 @@ pub use hammock_onnx::{
     ImportOptions, Imported, InputShape, Overridden, Weights as OnnxWeights,
     ops::{Op as OnnxOp, all as onnx_operators},
 };
-pub use hammock_target::Target;
+pub use hammock_target::{Family, Target};
 pub use hammock_tools::Weights;
 pub use kernels::{PlanFile, Temporaries, before_step, flops, plans, stages, temporaries};
 pub use model::{

@@ -22,27 +22,33 @@ pub fn target(name: &str) -> Option<Target> {
     }
 }
 
-/// The architecture that code is generated for, and triples of it.
-const TRIPLES: [&str; 4] = ["x86_64", "x86_64-unknown-linux-gnu", "x86_64-pc-linux-gnu", "x86_64-linux-gnu"];
+/// Names of the architectures that code is generated for, and triples of them.
+fn architectures() -> impl Iterator<Item = &'static str> {
+    Family::ALL.iter().flat_map(|family| [family.architecture()].into_iter().chain(family.triples()))
+}
 
 /// Checks the name of an architecture, or a triple.
 ///
 /// # Errors
 /// If no code is generated for it.
 pub fn check_architecture(name: &str) -> Result<(), Failure> {
-    if TRIPLES.contains(&name) {
+    if architectures().any(|known| known == name) {
         return Ok(());
     }
     let error = Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no target `{name}`"));
-    Err(match (nearest(name, TRIPLES), nearest(name, targets())) {
-        _ if is_other_architecture(name) => error.help(ONLY_X86_64),
+    Err(match (nearest(name, architectures()), nearest(name, targets())) {
+        _ if is_other_architecture(name) => error.help(only_supported()),
         (Some(triple), _) => error.help(format!("did you mean `{triple}`?")),
         (None, Some(cpu)) => error.help(format!("did you mean `--target-cpu {cpu}`?")),
-        (None, None) => error.help(ONLY_X86_64),
+        (None, None) => error.help(only_supported()),
     })
 }
 
-const ONLY_X86_64: &str = "Hammock generates code for `x86_64` under Linux only; `--target-cpu` names a CPU";
+/// States which architectures are supported.
+fn only_supported() -> String {
+    let names: Vec<String> = Family::ALL.iter().map(|family| format!("`{}`", family.architecture())).collect();
+    format!("Hammock generates code for {} under Linux only; `--target-cpu` names a CPU", names.join(" and "))
+}
 
 /// Returns true if a name begins with a common one of an unsupported architecture.
 fn is_other_architecture(name: &str) -> bool {
@@ -68,7 +74,8 @@ pub fn check_cpu(name: &str) -> Result<(), Failure> {
     let error = Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no CPU `{name}`"));
     Err(match nearest(name, targets()) {
         _ if is_other_architecture(name) => {
-            let families = Family::ALL.map(Family::name).join(" and ");
+            let families: Vec<&str> = Family::ALL.iter().map(|family| family.name()).collect();
+            let families = families.join(" and ");
             error.help(format!("Hammock generates code for {families} processors only; `hammock targets` lists them"))
         }
         _ if name.split(',').all(is_known) => error.help(format!("`--multi-version={name}` compiles for several CPUs")),

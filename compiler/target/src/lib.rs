@@ -1,47 +1,21 @@
 //! Compilation target: the properties of a machine that scheduling and code generation depend on.
 //!
-//! Each processor family is a file here: its CPUs, and what their features mean. CPU features come from LLVM's own
-//! tables (`cpus.txt`, which a test compares with LLVM), or are detected. Cache sizes, which LLVM does not describe, are
-//! known for this machine only, and assumed for others by their vector width: see [`Caches::assumed`]. Decisions that are
-//! made without a target rely on an [`assumed_machine`], and those about sizes that are only known at run time on an
-//! assumed [`dynamic_extent`].
+//! Each processor family is a file in `arch/`: its CPUs, and what their features mean. CPU features come from LLVM's own
+//! tables, or are detected. Cache sizes, which LLVM does not describe, are known for this machine only, and assumed for
+//! others by their vector width: see [`Caches::assumed`]. Decisions that are made without a target rely on an
+//! [`assumed_machine`], and those about sizes that are only known at run time on an assumed [`dynamic_extent`].
 #![forbid(unsafe_code)]
 
+mod arch;
 pub mod assumed_machine;
 mod caches;
 pub mod dynamic_extent;
-mod x86_64;
 
+pub use arch::Family;
 pub use caches::Caches;
 pub use hammock_runtime::cpu_features::{FEATURES, Features};
 
 use std::sync::OnceLock;
-
-/// A processor family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Family {
-    /// x86-64.
-    X86_64,
-}
-
-impl Family {
-    /// All families.
-    pub const ALL: [Family; 1] = [Family::X86_64];
-
-    /// Returns its name in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Family::X86_64 => x86_64::NAME,
-        }
-    }
-
-    /// Returns the target triple under which LLVM and Cranelift know it.
-    pub fn triple(self) -> &'static str {
-        match self {
-            Family::X86_64 => x86_64::TRIPLE,
-        }
-    }
-}
 
 /// A target CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -84,23 +58,25 @@ pub struct Target {
 impl Target {
     /// Returns the processor of a name in LLVM.
     pub fn named(name: &str) -> Option<Target> {
-        let (_, features) = x86_64::cpus().find(|(known, _)| *known == name)?;
-        Some(Target::new(name, "", features.split(' ').collect()))
+        Family::ALL.iter().find_map(|family| {
+            let (_, features) = family.cpus().find(|(known, _)| *known == name)?;
+            Some(Target::new(*family, name, "", features.split(' ').collect()))
+        })
     }
 
     /// Returns the names of all processors.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        x86_64::cpus().map(|(name, _)| name)
+        Family::ALL.iter().flat_map(|family| family.cpus()).map(|(name, _)| name)
     }
 
     /// Returns the machine this runs on. It is named by its level; LLVM knows a more exact name.
     pub fn host() -> Self {
         static HOST: OnceLock<Target> = OnceLock::new();
         let host = || {
-            let features = Features::detected();
-            let level = x86_64::level_of(features);
+            let (family, features) = (Family::host(), Features::detected());
+            let level = family.level_of(features);
             let attributes: Vec<String> = features.names().map(|name| format!("+{name}")).collect();
-            Target::new(level, attributes.join(","), features).here()
+            Target::new(family, level, attributes.join(","), features).here()
         };
         HOST.get_or_init(host).clone()
     }

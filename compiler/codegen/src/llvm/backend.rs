@@ -66,7 +66,7 @@ impl OptLevel {
 pub fn host() -> Target {
     let attributes = TargetMachine::get_host_cpu_features().to_string();
     let features = Features::listed(&attributes);
-    Target::new(TargetMachine::get_host_cpu_name().to_string(), attributes, features).here()
+    Target::new(Family::host(), TargetMachine::get_host_cpu_name().to_string(), attributes, features).here()
 }
 
 /// Compiles kernels as one module.
@@ -132,7 +132,7 @@ fn emit_module(module: &Module<'_>, machine: &TargetMachine, emit: Emit) -> Resu
 
 fn machine(target: &Target, level: OptLevel) -> Result<TargetMachine, LlvmError> {
     static INITIALIZED: Once = Once::new();
-    INITIALIZED.call_once(|| Family::ALL.into_iter().for_each(|family| arch::of(family).initialize()));
+    INITIALIZED.call_once(|| Family::ALL.iter().for_each(|family| arch::of(*family).initialize()));
     let triple = TargetTriple::create(target.family.triple());
     let backend = Backend::from_triple(&triple).map_err(|e| LlvmError::Failed(e.to_string()))?;
     let (name, attributes) = (&target.cpu, &target.attributes);

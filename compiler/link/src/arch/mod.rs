@@ -79,17 +79,17 @@ pub(crate) struct Field {
 pub(crate) struct OutOfRange;
 
 /// All families.
-const ALL: [&dyn Arch; 1] = [&x86_64::X86_64];
+const ALL: &[&dyn Arch] = &[&x86_64::X86_64];
 
 /// The family of a library without objects.
 pub(crate) const DEFAULT: &dyn Arch = ALL[0];
 
 /// Returns the family of an object.
 pub(crate) fn of(architecture: Architecture) -> Option<&'static dyn Arch> {
-    ALL.into_iter().find(|arch| arch.architecture() == architecture)
+    ALL.iter().copied().find(|arch| arch.architecture() == architecture)
 }
 
 /// Returns the names of all families, for messages.
 pub(crate) fn names() -> String {
-    ALL.map(Arch::name).join(" or ")
+    ALL.iter().map(|arch| arch.name()).collect::<Vec<_>>().join(" or ")
 }

@@ -1,34 +1,50 @@
 //! x86-64: its CPUs, and what their features mean for scheduling and code generation.
 
-use super::{Caches, Family, Features, Target};
+use super::{Arch, Family};
+use crate::{Caches, Features, Target};
 
-/// Name in messages.
-pub(super) const NAME: &str = "x86-64";
+/// The family.
+pub(super) struct X86_64;
 
-/// LLVM's target triple.
-pub(super) const TRIPLE: &str = "x86_64-unknown-linux-gnu";
-
-/// LLVM's table of processors and their features.
-static CPUS: &str = include_str!("cpus.txt");
-
-/// Returns the rows of the table: names and features.
-pub(super) fn cpus() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lines = CPUS.lines().filter(|line| !line.starts_with('#'));
-    lines.map(|line| line.split_once(':').map_or((line, ""), |(name, features)| (name, features.trim_start())))
-}
-
-/// Returns the microarchitecture level of a CPU with these features.
-pub(super) fn level_of(features: Features) -> &'static str {
-    match Target::new("", "", features).vector_bytes {
-        64 => "x86-64-v4",
-        32 if features.has("fma") && features.has("f16c") => "x86-64-v3",
-        _ => "x86-64",
+impl Arch for X86_64 {
+    fn name(&self) -> &'static str {
+        "x86-64"
     }
-}
 
-impl Target {
-    /// Creates a target from LLVM's name, attributes and all features.
-    pub fn new(cpu: impl Into<String>, attributes: impl Into<String>, features: Features) -> Target {
+    fn architecture(&self) -> &'static str {
+        "x86_64"
+    }
+
+    fn triple(&self) -> &'static str {
+        "x86_64-unknown-linux-gnu"
+    }
+
+    fn other_triples(&self) -> &'static [&'static str] {
+        &["x86_64-pc-linux-gnu", "x86_64-linux-gnu"]
+    }
+
+    fn cpus(&self) -> &'static str {
+        include_str!("x86_64.txt")
+    }
+
+    fn levels(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("x86-64", "any 64-bit x86 CPU"),
+            ("x86-64-v2", "with SSE4.2"),
+            ("x86-64-v3", "with AVX2 and FMA"),
+            ("x86-64-v4", "with AVX-512"),
+        ]
+    }
+
+    fn level_of(&self, features: Features) -> &'static str {
+        match self.target(String::new(), String::new(), features).vector_bytes {
+            64 => "x86-64-v4",
+            32 if features.has("fma") && features.has("f16c") => "x86-64-v3",
+            _ => "x86-64",
+        }
+    }
+
+    fn target(&self, cpu: String, attributes: String, features: Features) -> Target {
         let has = |name: &str| features.has(name);
         let masks = ["avx512f", "avx512bw", "avx512dq", "avx512vl"].into_iter().all(has);
         let vector_bytes = match () {
@@ -38,8 +54,8 @@ impl Target {
         };
         Target {
             family: Family::X86_64,
-            cpu: cpu.into(),
-            attributes: attributes.into(),
+            cpu,
+            attributes,
             features,
             vector_bytes,
             vector_registers: if masks { 32 } else { 16 },
@@ -55,7 +71,9 @@ impl Target {
             threads: 1,
         }
     }
+}
 
+impl Target {
     /// Returns x86-64 with AVX-512 (level `x86-64-v4`).
     pub fn avx512() -> Self {
         Target::level("x86-64-v4")
@@ -72,6 +90,6 @@ impl Target {
     }
 
     fn level(name: &str) -> Target {
-        Target::named(name).unwrap_or_else(|| Target::new(name, "", Features::default()))
+        Target::named(name).unwrap_or_else(|| Target::new(Family::X86_64, name, "", Features::default()))
     }
 }
