@@ -5,24 +5,24 @@ use crate::node::{Node, product};
 use hammock_ir::{AttrValue, PrimExpr, relax::Operand};
 
 pub const OPS: &[Op] = &[
-    op("Celu", celu),
-    op("Elu", elu),
-    op("Gelu", gelu),
-    op("HardSigmoid", |n| hard_sigmoid(n, 0.2, 0.5)),
+    op("Celu", celu).attributes("alpha"),
+    op("Elu", elu).attributes("alpha consumed_inputs@-5"),
+    op("Gelu", gelu).attributes("approximate"),
+    op("HardSigmoid", |n| hard_sigmoid(n, 0.2, 0.5)).attributes("alpha beta consumed_inputs@-5"),
     op("HardSwish", hard_swish),
-    op("LeakyRelu", leaky_relu),
-    op("LogSoftmax", |n| softmax(n, "nn.log_softmax")),
+    op("LeakyRelu", leaky_relu).attributes("alpha consumed_inputs@-5"),
+    op("LogSoftmax", |n| softmax(n, "nn.log_softmax")).attributes("axis"),
     op("Mish", mish),
-    op("PRelu", prelu),
-    op("Relu", |n| plain(n, "nn.relu")),
-    op("Selu", selu),
-    op("Shrink", shrink),
-    op("Sigmoid", |n| plain(n, "sigmoid")),
-    op("Softmax", |n| softmax(n, "nn.softmax")),
+    op("PRelu", prelu).attributes("consumed_inputs@-5"),
+    op("Relu", |n| plain(n, "nn.relu")).attributes("consumed_inputs@-5"),
+    op("Selu", selu).attributes("alpha consumed_inputs@-5 gamma"),
+    op("Shrink", shrink).attributes("bias lambd"),
+    op("Sigmoid", |n| plain(n, "sigmoid")).attributes("consumed_inputs@-5"),
+    op("Softmax", |n| softmax(n, "nn.softmax")).attributes("axis"),
     op("Softplus", |n| plain(n, "nn.softplus")),
     op("Softsign", softsign),
-    op("Swish", swish),
-    op("ThresholdedRelu", thresholded_relu),
+    op("Swish", swish).attributes("alpha"),
+    op("ThresholdedRelu", thresholded_relu).attributes("alpha"),
 ];
 
 fn plain(n: &mut Node, ours: &'static str) -> Result {

@@ -5,7 +5,13 @@ use crate::node::{self, Node, product};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
-pub const OPS: &[Op] = &[op("Attention", attention), op("RotaryEmbedding", rotary)];
+pub const OPS: &[Op] = &[
+    op("Attention", attention).attributes(
+        "is_causal kv_num_heads left_window_size@25 q_num_heads qk_matmul_output_mode right_window_size@25 \
+         scale softcap softmax_precision",
+    ),
+    op("RotaryEmbedding", rotary).attributes("interleaved num_heads rotary_embedding_dim"),
+];
 
 /// Splits heads: returns queries, keys or values as (batch, heads, length, head size).
 fn heads(n: &mut Node, x: Operand, name: &str) -> node::Result<Operand> {

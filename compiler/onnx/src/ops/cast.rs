@@ -13,7 +13,11 @@ use hammock_ir::{
 use hammock_runtime::value::small_float;
 use hammock_tools::ElementType;
 
-pub const OPS: &[Op] = &[op("BitCast", bit_cast), op("Cast", cast), op("CastLike", cast_like)];
+pub const OPS: &[Op] = &[
+    op("BitCast", bit_cast).attributes("to"),
+    op("Cast", cast).attributes("round_mode@24 saturate@19 to"),
+    op("CastLike", cast_like).attributes("round_mode@24 saturate@19"),
+];
 
 fn cast(n: &mut Node) -> Result {
     let to = match n.opset {

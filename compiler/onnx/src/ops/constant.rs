@@ -7,8 +7,15 @@ use hammock_ir::{
     relax::{Constant, InferError, Operand},
 };
 
-pub const OPS: &[Op] =
-    &[op("Constant", constant), op("ConstantOfShape", constant_of_shape), op("EyeLike", eye_like), op("Range", range)];
+pub const OPS: &[Op] = &[
+    op("Constant", constant).attributes(
+        "sparse_value@11 value value_float@12 value_floats@12 value_int@12 value_ints@12 value_string@12 \
+         value_strings@12",
+    ),
+    op("ConstantOfShape", constant_of_shape).attributes("value"),
+    op("EyeLike", eye_like).attributes("dtype k"),
+    op("Range", range).attributes("stash_type@27"),
+];
 
 fn constant(n: &mut Node) -> Result {
     let floats = |values: &[f64]| values.iter().map(|v| *v as f32).collect::<Vec<_>>();

@@ -7,7 +7,14 @@ use crate::{
 };
 use hammock_ir::{DType, relax::Operand};
 
-pub const OPS: &[Op] = &[op("If", import_if), op("Loop", import_loop), op("Scan", import_scan)];
+pub const OPS: &[Op] = &[
+    op("If", import_if).attributes("else_branch then_branch"),
+    op("Loop", import_loop).attributes("body"),
+    op("Scan", import_scan).attributes(
+        "body directions@-8 num_scan_inputs scan_input_axes@9 scan_input_directions@9 scan_output_axes@9 \
+         scan_output_directions@9",
+    ),
+];
 
 /// Maximum trip count of an unrolled loop.
 pub const MAX_ITERATIONS: i64 = 1024;

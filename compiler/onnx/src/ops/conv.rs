@@ -8,7 +8,11 @@ use hammock_ir::{
 };
 use hammock_ops::dims;
 
-pub const OPS: &[Op] = &[op("Conv", conv), op("ConvTranspose", conv_transpose)];
+pub const OPS: &[Op] = &[
+    op("Conv", conv).attributes("auto_pad dilations group kernel_shape pads strides"),
+    op("ConvTranspose", conv_transpose)
+        .attributes("auto_pad dilations group kernel_shape output_padding output_shape pads strides"),
+];
 
 fn conv(n: &mut Node) -> Result {
     let (x, weight) = (n.input(0)?, n.input(1)?);

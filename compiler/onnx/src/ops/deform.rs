@@ -5,7 +5,8 @@ use crate::node::{self, Node, product};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
-pub const OPS: &[Op] = &[op("DeformConv", deform_conv)];
+pub const OPS: &[Op] =
+    &[op("DeformConv", deform_conv).attributes("dilations group kernel_shape offset_group pads strides")];
 
 fn deform_conv(n: &mut Node) -> Result {
     let (x, weight, offset) = (n.input(0)?, n.input(1)?, n.input(2)?);

@@ -9,11 +9,14 @@ use hammock_ir::{
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
-    Op { domain: "ai.onnx.ml", name: "ArrayFeatureExtractor", import: extract },
-    Op { domain: "ai.onnx.ml", name: "Binarizer", import: binarize },
-    op("Col2Im", col2im),
+    op("ArrayFeatureExtractor", extract).in_domain("ai.onnx.ml"),
+    op("Binarizer", binarize).in_domain("ai.onnx.ml").attributes("threshold"),
+    op("Col2Im", col2im).attributes("dilations pads strides"),
     op("Det", determinant),
-    op("TfIdfVectorizer", count_ngrams),
+    op("TfIdfVectorizer", count_ngrams).attributes(
+        "max_gram_length max_skip_count min_gram_length mode ngram_counts ngram_indexes pool_int64s \
+         pool_strings weights",
+    ),
 ];
 
 /// Gathers elements of the last axis.

@@ -1,6 +1,6 @@
 //! Attention with subgraphs that modify scores and probabilities.
 
-use super::{Op, Result};
+use super::{Op, Result, op};
 use crate::{
     node::{self, Node},
     value::Value,
@@ -8,7 +8,9 @@ use crate::{
 use hammock_ir::{DType, relax::Operand};
 use hammock_ops::dims;
 
-pub const OPS: &[Op] = &[Op { domain: "ai.onnx.preview", name: "FlexAttention", import: attention }];
+pub const OPS: &[Op] = &[op("FlexAttention", attention)
+    .in_domain("ai.onnx.preview")
+    .attributes("prob_mod scale score_mod softmax_precision")];
 
 fn attention(n: &mut Node) -> Result {
     let (q, k, v) = (n.input(0)?, n.input(1)?, n.input(2)?);

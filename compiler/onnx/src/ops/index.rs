@@ -5,20 +5,20 @@ use crate::node::Node;
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
 pub const OPS: &[Op] = &[
-    op("ArgMax", |n| arg(n, "argmax")),
-    op("ArgMin", |n| arg(n, "argmin")),
-    op("CumProd", |n| cumulative(n, "cumprod")),
-    op("CumSum", |n| cumulative(n, "cumsum")),
-    op("Gather", gather),
-    op("GatherElements", gather_elements),
-    op("GatherND", gather_nd),
+    op("ArgMax", |n| arg(n, "argmax")).attributes("axis keepdims select_last_index@12"),
+    op("ArgMin", |n| arg(n, "argmin")).attributes("axis keepdims select_last_index@12"),
+    op("CumProd", |n| cumulative(n, "cumprod")).attributes("exclusive reverse"),
+    op("CumSum", |n| cumulative(n, "cumsum")).attributes("exclusive reverse"),
+    op("Gather", gather).attributes("axis"),
+    op("GatherElements", gather_elements).attributes("axis"),
+    op("GatherND", gather_nd).attributes("batch_dims@12"),
     op("NonZero", nonzero),
-    op("OneHot", one_hot),
-    op("Scatter", scatter_elements),
-    op("ScatterElements", scatter_elements),
-    op("ScatterND", scatter_nd),
-    op("TopK", topk),
-    op("Unique", unique),
+    op("OneHot", one_hot).attributes("axis"),
+    op("Scatter", scatter_elements).attributes("axis"),
+    op("ScatterElements", scatter_elements).attributes("axis reduction@16"),
+    op("ScatterND", scatter_nd).attributes("reduction@16"),
+    op("TopK", topk).attributes("axis k@-9 largest@11 sorted@11"),
+    op("Unique", unique).attributes("axis sorted"),
 ];
 
 fn gather(n: &mut Node) -> Result {

@@ -4,7 +4,11 @@ use super::{Op, Result, op};
 use crate::node::Node;
 use hammock_ops::legalize::accumulator;
 
-pub const OPS: &[Op] = &[op("Einsum", einsum), op("Gemm", gemm), op("MatMul", matmul)];
+pub const OPS: &[Op] = &[
+    op("Einsum", einsum).attributes("equation"),
+    op("Gemm", gemm).attributes("alpha beta broadcast@-6 transA transB"),
+    op("MatMul", matmul),
+];
 
 fn matmul(n: &mut Node) -> Result {
     let (a, b) = (n.input(0)?, n.input(1)?);

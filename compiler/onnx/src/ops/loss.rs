@@ -5,8 +5,10 @@ use crate::node::{self, Node, product};
 use hammock_ir::{PrimExpr, relax::Operand};
 use hammock_ops::legalize::accumulator;
 
-pub const OPS: &[Op] =
-    &[op("NegativeLogLikelihoodLoss", negative_log_likelihood), op("SoftmaxCrossEntropyLoss", cross_entropy)];
+pub const OPS: &[Op] = &[
+    op("NegativeLogLikelihoodLoss", negative_log_likelihood).attributes("ignore_index reduction"),
+    op("SoftmaxCrossEntropyLoss", cross_entropy).attributes("ignore_index reduction"),
+];
 
 fn negative_log_likelihood(n: &mut Node) -> Result {
     let x = n.input(0)?;

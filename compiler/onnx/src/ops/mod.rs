@@ -60,12 +60,27 @@ pub struct Op {
     pub domain: &'static str,
     /// Name.
     pub name: &'static str,
+    /// Names of its attributes. `name@13` exists since version 13, `name@-12` up to version 12, `name@9-12` between
+    /// them.
+    attributes: &'static str,
     pub(crate) import: Import,
 }
 
-/// Declares an operator of the standard domain.
+/// Declares an operator of the standard domain, without attributes.
 const fn op(name: &'static str, import: Import) -> Op {
-    Op { domain: "", name, import }
+    Op { domain: "", name, attributes: "", import }
+}
+
+impl Op {
+    /// Sets the domain.
+    const fn in_domain(self, domain: &'static str) -> Op {
+        Op { domain, ..self }
+    }
+
+    /// Sets the attributes.
+    const fn attributes(self, attributes: &'static str) -> Op {
+        Op { attributes, ..self }
+    }
 }
 
 const FAMILIES: &[&[Op]] = &[

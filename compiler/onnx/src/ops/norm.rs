@@ -9,15 +9,16 @@ use hammock_ir::{PrimExpr, relax::Operand};
 use hammock_ops::{dims, legalize::accumulator};
 
 pub const OPS: &[Op] = &[
-    op("BatchNormalization", batch),
-    op("Dropout", dropout),
-    op("GroupNormalization", group),
-    op("InstanceNormalization", instance),
-    op("LRN", local_response),
-    op("LayerNormalization", layer),
-    op("LpNormalization", lp),
-    op("MeanVarianceNormalization", mean_variance),
-    op("RMSNormalization", rms),
+    op("BatchNormalization", batch)
+        .attributes("consumed_inputs@-5 epsilon is_test@-6 momentum spatial@-8 training_mode@14"),
+    op("Dropout", dropout).attributes("consumed_inputs@-5 is_test@-6 ratio@-11 seed@12"),
+    op("GroupNormalization", group).attributes("epsilon num_groups stash_type@21"),
+    op("InstanceNormalization", instance).attributes("consumed_inputs@-5 epsilon"),
+    op("LRN", local_response).attributes("alpha beta bias size"),
+    op("LayerNormalization", layer).attributes("axis epsilon stash_type"),
+    op("LpNormalization", lp).attributes("axis p"),
+    op("MeanVarianceNormalization", mean_variance).attributes("axes"),
+    op("RMSNormalization", rms).attributes("axis epsilon stash_type"),
 ];
 
 fn batch(n: &mut Node) -> Result {

@@ -5,7 +5,7 @@ use crate::node::{self, Node};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
-pub const OPS: &[Op] = &[op("Pad", pad)];
+pub const OPS: &[Op] = &[op("Pad", pad).attributes("mode paddings@-1 pads@2-10 value@-10")];
 
 /// `pads` has the widths before each axis, then after each. Since version 18, `axes` may select some.
 fn pad(n: &mut Node) -> Result {

@@ -9,12 +9,14 @@ use crate::node::{self, Node, axes_attr};
 use hammock_ir::{PrimExpr, relax::Operand};
 
 pub const OPS: &[Op] = &[
-    op("AveragePool", |n| pool(n, ["nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"])),
+    op("AveragePool", |n| pool(n, ["nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"]))
+        .attributes("auto_pad ceil_mode@10 count_include_pad dilations@19 kernel_shape pads strides"),
     op("GlobalAveragePool", |n| global(n, "mean")),
     op("GlobalMaxPool", |n| global(n, "max")),
-    op("LpPool", lp_pool),
-    op("GlobalLpPool", global_lp),
-    op("MaxPool", |n| pool(n, ["nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"])),
+    op("LpPool", lp_pool).attributes("auto_pad ceil_mode@18 dilations@18 kernel_shape p pads strides"),
+    op("GlobalLpPool", global_lp).attributes("p"),
+    op("MaxPool", |n| pool(n, ["nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"]))
+        .attributes("auto_pad ceil_mode@10 dilations@10 kernel_shape pads storage_order@8 strides"),
 ];
 
 fn pool(n: &mut Node, ours: [&'static str; 3]) -> Result {

@@ -5,7 +5,7 @@ use crate::node::{self, Node, product};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
-pub const OPS: &[Op] = &[op("MaxUnpool", max_unpool)];
+pub const OPS: &[Op] = &[op("MaxUnpool", max_unpool).attributes("kernel_shape pads strides")];
 
 /// Maximum number of window elements, which are unrolled.
 const MAX_WINDOW_ELEMENTS: i64 = 256;

@@ -11,15 +11,15 @@ use hammock_ir::{AttrValue, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
-    op("Concat", concat),
-    op("DepthToSpace", depth_to_space),
-    op("ReverseSequence", reverse_sequence),
-    op("Slice", slice),
-    op("SpaceToDepth", space_to_depth),
-    op("Split", split),
+    op("Concat", concat).attributes("axis"),
+    op("DepthToSpace", depth_to_space).attributes("blocksize mode@11"),
+    op("ReverseSequence", reverse_sequence).attributes("batch_axis time_axis"),
+    op("Slice", slice).attributes("axes@-9 ends@-9 starts@-9"),
+    op("SpaceToDepth", space_to_depth).attributes("blocksize mode@28"),
+    op("Split", split).attributes("axis num_outputs@18 split@-12"),
     op("Tile", tile),
-    op("Transpose", transpose),
-    op("Trilu", trilu),
+    op("Transpose", transpose).attributes("perm"),
+    op("Trilu", trilu).attributes("upper"),
 ];
 
 fn transpose(n: &mut Node) -> Result {

@@ -8,9 +8,17 @@ use crate::{
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
 pub const OPS: &[Op] = &[
-    op("GRU", |n| recurrent(n, &Cell { gates: 3, activations: &["Sigmoid", "Tanh"], step: gru })),
-    op("LSTM", |n| recurrent(n, &Cell { gates: 4, activations: &["Sigmoid", "Tanh", "Tanh"], step: lstm })),
-    op("RNN", |n| recurrent(n, &Cell { gates: 1, activations: &["Tanh"], step: simple })),
+    op("GRU", |n| recurrent(n, &Cell { gates: 3, activations: &["Sigmoid", "Tanh"], step: gru })).attributes(
+        "activation_alpha activation_beta activations clip direction hidden_size layout@14 \
+         linear_before_reset output_sequence@-6",
+    ),
+    op("LSTM", |n| recurrent(n, &Cell { gates: 4, activations: &["Sigmoid", "Tanh", "Tanh"], step: lstm })).attributes(
+        "activation_alpha activation_beta activations clip direction hidden_size input_forget layout@14 \
+         output_sequence@-6",
+    ),
+    op("RNN", |n| recurrent(n, &Cell { gates: 1, activations: &["Tanh"], step: simple })).attributes(
+        "activation_alpha activation_beta activations clip direction hidden_size layout@14 output_sequence@-6",
+    ),
 ];
 
 /// Maximum number of unrolled steps.

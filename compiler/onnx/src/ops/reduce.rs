@@ -10,26 +10,35 @@ pub const OPS: &[Op] = &[
             let size = n.call("abs", [x])?;
             n.call_with("sum", [size], over)
         })
-    }),
+    })
+    .attributes("axes@-17 keepdims noop_with_empty_axes@18"),
     op("ReduceL2", |n| {
         accumulate_floats(n, |n, x, over| {
             let sum = square_sum(n, x, over)?;
             n.call("sqrt", [sum])
         })
-    }),
+    })
+    .attributes("axes@-17 keepdims noop_with_empty_axes@18"),
     op("ReduceLogSum", |n| {
         accumulate_floats(n, |n, x, over| {
             let sum = n.call_with("sum", [x], over)?;
             n.call("log", [sum])
         })
-    }),
-    op("ReduceLogSumExp", |n| accumulate_floats(n, log_sum_exp)),
-    op("ReduceMax", |n| reduce(n, |n, x, over| n.call_with("max", [x], over))),
-    op("ReduceMean", |n| reduce(n, |n, x, over| n.call_with("mean", [x], over))),
-    op("ReduceMin", |n| reduce(n, |n, x, over| n.call_with("min", [x], over))),
-    op("ReduceProd", |n| reduce(n, |n, x, over| n.call_with("prod", [x], over))),
-    op("ReduceSum", |n| reduce(n, |n, x, over| n.call_with("sum", [x], over))),
-    op("ReduceSumSquare", |n| accumulate(n, square_sum)),
+    })
+    .attributes("axes@-17 keepdims noop_with_empty_axes@18"),
+    op("ReduceLogSumExp", |n| accumulate_floats(n, log_sum_exp))
+        .attributes("axes@-17 keepdims noop_with_empty_axes@18"),
+    op("ReduceMax", |n| reduce(n, |n, x, over| n.call_with("max", [x], over)))
+        .attributes("axes@-17 keepdims noop_with_empty_axes@18"),
+    op("ReduceMean", |n| reduce(n, |n, x, over| n.call_with("mean", [x], over)))
+        .attributes("axes@-17 keepdims noop_with_empty_axes@18"),
+    op("ReduceMin", |n| reduce(n, |n, x, over| n.call_with("min", [x], over)))
+        .attributes("axes@-17 keepdims noop_with_empty_axes@18"),
+    op("ReduceProd", |n| reduce(n, |n, x, over| n.call_with("prod", [x], over)))
+        .attributes("axes@-17 keepdims noop_with_empty_axes@18"),
+    op("ReduceSum", |n| reduce(n, |n, x, over| n.call_with("sum", [x], over)))
+        .attributes("axes@-12 keepdims noop_with_empty_axes@13"),
+    op("ReduceSumSquare", |n| accumulate(n, square_sum)).attributes("axes@-17 keepdims noop_with_empty_axes@18"),
 ];
 
 /// Attributes `axis` and `keepdims`.

@@ -8,7 +8,13 @@ use crate::node::{self, Node};
 use hammock_ir::{AttrValue, DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
-pub const OPS: &[Op] = &[op("Resize", resize), op("Upsample", upsample)];
+pub const OPS: &[Op] = &[
+    op("Resize", resize).attributes(
+        "antialias@18 axes@18 coordinate_transformation_mode@11 cubic_coeff_a@11 exclude_outside@11 \
+         extrapolation_value@11 keep_aspect_ratio_policy@18 mode nearest_mode@11",
+    ),
+    op("Upsample", upsample).attributes("height_scale@-6 mode scales@7-8 width_scale@-6"),
+];
 
 /// Sizes of a result; scales per axis if they differ from the ratio of sizes.
 struct Target {

@@ -4,8 +4,12 @@ use super::{Op, Result, activation::axis_attr, op};
 use crate::node::{Node, product};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
-pub const OPS: &[Op] =
-    &[op("CenterCropPad", center_crop_pad), op("Compress", compress), op("Hardmax", hardmax), op("SwiGLU", swiglu)];
+pub const OPS: &[Op] = &[
+    op("CenterCropPad", center_crop_pad).attributes("axes"),
+    op("Compress", compress).attributes("axis"),
+    op("Hardmax", hardmax).attributes("axis"),
+    op("SwiGLU", swiglu).attributes("alpha"),
+];
 
 /// Gathers the indices of an axis at which a condition holds.
 fn compress(n: &mut Node) -> Result {

@@ -11,15 +11,15 @@ use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
     op("Expand", expand),
-    op("Flatten", flatten),
+    op("Flatten", flatten).attributes("axis"),
     op("Identity", |n| Ok(n.value(0)?.into())),
     op("OptionalGetElement", |n| Ok(n.value(0)?.into())),
     op("OptionalHasElement", has_element),
-    op("Reshape", reshape),
-    op("Shape", shape),
+    op("Reshape", reshape).attributes("allowzero@14 consumed_inputs@-4 shape@-4"),
+    op("Shape", shape).attributes("end@15 start@15"),
     op("Size", size),
-    op("Squeeze", squeeze),
-    op("Unsqueeze", unsqueeze),
+    op("Squeeze", squeeze).attributes("axes@-12"),
+    op("Unsqueeze", unsqueeze).attributes("axes@-12"),
 ];
 
 fn shape(n: &mut Node) -> Result {

@@ -7,12 +7,12 @@ use hammock_ops::dims;
 use std::f64::consts::TAU;
 
 pub const OPS: &[Op] = &[
-    op("BlackmanWindow", |n| window(n, [0.42, 0.5, 0.08])),
-    op("DFT", dft),
-    op("HammingWindow", |n| window(n, [25.0 / 46.0, 21.0 / 46.0, 0.0])),
-    op("HannWindow", |n| window(n, [0.5, 0.5, 0.0])),
+    op("BlackmanWindow", |n| window(n, [0.42, 0.5, 0.08])).attributes("output_datatype periodic"),
+    op("DFT", dft).attributes("axis@-19 inverse onesided"),
+    op("HammingWindow", |n| window(n, [25.0 / 46.0, 21.0 / 46.0, 0.0])).attributes("output_datatype periodic"),
+    op("HannWindow", |n| window(n, [0.5, 0.5, 0.0])).attributes("output_datatype periodic"),
     op("MelWeightMatrix", mel_filters),
-    op("STFT", stft),
+    op("STFT", stft).attributes("onesided"),
 ];
 
 /// `a - b cos(2 pi i / n) + c cos(4 pi i / n)`

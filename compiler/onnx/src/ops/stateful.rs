@@ -6,9 +6,9 @@ use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
-    op("CausalConvWithState", causal_conv),
-    op("LinearAttention", linear_attention),
-    op("TensorScatter", tensor_scatter),
+    op("CausalConvWithState", causal_conv).attributes("activation"),
+    op("LinearAttention", linear_attention).attributes("chunk_size kv_num_heads q_num_heads scale update_rule"),
+    op("TensorScatter", tensor_scatter).attributes("axis mode"),
 ];
 
 /// Depthwise causal convolution; the state has the elements before the first.

@@ -5,10 +5,11 @@ use crate::node::{self, Node};
 use hammock_ir::{DType, PrimExpr, relax::Operand};
 
 pub const OPS: &[Op] = &[
-    op("AffineGrid", affine_grid),
-    op("GridSample", grid_sample),
-    op("NonMaxSuppression", non_max_suppression),
-    op("RoiAlign", roi_align),
+    op("AffineGrid", affine_grid).attributes("align_corners"),
+    op("GridSample", grid_sample).attributes("align_corners mode padding_mode"),
+    op("NonMaxSuppression", non_max_suppression).attributes("center_point_box"),
+    op("RoiAlign", roi_align)
+        .attributes("coordinate_transformation_mode@16 mode output_height output_width sampling_ratio spatial_scale"),
 ];
 
 /// Moves the coordinates, which are last in ONNX and after the batch in our operators.
