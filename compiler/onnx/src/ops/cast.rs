@@ -15,8 +15,8 @@ use hammock_tools::ElementType;
 
 pub const OPS: &[Op] = &[
     op("BitCast", bit_cast).attributes("to"),
-    op("Cast", cast).attributes("round_mode@24 saturate@19 to"),
-    op("CastLike", cast_like).attributes("round_mode@24 saturate@19"),
+    op("Cast", cast).handles_sub_byte().attributes("round_mode@24 saturate@19 to"),
+    op("CastLike", cast_like).handles_sub_byte().attributes("round_mode@24 saturate@19"),
 ];
 
 fn cast(n: &mut Node) -> Result {

@@ -8,9 +8,9 @@ use crate::{
 use hammock_ir::{DType, relax::Operand};
 
 pub const OPS: &[Op] = &[
-    op("If", import_if).attributes("else_branch then_branch"),
-    op("Loop", import_loop).attributes("body"),
-    op("Scan", import_scan).attributes(
+    op("If", import_if).handles_sub_byte().attributes("else_branch then_branch"),
+    op("Loop", import_loop).handles_sub_byte().attributes("body"),
+    op("Scan", import_scan).handles_sub_byte().attributes(
         "body directions@-8 num_scan_inputs scan_input_axes@9 scan_input_directions@9 scan_output_axes@9 \
          scan_output_directions@9",
     ),

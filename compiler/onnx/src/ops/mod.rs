@@ -1,8 +1,7 @@
 //! ONNX operators: one file per family, each operator declared once with its import function.
 //!
 //! A family's `OPS` lists its operators. An import function gets a [`Node`] and appends calls of our operators through
-//! it. [`Node::opset`] is the version of the operator set; one function handles all versions of its operator. To add an
-//! operator, write its import function and list it in `OPS`.
+//! it. [`Node::opset`] is the version of the operator set; one function handles all versions of its operator.
 
 mod activation;
 mod attention;
@@ -63,12 +62,24 @@ pub struct Op {
     /// Names of its attributes. `name@13` exists since version 13, `name@-12` up to version 12, `name@9-12` between
     /// them.
     attributes: &'static str,
+    sub_byte: SubByte,
     pub(crate) import: Import,
 }
 
-/// Declares an operator of the standard domain, without attributes.
+/// How an operator treats sub-byte elements, which are stored in a wider dtype.
+#[derive(Clone, Copy)]
+enum SubByte {
+    /// It does not support them.
+    Rejected,
+    /// Its import function considers them.
+    Handled,
+    /// It only moves elements: results have the element type of the input.
+    Moved,
+}
+
+/// Declares an operator of the standard domain, without attributes and sub-byte elements.
 const fn op(name: &'static str, import: Import) -> Op {
-    Op { domain: "", name, attributes: "", import }
+    Op { domain: "", name, attributes: "", sub_byte: SubByte::Rejected, import }
 }
 
 impl Op {
@@ -80,6 +91,16 @@ impl Op {
     /// Sets the attributes.
     const fn attributes(self, attributes: &'static str) -> Op {
         Op { attributes, ..self }
+    }
+
+    /// States that the import function considers sub-byte elements.
+    const fn handles_sub_byte(self) -> Op {
+        Op { sub_byte: SubByte::Handled, ..self }
+    }
+
+    /// States that it only moves elements, so that they may be sub-byte.
+    const fn moves_elements(self) -> Op {
+        Op { sub_byte: SubByte::Moved, ..self }
     }
 }
 
@@ -116,41 +137,19 @@ const FAMILIES: &[&[Op]] = &[
 static TABLE: LazyLock<FxHashMap<(&'static str, &'static str), &'static Op>> =
     LazyLock::new(|| FAMILIES.iter().copied().flatten().map(|op| ((op.domain, op.name), op)).collect());
 
-/// Operators that handle sub-byte elements, which are stored in a wider dtype.
-const HANDLE_NARROW: &[&str] =
-    &["Cast", "CastLike", "DequantizeLinear", "Identity", "If", "Loop", "QuantizeLinear", "Scan", "Shape", "Size"];
-
-/// Operators that only move elements: their results have the input's element type.
-const MOVE_ELEMENTS: &[&str] = &[
-    "Concat",
-    "DepthToSpace",
-    "Expand",
-    "Flatten",
-    "Gather",
-    "GatherElements",
-    "GatherND",
-    "Reshape",
-    "Slice",
-    "SpaceToDepth",
-    "Split",
-    "Squeeze",
-    "Tile",
-    "Transpose",
-    "Unsqueeze",
-];
-
 /// Returns the results of an operator that has an input with sub-byte elements.
 ///
 /// # Errors
 /// If the operator cannot handle them.
 pub fn narrow(op: &Op, values: Vec<Value>, element: ElementType) -> std::result::Result<Vec<Value>, InferError> {
-    if HANDLE_NARROW.contains(&op.name) {
-        return Ok(values);
-    }
-    if !MOVE_ELEMENTS.contains(&op.name) {
-        let name = dtype::name(i64::from(element.number));
-        return Err(InferError::new(format!("it does not compute with elements of {name}"))
-            .help("they can be converted, quantized and moved"));
+    match op.sub_byte {
+        SubByte::Handled => return Ok(values),
+        SubByte::Rejected => {
+            let name = dtype::name(i64::from(element.number));
+            return Err(InferError::new(format!("it does not compute with elements of {name}"))
+                .help("they can be converted, quantized and moved"));
+        }
+        SubByte::Moved => {}
     }
     let with_element = |value| match value {
         Value::Operand(operand) => Value::Narrow(operand, element),

@@ -10,12 +10,14 @@ use hammock_ops::legalize::accumulator;
 
 pub const OPS: &[Op] = &[
     op("ConvInteger", conv_integer).attributes("auto_pad dilations group kernel_shape pads strides"),
-    op("DequantizeLinear", dequantize).attributes("axis@13 block_size@21 output_dtype@23"),
+    op("DequantizeLinear", dequantize).handles_sub_byte().attributes("axis@13 block_size@21 output_dtype@23"),
     op("DynamicQuantizeLinear", dynamic_quantize),
     op("MatMulInteger", matmul_integer),
     op("QLinearConv", quantized_conv).attributes("auto_pad dilations group kernel_shape pads strides"),
     op("QLinearMatMul", quantized_matmul),
-    op("QuantizeLinear", quantize).attributes("axis@13 block_size@21 output_dtype@21 precision@23 saturate@19"),
+    op("QuantizeLinear", quantize)
+        .handles_sub_byte()
+        .attributes("axis@13 block_size@21 output_dtype@21 precision@23 saturate@19"),
 ];
 
 /// Reshapes a scale or zero point with one element to a scalar; others are unchanged.

@@ -11,14 +11,14 @@ use hammock_ir::{AttrValue, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
-    op("Concat", concat).attributes("axis"),
-    op("DepthToSpace", depth_to_space).attributes("blocksize mode@11"),
+    op("Concat", concat).moves_elements().attributes("axis"),
+    op("DepthToSpace", depth_to_space).moves_elements().attributes("blocksize mode@11"),
     op("ReverseSequence", reverse_sequence).attributes("batch_axis time_axis"),
-    op("Slice", slice).attributes("axes@-9 ends@-9 starts@-9"),
-    op("SpaceToDepth", space_to_depth).attributes("blocksize mode@28"),
-    op("Split", split).attributes("axis num_outputs@18 split@-12"),
-    op("Tile", tile),
-    op("Transpose", transpose).attributes("perm"),
+    op("Slice", slice).moves_elements().attributes("axes@-9 ends@-9 starts@-9"),
+    op("SpaceToDepth", space_to_depth).moves_elements().attributes("blocksize mode@28"),
+    op("Split", split).moves_elements().attributes("axis num_outputs@18 split@-12"),
+    op("Tile", tile).moves_elements(),
+    op("Transpose", transpose).moves_elements().attributes("perm"),
     op("Trilu", trilu).attributes("upper"),
 ];
 

@@ -10,16 +10,16 @@ use hammock_ir::{DType, PrimExpr, relax::Operand};
 use hammock_ops::dims;
 
 pub const OPS: &[Op] = &[
-    op("Expand", expand),
-    op("Flatten", flatten).attributes("axis"),
-    op("Identity", |n| Ok(n.value(0)?.into())),
+    op("Expand", expand).moves_elements(),
+    op("Flatten", flatten).moves_elements().attributes("axis"),
+    op("Identity", |n| Ok(n.value(0)?.into())).handles_sub_byte(),
     op("OptionalGetElement", |n| Ok(n.value(0)?.into())),
     op("OptionalHasElement", has_element),
-    op("Reshape", reshape).attributes("allowzero@14 consumed_inputs@-4 shape@-4"),
-    op("Shape", shape).attributes("end@15 start@15"),
-    op("Size", size),
-    op("Squeeze", squeeze).attributes("axes@-12"),
-    op("Unsqueeze", unsqueeze).attributes("axes@-12"),
+    op("Reshape", reshape).moves_elements().attributes("allowzero@14 consumed_inputs@-4 shape@-4"),
+    op("Shape", shape).handles_sub_byte().attributes("end@15 start@15"),
+    op("Size", size).handles_sub_byte(),
+    op("Squeeze", squeeze).moves_elements().attributes("axes@-12"),
+    op("Unsqueeze", unsqueeze).moves_elements().attributes("axes@-12"),
 ];
 
 fn shape(n: &mut Node) -> Result {
