@@ -17,6 +17,15 @@ from onnx.backend.test.case.node import collect_testcases
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
+# Functions that write models.
+MODELS = []
+
+
+def writes_models(make):
+    MODELS.append(make)
+    return make
+
+
 def random(seed, *shape):
     values = np.random.default_rng(seed).standard_normal(shape) * 0.5
     return values.astype(np.float32)
@@ -91,6 +100,7 @@ def of_node_tests(name, *tests, known=()):
     np.savez(f"{name}.expected.npz", **{str(i): x for i, x in enumerate(wanted)})
 
 
+@writes_models
 def narrow():
     of_node_tests(
         "narrow", "cast_FLOAT_to_FLOAT8E4M3FN", "cast_FLOAT_to_FLOAT8E5M2", "cast_no_saturate_FLOAT_to_FLOAT8E4M3FNUZ",
@@ -103,6 +113,7 @@ def narrow():
     )
 
 
+@writes_models
 def resized():
     of_node_tests(
         "resized", "resize_downsample_scales_nearest", "resize_downsample_scales_linear_align_corners",
@@ -121,6 +132,7 @@ def resized():
     )
 
 
+@writes_models
 def sequences():
     of_node_tests(
         "sequences", "linear_attention_gated_delta", "linear_attention_gated_delta_gqa", "linear_attention_linear",
@@ -133,6 +145,7 @@ def sequences():
     )
 
 
+@writes_models
 def cnn():
     nodes = [
         h.make_node("Conv", ["x", "w1", "b1"], ["c1"], "/stem/Conv", kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]),
@@ -157,6 +170,7 @@ def cnn():
     record("cnn", random(10, 2, 2, 9, 9))
 
 
+@writes_models
 def encoder():
     """Attention with shapes computed in the graph, as exporters write them."""
     def heads(x, out):
@@ -209,6 +223,7 @@ def encoder():
     record("encoder", ids, np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]))
 
 
+@writes_models
 def arithmetic():
     unary = ["Abs", "Neg", "Exp", "Tanh", "Sigmoid", "Erf", "Floor", "Ceil", "Round", "Sign", "Sin", "Cos", "Softplus"]
     nodes = [h.make_node(op, ["x"], [f"u{i}"]) for i, op in enumerate(unary)]
@@ -226,6 +241,7 @@ def arithmetic():
     record("arithmetic", 3 * random(1, 2, 3), random(2, 2, 3) + 2)
 
 
+@writes_models
 def rearranged():
     nodes = [
         h.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["s"]),
@@ -259,6 +275,7 @@ def rearranged():
     record("rearranged", random(1, 2, 3, 4), random(2, 1, 1, 2, 4))
 
 
+@writes_models
 def old():
     """Attributes that became inputs later."""
     nodes = [
@@ -276,6 +293,7 @@ def old():
     record("old", random(1, 2, 4))
 
 
+@writes_models
 def first_versions():
     """Operators as they were before version 7: operands that broadcast by attributes, and attributes that became inputs."""
     node = h.make_node
@@ -315,6 +333,7 @@ def first_versions():
     record_results("oldest", [x], [np.tile(flat, 2).astype(np.int32)])
 
 
+@writes_models
 def defaults():
     """Initializers that are also inputs: a caller may override them, with other sizes where the input's are open."""
     nodes = [h.make_node("MatMul", ["x", "w"], ["product"], "/product"), h.make_node("Mul", ["product", "k"], ["y"], "/scaled")]
@@ -328,6 +347,7 @@ def defaults():
     onnx.save(made, "misfits/every_input.onnx")
 
 
+@writes_models
 def broadcasts():
     """Differently named dimensions, which are equal or 1."""
     node = h.make_node
@@ -347,6 +367,7 @@ def broadcasts():
     record_results("broadcasts", [a, b, c, d, l, r], [(a + b) * a, np.where(c, (a + b) * a, b), l @ r, a + b + d])
 
 
+@writes_models
 def largest():
     """Max pooling with indices, along dynamic axes and with partial windows; reductions of integers, the indices of a
     scalar, and slices with bounds beyond int32."""
@@ -380,6 +401,7 @@ def largest():
     record_results("largest", [x, np.array([[3, 4], [5, 12]]), np.array(2, np.float32)], wanted)
 
 
+@writes_models
 def mlp():
     nodes = [
         h.make_node("Gemm", ["x", "w1", "b1"], ["h"], "/hidden"),
@@ -391,6 +413,7 @@ def mlp():
     record("mlp", random(4, 2, 64))
 
 
+@writes_models
 def at_run_time():
     """Sizes, bounds and axes that are inputs."""
     nodes = [
@@ -418,6 +441,7 @@ def at_run_time():
     record("at_run_time", random(1, 3, 4), random(2, 3, 1), *[np.asarray(v) for v in given])
 
 
+@writes_models
 def positions():
     """Learned positions, the last row, and padding as PyTorch exports it, with a dynamic number of rows."""
     nodes = [
@@ -442,6 +466,7 @@ def positions():
     record("positions", random(2, 2, 5, 4), random(3, 1, 4))
 
 
+@writes_models
 def recurrent():
     sizes = [("x", FLOAT, [3, 2, 4]), ("lengths", TensorProto.INT32, [2])]
     names = ["ly", "lh", "lc", "gy", "gh", "ry", "rh"]
@@ -459,6 +484,7 @@ def recurrent():
     record("recurrent", random(10, 3, 2, 4), np.array([3, 2], np.int32))
 
 
+@writes_models
 def control():
     def graph(name, nodes, inputs, outputs, weights=()):
         info = lambda v: h.make_tensor_value_info(*v)
@@ -482,6 +508,7 @@ def control():
     record("control", random(1, 4, 2), np.array(False))
 
 
+@writes_models
 def quantized():
     nodes = [
         h.make_node("QuantizeLinear", ["x", "xs", "xz"], ["xq"]),
@@ -503,6 +530,7 @@ def quantized():
     record("quantized", random(2, 2, 4))
 
 
+@writes_models
 def fake_quantized():
     """A network as quantized by ONNX Runtime: convolutions padded with zero points, with per-channel scales, depthwise;
     concatenated, added and pooled; matmuls, one with zero points in both operands."""
@@ -552,6 +580,7 @@ def fake_quantized():
     record("fake_quantized", random(4, 1, 3, 6, 6) * 4)
 
 
+@writes_models
 def losses():
     nodes = [
         h.make_node("SoftmaxCrossEntropyLoss", ["x", "t", "w"], ["a", "log"], ignore_index=1),
@@ -562,6 +591,7 @@ def losses():
     record("losses", random(2, 3, 4), np.array([2, 1, 0]))
 
 
+@writes_models
 def attention():
     nodes = [
         h.make_node("RotaryEmbedding", ["q", "cos", "sin"], ["turned"]),
@@ -578,6 +608,7 @@ def attention():
            random(4, *heads(2, 2)), random(5, *heads(2, 2)))
 
 
+@writes_models
 def vision():
     nodes = [
         h.make_node("GridSample", ["x", "grid"], ["sampled"], padding_mode="border", align_corners=1),
@@ -602,6 +633,7 @@ def vision():
     record("vision", random(1, 1, 2, 4, 5), 1.5 * random(2, 1, 3, 2, 2), np.float32([[[0.9, 0.8, 0.7, 0.1]]]), random(3, 1, 8, 1))
 
 
+@writes_models
 def functions():
     scaled = h.make_function(
         "own", "Scaled", ["a"], ["b"],
@@ -622,6 +654,7 @@ def functions():
     record("functions", random(1, 4))
 
 
+@writes_models
 def external():
     nodes = [h.make_node("MatMul", ["x", "w"], ["m"]), h.make_node("Add", ["m", "b"], ["y"])]
     weights = {"w": random(1, 3, 4), "b": random(2, 4)}
@@ -629,6 +662,7 @@ def external():
     record("external", random(3, 2, 3))
 
 
+@writes_models
 def floats():
     """Corner cases of floating point, by the specification: computed in float64 and rounded once. ONNX Runtime does not
     propagate NaN everywhere, and rounds each step of float16."""
@@ -734,6 +768,7 @@ def floats():
     np.savez("floats.expected.npz", **{str(i): v for i, v in enumerate(results)})
 
 
+@writes_models
 def bad():
     x, y = [("x", FLOAT, [2, 3])], [("y", FLOAT, None)]
     add = [h.make_node("Add", ["x", "w"], ["y"], "/add")]
@@ -807,6 +842,7 @@ def bad():
     model("bad/aligned", [added], [("x", FLOAT, [2, 3]), ("b", FLOAT, [3])], [("y", FLOAT, None)], opset=6)
 
 
+@writes_models
 def misfits():
     """Models of one node with dynamic inputs that may be invalid: `tests/onnx.rs` has the inputs and messages."""
     def one(name, op, inputs, outputs=1, opset=21, weights=(), **attributes):
@@ -851,6 +887,7 @@ def misfits():
     model("misfits/declared", [h.make_node("Relu", ["x"], ["y"], "/node")], [x], [("y", FLOAT, [2, "m"])])
 
 
+@writes_models
 def slices():
     """Slices that select nothing, or reach as far as int64 does, along known and symbolic axes, and a split with an empty
     part."""
@@ -880,6 +917,7 @@ def slices():
     record_results("slices", given.values(), results)
 
 
+@writes_models
 def left_out():
     """Inputs that function calls omit, and a loop whose body shadows outer names."""
     bounded = h.make_function(
@@ -904,6 +942,7 @@ def left_out():
     record("left_out", random(1, 6))
 
 
+@writes_models
 def normalized():
     """Scales and biases that broadcast to the normalized axes, or also along others."""
     def node(op, inputs, axis):
@@ -923,6 +962,7 @@ def normalized():
     record("normalized", random(7, 2, 3, 4))
 
 
+@writes_models
 def windows():
     """Padding that depends on dynamic sizes, and partial windows."""
     kernel = dict(kernel_shape=[3, 4], strides=[2, 3])
@@ -943,6 +983,7 @@ def windows():
     record("windows", random(3, 1, 2, 6, 7), random(4, 1, 1, 6, 8))
 
 
+@writes_models
 def edges():
     """Corner cases of operators."""
     nodes = [
@@ -976,6 +1017,7 @@ def edges():
     record("edges", random(1, 2, 3), *[np.asarray(v) for v in given], random(3, 1, 2, 6, 6), random(4, 2, 5, 1), np.array(7))
 
 
+@writes_models
 def activations():
     """Recurrent networks with other activations, with their coefficients and clipping."""
     nodes = [
@@ -997,6 +1039,7 @@ def activations():
     record("activations", 3 * random(10, 3, 2, 4))
 
 
+@writes_models
 def names():
     """Weights named like symbolic sizes, Python keywords and TVMScript names, and names that differ in punctuation."""
     weights = ["n", "Module", "class", "a.b", "a_b", "a_b_1", "main", "R", "TypeVar", "1", "print", "lv", "s", "x_0", "float"]
@@ -1011,7 +1054,6 @@ def names():
     record("names", random(20, 2, 4), random(21, 2, 4))
 
 
-for make in [misfits, first_versions, defaults, broadcasts, largest, narrow, resized, sequences, cnn, encoder, arithmetic, rearranged, old, mlp, at_run_time, positions, recurrent, control, quantized, fake_quantized, losses, attention, vision,
-             functions, external, slices, left_out, normalized, windows, edges, activations, names, floats, bad]:
+for make in MODELS:
     if not sys.argv[1:] or make.__name__ in sys.argv[1:]:
         make()
