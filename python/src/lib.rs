@@ -1,22 +1,33 @@
 //! `hammock._hammock`, the native half of the Python packages `hammock` and `hammock-runtime`.
 //!
-//! - [`model`]: loaded models and their functions; [`arguments`] matches a call's arguments to parameters.
-//! - [`convert`]: values to and from Python; [`array`]: NumPy; [`dlpack`]: DLPack; [`tensor`]: the class `Tensor`.
+//! - [`model`]: loaded models and their functions; [`arguments`] matches a call's arguments to parameters, [`check`] says why they
+//!   do not fit, [`signature`] describes them, [`measure`] times and profiles calls.
+//! - [`convert`]: values to and from Python; [`array`]: NumPy; [`dlpack`]: DLPack; [`tensor`]: the class `Tensor`; [`buffer`]: the
+//!   buffer protocol; [`widen`]: elements that NumPy lacks.
+//! - [`executable`]: the contents of compiled models.
+//! - [`html`]: tables for notebooks.
 //! - [`function`]: packed functions in both directions.
 //! - [`error`]: exceptions.
 //! - [`compile`]: the compiler (feature `compiler`).
 //! - [`command_line`]: the command line.
 mod arguments;
 mod array;
+mod buffer;
+mod check;
 mod command_line;
 #[cfg(feature = "compiler")]
 mod compile;
 mod convert;
 mod dlpack;
 mod error;
+mod executable;
 mod function;
+mod html;
+mod measure;
 mod model;
+mod signature;
 mod tensor;
+mod widen;
 
 use pyo3::prelude::*;
 
@@ -29,8 +40,13 @@ mod _hammock {
     #[pymodule_export]
     use crate::{
         command_line::main,
+        convert::Object,
+        error::{CancelledError, InternalError},
+        executable::{Executable, inspect},
         function::Function,
-        model::{Model, load, set_threads, threads},
+        measure::{FlameGraph, Profile, ProfileRow, Timing},
+        model::{Model, ModelFunction, load, set_threads, threads},
+        signature::{Parameter, Signature},
         tensor::Tensor,
     };
 

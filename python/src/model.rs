@@ -1,11 +1,14 @@
 //! Loaded models.
 use crate::{
     arguments::bind,
+    check::misfit,
     convert::{Returns, to_python},
     error::raise,
+    measure::{self, Profile, Timing},
+    signature,
 };
 use hammock_runtime::{
-    Library, Vm,
+    Any, Library, Vm,
     image::Signature,
     parallel,
     suggest::nearest,
@@ -54,10 +57,26 @@ impl Model {
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let args = bind(signature, args, named)?;
-        let limits = CallLimits::default();
-        let result = py.detach(|| self.vm.call_with(&limits, &signature.function, &args));
+        let result = py.detach(|| self.run(signature, &args));
         drop(args);
-        to_python(py, result.map_err(raise)?, self.returns)
+        to_python(py, result?, self.returns)
+    }
+
+    /// Runs a function. It must be called without the interpreter.
+    fn run(&self, signature: &Signature, args: &[Any]) -> PyResult<Any> {
+        let result = self.vm.call_with(&CallLimits::default(), &signature.function, args);
+        result.map_err(|error| misfit(signature, args).unwrap_or_else(|| raise(error)))
+    }
+
+    /// The signature of a function; by default that of the main function.
+    fn function(&self, name: Option<&str>) -> PyResult<&Arc<Signature>> {
+        match name {
+            Some(name) => self.signature_of(name).ok_or_else(|| PyKeyError::new_err(self.unknown(name))),
+            None => self.main.as_ref().ok_or_else(|| {
+                let message = format!("{}: name one, as in model[\"name\"](…)", self.unknown("main"));
+                PyAttributeError::new_err(message)
+            }),
+        }
     }
 
     fn signature_of(&self, name: &str) -> Option<&Arc<Signature>> {
@@ -82,24 +101,32 @@ impl Model {
         args: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Some(main) = &self.main else {
-            let message = format!("{}: name one, as in model[\"name\"](…)", self.unknown("main"));
-            return Err(PyAttributeError::new_err(message));
-        };
-        self.call(py, main, args, named)
+        self.call(py, self.function(None)?, args, named)
     }
 
     fn __getitem__(slf: Bound<'_, Self>, name: &str) -> PyResult<ModelFunction> {
-        let model = slf.get();
-        let signature = model.signature_of(name).cloned().ok_or_else(|| PyKeyError::new_err(model.unknown(name)))?;
+        let signature = slf.get().function(Some(name))?.clone();
         Ok(ModelFunction { model: slf.unbind(), signature })
     }
 
-    fn __getattr__(slf: Bound<'_, Self>, name: &str) -> PyResult<ModelFunction> {
-        let model = slf.get();
-        let signature =
-            model.signature_of(name).cloned().ok_or_else(|| PyAttributeError::new_err(model.unknown(name)))?;
-        Ok(ModelFunction { model: slf.unbind(), signature })
+    /// A function, or the signature of the main function for the module `inspect`.
+    fn __getattr__<'py>(slf: Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let (py, model) = (slf.py(), slf.get());
+        if let Some(signature) = model.signature_of(name).cloned() {
+            return Ok(Bound::new(py, ModelFunction { model: slf.unbind(), signature })?.into_any());
+        }
+        // As a property, `inspect.signature(type(model))` would find it too.
+        match (name, &model.main) {
+            ("__signature__", Some(main)) => signature::of_inspect(py, main),
+            _ => Err(PyAttributeError::new_err(model.unknown(name))),
+        }
+    }
+
+    fn __dir__<'py>(slf: &Bound<'py, Self>) -> PyResult<Vec<String>> {
+        let own = slf.py().get_type::<PyAny>().call_method1("__dir__", (slf,))?;
+        let own = own.try_iter()?.map(|name| name?.extract());
+        let functions = slf.get().vm.functions().map(|name| Ok(name.to_owned()));
+        own.chain(functions).collect()
     }
 
     fn __contains__(&self, name: &str) -> bool {
@@ -110,6 +137,50 @@ impl Model {
     #[getter]
     fn functions(&self) -> Vec<String> {
         self.vm.functions().map(str::to_owned).collect()
+    }
+
+    /// The signature of a function; by default that of the main function.
+    ///
+    /// Raises KeyError if there is no such function.
+    #[pyo3(signature = (function=None))]
+    fn signature(&self, function: Option<&str>) -> PyResult<signature::Signature> {
+        Ok(signature::Signature(self.function(function)?.clone()))
+    }
+
+    /// Times calls with these arguments, for about `min_time` seconds, after one that warms up. `func` names the function; by
+    /// default it is the main function.
+    ///
+    /// Raises ValueError if `min_time` is not positive, and what the call raises.
+    #[pyo3(signature = (*args, min_time=1.0, func=None, **named))]
+    fn bench(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        min_time: f64,
+        func: Option<&str>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Timing> {
+        let signature = self.function(func)?;
+        let args = bind(signature, args, named)?;
+        measure::bench(py, &self.vm, min_time, || self.run(signature, &args).map(drop))
+    }
+
+    /// Profiles `number` calls with these arguments, after one that warms up. `func` names the function; by default it is the main
+    /// function. Other threads' calls of the model in the meantime are part of the profile.
+    ///
+    /// Raises ValueError if `number` is 0, and what the calls raise.
+    #[pyo3(signature = (*args, number=10, func=None, **named))]
+    fn profile(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        number: usize,
+        func: Option<&str>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Profile> {
+        let signature = self.function(func)?;
+        let args = bind(signature, args, named)?;
+        measure::profile(py, &self.vm, number, || self.run(signature, &args).map(drop))
     }
 
     /// The file that it was loaded from.
@@ -128,21 +199,13 @@ impl Model {
             .vm
             .functions()
             .filter_map(|name| self.signature_of(name))
-            .map(|signature| signature_text(signature))
+            .map(|signature| signature::text(signature))
             .collect();
         format!("<hammock.Model\n  {}>", functions.join("\n  "))
     }
 }
 
-/// `main(x: float32[n, 4]) -> float32[n, 2]`.
-fn signature_text(signature: &Signature) -> String {
-    let params: Vec<String> = signature.given().map(|param| format!("{}: {}", param.name, param.ty)).collect();
-    let results: Vec<String> = signature.results.iter().map(|result| result.ty.to_string()).collect();
-    let results = if results.len() == 1 { results.concat() } else { format!("({})", results.join(", ")) };
-    format!("{}({}) -> {results}", signature.function, params.join(", "))
-}
-
-/// A function of a model.
+// A function of a model. The class has no documentation, since each function has its own.
 #[pyclass(frozen, module = "hammock")]
 pub struct ModelFunction {
     model: Py<Model>,
@@ -167,15 +230,36 @@ impl ModelFunction {
         &self.signature.function
     }
 
+    /// Its signature, with a line for each parameter and result.
+    #[getter]
+    fn __doc__(&self) -> String {
+        signature::doc(&self.signature)
+    }
+
+    /// Its signature.
+    #[getter]
+    fn signature(&self) -> signature::Signature {
+        signature::Signature(self.signature.clone())
+    }
+
+    /// The signature for the module `inspect`.
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        match name {
+            // As a property, `inspect.signature(type(function))` would find it too.
+            "__signature__" => signature::of_inspect(py, &self.signature),
+            _ => Err(PyAttributeError::new_err(format!("a function of a model has no attribute `{name}`"))),
+        }
+    }
+
     fn __repr__(&self) -> String {
-        format!("<hammock function {}>", signature_text(&self.signature))
+        format!("<hammock function {}>", signature::text(&self.signature))
     }
 }
 
 /// Loads a compiled model from a file.
 ///
-/// `returns` says what tensors among the results are: "numpy" (arrays) or "tensor" (`hammock.Tensor`, which other frameworks read
-/// through DLPack). `timeout` is the limit of each call in seconds, `max_memory` that of the model in bytes.
+/// `returns` says what tensors among the results are: "numpy" (arrays), "tensor" (`hammock.Tensor`, which other frameworks read
+/// through DLPack) or "torch". `timeout` is the limit of each call in seconds, `max_memory` that of the model in bytes.
 ///
 /// Raises OSError if the file cannot be read, and ValueError if it is damaged or no compiled model.
 #[pyfunction]
