@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from os import PathLike
-from types import CapsuleType
 from typing import Any, Literal, final
 
 import numpy.typing as npt
+from typing_extensions import CapsuleType
 
 __all__ = [
     "CancelledError",

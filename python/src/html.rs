@@ -31,3 +31,8 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     }
     out + "</tbody></table>"
 }
+
+/// A time in microseconds as text.
+pub fn microseconds(time: f64) -> String {
+    format!("{time:.2} µs")
+}

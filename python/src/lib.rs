@@ -1,13 +1,13 @@
 //! `hammock._hammock`, the native half of the Python packages `hammock` and `hammock-runtime`.
 //!
 //! - [`model`]: loaded models and their functions; [`arguments`] matches a call's arguments to parameters, [`check`] says why they
-//!   do not fit, [`signature`] describes them, [`measure`] times and profiles calls.
+//!   do not fit, [`signature`] describes them, [`timing`] and [`profile`] measure calls.
 //! - [`convert`]: values to and from Python; [`array`]: NumPy; [`dlpack`]: DLPack; [`tensor`]: the class `Tensor`; [`buffer`]: the
 //!   buffer protocol; [`widen`]: elements that NumPy lacks.
 //! - [`executable`]: the contents of compiled models.
 //! - [`html`]: tables for notebooks.
 //! - [`function`]: packed functions in both directions.
-//! - [`error`]: exceptions.
+//! - [`error`]: errors as exceptions.
 //! - [`compile`]: the compiler (feature `compiler`).
 //! - [`command_line`]: the command line.
 mod arguments;
@@ -23,10 +23,11 @@ mod error;
 mod executable;
 mod function;
 mod html;
-mod measure;
 mod model;
+mod profile;
 mod signature;
 mod tensor;
+mod timing;
 mod widen;
 
 use pyo3::prelude::*;
@@ -44,10 +45,11 @@ mod _hammock {
         error::{CancelledError, InternalError},
         executable::{Executable, inspect},
         function::Function,
-        measure::{FlameGraph, Profile, ProfileRow, Timing},
         model::{Model, ModelFunction, load, set_threads, threads},
+        profile::{FlameGraph, Profile, ProfileRow},
         signature::{Parameter, Signature},
         tensor::Tensor,
+        timing::Timing,
     };
 
     /// The version of the package.

@@ -4,8 +4,9 @@ use crate::{
     check::misfit,
     convert::{Returns, to_python},
     error::raise,
-    measure::{self, Profile, Timing},
+    profile::{self, Profile},
     signature,
+    timing::{self, Timing},
 };
 use hammock_runtime::{
     Any, Library, Vm,
@@ -162,7 +163,7 @@ impl Model {
     ) -> PyResult<Timing> {
         let signature = self.function(func)?;
         let args = bind(signature, args, named)?;
-        measure::bench(py, &self.vm, min_time, || self.run(signature, &args).map(drop))
+        timing::bench(py, &self.vm, min_time, || self.run(signature, &args).map(drop))
     }
 
     /// Profiles `number` calls with these arguments, after one that warms up. `func` names the function; by default it is the main
@@ -180,7 +181,7 @@ impl Model {
     ) -> PyResult<Profile> {
         let signature = self.function(func)?;
         let args = bind(signature, args, named)?;
-        measure::profile(py, &self.vm, number, || self.run(signature, &args).map(drop))
+        profile::profile(py, &self.vm, number, || self.run(signature, &args).map(drop))
     }
 
     /// The file that it was loaded from.

@@ -66,7 +66,7 @@ class Random:
 
     def array(self) -> Any:
         """An array of a dtype that models have, in some layout."""
-        dtype = self.draw.choice([*models.DTYPES, "float32", "float32", "complex64", "longdouble"])
+        dtype = self.draw.choice([*models.DTYPES, *["float32"] * 8, "complex64", "longdouble"])
         shape = self.draw.choice([(), (0,), (1,), (4,), (7,), (3, 4), (4, 3), (0, 4), (3, 5), (2, 3, 4), (1,) * 20])
         x = np.ones(shape, dtype)
         layouts: list[Callable[[], Any]] = [
@@ -196,11 +196,12 @@ class Random:
     def call(self) -> Any:
         """A call with such values; its result, after a check of those that are known."""
         model = self.draw.choice([models.zoo(), models.typed()])
-        name = self.draw.choice(model.functions)
-        number = self.draw.choice([1, 1, 1, 2, 2, 0, 3])
+        name = self.draw.choice([*model.functions, "float32"] if "float32" in model else model.functions)
+        parameters = model.signature(name).parameters
+        number = len(parameters) if self.draw.random() < 0.9 else self.draw.randrange(4)
         args = [self.value() for _ in range(number)]
         named = {}
-        if self.draw.random() < 0.2:
+        if self.draw.random() < 0.05:
             named[self.draw.choice(["x", "w", "value", "", "\ud800", "self", "args", "func", "i"])] = self.value()
         match self.draw.randrange(20):
             case 0:

@@ -1,141 +1,17 @@
-//! Measurements of calls: `Model.bench` and the class `Timing`, `Model.profile` and the class `Profile`.
-use crate::html;
+//! `Model.profile` and the class `Profile`: where calls spend their time.
+use crate::{html, timing::Signals};
 use hammock_runtime::{
-    Vm, parallel, printable,
+    Vm, printable,
     profile::{Profile as Data, Profiler, Row},
 };
-use hammock_tools::{Samples, sample};
 use pyo3::{
     exceptions::{PyOSError, PyValueError},
     prelude::*,
 };
-use std::{
-    fs,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{fs, path::PathBuf};
 
-/// Maximum duration of a measurement.
-const MAX_SECONDS: f64 = 86_400.0;
 /// Maximum number of individual calls in a profile.
 const MAX_EVENTS: usize = 1_000_000;
-/// Time between two checks for signals, such as Ctrl-C.
-const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Times of repeated calls of a function, in seconds per call.
-///
-/// `str(timing)` is a line with the median, the 90th percentile, the minimum, the number of samples, and the memory.
-#[pyclass(frozen, module = "hammock")]
-pub struct Timing {
-    samples: Samples,
-    threads: usize,
-    peak_bytes: usize,
-}
-
-#[pymethods]
-impl Timing {
-    /// The median, in seconds.
-    #[getter]
-    fn median(&self) -> f64 {
-        self.samples.median() / 1e9
-    }
-
-    /// The 90th percentile, in seconds.
-    #[getter]
-    fn p90(&self) -> f64 {
-        self.samples.quantile(0.9) / 1e9
-    }
-
-    /// The fastest sample, in seconds.
-    #[getter]
-    fn min(&self) -> f64 {
-        self.samples.quantile(0.0) / 1e9
-    }
-
-    /// The slowest sample, in seconds.
-    #[getter]
-    fn max(&self) -> f64 {
-        self.samples.quantile(1.0) / 1e9
-    }
-
-    /// The number of samples. A sample is a batch of calls that takes 0.2 ms or more.
-    #[getter]
-    fn samples(&self) -> usize {
-        self.samples.count()
-    }
-
-    /// The number of threads that the model ran on.
-    #[getter]
-    fn threads(&self) -> usize {
-        self.threads
-    }
-
-    /// The maximum memory that the model has used so far, in bytes.
-    #[getter]
-    fn peak_bytes(&self) -> usize {
-        self.peak_bytes
-    }
-
-    /// The quantile `share`, from 0 to 1, in seconds.
-    fn quantile(&self, share: f64) -> PyResult<f64> {
-        if !(0.0..=1.0).contains(&share) {
-            return Err(PyValueError::new_err(format!("`share` is from 0 to 1, not {share}")));
-        }
-        Ok(self.samples.quantile(share) / 1e9)
-    }
-
-    /// The numbers as JSON, as `hammock bench --json` prints them.
-    fn json(&self) -> String {
-        self.samples.json(self.threads, self.peak_bytes)
-    }
-
-    fn __str__(&self) -> String {
-        self.samples.text(self.threads, self.peak_bytes)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<hammock.Timing {}>", self.__str__())
-    }
-
-    fn _repr_html_(&self) -> String {
-        let figures = [("median", 0.5), ("p90", 0.9), ("min", 0.0), ("max", 1.0)];
-        let time = |share| microseconds(self.samples.quantile(share) / 1e3);
-        let mut rows: Vec<Vec<String>> = figures.map(|(name, share)| vec![name.to_owned(), time(share)]).into();
-        rows.push(vec!["samples".to_owned(), self.samples.count().to_string()]);
-        rows.push(vec!["threads".to_owned(), self.threads.to_string()]);
-        html::table(&["figure", "per call"], &rows)
-    }
-}
-
-fn microseconds(time: f64) -> String {
-    format!("{time:.2} µs")
-}
-
-/// Makes a call repeatedly for about `min_time` seconds.
-///
-/// # Errors
-/// If the time is not positive, or the call fails; the exception of a signal's handler.
-pub fn bench(py: Python<'_>, vm: &Vm, min_time: f64, call: impl Fn() -> PyResult<()> + Sync) -> PyResult<Timing> {
-    let time = Duration::try_from_secs_f64(min_time).ok().filter(|_| min_time > 0.0 && min_time <= MAX_SECONDS);
-    let time = time.ok_or_else(|| {
-        PyValueError::new_err(format!("`min_time` is a number of seconds from 0 to {MAX_SECONDS}, not {min_time}"))
-    })?;
-    let samples = py.detach(|| {
-        let mut checked = Instant::now();
-        sample(time, || call().and_then(|()| check_signals(&mut checked)))
-    })?;
-    Ok(Timing { samples, threads: parallel::threads(), peak_bytes: vm.memory().charged_peak })
-}
-
-/// Runs the handlers of signals that came, if the last check was a while ago.
-fn check_signals(checked: &mut Instant) -> PyResult<()> {
-    if checked.elapsed() < SIGNAL_INTERVAL {
-        return Ok(());
-    }
-    let result = Python::attach(|py| py.check_signals());
-    *checked = Instant::now();
-    result
-}
 
 /// Where a function spends its time: a tree of the calls that it made.
 ///
@@ -196,7 +72,7 @@ impl Profile {
 
     fn __repr__(&self) -> String {
         let (rows, total) = (self.0.rows().len(), self.0.total().as_secs_f64() * 1e6);
-        format!("<hammock.Profile of {rows} functions and kernels, {}>", microseconds(total))
+        format!("<hammock.Profile of {rows} functions and kernels, {}>", html::microseconds(total))
     }
 
     fn _repr_html_(&self) -> String {
@@ -204,7 +80,14 @@ impl Profile {
         let row = |row: Row| {
             let (own, total) = (row.own.as_secs_f64() * 1e6, row.total.as_secs_f64() * 1e6);
             let share = format!("{:.1} %", row.share * 100.0);
-            vec![row.name, row.kind.to_string(), row.count.to_string(), microseconds(own), share, microseconds(total)]
+            vec![
+                row.name,
+                row.kind.to_string(),
+                row.count.to_string(),
+                html::microseconds(own),
+                share,
+                html::microseconds(total),
+            ]
         };
         let rows: Vec<Vec<String>> = self.0.rows().into_iter().map(row).collect();
         html::table(&header, &rows) + &self.flame_graph().0
@@ -284,7 +167,7 @@ impl ProfileRow {
     }
 
     fn __repr__(&self) -> String {
-        let own = microseconds(self.0.own.as_secs_f64() * 1e6);
+        let own = html::microseconds(self.0.own.as_secs_f64() * 1e6);
         format!("<hammock.ProfileRow {} ({}): {} calls, {own}>", self.0.name, self.0.kind, self.0.count)
     }
 }
@@ -329,8 +212,8 @@ pub fn profile(py: Python<'_>, vm: &Vm, number: usize, call: impl Fn() -> PyResu
     py.detach(|| {
         call()?;
         vm.set_instrument(Some(profiler.clone()));
-        let mut checked = Instant::now();
-        let result = (0..number).try_for_each(|_| call().and_then(|()| check_signals(&mut checked)));
+        let mut signals = Signals::new();
+        let result = (0..number).try_for_each(|_| call().and_then(|()| signals.check()));
         vm.set_instrument(None);
         result
     })?;
