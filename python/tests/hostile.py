@@ -11,6 +11,7 @@ import decimal
 import fractions
 import random
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 import hammock
 import models
 
-ALLOWED = (TypeError, ValueError, OverflowError, BufferError, AttributeError, KeyError, IndexError, MemoryError)
+ALLOWED = (TypeError, ValueError, OverflowError, BufferError, AttributeError, KeyError, OSError, MemoryError)
 
 
 class Hostile(Exception):
@@ -213,6 +214,10 @@ class Random:
                 return model[args[0]] if args else model.signature(*args)
             case 3:
                 return model.bench(*args, min_time=1e-6, func=name, **named)
+            case 4:
+                return hammock.load(*args, returns=self.value(), timeout=self.value(), max_memory=self.value())
+            case 5:
+                return hammock.inspect(*args)
             case _:
                 result = model[name](*args, **named)
         if model is models.typed() and len(args) == 1:
@@ -234,7 +239,9 @@ def run(count: int, seed: int) -> collections.Counter[str]:
     for number in range(count):
         source = Random(seed * 1_000_003 + number)
         try:
-            source.call()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                source.call()
             outcomes["result"] += 1
         except (Hostile, *ALLOWED) as error:
             assert str(error) or isinstance(error, Hostile), f"call {number} of seed {seed}: {error!r}"

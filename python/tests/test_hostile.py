@@ -22,7 +22,7 @@ def test_hostile_calls_return_or_raise() -> None:
 def test_hostile_calls_under_development_mode() -> None:
     path = pathlib.Path(hostile.__file__)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-X", "dev", "-W", "ignore", str(path), "2000", "2"]
+    command = [sys.executable, "-X", "dev", str(path), "2000", "2"]
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert ran.returncode == 0, ran.stderr
     assert "result" in ran.stdout and "Fatal" not in ran.stderr

@@ -11,6 +11,8 @@ import pytest
 import hammock
 import models
 
+# Whether NumPy reads DLPack's versioned form, which marks constants.
+NUMPY_KNOWS_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 FLOATS = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
@@ -59,7 +61,8 @@ def test_dlpack_versions_and_copies() -> None:
     assert '"dltensor_versioned"' in repr(tensor.__dlpack__(max_version=(1, 0)))
     assert '"dltensor"' in repr(tensor.__dlpack__())
     assert tensor.__dlpack_device__() == (1, 0)
-    assert not np.shares_memory(np.from_dlpack(tensor, copy=True), FLOATS)
+    if NUMPY_KNOWS_VERSIONS:
+        assert not np.shares_memory(np.from_dlpack(tensor, copy=True), FLOATS)
     for wrong in ({"stream": 1}, {"dl_device": (2, 0)}):
         with pytest.raises(BufferError):
             tensor.__dlpack__(**wrong)
@@ -77,7 +80,8 @@ def test_constants_are_read_only() -> None:
     )
     tensor = model()
     assert not tensor.numpy().flags.writeable and memoryview(tensor).readonly
-    assert not np.from_dlpack(tensor).flags.writeable
+    if NUMPY_KNOWS_VERSIONS:
+        assert not np.from_dlpack(tensor).flags.writeable
     with pytest.raises(BufferError):
         tensor.__dlpack__()
 
