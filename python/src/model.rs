@@ -25,7 +25,13 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 /// A model that is ready to run. Any number of threads may call it at once.
 ///
 /// `model(x)` calls its function `main`, or its only function; `model.name(x)` or `model["name"](x)` another one. Arguments are
-/// NumPy arrays, objects with `__dlpack__` such as torch tensors, numbers, strings, tuples and shapes, by position or by name.
+/// NumPy arrays, objects with `__dlpack__` such as torch tensors, or with a buffer, numbers, nested lists, strings, tuples and
+/// shapes, by position or by name. `model.signature()` lists dtypes and shapes. The memory of contiguous arrays is used in
+/// place; while the model has it, it cannot be resized.
+///
+/// A call raises TypeError if an argument is of another kind or dtype than its parameter, or their number is wrong; ValueError
+/// if it is of another shape; OverflowError if a number is out of the dtype's range; and what functions that the model calls
+/// raise.
 #[pyclass(frozen, module = "hammock")]
 pub struct Model {
     library: Arc<Library>,
@@ -130,8 +136,8 @@ impl Model {
         own.chain(functions).collect()
     }
 
-    fn __contains__(&self, name: &str) -> bool {
-        self.signatures.contains_key(name)
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
+        name.extract::<String>().is_ok_and(|name| self.signatures.contains_key(&name))
     }
 
     /// The names of its functions.

@@ -82,7 +82,7 @@ def test_inspect_and_help() -> None:
 
 def test_completion_and_listing() -> None:
     zoo = models.zoo()
-    assert zoo.functions[:2] == ["main", "pairwise"] and "main" in zoo and "nothing" not in zoo
+    assert zoo.functions[:2] == ["main", "pairwise"] and "main" in zoo and "nothing" not in zoo and 3 not in zoo
     assert {"main", "pairwise", "signature", "bench", "save"} <= set(dir(zoo))
     assert "pairwise(a: float32[n, m], b: float32[m, n]) -> float32[n, n]" in repr(zoo)
     assert repr(zoo.numbers) == "<hammock function numbers(i: int64, f: float64) -> (int64, float64)>"
