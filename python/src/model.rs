@@ -149,8 +149,8 @@ impl Model {
     /// The signature of a function; by default that of the main function.
     ///
     /// Raises KeyError if there is no such function.
-    #[pyo3(signature = (function=None))]
-    fn signature(&self, function: Option<&str>) -> PyResult<signature::Signature> {
+    #[pyo3(name = "signature", signature = (function=None))]
+    fn signature_object(&self, function: Option<&str>) -> PyResult<signature::Signature> {
         Ok(signature::Signature(self.function(function)?.clone()))
     }
 
