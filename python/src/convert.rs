@@ -2,6 +2,7 @@
 use crate::{
     array, dlpack,
     function::{self, Function},
+    model::ModelFunction,
     tensor::Tensor,
 };
 use hammock_runtime::{Any, DType, Device, Shape, Tuple, image::signature::ValueType, value};
@@ -20,6 +21,16 @@ pub enum Returns {
     Numpy,
     /// Tensors as objects of the class `Tensor`.
     Tensor,
+}
+
+impl Returns {
+    /// Its name in Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Returns::Numpy => "numpy",
+            Returns::Tensor => "tensor",
+        }
+    }
 }
 
 impl<'py> FromPyObject<'_, 'py> for Returns {
@@ -50,7 +61,12 @@ pub fn from_python(value: &Bound<'_, PyAny>, ty: Option<&ValueType>) -> PyResult
         return array::to_tensor(array).map(Any::from);
     }
     if let Ok(function) = value.cast::<Function>() {
-        return Ok(function.get().0.clone().into());
+        return Ok(function.get().data.clone().into());
+    }
+    if let Ok(function) = value.cast::<ModelFunction>()
+        && let Some(function) = function.get().value()
+    {
+        return Ok(function.into());
     }
     if let Ok(object) = value.cast::<Object>() {
         return Ok(object.get().0.clone());
@@ -63,7 +79,7 @@ pub fn from_python(value: &Bound<'_, PyAny>, ty: Option<&ValueType>) -> PyResult
         return dlpack::import(value).map(Any::from);
     }
     if value.is_callable() {
-        return Ok(function::from_callable(value).into());
+        return Ok(function::from_callable(value, Returns::Numpy).into());
     }
     if has_elements(value)? {
         return array::to_tensor(&array::of_any(value, None)?).map(Any::from);
@@ -165,7 +181,7 @@ pub fn to_python<'py>(py: Python<'py>, value: Any, returns: Returns) -> PyResult
         return Ok(PyBytes::new(py, bytes).into_any());
     }
     if let Some(function) = value.get::<&hammock_runtime::Function>() {
-        return Ok(Bound::new(py, Function(function.clone()))?.into_any());
+        return Ok(Bound::new(py, Function { data: function.clone(), returns })?.into_any());
     }
     match value.type_index() {
         value::index::NONE => Ok(py.None().into_bound(py)),

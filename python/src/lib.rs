@@ -2,12 +2,15 @@
 //!
 //! - [`model`]: loaded models and their functions; [`arguments`] matches a call's arguments to parameters.
 //! - [`convert`]: values to and from Python; [`array`]: NumPy; [`dlpack`]: DLPack; [`tensor`]: the class `Tensor`.
-//! - [`function`]: packed functions in both directions.
+//! - [`function`]: packed functions in both directions, with [`borrowed`] tensors; [`registry`]: global functions.
+//! - [`machine`]: the virtual machine under `hammock.relax`.
+//! - [`signals`]: calls with the interpreter released, and Ctrl-C meanwhile; [`interrupt`]: the class `Interrupt`.
 //! - [`error`]: exceptions.
 //! - [`compile`]: the compiler (feature `compiler`).
 //! - [`command_line`]: the command line.
 mod arguments;
 mod array;
+mod borrowed;
 mod command_line;
 #[cfg(feature = "compiler")]
 mod compile;
@@ -15,22 +18,32 @@ mod convert;
 mod dlpack;
 mod error;
 mod function;
+mod interrupt;
+mod machine;
 mod model;
+mod registry;
+mod signals;
 mod tensor;
 
-use pyo3::prelude::*;
+use pyo3::pymodule;
 
 /// The native half of `hammock`.
 #[pymodule]
 mod _hammock {
+    use pyo3::prelude::*;
+
     #[cfg(feature = "compiler")]
     #[pymodule_export]
     use crate::compile::{CompileError, compile};
     #[pymodule_export]
     use crate::{
         command_line::main,
-        function::Function,
-        model::{Model, load, set_threads, threads},
+        error::{CancelledError, InternalError},
+        function::{Function, convert},
+        interrupt::Interrupt,
+        machine::Machine,
+        model::{Model, ModelFunction, load, set_threads, threads, unpickle},
+        registry::{get_global_func, list_global_func_names, register_function, remove_global_func},
         tensor::Tensor,
     };
 
@@ -38,4 +51,9 @@ mod _hammock {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python names it so")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::signals::register_at_fork(module)
+    }
 }
