@@ -4,7 +4,7 @@ use crate::{
     convert::{Returns, from_python, to_python},
     error::{from_exception, raise},
     model::ModelFunction,
-    signals,
+    python_call, signals,
 };
 use hammock_runtime::{
     Any, Error, Function as Data,
@@ -92,7 +92,7 @@ fn call(callable: &Bound<'_, PyAny>, args: &[Any], receives: Returns) -> PyResul
         borrowed.extend(Borrowed::new(arg, &value));
         values.push(to_python(py, value, receives)?);
     }
-    let result = callable.call1(PyTuple::new(py, values)?)?;
+    let result = python_call::call(callable, &PyTuple::new(py, values)?)?;
     borrowed.iter().for_each(Borrowed::write_back);
     from_python(&result, None).inspect_err(|error| {
         let name = callable.repr().map_or_else(|_| "a callable".to_owned(), |name| name.to_string());

@@ -2,7 +2,8 @@
 //!
 //! - [`model`]: loaded models and their functions; [`arguments`] matches a call's arguments to parameters.
 //! - [`convert`]: values to and from Python; [`array`]: NumPy; [`dlpack`]: DLPack; [`tensor`]: the class `Tensor`.
-//! - [`function`]: packed functions in both directions, with [`borrowed`] tensors; [`registry`]: global functions.
+//! - [`function`]: packed functions in both directions, with [`borrowed`] tensors and [`python_call`]s;
+//!   [`registry`]: global functions.
 //! - [`machine`]: the virtual machine under `hammock.relax`.
 //! - [`signals`]: calls with the interpreter released, and Ctrl-C meanwhile; [`interrupt`]: the class `Interrupt`.
 //! - [`error`]: exceptions.
@@ -21,6 +22,7 @@ mod function;
 mod interrupt;
 mod machine;
 mod model;
+mod python_call;
 mod registry;
 mod signals;
 mod tensor;

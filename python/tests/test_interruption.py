@@ -163,7 +163,7 @@ model(numpy.float32("inf"))
 
 
 def test_programs_end_while_threads_run_models(endless):
-    """Daemon threads in a call, or in calls one after the other, do not crash the interpreter at its end."""
+    """Daemon threads in a call, in calls one after the other, or in a callback, do not crash the interpreter at its end."""
     program = """
 import sys, time, hammock, numpy, threading
 model = hammock.load(sys.argv[1])
@@ -172,7 +172,10 @@ def endless():
 def many():
     while True:
         model(numpy.float32(1000))
-threads = [threading.Thread(target=target, daemon=True) for target in (endless, many, many)]
+def callback():
+    while True:
+        pass
+threads = [threading.Thread(target=target, daemon=True) for target in (endless, many, many, hammock.convert(callback))]
 [thread.start() for thread in threads]
 time.sleep(0.2)
 print("end")
