@@ -2,6 +2,7 @@
 use crate::{
     array, dlpack,
     function::{self, Function},
+    model::ModelFunction,
     tensor::Tensor,
 };
 use hammock_runtime::{Any, DType, Device, Shape, Tuple, image::signature::ValueType, value};
@@ -22,6 +23,17 @@ pub enum Returns {
     Tensor,
     /// Tensors as torch tensors.
     Torch,
+}
+
+impl Returns {
+    /// Its name in Python.
+    pub fn name(self) -> &'static str {
+        match self {
+            Returns::Numpy => "numpy",
+            Returns::Tensor => "tensor",
+            Returns::Torch => "torch",
+        }
+    }
 }
 
 impl<'py> FromPyObject<'_, 'py> for Returns {
@@ -71,7 +83,12 @@ fn nested_from_python(value: &Bound<'_, PyAny>, ty: Option<&ValueType>, depth: u
         return Ok(plain);
     }
     if let Ok(function) = value.cast::<Function>() {
-        return Ok(function.get().0.clone().into());
+        return Ok(function.get().data.clone().into());
+    }
+    if let Ok(function) = value.cast::<ModelFunction>()
+        && let Some(function) = function.get().value()
+    {
+        return Ok(function.into());
     }
     if let Ok(object) = value.cast::<Object>() {
         return Ok(object.get().0.clone());
@@ -86,7 +103,7 @@ fn nested_from_python(value: &Bound<'_, PyAny>, ty: Option<&ValueType>, depth: u
         return dlpack::import(value).map(Any::from);
     }
     if value.is_callable() {
-        return Ok(function::from_callable(value).into());
+        return Ok(function::from_callable(value, Returns::Numpy).into());
     }
     if has_elements(value)? {
         return array::to_tensor(&array::of_any(value, None)?, ty).map(Any::from);
@@ -222,7 +239,7 @@ fn nested_to_python<'py>(py: Python<'py>, value: &Any, returns: Returns, depth: 
         return Ok(PyBytes::new(py, bytes).into_any());
     }
     if let Some(function) = value.get::<&hammock_runtime::Function>() {
-        return Ok(Bound::new(py, Function(function.clone()))?.into_any());
+        return Ok(Bound::new(py, Function { data: function.clone(), returns })?.into_any());
     }
     match value.type_index() {
         value::index::NONE => Ok(py.None().into_bound(py)),

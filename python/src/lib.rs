@@ -6,12 +6,16 @@
 //!   buffer protocol; [`widen`]: elements that NumPy lacks.
 //! - [`executable`]: the contents of compiled models.
 //! - [`html`]: tables for notebooks.
-//! - [`function`]: packed functions in both directions.
+//! - [`function`]: packed functions in both directions, with [`borrowed`] tensors and [`python_call`]s;
+//!   [`registry`]: global functions.
+//! - [`machine`]: the virtual machine under `hammock.relax`.
+//! - [`signals`]: calls with the interpreter released, and Ctrl-C meanwhile; [`interrupt`]: the class `Interrupt`.
 //! - [`error`]: errors as exceptions.
 //! - [`compile`]: the compiler (feature `compiler`).
 //! - [`command_line`]: the command line.
 mod arguments;
 mod array;
+mod borrowed;
 mod buffer;
 mod check;
 mod command_line;
@@ -23,18 +27,25 @@ mod error;
 mod executable;
 mod function;
 mod html;
+mod interrupt;
+mod machine;
 mod model;
 mod profile;
+mod python_call;
+mod registry;
+mod signals;
 mod signature;
 mod tensor;
 mod timing;
 mod widen;
 
-use pyo3::prelude::*;
+use pyo3::pymodule;
 
 /// The native half of `hammock`.
 #[pymodule]
 mod _hammock {
+    use pyo3::prelude::*;
+
     #[cfg(feature = "compiler")]
     #[pymodule_export]
     use crate::compile::{CompileError, compile};
@@ -44,9 +55,12 @@ mod _hammock {
         convert::Object,
         error::{CancelledError, InternalError},
         executable::{Executable, inspect},
-        function::Function,
-        model::{Model, ModelFunction, load, set_threads, threads},
+        function::{Function, convert},
+        interrupt::Interrupt,
+        machine::Machine,
+        model::{Model, ModelFunction, load, set_threads, threads, unpickle},
         profile::{FlameGraph, Profile, ProfileRow},
+        registry::{get_global_func, list_global_func_names, register_function, remove_global_func},
         signature::{Parameter, Signature},
         tensor::Tensor,
         timing::Timing,
@@ -56,4 +70,9 @@ mod _hammock {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python names it so")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::signals::register_at_fork(module)
+    }
 }

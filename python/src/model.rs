@@ -4,21 +4,23 @@ use crate::{
     check::misfit,
     convert::{Returns, to_python},
     error::raise,
+    interrupt::Interrupt,
     profile::{self, Profile},
-    signature,
+    signals, signature,
     timing::{self, Timing},
 };
 use hammock_runtime::{
     Any, Library, Vm,
-    image::Signature,
+    image::{Integrity, Signature},
+    memory::AllocatorKind,
     parallel,
     suggest::nearest,
     vm::{CallLimits, Options},
 };
 use pyo3::{
-    exceptions::{PyAttributeError, PyKeyError, PyOSError, PyValueError},
+    exceptions::{PyAttributeError, PyKeyError, PyOSError, PyTypeError, PyValueError},
     prelude::*,
-    types::{PyDict, PyTuple},
+    types::{PyBytes, PyDict, PyTuple},
 };
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -32,10 +34,15 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 /// A call raises TypeError if an argument is of another kind or dtype than its parameter, or their number is wrong; ValueError
 /// if it is of another shape; OverflowError if a number is out of the dtype's range; and what functions that the model calls
 /// raise.
+///
+/// Python's other threads run during a call, and Ctrl-C ends it before its next kernel. A model that was loaded from a file is
+/// pickled as the file's path, another one with all its contents.
 #[pyclass(frozen, module = "hammock")]
+#[derive(Clone)]
 pub struct Model {
     library: Arc<Library>,
-    vm: Vm,
+    pub(crate) vm: Vm,
+    limits: CallLimits,
     signatures: HashMap<String, Arc<Signature>>,
     /// The function that the model itself stands for.
     main: Option<Arc<Signature>>,
@@ -53,7 +60,14 @@ impl Model {
         let signatures: HashMap<_, _> = vm.functions().map(signature).collect::<Result<_, _>>().map_err(raise)?;
         let only = if signatures.len() == 1 { signatures.values().next() } else { None };
         let main = signatures.get("main").or(only).cloned();
-        Ok(Model { library, vm, signatures, main, path, returns })
+        Ok(Model { library, vm, limits: CallLimits::default(), signatures, main, path, returns })
+    }
+
+    /// Loads the library once more, with an allocator of this kind. Tensors among results are objects of the class `Tensor`.
+    pub fn reload(&self, allocator: AllocatorKind) -> PyResult<Model> {
+        let options = Options { allocator, ..self.vm.options().clone() };
+        let vm = Vm::from_library(&self.library, options).map_err(raise)?;
+        Ok(Model { vm, returns: Returns::Tensor, ..self.clone() })
     }
 
     fn call<'py>(
@@ -64,14 +78,14 @@ impl Model {
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let args = bind(signature, args, named)?;
-        let result = py.detach(|| self.run(signature, &args));
+        let result = signals::released(py, || self.run(signature, &args));
         drop(args);
         to_python(py, result?, self.returns)
     }
 
     /// Runs a function. It must be called without the interpreter.
     fn run(&self, signature: &Signature, args: &[Any]) -> PyResult<Any> {
-        let result = self.vm.call_with(&CallLimits::default(), &signature.function, args);
+        let result = self.vm.call_with(&self.limits, &signature.function, args);
         result.map_err(|error| misfit(signature, args).unwrap_or_else(|| raise(error)))
     }
 
@@ -90,8 +104,13 @@ impl Model {
         self.signatures.get(name)
     }
 
+    /// The signature of a function.
+    pub fn signature(&self, name: &str) -> Option<&Signature> {
+        self.signature_of(name).map(|signature| &**signature)
+    }
+
     /// Says which functions there are.
-    fn unknown(&self, name: &str) -> String {
+    pub fn unknown(&self, name: &str) -> String {
         let near = nearest(name, self.signatures.keys().map(String::as_str));
         let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let names: Vec<&str> = self.vm.functions().collect();
@@ -201,6 +220,35 @@ impl Model {
         std::fs::write(&path, self.library.to_bytes()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
+    /// The same model with limits for its calls: a view that shares everything else.
+    ///
+    /// `timeout` is the limit of each call in seconds; a call that exceeds it raises TimeoutError. `interrupt` ends calls from
+    /// another thread. Both take effect before the next kernel or function call: a kernel or a callback that runs is not
+    /// interrupted, and one that never returns is not ended. The limit for memory is one of the whole model: see `load`.
+    #[pyo3(signature = (*, timeout=None, interrupt=None))]
+    fn with_limits(&self, timeout: Option<f64>, interrupt: Option<&Bound<'_, Interrupt>>) -> PyResult<Model> {
+        let limits =
+            CallLimits { interrupt: interrupt.map(|interrupt| interrupt.get().0.clone()), timeout: seconds(timeout)? };
+        Ok(Model { limits, ..self.clone() })
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        if self.limits.interrupt.is_some() {
+            return Err(PyTypeError::new_err(
+                "a model with an interrupt cannot be pickled; pickle the one without limits",
+            ));
+        }
+        let contents = match &self.path {
+            Some(path) => path.into_pyobject(py)?.into_any(),
+            None => PyBytes::new(py, &self.library.to_bytes()).into_any(),
+        };
+        let options = self.vm.options();
+        let timeout = self.limits.timeout.or(options.timeout).map(|limit| limit.as_secs_f64());
+        let max_memory = Some(options.memory_limit).filter(|limit| *limit != Options::default().memory_limit);
+        let args = (contents, self.returns.name(), timeout, max_memory).into_pyobject(py)?;
+        Ok((py.import("hammock._hammock")?.getattr("_unpickle")?, args))
+    }
+
     fn __repr__(&self) -> String {
         let functions: Vec<String> = self
             .vm
@@ -219,6 +267,15 @@ pub struct ModelFunction {
     signature: Arc<Signature>,
 }
 
+impl ModelFunction {
+    /// The function as a value, unless calls of its model have limits.
+    pub fn value(&self) -> Option<hammock_runtime::Function> {
+        let model = self.model.get();
+        let has_limits = model.limits.timeout.is_some() || model.limits.interrupt.is_some();
+        model.vm.function(&self.signature.function).filter(|_| !has_limits)
+    }
+}
+
 #[pymethods]
 impl ModelFunction {
     #[pyo3(signature = (*args, **named))]
@@ -229,6 +286,11 @@ impl ModelFunction {
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.model.get().call(py, &self.signature, args, named)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<Model>, &str))> {
+        let of_model = py.import("operator")?.getattr("getitem")?;
+        Ok((of_model, (self.model.clone_ref(py), &self.signature.function)))
     }
 
     /// Its name.
@@ -280,18 +342,41 @@ pub fn load(
 ) -> PyResult<Model> {
     let options = options(timeout, max_memory)?;
     std::fs::metadata(&path)?;
+    // A pickled model is loaded from there, whatever the directory is then.
+    let path = std::path::absolute(path)?;
     let library = py.detach(|| Library::open(&path)).map_err(|error| PyValueError::new_err(error.to_string()))?;
     Model::new(library, options, Some(path), returns)
 }
 
+/// Loads a pickled model: `contents` is the path of its file, or the file's bytes.
+#[pyfunction]
+#[pyo3(name = "_unpickle")]
+pub fn unpickle(
+    py: Python<'_>,
+    contents: &Bound<'_, PyAny>,
+    returns: Returns,
+    timeout: Option<f64>,
+    max_memory: Option<usize>,
+) -> PyResult<Model> {
+    let Ok(bytes) = contents.cast::<PyBytes>() else {
+        return load(py, contents.extract()?, returns, timeout, max_memory);
+    };
+    let (options, bytes) = (options(timeout, max_memory)?, Arc::new(bytes.as_bytes().to_vec()));
+    let library = py.detach(|| Library::from_bytes(bytes, Integrity::Check));
+    Model::new(library.map_err(|error| PyValueError::new_err(error.to_string()))?, options, None, returns)
+}
+
+/// A limit of time.
+fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
+    let Some(seconds) = timeout else { return Ok(None) };
+    let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
+    let wrong = || PyValueError::new_err(format!("`timeout` is a positive number of seconds, not {seconds}"));
+    limit.map(Some).ok_or_else(wrong)
+}
+
 /// Options of a virtual machine.
 pub fn options(timeout: Option<f64>, max_memory: Option<usize>) -> PyResult<Options> {
-    let mut options = Options::default();
-    if let Some(seconds) = timeout {
-        let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
-        let wrong = || PyValueError::new_err(format!("`timeout` is a positive number of seconds, not {seconds}"));
-        options.timeout = Some(limit.ok_or_else(wrong)?);
-    }
+    let mut options = Options { timeout: seconds(timeout)?, ..Options::default() };
     if let Some(bytes) = max_memory {
         options.memory_limit = bytes;
     }

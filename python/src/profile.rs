@@ -1,5 +1,5 @@
 //! `Model.profile` and the class `Profile`: where calls spend their time.
-use crate::{html, timing::Signals};
+use crate::{html, signals};
 use hammock_runtime::{
     Vm, printable,
     profile::{Profile as Data, Profiler, Row},
@@ -204,16 +204,20 @@ fn write(path: &PathBuf, text: &str) -> PyResult<()> {
 ///
 /// # Errors
 /// If `number` is 0, or a call fails; the exception of a signal's handler.
-pub fn profile(py: Python<'_>, vm: &Vm, number: usize, call: impl Fn() -> PyResult<()> + Sync) -> PyResult<Profile> {
+pub fn profile(
+    py: Python<'_>,
+    vm: &Vm,
+    number: usize,
+    call: impl Fn() -> PyResult<()> + Send + Sync,
+) -> PyResult<Profile> {
     if number == 0 {
         return Err(PyValueError::new_err("`number` is the number of calls, at least 1"));
     }
     let profiler = Profiler::with_events(MAX_EVENTS);
-    py.detach(|| {
+    signals::released(py, || {
         call()?;
         vm.set_instrument(Some(profiler.clone()));
-        let mut signals = Signals::new();
-        let result = (0..number).try_for_each(|_| call().and_then(|()| signals.check()));
+        let result = (0..number).try_for_each(|_| call());
         vm.set_instrument(None);
         result
     })?;

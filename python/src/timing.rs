@@ -1,16 +1,12 @@
 //! `Model.bench` and the class `Timing`: the time of repeated calls.
-use crate::html;
+use crate::{html, signals};
 use hammock_runtime::{Vm, parallel};
 use hammock_tools::{Samples, sample};
 use pyo3::{exceptions::PyValueError, prelude::*};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Maximum duration of a measurement.
 const MAX_SECONDS: f64 = 86_400.0;
-/// Time between two checks for signals, such as Ctrl-C.
-const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
-/// Maximum number of calls between two looks at the clock.
-const MAX_SKIPPED: u32 = 255;
 
 /// Times of repeated calls of a function, in seconds per call.
 ///
@@ -101,47 +97,16 @@ impl Timing {
 ///
 /// # Errors
 /// If the time is not positive, or the call fails; the exception of a signal's handler.
-pub fn bench(py: Python<'_>, vm: &Vm, min_time: f64, call: impl Fn() -> PyResult<()> + Sync) -> PyResult<Timing> {
+pub fn bench(
+    py: Python<'_>,
+    vm: &Vm,
+    min_time: f64,
+    call: impl Fn() -> PyResult<()> + Send + Sync,
+) -> PyResult<Timing> {
     let time = Duration::try_from_secs_f64(min_time).ok().filter(|_| min_time > 0.0 && min_time <= MAX_SECONDS);
     let time = time.ok_or_else(|| {
         PyValueError::new_err(format!("`min_time` is a number of seconds from 0 to {MAX_SECONDS}, not {min_time}"))
     })?;
-    let samples = py.detach(|| {
-        let mut signals = Signals::new();
-        sample(time, || call().and_then(|()| signals.check()))
-    })?;
+    let samples = signals::released(py, || sample(time, call))?;
     Ok(Timing { samples, threads: parallel::threads(), peak_bytes: vm.memory().charged_peak })
-}
-
-/// Checks for signals, such as Ctrl-C, every now and then while calls are repeated.
-pub struct Signals {
-    checked: Instant,
-    /// Number of calls without a look at the clock, and of those that are left of them.
-    skipped: u32,
-    left: u32,
-}
-
-impl Signals {
-    /// The first check comes after a while.
-    pub fn new() -> Signals {
-        Signals { checked: Instant::now(), skipped: 0, left: 0 }
-    }
-
-    /// Runs the handlers of signals that came, if the last check was a while ago. The interpreter must not be attached.
-    pub fn check(&mut self) -> PyResult<()> {
-        if self.left > 0 {
-            self.left -= 1;
-            return Ok(());
-        }
-        let elapsed = self.checked.elapsed();
-        if elapsed < SIGNAL_INTERVAL {
-            // Short calls look at the clock less often, so that it adds nothing to their time.
-            self.skipped = if elapsed < SIGNAL_INTERVAL / 10 { (2 * self.skipped + 1).min(MAX_SKIPPED) } else { 0 };
-            self.left = self.skipped;
-            return Ok(());
-        }
-        let result = Python::attach(|py| py.check_signals());
-        self.checked = Instant::now();
-        result
-    }
 }
