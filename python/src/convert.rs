@@ -108,7 +108,7 @@ fn nested_from_python(value: &Bound<'_, PyAny>, ty: Option<&ValueType>, depth: u
     if has_elements(value)? {
         return array::to_tensor(&array::of_any(value, None)?, ty).map(Any::from);
     }
-    Err(PyTypeError::new_err(format!("objects of type `{}` are no values of a model", value.get_type().name()?)))
+    Err(PyTypeError::new_err(format!("{} cannot be a value of a model", value.get_type().name()?)))
 }
 
 #[cold]
