@@ -14,9 +14,9 @@ if "t" in getattr(_sys, "abiflags", ""):
         "hammock does not support free-threaded Python yet: its module has the stable ABI, which that lacks"
     )
 
-from hammock import relax
+from hammock import relax as relax
 from hammock._hammock import *  # noqa: F403
 from hammock._hammock import __version__
-from hammock.device import Device, cpu, cuda
-from hammock.functions import register_global_func
-from hammock.relax import build
+from hammock.device import Device as Device, cpu as cpu, cuda as cuda
+from hammock.functions import register_global_func as register_global_func
+from hammock.relax import build as build
