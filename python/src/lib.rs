@@ -6,7 +6,7 @@
 //!   [`registry`]: global functions.
 //! - [`machine`]: the virtual machine under `hammock.relax`.
 //! - [`signals`]: calls with the interpreter released, and Ctrl-C meanwhile; [`interrupt`]: the class `Interrupt`.
-//! - [`error`]: exceptions.
+//! - [`error`]: exceptions; [`interpreter`]: sub-interpreters are refused.
 //! - [`compile`]: the compiler (feature `compiler`).
 //! - [`command_line`]: the command line.
 mod arguments;
@@ -19,6 +19,7 @@ mod convert;
 mod dlpack;
 mod error;
 mod function;
+mod interpreter;
 mod interrupt;
 mod machine;
 mod model;
@@ -56,6 +57,7 @@ mod _hammock {
 
     #[pymodule_init]
     fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::interpreter::claim(module.py())?;
         crate::signals::register_at_fork(module)
     }
 }

@@ -180,6 +180,6 @@ threads = [threading.Thread(target=target, daemon=True) for target in (endless, 
 time.sleep(0.2)
 print("end")
 """
-    for _ in range(5):
+    for _ in range(2):
         status, text = run_python(program, endless.path)
         assert (status, text) == (0, "end\n")
