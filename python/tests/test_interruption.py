@@ -99,6 +99,8 @@ def test_timeouts_end_calls(endless):
         limited(ENDLESS)
     assert time.monotonic() - begin < 2
     assert limited(np.float32(8)) == 4 and limited.main(x=np.float32(8)) == 4
+    with pytest.raises(TimeoutError):
+        limited.with_limits(interrupt=hammock.Interrupt())(ENDLESS)
     for bad in [0, -1, float("nan"), float("inf")]:
         with pytest.raises(ValueError, match="timeout"):
             endless.with_limits(timeout=bad)
