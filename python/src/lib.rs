@@ -10,7 +10,7 @@
 //!   [`registry`]: global functions.
 //! - [`machine`]: the virtual machine under `hammock.relax`.
 //! - [`signals`]: calls with the interpreter released, and Ctrl-C meanwhile; [`interrupt`]: the class `Interrupt`.
-//! - [`error`]: errors as exceptions.
+//! - [`error`]: errors as exceptions; [`interpreter`]: sub-interpreters are refused.
 //! - [`compile`]: the compiler (feature `compiler`).
 //! - [`command_line`]: the command line.
 mod arguments;
@@ -27,6 +27,7 @@ mod error;
 mod executable;
 mod function;
 mod html;
+mod interpreter;
 mod interrupt;
 mod machine;
 mod model;
@@ -73,6 +74,7 @@ mod _hammock {
 
     #[pymodule_init]
     fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::interpreter::claim(module.py())?;
         crate::signals::register_at_fork(module)
     }
 }

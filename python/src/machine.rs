@@ -66,12 +66,12 @@ impl Machine {
         self.0.vm.set_inputs(function, &args).map_err(raise)
     }
 
-    /// Calls a function with its inputs, and keeps the result.
+    /// Calls a function with its inputs and stores the result.
     fn invoke_stateful(&self, py: Python<'_>, function: &str) -> PyResult<()> {
         signals::released(py, || self.0.vm.invoke_stateful(function)).map_err(raise)
     }
 
-    /// The result that was kept.
+    /// The stored result.
     fn output<'py>(&self, py: Python<'py>, function: &str) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, self.0.vm.output(function, &[]).map_err(raise)?, Returns::Tensor)
     }
@@ -154,7 +154,7 @@ fn evaluation(how: Option<&Bound<'_, PyDict>>) -> PyResult<Evaluation> {
     };
     let (number, repeat) = (get("number", 10)?, get("repeat", 1)?);
     if number == 0 || repeat == 0 {
-        return Err(PyValueError::new_err(format!("`number` and `repeat` are at least 1, not {number} and {repeat}")));
+        return Err(PyValueError::new_err(format!("`number` and `repeat` are 1 or more, not {number} and {repeat}")));
     }
     Ok(Evaluation {
         number: number as usize,

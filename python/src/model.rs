@@ -224,11 +224,15 @@ impl Model {
     ///
     /// `timeout` is the limit of each call in seconds; a call that exceeds it raises TimeoutError. `interrupt` ends calls from
     /// another thread. Both take effect before the next kernel or function call: a kernel or a callback that runs is not
-    /// interrupted, and one that never returns is not ended. The limit for memory is one of the whole model: see `load`.
+    /// interrupted, and one that never returns is not ended. A limit that is not given is the model's. The limit for memory is one
+    /// of the whole model: see `load`.
     #[pyo3(signature = (*, timeout=None, interrupt=None))]
     fn with_limits(&self, timeout: Option<f64>, interrupt: Option<&Bound<'_, Interrupt>>) -> PyResult<Model> {
-        let limits =
-            CallLimits { interrupt: interrupt.map(|interrupt| interrupt.get().0.clone()), timeout: seconds(timeout)? };
+        let given = interrupt.map(|interrupt| interrupt.get().0.clone());
+        let limits = CallLimits {
+            interrupt: given.or_else(|| self.limits.interrupt.clone()),
+            timeout: seconds(timeout)?.or(self.limits.timeout),
+        };
         Ok(Model { limits, ..self.clone() })
     }
 

@@ -38,7 +38,7 @@ static REQUESTER: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// Whether this is the main thread, with the number of forks at which that was determined.
+    /// True if this is the main thread, with the number of forks at which that was determined.
     static IS_MAIN: Cell<Option<(u32, bool)>> = const { Cell::new(None) };
 }
 

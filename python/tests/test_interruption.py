@@ -99,6 +99,8 @@ def test_timeouts_end_calls(endless):
         limited(ENDLESS)
     assert time.monotonic() - begin < 2
     assert limited(np.float32(8)) == 4 and limited.main(x=np.float32(8)) == 4
+    with pytest.raises(TimeoutError):
+        limited.with_limits(interrupt=hammock.Interrupt())(ENDLESS)
     for bad in [0, -1, float("nan"), float("inf")]:
         with pytest.raises(ValueError, match="timeout"):
             endless.with_limits(timeout=bad)
@@ -180,6 +182,6 @@ threads = [threading.Thread(target=target, daemon=True) for target in (endless, 
 time.sleep(0.2)
 print("end")
 """
-    for _ in range(5):
+    for _ in range(2):
         status, text = run_python(program, endless.path)
         assert (status, text) == (0, "end\n")

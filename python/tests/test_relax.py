@@ -163,9 +163,8 @@ def test_instruments_see_and_skip_calls(vm):
 
     def instrument(function, name, before_run, result, *args):
         seen.append((name, before_run))
-        assert all(
-            isinstance(arg, (hammock.Tensor, int, tuple, str, type(None), hammock.Function)) or True for arg in args
-        )
+        if not name.startswith("vm.builtin"):
+            assert all(isinstance(arg, hammock.Tensor) for arg in args)
 
     vm.set_instrument(instrument)
     np.testing.assert_array_equal(vm["main"](X, Y).numpy(), 2 * X + Y)
