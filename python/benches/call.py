@@ -2,8 +2,8 @@
 
     python call.py [--capi FOLDER] [--seconds SECONDS] [--threads THREADS]
 
-`FOLDER` has the release build of `libhammock.so` (`cargo build --release -p hammock-capi`): a program in C is compiled with
-`cc` and makes the same calls. Without ONNX Runtime, that race is left out. All run on one thread per call.
+`FOLDER` has the release build of `libhammock.so` (`cargo build --release -p hammock-capi`): a program in C is compiled
+with `cc` and makes the same calls. Without ONNX Runtime, that race is left out. All run on one thread per call.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from onnx import helper
 import hammock
 
 FLOAT = onnx.TensorProto.FLOAT
-# Duration of a batch of calls, in seconds: long enough for the clock, short enough to run undisturbed on a busy machine.
+# Duration of a batch of calls, in seconds: long for the clock, but short enough to run undisturbed on a busy machine.
 BATCH = 1e-3
 
 
@@ -81,7 +81,9 @@ def rate(call: Callable[[], Any], threads: int, seconds: float) -> float:
     return sum(counts) / (time.perf_counter() - begin)
 
 
-def in_c(program: pathlib.Path, library: pathlib.Path, shape: list[int], inputs: int, how: argparse.Namespace) -> list[float]:
+def in_c(
+    program: pathlib.Path, library: pathlib.Path, shape: list[int], inputs: int, how: argparse.Namespace
+) -> list[float]:
     """Nanoseconds per call, and calls per second, of the program in C."""
     sizes = [str(size) for size in shape]
     command = [program, library, str(inputs), str(how.threads), str(how.seconds), *sizes]
@@ -129,7 +131,9 @@ def race(name: str, how: argparse.Namespace, folder: pathlib.Path, program: path
     own_rate = rate(lambda: model(*args), how.threads, how.seconds)
     print(f"    {how.threads} threads, Python     {own_rate:9.0f} calls/s")
     if program:
-        print(f"    {how.threads} threads, C          {c_rate:9.0f} calls/s   Python has {own_rate / c_rate:.2f} of that")
+        print(
+            f"    {how.threads} threads, C          {c_rate:9.0f} calls/s   Python has {own_rate / c_rate:.2f} of that"
+        )
 
 
 def main() -> None:

@@ -47,8 +47,8 @@ pub fn bind(signature: &Signature, args: &Bound<'_, PyTuple>, named: Option<&Bou
     }
 }
 
-/// The error with the function and the parameter that it is about. An exception that Python code raised, such as an argument's
-/// `__array__`, stays the same object, with a note.
+/// The error with the function and the parameter that it is about. An exception that Python code raised, such as an
+/// argument's `__array__`, stays the same object, with a note.
 #[cold]
 fn about(py: Python<'_>, error: PyErr, signature: &Signature, param: &Param) -> PyErr {
     let prefix = check::prefix(signature, &param.name);

@@ -24,8 +24,8 @@ use std::{
     ptr::null_mut,
 };
 
-/// The dtypes of NumPy's type numbers from 0 on, as far as models have them: `bool` to `longlong` and `ulonglong`, three floats,
-/// `longdouble`, two complex types, six kinds of other values, `half`.
+/// The dtypes of NumPy's type numbers from 0 on, as far as models have them: `bool` to `longlong` and `ulonglong`,
+/// three floats, `longdouble`, two complex types, six kinds of other values, `half`.
 const DTYPES: [Option<DType>; 24] = {
     let mut dtypes = [None; 24];
     dtypes[NPY_TYPES::NPY_BOOL as usize] = Some(DType::BOOL);
@@ -61,8 +61,8 @@ impl Lender for Loan {
     }
 }
 
-/// The tensor of an array, an argument of type `ty`. The memory is shared, unless it is not contiguous, misaligned or of the other
-/// byte order.
+/// The tensor of an array, an argument of type `ty`. The memory is shared, unless it is not contiguous, misaligned or
+/// of the other byte order.
 ///
 /// # Errors
 /// If there is no such dtype here, or an array that would have to be copied does not fit.
@@ -153,8 +153,8 @@ fn custom_dtype_of(descr: &Bound<'_, PyArrayDescr>, number: c_int) -> PyResult<D
     })
 }
 
-/// The array of a tensor on the host: a view of its memory, which is read-only if the tensor is a constant. `None` if NumPy has
-/// no such dtype.
+/// The array of a tensor on the host: a view of its memory, which is read-only if the tensor is a constant. `None` if
+/// NumPy has no such dtype.
 pub fn of_tensor<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Some(descr) = descr_of(py, tensor.dtype())? else { return Ok(None) };
     let tensor = tensor.to_contiguous().map_err(|error| raise(error.into()))?;
@@ -164,8 +164,8 @@ pub fn of_tensor<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Option<Bound
     let data = if is_empty { null_mut() } else { tensor.data_ptr().cast::<c_void>() };
     let flags = if tensor.is_read_only() { 0 } else { NPY_ARRAY_WRITEABLE };
     let ndim = tensor.shape().len() as c_int;
-    // SAFETY: the shape has `ndim` sizes, the memory belongs to the tensor, and the array holds the tensor as its base. Both
-    // functions take the references that they are given.
+    // SAFETY: the shape has `ndim` sizes, the memory belongs to the tensor, and the array holds the tensor as its base.
+    // Both functions take the references that they are given.
     unsafe {
         let class = get_type_object(py, NpyTypes::PyArray_Type);
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
@@ -206,8 +206,8 @@ fn descr_of(py: Python<'_>, dtype: DType) -> PyResult<Option<Bound<'_, PyArrayDe
     Ok(Some(descr).filter(|descr| dtype.is_byte_sized() && descr.itemsize() == dtype.bytes()))
 }
 
-/// An array of anything that NumPy can convert: numbers, nested lists, objects with a buffer. Numbers are converted to `dtype`
-/// where it has them exactly, or is a float type.
+/// An array of anything that NumPy can convert: numbers, nested lists, objects with a buffer. Numbers are converted to
+/// `dtype` where it has them exactly, or is a float type.
 ///
 /// # Errors
 /// NumPy's; TypeError or OverflowError if a number does not fit.

@@ -42,8 +42,8 @@ pub unsafe fn fill(owner: Bound<'_, Tensor>, view: *mut ffi::Py_buffer, flags: c
         strides[axis - 1] = strides[axis].wrapping_mul(shape[axis]);
     }
     let mut layout: Box<Layout> = Box::new((shape, strides));
-    // SAFETY: the view is valid for writes. The layout lives until `release`, the memory as long as the tensor, which the view
-    // refers to.
+    // SAFETY: the view is valid for writes. The layout lives until `release`, the memory as long as the tensor, which
+    // the view refers to.
     unsafe {
         (*view).buf = tensor.data_ptr().cast();
         (*view).len = tensor.nbytes() as isize;

@@ -54,8 +54,8 @@ impl<'py> FromPyObject<'_, 'py> for Returns {
 /// Maximum nesting depth of tuples, in both directions.
 const MAX_DEPTH: usize = 100;
 
-/// A value of Python as one of this runtime. Where it is an argument, `ty` is its parameter's type, to which numbers and lists are
-/// converted.
+/// A value of Python as one of this runtime. Where it is an argument, `ty` is its parameter's type, to which numbers
+/// and lists are converted.
 ///
 /// # Errors
 /// If there is no such value here.
@@ -252,7 +252,8 @@ fn nested_to_python<'py>(py: Python<'py>, value: &Any, returns: Returns, depth: 
     }
 }
 
-/// A tensor in the form that the caller asked for; a `Tensor` if NumPy lacks its dtype, or it is not in the host's memory.
+/// A tensor in the form that the caller asked for; a `Tensor` if NumPy lacks its dtype, or it is not in the host's
+/// memory.
 fn tensor_to_python<'py>(py: Python<'py>, tensor: &value::Tensor, returns: Returns) -> PyResult<Bound<'py, PyAny>> {
     if returns == Returns::Numpy
         && tensor.device().is_host()

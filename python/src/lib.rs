@@ -1,9 +1,9 @@
 //! `hammock._hammock`, the native half of the Python packages `hammock` and `hammock-runtime`.
 //!
-//! - [`model`]: loaded models and their functions; [`arguments`] matches a call's arguments to parameters, [`check`] says why they
-//!   do not fit, [`signature`] describes them, [`timing`] and [`profile`] measure calls.
-//! - [`convert`]: values to and from Python; [`array`]: NumPy; [`dlpack`]: DLPack; [`tensor`]: the class `Tensor`; [`buffer`]: the
-//!   buffer protocol; [`widen`]: elements that NumPy lacks.
+//! - [`model`]: loaded models and their functions; [`arguments`] matches a call's arguments to parameters, [`check`]
+//!   says why they do not fit, [`signature`] describes them, [`timing`] and [`profile`] measure calls.
+//! - [`convert`]: values to and from Python; [`array`]: NumPy; [`dlpack`]: DLPack; [`tensor`]: the class `Tensor`;
+//!   [`buffer`]: the buffer protocol; [`widen`]: elements that NumPy lacks.
 //! - [`executable`]: the contents of compiled models.
 //! - [`html`]: tables for notebooks.
 //! - [`function`]: packed functions in both directions, with [`borrowed`] tensors and [`python_call`]s;

@@ -26,17 +26,17 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 /// A model that is ready to run. Any number of threads may call it at once.
 ///
-/// `model(x)` calls its function `main`, or its only function; `model.name(x)` or `model["name"](x)` another one. Arguments are
-/// NumPy arrays, objects with `__dlpack__` such as torch tensors, or with a buffer, numbers, nested lists, strings, tuples and
-/// shapes, by position or by name. `model.signature()` lists dtypes and shapes. The memory of contiguous arrays is used in
-/// place; while the model has it, it cannot be resized.
+/// `model(x)` calls its function `main`, or its only function; `model.name(x)` or `model["name"](x)` another one.
+/// Arguments are NumPy arrays, objects with `__dlpack__` such as torch tensors, or with a buffer, numbers, nested
+/// lists, strings, tuples and shapes, by position or by name. `model.signature()` lists dtypes and shapes. The memory
+/// of contiguous arrays is used in place; while the model has it, it cannot be resized.
 ///
-/// A call raises TypeError if an argument is of another kind or dtype than its parameter, or their number is wrong; ValueError
-/// if it is of another shape; OverflowError if a number is out of the dtype's range; and what functions that the model calls
-/// raise.
+/// A call raises TypeError if an argument is of another kind or dtype than its parameter, or their number is wrong;
+/// ValueError if it is of another shape; OverflowError if a number is out of the dtype's range; and what functions that
+/// the model calls raise.
 ///
-/// Python's other threads run during a call, and Ctrl-C ends it before its next kernel. A model that was loaded from a file is
-/// pickled as the file's path, another one with all its contents.
+/// Python's other threads run during a call, and Ctrl-C ends it before its next kernel. A model that was loaded from a
+/// file is pickled as the file's path, another one with all its contents.
 #[pyclass(frozen, module = "hammock")]
 #[derive(Clone)]
 pub struct Model {
@@ -173,8 +173,8 @@ impl Model {
         Ok(signature::Signature(self.function(function)?.clone()))
     }
 
-    /// Times calls with these arguments, for about `min_time` seconds, after one that warms up. `func` names the function; by
-    /// default it is the main function.
+    /// Times calls with these arguments, for about `min_time` seconds, after one that warms up. `func` names the
+    /// function; by default it is the main function.
     ///
     /// Raises ValueError if `min_time` is not positive, and what the call raises.
     #[pyo3(signature = (*args, min_time=1.0, func=None, **named))]
@@ -191,8 +191,8 @@ impl Model {
         timing::bench(py, &self.vm, min_time, || self.run(signature, &args).map(drop))
     }
 
-    /// Profiles `number` calls with these arguments, after one that warms up. `func` names the function; by default it is the main
-    /// function. Other threads' calls of the model in the meantime are part of the profile.
+    /// Profiles `number` calls with these arguments, after one that warms up. `func` names the function; by default it
+    /// is the main function. Other threads' calls of the model in the meantime are part of the profile.
     ///
     /// Raises ValueError if `number` is 0, and what the calls raise.
     #[pyo3(signature = (*args, number=10, func=None, **named))]
@@ -331,8 +331,9 @@ impl ModelFunction {
 
 /// Loads a compiled model from a file.
 ///
-/// `returns` says what tensors among the results are: "numpy" (arrays), "tensor" (`hammock.Tensor`, which other frameworks read
-/// through DLPack) or "torch". `timeout` is the limit of each call in seconds, `max_memory` that of the model in bytes.
+/// `returns` says what tensors among the results are: "numpy" (arrays), "tensor" (`hammock.Tensor`, which other
+/// frameworks read through DLPack) or "torch". `timeout` is the limit of each call in seconds, `max_memory` that of the
+/// model in bytes.
 ///
 /// Raises OSError if the file cannot be read, and ValueError if it is damaged or no compiled model.
 #[pyfunction]

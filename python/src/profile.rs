@@ -53,8 +53,8 @@ impl Profile {
         FlameGraph(printable(&self.0.flame_graph()).into_owned())
     }
 
-    /// Writes the profile to a file: the flame graph if its name ends in `.svg`, the trace if it ends in `.trace.json`, the JSON
-    /// if it ends in `.json`, the table otherwise.
+    /// Writes the profile to a file: the flame graph if its name ends in `.svg`, the trace if it ends in `.trace.json`,
+    /// the JSON if it ends in `.json`, the table otherwise.
     fn save(&self, path: PathBuf) -> PyResult<()> {
         let name = path.to_string_lossy();
         let text = match () {
@@ -94,7 +94,7 @@ impl Profile {
     }
 }
 
-/// A function or kernel in a profile, over all places that call it.
+/// A function or kernel in a profile, over all call sites.
 #[pyclass(frozen, module = "hammock")]
 pub struct ProfileRow(Row);
 

@@ -63,8 +63,8 @@ impl Parameter {
         &self.0.name
     }
 
-    /// Its role: `"input"`, `"weight"` (a weight that each call passes), `"bound"` (one whose value is in the model), `"default"`
-    /// (a parameter with a default value) or `"output"`.
+    /// Its role: `"input"`, `"weight"` (a weight that each call passes), `"bound"` (one whose value is in the model),
+    /// `"default"` (a parameter with a default value) or `"output"`.
     #[getter]
     fn role(&self) -> &'static str {
         self.0.role.name()
@@ -88,8 +88,8 @@ impl Parameter {
         self.0.ty.dtype().map(|dtype| dtype.to_string())
     }
 
-    /// The sizes of a tensor or shape: ints, and strings for symbolic ones, such as `"n"`; None for each if only the rank is known,
-    /// and None instead of the tuple if not even that is.
+    /// The sizes of a tensor or shape: ints, and strings for symbolic ones, such as `"n"`; None for each if only the
+    /// rank is known, and None instead of the tuple if not even that is.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let (ValueType::Tensor { shape: dims, .. } | ValueType::Shape(dims)) = &self.0.ty else { return Ok(None) };

@@ -11,9 +11,9 @@ use std::ffi::c_int;
 
 /// A tensor: an array of numbers of one dtype, in the memory of a device.
 ///
-/// It shares its memory with NumPy (`numpy.asarray(tensor)`), with other frameworks (`torch.from_dlpack(tensor)`) and with
-/// anything that reads buffers (`memoryview(tensor)`). `Tensor(x)` makes one of an array, a number, a nested list, or an object
-/// with `__dlpack__`, again without a copy where that is possible.
+/// It shares its memory with NumPy (`numpy.asarray(tensor)`), with other frameworks (`torch.from_dlpack(tensor)`) and
+/// with anything that reads buffers (`memoryview(tensor)`). `Tensor(x)` makes one of an array, a number, a nested list,
+/// or an object with `__dlpack__`, again without a copy where that is possible.
 #[pyclass(frozen, module = "hammock")]
 pub struct Tensor(pub Data);
 
@@ -72,8 +72,8 @@ impl Tensor {
 
     /// The NumPy array that shares its memory; read-only if the tensor is a constant of a model.
     ///
-    /// Raises TypeError if NumPy has no such dtype; the package `ml_dtypes` adds bfloat16 and the float8 types. `astype` and
-    /// `tolist` need no such dtype.
+    /// Raises TypeError if NumPy has no such dtype; the package `ml_dtypes` adds bfloat16 and the float8 types.
+    /// `astype` and `tolist` need no such dtype.
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if !self.0.device().is_host() {
             return Err(PyTypeError::new_err(format!(
@@ -84,8 +84,8 @@ impl Tensor {
         array::of_tensor(py, &self.0)?.ok_or_else(|| {
             let dtype = self.0.dtype();
             PyTypeError::new_err(format!(
-                "NumPy has no dtype `{dtype}`; astype(\"{}\") converts it, and `pip install ml_dtypes` adds bfloat16 and \
-                 float8",
+                "NumPy has no dtype `{dtype}`; astype(\"{}\") converts it, and `pip install ml_dtypes` adds bfloat16 \
+                 and float8",
                 widen::dtype(dtype)
             ))
         })
@@ -96,8 +96,8 @@ impl Tensor {
         self.numpy(py)
     }
 
-    /// A NumPy array with its elements converted to `dtype`, as by `numpy.ndarray.astype`. Elements of any dtype can be converted,
-    /// also those that NumPy itself lacks: bfloat16, float8, int4 and so on.
+    /// A NumPy array with its elements converted to `dtype`, as by `numpy.ndarray.astype`. Elements of any dtype can be
+    /// converted, also those that NumPy itself lacks: bfloat16, float8, int4 and so on.
     ///
     /// Raises TypeError if NumPy has no dtype `dtype`.
     fn astype<'py>(&self, py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

@@ -112,9 +112,14 @@ BAD_CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (
         lambda: models.zoo().pairwise(np.ones((2, 3), np.float32), np.ones((3, 7), np.float32)),
         ValueError,
-        "pairwise(), parameter `b`: expected float32[m, n], got float32[3, 7]: axis 1 is 7, but n is 2 in parameter `a`",
+        "pairwise(), parameter `b`: expected float32[m, n], got float32[3, 7]: axis 1 is 7, but n is 2 in parameter "
+        "`a`",
     ),
-    (lambda: models.zoo()("text", ROW), TypeError, "main(), parameter `x`: expected float32[n, 4], got a value of type"),
+    (
+        lambda: models.zoo()("text", ROW),
+        TypeError,
+        "main(), parameter `x`: expected float32[n, 4], got a value of type",
+    ),
     (lambda: models.zoo()(None, ROW), TypeError, "main(), parameter `x`: expected float32[n, 4], got None"),
     (lambda: models.zoo()(object(), ROW), TypeError, "main(), parameter `x`: expected float32[n, 4]: object cannot be"),
     (lambda: models.zoo()({"a": 1}, ROW), TypeError, "main(), parameter `x`: expected float32[n, 4]: dict cannot be"),
@@ -138,7 +143,11 @@ BAD_CALLS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: models.zoo().filled((2, 3), float("nan")), TypeError, "filled(), parameter `value`"),
     (lambda: models.zoo().filled((2, 2**63), 1), OverflowError, "filled(), parameter `shape`"),
     (lambda: models.zoo().filled((2, "3"), 1), TypeError, "filled(), parameter `shape`"),
-    (lambda: models.zoo().filled((2,), 1), ValueError, "filled(), parameter `shape`: expected shape[a, b], got shape[2]"),
+    (
+        lambda: models.zoo().filled((2,), 1),
+        ValueError,
+        "filled(), parameter `shape`: expected shape[a, b], got shape[2]",
+    ),
     (lambda: models.zoo().fields(([1, 2], 3, 4)), ValueError, "fields(), parameter `pair`"),
     (lambda: models.zoo().fields([1, 2]), ValueError, "fields(), parameter `pair`"),
     (lambda: models.typed().uint8([-1]), OverflowError, "uint8(), parameter `x`"),
