@@ -1,14 +1,14 @@
 //! The arguments of a call, by position or by name.
-use crate::convert::from_python;
+use crate::{check, convert::from_python};
 use hammock_runtime::{
     Any,
     image::signature::{Param, Role, Signature},
     suggest::nearest,
 };
 use pyo3::{
-    exceptions::PyTypeError,
+    exceptions::{PyBufferError, PyOverflowError, PyTypeError, PyValueError},
     prelude::*,
-    types::{PyDict, PyTuple},
+    types::{PyDict, PyTuple, PyType},
 };
 
 /// Converts the arguments of a call in the order of the parameters.
@@ -17,8 +17,11 @@ use pyo3::{
 /// If an argument is missing, unknown, given twice or of a type that no value has.
 pub fn bind(signature: &Signature, args: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Any>> {
     let mut params = signature.given();
-    let mut values = Vec::with_capacity(args.len());
-    for (position, value) in args.iter_borrowed().enumerate() {
+    let mut values = Vec::with_capacity(args.len().min(signature.params.len()));
+    let converted = |value: &Bound<'_, PyAny>, param: &Param| {
+        from_python(value, Some(&param.ty)).map_err(|error| about(value.py(), error, signature, param))
+    };
+    for value in args.iter_borrowed() {
         let Some(param) = params.next() else { return Err(wrong_count(signature, args.len())) };
         if let Some(named) = named
             && named.contains(&param.name)?
@@ -26,7 +29,7 @@ pub fn bind(signature: &Signature, args: &Bound<'_, PyTuple>, named: Option<&Bou
             let message = format!("{}() got parameter `{}` by position and by name", signature.function, param.name);
             return Err(PyTypeError::new_err(message));
         }
-        values.push(from_python(&value, Some(&param.ty)).map_err(|error| about(error, signature, param, position))?);
+        values.push(converted(&value, param)?);
     }
     let mut used = 0;
     for param in params {
@@ -36,8 +39,7 @@ pub fn bind(signature: &Signature, args: &Bound<'_, PyTuple>, named: Option<&Bou
         };
         let Some(value) = value else { return Err(missing(signature, args.len(), named)) };
         used += 1;
-        let position = values.len();
-        values.push(from_python(&value, Some(&param.ty)).map_err(|error| about(error, signature, param, position))?);
+        values.push(converted(&value, param)?);
     }
     match named {
         Some(named) if named.len() > used => Err(unknown(signature, named)),
@@ -45,15 +47,26 @@ pub fn bind(signature: &Signature, args: &Bound<'_, PyTuple>, named: Option<&Bou
     }
 }
 
-/// The error with the function and the parameter that it is about.
+/// The error with the function and the parameter that it is about. An exception that Python code raised, such as an
+/// argument's `__array__`, stays the same object, with a note.
 #[cold]
-fn about(error: PyErr, signature: &Signature, param: &Param, position: usize) -> PyErr {
-    Python::attach(|py| {
-        let note = format!("argument {position} of {}(), parameter `{}`: {}", signature.function, param.name, param.ty);
-        // The note is help; the error stands without it.
-        let _ = error.value(py).call_method1("add_note", (note,));
-        error
-    })
+fn about(py: Python<'_>, error: PyErr, signature: &Signature, param: &Param) -> PyErr {
+    let prefix = check::prefix(signature, &param.name);
+    let class = error.get_type(py);
+    let is_own = |own: Bound<'_, PyType>| class.is(&own);
+    let is_plain = is_own(py.get_type::<PyTypeError>())
+        || is_own(py.get_type::<PyValueError>())
+        || is_own(py.get_type::<PyOverflowError>())
+        || is_own(py.get_type::<PyBufferError>());
+    if is_plain && error.traceback(py).is_none() {
+        let message = error.value(py).to_string();
+        let expected =
+            if message.starts_with("expected ") { String::new() } else { format!("expected {}: ", param.ty) };
+        return PyErr::from_type(class, format!("{prefix}{expected}{message}"));
+    }
+    // The note is help; the error stands without it.
+    let _ = error.value(py).call_method1("add_note", (format!("{prefix}expected {}", param.ty),));
+    error
 }
 
 fn described(signature: &Signature) -> String {

@@ -1,9 +1,9 @@
 //! DLPack: tensors to and from other frameworks, without a copy.
-use crate::error::raise;
+use crate::{array, error::raise};
 use hammock_runtime::Tensor;
 use hammock_runtime::ffi::dlpack::{ManagedTensor, ManagedTensorVersioned, VERSION};
 use pyo3::{
-    exceptions::{PyBufferError, PyTypeError},
+    exceptions::{PyBufferError, PyTypeError, PyValueError},
     ffi,
     prelude::*,
     types::{PyCapsule, PyDict},
@@ -28,9 +28,46 @@ pub fn import(producer: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => producer.call_method0("__dlpack__")?,
         other => other?,
     };
-    let capsule = capsule.cast_into::<PyCapsule>()?;
+    let capsule = capsule.cast_into::<PyCapsule>().map_err(|error| {
+        let class = error.into_inner().get_type();
+        PyTypeError::new_err(format!("`__dlpack__` returned {class}, not a capsule"))
+    })?;
     let tensor = take(&capsule)?;
-    if tensor.is_contiguous() { Ok(tensor) } else { tensor.to_contiguous().map_err(|error| raise(error.into())) }
+    if !tensor.device().is_host() {
+        let device = tensor.device();
+        return Err(PyValueError::new_err(format!("the tensor is on {device}; models run on the CPU: copy it there")));
+    }
+    let tensor = tensor.to_contiguous().map_err(|error| raise(error.into()))?;
+    if array::is_aligned(tensor.data_ptr(), tensor.dtype()) {
+        return Ok(tensor);
+    }
+    copied(&tensor)
+}
+
+/// A contiguous copy, in memory of its own.
+///
+/// # Errors
+/// If there is not enough memory.
+pub fn copied(tensor: &Tensor) -> PyResult<Tensor> {
+    let copy = || {
+        let dense = tensor.to_contiguous()?;
+        Tensor::from_bytes(dense.dtype(), dense.shape(), dense.as_bytes()?)
+    };
+    copy().map_err(|error| raise(error.into()))
+}
+
+/// The torch tensor that shares a tensor's memory; a copy if it must not be written, which torch cannot express.
+///
+/// # Errors
+/// If torch is not installed, or lacks the dtype.
+pub fn to_torch<'py>(tensor: Bound<'py, crate::tensor::Tensor>) -> PyResult<Bound<'py, PyAny>> {
+    let py = tensor.py();
+    let from_dlpack = py.import("torch")?.getattr("from_dlpack")?;
+    let data = &tensor.get().0;
+    if data.is_read_only() {
+        return from_dlpack.call1((crate::tensor::Tensor(copied(data)?),));
+    }
+    from_dlpack.call1((tensor,))
 }
 
 /// Takes the tensor out of a capsule, which is marked as used.

@@ -6,36 +6,28 @@ use pyo3::{
     prelude::*,
     types::PyType,
 };
-use std::cell::RefCell;
+use std::sync::Arc;
 
 create_exception!(hammock, CancelledError, PyRuntimeError, "A call was cancelled.");
 create_exception!(hammock, InternalError, PyRuntimeError, "A mistake in Hammock itself: please report it.");
 
-thread_local! {
-    /// The exception of the last callback that failed on this thread, with the text of its error.
-    static RAISED: RefCell<Option<(String, PyErr)>> = const { RefCell::new(None) };
-}
-
 /// The exception for an error of the runtime. It has the class that the error's kind names, and notes with the lines of the
 /// model's source. The exception of a callback is raised again itself.
 pub fn raise(error: Error) -> PyErr {
-    Python::attach(|py| {
-        let exception = original(&error).unwrap_or_else(|| new(py, &error));
-        for entry in error.trace() {
-            // Notes are help; the error stands without them.
-            let _ = exception.value(py).call_method1("add_note", (entry.to_string(),));
-        }
-        if let Some(cause) = error.cause() {
-            let _ = exception.value(py).call_method1("add_note", (format!("caused by {cause:#}"),));
-        }
-        exception
-    })
+    Python::attach(|py| exception(py, &error))
 }
 
-/// The exception that a callback on this thread raised, if it is the reason of an error.
-fn original(error: &Error) -> Option<PyErr> {
-    let (text, exception) = RAISED.take()?;
-    (text == error.to_string()).then_some(exception)
+fn exception(py: Python<'_>, error: &Error) -> PyErr {
+    let raised = error.payload().and_then(|payload| payload.downcast_ref::<PyErr>());
+    let exception = raised.map_or_else(|| new(py, error), |raised| raised.clone_ref(py));
+    for entry in error.trace() {
+        // Notes are help; the error stands without them.
+        let _ = exception.value(py).call_method1("add_note", (entry.to_string(),));
+    }
+    if let Some(cause) = error.cause() {
+        exception.set_cause(py, Some(self::exception(py, cause)));
+    }
+    exception
 }
 
 fn new(py: Python<'_>, error: &Error) -> PyErr {
@@ -56,12 +48,10 @@ fn builtin<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyType>> {
     class.is_subclass_of::<PyException>().unwrap_or(false).then_some(class)
 }
 
-/// The error for an exception that a callback raised. The exception is kept for [`raise`].
+/// The error for an exception that a callback raised, with the exception attached, which [`raise`] raises again.
 pub fn from_exception(py: Python<'_>, exception: PyErr) -> Error {
     let value = exception.value(py);
     let name = value.get_type().name().map_or_else(|_| "Exception".to_owned(), |name| name.to_string());
     let message = value.str().map_or_else(|_| String::new(), |text| text.to_string());
-    let error = Error::new(name, message);
-    RAISED.set(Some((error.to_string(), exception)));
-    error
+    Error::new(name, message).with_payload(Arc::new(exception))
 }

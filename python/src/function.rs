@@ -1,38 +1,122 @@
 //! Packed functions: those of this runtime as Python callables, and Python callables as functions of this runtime.
 use crate::{
+    borrowed::Borrowed,
     convert::{Returns, from_python, to_python},
     error::{from_exception, raise},
+    model::ModelFunction,
+    python_call, signals,
 };
-use hammock_runtime::{Any, Error, Function as Data, ffi::kind};
-use pyo3::{prelude::*, types::PyTuple};
+use hammock_runtime::{
+    Any, Error, Function as Data,
+    ffi::{SafeCall, kind},
+};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::PyTuple,
+};
 
-/// A function value: of a model, of the registry of global functions, or a Python callable that a model received.
+/// A packed function: of a model, of the registry of global functions, in C, or a Python callable that was converted.
+///
+/// It is called by position; arguments and results are those of models. It may be given to models and to other functions.
 #[pyclass(frozen, module = "hammock")]
-pub struct Function(pub Data);
+pub struct Function {
+    /// The function.
+    pub data: Data,
+    /// How tensors are returned by calls from Python.
+    pub returns: Returns,
+}
 
 #[pymethods]
 impl Function {
     #[pyo3(signature = (*args))]
     fn __call__<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-        let args: Vec<Any> = args.iter().map(|arg| from_python(&arg, None)).collect::<PyResult<_>>()?;
-        let result = py.detach(|| self.0.call(&args));
+        let args: Vec<Any> = args.iter().enumerate().map(|(at, arg)| argument(&arg, at)).collect::<PyResult<_>>()?;
+        let result = signals::released(py, || self.data.call(&args));
         drop(args);
-        to_python(py, result.map_err(raise)?, Returns::Numpy)
+        to_python(py, result.map_err(raise)?, self.returns)
+    }
+
+    /// The function in C at an address, such as `ctypes.cast(library.name, ctypes.c_void_p).value`.
+    ///
+    /// It has the packed calling convention, `int32_t name(void *, const hammock_any *args, int32_t count, hammock_any
+    /// *result)`, and is called from any thread. `owner` is an object that keeps the code loaded. An address that is no such
+    /// function crashes the interpreter, as with ctypes.
+    #[staticmethod]
+    #[pyo3(signature = (address, owner=None))]
+    fn from_address(address: usize, owner: Option<Py<PyAny>>) -> PyResult<Function> {
+        if address == 0 {
+            return Err(PyValueError::new_err("the function's address is 0"));
+        }
+        // SAFETY: as the caller promises. The documentation says so.
+        let data = unsafe { Data::from_c(std::mem::transmute::<usize, SafeCall>(address), owner) };
+        Ok(Function { data, returns: Returns::Numpy })
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a hammock.Function cannot be pickled; pickle the model or the callable, and get the function from that",
+        ))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<hammock.Function at {:p}>", self.data.handle())
     }
 }
 
-/// A Python callable as a function. Tensors are given to it as NumPy arrays that share their memory.
-pub fn from_callable(callable: &Bound<'_, PyAny>) -> Data {
+/// An argument of a function without a signature.
+fn argument(value: &Bound<'_, PyAny>, position: usize) -> PyResult<Any> {
+    from_python(value, None).inspect_err(|error| {
+        // The note is help; the error stands without it.
+        let _ = error.value(value.py()).call_method1("add_note", (format!("argument {position} of the function"),));
+    })
+}
+
+/// A Python callable as a function; `receives` says how tensors are given to it. They share their memory.
+pub fn from_callable(callable: &Bound<'_, PyAny>, receives: Returns) -> Data {
     let callable = callable.clone().unbind();
     Data::new(move |args| {
         let called = Python::try_attach(|py| {
-            let call = || {
-                let args = args.iter().map(|arg| to_python(py, arg.owned().map_err(raise)?, Returns::Numpy));
-                let args = PyTuple::new(py, args.collect::<PyResult<Vec<_>>>()?)?;
-                from_python(&callable.bind(py).call1(args)?, None)
-            };
-            call().map_err(|exception| from_exception(py, exception))
+            call(callable.bind(py), args, receives).map_err(|exception| from_exception(py, exception))
         });
-        called.unwrap_or_else(|| Err(Error::new(kind::RUNTIME, "Python is shutting down")))
+        called.unwrap_or_else(|| Err(Error::new(kind::RUNTIME, "a callback cannot run: Python is shutting down")))
     })
+}
+
+fn call(callable: &Bound<'_, PyAny>, args: &[Any], receives: Returns) -> PyResult<Any> {
+    let py = callable.py();
+    let mut borrowed = Vec::new();
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        let value = arg.owned().map_err(raise)?;
+        borrowed.extend(Borrowed::new(arg, &value));
+        values.push(to_python(py, value, receives)?);
+    }
+    let result = python_call::call(callable, &PyTuple::new(py, values)?)?;
+    borrowed.iter().for_each(Borrowed::write_back);
+    from_python(&result, None).inspect_err(|error| {
+        let name = callable.repr().map_or_else(|_| "a callable".to_owned(), |name| name.to_string());
+        // As above.
+        let _ = error.value(py).call_method1("add_note", (format!("the result of the callback {name}"),));
+    })
+}
+
+/// A value as models see it: a callable becomes a `Function`, an array a `Tensor`, a list a tuple.
+///
+/// `receives` says how a callable receives tensors: "numpy" (arrays) or "tensor" (`hammock.Tensor`). Both share the tensor's
+/// memory, and what is written reaches it, so a callable may have outputs among its arguments. Those of constants are
+/// read-only. They stay valid after the call, but a model may use their memory again: keep a copy. Its results are those that
+/// models can have; None is one.
+///
+/// Raises TypeError if there is no such value.
+#[pyfunction]
+#[pyo3(signature = (value, *, receives=Returns::Numpy))]
+pub fn convert<'py>(value: &Bound<'py, PyAny>, receives: Returns) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    let is_function = value.is_instance_of::<Function>() || value.is_instance_of::<ModelFunction>();
+    if value.is_callable() && !is_function && !value.hasattr("__dlpack__")? {
+        let function = Function { data: from_callable(value, receives), returns: receives };
+        return Ok(Bound::new(py, function)?.into_any());
+    }
+    to_python(py, from_python(value, None)?, Returns::Tensor)
 }

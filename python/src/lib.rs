@@ -1,41 +1,80 @@
 //! `hammock._hammock`, the native half of the Python packages `hammock` and `hammock-runtime`.
 //!
-//! - [`model`]: loaded models and their functions; [`arguments`] matches a call's arguments to parameters.
-//! - [`convert`]: values to and from Python; [`array`]: NumPy; [`dlpack`]: DLPack; [`tensor`]: the class `Tensor`.
-//! - [`function`]: packed functions in both directions.
-//! - [`error`]: exceptions.
+//! - [`model`]: loaded models and their functions; [`arguments`] matches a call's arguments to parameters, [`check`]
+//!   says why they do not fit, [`signature`] describes them, [`timing`] and [`profile`] measure calls.
+//! - [`convert`]: values to and from Python; [`array`]: NumPy; [`dlpack`]: DLPack; [`tensor`]: the class `Tensor`;
+//!   [`buffer`]: the buffer protocol; [`widen`]: elements that NumPy lacks.
+//! - [`executable`]: the contents of compiled models.
+//! - [`html`]: tables for notebooks.
+//! - [`function`]: packed functions in both directions, with [`borrowed`] tensors and [`python_call`]s;
+//!   [`registry`]: global functions.
+//! - [`machine`]: the virtual machine under `hammock.relax`.
+//! - [`signals`]: calls with the interpreter released, and Ctrl-C meanwhile; [`interrupt`]: the class `Interrupt`.
+//! - [`error`]: errors as exceptions; [`interpreter`]: sub-interpreters are refused.
 //! - [`compile`]: the compiler (feature `compiler`).
 //! - [`command_line`]: the command line.
 mod arguments;
 mod array;
+mod borrowed;
+mod buffer;
+mod check;
 mod command_line;
 #[cfg(feature = "compiler")]
 mod compile;
 mod convert;
 mod dlpack;
 mod error;
+mod executable;
 mod function;
+mod html;
+mod interpreter;
+mod interrupt;
+mod machine;
 mod model;
+mod profile;
+mod python_call;
+mod registry;
+mod signals;
+mod signature;
 mod tensor;
+mod timing;
+mod widen;
 
-use pyo3::prelude::*;
+use pyo3::pymodule;
 
 /// The native half of `hammock`.
 #[pymodule]
 mod _hammock {
+    use pyo3::prelude::*;
+
     #[cfg(feature = "compiler")]
     #[pymodule_export]
     use crate::compile::{CompileError, compile};
     #[pymodule_export]
     use crate::{
         command_line::main,
-        function::Function,
-        model::{Model, load, set_threads, threads},
+        convert::Object,
+        error::{CancelledError, InternalError},
+        executable::{Executable, inspect},
+        function::{Function, convert},
+        interrupt::Interrupt,
+        machine::Machine,
+        model::{Model, ModelFunction, load, set_threads, threads, unpickle},
+        profile::{FlameGraph, Profile, ProfileRow},
+        registry::{get_global_func, list_global_func_names, register_function, remove_global_func},
+        signature::{Parameter, Signature},
         tensor::Tensor,
+        timing::Timing,
     };
 
     /// The version of the package.
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python names it so")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn initialize(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::interpreter::claim(module.py())?;
+        crate::signals::register_at_fork(module)
+    }
 }

@@ -1,31 +1,48 @@
 //! Loaded models.
 use crate::{
     arguments::bind,
+    check::misfit,
     convert::{Returns, to_python},
     error::raise,
+    interrupt::Interrupt,
+    profile::{self, Profile},
+    signals, signature,
+    timing::{self, Timing},
 };
 use hammock_runtime::{
-    Library, Vm,
-    image::Signature,
+    Any, Library, Vm,
+    image::{Integrity, Signature},
+    memory::AllocatorKind,
     parallel,
     suggest::nearest,
     vm::{CallLimits, Options},
 };
 use pyo3::{
-    exceptions::{PyAttributeError, PyKeyError, PyOSError, PyValueError},
+    exceptions::{PyAttributeError, PyKeyError, PyOSError, PyTypeError, PyValueError},
     prelude::*,
-    types::{PyDict, PyTuple},
+    types::{PyBytes, PyDict, PyTuple},
 };
 use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 /// A model that is ready to run. Any number of threads may call it at once.
 ///
-/// `model(x)` calls its function `main`, or its only function; `model.name(x)` or `model["name"](x)` another one. Arguments are
-/// NumPy arrays, objects with `__dlpack__` such as torch tensors, numbers, strings, tuples and shapes, by position or by name.
+/// `model(x)` calls its function `main`, or its only function; `model.name(x)` or `model["name"](x)` another one.
+/// Arguments are NumPy arrays, objects with `__dlpack__` such as torch tensors, or with a buffer, numbers, nested
+/// lists, strings, tuples and shapes, by position or by name. `model.signature()` lists dtypes and shapes. The memory
+/// of contiguous arrays is used in place; while the model has it, it cannot be resized.
+///
+/// A call raises TypeError if an argument is of another kind or dtype than its parameter, or their number is wrong;
+/// ValueError if it is of another shape; OverflowError if a number is out of the dtype's range; and what functions that
+/// the model calls raise.
+///
+/// Python's other threads run during a call, and Ctrl-C ends it before its next kernel. A model that was loaded from a
+/// file is pickled as the file's path, another one with all its contents.
 #[pyclass(frozen, module = "hammock")]
+#[derive(Clone)]
 pub struct Model {
     library: Arc<Library>,
-    vm: Vm,
+    pub(crate) vm: Vm,
+    limits: CallLimits,
     signatures: HashMap<String, Arc<Signature>>,
     /// The function that the model itself stands for.
     main: Option<Arc<Signature>>,
@@ -43,7 +60,14 @@ impl Model {
         let signatures: HashMap<_, _> = vm.functions().map(signature).collect::<Result<_, _>>().map_err(raise)?;
         let only = if signatures.len() == 1 { signatures.values().next() } else { None };
         let main = signatures.get("main").or(only).cloned();
-        Ok(Model { library, vm, signatures, main, path, returns })
+        Ok(Model { library, vm, limits: CallLimits::default(), signatures, main, path, returns })
+    }
+
+    /// Loads the library once more, with an allocator of this kind. Tensors among results are objects of the class `Tensor`.
+    pub fn reload(&self, allocator: AllocatorKind) -> PyResult<Model> {
+        let options = Options { allocator, ..self.vm.options().clone() };
+        let vm = Vm::from_library(&self.library, options).map_err(raise)?;
+        Ok(Model { vm, returns: Returns::Tensor, ..self.clone() })
     }
 
     fn call<'py>(
@@ -54,18 +78,39 @@ impl Model {
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let args = bind(signature, args, named)?;
-        let limits = CallLimits::default();
-        let result = py.detach(|| self.vm.call_with(&limits, &signature.function, &args));
+        let result = signals::released(py, || self.run(signature, &args));
         drop(args);
-        to_python(py, result.map_err(raise)?, self.returns)
+        to_python(py, result?, self.returns)
+    }
+
+    /// Runs a function. It must be called without the interpreter.
+    fn run(&self, signature: &Signature, args: &[Any]) -> PyResult<Any> {
+        let result = self.vm.call_with(&self.limits, &signature.function, args);
+        result.map_err(|error| misfit(signature, args).unwrap_or_else(|| raise(error)))
+    }
+
+    /// The signature of a function; by default that of the main function.
+    fn function(&self, name: Option<&str>) -> PyResult<&Arc<Signature>> {
+        match name {
+            Some(name) => self.signature_of(name).ok_or_else(|| PyKeyError::new_err(self.unknown(name))),
+            None => self.main.as_ref().ok_or_else(|| {
+                let message = format!("{}: name one, as in model[\"name\"](…)", self.unknown("main"));
+                PyAttributeError::new_err(message)
+            }),
+        }
     }
 
     fn signature_of(&self, name: &str) -> Option<&Arc<Signature>> {
         self.signatures.get(name)
     }
 
+    /// The signature of a function.
+    pub fn signature(&self, name: &str) -> Option<&Signature> {
+        self.signature_of(name).map(|signature| &**signature)
+    }
+
     /// Says which functions there are.
-    fn unknown(&self, name: &str) -> String {
+    pub fn unknown(&self, name: &str) -> String {
         let near = nearest(name, self.signatures.keys().map(String::as_str));
         let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let names: Vec<&str> = self.vm.functions().collect();
@@ -82,34 +127,86 @@ impl Model {
         args: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let Some(main) = &self.main else {
-            let message = format!("{}: name one, as in model[\"name\"](…)", self.unknown("main"));
-            return Err(PyAttributeError::new_err(message));
-        };
-        self.call(py, main, args, named)
+        self.call(py, self.function(None)?, args, named)
     }
 
     fn __getitem__(slf: Bound<'_, Self>, name: &str) -> PyResult<ModelFunction> {
-        let model = slf.get();
-        let signature = model.signature_of(name).cloned().ok_or_else(|| PyKeyError::new_err(model.unknown(name)))?;
+        let signature = slf.get().function(Some(name))?.clone();
         Ok(ModelFunction { model: slf.unbind(), signature })
     }
 
-    fn __getattr__(slf: Bound<'_, Self>, name: &str) -> PyResult<ModelFunction> {
-        let model = slf.get();
-        let signature =
-            model.signature_of(name).cloned().ok_or_else(|| PyAttributeError::new_err(model.unknown(name)))?;
-        Ok(ModelFunction { model: slf.unbind(), signature })
+    /// A function, or the signature of the main function for the module `inspect`.
+    fn __getattr__<'py>(slf: Bound<'py, Self>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let (py, model) = (slf.py(), slf.get());
+        if let Some(signature) = model.signature_of(name).cloned() {
+            return Ok(Bound::new(py, ModelFunction { model: slf.unbind(), signature })?.into_any());
+        }
+        // As a property, `inspect.signature(type(model))` would find it too.
+        match (name, &model.main) {
+            ("__signature__", Some(main)) => signature::of_inspect(py, main),
+            _ => Err(PyAttributeError::new_err(model.unknown(name))),
+        }
     }
 
-    fn __contains__(&self, name: &str) -> bool {
-        self.signatures.contains_key(name)
+    fn __dir__<'py>(slf: &Bound<'py, Self>) -> PyResult<Vec<String>> {
+        let own = slf.py().get_type::<PyAny>().call_method1("__dir__", (slf,))?;
+        let own = own.try_iter()?.map(|name| name?.extract());
+        let functions = slf.get().vm.functions().map(|name| Ok(name.to_owned()));
+        own.chain(functions).collect()
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> bool {
+        name.extract::<String>().is_ok_and(|name| self.signatures.contains_key(&name))
     }
 
     /// The names of its functions.
     #[getter]
     fn functions(&self) -> Vec<String> {
         self.vm.functions().map(str::to_owned).collect()
+    }
+
+    /// The signature of a function; by default that of the main function.
+    ///
+    /// Raises KeyError if there is no such function.
+    #[pyo3(name = "signature", signature = (function=None))]
+    fn signature_object(&self, function: Option<&str>) -> PyResult<signature::Signature> {
+        Ok(signature::Signature(self.function(function)?.clone()))
+    }
+
+    /// Times calls with these arguments, for about `min_time` seconds, after one that warms up. `func` names the
+    /// function; by default it is the main function.
+    ///
+    /// Raises ValueError if `min_time` is not positive, and what the call raises.
+    #[pyo3(signature = (*args, min_time=1.0, func=None, **named))]
+    fn bench(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        min_time: f64,
+        func: Option<&str>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Timing> {
+        let signature = self.function(func)?;
+        let args = bind(signature, args, named)?;
+        timing::bench(py, &self.vm, min_time, || self.run(signature, &args).map(drop))
+    }
+
+    /// Profiles `number` calls with these arguments, after one that warms up. `func` names the function; by default it
+    /// is the main function. Other threads' calls of the model in the meantime are part of the profile.
+    ///
+    /// Raises ValueError if `number` is 0, and what the calls raise.
+    #[pyo3(signature = (*args, number=10, func=None, **named))]
+    fn profile(
+        &self,
+        py: Python<'_>,
+        args: &Bound<'_, PyTuple>,
+        number: usize,
+        func: Option<&str>,
+        named: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Profile> {
+        let signature = self.function(func)?;
+        let args = bind(signature, args, named)?;
+        profile::profile(py, &self.vm, number, || self.run(signature, &args).map(drop))
     }
 
     /// The file that it was loaded from.
@@ -123,30 +220,64 @@ impl Model {
         std::fs::write(&path, self.library.to_bytes()).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
+    /// The same model with limits for its calls: a view that shares everything else.
+    ///
+    /// `timeout` is the limit of each call in seconds; a call that exceeds it raises TimeoutError. `interrupt` ends calls from
+    /// another thread. Both take effect before the next kernel or function call: a kernel or a callback that runs is not
+    /// interrupted, and one that never returns is not ended. A limit that is not given is the model's. The limit for memory is one
+    /// of the whole model: see `load`.
+    #[pyo3(signature = (*, timeout=None, interrupt=None))]
+    fn with_limits(&self, timeout: Option<f64>, interrupt: Option<&Bound<'_, Interrupt>>) -> PyResult<Model> {
+        let given = interrupt.map(|interrupt| interrupt.get().0.clone());
+        let limits = CallLimits {
+            interrupt: given.or_else(|| self.limits.interrupt.clone()),
+            timeout: seconds(timeout)?.or(self.limits.timeout),
+        };
+        Ok(Model { limits, ..self.clone() })
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        if self.limits.interrupt.is_some() {
+            return Err(PyTypeError::new_err(
+                "a model with an interrupt cannot be pickled; pickle the one without limits",
+            ));
+        }
+        let contents = match &self.path {
+            Some(path) => path.into_pyobject(py)?.into_any(),
+            None => PyBytes::new(py, &self.library.to_bytes()).into_any(),
+        };
+        let options = self.vm.options();
+        let timeout = self.limits.timeout.or(options.timeout).map(|limit| limit.as_secs_f64());
+        let max_memory = Some(options.memory_limit).filter(|limit| *limit != Options::default().memory_limit);
+        let args = (contents, self.returns.name(), timeout, max_memory).into_pyobject(py)?;
+        Ok((py.import("hammock._hammock")?.getattr("_unpickle")?, args))
+    }
+
     fn __repr__(&self) -> String {
         let functions: Vec<String> = self
             .vm
             .functions()
             .filter_map(|name| self.signature_of(name))
-            .map(|signature| signature_text(signature))
+            .map(|signature| signature::text(signature))
             .collect();
         format!("<hammock.Model\n  {}>", functions.join("\n  "))
     }
 }
 
-/// `main(x: float32[n, 4]) -> float32[n, 2]`.
-fn signature_text(signature: &Signature) -> String {
-    let params: Vec<String> = signature.given().map(|param| format!("{}: {}", param.name, param.ty)).collect();
-    let results: Vec<String> = signature.results.iter().map(|result| result.ty.to_string()).collect();
-    let results = if results.len() == 1 { results.concat() } else { format!("({})", results.join(", ")) };
-    format!("{}({}) -> {results}", signature.function, params.join(", "))
-}
-
-/// A function of a model.
+// A function of a model. The class has no documentation, since each function has its own.
 #[pyclass(frozen, module = "hammock")]
 pub struct ModelFunction {
     model: Py<Model>,
     signature: Arc<Signature>,
+}
+
+impl ModelFunction {
+    /// The function as a value, unless calls of its model have limits.
+    pub fn value(&self) -> Option<hammock_runtime::Function> {
+        let model = self.model.get();
+        let has_limits = model.limits.timeout.is_some() || model.limits.interrupt.is_some();
+        model.vm.function(&self.signature.function).filter(|_| !has_limits)
+    }
 }
 
 #[pymethods]
@@ -161,21 +292,48 @@ impl ModelFunction {
         self.model.get().call(py, &self.signature, args, named)
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<Model>, &str))> {
+        let of_model = py.import("operator")?.getattr("getitem")?;
+        Ok((of_model, (self.model.clone_ref(py), &self.signature.function)))
+    }
+
     /// Its name.
     #[getter]
     fn __name__(&self) -> &str {
         &self.signature.function
     }
 
+    /// Its signature, with a line for each parameter and result.
+    #[getter]
+    fn __doc__(&self) -> String {
+        signature::doc(&self.signature)
+    }
+
+    /// Its signature.
+    #[getter]
+    fn signature(&self) -> signature::Signature {
+        signature::Signature(self.signature.clone())
+    }
+
+    /// The signature for the module `inspect`.
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        match name {
+            // As a property, `inspect.signature(type(function))` would find it too.
+            "__signature__" => signature::of_inspect(py, &self.signature),
+            _ => Err(PyAttributeError::new_err(format!("a function of a model has no attribute `{name}`"))),
+        }
+    }
+
     fn __repr__(&self) -> String {
-        format!("<hammock function {}>", signature_text(&self.signature))
+        format!("<hammock function {}>", signature::text(&self.signature))
     }
 }
 
 /// Loads a compiled model from a file.
 ///
-/// `returns` says what tensors among the results are: "numpy" (arrays) or "tensor" (`hammock.Tensor`, which other frameworks read
-/// through DLPack). `timeout` is the limit of each call in seconds, `max_memory` that of the model in bytes.
+/// `returns` says what tensors among the results are: "numpy" (arrays), "tensor" (`hammock.Tensor`, which other
+/// frameworks read through DLPack) or "torch". `timeout` is the limit of each call in seconds, `max_memory` that of the
+/// model in bytes.
 ///
 /// Raises OSError if the file cannot be read, and ValueError if it is damaged or no compiled model.
 #[pyfunction]
@@ -189,18 +347,41 @@ pub fn load(
 ) -> PyResult<Model> {
     let options = options(timeout, max_memory)?;
     std::fs::metadata(&path)?;
+    // A pickled model is loaded from there, whatever the directory is then.
+    let path = std::path::absolute(path)?;
     let library = py.detach(|| Library::open(&path)).map_err(|error| PyValueError::new_err(error.to_string()))?;
     Model::new(library, options, Some(path), returns)
 }
 
+/// Loads a pickled model: `contents` is the path of its file, or the file's bytes.
+#[pyfunction]
+#[pyo3(name = "_unpickle")]
+pub fn unpickle(
+    py: Python<'_>,
+    contents: &Bound<'_, PyAny>,
+    returns: Returns,
+    timeout: Option<f64>,
+    max_memory: Option<usize>,
+) -> PyResult<Model> {
+    let Ok(bytes) = contents.cast::<PyBytes>() else {
+        return load(py, contents.extract()?, returns, timeout, max_memory);
+    };
+    let (options, bytes) = (options(timeout, max_memory)?, Arc::new(bytes.as_bytes().to_vec()));
+    let library = py.detach(|| Library::from_bytes(bytes, Integrity::Check));
+    Model::new(library.map_err(|error| PyValueError::new_err(error.to_string()))?, options, None, returns)
+}
+
+/// A limit of time.
+fn seconds(timeout: Option<f64>) -> PyResult<Option<Duration>> {
+    let Some(seconds) = timeout else { return Ok(None) };
+    let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
+    let wrong = || PyValueError::new_err(format!("`timeout` is a positive number of seconds, not {seconds}"));
+    limit.map(Some).ok_or_else(wrong)
+}
+
 /// Options of a virtual machine.
 pub fn options(timeout: Option<f64>, max_memory: Option<usize>) -> PyResult<Options> {
-    let mut options = Options::default();
-    if let Some(seconds) = timeout {
-        let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
-        let wrong = || PyValueError::new_err(format!("`timeout` is a positive number of seconds, not {seconds}"));
-        options.timeout = Some(limit.ok_or_else(wrong)?);
-    }
+    let mut options = Options { timeout: seconds(timeout)?, ..Options::default() };
     if let Some(bytes) = max_memory {
         options.memory_limit = bytes;
     }

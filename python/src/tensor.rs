@@ -1,24 +1,31 @@
 //! The class `Tensor`.
-use crate::{array, convert::to_tensor, dlpack, error::raise};
-use hammock_runtime::{Any, DType, show, value::Tensor as Data};
+use crate::{array, buffer, convert::to_tensor, dlpack, widen};
+use hammock_runtime::{Any, show, value::Tensor as Data};
 use pyo3::{
-    exceptions::{PyBufferError, PyTypeError},
+    exceptions::{PyBufferError, PyTypeError, PyValueError},
     ffi,
     prelude::*,
-    types::PyTuple,
+    types::{PyDict, PyFloat, PyInt, PyTuple},
 };
-use std::{
-    ffi::{CStr, c_int},
-    ptr::null_mut,
-};
+use std::ffi::c_int;
 
 /// A tensor: an array of numbers of one dtype, in the memory of a device.
 ///
-/// It shares its memory with NumPy (`numpy.asarray(tensor)`), with other frameworks (`torch.from_dlpack(tensor)`) and with
-/// anything that reads buffers (`memoryview(tensor)`). `Tensor(x)` makes one of an array, a number, a nested list, or an object
-/// with `__dlpack__`, again without a copy where that is possible.
+/// It shares its memory with NumPy (`numpy.asarray(tensor)`), with other frameworks (`torch.from_dlpack(tensor)`) and
+/// with anything that reads buffers (`memoryview(tensor)`). `Tensor(x)` makes one of an array, a number, a nested list,
+/// or an object with `__dlpack__`, again without a copy where that is possible.
 #[pyclass(frozen, module = "hammock")]
 pub struct Tensor(pub Data);
+
+impl Tensor {
+    /// The NumPy array of its elements, in a dtype that NumPy has.
+    fn widened<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match array::of_tensor(py, &self.0)? {
+            Some(array) => Ok(array),
+            None => Tensor(widen::widen(&self.0)?).numpy(py),
+        }
+    }
+}
 
 #[pymethods]
 impl Tensor {
@@ -39,7 +46,7 @@ impl Tensor {
         self.0.dtype().to_string()
     }
 
-    /// The device of its memory, such as `"cpu"`.
+    /// The device of its memory, such as `"cpu:0"`.
     #[getter]
     fn device(&self) -> String {
         self.0.device().to_string()
@@ -63,16 +70,54 @@ impl Tensor {
         self.0.nbytes()
     }
 
-    /// The NumPy array that shares its memory.
+    /// The NumPy array that shares its memory; read-only if the tensor is a constant of a model.
     ///
     /// Raises TypeError if NumPy has no such dtype; the package `ml_dtypes` adds bfloat16 and the float8 types.
+    /// `astype` and `tolist` need no such dtype.
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if !self.0.device().is_host() {
+            return Err(PyTypeError::new_err(format!(
+                "the tensor is on {}: NumPy has arrays of the CPU",
+                self.device()
+            )));
+        }
         array::of_tensor(py, &self.0)?.ok_or_else(|| {
             let dtype = self.0.dtype();
             PyTypeError::new_err(format!(
-                "NumPy has no dtype `{dtype}`; `pip install ml_dtypes` adds bfloat16 and float8"
+                "NumPy has no dtype `{dtype}`; astype(\"{}\") converts it, and `pip install ml_dtypes` adds bfloat16 \
+                 and float8",
+                widen::dtype(dtype)
             ))
         })
+    }
+
+    /// Another name of `numpy`.
+    fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.numpy(py)
+    }
+
+    /// A NumPy array with its elements converted to `dtype`, as by `numpy.ndarray.astype`. Elements of any dtype can be
+    /// converted, also those that NumPy itself lacks: bfloat16, float8, int4 and so on.
+    ///
+    /// Raises TypeError if NumPy has no dtype `dtype`.
+    fn astype<'py>(&self, py: Python<'py>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.widened(py)?.call_method1("astype", (dtype,))
+    }
+
+    /// Its only element, as a number of Python.
+    ///
+    /// Raises ValueError if it has more than one, or none.
+    fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let count = self.size();
+        if count != 1 {
+            return Err(PyValueError::new_err(format!("only tensors of one element have an item, not one of {count}")));
+        }
+        self.widened(py)?.call_method0("item")
+    }
+
+    /// Its elements as nested lists of numbers; for rank 0, the number.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.widened(py)?.call_method0("tolist")
     }
 
     #[pyo3(signature = (dtype=None, copy=None))]
@@ -83,11 +128,39 @@ impl Tensor {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let array = self.numpy(py)?;
-        match dtype {
-            Some(dtype) => array.call_method1("astype", (dtype,)),
-            None if copy == Some(true) => array.call_method0("copy"),
-            None => Ok(array),
+        let Some(dtype) = dtype.filter(|dtype| !dtype.is_none()) else {
+            return if copy == Some(true) { array.call_method0("copy") } else { Ok(array) };
+        };
+        let how = PyDict::new(py);
+        how.set_item("copy", copy == Some(true))?;
+        let converted = array.call_method("astype", (dtype,), Some(&how))?;
+        if copy == Some(false) && !converted.is(&array) {
+            return Err(PyValueError::new_err(format!(
+                "elements of {} cannot be converted without a copy",
+                self.dtype()
+            )));
         }
+        Ok(converted)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.numpy(py)?.get_item(index)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.numpy(py)?.try_iter()?.into_any())
+    }
+
+    fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
+        self.item(py)?.is_truthy()
+    }
+
+    fn __int__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.get_type::<PyInt>().call1((self.item(py)?,))
+    }
+
+    fn __float__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        py.get_type::<PyFloat>().call1((self.item(py)?,))
     }
 
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
@@ -108,14 +181,7 @@ impl Tensor {
                 self.device()
             )));
         }
-        let copied = match copy {
-            Some(true) => {
-                let dense = self.0.to_contiguous().map_err(|error| raise(error.into()))?;
-                let bytes = dense.as_bytes().map_err(|error| raise(error.into()))?;
-                Some(Data::from_bytes(dense.dtype(), dense.shape(), bytes).map_err(|error| raise(error.into()))?)
-            }
-            _ => None,
-        };
+        let copied = if copy == Some(true) { Some(dlpack::copied(&self.0)?) } else { None };
         dlpack::export(py, copied.as_ref().unwrap_or(&self.0), max_version.is_some_and(|(major, _)| major >= 1))
     }
 
@@ -127,46 +193,15 @@ impl Tensor {
     /// # Safety
     /// Python passes a view to fill.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let tensor = &slf.get().0;
-        let format = buffer_format(tensor.dtype());
-        let format = format.ok_or_else(|| PyBufferError::new_err(format!("buffers have no {}", tensor.dtype())))?;
-        if !tensor.is_contiguous() || !tensor.device().is_host() {
-            return Err(PyBufferError::new_err("only contiguous tensors of the CPU have a buffer"));
-        }
-        if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE && tensor.is_read_only() {
-            return Err(PyBufferError::new_err("the tensor is a constant, which must not be written"));
-        }
-        let width = tensor.dtype().bytes() as isize;
-        let shape: Vec<isize> = tensor.shape().iter().map(|size| *size as isize).collect();
-        let mut strides = vec![width; shape.len()];
-        for axis in (1..shape.len()).rev() {
-            strides[axis - 1] = strides[axis].wrapping_mul(shape[axis]);
-        }
-        let asked = |flag: c_int| flags & flag == flag;
-        let mut layout = Box::new((shape, strides));
-        // SAFETY: Python passes a view to fill. The layout lives until `__releasebuffer__`, the memory as long as the tensor,
-        // which the view refers to.
-        unsafe {
-            (*view).buf = tensor.data_ptr().cast();
-            (*view).len = tensor.nbytes() as isize;
-            (*view).itemsize = width;
-            (*view).readonly = c_int::from(tensor.is_read_only());
-            (*view).ndim = layout.0.len() as c_int;
-            (*view).format = if asked(ffi::PyBUF_FORMAT) { format.as_ptr().cast_mut() } else { null_mut() };
-            (*view).shape = if asked(ffi::PyBUF_ND) { layout.0.as_mut_ptr() } else { null_mut() };
-            (*view).strides = if asked(ffi::PyBUF_STRIDES) { layout.1.as_mut_ptr() } else { null_mut() };
-            (*view).suboffsets = null_mut();
-            (*view).internal = Box::into_raw(layout).cast();
-            (*view).obj = slf.into_ptr();
-        }
-        Ok(())
+        // SAFETY: as Python promises.
+        unsafe { buffer::fill(slf, view, flags) }
     }
 
     /// # Safety
     /// Python passes a view that `__getbuffer__` filled.
     unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
         // SAFETY: as Python promises.
-        unsafe { drop(Box::from_raw((*view).internal.cast::<(Vec<isize>, Vec<isize>)>())) }
+        unsafe { buffer::release(view) }
     }
 
     fn __repr__(&self) -> String {
@@ -180,23 +215,4 @@ impl Tensor {
             None => Err(PyTypeError::new_err("a tensor of rank 0 has no length")),
         }
     }
-}
-
-/// Format of elements in Python's buffers; `None` if these have no such elements.
-fn buffer_format(dtype: DType) -> Option<&'static CStr> {
-    Some(match dtype {
-        DType::BOOL => c"?",
-        DType::INT8 => c"b",
-        DType::INT16 => c"h",
-        DType::INT32 => c"i",
-        DType::INT64 => c"q",
-        DType::UINT8 => c"B",
-        DType::UINT16 => c"H",
-        DType::UINT32 => c"I",
-        DType::UINT64 => c"Q",
-        DType::FLOAT16 => c"e",
-        DType::FLOAT32 => c"f",
-        DType::FLOAT64 => c"d",
-        _ => return None,
-    })
 }

@@ -117,6 +117,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("runtime/src/vm/check.rs", "a call's own shape heap"),
     ("runtime/src/vm/condition.rs", "a condition's byte"),
     ("runtime/src/vm/current.rs", "the program under way on a thread"),
+    ("runtime/src/vm/host_check.rs", "flags of calls in progress"),
     ("runtime/src/vm/machine.rs", "frames on a stack of the machine's own"),
     ("runtime/src/vm/machine_code.rs", "frames that machine code works on"),
     ("runtime/src/vm/mod.rs", "the account that a call's memory is counted to"),

@@ -1,6 +1,8 @@
 //! Errors of calls, with a stack trace in the program's source.
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 /// Kinds of errors, named as Python names its exceptions (and tvm-ffi its error kinds).
 pub mod kind {
@@ -52,7 +54,11 @@ struct Contents {
     message: String,
     trace: Vec<TraceEntry>,
     cause: Option<Error>,
+    payload: Option<Payload>,
 }
+
+/// A value that is attached to an error, such as the exception of a host language.
+pub type Payload = Arc<dyn Any + Send + Sync>;
 
 /// A failed call. `{}` prints kind and message, `{:#}` also the stack trace, innermost frame first, and the cause.
 #[derive(Debug)]
@@ -61,7 +67,13 @@ pub struct Error(Box<Contents>);
 impl Error {
     /// An error of the given [`kind`].
     pub fn new(kind: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Error {
-        Error(Box::new(Contents { kind: kind.into(), message: message.into(), trace: Vec::new(), cause: None }))
+        Error(Box::new(Contents {
+            kind: kind.into(),
+            message: message.into(),
+            trace: Vec::new(),
+            cause: None,
+            payload: None,
+        }))
     }
 
     /// A `ValueError`: a value has the right type but is invalid.
@@ -102,6 +114,17 @@ impl Error {
     /// Returns the error with `cause` as its cause.
     pub fn with_cause(mut self, cause: Error) -> Error {
         self.0.cause = Some(cause);
+        self
+    }
+
+    /// The value that is attached to this error.
+    pub fn payload(&self) -> Option<&Payload> {
+        self.0.payload.as_ref()
+    }
+
+    /// Returns the error with a value attached.
+    pub fn with_payload(mut self, payload: Payload) -> Error {
+        self.0.payload = Some(payload);
         self
     }
 

@@ -7,7 +7,7 @@ mod raised;
 mod symbols;
 
 pub use args::Args;
-pub use error::{Error, Location, TraceEntry, kind};
+pub use error::{Error, Location, Payload, TraceEntry, kind};
 pub use raised::{raise, take_raised};
 pub use symbols::{RUNTIME, RuntimeTable, hammock_raise, hammock_workspace_alloc, hammock_workspace_free, symbols};
 

@@ -2,7 +2,7 @@
 use super::object::{Cell, Ref};
 use super::string::valid_prefix;
 use super::{Any, ByteArray, drop_nested, index};
-use crate::ffi::{Error, TraceEntry};
+use crate::ffi::{Error, Payload, TraceEntry};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::fmt;
@@ -37,12 +37,13 @@ const APPEND: i32 = 1;
 /// Maximum length of a chain of causes.
 const MAX_CAUSES: usize = 64;
 
-/// The texts that our cells point to. They are `String`s because moving a box would invalidate pointers to its contents.
+/// The texts that our cells point to, and the value attached to the error. They are `String`s because moving a box would invalidate pointers to its contents.
 struct Texts {
     _kind: String,
     _message: String,
     /// The backtrace, and its previous versions, which readers may still use.
     backtraces: Mutex<Vec<String>>,
+    payload: Option<Payload>,
 }
 
 impl Drop for ErrorCell {
@@ -78,7 +79,7 @@ impl ErrorObject {
                 cause,
                 extra_context: std::ptr::null_mut(),
             };
-            (cell, Texts { _kind: kind, _message: message, backtraces })
+            (cell, Texts { _kind: kind, _message: message, backtraces, payload: error.payload().cloned() })
         }))
     }
 
@@ -104,6 +105,12 @@ impl ErrorObject {
         }
     }
 
+    /// The value that is attached to the error.
+    fn payload(&self) -> Option<&Payload> {
+        // SAFETY: our objects have these texts, which stay as they are.
+        self.0.is_ours().then(|| unsafe { self.0.extra::<Texts>() })?.payload.as_ref()
+    }
+
     /// The cause of the error.
     pub fn cause(&self) -> Option<&ErrorObject> {
         self.0.cause.as_ref()
@@ -115,6 +122,9 @@ impl ErrorObject {
         let error = chain.into_iter().rev().fold(None, |cause, object| {
             let mut error = Error::new(object.kind().to_owned(), object.message());
             TraceEntry::of_backtrace(object.backtrace()).for_each(|entry| error.push_trace(entry));
+            if let Some(payload) = object.payload() {
+                error = error.with_payload(payload.clone());
+            }
             Some(match cause {
                 Some(cause) => error.with_cause(cause),
                 None => error,

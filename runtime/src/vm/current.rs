@@ -1,4 +1,5 @@
 //! The program that runs on this thread, which builtins need in addition to their arguments.
+use super::host_check;
 use super::interrupt::{self, Flag, NEVER};
 use super::program::Program;
 use crate::ffi::{Error, kind};
@@ -45,14 +46,16 @@ pub(super) fn within<R>(
     }
     let _restore = Restore(outer);
     let own = AtomicU8::default();
-    let flag: Flag = match flag {
-        Some(flag) => flag,
-        None if outer.program.is_null() => &own,
-        None => outer.flag,
+    let (flag, is_new): (Flag, bool) = match flag {
+        Some(flag) => (flag, true),
+        None if outer.program.is_null() => (&own, true),
+        None => (outer.flag, false),
     };
     CURRENT.set(Current { program, nesting: outer.nesting + 1, flag });
     // SAFETY: the flag given lives until this function returns, and so do its own and that of the enclosing call.
     let flag = unsafe { &*flag };
+    // SAFETY: as above.
+    let _watched = is_new.then(|| unsafe { host_check::watch(flag) });
     // SAFETY: so do the program's allocators.
     let _work = unsafe { ProgramWork::enter(Account::new(program.host(), flag)) };
     let _float_state = program.options.float_state().enter();
@@ -69,14 +72,14 @@ pub(super) fn with<R>(body: impl FnOnce(&Program) -> Result<R, Error>) -> Result
     }
 }
 
-/// Fails if the current call on this thread is interrupted: for long-running native functions.
+/// Fails if the current call on this thread is interrupted, and makes the host's check if that is requested: for
+/// long-running native functions.
 ///
 /// # Errors
 /// The reason of the interruption.
 pub fn check_interrupt() -> Result<(), Error> {
     // SAFETY: `within` sets the address only while it borrows the flag.
-    let flag = unsafe { &*CURRENT.get().flag };
-    if interrupt::is_set(flag) { Err(interrupt::reason(flag)) } else { Ok(()) }
+    interrupt::poll(unsafe { &*CURRENT.get().flag })
 }
 
 /// Calls a function, or a closure of the current program: for native functions that receive functions as arguments.

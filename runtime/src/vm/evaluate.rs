@@ -38,7 +38,11 @@ const GROWTH: f64 = 1.618;
 impl Vm {
     /// Times a function on the program's first device, after one warm-up call.
     pub fn time(&self, function: &str, args: &[Any], how: &Evaluation) -> Result<Timings, Error> {
-        let call = || self.call(function, args).map(drop);
+        self.time_calls(how, || self.call(function, args).map(drop))
+    }
+
+    /// Times a call of any kind likewise.
+    pub fn time_calls(&self, how: &Evaluation, call: impl Fn() -> Result<(), Error>) -> Result<Timings, Error> {
         call()?;
         let mut timer = Timer::new(device::find(self.allocators()[0].device())?)?;
         let mut number = how.number.max(1);
@@ -47,10 +51,10 @@ impl Vm {
             if repeat > 0 && !how.cooldown.is_zero() {
                 thread::sleep(how.cooldown);
             }
-            let mut time = timer.time(number, call)?;
+            let mut time = timer.time(number, &call)?;
             while time < how.min_repeat {
                 number = more(number, time, how.min_repeat);
-                time = timer.time(number, call)?;
+                time = timer.time(number, &call)?;
             }
             seconds.push(time.as_secs_f64() / number as f64);
         }

@@ -1,4 +1,5 @@
 //! Interruption of calls: by other threads, or by a timeout.
+use super::host_check;
 use crate::ffi::{Error, kind};
 use crate::fork::{self, ForkHandler, Guards, Stage};
 use crate::memory::meter::EXHAUSTED;
@@ -7,9 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-const RUNNING: u8 = 0;
+pub(super) const RUNNING: u8 = 0;
 const CANCELLED: u8 = 1;
 const TIMED_OUT: u8 = 2;
+// 3 is `EXHAUSTED`.
+pub(super) const CHECK_REQUESTED: u8 = 4;
 
 /// Interrupts calls that are started with it ([`super::Vm::call_with`]). Clones share their state.
 ///
@@ -58,19 +61,20 @@ pub(super) type Flag = *const AtomicU8;
 /// The flag of calls that cannot be interrupted.
 pub(super) static NEVER: AtomicU8 = AtomicU8::new(RUNNING);
 
-/// Returns true if a call is interrupted.
+/// Fails if a call is interrupted. Makes the host's check if that is requested.
 #[inline(always)]
-pub(super) fn is_set(flag: &AtomicU8) -> bool {
-    flag.load(Relaxed) != RUNNING
+pub(super) fn poll(flag: &AtomicU8) -> Result<(), Error> {
+    if flag.load(Relaxed) == RUNNING { Ok(()) } else { attend(flag) }
 }
 
-/// The error of an interrupted call.
 #[cold]
-pub(super) fn reason(flag: &AtomicU8) -> Error {
-    match flag.load(Relaxed) {
-        CANCELLED => Error::new(kind::CANCELLED, "the call was cancelled"),
-        EXHAUSTED => Error::new(kind::MEMORY, "the values that the call made would exceed its memory limit"),
-        _ => timed_out(),
+fn attend(flag: &AtomicU8) -> Result<(), Error> {
+    match flag.compare_exchange(CHECK_REQUESTED, RUNNING, Relaxed, Relaxed) {
+        Ok(_) => host_check::run(),
+        Err(RUNNING) => Ok(()),
+        Err(CANCELLED) => Err(Error::new(kind::CANCELLED, "the call was cancelled")),
+        Err(EXHAUSTED) => Err(Error::new(kind::MEMORY, "the values that the call made would exceed its memory limit")),
+        Err(_) => Err(timed_out()),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::value::{Any, object};
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
-static HELPERS: Helpers = Helpers { retain, discard, allocate, suballocate, holds, test, stop, step, after };
+static HELPERS: Helpers = Helpers { retain, discard, allocate, suballocate, holds, test, poll, step, after };
 
 /// The context of machine code, and what the helpers need in addition.
 #[repr(C)]
@@ -153,9 +153,18 @@ unsafe extern "C" fn test(_: *mut NativeContext, condition: *const Any) -> i32 {
     }
 }
 
-unsafe extern "C" fn stop(context: *mut NativeContext) {
+unsafe extern "C" fn poll(context: *mut NativeContext, at: u32) -> i32 {
     // SAFETY: machine code passes its context.
-    unsafe { with(context, |_, run, _, _| ffi::raise(interrupt::reason(run.flag))) };
+    unsafe {
+        with(context, |_, run, _, _| match interrupt::poll(run.flag) {
+            // The machine continues with the step.
+            Ok(()) => at as i32,
+            Err(error) => {
+                ffi::raise(error);
+                !(at as i32)
+            }
+        })
+    }
 }
 
 unsafe extern "C" fn step(context: *mut NativeContext, at: u32) -> i32 {

@@ -7,7 +7,7 @@
 //! same frames. [`builtins`] do everything else. While an [`instrument`] is set, the unfolded program runs.
 //!
 //! A [`Vm`] is a handle that threads share. Each call borrows a stack of its own, so calls do not block each other;
-//! constants, steps and memory pools are shared. [`Interrupt`]s and timeouts end calls early. In addition to calls by
+//! constants, steps and memory pools are shared. [`Interrupt`]s and timeouts end calls early, and so does a [`HostCheck`]. In addition to calls by
 //! name there are stateful calls and saved functions ([`stateful`]), and timing ([`evaluate`]).
 //!
 //! Calls between functions use no native stack: recursion ends with an error at [`Options::max_depth`], and tail calls
@@ -20,6 +20,7 @@ mod condition;
 mod current;
 mod decode;
 pub mod evaluate;
+mod host_check;
 pub mod instrument;
 mod interrupt;
 mod load;
@@ -36,6 +37,7 @@ mod stateful;
 
 pub use builtin::{Builtin, Param};
 pub use current::{check_interrupt, invoke};
+pub use host_check::HostCheck;
 pub use interrupt::Interrupt;
 
 use crate::ffi::Error;

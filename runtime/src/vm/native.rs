@@ -30,7 +30,7 @@ pub const PREFIX: &str = "__vmtir__";
 pub const VERSION_SYMBOL: &str = "__hammock_vmtir_version";
 
 /// Incremented with every change of the contract between machine code and runtime: of folding, and of this file.
-pub const VERSION: u64 = (compact::VERSION as u64) << 32 | 3;
+pub const VERSION: u64 = (compact::VERSION as u64) << 32 | 4;
 
 /// Offsets in values and objects, in bytes.
 pub mod layout {
@@ -69,7 +69,7 @@ pub struct NativeContext {
     pub entry: u32,
     /// Runtime functions that the code may call.
     pub helpers: &'static Helpers,
-    /// Not zero if the call is interrupted.
+    /// Not zero if the call is interrupted, or the host's check is requested.
     pub flag: *const AtomicU8,
     /// Destination of a result that replaces one of the arguments, or that is unused.
     pub result: Any,
@@ -90,8 +90,9 @@ pub struct Helpers {
     pub holds: unsafe extern "C" fn(*mut NativeContext, u32, u32, u32) -> i32,
     /// Evaluates a condition. Negative if the value is not one.
     pub test: unsafe extern "C" fn(*mut NativeContext, condition: *const Any) -> i32,
-    /// Raises the error of the interruption.
-    pub stop: unsafe extern "C" fn(*mut NativeContext),
+    /// Called before a step if the flag is not zero: raises the error of an interruption, or makes the host's check;
+    /// returns the code's status.
+    pub poll: unsafe extern "C" fn(*mut NativeContext, step: u32) -> i32,
     /// Runs a call or a check like the interpreter; returns the code's status.
     pub step: unsafe extern "C" fn(*mut NativeContext, step: u32) -> i32,
     /// Continues after a call that failed or whose result needs attention; returns the code's status.

@@ -274,7 +274,7 @@ impl Run<'_> {
     /// Fails if the call is interrupted.
     #[inline(always)]
     fn check_interrupt(&self) -> Result<(), Error> {
-        if interrupt::is_set(self.flag) { Err(interrupt::reason(self.flag)) } else { Ok(()) }
+        interrupt::poll(self.flag)
     }
 }
 

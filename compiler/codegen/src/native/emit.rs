@@ -19,8 +19,8 @@ use std::mem::offset_of;
 pub(super) struct Exits {
     /// Returns its argument as the status.
     pub(super) leave: Block,
-    /// The call is interrupted.
-    pub(super) stop: Block,
+    /// The call is interrupted, or the host's check is requested.
+    pub(super) poll: Block,
     /// The interpreter runs the step.
     pub(super) step: Block,
     /// A call failed, or its result needs conversion; also takes the call's status.
@@ -77,7 +77,7 @@ impl<'a> Emitter<'a> {
             builder.set_cold_block(block);
             block
         };
-        let exits = Exits { leave: exit(1), stop: exit(1), step: exit(1), after: exit(2) };
+        let exits = Exits { leave: exit(1), poll: exit(1), step: exit(1), after: exit(2) };
         Emitter {
             builder,
             executable,
@@ -364,13 +364,12 @@ impl<'a> Emitter<'a> {
     }
 
     fn write_exits(&mut self) {
-        let Exits { leave, stop, step, after } = self.exits;
+        let Exits { leave, poll, step, after } = self.exits;
         let param = |emitter: &Self, block: Block, i: usize| emitter.builder.block_params(block)[i];
-        self.start(stop);
-        let at = param(self, stop, 0);
-        self.call_stop();
-        let failed = self.ins().bnot(at);
-        self.jump(leave, &[failed]);
+        self.start(poll);
+        let at = param(self, poll, 0);
+        let status = self.call_poll(at);
+        self.jump(leave, &[status]);
         self.start(step);
         let at = param(self, step, 0);
         let status = self.call_step(at);

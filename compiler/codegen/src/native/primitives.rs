@@ -169,8 +169,8 @@ impl Emitter<'_> {
         self.answer(offset_of!(Helpers, test), self.signatures.test, &[condition])
     }
 
-    pub(super) fn call_stop(&mut self) {
-        self.helper(offset_of!(Helpers, stop), self.signatures.stop, &[]);
+    pub(super) fn call_poll(&mut self, step: Value) -> Value {
+        self.answer(offset_of!(Helpers, poll), self.signatures.step, &[step])
     }
 
     pub(super) fn call_step(&mut self, step: Value) -> Value {
@@ -192,12 +192,12 @@ impl Emitter<'_> {
         self.ins().call_indirect(signature, code, &args)
     }
 
-    /// Exits if the call is interrupted.
+    /// Exits if the call is interrupted, or the host's check is requested.
     pub(super) fn poll(&mut self, at: u32) {
         let flag = self.flag;
         let flag = self.ins().atomic_load(I8, PLAIN, flag);
         let step = self.number(at);
-        self.leave_if(flag, self.exits.stop, &[step]);
+        self.leave_if(flag, self.exits.poll, &[step]);
     }
 
     pub(super) fn context_field(&mut self, of: Type, offset: usize) -> Value {

@@ -11,7 +11,7 @@ pub(super) struct Signatures {
     /// Signature of `allocate`, `place` and `holds`.
     pub(super) by_plan: SigRef,
     pub(super) test: SigRef,
-    pub(super) stop: SigRef,
+    /// Signature of `poll` and `step`.
     pub(super) step: SigRef,
     pub(super) after: SigRef,
 }
@@ -29,7 +29,6 @@ impl Signatures {
             claim: signature(&[I64, I64], &[]),
             by_plan: signature(&[I64, I32, I32, I32], &[I32]),
             test: signature(&[I64, I64], &[I32]),
-            stop: signature(&[I64], &[]),
             step: signature(&[I64, I32], &[I32]),
             after: signature(&[I64, I32, I32], &[I32]),
         }

@@ -2,8 +2,9 @@
 use super::program::{Program, VM, VOID, branch, goto, int, reg, ret};
 use hammock_runtime::ffi::kind;
 use hammock_runtime::vm::instrument::{Call, Instrument};
-use hammock_runtime::vm::{CallLimits, Interrupt, Options};
+use hammock_runtime::vm::{CallLimits, HostCheck, Interrupt, Options};
 use hammock_runtime::{Any, Error};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -190,6 +191,36 @@ fn compiled_loops_can_be_stopped() {
     assert_eq!(error.kind(), kind::CANCELLED);
     assert_eq!(error.trace().len(), 1);
     assert_eq!(vm.call("main", &ints(&[0])).unwrap().get::<i64>(), Some(0));
+}
+
+/// Machine code makes the host's check and goes on.
+#[test]
+fn compiled_loops_make_the_hosts_check() {
+    static CHECKS: AtomicU32 = AtomicU32::new(0);
+    static CHECK: HostCheck = HostCheck::new(|| match CHECKS.fetch_add(1, Ordering::SeqCst) {
+        0..5 => Ok(()),
+        _ => Err(Error::new("KeyboardInterrupt", "")),
+    });
+    let mut p = Program::default();
+    let body = [
+        p.call(1, "vm.builtin.copy", &[reg(0)]),
+        p.call(2, "vm.builtin.copy", &[reg(1)]),
+        branch(2, 2),
+        goto(-3),
+        ret(1),
+    ];
+    p.function("main", 1, 3, &body);
+    let vm = p.load(&Options::default(), all);
+    let error = std::thread::scope(|scope| {
+        let call = scope.spawn(|| CHECK.within(|| vm.call("main", &ints(&[1])).unwrap_err()));
+        while !call.is_finished() {
+            CHECK.request();
+            std::thread::yield_now();
+        }
+        call.join().unwrap()
+    });
+    assert_eq!((error.kind(), CHECKS.load(Ordering::SeqCst)), ("KeyboardInterrupt", 6));
+    assert_eq!(error.trace().len(), 1);
 }
 
 /// Records the callees of all calls.

@@ -41,3 +41,36 @@ fn calls_can_be_stopped() {
         assert_eq!(vm.call_with(&limits, "forever", &[]).unwrap_err().kind(), kind::CANCELLED);
     }
 }
+
+/// A call makes the host's check on request, goes on, and ends with the check's error.
+#[test]
+fn hosts_check_calls() {
+    use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    static CHECKS: AtomicU32 = AtomicU32::new(0);
+    static CHECK: HostCheck = HostCheck::new(|| match CHECKS.fetch_add(1, SeqCst) {
+        0..2 => Ok(()),
+        _ => Err(Error::new("KeyboardInterrupt", "").with_payload(Arc::new(7))),
+    });
+    // forever() = while 1 {}
+    let mut a = Assembler::default();
+    let body = [a.call(0, "vm.builtin.copy", &[int(1)]), branch(0, 2), goto(-1), ret(0)];
+    a.define("forever", 0, 1, &body);
+    let vm = a.vm();
+    for timeout in [None, Some(Duration::from_secs(600))] {
+        CHECKS.store(0, SeqCst);
+        let limits = CallLimits { timeout, ..CallLimits::default() };
+        let error = std::thread::scope(|scope| {
+            let call = scope.spawn(|| CHECK.within(|| vm.call_with(&limits, "forever", &[]).unwrap_err()));
+            while !call.is_finished() {
+                CHECK.request();
+                std::thread::yield_now();
+            }
+            call.join().unwrap()
+        });
+        assert_eq!((error.kind(), CHECKS.load(SeqCst)), ("KeyboardInterrupt", 3));
+        let attached = error.payload().and_then(|payload| payload.downcast_ref::<i32>());
+        assert_eq!(attached, Some(&7));
+        let object = crate::value::ErrorObject::new(&error);
+        assert!(object.to_error().payload().is_some());
+    }
+}

@@ -1,0 +1,91 @@
+"""Devices, under the names that TVM gives them."""
+
+from __future__ import annotations
+
+#: Kinds of devices by the number that DLPack gives them.
+_KINDS = {"cpu": 1, "cuda": 2}
+
+
+class Device:
+    """A device: its kind, "cpu" or "cuda", and its index. `Device("cuda:1")` is the same as `Device("cuda", 1)`.
+
+    Raises ValueError for other kinds and for a negative index. Only CPUs have kernels so far: a `cuda` device can be named, but
+    not used.
+    """
+
+    __slots__ = ("type", "index")
+
+    def __init__(self, type: str, index: int | None = None):
+        kind, colon, number = type.partition(":")
+        if colon and index is not None:
+            raise ValueError(f'Device("{type}", {index}) has two indices')
+        if kind not in _KINDS:
+            raise ValueError(f"there is no device `{kind}`; there are: {', '.join(_KINDS)}")
+        if colon and not number.isdecimal() or (index is not None and index < 0):
+            raise ValueError(f"the index of a device is 0, 1, 2, …, not {number if colon else index}")
+        object.__setattr__(self, "type", kind)
+        object.__setattr__(self, "index", int(number) if colon else index or 0)
+
+    def __setattr__(self, name, value):
+        raise AttributeError("a Device does not change")
+
+    @property
+    def device_type(self) -> int:
+        """The kind as DLPack's number: 1 for CPUs, 2 for CUDA."""
+        return _KINDS[self.type]
+
+    @property
+    def device_id(self) -> int:
+        """The index."""
+        return self.index
+
+    @property
+    def exist(self) -> bool:
+        """True if models can run on it."""
+        return self.type == "cpu" and self.index == 0
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self):
+        return Device, (self.type, self.index)
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f'hammock.Device("{self}")'
+
+
+def cpu(index: int = 0) -> Device:
+    """The CPU. There is one, with index 0."""
+    return Device("cpu", index)
+
+
+def cuda(index: int = 0) -> Device:
+    """A CUDA device. Using it raises an error: models only run on CPUs so far."""
+    return Device("cuda", index)
+
+
+def require_cpu(device: Device | str | None) -> Device:
+    """Returns the device to run on, by default the CPU.
+
+    Raises ValueError if models cannot run on it, and TypeError if it is no device.
+    """
+    if device is None:
+        return cpu()
+    if isinstance(device, str):
+        device = Device(device)
+    elif not isinstance(device, Device):
+        # Devices of tvm_ffi are objects with these attributes, too.
+        if not (hasattr(device, "type") and hasattr(device, "index")):
+            raise TypeError(
+                f"a device is a hammock.Device, as of hammock.cpu(), or a string, not {type(device).__name__}"
+            )
+        device = Device(device.type, device.index or 0)
+    if not device.exist:
+        raise ValueError(f"there is no device {device}: models run on the CPU, `hammock.cpu()`")
+    return device
