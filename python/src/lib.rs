@@ -4,13 +4,13 @@
 //! - [`convert`]: values to and from Python; [`array`]: NumPy; [`dlpack`]: DLPack; [`tensor`]: the class `Tensor`.
 //! - [`function`]: packed functions in both directions.
 //! - [`error`]: exceptions.
-//! - [`compile`]: the compiler (feature `compiler`).
+//! - [`compiler`]: the compiler (feature `compiler`).
 //! - [`command_line`]: the command line.
 mod arguments;
 mod array;
 mod command_line;
 #[cfg(feature = "compiler")]
-mod compile;
+mod compiler;
 mod convert;
 mod dlpack;
 mod error;
@@ -25,10 +25,11 @@ use pyo3::prelude::*;
 mod _hammock {
     #[cfg(feature = "compiler")]
     #[pymodule_export]
-    use crate::compile::{CompileError, compile};
+    use crate::compiler::_compiler;
     #[pymodule_export]
     use crate::{
         command_line::main,
+        error::{CancelledError, InternalError},
         function::Function,
         model::{Model, load, set_threads, threads},
         tensor::Tensor,
