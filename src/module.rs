@@ -89,6 +89,7 @@ impl ModuleArgs {
         let OnnxFlags { data_folders, shapes } = self.onnx.clone();
         let file = ModelFile {
             path: self.file.clone(),
+            contents: None,
             module: self.module.clone(),
             params: self.params.as_deref().map_or(Params::None, params),
             digest: self.digest.sha256,

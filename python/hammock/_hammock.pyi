@@ -9,7 +9,6 @@ from typing_extensions import CapsuleType
 
 __all__ = [
     "CancelledError",
-    "CompileError",
     "Executable",
     "FlameGraph",
     "Function",
@@ -28,7 +27,6 @@ __all__ = [
     "__version__",
     "_register_function",
     "_unpickle",
-    "compile",
     "convert",
     "get_global_func",
     "inspect",
@@ -48,23 +46,6 @@ _Returns = Literal["numpy", "tensor", "torch"]
 class CancelledError(RuntimeError): ...
 class InternalError(RuntimeError): ...
 
-class CompileError(Exception):
-    diagnostics: Any
-
-def compile(
-    model: _Path,
-    *,
-    params: Mapping[str, Any] | _Path | None = None,
-    target: str = "native",
-    opt_level: int = 2,
-    quantize: Literal["int8", "int4"] | None = None,
-    threads: int | None = None,
-    passes: str = "",
-    cache: bool = True,
-    returns: _Returns = ...,
-    timeout: float | None = None,
-    max_memory: int | None = None,
-) -> Model: ...
 def load(
     path: _Path, *, returns: _Returns = ..., timeout: float | None = None, max_memory: int | None = None
 ) -> Model: ...

@@ -57,9 +57,11 @@ def build(module: Any, target: Any = None, params: Any = None, **options: Any) -
     if name == "llvm" or name.startswith("llvm "):
         cpu = [flag.removeprefix("-mcpu=") for flag in name.split() if flag.startswith("-mcpu=")]
         name = cpu[0] if cpu else "native"
-    if not hasattr(_hammock, "compile"):
-        raise ImportError("the package hammock-runtime has no compiler; install hammock")
-    return Executable(_hammock.compile(module, target=name, params=params, **options))
+    if not hasattr(_hammock, "_compiler"):
+        raise ImportError("this is the package hammock-runtime, which has no compiler; `pip install hammock` has both")
+    from hammock.compiler import compile as compile_model
+
+    return Executable(compile_model(module, target=name, params=params, **options))
 
 
 class BenchmarkResult:

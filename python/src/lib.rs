@@ -11,7 +11,7 @@
 //! - [`machine`]: the virtual machine under `hammock.relax`.
 //! - [`signals`]: calls with the interpreter released, and Ctrl-C meanwhile; [`interrupt`]: the class `Interrupt`.
 //! - [`error`]: errors as exceptions; [`interpreter`]: sub-interpreters are refused.
-//! - [`compile`]: the compiler (feature `compiler`).
+//! - [`compiler`]: the compiler (feature `compiler`).
 //! - [`command_line`]: the command line.
 mod arguments;
 mod array;
@@ -20,7 +20,7 @@ mod buffer;
 mod check;
 mod command_line;
 #[cfg(feature = "compiler")]
-mod compile;
+mod compiler;
 mod convert;
 mod dlpack;
 mod error;
@@ -49,7 +49,7 @@ mod _hammock {
 
     #[cfg(feature = "compiler")]
     #[pymodule_export]
-    use crate::compile::{CompileError, compile};
+    use crate::compiler::_compiler;
     #[pymodule_export]
     use crate::{
         command_line::main,

@@ -48,7 +48,7 @@ pub use model::{
     Model, ModelFile, Params,
     digest::Digest,
     entry::{Kept, keep_kernel},
-    input::{Input, read_file, read_source, read_text, read_weights, write_weights},
+    input::{read_source, read_text, read_weights, write_weights},
     onnx::{data_files, import_onnx, is_onnx},
     params::{Named, bind, misfit},
     signature::signatures,

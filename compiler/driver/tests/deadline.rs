@@ -1,9 +1,9 @@
-//! A program that compiles with a deadline goes on with an error once that has passed.
+//! A program that compiles with a deadline goes on with an error once that has passed, and so does one that cancels.
 
 use hammock_compiler::{Emit, Evaluator, Failure, Options, ReadOptions, compile, lower, plans, read_text};
 use hammock_diagnostics::{Diagnostic, SourceFile};
 use hammock_ir::Module;
-use hammock_passes::{Context, Pass, Pipeline, pipeline};
+use hammock_passes::{Context, Pass, Pipeline, StopCondition, pipeline};
 use std::time::{Duration, Instant};
 
 const MODEL: &str = r#"@I.ir_module
@@ -28,7 +28,7 @@ fn lowered(options: &Options, passes: &Pipeline) -> Result<(Module, SourceFile),
 }
 
 fn until(deadline: Instant) -> Options {
-    Options { deadline: Some(deadline), ..Options::default() }
+    Options { stop: StopCondition::at(deadline), ..Options::default() }
 }
 
 const MESSAGE: &str = "TimeoutError: compiling exceeded its time limit";
@@ -55,7 +55,7 @@ fn no_kernel_is_compiled_after_the_deadline() {
 static UNTIL_THE_DEADLINE: Pass = Pass { name: "UntilTheDeadline", doc: "Waits", options: &[], run: wait };
 
 fn wait(_: &mut Module, context: &Context) -> Result<(), Diagnostic> {
-    while context.environment.deadline.is_some_and(|deadline| Instant::now() < deadline) {
+    while context.environment.stop.deadline().is_some_and(|deadline| Instant::now() < deadline) {
         std::thread::yield_now();
     }
     Ok(())
@@ -68,4 +68,15 @@ fn no_pass_begins_after_the_deadline() {
     assert!(failure.render(false).contains(MESSAGE), "{}", failure.render(false));
     let alone = Pipeline::parse_with("UntilTheDeadline", &[&UNTIL_THE_DEADLINE]).unwrap();
     assert!(lowered(&until(Instant::now() + Duration::from_millis(20)), &alone).is_ok());
+}
+
+#[test]
+fn nothing_is_compiled_once_it_is_cancelled() {
+    let options = Options::default();
+    let (module, source) = lowered(&options, &pipeline(2)).unwrap_or_else(|e| panic!("{}", e.render(false)));
+    options.stop.clone().cancel();
+    for failure in [plans(&module, &source, &options).err(), lowered(&options, &pipeline(0)).err()] {
+        let said = failure.unwrap().render(false);
+        assert!(said.contains("CancelledError: compiling was cancelled"), "{said}");
+    }
 }

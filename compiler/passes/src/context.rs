@@ -1,7 +1,7 @@
 //! Services and settings that passes use.
 
-use crate::{Options, Pass};
-use hammock_diagnostics::{Diagnostic, codes};
+use crate::{Options, Pass, StopCondition};
+use hammock_diagnostics::Diagnostic;
 use hammock_ir::{
     DType, Module, Tensor,
     prim::IndexMap,
@@ -10,7 +10,6 @@ use hammock_ir::{
 };
 use hammock_loopnest::PackedParam;
 use hammock_runtime::Any;
-use std::time::Instant;
 
 /// Context of one run of a pass.
 #[derive(Clone, Copy)]
@@ -68,21 +67,8 @@ pub struct Environment<'a> {
     pub reports: Option<&'a dyn Fn(&str)>,
     /// External code generators; `None` where their code cannot be linked.
     pub codegens: Option<&'a dyn CodeGenerators>,
-    /// Deadline of compilation: no pass begins after it.
-    pub deadline: Option<Instant>,
-}
-
-/// Fails if the deadline has passed.
-///
-/// # Errors
-/// If there is a deadline and it has passed.
-pub fn check_deadline(deadline: Option<Instant>) -> Result<(), Diagnostic> {
-    match deadline {
-        Some(deadline) if Instant::now() >= deadline => {
-            Err(Diagnostic::error(codes::RUN_FAILED, "TimeoutError: compiling exceeded its time limit"))
-        }
-        _ => Ok(()),
-    }
+    /// Condition under which no further pass begins.
+    pub stop: &'a StopCondition,
 }
 
 /// Runs kernels while a module is compiled.

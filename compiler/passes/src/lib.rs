@@ -22,6 +22,7 @@ mod levels;
 mod observe;
 mod options;
 mod pipeline;
+mod stop;
 
 mod analysis;
 mod fusion;
@@ -35,9 +36,7 @@ mod rewrite;
 mod tir;
 
 pub use analysis::memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
-pub use context::{
-    CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Planner, Texts, check_deadline,
-};
+pub use context::{CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Planner, Texts};
 
 pub use levels::{exact_pipeline, pipeline, vm_pipeline, with_prepared_constants, with_quantized_weights};
 pub use observe::{Observer, Silent};
@@ -45,6 +44,7 @@ pub use options::{OptionKind, Options, PassOption};
 pub use params::bind_params::bind_params;
 pub use pipeline::{Pipeline, Step, find};
 pub use rewrite::editor;
+pub use stop::{StopCondition, StopReason};
 
 use hammock_diagnostics::Diagnostic;
 use hammock_ir::Module;

@@ -1,6 +1,6 @@
 //! Lists of passes: parsing, printing and running them.
 
-use crate::{Context, Environment, Observer, Options, PASSES, Pass, check_deadline};
+use crate::{Context, Environment, Observer, Options, PASSES, Pass};
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::Module;
 use hammock_runtime::suggest::nearest;
@@ -63,8 +63,8 @@ impl Pipeline {
     /// Runs every pass on the module.
     ///
     /// # Errors
-    /// The error of a pass or of the observer, or an expired deadline; the module is then in an unspecified but valid
-    /// state.
+    /// The error of a pass or of the observer, or that of the condition that stops it; the module is then in an
+    /// unspecified but valid state.
     pub fn run(
         &self,
         module: &mut Module,
@@ -73,7 +73,7 @@ impl Pipeline {
     ) -> Result<(), Diagnostic> {
         observer.before(module);
         for Step { pass, options } in &self.steps {
-            check_deadline(environment.deadline)?;
+            environment.stop.check()?;
             let start = Instant::now();
             (pass.run)(module, &Context { options, environment })?;
             observer.after(pass, module, start.elapsed())?;

@@ -56,6 +56,7 @@ impl<'a> Build<'a> {
             ExecMode::Reference => Evaluator::interpreting(),
             _ => Evaluator::with_cache(options.cache.clone()),
         };
+        let evaluator = evaluator.until(options.stop.clone());
         Build { model, options, evaluator, codegens: Codegens::default(), progress: RefCell::new(progress) }
     }
 

@@ -6,10 +6,12 @@ use crate::{
     tune::Sizes,
 };
 use hammock_ops::Table;
-use hammock_passes::{Environment, Evaluator, Pipeline, exact_pipeline, pipeline, with_quantized_weights};
+use hammock_passes::{
+    Environment, Evaluator, Pipeline, StopCondition, exact_pipeline, pipeline, with_quantized_weights,
+};
 use hammock_runtime::Image;
 use hammock_target::Target;
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 /// How a model is compiled.
 #[derive(Clone)]
@@ -46,9 +48,8 @@ pub struct Options {
     pub cache: Option<Arc<Cache>>,
     /// Name of a safetensors file next to the library that stores its constants.
     pub external_weights: Option<String>,
-    /// Time at which compilation fails. It is checked before each pass and each kernel; a single pass, or LLVM at work on one
-    /// kernel, is not interrupted. (`--timeout` of the command line ends the process.)
-    pub deadline: Option<Instant>,
+    /// Condition under which compilation fails. (`--timeout` of the command line ends the process.)
+    pub stop: StopCondition,
 }
 
 /// Treatment of buffer accesses that are not proved to be in bounds.
@@ -90,7 +91,7 @@ impl Default for Options {
             sizes: Sizes::default(),
             cache: None,
             external_weights: None,
-            deadline: None,
+            stop: StopCondition::default(),
         }
     }
 }
@@ -147,7 +148,7 @@ impl Options {
             notes: None,
             reports: None,
             codegens: None,
-            deadline: self.deadline,
+            stop: &self.stop,
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::{
 use hammock_codegen::llvm::{Host, OptLevel};
 use hammock_ir::{DType, Function as Global, Module, Tensor, equal, hash, tir::PrimFunc};
 use hammock_kernels::inline_calls;
+use hammock_passes::StopCondition;
 use hammock_runtime::{Any, Function};
 use std::{
     cell::{Cell, RefCell},
@@ -44,6 +45,8 @@ pub struct Evaluator {
     cache: Option<Arc<Cache>>,
     /// Number of kernels that were compiled.
     compiled: Cell<usize>,
+    /// Condition under which no further kernel is run.
+    stop: StopCondition,
 }
 
 const WRITES_INPUT: &str = "it writes into what it is given";
@@ -60,6 +63,11 @@ impl Evaluator {
     /// The same with a cache of machine code.
     pub fn with_cache(cache: Option<Arc<Cache>>) -> Self {
         Evaluator { cache, ..Evaluator::new() }
+    }
+
+    /// The same evaluator, which runs no further kernel under this condition.
+    pub fn until(self, stop: StopCondition) -> Self {
+        Evaluator { stop, ..self }
     }
 
     /// Number of kernels that were compiled; the others were in the cache.
@@ -118,6 +126,9 @@ impl hammock_passes::Evaluator for Evaluator {
         inputs: &[Any],
         outputs: &[(Vec<i64>, DType)],
     ) -> Result<Vec<Tensor>, String> {
+        if let Some(reason) = self.stop.reason() {
+            return Err(reason.to_string());
+        }
         let kernel = inline_calls(kernel, &|name| module.tir(name), &|_| None).map_err(|e| e.to_string())?;
         if kernel.body.runs_functions() {
             return Err("it calls functions that are not of the module".to_owned());

@@ -28,7 +28,6 @@ use crate::{Failure, Options, failure::not_lowerable};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Function, Module, Span, tir::PrimFunc};
 use hammock_kernels::{FlatKernel, KernelError, Reason, schedule::Flops};
-use hammock_passes::check_deadline;
 use location::kernel_span;
 use std::collections::HashMap;
 
@@ -127,7 +126,7 @@ pub fn map_kernels<T: Send>(
     let location = |span: Span| location(source, span);
     let functions: Vec<(&str, &PrimFunc)> = functions(module).collect();
     in_parallel(&functions, options.threads, |(name, func)| {
-        check_deadline(options.deadline)?;
+        options.stop.check()?;
         let (checked, strict_order) = (checked(options), options.strict_order);
         let mut file = None;
         let func = hammock_kernels::inline_calls(func, &|name| module.tir(name), &location).map_err(CompileError::from);

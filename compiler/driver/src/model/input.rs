@@ -1,40 +1,16 @@
-//! Reads files: text modules, ONNX models, weights.
+//! Reads files: text modules and weights.
 
 use super::{
-    onnx::{import_onnx, is_onnx},
+    onnx::is_onnx,
     stream::{HEAD, MAX_TEXT, expect_end, read_stream, unreadable},
 };
 use crate::Failure;
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_import::ReadOptions;
 use hammock_ir::Module;
-use hammock_onnx::ImportOptions;
 use hammock_runtime::{Tensor, open_regular};
 use hammock_tools::{FileKind, Weights, save_weights};
 use std::{io::Read, path::Path};
-
-/// Contents of a file.
-pub enum Input {
-    /// A module, with the text that its spans point into: of an ONNX model, a list of its nodes.
-    Module(Box<Module>, SourceFile),
-    /// A compiled executable, unread.
-    Executable,
-}
-
-/// Reads a file, or standard input for `-`, and tells a text module, an ONNX model and a compiled executable apart by their
-/// first bytes. `options` are for texts, `onnx` for ONNX models.
-///
-/// # Errors
-/// When it cannot be read, or its text is not a module.
-pub fn read_file(path: &str, options: &ReadOptions, onnx: &ImportOptions) -> Result<Input, Failure> {
-    if is_onnx(path) {
-        let imported = import_onnx(path, onnx)?;
-        return Ok(Input::Module(Box::new(imported.module), imported.source));
-    }
-    let Some(source) = read_source(path)? else { return Ok(Input::Executable) };
-    let module = read_text(&source, options)?;
-    Ok(Input::Module(Box::new(module), source))
-}
 
 /// Reads the text of a file, or of standard input for `-`; a compiled executable has none.
 ///
@@ -45,18 +21,34 @@ pub fn read_source(path: &str) -> Result<Option<SourceFile>, Failure> {
         Some(bytes) => bytes.to_vec(),
         None => read_bytes(path)?,
     };
+    if is_onnx(path) && FileKind::of(&bytes).is_none() {
+        return Err(onnx_as_text(path));
+    }
+    source_of(path, bytes)
+}
+
+/// The text in the contents of a file; a compiled executable has none.
+///
+/// # Errors
+/// When it is not a text.
+pub fn source_of(path: &str, bytes: Vec<u8>) -> Result<Option<SourceFile>, Failure> {
     if let Some(kind) = FileKind::of(&bytes) {
         return match kind.mistaken(path) {
             None => Ok(None),
             Some((message, help)) => Err(Failure::new(codes::UNSUPPORTED_FILE, message).help(help)),
         };
     }
-    if is_onnx(path) || hammock_onnx::is_model(&bytes) {
-        let message = format!("{path} is an ONNX model, not a text");
-        return Err(Failure::new(codes::UNSUPPORTED_FILE, message).help("`hammock import` makes a text module of it"));
+    if hammock_onnx::is_model(&bytes) {
+        return Err(onnx_as_text(path));
     }
     let name = if path == "-" { "<stdin>" } else { path };
     SourceFile::from_bytes(name, bytes).map(Some).map_err(Failure::from)
+}
+
+/// The error for a model where a text is expected.
+fn onnx_as_text(path: &str) -> Failure {
+    let failure = Failure::new(codes::UNSUPPORTED_FILE, format!("{path} is an ONNX model, not a text"));
+    failure.help("`hammock import` makes a text module of it")
 }
 
 /// Reads a text module.

@@ -14,7 +14,7 @@ use entry::add_entry;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_import::{Constants, ReadOptions, check_module};
 use hammock_ir::{Module, Name};
-use hammock_onnx::{ImportOptions, InputShape, Overridden, Ranks, Weights as OnnxWeights};
+use hammock_onnx::{ImportOptions, Imported, InputShape, Overridden, Ranks, Weights as OnnxWeights};
 use hammock_ops::Table;
 use hammock_runtime::{
     Tensor,
@@ -24,8 +24,8 @@ use hammock_runtime::{
     },
 };
 use hammock_tools::{CallSpec, Weights, parse_argument, split_name};
-use input::{Input, read_file, read_source, read_text, read_weights};
-use onnx::{import_onnx, is_onnx};
+use input::{read_source, read_text, read_weights, source_of};
+use onnx::{import_bytes, import_onnx, is_onnx};
 use params::{bind, misfit_in};
 use signature::signatures;
 use std::{path::PathBuf, sync::Arc};
@@ -35,6 +35,8 @@ use std::{path::PathBuf, sync::Arc};
 pub struct ModelFile {
     /// Path of the file, or `-` for standard input.
     pub path: String,
+    /// Contents of the file, if they are in memory: nothing is read, and `path` only names them in messages.
+    pub contents: Option<Arc<Vec<u8>>>,
     /// Module to use, if a text has several.
     pub module: Option<String>,
     /// Values of constants and parameters.
@@ -50,7 +52,7 @@ pub struct ModelFile {
 }
 
 /// Values of constants that a text leaves out, and of parameters by name.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub enum Params {
     /// None.
     #[default]
@@ -59,6 +61,18 @@ pub enum Params {
     Zeros,
     /// A file (.safetensors or .npz), or a folder or an index of .safetensors files.
     File(PathBuf),
+    /// Tensors by name.
+    Tensors(Weights),
+}
+
+/// A model that has been read and verified.
+struct Verified {
+    /// The module; `None` if reading finds errors.
+    module: Option<Module>,
+    source: SourceFile,
+    /// Errors and warnings.
+    found: Vec<Diagnostic>,
+    weights: Option<Weights>,
 }
 
 /// A model that has been read.
@@ -80,18 +94,49 @@ impl ModelFile {
     /// # Errors
     /// If the file cannot be read.
     pub fn check(&self) -> Result<(SourceFile, Vec<Diagnostic>), Failure> {
+        self.verified().map(|Verified { source, found, .. }| (source, found))
+    }
+
+    /// Reads and verifies the file.
+    fn verified(&self) -> Result<Verified, Failure> {
         self.expect_digest()?;
-        if is_onnx(&self.path) {
-            let imported = import_onnx(&self.path, &self.import_options(self.overridden(None, None)))?;
-            return Ok((imported.source, hammock_ir::verify::module(&imported.module, &Table)));
-        }
         let weights = self.weights()?;
-        let source = read_source(&self.path)?.ok_or_else(|| self.is_executable())?;
-        let (module, mut found) = check_module(&source, &self.read_options(weights.as_ref()));
+        let (module, source, mut found) = if self.is_onnx() {
+            let imported = self.import(&self.import_options(self.overridden(weights.as_ref(), None)))?;
+            let found = hammock_ir::verify::module(&imported.module, &Table);
+            (Some(imported.module), imported.source, found)
+        } else {
+            let source = self.source()?.ok_or_else(|| self.is_executable())?;
+            let (module, found) = check_module(&source, &self.read_options(weights.as_ref()));
+            (module, source, found)
+        };
         if let (Some(weights), Some(module)) = (&weights, &module) {
             found.extend(misfit_in(module, weights));
         }
-        Ok((source, found))
+        Ok(Verified { module, source, found, weights })
+    }
+
+    /// Returns true if it is an ONNX model, by its name or its first bytes.
+    pub fn is_onnx(&self) -> bool {
+        match &self.contents {
+            Some(bytes) => hammock_onnx::is_model(bytes),
+            None => is_onnx(&self.path),
+        }
+    }
+
+    fn import(&self, options: &ImportOptions) -> Result<Imported, Failure> {
+        match &self.contents {
+            Some(bytes) => import_bytes(bytes.clone(), &self.path, options),
+            None => import_onnx(&self.path, options),
+        }
+    }
+
+    /// The text; a compiled executable has none.
+    fn source(&self) -> Result<Option<SourceFile>, Failure> {
+        match &self.contents {
+            Some(bytes) => source_of(&self.path, bytes.to_vec()),
+            None => read_source(&self.path),
+        }
     }
 
     /// Reads the module and its weights, which need not fit each other.
@@ -108,10 +153,12 @@ impl ModelFile {
         self.expect_digest()?;
         let mut onnx = self.import_options(self.overridden(weights, call));
         onnx.ranks = Ranks(call.map(ranks_of));
-        match read_file(&self.path, &self.read_options(weights), &onnx)? {
-            Input::Module(module, source) => Ok((*module, source)),
-            Input::Executable => Err(self.is_executable()),
+        if self.is_onnx() {
+            return self.import(&onnx).map(|imported| (imported.module, imported.source));
         }
+        let source = self.source()?.ok_or_else(|| self.is_executable())?;
+        let module = read_text(&source, &self.read_options(weights))?;
+        Ok((module, source))
     }
 
     /// Signatures of an ONNX model's functions with its weights and default values as parameters.
@@ -122,7 +169,7 @@ impl ModelFile {
         self.expect_digest()?;
         let overridden = Overridden { all: true, ..self.overridden(None, None) };
         let options = ImportOptions { weights: OnnxWeights::Parameters, ..self.import_options(overridden) };
-        let imported = import_onnx(&self.path, &options)?;
+        let imported = self.import(&options)?;
         let mut all = signatures(&imported.module);
         let weights = all.iter_mut().flat_map(|signature| &mut signature.params);
         for param in weights.filter(|param| param.role == Role::Weight) {
@@ -142,7 +189,11 @@ impl ModelFile {
     }
 
     fn weights(&self) -> Result<Option<Weights>, Failure> {
-        if let Params::File(path) = &self.params { read_weights(path).map(Some) } else { Ok(None) }
+        match &self.params {
+            Params::None | Params::Zeros => Ok(None),
+            Params::File(path) => read_weights(path).map(Some),
+            Params::Tensors(weights) => Ok(Some(weights.clone())),
+        }
     }
 
     /// Inputs with a default value that are parameters: those of `overridable`, and those that a call or weights provide.
@@ -157,7 +208,7 @@ impl ModelFile {
         let tensors = |w: &Weights| w.iter().map(|(n, t)| (n.to_owned(), t.clone())).collect();
         let constants = match weights {
             Some(weights) => Constants::Tensors(tensors(weights)),
-            None if self.params == Params::Zeros => Constants::Zeros,
+            None if matches!(self.params, Params::Zeros) => Constants::Zeros,
             None => Constants::Missing,
         };
         ReadOptions { module: self.module.clone(), constants }
@@ -176,7 +227,7 @@ impl Model {
     /// # Errors
     /// If a file cannot be read, is damaged, or weights do not fit the module.
     pub fn read(file: &ModelFile, call: Option<&CallSpec>, progress: &mut dyn Progress) -> Result<Model, Failure> {
-        if file.params != Params::None {
+        if !matches!(file.params, Params::None) {
             progress.begin("reading weights")?;
         }
         let weights = file.weights()?;
@@ -188,6 +239,21 @@ impl Model {
                 return Err(failure);
             }
             progress.warn(&failure)?;
+        }
+        Ok(Model { signatures: signatures(&module), module, source, weights })
+    }
+
+    /// Reads and verifies a model and its weights. The progress gets warnings.
+    ///
+    /// # Errors
+    /// All errors in the model, or that a file cannot be read.
+    pub fn read_verified(file: &ModelFile, progress: &mut dyn Progress) -> Result<Model, Failure> {
+        progress.begin("reading the model")?;
+        let Verified { module, source, found, weights } = file.verified()?;
+        let (is_wrong, found) = (found.iter().any(Diagnostic::is_error), Failure::from(found).within(&source));
+        let Some(module) = module.filter(|_| !is_wrong) else { return Err(found) };
+        if !found.diagnostics.is_empty() {
+            progress.warn(&found)?;
         }
         Ok(Model { signatures: signatures(&module), module, source, weights })
     }
@@ -224,7 +290,7 @@ impl Model {
 
     /// Adds the weights of an ONNX model to its signatures: in the module they are constants without names.
     pub fn name_weights(&mut self, file: &ModelFile) {
-        let named = if is_onnx(&file.path) { file.onnx_signatures().unwrap_or_default() } else { Vec::new() };
+        let named = if file.is_onnx() { file.onnx_signatures().unwrap_or_default() } else { Vec::new() };
         for (signature, named) in self.signatures.iter_mut().zip(&named) {
             let is_known = |param: &&Param| signature.params.iter().any(|own| own.name == param.name);
             let weights = named.params.iter().filter(|param| matches!(param.role, Role::Bound | Role::Default));

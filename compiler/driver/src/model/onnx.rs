@@ -3,12 +3,13 @@
 use super::stream::read_stream;
 use crate::Failure;
 use hammock_diagnostics::codes;
-use hammock_onnx::{Data, ImportOptions, Imported};
+use hammock_onnx::{Data, Errors, ImportOptions, Imported};
 use hammock_runtime::open_regular;
 use hammock_tools::map_file;
 use std::{
     io::Read,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// Number of bytes that are read to recognize a model.
@@ -42,19 +43,26 @@ pub fn data_files(path: &str, data_folders: &[PathBuf]) -> Vec<PathBuf> {
 /// # Errors
 /// If it cannot be read or imported.
 pub fn import_onnx(path: &str, options: &ImportOptions) -> Result<Imported, Failure> {
-    let imported = if let Some(bytes) = read_stream(path)? {
-        let name = if path == "-" { "<stdin>" } else { path };
-        hammock_onnx::import(Data::Bytes(bytes), name, None, options)
-    } else {
-        let file = Path::new(path);
-        let data = map_file(file).map(Data::File).map_err(|e| Failure::of_input(codes::UNREADABLE_FILE, e))?;
-        hammock_onnx::import(data, path, Some(file), options)
-    };
-    imported.map_err(|errors| {
-        let failure = Failure::from(errors.diagnostics);
-        match &errors.source {
-            Some(source) => failure.within(source),
-            None => failure,
-        }
-    })
+    if let Some(bytes) = read_stream(path)? {
+        return import_bytes(bytes, if path == "-" { "<stdin>" } else { path }, options);
+    }
+    let file = Path::new(path);
+    let data = map_file(file).map(Data::File).map_err(|e| Failure::of_input(codes::UNREADABLE_FILE, e))?;
+    hammock_onnx::import(data, path, Some(file), options).map_err(failure)
+}
+
+/// Imports an ONNX model in memory, which cannot have external data. Messages refer to it as `name`.
+///
+/// # Errors
+/// If it cannot be imported.
+pub fn import_bytes(bytes: Arc<Vec<u8>>, name: &str, options: &ImportOptions) -> Result<Imported, Failure> {
+    hammock_onnx::import(Data::Bytes(bytes), name, None, options).map_err(failure)
+}
+
+fn failure(errors: Box<Errors>) -> Failure {
+    let failure = Failure::from(errors.diagnostics);
+    match &errors.source {
+        Some(source) => failure.within(source),
+        None => failure,
+    }
 }

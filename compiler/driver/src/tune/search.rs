@@ -61,6 +61,10 @@ pub fn tune(
         if records.len() >= MIN_KERNELS && Instant::now() >= deadline {
             break;
         }
+        if let Err(stopped) = options.stop.check() {
+            parallel::set_threads(before);
+            return Err(stopped.into());
+        }
         report((start.elapsed().as_secs_f64() / time.as_secs_f64()).min(1.0), &job.name);
         // Time that a kernel does not use is available to the next ones.
         used += job.share / all;
@@ -115,11 +119,11 @@ impl Search<'_> {
         let mut waiting = self.sorted(&self.job.plans, &seen);
         // Those that were raced, with their times as multiples of the best one's: the neighbours of the fastest come next.
         let mut raced: Vec<(f64, String)> = Vec::new();
-        let is_over = || Instant::now() >= self.deadline;
+        let is_over = || Instant::now() >= self.deadline || self.options.stop.reason().is_some();
         let mut field_size = FIRST_FIELD;
         loop {
             let before = Instant::now();
-            if before >= self.end {
+            if before >= self.end || is_over() {
                 break;
             }
             if waiting.is_empty() {

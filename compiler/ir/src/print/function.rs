@@ -2,6 +2,7 @@
 
 use super::{
     names::Entity,
+    parts::{BindingText, GraphText},
     printer::{Dialect, Printer, Signature, hint},
 };
 use crate::{
@@ -55,6 +56,9 @@ impl<'a> Printer<'a> {
         self.push("return ");
         self.operand(&lambda.body.result);
         self.end_line();
+        if global {
+            self.record_graph(name, lambda);
+        }
         self.names.leave();
         self.indent -= 1;
         self.leave_function();
@@ -129,7 +133,8 @@ impl<'a> Printer<'a> {
         name
     }
 
-    fn var_type(&mut self, var: relax::Var) {
+    /// Appends the type of a variable.
+    pub fn var_type(&mut self, var: relax::Var) {
         match self.graph.and_then(|f| f.vars.get(var)) {
             Some(info) => self.ty(&info.ty),
             None => self.relax("Any"),
@@ -162,6 +167,18 @@ impl<'a> Printer<'a> {
     }
 
     fn binding(&mut self, binding: &'a Binding) {
+        // Bindings of nested bodies are parts of this one.
+        let graphs = self.graphs.take();
+        let start = self.out.len();
+        self.assignment(binding);
+        if graphs.is_some() {
+            let text = self.binding_text(binding, start);
+            self.bindings.push(text);
+        }
+        self.graphs = graphs;
+    }
+
+    fn assignment(&mut self, binding: &'a Binding) {
         match &binding.value {
             Value::Function(lambda) => {
                 let name = self.define_var(binding.var);
@@ -234,6 +251,45 @@ impl<'a> Printer<'a> {
             && !matches!(declared, Some(Type::Prim(_)))
             && ty_args.first().zip(declared).is_some_and(|(given, declared)| equal::types(given, declared))
     }
+}
+
+impl Printer<'_> {
+    /// Records a global graph, whose body has been printed and whose names are still known.
+    pub fn record_graph(&mut self, name: &str, lambda: &Lambda) {
+        if self.graphs.is_none() {
+            return;
+        }
+        let param = |p: &mut Self, var| (p.name_of(var), p.capture(|p| p.var_type(var)));
+        let graph = GraphText {
+            name: name.to_string(),
+            params: lambda.params.iter().map(|var| param(self, *var)).collect(),
+            ret_ty: self.capture(|p| p.ty(&lambda.ret_ty)),
+            bindings: std::mem::take(&mut self.bindings),
+            result: self.capture(|p| p.operand(&lambda.body.result)),
+        };
+        self.graphs.get_or_insert_default().push(graph);
+    }
+
+    /// The parts of a binding that was printed from offset `start` on.
+    pub fn binding_text(&mut self, binding: &Binding, start: usize) -> BindingText {
+        let ty = self.capture(|p| p.var_type(binding.var));
+        let value = match &binding.value {
+            Value::If { .. } | Value::Function(_) => unindented(&self.out[start..], self.indent),
+            value => self.capture(|p| p.value(value)),
+        };
+        BindingText { var: self.name_of(binding.var), ty, value }
+    }
+
+    fn name_of(&self, var: relax::Var) -> String {
+        self.names.get(&Entity::Relax(var)).map_or_else(|| "_".to_owned(), |name| name.to_string())
+    }
+}
+
+/// Lines without the indentation of the first ones.
+fn unindented(lines: &str, indent: usize) -> String {
+    let prefix = "    ".repeat(indent);
+    let lines: Vec<&str> = lines.trim_end().lines().map(|line| line.strip_prefix(&prefix).unwrap_or(line)).collect();
+    lines.join("\n")
 }
 
 /// Variables that are used but would not be named in the text: empty tuples, and those called `_`.

@@ -18,6 +18,7 @@ mod metadata;
 mod module;
 mod names;
 mod operand;
+mod parts;
 mod prim_func;
 mod printer;
 mod references;
@@ -29,6 +30,7 @@ mod value;
 
 use crate::{AttrValue, Module, Name, PrimExpr, Tensor, Type, module::Function, tir::Stmt};
 pub use names::RESERVED;
+pub use parts::{BindingText, GraphText};
 use printer::{Dialect, Printer};
 use std::fmt;
 
@@ -59,6 +61,11 @@ pub fn module_text(module: &Module, options: &PrintOptions) -> String {
 /// The constants that the text of a module refers to as `metadata["ir.GenericConst"][i]`, in order.
 pub fn constants(module: &Module) -> Vec<Tensor> {
     module::print(module, &PrintOptions { metadata: Metadata::Omitted }).1
+}
+
+/// Every graph of a module in parts, in the order in which [`module_text`] prints them.
+pub fn graph_texts(module: &Module) -> Vec<GraphText> {
+    module::graphs(module)
 }
 
 /// The text of one function, without a class around it and without metadata.

@@ -2,6 +2,7 @@
 
 use super::{
     Metadata, PrintOptions, literal,
+    parts::GraphText,
     printer::{Dialect, Printer, Usage},
 };
 use crate::{
@@ -39,6 +40,15 @@ pub(super) fn print(module: &Module, options: &PrintOptions) -> (String, Vec<Ten
         text.push_str("\n# Metadata omitted. Use show_meta=True in script() method to show it.\n");
     }
     (text, constants)
+}
+
+/// The graphs of a module in parts.
+pub(super) fn graphs(module: &Module) -> Vec<GraphText> {
+    let mut p = Printer::new(Some(module), Dialect::Module);
+    p.graphs = Some(Vec::new());
+    p.indent = usize::from(!module.bare);
+    p.functions(module);
+    p.graphs.unwrap_or_default()
 }
 
 impl Usage {

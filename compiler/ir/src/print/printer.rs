@@ -4,6 +4,7 @@ use super::{
     literal,
     metadata::Metadata,
     names::{Entity, Names},
+    parts::{BindingText, GraphText},
 };
 use crate::{
     Module, PrimExpr,
@@ -86,6 +87,10 @@ pub(super) struct Printer<'a> {
     pub s_tir: bool,
     /// Buffers of one element that the text declares as scalar variables.
     pub scalars: FxHashSet<Buffer>,
+    /// Printed graphs in parts, where they are recorded.
+    pub graphs: Option<Vec<GraphText>>,
+    /// Recorded bindings of the graph that is printed.
+    pub bindings: Vec<BindingText>,
 }
 
 impl<'a> Printer<'a> {
@@ -106,6 +111,8 @@ impl<'a> Printer<'a> {
             shared_threads: FxHashSet::default(),
             s_tir: true,
             scalars: FxHashSet::default(),
+            graphs: None,
+            bindings: Vec::new(),
         }
     }
 

@@ -236,6 +236,15 @@ class Module:
         return (w, z)
 "#,
     );
+    let [graph] = &graph_texts(&module)[..] else { panic!("one graph") };
+    assert_eq!((&*graph.params[1].0, &*graph.params[1].1), ("c", "R.Tensor((), dtype=\"bool\")"));
+    assert_eq!((&*graph.ret_ty, &*graph.result), ("R.Any", "(w, z)"));
+    let parts: Vec<_> = graph.bindings.iter().map(|b| (&*b.var, &*b.value)).collect();
+    assert!(parts[0].0 == "f" && parts[0].1.contains("\n@R.function\ndef f(y: R.Tensor((n,), "), "{parts:?}");
+    assert!(parts[1].0 == "z" && parts[1].1.starts_with("if c:\n    lv: R.Tensor("), "{parts:?}");
+    let cast = "R.match_cast(z, R.Tensor((m,), dtype=\"float32\"))";
+    assert_eq!(parts[2..], [("w", cast), ("_", "R.print(w, format=R.str(\"{}\"))")]);
+    assert_eq!(graph.bindings[2].ty, "R.Tensor((m,), dtype=\"float32\")");
 }
 
 #[test]
