@@ -7,5 +7,14 @@
     >>> model = hammock.load("model.so")
 """
 
+from hammock import _hammock
 from hammock._hammock import *  # noqa: F403
 from hammock._hammock import __version__
+
+if not hasattr(_hammock, "compile"):
+
+    def __getattr__(name: str) -> object:
+        message = f"module 'hammock' has no attribute '{name}'"
+        if not name.startswith("_"):
+            message += ": this is the package hammock-runtime, which has no compiler; `pip install hammock` has both"
+        raise AttributeError(message, name=name)
