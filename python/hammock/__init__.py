@@ -1,17 +1,16 @@
 """Compiles machine-learning models to small, fast, self-contained programs, and runs them.
 
-    >>> import hammock
-    >>> model = hammock.compile("model.onnx")
-    >>> y = model(x)
-    >>> model.save("model.so")
-    >>> model = hammock.load("model.so")
+>>> import hammock
+>>> model = hammock.compile("model.onnx")
+>>> y = model(x)
+>>> model.save("model.so")
+>>> model = hammock.load("model.so")
 """
 
-from hammock import _hammock
 from hammock._hammock import *  # noqa: F403
 from hammock._hammock import __version__
 
-if not hasattr(_hammock, "compile"):
+if "compile" not in globals():
 
     def __getattr__(name: str) -> object:
         message = f"module 'hammock' has no attribute '{name}'"

@@ -1,5 +1,6 @@
 """The command line: `python -m hammock`, and the script `hammock` (`hammock-run` in the package `hammock-runtime`)."""
 
+import os
 import signal
 import sys
 
@@ -11,7 +12,8 @@ def main() -> int:
     # Python would only notice Ctrl-C after the command; by default, it ends the process, as it ends the program.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    return _run(sys.argv[1:])
+    program = os.path.basename(sys.argv[0])
+    return _run(["python -m hammock" if program == "__main__.py" else program, *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -1,24 +1,21 @@
 //! The command line: `hammock` with the compiler, `hammock-run` without.
 use pyo3::prelude::*;
-use std::{ffi::OsString, iter::once};
+use std::ffi::OsString;
 
-/// Name of the program in its messages, which is that of the script that the package installs.
-const PROGRAM: &str = if cfg!(feature = "compiler") { "hammock" } else { "hammock-run" };
-
-/// Runs the command line with these arguments, without the program's name, and returns the exit status.
+/// Runs the command line `arguments`, the program's name and its arguments, and returns the exit status.
 ///
-/// Other threads of Python run meanwhile. From now on, signals end the process, as they end the program.
+/// Threads of Python run meanwhile; signals end the process.
 #[pyfunction]
 pub fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| run(once(PROGRAM.into()).chain(arguments)))
+    py.detach(|| run(arguments))
 }
 
 #[cfg(feature = "compiler")]
-fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
+fn run(arguments: Vec<OsString>) -> u8 {
     hammock::run(arguments)
 }
 
 #[cfg(not(feature = "compiler"))]
-fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
+fn run(arguments: Vec<OsString>) -> u8 {
     hammock_tools::run(arguments)
 }

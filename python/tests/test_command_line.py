@@ -40,7 +40,11 @@ def test_version_and_usage_name_the_program():
     assert run("--version").stdout == f"hammock {hammock.__version__}\n"
     wrong = run("no-such-command")
     assert wrong.returncode == 2 and wrong.stdout == ""
-    assert "no-such-command" in wrong.stderr and "Usage: hammock" in wrong.stderr and "Traceback" not in wrong.stderr
+    assert (
+        "no-such-command" in wrong.stderr
+        and "Usage: python -m hammock" in wrong.stderr
+        and "Traceback" not in wrong.stderr
+    )
 
 
 def test_status_of_a_failure_is_1(tmp_path):
