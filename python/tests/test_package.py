@@ -69,3 +69,15 @@ def test_a_missing_compiler_is_explained():
         in result.stderr
     )
     assert "`pip install hammock`" in result.stderr
+
+
+COMPILER_ONLY = {"compiler.py", "control.py", "diagnostics.py", "highlight.py", "ir.py", "torch.py", "transform.py"}
+"""Files that need the compiler, which `hammock-runtime` leaves out."""
+
+
+def test_the_runtime_has_all_files_that_need_no_compiler():
+    files = {file for file in (PYTHON / "hammock").iterdir() if file.suffix in (".py", ".pyi", ".typed")}
+    links = {file.resolve() for file in (PYTHON / "runtime/hammock").iterdir() if file.is_symlink()}
+    missing = {file.name for file in files - links} - COMPILER_ONLY
+    assert not missing, "link them in python/runtime/hammock, or add them to COMPILER_ONLY"
+    assert {file.name for file in links} & COMPILER_ONLY == set() and links <= files
