@@ -65,10 +65,10 @@ def test_standard_input_and_output(tmp_path):
 
 
 def test_a_closed_pipe_ends_the_command_quietly():
-    command = subprocess.Popen([*HAMMOCK, "ops"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    command.stdout.close()
-    assert command.stderr.read() == b""
-    assert command.wait(60) == 0
+    with subprocess.Popen([*HAMMOCK, "ops"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+        command.stdout.close()
+        assert command.stderr.read() == b""
+        assert command.wait(60) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -76,11 +76,14 @@ def test_signals_end_the_command(tmp_path, number):
     file = tmp_path / "endless.py"
     file.write_text(ENDLESS)
     arguments = ["run", str(file), "--arg", "1:int64"]
-    command = subprocess.Popen([*HAMMOCK, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    wait_for_cpu_time(command)
-    command.send_signal(number)
-    assert command.wait(10) == -number
-    assert command.stderr.read() == b""
+    with subprocess.Popen([*HAMMOCK, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+        try:
+            wait_for_cpu_time(command)
+            command.send_signal(number)
+            assert command.wait(10) == -number
+            assert command.stderr.read() == b""
+        finally:
+            command.kill()
 
 
 def wait_for_cpu_time(command: subprocess.Popen) -> None:
