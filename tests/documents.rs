@@ -133,10 +133,10 @@ fn commands_of_the_documents() {
         }
         let text = std::fs::read_to_string(&document).unwrap();
         for line in blocks(&text, "```sh\n").iter().flat_map(|block| block.lines()) {
-            // Building and testing are covered by other tests; README's first command builds and runs.
+            // Building, installing and testing are covered by other tests; README's first command builds and runs.
             match line.split_once("cargo run --release -- ") {
                 Some((_, arguments)) => script += &format!("hammock {arguments}\n"),
-                None if line.starts_with("cargo ") => {}
+                None if line.starts_with("cargo ") || line.starts_with("pip ") => {}
                 None => script += &format!("{line}\n"),
             }
         }

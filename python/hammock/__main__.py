@@ -1,5 +1,7 @@
-"""The command line: `python -m hammock`, and the script `hammock`."""
+"""The command line: `python -m hammock`, and the script `hammock` (`hammock-run` in the package `hammock-runtime`)."""
 
+import os
+import signal
 import sys
 
 from hammock._hammock import main as _run
@@ -7,7 +9,11 @@ from hammock._hammock import main as _run
 
 def main() -> int:
     """Runs the command line with the arguments of the process; returns the exit status."""
-    return _run(["hammock", *sys.argv[1:]])
+    # Python would only notice Ctrl-C after the command; by default, it ends the process, as it ends the program.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    program = os.path.basename(sys.argv[0])
+    return _run(["python -m hammock" if program == "__main__.py" else program, *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -18,6 +18,11 @@ const CIRCLES: &[(&str, &str, &str)] = &[
         "an attribute may be a buffer, and a buffer's layout is an attribute",
     ),
     (
+        "python/src",
+        "array.rs convert.rs function.rs tensor.rs",
+        "values are converted by what they are: a function converts its arguments, an array refers to its tensor",
+    ),
+    (
         "runtime/src",
         "memory/meter.rs memory/workspace.rs",
         "one variable of a thread has the account and the scratch stack",

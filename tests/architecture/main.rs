@@ -29,6 +29,7 @@ const ORDER: &[&str] = &[
     "hammock-link",
     "hammock-compiler",
     "hammock",
+    "hammock-python",
 ];
 
 /// Further forbidden dependencies between crates of the list.
@@ -51,8 +52,8 @@ const FORBIDDEN: &[(&str, &str)] = &[
 #[test]
 fn crates_depend_only_on_crates_above() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders =
-        vec![root.to_path_buf(), root.join("runtime"), root.join("runtime/capi"), root.join("runtime/tools")];
+    let mut folders: Vec<PathBuf> =
+        ["", "runtime", "runtime/capi", "runtime/tools", "python"].iter().map(|folder| root.join(folder)).collect();
     folders.extend(std::fs::read_dir(root.join("compiler")).unwrap().map(|entry| entry.unwrap().path()));
     let mut seen = 0;
     for folder in folders {
@@ -91,6 +92,10 @@ fn read_manifest(text: &str) -> (String, Vec<String>) {
 
 /// Files with `unsafe`, each with its reason. Crates without any forbid it.
 const UNSAFE: &[(&str, &str)] = &[
+    ("python/src/array.rs", "the memory of NumPy arrays"),
+    ("python/src/convert.rs", "objects with a buffer"),
+    ("python/src/dlpack.rs", "tensors of other frameworks"),
+    ("python/src/tensor.rs", "buffers that Python fills"),
     ("runtime/capi/src/", "pointers that C passes"),
     ("runtime/src/arch/", "the register of a thread's floating-point state"),
     ("runtime/src/device/", "memory of devices, and code that is loaded on them"),
@@ -133,7 +138,7 @@ const UNSAFE: &[(&str, &str)] = &[
 fn unsafe_code_is_only_in_listed_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for folder in ["src", "runtime/src", "runtime/capi/src", "runtime/tools/src", "compiler"] {
+    for folder in ["src", "runtime/src", "runtime/capi/src", "runtime/tools/src", "compiler", "python/src"] {
         collect(&root.join(folder), &mut files);
     }
     let mut met = vec![false; UNSAFE.len()];
@@ -150,8 +155,8 @@ fn unsafe_code_is_only_in_listed_files() {
     assert!(stale.is_empty(), "there is no unsafe code any more in {stale:?}");
     for manifest in files.iter().filter(|file| file.ends_with("src/lib.rs") || file.ends_with("src/main.rs")) {
         let text = std::fs::read_to_string(manifest).unwrap();
-        let is_of_runtime = manifest.starts_with(root.join("runtime"));
-        assert!(is_of_runtime || text.contains("#![forbid(unsafe_code)]"), "{} allows unsafe code", manifest.display());
+        let may_have = ["runtime", "python"].iter().any(|folder| manifest.starts_with(root.join(folder)));
+        assert!(may_have || text.contains("#![forbid(unsafe_code)]"), "{} allows unsafe code", manifest.display());
     }
 }
 
@@ -165,7 +170,7 @@ fn is_unsafe(line: &str) -> bool {
 
 /// Returns the sources of each crate.
 fn source_folders(root: &Path) -> Vec<PathBuf> {
-    let mut crates = vec![root.to_path_buf(), root.join("runtime")];
+    let mut crates = vec![root.to_path_buf(), root.join("runtime"), root.join("python")];
     for parent in ["runtime", "compiler"] {
         crates.extend(std::fs::read_dir(root.join(parent)).unwrap().map(|entry| entry.unwrap().path()));
     }

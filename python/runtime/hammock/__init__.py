@@ -1,0 +1,1 @@
+../../hammock/__init__.py

@@ -1,0 +1,1 @@
+../../hammock/__main__.py

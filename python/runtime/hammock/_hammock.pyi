@@ -1,0 +1,1 @@
+../../hammock/_hammock.pyi

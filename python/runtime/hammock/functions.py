@@ -1,0 +1,1 @@
+../../hammock/functions.py
