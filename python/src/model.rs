@@ -26,8 +26,8 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 /// `model(x)` calls its function `main`, or its only function; `model.name(x)` or `model["name"](x)` another one. Arguments are
 /// NumPy arrays, objects with `__dlpack__` such as torch tensors, numbers, strings, tuples and shapes, by position or by name.
 ///
-/// Python's other threads run during a call, and Ctrl-C ends it before its next kernel. A model that was loaded from a file is
-/// pickled as the file's path, another one with all its contents.
+/// Python's other threads run during a call, and Ctrl-C ends it before its next kernel. A model that was loaded from a
+/// file is pickled as the file's path, another one with all its contents.
 #[pyclass(frozen, module = "hammock")]
 #[derive(Clone)]
 pub struct Model {
@@ -54,7 +54,8 @@ impl Model {
         Ok(Model { library, vm, limits: CallLimits::default(), signatures, main, path, returns })
     }
 
-    /// Loads the library once more, with an allocator of this kind. Tensors among results are objects of the class `Tensor`.
+    /// Loads the library once more, with an allocator of this kind. Tensors among results are objects of the class
+    /// `Tensor`.
     pub fn reload(&self, allocator: AllocatorKind) -> PyResult<Model> {
         let options = Options { allocator, ..self.vm.options().clone() };
         let vm = Vm::from_library(&self.library, options).map_err(raise)?;
@@ -144,10 +145,10 @@ impl Model {
 
     /// The same model with limits for its calls: a view that shares everything else.
     ///
-    /// `timeout` is the limit of each call in seconds; a call that exceeds it raises TimeoutError. `interrupt` ends calls from
-    /// another thread. Both take effect before the next kernel or function call: a kernel or a callback that runs is not
-    /// interrupted, and one that never returns is not ended. A limit that is not given is the model's. The limit for memory is one
-    /// of the whole model: see `load`.
+    /// `timeout` is the limit of each call in seconds; a call that exceeds it raises TimeoutError. `interrupt` ends
+    /// calls from another thread. Both take effect before the next kernel or function call: a kernel or a callback that
+    /// runs is not interrupted, and one that never returns is not ended. A limit that is not given is the model's. The
+    /// limit for memory is one of the whole model: see `load`.
     #[pyo3(signature = (*, timeout=None, interrupt=None))]
     fn with_limits(&self, timeout: Option<f64>, interrupt: Option<&Bound<'_, Interrupt>>) -> PyResult<Model> {
         let given = interrupt.map(|interrupt| interrupt.get().0.clone());
