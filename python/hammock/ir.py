@@ -301,7 +301,7 @@ def _function(file: str, entry: dict[str, Any]) -> GlobalFunction:
 def _unknown(name: object, names: Mapping[str, object]) -> str:
     near = difflib.get_close_matches(str(name), names, 1)
     hint = f"; did you mean `{near[0]}`?" if near else ""
-    return f"the module has no function `{name}`{hint} It has: {', '.join(names)}"
+    return f"the module has no function `{name}`, only {', '.join(names)}{hint}"
 
 
 def _pieces(lines: list[str]) -> Iterator[tuple[str | None, list[str]]]:

@@ -115,7 +115,7 @@ impl Model {
         let near = nearest(name, self.signatures.keys().map(String::as_str));
         let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let names: Vec<&str> = self.vm.functions().collect();
-        format!("the model has no function `{name}`{near} It has: {}", names.join(", "))
+        format!("the model has no function `{name}`, only {}{near}", names.join(", "))
     }
 }
 
