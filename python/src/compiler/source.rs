@@ -161,9 +161,8 @@ fn params(keywords: &Keywords<'_, '_>) -> PyResult<Params> {
     if let Ok(named) = params.cast::<PyDict>() {
         let tensor = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
             let name: String = name.extract().map_err(|_| wrong_type("params", form, &name))?;
-            let tensor = to_tensor(&value, None).map_err(|error| {
+            let tensor = to_tensor(&value, None).inspect_err(|error| {
                 let _ = error.value(value.py()).call_method1("add_note", (format!("in `params`, for `{name}`"),));
-                error
             })?;
             Ok((name, tensor))
         };
