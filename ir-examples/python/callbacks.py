@@ -20,7 +20,8 @@ from tvm.script import relax as R, tirx as T
 def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
     n = T.int64()
     y = R.multiply(x, R.const(10, "float32"))
-    z = R.call_dps_packed("example.clip", (y, R.prim_value(T.float64(-5)), R.prim_value(T.float64(5))), out_sinfo=R.Tensor((n,), "float32"))
+    low, high = R.prim_value(T.float64(-5)), R.prim_value(T.float64(5))
+    z = R.call_dps_packed("example.clip", (y, low, high), out_sinfo=R.Tensor((n,), "float32"))
     return z
 """)
 print(model(np.array([-1, 0.25, 1], "float32")))
@@ -30,7 +31,10 @@ APPLY = """
 from tvm.script import relax as R
 
 @R.function(pure=False)
-def main(x: R.Tensor((3,), "float32"), f: R.Callable((R.Tensor((3,), "float32"),), R.Tensor((3,), "float32"), False)) -> R.Tensor((3,), "float32"):
+def main(
+    x: R.Tensor((3,), "float32"),
+    f: R.Callable((R.Tensor((3,), "float32"),), R.Tensor((3,), "float32"), False),
+) -> R.Tensor((3,), "float32"):
     y = f(x)
     z = R.add(x, y)
     return z
@@ -58,7 +62,7 @@ try:
 except ValueError as error:
     print("ValueError:", error)
 
-# %% The other way: Python calls functions of the runtime, and models as plain functions. `hammock builtins` lists the former.
+# %% The other way: Python calls functions of the runtime (`hammock builtins` lists them), and models as functions.
 uniform = hammock.get_global_func("hammock.random.uniform")
 print(uniform(7, 0), uniform(7, 1))
 f = hammock.convert(model.main)

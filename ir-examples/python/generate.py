@@ -15,7 +15,7 @@ sample = hammock.get_global_func("vm.builtin.sample_top_p_from_logits")
 uniform = hammock.get_global_func("hammock.random.uniform")
 
 
-# %% A generator that yields text as it comes. `prefill` returns KV caches, objects of the runtime, which `decode` extends.
+# %% A generator that yields text as it comes. `prefill` returns KV caches, which `decode` extends.
 def generate(
     prompt: str, count: int, temperature: float = 0.7, top_k: int = 40, top_p: float = 0.95, seed: int = 0
 ) -> Iterator[str]:

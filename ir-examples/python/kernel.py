@@ -1,7 +1,7 @@
 """Write a kernel as loops over buffers, call it from a graph, and compare it with NumPy."""
 
-# %% A kernel in TIR. `T.sblock` is the unit of scheduling: its axes are spatial (S) or reductions (R). The sizes n and m are
-# symbolic, so that one kernel serves every shape.
+# %% A kernel in TIR. `T.sblock` is the unit of scheduling: its axes are spatial (S) or reductions (R). The sizes n and
+# m are symbolic, so that one kernel serves every shape.
 import numpy as np
 
 import hammock

@@ -1,7 +1,7 @@
 """Run a model over many files with Ray Data, and serve it with Ray Serve, in two processes each.
 
-Each process loads the model once. Its weights are mapped from the file, so processes of a machine share their memory. It needs
-`pip install "ray[data,serve]"`.
+Each process loads the model once. Files above 64 MiB are mapped, so processes of a machine share the memory of weights.
+It needs `pip install "ray[data,serve]"`.
 """
 
 # %% Compile once, to a file. Processes load that: they need no compiler, and hammock-runtime is enough for them.
@@ -36,8 +36,8 @@ for number, part in enumerate(np.array_split(images, 12)):
     np.save(os.path.join(files, f"{number:02}.npy"), part)
 
 
-# %% An actor: it loads the model when it starts, and classifies one batch after the other. With one process per core, one
-# thread each is the fastest.
+# %% An actor: it loads the model when it starts, and classifies one batch after the other. With one process per core,
+# one thread each is the fastest.
 class Classifier:
     def __init__(self, path: str) -> None:
         hammock.set_threads(1)
@@ -63,8 +63,8 @@ print(len(guesses), "images, accuracy", np.mean(guesses == labels))
 print(len({int(row["process"]) for row in results}), "processes")
 
 
-# %% A served model: two replicas behind one address. A call runs on another thread, and meanwhile the replica takes further
-# requests, as Python's other threads run while a model does.
+# %% A served model: two replicas behind one address. A call runs on another thread, so the replica takes further
+# requests meanwhile: Python's other threads run while a model does.
 @ray.serve.deployment(num_replicas=2, ray_actor_options={"num_cpus": 1})
 class Server:
     def __init__(self, path: str) -> None:

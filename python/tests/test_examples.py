@@ -11,10 +11,10 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "ir-examples" / "python"
 
 NEEDS = {"torch_model": ["torch", "onnxscript"], "scale_out": ["ray"]}
-"""The packages that an example needs besides NumPy."""
+"""The packages that an example needs in addition to NumPy."""
 
 PRINTS = {
-    "callbacks": ["[-5.   2.5  5. ]", "[0. 0. 0.] [ 2.  6. 12.]", "in main at <text>:6", "ValueError: kernel"],
+    "callbacks": ["[-5.   2.5  5. ]", "[0. 0. 0.] [ 2.  6. 12.]", "in main at <text>:9", "ValueError: kernel"],
     "digits": ["accuracy: 0.97", "main(), parameter `images`", "slowest kernel: ", "changed guesses: "],
     "generate": ["Alice was", "the same as the trained network"],
     "kernel": ["(0, 7): the same as NumPy", "error[", "def unit_rows("],
@@ -46,4 +46,4 @@ def test_example(name, tmp_path):
 def test_examples_are_in_cells(name):
     lines = (EXAMPLES / f"{name}.py").read_text().splitlines()
     assert sum(line.startswith("# %% ") for line in lines) >= 4
-    assert max(map(len, lines)) <= 132
+    assert max(map(len, lines)) <= 120
