@@ -4,5 +4,5 @@
 use std::{env, process::ExitCode};
 
 fn main() -> ExitCode {
-    hammock::run(env::args_os()).into()
+    hammock_cli::run(env::args_os()).into()
 }

@@ -7,6 +7,8 @@ from typing import Any, Literal, final
 import numpy.typing as npt
 from typing_extensions import CapsuleType
 
+from hammock import _compiler as _compiler
+
 __all__ = [
     "CancelledError",
     "Executable",

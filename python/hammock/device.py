@@ -9,8 +9,8 @@ _KINDS = {"cpu": 1, "cuda": 2}
 class Device:
     """A device: its kind, "cpu" or "cuda", and its index. `Device("cuda:1")` is the same as `Device("cuda", 1)`.
 
-    Raises ValueError for other kinds and for a negative index. Only CPUs have kernels so far: a `cuda` device can be named, but
-    not used.
+    Raises ValueError for other kinds and for a negative index. Only CPUs have kernels so far: a `cuda` device can be
+    named, but not used.
     """
 
     __slots__ = ("type", "index")

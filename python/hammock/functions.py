@@ -16,10 +16,10 @@ def register_global_func(
         def scale(x, factor, out):
             out[...] = x * factor
 
-    Without `name`, it is registered under its own name. `override=True` replaces a function of that name. `receives` says how the
-    callable receives tensors: see `hammock.convert`. A callable that raises an exception ends the call of the model with that
-    exception, whose notes name the lines of the model. It is called on any thread, and may call models. Neither `timeout` nor
-    `Interrupt` end a callable that never returns.
+    Without `name`, it is registered under its own name. `override=True` replaces a function of that name. `receives`
+    says how the callable receives tensors: see `hammock.convert`. A callable that raises an exception ends the call of
+    the model with that exception, whose notes name the lines of the model. It is called on any thread, and may call
+    models. Neither `timeout` nor `Interrupt` end a callable that never returns.
 
     Returns the callable. Raises ValueError if the name is taken, TypeError if `f` is not callable.
     """

@@ -133,9 +133,7 @@ class Module:
         blocks = _definitions(textwrap.dedent(text))
         if not blocks:
             raise ValueError("`text` has no function: it begins with `@R.function` or `@T.prim_func`")
-        lines = self._handle.text(True, False).splitlines()
-        if not any(line.startswith("class ") for line in lines):
-            lines = _in_class(lines)
+        lines = self._handle.in_class().text(True, False).splitlines()
         kept = [line for name, block in _pieces(lines) if name not in blocks for line in block]
         added = [textwrap.indent(block, "    ") for block in blocks.values()]
         whole = "\n".join([*kept, *added, ""])
@@ -303,7 +301,7 @@ def _function(file: str, entry: dict[str, Any]) -> GlobalFunction:
 def _unknown(name: object, names: Mapping[str, object]) -> str:
     near = difflib.get_close_matches(str(name), names, 1)
     hint = f"; did you mean `{near[0]}`?" if near else ""
-    return f"the module has no function `{name}`{hint} It has: {', '.join(names)}"
+    return f"the module has no function `{name}`, only {', '.join(names)}{hint}"
 
 
 def _pieces(lines: list[str]) -> Iterator[tuple[str | None, list[str]]]:
@@ -319,13 +317,6 @@ def _pieces(lines: list[str]) -> Iterator[tuple[str | None, list[str]]]:
                 end += 1
         yield name, lines[at:end]
         at = end
-
-
-def _in_class(lines: list[str]) -> list[str]:
-    """The lines of a function that was printed alone, in a class."""
-    at = next(index for index, line in enumerate(lines) if line.startswith("@"))
-    inside = [f"    {line}" if line else line for line in lines[at:]]
-    return [*lines[:at], "@I.ir_module", "class Module:", *inside]
 
 
 def _definitions(text: str) -> dict[str, str]:

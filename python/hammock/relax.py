@@ -48,8 +48,8 @@ class Executable:
 def build(module: Any, target: Any = None, params: Any = None, **options: Any) -> Executable:
     """Compiles a module: a text, the path of a file, or an object with `script()`.
 
-    `target` is a name that `hammock.compile` knows, or one of TVM's for LLVM, such as "llvm -mcpu=x86-64-v3"; `params` and the
-    options are those of `hammock.compile`. Raises CompileError.
+    `target` is a name that `hammock.compile` knows, or one of TVM's for LLVM, such as "llvm -mcpu=x86-64-v3"; `params`
+    and the options are those of `hammock.compile`. Raises CompileError.
     """
     if hasattr(module, "script"):
         module = module.script()
@@ -109,9 +109,9 @@ class BenchmarkResult:
 class VirtualMachine:
     """Runs a module. Tensors among results are objects of the class `hammock.Tensor`.
 
-    `rt_mod` is an `Executable`, a `hammock.Model`, or the path of a compiled model; `device` is `hammock.cpu()`, which is the
-    default. `memory_cfg` is "pooled" or "naive": whether released memory is cached for the next allocation. The machine's inputs,
-    outputs, saved functions and instrument are its own.
+    `rt_mod` is an `Executable`, a `hammock.Model`, or the path of a compiled model; `device` is `hammock.cpu()`, which
+    is the default. `memory_cfg` is "pooled" or "naive": whether released memory is cached for the next allocation. The
+    machine's inputs, outputs, saved functions and instrument are its own.
 
     Raises ValueError for a device on which models cannot run.
     """
@@ -146,7 +146,7 @@ class VirtualMachine:
         return self._machine.invoke_closure(closure, *args)
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
-        """Sets all inputs of a function for `invoke_stateful`, by position or by name. Tensors on the CPU are shared."""
+        """Sets all inputs of a function for `invoke_stateful`, by position or by name. Their memory is shared."""
         self._machine.set_input(func_name, *args, **kwargs)
 
     def invoke_stateful(self, func_name: str) -> None:
@@ -160,7 +160,7 @@ class VirtualMachine:
     def save_function(
         self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any
     ) -> None:
-        """Saves a call with these arguments as the function `saved_name` without parameters: for timing without overhead.
+        """Saves a call with these arguments as the function `saved_name` without parameters, such as for timing.
 
         Without `include_return`, the function returns None.
         """
@@ -177,9 +177,9 @@ class VirtualMachine:
     ) -> Callable[..., BenchmarkResult]:
         """Returns a callable that times a function: `vm.time_evaluator("main", dev)(x).mean` is in seconds.
 
-        After one call to warm up, there are `repeat` repeats of `number` calls each; a repeat that takes less than `min_repeat_ms`
-        is repeated with more calls. Between repeats are pauses of `cooldown_interval_ms`. "invoke_stateful" times a stateful call of
-        the function whose name the callable is given.
+        After one call to warm up, there are `repeat` repeats of `number` calls each; a repeat that takes less than
+        `min_repeat_ms` is repeated with more calls. Between repeats are pauses of `cooldown_interval_ms`.
+        "invoke_stateful" times a stateful call of the function whose name the callable is given.
         """
         require_cpu(dev)
         how = dict(number=number, repeat=repeat, min_repeat_ms=min_repeat_ms, cooldown_interval_ms=cooldown_interval_ms)
@@ -194,8 +194,8 @@ class VirtualMachine:
     def set_instrument(self, instrument: Callable | None) -> None:
         """Sets a callable that is called before and after every call that the module makes; None removes it.
 
-        It receives `(function, name, before_run, result, *args)`. If it returns `VMInstrumentReturnKind.SKIP_RUN` before a call,
-        the call is skipped. Tensors are given to it as `hammock.Tensor`.
+        It receives `(function, name, before_run, result, *args)`. If it returns `VMInstrumentReturnKind.SKIP_RUN`
+        before a call, the call is skipped. Tensors are given to it as `hammock.Tensor`.
         """
         self._machine.set_instrument(instrument)
 

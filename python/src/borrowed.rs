@@ -1,7 +1,7 @@
 //! Tensors that a caller lends for one call only, as kernels do with buffers on their stack.
 //!
-//! A callback might keep the array that it gets. So it gets a copy of such a tensor, and what it has written is copied back
-//! when it returns.
+//! A callback might keep the array that it gets. So it gets a copy of such a tensor, and what it has written is copied
+//! back when it returns.
 use hammock_runtime::{Any, Tensor, value::DLTensor};
 use std::slice;
 
@@ -20,8 +20,8 @@ impl<'a> Borrowed<'a> {
         Some(Borrowed { original: arg.as_dl_tensor()?, copy, before })
     }
 
-    /// Copies the elements that have changed, and no others: kernels on other threads may write those, and inputs may be in
-    /// memory that must not be written.
+    /// Copies the elements that have changed, and no others: kernels on other threads may write those, and inputs may
+    /// be in memory that must not be written.
     pub fn write_back(&self) {
         let (Ok(after), width) = (self.copy.as_bytes(), self.copy.dtype().bytes()) else { return };
         if after == self.before {

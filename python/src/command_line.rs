@@ -12,7 +12,7 @@ pub fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 
 #[cfg(feature = "compiler")]
 fn run(arguments: Vec<OsString>) -> u8 {
-    hammock::run(arguments)
+    hammock_cli::run(arguments)
 }
 
 #[cfg(not(feature = "compiler"))]

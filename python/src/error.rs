@@ -11,8 +11,8 @@ use std::sync::Arc;
 create_exception!(hammock, CancelledError, PyRuntimeError, "A call was cancelled.");
 create_exception!(hammock, InternalError, PyRuntimeError, "A mistake in Hammock itself: please report it.");
 
-/// The exception for an error of the runtime. It has the class that the error's kind names, and notes with the lines of the
-/// model's source. The exception of a callback is raised again itself.
+/// The exception for an error of the runtime. It has the class that the error's kind names, and notes with the lines of
+/// the model's source. The exception of a callback is raised again itself.
 pub fn raise(error: Error) -> PyErr {
     Python::attach(|py| exception(py, &error))
 }

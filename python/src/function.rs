@@ -18,7 +18,8 @@ use pyo3::{
 
 /// A packed function: of a model, of the registry of global functions, in C, or a Python callable that was converted.
 ///
-/// It is called by position; arguments and results are those of models. It may be given to models and to other functions.
+/// It is called by position; arguments and results are those of models. It may be given to models and to other
+/// functions.
 #[pyclass(frozen, module = "hammock")]
 pub struct Function {
     /// The function.
@@ -40,8 +41,8 @@ impl Function {
     /// The function in C at an address, such as `ctypes.cast(library.name, ctypes.c_void_p).value`.
     ///
     /// It has the packed calling convention, `int32_t name(void *, const hammock_any *args, int32_t count, hammock_any
-    /// *result)`, and is called from any thread. `owner` is an object that keeps the code loaded. An address that is no such
-    /// function crashes the interpreter, as with ctypes.
+    /// *result)`, and is called from any thread. `owner` is an object that keeps the code loaded. An address that is no
+    /// such function crashes the interpreter, as with ctypes.
     #[staticmethod]
     #[pyo3(signature = (address, owner=None))]
     fn from_address(address: usize, owner: Option<Py<PyAny>>) -> PyResult<Function> {
@@ -103,10 +104,10 @@ fn call(callable: &Bound<'_, PyAny>, args: &[Any], receives: Returns) -> PyResul
 
 /// A value as models see it: a callable becomes a `Function`, an array a `Tensor`, a list a tuple.
 ///
-/// `receives` says how a callable receives tensors: "numpy" (arrays) or "tensor" (`hammock.Tensor`). Both share the tensor's
-/// memory, and what is written reaches it, so a callable may have outputs among its arguments. Those of constants are
-/// read-only. They stay valid after the call, but a model may use their memory again: keep a copy. Its results are those that
-/// models can have; None is one.
+/// `receives` says how a callable receives tensors: "numpy" (arrays) or "tensor" (`hammock.Tensor`). Both share the
+/// tensor's memory, and what is written reaches it, so a callable may have outputs among its arguments. Those of
+/// constants are read-only. They stay valid after the call, but a model may use their memory again: keep a copy. Its
+/// results are those that models can have; None is one.
 ///
 /// A function of a model becomes a `Function`, too. Tensors that it returns are as `receives` says.
 ///

@@ -19,7 +19,8 @@ use pyo3::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// A model loaded once more, with inputs, outputs, saved functions and an instrument of its own. Tensors are `hammock.Tensor`.
+/// A model loaded once more, with inputs, outputs, saved functions and an instrument of its own. Tensors are
+/// `hammock.Tensor`.
 #[pyclass(frozen, module = "hammock._hammock", name = "_Machine")]
 pub struct Machine(Model);
 

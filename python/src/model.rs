@@ -64,7 +64,8 @@ impl Model {
         Ok(Model { library, vm, limits: CallLimits::default(), signatures, main, path, returns })
     }
 
-    /// Loads the library once more, with an allocator of this kind. Tensors among results are objects of the class `Tensor`.
+    /// Loads the library once more, with an allocator of this kind. Tensors among results are objects of the class
+    /// `Tensor`.
     pub fn reload(&self, allocator: AllocatorKind) -> PyResult<Model> {
         let options = Options { allocator, ..self.vm.options().clone() };
         let vm = Vm::from_library(&self.library, options).map_err(raise)?;
@@ -115,7 +116,7 @@ impl Model {
         let near = nearest(name, self.signatures.keys().map(String::as_str));
         let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         let names: Vec<&str> = self.vm.functions().collect();
-        format!("the model has no function `{name}`{near} It has: {}", names.join(", "))
+        format!("the model has no function `{name}`, only {}{near}", names.join(", "))
     }
 }
 
@@ -229,10 +230,10 @@ impl Model {
 
     /// The same model with limits for its calls: a view that shares everything else.
     ///
-    /// `timeout` is the limit of each call in seconds; a call that exceeds it raises TimeoutError. `interrupt` ends calls from
-    /// another thread. Both take effect before the next kernel or function call: a kernel or a callback that runs is not
-    /// interrupted, and one that never returns is not ended. A limit that is not given is the model's. The limit for memory is one
-    /// of the whole model: see `load`.
+    /// `timeout` is the limit of each call in seconds; a call that exceeds it raises TimeoutError. `interrupt` ends
+    /// calls from another thread. Both take effect before the next kernel or function call: a kernel or a callback that
+    /// runs is not interrupted, and one that never returns is not ended. A limit that is not given is the model's. The
+    /// limit for memory is one of the whole model: see `load`.
     #[pyo3(signature = (*, timeout=None, interrupt=None))]
     fn with_limits(&self, timeout: Option<f64>, interrupt: Option<&Bound<'_, Interrupt>>) -> PyResult<Model> {
         let given = interrupt.map(|interrupt| interrupt.get().0.clone());

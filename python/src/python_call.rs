@@ -1,7 +1,8 @@
 //! Calls of Python callables from threads that Python may end.
 //!
-//! When Python before 3.14 shuts down, it ends other threads that run Python code by `pthread_exit`, which unwinds their stack.
-//! Rust's frames must not be unwound so: a thread that is ended in a callback sleeps instead, until the process is over.
+//! When Python before 3.14 shuts down, it ends other threads that run Python code by `pthread_exit`, which unwinds
+//! their stack. Rust's frames must not be unwound so: a thread that is ended in a callback sleeps instead, until the
+//! process is over.
 use pyo3::{ffi, prelude::*, types::PyTuple};
 use std::{mem, ptr::null_mut, thread, time::Duration};
 

@@ -1,11 +1,11 @@
 //! Calls of the runtime with the interpreter released, and the signals that arrive meanwhile.
 //!
-//! Python handles signals, such as Ctrl-C, on its main thread, which cannot do so while it runs a model. So its calls run
-//! within a [`HostCheck`]: a thread requests the check every [`PERIOD`], and the virtual machine makes it before the next
-//! kernel. A handler that raises an exception, such as KeyboardInterrupt, thereby ends the call.
+//! Python handles signals, such as Ctrl-C, on its main thread, which cannot do so while it runs a model. So its calls
+//! run within a [`HostCheck`]: a thread requests the check every [`PERIOD`], and the virtual machine makes it before
+//! the next kernel. A handler that raises an exception, such as KeyboardInterrupt, thereby ends the call.
 //!
-//! The thread starts with the first call, and parks if the main thread has made none for a while. It never attaches to the
-//! interpreter. An ordinary call costs two stores and a load more for it.
+//! The thread starts with the first call, and parks if the main thread has made none for a while. It never attaches to
+//! the interpreter. A call of the main thread costs about 50 ns more for it, one of another thread nothing.
 use crate::error::from_exception;
 use hammock_runtime::{Error, vm::HostCheck};
 use pyo3::prelude::*;

@@ -177,7 +177,8 @@ def many():
 def callback():
     while True:
         pass
-threads = [threading.Thread(target=target, daemon=True) for target in (endless, many, many, hammock.convert(callback))]
+targets = (endless, many, many, hammock.convert(callback))
+threads = [threading.Thread(target=target, daemon=True) for target in targets]
 [thread.start() for thread in threads]
 time.sleep(0.2)
 print("end")

@@ -82,6 +82,16 @@ def test_text_reads_back_as_the_same_module(module):
     assert again.script() == module.script() == str(module)
 
 
+def test_text_of_a_function_reads_back_with_what_passes_add():
+    function = '@R.function\ndef main(x: R.Tensor((4,), "float32")):\n    y = R.exp(x)\n    return y\n'
+    alone = hammock.parse(function)
+    assert "class" not in alone.script() and hammock.structural_equal(alone, hammock.parse(alone.script()))
+    lowered = hammock.opt(alone, "LegalizeOps")
+    assert set(lowered) == {"tir_exp", "main"}
+    assert hammock.structural_equal(lowered, pickle.loads(pickle.dumps(lowered)))
+    assert set(alone.with_functions(function.replace("main", "more"))) == {"main", "more"}
+
+
 def test_branches_and_nested_functions_are_values():
     module = hammock.parse("""@R.function
 def main(x: R.Tensor((4,), "float32"), c: R.Tensor((), "bool")) -> R.Tensor((4,), "float32"):

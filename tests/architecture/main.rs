@@ -93,8 +93,14 @@ fn read_manifest(text: &str) -> (String, Vec<String>) {
 /// Files with `unsafe`, each with its reason. Crates without any forbid it.
 const UNSAFE: &[(&str, &str)] = &[
     ("python/src/array.rs", "the memory of NumPy arrays"),
+    ("python/src/borrowed.rs", "tensors that callers lend to callbacks"),
+    ("python/src/buffer.rs", "buffers that Python fills"),
     ("python/src/convert.rs", "objects with a buffer"),
     ("python/src/dlpack.rs", "tensors of other frameworks"),
+    ("python/src/function.rs", "addresses of C functions"),
+    ("python/src/interpreter.rs", "the number of the interpreter"),
+    ("python/src/python_call.rs", "calls that Python may unwind"),
+    ("python/src/signals.rs", "the handle of a thread that is shared without a lock"),
     ("python/src/tensor.rs", "buffers that Python fills"),
     ("runtime/capi/src/", "pointers that C passes"),
     ("runtime/src/arch/", "the register of a thread's floating-point state"),

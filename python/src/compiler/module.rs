@@ -29,7 +29,11 @@ pub struct ModuleHandle(Model);
 
 impl ModuleHandle {
     /// The handle of a model without unbound weights.
-    pub fn new(model: Model) -> ModuleHandle {
+    pub fn new(mut model: Model) -> ModuleHandle {
+        let Module { functions, attrs, global_infos, .. } = &model.module;
+        // Only a single function is read back without a class.
+        let has_one_function = functions.len() == 1 && attrs.is_empty() && global_infos.is_empty();
+        model.module.bare &= has_one_function;
         ModuleHandle(model)
     }
 
@@ -61,6 +65,12 @@ impl ModuleHandle {
             (true, true) => Metadata::All,
         };
         py.detach(|| with_large_stack(|| module_text(self.module(), &PrintOptions { metadata })))
+    }
+
+    /// The same module, whose text has a class.
+    fn in_class(&self) -> ModuleHandle {
+        let module = Module { bare: false, ..self.module().clone() };
+        ModuleHandle(Model { module, ..self.0.clone() })
     }
 
     /// The constants that the text refers to by index, as arrays.

@@ -37,7 +37,8 @@ const APPEND: i32 = 1;
 /// Maximum length of a chain of causes.
 const MAX_CAUSES: usize = 64;
 
-/// The texts that our cells point to, and the value attached to the error. They are `String`s because moving a box would invalidate pointers to its contents.
+/// The texts that our cells point to, and the value attached to the error. Texts are `String`s because moving a box
+/// would invalidate pointers to its contents.
 struct Texts {
     _kind: String,
     _message: String,

@@ -43,6 +43,6 @@ pub use opaque::Opaque;
 pub use shape::Shape;
 pub use storage::Storage;
 pub use string::{ByteArray, Bytes, Str};
-pub use tensor::{DLTensor, Lender, MAX_NDIM, SharedBytes, Tensor, TensorError, byte_size};
 pub(crate) use tensor::is_dense;
+pub use tensor::{DLTensor, Lender, MAX_NDIM, SharedBytes, Tensor, TensorError, byte_size};
 pub use tuple::Tuple;

@@ -2,8 +2,8 @@
 //!
 //! The interpreter of a language that calls programs cannot handle signals before a call returns. So it makes calls
 //! [within](HostCheck::within) a check, and [requests](HostCheck::request) the check from another thread from time to
-//! time. The call makes it where it polls for interrupts, on its own thread, and ends with the check's error if there is
-//! one.
+//! time. The call makes it where it polls for interrupts, on its own thread, and ends with the check's error if there
+//! is one.
 use super::interrupt::{CHECK_REQUESTED, Flag, RUNNING};
 use crate::ffi::Error;
 use crate::fork::{self, ForkHandler, Guards, Stage};

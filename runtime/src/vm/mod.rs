@@ -7,8 +7,8 @@
 //! same frames. [`builtins`] do everything else. While an [`instrument`] is set, the unfolded program runs.
 //!
 //! A [`Vm`] is a handle that threads share. Each call borrows a stack of its own, so calls do not block each other;
-//! constants, steps and memory pools are shared. [`Interrupt`]s and timeouts end calls early, and so does a [`HostCheck`]. In addition to calls by
-//! name there are stateful calls and saved functions ([`stateful`]), and timing ([`evaluate`]).
+//! constants, steps and memory pools are shared. [`Interrupt`]s, timeouts and a [`HostCheck`] end calls early. In addition
+//! to calls by name there are stateful calls and saved functions ([`stateful`]), and timing ([`evaluate`]).
 //!
 //! Calls between functions use no native stack: recursion ends with an error at [`Options::max_depth`], and tail calls
 //! replace the caller, so loops written as recursion run in constant space.

@@ -82,7 +82,8 @@ struct OwnModel {
     terminal: TerminalFlags,
 }
 
-/// Runs a command line, the program's name and its arguments, and returns the exit status. From now on, signals end the process.
+/// Runs a command line, the program's name and its arguments, and returns the exit status. From now on, signals end the
+/// process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     match start(arguments) {
         Ok(Ok(())) => 0,

@@ -48,7 +48,7 @@ pub fn import_onnx(path: &str, options: &ImportOptions) -> Result<Imported, Fail
     }
     let file = Path::new(path);
     let data = map_file(file).map(Data::File).map_err(|e| Failure::of_input(codes::UNREADABLE_FILE, e))?;
-    hammock_onnx::import(data, path, Some(file), options).map_err(failure)
+    hammock_onnx::import(data, path, Some(file), options).map_err(|errors| failure(*errors))
 }
 
 /// Imports an ONNX model in memory, which cannot have external data. Messages refer to it as `name`.
@@ -56,10 +56,10 @@ pub fn import_onnx(path: &str, options: &ImportOptions) -> Result<Imported, Fail
 /// # Errors
 /// If it cannot be imported.
 pub fn import_bytes(bytes: Arc<Vec<u8>>, name: &str, options: &ImportOptions) -> Result<Imported, Failure> {
-    hammock_onnx::import(Data::Bytes(bytes), name, None, options).map_err(failure)
+    hammock_onnx::import(Data::Bytes(bytes), name, None, options).map_err(|errors| failure(*errors))
 }
 
-fn failure(errors: Box<Errors>) -> Failure {
+fn failure(errors: Errors) -> Failure {
     let failure = Failure::from(errors.diagnostics);
     match &errors.source {
         Some(source) => failure.within(source),

@@ -88,10 +88,7 @@ impl Tensor {
     ///
     /// # Safety
     /// Shape and strides can be read during this call, and the memory as long as the lender lives.
-    pub unsafe fn borrow(
-        tensor: &DLTensor,
-        lender: impl FnOnce() -> Box<dyn Lender>,
-    ) -> Result<Tensor, TensorError> {
+    pub unsafe fn borrow(tensor: &DLTensor, lender: impl FnOnce() -> Box<dyn Lender>) -> Result<Tensor, TensorError> {
         let Description { shape, strides, data } = tensor.check()?;
         Ok(Tensor::assemble(data, tensor.device, tensor.dtype, shape, strides, || Owner::Lent(lender())))
     }
