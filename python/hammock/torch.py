@@ -40,6 +40,8 @@ class CompiledModule:
     def __init__(self, model: hammock.Model, program: ExportedProgram) -> None:
         self.model = model
         self._in_spec, self._out_spec = program.call_spec.in_spec, program.call_spec.out_spec
+        _, named = pytree.tree_unflatten([None] * self._in_spec.num_leaves, self._in_spec)
+        self._names = list(named)
         self._inputs = [spec.arg for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
         self._outputs = [spec.arg for spec in program.graph_signature.output_specs if spec.kind.name == "USER_OUTPUT"]
 
@@ -48,7 +50,7 @@ class CompiledModule:
         return self._unflatten(self.model(*self._flatten(args, kwargs)))
 
     def _flatten(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        names = self._in_spec.children_specs[1].context
+        names = self._names
         if len(names) != len(kwargs) or any(name not in kwargs for name in names):
             raise TypeError(
                 f"the module was exported with the named arguments {names}, and was called with {[*kwargs]}"

@@ -109,6 +109,8 @@ fn call(callable: &Bound<'_, PyAny>, args: &[Any], receives: Returns) -> PyResul
 /// constants are read-only. They stay valid after the call, but a model may use their memory again: keep a copy. Its
 /// results are those that models can have; None is one.
 ///
+/// A function of a model becomes a `Function`, too. Tensors that it returns are as `receives` says.
+///
 /// Raises TypeError if there is no such value.
 #[pyfunction]
 #[pyo3(signature = (value, *, receives=Returns::Numpy))]
@@ -119,5 +121,6 @@ pub fn convert<'py>(value: &Bound<'py, PyAny>, receives: Returns) -> PyResult<Bo
         let function = Function { data: from_callable(value, receives), returns: receives };
         return Ok(Bound::new(py, function)?.into_any());
     }
-    to_python(py, from_python(value, None)?, Returns::Tensor)
+    let returns = if is_function { receives } else { Returns::Tensor };
+    to_python(py, from_python(value, None)?, returns)
 }

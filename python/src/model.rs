@@ -17,6 +17,7 @@ use hammock_runtime::{
     suggest::nearest,
     vm::{CallLimits, Options},
 };
+use hammock_tools::{Content, write_file};
 use pyo3::{
     exceptions::{PyAttributeError, PyKeyError, PyOSError, PyTypeError, PyValueError},
     prelude::*,
@@ -216,9 +217,15 @@ impl Model {
         self.path.clone()
     }
 
-    /// Writes it to a file that `load` and `hammock run` read.
-    fn save(&self, path: PathBuf) -> PyResult<()> {
-        std::fs::write(&path, self.library.to_bytes()).map_err(|error| PyOSError::new_err(error.to_string()))
+    /// Writes it to a file that `load` and `hammock run` read. A file there is replaced, not written into: models that
+    /// were loaded from it keep theirs.
+    ///
+    /// Raises OSError if it cannot be written.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        // Of an absolute path, `-` is a name, not standard output.
+        let path = std::path::absolute(path)?;
+        let written = py.detach(|| write_file(&path, Content::Program, |out| out.write_all(&self.library.to_bytes())));
+        written.map_err(|error| PyOSError::new_err(error.message))
     }
 
     /// The same model with limits for its calls: a view that shares everything else.

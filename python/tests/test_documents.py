@@ -33,11 +33,12 @@ def test_the_program_of_the_readme_prints_what_it_says(tmp_path, monkeypatch):
     assert printed.getvalue() == expected
 
 
-def test_sessions_of_the_book(tmp_path, monkeypatch):
+@pytest.mark.parametrize("chapter", ["docs/src/python.md", "docs/src/python-compiler.md"])
+def test_sessions_of_the_book(tmp_path, monkeypatch, chapter):
     shutil.copytree(ROOT / "ir-examples", tmp_path / "tour")
     monkeypatch.chdir(tmp_path / "tour")
-    session = "".join(code for language, code in blocks("docs/src/python.md") if language == "python")
-    test = doctest.DocTestParser().get_doctest(session, {}, "docs/src/python.md", None, 0)
+    session = "".join(code for language, code in blocks(chapter) if language == "python")
+    test = doctest.DocTestParser().get_doctest(session, {}, chapter, None, 0)
     assert len(test.examples) > 10
     report = io.StringIO()
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL)

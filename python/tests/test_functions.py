@@ -303,6 +303,8 @@ def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
     np.testing.assert_array_equal(apply(X, double["main"]), 2 * X)
     np.testing.assert_array_equal(apply(X, double), 2 * X)
     np.testing.assert_array_equal(apply(X, hammock.convert(double.main)), 2 * X)
+    assert isinstance(hammock.convert(double.main)(X), np.ndarray)
+    assert isinstance(hammock.convert(double.main, receives="tensor")(X), hammock.Tensor)
 
 
 def test_kernels_call_functions_on_threads_of_the_pool(register):

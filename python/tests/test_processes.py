@@ -52,6 +52,20 @@ def test_paths_are_absolute(loaded, monkeypatch, tmp_path):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(relative))(X), 2 * X)
 
 
+def test_saving_replaces_a_file(model, tmp_path, monkeypatch):
+    """Other processes may have it mapped: what they see stays."""
+    monkeypatch.chdir(tmp_path)
+    for name in ["model.so", "-"]:
+        (tmp_path / name).write_bytes(b"old")
+        with open(tmp_path / name, "rb") as old:
+            model.save(name)
+            assert old.read() == b"old"
+        np.testing.assert_array_equal(hammock.load(tmp_path / name)(X), 2 * X)
+    assert sorted(os.listdir(tmp_path)) == ["-", "model.so"]
+    with pytest.raises(OSError, match="missing"):
+        model.save("missing/model.so")
+
+
 def test_a_compiled_model_is_pickled_by_bytes(model):
     again = pickle.loads(pickle.dumps(model))
     assert again.path is None

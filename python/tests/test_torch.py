@@ -1,5 +1,7 @@
 """torch modules: compiled through `torch.export`, and as a backend of `torch.compile`."""
 
+import warnings
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -39,6 +41,9 @@ def test_a_module_is_compiled_for_open_sizes(net):
         result = fast(x)
         assert isinstance(result, torch.Tensor) and not result.requires_grad
         close(result, net(x))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fast(x)
     x = torch.randn(8, 3).t().requires_grad_()
     close(fast(x), net(x))
     with pytest.raises(TypeError, match="structure"):
