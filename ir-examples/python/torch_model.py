@@ -1,6 +1,9 @@
 """Compile a torch module, and call it with torch tensors."""
 
 # %% A module, in evaluation mode. It needs `pip install torch onnx onnxscript`.
+import os
+import tempfile
+
 import torch
 
 import hammock.torch
@@ -29,8 +32,10 @@ for batch in (1, 4, 7):
 print("the same as torch")
 
 # %% Save: the file runs where there is no torch.
-fast.model.save("net.so")
-scores = hammock.load("net.so")(images.numpy())
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "net.so")
+    fast.model.save(path)
+    scores = hammock.load(path)(images.numpy())
 assert abs(scores - expected.numpy()).max() < 1e-4
 
 # %% As a backend of torch.compile, for code that calls the module itself.

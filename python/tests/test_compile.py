@@ -82,6 +82,16 @@ def test_tuned_plans_are_kept_in_a_file(tmp_path):
         hammock.compile(TEXT, tune_file=tmp_path / "missing.txt")
 
 
+def test_the_path_of_the_output_is_absolute(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    for name in ["model.so", "-"]:
+        pickled = pickle.dumps(hammock.compile(TEXT, output=name))
+        monkeypatch.chdir("/")
+        assert pickle.loads(pickled).path == tmp_path / name
+        monkeypatch.chdir(tmp_path)
+    assert capfd.readouterr().out == ""
+
+
 def test_the_output_is_a_file_that_loads(tmp_path):
     path, weights = tmp_path / "model.so", tmp_path / "model.safetensors"
     w = numpy.random.default_rng(1).standard_normal((64, 64)).astype("float32")

@@ -15,7 +15,7 @@ NEEDS = {"torch_model": ["torch", "onnxscript"], "scale_out": ["ray"]}
 
 PRINTS = {
     "callbacks": ["[-5.   2.5  5. ]", "[0. 0. 0.] [ 2.  6. 12.]", "in main at <text>:9", "ValueError: kernel"],
-    "digits": ["accuracy: 0.97", "main(), parameter `images`", "slowest kernel: ", "changed guesses: "],
+    "digits": ["accuracy: 0.97", "main(), parameter `images`", "slowest kernel: ", "float32[n, 64]"],
     "generate": ["Alice was", "the same as the trained network"],
     "kernel": ["(0, 7): the same as NumPy", "error[", "def unit_rows("],
     "passes": ["'R.matmul': 1", "'R.nn.gelu_tanh': 1", "the modules differ at", "the same as NumPy"],

@@ -66,8 +66,10 @@ impl Plan {
                 "`tune` measures on this machine; leave out `target` and `multi_version`",
             ));
         }
-        let (output, weights) = ("the path of the file to write", "the path of the file of weights");
-        Ok(Plan { tune, output: keywords.get("output", output)?, weights: keywords.get("external_weights", weights)? })
+        let output: Option<PathBuf> = keywords.get("output", "the path of the file to write")?;
+        // A pickled model is loaded from there, whatever the directory is then. And `-` is a name, not standard output.
+        let output = output.map(std::path::absolute).transpose()?;
+        Ok(Plan { tune, output, weights: keywords.get("external_weights", "the path of the file of weights")? })
     }
 
     fn compile(
