@@ -50,8 +50,10 @@ class Classifier:
 
 # %% Batch inference: Ray Data reads the files and gives the actors their batches.
 ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="error")
-ray.data.DataContext.get_current().enable_progress_bars = False
-ray.data.DataContext.get_current().execution_options.preserve_order = True
+context = ray.data.DataContext.get_current()
+context.enable_progress_bars = False
+context.wait_for_min_actors_s = 60
+context.execution_options.preserve_order = True
 workers = ray.data.ActorPoolStrategy(size=2)
 results = (
     ray.data.read_numpy(files)
@@ -97,7 +99,6 @@ served = np.concatenate([answer["digits"] for answer in answers])
 assert np.array_equal(served, guesses)
 print(len({answer["process"] for answer in answers}), "replicas gave the same digits")
 
-# %% Stop both.
-ray.serve.shutdown()
+# %% Stop: Ray ends the actors and the replicas.
 ray.shutdown()
 work.cleanup()

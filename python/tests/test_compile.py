@@ -1,6 +1,7 @@
 """Compiling: what may be compiled, options, limits, interruption."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
