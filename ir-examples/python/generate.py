@@ -20,6 +20,8 @@ def generate(
     prompt: str, count: int, temperature: float = 0.7, top_k: int = 40, top_p: float = 0.95, seed: int = 0
 ) -> Iterator[str]:
     """Yields up to `count` bytes that follow a prompt. Temperature 0 takes the likeliest byte."""
+    if not prompt:
+        raise ValueError("the prompt must not be empty")
     tokens = np.frombuffer(prompt.encode(), np.uint8).astype(np.int64)
     logits, caches = model.prefill(tokens)
     text = codecs.getincrementaldecoder("utf-8")("replace")
