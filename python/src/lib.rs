@@ -2,43 +2,34 @@
 //!
 //! - [`model`]: loaded models and their functions; [`arguments`] matches a call's arguments to parameters, [`check`]
 //!   says why they do not fit, [`signature`] describes them, [`timing`] and [`profile`] measure calls.
-//! - [`convert`]: values to and from Python; [`array`]: NumPy; [`dlpack`]: DLPack; [`tensor`]: the class `Tensor`;
-//!   [`buffer`]: the buffer protocol; [`widen`]: elements that NumPy lacks.
+//! - [`convert`]: values to and from Python: the class `Tensor`, with NumPy, DLPack and buffers; packed functions in both
+//!   directions.
 //! - [`executable`]: the contents of compiled models.
 //! - [`html`]: tables for notebooks.
-//! - [`function`]: packed functions in both directions, with [`borrowed`] tensors and [`python_call`]s;
-//!   [`registry`]: global functions.
+//! - [`registry`]: global functions.
 //! - [`machine`]: the virtual machine under `hammock.relax`.
 //! - [`signals`]: calls with the interpreter released, and Ctrl-C meanwhile; [`interrupt`]: the class `Interrupt`.
 //! - [`error`]: errors as exceptions; [`interpreter`]: sub-interpreters are refused.
 //! - [`compiler`]: the compiler (feature `compiler`).
 //! - [`command_line`]: the command line.
 mod arguments;
-mod array;
-mod borrowed;
-mod buffer;
 mod check;
 mod command_line;
 #[cfg(feature = "compiler")]
 mod compiler;
 mod convert;
-mod dlpack;
 mod error;
 mod executable;
-mod function;
 mod html;
 mod interpreter;
 mod interrupt;
 mod machine;
 mod model;
 mod profile;
-mod python_call;
 mod registry;
 mod signals;
 mod signature;
-mod tensor;
 mod timing;
-mod widen;
 
 use pyo3::pymodule;
 
@@ -53,17 +44,19 @@ mod _hammock {
     #[pymodule_export]
     use crate::{
         command_line::main,
-        convert::Object,
+        convert::{
+            Object,
+            function::{Function, convert},
+            tensor::Tensor,
+        },
         error::{CancelledError, InternalError},
         executable::{Executable, inspect},
-        function::{Function, convert},
         interrupt::Interrupt,
         machine::Machine,
         model::{Model, ModelFunction, load, set_threads, threads, unpickle},
         profile::{FlameGraph, Profile, ProfileRow},
         registry::{get_global_func, list_global_func_names, register_function, remove_global_func},
         signature::{Parameter, Signature},
-        tensor::Tensor,
         timing::Timing,
     };
 

@@ -1,9 +1,12 @@
 //! The virtual machine under `hammock.relax.VirtualMachine`: stateful calls, saved functions, timing, instruments.
 use crate::{
     arguments::bind,
-    convert::{Returns, to_python},
+    convert::{
+        Returns,
+        function::{Function, from_callable},
+        to_python,
+    },
     error::raise,
-    function::{Function, from_callable},
     model::Model,
     signals,
 };

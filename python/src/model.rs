@@ -2,7 +2,7 @@
 use crate::{
     arguments::bind,
     check::misfit,
-    convert::{Returns, to_python},
+    convert::{Returns, function::Function, to_python},
     error::raise,
     interrupt::Interrupt,
     profile::{self, Profile},
@@ -279,15 +279,6 @@ pub struct ModelFunction {
     signature: Arc<Signature>,
 }
 
-impl ModelFunction {
-    /// The function as a value, unless calls of its model have limits.
-    pub fn value(&self) -> Option<hammock_runtime::Function> {
-        let model = self.model.get();
-        let has_limits = model.limits.timeout.is_some() || model.limits.interrupt.is_some();
-        model.vm.function(&self.signature.function).filter(|_| !has_limits)
-    }
-}
-
 #[pymethods]
 impl ModelFunction {
     #[pyo3(signature = (*args, **named))]
@@ -303,6 +294,14 @@ impl ModelFunction {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<Model>, &str))> {
         let of_model = py.import("operator")?.getattr("getitem")?;
         Ok((of_model, (self.model.clone_ref(py), &self.signature.function)))
+    }
+
+    /// The function as a value, unless calls of its model have limits.
+    fn __hammock_function__(&self) -> Option<Function> {
+        let model = self.model.get();
+        let has_limits = model.limits.timeout.is_some() || model.limits.interrupt.is_some();
+        let data = model.vm.function(&self.signature.function).filter(|_| !has_limits)?;
+        Some(Function { data, returns: Returns::Numpy })
     }
 
     /// Its name.

@@ -1,8 +1,10 @@
 //! The registry of global functions, from Python.
 use crate::{
-    convert::Returns,
+    convert::{
+        Returns,
+        function::{Function, from_callable},
+    },
     error::raise,
-    function::{Function, from_callable},
 };
 use hammock_runtime::{builtins, registry, suggest::nearest, vm::Builtin};
 use pyo3::{

@@ -18,11 +18,6 @@ const CIRCLES: &[(&str, &str, &str)] = &[
         "an attribute may be a buffer, and a buffer's layout is an attribute",
     ),
     (
-        "python/src",
-        "array.rs convert.rs function.rs tensor.rs",
-        "values are converted by what they are: a function converts its arguments, an array refers to its tensor",
-    ),
-    (
         "runtime/src",
         "memory/meter.rs memory/workspace.rs",
         "one variable of a thread has the account and the scratch stack",
@@ -31,6 +26,11 @@ const CIRCLES: &[(&str, &str, &str)] = &[
         "runtime/src",
         "reflect/text.rs show/mod.rs",
         "a value's text has the texts of the objects in it, and an object's those of its values",
+    ),
+    (
+        "runtime/src",
+        "vm/host_check.rs vm/interrupt.rs",
+        "a request sets the flag that interrupts are polled by, and a poll makes the check",
     ),
     ("runtime/src", "vm/machine.rs vm/program.rs", "a program caches idle machines, and a machine runs a program"),
 ];

@@ -1,5 +1,6 @@
 //! NumPy arrays as tensors and tensors as NumPy arrays. Both share their memory.
-use crate::{check, error::raise, tensor};
+use super::Tensor as TensorObject;
+use crate::{check, error::raise};
 use hammock_runtime::{
     DType, Device,
     image::signature::ValueType,
@@ -181,7 +182,7 @@ pub fn of_tensor<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Option<Bound
         );
         let array = Bound::from_owned_ptr_or_err(py, array)?;
         if !is_empty {
-            let owner = Bound::new(py, tensor::Tensor(tensor))?;
+            let owner = Bound::new(py, TensorObject(tensor))?;
             if PY_ARRAY_API.PyArray_SetBaseObject(py, array.as_ptr().cast(), owner.into_ptr()) != 0 {
                 return Err(PyErr::fetch(py));
             }

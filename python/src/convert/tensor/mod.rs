@@ -1,5 +1,10 @@
 //! The class `Tensor`.
-use crate::{array, buffer, convert::to_tensor, dlpack, widen};
+pub mod array;
+mod buffer;
+pub mod dlpack;
+mod widen;
+
+use super::to_tensor;
 use hammock_runtime::{Any, show, value::Tensor as Data};
 use pyo3::{
     exceptions::{PyBufferError, PyTypeError, PyValueError},

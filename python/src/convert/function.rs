@@ -1,10 +1,8 @@
 //! Packed functions: those of this runtime as Python callables, and Python callables as functions of this runtime.
+use super::{Returns, borrowed::Borrowed, from_python, python_call, to_python};
 use crate::{
-    borrowed::Borrowed,
-    convert::{Returns, from_python, to_python},
     error::{from_exception, raise},
-    model::ModelFunction,
-    python_call, signals,
+    signals,
 };
 use hammock_runtime::{
     Any, Error, Function as Data,
@@ -73,6 +71,22 @@ fn argument(value: &Bound<'_, PyAny>, position: usize) -> PyResult<Any> {
     })
 }
 
+/// Method of callables that are functions of this runtime: it returns the function, or None.
+const AS_FUNCTION: &str = "__hammock_function__";
+
+/// The function that a callable is, or else the callable as a function that receives NumPy arrays.
+///
+/// # Errors
+/// What the callable's method raises.
+pub fn of_callable(callable: &Bound<'_, PyAny>) -> PyResult<Data> {
+    if let Some(method) = callable.getattr_opt(AS_FUNCTION)?
+        && let Ok(Some(function)) = method.call0()?.extract::<Option<Bound<'_, Function>>>()
+    {
+        return Ok(function.get().data.clone());
+    }
+    Ok(from_callable(callable, Returns::Numpy))
+}
+
 /// A Python callable as a function; `receives` says how tensors are given to it. They share their memory.
 pub fn from_callable(callable: &Bound<'_, PyAny>, receives: Returns) -> Data {
     let callable = callable.clone().unbind();
@@ -116,7 +130,7 @@ fn call(callable: &Bound<'_, PyAny>, args: &[Any], receives: Returns) -> PyResul
 #[pyo3(signature = (value, *, receives=Returns::Numpy))]
 pub fn convert<'py>(value: &Bound<'py, PyAny>, receives: Returns) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
-    let is_function = value.is_instance_of::<Function>() || value.is_instance_of::<ModelFunction>();
+    let is_function = value.is_instance_of::<Function>() || value.hasattr(AS_FUNCTION)?;
     if value.is_callable() && !is_function && !value.hasattr("__dlpack__")? {
         let function = Function { data: from_callable(value, receives), returns: receives };
         return Ok(Bound::new(py, function)?.into_any());

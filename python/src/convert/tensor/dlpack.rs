@@ -1,5 +1,6 @@
 //! DLPack: tensors to and from other frameworks, without a copy.
-use crate::{array, error::raise};
+use super::{Tensor as TensorObject, array};
+use crate::error::raise;
 use hammock_runtime::Tensor;
 use hammock_runtime::ffi::dlpack::{ManagedTensor, ManagedTensorVersioned, VERSION};
 use pyo3::{
@@ -60,12 +61,12 @@ pub fn copied(tensor: &Tensor) -> PyResult<Tensor> {
 ///
 /// # Errors
 /// If torch is not installed, or lacks the dtype.
-pub fn to_torch<'py>(tensor: Bound<'py, crate::tensor::Tensor>) -> PyResult<Bound<'py, PyAny>> {
+pub fn to_torch<'py>(tensor: Bound<'py, TensorObject>) -> PyResult<Bound<'py, PyAny>> {
     let py = tensor.py();
     let from_dlpack = py.import("torch")?.getattr("from_dlpack")?;
     let data = &tensor.get().0;
     if data.is_read_only() {
-        return from_dlpack.call1((crate::tensor::Tensor(copied(data)?),));
+        return from_dlpack.call1((TensorObject(copied(data)?),));
     }
     from_dlpack.call1((tensor,))
 }

@@ -1,10 +1,10 @@
 //! Values to and from Python.
-use crate::{
-    array, dlpack,
-    function::{self, Function},
-    model::ModelFunction,
-    tensor::Tensor,
-};
+mod borrowed;
+pub mod function;
+mod python_call;
+pub mod tensor;
+
+use function::Function;
 use hammock_runtime::{Any, DType, Device, Shape, Tuple, image::signature::ValueType, value};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::{
@@ -12,6 +12,7 @@ use pyo3::{
     prelude::*,
     types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple},
 };
+use tensor::{Tensor, array, dlpack};
 
 /// How results are given to Python.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,11 +86,6 @@ fn nested_from_python(value: &Bound<'_, PyAny>, ty: Option<&ValueType>, depth: u
     if let Ok(function) = value.cast::<Function>() {
         return Ok(function.get().data.clone().into());
     }
-    if let Ok(function) = value.cast::<ModelFunction>()
-        && let Some(function) = function.get().value()
-    {
-        return Ok(function.into());
-    }
     if let Ok(object) = value.cast::<Object>() {
         return Ok(object.get().0.clone());
     }
@@ -103,7 +99,7 @@ fn nested_from_python(value: &Bound<'_, PyAny>, ty: Option<&ValueType>, depth: u
         return dlpack::import(value).map(Any::from);
     }
     if value.is_callable() {
-        return Ok(function::from_callable(value, Returns::Numpy).into());
+        return function::of_callable(value).map(Any::from);
     }
     if has_elements(value)? {
         return array::to_tensor(&array::of_any(value, None)?, ty).map(Any::from);

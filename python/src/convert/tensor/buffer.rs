@@ -1,5 +1,5 @@
 //! Python's buffer protocol for tensors.
-use crate::tensor::Tensor;
+use super::Tensor;
 use hammock_runtime::DType;
 use pyo3::{exceptions::PyBufferError, ffi, prelude::*};
 use std::{
