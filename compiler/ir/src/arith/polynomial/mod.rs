@@ -114,8 +114,7 @@ impl<A: Atom> Polynomial<A> {
 
     /// Sum of this and `factor` times the other.
     pub fn checked_add_scaled(&self, other: &Self, factor: i64) -> Option<Self> {
-        let mut sum = self.clone();
-        let overflow = sum.overflowing_add_scaled(other, factor);
+        let (sum, overflow) = self.overflowing_sum(other, factor);
         (!overflow).then_some(sum)
     }
 
@@ -129,6 +128,16 @@ impl<A: Atom> Polynomial<A> {
     pub fn checked_mul(&self, other: &Self) -> Option<Self> {
         let (product, overflow) = self.overflowing_mul(other);
         (!overflow).then_some(product)
+    }
+
+    /// Sum of this and `factor` times the other modulo 2^64; true if a coefficient overflows.
+    fn overflowing_sum(&self, other: &Self, factor: i64) -> (Self, bool) {
+        // Long sums are copied often: one allocation that fits.
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        terms.extend_from_slice(&self.terms);
+        let mut sum = Polynomial { terms };
+        let overflow = sum.overflowing_add_scaled(other, factor);
+        (sum, overflow)
     }
 
     /// Adds `factor` times the other modulo 2^64; returns true if a coefficient overflows.
@@ -173,8 +182,10 @@ impl<A: Atom> Polynomial<A> {
 
     /// Applies `f` to each coefficient.
     pub fn map_coefficients(&self, mut f: impl FnMut(i64) -> i64) -> Self {
-        let terms = self.terms.iter().map(|(monomial, c)| (monomial, f(*c))).filter(|(_, c)| *c != 0);
-        Polynomial { terms: terms.map(|(monomial, c)| (monomial.clone(), c)).collect() }
+        let mut terms = Vec::with_capacity(self.terms.len());
+        let mapped = self.terms.iter().map(|(monomial, c)| (monomial, f(*c))).filter(|(_, c)| *c != 0);
+        terms.extend(mapped.map(|(monomial, c)| (monomial.clone(), c)));
+        Polynomial { terms }
     }
 
     /// Splits into `quotient * divisor + rest`: the terms that the divisor divides, and the others.

@@ -70,18 +70,14 @@ impl Polynomial<PrimExpr> {
 impl Add for &Polynomial<PrimExpr> {
     type Output = Polynomial<PrimExpr>;
     fn add(self, other: Self) -> Self::Output {
-        let mut sum = self.clone();
-        sum.overflowing_add_scaled(other, 1);
-        sum
+        self.overflowing_sum(other, 1).0
     }
 }
 
 impl Sub for &Polynomial<PrimExpr> {
     type Output = Polynomial<PrimExpr>;
     fn sub(self, other: Self) -> Self::Output {
-        let mut difference = self.clone();
-        difference.overflowing_add_scaled(other, -1);
-        difference
+        self.overflowing_sum(other, -1).0
     }
 }
 
