@@ -32,7 +32,7 @@ const INPUTS: &[(&str, usize, Make)] = &[
     ("broadcasts of the same operands", 4, Text(texts::joint_sizes)),
     ("equal bindings", 64, Text(texts::equal_bindings)),
     ("stores in one kernel", 1024, Text(texts::stores)),
-    ("private functions that call each other", 16, Text(texts::chained_functions)),
+    ("private functions that call each other", 64, Text(texts::chained_functions)),
     ("steps of a GRU", 8, Text(texts::gru)),
     ("ONNX functions that call each other", 256, Onnx(onnx::chained_functions)),
 ];

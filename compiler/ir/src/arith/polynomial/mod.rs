@@ -52,6 +52,11 @@ impl<A: Atom> Polynomial<A> {
         Polynomial { terms: Vec::new() }
     }
 
+    /// Zero, with memory for a number of terms. Most polynomials have one or two, fewer than a growing vector reserves.
+    fn with_capacity(terms: usize) -> Self {
+        Polynomial { terms: Vec::with_capacity(terms) }
+    }
+
     /// A constant.
     pub fn constant(value: i64) -> Self {
         let terms = if value == 0 { Vec::new() } else { vec![(Monomial::new(), value)] };
@@ -132,10 +137,8 @@ impl<A: Atom> Polynomial<A> {
 
     /// Sum of this and `factor` times the other modulo 2^64; true if a coefficient overflows.
     fn overflowing_sum(&self, other: &Self, factor: i64) -> (Self, bool) {
-        // Long sums are copied often: one allocation that fits.
-        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
-        terms.extend_from_slice(&self.terms);
-        let mut sum = Polynomial { terms };
+        let mut sum = Polynomial::with_capacity(self.terms.len() + other.terms.len());
+        sum.terms.extend_from_slice(&self.terms);
         let overflow = sum.overflowing_add_scaled(other, factor);
         (sum, overflow)
     }
@@ -151,7 +154,7 @@ impl<A: Atom> Polynomial<A> {
 
     /// Multiplies both modulo 2^64; true if a coefficient overflows.
     fn overflowing_mul(&self, other: &Self) -> (Self, bool) {
-        let (mut product, mut overflow) = (Polynomial::zero(), false);
+        let (mut product, mut overflow) = (Polynomial::with_capacity(self.terms.len() * other.terms.len()), false);
         for (a, x) in &self.terms {
             for (b, y) in &other.terms {
                 let mut monomial: Monomial<A> = a.iter().chain(b).cloned().collect();
@@ -176,21 +179,27 @@ impl<A: Atom> Polynomial<A> {
 
     /// Splits into the terms for which `f` is true, and the others.
     pub fn partition(&self, mut f: impl FnMut(&[A], i64) -> bool) -> (Self, Self) {
-        let (yes, no) = self.terms.iter().cloned().partition(|(monomial, c)| f(monomial, *c));
-        (Polynomial { terms: yes }, Polynomial { terms: no })
+        let len = self.terms.len();
+        let (mut yes, mut no) = (Polynomial::with_capacity(len), Polynomial::with_capacity(len));
+        for (monomial, c) in &self.terms {
+            let part = if f(monomial, *c) { &mut yes } else { &mut no };
+            part.terms.push((monomial.clone(), *c));
+        }
+        (yes, no)
     }
 
     /// Applies `f` to each coefficient.
     pub fn map_coefficients(&self, mut f: impl FnMut(i64) -> i64) -> Self {
-        let mut terms = Vec::with_capacity(self.terms.len());
-        let mapped = self.terms.iter().map(|(monomial, c)| (monomial, f(*c))).filter(|(_, c)| *c != 0);
-        terms.extend(mapped.map(|(monomial, c)| (monomial.clone(), c)));
-        Polynomial { terms }
+        let mut mapped = Polynomial::with_capacity(self.terms.len());
+        let terms = self.terms.iter().map(|(monomial, c)| (monomial, f(*c))).filter(|(_, c)| *c != 0);
+        mapped.terms.extend(terms.map(|(monomial, c)| (monomial.clone(), c)));
+        mapped
     }
 
     /// Splits into `quotient * divisor + rest`: the terms that the divisor divides, and the others.
     pub fn divide_by_term(&self, (divisor, k): (&[A], i64)) -> (Self, Self) {
-        let (mut whole, mut rest) = (Polynomial::zero(), Polynomial::zero());
+        let len = self.terms.len();
+        let (mut whole, mut rest) = (Polynomial::with_capacity(len), Polynomial::with_capacity(len));
         for (monomial, c) in &self.terms {
             match quotient(monomial, divisor).filter(|_| c.checked_rem(k) == Some(0)) {
                 Some(atoms) => {

@@ -24,7 +24,10 @@ impl Polynomial<PrimExpr> {
 
     /// Coefficient of a variable, if the polynomial is linear in it; zero if the variable does not occur.
     pub fn coefficient(&self, var: &Var) -> Option<Self> {
-        let (coefficient, rest) = self.linear_in(&var.expr())?;
+        let Some(atom) = self.atoms().find(|atom| atom.as_var() == Some(var)) else {
+            return (!self.uses(var)).then(Polynomial::zero);
+        };
+        let (coefficient, rest) = self.linear_in(atom)?;
         (!coefficient.uses(var) && !rest.uses(var)).then_some(coefficient)
     }
 
