@@ -33,7 +33,7 @@ mod tune;
 mod unused_flags;
 
 use clap::{Parser, Subcommand};
-use hammock_compiler::Failure;
+use hammock_compiler::{Failure, STACK_BYTES};
 use hammock_diagnostics::codes;
 use hammock_tools::{BudgetFlags, CommandFiles, TerminalFlags, parse, print_stderr_colored, set_timeout_handler};
 use output::print;
@@ -75,11 +75,8 @@ enum Command {
     Explain(explain::Explain),
 }
 
-/// Address space for the stack: trees are walked recursively, as deep as text may nest. The stack is enlarged instead of
-/// starting a thread with a larger one, because reference counts cost much less in a process with a single thread.
-const STACK_BYTES: usize = 512 << 20;
-
-/// Runs a command line, the program's name and its arguments, and returns the exit status. From now on, signals end the process.
+/// Runs a command line, the program's name and its arguments, and returns the exit status. From now on, signals end the
+/// process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match parse::<Cli>(arguments) {
         Ok(cli) => cli,
@@ -88,6 +85,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let color = cli.terminal.color.applies(&stderr());
     output::set_color(color);
     set_timeout_handler(move |error| report(&failure::tool_failure(error.into()), color));
+    // The stack is enlarged instead of starting a thread with a larger one, because reference counts cost much less in a
+    // process with a single thread.
     match stacker::grow(STACK_BYTES, || cli.command.run(color)) {
         Ok(()) => 0,
         Err(failure) => {

@@ -66,7 +66,7 @@ def compile(
       `strict_order`: keep the program's order of additions; slower.
       `bounds`: "checked", or "unchecked" if the caller guarantees that every access is in bounds.
       `plans`: the path of a file of plans for kernels, as `hammock opt --print-plans` prints them.
-      `tune`: time alternative plans for about so many seconds, and keep the fastest; `tune_file` is a file of tuned
+      `tune`: time alternative plans for about this number of seconds, and keep the fastest; `tune_file` is a file of tuned
         plans to use, and with `tune` to extend; `tune_sizes` are the dynamic sizes to tune for.
       `threads`: the number of threads to compile with, and that kernels are planned for.
       `cache`: False neither reads nor writes the kernel cache.

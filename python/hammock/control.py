@@ -1,4 +1,4 @@
-"""How long a call of the compiler may take, and who is told of its progress."""
+"""How long a call of the compiler may take, and what receives its progress."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Control:
         self._progress = progress
 
     def step(self) -> dict[str, Any]:
-        """What the next step is told: the seconds that are left, and the callable.
+        """The arguments of the next step: the seconds that are left, and the callable.
 
         Raises TimeoutError if no time is left.
         """

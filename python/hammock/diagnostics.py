@@ -1,4 +1,4 @@
-"""Diagnostics of the compiler: messages with a code, a place in the text, and advice."""
+"""Diagnostics of the compiler: messages with a code, a location in the text, and advice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Label:
-    """A place that a diagnostic is about. `primary` is true for the place of the error, false for context."""
+    """A location that a diagnostic is about. `primary` is true for that of the error, false for context."""
 
     message: str
     primary: bool
@@ -48,7 +48,7 @@ class Diagnostic:
     """A message of the compiler.
 
     `severity` is "error", "warning" or "note"; `code` such as "E0201" is explained by `hammock explain CODE`; `span`
-    is the place of the error, if it is one in a text; `help` has advice.
+    is the location of the error, if it is one in a text; `help` has advice.
     """
 
     severity: str
@@ -61,7 +61,7 @@ class Diagnostic:
 
     @property
     def file(self) -> str | None:
-        """The file of the place."""
+        """The file."""
         return None if self.span is None else self.span.file
 
     @property
@@ -85,8 +85,8 @@ class Diagnostic:
         return None if self.span is None else self.span.end_column
 
     def __str__(self) -> str:
-        place = f"{self.span}: " if self.span else ""
-        return f"{place}{self.severity}[{self.code}]: {self.message}"
+        location = f"{self.span}: " if self.span else ""
+        return f"{location}{self.severity}[{self.code}]: {self.message}"
 
 
 class CompileError(Exception):
@@ -110,7 +110,7 @@ class CompileError(Exception):
 
     @property
     def span(self) -> Span | None:
-        """The place of the first error."""
+        """The location of the first error."""
         first = self._first()
         return None if first is None else first.span
 
@@ -163,7 +163,7 @@ def _diagnostic(entry: dict[str, Any]) -> Diagnostic:
     return Diagnostic(*texts, span, tuple(labels), tuple(entry["help"]), tuple(fixes))
 
 
-def _span(file: str | None, place: dict[str, Any]) -> Span | None:
-    if place["line"] is None:
+def _span(file: str | None, location: dict[str, Any]) -> Span | None:
+    if location["line"] is None:
         return None
-    return Span(file, place["line"], place["column"], place["end_line"], place["end_column"])
+    return Span(file, location["line"], location["column"], location["end_line"], location["end_column"])

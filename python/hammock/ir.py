@@ -228,7 +228,7 @@ def import_onnx(
 
 
 def structural_equal(a: Module, b: Module) -> bool:
-    """True if two modules are the same except for names of variables, the order of functions, and places in a text."""
+    """True if two modules are the same except for names of variables, the order of functions, and locations in a text."""
     return difference(a, b) is None
 
 
@@ -286,12 +286,13 @@ def _restore(text: str) -> Module:
 
 
 def _function(file: str, entry: dict[str, Any]) -> GlobalFunction:
-    def span(place: tuple[int, int, int, int] | None) -> Span | None:
-        return None if place is None else Span(file, *place)
+    def span(location: tuple[int, int, int, int] | None) -> Span | None:
+        return None if location is None else Span(file, *location)
 
-    params = tuple(Param(name, ty, span(place)) for name, ty, place in entry["params"])
+    params = tuple(Param(name, ty, span(location)) for name, ty, location in entry["params"])
     bindings = tuple(
-        Binding(var, ty, value, dataflow, span(place)) for var, ty, value, dataflow, place in entry["bindings"]
+        Binding(var, ty, value, dataflow, span(location))
+        for var, ty, value, dataflow, location in entry["bindings"]
     )
     attrs = MappingProxyType(entry["attrs"])
     texts = {key: entry[key] for key in ("name", "kind", "result", "ret_type", "text")}

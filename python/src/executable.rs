@@ -1,16 +1,13 @@
 //! `hammock.inspect` and the class `Executable`: the contents of compiled models.
 use crate::signature::Signature;
-use hammock_runtime::{
-    executable::Constant,
-    image::{Image, Signature as Data},
-};
-use hammock_tools::signature_text;
+use hammock_runtime::{executable::Constant, image::Image};
+use hammock_tools::{signature_text, signatures};
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
     types::{PyDict, PyTuple},
 };
-use std::{borrow::Cow, fs, path::PathBuf, sync::Arc};
+use std::{fs, path::PathBuf, sync::Arc};
 
 /// The contents of a compiled model, which is not loaded: none of its code runs.
 ///
@@ -33,12 +30,6 @@ pub fn inspect(py: Python<'_>, path: PathBuf) -> PyResult<Executable> {
     Ok(Executable { image, path, size })
 }
 
-impl Executable {
-    fn signatures(&self) -> impl Iterator<Item = Data> {
-        self.image.executable.exported().filter_map(|name| self.image.signature(name)).map(Cow::into_owned)
-    }
-}
-
 #[pymethods]
 impl Executable {
     /// The file.
@@ -57,7 +48,7 @@ impl Executable {
     #[getter]
     fn functions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let functions = PyDict::new(py);
-        for signature in self.signatures() {
+        for signature in signatures(&self.image) {
             functions.set_item(signature.function.clone(), Signature(Arc::new(signature)))?;
         }
         Ok(functions)
@@ -97,7 +88,7 @@ impl Executable {
     }
 
     fn __str__(&self) -> String {
-        signature_text(&self.signatures().collect::<Vec<_>>())
+        signature_text(&signatures(&self.image))
     }
 
     fn __repr__(&self) -> String {

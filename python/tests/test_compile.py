@@ -175,7 +175,7 @@ def test_what_cannot_be_compiled(tmp_path):
 
 
 def many_kernels(count):
-    """A program with so many kernels that each differ, which takes seconds to compile."""
+    """A program with `count` different kernels, which takes seconds to compile."""
     lines = [
         f"    x{i + 1} = R.nn.softmax(R.reshape(x{i}, R.shape([{i + 2}, {i + 3}])), axis=-1)" for i in range(count)
     ]

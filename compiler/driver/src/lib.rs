@@ -65,6 +65,9 @@ use hammock_ir::Module;
 use hammock_ops::Table;
 use hammock_passes::{Environment, Pipeline};
 
+/// Address space for the stack of a thread that compiles: trees are walked recursively, as deep as text may nest.
+pub const STACK_BYTES: usize = 512 << 20;
+
 /// Runs the passes of a pipeline that ends at the VM's level, such as [`hammock_passes::pipeline()`].
 ///
 /// # Errors

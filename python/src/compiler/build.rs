@@ -10,15 +10,14 @@ use crate::{
     convert::Returns,
     model::{self, Model},
 };
-use hammock_compiler::{Artifact, Build, Emit, Failure, Options, Output};
+use hammock_compiler::{Artifact, Build, Emit, Failure, Options};
 use hammock_diagnostics::codes;
 use hammock_passes::with_prepared_constants;
-use hammock_runtime::{Library, image::Integrity};
+use hammock_runtime::Library;
 use hammock_tools::{Content, write_file};
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 
@@ -47,7 +46,7 @@ pub fn build(
     Model::new(library?, run, path, returns)
 }
 
-/// What happens besides compiling.
+/// What a build does in addition to compiling.
 struct Plan {
     /// Time for tuning, and the file of plans.
     tune: Option<(Duration, Option<PathBuf>)>,
@@ -91,19 +90,15 @@ impl Plan {
 
     /// Writes the library, if asked to, and loads it.
     fn load(&self, artifact: Artifact) -> Result<Library, Failure> {
-        let library = match (&self.output, artifact.file) {
-            (Some(path), file) => {
+        let library = match &self.output {
+            Some(path) => {
                 if let (Some(weights), Some(path)) = (&artifact.weights, &self.weights) {
                     weights.write(path).map_err(unwritable)?;
                 }
-                write_file(path, Content::Program, |out| file.write(out)).map_err(unwritable)?;
+                write_file(path, Content::Program, |out| artifact.file.write(out)).map_err(unwritable)?;
                 Library::open(path)
             }
-            (None, Output::Library(linked)) => {
-                let (before, constants, after) = linked.parts();
-                Library::from_linked(before, constants, after)
-            }
-            (None, Output::Bytes(bytes)) => Library::from_bytes(Arc::new(bytes), Integrity::Trust),
+            None => artifact.file.library(),
         };
         library.map_err(|error| Failure::new(codes::UNSUPPORTED_FILE, error.to_string()))
     }

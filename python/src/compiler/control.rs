@@ -4,7 +4,7 @@ use super::{
     keywords::Keywords,
 };
 use crate::error::InternalError;
-use hammock_compiler::{Failure, Progress};
+use hammock_compiler::{Failure, Progress, STACK_BYTES};
 use hammock_passes::{StopCondition, StopReason};
 use pyo3::{
     exceptions::{PyRuntimeError, PyTimeoutError},
@@ -17,9 +17,6 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-
-/// Address space for the stack: trees are walked recursively, as deep as text may nest.
-const STACK_BYTES: usize = 512 << 20;
 
 /// Interval at which signals are looked for while the compiler works.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(20);

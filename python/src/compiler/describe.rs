@@ -12,18 +12,18 @@ use pyo3::{
 };
 
 /// Lines and columns of a span, counted from 1, with an exclusive end.
-type Place = (u32, u32, u32, u32);
+type Location = (u32, u32, u32, u32);
 
 /// A function of a module.
 pub struct Described {
     name: String,
     kind: &'static str,
-    params: Vec<(String, String, Option<Place>)>,
-    bindings: Vec<(BindingText, bool, Option<Place>)>,
+    params: Vec<(String, String, Option<Location>)>,
+    bindings: Vec<(BindingText, bool, Option<Location>)>,
     result: Option<String>,
     ret_type: Option<String>,
     attrs: Attrs,
-    span: Option<Place>,
+    span: Option<Location>,
     text: String,
 }
 
@@ -52,27 +52,27 @@ fn describe(name: &Name, function: &Function, graphs: &mut [GraphText], source: 
     };
     match function {
         Function::Relax(f) => {
-            let spans = f.lambda.params.iter().map(|param| place(f.vars[*param].span, source));
+            let spans = f.lambda.params.iter().map(|param| location(f.vars[*param].span, source));
             let params = graph.params.into_iter().zip(spans).map(|((name, ty), span)| (name, ty, span));
             let blocks = f.lambda.body.blocks.iter();
-            let places = blocks.flat_map(|b| b.bindings.iter().map(|own| (b.dataflow, place(own.span, source))));
+            let locations = blocks.flat_map(|b| b.bindings.iter().map(|own| (b.dataflow, location(own.span, source))));
             let bindings =
-                graph.bindings.into_iter().zip(places).map(|(text, (dataflow, span))| (text, dataflow, span));
+                graph.bindings.into_iter().zip(locations).map(|(text, (dataflow, span))| (text, dataflow, span));
             Described {
                 kind: "relax",
                 params: params.collect(),
                 bindings: bindings.collect(),
                 result: Some(graph.result),
                 ret_type: Some(graph.ret_ty),
-                span: place(f.lambda.span, source),
+                span: location(f.lambda.span, source),
                 ..blank
             }
         }
         Function::Tir(kernel) => {
-            Described { kind: "tir", span: place(kernel.span, source), ..kernel_of(kernel, blank) }
+            Described { kind: "tir", span: location(kernel.span, source), ..kernel_of(kernel, blank) }
         }
         Function::Extern(f) => {
-            Described { ret_type: f.ty.as_ref().map(type_text), span: place(f.span, source), ..blank }
+            Described { ret_type: f.ty.as_ref().map(type_text), span: location(f.span, source), ..blank }
         }
     }
 }
@@ -93,7 +93,7 @@ fn buffer_text(buffer: &hammock_ir::tir::Buffer) -> String {
     format!("T.Buffer(({}{comma}), \"{}\")", sizes.join(", "), buffer.dtype)
 }
 
-fn place(span: Span, source: &SourceFile) -> Option<Place> {
+fn location(span: Span, source: &SourceFile) -> Option<Location> {
     if span.is_none() || span.end as usize > source.text().len() {
         return None;
     }

@@ -35,10 +35,10 @@ impl<'py> Keywords<'_, 'py> {
     }
 
     /// An argument that is an integer within bounds.
-    pub fn integer(&self, name: &str, least: i64, most: i64) -> PyResult<Option<i64>> {
-        let form = if most == i64::MAX { format!("an integer from {least}") } else { format!("{least} to {most}") };
+    pub fn integer(&self, name: &str, min: i64, max: i64) -> PyResult<Option<i64>> {
+        let form = if max == i64::MAX { format!("an integer from {min}") } else { format!("{min} to {max}") };
         let given: Option<i64> = self.get(name, &form)?;
-        let checked = |value| if (least..=most).contains(&value) { Ok(value) } else { Err(wrong(name, &form, value)) };
+        let checked = |value| if (min..=max).contains(&value) { Ok(value) } else { Err(wrong(name, &form, value)) };
         given.map(checked).transpose()
     }
 }

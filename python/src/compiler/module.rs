@@ -1,7 +1,7 @@
 //! Modules: the compiler's intermediate representation.
 use super::{describe, failure::raise};
 use crate::convert::{Returns, to_python};
-use hammock_compiler::{Failure, Model};
+use hammock_compiler::{Failure, Model, STACK_BYTES};
 use hammock_ir::{
     Module, equal, hash,
     print::{Metadata, PrintOptions, constants, module_text},
@@ -13,9 +13,6 @@ use pyo3::{
     types::{PyDict, PyList},
 };
 use std::mem;
-
-/// Address space for the stack of functions that walk trees.
-const STACK_BYTES: usize = 512 << 20;
 
 /// Calls a function that walks trees, which nest as deep as a text may.
 fn with_large_stack<R>(walk: impl FnOnce() -> R) -> R {
@@ -112,7 +109,7 @@ impl ModuleHandle {
         Err(raise(py, &Failure::from(errors).within(&self.0.source)))
     }
 
-    /// The same module with the signatures of the one that it was made from.
+    /// The same module with the signatures of the original.
     fn made_from(&self, original: &Bound<'_, ModuleHandle>) -> ModuleHandle {
         ModuleHandle(Model { signatures: original.get().0.signatures.clone(), ..self.0.clone() })
     }

@@ -111,7 +111,7 @@ fn sizes(keywords: &Keywords<'_, '_>) -> PyResult<Sizes> {
     Ok(sizes)
 }
 
-/// The kernel cache: where it cannot be used, kernels are compiled anew.
+/// The kernel cache: where it cannot be used, all kernels are compiled.
 fn cache(keywords: &Keywords<'_, '_>) -> PyResult<Option<Arc<Cache>>> {
     let is_on = keywords.get("cache", "True or False")?.unwrap_or(true);
     Ok(is_on.then(|| Cache::of_environment(None).ok()).flatten().map(Arc::new))

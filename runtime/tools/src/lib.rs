@@ -40,7 +40,7 @@ pub use formats::{
 };
 pub use inspect::{
     View, inspect, listing,
-    signature::{signature_json, signature_text},
+    signature::{signature_json, signature_text, signatures},
 };
 pub use limits::{BudgetFlags, LimitFlags, parse_bytes, parse_seconds, watchdog::set_timeout_handler};
 pub use output::{

@@ -3,8 +3,12 @@
 use crate::{Timing, kernels::Temporaries};
 use hammock_kernels::Accesses;
 use hammock_link::Linked;
+use hammock_runtime::{Library, image::Integrity, library::LibraryError};
 use hammock_tools::{ExternalWeights, RunOptions, Session, ToolError};
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    sync::Arc,
+};
 
 /// The result of compiling a module.
 pub struct Artifact {
@@ -49,13 +53,7 @@ impl Artifact {
     /// # Errors
     /// If it is not a library, or the runtime rejects it.
     pub fn load(&self, run: &RunOptions) -> Result<Session, ToolError> {
-        match &self.file {
-            Output::Library(linked) => {
-                let (before, constants, after) = linked.parts();
-                Session::from_linked(before, constants, after, run)
-            }
-            Output::Bytes(bytes) => Session::from_bytes(bytes.clone(), run),
-        }
+        Session::from_library(self.file.library()?, run)
     }
 }
 
@@ -76,6 +74,20 @@ impl Output {
         match self {
             Output::Bytes(bytes) => out.write_all(bytes),
             Output::Library(library) => library.try_each(|bytes| out.write_all(bytes)),
+        }
+    }
+
+    /// The library, loaded without writing it to a file. Constants are not copied.
+    ///
+    /// # Errors
+    /// If it is not a library, or the runtime rejects it.
+    pub fn library(&self) -> Result<Library, LibraryError> {
+        match self {
+            Output::Library(linked) => {
+                let (before, constants, after) = linked.parts();
+                Library::from_linked(before, constants, after)
+            }
+            Output::Bytes(bytes) => Library::from_bytes(Arc::new(bytes.clone()), Integrity::Trust),
         }
     }
 

@@ -9,7 +9,7 @@ use hammock_runtime::{
 };
 
 /// The signatures of the callable functions of an image.
-pub(crate) fn signatures(image: &Image) -> Vec<Signature> {
+pub fn signatures(image: &Image) -> Vec<Signature> {
     let names = image.executable.exported();
     names.filter_map(|name| image.signature(name)).map(std::borrow::Cow::into_owned).collect()
 }

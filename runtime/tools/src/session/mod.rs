@@ -18,7 +18,6 @@ use crate::{
 };
 use hammock_runtime::{
     Any, Error, Library, Tuple, Vm,
-    executable::ConstantData,
     image::{Integrity, Signature},
     memory::Reservation,
     parallel, reflect,
@@ -74,19 +73,6 @@ impl Session {
     pub fn from_bytes(bytes: Vec<u8>, how: &RunOptions) -> Result<Session, ToolError> {
         let owner: SharedBytes = Arc::new(bytes);
         Session::from_library(Library::from_bytes(owner, Integrity::Trust)?, how)
-    }
-
-    /// Loads a library that was just linked without copying its constants: see [`Library::from_linked`].
-    ///
-    /// # Errors
-    /// If a kernel or builtin that it needs is missing.
-    pub fn from_linked(
-        before: &[u8],
-        constants: &ConstantData,
-        after: &[u8],
-        how: &RunOptions,
-    ) -> Result<Session, ToolError> {
-        Session::from_library(Library::from_linked(before, constants, after)?, how)
     }
 
     /// Loads a library into a virtual machine.
