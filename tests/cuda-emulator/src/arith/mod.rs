@@ -1,0 +1,1 @@
+//! Arithmetic on bit patterns: rounding, saturation, flush-to-zero, conversions.

@@ -1,0 +1,1 @@
+//! `mma.sync` and `ldmatrix` on the fragments of a warp.

@@ -1,0 +1,5 @@
+//! PTX text → kernels as instructions.
+
+/// A module: its kernels and variables.
+#[derive(Debug, Default)]
+pub struct Module {}

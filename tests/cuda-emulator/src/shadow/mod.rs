@@ -1,0 +1,1 @@
+//! Who wrote and read each byte since which barrier: races, unwritten bytes.
