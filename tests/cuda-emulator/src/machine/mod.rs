@@ -13,10 +13,14 @@ pub struct Launch<'a> {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub shared_bytes: u32,
+    /// Addresses of the module's variables, in the order of `module.variables`.
+    pub variables: &'a [u64],
     /// The parameters, each at its offset in the kernel's list.
     pub params: &'a [u8],
     /// Seed of the order in which blocks and warps run.
     pub seed: u64,
+    /// Maximum number of instructions of all warps; more is an error.
+    pub max_instructions: u64,
 }
 
 /// Runs a launch to its end.
