@@ -5,21 +5,29 @@
 //!
 //! The decoder calls [`check_unary`] and its siblings once for each instruction; the functions that compute
 //! ([`unary`], [`binary`], [`ternary`], [`convert`]) assume what these accepted.
-mod bits;
+mod approximate;
+pub(crate) mod bits;
 mod compare;
 mod convert;
 mod dispatch;
+mod float;
+mod format;
 mod integer;
 mod modifiers;
+mod rules;
 mod types;
 
 pub use bits::{PrmtMode, bfi, dp2a, dp4a, lop3, prmt, shf};
 pub use compare::{Comparison, TestProperty, check_comparison, compare, testp};
-pub use convert::{check_convert, check_convert_pair, convert, convert_pair};
-pub use dispatch::{Binary, Ternary, Unary, binary, check_binary, check_ternary, check_unary, ternary, unary};
+pub use convert::{convert, convert_pair};
+pub use dispatch::{Binary, Ternary, Unary, binary, ternary, unary};
 pub use integer::{add_with_carry, is_division_by_zero, sub_with_borrow};
 pub use modifiers::{Modifiers, Rounding};
+pub use rules::{check_binary, check_convert, check_convert_pair, check_ternary, check_unary};
 pub use types::Type;
 
 /// A register of each lane of a warp.
 pub type Lanes = [u64; 32];
+
+#[cfg(test)]
+mod tests;

@@ -68,6 +68,10 @@ types! {
     S32 "s32" 32 Signed,
     /// Signed integer of 64 bits.
     S64 "s64" 64 Signed,
+    /// Two unsigned integers of 16 bits.
+    U16x2 "u16x2" 32 Packed,
+    /// Two signed integers of 16 bits.
+    S16x2 "s16x2" 32 Packed,
     /// IEEE half precision.
     F16 "f16" 16 Float,
     /// Two halves; the first is the low one.
@@ -96,10 +100,10 @@ impl Type {
 
     /// True if the type is a float or packed floats.
     pub fn is_float(self) -> bool {
-        matches!(self.kind(), Kind::Float | Kind::Packed)
+        matches!(self.kind(), Kind::Float | Kind::Packed) && !matches!(self, Type::U16x2 | Type::S16x2)
     }
 
-    /// True if the type holds two floats.
+    /// True if the type holds two values.
     pub fn is_packed(self) -> bool {
         self.kind() == Kind::Packed
     }
@@ -124,6 +128,8 @@ impl Type {
         match self {
             Type::F16x2 => Type::F16,
             Type::BF16x2 => Type::BF16,
+            Type::U16x2 => Type::U16,
+            Type::S16x2 => Type::S16,
             other => other,
         }
     }
