@@ -165,7 +165,7 @@ fn integers_wrap_or_saturate() {
     }
     let mixed = Mma::new("m16n8k16", Type::S32, Type::U8, Type::S8, Type::S32, false).unwrap();
     let result = mixed.multiply(&[[0xffff_ffff; 32]; 2], &[[0xffff_ffff; 32]; 1], &[[0; 32]; 4]);
-    assert_eq!(result[0][0] as i32, 16 * 255 * -1);
+    assert_eq!(result[0][0] as i32, -16 * 255);
 }
 
 #[test]
