@@ -2,6 +2,13 @@
 //!
 //! [`Module::parse`] reads the text once, resolves names, and decodes every instruction; an instruction, modifier or
 //! directive that the emulator does not know is an error with its line and full name.
+mod decode;
+mod lex;
+pub(crate) mod op;
+mod parse;
+pub(crate) mod special;
+mod syntax;
+
 use std::{collections::HashMap, sync::Arc};
 
 /// A module: its kernels and variables.
@@ -42,6 +49,8 @@ pub struct Kernel {
     pub local_bytes: u32,
     /// Virtual registers that the text declares: an upper bound, not what an assembler would allocate.
     pub registers: u32,
+    /// What the machine runs.
+    pub(crate) code: Arc<op::Code>,
 }
 
 /// A parameter of a kernel.
@@ -92,7 +101,20 @@ impl Module {
     /// # Errors
     /// The first thing that is no PTX or unsupported.
     pub fn parse(text: &str) -> Result<Module, ParseError> {
-        let _ = text;
-        Ok(Module::default())
+        let syntax = parse::parse(text)?;
+        let mut kernels = HashMap::new();
+        for entry in syntax.functions.iter().filter(|function| function.is_entry && function.has_body) {
+            let (mut kernel, code) = decode::decode_kernel(&syntax, entry)?;
+            kernel.code = Arc::new(code);
+            kernels.insert(entry.name.clone(), kernel);
+        }
+        Ok(Module {
+            text: text.into(),
+            version: syntax.version,
+            target: syntax.target,
+            arch_specific: syntax.arch_specific,
+            kernels,
+            variables: syntax.variables,
+        })
     }
 }
