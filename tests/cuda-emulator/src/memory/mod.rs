@@ -190,7 +190,7 @@ impl Memory {
     /// # Errors
     /// If it is not.
     pub fn check(&self, address: u64, bytes: u64, align: u64) -> Result<(), AccessError> {
-        if align > 1 && address % align != 0 {
+        if align > 1 && !address.is_multiple_of(align) {
             return Err(AccessError::Misaligned { address, bytes });
         }
         self.locate(address, bytes).map(|_| ())
