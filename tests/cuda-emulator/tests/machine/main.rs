@@ -5,6 +5,7 @@ mod copies;
 mod faults;
 mod instructions;
 mod llvm;
+mod matmul;
 mod memory;
 mod parsing;
 mod support;
