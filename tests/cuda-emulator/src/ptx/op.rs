@@ -30,6 +30,8 @@ pub(crate) struct Code {
     pub shared_bytes: u32,
     /// Where dynamic shared memory begins.
     pub dynamic_offset: u32,
+    /// True if there are loads with `.nc`.
+    pub has_read_only_loads: bool,
 }
 
 /// An instruction.
@@ -121,6 +123,8 @@ pub(crate) struct Access {
     pub count: u32,
     pub order: Order,
     pub scope: Scope,
+    /// True for `.nc`: the kernel writes nowhere what it reads.
+    pub is_read_only: bool,
 }
 
 /// Operations of `atom` and `red`.
@@ -146,10 +150,16 @@ pub(crate) enum Function {
     SelectBySign(Type),
     Lop3(u64),
     Prmt(PrmtMode),
-    Shf { left: bool, wrap: bool },
+    Shf {
+        left: bool,
+        wrap: bool,
+    },
     Bfi(Type),
     Dp4a([bool; 2]),
-    Dp2a { high: bool, signed: [bool; 2] },
+    Dp2a {
+        high: bool,
+        signed: [bool; 2],
+    },
 }
 
 /// Instructions with the carry flag.
@@ -241,61 +251,212 @@ pub(crate) struct Barrier {
 /// Operations on a mbarrier.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum MbarrierOp {
-    Init { count: Source },
+    Init {
+        count: Source,
+    },
     Invalidate,
     /// `arrive`, and `arrive_drop` with `drop`; the state goes to a register.
-    Arrive { count: Source, drop: bool, state: Option<u32> },
+    Arrive {
+        count: Source,
+        drop: bool,
+        state: Option<u32>,
+    },
     /// `test_wait` and `try_wait`: by the state of a phase, or by its parity.
-    Wait { predicate: Option<u32>, by_parity: bool, phase: Source },
-    PendingCount { dst: u32, state: Source },
+    Wait {
+        predicate: Option<u32>,
+        by_parity: bool,
+        phase: Source,
+    },
+    PendingCount {
+        dst: u32,
+        state: Source,
+    },
     /// `cp.async.mbarrier.arrive`: arrives when the thread's earlier copies are done; `no_increment` for `.noinc`.
-    ArriveAfterCopies { no_increment: bool },
+    ArriveAfterCopies {
+        no_increment: bool,
+    },
 }
 
 /// Operations.
 #[derive(Debug)]
 pub(crate) enum Op {
     Nop,
-    Compute { function: Function, dst: u32, args: [Source; 4] },
-    Carry { carry: Carry, dst: u32, args: [Source; 3] },
-    SetPredicate { compare: Compare, dst: Option<u32>, complement: Option<u32> },
+    Compute {
+        function: Function,
+        dst: u32,
+        args: [Source; 4],
+    },
+    Carry {
+        carry: Carry,
+        dst: u32,
+        args: [Source; 3],
+    },
+    SetPredicate {
+        compare: Compare,
+        dst: Option<u32>,
+        complement: Option<u32>,
+    },
     /// `set`: the value if true.
-    Set { compare: Compare, dst: u32, truth: u64 },
-    TestProperty { property: TestProperty, ty: Type, dst: u32, a: Source },
-    PredicateMove { dst: u32, a: PredicateSource },
-    PredicateLogic { logic: Logic, dst: u32, a: PredicateSource, b: PredicateSource },
-    Select { dst: u32, a: Source, b: Source, predicate: PredicateSource },
-    Pack { dst: u32, parts: Box<[Source]>, bits: u32 },
-    Unpack { dst: Box<[Option<u32>]>, a: Source, bits: u32 },
-    IsSpace { dst: u32, space: Space, a: Source },
-    Load { access: Access, dst: Box<[Option<u32>]>, sign_extend: Option<(u32, u32)> },
-    Store { access: Access, src: Box<[Source]> },
-    Atomic { access: Access, op: AtomicOp, ty: Type, dst: Option<u32>, b: Source, c: Source },
+    Set {
+        compare: Compare,
+        dst: u32,
+        truth: u64,
+    },
+    TestProperty {
+        property: TestProperty,
+        ty: Type,
+        dst: u32,
+        a: Source,
+    },
+    PredicateMove {
+        dst: u32,
+        a: PredicateSource,
+    },
+    PredicateLogic {
+        logic: Logic,
+        dst: u32,
+        a: PredicateSource,
+        b: PredicateSource,
+    },
+    Select {
+        dst: u32,
+        a: Source,
+        b: Source,
+        predicate: PredicateSource,
+    },
+    Pack {
+        dst: u32,
+        parts: Box<[Source]>,
+        bits: u32,
+    },
+    Unpack {
+        dst: Box<[Option<u32>]>,
+        a: Source,
+        bits: u32,
+    },
+    IsSpace {
+        dst: u32,
+        space: Space,
+        a: Source,
+    },
+    Load {
+        access: Access,
+        dst: Box<[Option<u32>]>,
+        sign_extend: Option<(u32, u32)>,
+    },
+    Store {
+        access: Access,
+        src: Box<[Source]>,
+    },
+    Atomic {
+        access: Access,
+        op: AtomicOp,
+        ty: Type,
+        dst: Option<u32>,
+        b: Source,
+        c: Source,
+    },
     /// Copies a parameter of a call, within local memory.
-    CopyFrame { from: u32, to: u32, bytes: u32 },
-    Branch { target: u32, is_uniform: bool },
-    BranchTable { index: Source, targets: Box<[u32]> },
-    Call { target: u32 },
+    CopyFrame {
+        from: u32,
+        to: u32,
+        bytes: u32,
+    },
+    Branch {
+        target: u32,
+        is_uniform: bool,
+    },
+    BranchTable {
+        index: Source,
+        targets: Box<[u32]>,
+    },
+    Call {
+        target: u32,
+    },
     Return,
     Exit,
     Trap,
     Breakpoint,
-    Shuffle { mode: ShuffleMode, dst: Option<u32>, in_range: Option<u32>, a: Source, b: Source, clamp: Source, mask: Source },
-    Vote { mode: VoteMode, dst: u32, predicate: PredicateSource, mask: Source },
-    Match { all: bool, dst: Option<u32>, predicate: Option<u32>, ty: Type, a: Source, mask: Source },
-    Reduce { op: Binary, ty: Type, dst: u32, a: Source, mask: Source },
-    Elect { dst: Option<u32>, predicate: u32, mask: Source },
-    ActiveMask { dst: u32 },
-    WarpBarrier { mask: Source },
+    Shuffle {
+        mode: ShuffleMode,
+        dst: Option<u32>,
+        in_range: Option<u32>,
+        a: Source,
+        b: Source,
+        clamp: Source,
+        mask: Source,
+    },
+    Vote {
+        mode: VoteMode,
+        dst: u32,
+        predicate: PredicateSource,
+        mask: Source,
+    },
+    Match {
+        all: bool,
+        dst: Option<u32>,
+        predicate: Option<u32>,
+        ty: Type,
+        a: Source,
+        mask: Source,
+    },
+    Reduce {
+        op: Binary,
+        ty: Type,
+        dst: u32,
+        a: Source,
+        mask: Source,
+    },
+    Elect {
+        dst: Option<u32>,
+        predicate: u32,
+        mask: Source,
+    },
+    ActiveMask {
+        dst: u32,
+    },
+    WarpBarrier {
+        mask: Source,
+    },
     Barrier(Barrier),
-    Fence { scope: Scope },
-    CopyAsync { dst: Address, src: Address, bytes: u32, src_bytes: Option<Source>, ignore: Option<PredicateSource> },
+    Fence {
+        scope: Scope,
+    },
+    CopyAsync {
+        dst: Address,
+        src: Address,
+        bytes: u32,
+        src_bytes: Option<Source>,
+        ignore: Option<PredicateSource>,
+    },
     CommitGroup,
-    WaitGroup { pending: u32 },
+    WaitGroup {
+        pending: u32,
+    },
     WaitAll,
-    Mbarrier { op: MbarrierOp, address: Address },
-    LoadMatrix { dst: Box<[u32]>, address: Address, transpose: bool },
-    StoreMatrix { src: Box<[Source]>, address: Address, transpose: bool },
-    TransposeMatrix { dst: u32, a: Source },
-    Mma { mma: Mma, d: Box<[u32]>, a: Box<[Source]>, b: Box<[Source]>, c: Box<[Source]> },
+    Mbarrier {
+        op: MbarrierOp,
+        address: Address,
+    },
+    LoadMatrix {
+        dst: Box<[u32]>,
+        address: Address,
+        transpose: bool,
+    },
+    StoreMatrix {
+        src: Box<[Source]>,
+        address: Address,
+        transpose: bool,
+    },
+    TransposeMatrix {
+        dst: u32,
+        a: Source,
+    },
+    Mma {
+        mma: Mma,
+        d: Box<[u32]>,
+        a: Box<[Source]>,
+        b: Box<[Source]>,
+        c: Box<[Source]>,
+    },
 }
