@@ -70,7 +70,7 @@ impl Grid<'_> {
                 let (low, high) = self.compare(block, warp, mask, compare);
                 // Of packed values the second predicate is that of the upper half.
                 let halves = |lane: usize| {
-                    truth & (0xffff * u64::from(low >> lane & 1) | 0xffff_0000 * u64::from(high >> lane & 1))
+                    truth & ((0xffff * u64::from(low >> lane & 1)) | (0xffff_0000 * u64::from(high >> lane & 1)))
                 };
                 let whole = |lane: usize| truth * u64::from(low >> lane & 1);
                 let values = if compare.ty.is_packed() { map(mask, halves) } else { map(mask, whole) };

@@ -47,7 +47,7 @@ impl SharedMemory {
         if offset.checked_add(bytes.into()).is_none_or(|end| end > self.data.len() as u64) {
             return Err(FaultKind::SharedOutOfBounds { offset, bytes, size: self.size() });
         }
-        if offset % u64::from(bytes) != 0 {
+        if !offset.is_multiple_of(bytes.into()) {
             return Err(FaultKind::Misaligned { address: offset, bytes });
         }
         self.shadow.access(clocks, thread, kind, offset, bytes, line).map_err(FaultKind::from)
@@ -99,7 +99,7 @@ impl LocalMemory {
         if offset.checked_add(bytes.into()).is_none_or(|end| end > size.into()) {
             return Err(FaultKind::OutOfBounds { space: "local", offset, bytes, size });
         }
-        if offset % u64::from(bytes) != 0 {
+        if !offset.is_multiple_of(bytes.into()) {
             return Err(FaultKind::Misaligned { address: offset, bytes });
         }
         Ok(thread as usize * size as usize + offset as usize)
@@ -191,7 +191,7 @@ impl Grid<'_> {
         if offset.checked_add(bytes.into()).is_none_or(|end| end > size.into()) {
             return Err(FaultKind::OutOfBounds { space: "param", offset, bytes, size });
         }
-        if offset % u64::from(bytes) != 0 {
+        if !offset.is_multiple_of(bytes.into()) {
             return Err(FaultKind::Misaligned { address: offset, bytes });
         }
         into.copy_from_slice(&self.launch.params[offset as usize..][..bytes as usize]);
