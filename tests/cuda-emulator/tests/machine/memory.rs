@@ -69,7 +69,7 @@ fn atomics_return_what_was_there() {
 
 #[test]
 fn blocks_add_floats_in_any_order() {
-    let body = format!("{PROLOGUE} atom.global.add.f32 %r2, [%rd1], 0f3F800000; red.global.add.noftz.f16x2 [%rd1+4], 0x3C003C00; ret;");
+    let body = format!("{PROLOGUE} atom.global.add.f32 %r2, [%rd1], 0f3F800000; mov.b32 %r3, 0x3C003C00; red.global.add.noftz.f16x2 [%rd1+4], %r3; ret;");
     for seed in SEEDS {
         let call = Call::new(&kernel(".param .u64 out", &body), 4, 64).input(&[0, 0]);
         let address = u64::from_le_bytes(call.params[..8].try_into().unwrap());
