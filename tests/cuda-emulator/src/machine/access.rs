@@ -34,7 +34,7 @@ impl Grid<'_> {
         }
     }
 
-    /// What threads synchronise through at an address; none in memories that they do not share.
+    /// The flag that threads synchronise through at an address; none in memories that they do not share.
     pub(super) fn flag(block: &Block, space: Space, address: u64) -> Option<Flag> {
         match space {
             Space::Global => Some(Flag::Global(address)),

@@ -48,7 +48,7 @@ impl Grid<'_> {
     }
 }
 
-/// What an atomic operation stores.
+/// The value that an atomic operation stores.
 fn update(op: AtomicOp, ty: Type, space: Space, [old, b, c]: [u64; 3]) -> u64 {
     let (old32, b32) = (old as u32, b as u32);
     match op {

@@ -1,4 +1,4 @@
-//! What the reader of PTX accepts, and what it says about the rest.
+//! Text that the parser accepts, and its errors.
 use crate::support::{kernel, module};
 use hammock_cuda_emulator::ptx::Module;
 

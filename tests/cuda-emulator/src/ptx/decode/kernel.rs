@@ -1,6 +1,6 @@
-//! A kernel's code: the functions that it calls, then itself, with their registers and variables side by side.
+//! A kernel's code: the functions that it calls, then itself. Each has registers and variables of its own.
 //!
-//! Each function has registers and local memory of its own, for there is no recursion.
+//! That suffices because recursion is rejected.
 use super::{Context, Decoder, Frame};
 use crate::ptx::{
     Kernel, ParseError,

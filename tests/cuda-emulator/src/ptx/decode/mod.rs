@@ -126,14 +126,14 @@ pub(super) struct Frame<'a> {
     pub is_entry: bool,
 }
 
-/// What decoding needs besides a statement.
+/// The module and kernel that a statement is decoded for.
 pub(super) struct Context<'a> {
     /// The module's target and version.
     pub target: u32,
     pub version: (u32, u32),
     /// Offsets of shared variables.
     pub shared: &'a [u32],
-    /// Frames of the functions by name, those before the one that is decoded.
+    /// Frames of the functions that precede the decoded function.
     pub callees: &'a [Frame<'a>],
 }
 
@@ -146,7 +146,7 @@ pub(super) struct Decoder<'a> {
     parts: Vec<&'a str>,
     /// The part to be read next.
     at: usize,
-    /// Operations that must run before or behind the one that is returned.
+    /// Operations that must run before or behind the returned operation.
     pub before: Vec<Op>,
     pub behind: Vec<Op>,
 }
