@@ -26,6 +26,7 @@ fn unary_forms() {
     assert!(check(Unary::Tanh, Type::F32, "approx") && !check(Unary::Tanh, Type::F32, "approx.ftz"));
     assert!(check(Unary::Neg, Type::S32, "") && !check(Unary::Neg, Type::U32, ""));
     assert!(check(Unary::Not, Type::Pred, "") && !check(Unary::Not, Type::U32, ""));
+    assert!(check(Unary::Ex2, Type::F16, "approx") && !check(Unary::Ex2, Type::F16, "approx.ftz"));
     assert!(!check(Unary::Abs, Type::F64, "ftz"));
 }
 
@@ -58,6 +59,10 @@ fn conversions() {
     assert!(check(Type::TF32, Type::F32, "rna") && !check(Type::TF32, Type::F32, "rp"));
     assert!(check(Type::F16x2, Type::E4M3x2, "rn") && check(Type::E4M3x2, Type::F16x2, "rn.satfinite"));
     assert!(!check(Type::E4M3x2, Type::F16x2, "rn"), ".satfinite is required");
+    assert!(!check(Type::U32, Type::U16, "sat") && check(Type::U32, Type::S16, "sat"), "only where it can saturate");
+    assert!(check(Type::BF16, Type::F32, "rz.relu") && !check(Type::BF16, Type::F32, "rp.relu"));
+    assert!(check(Type::F16, Type::F32, "rn.ftz.sat") && !check(Type::F16, Type::F32, "rn.ftz.satfinite"));
+    assert!(!check(Type::S32, Type::BF16, "rzi.sat"));
     assert!(check_convert_pair(Type::BF16x2, Type::F32, modifiers("rn.relu")).is_ok());
     assert!(check_convert_pair(Type::BF16x2, Type::F16, modifiers("rn")).is_err());
     let refused = check_convert(Type::F16, Type::F32, modifiers("rna.ftz"));
