@@ -37,7 +37,7 @@ pub enum AccessError {
         /// The device that has the memory.
         device: u32,
     },
-    /// An access that begins in an allocation and ends outside.
+    /// An access that ends outside of an allocation, and begins in it or little behind it.
     #[error("access of {bytes} bytes at offset {offset} of an allocation of {size} bytes")]
     OutOfBounds {
         /// Offset of the first byte in the allocation.
