@@ -1,6 +1,6 @@
 //! Loads and stores of a warp.
 use super::{
-    Grid, Outcome,
+    Grid, Outcome, Stop,
     block::Block,
     execute::Turn,
     lanes,
@@ -18,7 +18,9 @@ impl Grid<'_> {
     /// Counts a warp's access by the memories that the lanes address.
     pub(super) fn count_access(&mut self, mask: u32, space: Space, addresses: &Lanes, bytes: u32) {
         let in_space = |wanted: Space| {
-            lanes(mask).filter(|&lane| resolve(space, addresses[lane]).0 == wanted).fold(0, |mask, lane| mask | 1 << lane)
+            lanes(mask)
+                .filter(|&lane| resolve(space, addresses[lane]).0 == wanted)
+                .fold(0, |mask, lane| mask | 1 << lane)
         };
         if matches!(space, Space::Generic | Space::Global) {
             let traffic = global_traffic(in_space(Space::Global), addresses, bytes);
@@ -59,6 +61,9 @@ impl Grid<'_> {
             let thread = block.thread(warp.index, lane);
             let by = ThreadAccess { thread, lane, kind, line: turn.instruction.line };
             let mut bytes = [0; 16];
+            if access.is_read_only && space == Space::Global {
+                self.read_as_constant(address, size as u32).map_err(|kind| Stop { kind: Box::new(kind), lane })?;
+            }
             self.load(block, by, space, address, &mut bytes[..size])?;
             if kind == AccessKind::StrongRead {
                 self.observe(block, thread, (space, address), access.order.acquires(), access.scope);

@@ -88,7 +88,8 @@ impl Grid<'_> {
         }
         let arrivals = block.barriers.arrivals(id, expected, block.warps.len());
         if arrivals.expected != expected {
-            let message = format!("barrier {id} of {expected:?} threads, where others wait for {:?}", arrivals.expected);
+            let message =
+                format!("barrier {id} of {expected:?} threads, where others wait for {:?}", arrivals.expected);
             return stop(first, FaultKind::DivergentBarrier(message));
         }
         let seen = &mut arrivals.lanes[warp.index as usize];

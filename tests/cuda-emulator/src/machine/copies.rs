@@ -127,7 +127,7 @@ impl Grid<'_> {
         let ThreadAccess { thread, line, .. } = by;
         block.shared.check(&self.clocks, thread, by.kind, (copy.dst, copy.bytes), line)?;
         block.mbarriers.check_apart(copy.dst, copy.bytes)?;
-        if copy.src % u64::from(copy.bytes) != 0 {
+        if !copy.src.is_multiple_of(copy.bytes.into()) {
             return Err(FaultKind::Misaligned { address: copy.src, bytes: copy.bytes });
         }
         if copy.src_bytes > 0 {

@@ -8,5 +8,7 @@ mod llvm;
 mod matmul;
 mod memory;
 mod parsing;
+mod reductions;
 mod support;
+mod transpose;
 mod warps;

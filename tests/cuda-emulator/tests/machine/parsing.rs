@@ -65,8 +65,14 @@ fn bad_modules_are_errors() {
         (".version 8.0\n.target gfx90\n", "line 2 of PTX: unsupported: target `gfx90`"),
         (".version 99.0\n", "line 1 of PTX: unsupported: PTX ISA 99.0"),
         (".version 8.0\n.target sm_80\n.tex .u32 t;", "line 3 of PTX: expected a directive for a module, not `.tex`"),
-        (".version 8.0\n.target sm_80\n.extern .global .u32 t;", "line 3 of PTX: unsupported: `.extern` variable `t`, for there is no linker"),
-        (".version 8.0\n.target sm_80\n.entry k() {", "line 3 of PTX: expected an instruction, directive or label, not the end of the text"),
+        (
+            ".version 8.0\n.target sm_80\n.extern .global .u32 t;",
+            "line 3 of PTX: unsupported: `.extern` variable `t`, for there is no linker",
+        ),
+        (
+            ".version 8.0\n.target sm_80\n.entry k() {",
+            "line 3 of PTX: expected an instruction, directive or label, not the end of the text",
+        ),
         (".version 8.0\n.target sm_80\n/* ", "line 3 of PTX: a comment without end"),
     ];
     for (text, expected) in rows {

@@ -129,7 +129,8 @@ pub fn faults(body: &str, grid: u32, block: u32) -> Vec<Option<FaultKind>> {
 }
 
 /// The beginning of a body: `%rd1` is the output, `%r1` the thread, `%rd3` the address of the thread's number.
-pub const PROLOGUE: &str = "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n";
+pub const PROLOGUE: &str =
+    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n";
 
 /// Numbers that each of `block` threads leaves in `%r0`.
 pub fn of_threads(body: &str, block: u32) -> Vec<u32> {

@@ -24,6 +24,10 @@ pub(crate) fn decode_kernel(syntax: &Syntax, entry: &Function) -> Result<(Kernel
         decode_function(&frame, &Context { shared: &shared, callees: &frames }, &mut code)?;
         frames.push(frame);
     }
+    code.has_read_only_loads = code.instructions.iter().any(|instruction| match &instruction.op {
+        Op::Load { access, .. } => access.is_read_only,
+        _ => false,
+    });
     code.entry = frames.last().map_or(0, |frame| frame.first as usize);
     let kernel = Kernel {
         name: entry.name.clone(),
