@@ -2,7 +2,7 @@
 use super::Rounding::{Down, Nearest, NearestAway, Up, Zero};
 use super::Type::*;
 use super::integer::range;
-use super::{Binary, Modifiers, Rounding, Ternary, Type, Unary};
+use super::{Binary, Modifiers, Rounding, Ternary, Type, Unary, targets};
 
 /// One line of an instruction's syntax in the manual.
 struct Rule {
@@ -155,28 +155,31 @@ fn ternary_rules(op: Ternary) -> &'static [Rule] {
     }
 }
 
-/// Checks that PTX has the instruction with the type and modifiers.
+/// Checks that a target (80 for `sm_80`) has the instruction with the type and modifiers.
 ///
 /// # Errors
-/// Names the instruction.
-pub fn check_unary(op: Unary, ty: Type, modifiers: Modifiers) -> Result<(), String> {
-    check(op.name(), unary_rules(op), ty, modifiers)
+/// Names the instruction or the target that it requires.
+pub fn check_unary(op: Unary, ty: Type, modifiers: Modifiers, target: u32) -> Result<(), String> {
+    check(op.name(), unary_rules(op), ty, modifiers)?;
+    targets::require(targets::of_unary(op, ty), target)
 }
 
-/// Checks that PTX has the instruction with the type and modifiers.
+/// Checks that a target (80 for `sm_80`) has the instruction with the type and modifiers.
 ///
 /// # Errors
-/// Names the instruction.
-pub fn check_binary(op: Binary, ty: Type, modifiers: Modifiers) -> Result<(), String> {
-    check(op.name(), binary_rules(op), ty, modifiers)
+/// Names the instruction or the target that it requires.
+pub fn check_binary(op: Binary, ty: Type, modifiers: Modifiers, target: u32) -> Result<(), String> {
+    check(op.name(), binary_rules(op), ty, modifiers)?;
+    targets::require(targets::of_binary(op, ty, modifiers), target)
 }
 
-/// Checks that PTX has the instruction with the type and modifiers.
+/// Checks that a target (80 for `sm_80`) has the instruction with the type and modifiers.
 ///
 /// # Errors
-/// Names the instruction.
-pub fn check_ternary(op: Ternary, ty: Type, modifiers: Modifiers) -> Result<(), String> {
-    check(op.name(), ternary_rules(op), ty, modifiers)
+/// Names the instruction or the target that it requires.
+pub fn check_ternary(op: Ternary, ty: Type, modifiers: Modifiers, target: u32) -> Result<(), String> {
+    check(op.name(), ternary_rules(op), ty, modifiers)?;
+    targets::require(targets::of_ternary(op, ty, modifiers), target)
 }
 
 fn check(name: &str, rules: &[Rule], ty: Type, modifiers: Modifiers) -> Result<(), String> {
@@ -191,11 +194,11 @@ fn check(name: &str, rules: &[Rule], ty: Type, modifiers: Modifiers) -> Result<(
     if rules.iter().any(fits) { Ok(()) } else { Err(format!("{name}{}.{}", suffixes(modifiers), ty.name())) }
 }
 
-/// Checks that PTX has `cvt` between the types with the modifiers.
+/// Checks that a target has `cvt` between the types with the modifiers.
 ///
 /// # Errors
-/// Names the instruction.
-pub fn check_convert(to: Type, from: Type, modifiers: Modifiers) -> Result<(), String> {
+/// Names the instruction or the target that it requires.
+pub fn check_convert(to: Type, from: Type, modifiers: Modifiers, target: u32) -> Result<(), String> {
     const SCALARS: &[Type] = &[U8, U16, U32, U64, S8, S16, S32, S64, BF16, F16, F32, F64];
     let packed = from == F16x2 && matches!(to, E4M3x2 | E5M2x2);
     let unpacked = matches!(from, E4M3x2 | E5M2x2) && to == F16x2;
@@ -208,21 +211,23 @@ pub fn check_convert(to: Type, from: Type, modifiers: Modifiers) -> Result<(), S
     } else {
         SCALARS.contains(&to) && SCALARS.contains(&from) && fits_scalar(to, from, modifiers)
     };
-    converts(allowed, to, from, modifiers)
+    converts(allowed, to, from, modifiers)?;
+    targets::require(targets::of_convert(to, from, modifiers), target)
 }
 
-/// Checks that PTX has `cvt` of two operands to a packed type with the modifiers.
+/// Checks that a target has `cvt` of two operands to a packed type with the modifiers.
 ///
 /// # Errors
-/// Names the instruction.
-pub fn check_convert_pair(to: Type, from: Type, modifiers: Modifiers) -> Result<(), String> {
+/// Names the instruction or the target that it requires.
+pub fn check_convert_pair(to: Type, from: Type, modifiers: Modifiers, target: u32) -> Result<(), String> {
     let written = flags(modifiers);
     let allowed = match to {
         F16x2 | BF16x2 => matches!(modifiers.rounding, Some(Nearest | Zero)) && written & !(RELU | SATFINITE) == 0,
         E4M3x2 | E5M2x2 => modifiers.rounding == Some(Nearest) && written & !RELU == SATFINITE,
         _ => false,
     };
-    converts(allowed && from == F32 && !modifiers.to_integer, to, from, modifiers)
+    converts(allowed && from == F32 && !modifiers.to_integer, to, from, modifiers)?;
+    targets::require(targets::of_convert(to, from, modifiers), target)
 }
 
 fn converts(allowed: bool, to: Type, from: Type, modifiers: Modifiers) -> Result<(), String> {

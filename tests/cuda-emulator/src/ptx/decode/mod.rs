@@ -112,6 +112,17 @@ const ROOTS: &[(&str, Decode)] = &[
     ("xor", arithmetic::logic),
 ];
 
+/// The least targets of instructions that not all have: 80 for `sm_80`.
+const TARGETS: &[(&str, u32)] = &[
+    ("cp", 80),
+    ("elect", 90),
+    ("ldmatrix", 75),
+    ("mbarrier", 80),
+    ("movmatrix", 75),
+    ("redux", 80),
+    ("stmatrix", 90),
+];
+
 /// Where a function's registers and variables are in the kernel that is decoded.
 pub(super) struct Frame<'a> {
     pub function: &'a Function,
@@ -127,6 +138,8 @@ pub(super) struct Frame<'a> {
 
 /// What decoding needs besides a statement.
 pub(super) struct Context<'a> {
+    /// The module's target: 80 for `sm_80`.
+    pub target: u32,
     /// Offsets of shared variables.
     pub shared: &'a [u32],
     /// Frames of the functions by name, those before the one that is decoded.
@@ -159,11 +172,27 @@ impl<'a> Decoder<'a> {
         let Ok(index) = ROOTS.binary_search_by_key(&root, |row| row.0) else {
             return Err(format!("unknown instruction `{}`", self.statement.name));
         };
+        if let Some((_, target)) = TARGETS.iter().find(|row| row.0 == root) {
+            self.requires(*target)?;
+        }
         let op = ROOTS[index].1(self)?;
         if self.at != self.parts.len() {
             return Err(format!("unknown modifier `.{}` of `{}`", self.parts[self.at], self.statement.name));
         }
         Ok(op)
+    }
+
+    /// The module's target: 80 for `sm_80`.
+    fn target(&self) -> u32 {
+        self.context.target
+    }
+
+    /// Checks that the module's target has the instruction.
+    fn requires(&self, target: u32) -> Result<(), String> {
+        if self.target() >= target {
+            return Ok(());
+        }
+        Err(format!("`{}` requires sm_{target}, the target is sm_{}", self.statement.name, self.target()))
     }
 
     fn peek(&self) -> &'a str {
