@@ -2,7 +2,7 @@
 use std::cmp::Ordering;
 
 use super::format::Format;
-use super::{Type, integer};
+use super::{Type, integer, targets};
 
 macro_rules! named {
     ($(#[$doc:meta])* $enum:ident { $($variant:ident $name:literal,)* }) => {
@@ -40,11 +40,11 @@ named! {
     }
 }
 
-/// Checks that PTX has the comparison for the type.
+/// Checks that a target (80 for `sm_80`) has the comparison for the type.
 ///
 /// # Errors
 /// Names what is wrong.
-pub fn check_comparison(comparison: Comparison, ty: Type, ftz: bool) -> Result<(), String> {
+pub fn check_comparison(comparison: Comparison, ty: Type, ftz: bool, target: u32) -> Result<(), String> {
     use Comparison::*;
     let known = match comparison {
         Eq | Ne => ty != Type::B8 && ty.bits() >= 16 && ty.bits() <= 64,
@@ -60,7 +60,7 @@ pub fn check_comparison(comparison: Comparison, ty: Type, ftz: bool) -> Result<(
     if ftz && !matches!(ty, Type::F32 | Type::F16 | Type::F16x2) {
         return Err(format!(".ftz of a comparison of type .{}", ty.name()));
     }
-    Ok(())
+    targets::require(targets::of_comparison(ty), target)
 }
 
 /// Compares values of a type that is not packed. Of `f16x2` compare the halves: shift by 16 bits and use [`Type::half`].

@@ -15,6 +15,7 @@ mod format;
 mod integer;
 mod modifiers;
 mod rules;
+mod targets;
 mod types;
 
 pub use bits::{PrmtMode, bfi, dp2a, dp4a, lop3, prmt, shf};

@@ -1,7 +1,8 @@
 //! Which types and modifiers PTX has for which instruction, as tables.
 use super::Rounding::{Down, Nearest, NearestAway, Up, Zero};
 use super::Type::*;
-use super::{Binary, Modifiers, Rounding, Ternary, Type, Unary};
+use super::integer::range;
+use super::{Binary, Modifiers, Rounding, Ternary, Type, Unary, targets};
 
 /// One line of an instruction's syntax in the manual.
 struct Rule {
@@ -90,8 +91,7 @@ const RECIPROCAL: &[Rule] =
     &[with(&[F32], APPROX, FTZ), rounds(&[F32], IEEE, FTZ), rounds(&[F64], IEEE, 0), with(&[F64], APPROX | FTZ, 0)];
 const INVERSE_ROOT: &[Rule] = &[with(&[F32, F64], APPROX, FTZ)];
 const APPROXIMATE: &[Rule] = &[with(&[F32], APPROX, FTZ)];
-// `ex2.approx.ftz.f16` is what LLVM prints for fast-math; the manual's table lists it without .ftz only.
-const EXPONENTIAL: &[Rule] = &[with(&[F32], APPROX, FTZ), with(HALVES, APPROX, FTZ), with(BRAINS, APPROX | FTZ, 0)];
+const EXPONENTIAL: &[Rule] = &[with(&[F32], APPROX, FTZ), with(HALVES, APPROX, 0), with(BRAINS, APPROX | FTZ, 0)];
 const TANH: &[Rule] = &[with(&[F32, F16, F16x2, BF16, BF16x2], APPROX, 0)];
 const DIVIDE: &[Rule] = &[
     plain(INTEGERS, 0),
@@ -155,28 +155,31 @@ fn ternary_rules(op: Ternary) -> &'static [Rule] {
     }
 }
 
-/// Checks that PTX has the instruction with the type and modifiers.
+/// Checks that a target (80 for `sm_80`) has the instruction with the type and modifiers.
 ///
 /// # Errors
-/// Names the instruction.
-pub fn check_unary(op: Unary, ty: Type, modifiers: Modifiers) -> Result<(), String> {
-    check(op.name(), unary_rules(op), ty, modifiers)
+/// Names the instruction or the target that it requires.
+pub fn check_unary(op: Unary, ty: Type, modifiers: Modifiers, target: u32) -> Result<(), String> {
+    check(op.name(), unary_rules(op), ty, modifiers)?;
+    targets::require(targets::of_unary(op, ty), target)
 }
 
-/// Checks that PTX has the instruction with the type and modifiers.
+/// Checks that a target (80 for `sm_80`) has the instruction with the type and modifiers.
 ///
 /// # Errors
-/// Names the instruction.
-pub fn check_binary(op: Binary, ty: Type, modifiers: Modifiers) -> Result<(), String> {
-    check(op.name(), binary_rules(op), ty, modifiers)
+/// Names the instruction or the target that it requires.
+pub fn check_binary(op: Binary, ty: Type, modifiers: Modifiers, target: u32) -> Result<(), String> {
+    check(op.name(), binary_rules(op), ty, modifiers)?;
+    targets::require(targets::of_binary(op, ty, modifiers), target)
 }
 
-/// Checks that PTX has the instruction with the type and modifiers.
+/// Checks that a target (80 for `sm_80`) has the instruction with the type and modifiers.
 ///
 /// # Errors
-/// Names the instruction.
-pub fn check_ternary(op: Ternary, ty: Type, modifiers: Modifiers) -> Result<(), String> {
-    check(op.name(), ternary_rules(op), ty, modifiers)
+/// Names the instruction or the target that it requires.
+pub fn check_ternary(op: Ternary, ty: Type, modifiers: Modifiers, target: u32) -> Result<(), String> {
+    check(op.name(), ternary_rules(op), ty, modifiers)?;
+    targets::require(targets::of_ternary(op, ty, modifiers), target)
 }
 
 fn check(name: &str, rules: &[Rule], ty: Type, modifiers: Modifiers) -> Result<(), String> {
@@ -191,37 +194,40 @@ fn check(name: &str, rules: &[Rule], ty: Type, modifiers: Modifiers) -> Result<(
     if rules.iter().any(fits) { Ok(()) } else { Err(format!("{name}{}.{}", suffixes(modifiers), ty.name())) }
 }
 
-/// Checks that PTX has `cvt` between the types with the modifiers.
+/// Checks that a target has `cvt` between the types with the modifiers.
 ///
 /// # Errors
-/// Names the instruction.
-pub fn check_convert(to: Type, from: Type, modifiers: Modifiers) -> Result<(), String> {
+/// Names the instruction or the target that it requires.
+pub fn check_convert(to: Type, from: Type, modifiers: Modifiers, target: u32) -> Result<(), String> {
     const SCALARS: &[Type] = &[U8, U16, U32, U64, S8, S16, S32, S64, BF16, F16, F32, F64];
-    let packed = matches!(from, F16x2 | BF16x2) && matches!(to, E4M3x2 | E5M2x2);
+    let packed = from == F16x2 && matches!(to, E4M3x2 | E5M2x2);
     let unpacked = matches!(from, E4M3x2 | E5M2x2) && to == F16x2;
     let allowed = if to == TF32 && from == F32 {
         fits_tf32(modifiers)
     } else if packed || unpacked {
         let satfinite = if packed { SATFINITE } else { 0 };
-        modifiers.rounding == Some(Nearest) && flags(modifiers) & !RELU == satfinite
+        let rounds = modifiers.rounding == Some(Nearest) && !modifiers.to_integer;
+        rounds && flags(modifiers) & !RELU == satfinite
     } else {
         SCALARS.contains(&to) && SCALARS.contains(&from) && fits_scalar(to, from, modifiers)
     };
-    converts(allowed, to, from, modifiers)
+    converts(allowed, to, from, modifiers)?;
+    targets::require(targets::of_convert(to, from, modifiers), target)
 }
 
-/// Checks that PTX has `cvt` of two operands to a packed type with the modifiers.
+/// Checks that a target has `cvt` of two operands to a packed type with the modifiers.
 ///
 /// # Errors
-/// Names the instruction.
-pub fn check_convert_pair(to: Type, from: Type, modifiers: Modifiers) -> Result<(), String> {
+/// Names the instruction or the target that it requires.
+pub fn check_convert_pair(to: Type, from: Type, modifiers: Modifiers, target: u32) -> Result<(), String> {
     let written = flags(modifiers);
     let allowed = match to {
         F16x2 | BF16x2 => matches!(modifiers.rounding, Some(Nearest | Zero)) && written & !(RELU | SATFINITE) == 0,
         E4M3x2 | E5M2x2 => modifiers.rounding == Some(Nearest) && written & !RELU == SATFINITE,
         _ => false,
     };
-    converts(allowed && from == F32 && !modifiers.to_integer, to, from, modifiers)
+    converts(allowed && from == F32 && !modifiers.to_integer, to, from, modifiers)?;
+    targets::require(targets::of_convert(to, from, modifiers), target)
 }
 
 fn converts(allowed: bool, to: Type, from: Type, modifiers: Modifiers) -> Result<(), String> {
@@ -231,7 +237,7 @@ fn converts(allowed: bool, to: Type, from: Type, modifiers: Modifiers) -> Result
 fn fits_tf32(modifiers: Modifiers) -> bool {
     let allowed = match modifiers.rounding {
         Some(NearestAway) => SATFINITE,
-        Some(Nearest | Zero) => SATFINITE | RELU,
+        Some(Nearest | Zero) => RELU,
         _ => return false,
     };
     !modifiers.to_integer && flags(modifiers) & !allowed == 0
@@ -253,11 +259,27 @@ fn fits_scalar(to: Type, from: Type, modifiers: Modifiers) -> bool {
             }
         }
     };
+    rounding_fits && modifiers.rounding != Some(NearestAway) && fits_scalar_flags(to, from, modifiers)
+}
+
+fn fits_scalar_flags(to: Type, from: Type, modifiers: Modifiers) -> bool {
+    let written = flags(modifiers);
+    if written & (RELU | SATFINITE) != 0 {
+        let rounds = matches!(modifiers.rounding, Some(Nearest | Zero)) && !modifiers.to_integer;
+        return rounds && from == F32 && matches!(to, F16 | BF16) && written & !(RELU | SATFINITE) == 0;
+    }
     let ftz = if to == F32 || from == F32 { FTZ } else { 0 };
-    let sat = if to == BF16 { 0 } else { SAT };
-    let from_single = from == F32 && matches!(to, F16 | BF16) && !modifiers.to_integer;
-    let extra = if from_single { RELU | SATFINITE } else { 0 };
-    rounding_fits && modifiers.rounding != Some(NearestAway) && flags(modifiers) & !(ftz | sat | extra) == 0
+    // Saturation must be possible, and bf16 has none.
+    let integers = !to.is_float() && !from.is_float();
+    let saturates = to != BF16 && from != BF16 && !(integers && includes(to, from));
+    let sat = if saturates { SAT } else { 0 };
+    written & !(ftz | sat) == 0
+}
+
+/// True if an integer type has all values of another.
+fn includes(to: Type, from: Type) -> bool {
+    let ((least, greatest), (first, last)) = (range(to), range(from));
+    least <= first && last <= greatest
 }
 
 fn loses_precision(to: Type, from: Type) -> bool {

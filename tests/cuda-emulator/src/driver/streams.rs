@@ -80,8 +80,8 @@ impl Driver {
         if !self.streams.get(stream)?.is_created {
             return Err(Code::INVALID_HANDLE);
         }
-        if let Some((capture, _)) = &self.streams.get(stream)?.capture {
-            self.invalidate(*capture);
+        if let Some((capture, _)) = self.streams.get(stream)?.capture {
+            self.leave_capture(stream, capture);
         }
         let object = self.streams.remove(stream)?;
         if object.is_blocking() {

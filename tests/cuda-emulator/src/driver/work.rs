@@ -105,7 +105,7 @@ impl Driver {
                 Ok(())
             }
             Work::Free(address) => {
-                self.memory.free(*address).map_err(|error| Failure::from(error).during("cuMemFreeAsync"))
+                self.run_free(*address).map_err(|error| Failure::from(error).during("cuMemFreeAsync"))
             }
             Work::Record(event) => {
                 self.complete_event(*event, id);

@@ -64,6 +64,16 @@ impl Mma {
         }
     }
 
+    /// The least target that has the instruction: 80 for `sm_80`.
+    pub fn target(&self) -> u32 {
+        match (self.a, self.rows, self.depth) {
+            (Type::F16, _, 8) | (Type::S8 | Type::U8, 8, _) => 75,
+            (Type::E4M3 | Type::E5M2, ..) => 89,
+            (Type::F64, 16, _) => 90,
+            _ => 80,
+        }
+    }
+
     /// Numbers of registers of D, A, B and C.
     pub fn registers(&self) -> [usize; 4] {
         let count = |ty, elements: usize| elements / 32 / elements_per_register(ty);

@@ -176,6 +176,16 @@ fn low_bits_of_tf32_are_ignored() {
 }
 
 #[test]
+fn forms_require_targets() {
+    let target = |shape, a, c| Mma::new(shape, c, a, a, c, false).unwrap().target();
+    assert_eq!(target("m16n8k8", Type::F16, Type::F32), 75);
+    assert_eq!(target("m16n8k16", Type::F16, Type::F32), 80);
+    assert_eq!(target("m8n8k4", Type::F64, Type::F64), 80);
+    assert_eq!(target("m16n8k8", Type::F64, Type::F64), 90);
+    assert_eq!(target("m16n8k32", Type::E4M3, Type::F32), 89);
+}
+
+#[test]
 fn other_forms_are_named() {
     let refused = Mma::new("m8n8k4", Type::F32, Type::F16, Type::F16, Type::F32, false);
     assert_eq!(refused, Err("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32".to_owned()));

@@ -65,10 +65,13 @@ fn properties_of_floats() {
 
 #[test]
 fn comparisons_are_checked() {
-    assert!(check_comparison(Comparison::Eq, Type::B32, false).is_ok());
-    assert!(check_comparison(Comparison::Lt, Type::B32, false).is_err());
-    assert!(check_comparison(Comparison::Lo, Type::S32, false).is_err());
-    assert!(check_comparison(Comparison::Nan, Type::F16x2, true).is_ok());
-    assert!(check_comparison(Comparison::Nan, Type::U32, false).is_err());
-    assert_eq!(check_comparison(Comparison::Lt, Type::F64, true), Err(".ftz of a comparison of type .f64".to_owned()));
+    assert!(check_comparison(Comparison::Eq, Type::B32, false, 90).is_ok());
+    assert!(check_comparison(Comparison::Lt, Type::B32, false, 90).is_err());
+    assert!(check_comparison(Comparison::Lo, Type::S32, false, 90).is_err());
+    assert!(check_comparison(Comparison::Nan, Type::F16x2, true, 90).is_ok());
+    assert!(check_comparison(Comparison::Nan, Type::U32, false, 90).is_err());
+    assert_eq!(
+        check_comparison(Comparison::Lt, Type::F64, true, 90),
+        Err(".ftz of a comparison of type .f64".to_owned())
+    );
 }

@@ -17,7 +17,7 @@ fn suffixes_set_modifiers() {
 
 #[test]
 fn unary_forms() {
-    let check = |op, ty, text| check_unary(op, ty, modifiers(text)).is_ok();
+    let check = |op, ty, text| check_unary(op, ty, modifiers(text), 90).is_ok();
     assert!(check(Unary::Rcp, Type::F32, "approx.ftz") && check(Unary::Rcp, Type::F32, "rn"));
     assert!(!check(Unary::Rcp, Type::F32, ""), "a rounding or .approx is required");
     assert!(!check(Unary::Rcp, Type::F32, "approx.rn"));
@@ -26,12 +26,13 @@ fn unary_forms() {
     assert!(check(Unary::Tanh, Type::F32, "approx") && !check(Unary::Tanh, Type::F32, "approx.ftz"));
     assert!(check(Unary::Neg, Type::S32, "") && !check(Unary::Neg, Type::U32, ""));
     assert!(check(Unary::Not, Type::Pred, "") && !check(Unary::Not, Type::U32, ""));
+    assert!(check(Unary::Ex2, Type::F16, "approx") && !check(Unary::Ex2, Type::F16, "approx.ftz"));
     assert!(!check(Unary::Abs, Type::F64, "ftz"));
 }
 
 #[test]
 fn binary_and_ternary_forms() {
-    let check = |op, ty, text| check_binary(op, ty, modifiers(text)).is_ok();
+    let check = |op, ty, text| check_binary(op, ty, modifiers(text), 90).is_ok();
     assert!(check(Binary::Add, Type::F32, "rm.ftz.sat") && check(Binary::Add, Type::F32, ""));
     assert!(!check(Binary::Add, Type::F16, "rz") && !check(Binary::Add, Type::BF16, "ftz"));
     assert!(check(Binary::Add, Type::S32, "sat") && !check(Binary::Add, Type::U32, "sat"));
@@ -40,7 +41,7 @@ fn binary_and_ternary_forms() {
     assert!(check(Binary::Div, Type::F32, "full.ftz") && !check(Binary::Div, Type::F32, "full.approx"));
     assert!(check(Binary::Min, Type::F16x2, "NaN.ftz") && !check(Binary::Min, Type::F64, "NaN"));
     assert!(check(Binary::Shr, Type::S64, "") && !check(Binary::Shl, Type::S64, ""));
-    let check = |op, ty, text| check_ternary(op, ty, modifiers(text)).is_ok();
+    let check = |op, ty, text| check_ternary(op, ty, modifiers(text), 90).is_ok();
     assert!(check(Ternary::Fma, Type::F32, "rn") && !check(Ternary::Fma, Type::F32, ""));
     assert!(check(Ternary::Fma, Type::F16, "rn.relu") && !check(Ternary::Fma, Type::F16, "rn.relu.sat"));
     assert!(check(Ternary::MadHi, Type::S32, "sat") && !check(Ternary::MadLo, Type::S32, "sat"));
@@ -48,7 +49,7 @@ fn binary_and_ternary_forms() {
 
 #[test]
 fn conversions() {
-    let check = |to, from, text| check_convert(to, from, modifiers(text)).is_ok();
+    let check = |to, from, text| check_convert(to, from, modifiers(text), 90).is_ok();
     assert!(check(Type::F16, Type::F32, "rn") && !check(Type::F16, Type::F32, ""));
     assert!(check(Type::F32, Type::F16, "") && !check(Type::F32, Type::F16, "rn"));
     assert!(check(Type::S32, Type::F32, "rzi.ftz") && !check(Type::S32, Type::F32, "rz"));
@@ -58,8 +59,27 @@ fn conversions() {
     assert!(check(Type::TF32, Type::F32, "rna") && !check(Type::TF32, Type::F32, "rp"));
     assert!(check(Type::F16x2, Type::E4M3x2, "rn") && check(Type::E4M3x2, Type::F16x2, "rn.satfinite"));
     assert!(!check(Type::E4M3x2, Type::F16x2, "rn"), ".satfinite is required");
-    assert!(check_convert_pair(Type::BF16x2, Type::F32, modifiers("rn.relu")).is_ok());
-    assert!(check_convert_pair(Type::BF16x2, Type::F16, modifiers("rn")).is_err());
-    let refused = check_convert(Type::F16, Type::F32, modifiers("rna.ftz"));
+    assert!(!check(Type::U32, Type::U16, "sat") && check(Type::U32, Type::S16, "sat"), "only where it can saturate");
+    assert!(check(Type::BF16, Type::F32, "rz.relu") && !check(Type::BF16, Type::F32, "rp.relu"));
+    assert!(check(Type::F16, Type::F32, "rn.ftz.sat") && !check(Type::F16, Type::F32, "rn.ftz.satfinite"));
+    assert!(!check(Type::S32, Type::BF16, "rzi.sat"));
+    assert!(check_convert_pair(Type::BF16x2, Type::F32, modifiers("rn.relu"), 80).is_ok());
+    assert!(check_convert_pair(Type::BF16x2, Type::F16, modifiers("rn"), 90).is_err());
+    let refused = check_convert(Type::F16, Type::F32, modifiers("rna.ftz"), 90);
     assert_eq!(refused, Err("cvt.rna.ftz.f16.f32".to_owned()));
+}
+
+#[test]
+fn targets() {
+    let brain = |target| check_binary(Binary::Add, Type::BF16, Modifiers::default(), target);
+    assert_eq!(brain(80), Err("requires sm_90, the target is sm_80".to_owned()));
+    assert_eq!(brain(90), Ok(()));
+    assert!(check_ternary(Ternary::Fma, Type::BF16, modifiers("rn"), 80).is_ok());
+    assert!(check_ternary(Ternary::Fma, Type::BF16, modifiers("rn"), 75).is_err());
+    assert!(check_convert(Type::BF16, Type::F32, modifiers("rn"), 80).is_ok());
+    assert!(check_convert(Type::BF16, Type::S32, modifiers("rn"), 80).is_err());
+    assert!(check_unary(Unary::Tanh, Type::F16x2, modifiers("approx"), 75).is_ok());
+    assert!(check_unary(Unary::Tanh, Type::BF16x2, modifiers("approx"), 86).is_err());
+    assert!(check_comparison(Comparison::Lt, Type::BF16, false, 80).is_err());
+    assert!(check_binary(Binary::Max, Type::F32, modifiers("NaN"), 75).is_err());
 }

@@ -36,7 +36,7 @@ fn unary_of(d: &mut Decoder<'_>, op: Unary) -> Result<Op, String> {
     d.count(2..=2)?;
     let modifiers = d.modifiers();
     let ty = d.ty()?;
-    d.named(check_unary(op, ty, modifiers))?;
+    d.named(check_unary(op, ty, modifiers, d.target()))?;
     let bits = match op {
         Unary::Popc | Unary::Clz | Unary::Bfind | Unary::BfindShiftamt => 32,
         _ => ty.bits(),
@@ -84,7 +84,7 @@ pub(super) fn binary(d: &mut Decoder<'_>) -> Result<Op, String> {
     let op = Binary::parse(&name).ok_or_else(|| d.unknown())?;
     let modifiers = d.modifiers();
     let ty = d.ty()?;
-    d.named(check_binary(op, ty, modifiers))?;
+    d.named(check_binary(op, ty, modifiers, d.target()))?;
     let bits = if op == Binary::MulWide { 2 * ty.bits() } else { ty.bits() };
     let b = if matches!(op, Binary::Shl | Binary::Shr) { Type::U32 } else { ty };
     Ok(compute(Function::Binary(op, ty, modifiers), d.dst(0, bits)?, &[d.src(1, ty)?, d.src(2, b)?]))
@@ -99,7 +99,7 @@ pub(super) fn ternary(d: &mut Decoder<'_>) -> Result<Op, String> {
     let op = Ternary::parse(&name).ok_or_else(|| d.unknown())?;
     let modifiers = d.modifiers();
     let ty = d.ty()?;
-    d.named(check_ternary(op, ty, modifiers))?;
+    d.named(check_ternary(op, ty, modifiers, d.target()))?;
     let wide = untyped(2 * ty.bits());
     let (dst, b, c) = match op {
         Ternary::MadWide => (wide, ty, wide),

@@ -14,7 +14,7 @@ fn comparison(d: &mut Decoder<'_>) -> Result<(Comparison, Option<Logic>, bool), 
 
 fn compare(d: &Decoder<'_>, kind: (Comparison, Option<Logic>, bool), ty: Type) -> Result<Compare, String> {
     let (comparison, logic, ftz) = kind;
-    d.named(check_comparison(comparison, ty, ftz))?;
+    d.named(check_comparison(comparison, ty, ftz, d.target()))?;
     let combine = match logic {
         Some(logic) => Some((logic, d.predicate(3)?)),
         None => None,

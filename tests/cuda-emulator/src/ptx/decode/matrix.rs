@@ -75,6 +75,7 @@ pub(super) fn mma(d: &mut Decoder<'_>) -> Result<Op, String> {
     let satfinite = d.accept("satfinite");
     let types = [d.ty()?, d.ty()?, d.ty()?, d.ty()?];
     let mma = d.named(Mma::new(shape, types[0], types[1], types[2], types[3], satfinite))?;
+    d.requires(mma.target())?;
     let counts = mma.registers();
     let bits = types.map(|ty| if ty == Type::F64 { 64 } else { 32 });
     Ok(Op::Mma {

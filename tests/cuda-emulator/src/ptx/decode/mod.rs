@@ -171,6 +171,19 @@ impl<'a> Decoder<'a> {
         Ok(op)
     }
 
+    /// The module's target: 80 for `sm_80`.
+    fn target(&self) -> u32 {
+        self.context.target
+    }
+
+    /// Checks that the module's target has the instruction.
+    fn requires(&self, target: u32) -> Result<(), String> {
+        if self.target() >= target {
+            return Ok(());
+        }
+        Err(format!("`{}` requires sm_{target}, the target is sm_{}", self.statement.name, self.target()))
+    }
+
     fn peek(&self) -> &'a str {
         self.parts.get(self.at).copied().unwrap_or_default()
     }

@@ -63,11 +63,11 @@ pub(super) fn cvt(d: &mut Decoder<'_>) -> Result<Op, String> {
         if from.is_float() { d.source(operand, from, index) } else { d.src_at_least(operand, from, index) }
     };
     if pair {
-        d.named(check_convert_pair(to, from, modifiers))?;
+        d.named(check_convert_pair(to, from, modifiers, d.target()))?;
         let args = [read(1)?, read(2)?, NONE, NONE];
         return Ok(Op::Compute { function: Function::ConvertPair(to, from, modifiers), dst, args });
     }
-    d.named(check_convert(to, from, modifiers))?;
+    d.named(check_convert(to, from, modifiers, d.target()))?;
     let a = read(1)?;
     // A signed result that is narrower than its register extends its sign over it.
     if to.is_signed() && bits > to.bits() {
