@@ -68,6 +68,10 @@ fn divergent_barriers() {
     expect("setp.lt.u32 %p1, %r1, 16; @%p1 bra B; bar.sync 0; bra END;\nB: bar.sync 0;\nEND:", 32, |kind| {
         matches!(kind, FaultKind::DivergentBarrier(_))
     });
+    // Threads that end before others of their warp wait.
+    expect("setp.lt.u32 %p1, %r1, 16; @%p1 exit; bar.sync 0;", 32, |kind| {
+        matches!(kind, FaultKind::DivergentBarrier(_))
+    });
     // Warps that wait at different barriers.
     expect("setp.lt.u32 %p1, %r1, 32; @%p1 bra B; bar.sync 1; bra END;\nB: bar.sync 2;\nEND:", 64, |kind| {
         matches!(kind, FaultKind::Deadlock(_))

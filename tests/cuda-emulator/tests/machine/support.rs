@@ -19,7 +19,7 @@ pub fn kernel(params: &str, body: &str) -> String {
 
 /// A module with the items.
 pub fn module(items: &str) -> String {
-    format!(".version 8.0\n.target sm_80\n.address_size 64\n{items}\n")
+    format!(".version 8.0\n.target sm_90\n.address_size 64\n{items}\n")
 }
 
 /// A launch of the kernel `k`.
