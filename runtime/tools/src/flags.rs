@@ -54,9 +54,8 @@ pub struct RunOptions {
 impl RunOptions {
     /// The virtual machine's options.
     pub fn options(&self) -> Options {
-        let defaults = Options::default();
-        let devices = if self.devices.is_empty() { defaults.devices } else { self.devices.clone() };
-        let mut options = Options { devices, flush_denormals: self.flush_denormals, ..defaults };
+        let devices = self.devices.clone();
+        let mut options = Options { devices, flush_denormals: self.flush_denormals, ..Options::default() };
         self.limits.apply(&mut options);
         options
     }
