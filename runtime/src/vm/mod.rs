@@ -29,6 +29,7 @@ mod machine;
 mod machine_code;
 pub mod native;
 mod notify;
+mod placement;
 mod program;
 mod registers;
 mod run;
