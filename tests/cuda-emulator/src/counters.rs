@@ -28,3 +28,23 @@ impl Counters {
         self.global_bytes as f64 / (32 * self.global_transactions) as f64
     }
 }
+
+/// What a warp's access of global memory transfers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// Sectors of 32 bytes.
+    pub transactions: u64,
+    /// Bytes that lanes asked for, each counted once.
+    pub bytes: u64,
+}
+
+/// Returns what an access of `bytes` bytes a lane at the addresses of the lanes in `mask` transfers.
+pub fn global_traffic(mask: u32, addresses: &[u64; 32], bytes: u32) -> Traffic {
+    todo!("{mask} {addresses:?} {bytes}")
+}
+
+/// Returns the extra cycles of an access of shared memory because lanes address different words of a bank: 32 banks of
+/// 4 bytes; accesses of 8 bytes go by half warps, of 16 bytes by quarter warps.
+pub fn bank_conflicts(mask: u32, addresses: &[u64; 32], bytes: u32) -> u64 {
+    todo!("{mask} {addresses:?} {bytes}")
+}
