@@ -25,9 +25,9 @@ const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 pub fn folder() -> io::Result<PathBuf> {
     let exe = std::env::current_exe()?;
     let mut beside = exe.ancestors().skip(1).take(2).map(|folder| folder.join(BUILT));
-    let library = beside.find(|path| path.is_file()).ok_or_else(|| {
-        io::Error::new(ErrorKind::NotFound, format!("no {BUILT} beside {}", exe.display()))
-    })?;
+    let library = beside
+        .find(|path| path.is_file())
+        .ok_or_else(|| io::Error::new(ErrorKind::NotFound, format!("no {BUILT} beside {}", exe.display())))?;
     let folder = library.with_file_name("cuda-emulator");
     std::fs::create_dir_all(&folder)?;
     for name in NAMES {

@@ -52,7 +52,8 @@ pub fn check_comparison(comparison: Comparison, ty: Type, ftz: bool) -> Result<(
         Lo | Ls | Hi | Hs => ty.is_integer() && !ty.is_signed() && ty.bits() >= 16,
         _ => ty.is_float(),
     };
-    let has_type = !matches!(ty, Type::TF32 | Type::E4M3x2 | Type::E5M2x2 | Type::U16x2 | Type::S16x2);
+    use Type::{E4M3, E4M3x2, E5M2, E5M2x2, S16x2, TF32, U16x2};
+    let has_type = !matches!(ty, TF32 | E4M3 | E5M2 | E4M3x2 | E5M2x2 | U16x2 | S16x2);
     if !known || !has_type {
         return Err(format!("comparison .{} of type .{}", comparison.name(), ty.name()));
     }

@@ -31,8 +31,8 @@ impl Format {
             Type::BF16 | Type::BF16x2 => BF16,
             Type::F64 => F64,
             Type::TF32 => TF32,
-            Type::E4M3x2 => E4M3,
-            Type::E5M2x2 => E5M2,
+            Type::E4M3 | Type::E4M3x2 => E4M3,
+            Type::E5M2 | Type::E5M2x2 => E5M2,
             _ => F32,
         }
     }

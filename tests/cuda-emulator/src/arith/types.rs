@@ -86,6 +86,10 @@ types! {
     F32 "f32" 32 Float,
     /// IEEE double precision.
     F64 "f64" 64 Float,
+    /// A float of 8 bits: 4 of exponent, 3 of fraction, no infinities; only in `mma`.
+    E4M3 "e4m3" 8 Float,
+    /// A float of 8 bits: 5 of exponent, 2 of fraction; only in `mma`.
+    E5M2 "e5m2" 8 Float,
     /// Two floats of 8 bits: 4 of exponent, 3 of fraction, no infinities.
     E4M3x2 "e4m3x2" 16 Packed,
     /// Two floats of 8 bits: 5 of exponent, 2 of fraction.
@@ -123,11 +127,13 @@ impl Type {
         self.kind() == Kind::Bits
     }
 
-    /// The type of a half of a packed type; other types themselves. Halves of `e4m3x2` have no type of their own.
+    /// The type of a half of a packed type; other types themselves.
     pub fn half(self) -> Type {
         match self {
             Type::F16x2 => Type::F16,
             Type::BF16x2 => Type::BF16,
+            Type::E4M3x2 => Type::E4M3,
+            Type::E5M2x2 => Type::E5M2,
             Type::U16x2 => Type::U16,
             Type::S16x2 => Type::S16,
             other => other,

@@ -4,19 +4,22 @@
 //! |---|---|---|---|
 //! | pageable | device | waits for earlier work, reads the source, leaves the transfer queued | reads the source, queues the transfer |
 //! | pinned | device | complete | source read when it runs |
-//! | device | pageable | complete | target written when it runs: the reference only says that it *may* be complete |
+//! | device | pageable | complete | target written when it runs; complete with drivers before 12.0 |
 //! | device | pinned | complete | target written when it runs |
 //! | device | device | queued | queued |
 //! | host | host | complete | complete |
 //!
-//! A target in pageable memory is overwritten at once, so that what the program reads before it waits is wrong. A capture
-//! reads and writes memory of the program when its graph runs.
+//! Since CUDA 12 the reference says of copies to pageable memory only that they *might* be synchronous. So the target is
+//! overwritten at once, and what the program reads before it waits is wrong. cudarc's safe layer, which does not wait,
+//! needs a driver before 12.0. A capture reads and writes memory of the program when its graph runs.
 use super::{
     Code, Driver, Handle, Result, host,
     work::{Location, Work},
 };
 use crate::memory::{BASE, State};
 
+/// The first driver that does not promise to complete copies to pageable memory.
+const LATE_DOWNLOADS: u32 = 12000;
 /// A byte that a program finds where an unfinished copy will write.
 const POISON: u8 = 0xa5;
 
@@ -67,18 +70,22 @@ impl Driver {
         self.current()?;
         let stream = self.resolve(stream)?;
         let Some((to, mut from)) = self.check_copy(to, from, bytes)? else { return Ok(()) };
-        let is_host_only = matches!((&to, &from), (Location::Host(..), Location::Host(..)));
+        let mut is_synchronous = matches!((&to, &from), (Location::Host(..), Location::Host(..)));
         if !self.is_capturing(stream) {
-            if let (Location::Device(_), Location::Host(pointer, None)) = (&to, &from) {
-                from = Location::Staged(host::read(*pointer, bytes).into());
-            }
-            if let (Location::Host(pointer, None), Location::Device(_)) = (&to, &from) {
-                host::write(*pointer, &vec![POISON; bytes]);
+            match (&to, &from) {
+                (Location::Device(_), Location::Host(pointer, None)) => {
+                    from = Location::Staged(host::read(*pointer, bytes).into());
+                }
+                (Location::Host(_, None), Location::Device(_)) if self.config.driver_version < LATE_DOWNLOADS => {
+                    is_synchronous = true;
+                }
+                (Location::Host(pointer, None), Location::Device(_)) => host::write(*pointer, &vec![POISON; bytes]),
+                _ => {}
             }
         }
         let op = self.enqueue(stream, Work::Copy { to, from, bytes: bytes as u64 })?;
         let context = self.streams.get(stream)?.context;
-        if is_host_only { self.settle(context, op.as_slice()) } else { Ok(()) }
+        if is_synchronous { self.settle(context, op.as_slice()) } else { Ok(()) }
     }
 
     /// Copies between memory of two contexts, in the order of a stream or of the legacy default stream.

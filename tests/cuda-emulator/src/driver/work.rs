@@ -82,7 +82,7 @@ fn access_code(error: &AccessError) -> Code {
 fn fault_code(kind: &FaultKind) -> Code {
     match kind {
         FaultKind::Global(error) => access_code(error),
-        FaultKind::SharedOutOfBounds { .. } => Code::ILLEGAL_ADDRESS,
+        FaultKind::SharedOutOfBounds { .. } | FaultKind::OutOfBounds { .. } => Code::ILLEGAL_ADDRESS,
         FaultKind::Misaligned { .. } => Code::MISALIGNED_ADDRESS,
         FaultKind::Unsupported(_) => Code::ILLEGAL_INSTRUCTION,
         FaultKind::Deadlock(_) | FaultKind::TooLong(_) => Code::LAUNCH_TIMEOUT,

@@ -21,7 +21,6 @@ const TURNS: [u32; 4] = [1, 7, 61, u32::MAX];
 pub(super) struct Block {
     pub number: u32,
     pub position: [u32; 3],
-    pub threads: u32,
     /// The warps. The one whose turn it is has been taken out.
     pub warps: Vec<Warp>,
     pub shared: SharedMemory,
@@ -49,7 +48,6 @@ impl Grid<'_> {
         Block {
             number,
             position: position(number, self.launch.grid),
-            threads,
             warps,
             shared: SharedMemory::new(shared_bytes),
             local: LocalMemory::new(threads, self.code.local_bytes),

@@ -1,11 +1,13 @@
 //! Programs that use the driver through cudarc, each in a process of its own. Planted faults must be noticed.
 mod contexts;
+mod driver;
 mod faults;
 mod graphs;
+mod kernels;
 mod memory;
+mod safe;
 mod streams;
 
-use cudarc::driver::{result, sys};
 use std::process::Command;
 
 /// The variable that tells a process which program to run.
@@ -31,41 +33,9 @@ fn emulated(test: &str, variables: &[(&str, &str)], program: fn()) -> String {
     text
 }
 
-/// A device's primary context, current in this thread.
-struct Primary {
-    device: i32,
-    context: sys::CUcontext,
-}
-
-impl Primary {
-    fn new(device: i32) -> Self {
-        result::init().unwrap();
-        let device = result::device::get(device).unwrap();
-        // SAFETY: the device is valid, and the context remains until it is released.
-        let context = unsafe { result::primary_ctx::retain(device) }.unwrap();
-        // SAFETY: the context is valid.
-        unsafe { result::ctx::set_current(context) }.unwrap();
-        Self { device, context }
+/// Runs a program with each of a few orders of unordered work.
+fn in_any_order(test: &str, program: fn()) {
+    for seed in ["0", "1", "2", "3", "4", "5"] {
+        emulated(test, &[("SEED", seed)], program);
     }
-
-    fn release(self) -> Result<(), result::DriverError> {
-        // SAFETY: the context was retained.
-        unsafe { result::primary_ctx::release(self.device) }
-    }
-}
-
-fn stream() -> sys::CUstream {
-    result::stream::create(result::stream::StreamKind::NonBlocking).unwrap()
-}
-
-fn blocking_stream() -> sys::CUstream {
-    result::stream::create(result::stream::StreamKind::Default).unwrap()
-}
-
-fn event() -> sys::CUevent {
-    result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).unwrap()
-}
-
-fn code<T: std::fmt::Debug>(result: Result<T, result::DriverError>) -> sys::CUresult {
-    result.map_or_else(|error| error.0, |_| sys::CUresult::CUDA_SUCCESS)
 }

@@ -14,7 +14,7 @@ mod operand;
 mod warp;
 
 use super::{
-    op::{Code, Op, Space},
+    op::{Op, Space},
     syntax::{Function, Statement},
 };
 use crate::arith::{Modifiers, Type};

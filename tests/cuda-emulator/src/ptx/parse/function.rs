@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
                 Token::Word(".noreturn") => self.at += 1,
                 Token::Word(".pragma") => self.skip_pragma()?,
                 Token::Punct('{' | ';') => return Ok(()),
-                token => return self.error(format!("unsupported directive {token} of a function")),
+                _ => return self.unexpected("a directive for a function"),
             }
         }
     }

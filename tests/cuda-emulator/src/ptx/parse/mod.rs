@@ -76,12 +76,15 @@ impl<'a> Parser<'a> {
         token
     }
 
+    /// An error at the token that was read last.
     fn error<T>(&self, message: impl Into<String>) -> Result<T, ParseError> {
-        Err(ParseError { line: self.line(), message: message.into() })
+        let last = &self.lexemes[self.at.saturating_sub(1).min(self.lexemes.len() - 1)];
+        Err(ParseError { line: last.line, message: message.into() })
     }
 
+    /// An error at the token to be read next.
     fn unexpected<T>(&self, wanted: &str) -> Result<T, ParseError> {
-        self.error(format!("expected {wanted}, not {}", self.peek()))
+        Err(ParseError { line: self.line(), message: format!("expected {wanted}, not {}", self.peek()) })
     }
 
     fn is(&self, c: char) -> bool {
@@ -175,7 +178,7 @@ impl<'a> Parser<'a> {
                 match self.peek() {
                     Token::Word(".entry" | ".func") => self.function(linkage, line)?,
                     Token::Word(".global" | ".const" | ".shared") => self.module_variable(linkage)?,
-                    token => return self.error(format!("unsupported directive {token}")),
+                    _ => return self.unexpected("a directive for a module"),
                 }
             }
         }
