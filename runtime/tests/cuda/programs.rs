@@ -83,7 +83,7 @@ fn programs_run_on_the_device_of_their_kernels() {
         let shape = vm.call("shape", &[ints(&[2, 3], CUDA).into()]).unwrap();
         assert_eq!(shape.get::<&Shape>().unwrap().as_slice(), [2, 3]);
         let value = vm.call("take", &[x.clone().into(), ints(&[0, 0, 1, 1], CUDA).into()]).unwrap();
-        assert_eq!(hammock_runtime::show::plain(&value), "[2, 2, 4, 4]");
+        assert_eq!(hammock_runtime::show::plain(&value), "[2.0 2.0 4.0 4.0]");
     });
 }
 
