@@ -46,7 +46,7 @@ use crate::image::{Image, Signature};
 use crate::memory::meter::Account;
 use crate::memory::{Allocator, AllocatorKind, MemoryStats, Reservation, default_limit};
 use crate::parallel::ProgramWork;
-use crate::value::{Any, Device, Function};
+use crate::value::{Any, Device, Function, Tensor};
 use instrument::Instrument;
 use interrupt::Deadline;
 use program::Program;
@@ -59,7 +59,8 @@ use std::time::Duration;
 /// Options of a program.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Devices in order of preference. The host is appended if it is missing.
+    /// Devices in order of preference. The host is appended if it is missing. If there are none, a program with kernels
+    /// for CUDA devices runs on the first one.
     pub devices: Vec<Device>,
     /// Policy of its allocators for released blocks.
     pub allocator: AllocatorKind,
@@ -82,7 +83,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            devices: vec![Device::CPU],
+            devices: Vec::new(),
             allocator: AllocatorKind::Pooled,
             memory_limit: default_limit(),
             max_depth: 1_000_000,
@@ -195,6 +196,20 @@ impl Vm {
         // SAFETY: the program lives as long as this handle, and the flag until `body` returns.
         let _work = unsafe { ProgramWork::enter(Account::new(self.0.host(), &flag)) };
         body()
+    }
+
+    /// The value with its tensors on the program's first device: those elsewhere are copied, in memory that counts towards
+    /// the program's limit.
+    ///
+    /// # Errors
+    /// If there is no memory, or tuples are nested too deeply.
+    pub fn on_first_device(&self, value: &Any) -> Result<Any, Error> {
+        let allocator = &self.allocators()[0];
+        match value.get::<&Tensor>() {
+            _ if !allocator.device().is_host() => value.copied_into(allocator),
+            Some(tensor) => Ok(tensor.to_device(allocator.device())?.into()),
+            None => Ok(value.clone()),
+        }
     }
 
     /// Charges host memory from another source to the program's limit until the reservation is dropped.
