@@ -36,14 +36,7 @@ struct Accesses {
 
 impl Races {
     /// Records an access, and reports a race with an earlier one.
-    pub fn access(
-        &mut self,
-        at: Pointer,
-        dtype: DType,
-        stores: bool,
-        element: i64,
-        name: &Name,
-    ) -> Result<(), Fault> {
+    pub fn access(&mut self, at: Pointer, dtype: DType, stores: bool, element: i64, name: &Name) -> Result<(), Fault> {
         let (own, first) = (self.current, at.bits.div_euclid(8));
         for byte in 0..i64::from(dtype.bits.div_ceil(8)) {
             let known = self.bytes.entry((at.memory, first + byte)).or_default();

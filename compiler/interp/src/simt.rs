@@ -271,7 +271,9 @@ impl Interpreter {
                 }
             });
         });
-        if operands.is_empty() || !matches!(stmt.kind, StmtKind::Bind(..) | StmtKind::Store { .. } | StmtKind::Evaluate(_)) {
+        if operands.is_empty()
+            || !matches!(stmt.kind, StmtKind::Bind(..) | StmtKind::Store { .. } | StmtKind::Evaluate(_))
+        {
             return Err(Fault::Divergent(EXCHANGE));
         }
         let mut values = Vec::new();

@@ -75,7 +75,11 @@ pub fn search_space(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result
             cycles: schedule::cost(&plan, &kernel, planner.choice.target),
         };
         result = planner.plan(&kernel).map(|plan| {
-            let others = schedule::candidates(&plan, &kernel, planner.choice).into_iter().map(near).collect();
+            // Plans for GPUs are not tuned.
+            let others = match planner.choice.gpu {
+                Some(_) => Vec::new(),
+                None => schedule::candidates(&plan, &kernel, planner.choice).into_iter().map(near).collect(),
+            };
             SearchSpace { own: near(plan), others }
         });
     });

@@ -6,8 +6,8 @@
 use super::{
     Accesses, Options, bitcast_copies, bounds,
     cpu::{loops, register_transpose, serialize_threads, vectorize},
-    derived_sizes, flatten, gpu, guard_div_shift, lazy_select, legalize, reduction_init, remove_blocks, reshape_indices,
-    simplify, size_overflow, unroll,
+    derived_sizes, flatten, gpu, guard_div_shift, lazy_select, legalize, reduction_init, remove_blocks,
+    reshape_indices, simplify, size_overflow, unroll,
 };
 use crate::{
     error::Reason,

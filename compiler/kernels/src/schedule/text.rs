@@ -1,6 +1,8 @@
 //! Prints plans: a line for each stage, with the names of its axes. [`read`](super::read) parses it.
 
-use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, ScheduleContext, StagePlan, cost_model, cpu, gpu, names::Naming};
+use super::{
+    Loop, LoopKind, PartPlan, Plan, RowsPlan, ScheduleContext, StagePlan, cost_model, cpu, gpu, names::Naming,
+};
 use hammock_ir::{count, print::dim_text};
 use hammock_loopnest::{Kernel, Part, Stage, row_tiling::Rows};
 use std::fmt;
@@ -29,7 +31,6 @@ struct Text<'a> {
 impl Text<'_> {
     /// Prints it, with remarks if there is a machine.
     fn write(self, f: &mut fmt::Formatter<'_>, ctx: Option<ScheduleContext>) -> fmt::Result {
-        let target = ctx.map(|ctx| ctx.target);
         self.plan.parts.iter().zip(&self.kernel.parts).try_for_each(|part| match part {
             (PartPlan::Stage(plan), Part::Stage(stage)) => {
                 if let Some(ctx) = ctx {
@@ -43,15 +44,24 @@ impl Text<'_> {
                 writeln!(f, "{}", stage_text(plan, stage, &self.naming.axes(stage), self.naming))
             }
             (PartPlan::Rows(plan), Part::Rows(rows)) => {
-                if let Some(target) = target {
+                if let Some(ctx) = ctx {
                     writeln!(f, "# {}", shared(rows))?;
-                    let cost = cost_model::rows_remark(rows, plan, target);
-                    writeln!(f, "# row tiling: intermediates of a tile stay in cache; {cost}")?;
+                    match ctx.gpu {
+                        Some(_) => writeln!(f, "# row-wise: {}", gpu::ROWS.why)?,
+                        None => {
+                            let cost = cost_model::rows_remark(rows, plan, ctx.target);
+                            writeln!(f, "# row tiling: intermediates of a tile stay in cache; {cost}")?;
+                        }
+                    }
                 }
-                rows_text(f, plan, rows, self.naming, target.is_some())
+                rows_text(f, plan, rows, self.naming, ctx.is_some())
             }
             (PartPlan::Opaque(parallel), _) => {
-                target.map_or(Ok(()), |_| writeln!(f, "# opaque: loops are as in the program"))?;
+                match (ctx.map(|ctx| ctx.gpu), parallel) {
+                    (None, _) => {}
+                    (Some(Some(_)), None) => writeln!(f, "# opaque: one thread, or loops are as in the program")?,
+                    (Some(_), _) => writeln!(f, "# opaque: loops are as in the program")?,
+                }
                 let spread = parallel.map(|(loops, grain)| format!(", {} parallel {grain}", count(loops, "loop")));
                 writeln!(f, "opaque{}", spread.unwrap_or_default())
             }

@@ -51,9 +51,10 @@ impl ThreadAxes {
         let sizes = extents[3..].iter().map(|extent| extent.as_int());
         let limit = gpu.max_block_threads;
         let Some(count) = sizes.reduce(|a, b| a?.checked_mul(b?)).flatten() else { return Ok(limit) };
-        u32::try_from(count).ok().filter(|count| *count <= limit).ok_or_else(|| {
-            Reason::GpuLimit(format!("a block has {count} threads, and {} allows {limit}", gpu.name))
-        })
+        u32::try_from(count)
+            .ok()
+            .filter(|count| *count <= limit)
+            .ok_or_else(|| Reason::GpuLimit(format!("a block has {count} threads, and {} allows {limit}", gpu.name)))
     }
 
     /// Returns a body with the attributes of all axes around it.

@@ -68,7 +68,8 @@ impl SharedMemory {
                 (Some(end), Some(bytes)) => PrimExpr::int64((end + bytes + ALIGN - 1) / ALIGN * ALIGN),
                 _ => {
                     let elements = buffer.shape.iter().fold(PrimExpr::int64(1), |n, size| n * size.clone());
-                    let last = end + elements * PrimExpr::int64(buffer.dtype.bytes() as i64) + PrimExpr::int64(ALIGN - 1);
+                    let last =
+                        end + elements * PrimExpr::int64(buffer.dtype.bytes() as i64) + PrimExpr::int64(ALIGN - 1);
                     last.floordiv(PrimExpr::int64(ALIGN)) * PrimExpr::int64(ALIGN)
                 }
             };

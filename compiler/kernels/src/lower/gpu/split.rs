@@ -59,8 +59,7 @@ impl Splitter<'_> {
         if matches!(stmt.kind, StmtKind::For(_) | StmtKind::While(..)) {
             self.checked |= has_region_checks(stmt);
         }
-        if let StmtKind::Alloc(buffer, _) = &stmt.kind
-        {
+        if let StmtKind::Alloc(buffer, _) = &stmt.kind {
             if *buffer.scope == *"global" {
                 self.workspaces.push(buffer.data.clone());
             } else {
@@ -89,7 +88,8 @@ impl Splitter<'_> {
         let mut uses = Uses::default();
         uses.stmt(&body);
         let used = |buffer: &&Buffer| uses.buffers.keys().any(|used| used.data == buffer.data);
-        let private: Vec<Stmt> = self.private.iter().filter(used).map(|b| Stmt::new(StmtKind::Alloc(b.clone(), Attrs::new()))).collect();
+        let private: Vec<Stmt> =
+            self.private.iter().filter(used).map(|b| Stmt::new(StmtKind::Alloc(b.clone(), Attrs::new()))).collect();
         let mut body = Stmt::new(StmtKind::Seq(private.into_iter().chain([body]).collect()));
         let shared = SharedMemory::take(&mut body, self.gpu)?;
         let mut body = Stmt::new(StmtKind::Seq(shared.allocations.into_iter().chain([body]).collect()));
@@ -121,7 +121,13 @@ impl Splitter<'_> {
         let max_threads = axes.max_threads(self.gpu)?;
         let follows_checks = self.checked;
         self.checked |= checks;
-        self.device.push(DeviceFunc { name: name.clone(), func, max_threads, shared_bytes: shared.bytes, follows_checks });
+        self.device.push(DeviceFunc {
+            name: name.clone(),
+            func,
+            max_threads,
+            shared_bytes: shared.bytes,
+            follows_checks,
+        });
         extents.iter_mut().for_each(|extent| *extent = extent.clone().cast(DType::INT64));
         let first = [PrimExpr::str(name)].into_iter().chain(extents).chain([shared.dynamic]);
         let call = PrimExpr::intrin(LAUNCH_KERNEL, first.chain(args.iter().map(Var::expr)).collect(), DType::VOID);

@@ -39,9 +39,8 @@ fn plan(func: &PrimFunc) -> String {
 }
 
 fn text(kernel: &GpuKernel) -> String {
-    let function = |func: &PrimFunc| {
-        hammock_ir::print::function_text(&"f".into(), &hammock_ir::Function::Tir(func.clone()))
-    };
+    let function =
+        |func: &PrimFunc| hammock_ir::print::function_text(&"f".into(), &hammock_ir::Function::Tir(func.clone()));
     let device = kernel.device.iter().map(|device| function(&device.func));
     [function(&kernel.host.func)].into_iter().chain(device).collect::<Vec<_>>().join("\n")
 }
@@ -213,7 +212,8 @@ fn scans_run_on_a_thread_for_each_line() {
     let stage = sblock("scan", &[('S', n.expr())], |v| {
         let (i, j) = (Var::int64("i"), Var::int64("j"));
         let at = |k: PrimExpr| vec![v[0].clone(), k];
-        let first = Stmt::serial(j.clone(), m.expr(), Stmt::store(&line, vec![j.expr()], PrimExpr::load(&a, at(j.expr()))));
+        let first =
+            Stmt::serial(j.clone(), m.expr(), Stmt::store(&line, vec![j.expr()], PrimExpr::load(&a, at(j.expr()))));
         let before = (i.expr() - int(1)).max(int(0));
         let sum = i.expr().gt(int(0)).if_then_else(PrimExpr::load(&b, at(before)), f32(0.0));
         let add = Stmt::store(&b, at(i.expr()), sum + PrimExpr::load(&line, vec![i.expr()]));
@@ -315,4 +315,59 @@ fn races_are_found() {
     let device: Vec<_> = kernel.device.iter().map(|device| (device.name.clone(), device.func.clone())).collect();
     let error = interp::run_kernel(&kernel.host.func, &device, &mut raw_args(&kernel.host, &args)).unwrap_err();
     assert!(error.fault.to_string().contains("without a barrier"), "{error}");
+}
+
+/// Subtracts the maximum of each row, and divides by the sum of the row.
+fn centered(n: PrimExpr, k: PrimExpr) -> PrimFunc {
+    let row = [n.clone()];
+    let matrix = [n.clone(), k.clone()];
+    let (a, c) = (buffer("A", &matrix, DType::FLOAT32), buffer("C", &matrix, DType::FLOAT32));
+    let (top, sum) = (buffer("top", &row, DType::FLOAT32), buffer("sum", &row, DType::FLOAT32));
+    let moved = buffer("moved", &matrix, DType::FLOAT32);
+    let axes = |kind: char| [('S', n.clone()), (kind, k.clone())];
+    let reduce = |name: &str, of: &Buffer, to: &Buffer, init: f64, max: bool| {
+        sblock(name, &axes('R'), |v| {
+            let at = vec![v[0].clone()];
+            let (old, new) = (PrimExpr::load(to, at.clone()), PrimExpr::load(of, v.to_vec()));
+            let value = if max { old.max(new) } else { old + new };
+            (Some(Stmt::store(to, at.clone(), f32(init))), Stmt::store(to, at, value))
+        })
+    };
+    let at = |b: &Buffer, v: &[PrimExpr]| PrimExpr::load(b, vec![v[0].clone()]);
+    let shift = sblock("shift", &axes('S'), |v| {
+        (None, Stmt::store(&moved, v.to_vec(), (PrimExpr::load(&a, v.to_vec()) - at(&top, v)).unary("sigmoid")))
+    });
+    let divide = sblock("divide", &axes('S'), |v| {
+        let value = PrimExpr::load(&moved, v.to_vec()) / at(&sum, v) + PrimExpr::load(&a, v.to_vec());
+        (None, Stmt::store(&c, v.to_vec(), value))
+    });
+    let stages = vec![reduce("max", &a, &top, -10.0, true), shift, reduce("sum", &moved, &sum, 0.0, false), divide];
+    noalias(function(&[&a, &c], &[&top, &sum, &moved], stages))
+}
+
+#[test]
+fn row_wise_stages_read_and_write_memory_once() {
+    let (n, k) = (Var::int64("n"), Var::int64("k"));
+    let dynamic = centered(n.expr(), k.expr());
+    assert_eq!(plan(&dynamic).lines().next(), Some("rows, 1 at a time:"), "{}", plan(&dynamic));
+    let kernel = lowered(&dynamic);
+    let run = |func: &PrimFunc, kernel: &GpuKernel, n: i64, k: i64| {
+        let args = [sample(DType::FLOAT32, &[n, k], 0), sample(DType::FLOAT32, &[n, k], 1)].map(Arg::from);
+        let (mut expected, mut actual) = (args.clone(), raw_args(&kernel.host, &args));
+        interp::run(func, &mut expected).unwrap();
+        let device: Vec<_> = kernel.device.iter().map(|device| (device.name.clone(), device.func.clone())).collect();
+        interp::run_kernel(&kernel.host.func, &device, &mut actual).unwrap_or_else(|e| panic!("{e}\n{}", text(kernel)));
+        let (expected, actual) = (expected[1].tensor().unwrap(), actual[1].tensor().unwrap());
+        let pairs = expected.as_slice::<f32>().unwrap().iter().zip(actual.as_slice::<f32>().unwrap());
+        for (expected, actual) in pairs {
+            assert!((expected - actual).abs() <= 1e-5 * expected.abs(), "{expected} {actual}: {}", text(kernel));
+        }
+    };
+    for (n, k) in [(1, 1), (3, 40), (2, 300), (0, 4), (3, 0)] {
+        run(&dynamic, &kernel, n, k);
+    }
+    let fixed = centered(int(3), int(512));
+    let kernel = lowered(&fixed);
+    assert_eq!(kernel.device.len(), 1);
+    run(&fixed, &kernel, 3, 512);
 }

@@ -56,6 +56,7 @@ pub fn bind(written: &ParsedPlan, kernel: &Kernel, ctx: ScheduleContext) -> Resu
         (PartText::Rows(text), Part::Rows(part)) => BindRows { rows: part, how }.rows(text).map(PartPlan::Rows),
         (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Rows(part)) => {
             match changes.first() {
+                None if ctx.gpu.is_some() => Ok(PartPlan::Rows(gpu::rows_plan(part, ctx))),
                 None => Ok(PartPlan::Rows(rows_plan(part, ctx, None))),
                 Some(change) => {
                     Err(PlanError::new(change.span, "this part of the kernel is a group of row-tiled stages")
@@ -157,11 +158,9 @@ fn rule(name: &At<String>, ctx: ScheduleContext) -> Result<&'static str> {
 /// Binds explicit loops.
 fn bind_loops(text: &ExplicitText, stage: &Stage, axes: &[String], how: BindContext, inner: bool) -> Result<StagePlan> {
     let rule = rule(&text.rule, how.ctx)?;
-    let one_loop =
-        |l: &LoopText| Ok(Loop { axis: resolve(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
+    let one_loop = |l: &LoopText| Ok(Loop { axis: resolve(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
     let loops = text.loops.iter().map(one_loop).collect::<Result<Vec<Loop>>>()?;
-    let mut plan =
-        StagePlan { hoists_reciprocal: text.hoists_reciprocal.is_some(), ..StagePlan::new(rule, loops) };
+    let mut plan = StagePlan { hoists_reciprocal: text.hoists_reciprocal.is_some(), ..StagePlan::new(rule, loops) };
     for copy in &text.copies {
         let (load, own) = resolve_copy(copy, stage, axes, how)?;
         let padded = own.iter().zip(&copy.padded).filter_map(|(axis, to)| Some((*axis, to.as_ref()?.value)));
@@ -199,8 +198,10 @@ fn bind_copy(text: &StageText, copied: &Stage, axes: &[String], how: BindContext
             let loops = text.loops.iter().map(one_loop).collect::<Result<Vec<Loop>>>()?;
             let is_turn = |l: &Loop| l.kind == LoopKind::Thread && l.step == 1;
             match loops.iter().position(|l| !is_turn(l)) {
-                Some(number) => Err(PlanError::new(text.loops[number].span, "threads take the elements of a copy in turn")
-                    .help("write `thread` for all its loops")),
+                Some(number) => {
+                    Err(PlanError::new(text.loops[number].span, "threads take the elements of a copy in turn")
+                        .help("write `thread` for all its loops"))
+                }
                 None => Ok(StagePlan::new(rule, loops)),
             }
         }
@@ -310,6 +311,9 @@ impl BindRows<'_> {
 
     /// Checks that tiles cover all rows.
     fn check_tiles(&self, text: &RowsText) -> Result<()> {
+        if self.how.ctx.gpu.is_some() {
+            return self.check_block_rows(text);
+        }
         let extent = self.rows.extents().last().and_then(PrimExpr::as_int);
         let (mut left, mut before) = (extent, None::<i64>);
         for (count, _) in &text.tiles {
@@ -339,6 +343,16 @@ impl BindRows<'_> {
                 let error = PlanError::new(last, "the number of rows is dynamic: some may be left");
                 Err(error.help("add `rows left, 1 at a time:` with a line for each stage"))
             }
+        }
+    }
+
+    /// Checks that a block of a GPU has one row.
+    fn check_block_rows(&self, text: &RowsText) -> Result<()> {
+        let is_plain = text.copied.is_empty() && text.parallel.is_none();
+        match &text.tiles[..] {
+            [(count, _)] if count.value == 1 && is_plain => Ok(()),
+            _ => Err(PlanError::new(text.span, "a block of a GPU computes one row")
+                .help("write `rows, 1 at a time:` with a line for each stage")),
         }
     }
 

@@ -185,14 +185,16 @@ impl Check<'_> {
         };
         let mut results = 1i64;
         for number in (0..self.plan.loops.len()).filter(own) {
-            let Some(count) = self.trip_count(number).filter(|_| self.plan.loops[number].kind != LoopKind::Serial) else {
+            let Some(count) = self.trip_count(number).filter(|_| self.plan.loops[number].kind != LoopKind::Serial)
+            else {
                 let message = format!("a thread accumulates results along `{}` in registers", self.name(number));
                 return violation(Item::Loop(number), message, "write `block`, `thread` or `unrolled`");
             };
             results = results.saturating_mul(count);
         }
         if results > MAX_THREAD_RESULTS {
-            let message = format!("a thread accumulates {results} results, and its registers hold {MAX_THREAD_RESULTS}");
+            let message =
+                format!("a thread accumulates {results} results, and its registers hold {MAX_THREAD_RESULTS}");
             return violation(Item::Plan, message, "choose smaller steps before `unrolled` and `vector`");
         }
         Ok(())

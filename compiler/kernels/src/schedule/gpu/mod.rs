@@ -5,6 +5,7 @@
 mod contraction;
 mod elementwise;
 mod reductions;
+mod rows;
 mod thread_per_result;
 mod transpose;
 mod vectors;
@@ -38,6 +39,7 @@ impl From<Vec<Loop>> for Loops {
     }
 }
 
+pub use rows::{RULE as ROWS, plan as rows_plan, row_plan};
 pub use vectors::lanes as vector_lanes;
 
 /// Threads of a block where nothing else determines their number: eight warps, of which an SM holds several blocks.
@@ -46,6 +48,7 @@ const BLOCK_THREADS: i64 = 256;
 /// All rules, in the order in which they are tried.
 pub static RULES: &[&Rule] = &[
     &COOPERATIVE_COPY,
+    &rows::RULE,
     &contraction::RULE,
     &reductions::WARP_PER_ROW,
     &reductions::BLOCK_PER_ROW,
@@ -74,7 +77,7 @@ pub fn choose(kernel: &Kernel, ctx: ScheduleContext) -> Plan {
     let part = |part: &Part| match part {
         Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, ctx)),
         Part::Opaque(other) => opaque_plan(other),
-        Part::Rows(_) => unreachable!("rows are not tiled for GPUs"),
+        Part::Rows(rows) => PartPlan::Rows(rows_plan(rows, ctx)),
     };
     Plan { parts: kernel.parts.iter().map(part).collect() }
 }

@@ -28,7 +28,8 @@ pub static WARP_PER_ROW: Rule = Rule {
         let axis = row_axis(stage, ctx)?;
         let extent = stage.axes[axis].extent.as_int();
         let has_rows = spatial(stage).next().is_some();
-        (has_rows && extent.is_none_or(|extent| extent <= MAX_WARP_EXTENT)).then(|| loops(stage, axis, WARP, BLOCK_ROWS))
+        (has_rows && extent.is_none_or(|extent| extent <= MAX_WARP_EXTENT))
+            .then(|| loops(stage, axis, WARP, BLOCK_ROWS))
     },
 };
 
@@ -68,7 +69,8 @@ fn loops(stage: &Stage, axis: usize, threads: i64, rows: i64) -> Loops {
     let reduced = (0..stage.axes.len()).filter(|other| stage.axes[*other].reduce && *other != axis);
     loops.extend(reduced.map(Loop::serial));
     // Partial accumulators of vector lanes pay off if every thread has a whole vector.
-    let lanes = vectors::lanes(stage, axis).filter(|lanes| size(&stage.axes[axis].extent) >= lanes * threads).unwrap_or(1);
+    let lanes =
+        vectors::lanes(stage, axis).filter(|lanes| size(&stage.axes[axis].extent) >= lanes * threads).unwrap_or(1);
     loops.push(Loop::with_step(axis, threads * lanes));
     loops.push(Loop { axis, step: lanes, kind: LoopKind::Thread });
     if lanes > 1 {

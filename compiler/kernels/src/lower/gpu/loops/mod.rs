@@ -3,6 +3,7 @@
 mod opaque;
 mod place;
 mod private_memory;
+mod rows;
 mod stage;
 
 use super::host_code::reject_host_only;
@@ -52,6 +53,7 @@ fn emit(kernel: Kernel, plan: &Plan, mut placer: Placer, choice: ScheduleContext
     for (part, plan) in kernel.parts.into_iter().zip(&plan.parts) {
         match (part, plan) {
             (Part::Stage(stage), PartPlan::Stage(plan)) => stmts.push(stage::region(&stage, plan, choice)),
+            (Part::Rows(rows), PartPlan::Rows(plan)) => stmts.push(rows::region(&rows, plan, choice)),
             (Part::Opaque(other), PartPlan::Opaque(parallel)) => {
                 let loops = parallel.map_or(0, |(loops, _)| loops);
                 stmts.push(placer.part(other.stmt, loops)?);

@@ -51,6 +51,7 @@ impl Placer {
     fn stmt(&mut self, stmt: Stmt) -> Result<Stmt, Reason> {
         let span = stmt.span;
         let kind = match stmt.kind {
+            StmtKind::Seq(ref stmts) if stmts.len() > 1 && is_unknown(&stmts[0]) => return self.automatic_region(stmt),
             StmtKind::Seq(stmts) => {
                 let placed = group_dependent(stmts).into_iter().map(|stmt| self.stmt(stmt));
                 StmtKind::Seq(placed.collect::<Result<_, _>>()?)
@@ -66,7 +67,9 @@ impl Placer {
             StmtKind::Attr { node, key, value, body } if has_thread_loops(&body) => {
                 StmtKind::Attr { node, key, value, body: Box::new(self.stmt(*body)?) }
             }
-            StmtKind::Block(mut block) if block.axes.is_empty() && block.init.is_none() && has_thread_loops(&block.body) => {
+            StmtKind::Block(mut block)
+                if block.axes.is_empty() && block.init.is_none() && has_thread_loops(&block.body) =>
+            {
                 block.body = self.stmt(block.body)?;
                 StmtKind::Block(block)
             }
@@ -116,10 +119,6 @@ fn runs_on_host(stmt: &Stmt) -> bool {
 
 /// Groups statements that follow a value unknown to the host, or a branch that may return, with it into one.
 pub fn group_dependent(mut stmts: Vec<Stmt>) -> Vec<Stmt> {
-    let is_unknown = |stmt: &Stmt| match &stmt.kind {
-        StmtKind::Bind(..) => !runs_on_host(stmt),
-        _ => returns_from_device(stmt),
-    };
     if let Some(first) = stmts.iter().position(is_unknown)
         && first + 1 < stmts.len()
     {
@@ -127,6 +126,14 @@ pub fn group_dependent(mut stmts: Vec<Stmt>) -> Vec<Stmt> {
         stmts.push(Stmt::new(StmtKind::Seq(rest)));
     }
     stmts
+}
+
+/// Returns true if what follows a statement is in one region with it.
+fn is_unknown(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Bind(..) => !runs_on_host(stmt),
+        _ => returns_from_device(stmt),
+    }
 }
 
 /// Returns true if a statement in a device region may return from the function.

@@ -26,12 +26,7 @@ pub fn is_due(code: &ThreadCode, number: usize) -> bool {
 
 /// Returns copies inside of `number` loops, and the code that reads them. Barriers separate both, and the next
 /// iteration's copies from them.
-pub fn stage_operands(
-    code: &ThreadCode,
-    number: usize,
-    at: &Position,
-    body: &dyn Fn(&ThreadCode) -> Stmt,
-) -> Stmt {
+pub fn stage_operands(code: &ThreadCode, number: usize, at: &Position, body: &dyn Fn(&ThreadCode) -> Stmt) -> Stmt {
     let mut reader = code.clone();
     let mut stmts = Vec::new();
     for (index, staged) in code.plan.staged.iter().enumerate().filter(|(_, staged)| staged.inside == number) {
@@ -114,7 +109,11 @@ impl<'a> SharedCopy<'a> {
         let number = sum(&scaled(turn.expr(), threads.count), &threads.index);
         let mut local = vec![PrimExpr::int64(0); self.extents.len()];
         for (dim, index) in order.iter().zip(unravel(&number, &counts)) {
-            local[*dim] = if Some(*dim) == lanes.map(|(dim, _)| dim) { scaled(index, lanes.map_or(1, |(_, n)| n)) } else { index };
+            local[*dim] = if Some(*dim) == lanes.map(|(dim, _)| dim) {
+                scaled(index, lanes.map_or(1, |(_, n)| n))
+            } else {
+                index
+            };
         }
         let body = match lanes {
             Some((dim, count)) => {

@@ -5,7 +5,7 @@
 //! makes the last positions lie outside of it: such an axis is *open*, and accesses along it are predicated.
 
 mod arg_reduce;
-mod copies;
+pub mod copies;
 mod cross_thread;
 mod thread;
 
@@ -93,30 +93,43 @@ fn grid_region(stage: &Stage, plan: &StagePlan, threads: i64) -> Stmt {
 
 /// A block for each iteration of the loops over blocks.
 fn block_region(stage: &Stage, plan: &StagePlan) -> Stmt {
-    let of_kind = |kind: LoopKind| {
-        let loops = plan.loops.iter().enumerate().filter(move |(_, l)| l.kind == kind);
-        loops.map(|(number, l)| (number, l.clone())).collect::<Vec<(usize, Loop)>>()
-    };
-    let (blocks, threads) = (of_kind(LoopKind::Block), of_kind(LoopKind::Thread));
-    let counts: Vec<PrimExpr> = blocks.iter().map(|(_, l)| steps(&stage.axes[l.axis].extent, l.step)).collect();
-    let sizes: Vec<i64> = threads.iter().map(|(number, l)| thread_count(stage, plan, *number, l)).collect();
+    let blocks: Vec<&Loop> = plan.loops.iter().filter(|l| l.kind == LoopKind::Block).collect();
+    let counts: Vec<PrimExpr> = blocks.iter().map(|l| steps(&stage.axes[l.axis].extent, l.step)).collect();
     let total = counts.iter().fold(PrimExpr::int64(1), |total, count| product(&total, count));
-    let count = sizes.iter().product::<i64>().max(1);
-    let reducers = threads.iter().zip(&sizes).filter(|((_, l), _)| stage.axes[l.axis].reduce).map(|(_, size)| size);
     let (block, thread) = (Var::int64("block"), Var::int64("thread"));
-    let zeros = vec![PrimExpr::int64(0); stage.axes.len()];
-    let mut position = Position::new(zeros.clone(), zeros);
-    for ((_, l), index) in blocks.iter().zip(unravel(&block.expr(), &counts)) {
-        position = position.moved(l.axis, scaled(index, l.step));
+    let mut position = vec![PrimExpr::int64(0); stage.axes.len()];
+    for (l, index) in blocks.iter().zip(unravel(&block.expr(), &counts)) {
+        position[l.axis] = scaled(index, l.step);
     }
-    let sizes: Vec<PrimExpr> = sizes.iter().map(|size| PrimExpr::int64(*size)).collect();
-    for ((_, l), index) in threads.iter().zip(unravel(&thread.expr(), &sizes)) {
-        position = position.moved_in_thread(l.axis, scaled(index, l.step));
-    }
-    let block_threads = BlockThreads { index: thread.expr(), count, reducers: reducers.product() };
-    let body = ThreadCode::new(stage, plan, position, Some(block_threads)).stmt();
+    let count = block_threads(stage, plan);
+    let body = thread_code(stage, plan, position, thread.expr());
     let body = bound_loop("threadIdx.x", thread, PrimExpr::int64(count), body);
     device_region(bound_loop("blockIdx.x", block, total, body))
+}
+
+/// Returns the loops over threads, with their number in the plan and their number of iterations.
+fn thread_loops<'a>(stage: &Stage, plan: &'a StagePlan) -> Vec<(&'a Loop, i64)> {
+    let loops = plan.loops.iter().enumerate().filter(|(_, l)| l.kind == LoopKind::Thread);
+    loops.map(|(number, l)| (l, thread_count(stage, plan, number, l))).collect()
+}
+
+/// Returns the number of threads of a block.
+pub fn block_threads(stage: &Stage, plan: &StagePlan) -> i64 {
+    thread_loops(stage, plan).iter().map(|(_, count)| count).product::<i64>().max(1)
+}
+
+/// Returns the code of one thread of a block at a position.
+pub fn thread_code(stage: &Stage, plan: &StagePlan, block: Vec<PrimExpr>, thread: PrimExpr) -> Stmt {
+    let threads = thread_loops(stage, plan);
+    let zeros = vec![PrimExpr::int64(0); stage.axes.len()];
+    let mut position = Position::new(block, zeros);
+    let sizes: Vec<PrimExpr> = threads.iter().map(|(_, count)| PrimExpr::int64(*count)).collect();
+    for ((l, _), index) in threads.iter().zip(unravel(&thread, &sizes)) {
+        position = position.moved_in_thread(l.axis, scaled(index, l.step));
+    }
+    let reducers = threads.iter().filter(|(l, _)| stage.axes[l.axis].reduce).map(|(_, count)| count).product();
+    let count = block_threads(stage, plan);
+    ThreadCode::new(stage, plan, position, Some(BlockThreads { index: thread, count, reducers })).stmt()
 }
 
 /// Returns the number of iterations of a loop over threads.

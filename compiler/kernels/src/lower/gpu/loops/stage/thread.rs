@@ -65,17 +65,16 @@ impl<'a> ThreadCode<'a> {
         self.nest(&from, &|l| !is_bound(l), &|code, cursor| {
             let at = cursor.at.all();
             let value = code.value.substitute(&substitution(&code.stage.axes, &at));
-            code.when_inside(&at, &|_| true, Stmt::store(&code.stage.buffer, indices(&code.stage.indices, code.stage, &at), value))
+            code.when_inside(
+                &at,
+                &|_| true,
+                Stmt::store(&code.stage.buffer, indices(&code.stage.indices, code.stage, &at), value),
+            )
         })
     }
 
     /// Returns loops over results and terms, those of which `has` is true, around a body.
-    fn nest(
-        &self,
-        from: &Cursor,
-        has: &dyn Fn(&Loop) -> bool,
-        body: &dyn Fn(&ThreadCode, &Cursor) -> Stmt,
-    ) -> Stmt {
+    fn nest(&self, from: &Cursor, has: &dyn Fn(&Loop) -> bool, body: &dyn Fn(&ThreadCode, &Cursor) -> Stmt) -> Stmt {
         let number = from.number;
         if copies::is_due(self, number) {
             return copies::stage_operands(self, number, &from.at, &|code| code.nest(from, has, body));
@@ -102,9 +101,9 @@ impl<'a> ThreadCode<'a> {
         };
         match l.kind {
             LoopKind::Unrolled => inner(ForKind::Unrolled),
-            LoopKind::Vector if self.open[l.axis] => self.peeled_vector(l, from, &var, &count, &|code| {
-                code.nest(&next(at.clone(), slot.clone()), has, body)
-            }),
+            LoopKind::Vector if self.open[l.axis] => {
+                self.peeled_vector(l, from, &var, &count, &|code| code.nest(&next(at.clone(), slot.clone()), has, body))
+            }
             LoopKind::Vector => inner(ForKind::Vectorized),
             _ => inner(ForKind::Serial),
         }
@@ -122,10 +121,8 @@ impl<'a> ThreadCode<'a> {
         let mut closed = self.clone();
         closed.open[l.axis] = false;
         let whole = Stmt::for_kind(var.clone(), count.clone(), ForKind::Vectorized, body(&closed));
-        let lanes = hammock_ir::tir::fresh::copy(
-            &Stmt::serial(var.clone(), count.clone(), body(self)),
-            Default::default(),
-        );
+        let lanes =
+            hammock_ir::tir::fresh::copy(&Stmt::serial(var.clone(), count.clone(), body(self)), Default::default());
         let end = sum(&from.at.all()[l.axis], count);
         let is_whole = end.le(self.stage.axes[l.axis].extent.clone());
         Stmt::new(StmtKind::If(is_whole, Box::new(whole), Some(Box::new(lanes))))
@@ -183,7 +180,8 @@ impl<'a> ThreadCode<'a> {
     fn reduction(&self, from: &Cursor) -> Stmt {
         let stage = self.stage;
         let slots = PrimExpr::int64(self.slots());
-        let values = Buffer::scoped(format!("{}_sum", stage.buffer.name), vec![slots.clone()], stage.buffer.dtype, "local");
+        let values =
+            Buffer::scoped(format!("{}_sum", stage.buffer.name), vec![slots.clone()], stage.buffer.dtype, "local");
         let arg = stage.arg_result.as_ref().and_then(|result| ArgAccumulators::new(stage, result, slots));
         let sums = Accumulators { values, arg };
         let is_result = |l: &Loop| !is_bound(l) && !stage.axes[l.axis].reduce;
