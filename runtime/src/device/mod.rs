@@ -6,11 +6,13 @@
 //! | [`Stream`]: work in order | copies of tensors, timing |
 //! | [`Event`]: a point in a stream's work | timing, copies between devices |
 //! | [`DeviceModule`]: loaded code | libraries, which look up kernels |
+//! | [`launch`]: launches of device functions | host functions of kernels |
 //!
 //! A kernel is a function in the packed convention ([`crate::ffi::SafeCall`]). Those of the CPU are called by their
 //! address, and nothing here is involved.
 mod copy;
 mod cpu;
+pub mod launch;
 pub(crate) mod shared_library;
 
 pub(crate) use copy::copy;
