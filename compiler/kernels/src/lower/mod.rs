@@ -5,6 +5,7 @@ mod bounds;
 mod cpu;
 mod derived_sizes;
 mod flatten;
+mod gpu;
 mod guard_div_shift;
 mod lazy_select;
 mod legalize;
@@ -32,6 +33,7 @@ use hammock_target::Target;
 
 pub use bounds::Accesses;
 pub(crate) use bounds::check_stmt;
+pub use gpu::lower_gpu;
 use planner::Planner;
 pub use planner::{Candidate, SearchSpace};
 use std::borrow::Cow;
