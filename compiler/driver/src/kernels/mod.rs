@@ -141,7 +141,8 @@ pub fn map_kernels<T: Send>(
             });
             file = found.map(|(file, _)| file);
             let plan = found.map(|(_, plan)| plan);
-            let options = hammock_kernels::Options { target: &target, checked, strict_order, plan, locate: &location };
+            let options =
+                hammock_kernels::Options { target: &target, gpu: None, checked, strict_order, plan, locate: &location };
             f(name, func.into_owned(), options)
         });
         result.map_err(|error| {

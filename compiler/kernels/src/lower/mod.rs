@@ -29,7 +29,7 @@ use hammock_ir::{
     tir::{Buffer, PrimFunc, Stmt},
 };
 use hammock_loopnest::{PackedGroups, PackedLayout, PackedParam, index::same_expr};
-use hammock_target::Target;
+use hammock_target::{Gpu, Target};
 
 pub use bounds::Accesses;
 pub(crate) use bounds::check_stmt;
@@ -42,8 +42,10 @@ use steps::{LOOPS, Lowering};
 /// Options of lowering.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// Target machine.
+    /// Target machine; for a GPU, its host.
     pub target: &'a Target,
+    /// The GPU that plans and steps are for; `None` for kernels that run on the target itself.
+    pub gpu: Option<&'a Gpu>,
     /// True if accesses that are not proved to be in bounds are checked. Otherwise the caller guarantees that they are.
     pub checked: bool,
     /// True if reductions keep their source order, which forbids vectorizing along the reduction axis.
@@ -57,11 +59,11 @@ pub struct Options<'a> {
 impl<'a> Options<'a> {
     /// Options for checked kernels, whose messages name no source lines.
     pub fn new(target: &'a Target) -> Self {
-        Options { target, checked: true, strict_order: false, plan: None, locate: &|_| None }
+        Options { target, gpu: None, checked: true, strict_order: false, plan: None, locate: &|_| None }
     }
 
     fn planner(&self) -> Planner<'a> {
-        let choice = ScheduleContext { target: self.target, strict_order: self.strict_order };
+        let choice = ScheduleContext { target: self.target, gpu: self.gpu, strict_order: self.strict_order };
         Planner { choice, written: self.plan }
     }
 }
@@ -121,7 +123,7 @@ fn name_of(func: &PrimFunc) -> Name {
 /// As [`lower`].
 pub fn stages(func: &PrimFunc, options: Options<'_>, count: usize) -> Result<PrimFunc, KernelError> {
     let (func, mut body) = before_loops(func, options)?;
-    planner::raise_stages(&func, &mut body, options.target.masks, count);
+    planner::raise_stages(&func, &mut body, options.planner().choice.machine(), count);
     Ok(PrimFunc { body, ..func.into_owned() })
 }
 

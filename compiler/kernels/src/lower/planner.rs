@@ -11,7 +11,7 @@ use hammock_ir::{
     Attrs,
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
-use hammock_loopnest::{Footprint, Kernel, PackedLayout};
+use hammock_loopnest::{Footprint, Kernel, Machine, PackedLayout};
 
 /// Source of plans: a given plan, or the rules.
 #[derive(Clone, Copy)]
@@ -36,10 +36,10 @@ impl Planner<'_> {
 }
 
 /// Raises a body of block TIR to stages, runs the first `count` transforms, and turns the stages back into blocks.
-pub fn raise_stages(func: &PrimFunc, body: &mut Stmt, masks: bool, count: usize) {
+pub fn raise_stages(func: &PrimFunc, body: &mut Stmt, machine: Machine, count: usize) {
     let mut made = Vec::new();
     for_each_kernel(body, &mut made, &mut |stmts, own| {
-        let kernel = Kernel::read_until(func, std::mem::take(stmts), own, masks, count);
+        let kernel = Kernel::read_until(func, std::mem::take(stmts), own, machine, count);
         let known: Vec<Buffer> = func.buffers().chain(own.iter()).cloned().collect();
         *stmts = kernel.into_stmts(&known);
     });
@@ -53,7 +53,7 @@ pub fn raise_stages(func: &PrimFunc, body: &mut Stmt, masks: bool, count: usize)
 pub fn plan_text(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<String, Reason> {
     let mut result = Ok(String::new());
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
+        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.machine());
         result = planner.plan(&kernel).map(|plan| plan.text(&kernel, planner.choice.target).to_string());
     });
     result
@@ -66,7 +66,7 @@ pub fn plan_text(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<St
 pub fn search_space(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<SearchSpace, Reason> {
     let mut result = Ok(SearchSpace::default());
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
+        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.machine());
         let near = |plan: Plan| Candidate {
             text: plan.numbered(&kernel).to_string(),
             cycles: schedule::cost(&plan, &kernel, planner.choice.target),
@@ -101,7 +101,7 @@ pub struct Candidate {
 pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec<(Buffer, PackedLayout)> {
     let mut found = Vec::new();
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own, choice.target.masks);
+        let kernel = Kernel::read(func, std::mem::take(stmts), own, choice.machine());
         found.extend(cpu::packings(&kernel, choice));
     });
     found
@@ -111,7 +111,7 @@ pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec
 pub fn flops(func: &PrimFunc, mut body: Stmt) -> Option<Flops> {
     let mut found = None;
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        found = Flops::of(func, &Kernel::read(func, std::mem::take(stmts), own, false));
+        found = Flops::of(func, &Kernel::read(func, std::mem::take(stmts), own, Machine::Cpu { masks: false }));
     });
     found
 }

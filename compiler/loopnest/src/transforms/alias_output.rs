@@ -14,6 +14,7 @@ pub static TRANSFORM: Transform = Transform {
     name: "alias-output",
     doc: "Stores an intermediate of row-tiled stages in the output's memory",
     may_alias: true,
+    suits_gpus: true,
     run: apply,
 };
 

@@ -28,6 +28,7 @@ pub static TRANSFORM: Transform = Transform {
     name: "fuse",
     doc: "Inlines producers into their consumers, and attaches epilogues to reductions",
     may_alias: false,
+    suits_gpus: true,
     run: |kernel, scope| apply(kernel, scope.own, scope.masks),
 };
 

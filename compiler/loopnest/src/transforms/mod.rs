@@ -26,6 +26,8 @@ pub struct Transform {
     pub doc: &'static str,
     /// True if it also runs on functions whose parameters may alias.
     pub may_alias: bool,
+    /// True if it also runs for GPUs.
+    pub suits_gpus: bool,
     pub(super) run: fn(&mut Kernel, &mut Scope<'_>),
 }
 

@@ -26,6 +26,7 @@ pub static TRANSFORM: Transform = Transform {
     name: "row-tiling",
     doc: "Groups row-wise stages, which then run one block of rows at a time",
     may_alias: false,
+    suits_gpus: false,
     run: |kernel, scope| apply(kernel, scope.own),
 };
 
