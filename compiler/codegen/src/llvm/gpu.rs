@@ -10,10 +10,8 @@ use super::{
 };
 use hammock_kernels::GpuKernel;
 use hammock_target::{Gpu, Target};
-use std::{
-    collections::HashSet,
-    hash::{DefaultHasher, Hasher},
-};
+use rustc_hash::FxHashSet;
+use std::hash::{DefaultHasher, Hasher};
 
 /// Returns the device functions of kernels as one text of PTX.
 ///
@@ -21,13 +19,9 @@ use std::{
 /// When a kernel uses an unsupported operation, or LLVM fails.
 pub fn ptx(kernels: &[GpuKernel], gpu: &Gpu, level: OptLevel) -> Result<Vec<u8>, LlvmError> {
     let mut module = device_module(gpu);
-    let mut prefixes = HashSet::new();
+    let mut symbols = FxHashSet::default();
     for kernel in kernels {
-        let mut prefix = nvptx::identifier(&kernel.host.said);
-        while !prefixes.insert(prefix.clone()) {
-            prefix.push('_');
-        }
-        emit::emit_device(&mut module, kernel, &prefix).map_err(|what| unsupported(kernel, what))?;
+        emit::emit_device(&mut module, kernel, &mut symbols).map_err(|what| unsupported(kernel, what))?;
     }
     emit_assembly(&module.finish(), gpu, level)
 }
@@ -68,14 +62,14 @@ fn add_host(
     target: &Target,
     level: OptLevel,
 ) -> Result<(), LlvmError> {
-    let code = device_code(kernel, gpu, level)?;
-    add_with(host, &kernel.host, target, Host::Hammock, Some(&code)).map(|_| ())
+    let code = if kernel.device.is_empty() { None } else { Some(device_code(kernel, gpu, level)?) };
+    add_with(host, &kernel.host, target, Host::Hammock, code.as_ref()).map(|_| ())
 }
 
 /// Compiles the device functions of a kernel.
 fn device_code(kernel: &GpuKernel, gpu: &Gpu, level: OptLevel) -> Result<DeviceCode, LlvmError> {
     let mut module = device_module(gpu);
-    let emitted = emit::emit_device(&mut module, kernel, &kernel.host.said);
+    let emitted = emit::emit_device(&mut module, kernel, &mut FxHashSet::default());
     let (entries, messages) = emitted.map_err(|what| unsupported(kernel, what))?;
     let ptx = emit_assembly(&module.finish(), gpu, level)?;
     let hash = [0, 1].map(|seed| {

@@ -4,10 +4,7 @@ use crate::build::{elementwise, func};
 use hammock_codegen::llvm::{self, Emit, LlvmError, OptLevel};
 use hammock_ir::{
     DType, PrimExpr,
-    prim::{
-        IterKind, IterVar, PrimType, Var,
-        intrinsics::LAUNCH_KERNEL,
-    },
+    prim::{IterKind, IterVar, Var, intrinsics::LAUNCH_KERNEL},
     tir::{AttrNode, Buffer, Param, Stmt, StmtKind},
 };
 use hammock_kernels::{DeviceFunc, GpuKernel, lower};
@@ -18,20 +15,19 @@ pub const THREADS: i64 = 128;
 
 /// Returns a flat buffer of a device function, and its parameter.
 pub fn global(name: &str, dtype: DType) -> (Buffer, Param) {
-    let data = Var::data(name, PrimType::Pointer(Some(dtype), "global".into()));
-    let buffer = Buffer { data: data.clone(), ..Buffer::new(name, vec![PrimExpr::int64(1 << 20)], dtype) };
-    (buffer, Param::scalar(data))
+    let buffer = scoped(name, "global", 1 << 20, dtype);
+    let param = Param::scalar(buffer.data.clone());
+    (buffer, param)
 }
 
 /// Returns a buffer of a thread or a block.
 pub fn scoped(name: &str, scope: &str, extent: i64, dtype: DType) -> Buffer {
-    let data = Var::data(name, PrimType::Pointer(Some(dtype), scope.into()));
-    Buffer { data, scope: scope.into(), ..Buffer::new(name, vec![PrimExpr::int64(extent)], dtype) }
+    Buffer::scoped(name, vec![PrimExpr::int64(extent)], dtype, scope)
 }
 
 /// Wraps statements in a thread axis.
 pub fn launch_thread(axis: &str, var: &Var, extent: PrimExpr, body: Stmt) -> Stmt {
-    let iter = IterVar { var: var.clone(), dom: None, kind: IterKind::Thread, thread: axis.into() };
+    let iter = IterVar { var: var.clone(), dom: None, kind: IterKind::ThreadIndex, thread: axis.into() };
     let key = "thread_extent".into();
     Stmt::new(StmtKind::Attr { node: AttrNode::Thread(iter), key, value: extent, body: Box::new(body) })
 }
@@ -52,9 +48,9 @@ pub fn launching(device: DeviceFunc) -> GpuKernel {
     let mut host = lower(&elementwise(1, DType::FLOAT32, |x| x.to_vec()), &Target::avx2()).unwrap();
     let extents = [16, 1, 1, THREADS, 1, 1, 0].map(PrimExpr::int64);
     let args = host.func.params.iter().map(|param| param.var.expr()).take(device.func.params.len());
-    let args = [PrimExpr::str(&device.name)].into_iter().chain(extents).chain(args).collect();
+    let args = [PrimExpr::str(device.name.clone())].into_iter().chain(extents).chain(args).collect();
     host.func.body = Stmt::new(StmtKind::Evaluate(PrimExpr::intrin(LAUNCH_KERNEL, args, DType::VOID)));
-    GpuKernel { host, device: vec![device] }
+    GpuKernel { output_args: Vec::new(), host, device: vec![device] }
 }
 
 /// Returns the PTX of a device function.

@@ -36,7 +36,7 @@ fn arithmetic(x: &PrimExpr, y: &PrimExpr) -> Vec<PrimExpr> {
 
 fn intrinsics(names: &[&'static str], args: &[&PrimExpr]) -> Vec<PrimExpr> {
     let args: Vec<PrimExpr> = args.iter().map(|arg| (*arg).clone()).collect();
-    names.iter().map(|name| PrimExpr::intrin(name, args.clone(), args[0].dtype())).collect()
+    names.iter().map(|name| PrimExpr::intrin(*name, args.clone(), args[0].dtype())).collect()
 }
 
 fn float_functions(x: &PrimExpr, y: &PrimExpr) -> Vec<PrimExpr> {
@@ -136,7 +136,7 @@ fn threads_cooperate() {
                 let full = PrimExpr::int(-1, DType::UINT32);
                 let shuffled = names.iter().map(|name| {
                     let args = vec![full.clone(), value.clone(), PrimExpr::int32(1), PrimExpr::int32(32), PrimExpr::int32(32)];
-                    Stmt::store(&x, vec![i.clone()], PrimExpr::intrin(name, args, dtype))
+                    Stmt::store(&x, vec![i.clone()], PrimExpr::intrin(*name, args, dtype))
                 });
                 let syncs = ["shared", "warp"].map(|scope| {
                     PrimExpr::intrin("tvm_storage_sync", vec![PrimExpr::str(scope)], DType::VOID)

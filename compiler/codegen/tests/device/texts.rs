@@ -9,6 +9,7 @@ use hammock_ir::{
 };
 use hammock_kernels::DeviceFunc;
 use hammock_target::Gpu;
+use std::path::Path;
 
 /// `y[i] = x[i] + 1` for `i < n`, four elements a thread.
 fn add_one() -> DeviceFunc {
@@ -26,7 +27,7 @@ fn reverse_blocks() -> DeviceFunc {
     let ((x, first), (y, second)) = (global("x", DType::FLOAT32), global("y", DType::FLOAT32));
     let shared = scoped("tile", "shared", THREADS, DType::FLOAT32);
     let device = device_func(vec![first, second], |i| {
-        let thread = i.clone() % PrimExpr::int64(THREADS);
+        let thread = i.clone().floormod(PrimExpr::int64(THREADS));
         let sync = PrimExpr::intrin("tvm_storage_sync", vec![PrimExpr::str("shared")], DType::VOID);
         Stmt::seq([
             Stmt::new(StmtKind::Alloc(shared.clone(), Attrs::new())),
@@ -50,18 +51,26 @@ fn gather() -> DeviceFunc {
     DeviceFunc { follows_checks: true, ..device }
 }
 
+fn snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../snapshots/codegen_llvm"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
 #[test]
 fn device_functions_as_ptx() {
     let gpu = Gpu::DEFAULT;
     let text = |device: DeviceFunc| ptx(&device, &gpu, OptLevel::Unroll).unwrap();
-    insta::assert_snapshot!("add_one", text(add_one()));
-    insta::assert_snapshot!("reverse_blocks", text(reverse_blocks()));
-    insta::assert_snapshot!("gather", text(gather()));
+    snapshot("add_one.ptx", &text(add_one()));
+    snapshot("reverse_blocks.ptx", &text(reverse_blocks()));
+    snapshot("gather.ptx", &text(gather()));
 }
 
 #[test]
 fn host_functions_launch() {
-    insta::assert_snapshot!("host_of_gather", host_text(&gather(), &Gpu::DEFAULT));
+    snapshot("gather.host", &host_text(&gather(), &Gpu::DEFAULT));
 }
 
 #[test]

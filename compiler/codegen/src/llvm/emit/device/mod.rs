@@ -26,6 +26,7 @@ use hammock_ir::{
 };
 use hammock_kernels::{DeviceFunc, GpuKernel};
 use hammock_target::Target;
+use rustc_hash::FxHashSet;
 use std::cell::{Cell, RefCell};
 
 /// Maximum bytes of the buffers that a thread has for itself.
@@ -42,41 +43,50 @@ pub(super) struct Device {
     shared_count: Cell<usize>,
 }
 
-/// Adds the device functions of a kernel to a module, under symbols that begin with `prefix`. Returns the functions in
-/// order, and the messages of the errors that they report.
-pub fn emit_device(module: &mut Module, kernel: &GpuKernel, prefix: &str) -> Result<(Vec<DeviceEntry>, Vec<Message>)> {
+/// Adds the device functions of a kernel to a module, under symbols other than `taken`. Returns the functions in order,
+/// and the messages of the errors that they report.
+pub fn emit_device(
+    module: &mut Module,
+    kernel: &GpuKernel,
+    taken: &mut FxHashSet<String>,
+) -> Result<(Vec<DeviceEntry>, Vec<Message>)> {
     let may_fail = kernel.device.iter().any(|func| failure::may_fail(&func.func.body));
-    let (mut functions, mut messages) = emit_functions(module, kernel, prefix, may_fail)?;
+    let symbols: Vec<String> = kernel.device.iter().map(|func| symbol(&func.name, taken)).collect();
+    let (mut functions, mut messages) = emit_functions(module, kernel, &symbols, may_fail)?;
     if may_fail && messages.is_empty() {
         // All checks hold. The runtime passes an error record only if there are messages.
-        (functions, messages) = emit_functions(module, kernel, prefix, false)?;
+        (functions, messages) = emit_functions(module, kernel, &symbols, false)?;
     }
     functions.into_iter().for_each(|function| module.add(function));
-    let entries = kernel.device.iter().map(|func| DeviceEntry {
+    let entries = kernel.device.iter().zip(symbols).map(|(func, symbol)| DeviceEntry {
         name: func.name.to_string(),
-        symbol: symbol(prefix, func),
+        symbol,
         max_threads: func.max_threads,
         shared_bytes: u32::try_from(func.shared_bytes).unwrap_or(u32::MAX),
     });
     Ok((entries.collect(), messages))
 }
 
-/// Returns the name of a device function in PTX.
-fn symbol(prefix: &str, func: &DeviceFunc) -> String {
-    format!("{}_{}", nvptx::identifier(prefix), nvptx::identifier(&func.name))
+/// Returns the name of a device function in PTX, and adds it to `taken`.
+fn symbol(name: &str, taken: &mut FxHashSet<String>) -> String {
+    let mut symbol = nvptx::identifier(name);
+    while !taken.insert(symbol.clone()) {
+        symbol.push('_');
+    }
+    symbol
 }
 
 /// Emits the functions, which take an error record if they may fail, and collects their messages.
 fn emit_functions(
     module: &mut Module,
     kernel: &GpuKernel,
-    prefix: &str,
+    symbols: &[String],
     may_fail: bool,
 ) -> Result<(Vec<Function>, Vec<Message>)> {
     let device = Device::default();
-    let functions = kernel.device.iter().map(|func| {
+    let functions = kernel.device.iter().zip(symbols).map(|(func, symbol)| {
         device.shared_count.set(0);
-        emit_function(module, kernel, func, &device, &symbol(prefix, func), may_fail)
+        emit_function(module, kernel, func, &device, symbol, may_fail)
     });
     let functions = functions.collect::<Result<_>>()?;
     Ok((functions, device.messages.into_inner()))
