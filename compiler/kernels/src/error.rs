@@ -33,6 +33,8 @@ pub enum Reason {
     IndexCount { buffer: Name, expected: usize, actual: usize },
     #[error("`{0}` works on threads of a GPU only")]
     GpuOnly(Name),
+    #[error("{0}")]
+    GpuLimit(String),
     #[error("{what} runs on the host only; {help}")]
     HostOnly { what: String, help: &'static str },
     #[error("{0}")]

@@ -16,6 +16,8 @@ pub struct GpuKernel {
     pub host: FlatKernel,
     /// Device functions, in the order of their first launch. Names are unique within the kernel.
     pub device: Vec<DeviceFunc>,
+    /// For each packed argument, true if it is a tensor that the kernel stores to.
+    pub output_args: Vec<bool>,
 }
 
 /// A function that every thread of a grid runs.

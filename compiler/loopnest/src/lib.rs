@@ -138,7 +138,7 @@ impl Kernel {
             );
         };
         verify(&kernel, own, "raising");
-        let mut scope = Scope { func, own, masks: machine.has_masks() };
+        let mut scope = Scope { func, own, machine };
         let applies = |transform: &&&Transform| {
             (transform.may_alias || func.is_noalias()) && (transform.suits_gpus || machine != Machine::Gpu)
         };

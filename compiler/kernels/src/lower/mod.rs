@@ -11,6 +11,7 @@ mod lazy_select;
 mod legalize;
 mod planner;
 mod reduction_init;
+mod reductions;
 mod remove_blocks;
 mod reshape_indices;
 mod simplify;

@@ -5,7 +5,7 @@
 
 use crate::{
     error::Reason,
-    schedule::{self, Flops, ParsedPlan, Plan, ScheduleContext, cpu},
+    schedule::{self, Flops, ParsedPlan, Plan, ScheduleContext, cpu, gpu},
 };
 use hammock_ir::{
     Attrs,
@@ -30,7 +30,10 @@ impl Planner<'_> {
     pub fn plan(&self, kernel: &Kernel) -> Result<Plan, Reason> {
         match self.written {
             Some(written) => schedule::bind(written, kernel, self.choice).map_err(Reason::Plan),
-            None => Ok(cpu::choose(kernel, self.choice)),
+            None => Ok(match self.choice.gpu {
+                Some(_) => gpu::choose(kernel, self.choice),
+                None => cpu::choose(kernel, self.choice),
+            }),
         }
     }
 }
@@ -54,7 +57,7 @@ pub fn plan_text(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<St
     let mut result = Ok(String::new());
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.machine());
-        result = planner.plan(&kernel).map(|plan| plan.text(&kernel, planner.choice.target).to_string());
+        result = planner.plan(&kernel).map(|plan| plan.text(&kernel, planner.choice).to_string());
     });
     result
 }
@@ -72,7 +75,11 @@ pub fn search_space(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result
             cycles: schedule::cost(&plan, &kernel, planner.choice.target),
         };
         result = planner.plan(&kernel).map(|plan| {
-            let others = schedule::candidates(&plan, &kernel, planner.choice).into_iter().map(near).collect();
+            // Plans for GPUs are not tuned.
+            let others = match planner.choice.gpu {
+                Some(_) => Vec::new(),
+                None => schedule::candidates(&plan, &kernel, planner.choice).into_iter().map(near).collect(),
+            };
             SearchSpace { own: near(plan), others }
         });
     });

@@ -29,7 +29,7 @@ pub static TRANSFORM: Transform = Transform {
     doc: "Inlines producers into their consumers, and attaches epilogues to reductions",
     may_alias: false,
     suits_gpus: true,
-    run: |kernel, scope| apply(kernel, scope.own, scope.masks),
+    run: |kernel, scope| apply(kernel, scope.own, scope.machine.has_masks()),
 };
 
 /// Maximum operations that are recomputed rather than stored: about the cost of a load and a store.
