@@ -8,7 +8,7 @@
 //! the address of an [`ErrorRecord`] in device memory, and a token of 64 bits. The runtime appends both to the
 //! arguments of the launch. The first thread that sets [`ErrorRecord::claimed`] from 0 to 1 writes the other fields; a
 //! failing thread ends. The runtime reads the record when it waits for the device, and raises the message.
-use crate::ffi::{Error, raise};
+use crate::ffi::TraceEntry;
 use std::ffi::{c_char, c_void};
 
 /// A device function with its code. All pointers are valid as long as the library is loaded.
@@ -81,30 +81,15 @@ pub struct ErrorRecord {
     pub values: [i64; 2],
 }
 
-/// Launches a device function on the thread's current device. Returns 0, or -1 after raising an error.
-///
-/// # Safety
-/// The launch and what it points to are as their types document, and the arguments are those of the function.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hammock_launch(_launch: *const Launch) -> i32 {
-    raise(unsupported())
-}
-
-/// Allocates a workspace on the thread's current device, aligned to 256 bytes; null after raising an error.
-#[unsafe(no_mangle)]
-pub extern "C" fn hammock_device_workspace_alloc(_bytes: u64) -> *mut c_void {
-    raise(unsupported());
-    std::ptr::null_mut()
-}
-
-/// Releases a workspace. Launches that were queued before may still use it.
-///
-/// # Safety
-/// `workspace` came from [`hammock_device_workspace_alloc`] on this thread, during the same call of a host function, and
-/// was not released.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hammock_device_workspace_free(_workspace: *mut c_void) {}
-
-fn unsupported() -> Error {
-    Error::runtime("this program has kernels for CUDA devices, and the runtime was built without the feature `cuda`")
+/// The call of a kernel in a program, for errors that show after it.
+#[derive(Clone, Copy)]
+pub struct CallSite {
+    /// The program.
+    pub program: u64,
+    /// Index of the calling function.
+    pub function: u32,
+    /// Index of the calling instruction.
+    pub instruction: u32,
+    /// Returns the function and its source line, as long as the program lives.
+    pub describe: fn(&CallSite) -> Option<TraceEntry>,
 }

@@ -1,7 +1,8 @@
 //! Runtime functions that compiled code may call: as C functions by name, for linkers that resolve symbols in memory,
 //! and as a table that the loader passes to a library, so that the library has no undefined symbols.
+use super::launch::{hammock_device_workspace_alloc, hammock_device_workspace_free, hammock_launch};
 use super::{Error, answer, arguments, raise};
-use crate::device::launch::{Launch, hammock_device_workspace_alloc, hammock_device_workspace_free, hammock_launch};
+use crate::device::launch::Launch;
 use crate::memory::workspace;
 use crate::parallel::{Body, hammock_parallel_for};
 use crate::registry;
