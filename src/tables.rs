@@ -3,7 +3,7 @@
 use crate::target_flags::TargetFlags;
 use clap::Args;
 use hammock_compiler::{
-    Failure, OnnxOp, PRIMITIVES, Primitive, RULES, STEPS, TRANSFORMS, nearest_operator, onnx_operators,
+    Failure, OnnxOp, Options, PRIMITIVES, Primitive, RULES, STEPS, TRANSFORMS, nearest_operator, onnx_operators,
 };
 use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
@@ -133,9 +133,10 @@ impl Passes {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         if self.pipeline {
-            // All CPUs have the same passes.
+            // All CPUs have the same passes, and so have all GPUs.
             self.target.cpu()?;
-            return crate::print(&format!("{}\n", hammock_passes::pipeline(self.level)));
+            let options = Options { gpu: self.target.gpu()?, level: self.level, ..Options::default() };
+            return crate::print(&format!("{}\n", options.pipeline()));
         }
         let text = match self.name {
             None if self.transforms => {

@@ -4,8 +4,8 @@ use crate::ffi::{Error, kind};
 use crate::memory::Buffer;
 use crate::value::Device;
 
-/// Copies `bytes` bytes from a device to a device, and waits until they are copied. Copies
-/// between two devices other than the host pass through host memory.
+/// Copies `bytes` bytes from a device to a device. Copies within a device other than the host are queued; all others are
+/// waited for. Copies between two such devices pass through host memory if the devices have no direct way.
 ///
 /// # Safety
 /// `from` and `to` are memory of the devices with as many bytes, and nobody else accesses `to` during the copy.
@@ -16,9 +16,14 @@ pub(crate) unsafe fn copy(
 ) -> Result<(), Error> {
     let is_local = source.device() == target.device();
     let (is_download, is_upload) = (target.device().is_host(), source.device().is_host());
+    if bytes == 0 {
+        return Ok(());
+    }
     if !is_local && !is_download && !is_upload {
         // SAFETY: as the caller promises.
-        return unsafe { copy_through_host((source, from), (target, to), bytes) };
+        let direct = unsafe { target.copy_from_peer(source, from, to, bytes) };
+        // SAFETY: as above.
+        return direct.unwrap_or_else(|| unsafe { copy_through_host((source, from), (target, to), bytes) });
     }
     let stream = if is_download { source.create_stream()? } else { target.create_stream()? };
     // SAFETY: as the caller promises.
@@ -26,7 +31,7 @@ pub(crate) unsafe fn copy(
         match (is_download, is_upload) {
             (true, _) => stream.copy_to_host(from, to, bytes)?,
             (_, true) => stream.copy_from_host(from, to, bytes)?,
-            _ => stream.copy_within(from, to, bytes)?,
+            _ => return stream.copy_within(from, to, bytes),
         }
     }
     stream.synchronize()
@@ -59,8 +64,7 @@ unsafe fn copy_through_host(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::{DeviceModule, Event, Stream, find};
-    use std::ops::Range;
+    use crate::device::{Event, Stream, find};
     use std::ptr::NonNull;
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
@@ -81,7 +85,7 @@ mod tests {
             self.0
         }
 
-        fn allocate(&self, _: usize) -> Option<NonNull<u8>> {
+        fn allocate(&self, _: usize) -> Result<Option<NonNull<u8>>, Error> {
             unreachable!("copies allocate no device memory")
         }
 
@@ -93,10 +97,6 @@ mod tests {
 
         fn create_event(&self) -> Result<Box<dyn Event>, Error> {
             Ok(Box::new(self.clone()))
-        }
-
-        unsafe fn load_module(&self, _: &[u8], _: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error> {
-            unreachable!("copies load no code")
         }
     }
 
@@ -133,6 +133,10 @@ mod tests {
     }
 
     impl Event for Logged {
+        fn synchronize(&self) -> Result<(), Error> {
+            unreachable!("copies wait for streams")
+        }
+
         fn elapsed_since(&self, _: &dyn Event) -> Result<Duration, Error> {
             unreachable!("copies measure no time")
         }
@@ -147,7 +151,7 @@ mod tests {
             (host, host, ""),
             (host, &first, "cuda:0: copy_from_host, cuda:0: synchronize"),
             (&first, host, "cuda:0: copy_to_host, cuda:0: synchronize"),
-            (&first, &first, "cuda:0: copy_within, cuda:0: synchronize"),
+            (&first, &first, "cuda:0: copy_within"),
             (
                 &first,
                 &second,

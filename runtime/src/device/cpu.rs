@@ -3,13 +3,11 @@
 //! All share the host's memory. Otherwise they are separate devices, each with its own tensors and allocators, so
 //! programs for several devices can be tried on a machine with only one. Their work is done at once, on the thread that
 //! queues it.
-use super::shared_library::SharedLibrary;
-use super::{DeviceApi, DeviceModule, Event, Stream};
+use super::{DeviceApi, Event, Stream};
 use crate::ffi::Error;
 use crate::memory;
 use crate::value::{Device, device_kind};
 use std::any::Any;
-use std::ops::Range;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
@@ -28,8 +26,8 @@ impl DeviceApi for Cpu {
         Device { kind: device_kind::CPU, id: self.0 }
     }
 
-    fn allocate(&self, bytes: usize) -> Option<NonNull<u8>> {
-        memory::buffer::allocate(bytes)
+    fn allocate(&self, bytes: usize) -> Result<Option<NonNull<u8>>, Error> {
+        Ok(memory::buffer::allocate(bytes))
     }
 
     unsafe fn free(&self, data: NonNull<u8>, bytes: usize) {
@@ -43,10 +41,6 @@ impl DeviceApi for Cpu {
 
     fn create_event(&self) -> Result<Box<dyn Event>, Error> {
         Ok(Box::new(CpuEvent(None)))
-    }
-
-    unsafe fn load_module(&self, code: &[u8], unused: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error> {
-        Ok(Box::new(SharedLibrary::load(code, unused).map_err(Error::runtime)?))
     }
 }
 
@@ -76,9 +70,8 @@ impl Stream for CpuStream {
         Ok(())
     }
 
-    /// Whatever a CPU's event comes after is done.
     fn wait(&self, event: &dyn Event) -> Result<(), Error> {
-        time_of(event).map(drop)
+        event.synchronize()
     }
 
     fn synchronize(&self) -> Result<(), Error> {
@@ -90,6 +83,11 @@ impl Stream for CpuStream {
 struct CpuEvent(Option<Instant>);
 
 impl Event for CpuEvent {
+    /// Whatever a CPU's event comes after is done.
+    fn synchronize(&self) -> Result<(), Error> {
+        time_of(self).map(drop)
+    }
+
     fn elapsed_since(&self, earlier: &dyn Event) -> Result<Duration, Error> {
         Ok(time_of(self)?.duration_since(time_of(earlier)?))
     }

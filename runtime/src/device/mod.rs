@@ -5,21 +5,26 @@
 //! | memory | allocators |
 //! | [`Stream`]: work in order | copies of tensors, timing |
 //! | [`Event`]: a point in a stream's work | timing, copies between devices |
-//! | [`DeviceModule`]: loaded code | libraries, which look up kernels |
+//! | [`launch`]: launches of device functions | host functions of kernels |
 //!
-//! A kernel is a function in the packed convention ([`crate::ffi::SafeCall`]). Those of the CPU are called by their
-//! address, and nothing here is involved.
+//! A kernel is a function in the packed convention ([`crate::ffi::SafeCall`]) that is called by its address. A kernel of
+//! the CPU involves nothing here. One of another device is a host function, which launches functions on the device.
+//!
+//! Launches and copies of a device are done in the order in which they are queued, whichever thread queues them, so
+//! memory that a tensor leaves can be reused at once.
 mod copy;
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+pub mod launch;
 pub(crate) mod shared_library;
 
 pub(crate) use copy::copy;
 
 use crate::ffi::Error;
 use crate::value::{Device, device_kind};
+use launch::{CallSite, Launch};
 use std::any::Any;
-use std::ffi::c_void;
-use std::ops::Range;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -29,7 +34,10 @@ pub trait DeviceApi: Send + Sync {
     fn device(&self) -> Device;
 
     /// Allocates `bytes` initialized bytes, aligned to 64; `None` if the device is out of memory.
-    fn allocate(&self, bytes: usize) -> Option<NonNull<u8>>;
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn allocate(&self, bytes: usize) -> Result<Option<NonNull<u8>>, Error>;
 
     /// Frees memory.
     ///
@@ -43,11 +51,38 @@ pub trait DeviceApi: Send + Sync {
     /// Creates an event, which is not recorded yet.
     fn create_event(&self) -> Result<Box<dyn Event>, Error>;
 
-    /// Loads code. `unused` is a range of it that is never read, such as a model's constants.
+    /// Queues a copy from another device of the same kind, and waits for it; `None` if there is no direct way.
     ///
     /// # Safety
-    /// A linker made the code for the device, and loading it runs nothing.
-    unsafe fn load_module(&self, code: &[u8], unused: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error>;
+    /// `from` and `to` are memory of the devices with as many bytes, and nobody else accesses `to` during the copy.
+    unsafe fn copy_from_peer(
+        &self,
+        _source: &dyn DeviceApi,
+        _from: *const u8,
+        _to: *mut u8,
+        _bytes: usize,
+    ) -> Option<Result<(), Error>> {
+        None
+    }
+
+    /// Queues a launch of a device function by a kernel that was called at `site`.
+    ///
+    /// # Safety
+    /// The launch and what it points to are as their types document, and the arguments are those of the function.
+    ///
+    /// # Errors
+    /// If the function cannot be loaded, or the launch exceeds a limit of the device.
+    unsafe fn launch(&self, _launch: &Launch, _site: Option<CallSite>) -> Result<(), Error> {
+        Err(Error::runtime(format!("{} runs no device functions", self.device())))
+    }
+
+    /// Waits until the work that this thread queued is done.
+    ///
+    /// # Errors
+    /// The first error of that work which was not returned before, such as a failed check of a device function.
+    fn synchronize(&self) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// A queue of work on a device, which is done in order. Methods may return before their work is done.
@@ -82,21 +117,35 @@ pub trait Stream {
 
 /// A point in a stream's work, with its time.
 pub trait Event: Any {
+    /// Waits for the event.
+    fn synchronize(&self) -> Result<(), Error>;
+
     /// Waits for the event; returns the time since an earlier one of the same device.
     fn elapsed_since(&self, earlier: &dyn Event) -> Result<Duration, Error>;
 }
 
-/// Code that was loaded on a device, as long as this lives.
-pub trait DeviceModule: Send + Sync {
-    /// The address of a function or variable.
-    fn symbol(&self, name: &str) -> Option<NonNull<c_void>>;
+/// Returns the interface to `device`, if it is present.
+///
+/// # Errors
+/// If there is no such device, or no driver for it.
+pub fn find(device: Device) -> Result<&'static dyn DeviceApi, Error> {
+    match device.kind {
+        device_kind::CPU => cpu::find(device.id).map(|cpu| cpu as &dyn DeviceApi).ok_or_else(|| missing(device)),
+        device_kind::CUDA => cuda_device(device),
+        _ => Err(missing(device)),
+    }
 }
 
-/// Returns the interface to `device`, if it is present.
-pub fn find(device: Device) -> Result<&'static dyn DeviceApi, Error> {
-    let found = match device.kind {
-        device_kind::CPU => cpu::find(device.id).map(|cpu| cpu as &dyn DeviceApi),
-        _ => None,
-    };
-    found.ok_or_else(|| Error::value(format!("there is no device {device}")))
+fn missing(device: Device) -> Error {
+    Error::value(format!("there is no device {device}"))
+}
+
+#[cfg(feature = "cuda")]
+fn cuda_device(device: Device) -> Result<&'static dyn DeviceApi, Error> {
+    Ok(cuda::Cuda::find(device.id)?)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda_device(device: Device) -> Result<&'static dyn DeviceApi, Error> {
+    Err(Error::value(format!("there is no device {device}: the runtime was built without the feature `cuda`")))
 }

@@ -1,5 +1,4 @@
 //! Code of the CPU: shared libraries, mapped for execution by the system's dynamic loader.
-use super::DeviceModule;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::error::Error as _;
 use std::ffi::{c_int, c_void};
@@ -13,12 +12,15 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A mapped library.
-pub(super) struct SharedLibrary(Library);
+pub(crate) struct SharedLibrary(Library);
 
 impl SharedLibrary {
     /// Maps a library from its verified bytes, without `unused`: from a copy that nobody else can write to. The copy is
     /// in memory, or in a file where the dynamic loader has no path to memory files.
-    pub(super) fn load(bytes: &[u8], unused: &Range<usize>) -> Result<SharedLibrary, String> {
+    ///
+    /// # Safety
+    /// A linker made the code for this machine, and loading it runs nothing.
+    pub(crate) unsafe fn load(bytes: &[u8], unused: &Range<usize>) -> Result<SharedLibrary, String> {
         let mut library = from_memory(bytes, unused);
         for folder in temporary::folders() {
             let Err(why) = library else { break };
@@ -26,10 +28,9 @@ impl SharedLibrary {
         }
         library.map(SharedLibrary)
     }
-}
 
-impl DeviceModule for SharedLibrary {
-    fn symbol(&self, name: &str) -> Option<NonNull<c_void>> {
+    /// The address of a function or variable.
+    pub(crate) fn symbol(&self, name: &str) -> Option<NonNull<c_void>> {
         // SAFETY: the address is not used here.
         unsafe { self.0.get::<*mut c_void>(name) }.ok().and_then(|address| NonNull::new(*address))
     }
@@ -44,7 +45,7 @@ fn from_memory(bytes: &[u8], unused: &Range<usize>) -> Result<Library, String> {
 
 /// Maps a library that [`SharedLibrary::load`] wrote; an error is the dynamic loader's message.
 fn open(path: &Path) -> Result<Library, String> {
-    // SAFETY: as the caller of `load_module` promises, loading the library runs nothing.
+    // SAFETY: as the caller of `load` promises, loading the library runs nothing.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
     library.map_err(|error| error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}")))
 }

@@ -3,6 +3,7 @@
 mod args;
 pub mod dlpack;
 mod error;
+pub(crate) mod launch;
 mod raised;
 mod symbols;
 

@@ -1,6 +1,8 @@
 //! Runtime functions that compiled code may call: as C functions by name, for linkers that resolve symbols in memory,
 //! and as a table that the loader passes to a library, so that the library has no undefined symbols.
+use super::launch::{hammock_device_workspace_alloc, hammock_device_workspace_free, hammock_launch};
 use super::{Error, answer, arguments, raise};
+use crate::device::launch::Launch;
 use crate::memory::workspace;
 use crate::parallel::{Body, hammock_parallel_for};
 use crate::registry;
@@ -25,6 +27,12 @@ pub struct RuntimeTable {
     pub call_global: unsafe extern "C" fn(*const c_char, args: *const Any, count: i32, result: *mut Any) -> i32,
     /// [`hammock_raise_values`].
     pub raise_values: unsafe extern "C" fn(*const c_char, *const *const c_char, values: *const i64, count: i32) -> i32,
+    /// [`hammock_launch`].
+    pub launch: unsafe extern "C" fn(*const Launch) -> i32,
+    /// [`hammock_device_workspace_alloc`].
+    pub device_workspace_alloc: extern "C" fn(bytes: u64) -> *mut c_void,
+    /// [`hammock_device_workspace_free`].
+    pub device_workspace_free: unsafe extern "C" fn(workspace: *mut c_void),
 }
 
 /// The table of this process.
@@ -36,10 +44,13 @@ pub static RUNTIME: RuntimeTable = RuntimeTable {
     workspace_free: hammock_workspace_free,
     call_global: hammock_call_global,
     raise_values: hammock_raise_values,
+    launch: hammock_launch,
+    device_workspace_alloc: hammock_device_workspace_alloc,
+    device_workspace_free: hammock_device_workspace_free,
 };
 
 /// The functions by symbol name.
-pub fn symbols() -> [(&'static str, *const c_void); 6] {
+pub fn symbols() -> [(&'static str, *const c_void); 9] {
     [
         ("hammock_parallel_for", hammock_parallel_for as *const c_void),
         ("hammock_raise", hammock_raise as *const c_void),
@@ -47,6 +58,9 @@ pub fn symbols() -> [(&'static str, *const c_void); 6] {
         ("hammock_workspace_free", hammock_workspace_free as *const c_void),
         ("hammock_call_global", hammock_call_global as *const c_void),
         ("hammock_raise_values", hammock_raise_values as *const c_void),
+        ("hammock_launch", hammock_launch as *const c_void),
+        ("hammock_device_workspace_alloc", hammock_device_workspace_alloc as *const c_void),
+        ("hammock_device_workspace_free", hammock_device_workspace_free as *const c_void),
     ]
 }
 

@@ -3,7 +3,8 @@
 //! The virtual machine checks the arguments of its own calls. A kernel as a function value may be called with any
 //! arguments, so it checks them against the same table.
 use super::{ArgumentCheck, KernelSignature};
-use crate::ffi::Error;
+use crate::device;
+use crate::ffi::{Error, launch};
 use crate::float_state::FloatState;
 use crate::memory::meter::Account;
 use crate::value::{Any, Callable, Function};
@@ -23,9 +24,18 @@ unsafe impl Callable for GuardedKernel {
         if !self.check.accepts(args) {
             self.signature.check(args)?;
         }
-        // All kernels of a program's call share the call's floating-point state.
-        let _float_state = Account::current().is_none().then(|| FloatState::IEEE.enter());
-        self.kernel.call(args)
+        // All kernels of a program's call share the call's floating-point state, and it waits for their devices.
+        let is_outermost = Account::current().is_none();
+        let _float_state = is_outermost.then(|| FloatState::IEEE.enter());
+        if self.signature.device.is_host() {
+            return self.kernel.call(args);
+        }
+        let result = launch::call_on_device(&self.kernel, args, self.signature.device, &[])?;
+        let device = args.iter().find_map(Any::as_dl_tensor).map_or(self.signature.device, |tensor| tensor.device);
+        if is_outermost {
+            device::find(device)?.synchronize()?;
+        }
+        Ok(result)
     }
 }
 

@@ -70,7 +70,8 @@ impl KernelParam {
         Some(TensorFacts {
             dtype: Some(*dtype),
             dims: Some(shape.iter().map(size).collect()),
-            device: Some(device),
+            // Which of several devices it is on is not known.
+            device: device.is_host().then_some(device),
             is_dense: true,
             alignment: *alignment as usize,
             is_writable: self.is_written,
@@ -84,7 +85,7 @@ fn fit_tensor(param: &KernelParam, device: Device, tensor: &TensorFacts, symbols
     let is_aligned = tensor.alignment.max(1).is_multiple_of(*alignment.max(&1) as usize);
     let description = [
         Fit::of(tensor.dtype.map(|known| known == *dtype)),
-        Fit::of(tensor.device.map(|_| tensor.is_on(device))),
+        fit_device(device, tensor),
         known(tensor.is_dense),
         known(is_aligned),
         known(tensor.is_writable || !param.is_written),
@@ -97,6 +98,15 @@ fn fit_tensor(param: &KernelParam, device: Device, tensor: &TensorFacts, symbols
     };
     let rank = Fit::from(dims.len() == shape.len());
     shape.iter().zip(dims).map(size).chain([description, rank]).min().unwrap_or(rank)
+}
+
+/// Other devices than the host of the same kind are compared at run time: tensors must be on the same one.
+fn fit_device(device: Device, tensor: &TensorFacts) -> Fit {
+    match tensor.device {
+        None => Fit::Maybe,
+        Some(known) if !device.is_host() && known.kind == device.kind && known != device => Fit::Maybe,
+        Some(_) => tensor.is_on(device).into(),
+    }
 }
 
 /// Values of symbols, where known.

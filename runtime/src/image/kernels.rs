@@ -20,7 +20,7 @@ pub enum Dim {
 /// Kind of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParamKind {
-    /// A contiguous tensor on the signature's device.
+    /// A contiguous tensor on a device of the signature's kind.
     Tensor {
         /// Dtype of the elements.
         dtype: DType,
@@ -54,7 +54,8 @@ pub struct KernelParam {
 pub struct KernelSignature {
     /// The kernel's name, without the prefix of its symbol.
     pub name: String,
-    /// Device of its tensors.
+    /// Device of its tensors. Of devices other than the host, only the kind is significant: all tensors of a call are on
+    /// the same one.
     pub device: Device,
     /// Number of symbols in its parameters.
     pub symbol_count: u32,
@@ -75,12 +76,14 @@ impl KernelSignature {
             let slot = if index < symbols.len() { &mut symbols[index] } else { &mut more_symbols[index - 16] };
             *slot.get_or_insert(value)
         };
+        let mut device = None;
         self.params.iter().zip(args).try_for_each(|(param, arg)| match &param.kind {
             ParamKind::Tensor { dtype, shape, alignment } => {
                 let tensor = arg.as_dl_tensor().ok_or_else(|| self.mismatch(param, &"a Tensor", arg))?;
                 // The virtual machine's own values are valid; those of other callers may be anything.
                 arg.check()?;
                 self.check_tensor(param, tensor, *dtype, *alignment)?;
+                self.check_device(param, tensor.device, &mut device)?;
                 if param.is_written && arg.get::<&Tensor>().is_some_and(Tensor::is_read_only) {
                     return Err(self.unwritable(param));
                 }
@@ -93,10 +96,6 @@ impl KernelSignature {
     fn check_tensor(&self, param: &KernelParam, tensor: &DLTensor, dtype: DType, alignment: u32) -> Result<(), Error> {
         if tensor.dtype != dtype {
             return Err(self.mismatch(param, &format_args!("elements of {dtype}"), &tensor.dtype));
-        }
-        // All host devices share the host's memory.
-        if tensor.device != self.device && !(tensor.device.is_host() && self.device.is_host()) {
-            return Err(self.mismatch(param, &format_args!("a Tensor on {}", self.device), &tensor.device));
         }
         if !is_dense(tensor.sizes(), tensor.steps()) {
             return Err(self.mismatch(param, &"a contiguous Tensor", &format_args!("strides {:?}", tensor.steps())));
@@ -112,6 +111,24 @@ impl KernelSignature {
             ));
         }
         Ok(())
+    }
+
+    /// Checks the device of a tensor: all are on the host, whose devices share its memory, or all on the same device of
+    /// the signature's kind, which is that of the first one.
+    fn check_device(&self, param: &KernelParam, device: Device, first: &mut Option<Device>) -> Result<(), Error> {
+        if device.is_host() && self.device.is_host() {
+            return Ok(());
+        }
+        if device.kind != self.device.kind {
+            return Err(self.mismatch(param, &format_args!("a Tensor on {}", first.unwrap_or(self.device)), &device));
+        }
+        match *first.get_or_insert(device) {
+            first if first == device => Ok(()),
+            first => {
+                let expected = format_args!("a Tensor on {first}, as the Tensors before it").to_string();
+                Err(self.mismatch(param, &expected, &device))
+            }
+        }
     }
 
     fn unwritable(&self, param: &KernelParam) -> Error {

@@ -1,8 +1,8 @@
 //! The functions of a library, loaded on the CPU.
-use crate::device::{self, DeviceModule};
+use crate::device::shared_library::SharedLibrary;
 use crate::ffi::{Error, RUNTIME, RuntimeTable, SafeCall};
 use crate::image::versions;
-use crate::value::{Device, Function};
+use crate::value::Function;
 use crate::vm::native::{self, MachineCode, NativeEntry};
 use std::ffi::{CStr, c_void};
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub const RUNTIME_SYMBOL: &str = "__hammock_runtime";
 
 /// Loaded code; it stays mapped while any of its kernels lives.
 pub(super) struct Code {
-    module: Box<dyn DeviceModule>,
+    module: SharedLibrary,
     /// The selected version of the kernels.
     version: usize,
 }
@@ -22,9 +22,9 @@ pub(super) struct Code {
 impl Code {
     /// Loads a library from its verified bytes, without `data`.
     pub(super) fn load(bytes: &[u8], data: &Range<usize>, version: usize) -> Result<Code, Error> {
-        let device = device::find(Device::CPU)?;
         // SAFETY: our linker writes no initializers, and the seal proves that the bytes are as it wrote them.
-        let code = Code { module: unsafe { device.load_module(bytes, data) }?, version };
+        let module = unsafe { SharedLibrary::load(bytes, data) }.map_err(Error::runtime)?;
+        let code = Code { module, version };
         code.set_runtime_pointer();
         Ok(code)
     }

@@ -148,29 +148,33 @@ impl Allocator {
         }
         let crowded = counted.saturating_add(state.stats.pooled) > shared.limit;
         drop(state);
-        match self.alloc_fresh(class, crowded) {
-            Some(data) => Ok(Block { data, class, shared: self.0 }),
-            None => {
+        let fresh = self.alloc_fresh(class, crowded);
+        match fresh.and_then(|data| data.ok_or_else(|| shared.out_of_memory(bytes))) {
+            Ok(data) => Ok(Block { data, class, shared: self.0 }),
+            Err(error) => {
                 let mut state = shared.state.lock();
                 state.stats.used -= class.bytes;
                 state.blocks -= 1;
                 drop(state);
-                Err(shared.out_of_memory(bytes))
+                Err(error)
             }
         }
     }
 
     /// Allocates from the device, after releasing cached blocks if necessary.
     #[cold]
-    fn alloc_fresh(&self, class: SizeClass, crowded: bool) -> Option<NonNull<u8>> {
+    fn alloc_fresh(&self, class: SizeClass, crowded: bool) -> Result<Option<NonNull<u8>>, Error> {
         if crowded {
             self.clear();
         }
         let api = self.shared().api;
-        api.allocate(class.bytes).or_else(|| {
-            self.clear();
-            api.allocate(class.bytes)
-        })
+        match api.allocate(class.bytes)? {
+            None => {
+                self.clear();
+                api.allocate(class.bytes)
+            }
+            data => Ok(data),
+        }
     }
 
     /// Current and peak memory use.

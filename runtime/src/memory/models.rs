@@ -2,14 +2,13 @@
 use super::allocator::{Allocator, AllocatorKind, Block, MemoryStats};
 use super::buffer;
 use super::lock::Lock;
-use crate::device::{DeviceApi, DeviceModule, Event, Stream};
+use crate::device::{DeviceApi, Event, Stream};
 use crate::ffi::Error;
 use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::sync::thread;
 use crate::value::Device;
 use loom::model::Builder;
-use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -27,14 +26,14 @@ impl DeviceApi for Watched {
         Device::CPU
     }
 
-    fn allocate(&self, bytes: usize) -> Option<NonNull<u8>> {
+    fn allocate(&self, bytes: usize) -> Result<Option<NonNull<u8>>, Error> {
         let taken = self.taken.fetch_add(bytes, Relaxed) + bytes;
         assert!(taken <= self.limit, "{taken} bytes are taken, more than the limit");
-        let data = buffer::allocate(bytes)?;
+        let Some(data) = buffer::allocate(bytes) else { return Ok(None) };
         const { assert!(size_of::<UnsafeCell<u32>>() <= LINE) }
         // SAFETY: the block has room for the cell.
         unsafe { data.cast::<UnsafeCell<u32>>().write(UnsafeCell::new(0)) };
-        Some(data)
+        Ok(Some(data))
     }
 
     unsafe fn free(&self, data: NonNull<u8>, bytes: usize) {
@@ -51,10 +50,6 @@ impl DeviceApi for Watched {
 
     fn create_event(&self) -> Result<Box<dyn Event>, Error> {
         unreachable!("models do not measure time")
-    }
-
-    unsafe fn load_module(&self, _: &[u8], _: &Range<usize>) -> Result<Box<dyn DeviceModule>, Error> {
-        unreachable!("models load no code")
     }
 }
 

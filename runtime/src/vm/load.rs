@@ -7,7 +7,7 @@ use super::native::{MachineCode, NOT_NATIVE};
 use super::program::{Program, Programs};
 use crate::executable::compact::Folding;
 use crate::executable::{Constant, FunctionInfo, FunctionKind};
-use crate::ffi::{Error, kind};
+use crate::ffi::{Error, kind, launch};
 use crate::image::Image;
 use crate::memory::{Allocator, Cache};
 use crate::registry;
@@ -26,6 +26,10 @@ impl Program {
         kernel: impl Fn(&str) -> Result<Option<Function>, Error>,
         machine_code: impl Fn(&str) -> Result<Option<MachineCode>, Error>,
     ) -> Result<Arc<Program>, Error> {
+        if options.devices.is_empty() {
+            let devices = image.kernels.iter().map(|kernel| kernel.device);
+            options.devices.extend(devices.filter(|device| !device.is_host()).max());
+        }
         if options.devices.last().is_none_or(|device| !device.is_host()) {
             options.devices.push(Device::CPU);
         }
@@ -36,7 +40,8 @@ impl Program {
         let size = size.map_err(|error| Error::new(kind::MEMORY, format!("the model: {}", error.message())))?;
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let table = &image.executable.functions;
-        let natives = table.iter().map(|info| resolve(info, &image, &options, &kernel));
+        let shared: Arc<[Arc<Allocator>]> = allocators.clone().into();
+        let natives = table.iter().map(|info| resolve(info, &image, &options, &shared, &kernel));
         let natives = natives.collect::<Result<Vec<_>, _>>()?;
         let values: Vec<Any> = natives.iter().enumerate().map(|(i, native)| function_value(id, i, native)).collect();
         let constants = load_constants(&image, options.devices[0])?;
@@ -45,6 +50,7 @@ impl Program {
         let callees = natives.iter().map(callee).collect();
         let (plain, machines, instrument, is_watched, prepared) = Default::default();
         let (bodies, plans, arenas) = (Vec::new(), Vec::new(), Vec::new());
+        let is_on_device = options.devices.iter().any(|device| !device.is_host());
         let mut program = Program {
             id,
             image,
@@ -62,6 +68,7 @@ impl Program {
             machines,
             instrument,
             is_watched,
+            is_on_device,
             prepared,
             _size: size,
         };
@@ -81,6 +88,7 @@ fn resolve(
     info: &FunctionInfo,
     image: &Image,
     options: &Options,
+    allocators: &Arc<[Arc<Allocator>]>,
     kernel: &impl Fn(&str) -> Result<Option<Function>, Error>,
 ) -> Result<Option<Native>, Error> {
     match info.kind {
@@ -107,6 +115,10 @@ fn resolve(
         };
         // Calls by bytecode are checked by the machine, or known to fit; the function value checks all others.
         let signature = &image.kernels[number];
+        let found = match signature.device.is_host() {
+            true => found,
+            false => on_device(signature.guarded(&found).unwrap_or(&found), signature.device, allocators),
+        };
         let callee = callee(signature.guarded(&found).unwrap_or(&found));
         let (value, signature) = (signature.guard(found), Some(number as u32));
         return Ok(Some(Native { callee, kind: CalleeKind::Kernel, signature, value }));
@@ -118,6 +130,12 @@ fn resolve(
     }
     let value = registry::get(&info.name).unwrap_or_else(|| missing_function(&info.name));
     Ok(Some(Native { callee: callee(&value), kind: CalleeKind::Registered, signature: None, value }))
+}
+
+/// Wraps a kernel for other devices than the host: it runs on the device of its tensors.
+fn on_device(kernel: &Function, device: Device, allocators: &Arc<[Arc<Allocator>]>) -> Function {
+    let (kernel, allocators) = (kernel.clone(), allocators.clone());
+    Function::new(move |args| launch::call_on_device(&kernel, args, device, &allocators))
 }
 
 fn callee(value: &Function) -> Callee {

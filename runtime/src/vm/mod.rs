@@ -15,6 +15,7 @@
 mod builtin;
 pub mod builtins;
 mod call;
+mod call_site;
 mod check;
 mod condition;
 mod current;
@@ -28,6 +29,7 @@ mod machine;
 mod machine_code;
 pub mod native;
 mod notify;
+mod placement;
 mod program;
 mod registers;
 mod run;
@@ -59,7 +61,8 @@ use std::time::Duration;
 /// Options of a program.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Devices in order of preference. The host is appended if it is missing.
+    /// Devices in order of preference. The host is appended if it is missing. If there are none, a program with kernels
+    /// for CUDA devices runs on the first one.
     pub devices: Vec<Device>,
     /// Policy of its allocators for released blocks.
     pub allocator: AllocatorKind,
@@ -82,7 +85,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            devices: vec![Device::CPU],
+            devices: Vec::new(),
             allocator: AllocatorKind::Pooled,
             memory_limit: default_limit(),
             max_depth: 1_000_000,

@@ -21,6 +21,8 @@ impl Run<'_> {
             return Ok(instead);
         }
         let result = call();
+        // Instruments measure the whole call, and may read its results.
+        let result = if self.program.is_on_device { self.program.synchronize().and(result) } else { result };
         self.describe(frame, pc, |call| instrument.after(call, result.as_ref()))?;
         result
     }

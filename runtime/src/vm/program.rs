@@ -4,6 +4,7 @@ use super::decode::{self, Body, CheckedKernel, Native, Plan, Plans, Tables};
 use super::instrument::Instrument;
 use super::machine::Machine;
 use super::native::{MachineCode, NativeFunction};
+use crate::device;
 use crate::executable::FunctionInfo;
 use crate::executable::compact::{ArenaPlan, Folding};
 use crate::ffi::Error;
@@ -38,6 +39,8 @@ pub(super) struct Program {
     pub(super) arenas: Vec<ArenaPlan>,
     pub(super) instrument: RwLock<Option<Arc<dyn Instrument>>>,
     pub(super) is_watched: AtomicBool,
+    /// True if one of its devices is not the host.
+    pub(super) is_on_device: bool,
     /// One per device; the host's is the last.
     pub(super) allocators: Vec<Arc<Allocator>>,
     /// Idle machines.
@@ -62,6 +65,11 @@ static ALL: Programs = Programs(Mutex::new(BTreeMap::new()));
 impl Programs {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Weak<Program>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The program of an ID, if it lives.
+    pub(super) fn find(id: u64) -> Option<Arc<Program>> {
+        ALL.lock().get(&id)?.upgrade()
     }
 
     /// Adds a program.
@@ -129,6 +137,13 @@ impl Program {
     #[inline]
     pub(super) fn check_arguments(&self, kernel: &CheckedKernel, args: &[Any]) -> Result<(), Error> {
         if kernel.check.accepts(args) { Ok(()) } else { self.image.kernels[kernel.signature as usize].check(args) }
+    }
+
+    /// Waits for the devices; returns an error that work on them reported.
+    pub(super) fn synchronize(&self) -> Result<(), Error> {
+        let devices = self.allocators.iter().map(|allocator| allocator.device()).filter(|device| !device.is_host());
+        // All of them, so that none has work left after an error.
+        devices.map(|device| device::find(device)?.synchronize()).fold(Ok(()), Result::and)
     }
 
     /// The allocator of a device of the program; -1 is the host.

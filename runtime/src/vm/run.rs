@@ -5,7 +5,7 @@ use super::interrupt;
 use super::machine::Machine;
 use super::program::Program;
 use super::registers::Registers;
-use super::{check, condition};
+use super::{call_site, check, condition};
 use crate::executable::compact::{Slot, Slots, SuballocPlan};
 use crate::ffi::{self, Args, Error, kind};
 use crate::value::{Any, Function, Storage, Tensor, index};
@@ -35,14 +35,19 @@ impl Machine {
         let entered = self.enter(run.program, function as u32, args.iter().cloned(), 0, run.bodies);
         run.entered(function as u32);
         let outcome = entered.and_then(|frame| match &run.instrument {
-            None => self.run::<false>(run, frame),
-            Some(_) => self.run::<true>(run, frame),
+            Some(_) => self.run::<true, true>(run, frame),
+            None if cfg!(feature = "cuda") && run.program.is_on_device => self.run::<false, true>(run, frame),
+            None => self.run::<false, false>(run, frame),
         });
         outcome.map_err(|error| self.unwind(run.program, |function| run.left(function), error))
     }
 
-    /// Runs until every frame has returned.
-    fn run<'p, const INSTRUMENTED: bool>(&mut self, run: &Run<'p>, mut frame: Registers<'p>) -> Result<Any, Error> {
+    /// Runs until every frame has returned. If `LOCATED`, calls are noted for errors that show after them.
+    fn run<'p, const INSTRUMENTED: bool, const LOCATED: bool>(
+        &mut self,
+        run: &Run<'p>,
+        mut frame: Registers<'p>,
+    ) -> Result<Any, Error> {
         let program = run.program;
         let mut pc = 0;
         // Evaluates a step that may fail; on failure, saves the current step for the stack trace.
@@ -54,16 +59,26 @@ impl Machine {
                 }
             };
         }
+        // Notes the call of a native function.
+        macro_rules! locate {
+            () => {
+                if LOCATED {
+                    call_site::set(program, frame.body, pc);
+                }
+            };
+        }
         let error = loop {
             match *frame.op(pc) {
                 Op::CallVoid { callee, args } if !INSTRUMENTED => {
                     attempt!(run.check_interrupt());
+                    locate!();
                     attempt!(self.call_void(&frame, callee, args));
                     self.kill(program, &frame, args);
                     pc += 1;
                 }
                 Op::Call { callee, dst, args } if !INSTRUMENTED => {
                     attempt!(run.check_interrupt());
+                    locate!();
                     self.put(program, &frame, dst, Any::NONE);
                     attempt!(frame.call_into(callee, dst, args));
                     self.kill(program, &frame, args);
@@ -71,11 +86,13 @@ impl Machine {
                 }
                 Op::CheckedCall { kernel, args } if !INSTRUMENTED => {
                     attempt!(run.check_interrupt());
+                    locate!();
                     attempt!(self.checked_call(program, &frame, kernel, args));
                     pc += 1;
                 }
                 ref op @ (Op::CallVoid { .. } | Op::Call { .. } | Op::CallOver { .. } | Op::CheckedCall { .. }) => {
                     attempt!(run.check_interrupt());
+                    locate!();
                     let result = attempt!(run.call_instrumented(&frame, pc, || call(program, &frame, op)));
                     self.called(program, &frame, op, result);
                     pc += 1;

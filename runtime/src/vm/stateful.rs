@@ -45,7 +45,7 @@ impl Vm {
             let takes = format!("`{function}` takes {} inputs ({})", names.len(), names.join(", "));
             return Err(Error::type_error(format!("{takes}, not {}", args.len())));
         }
-        let inputs = args.iter().map(|arg| self.to_input(arg).map(Some)).collect::<Result<_, _>>()?;
+        let inputs = args.iter().map(|arg| self.on_first_device(arg).map(Some)).collect::<Result<_, _>>()?;
         lock(&self.1.calls).entry(function.to_owned()).or_default().inputs = inputs;
         Ok(())
     }
@@ -57,7 +57,7 @@ impl Vm {
             let known = names.join(", ");
             Error::value(format!("`{function}` has no parameter `{parameter}`; it has {known}"))
         })?;
-        let value = self.to_input(value)?;
+        let value = self.on_first_device(value)?;
         let mut calls = lock(&self.1.calls);
         let inputs = &mut calls.entry(function.to_owned()).or_default().inputs;
         inputs.resize(names.len(), None);
@@ -122,22 +122,13 @@ impl Vm {
         if args.len() != expected {
             return Err(Error::type_error(format!("`{function}` takes {expected} arguments, not {}", args.len())));
         }
-        let args = args.iter().map(|arg| self.to_input(arg)).collect::<Result<Vec<_>, _>>()?;
+        let args = args.iter().map(|arg| self.on_first_device(arg)).collect::<Result<Vec<_>, _>>()?;
         let call = Function::new(move |given| match given.len() {
             0 => target.call(&args).map(|result| if include_return { result } else { Any::NONE }),
             count => Err(Error::type_error(format!("a saved function takes no arguments, not {count}"))),
         });
         lock(&self.1.saved).insert(saved.to_owned(), call);
         Ok(())
-    }
-
-    /// Converts an input for the program: owned, and on the first device.
-    fn to_input(&self, value: &Any) -> Result<Any, Error> {
-        let value = value.clone();
-        match value.get::<&Tensor>() {
-            Some(tensor) => Ok(tensor.to_device(self.allocators()[0].device())?.into()),
-            None => Ok(value),
-        }
     }
 }
 
@@ -165,7 +156,9 @@ fn fill(value: &Any, outputs: &mut &[Tensor]) -> Result<(), Error> {
         let (first, rest) =
             outputs.split_first().ok_or_else(|| Error::type_error("the result has more tensors than outputs"))?;
         *outputs = rest;
-        first.overwrite(&tensor.to_device(Device::CPU)?.to_contiguous()?)?;
+        let dense =
+            if tensor.is_contiguous() { tensor.clone() } else { tensor.to_device(Device::CPU)?.to_contiguous()? };
+        first.overwrite(&dense)?;
     }
     Ok(())
 }

@@ -26,7 +26,8 @@ pub struct CallFlags {
     /// Number of threads to run kernels on [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Devices to run on, in the order of the module's device numbers, such as cpu:0,cpu:1 [default: cpu:0]
+    /// Devices to run on, in the order of the module's device numbers, such as cpu:0,cpu:1 or cuda:0 [default: cuda:0 for
+    /// kernels that are compiled for CUDA, otherwise cpu:0]
     #[arg(long = "device", value_name = "DEVICES", value_delimiter = ',')]
     pub devices: Vec<Device>,
     /// Flush denormals to zero (FTZ and DAZ) on all threads: numbers below 1.2e-38 in float32, which slow processors down by
@@ -43,7 +44,7 @@ pub struct CallFlags {
 pub struct RunOptions {
     /// Number of threads for kernels; all by default.
     pub threads: Option<usize>,
-    /// Devices, by number; the host by default.
+    /// Devices, by number; by default, the one that the kernels are compiled for.
     pub devices: Vec<Device>,
     /// True if denormals are flushed to zero.
     pub flush_denormals: bool,
@@ -54,9 +55,8 @@ pub struct RunOptions {
 impl RunOptions {
     /// The virtual machine's options.
     pub fn options(&self) -> Options {
-        let defaults = Options::default();
-        let devices = if self.devices.is_empty() { defaults.devices } else { self.devices.clone() };
-        let mut options = Options { devices, flush_denormals: self.flush_denormals, ..defaults };
+        let devices = self.devices.clone();
+        let mut options = Options { devices, flush_denormals: self.flush_denormals, ..Options::default() };
         self.limits.apply(&mut options);
         options
     }

@@ -46,12 +46,33 @@ pub enum FaultKind {
     /// A read of bytes of shared memory that nobody wrote.
     #[error("read of unwritten shared memory at offset {0}")]
     Unwritten(u64),
+    /// An access of local memory, or of a kernel's parameters, outside of them.
+    #[error("access of {bytes} bytes at offset {offset} of {size} bytes of {space} memory")]
+    OutOfBounds {
+        /// The state space.
+        space: &'static str,
+        /// Offset of the first byte.
+        offset: u64,
+        /// Bytes accessed.
+        bytes: u32,
+        /// Bytes that there are.
+        size: u32,
+    },
+    /// A read of bytes of local memory that the thread did not write.
+    #[error("read of unwritten local memory at offset {0}")]
+    UnwrittenLocal(u64),
     /// Two accesses that no barrier orders.
     #[error("data race: {0}")]
     Race(String),
     /// A barrier that not all threads reach.
     #[error("divergent barrier: {0}")]
     DivergentBarrier(String),
+    /// An instruction of a warp that not all lanes that it needs execute.
+    #[error("divergent warp: {0}")]
+    DivergentWarp(String),
+    /// A wrong use of a mbarrier.
+    #[error("mbarrier: {0}")]
+    Mbarrier(String),
     /// No thread can go on.
     #[error("deadlock: {0}")]
     Deadlock(String),

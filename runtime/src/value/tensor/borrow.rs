@@ -1,5 +1,6 @@
 //! Tensors from other code: copied, or borrowed.
 use super::{DLTensor, Lender, Owner, Tensor, TensorError, byte_size, is_dense};
+use crate::memory::{Allocator, AllocatorKind};
 use crate::value::{DType, Shape};
 
 /// Maximum rank of a tensor from other code; numpy has the same limit. A larger rank is treated as a damaged
@@ -69,7 +70,7 @@ impl DLTensor {
 }
 
 impl Tensor {
-    /// A contiguous copy, on the host, of a tensor from other code.
+    /// A contiguous copy, on the same device, of a tensor from other code.
     ///
     /// # Safety
     /// The `DLTensor` is valid.
@@ -77,6 +78,11 @@ impl Tensor {
         let Description { shape, strides, data } = tensor.check()?;
         // The alias does not outlive this function.
         let alias = Tensor::assemble(data, tensor.device, tensor.dtype, shape, strides, || Owner::Nobody);
+        if !tensor.device.is_host() {
+            let allocator = Allocator::new(tensor.device, AllocatorKind::Naive, usize::MAX);
+            let copy = allocator.and_then(|allocator| alias.copy_into(&allocator));
+            return copy.map_err(|error| TensorError::NotCopied(error.message().to_owned()));
+        }
         let dense = alias.to_contiguous()?;
         Tensor::from_bytes(dense.dtype(), dense.shape(), dense.as_bytes()?)
     }

@@ -45,6 +45,9 @@ pub enum TensorError {
     /// The data is not in host memory.
     #[error("the tensor lives on {0}, where the host cannot read it")]
     NotOnHost(Device),
+    /// The data cannot be copied on its device.
+    #[error("{0}")]
+    NotCopied(String),
     /// Shared data cannot be written.
     #[error("the tensor's data is shared")]
     Shared,

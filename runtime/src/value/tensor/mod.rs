@@ -311,6 +311,16 @@ impl Tensor {
         }
     }
 
+    /// Returns true if this is the only reference to the tensor and its memory, which it owns.
+    pub(crate) fn is_sole_owner(&self) -> bool {
+        self.0.is_unique()
+            && match self.owner() {
+                Some(Owner::Buffer(_) | Owner::Counted(_)) => true,
+                Some(Owner::Storage(storage)) => storage.ref_count() == 1,
+                _ => false,
+            }
+    }
+
     fn check_owned(&self) -> Result<(), TensorError> {
         let owns_memory = matches!(self.owner(), Some(Owner::Buffer(_) | Owner::Counted(_)));
         if owns_memory && self.0.is_unique() { Ok(()) } else { Err(TensorError::Shared) }

@@ -121,7 +121,7 @@ pub(super) fn check_bounds(begin: usize, bytes: usize, available: usize) -> Resu
 
 /// Number of elements from the first to the last, inclusive, for sizes that are not zero; `None` if a stride is
 /// negative or the number overflows.
-fn span(shape: &[i64], strides: &[i64]) -> Option<usize> {
+pub(super) fn span(shape: &[i64], strides: &[i64]) -> Option<usize> {
     let last = shape.iter().zip(strides).try_fold(0i64, |last, (size, stride)| {
         if *stride < 0 { None } else { last.checked_add(stride.checked_mul(size - 1)?) }
     })?;

@@ -32,6 +32,6 @@ fn share(value: &Tensor, _in_group: &Any, result: &Tensor) -> Result<(), Error> 
         let (given, wanted) = (value.shape(), result.shape());
         return Err(Error::value(format!("there is only one worker: of {given:?} it cannot make {wanted:?}")));
     }
-    let host = value.to_device(Device::CPU)?.to_contiguous()?;
-    result.overwrite(&host.reshape(result.shape())?)
+    let dense = if value.is_contiguous() { value.clone() } else { value.to_device(Device::CPU)?.to_contiguous()? };
+    result.overwrite(&dense.reshape(result.shape())?)
 }

@@ -1,4 +1,5 @@
 //! Non-maximum suppression. The number of remaining boxes is only known at run time.
+use super::memory::on_device_of;
 use super::order::{float, scratch, sorted};
 use crate::ffi::Error;
 use crate::value::{Any, DType, Device, Tensor, Tuple};
@@ -43,6 +44,7 @@ fn all_class_non_max_suppression(
     if batch != batches || count != columns {
         return Err(misfit(boxes, scores));
     }
+    let operand = boxes;
     let rules = Rules {
         max_boxes: scalar(max_boxes)?.clamp(0.0, count as f64) as usize,
         overlap: scalar(iou_threshold)? as f32,
@@ -64,7 +66,9 @@ fn all_class_non_max_suppression(
         (0..classes).flat_map(of_class).collect()
     };
     let images: Vec<Vec<Selected>> = (0..batch as usize).map(image).collect();
-    if format == "onnx" { listed(&images) } else { padded(&images, classes * count) }
+    let made = if format == "onnx" { listed(&images)? } else { padded(&images, classes * count)? };
+    let fields = made.into_iter().map(|field| on_device_of(operand, field).map(Any::from));
+    Ok(Tuple::new(fields.collect::<Result<Vec<_>, _>>()?.into_iter()).into())
 }
 
 fn misfit(boxes: &Tensor, scores: &Tensor) -> Error {
@@ -75,18 +79,18 @@ fn misfit(boxes: &Tensor, scores: &Tensor) -> Error {
 }
 
 /// Rows of image, class and box, and their number.
-fn listed(images: &[Vec<Selected>]) -> Result<Any, Error> {
+fn listed(images: &[Vec<Selected>]) -> Result<Vec<Tensor>, Error> {
     let row = |(n, image): (usize, &Vec<Selected>)| -> Vec<i64> {
         image.iter().flat_map(|s| [n as i64, s.class as i64, s.index as i64]).collect()
     };
     let rows: Vec<i64> = images.iter().enumerate().flat_map(row).collect();
     let count = rows.len() as i64 / 3;
     let indices = Tensor::from_slice(&[count, 3], &rows)?;
-    Ok(Tuple::new([indices.into(), Tensor::from_slice(&[1], &[count])?.into()].into_iter()).into())
+    Ok(vec![indices, Tensor::from_slice(&[1], &[count])?])
 }
 
 /// For each image, rows of class and box, scores, and their number; padded with zeros to `room` rows.
-fn padded(images: &[Vec<Selected>], room: usize) -> Result<Any, Error> {
+fn padded(images: &[Vec<Selected>], room: usize) -> Result<Vec<Tensor>, Error> {
     let (mut indices, mut scores) = (Vec::new(), Vec::new());
     for image in images {
         indices.extend(image.iter().flat_map(|s| [s.class as i64, s.index as i64]));
@@ -98,7 +102,7 @@ fn padded(images: &[Vec<Selected>], room: usize) -> Result<Any, Error> {
     let (batch, room) = (images.len() as i64, room as i64);
     let indices = Tensor::from_slice(&[batch, room, 2], &indices)?;
     let scores = Tensor::from_slice(&[batch, room], &scores)?;
-    Ok(Tuple::new([indices.into(), scores.into(), Tensor::from_slice(&[batch], &counts)?.into()].into_iter()).into())
+    Ok(vec![indices, scores, Tensor::from_slice(&[batch], &counts)?])
 }
 
 /// The selected boxes, best first; equal scores keep their order.

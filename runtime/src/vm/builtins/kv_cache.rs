@@ -2,6 +2,7 @@
 //!
 //! A cache is a tensor with spare capacity for more rows. Rows are written in place as long as there is no view of the
 //! tensor; otherwise the cache continues with a copy, so that a view never changes.
+use super::memory::on_device_of;
 use crate::ffi::{Args, Error, kind};
 use crate::value::{Device, Opaque, Shape, Tensor, Tuple, copy_bits};
 use crate::vm::{Builtin, builtin::builtin};
@@ -85,9 +86,8 @@ impl Rows {
 
     fn reallocate(&mut self, room: usize) -> Result<(), Error> {
         let shape: Vec<_> = [room as i64].iter().chain(self.row_shape()).copied().collect();
-        let mut data = Tensor::empty(self.data.dtype(), &shape, Device::CPU)?;
-        let old = self.data.as_bytes()?;
-        data.as_bytes_mut()?[..old.len()].copy_from_slice(old);
+        let data = empty_like(&self.data, &shape)?;
+        data.overwrite_bytes(0, &self.data, 0, self.data.nbytes())?;
         self.data = data;
         Ok(())
     }
@@ -97,12 +97,20 @@ impl Rows {
         if count == 0 {
             return Ok(());
         }
-        let (bits, host) = (self.row_bits(), rows.to_device(Device::CPU)?.to_contiguous()?);
-        if self.data.as_bytes_mut().is_err() {
+        let bits = self.row_bits();
+        let rows = if rows.is_contiguous() { rows.clone() } else { rows.to_device(Device::CPU)?.to_contiguous()? };
+        if !self.data.is_sole_owner() {
             self.reallocate(self.room())?;
         }
-        copy_bits(self.data.as_bytes_mut()?, to * bits, host.as_bytes()?, from * bits, count * bits);
-        Ok(())
+        if bits.is_multiple_of(8) {
+            return self.data.overwrite_bytes(to * bits / 8, &rows, from * bits / 8, count * bits / 8);
+        }
+        // Rows that end within a byte are written on the host.
+        let host = rows.to_device(Device::CPU)?;
+        let mut data = if self.data.device().is_host() { None } else { Some(self.data.to_device(Device::CPU)?) };
+        let target = data.as_mut().unwrap_or(&mut self.data);
+        copy_bits(target.as_bytes_mut()?, to * bits, host.as_bytes()?, from * bits, count * bits);
+        data.map_or(Ok(()), |data| self.data.overwrite(&data))
     }
 
     /// Rotates the ring so that rows are in order of insertion.
@@ -112,7 +120,7 @@ impl Rows {
         }
         let (sinks, oldest, filled) = (self.sinks, self.position, self.filled);
         let old = self.data.clone();
-        self.data = Tensor::empty(old.dtype(), old.shape(), Device::CPU)?;
+        self.data = empty_like(&old, old.shape())?;
         self.write(0, &old, 0, sinks)?;
         self.write(sinks, &old, oldest, filled - oldest)?;
         self.write(sinks + filled - oldest, &old, sinks, oldest - sinks)?;
@@ -168,6 +176,12 @@ impl Rows {
     }
 }
 
+/// A tensor of zeros with the dtype and on the device of another one.
+fn empty_like(of: &Tensor, shape: &[i64]) -> Result<Tensor, Error> {
+    let host = if of.device().is_host() { of.device() } else { Device::CPU };
+    on_device_of(of, Tensor::empty(of.dtype(), shape, host)?)
+}
+
 fn total(rows: usize, more: usize) -> Result<usize, Error> {
     rows.checked_add(more).ok_or_else(|| Error::value(format!("a cache cannot hold {rows} and {more} rows")))
 }
@@ -183,7 +197,7 @@ fn create(rows: &Tensor, reserve: &Shape, filled: i64) -> Result<Opaque, Error> 
     if reserve.is_empty() {
         return Err(Error::value("a cache needs a dimension for its rows"));
     }
-    let data = Tensor::empty(rows.dtype(), reserve, Device::CPU)?;
+    let data = empty_like(rows, reserve)?;
     let mut cache = Rows { data, filled: 0, position: 0, sinks: 0 };
     cache.append(rows)?;
     if filled >= 0 {

@@ -4,6 +4,7 @@
 //! `Pages` assigns free pages to sequences as they grow, and reclaims them; it does not refer to the tensors, so one
 //! serves all layers of a model. The slot of a row is `page * rows per page + row in the page`. Programs read a
 //! sequence's rows through its row of the block table.
+use super::memory::on_first_device;
 use super::order::scratch;
 use super::sampling::check_in_place;
 use crate::ffi::{Error, kind};
@@ -163,7 +164,7 @@ fn extend(pages: &Opaque, sequences: &Shape, rows: &Shape) -> Result<Tensor, Err
         state.extend(*sequence, more, places);
         rest = behind;
     }
-    Ok(places)
+    on_first_device(places)
 }
 
 fn truncate(pages: &Opaque, sequence: i64, rows: i64) -> Result<(), Error> {
@@ -192,7 +193,7 @@ fn table(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
     for (line, padded) in lines.iter().zip(table.as_mut_slice::<i32>()?.chunks_exact_mut(longest.max(1))) {
         padded[..line.pages.len()].copy_from_slice(&line.pages);
     }
-    Ok(table)
+    on_first_device(table)
 }
 
 fn lengths(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
@@ -201,11 +202,12 @@ fn lengths(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
     for (number, length) in sequences.iter().zip(lengths.as_mut_slice::<i32>()?) {
         *length = state.sequence(*number)?.rows as i32;
     }
-    Ok(lengths)
+    on_first_device(lengths)
 }
 
 fn write(data: &Tensor, slots: &Tensor, rows: &Tensor) -> Result<Tensor, Error> {
-    let (slots, rows) = (slots.to_device(Device::CPU)?.to_contiguous()?, rows.to_device(Device::CPU)?.to_contiguous()?);
+    let slots = slots.to_device(Device::CPU)?.to_contiguous()?;
+    let rows = if rows.is_contiguous() { rows.clone() } else { rows.to_device(Device::CPU)?.to_contiguous()? };
     let (capacity, slots) = (data.shape().iter().take(2).product::<i64>(), slots.as_slice::<i64>()?);
     let fits =
         data.shape().len() >= 2 && rows.shape().split_first() == Some((&(slots.len() as i64), &data.shape()[2..]));
@@ -218,6 +220,11 @@ fn write(data: &Tensor, slots: &Tensor, rows: &Tensor) -> Result<Tensor, Error> 
     }
     // Rows of types below a byte are packed.
     let bits = data.shape()[2..].iter().map(|size| *size as usize).product::<usize>() * data.dtype().width();
+    if !data.device().is_host() {
+        write_on_device(data, slots, &rows, bits)?;
+        return Ok(data.clone());
+    }
+    let rows = rows.to_device(Device::CPU)?;
     let (from, to) = (rows.as_bytes()?.as_ptr(), data.data_ptr());
     for (row, slot) in slots.iter().enumerate().filter(|_| bits > 0) {
         // SAFETY: both are contiguous on the host and have more rows of `bits` bits than `row` and `slot`. Callers of
@@ -226,6 +233,21 @@ fn write(data: &Tensor, slots: &Tensor, rows: &Tensor) -> Result<Tensor, Error> 
         unsafe { copy_bits_between(to, *slot as usize * bits, from, row * bits, bits) };
     }
     Ok(data.clone())
+}
+
+/// Writes rows of `bits` bits to their slots in another device's memory. Adjacent slots are written at once.
+fn write_on_device(data: &Tensor, slots: &[i64], rows: &Tensor, bits: usize) -> Result<(), Error> {
+    if !bits.is_multiple_of(8) {
+        let wrong = format!("rows of {bits} bits cannot be written on {}: they end within a byte", data.device());
+        return Err(Error::type_error(wrong));
+    }
+    let mut row = 0;
+    for adjacent in slots.chunk_by(|a, b| a + 1 == *b) {
+        let bytes = adjacent.len() * bits / 8;
+        data.overwrite_bytes(adjacent[0] as usize * bits / 8, rows, row * bits / 8, bytes)?;
+        row += adjacent.len();
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -86,13 +86,18 @@ fn ensure_zero_offset(value: &Tensor) -> Result<Tensor, Error> {
     if description.byte_offset.is_multiple_of(ALIGNMENT as u64) {
         return Ok(value.to_contiguous()?.view(value.dtype(), value.shape(), 0)?);
     }
-    let value = value.to_contiguous()?;
-    Ok(Tensor::from_bytes(value.dtype(), value.shape(), value.as_bytes()?)?)
+    let host = value.to_device(Device::CPU)?.to_contiguous()?;
+    on_device_of(value, Tensor::from_bytes(host.dtype(), host.shape(), host.as_bytes()?)?)
 }
 
 fn to_device(value: &Tensor, kind: i64, id: i64, _scope: Option<&str>) -> Result<Tensor, Error> {
     let number = |value: i64| i32::try_from(value).map_err(|_| Error::value(format!("{value} is not a device")));
     let device = Device { kind: number(kind)?, id: number(id)? };
+    transfer(value, device)
+}
+
+/// This tensor if it is on the device, otherwise a copy there.
+pub(super) fn transfer(value: &Tensor, device: Device) -> Result<Tensor, Error> {
     if value.device() == device {
         return Ok(value.clone());
     }
@@ -102,6 +107,19 @@ fn to_device(value: &Tensor, kind: i64, id: i64, _scope: Option<&str>) -> Result
         Some(allocator) => value.copy_into(&allocator),
         None => value.to_device(device),
     }
+}
+
+/// A tensor that a builtin made on the host, on the program's first device, where kernels expect it.
+pub(super) fn on_first_device(made: Tensor) -> Result<Tensor, Error> {
+    match current::with(|program| Ok(program.allocators[0].device())) {
+        Ok(device) if !device.is_host() => transfer(&made, device),
+        _ => Ok(made),
+    }
+}
+
+/// A tensor that a builtin made on the host from data of an operand, on the operand's device.
+pub(super) fn on_device_of(operand: &Tensor, made: Tensor) -> Result<Tensor, Error> {
+    if operand.device().is_host() { Ok(made) } else { transfer(&made, operand.device()) }
 }
 
 fn clear() -> Result<(), Error> {

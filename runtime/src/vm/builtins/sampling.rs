@@ -1,5 +1,6 @@
 //! Sampling of the next token with a uniform random number drawn by the caller, and transformations of the logits
 //! before that. Tensors are float32 with one row: all axes but the last have size 1.
+use super::memory::on_device_of;
 use super::order::{float, scratch, sorted};
 use crate::ffi::Error;
 use crate::value::{DType, Device, Tensor};
@@ -48,19 +49,17 @@ fn row(tensor: &Tensor, dtype: DType) -> Result<Tensor, Error> {
 
 /// Runs `change` on the elements of a row and writes them back.
 fn change_row(logits: &Tensor, change: impl FnOnce(&mut [f32]) -> Result<(), Error>) -> Result<(), Error> {
-    let _scratch = scratch(logits.element_count(), 4)?;
+    let _scratch = scratch(logits.element_count(), 8)?;
     let mut values = row(logits, DType::FLOAT32)?.as_slice::<f32>()?.to_vec();
     check_in_place(logits)?;
     change(&mut values)?;
-    // SAFETY: the tensor is contiguous on the host and has as many elements. Callers of functions that work in place
-    // ensure that nobody else reads it during the call.
-    unsafe { logits.data_ptr().copy_from_nonoverlapping(values.as_ptr().cast(), size_of_val(values.as_slice())) };
-    Ok(())
+    // Callers of functions that work in place ensure that nobody else reads the tensor during the call.
+    logits.overwrite(&Tensor::from_slice(logits.shape(), &values)?)
 }
 
 /// Rejects a tensor that cannot be changed in place.
 pub(super) fn check_in_place(tensor: &Tensor) -> Result<(), Error> {
-    if tensor.device().is_host() && tensor.is_contiguous() && !tensor.is_read_only() {
+    if tensor.is_contiguous() && !tensor.is_read_only() {
         return Ok(());
     }
     Err(Error::value(format!("{tensor:?} cannot be changed in place: it must be dense and not a constant")))
@@ -146,9 +145,9 @@ fn sample_from_prob(prob: &Tensor, top_p: f64, uniform: f64) -> Result<i64, Erro
     draw(&tokens, top_p, uniform).map(|token| token as i64).ok_or_else(nothing_likely)
 }
 
-fn multinomial_from_uniform(prob: &Tensor, uniform: &Tensor) -> Result<Tensor, Error> {
+fn multinomial_from_uniform(operand: &Tensor, uniform: &Tensor) -> Result<Tensor, Error> {
     let host = |tensor: &Tensor| Ok::<_, Error>(tensor.to_device(Device::CPU)?.to_contiguous()?);
-    let (prob, uniform) = (host(prob)?, host(uniform)?);
+    let (prob, uniform) = (host(operand)?, host(uniform)?);
     let (probs, samples) = (prob.as_slice::<f32>()?, uniform.as_slice::<f32>()?);
     let [rows, tokens] = *prob.shape() else {
         return Err(Error::value(format!("expected rows of probabilities, not {prob:?}")));
@@ -157,7 +156,7 @@ fn multinomial_from_uniform(prob: &Tensor, uniform: &Tensor) -> Result<Tensor, E
         return Err(Error::value(format!("{uniform:?} does not hold one number for each row of {prob:?}")));
     }
     let drawn: Vec<_> = probs.chunks_exact(tokens as usize).zip(samples).map(|(row, u)| first_above(row, *u)).collect();
-    Ok(Tensor::from_slice(&[rows, 1], &drawn)?)
+    on_device_of(operand, Tensor::from_slice(&[rows, 1], &drawn)?)
 }
 
 /// The first index whose prefix sum exceeds `uniform`, otherwise the last index.

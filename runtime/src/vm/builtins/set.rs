@@ -1,4 +1,5 @@
 //! Operators whose result sizes depend on the data: unique elements, indices of nonzero elements.
+use super::memory::on_device_of;
 use super::order::{keys, scratch, sorted, zero_key};
 use crate::ffi::Error;
 use crate::value::{Any, Device, Tensor, Tuple};
@@ -16,8 +17,8 @@ pub(super) const TABLE: &[Builtin] = &[
         "Returns the indices of the nonzero elements, one column per element."),
 ];
 
-fn nonzero(value: &Tensor) -> Result<Tensor, Error> {
-    let value = value.to_device(Device::CPU)?.to_contiguous()?;
+fn nonzero(operand: &Tensor) -> Result<Tensor, Error> {
+    let value = operand.to_device(Device::CPU)?.to_contiguous()?;
     // A scalar counts as a vector of one element.
     let shape = if value.shape().is_empty() { &[1] } else { value.shape() };
     // Keys, order, and an index for each dimension.
@@ -38,7 +39,7 @@ fn nonzero(value: &Tensor) -> Result<Tensor, Error> {
         }
     }
     indices[..count].copy_from_slice(&left);
-    Ok(Tensor::from_slice(&[shape.len() as i64, count as i64], &indices)?)
+    on_device_of(operand, Tensor::from_slice(&[shape.len() as i64, count as i64], &indices)?)
 }
 
 /// Linear indices of the nonzero elements, in order.
@@ -82,10 +83,12 @@ fn unique(
     let _scratch = scratch(host.element_count().max(slices), UNIQUE)?;
     let rows = find_unique(&host, axis, sorted)?;
     if !(return_index || return_inverse || return_counts) {
-        return Ok(rows.values.into());
+        return Ok(on_device_of(value, rows.values)?.into());
     }
-    let vector = |values: &[i64]| Ok::<_, Error>(Any::from(Tensor::from_slice(&[values.len() as i64], values)?));
-    let mut fields = vec![Any::from(rows.values)];
+    let vector = |values: &[i64]| {
+        Ok::<_, Error>(Any::from(on_device_of(value, Tensor::from_slice(&[values.len() as i64], values)?)?))
+    };
+    let mut fields = vec![Any::from(on_device_of(value, rows.values)?)];
     for (wanted, values) in [(return_index, rows.first), (return_inverse, rows.inverse), (return_counts, rows.counts)] {
         if wanted {
             fields.push(vector(&values)?);

@@ -3,6 +3,7 @@
 //! The shape heap is a vector of 64-bit integers, one per symbolic expression of a function. Codes select an operation
 //! on a size; the number after a code is an immediate or an index into the heap.
 use super::check::Context;
+use super::memory::on_first_device;
 use super::order::scratch;
 use crate::ffi::{Args, Error, kind};
 use crate::value::{Any, DType, Device, Shape, Tensor};
@@ -199,5 +200,5 @@ pub(super) fn tensor_to_shape(value: &Tensor) -> Result<Shape, Error> {
 }
 
 fn shape_to_tensor(shape: &Shape) -> Result<Tensor, Error> {
-    Ok(Tensor::from_slice(&[shape.len() as i64], shape)?)
+    on_first_device(Tensor::from_slice(&[shape.len() as i64], shape)?)
 }

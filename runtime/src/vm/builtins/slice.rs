@@ -1,4 +1,5 @@
 //! Slices whose bounds are tensors.
+use super::memory::on_device_of;
 use super::order::scratch;
 use super::shape::tensor_to_shape;
 use crate::ffi::Error;
@@ -29,7 +30,7 @@ fn dynamic_strided_slice(value: &Tensor, begin: &Tensor, end: &Tensor, strides: 
     if size > 0 {
         copy(host.as_bytes()?, host.dtype().bytes(), host.shape(), &axes, 0, &mut bytes);
     }
-    Ok(Tensor::from_bytes(host.dtype(), &shape, &bytes)?)
+    on_device_of(value, Tensor::from_bytes(host.dtype(), &shape, &bytes)?)
 }
 
 /// A slice of an axis.

@@ -2,7 +2,9 @@
 //!
 //! Sorting is stable. NaN is above every number, so it comes first in descending order.
 use super::order::{keys, scratch, sorted};
-use crate::ffi::{Args, Error};
+use crate::device;
+use crate::ffi::{Args, Error, kind};
+use crate::memory::Buffer;
 use crate::value::{DType, Device, Tensor, byte_size};
 use crate::vm::{Builtin, builtin::builtin};
 
@@ -122,7 +124,7 @@ impl Lines {
                 }
             }
         }
-        Ok(())
+        values.into_iter().chain(places).try_for_each(Target::finish)
     }
 
     /// Index of the element with that rank of a line in the target, if it has one.
@@ -139,11 +141,13 @@ struct Target {
     start: *mut u8,
     dtype: DType,
     count: usize,
+    /// The host's copy of another device's memory, where results are written first, with the device and its memory.
+    staging: Option<(Buffer, Device, *mut u8)>,
 }
 
 impl Target {
     fn of(args: &Args<'_>, position: usize) -> Result<Self, Error> {
-        let wrong = || args.error(format!("argument #{position} must be a dense tensor on the host"));
+        let wrong = || args.error(format!("argument #{position} must be a dense tensor"));
         let value = args.values().get(position).ok_or_else(wrong)?;
         let tensor = value.as_dl_tensor().ok_or_else(wrong)?;
         value.check()?;
@@ -151,14 +155,33 @@ impl Target {
             return Err(args.error(format!("argument #{position} must not be written: it is a constant")));
         }
         let dense = value.get::<&Tensor>().map_or(tensor.strides.is_null(), Tensor::is_contiguous);
-        if !dense || !tensor.device.is_host() {
+        if !dense {
             return Err(wrong());
         }
         let bytes = byte_size(tensor.dtype, tensor.sizes())?;
         // Elements of less than a byte cannot be written individually.
         let count = if tensor.dtype.is_byte_sized() { bytes.checked_div(tensor.dtype.bytes()) } else { None };
         let count = count.ok_or_else(|| args.error(format!("results cannot be {}", tensor.dtype)))?;
-        Ok(Target { start: tensor.data.wrapping_add(tensor.byte_offset as usize), dtype: tensor.dtype, count })
+        let (data, device) = (tensor.data.wrapping_add(tensor.byte_offset as usize), tensor.device);
+        if device.is_host() {
+            return Ok(Target { start: data, dtype: tensor.dtype, count, staging: None });
+        }
+        // With its contents: not every element may be written.
+        let no_memory = || Error::new(kind::MEMORY, format!("there is no memory for {bytes} bytes of results"));
+        let staging = Buffer::new(bytes).ok_or_else(no_memory)?;
+        let (source, host) = (device::find(device)?, device::find(Device::CPU)?);
+        // SAFETY: both have as many bytes, as the caller's `DLTensor` says, and the buffer is new.
+        unsafe { device::copy((source, data), (host, staging.as_ptr()), bytes)? };
+        let start = staging.as_ptr();
+        Ok(Target { start, dtype: tensor.dtype, count, staging: Some((staging, device, data)) })
+    }
+
+    /// Copies the results to another device's memory.
+    fn finish(&self) -> Result<(), Error> {
+        let Some((staging, device, data)) = &self.staging else { return Ok(()) };
+        let (host, target) = (device::find(Device::CPU)?, device::find(*device)?);
+        // SAFETY: as in `of`; the caller lends the memory for results.
+        unsafe { device::copy((host, staging.as_ptr()), (target, *data), staging.len()) }
     }
 
     fn put(&self, at: usize, bytes: &[u8]) -> Result<(), Error> {

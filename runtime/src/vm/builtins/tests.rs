@@ -254,7 +254,7 @@ fn tensors_move_between_devices() {
     assert!(from.data_ptr() != to.data_ptr() && from.as_bytes() == to.as_bytes());
     let same = call("to_device", &[there.clone(), int(1), int(1)]).unwrap();
     assert!(same.get::<&Tensor>().unwrap().ptr_eq(to));
-    assert_eq!(message("to_device", &[here, int(2), int(0)]), "ValueError: there is no device cuda:0");
+    assert_eq!(message("to_device", &[here, int(8), int(0)]), "ValueError: there is no device metal:0");
 }
 
 #[test]

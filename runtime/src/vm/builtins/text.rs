@@ -1,4 +1,5 @@
 //! Text as bytes: the input of language models, and their output one byte at a time.
+use super::memory::on_first_device;
 use super::order::scratch;
 use crate::ffi::{Error, kind};
 use crate::printable;
@@ -16,7 +17,7 @@ pub(super) const TABLE: &[Builtin] = &[
 fn bytes(text: &str) -> Result<Tensor, Error> {
     let _scratch = scratch(text.len(), size_of::<i64>())?;
     let bytes: Vec<i64> = text.bytes().map(i64::from).collect();
-    Ok(Tensor::from_slice(&[bytes.len() as i64], &bytes)?)
+    on_first_device(Tensor::from_slice(&[bytes.len() as i64], &bytes)?)
 }
 
 fn print(text: &str) -> Result<(), Error> {

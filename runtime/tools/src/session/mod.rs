@@ -96,7 +96,7 @@ impl Session {
         &self.vm
     }
 
-    /// Resolves the arguments of a call: see [`CallSpec`].
+    /// Resolves the arguments of a call: see [`CallSpec`]. They are on the first device.
     ///
     /// # Errors
     /// If there is no such function, their number or types are wrong, or one cannot be read.
@@ -104,7 +104,11 @@ impl Session {
         let signature = self.signature(spec.func)?;
         let read = watchdog::within(self.timeout, || self.vm.counting(|| arguments(&signature, spec)));
         let Arguments { values, weight_bytes } = read.map_err(|error| InputError::new(error.message()))??;
-        let counted = self.vm.reserve(weight_bytes).map_err(|error| InputError::new(error.message()))?;
+        let failed = |error: Error| InputError::new(error.message());
+        if !self.vm.options().devices[0].is_host() {
+            return values.iter().map(|value| self.vm.on_first_device(value)).collect::<Result<_, _>>().map_err(failed);
+        }
+        let counted = self.vm.reserve(weight_bytes).map_err(failed)?;
         *self.weights.lock().unwrap_or_else(PoisonError::into_inner) = Some(counted);
         Ok(values)
     }

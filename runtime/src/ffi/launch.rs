@@ -1,0 +1,181 @@
+//! Launches by the host functions of kernels, and their workspaces in device memory.
+//!
+//! Host functions do not know their device: the caller of a kernel sets the thread's current one.
+use super::{Error, panic_message, raise};
+use crate::device::launch::{CallSite, Launch};
+use crate::device::{self, DeviceApi};
+use crate::fork::Table;
+use crate::memory::{Allocator, AllocatorKind, Block};
+use crate::value::{Any, Device, Function};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+thread_local! {
+    static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
+    static SITE: Cell<Option<CallSite>> = const { Cell::new(None) };
+    /// Workspaces of the kernels in progress on this thread, with their addresses.
+    static WORKSPACES: RefCell<Vec<Block>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The device of the kernel in progress.
+#[derive(Clone, Copy)]
+struct Current {
+    api: &'static dyn DeviceApi,
+    /// The allocator of its workspaces; null for one without a limit.
+    allocator: *const Allocator,
+}
+
+/// Runs `kernel` with `api` as the thread's current device. Its workspaces come from the allocator, if one is given.
+fn on_device<R>(api: &'static dyn DeviceApi, allocator: Option<&Allocator>, kernel: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Current>, usize);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            CURRENT.set(self.0);
+            // A kernel that fails may leave some.
+            WORKSPACES.with_borrow_mut(|workspaces| workspaces.truncate(self.1));
+        }
+    }
+    let current = Current { api, allocator: allocator.map_or(std::ptr::null(), |allocator| &raw const *allocator) };
+    let _restore = Restore(CURRENT.replace(Some(current)), WORKSPACES.with_borrow(Vec::len));
+    kernel()
+}
+
+/// Calls a kernel on the device of its first tensor, or on `device` if it has none. Workspaces come from the allocator of
+/// that device among `allocators`.
+pub(crate) fn call_on_device(
+    kernel: &Function,
+    args: &[Any],
+    device: Device,
+    allocators: &[Arc<Allocator>],
+) -> Result<Any, Error> {
+    let device = args.iter().find_map(Any::as_dl_tensor).map_or(device, |tensor| tensor.device);
+    let allocator = allocators.iter().find(|allocator| allocator.device() == device);
+    on_device(device::find(device)?, allocator.map(|allocator| &**allocator), || kernel.call(args))
+}
+
+/// Sets the call that the thread's next kernels are called at; returns the previous one.
+#[inline]
+pub(crate) fn set_site(site: Option<CallSite>) -> Option<CallSite> {
+    SITE.replace(site)
+}
+
+/// Launches a device function on the thread's current device. Returns 0, or -1 after raising an error.
+///
+/// # Safety
+/// The launch and what it points to are as their types document, and the arguments are those of the function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_launch(launch: *const Launch) -> i32 {
+    let launch = || match CURRENT.get() {
+        // SAFETY: as the caller promises.
+        Some(current) => unsafe { current.api.launch(&*launch, SITE.get()) },
+        None => Err(no_device()),
+    };
+    match catch_unwind(AssertUnwindSafe(launch)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => raise(error),
+        Err(panic) => raise(Error::new(super::kind::INTERNAL, panic_message(&*panic))),
+    }
+}
+
+/// Allocates a workspace on the thread's current device, aligned to 256 bytes; null after raising an error.
+#[unsafe(no_mangle)]
+pub extern "C" fn hammock_device_workspace_alloc(bytes: u64) -> *mut c_void {
+    match allocate(bytes) {
+        Ok(workspace) => {
+            let address = workspace.as_ptr();
+            WORKSPACES.with_borrow_mut(|workspaces| workspaces.push(workspace));
+            address.cast()
+        }
+        Err(error) => {
+            raise(error);
+            null_mut()
+        }
+    }
+}
+
+/// Releases a workspace. Launches that were queued before may still use it: whoever gets its memory next queues work
+/// behind theirs.
+///
+/// # Safety
+/// `workspace` came from [`hammock_device_workspace_alloc`] on this thread, during the same call of a kernel, and was
+/// not released.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_device_workspace_free(workspace: *mut c_void) {
+    WORKSPACES.with_borrow_mut(|workspaces| {
+        let last = workspaces.iter().rposition(|block| block.as_ptr() == workspace.cast());
+        last.map(|last| workspaces.remove(last))
+    });
+}
+
+fn allocate(bytes: u64) -> Result<Block, Error> {
+    let current = CURRENT.get().ok_or_else(no_device)?;
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    // SAFETY: `on_device` sets the address only while it borrows the allocator.
+    match unsafe { current.allocator.as_ref() } {
+        Some(allocator) => allocator.alloc(bytes),
+        None => own_allocator(current.api.device())?.alloc(bytes),
+    }
+}
+
+/// The allocator for kernels that are called outside of programs.
+fn own_allocator(device: Device) -> Result<Arc<Allocator>, Error> {
+    static ALLOCATORS: Table<Option<HashMap<Device, Arc<Allocator>>>> = Table::new(None);
+    if let Some(known) = ALLOCATORS.read().as_ref().and_then(|known| known.get(&device)) {
+        return Ok(known.clone());
+    }
+    let new = Allocator::new(device, AllocatorKind::Pooled, usize::MAX)?;
+    Ok(ALLOCATORS.write().get_or_insert_default().entry(device).or_insert(new).clone())
+}
+
+fn no_device() -> Error {
+    Error::runtime("a kernel for another device than the host was called without a device")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::take_raised;
+    use super::*;
+
+    #[test]
+    fn launches_need_a_device_that_runs_device_functions() {
+        let launch = Launch {
+            kernel: std::ptr::null(),
+            grid: [1; 3],
+            block: [1; 3],
+            shared: 0,
+            args: std::ptr::null(),
+            arg_count: 0,
+        };
+        // SAFETY: the launch is refused before anything it points to is read.
+        assert_eq!(unsafe { hammock_launch(&launch) }, -1);
+        assert!(take_raised().message().contains("without a device"));
+        assert!(hammock_device_workspace_alloc(8).is_null());
+        assert!(take_raised().message().contains("without a device"));
+        // SAFETY: as above.
+        let status = on_device(device::find(Device::CPU).unwrap(), None, || unsafe { hammock_launch(&launch) });
+        assert_eq!((status, take_raised().message()), (-1, "cpu:0 runs no device functions"));
+    }
+
+    #[test]
+    fn workspaces_come_from_the_allocator_of_the_call() {
+        let allocator = Allocator::new(Device::CPU, AllocatorKind::Pooled, 4096).unwrap();
+        let host = device::find(Device::CPU).unwrap();
+        on_device(host, Some(&allocator), || {
+            let first = hammock_device_workspace_alloc(1024);
+            let second = hammock_device_workspace_alloc(1024);
+            assert_eq!(allocator.stats().used, 2048);
+            assert!(hammock_device_workspace_alloc(4096).is_null());
+            assert_eq!(take_raised().kind(), "MemoryError");
+            // SAFETY: both were just allocated.
+            unsafe { hammock_device_workspace_free(first) };
+            assert_eq!(allocator.stats().used, 1024);
+            assert!(!second.is_null());
+        });
+        assert_eq!(allocator.stats().used, 0, "what a kernel left is released");
+        on_device(host, None, || assert!(!hammock_device_workspace_alloc(64).is_null()));
+    }
+}

@@ -1,0 +1,73 @@
+//! Result codes of the driver, with their names and descriptions.
+
+/// A result code (`CUresult`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Code(pub u32);
+
+/// What the driver's functions return.
+pub type Result<T = ()> = std::result::Result<T, Code>;
+
+macro_rules! codes {
+    ($($name:ident = $value:literal $text:literal)*) => {
+        impl Code {
+            /// No error.
+            pub const SUCCESS: Code = Code(0);
+            $(#[doc = $text] pub const $name: Code = Code($value);)*
+
+            /// Returns the name and the description, each with a final zero byte.
+            pub fn texts(self) -> Option<(&'static str, &'static str)> {
+                match self.0 {
+                    0 => Some(("CUDA_SUCCESS\0", "no error\0")),
+                    $($value => Some((concat!("CUDA_ERROR_", stringify!($name), "\0"), concat!($text, "\0"))),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    INVALID_VALUE = 1 "invalid argument"
+    OUT_OF_MEMORY = 2 "out of memory"
+    NOT_INITIALIZED = 3 "initialization error"
+    NO_DEVICE = 100 "no CUDA-capable device is detected"
+    INVALID_DEVICE = 101 "invalid device ordinal"
+    INVALID_IMAGE = 200 "device kernel image is invalid"
+    INVALID_CONTEXT = 201 "invalid device context"
+    NO_BINARY_FOR_GPU = 209 "no kernel image is available for execution on the device"
+    UNSUPPORTED_LIMIT = 215 "limit is not supported on this architecture"
+    PEER_ACCESS_UNSUPPORTED = 217 "peer access is not supported between these two devices"
+    INVALID_PTX = 218 "a PTX JIT compilation failed"
+    UNSUPPORTED_PTX_VERSION = 222 "the provided PTX was compiled with an unsupported toolchain."
+    FILE_NOT_FOUND = 301 "file not found"
+    INVALID_HANDLE = 400 "invalid resource handle"
+    ILLEGAL_STATE = 401 "the operation cannot be performed in the present state"
+    NOT_FOUND = 500 "named symbol not found"
+    NOT_READY = 600 "device not ready"
+    ILLEGAL_ADDRESS = 700 "an illegal memory access was encountered"
+    LAUNCH_OUT_OF_RESOURCES = 701 "too many resources requested for launch"
+    LAUNCH_TIMEOUT = 702 "the launch timed out and was terminated"
+    PEER_ACCESS_ALREADY_ENABLED = 704 "peer access is already enabled"
+    PEER_ACCESS_NOT_ENABLED = 705 "peer access has not been enabled"
+    PRIMARY_CONTEXT_ACTIVE = 708 "cannot set while device is active in this process"
+    CONTEXT_IS_DESTROYED = 709 "context is destroyed"
+    HOST_MEMORY_ALREADY_REGISTERED = 712 "part or all of the requested memory range is already mapped"
+    HOST_MEMORY_NOT_REGISTERED = 713 "pointer does not correspond to a registered memory region"
+    ILLEGAL_INSTRUCTION = 715 "an illegal instruction was encountered"
+    MISALIGNED_ADDRESS = 716 "misaligned address"
+    LAUNCH_FAILED = 719 "unspecified launch failure"
+    NOT_PERMITTED = 800 "operation not permitted"
+    NOT_SUPPORTED = 801 "operation not supported"
+    STREAM_CAPTURE_UNSUPPORTED = 900 "operation not permitted when stream is capturing"
+    STREAM_CAPTURE_INVALIDATED = 901 "operation failed due to a previous error during capture"
+    STREAM_CAPTURE_MERGE = 902 "operation would result in a merge of separate capture sequences"
+    STREAM_CAPTURE_UNMATCHED = 903 "capture was not ended in the same stream as it began"
+    STREAM_CAPTURE_UNJOINED = 904 "capturing stream has unjoined work"
+    STREAM_CAPTURE_ISOLATION = 905 "dependency created on uncaptured work in another stream"
+    STREAM_CAPTURE_IMPLICIT = 906 "operation would make the legacy stream depend on a capturing blocking stream"
+    CAPTURED_EVENT = 907 "operation not permitted on an event last recorded in a capturing stream"
+    STREAM_CAPTURE_WRONG_THREAD = 908 "attempt to terminate a thread-local capture sequence from another thread"
+    GRAPH_EXEC_UPDATE_FAILURE = 910 "the graph update was not performed because it included changes which violated constraints"
+    UNKNOWN = 999 "unknown error"
+}
