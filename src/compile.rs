@@ -37,6 +37,8 @@ Examples:
   hammock compile model.py -o model.so --tune=1 --tune-file tuned.txt    plans by measuring, kept in a file
   hammock compile model.py -o model.so --tune-file tuned.txt     the same plans, nothing measured
   hammock compile model.py -o model.ll --emit llvm               the kernels as LLVM IR text
+  hammock compile model.py -o model.so --target cuda             for NVIDIA GPUs from compute capability 8.0 on
+  hammock compile model.py -o model.ptx --emit ptx --target cuda:sm_90    the device code of kernels as PTX
   hammock compile model.py -o model.s --emit asm --multi-version  as assembly: model.x86-64-v2.s, -v3, -v4
   hammock compile model.py -o model.so --emit tvm                for tvm.runtime.load_module
   hammock compile kernels.py -o model.so --bytecode tvm.so       the graph as TVM compiled it, with our kernels")]
@@ -138,6 +140,7 @@ impl CodeArgs {
         let defaults = Options::default();
         Ok(Options {
             target: self.target.cpu()?,
+            gpu: self.target.gpu()?,
             level: self.level.unwrap_or(defaults.level),
             passes: read_pipeline(&self.passes)?,
             quantization: self.quantize.quantization(),
@@ -157,7 +160,8 @@ impl CodeArgs {
     pub fn pipeline(&self) -> Result<Pipeline, Failure> {
         let level = self.level.unwrap_or(Options::default().level);
         let (passes, quantization) = (read_pipeline(&self.passes)?, self.quantize.quantization());
-        Ok(Options { level, passes, quantization, strict_order: self.strict_order, ..Options::default() }.pipeline())
+        let (gpu, strict_order) = (self.target.gpu()?, self.strict_order);
+        Ok(Options { gpu, level, passes, quantization, strict_order, ..Options::default() }.pipeline())
     }
 
     /// Flags that affect only the machine code of kernels, and whether each was given.
@@ -220,8 +224,10 @@ enum Kind {
     Obj,
     /// The kernels as LLVM IR text
     Llvm,
-    /// The kernels as assembly
+    /// The kernels as assembly; with `--target cuda`, their host code
     Asm,
+    /// The device code of kernels as PTX, with `--target cuda`
+    Ptx,
     /// The bytecode alone: the executable's section, in TVM's format
     Bytecode,
     /// A shared library that TVM's runtime loads and its virtual machine runs
@@ -235,6 +241,7 @@ impl Kind {
             Kind::Obj => Emit::Obj,
             Kind::Llvm => Emit::Llvm,
             Kind::Asm => Emit::Asm,
+            Kind::Ptx => Emit::Ptx,
             Kind::Bytecode => Emit::Bytecode,
             Kind::Tvm => Emit::Tvm,
         }
@@ -244,7 +251,7 @@ impl Kind {
     fn content(self) -> Content {
         match self {
             Kind::Lib | Kind::Tvm => Content::Program,
-            Kind::Llvm | Kind::Asm => Content::Text,
+            Kind::Llvm | Kind::Asm | Kind::Ptx => Content::Text,
             Kind::Obj | Kind::Bytecode => Content::Data,
         }
     }
@@ -324,7 +331,8 @@ impl Compile {
         model.name_weights(&file);
         model.bind_weights(None)?;
         let passes = options.pipeline();
-        let passes = if emit == Emit::Lib { with_prepared_constants(passes) } else { passes };
+        let prepares_constants = emit == Emit::Lib && options.gpu.is_none();
+        let passes = if prepares_constants { with_prepared_constants(passes) } else { passes };
         let mut dump = self.watch.observer(&passes, false)?;
         let mut build = Build::new(model, options, &mut stages);
         build.lower(&passes, &mut dump)?;

@@ -251,6 +251,7 @@ impl Opt {
         Ok(Options {
             level: self.level.unwrap_or(defaults.level),
             target: self.target.cpu()?,
+            gpu: self.target.gpu()?,
             threads: self.threads.map_or(defaults.threads, usize::from),
             quantization: self.quantize.quantization(),
             explain_fusion: self.watch.explain_fusion,
@@ -312,17 +313,18 @@ impl Opt {
         }
         let list = match (&self.passes, self.level) {
             (Some(list), _) => list,
-            (None, Some(level)) => return Ok(self.level_pipeline(level)),
-            (None, None) if watched || quantize.1 => return Ok(self.level_pipeline(Options::default().level)),
+            (None, Some(level)) => return self.level_pipeline(level),
+            (None, None) if watched || quantize.1 => return self.level_pipeline(Options::default().level),
             (None, None) => return Ok(Pipeline::default()),
         };
         read_pipeline(list)
     }
 
     /// Passes that lower a module at a level.
-    fn level_pipeline(&self, level: u8) -> Pipeline {
+    fn level_pipeline(&self, level: u8) -> Result<Pipeline, Failure> {
         let (quantization, strict_order) = (self.quantize.quantization(), self.strict_order);
-        Options { level, quantization, strict_order, ..Options::default() }.level_pipeline()
+        let gpu = self.target.gpu()?;
+        Ok(Options { gpu, level, quantization, strict_order, ..Options::default() }.level_pipeline())
     }
 
     /// Fails unless the other file has the same module.

@@ -2,16 +2,18 @@
 
 use crate::{output::say, unused_flags::refuse};
 use clap::Args;
-use hammock_compiler::{Failure, Options, check_architecture, check_cpu, targets};
+use hammock_compiler::{Failure, Gpu, Options, architecture, check_cpu, targets};
 use hammock_tools::deprecation_warning;
 
 /// Flags that select what kernels are compiled for.
 #[derive(Args)]
 pub struct TargetFlags {
-    /// The architecture to compile for, or its triple: x86_64, x86_64-unknown-linux-gnu [default: x86_64]
+    /// What to compile for: the CPU's architecture or its triple (x86_64, x86_64-unknown-linux-gnu), or an NVIDIA GPU: cuda,
+    /// cuda:sm_90 (`hammock targets`) [default: x86_64]
     #[arg(long, value_name = "ARCH")]
     target: Option<String>,
-    /// The CPU to compile for: `native`, or a name such as x86-64-v3 (`hammock targets`) [default: native]
+    /// The CPU to compile for, or that launches the kernels of a GPU: `native`, or a name such as x86-64-v3 (`hammock targets`)
+    /// [default: native]
     #[arg(long, value_name = "CPU")]
     target_cpu: Option<String>,
 }
@@ -27,6 +29,14 @@ impl TargetFlags {
         self.target.as_deref().filter(|name| targets().any(|cpu| cpu == *name))
     }
 
+    /// The GPU that `--target` names.
+    pub fn gpu(&self) -> Result<Option<Gpu>, Failure> {
+        match self.target.as_deref().filter(|_| self.deprecated_cpu().is_none()) {
+            Some(name) => architecture(name),
+            None => Ok(None),
+        }
+    }
+
     /// The CPU, one of [`targets`]. Warns about the deprecated spelling.
     pub fn cpu(&self) -> Result<String, Failure> {
         if let Some(cpu) = self.deprecated_cpu() {
@@ -34,7 +44,7 @@ impl TargetFlags {
             say(&deprecation_warning(&format!("--target {cpu}"), &format!("--target-cpu {cpu}")))?;
             return Ok(cpu.to_owned());
         }
-        self.target.as_deref().map_or(Ok(()), check_architecture)?;
+        self.gpu()?;
         let cpu = self.target_cpu.clone().unwrap_or_else(|| Options::default().target);
         check_cpu(&cpu).map(|()| cpu)
     }

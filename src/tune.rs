@@ -88,7 +88,10 @@ impl TuneFlags {
     pub fn tune(&self, build: &mut Build, emit: Emit) -> Result<(), Failure> {
         let Some(time) = self.tune else { return Ok(()) };
         build.begin("tuning")?;
-        let target = &build.options().target;
+        let (target, gpu) = (&build.options().target, build.options().gpu);
+        if let Some(gpu) = gpu {
+            refuse(&[("--tune", true)], &format!("kernels for {gpu} are not measured"))?;
+        }
         if target != "native" {
             refuse(&[("--tune", true)], &format!("kernels for {target} are not measured on this machine"))?;
         }

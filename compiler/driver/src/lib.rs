@@ -32,6 +32,7 @@ pub use hammock_kernels::{
     schedule::{
         Flops,
         cpu::RULES,
+        gpu::RULES as GPU_RULES,
         primitives::{Form, PRIMITIVES, Primitive},
     },
     steps::{STEPS, Step},
@@ -41,7 +42,7 @@ pub use hammock_onnx::{
     ImportOptions, Imported, InputShape, Overridden, Weights as OnnxWeights,
     ops::{Op as OnnxOp, all as onnx_operators},
 };
-pub use hammock_target::{Family, Target};
+pub use hammock_target::{Family, Gpu, Target};
 pub use hammock_tools::Weights;
 pub use kernels::{PlanFile, Temporaries, before_step, flops, plans, stages, temporaries};
 pub use model::{
@@ -56,7 +57,7 @@ pub use model::{
 };
 pub use observe::{Clock, Dump, Timing};
 pub use reference::reference;
-pub use target::{check_architecture, check_cpu, target, targets};
+pub use target::{architecture, check_cpu, gpus, target, targets};
 pub use texts::TextFiles;
 pub use tune::{Record, Sizes, tune};
 
@@ -79,15 +80,15 @@ pub fn lower(
     environment: &Environment,
     dump: &mut Dump,
 ) -> Result<(), Failure> {
-    check_lowerable(module, source)?;
+    check_lowerable(module, source, environment.gpu)?;
     passes.run(module, environment, dump).map_err(|error| Failure::from(error).within(source))
 }
 
 /// Refuses a module that is not well formed, or is for other devices.
-fn check_lowerable(module: &Module, source: &SourceFile) -> Result<(), Failure> {
+fn check_lowerable(module: &Module, source: &SourceFile, gpu: Option<Gpu>) -> Result<(), Failure> {
     let errors = hammock_ir::verify::errors(module, &Table);
     if !errors.is_empty() {
         return Err(Failure::from(errors).within(source));
     }
-    target::check_devices(module, source)
+    target::check_devices(module, source, gpu)
 }

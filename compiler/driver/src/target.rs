@@ -4,7 +4,7 @@ use crate::Failure;
 use hammock_diagnostics::{Diagnostic, SourceFile, codes};
 use hammock_ir::{AttrValue, Function, GlobalInfo, Module};
 use hammock_runtime::suggest::nearest;
-use hammock_target::{Family, Target};
+use hammock_target::{Family, Gpu, Target};
 
 /// Names of targets.
 pub fn targets() -> impl Iterator<Item = &'static str> {
@@ -27,16 +27,28 @@ fn architectures() -> impl Iterator<Item = &'static str> {
     Family::ALL.iter().flat_map(|family| [family.architecture()].into_iter().chain(family.triples()))
 }
 
-/// Checks the name of an architecture, or a triple.
+/// Name of the target that is any GPU; one of an architecture follows a colon.
+const GPU: &str = "cuda";
+
+/// Returns the names of the targets that are GPUs: `cuda`, `cuda:sm_80`.
+pub fn gpus() -> impl Iterator<Item = String> {
+    [GPU.to_owned()].into_iter().chain(Gpu::ALL.iter().map(Gpu::to_string))
+}
+
+/// Returns the GPU of a target's name; `None` for the name of an architecture of CPUs, or a triple of one.
 ///
 /// # Errors
 /// If no code is generated for it.
-pub fn check_architecture(name: &str) -> Result<(), Failure> {
-    if architectures().any(|known| known == name) {
-        return Ok(());
+pub fn architecture(name: &str) -> Result<Option<Gpu>, Failure> {
+    match name.split_once(':') {
+        None if name == GPU => return Ok(Some(Gpu::DEFAULT)),
+        Some((GPU, architecture)) => return gpu(architecture).map(Some),
+        _ if architectures().any(|known| known == name) => return Ok(None),
+        _ => {}
     }
     let error = Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no target `{name}`"));
-    Err(match (nearest(name, architectures()), nearest(name, targets())) {
+    Err(match (nearest(name, architectures().chain([GPU])), nearest(name, targets())) {
+        _ if Gpu::named(name).is_some() => error.help(format!("did you mean `{GPU}:{name}`?")),
         _ if is_other_architecture(name) => error.help(only_supported()),
         (Some(triple), _) => error.help(format!("did you mean `{triple}`?")),
         (None, Some(cpu)) => error.help(format!("did you mean `--target-cpu {cpu}`?")),
@@ -44,10 +56,20 @@ pub fn check_architecture(name: &str) -> Result<(), Failure> {
     })
 }
 
+/// Returns the GPU of an architecture's name.
+fn gpu(name: &str) -> Result<Gpu, Failure> {
+    Gpu::named(name).ok_or_else(|| {
+        let error = Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no GPU architecture `{name}`"));
+        let names: Vec<String> = Gpu::names().map(|name| format!("`{GPU}:{name}`")).collect();
+        error.help(format!("there are {}; a GPU runs the code of its own and earlier ones", names.join(", ")))
+    })
+}
+
 /// States which architectures are supported.
 fn only_supported() -> String {
     let names: Vec<String> = Family::ALL.iter().map(|family| format!("`{}`", family.architecture())).collect();
-    format!("Hammock generates code for {} under Linux only; `--target-cpu` names a CPU", names.join(" and "))
+    let names = names.join(" and ");
+    format!("Hammock generates code for {names} under Linux and for `{GPU}` only; `--target-cpu` names a CPU")
 }
 
 /// Returns true if a name begins with a common one of an unsupported architecture.
@@ -57,9 +79,9 @@ fn is_other_architecture(name: &str) -> bool {
 }
 
 /// Common names of unsupported architectures.
-const ARCHITECTURES: [&str; 15] = [
-    "aarch64", "arm", "arm64", "armv7", "armv8", "cuda", "hexagon", "i386", "metal", "nvptx", "opencl", "riscv32",
-    "riscv64", "rocm", "vulkan",
+const ARCHITECTURES: [&str; 14] = [
+    "aarch64", "arm", "arm64", "armv7", "armv8", "hexagon", "i386", "metal", "nvptx", "opencl", "riscv32", "riscv64",
+    "rocm", "vulkan",
 ];
 
 /// Checks the name of a CPU.
@@ -73,6 +95,7 @@ pub fn check_cpu(name: &str) -> Result<(), Failure> {
     }
     let error = Failure::new(codes::UNSUPPORTED_OPTION, format!("there is no CPU `{name}`"));
     Err(match nearest(name, targets()) {
+        _ if name == GPU || name.starts_with("cuda:") => error.help(format!("did you mean `--target {name}`?")),
         _ if is_other_architecture(name) => {
             let families: Vec<&str> = Family::ALL.iter().map(|family| family.name()).collect();
             let families = families.join(" and ");
@@ -90,34 +113,53 @@ pub fn check_cpu(name: &str) -> Result<(), Failure> {
 /// Kinds of devices that are the CPU.
 const HOST_KINDS: [&str; 3] = ["llvm", "c", "cpu"];
 
-/// Refuses a module that places tensors or kernels on a device other than the CPU.
-pub fn check_devices(module: &Module, source: &SourceFile) -> Result<(), Failure> {
+/// Refuses a module that places tensors or kernels on another device than those it is compiled for: the GPU, if any,
+/// otherwise the CPU.
+pub fn check_devices(module: &Module, source: &SourceFile, gpu: Option<Gpu>) -> Result<(), Failure> {
+    let kinds: &[&str] = if gpu.is_some() { &[GPU] } else { &HOST_KINDS };
     let devices = module.global_infos.values().flatten().filter_map(|info| match info {
         GlobalInfo::VDevice(device) => Some(device.kind()),
         _ => None,
     });
-    if let Some(kind) = devices.into_iter().find(|kind| !HOST_KINDS.contains(kind)) {
-        let message =
-            format!("the module puts tensors on a device of kind `{kind}`, which Hammock cannot generate code for");
+    if let Some(kind) = devices.into_iter().find(|kind| !kinds.contains(kind)) {
+        let message = format!("the module puts tensors on a device of kind `{kind}`, {}", misses(kind, gpu));
         return Err(Failure::new(codes::NOT_LOWERABLE, message)
-            .help("Hammock generates code for the CPU: declare `I.vdevice(\"llvm\")`")
+            .help(remedy(kind, gpu, &format!("declare `I.vdevice(\"{}\")`", kinds[0])))
             .within(source));
     }
     let elsewhere = module.functions.iter().find_map(|(name, function)| Some((name, function, kind_of(function)?)));
-    let Some((name, function, kind)) = elsewhere else { return Ok(()) };
-    let message = format!("function `{name}` is for the target `{kind}`, which Hammock cannot generate code for");
+    let Some((name, function, kind)) = elsewhere.filter(|(_, _, kind)| !kinds.contains(kind)) else { return Ok(()) };
+    let message = format!("function `{name}` is for the target `{kind}`, {}", misses(kind, gpu));
     let error = Diagnostic::error(codes::NOT_LOWERABLE, message);
     let error = match function {
         Function::Relax(f) => error.label(f.lambda.span, ""),
         Function::Tir(f) => error.label(f.span, ""),
         _ => error,
     };
-    Err(Failure::from(error.help("Hammock generates code for the CPU: remove the attribute `target`")).within(source))
+    Err(Failure::from(error.help(remedy(kind, gpu, "remove the attribute `target`"))).within(source))
 }
 
-/// Kind of a function's target, if it is not the CPU.
+/// States why a kind of device does not fit.
+fn misses(kind: &str, gpu: Option<Gpu>) -> String {
+    match gpu {
+        Some(gpu) => format!("and it is compiled for `{gpu}`"),
+        None if kind == GPU => "and it is compiled for the CPU".to_owned(),
+        None => "which Hammock cannot generate code for".to_owned(),
+    }
+}
+
+/// States what to do about a kind of device.
+fn remedy(kind: &str, gpu: Option<Gpu>, edit: &str) -> String {
+    match gpu {
+        Some(_) if HOST_KINDS.contains(&kind) => format!("leave out `--target {GPU}`, or {edit}"),
+        None if kind == GPU => format!("add `--target {GPU}`, or {edit}"),
+        Some(_) => edit.to_owned(),
+        None => format!("Hammock generates code for the CPU: {edit}"),
+    }
+}
+
+/// Kind of a function's target, if it has one.
 fn kind_of(function: &Function) -> Option<&str> {
     let AttrValue::Target(entries) = function.attrs()?.get("target")? else { return None };
-    let kind = entries.iter().find(|(key, _)| key.as_str() == Some("kind")).and_then(|(_, kind)| kind.as_str());
-    kind.filter(|kind| !HOST_KINDS.contains(kind))
+    entries.iter().find(|(key, _)| key.as_str() == Some("kind")).and_then(|(_, kind)| kind.as_str())
 }

@@ -73,6 +73,10 @@ pub enum Fault {
     Unsupported { what: &'static str, dtype: DType },
     #[error("expected {expected}, found {found}")]
     Mismatch { expected: &'static str, found: String },
+    #[error("{0} and {1} access element {3} of buffer `{2}` without a barrier between them, and one of them stores")]
+    Race(String, String, Name, i64),
+    #[error("not all threads of a block reach {0}")]
+    Divergent(&'static str),
     #[error("loop step is zero")]
     ZeroStep,
     #[error("{kind}: {message}")]

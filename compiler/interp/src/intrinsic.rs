@@ -1,11 +1,12 @@
 //! Intrinsics: lazy select, pointers, bits, and math functions of libm.
 
-use crate::{Fault, Interpreter, Pointer, Value, dot, number};
+use crate::{Fault, Interpreter, Pointer, Value, dot, number, simt};
 use hammock_ir::{
     DType, Name, PrimExpr,
     prim::{
         PrimCall, PrimCallee, PrimKind, check,
         flat::{self, Dot, LOAD_PACKED},
+        intrinsics::LAUNCH_KERNEL,
     },
 };
 
@@ -45,6 +46,11 @@ impl Interpreter {
                 self.checked(count, |c| (0..bits).contains(&c), Fault::Shift { bits: bits as u8 })
             }
             (check::INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
+            (LAUNCH_KERNEL, args) => self.launch_kernel(args),
+            (shuffle, [_, value, by, width, _]) if let Some(shuffle) = simt::Shuffle::named(shuffle) => {
+                self.shuffled(shuffle, value, by, width)
+            }
+            ("tvm_warp_activemask", []) => Ok(Value::Int(0xffff_ffff)),
             (LOAD_PACKED, [element]) => self.load_packed(element),
             (known, [a, b, sum]) if let Some(dot) = Dot::named(known) => {
                 let (values, to) = ([self.eval(a)?, self.eval(b)?, self.eval(sum)?], e.dtype().element());

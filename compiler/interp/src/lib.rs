@@ -13,7 +13,8 @@
 //! - `T.if_then_else`, `T.Select` with a scalar condition, `and` and `or` evaluate only the operands they need.
 //! - Fresh memory is filled with ones, a NaN in every float dtype, so that reads of unwritten memory show.
 //! - A block whose reduction has no iteration runs its `init` all the same.
-//! - A loop over threads is a serial loop, and a barrier does nothing.
+//! - A loop over threads is a serial loop, and a barrier does nothing; except in device functions, which
+//!   [`run_kernel`] runs by all threads of a block in turn, from one barrier to the next.
 //!
 //! ```
 //! use hammock_ir::{DType, PrimExpr, Tensor, prim::Var, tir::{Buffer, Param, PrimFunc, Stmt}};
@@ -42,8 +43,10 @@ mod intrinsic;
 mod memory;
 mod number;
 mod pointer;
+mod races;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
+mod simt;
 mod stmt;
 mod value;
 mod view;
@@ -103,6 +106,23 @@ pub fn run(func: &PrimFunc, args: &mut [Arg]) -> Result<Option<Value>, InterpErr
     result.map_err(|fault| InterpError { function: function_name(func), span: interpreter.span, fault })
 }
 
+/// Runs the flat host function of a kernel for a GPU with its device functions, by name. Besides what [`run`] reports,
+/// two threads that access the same element without a barrier between them, one of which stores, are an error, and so
+/// is a barrier that not all threads of a block reach.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_kernel(
+    host: &PrimFunc,
+    device: &[(Name, PrimFunc)],
+    args: &mut [Arg],
+) -> Result<Option<Value>, InterpError> {
+    let device = device.iter().cloned().collect();
+    let mut interpreter = Interpreter { device: std::rc::Rc::new(device), ..Interpreter::default() };
+    let result = interpreter.run(host, args);
+    result.map_err(|fault| InterpError { function: function_name(host), span: interpreter.span, fault })
+}
+
 /// Runs a function as `R.call_tir` does: on inputs (and scalars), then fresh outputs of the given shapes and dtypes,
 /// which it returns.
 ///
@@ -151,6 +171,10 @@ struct Interpreter {
     span: hammock_ir::Span,
     /// True if integers must not wrap.
     exact: bool,
+    /// Device functions that a host function may launch.
+    device: std::rc::Rc<FxHashMap<Name, PrimFunc>>,
+    /// Values that the threads of a block exchange in the current statement.
+    exchanged: Option<simt::Exchanged>,
 }
 
 impl Interpreter {

@@ -1,12 +1,17 @@
 //! Memory: a stack of byte arrays, each element access checked.
 
-use crate::{Fault, Pointer, Value, number};
+use crate::{Fault, Pointer, Value, number, races::Races};
 use hammock_ir::{DType, Name};
 use hammock_runtime::memory::{self, Reservation};
+use std::cell::RefCell;
 
 /// All memory of a run. Allocations are freed in reverse order.
 #[derive(Default)]
-pub(crate) struct Heap(Vec<Memory>);
+pub(crate) struct Heap {
+    memory: Vec<Memory>,
+    /// Looks for races while threads of a GPU run.
+    pub races: Option<RefCell<Races>>,
+}
 
 struct Memory {
     bytes: Vec<u8>,
@@ -29,8 +34,8 @@ impl Heap {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len).map_err(|_| Fault::AllocationSize(len as i64))?;
         fill(&mut bytes);
-        self.0.push(Memory { bytes, written: false, _reservation });
-        Ok(Pointer { memory: self.0.len() - 1, bits: 0 })
+        self.memory.push(Memory { bytes, written: false, _reservation });
+        Ok(Pointer { memory: self.memory.len() - 1, bits: 0 })
     }
 
     /// Allocates memory for `elements` of a dtype, filled with ones.
@@ -43,30 +48,36 @@ impl Heap {
 
     /// Returns a mark to return to with [`Heap::release`].
     pub fn mark(&self) -> usize {
-        self.0.len()
+        self.memory.len()
     }
 
     /// Frees all memory allocated since the mark.
     pub fn release(&mut self, mark: usize) {
-        self.0.truncate(mark);
+        self.memory.truncate(mark);
+        if let Some(races) = &self.races {
+            races.borrow_mut().forget(mark);
+        }
     }
 
     /// Number of bits of memory from a pointer on; `None` if it has been freed.
     pub fn bits_behind(&self, pointer: Pointer) -> Option<i64> {
-        let memory = self.0.get(pointer.memory)?;
+        let memory = self.memory.get(pointer.memory)?;
         Some((memory.bytes.len() as i64).saturating_mul(8).saturating_sub(pointer.bits))
     }
 
     /// Returns the bytes of a memory, given a pointer to its start, if it was written.
     pub fn written_bytes(&self, pointer: Pointer) -> Option<&[u8]> {
-        self.0.get(pointer.memory).filter(|m| m.written).map(|m| m.bytes.as_slice())
+        self.memory.get(pointer.memory).filter(|m| m.written).map(|m| m.bytes.as_slice())
     }
 
     /// Loads the scalar or vector at index `element` from `base`.
     pub fn load(&self, base: Pointer, element: i64, dtype: DType, name: &Name) -> Result<Value, Fault> {
         let scalar = |lane: i64| {
             let at = base.offset(element, dtype).offset(lane, dtype.element());
-            let memory = self.0.get(at.memory).ok_or_else(|| Fault::Dangling(name.clone()))?;
+            let memory = self.memory.get(at.memory).ok_or_else(|| Fault::Dangling(name.clone()))?;
+            if let Some(races) = &self.races {
+                races.borrow_mut().access(at, dtype, false, element, name)?;
+            }
             let bits = memory.read(at.bits, dtype.bits).ok_or_else(|| memory.outside(element, name))?;
             number::from_bits(bits, dtype)
         };
@@ -88,7 +99,10 @@ impl Heap {
         for lane in 0..dtype.lanes {
             let at = base.offset(element, dtype).offset(i64::from(lane), dtype.element());
             let bits = number::to_bits(value.lane(usize::from(lane)), dtype)?;
-            let memory = self.0.get_mut(at.memory).ok_or_else(|| Fault::Dangling(name.clone()))?;
+            let memory = self.memory.get_mut(at.memory).ok_or_else(|| Fault::Dangling(name.clone()))?;
+            if let Some(races) = &self.races {
+                races.borrow_mut().access(at, dtype, true, element, name)?;
+            }
             memory.write(at.bits, dtype.bits, bits).ok_or_else(|| memory.outside(element, name))?;
         }
         Ok(())

@@ -73,6 +73,14 @@ impl Interpreter {
         Ok(())
     }
 
+    /// Declares the view of a buffer of one dimension whose size is not its own.
+    pub fn declare_as(&mut self, buffer: &Buffer, shape: Vec<i64>) -> Result<(), Fault> {
+        let base = self.variable(&buffer.data)?.pointer()?;
+        let (strides, name) = (compact_strides(&shape), buffer.name.clone());
+        self.views.insert(buffer.clone(), Rc::new(View { base, shape, strides, dtype: buffer.dtype, name }));
+        Ok(())
+    }
+
     /// Declares a buffer over existing memory, which must contain it.
     pub fn declare_inside(&mut self, buffer: &Buffer) -> Result<(), Fault> {
         let (shape, strides, offset) = self.sizes(buffer)?;

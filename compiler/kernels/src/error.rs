@@ -34,6 +34,10 @@ pub enum Reason {
     #[error("`{0}` works on threads of a GPU only")]
     GpuOnly(Name),
     #[error("{0}")]
+    GpuLimit(String),
+    #[error("{what} runs on the host only; {help}")]
+    HostOnly { what: String, help: &'static str },
+    #[error("{0}")]
     Memory(String),
     #[error("`{0}` is no region of its buffer: it has more dimensions, or another dtype")]
     Region(Name),

@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod gpu_kernel;
 mod inline;
 mod lower;
 pub mod math;
@@ -40,9 +41,10 @@ pub mod schedule;
 mod signature;
 
 pub use error::{KernelError, Reason};
+pub use gpu_kernel::{DeviceFunc, GpuKernel};
 pub use inline::inline_calls;
 pub use lower::{
-    Accesses, Candidate, Options, SearchSpace, before, flops, lower, lower_with, packed_params, plan_text,
+    Accesses, Candidate, Options, SearchSpace, before, flops, lower, lower_gpu, lower_with, packed_params, plan_text,
     search_space, stages, steps,
 };
 pub use signature::{ArgDesc, RawParam, Signature, TensorDesc, arguments};

@@ -1,6 +1,6 @@
 //! Finds the arguments that a kernel writes.
 
-use crate::{ArgDesc, FlatKernel, RawParam};
+use crate::{ArgDesc, DeviceFunc, FlatKernel, RawParam};
 use hammock_ir::{
     PrimExpr,
     prim::{PrimCall, PrimCallee, PrimKind, Var},
@@ -25,6 +25,18 @@ impl FlatKernel {
         let is_tensor = |arg: &ArgDesc| matches!(arg, ArgDesc::Tensor(_));
         let args = self.signature.args.iter().enumerate();
         args.map(|(number, arg)| is_tensor(arg) && pointers.written.contains(&number)).collect()
+    }
+}
+
+impl DeviceFunc {
+    /// Returns for each parameter whether it is a pointer through which the function stores.
+    pub fn written_params(&self) -> Vec<bool> {
+        let mut pointers = Pointers::default();
+        for (number, param) in self.func.params.iter().enumerate() {
+            pointers.origins.insert(param.var.clone(), BTreeSet::from([number]));
+        }
+        self.func.body.walk(&mut |stmt| pointers.statement(stmt));
+        (0..self.func.params.len()).map(|number| pointers.written.contains(&number)).collect()
     }
 }
 
@@ -62,6 +74,10 @@ impl Pointers {
                 let outputs = call.args.iter().skip(2).filter_map(Description::of);
                 let outputs: Vec<usize> = outputs.flat_map(|given| self.leads_into(given.data)).collect();
                 self.written.extend(outputs);
+            }
+            PrimKind::Call(call) if expr.as_intrin("atomic_add").is_some() => {
+                let into = call.args.first().map(|address| self.leads_into(address)).unwrap_or_default();
+                self.written.extend(into);
             }
             _ => {
                 let Some(call) = expr.as_intrin("tvm_access_ptr") else { return };

@@ -47,8 +47,27 @@ pub use raise::{is_stage, promote_indices};
 pub use rewrite::{map_loads, replace_loads, replaced};
 pub use stage::{ArgResult, Axis, Epilogue, Stage, linear_position, substitution};
 pub use transforms::row_tiling;
-use transforms::{Scope, TRANSFORMS, row_tiling::Rows};
+use transforms::{Scope, TRANSFORMS, Transform, row_tiling::Rows};
 use verify::Verifier;
+
+/// Kind of machine that stages are transformed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// A CPU. `masks`: true if masked loads cost no more than others.
+    Cpu {
+        /// See above.
+        masks: bool,
+    },
+    /// A GPU.
+    Gpu,
+}
+
+impl Machine {
+    /// True if masked loads cost no more than others.
+    pub fn has_masks(self) -> bool {
+        self != Machine::Cpu { masks: false }
+    }
+}
 
 /// The computation of a function: its parts, in order.
 pub struct Kernel {
@@ -88,13 +107,19 @@ impl Part {
 
 impl Kernel {
     /// Raises statements of a function to stages, and runs all transforms. `own` are the buffers of the kernel;
-    /// transforms may add more. `masks`: true if masked loads cost no more than others.
-    pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &mut Vec<Buffer>, masks: bool) -> Kernel {
-        Kernel::read_until(func, stmts, own, masks, TRANSFORMS.len())
+    /// transforms may add more.
+    pub fn read(func: &PrimFunc, stmts: Vec<Stmt>, own: &mut Vec<Buffer>, machine: Machine) -> Kernel {
+        Kernel::read_until(func, stmts, own, machine, TRANSFORMS.len())
     }
 
     /// The same with the first `count` of the [`TRANSFORMS`].
-    pub fn read_until(func: &PrimFunc, stmts: Vec<Stmt>, own: &mut Vec<Buffer>, masks: bool, count: usize) -> Kernel {
+    pub fn read_until(
+        func: &PrimFunc,
+        stmts: Vec<Stmt>,
+        own: &mut Vec<Buffer>,
+        machine: Machine,
+        count: usize,
+    ) -> Kernel {
         let mut kernel = raise::kernel(stmts);
         if func.is_noalias() {
             for part in &mut kernel.parts {
@@ -113,8 +138,11 @@ impl Kernel {
             );
         };
         verify(&kernel, own, "raising");
-        let mut scope = Scope { func, own, masks };
-        for transform in TRANSFORMS[..count].iter().filter(|transform| transform.may_alias || func.is_noalias()) {
+        let mut scope = Scope { func, own, machine };
+        let applies = |transform: &&&Transform| {
+            (transform.may_alias || func.is_noalias()) && (transform.suits_gpus || machine != Machine::Gpu)
+        };
+        for transform in TRANSFORMS[..count].iter().filter(applies) {
             (transform.run)(&mut kernel, &mut scope);
             verify(&kernel, scope.own, transform.name);
         }

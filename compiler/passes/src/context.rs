@@ -10,6 +10,7 @@ use hammock_ir::{
 };
 use hammock_loopnest::PackedParam;
 use hammock_runtime::Any;
+use hammock_target::Gpu;
 
 /// Context of one run of a pass.
 #[derive(Clone, Copy)]
@@ -49,6 +50,8 @@ impl Context<'_> {
 pub struct Environment<'a> {
     /// Target: `native`, or a processor's name.
     pub target: &'a str,
+    /// GPU that kernels are compiled for; the target then runs their host code.
+    pub gpu: Option<Gpu>,
     /// Optimization level, 0 to 3.
     pub level: u8,
     /// Table of operators.

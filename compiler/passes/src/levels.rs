@@ -73,6 +73,20 @@ pub fn exact_pipeline(level: u8) -> Pipeline {
     exact
 }
 
+/// Returns the pipeline without passes whose layouts, packed weights and row tiling suit CPUs.
+pub fn gpu_pipeline(mut pipeline: Pipeline) -> Pipeline {
+    let of_cpus: [&Pass; 6] = [
+        &convert_layout::PASS,
+        &winograd::PASS,
+        &fuse_rows::PASS,
+        &attach_attr_layout_free_buffers::PASS,
+        &pack_weights::PASS,
+        &split_layout_rewrite_preproc::PASS,
+    ];
+    pipeline.steps.retain(|step| !of_cpus.iter().any(|pass| std::ptr::eq(step.pass, *pass)));
+    pipeline
+}
+
 /// Adds weight-only quantization to a pipeline, after the first constant folding.
 pub fn with_quantized_weights(mut pipeline: Pipeline, dtype: &str, group: i64) -> Pipeline {
     let first = |pass| pipeline.steps.iter().position(|step| std::ptr::eq(step.pass, pass));

@@ -4,15 +4,19 @@
 //! tables, or are detected. Cache sizes, which LLVM does not describe, are known for this machine only, and assumed for
 //! others by their vector width: see [`Caches::assumed`]. Decisions that are made without a target rely on an
 //! [`assumed_machine`], and those about sizes that are only known at run time on an assumed [`dynamic_extent`].
+//!
+//! A [`Gpu`] is described apart from the CPU of the same machine, which runs the host's part of the code.
 #![forbid(unsafe_code)]
 
 mod arch;
 pub mod assumed_machine;
 mod caches;
 pub mod dynamic_extent;
+mod gpu;
 
 pub use arch::Family;
 pub use caches::Caches;
+pub use gpu::Gpu;
 pub use hammock_runtime::cpu_features::{FEATURES, Features};
 
 use std::sync::OnceLock;

@@ -2,9 +2,13 @@
 //!
 //! Pass pipelines are fixed strings, because LLVM aborts the process on an invalid one.
 
-use super::{Host, LlvmError, add, arch, ir_text, module};
+use super::{
+    Host, LlvmError, add,
+    arch::{self, nvptx},
+    ir_text, module,
+};
 use hammock_kernels::FlatKernel;
-use hammock_target::{Family, Features, Target};
+use hammock_target::{Family, Features, Gpu, Target};
 use inkwell::{
     OptimizationLevel,
     context::Context,
@@ -43,12 +47,26 @@ const LEAN: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoi
 const UNROLL: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm,simple-loop-unswitch),instcombine<no-verify-fixpoint>,\
                       loop(loop-unroll-full),sroa,instcombine<no-verify-fixpoint>,gvn,dse)";
 
+const DEVICE_LEAN: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm,simple-loop-unswitch),instcombine<no-verify-fixpoint>,infer-alignment)";
+const DEVICE_UNROLL: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm,simple-loop-unswitch),instcombine<no-verify-fixpoint>,\
+                             loop(loop-unroll-full),sroa,instcombine<no-verify-fixpoint>,gvn,dse,infer-alignment)";
+
 impl OptLevel {
     fn passes(self) -> Option<&'static str> {
         match self {
             OptLevel::None => None,
             OptLevel::Lean => Some(LEAN),
             OptLevel::Unroll => Some(UNROLL),
+            OptLevel::Full => Some("default<O3>"),
+        }
+    }
+
+    /// Passes for device code. Vector accesses become single instructions where their alignment can be inferred.
+    fn device_passes(self) -> Option<&'static str> {
+        match self {
+            OptLevel::None => None,
+            OptLevel::Lean => Some(DEVICE_LEAN),
+            OptLevel::Unroll => Some(DEVICE_UNROLL),
             OptLevel::Full => Some("default<O3>"),
         }
     }
@@ -107,17 +125,31 @@ pub fn version() -> String {
     format!("{major}.{minor}.{patch}")
 }
 
-fn compile_text(text: &str, target: &Target, level: OptLevel, emit: Emit) -> Result<Vec<u8>, LlvmError> {
-    let machine = machine(target, level)?;
+/// Compiles the text of a module for a CPU.
+pub fn compile_text(text: &str, target: &Target, level: OptLevel, emit: Emit) -> Result<Vec<u8>, LlvmError> {
+    let (name, attributes) = (&target.cpu, &target.attributes);
+    let machine = machine(target.family.triple(), name, attributes, level)?;
+    let machine = machine.ok_or_else(|| LlvmError::UnknownCpu { family: target.family, cpu: name.clone() })?;
+    compile_for(text, &machine, level.passes(), emit)
+}
+
+/// Compiles the text of a module of device code to PTX.
+pub fn emit_assembly(text: &str, gpu: &Gpu, level: OptLevel) -> Result<Vec<u8>, LlvmError> {
+    let machine = machine(Gpu::TRIPLE, gpu.name, &nvptx::features(gpu), level)?;
+    let machine = machine.ok_or_else(|| LlvmError::Failed(format!("it knows no GPU `{}`", gpu.name)))?;
+    compile_for(text, &machine, level.device_passes(), Emit::Assembly)
+}
+
+fn compile_for(text: &str, machine: &TargetMachine, passes: Option<&str>, emit: Emit) -> Result<Vec<u8>, LlvmError> {
     let context = Context::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "kernels");
     let module = context.create_module_from_ir(buffer).map_err(|e| LlvmError::Invalid(e.to_string()))?;
     module.verify().map_err(|e| LlvmError::Invalid(e.to_string()))?;
-    if let Some(passes) = level.passes() {
+    if let Some(passes) = passes {
         let failed = |e: inkwell::support::LLVMString| LlvmError::Failed(e.to_string());
-        module.run_passes(passes, &machine, PassBuilderOptions::create()).map_err(failed)?;
+        module.run_passes(passes, machine, PassBuilderOptions::create()).map_err(failed)?;
     }
-    emit_module(&module, &machine, emit)
+    emit_module(&module, machine, emit)
 }
 
 fn emit_module(module: &Module<'_>, machine: &TargetMachine, emit: Emit) -> Result<Vec<u8>, LlvmError> {
@@ -130,13 +162,14 @@ fn emit_module(module: &Module<'_>, machine: &TargetMachine, emit: Emit) -> Resu
     Ok(bytes.as_slice().to_vec())
 }
 
-fn machine(target: &Target, level: OptLevel) -> Result<TargetMachine, LlvmError> {
+/// Returns LLVM's description of a processor; `None` if LLVM does not know it.
+fn machine(triple: &str, cpu: &str, features: &str, level: OptLevel) -> Result<Option<TargetMachine>, LlvmError> {
     static INITIALIZED: Once = Once::new();
-    INITIALIZED.call_once(|| Family::ALL.iter().for_each(|family| arch::of(*family).initialize()));
-    let triple = TargetTriple::create(target.family.triple());
+    INITIALIZED.call_once(|| {
+        Family::ALL.iter().for_each(|family| arch::of(*family).initialize());
+        nvptx::initialize();
+    });
+    let triple = TargetTriple::create(triple);
     let backend = Backend::from_triple(&triple).map_err(|e| LlvmError::Failed(e.to_string()))?;
-    let (name, attributes) = (&target.cpu, &target.attributes);
-    backend
-        .create_target_machine(&triple, name, attributes, level.codegen(), RelocMode::PIC, CodeModel::Default)
-        .ok_or_else(|| LlvmError::UnknownCpu { family: target.family, cpu: name.clone() })
+    Ok(backend.create_target_machine(&triple, cpu, features, level.codegen(), RelocMode::PIC, CodeModel::Default))
 }

@@ -8,19 +8,28 @@
 //! those of the flat function, and the packed one, `i32 __tvm_ffi_name(handle, args, count, result)`, which reads them
 //! from arguments. The [`Host`] determines who checks the arguments. The only symbols left undefined are the runtime's
 //! table, which the linker provides, and functions of the C library and its mathematics.
+//!
+//! A kernel for a GPU is a host function with the same entries, whose object contains the PTX of its device functions
+//! ([`gpu_object`]). [`DeviceKernel`](hammock_runtime::device::launch::DeviceKernel) is their interface.
 
 mod arch;
 #[cfg(feature = "native")]
 mod backend;
+mod device_code;
 mod emit;
 mod error;
+#[cfg(feature = "native")]
+mod gpu;
 mod signature;
 mod text;
 
 #[cfg(feature = "native")]
 pub use backend::{Emit, Object, OptLevel, compile, host, object, version};
+pub use device_code::{DeviceCode, DeviceEntry, Message};
 pub use error::{LlvmError, Unsupported};
-pub use signature::signature;
+#[cfg(feature = "native")]
+pub use gpu::{compile_gpu, gpu_object, ptx};
+pub use signature::{DEVICE_ALIGNMENT, signature};
 
 use hammock_kernels::FlatKernel;
 use hammock_target::Target;
@@ -61,8 +70,19 @@ fn module(target: &Target) -> text::Module {
 
 /// Adds a kernel to a module; returns true if its messages contain names.
 fn add(module: &mut text::Module, kernel: &FlatKernel, target: &Target, host: Host) -> Result<bool, LlvmError> {
+    add_with(module, kernel, target, host, None)
+}
+
+/// The same with the device code of a host function.
+fn add_with(
+    module: &mut text::Module,
+    kernel: &FlatKernel,
+    target: &Target,
+    host: Host,
+    device: Option<&DeviceCode>,
+) -> Result<bool, LlvmError> {
     let error = |what| LlvmError::Kernel { kernel: kernel.said.to_string(), what };
-    emit::emit_kernel(module, kernel, target, host).map_err(error)
+    emit::emit_kernel(module, kernel, target, host, device).map_err(error)
 }
 
 /// Hash of the sources of Hammock that generate machine code or are called by it. Together with the kernel and the

@@ -7,21 +7,24 @@ use hammock_runtime::{
     image::{Dim, KernelParam, KernelSignature, ParamKind},
 };
 
-/// Returns the signature of a kernel on the CPU; `written` marks the arguments that it writes. A symbolic size must be
+/// Alignment in bytes of the tensors of kernels for GPUs: that of their widest access.
+pub const DEVICE_ALIGNMENT: u32 = 16;
+
+/// Returns the signature of a kernel for a kind of device; `written` marks the arguments that it writes. A symbolic size must be
 /// the same at every occurrence, including scalar arguments; an expression is checked where it occurs again.
-pub fn signature(name: &str, args: &[ArgDesc], written: &[bool]) -> KernelSignature {
+pub fn signature(name: &str, args: &[ArgDesc], written: &[bool], device: Device) -> KernelSignature {
     let mut symbols = Symbols::default();
     // Collect all sizes first: a scalar that is one may precede the tensor.
     let sizes =
         args.iter().filter_map(|arg| if let ArgDesc::Tensor(tensor) = arg { Some(&tensor.shape) } else { None });
     sizes.flatten().for_each(|size| _ = symbols.dim(size));
     let params = args.iter().zip(written).map(|(arg, is_written)| {
-        let (name, kind) = param(arg, &mut symbols);
+        let (name, kind) = param(arg, &mut symbols, device);
         KernelParam { name, kind, is_written: *is_written }
     });
     let params = params.collect();
     let symbol_count = symbols.0.len() as u32;
-    KernelSignature { name: name.to_owned(), device: Device::CPU, symbol_count, params }
+    KernelSignature { name: name.to_owned(), device, symbol_count, params }
 }
 
 /// Symbolic sizes so far, by index.
@@ -46,9 +49,9 @@ impl Symbols {
 }
 
 /// Returns the name and the kind of a parameter.
-fn param(arg: &ArgDesc, symbols: &mut Symbols) -> (String, ParamKind) {
+fn param(arg: &ArgDesc, symbols: &mut Symbols, device: Device) -> (String, ParamKind) {
     match arg {
-        ArgDesc::Tensor(tensor) => (tensor.name.to_string(), tensor_param(tensor, symbols)),
+        ArgDesc::Tensor(tensor) => (tensor.name.to_string(), tensor_param(tensor, symbols, device)),
         ArgDesc::Scalar(var) => {
             let kind = ParamKind::Scalar { dtype: var.dtype(), symbol: symbols.find(&var.expr()) };
             (var.name().to_string(), kind)
@@ -57,9 +60,10 @@ fn param(arg: &ArgDesc, symbols: &mut Symbols) -> (String, ParamKind) {
     }
 }
 
-fn tensor_param(tensor: &TensorDesc, symbols: &mut Symbols) -> ParamKind {
+fn tensor_param(tensor: &TensorDesc, symbols: &mut Symbols, device: Device) -> ParamKind {
     let shape = tensor.shape.iter().map(|size| symbols.dim(size)).collect();
-    let alignment = tensor.dtype.element().bytes().next_power_of_two() as u32;
+    let own = tensor.dtype.element().bytes().next_power_of_two() as u32;
+    let alignment = if device == Device::CPU { own } else { own.max(DEVICE_ALIGNMENT) };
     ParamKind::Tensor { dtype: tensor.dtype, shape, alignment }
 }
 
@@ -87,7 +91,7 @@ mod tests {
         let attrs = Attrs::new().with("global_symbol", "f");
         let func = PrimFunc { params, ret_ty: None, body, attrs, s_tir: false, span: Default::default() };
         let flat = lower(&func, &Target::baseline()).unwrap();
-        signature(&flat.name, &flat.signature.args, &flat.output_args())
+        signature(&flat.name, &flat.signature.args, &flat.output_args(), Device::CPU)
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl<'a> Build<'a> {
     /// If the module is not well formed, or cannot be lowered.
     pub fn lower(&mut self, passes: &Pipeline, observer: &mut dyn Observer) -> Result<(), Failure> {
         self.progress.borrow_mut().begin("passes")?;
-        check_lowerable(&self.model.module, &self.model.source)?;
+        check_lowerable(&self.model.module, &self.model.source, self.options.gpu)?;
         self.run_passes(passes, observer)
     }
 

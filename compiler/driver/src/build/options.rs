@@ -7,10 +7,10 @@ use crate::{
 };
 use hammock_ops::Table;
 use hammock_passes::{
-    Environment, Evaluator, Pipeline, StopCondition, exact_pipeline, pipeline, with_quantized_weights,
+    Environment, Evaluator, Pipeline, StopCondition, exact_pipeline, gpu_pipeline, pipeline, with_quantized_weights,
 };
 use hammock_runtime::Image;
-use hammock_target::Target;
+use hammock_target::{Gpu, Target};
 use std::sync::Arc;
 
 /// How a model is compiled.
@@ -18,6 +18,8 @@ use std::sync::Arc;
 pub struct Options {
     /// CPU that kernels are compiled for, one of [`targets`](crate::targets): `native`, or a name such as `x86-64-v3`.
     pub target: String,
+    /// GPU that kernels are compiled for; `target` then runs their host code.
+    pub gpu: Option<Gpu>,
     /// Less capable CPUs that a library has kernels for as well, in ascending order of capability. Graphs are lowered for `target`.
     pub others: Vec<String>,
     /// Optimization level, 0 to 3.
@@ -76,6 +78,7 @@ impl Default for Options {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
         Options {
             target: "native".into(),
+            gpu: None,
             others: Vec::new(),
             level: 2,
             threads,
@@ -129,6 +132,7 @@ impl Options {
     /// Passes of the level, with those of `quantization`.
     pub fn level_pipeline(&self) -> Pipeline {
         let passes = if self.strict_order { exact_pipeline(self.level) } else { pipeline(self.level) };
+        let passes = if self.gpu.is_some() { gpu_pipeline(passes) } else { passes };
         match self.quantization {
             Some(Quantization { dtype, group }) => with_quantized_weights(passes, dtype, group.unwrap_or(0)),
             None => passes,
@@ -139,6 +143,7 @@ impl Options {
     pub fn environment<'a>(&'a self, evaluator: &'a dyn Evaluator) -> Environment<'a> {
         Environment {
             target: &self.target,
+            gpu: self.gpu,
             level: self.level,
             operators: &Table,
             evaluator,

@@ -11,7 +11,7 @@ mod tvm;
 pub use artifact::{Artifact, Output};
 pub(crate) use image::image;
 
-use crate::{Clock, Failure, Options, target::check_cpu};
+use crate::{Clock, ExecMode, Failure, Options, target::check_cpu};
 use hammock_diagnostics::{SourceFile, codes};
 use hammock_ir::Module;
 use hammock_runtime::{
@@ -28,8 +28,10 @@ pub enum Emit {
     Obj,
     /// The kernels as LLVM IR text.
     Llvm,
-    /// The kernels as assembly.
+    /// The kernels as assembly; for a GPU, their host code.
     Asm,
+    /// The device code of kernels as PTX.
+    Ptx,
     /// The bytecode alone: the executable's section, in TVM's format.
     Bytecode,
     /// A shared library for TVM's runtime.
@@ -73,7 +75,7 @@ impl Lowered<'_> {
         let instructions = functions.map(|f| (f.name.clone(), f.end - f.start)).collect();
         let artifact = match emit {
             Emit::Bytecode => Artifact::of(Output::Bytes(image.executable.save_checked())),
-            Emit::Obj | Emit::Llvm | Emit::Asm => kernel_files::compile(self, options, emit, &mut times)?,
+            Emit::Obj | Emit::Llvm | Emit::Asm | Emit::Ptx => kernel_files::compile(self, options, emit, &mut times)?,
             Emit::Lib => library::compile(self, image, options, &mut times)?,
             Emit::Tvm => tvm::compile(self, &image, options, &mut times)?,
         };
@@ -82,9 +84,14 @@ impl Lowered<'_> {
 
     fn check_options(&self, options: &Options, emit: Emit) -> Result<(), Failure> {
         options.exec_mode.check_emits_code()?;
+        self.check_gpu(options, emit)?;
         if !options.others.is_empty() && emit == Emit::Tvm {
             let message = "libraries for TVM's runtime hold kernels for one processor";
             return Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("leave out `--emit`, or compile for one"));
+        }
+        if emit == Emit::Ptx && !options.others.is_empty() {
+            let message = "PTX is for a GPU, whatever the CPU";
+            return Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help("leave out `--multi-version`"));
         }
         if !self.objects.is_empty() && !matches!(emit, Emit::Lib | Emit::Tvm) {
             let message = "what code generators made is linked into libraries, and no other output holds it";
@@ -92,5 +99,20 @@ impl Lowered<'_> {
             return Err(failure.help("leave out `--emit`, or the pass `RunCodegen`"));
         }
         Ok(())
+    }
+
+    /// Refuses outputs that need a GPU without one, and what is not compiled for one.
+    fn check_gpu(&self, options: &Options, emit: Emit) -> Result<(), Failure> {
+        let (message, help) = match options.gpu {
+            None if emit == Emit::Ptx => ("PTX is code for GPUs, and this is for a CPU", "add `--target cuda`"),
+            Some(_) if emit == Emit::Tvm => {
+                ("libraries for TVM's runtime hold kernels for CPUs only", "leave out `--emit tvm` or `--target`")
+            }
+            Some(_) if options.exec_mode != ExecMode::Bytecode => {
+                ("graphs as machine code call kernels of CPUs only", "leave out `--exec-mode` or `--target`")
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::new(codes::UNSUPPORTED_OPTION, message).help(help))
     }
 }

@@ -4,16 +4,16 @@
 //! run-time checks do. Code without names is cached by structure alone, other code by names and locations too. Which of the
 //! two applies is known only once a kernel is compiled, so lookups try both keys.
 
-use super::{CompileError, Compiled, SYMBOL, location::each_location};
+use super::{CompileError, Compiled, SYMBOL, location::each_location, lower_for};
 use crate::{
     Cache,
     cache::{Bytes, Key},
 };
 use hammock_codegen::llvm::{self, Host, LlvmError, OptLevel};
 use hammock_ir::{Function, hash, print::function_text, tir::PrimFunc};
-use hammock_kernels::{Accesses, FlatKernel, arguments, lower_with, schedule::ParsedPlan};
-use hammock_runtime::library::KERNEL_PREFIX;
-use hammock_target::Target;
+use hammock_kernels::{Accesses, DeviceFunc, FlatKernel, GpuKernel, arguments, schedule::ParsedPlan};
+use hammock_runtime::{Device, library::KERNEL_PREFIX};
+use hammock_target::{Gpu, Target};
 
 /// Compiles kernels to objects.
 #[derive(Clone, Copy)]
@@ -43,11 +43,14 @@ impl Compiler<'_> {
         let code = match cached {
             Some(code) => code,
             None => {
-                let flat = lower_with(&func, options)?;
-                let flat = FlatKernel { name: symbol.into(), said: name.into(), ..flat };
-                let object =
-                    llvm::object(&flat, options.target, self.host, self.level).map_err(|e| code_error(name, &e))?;
-                let code = Code::of(&flat, object.bytes, options.target.threads);
+                let kernel = lower_for(name, &func, options)?;
+                let kernel = GpuKernel { host: FlatKernel { name: symbol.into(), ..kernel.host }, ..kernel };
+                let object = match options.gpu {
+                    Some(gpu) => llvm::gpu_object(&kernel, gpu, options.target, self.level),
+                    None => llvm::object(&kernel.host, options.target, self.host, self.level),
+                };
+                let object = object.map_err(|e| code_error(name, &e))?;
+                let code = Code::of(&kernel, object.bytes, options.target.threads);
                 if let Some((cache, keys)) = &keys {
                     cache.put(&keys[usize::from(object.has_names)], &code.bytes());
                 }
@@ -55,25 +58,44 @@ impl Compiler<'_> {
             }
         };
         let Code { written, accesses, temporary_bytes, object } = code;
-        let signature = llvm::signature(name, &args, &written);
+        let device = options.gpu.map_or(Device::CPU, |_| Device::cuda(0));
+        let signature = llvm::signature(name, &args, &written, device);
         Ok(Compiled { name: name.to_owned(), object, signature, accesses, temporary_bytes, is_cached })
     }
 
-    /// Compiles kernels as one module, or takes it from the cache. Returns true if it was cached.
+    /// Compiles kernels as one module of host code, or without a target to one text of device code, or takes it from the
+    /// cache. Returns true if it was cached.
     ///
     /// # Errors
     /// If LLVM rejects a kernel.
     pub fn one_module(
         self,
-        kernels: &[FlatKernel],
-        target: &Target,
-        emit: llvm::Emit,
+        kernels: &[GpuKernel],
+        gpu: Option<&Gpu>,
+        host: Option<(&Target, llvm::Emit)>,
     ) -> Result<(Vec<u8>, bool), LlvmError> {
-        let cached = self.cache.map(|cache| (cache, self.key_of_all(kernels, target, emit)));
+        let compile = || match (gpu, host) {
+            (Some(gpu), Some((target, emit))) => llvm::compile_gpu(kernels, gpu, target, self.level, emit),
+            (None, Some((target, emit))) => {
+                let flat: Vec<FlatKernel> = kernels.iter().map(|kernel| kernel.host.clone()).collect();
+                llvm::compile(&flat, target, self.host, self.level, emit)
+            }
+            (gpu, None) => llvm::ptx(kernels, &gpu.copied().unwrap_or_default(), self.level),
+        };
+        self.cached(|| self.key_of_all(kernels, gpu, host), compile)
+    }
+
+    /// Takes the bytes of a key from the cache, or compiles and adds them. Returns true if they were cached.
+    fn cached(
+        self,
+        key: impl FnOnce() -> Key,
+        compile: impl FnOnce() -> Result<Vec<u8>, LlvmError>,
+    ) -> Result<(Vec<u8>, bool), LlvmError> {
+        let cached = self.cache.map(|cache| (cache, key()));
         if let Some(bytes) = cached.as_ref().and_then(|(cache, key)| cache.get(key)) {
             return Ok((bytes, true));
         }
-        let bytes = llvm::compile(kernels, target, self.host, self.level, emit)?;
+        let bytes = compile()?;
         if let Some((cache, key)) = cached {
             cache.put(&key, &bytes);
         }
@@ -81,24 +103,27 @@ impl Compiler<'_> {
     }
 
     /// Key of kernels as one module, with their names.
-    fn key_of_all(self, kernels: &[FlatKernel], target: &Target, emit: llvm::Emit) -> Key {
+    fn key_of_all(self, kernels: &[GpuKernel], gpu: Option<&Gpu>, host: Option<(&Target, llvm::Emit)>) -> Key {
         let mut facts = Bytes::default();
         [llvm::SOURCES, &llvm::version()].iter().for_each(|text| facts.text(text));
-        facts.text(&format!("{:?}", (target, self.level, self.host, emit)));
-        for FlatKernel { name, said, func, signature, .. } in kernels {
-            facts.text(&format!("{:?}", (name, said, signature)));
-            hash::kernel(func, &mut facts);
-            facts.text(&function_text(&"f".into(), &Function::Tir(func.clone())));
+        facts.text(&format!("{:?}", (gpu, host, self.level, self.host)));
+        for GpuKernel { host, device } in kernels {
+            facts.text(&format!("{:?}", (&host.name, &host.said, &host.signature)));
+            add_func(&host.func, &mut facts);
+            for DeviceFunc { name, func, max_threads, shared_bytes, follows_checks } in device {
+                facts.text(&format!("{:?}", (name, max_threads, shared_bytes, follows_checks)));
+                add_func(func, &mut facts);
+            }
         }
         Key::of(&facts)
     }
 
     /// Keys of a kernel: without names, and with the names that its messages may contain.
     fn keys(self, name: &str, func: &mut PrimFunc, options: hammock_kernels::Options<'_>) -> [Key; 2] {
-        let hammock_kernels::Options { target, checked, strict_order, plan, locate } = options;
+        let hammock_kernels::Options { target, gpu, checked, strict_order, plan, locate } = options;
         let mut facts = Bytes::default();
         [llvm::SOURCES, &llvm::version()].iter().for_each(|text| facts.text(text));
-        facts.text(&format!("{:?}", (target, checked, strict_order, self.level, self.host, plan)));
+        facts.text(&format!("{:?}", (target, gpu, checked, strict_order, self.level, self.host, plan)));
         // The symbol is a name too, and an attribute.
         let symbol = func.attrs.remove("global_symbol");
         hash::kernel(func, &mut facts);
@@ -108,11 +133,17 @@ impl Compiler<'_> {
         if let Some(symbol) = symbol {
             func.attrs.set("global_symbol", symbol);
         }
-        // Plans may name axes and buffers, and TVM finds kernels by name.
-        let is_named = plan.is_some_and(ParsedPlan::has_names) || self.host == Host::Tvm;
+        // Plans may name axes and buffers, TVM finds kernels by name, and device functions are named after their kernel.
+        let is_named = plan.is_some_and(ParsedPlan::has_names) || self.host == Host::Tvm || gpu.is_some();
         let named = Key::of(&named);
         [if is_named { named } else { Key::of(&facts) }, named]
     }
+}
+
+/// Adds a function with its names.
+fn add_func(func: &PrimFunc, facts: &mut Bytes) {
+    hash::kernel(func, facts);
+    facts.text(&function_text(&"f".into(), &Function::Tir(func.clone())));
 }
 
 /// LLVM's error about a kernel.
@@ -133,9 +164,9 @@ struct Code {
 }
 
 impl Code {
-    fn of(flat: &FlatKernel, object: Vec<u8>, threads: u32) -> Code {
-        let temporary_bytes = flat.temporary_bytes(threads as usize);
-        Code { written: flat.output_args(), accesses: flat.accesses, temporary_bytes, object }
+    fn of(kernel: &GpuKernel, object: Vec<u8>, threads: u32) -> Code {
+        let temporary_bytes = kernel.host.temporary_bytes(threads as usize);
+        Code { written: kernel.output_args.clone(), accesses: kernel.host.accesses, temporary_bytes, object }
     }
 
     fn bytes(&self) -> Vec<u8> {

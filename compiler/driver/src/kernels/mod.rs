@@ -3,6 +3,7 @@
 mod compiled;
 #[cfg(feature = "native")]
 mod compiler;
+mod gpu;
 mod location;
 mod object;
 mod parallel;
@@ -14,6 +15,7 @@ pub use compiled::Compiled;
 pub use compiled::SYMBOL;
 #[cfg(feature = "native")]
 pub use compiler::Compiler;
+pub use gpu::lower_for;
 #[cfg(feature = "native")]
 pub use location::call_count;
 pub use location::{extern_call_span, location};
@@ -27,7 +29,7 @@ pub use planner::{checked, plan_key, target};
 use crate::{Failure, Options, failure::not_lowerable};
 use hammock_diagnostics::SourceFile;
 use hammock_ir::{Function, Module, Span, tir::PrimFunc};
-use hammock_kernels::{FlatKernel, KernelError, Reason, schedule::Flops};
+use hammock_kernels::{FlatKernel, GpuKernel, KernelError, Reason, schedule::Flops};
 use location::kernel_span;
 use std::collections::HashMap;
 
@@ -49,16 +51,11 @@ impl From<KernelError> for CompileError {
     }
 }
 
-/// Lowers every TIR function of a module to flat TIR, planned for `threads` threads, in the module's order.
-pub fn lower_all(
-    module: &Module,
-    source: &SourceFile,
-    options: &Options,
-    threads: usize,
-) -> Result<Vec<FlatKernel>, Failure> {
-    map_kernels(module, source, options, threads, |name, func, options| {
-        let lowered = hammock_kernels::lower_with(&func, options)?;
-        Ok(FlatKernel { name: name.into(), said: name.into(), ..lowered })
+/// Lowers every TIR function of a module to flat TIR, in the module's order. Those that run on the CPU have no device
+/// functions.
+pub fn lower_all(module: &Module, source: &SourceFile, options: &Options) -> Result<Vec<GpuKernel>, Failure> {
+    map_kernels(module, source, options, options.threads, |name, func, options| {
+        lower_for(name, &func, options).map_err(CompileError::from)
     })
 }
 
@@ -141,7 +138,9 @@ pub fn map_kernels<T: Send>(
             });
             file = found.map(|(file, _)| file);
             let plan = found.map(|(_, plan)| plan);
-            let options = hammock_kernels::Options { target: &target, checked, strict_order, plan, locate: &location };
+            let gpu = gpu::gpu_of(&func, options);
+            let options =
+                hammock_kernels::Options { target: &target, gpu, checked, strict_order, plan, locate: &location };
             f(name, func.into_owned(), options)
         });
         result.map_err(|error| {
@@ -163,7 +162,8 @@ pub fn map_kernels<T: Send>(
 /// # Errors
 /// If a kernel cannot be lowered.
 pub fn temporaries(module: &Module, source: &SourceFile, options: &Options) -> Result<Temporaries, Failure> {
-    Ok(temporaries_of(&lower_all(module, source, options, options.threads)?, options.threads))
+    let kernels = lower_all(module, source, options)?;
+    Ok(temporaries_of(kernels.iter().map(|kernel| &kernel.host), options.threads))
 }
 
 /// Temporaries of kernels on `threads` threads, the maximum over all versions of each.

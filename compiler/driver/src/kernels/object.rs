@@ -13,7 +13,7 @@ use hammock_diagnostics::SourceFile;
 use hammock_ir::Module;
 #[cfg(feature = "native")]
 use hammock_ir::Span;
-use hammock_kernels::FlatKernel;
+use hammock_kernels::GpuKernel;
 
 /// Compiles every kernel of a module to a separate object, on several threads, in the module's order. Kernels that are in the
 /// options' cache are not compiled again.
@@ -33,27 +33,29 @@ pub fn compile_all(
 #[cfg(feature = "native")]
 pub fn compile_together(
     module: &Module,
-    kernels: &[FlatKernel],
+    kernels: &[GpuKernel],
     source: &SourceFile,
     options: &Options,
     emit: Emit,
 ) -> Result<(Vec<u8>, bool), Failure> {
     let target = target(options, options.threads);
-    let emit = match emit {
-        Emit::Llvm => llvm::Emit::Ir,
-        Emit::Asm => llvm::Emit::Assembly,
-        _ => llvm::Emit::Object,
+    let host = match emit {
+        Emit::Ptx => None,
+        Emit::Llvm => Some((&target, llvm::Emit::Ir)),
+        Emit::Asm => Some((&target, llvm::Emit::Assembly)),
+        _ => Some((&target, llvm::Emit::Object)),
     };
     let compiler = Compiler { level: opt_level(options), host: Host::Hammock, cache: options.cache.as_deref() };
-    let compile = |kernels: &[FlatKernel]| compiler.one_module(kernels, &target, emit);
+    let compile = |kernels: &[GpuKernel]| compiler.one_module(kernels, options.gpu.as_ref(), host);
     compile(kernels).map_err(|error| {
         // Compile each alone to find which fails.
         let alone = |kernel| compile(std::slice::from_ref(kernel)).err().map(|error| (kernel, error));
         match kernels.iter().find_map(alone) {
             Some((kernel, error)) => {
                 let named = matches!(error, llvm::LlvmError::Kernel { .. });
-                let message = if named { error.to_string() } else { format!("kernel `{}`: {error}", kernel.name) };
-                not_lowerable(message, kernel_span(module, &kernel.name), source)
+                let name = &kernel.host.name;
+                let message = if named { error.to_string() } else { format!("kernel `{name}`: {error}") };
+                not_lowerable(message, kernel_span(module, name), source)
             }
             None => not_lowerable(error.to_string(), Span::NONE, source),
         }
@@ -70,7 +72,7 @@ pub fn compile_all(_: &Module, _: &SourceFile, _: &Options, _: Host, _: usize) -
 #[cfg(not(feature = "native"))]
 pub fn compile_together(
     _: &Module,
-    _: &[FlatKernel],
+    _: &[GpuKernel],
     _: &SourceFile,
     _: &Options,
     _: Emit,

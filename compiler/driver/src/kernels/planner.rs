@@ -12,8 +12,11 @@ use hammock_passes::Planner;
 use hammock_target::Target;
 
 impl Planner for Options {
-    /// All versions of a kernel take the same weights, so a weight is packed only if all versions use the same layout.
+    /// Kernels for GPUs take weights as they are. All versions of a kernel take the same weights, so a weight is packed only if all versions use the same layout.
     fn packed(&self, kernel: &PrimFunc) -> Vec<PackedParam> {
+        if self.gpu.is_some() {
+            return Vec::new();
+        }
         let mut versions = self.targets().map(|target| packed(kernel, self, target));
         let first = versions.next().unwrap_or_default();
         if versions.all(|other| other == first) { first } else { Vec::new() }

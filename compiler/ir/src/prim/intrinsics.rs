@@ -87,6 +87,13 @@ pub const SQRT_COST: u32 = 8;
 /// Cost of a math function: range reduction and polynomial.
 pub const MATH_COST: u32 = 16;
 
+/// The intrinsic of flat host code that launches a device function. Its first [`LAUNCH_ARGS`] arguments are the
+/// function's name, the grid's extents in blocks, a block's extents in threads (x, y and z as int64) and the bytes of
+/// dynamic shared memory; the function's arguments follow.
+pub const LAUNCH_KERNEL: &str = "launch_kernel";
+/// Number of arguments of [`LAUNCH_KERNEL`] before those of the device function.
+pub const LAUNCH_ARGS: usize = 8;
+
 const ANY: usize = usize::MAX;
 const SAME: ResultType = ResultType::Arg(0);
 const INT32: ResultType = ResultType::Is(DType::INT32);
@@ -227,7 +234,9 @@ const FAMILIES: &[Family] = &[
     opaque(&["start_profile_intrinsic", "end_profile_intrinsic"], (1, 1), VOID),
     opaque(&["print_buffer"], (5, ANY), VOID),
     opaque(&["prefetch"], (1, ANY), VOID),
-    // GPUs.
+    // GPUs. `launch_kernel(name, grid x, y, z, block x, y, z, bytes of dynamic shared memory, arguments…)`, in flat host
+    // code only, launches a device function.
+    opaque(&[LAUNCH_KERNEL], (LAUNCH_ARGS, ANY), VOID).effect(Effect::Runs),
     opaque(&["tvm_storage_sync"], (1, 3), VOID).effect(Effect::Cooperates),
     opaque(&["tvm_thread_allreduce"], (3, ANY), VOID).effect(Effect::Cooperates),
     opaque(&["tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down"], (5, 5), ResultType::Arg(1))

@@ -5,11 +5,13 @@ mod bounds;
 mod cpu;
 mod derived_sizes;
 mod flatten;
+mod gpu;
 mod guard_div_shift;
 mod lazy_select;
 mod legalize;
 mod planner;
 mod reduction_init;
+mod reductions;
 mod remove_blocks;
 mod reshape_indices;
 mod simplify;
@@ -19,7 +21,7 @@ mod unroll;
 mod verify_vars;
 
 use crate::{
-    FlatKernel,
+    FlatKernel, GpuKernel,
     error::{KernelError, Reason},
     schedule::{Flops, ParsedPlan, ScheduleContext},
 };
@@ -28,7 +30,7 @@ use hammock_ir::{
     tir::{Buffer, PrimFunc, Stmt},
 };
 use hammock_loopnest::{PackedGroups, PackedLayout, PackedParam, index::same_expr};
-use hammock_target::Target;
+use hammock_target::{Gpu, Target};
 
 pub use bounds::Accesses;
 pub(crate) use bounds::check_stmt;
@@ -40,8 +42,10 @@ use steps::{LOOPS, Lowering};
 /// Options of lowering.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// Target machine.
+    /// Target machine; for a GPU, its host.
     pub target: &'a Target,
+    /// The GPU that plans and steps are for; `None` for kernels that run on the target itself.
+    pub gpu: Option<&'a Gpu>,
     /// True if accesses that are not proved to be in bounds are checked. Otherwise the caller guarantees that they are.
     pub checked: bool,
     /// True if reductions keep their source order, which forbids vectorizing along the reduction axis.
@@ -55,11 +59,11 @@ pub struct Options<'a> {
 impl<'a> Options<'a> {
     /// Options for checked kernels, whose messages name no source lines.
     pub fn new(target: &'a Target) -> Self {
-        Options { target, checked: true, strict_order: false, plan: None, locate: &|_| None }
+        Options { target, gpu: None, checked: true, strict_order: false, plan: None, locate: &|_| None }
     }
 
     fn planner(&self) -> Planner<'a> {
-        let choice = ScheduleContext { target: self.target, strict_order: self.strict_order };
+        let choice = ScheduleContext { target: self.target, gpu: self.gpu, strict_order: self.strict_order };
         Planner { choice, written: self.plan }
     }
 }
@@ -87,6 +91,25 @@ fn flat_kernel(func: &PrimFunc, options: Options<'_>) -> Result<FlatKernel, Reas
     verify_vars::verify_vars(&func)?;
     let name = name_of(&func);
     Ok(FlatKernel { said: name.clone(), name, func, signature, accesses })
+}
+
+/// Lowers a function to a kernel for a GPU. `options` are those of its host code.
+///
+/// # Errors
+/// When the function is not valid TIR, exceeds a limit of the GPU, or needs the host: it returns a value, or calls a
+/// function.
+pub fn lower_gpu(func: &PrimFunc, options: Options<'_>, gpu: &Gpu) -> Result<GpuKernel, KernelError> {
+    gpu_kernel(func, Options { gpu: Some(gpu), ..options }, gpu).map_err(|reason| error(func, reason))
+}
+
+fn gpu_kernel(func: &PrimFunc, options: Options<'_>, gpu: &Gpu) -> Result<GpuKernel, Reason> {
+    let whole = flat_kernel(func, options)?;
+    let output_args = whole.output_args();
+    let (func, device) = gpu::split::split(&whole.func, gpu)?;
+    for func in [&func].into_iter().chain(device.iter().map(|device| &device.func)) {
+        verify_vars::verify_vars(func)?;
+    }
+    Ok(GpuKernel { host: FlatKernel { func, ..whole }, device, output_args })
 }
 
 /// Returns the function as it is before a step of [`STEPS`](steps::STEPS), or after all of them if `step` is `None`.
@@ -119,7 +142,7 @@ fn name_of(func: &PrimFunc) -> Name {
 /// As [`lower`].
 pub fn stages(func: &PrimFunc, options: Options<'_>, count: usize) -> Result<PrimFunc, KernelError> {
     let (func, mut body) = before_loops(func, options)?;
-    planner::raise_stages(&func, &mut body, options.target.masks, count);
+    planner::raise_stages(&func, &mut body, options.planner().choice.machine(), count);
     Ok(PrimFunc { body, ..func.into_owned() })
 }
 

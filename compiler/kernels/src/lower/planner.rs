@@ -5,13 +5,13 @@
 
 use crate::{
     error::Reason,
-    schedule::{self, Flops, ParsedPlan, Plan, ScheduleContext, cpu},
+    schedule::{self, Flops, ParsedPlan, Plan, ScheduleContext, cpu, gpu},
 };
 use hammock_ir::{
     Attrs,
     tir::{Buffer, PrimFunc, Stmt, StmtKind},
 };
-use hammock_loopnest::{Footprint, Kernel, PackedLayout};
+use hammock_loopnest::{Footprint, Kernel, Machine, PackedLayout};
 
 /// Source of plans: a given plan, or the rules.
 #[derive(Clone, Copy)]
@@ -30,16 +30,19 @@ impl Planner<'_> {
     pub fn plan(&self, kernel: &Kernel) -> Result<Plan, Reason> {
         match self.written {
             Some(written) => schedule::bind(written, kernel, self.choice).map_err(Reason::Plan),
-            None => Ok(cpu::choose(kernel, self.choice)),
+            None => Ok(match self.choice.gpu {
+                Some(_) => gpu::choose(kernel, self.choice),
+                None => cpu::choose(kernel, self.choice),
+            }),
         }
     }
 }
 
 /// Raises a body of block TIR to stages, runs the first `count` transforms, and turns the stages back into blocks.
-pub fn raise_stages(func: &PrimFunc, body: &mut Stmt, masks: bool, count: usize) {
+pub fn raise_stages(func: &PrimFunc, body: &mut Stmt, machine: Machine, count: usize) {
     let mut made = Vec::new();
     for_each_kernel(body, &mut made, &mut |stmts, own| {
-        let kernel = Kernel::read_until(func, std::mem::take(stmts), own, masks, count);
+        let kernel = Kernel::read_until(func, std::mem::take(stmts), own, machine, count);
         let known: Vec<Buffer> = func.buffers().chain(own.iter()).cloned().collect();
         *stmts = kernel.into_stmts(&known);
     });
@@ -53,8 +56,8 @@ pub fn raise_stages(func: &PrimFunc, body: &mut Stmt, masks: bool, count: usize)
 pub fn plan_text(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<String, Reason> {
     let mut result = Ok(String::new());
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
-        result = planner.plan(&kernel).map(|plan| plan.text(&kernel, planner.choice.target).to_string());
+        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.machine());
+        result = planner.plan(&kernel).map(|plan| plan.text(&kernel, planner.choice).to_string());
     });
     result
 }
@@ -66,13 +69,17 @@ pub fn plan_text(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<St
 pub fn search_space(func: &PrimFunc, mut body: Stmt, planner: Planner) -> Result<SearchSpace, Reason> {
     let mut result = Ok(SearchSpace::default());
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
+        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.machine());
         let near = |plan: Plan| Candidate {
             text: plan.numbered(&kernel).to_string(),
             cycles: schedule::cost(&plan, &kernel, planner.choice.target),
         };
         result = planner.plan(&kernel).map(|plan| {
-            let others = schedule::candidates(&plan, &kernel, planner.choice).into_iter().map(near).collect();
+            // Plans for GPUs are not tuned.
+            let others = match planner.choice.gpu {
+                Some(_) => Vec::new(),
+                None => schedule::candidates(&plan, &kernel, planner.choice).into_iter().map(near).collect(),
+            };
             SearchSpace { own: near(plan), others }
         });
     });
@@ -100,8 +107,11 @@ pub struct Candidate {
 /// Returns the operands that are worth packing before a body runs, provided that nothing else reads them.
 pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec<(Buffer, PackedLayout)> {
     let mut found = Vec::new();
+    if choice.gpu.is_some() {
+        return found;
+    }
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own, choice.target.masks);
+        let kernel = Kernel::read(func, std::mem::take(stmts), own, choice.machine());
         found.extend(cpu::packings(&kernel, choice));
     });
     found
@@ -111,7 +121,7 @@ pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec
 pub fn flops(func: &PrimFunc, mut body: Stmt) -> Option<Flops> {
     let mut found = None;
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
-        found = Flops::of(func, &Kernel::read(func, std::mem::take(stmts), own, false));
+        found = Flops::of(func, &Kernel::read(func, std::mem::take(stmts), own, Machine::Cpu { masks: false }));
     });
     found
 }

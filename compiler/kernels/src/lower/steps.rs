@@ -6,8 +6,8 @@
 use super::{
     Accesses, Options, bitcast_copies, bounds,
     cpu::{loops, register_transpose, serialize_threads, vectorize},
-    derived_sizes, flatten, guard_div_shift, lazy_select, legalize, reduction_init, remove_blocks, reshape_indices,
-    simplify, size_overflow, unroll,
+    derived_sizes, flatten, gpu, guard_div_shift, lazy_select, legalize, reduction_init, remove_blocks,
+    reshape_indices, simplify, size_overflow, unroll,
 };
 use crate::{
     error::Reason,
@@ -35,80 +35,148 @@ pub const LOOPS: &str = "loops";
 
 /// Lowering steps for CPUs, in order. Features of the CPU are handled within the steps.
 pub static STEPS: &[Step] = &[
-    Step {
-        name: "serialize-threads",
-        doc: "turns GPU thread axes into serial loops",
-        run: |l| serialize_threads::serialize_threads(&mut l.body),
-    },
-    Step {
-        name: "reduction-init",
-        doc: "initializes possibly empty reductions before their loops, unless a plan does",
-        run: |l| l.edit(|l| reduction_init::init_reductions(&mut l.body)),
-    },
-    Step {
-        name: "reshape-indices",
-        doc: "simplifies divisions and remainders in indices of reshapes",
-        run: |l| l.edit(|l| reshape_indices::simplify_reshapes(&l.func, &mut l.body)),
-    },
-    Step { name: "bounds-checks", doc: "checks accesses that are not proved to be in bounds", run: check_bounds },
-    Step {
-        name: "size-overflow",
-        doc: "marks size computations, which must not overflow",
-        run: |l| l.edit(|l| size_overflow::mark_exact(&l.func, &mut l.body)),
-    },
-    Step {
-        name: "guard-div-shift",
-        doc: "checks divisors and shift counts that may be invalid",
-        run: |l| l.edit(|l| l.assumed = guard_div_shift::guard(&l.func, &mut l.body, l.options.locate)),
-    },
-    Step {
-        name: "lazy-select",
-        doc: "makes selects that guard accesses lazy",
-        run: |l| l.edit(|l| lazy_select::make_lazy(&mut l.body)),
-    },
-    Step {
-        name: "promote-indices",
-        doc: "promotes loop variables to int64",
-        run: |l| l.edit(|l| promote_indices(&mut l.body)),
-    },
-    Step {
-        name: LOOPS,
-        doc: "replaces stages by the loop nests of their plans",
-        run: |l| loops::replace_stages(&l.func, &mut l.body, l.options.planner()),
-    },
-    Step { name: "entry-checks", doc: "checks arguments and assumed sizes on entry", run: entry_checks },
-    Step {
-        name: "flatten",
-        doc: "removes blocks, flattens buffers, and turns parameters into pointers and sizes",
-        run: flat,
-    },
-    Step { name: "unroll", doc: "expands unrolled loops", run: |l| l.rewrite(|_, body| Ok(unroll::unroll(body))) },
-    Step {
-        name: "vectorize",
-        doc: "turns vectorized loops into vector operations, masked if the CPU has masks",
-        run: |l| {
-            l.rewrite(|l, body| Ok(simplify::simplify(vectorize::vectorize(body, l.options.target.masks), &l.sizes())))
-        },
-    },
-    Step {
-        name: "bitcast-copies",
-        doc: "copies values as integers where nothing is computed with them",
-        run: |l| l.edit(|l| bitcast_copies::bitcast_copies(&mut l.body)),
-    },
-    Step {
-        name: "register-transpose",
-        doc: "transposes blocks in registers instead of loading strided columns",
-        run: |l| l.rewrite(|l, body| Ok(register_transpose::transpose(&l.func, body))),
-    },
-    Step {
-        name: "legalize",
-        doc: "replaces operations that the CPU lacks",
-        run: |l| {
-            let sizes = l.sizes();
-            l.rewrite(|l, body| legalize::legalize(body, &mut l.interface.params, &sizes, l.options.target))
-        },
-    },
+    SERIALIZE_THREADS,
+    REDUCTION_INIT,
+    RESHAPE_INDICES,
+    BOUNDS_CHECKS,
+    SIZE_OVERFLOW,
+    GUARD_DIV_SHIFT,
+    LAZY_SELECT,
+    PROMOTE_INDICES,
+    CPU_LOOPS,
+    ENTRY_CHECKS,
+    FLATTEN,
+    UNROLL,
+    VECTORIZE,
+    BITCAST_COPIES,
+    REGISTER_TRANSPOSE,
+    LEGALIZE,
 ];
+
+/// Lowering steps for GPUs, in order. [`split`](super::gpu::split) then makes functions of the device regions.
+pub static GPU_STEPS: &[Step] = &[
+    THREAD_LOOPS,
+    REDUCTION_INIT,
+    RESHAPE_INDICES,
+    BOUNDS_CHECKS,
+    SIZE_OVERFLOW,
+    GUARD_DIV_SHIFT,
+    LAZY_SELECT,
+    PROMOTE_INDICES,
+    GPU_LOOPS,
+    ENTRY_CHECKS,
+    FLATTEN,
+    UNROLL,
+    VECTORIZE,
+    BITCAST_COPIES,
+    LEGALIZE,
+];
+
+const SERIALIZE_THREADS: Step = Step {
+    name: "serialize-threads",
+    doc: "turns GPU thread axes into serial loops",
+    run: |l| serialize_threads::serialize_threads(&mut l.body),
+};
+
+const THREAD_LOOPS: Step = Step {
+    name: "thread-loops",
+    doc: "turns thread axes into loops that are bound to them",
+    run: |l| l.edit(|l| gpu::thread_loops::bind_loops(&mut l.body)),
+};
+
+const REDUCTION_INIT: Step = Step {
+    name: "reduction-init",
+    doc: "initializes possibly empty reductions before their loops, unless a plan does",
+    run: |l| l.edit(|l| reduction_init::init_reductions(&mut l.body)),
+};
+
+const RESHAPE_INDICES: Step = Step {
+    name: "reshape-indices",
+    doc: "simplifies divisions and remainders in indices of reshapes",
+    run: |l| l.edit(|l| reshape_indices::simplify_reshapes(&l.func, &mut l.body)),
+};
+
+const BOUNDS_CHECKS: Step =
+    Step { name: "bounds-checks", doc: "checks accesses that are not proved to be in bounds", run: check_bounds };
+
+const SIZE_OVERFLOW: Step = Step {
+    name: "size-overflow",
+    doc: "marks size computations, which must not overflow",
+    run: |l| l.edit(|l| size_overflow::mark_exact(&l.func, &mut l.body)),
+};
+
+const GUARD_DIV_SHIFT: Step = Step {
+    name: "guard-div-shift",
+    doc: "checks divisors and shift counts that may be invalid",
+    run: |l| l.edit(|l| l.assumed = guard_div_shift::guard(&l.func, &mut l.body, l.options.locate)),
+};
+
+const LAZY_SELECT: Step = Step {
+    name: "lazy-select",
+    doc: "makes selects that guard accesses lazy",
+    run: |l| l.edit(|l| lazy_select::make_lazy(&mut l.body)),
+};
+
+const PROMOTE_INDICES: Step = Step {
+    name: "promote-indices",
+    doc: "promotes loop variables to int64",
+    run: |l| l.edit(|l| promote_indices(&mut l.body)),
+};
+
+const CPU_LOOPS: Step = Step {
+    name: LOOPS,
+    doc: "replaces stages by the loop nests of their plans",
+    run: |l| loops::replace_stages(&l.func, &mut l.body, l.options.planner()),
+};
+
+const GPU_LOOPS: Step = Step {
+    name: LOOPS,
+    doc: "replaces stages by the loop nests of their plans, on blocks and threads",
+    run: |l| gpu::loops::replace_stages(&l.func, &mut l.body, l.options.planner()),
+};
+
+const ENTRY_CHECKS: Step =
+    Step { name: "entry-checks", doc: "checks arguments and assumed sizes on entry", run: entry_checks };
+
+const FLATTEN: Step = Step {
+    name: "flatten",
+    doc: "removes blocks, flattens buffers, and turns parameters into pointers and sizes",
+    run: flat,
+};
+
+const UNROLL: Step =
+    Step { name: "unroll", doc: "expands unrolled loops", run: |l| l.rewrite(|_, body| Ok(unroll::unroll(body))) };
+
+const VECTORIZE: Step = Step {
+    name: "vectorize",
+    doc: "turns vectorized loops into vector operations, masked if the machine has masks",
+    run: |l| {
+        let masks = l.options.gpu.is_none() && l.options.target.masks;
+        l.rewrite(|l, body| Ok(simplify::simplify(vectorize::vectorize(body, masks), &l.sizes())))
+    },
+};
+
+const BITCAST_COPIES: Step = Step {
+    name: "bitcast-copies",
+    doc: "copies values as integers where nothing is computed with them",
+    run: |l| l.edit(|l| bitcast_copies::bitcast_copies(&mut l.body)),
+};
+
+const REGISTER_TRANSPOSE: Step = Step {
+    name: "register-transpose",
+    doc: "transposes blocks in registers instead of loading strided columns",
+    run: |l| l.rewrite(|l, body| Ok(register_transpose::transpose(&l.func, body))),
+};
+
+const LEGALIZE: Step = Step {
+    name: "legalize",
+    doc: "replaces operations that the machine lacks",
+    run: |l| {
+        let sizes = l.sizes();
+        let features = legalize::Features::of(l.options.target, l.options.gpu);
+        l.rewrite(|l, body| legalize::legalize(body, &mut l.interface.params, &sizes, features))
+    },
+};
 
 /// A function being lowered.
 pub(super) struct Lowering<'a> {
@@ -140,7 +208,8 @@ impl<'a> Lowering<'a> {
 
     /// Runs the steps before `step`, or all of them.
     pub fn before(mut self, step: Option<&str>) -> Result<Self, Reason> {
-        let steps = STEPS.iter().take_while(|next| step != Some(next.name));
+        let all = if self.options.gpu.is_some() { GPU_STEPS } else { STEPS };
+        let steps = all.iter().take_while(|next| step != Some(next.name));
         for step in steps {
             (step.run)(&mut self)?;
         }
@@ -210,7 +279,8 @@ fn flat(l: &mut Lowering<'_>) -> Result<(), Reason> {
     let handles: Vec<Var> = handles.map(|p| p.var.clone()).collect();
     l.is_flat = true;
     l.rewrite(|l, body| {
-        let body = flatten::flatten(body, &buffers, &handles, l.interface.values.clone())?;
+        let scopes = if l.options.gpu.is_some() { flatten::Scopes::Declared } else { flatten::Scopes::BySize };
+        let body = flatten::flatten(body, &buffers, &handles, l.interface.values.clone(), scopes)?;
         Ok(simplify::simplify(remove_blocks::remove_blocks(body), &l.sizes()))
     })
 }

@@ -27,7 +27,7 @@ pub fn raw_args(kernel: &FlatKernel, args: &[Arg]) -> Vec<Arg> {
 }
 
 /// Small integers as elements, so that sums are exact in any order.
-fn sample(dtype: DType, shape: &[i64], seed: i64) -> Tensor {
+pub fn sample(dtype: DType, shape: &[i64], seed: i64) -> Tensor {
     let n = shape.iter().product::<i64>();
     let value = |i: i64| (i * 7 + seed * 3) % 11 - 5;
     match dtype {

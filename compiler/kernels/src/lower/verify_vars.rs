@@ -4,7 +4,7 @@ use crate::error::Reason;
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, Var},
-    tir::{PrimFunc, Stmt, StmtKind},
+    tir::{AttrNode, PrimFunc, Stmt, StmtKind},
 };
 use rustc_hash::FxHashSet;
 
@@ -28,6 +28,7 @@ fn check(stmt: &Stmt, defined: &mut FxHashSet<Var>) -> Result<(), Reason> {
     match &stmt.kind {
         StmtKind::For(l) => drop(defined.insert(l.var.clone())),
         StmtKind::Bind(v, _) => drop(defined.insert(v.clone())),
+        StmtKind::Attr { node: AttrNode::Thread(iter), .. } => drop(defined.insert(iter.var.clone())),
         StmtKind::Alloc(b, _) => drop(defined.insert(b.data.clone())),
         StmtKind::Decl(b) => require_defined(&b.data, defined)?,
         StmtKind::Store { buffer, .. } => require_defined(&buffer.data, defined)?,

@@ -1,12 +1,25 @@
 //! Context of a scheduling decision: the target, and the options that affect plans.
 
-use hammock_target::Target;
+use hammock_loopnest::Machine;
+use hammock_target::{Gpu, Target};
 
 /// Context of scheduling.
 #[derive(Clone, Copy)]
 pub struct ScheduleContext<'a> {
-    /// The target machine.
+    /// The target machine; for a GPU, its host.
     pub target: &'a Target,
+    /// The GPU that kernels run on, if any.
+    pub gpu: Option<&'a Gpu>,
     /// True if reductions must combine elements in program order.
     pub strict_order: bool,
+}
+
+impl ScheduleContext<'_> {
+    /// Returns the kind of machine that stages are transformed for.
+    pub fn machine(&self) -> Machine {
+        match self.gpu {
+            Some(_) => Machine::Gpu,
+            None => Machine::Cpu { masks: self.target.masks },
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Schedules as data: the loops of each part of a kernel.
 //!
-//! A plan is a list of loops for each [stage](hammock_loopnest). The rules of a kind of machine ([`cpu`]) make one from
+//! A plan is a list of loops for each [stage](hammock_loopnest). The rules of a kind of machine ([`cpu`], [`gpu`]) make one from
 //! axes and access patterns alone, never from names; lowering generates the loop nest. Since a plan never rewrites a
 //! computation, it can only change the order of operations, and only where that is allowed: see [`LoopKind::Vector`].
 
@@ -10,6 +10,7 @@ mod context;
 mod cost_model;
 pub mod cpu;
 mod flops;
+pub mod gpu;
 mod names;
 mod padding;
 pub mod primitives;
@@ -141,6 +142,13 @@ pub enum LoopKind {
     /// Vectorized. Along a reduction axis, each lane accumulates its own elements, and the lanes are combined at the
     /// end: in an order that is the same for every run and number of threads.
     Vector,
+    /// On a GPU: collapsed with enclosing loops; one iteration for each thread, in blocks of so many threads.
+    Grid(i64),
+    /// On a GPU: collapsed with the other loops of this kind; one iteration for each block.
+    Block,
+    /// On a GPU: collapsed with the other loops of this kind; one iteration for each thread of a block. Along a
+    /// reduction axis, threads reduce their own elements, and are combined at the end.
+    Thread,
     /// Reduced by a [dot instruction](hammock_loopnest::dots): the innermost loop of a reduction axis, whose enclosing loop
     /// has the group size as step.
     Dot,
@@ -222,6 +230,11 @@ impl StagePlan {
         dots::dot(stage).filter(|_| staged.axes.contains(&axis)).map(|dot| (axis, dot))
     }
 
+    /// Returns true if its loops are on blocks of a GPU and their threads.
+    pub fn is_on_blocks(&self) -> bool {
+        self.loops.iter().any(|l| matches!(l.kind, LoopKind::Block | LoopKind::Thread))
+    }
+
     /// Returns the loop of dot instructions.
     pub fn dot(&self) -> Option<&Loop> {
         self.loops.iter().find(|l| l.kind == LoopKind::Dot)
@@ -245,7 +258,7 @@ impl StagePlan {
         let inside = |l: &Loop| match l.kind {
             LoopKind::Unrolled | LoopKind::Vector | LoopKind::Dot => true,
             LoopKind::Serial => stage.axes[l.axis].reduce,
-            LoopKind::Parallel(_) => false,
+            LoopKind::Parallel(_) | LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread => false,
         };
         self.loops.iter().rposition(|l| !inside(l)).map_or(0, |last| last + 1)
     }

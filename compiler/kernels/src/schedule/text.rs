@@ -1,16 +1,17 @@
 //! Prints plans: a line for each stage, with the names of its axes. [`read`](super::read) parses it.
 
-use super::{Loop, LoopKind, PartPlan, Plan, RowsPlan, StagePlan, cost_model, cpu::RULES, names::Naming};
+use super::{
+    Loop, LoopKind, PartPlan, Plan, RowsPlan, ScheduleContext, StagePlan, cost_model, cpu, gpu, names::Naming,
+};
 use hammock_ir::{count, print::dim_text};
 use hammock_loopnest::{Kernel, Part, Stage, row_tiling::Rows};
-use hammock_target::Target;
 use std::fmt;
 
 impl Plan {
-    /// Formats a kernel's plan for a target, with a remark before each part.
-    pub fn text<'a>(&'a self, kernel: &'a Kernel, target: &'a Target) -> impl fmt::Display + 'a {
+    /// Formats a kernel's plan for a machine, with a remark before each part.
+    pub fn text<'a>(&'a self, kernel: &'a Kernel, ctx: ScheduleContext<'a>) -> impl fmt::Display + 'a {
         let text = Text { plan: self, kernel, naming: Naming::Own };
-        fmt::from_fn(move |f| text.write(f, Some(target)))
+        fmt::from_fn(move |f| text.write(f, Some(ctx)))
     }
 
     /// Formats a plan without remarks and names, equal for kernels that differ in names only.
@@ -28,26 +29,39 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// Prints it, with remarks if there is a target.
-    fn write(self, f: &mut fmt::Formatter<'_>, target: Option<&Target>) -> fmt::Result {
+    /// Prints it, with remarks if there is a machine.
+    fn write(self, f: &mut fmt::Formatter<'_>, ctx: Option<ScheduleContext>) -> fmt::Result {
         self.plan.parts.iter().zip(&self.kernel.parts).try_for_each(|part| match part {
             (PartPlan::Stage(plan), Part::Stage(stage)) => {
-                if let Some(target) = target {
+                if let Some(ctx) = ctx {
                     writeln!(f, "# {}", domain(stage))?;
-                    writeln!(f, "# {}; {}", reason(plan), cost_model::stage_remark(stage, plan, target))?;
+                    let cost = match ctx.gpu {
+                        Some(_) => gpu::remark(stage, plan),
+                        None => cost_model::stage_remark(stage, plan, ctx.target),
+                    };
+                    writeln!(f, "# {}; {cost}", reason(plan, ctx))?;
                 }
                 writeln!(f, "{}", stage_text(plan, stage, &self.naming.axes(stage), self.naming))
             }
             (PartPlan::Rows(plan), Part::Rows(rows)) => {
-                if let Some(target) = target {
+                if let Some(ctx) = ctx {
                     writeln!(f, "# {}", shared(rows))?;
-                    let cost = cost_model::rows_remark(rows, plan, target);
-                    writeln!(f, "# row tiling: intermediates of a tile stay in cache; {cost}")?;
+                    match ctx.gpu {
+                        Some(_) => writeln!(f, "# row-wise: {}", gpu::ROWS.why)?,
+                        None => {
+                            let cost = cost_model::rows_remark(rows, plan, ctx.target);
+                            writeln!(f, "# row tiling: intermediates of a tile stay in cache; {cost}")?;
+                        }
+                    }
                 }
-                rows_text(f, plan, rows, self.naming, target.is_some())
+                rows_text(f, plan, rows, self.naming, ctx.is_some())
             }
             (PartPlan::Opaque(parallel), _) => {
-                target.map_or(Ok(()), |_| writeln!(f, "# opaque: loops are as in the program"))?;
+                match (ctx.map(|ctx| ctx.gpu), parallel) {
+                    (None, _) => {}
+                    (Some(Some(_)), None) => writeln!(f, "# opaque: one thread, or loops are as in the program")?,
+                    (Some(_), _) => writeln!(f, "# opaque: loops are as in the program")?,
+                }
                 let spread = parallel.map(|(loops, grain)| format!(", {} parallel {grain}", count(loops, "loop")));
                 writeln!(f, "opaque{}", spread.unwrap_or_default())
             }
@@ -109,9 +123,12 @@ fn rows_text(
 }
 
 /// Returns the kind of a plan's stage, and why its rule was chosen.
-fn reason(plan: &StagePlan) -> String {
-    let rule = RULES.iter().find(|rule| rule.name == plan.rule);
-    rule.map_or_else(|| "stage: explicit plan".to_owned(), |rule| format!("{}: {}", rule.class, rule.why))
+fn reason(plan: &StagePlan, ctx: ScheduleContext) -> String {
+    let rule = match ctx.gpu {
+        Some(_) => gpu::RULES.iter().find(|rule| rule.name == plan.rule).map(|rule| (rule.class, rule.why)),
+        None => cpu::RULES.iter().find(|rule| rule.name == plan.rule).map(|rule| (rule.class, rule.why)),
+    };
+    rule.map_or_else(|| "stage: explicit plan".to_owned(), |(class, why)| format!("{class}: {why}"))
 }
 
 /// Formats the plan of a stage whose axes have these names.
@@ -133,6 +150,9 @@ pub(super) fn loop_text(Loop { axis, step, kind }: &Loop, axes: &[String]) -> St
         LoopKind::Parallel(grain) => format!(" parallel {grain}"),
         LoopKind::Unrolled => " unrolled".to_owned(),
         LoopKind::Vector => " vector".to_owned(),
+        LoopKind::Grid(threads) => format!(" grid {threads}"),
+        LoopKind::Block => " block".to_owned(),
+        LoopKind::Thread => " thread".to_owned(),
         LoopKind::Dot => " dot".to_owned(),
     };
     format!("{}{step}{kind}", axes[*axis])

@@ -300,17 +300,22 @@ pub fn is_load_of(e: &PrimExpr, buffer: &Buffer) -> bool {
 /// Returns true if one of the [`parts`] can be copied outside the loops that it is invariant in: it is evaluated
 /// wherever the stage is.
 pub fn can_be_copied(stage: &Stage, part: &PrimExpr) -> bool {
+    let others = || stage.axes.iter().filter(|axis| !part.uses(&axis.var)).map(|axis| axis.extent.as_int());
+    is_copyable(stage, part)
+        && others().all(|extent| extent != Some(0))
+        && (others().all(|extent| extent.is_some()) || is_byte(part) && is_inside(stage, part))
+}
+
+/// Returns true if one of the [`parts`] can be copied inside the loops that it is invariant in: each iteration evaluates
+/// it, and nothing else matters.
+pub fn is_copyable(stage: &Stage, part: &PrimExpr) -> bool {
     let plain = |e: &PrimExpr| !matches!(e.kind(), PrimKind::Load(..) | PrimKind::Call(_) | PrimKind::Select(..));
     let simple = match part.kind() {
         PrimKind::Load(_, indices, None) => indices.iter().all(|index| !index.any(&mut |e| !plain(e))),
         PrimKind::Load(..) => false,
         _ => !part.any(&mut |e| is_load_of(e, &stage.buffer) || check::is_check(e) || !has_vector_form(e)),
     };
-    let others = || stage.axes.iter().filter(|axis| !part.uses(&axis.var)).map(|axis| axis.extent.as_int());
-    simple
-        && is_always_evaluated(&stage.value, part)
-        && others().all(|extent| extent != Some(0))
-        && (others().all(|extent| extent.is_some()) || is_byte(part) && is_inside(stage, part))
+    simple && is_always_evaluated(&stage.value, part)
 }
 
 /// Returns true if a value is a byte: packing bytes pays off for any number of rows, other types need many.

@@ -3,7 +3,7 @@
 //! Stages that access regions of buffers under other names are marked: their buffers have no aliases.
 
 use crate::{
-    Kernel, Part, Stage,
+    Kernel, Machine, Part, Stage,
     transforms::{Scope, Transform},
 };
 use hammock_ir::{prim::Var, tir::Buffer};
@@ -14,6 +14,7 @@ pub static TRANSFORM: Transform = Transform {
     name: "alias-output",
     doc: "Stores an intermediate of row-tiled stages in the output's memory",
     may_alias: true,
+    suits_gpus: true,
     run: apply,
 };
 
@@ -30,7 +31,10 @@ fn apply(kernel: &mut Kernel, scope: &mut Scope<'_>) {
             Part::Stage(stage) => stage.regions = has_regions(stage),
             Part::Rows(rows) => {
                 rows.stages.iter_mut().for_each(|stage| stage.regions = has_regions(stage));
-                rows.alias_output();
+                // On a GPU, intermediates are in shared memory.
+                if scope.machine != Machine::Gpu {
+                    rows.alias_output();
+                }
             }
             Part::Opaque(_) => {}
         }

@@ -13,6 +13,7 @@ pub static TRANSFORM: Transform = Transform {
     name: "coalesce-elements",
     doc: "Copies several small elements as one",
     may_alias: true,
+    suits_gpus: true,
     run: |kernel, _| rewrite_stages(kernel, apply),
 };
 

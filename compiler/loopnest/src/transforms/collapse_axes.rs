@@ -22,6 +22,7 @@ pub static TRANSFORM: Transform = Transform {
     name: "collapse-axes",
     doc: "Collapses axes that are contiguous in every access",
     may_alias: true,
+    suits_gpus: true,
     run: |kernel, _| rewrite_stages(kernel, apply),
 };
 

@@ -8,6 +8,7 @@ pub static TRANSFORM: Transform = Transform {
     name: "drop-unread-values",
     doc: "Does not store the minimum or maximum of an arg-reduction that nothing reads",
     may_alias: true,
+    suits_gpus: true,
     run: |kernel, scope| apply(kernel, scope.own),
 };
 

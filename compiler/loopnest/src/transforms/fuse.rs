@@ -28,7 +28,8 @@ pub static TRANSFORM: Transform = Transform {
     name: "fuse",
     doc: "Inlines producers into their consumers, and attaches epilogues to reductions",
     may_alias: false,
-    run: |kernel, scope| apply(kernel, scope.own, scope.masks),
+    suits_gpus: true,
+    run: |kernel, scope| apply(kernel, scope.own, scope.machine.has_masks()),
 };
 
 /// Maximum operations that are recomputed rather than stored: about the cost of a load and a store.

@@ -28,6 +28,7 @@ pub static TRANSFORM: Transform = Transform {
     name: "hoist-upcast",
     doc: "Converts float16 data to float32 once, where they are produced",
     may_alias: false,
+    suits_gpus: false,
     run: |kernel, scope| rewrite_pairs(kernel, scope, rewrite),
 };
 

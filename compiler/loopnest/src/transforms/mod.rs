@@ -15,7 +15,7 @@ mod precompute_tables;
 mod remove_zero_insertion;
 pub mod row_tiling;
 
-use super::{Kernel, Part, Stage, consumers::single_consumer};
+use super::{Kernel, Machine, Part, Stage, consumers::single_consumer};
 use hammock_ir::tir::{Buffer, PrimFunc};
 
 /// A transform of stages.
@@ -26,6 +26,8 @@ pub struct Transform {
     pub doc: &'static str,
     /// True if it also runs on functions whose parameters may alias.
     pub may_alias: bool,
+    /// True if it also runs for GPUs.
+    pub suits_gpus: bool,
     pub(super) run: fn(&mut Kernel, &mut Scope<'_>),
 }
 
@@ -34,8 +36,8 @@ pub(super) struct Scope<'a> {
     pub func: &'a PrimFunc,
     /// Buffers of the kernel, to which transforms may add.
     pub own: &'a mut Vec<Buffer>,
-    /// True if masked loads cost no more than others.
-    pub masks: bool,
+    /// Kind of machine that the stages are for.
+    pub machine: Machine,
 }
 
 /// All transforms, in order.

@@ -27,6 +27,7 @@ pub static TRANSFORM: Transform = Transform {
     name: "pad-leading-dim",
     doc: "Pads rows that would map to the same cache sets",
     may_alias: false,
+    suits_gpus: false,
     run: |kernel, scope| rewrite_pairs(kernel, scope, rewrite),
 };
 

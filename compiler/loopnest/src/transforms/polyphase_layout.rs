@@ -34,6 +34,7 @@ pub static TRANSFORM: Transform = Transform {
     name: "polyphase-layout",
     doc: "Deinterleaves the data of strided convolutions",
     may_alias: false,
+    suits_gpus: false,
     run: |kernel, scope| rewrite_pairs(kernel, scope, rewrite),
 };
 

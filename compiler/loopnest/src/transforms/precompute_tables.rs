@@ -20,6 +20,7 @@ pub static TRANSFORM: Transform = Transform {
     name: "precompute-tables",
     doc: "Computes floating-point functions of the axes once, into lookup tables",
     may_alias: true,
+    suits_gpus: false,
     run: |kernel, scope| {
         let added = apply(kernel);
         scope.own.extend(added);

@@ -3,6 +3,7 @@
 //! Each family is a file here that implements [`Arch`]. The emitter writes LLVM's generic operations itself, and asks
 //! for the others by what they compute; it knows no instruction of a processor.
 
+pub(super) mod nvptx;
 mod x86_64;
 
 use super::text::{Function, Module, Ty, Value};

@@ -84,7 +84,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Computes one of two values by a branch.
-    fn either(
+    pub(super) fn either(
         &mut self,
         condition: &Value,
         then: impl FnOnce(&mut Self) -> Value,

@@ -16,7 +16,7 @@ impl Emitter<'_, '_> {
         match op {
             BinaryOp::And => Ok(self.f.binary("and", a, b)),
             BinaryOp::Or => Ok(self.f.binary("or", a, b)),
-            _ if dtype.is_floating() => Ok(self.float_binary(op, a, b, dtype)),
+            _ if dtype.is_floating() => self.float_binary(op, a, b, dtype),
             _ if dtype.is_handle() => Err(Unsupported::Form("arithmetic on handles")),
             _ => match self.exact_binary(op, a, b, dtype) {
                 Some(exact) => Ok(exact),
@@ -25,14 +25,17 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn float_binary(&mut self, op: BinaryOp, a: &Value, b: &Value, dtype: DType) -> Value {
+    fn float_binary(&mut self, op: BinaryOp, a: &Value, b: &Value, dtype: DType) -> Result<Value> {
         let (a, b) = (self.widen(a, dtype), self.widen(b, dtype));
         let result = match op {
             BinaryOp::Add => self.f.binary("fadd", &a, &b),
             BinaryOp::Sub => self.f.binary("fsub", &a, &b),
             BinaryOp::Mul => self.f.binary("fmul", &a, &b),
             BinaryOp::Div => self.f.binary("fdiv", &a, &b),
-            BinaryOp::Mod => self.f.binary("frem", &a, &b),
+            BinaryOp::Mod => {
+                let platform = self.kernel.platform;
+                platform.remainder(self, &a, &b)?
+            }
             BinaryOp::FloorDiv => self.float_floordiv(&a, &b, dtype),
             // Minimum and maximum are handled elsewhere.
             _ => {
@@ -42,7 +45,7 @@ impl Emitter<'_, '_> {
                 self.f.binary("fsub", &a, &multiple)
             }
         };
-        self.narrow(&result, dtype)
+        Ok(self.narrow(&result, dtype))
     }
 
     fn float_floordiv(&mut self, a: &Value, b: &Value, dtype: DType) -> Value {

@@ -51,7 +51,7 @@ impl Emitter<'_, '_> {
         if dtype.is_float16() {
             return match value.as_float() {
                 Some(v) => Value::float(v, float),
-                None if self.kernel.target.float16 => self.f.convert("fpext", value, float),
+                None if self.kernel.platform.has_float16() => self.f.convert("fpext", value, float),
                 None => self.half_to_float(value),
             };
         }
@@ -69,7 +69,7 @@ impl Emitter<'_, '_> {
 
     /// Converts a result to its dtype.
     pub(super) fn narrow(&mut self, value: &Value, dtype: DType) -> Value {
-        if dtype.is_float16() && self.kernel.target.float16 {
+        if dtype.is_float16() && self.kernel.platform.has_float16() {
             return self.f.convert("fptrunc", value, Ty::HALF.with_lanes(value.ty.lanes));
         }
         match () {

@@ -9,6 +9,7 @@ use hammock_ir::{
     prim::{
         PrimCall, PrimCallee, PrimKind, check,
         flat::{self, Dot},
+        intrinsics::LAUNCH_KERNEL,
         math,
     },
 };
@@ -22,10 +23,14 @@ impl Emitter<'_, '_> {
                 return Err(Unsupported::Form("a call of another kernel that was not inlined"));
             }
         };
+        let platform = self.kernel.platform;
+        if let Some(value) = platform.call(self, name, &call.args, e.dtype())? {
+            return Ok(value);
+        }
         match (name, call.args.as_slice()) {
             ("if_then_else", [condition, a, b]) => self.if_then_else(condition, a, b),
             ("likely", [value]) => self.eval(value),
-            ("assume" | "tvm_storage_sync" | "prefetch", _) => Ok(Value::poison(Ty::VOID)),
+            ("assume" | "prefetch", _) => Ok(Value::poison(Ty::VOID)),
             ("undef", _) => Ok(Value::zero(register_type(e.dtype())?)),
             ("address_of", [element]) => match element.kind() {
                 PrimKind::Load(buffer, indices, _) => self.address_of(buffer, indices),
@@ -41,10 +46,8 @@ impl Emitter<'_, '_> {
             }
             ("isnullptr", [pointer]) => {
                 let pointer = self.eval(pointer)?;
-                Ok(self.f.compare("icmp eq", &pointer, &Value::zero(Ty::PTR)))
+                Ok(self.f.compare("icmp eq", &pointer, &Value::zero(pointer.ty)))
             }
-            ("call_extern" | "call_pure_extern", [function, args @ ..]) => self.call_extern(function, args, e.dtype()),
-            ("call_packed" | "call_cpacked", [function, args @ ..]) => self.call_packed(function, args, e.dtype()),
             (check::INDEX, [index, extent, texts @ ..]) => self.check_index(index, extent, texts),
             ("vector_any", [condition]) => {
                 let condition = self.eval(condition)?;
@@ -68,11 +71,11 @@ impl Emitter<'_, '_> {
             }
             (flat::EXP2_STEP, [k]) => {
                 let k = self.eval(k)?;
-                Ok(self.power_of_step(&k))
+                self.power_of_step(&k)
             }
             (flat::WITHIN, [x, bound]) => {
                 let (x, bound) = (self.eval(x)?, self.eval(bound)?);
-                Ok(self.within(&x, &bound))
+                self.within(&x, &bound)
             }
             (flat::LOAD_PACKED, [element]) => self.load_packed(element),
             (known, args) if let Some(dot) = Dot::named(known) => self.dot(dot, args),
@@ -156,19 +159,19 @@ impl Emitter<'_, '_> {
             }
             ("sigmoid", [a]) => {
                 let negated = self.f.binary("fsub", &Value::float(-0.0, ty), a);
-                let Some(exp) = self.libm("exp", &[negated]) else { return Ok(None) };
+                let Some(exp) = self.math("exp", &[negated]) else { return Ok(None) };
                 let below = self.f.binary("fadd", &Value::float(1.0, ty), &exp);
                 self.f.binary("fdiv", &Value::float(1.0, ty), &below)
             }
-            ("ldexp", [a, n]) if n.ty.is_float() => match self.kernel.target.masks {
-                true => self.scaled(a, n),
+            ("ldexp", [a, n]) if n.ty.is_float() => match self.kernel.platform.has_masks() {
+                true => self.scaled(a, n)?,
                 // Lowering emits it only for targets that have it.
                 false => return Ok(None),
             },
             ("ldexp", [a, n]) if n.ty.is_int() => {
                 let instruction = if n.ty.bits() > 32 { "trunc" } else { "sext" };
                 let n = self.f.convert(instruction, n, Ty::I32.with_lanes(ty.lanes));
-                match self.libm("ldexp", &[(*a).clone(), n]) {
+                match self.math("ldexp", &[(*a).clone(), n]) {
                     Some(result) => result,
                     None => return Ok(None),
                 }
@@ -180,7 +183,7 @@ impl Emitter<'_, '_> {
                 let direct = DIRECT.iter().find(|(tir, _, arity)| *tir == name && *arity == all.len());
                 match direct {
                     Some((_, llvm, _)) => self.intrinsic(llvm, ty, ty, &all),
-                    None => match self.libm(name, &wide) {
+                    None => match self.math(name, &wide) {
                         Some(result) => result,
                         None => return Ok(None),
                     },
@@ -191,8 +194,25 @@ impl Emitter<'_, '_> {
         Ok(Some(self.narrow(&result, dtype)))
     }
 
+    /// Calls a math function for each lane; `None` if there is none.
+    fn math(&mut self, name: &str, args: &[Value]) -> Option<Value> {
+        let platform = self.kernel.platform;
+        platform.math(self, name, args)
+    }
+
+    /// Evaluates an intrinsic that only code on the host has: a call of other code, or a launch.
+    pub(super) fn host_call(&mut self, name: &str, args: &[PrimExpr], to: DType) -> Result<Option<Value>> {
+        Ok(Some(match (name, args) {
+            ("tvm_storage_sync", _) => Value::poison(Ty::VOID),
+            ("call_extern" | "call_pure_extern", [function, args @ ..]) => self.call_extern(function, args, to)?,
+            ("call_packed" | "call_cpacked", [function, args @ ..]) => self.call_packed(function, args, to)?,
+            (LAUNCH_KERNEL, args) => self.launch(args)?,
+            _ => return Ok(None),
+        }))
+    }
+
     /// Calls a function of the C math library for each lane; `None` if there is none.
-    fn libm(&mut self, name: &str, args: &[Value]) -> Option<Value> {
+    pub(super) fn libm(&mut self, name: &str, args: &[Value]) -> Option<Value> {
         math::c_params(name, DType::FLOAT64).filter(|params| params.len() == args.len())?;
         let ty = args[0].ty;
         let symbol = if ty.bits() == 32 { format!("{name}f") } else { name.to_owned() };

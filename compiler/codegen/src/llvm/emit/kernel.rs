@@ -5,11 +5,11 @@
 //! else does ([`check`](super::check)), and calls the raw entry.
 
 use super::{
-    Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type, min_max, min_max::Version,
+    Cpu, Emitter, Kernel, Linkage, Result, Ty, Unsupported, Value, convert::register_type, min_max, min_max::Version,
     outline::MAX_OPTIMIZED_PARAMS,
 };
 use crate::llvm::{
-    Host, raw_symbol, signature,
+    DeviceCode, Host, raw_symbol, signature,
     text::{Function, Module},
 };
 use hammock_ir::{
@@ -17,14 +17,22 @@ use hammock_ir::{
     tir::PrimFunc,
 };
 use hammock_kernels::{ArgDesc, FlatKernel, RawParam};
-use hammock_runtime::library::KERNEL_PREFIX;
+use hammock_runtime::{Device, library::KERNEL_PREFIX};
 use hammock_target::Target;
 use std::ops::Range;
 
-/// Adds a kernel's entries to a module. Returns true if their messages contain names.
-pub fn emit_kernel(module: &mut Module, flat: &FlatKernel, target: &Target, host: Host) -> Result<bool> {
+/// Adds a kernel's entries to a module; those of a host function get its device code. Returns true if their messages
+/// contain names.
+pub fn emit_kernel(
+    module: &mut Module,
+    flat: &FlatKernel,
+    target: &Target,
+    host: Host,
+    device: Option<&DeviceCode>,
+) -> Result<bool> {
     let (name, said) = (&flat.name, &flat.said);
-    let mut kernel = Kernel { module, target, host, name, said, names: false, parallel_loops: 0, outlined: 0 };
+    let platform = Cpu(target);
+    let mut kernel = Kernel { device, ..Kernel::new(module, &platform, host, name, said) };
     if flat.func.params.len() != flat.signature.raw.len() {
         return Err(Unsupported::Form("a kernel with more or fewer parameters than its signature"));
     }
@@ -52,7 +60,7 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
             }
         }
         emitter.stmt(&func.body)?;
-        emitter.f.ret(&Value::int(0, Ty::I32));
+        emitter.leave_function();
         let mut f = emitter.f;
         if version != Version::Only {
             f.forbid_inlining();
@@ -69,7 +77,7 @@ fn emit_raw(kernel: &mut Kernel<'_>, func: &PrimFunc) -> Result<()> {
     add(kernel, &careful, Linkage::Internal, Version::Careful)?;
     let (mut f, values) = Function::new(&symbol, Linkage::Exported, Ty::I32, &params);
     let args: Vec<&Value> = values.iter().collect();
-    min_max::call_watching(kernel, &mut f, [&fast, &careful], &args);
+    min_max::call_watching(kernel, &mut f, [&fast, &careful], &args)?;
     kernel.module.add(f);
     Ok(())
 }
@@ -130,7 +138,7 @@ fn emit_packed(kernel: &mut Kernel<'_>, flat: &FlatKernel) -> Result<()> {
     let (f, values) = Function::new(&name, Linkage::Exported, Ty::I32, &params);
     let mut emitter = Emitter::new(kernel, f);
     if emitter.kernel.host == Host::Tvm {
-        let signature = signature(&flat.name, &flat.signature.args, &flat.output_args());
+        let signature = signature(&flat.name, &flat.signature.args, &flat.output_args(), Device::CPU);
         emitter.check_arguments(&signature, &values[1], &values[2]);
     }
     let table = emitter.data_table(flat, &values[1]);

@@ -17,12 +17,6 @@ enum Address {
     Scattered(Value),
 }
 
-/// Maximum size in bytes of a buffer on the stack.
-const MAX_STACK_BYTES: i64 = 16 << 10;
-
-/// Maximum total size in bytes of the buffers of a function on the stack, which may be small in threads.
-const MAX_FRAME_BYTES: i64 = 512 << 10;
-
 impl Emitter<'_, '_> {
     /// Loads elements of a buffer; zero in inactive lanes.
     pub(super) fn load(
@@ -257,8 +251,12 @@ impl Emitter<'_, '_> {
         Ok(self.frozen(e, value))
     }
 
-    /// Loads a scalar if its mask is set; otherwise loads valid dummy memory instead.
+    /// Loads a scalar if its mask is set; otherwise loads valid dummy memory instead, if that is in the same
+    /// address space.
     pub(super) fn load_if(&mut self, mask: &Value, ty: Ty, at: &Value) -> Value {
+        if at.ty != Ty::PTR {
+            return self.either(mask, |s| s.f.load(ty, at, ty.lane_bytes()), |_| Value::zero(ty));
+        }
         let spare = self.f.slot(8, 8);
         let at = self.f.select(mask, at, &spare);
         let value = self.f.load(ty, &at, ty.lane_bytes());
@@ -280,7 +278,7 @@ impl Emitter<'_, '_> {
         let in_registers = &*buffer.scope == "local" && indices.iter().all(|index| first(index).is_some());
         let whole = ty.with_lanes(ty.lanes.next_power_of_two());
         let aligned = buffer.align <= 0 || buffer.align as u64 >= ty.lane_bytes();
-        (self.kernel.target.masks && whole != ty && aligned && !in_registers).then_some(whole)
+        (self.kernel.platform.has_masks() && whole != ty && aligned && !in_registers).then_some(whole)
     }
 
     fn load_part(&mut self, ty: Ty, whole: Ty, at: &Value) -> Value {
@@ -332,21 +330,25 @@ impl Emitter<'_, '_> {
             let extent = self.index(extent)?;
             bytes = self.f.binary("mul", &bytes, &extent);
         }
-        let memory = match bytes.as_int() {
-            Some(size) if size <= MAX_STACK_BYTES && self.stack_bytes + size <= MAX_FRAME_BYTES => {
-                self.stack_bytes += size.max(1);
-                self.f.slot(size.max(1) as u64, 64)
-            }
-            _ => {
-                let workspace = self.alloc_workspace(&bytes);
-                self.workspaces.push(workspace.clone());
-                self.unwinding.push(None);
-                workspace
-            }
-        };
+        let platform = self.kernel.platform;
+        let memory = platform.allocate(self, buffer, &bytes)?;
         self.vars.insert(buffer.data.clone(), memory);
         self.distinct.insert(buffer.data.clone());
         Ok(())
+    }
+
+    /// Allocates bytes on the stack.
+    pub(super) fn stack_slot(&mut self, bytes: i64, align: u64) -> Value {
+        self.stack_bytes += bytes.max(1);
+        self.f.slot(bytes.max(1) as u64, align)
+    }
+
+    /// Allocates a workspace, which is freed at the end of the sequence.
+    pub(super) fn workspace(&mut self, bytes: &Value) -> Value {
+        let workspace = self.alloc_workspace(bytes);
+        self.workspaces.push(workspace.clone());
+        self.unwinding.push(None);
+        workspace
     }
 
     /// Frees the workspaces allocated since there were `live` of them.

@@ -8,7 +8,7 @@
 //! can be repeated are compiled twice: without and with NaN propagation. The caller clears the flag, calls the first,
 //! and calls the second if the flag is set then. Other invalid operations also set it, which only costs time.
 
-use super::{Builder, Emitter, Function, Kernel, Result, Ty, Unsupported, Value, arch};
+use super::{Builder, Emitter, Function, Kernel, Result, Ty, Unsupported, Value};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{
@@ -163,10 +163,16 @@ fn is_pure(callee: &PrimCallee) -> bool {
 }
 
 /// Ends a function with a call that watches the invalid-operation flag, and a second call if it was set.
-pub(super) fn call_watching(kernel: &mut Kernel<'_>, f: &mut Function, [fast, careful]: [&str; 2], args: &[&Value]) {
+pub(super) fn call_watching(
+    kernel: &mut Kernel<'_>,
+    f: &mut Function,
+    [fast, careful]: [&str; 2],
+    args: &[&Value],
+) -> Result<()> {
     let call = |f: &mut Function, callee| f.call(&Value::global(callee), Ty::I32, args);
-    let mut builder = Builder { target: kernel.target, module: kernel.module, f };
-    let [status, is_set] = arch::of(kernel.target.family).watch_invalid(&mut builder, &mut |b| call(b.f, fast));
+    let (arch, target) = kernel.arch()?;
+    let mut builder = Builder { target, module: kernel.module, f };
+    let [status, is_set] = arch.watch_invalid(&mut builder, &mut |b| call(b.f, fast));
     let succeeds = f.compare("icmp eq", &status, &Value::int(0, Ty::I32));
     let repeats = f.binary("and", &is_set, &succeeds);
     let (again, done) = (f.label(), f.label());
@@ -176,4 +182,5 @@ pub(super) fn call_watching(kernel: &mut Kernel<'_>, f: &mut Function, [fast, ca
     f.ret(&status_again);
     f.start(done);
     f.ret(&status);
+    Ok(())
 }

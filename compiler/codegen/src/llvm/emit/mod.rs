@@ -9,7 +9,7 @@
 //! saturate (NaN gives zero). Divisors and shift counts are already checked. Values in inactive lanes never trap:
 //! there, division by zero gives zero, and shifts by the width or more shift out all bits.
 //!
-//! Functions. Every generated function returns a status: 0, or -1 after it has reported an error to the runtime. An
+//! Functions. Every generated function for CPUs returns a status: 0, or -1 after it has reported an error to the runtime. An
 //! operation that can fail is followed by a test that frees workspaces and returns.
 
 mod any;
@@ -17,15 +17,18 @@ mod arith;
 mod check;
 mod control;
 mod convert;
+mod device;
 mod dot;
 mod exp_table;
 mod expr;
 mod intrinsic;
 mod kernel;
+mod launch;
 mod memory;
 mod min_max;
 mod outline;
 mod parallel;
+mod platform;
 mod runtime;
 mod size_overflow;
 mod split_vectors;
@@ -33,10 +36,11 @@ mod stmt;
 mod strided_load;
 mod tvm;
 
+pub use device::emit_device;
 pub use kernel::emit_kernel;
 
 use super::{
-    Host, Unsupported,
+    DeviceCode, Host, Unsupported,
     arch::{self, Arch, Builder},
     text::{Function, Label, Linkage, Module, Ty, Value},
 };
@@ -45,6 +49,7 @@ use hammock_ir::{
     prim::{PrimKind, Var},
 };
 use hammock_target::Target;
+use platform::{Cpu, Platform};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -52,8 +57,10 @@ type Result<T> = std::result::Result<T, Unsupported>;
 /// State shared by all functions of a kernel.
 struct Kernel<'k> {
     module: &'k mut Module,
-    target: &'k Target,
+    platform: &'k dyn Platform,
     host: Host,
+    /// Device code, if it is a host function.
+    device: Option<&'k DeviceCode>,
     name: &'k str,
     /// Name in messages.
     said: &'k str,
@@ -63,6 +70,19 @@ struct Kernel<'k> {
     parallel_loops: usize,
     /// Number of outlined functions so far.
     outlined: usize,
+}
+
+impl<'k> Kernel<'k> {
+    fn new(module: &'k mut Module, platform: &'k dyn Platform, host: Host, name: &'k str, said: &'k str) -> Self {
+        let (device, names, parallel_loops, outlined) = (None, false, 0, 0);
+        Kernel { module, platform, host, device, name, said, names, parallel_loops, outlined }
+    }
+
+    /// Properties of the CPU's family, and the CPU.
+    fn arch(&self) -> Result<(&'static dyn Arch, &'k Target)> {
+        let target = self.platform.cpu().ok_or(Unsupported::Form("an instruction of CPUs in device code"))?;
+        Ok((arch::of(target.family), target))
+    }
 }
 
 /// One function under construction, and the values of its variables.
@@ -126,14 +146,14 @@ impl<'e, 'k> Emitter<'e, 'k> {
         }
     }
 
-    /// Properties of the processor family.
-    fn arch(&self) -> &'static dyn Arch {
-        arch::of(self.kernel.target.family)
+    /// Properties of the CPU's family, and the CPU.
+    fn arch(&self) -> Result<(&'static dyn Arch, &'k Target)> {
+        self.kernel.arch()
     }
 
     /// The function, for operations of the processor family.
-    fn builder(&mut self) -> Builder<'_> {
-        Builder { target: self.kernel.target, module: self.kernel.module, f: &mut self.f }
+    fn builder<'b>(&'b mut self, target: &'b Target) -> Builder<'b> {
+        Builder { target, module: self.kernel.module, f: &mut self.f }
     }
 
     /// Calls an LLVM intrinsic; its name ends in the overload `suffix`.
@@ -156,7 +176,19 @@ impl<'e, 'k> Emitter<'e, 'k> {
             let workspace = self.workspaces[number].clone();
             self.free_workspace(&workspace);
         }
-        self.f.ret(&Value::int(-1, Ty::I32));
+        let platform = self.kernel.platform;
+        platform.leave_failed(self);
+    }
+
+    /// Exits the function with success; workspaces have been freed.
+    fn leave_function(&mut self) {
+        let platform = self.kernel.platform;
+        platform.leave(self);
+    }
+
+    /// Exits a function that returns a status.
+    fn return_status(&mut self, status: i64) {
+        self.f.ret(&Value::int(status, Ty::I32));
     }
 
     /// Freezes a value that control flow may depend on. Uninitialized memory is undef to LLVM, which may differ at each

@@ -30,6 +30,12 @@ pub(super) const MAX_OPTIMIZED_PARAMS: usize = 128;
 impl<'k> Emitter<'_, 'k> {
     /// Emits statements in order; their allocations end with them.
     pub(super) fn sequence(&mut self, stmts: &[Stmt]) -> Result<()> {
+        let platform = self.kernel.platform;
+        platform.sequence(self, stmts)
+    }
+
+    /// Emits statements in order, long sequences as several functions.
+    pub(super) fn outlined_sequence(&mut self, stmts: &[Stmt]) -> Result<()> {
         if !is_long(stmts) {
             return self.in_order(stmts);
         }
@@ -56,7 +62,8 @@ impl<'k> Emitter<'_, 'k> {
         Ok(())
     }
 
-    fn in_order<'s>(&mut self, stmts: impl IntoIterator<Item = &'s Stmt>) -> Result<()> {
+    /// Emits statements in order, in this function.
+    pub(super) fn in_order<'s>(&mut self, stmts: impl IntoIterator<Item = &'s Stmt>) -> Result<()> {
         let live = self.workspaces.len();
         for stmt in stmts {
             if !self.f.is_open() {

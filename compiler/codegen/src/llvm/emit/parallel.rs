@@ -47,7 +47,7 @@ impl Emitter<'_, '_> {
             self.outline_body(&nest, &format!("{name}.nan"), &captured, &min, Version::Careful)?;
         }
         let (context, offsets) = self.store_captured(&captured);
-        self.outline_unpacking(&name, &captured, &offsets, is_watched);
+        self.outline_unpacking(&name, &captured, &offsets, is_watched)?;
         let grain = l.annotations.get(GRAIN).and_then(|g| g.as_int()).unwrap_or(1).max(1);
         self.parallel_for(&Value::global(&name), &context, &extent, &Value::i64(grain));
         Ok(())
@@ -122,7 +122,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Emits the function with the pool's signature.
-    fn outline_unpacking(&mut self, name: &str, captured: &[Var], offsets: &[u64], is_watched: bool) {
+    fn outline_unpacking(&mut self, name: &str, captured: &[Var], offsets: &[u64], is_watched: bool) -> Result<()> {
         let params = [(Ty::PTR, ""), (Ty::I64, ""), (Ty::I64, "")];
         let (mut f, values) = Function::new(name, Linkage::Internal, Ty::I32, &params);
         let mut args = vec![values[1].clone(), values[2].clone()];
@@ -134,12 +134,13 @@ impl Emitter<'_, '_> {
         let args: Vec<&Value> = args.iter().collect();
         let body = format!("{name}.body");
         if is_watched {
-            min_max::call_watching(self.kernel, &mut f, [&body, &format!("{name}.nan")], &args);
+            min_max::call_watching(self.kernel, &mut f, [&body, &format!("{name}.nan")], &args)?;
         } else {
             let status = f.call(&Value::global(&body), Ty::I32, &args);
             f.ret(&status);
         }
         self.kernel.module.add(f);
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use std::mem::offset_of;
 
 impl Emitter<'_, '_> {
     /// Calls the function at byte `offset` of the table.
-    fn call_runtime(&mut self, offset: usize, ret: Ty, args: &[&Value]) -> Value {
+    pub(super) fn call_runtime(&mut self, offset: usize, ret: Ty, args: &[&Value]) -> Value {
         let function = self.runtime_function(offset);
         self.f.call(&function, ret, args)
     }
@@ -19,11 +19,14 @@ impl Emitter<'_, '_> {
         self.f.load(Ty::PTR, &entry, 8)
     }
 
-    /// Allocates scratch memory; the function fails if there is none.
+    /// Allocates scratch memory, on the device in a host function; the function fails if there is none.
     pub(super) fn alloc_workspace(&mut self, bytes: &Value) -> Value {
         let memory = match self.kernel.host {
             Host::Hammock => {
-                let alloc = self.runtime_function(offset_of!(RuntimeTable, workspace_alloc));
+                let alloc = self.runtime_function(match self.kernel.device {
+                    Some(_) => offset_of!(RuntimeTable, device_workspace_alloc),
+                    None => offset_of!(RuntimeTable, workspace_alloc),
+                });
                 self.f.call_allocator(&alloc, bytes)
             }
             Host::Tvm => self.tvm_workspace(bytes),
@@ -43,7 +46,13 @@ impl Emitter<'_, '_> {
     /// Frees scratch memory.
     pub(super) fn free_workspace(&mut self, memory: &Value) {
         match self.kernel.host {
-            Host::Hammock => self.call_runtime(offset_of!(RuntimeTable, workspace_free), Ty::VOID, &[memory]),
+            Host::Hammock => {
+                let free = match self.kernel.device {
+                    Some(_) => offset_of!(RuntimeTable, device_workspace_free),
+                    None => offset_of!(RuntimeTable, workspace_free),
+                };
+                self.call_runtime(free, Ty::VOID, &[memory])
+            }
             Host::Tvm => self.tvm_free_workspace(memory),
         };
     }
@@ -59,11 +68,12 @@ impl Emitter<'_, '_> {
         self.kernel.names = true;
         let first = format!("{}: {}", self.kernel.said, texts.first().unwrap_or(&""));
         let texts: Vec<&str> = std::iter::once(first.as_str()).chain(texts.iter().skip(1).copied()).collect();
-        self.report(kind, &texts, values);
+        let platform = self.kernel.platform;
+        platform.report(self, kind, &texts, values);
     }
 
     /// Reports an error to the runtime.
-    fn report(&mut self, kind: &str, texts: &[&str], values: &[&Value]) {
+    pub(super) fn report(&mut self, kind: &str, texts: &[&str], values: &[&Value]) {
         if self.kernel.host == Host::Tvm {
             let (kind, message) = (self.kernel.module.string(kind), self.kernel.module.string(&texts.join("…")));
             return self.tvm_raise(&kind, &message);

@@ -5,7 +5,7 @@ use super::{Emitter, Ty, Value};
 impl Emitter<'_, '_> {
     /// Returns the number of lanes of a full register.
     pub(super) fn register_lanes(&self, ty: Ty) -> u16 {
-        self.kernel.target.lanes(ty.bits() as u8)
+        (self.kernel.platform.vector_bytes() * 8 / u32::from(ty.bits().max(8))) as u16
     }
 
     /// Applies a lanewise function that exists for registers of up to `full` lanes: splits the operands into pieces of

@@ -1,6 +1,6 @@
 //! Code generation for statements.
 
-use super::{Emitter, LoopScope, Result, Ty, Unsupported, Value};
+use super::{Emitter, LoopScope, Result, Unsupported, Value};
 use hammock_ir::{
     PrimExpr,
     prim::check,
@@ -32,7 +32,10 @@ impl Emitter<'_, '_> {
             StmtKind::Alloc(buffer, _) => self.allocate(buffer),
             StmtKind::Decl(buffer) if self.vars.contains_key(&buffer.data) => Ok(()),
             StmtKind::Decl(buffer) => self.allocate(buffer),
-            StmtKind::Attr { node: AttrNode::Thread(_), .. } => Err(Unsupported::Form("a GPU thread axis in CPU code")),
+            StmtKind::Attr { node: AttrNode::Thread(axis), value, body, .. } => {
+                let platform = self.kernel.platform;
+                platform.thread_axis(self, axis, value, body)
+            }
             StmtKind::Attr { body, .. } => self.stmt(body),
             StmtKind::Assert(condition, kind, message) => {
                 let message: String = message.iter().map(|part| part.as_str()).collect();
@@ -53,7 +56,7 @@ impl Emitter<'_, '_> {
         for workspace in self.workspaces.clone().iter().rev() {
             self.free_workspace(workspace);
         }
-        self.f.ret(&Value::int(0, Ty::I32));
+        self.leave_function();
         Ok(())
     }
 
@@ -129,8 +132,11 @@ impl Emitter<'_, '_> {
 
     fn for_loop(&mut self, l: &Loop) -> Result<()> {
         match l.kind {
-            ForKind::Parallel => return self.parallel_loop(l),
-            ForKind::ThreadBinding(_) => return Err(Unsupported::Form("a loop over GPU threads in CPU code")),
+            ForKind::Parallel => {
+                let platform = self.kernel.platform;
+                return platform.parallel_loop(self, l);
+            }
+            ForKind::ThreadBinding(_) => return Err(Unsupported::Form("a loop over GPU threads in flat TIR")),
             _ => {}
         }
         let (min, extent) = (self.value(&l.min)?, self.value(&l.extent)?);

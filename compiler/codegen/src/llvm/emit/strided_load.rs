@@ -62,7 +62,7 @@ impl Emitter<'_, '_> {
         let first = first.unwrap_or_else(|| PrimExpr::int64(0));
         let at = self.address_of(buffer, &[first])?;
         let (element, all) = (ty.with_lanes(1), usize::from(ty.lanes));
-        let register = (self.kernel.target.vector_bytes as usize / ty.lane_bytes() as usize).max(2);
+        let register = (self.kernel.platform.vector_bytes() as usize / ty.lane_bytes() as usize).max(2);
         let mut value: Option<Value> = None;
         for start in (0..all).step_by(register) {
             let lanes = register.min(all - start);

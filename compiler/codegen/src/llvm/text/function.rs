@@ -18,6 +18,8 @@ pub enum Linkage {
     Exported,
     /// Visible in the module.
     Internal,
+    /// An entry point of device code, with LLVM's name of its calling convention.
+    Entry(&'static str),
 }
 
 /// A basic block's name.
@@ -44,6 +46,8 @@ pub struct Function {
     param_count: usize,
     /// True if it is not optimized, regardless of its length.
     is_unoptimized: bool,
+    /// Attributes that only this function has.
+    attributes: String,
 }
 
 impl Function {
@@ -57,7 +61,11 @@ impl Function {
                 format!("{ty}{space}{attributes} %p{i}")
             })
             .collect();
-        let linkage = if linkage == Linkage::Internal { "internal" } else { "dso_local" };
+        let linkage = match linkage {
+            Linkage::Exported => "dso_local",
+            Linkage::Internal => "internal",
+            Linkage::Entry(convention) => convention,
+        };
         let header = format!("define {linkage} {ret} {}({})", global_name(name), texts.join(", "));
         let values = params.iter().enumerate().map(|(i, (ty, _))| Value::named(format!("%p{i}"), *ty)).collect();
         let name = name.to_owned();
@@ -75,6 +83,7 @@ impl Function {
             is_noinline: false,
             param_count: params.len(),
             is_unoptimized: false,
+            attributes: String::new(),
         };
         (function, values)
     }
@@ -91,7 +100,8 @@ impl Function {
             (true, true) => "noinline #0",
             (false, _) => "noinline optnone #0",
         };
-        (self.name, format!("{} {attributes} {{\nb0:\n{}{}}}\n", self.header, self.slots, self.body))
+        let own = &self.attributes;
+        (self.name, format!("{} {attributes}{own} {{\nb0:\n{}{}}}\n", self.header, self.slots, self.body))
     }
 
     /// Prevents inlining.
@@ -102,6 +112,12 @@ impl Function {
     /// Disables optimization.
     pub fn disable_optimization(&mut self) {
         self.is_unoptimized = true;
+    }
+
+    /// Adds an attribute in LLVM's syntax.
+    pub fn add_attribute(&mut self, attribute: &str) {
+        self.attributes.push(' ');
+        self.attributes.push_str(attribute);
     }
 
     /// Number of its parameters.
@@ -181,6 +197,11 @@ impl Function {
     /// Ends the block with a return.
     pub fn ret(&mut self, value: &Value) {
         self.end(format_args!("ret {}", value.typed()));
+    }
+
+    /// Ends the block with a return of no value.
+    pub fn ret_void(&mut self) {
+        self.end(format_args!("ret void"));
     }
 
     fn end(&mut self, instruction: std::fmt::Arguments<'_>) {
@@ -297,12 +318,12 @@ impl Function {
         result
     }
 
-    /// `base + index` elements of `element`; a vector of addresses for a vector index.
+    /// `base + index` elements of `element`, in the base's address space; a vector of addresses for a vector index.
     pub fn address(&mut self, base: &Value, element: Ty, index: &Value) -> Value {
         if index.as_int() == Some(0) && index.ty.lanes == 1 {
             return base.clone();
         }
-        let ty = Ty::PTR.with_lanes(index.ty.lanes);
+        let ty = base.ty.with_lanes(index.ty.lanes);
         self.assign(ty, format_args!("getelementptr inbounds {element}, {}, {}", base.typed(), index.typed()))
     }
 

@@ -47,9 +47,37 @@ impl Module {
         Value::global(name)
     }
 
+    /// Adds a variable of the device, in an address space; returns its address. `definition` follows `@name =`.
+    pub fn define_in_space(&mut self, name: &str, space: u8, definition: &str) -> Value {
+        let text = format!("{} = {definition}", global_name(name));
+        self.declarations.entry(name.to_owned()).or_insert(text);
+        Value::named(global_name(name), Ty::pointer_to(space))
+    }
+
     /// Adds constant bytes, aligned to 8; equal constants are shared.
     pub fn bytes(&mut self, bytes: &[u8]) -> Value {
-        let text = format!("private unnamed_addr constant [{} x i8] c\"{}\", align 8", bytes.len(), escaped(bytes));
+        self.constant(&format!("[{} x i8] c\"{}\"", bytes.len(), escaped(bytes)))
+    }
+
+    /// Adds a constant structure of `size` bytes with fields at these offsets, in ascending order; the bytes between
+    /// them are zero.
+    pub fn record(&mut self, size: usize, fields: &[(usize, Value)]) -> Value {
+        let mut parts = Vec::new();
+        let mut end = 0;
+        let padding = |bytes: usize| (format!("[{bytes} x i8]"), format!("[{bytes} x i8] zeroinitializer"));
+        for (offset, value) in fields {
+            parts.extend((*offset > end).then(|| padding(offset - end)));
+            parts.push((value.ty.to_string(), value.typed().to_string()));
+            end = offset + value.ty.lane_bytes() as usize;
+        }
+        parts.extend((size > end).then(|| padding(size - end)));
+        let (types, values): (Vec<String>, Vec<String>) = parts.into_iter().unzip();
+        self.constant(&format!("<{{ {} }}> <{{ {} }}>", types.join(", "), values.join(", ")))
+    }
+
+    /// Adds a constant aligned to 8, by its type and value; equal constants are shared.
+    fn constant(&mut self, typed: &str) -> Value {
+        let text = format!("private unnamed_addr constant {typed}, align 8");
         let number = self.constants.iter().position(|c| *c == text).unwrap_or_else(|| {
             self.constants.push(text);
             self.constants.len() - 1

@@ -17,7 +17,8 @@ enum Scalar {
     Bfloat,
     Float,
     Double,
-    Pointer,
+    /// In an address space; 0 is the generic one.
+    Pointer(u8),
     Void,
 }
 
@@ -39,13 +40,18 @@ impl Ty {
     /// IEEE double precision.
     pub const DOUBLE: Ty = Ty { scalar: Scalar::Double, lanes: 1 };
     /// An address.
-    pub const PTR: Ty = Ty { scalar: Scalar::Pointer, lanes: 1 };
+    pub const PTR: Ty = Ty::pointer_to(0);
     /// No value.
     pub const VOID: Ty = Ty { scalar: Scalar::Void, lanes: 1 };
 
     /// An integer of `bits`.
     pub const fn int(bits: u16) -> Ty {
         Ty { scalar: Scalar::Int(bits), lanes: 1 }
+    }
+
+    /// An address in an address space.
+    pub const fn pointer_to(space: u8) -> Ty {
+        Ty { scalar: Scalar::Pointer(space), lanes: 1 }
     }
 
     /// Returns the type with another number of lanes.
@@ -70,7 +76,7 @@ impl Ty {
 
     /// Returns true if lanes are addresses.
     pub fn is_pointer(self) -> bool {
-        self.scalar == Scalar::Pointer
+        matches!(self.scalar, Scalar::Pointer(_))
     }
 
     /// Bits of one lane.
@@ -79,7 +85,7 @@ impl Ty {
             Scalar::Int(bits) => bits,
             Scalar::Half | Scalar::Bfloat => 16,
             Scalar::Float => 32,
-            Scalar::Double | Scalar::Pointer => 64,
+            Scalar::Double | Scalar::Pointer(_) => 64,
             Scalar::Void => 0,
         }
     }
@@ -93,7 +99,7 @@ impl Ty {
     pub fn suffix(self) -> String {
         let scalar = match self.scalar {
             Scalar::Int(bits) => format!("i{bits}"),
-            Scalar::Pointer => "p0".into(),
+            Scalar::Pointer(space) => format!("p{space}"),
             Scalar::Bfloat => "bf16".into(),
             _ => format!("f{}", self.bits()),
         };
@@ -112,7 +118,8 @@ impl fmt::Display for Ty {
             Scalar::Bfloat => f.write_str("bfloat"),
             Scalar::Float => f.write_str("float"),
             Scalar::Double => f.write_str("double"),
-            Scalar::Pointer => f.write_str("ptr"),
+            Scalar::Pointer(0) => f.write_str("ptr"),
+            Scalar::Pointer(space) => write!(f, "ptr addrspace({space})"),
             Scalar::Void => f.write_str("void"),
         }
     }
@@ -175,7 +182,7 @@ impl Value {
 
     /// All bits zero.
     pub fn zero(ty: Ty) -> Value {
-        Value::named(if ty == Ty::PTR { "null" } else { "zeroinitializer" }, ty)
+        Value::named(if ty.is_pointer() && ty.lanes == 1 { "null" } else { "zeroinitializer" }, ty)
     }
 
     /// Any value at all.
@@ -266,5 +273,7 @@ mod tests {
         assert_eq!(Value::int(255, Ty::I8), Value::int(-1, Ty::I8));
         assert_eq!(Value::vector(0..3, Ty::I32).typed().to_string(), "<3 x i32> <i32 0, i32 1, i32 2>");
         assert_eq!(v16.suffix(), "v16f32");
+        assert_eq!(Value::zero(Ty::pointer_to(1)).typed().to_string(), "ptr addrspace(1) null");
+        assert_eq!(Ty::pointer_to(3).with_lanes(4).suffix(), "v4p3");
     }
 }

@@ -23,6 +23,17 @@ pub struct Flattener {
     known: FxHashSet<Var>,
     /// Values of variables.
     pub values: Substitution,
+    scopes: Scopes,
+}
+
+/// Memory scopes of allocations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scopes {
+    /// `local`, the stack, for small buffers of constant size; `global`, the runtime's workspace, for all others.
+    #[default]
+    BySize,
+    /// As they are declared.
+    Declared,
 }
 
 /// Layout of a buffer.
@@ -38,8 +49,8 @@ pub struct View {
 
 impl Flattener {
     /// Starts with the values of symbolic sizes.
-    pub fn new(values: Substitution) -> Self {
-        Flattener { values, ..Flattener::default() }
+    pub fn new(values: Substitution, scopes: Scopes) -> Self {
+        Flattener { values, scopes, ..Flattener::default() }
     }
 
     /// Adds a buffer of the caller, whose pointer is the address of its first element.
@@ -59,11 +70,13 @@ impl Flattener {
         self.known.insert(data.clone());
     }
 
-    /// Returns the flat buffer of an allocation: on the stack (`local`) if it is small and of constant size, otherwise
-    /// in the runtime's workspace (`global`).
+    /// Returns the flat buffer of an allocation, in a scope by [`Scopes`].
     pub fn allocate(&mut self, buffer: &Buffer) -> Buffer {
         self.add_pointer(&buffer.data);
         self.add_view(buffer, buffer.data.clone(), self.offset(buffer));
+        if self.scopes == Scopes::Declared {
+            return self.flat(buffer, &buffer.data);
+        }
         let elements = self.extent(buffer).as_constant();
         let bytes = elements.and_then(|n| n.checked_mul(buffer.dtype.element().bytes() as i64));
         let scope = if bytes.is_some_and(|b| b <= MAX_STACK_BYTES) { "local" } else { "global" };

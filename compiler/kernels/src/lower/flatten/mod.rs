@@ -15,14 +15,21 @@ use hammock_ir::{
     tir::{AttrNode, Block, Buffer, Loop, Stmt, StmtKind},
 };
 use layout::Flattener;
+pub use layout::Scopes;
 
 /// Flattens a body. `params` are the buffers of the caller, `handles` its other pointers, `values` replace symbolic
 /// sizes.
 ///
 /// # Errors
 /// When an access does not fit its buffer, or a buffer has no memory.
-pub fn flatten(body: Stmt, params: &[Buffer], handles: &[Var], values: Substitution) -> Result<Stmt, Reason> {
-    let mut flattener = Flattener::new(values);
+pub fn flatten(
+    body: Stmt,
+    params: &[Buffer],
+    handles: &[Var],
+    values: Substitution,
+    scopes: Scopes,
+) -> Result<Stmt, Reason> {
+    let mut flattener = Flattener::new(values, scopes);
     params.iter().for_each(|b| flattener.add_param(b));
     handles.iter().for_each(|v| flattener.add_pointer(v));
     let mut body = flattener.stmt(body)?;

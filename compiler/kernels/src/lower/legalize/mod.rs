@@ -19,7 +19,7 @@ use hammock_ir::{
     tir::{Buffer, Param, Stmt, StmtKind},
 };
 use hammock_loopnest::{dots, index::Simplifier};
-use hammock_target::Target;
+use hammock_target::{Gpu, Target};
 use rustc_hash::FxHashMap;
 use std::slice;
 
@@ -27,12 +27,12 @@ use std::slice;
 ///
 /// # Errors
 /// When a dtype has no representation.
-pub fn legalize(body: Stmt, params: &mut [Param], sizes: &[Var], target: &Target) -> Result<Stmt, Reason> {
+pub fn legalize(body: Stmt, params: &mut [Param], sizes: &[Var], features: Features) -> Result<Stmt, Reason> {
     let mut simplifier = Simplifier::default();
     sizes.iter().for_each(|v| simplifier.at_least(v, 0));
     let mut legalizer = Legalizer {
-        machine: Machine { fma: target.fma, rounds: target.rounds, scales: target.masks },
-        float16: target.float16,
+        machine: features.machine,
+        float16: features.float16,
         simplifier,
         vars: FxHashMap::default(),
         buffers: FxHashMap::default(),
@@ -43,6 +43,27 @@ pub fn legalize(body: Stmt, params: &mut [Param], sizes: &[Var], target: &Target
     }
     let body = legalizer.stmt(body);
     legalizer.failed.map_or(Ok(body), Err)
+}
+
+/// What a machine computes itself.
+#[derive(Clone, Copy)]
+pub struct Features {
+    machine: Machine,
+    /// True if it converts float16 from and to float32.
+    float16: bool,
+}
+
+impl Features {
+    /// Returns the features of a CPU, or of a GPU whose host it is.
+    pub fn of(target: &Target, gpu: Option<&Gpu>) -> Features {
+        match gpu {
+            Some(_) => Features { machine: Machine { fma: true, rounds: true, scales: false }, float16: true },
+            None => Features {
+                machine: Machine { fma: target.fma, rounds: target.rounds, scales: target.masks },
+                float16: target.float16,
+            },
+        }
+    }
 }
 
 struct Legalizer {

@@ -3,11 +3,12 @@
 mod primitives;
 
 use super::{
-    Loop, PartPlan, Plan, RowsPlan, ScheduleContext, StagePlan, Staged,
+    Loop, LoopKind, PartPlan, Plan, RowsPlan, ScheduleContext, StagePlan, Staged,
     check::{Item, check},
-    cpu::{RULES, Rule, inner_plan, opaque_plan, rows_plan, stage_plan, stage_plans},
+    cpu::{self, inner_plan, rows_plan},
+    gpu,
     names::Naming,
-    read::{At, Base, CopyText, ExplicitText, ParsedPlan, PartText, PlanError, RowsText, StageText},
+    read::{At, Base, CopyText, ExplicitText, LoopText, ParsedPlan, PartText, PlanError, RowsText, StageText},
 };
 use hammock_ir::{PrimExpr, Span, count};
 use hammock_loopnest::{
@@ -55,6 +56,7 @@ pub fn bind(written: &ParsedPlan, kernel: &Kernel, ctx: ScheduleContext) -> Resu
         (PartText::Rows(text), Part::Rows(part)) => BindRows { rows: part, how }.rows(text).map(PartPlan::Rows),
         (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Rows(part)) => {
             match changes.first() {
+                None if ctx.gpu.is_some() => Ok(PartPlan::Rows(gpu::rows_plan(part, ctx))),
                 None => Ok(PartPlan::Rows(rows_plan(part, ctx, None))),
                 Some(change) => {
                     Err(PlanError::new(change.span, "this part of the kernel is a group of row-tiled stages")
@@ -65,7 +67,7 @@ pub fn bind(written: &ParsedPlan, kernel: &Kernel, ctx: ScheduleContext) -> Resu
         (PartText::Stage(StageText { base: Base::Planned(None), changes, .. }), Part::Opaque(other))
             if changes.is_empty() =>
         {
-            Ok(opaque_plan(other))
+            Ok(if ctx.gpu.is_some() { gpu::opaque_plan(other) } else { cpu::opaque_plan(other) })
         }
         (text, part) => Err(mismatch(text, part)),
     });
@@ -120,10 +122,17 @@ fn stage(text: &StageText, stage: &Stage, axes: &[String], how: BindContext, inn
 fn plan_by_rule(rule: Option<&At<String>>, stage: &Stage, how: BindContext, inner: bool) -> Result<StagePlan> {
     let plan = |plan: StagePlan| if inner { plan.on_one_thread() } else { plan };
     let Some(rule) = rule else {
-        return Ok(if inner { inner_plan(stage, how.ctx) } else { stage_plan(stage, how.ctx) });
+        return Ok(match how.ctx.gpu {
+            Some(_) => gpu::stage_plan(stage, how.ctx),
+            None if inner => inner_plan(stage, how.ctx),
+            None => cpu::stage_plan(stage, how.ctx),
+        });
     };
-    let name = self::rule(rule)?.name;
-    let plans: Vec<StagePlan> = stage_plans(stage, how.ctx).collect();
+    let name = self::rule(rule, how.ctx)?;
+    let plans: Vec<StagePlan> = match how.ctx.gpu {
+        Some(_) => gpu::stage_plans(stage, how.ctx).collect(),
+        None => cpu::stage_plans(stage, how.ctx).collect(),
+    };
     plans.iter().find(|plan| plan.rule == name).cloned().map(plan).ok_or_else(|| {
         let others: Vec<String> = plans.iter().map(|plan| format!("`{}`", plan.rule)).collect();
         let error = PlanError::new(rule.span, format!("the rule `{name}` is not for this stage"));
@@ -131,11 +140,15 @@ fn plan_by_rule(rule: Option<&At<String>>, stage: &Stage, how: BindContext, inne
     })
 }
 
-/// Returns the rule of a name.
-fn rule(name: &At<String>) -> Result<&'static Rule> {
-    RULES.iter().copied().find(|rule| rule.name == name.value).ok_or_else(|| {
+/// Returns the name of a rule, if there is such a rule.
+fn rule(name: &At<String>, ctx: ScheduleContext) -> Result<&'static str> {
+    let names: Vec<&str> = match ctx.gpu {
+        Some(_) => gpu::RULES.iter().map(|rule| rule.name).collect(),
+        None => cpu::RULES.iter().map(|rule| rule.name).collect(),
+    };
+    names.iter().copied().find(|rule| *rule == name.value).ok_or_else(|| {
         let error = PlanError::new(name.span, format!("there is no rule `{}`", name.value));
-        error.help(match nearest(&name.value, RULES.iter().map(|rule| rule.name)) {
+        error.help(match nearest(&name.value, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`hammock rules` lists them; the name is for readers only".to_owned(),
         })
@@ -144,12 +157,10 @@ fn rule(name: &At<String>) -> Result<&'static Rule> {
 
 /// Binds explicit loops.
 fn bind_loops(text: &ExplicitText, stage: &Stage, axes: &[String], how: BindContext, inner: bool) -> Result<StagePlan> {
-    let rule = rule(&text.rule)?;
-    let one_loop =
-        |l: &super::read::LoopText| Ok(Loop { axis: resolve(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
+    let rule = rule(&text.rule, how.ctx)?;
+    let one_loop = |l: &LoopText| Ok(Loop { axis: resolve(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
     let loops = text.loops.iter().map(one_loop).collect::<Result<Vec<Loop>>>()?;
-    let mut plan =
-        StagePlan { hoists_reciprocal: text.hoists_reciprocal.is_some(), ..StagePlan::new(rule.name, loops) };
+    let mut plan = StagePlan { hoists_reciprocal: text.hoists_reciprocal.is_some(), ..StagePlan::new(rule, loops) };
     for copy in &text.copies {
         let (load, own) = resolve_copy(copy, stage, axes, how)?;
         let padded = own.iter().zip(&copy.padded).filter_map(|(axis, to)| Some((*axis, to.as_ref()?.value)));
@@ -168,10 +179,37 @@ fn bind_loops(text: &ExplicitText, stage: &Stage, axes: &[String], how: BindCont
     for (number, copy) in text.copies.iter().enumerate() {
         check_groups(copy, stage, &plan, &plan.staged[number])?;
         let own: Vec<String> = plan.staged[number].axes.iter().map(|axis| axes[*axis].clone()).collect();
-        plan.staged[number].copy =
-            self::stage(&copy.copy, &plan.copy_of(stage, &plan.staged[number]), &own, how, true)?;
+        let copied = plan.copy_of(stage, &plan.staged[number]);
+        plan.staged[number].copy = match how.ctx.gpu {
+            Some(_) => bind_copy(&copy.copy, &copied, &own, how)?,
+            None => self::stage(&copy.copy, &copied, &own, how, true)?,
+        };
     }
     Ok(plan)
+}
+
+/// Binds the plan of a copy in shared memory. The plan that contains it is checked with it.
+fn bind_copy(text: &StageText, copied: &Stage, axes: &[String], how: BindContext) -> Result<StagePlan> {
+    match &text.base {
+        Base::Explicit(text) if text.copies.is_empty() => {
+            let rule = rule(&text.rule, how.ctx)?;
+            let one_loop =
+                |l: &LoopText| Ok(Loop { axis: resolve(&l.axis, "axis", axes)?, step: l.step, kind: l.kind });
+            let loops = text.loops.iter().map(one_loop).collect::<Result<Vec<Loop>>>()?;
+            let is_turn = |l: &Loop| l.kind == LoopKind::Thread && l.step == 1;
+            match loops.iter().position(|l| !is_turn(l)) {
+                Some(number) => {
+                    Err(PlanError::new(text.loops[number].span, "threads take the elements of a copy in turn")
+                        .help("write `thread` for all its loops"))
+                }
+                None => Ok(StagePlan::new(rule, loops)),
+            }
+        }
+        _ => {
+            let message = format!("a copy in shared memory has loops over its {} axes", copied.axes.len());
+            Err(PlanError::new(text.span, message).help("write `cooperative_copy: AXIS thread, …`"))
+        }
+    }
 }
 
 /// Checks the group sizes of a packed copy.
@@ -273,6 +311,9 @@ impl BindRows<'_> {
 
     /// Checks that tiles cover all rows.
     fn check_tiles(&self, text: &RowsText) -> Result<()> {
+        if self.how.ctx.gpu.is_some() {
+            return self.check_block_rows(text);
+        }
         let extent = self.rows.extents().last().and_then(PrimExpr::as_int);
         let (mut left, mut before) = (extent, None::<i64>);
         for (count, _) in &text.tiles {
@@ -302,6 +343,16 @@ impl BindRows<'_> {
                 let error = PlanError::new(last, "the number of rows is dynamic: some may be left");
                 Err(error.help("add `rows left, 1 at a time:` with a line for each stage"))
             }
+        }
+    }
+
+    /// Checks that a block of a GPU has one row.
+    fn check_block_rows(&self, text: &RowsText) -> Result<()> {
+        let is_plain = text.copied.is_empty() && text.parallel.is_none();
+        match &text.tiles[..] {
+            [(count, _)] if count.value == 1 && is_plain => Ok(()),
+            _ => Err(PlanError::new(text.span, "a block of a GPU computes one row")
+                .help("write `rows, 1 at a time:` with a line for each stage")),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Rules produce valid plans by construction; these checks are for plans that users write.
 
 mod copies;
+mod gpu;
 mod reductions;
 
 use super::{Loop, LoopKind, ScheduleContext, StagePlan, cpu::register_lanes};
@@ -56,10 +57,13 @@ fn violation(at: Item, message: impl Into<String>, help: impl Into<String>) -> C
 
 /// Checks the plan of a stage whose axes have these names. `inner`: true if enclosing loops may be parallel.
 pub fn check(stage: &Stage, plan: &StagePlan, names: &[String], ctx: ScheduleContext, inner: bool) -> Checked {
-    let check = Check { stage, plan, names, ctx, tile: plan.tile(stage) };
     if plan.loops.len() > MAX_LOOPS {
         return violation(Item::Plan, format!("a stage has at most {MAX_LOOPS} loops"), "leave some out");
     }
+    if let Some(gpu) = ctx.gpu {
+        return gpu::check(stage, plan, names, ctx, gpu);
+    }
+    let check = Check { stage, plan, names, ctx, tile: plan.tile(stage) };
     (0..stage.axes.len()).try_for_each(|axis| check.check_axis(axis))?;
     (0..plan.loops.len()).try_for_each(|number| check.check_kind(number, inner))?;
     check.check_order()?;
@@ -125,6 +129,10 @@ impl Check<'_> {
                 true => violation(Item::Loop(number), "an enclosing loop is parallel already", "leave out `parallel`"),
                 false => Ok(()),
             },
+            LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread => {
+                let message = "loops of this kind are for GPUs".to_owned();
+                violation(Item::Loop(number), message, "leave out `grid`, `block` and `thread`")
+            }
             LoopKind::Dot if !self.is_reduced(l) => {
                 let message = format!("`{name}` is not a reduction axis");
                 violation(Item::Loop(number), message, "leave out `dot`")

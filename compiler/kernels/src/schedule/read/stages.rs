@@ -133,6 +133,9 @@ impl Cursor<'_> {
             () if self.takes(&["unrolled"]) => LoopKind::Unrolled,
             () if self.takes(&["vector"]) => LoopKind::Vector,
             () if self.takes(&["dot"]) => LoopKind::Dot,
+            () if self.takes(&["grid"]) => LoopKind::Grid(self.number("the threads of a block")?.value),
+            () if self.takes(&["block"]) => LoopKind::Block,
+            () if self.takes(&["thread"]) => LoopKind::Thread,
             () if self.takes(&["parallel"]) => {
                 LoopKind::Parallel(self.number("the minimum iterations for a thread")?.value)
             }

@@ -39,11 +39,12 @@ pub static TRANSFORM: Transform = Transform {
     name: "remove-zero-insertion",
     doc: "Decomposes transposed convolutions into phases that skip the inserted zeros",
     may_alias: false,
+    suits_gpus: true,
     run: |kernel, scope| {
         let added = apply(kernel, scope.own);
         if !added.is_empty() {
             scope.own.extend(added);
-            fuse::apply(kernel, scope.own, scope.masks);
+            fuse::apply(kernel, scope.own, scope.machine.has_masks());
         }
     },
 };

@@ -10,7 +10,9 @@ mod alias_output;
 mod copies;
 mod members;
 
-use crate::{Axis, Epilogue, Kernel, Part, Stage, contraction, dots, row_axes::SharedAxis, transforms::Transform};
+use crate::{
+    Axis, Epilogue, Kernel, Machine, Part, Stage, contraction, dots, row_axes::SharedAxis, transforms::Transform,
+};
 use accesses::Accesses;
 pub use copies::SharedCopy;
 use hammock_ir::{
@@ -26,8 +28,13 @@ pub static TRANSFORM: Transform = Transform {
     name: "row-tiling",
     doc: "Groups row-wise stages, which then run one block of rows at a time",
     may_alias: false,
-    run: |kernel, scope| apply(kernel, scope.own),
+    suits_gpus: true,
+    run: |kernel, scope| apply(kernel, scope.own, scope.machine),
 };
+
+/// Maximum bytes of the intermediates of a row in the shared memory of a GPU's block. Half of what can be declared, since
+/// inputs that several stages read are there too.
+const MAX_SHARED_ROW_BYTES: i64 = 24 << 10;
 
 /// Row-tiled stages, in order.
 #[derive(Clone)]
@@ -51,14 +58,15 @@ pub struct Tile {
 }
 
 /// Groups stages of a kernel into row tiles. `own` are the kernel's local buffers.
-fn apply(kernel: &mut Kernel, own: &[Buffer]) {
+fn apply(kernel: &mut Kernel, own: &[Buffer], machine: Machine) {
     let mut accesses = Accesses::of(&kernel.parts);
     for last in (1..kernel.parts.len()).rev() {
         if accesses.has_joined(last) {
             continue;
         }
         let Some(members) = Members::before(&kernel.parts, &accesses, last) else { continue };
-        let Some(rows) = rows(&kernel.parts, &accesses, members.axes, &members.parts, own) else { continue };
+        let rows = rows(&kernel.parts, &accesses, members.axes, &members.parts, own);
+        let Some(rows) = rows.filter(|rows| machine != Machine::Gpu || rows.fit_a_block()) else { continue };
         kernel.parts[last] = Part::Rows(rows);
         let (joined, _) = members.parts.split_at(members.parts.len() - 1);
         joined.iter().for_each(|part| accesses.mark_joined(*part));
@@ -104,6 +112,17 @@ impl Rows {
     /// Aliases an intermediate with the output if possible. Needs to know which stages may alias.
     pub fn alias_output(&mut self) {
         self.aliased = alias_output::in_result(&mut self.stages, &mut self.intermediates);
+    }
+
+    /// Returns true if one block of a GPU computes a row: the work of each stage is linear in the length of the row, whose
+    /// intermediates are in shared memory.
+    fn fit_a_block(&self) -> bool {
+        let is_linear = |(number, stage): (usize, &Stage)| {
+            let rows: Vec<usize> = self.row_axes(number).collect();
+            let has_results = (0..stage.axes.len()).any(|axis| !stage.axes[axis].reduce && !rows.contains(&axis));
+            !(has_results && stage.reduces()) && stage.arg_result.is_none()
+        };
+        self.bytes(1) <= MAX_SHARED_ROW_BYTES && self.stages.iter().enumerate().all(is_linear)
     }
 
     /// Returns the extents of the row axes.

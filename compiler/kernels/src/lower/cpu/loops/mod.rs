@@ -30,7 +30,7 @@ use nest::Nest;
 pub fn replace_stages(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<(), Reason> {
     let (mut result, mut made) = (Ok(()), Vec::new());
     for_each_kernel(body, &mut made, &mut |stmts, own| {
-        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.target.masks);
+        let kernel = Kernel::read(func, std::mem::take(stmts), own, planner.choice.machine());
         match planner.plan(&kernel) {
             Ok(plan) => *stmts = emit_loops(kernel, &plan, planner.choice),
             Err(reason) => result = Err(reason),

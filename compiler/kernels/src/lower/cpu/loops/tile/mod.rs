@@ -8,11 +8,14 @@ use super::{
     nest::{self, Domain, Nest, SignFlip, offset_by, tail_steps},
     tail_mask::{self, mask_lanes},
 };
-use crate::schedule::{Loop, LoopKind, cpu::register_lanes};
+use crate::{
+    lower::reductions::identity,
+    schedule::{Loop, LoopKind, cpu::register_lanes},
+};
 pub use arg_reduce::Accumulators;
 use arg_reduce::ArgIndices;
 use hammock_ir::{
-    DType, PrimExpr,
+    PrimExpr,
     prim::{
         BinaryOp, Var, binary,
         flat::{Dot, PACKED_DTYPE},
@@ -464,15 +467,6 @@ fn tree_reduce(first: &PrimExpr, mut lanes: i64, combine: impl Fn(&PrimExpr, &Pr
         steps.push(if lanes > 1 { lane_loop(lanes, step) } else { step(PrimExpr::int64(0)) });
     }
     Stmt::seq(steps)
-}
-
-/// Returns the identity element of an operation, if it has one.
-fn identity(op: BinaryOp, dtype: DType) -> Option<PrimExpr> {
-    match op {
-        BinaryOp::Add => Some(PrimExpr::constant(0.0, dtype)),
-        BinaryOp::Mul => Some(PrimExpr::constant(1.0, dtype)),
-        _ => None,
-    }
 }
 
 /// Reduces the lanes of a row horizontally.

@@ -1,0 +1,66 @@
+//! Arg-reductions: a second accumulator holds the index of the element.
+
+use hammock_ir::{
+    DType, PrimExpr,
+    prim::{BinaryOp, Var},
+    tir::{Buffer, Stmt, StmtKind},
+};
+use hammock_loopnest::{ArgResult, Stage, access::combiner, linear_position, substitution};
+
+/// Accumulators of indices.
+pub struct ArgAccumulators {
+    /// One index for each result.
+    pub slots: Buffer,
+    op: BinaryOp,
+    selects_nan: bool,
+    init: PrimExpr,
+}
+
+impl ArgAccumulators {
+    /// Returns `count` accumulators.
+    pub fn new(stage: &Stage, result: &ArgResult, count: PrimExpr) -> Option<ArgAccumulators> {
+        let (op, _) = combiner(stage)?;
+        let slots = Buffer::scoped(format!("{}_at", stage.buffer.name), vec![count], DType::INT64, "local");
+        let init = result.init.clone().cast(DType::INT64);
+        Some(ArgAccumulators { slots, op, selects_nan: result.selects_nan, init })
+    }
+
+    /// Returns the start of an accumulator.
+    pub fn start(&self, slot: &PrimExpr) -> Stmt {
+        Stmt::store(&self.slots, vec![slot.clone()], self.init.clone())
+    }
+
+    /// Returns the index in an accumulator.
+    pub fn result(&self, slot: &PrimExpr, dtype: DType) -> PrimExpr {
+        PrimExpr::load(&self.slots, vec![slot.clone()]).cast(dtype)
+    }
+
+    /// Updates an accumulator and its index with the element at a position.
+    pub fn update(&self, stage: &Stage, values: &Buffer, slot: &PrimExpr, at: &[PrimExpr]) -> Stmt {
+        let Some((_, term)) = combiner(stage) else { return Stmt::nop() };
+        let (new, takes) = (Var::data("term", stage.buffer.dtype), Var::data("takes", DType::BOOL));
+        let load = |buffer: &Buffer| PrimExpr::load(buffer, vec![slot.clone()]);
+        let better = self.is_better(&new.expr(), &load(values));
+        let number = linear_position(&stage.axes, at);
+        let take = |buffer: &Buffer, by: PrimExpr| {
+            Stmt::store(buffer, vec![slot.clone()], takes.expr().select(by, load(buffer)))
+        };
+        Stmt::seq([
+            Stmt::new(StmtKind::Bind(new.clone(), term.substitute(&substitution(&stage.axes, at)))),
+            Stmt::new(StmtKind::Bind(takes.clone(), better)),
+            take(&self.slots, number),
+            take(values, new.expr()),
+        ])
+    }
+
+    /// Returns the condition under which a value replaces another.
+    fn is_better(&self, new: &PrimExpr, old: &PrimExpr) -> PrimExpr {
+        let (new, old) = (new.clone(), old.clone());
+        if self.selects_nan {
+            let no_better = if self.op == BinaryOp::Max { new.le(old.clone()) } else { new.ge(old.clone()) };
+            let is_nan = PrimExpr::intrin("isnan", vec![old], DType::BOOL);
+            return is_nan.select(PrimExpr::bool(false), no_better.not());
+        }
+        if self.op == BinaryOp::Max { new.gt(old) } else { new.lt(old) }
+    }
+}

@@ -1,0 +1,156 @@
+//! Device region of a stage: its loops over blocks and threads, and the code of one thread.
+//!
+//! All loops over blocks collapse into `blockIdx.x`, all loops over threads into `threadIdx.x`, and `grid` loops into
+//! both; the last one varies fastest. What is left are the loops of a thread. A step that does not divide its extent
+//! makes the last positions lie outside of it: such an axis is *open*, and accesses along it are predicated.
+
+mod arg_reduce;
+mod copies;
+mod cross_thread;
+mod nest;
+mod reduction;
+mod thread;
+
+use super::{bound_loop, over_threads, product, unravel};
+use crate::{
+    lower::gpu::region::device_region,
+    schedule::{Loop, LoopKind, ScheduleContext, StagePlan},
+};
+use hammock_ir::{PrimExpr, prim::Var, tir::Stmt};
+use hammock_loopnest::{Stage, steps};
+use thread::ThreadCode;
+
+/// Returns the device region of a stage.
+pub fn region(stage: &Stage, plan: &StagePlan, _choice: ScheduleContext) -> Stmt {
+    let zeros = vec![PrimExpr::int64(0); stage.axes.len()];
+    let grid = plan.loops.iter().find_map(|l| match l.kind {
+        LoopKind::Grid(threads) => Some(threads),
+        _ => None,
+    });
+    match grid {
+        Some(threads) => grid_region(stage, plan, threads),
+        None if plan.is_on_blocks() => block_region(stage, plan),
+        None => device_region(ThreadCode::new(stage, plan, Position::new(zeros.clone(), zeros), None).stmt()),
+    }
+}
+
+/// Position of a thread on every axis, before its own loops: the position of its block, and the offset in there.
+#[derive(Clone)]
+pub struct Position {
+    block: Vec<PrimExpr>,
+    thread: Vec<PrimExpr>,
+}
+
+impl Position {
+    fn new(block: Vec<PrimExpr>, thread: Vec<PrimExpr>) -> Position {
+        Position { block, thread }
+    }
+
+    /// Returns the position itself.
+    fn all(&self) -> Vec<PrimExpr> {
+        self.block.iter().zip(&self.thread).map(|(block, thread)| sum(block, thread)).collect()
+    }
+
+    /// Moves along an axis, with the block's other threads.
+    fn moved(&self, axis: usize, by: PrimExpr) -> Position {
+        let mut moved = self.clone();
+        moved.block[axis] = sum(&self.block[axis], &by);
+        moved
+    }
+
+    /// Moves along an axis within the part of the thread.
+    fn moved_in_thread(&self, axis: usize, by: PrimExpr) -> Position {
+        let mut moved = self.clone();
+        moved.thread[axis] = sum(&self.thread[axis], &by);
+        moved
+    }
+}
+
+/// The threads of a block that a stage runs on.
+#[derive(Clone)]
+pub struct BlockThreads {
+    /// Index of the thread in its block.
+    index: PrimExpr,
+    /// Number of threads.
+    count: i64,
+    /// Number of consecutive threads that reduce together.
+    reducers: i64,
+}
+
+/// One iteration of the `grid` loops for each thread.
+fn grid_region(stage: &Stage, plan: &StagePlan, threads: i64) -> Stmt {
+    let last = plan.loops.iter().rposition(|l| matches!(l.kind, LoopKind::Grid(_))).map_or(0, |last| last + 1);
+    let loops = &plan.loops[..last];
+    let counts: Vec<PrimExpr> = loops.iter().map(|l| steps(&stage.axes[l.axis].extent, l.step)).collect();
+    let total = counts.iter().fold(PrimExpr::int64(1), |total, count| product(&total, count));
+    over_threads(&total, threads, |number| {
+        let zeros = vec![PrimExpr::int64(0); stage.axes.len()];
+        let mut at = zeros.clone();
+        for (l, index) in loops.iter().zip(unravel(&number, &counts)) {
+            at[l.axis] = scaled(index, l.step);
+        }
+        ThreadCode::new(stage, plan, Position::new(zeros, at), None).stmt()
+    })
+}
+
+/// A block for each iteration of the loops over blocks.
+fn block_region(stage: &Stage, plan: &StagePlan) -> Stmt {
+    let blocks: Vec<&Loop> = plan.loops.iter().filter(|l| l.kind == LoopKind::Block).collect();
+    let counts: Vec<PrimExpr> = blocks.iter().map(|l| steps(&stage.axes[l.axis].extent, l.step)).collect();
+    let total = counts.iter().fold(PrimExpr::int64(1), |total, count| product(&total, count));
+    let (block, thread) = (Var::int64("block"), Var::int64("thread"));
+    let mut position = vec![PrimExpr::int64(0); stage.axes.len()];
+    for (l, index) in blocks.iter().zip(unravel(&block.expr(), &counts)) {
+        position[l.axis] = scaled(index, l.step);
+    }
+    let count = block_threads(stage, plan);
+    let body = thread_code(stage, plan, position, thread.expr());
+    let body = bound_loop("threadIdx.x", thread, PrimExpr::int64(count), body);
+    device_region(bound_loop("blockIdx.x", block, total, body))
+}
+
+/// Returns the loops over threads, with their number in the plan and their number of iterations.
+fn thread_loops<'a>(stage: &Stage, plan: &'a StagePlan) -> Vec<(&'a Loop, i64)> {
+    let loops = plan.loops.iter().enumerate().filter(|(_, l)| l.kind == LoopKind::Thread);
+    loops.map(|(number, l)| (l, thread_count(stage, plan, number, l))).collect()
+}
+
+/// Returns the number of threads of a block.
+pub fn block_threads(stage: &Stage, plan: &StagePlan) -> i64 {
+    thread_loops(stage, plan).iter().map(|(_, count)| count).product::<i64>().max(1)
+}
+
+/// Returns the code of one thread of a block at a position.
+pub fn thread_code(stage: &Stage, plan: &StagePlan, block: Vec<PrimExpr>, thread: PrimExpr) -> Stmt {
+    let threads = thread_loops(stage, plan);
+    let zeros = vec![PrimExpr::int64(0); stage.axes.len()];
+    let mut position = Position::new(block, zeros);
+    let sizes: Vec<PrimExpr> = threads.iter().map(|(_, count)| PrimExpr::int64(*count)).collect();
+    for ((l, _), index) in threads.iter().zip(unravel(&thread, &sizes)) {
+        position = position.moved_in_thread(l.axis, scaled(index, l.step));
+    }
+    let reducers = threads.iter().filter(|(l, _)| stage.axes[l.axis].reduce).map(|(_, count)| count).product();
+    let count = block_threads(stage, plan);
+    ThreadCode::new(stage, plan, position, Some(BlockThreads { index: thread, count, reducers })).stmt()
+}
+
+/// Returns the number of iterations of a loop over threads.
+fn thread_count(stage: &Stage, plan: &StagePlan, number: usize, l: &Loop) -> i64 {
+    let range = plan.range(l.axis, number).or(stage.axes[l.axis].extent.as_int()).unwrap_or(1);
+    (range + l.step - 1) / l.step
+}
+
+/// Returns `index * step`, folded.
+fn scaled(index: PrimExpr, step: i64) -> PrimExpr {
+    product(&index, &PrimExpr::int64(step))
+}
+
+/// Returns a sum, folded.
+fn sum(a: &PrimExpr, b: &PrimExpr) -> PrimExpr {
+    match (a.as_int(), b.as_int()) {
+        (Some(0), _) => b.clone(),
+        (_, Some(0)) => a.clone(),
+        (Some(a), Some(b)) => PrimExpr::int64(a + b),
+        _ => a + b,
+    }
+}

@@ -1,0 +1,256 @@
+//! Validity of plans for GPUs: what the code of blocks and threads relies on, and the limits of the machine.
+
+use super::{Checked, Item, violation};
+use crate::schedule::{Loop, LoopKind, ScheduleContext, StagePlan, Staged, gpu::vector_lanes};
+use hammock_ir::PrimExpr;
+use hammock_loopnest::{
+    Stage,
+    access::{combiner, is_copyable, parts},
+};
+use hammock_target::Gpu;
+
+/// Threads of a warp.
+const WARP: i64 = 32;
+/// Maximum results of a thread, which are in registers.
+const MAX_THREAD_RESULTS: i64 = 128;
+
+/// Checks the plan of a stage whose axes have these names.
+pub fn check(stage: &Stage, plan: &StagePlan, names: &[String], ctx: ScheduleContext, gpu: &Gpu) -> Checked {
+    let check = Check { stage, plan, names, ctx, gpu };
+    (0..stage.axes.len()).try_for_each(|axis| check.check_axis(axis))?;
+    (0..plan.loops.len()).try_for_each(|number| check.check_kind(number))?;
+    check.check_grid()?;
+    check.check_threads()?;
+    check.check_results()?;
+    (0..plan.staged.len()).try_for_each(|number| check.check_copy(number))?;
+    check.check_shared()?;
+    match plan.hoists_reciprocal {
+        true => violation(Item::Reciprocal, "plans for GPUs hoist no reciprocals", "leave out `reciprocal hoisted`"),
+        false => Ok(()),
+    }
+}
+
+struct Check<'a> {
+    stage: &'a Stage,
+    plan: &'a StagePlan,
+    names: &'a [String],
+    ctx: ScheduleContext<'a>,
+    gpu: &'a Gpu,
+}
+
+impl Check<'_> {
+    fn name(&self, number: usize) -> &str {
+        &self.names[self.plan.loops[number].axis]
+    }
+
+    fn is_reduced(&self, l: &Loop) -> bool {
+        self.stage.axes[l.axis].reduce
+    }
+
+    /// Number of iterations of a loop, if it is constant.
+    fn trip_count(&self, number: usize) -> Option<i64> {
+        let l = &self.plan.loops[number];
+        let range = self.plan.range(l.axis, number).or(self.stage.axes[l.axis].extent.as_int())?;
+        Some((range + l.step - 1) / l.step)
+    }
+
+    /// Checks the loops over an axis: each step divides the one before, and the last is 1.
+    fn check_axis(&self, axis: usize) -> Checked {
+        let name = &self.names[axis];
+        let over: Vec<usize> = (0..self.plan.loops.len()).filter(|n| self.plan.loops[*n].axis == axis).collect();
+        let Some(last) = over.last() else {
+            let message = format!("no loop over axis `{name}`");
+            return violation(Item::Plan, message, format!("add `{name}`, a loop with step 1"));
+        };
+        if self.plan.loops[*last].step != 1 {
+            let message = format!("the last loop over `{name}` has step {}, not 1", self.plan.loops[*last].step);
+            return violation(Item::Loop(*last), message, format!("add another loop over `{name}` inside of it"));
+        }
+        let steps = |pair: &[usize]| (self.plan.loops[pair[0]].step, self.plan.loops[pair[1]].step);
+        let odd = over.windows(2).find(|pair| {
+            let (outer, inner) = steps(pair);
+            inner < 1 || outer % inner != 0
+        });
+        match odd {
+            Some(pair) => {
+                let message = format!("this step does not divide that of the loop over `{name}` around it");
+                violation(Item::Loop(pair[1]), message, "choose a divisor")
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_kind(&self, number: usize) -> Checked {
+        let l = &self.plan.loops[number];
+        let name = self.name(number);
+        let first = !self.plan.loops[..number].iter().any(|outer| outer.axis == l.axis);
+        match l.kind {
+            LoopKind::Serial => Ok(()),
+            LoopKind::Parallel(_) | LoopKind::Dot => {
+                let message = "loops of this kind are for CPUs".to_owned();
+                violation(Item::Loop(number), message, "write `grid N`, `block` or `thread`")
+            }
+            LoopKind::Grid(_) | LoopKind::Block if self.is_reduced(l) || !first => {
+                let message = format!("`{name}` is a reduction axis, or has a loop around this one");
+                violation(Item::Loop(number), message, "only the outermost loop over an axis of results is on blocks")
+            }
+            LoopKind::Grid(_) | LoopKind::Block => Ok(()),
+            LoopKind::Thread | LoopKind::Unrolled | LoopKind::Vector if self.trip_count(number).is_none() => {
+                let message = format!("the extent of `{name}` is dynamic here");
+                violation(Item::Loop(number), message, format!("add `{name} by N` before"))
+            }
+            LoopKind::Vector => self.check_vector(number),
+            LoopKind::Thread | LoopKind::Unrolled => Ok(()),
+        }
+    }
+
+    fn check_vector(&self, number: usize) -> Checked {
+        let l = &self.plan.loops[number];
+        let lanes = vector_lanes(self.stage, l.axis);
+        if l.step != 1 || lanes.is_none() || self.trip_count(number) != lanes {
+            let message = format!("vectors along `{}` are not one aligned access of 16 bytes", self.name(number));
+            let help = lanes.map_or("leave out `vector`".to_owned(), |lanes| format!("use {lanes} elements"));
+            return violation(Item::Loop(number), message, help);
+        }
+        if self.is_reduced(l) { self.check_any_order(number) } else { Ok(()) }
+    }
+
+    /// Checks that partial results of a reduction may be combined.
+    fn check_any_order(&self, number: usize) -> Checked {
+        if self.ctx.strict_order || combiner(self.stage).is_none() || self.stage.arg_result.is_some() {
+            let message = format!("the elements along `{}` must be combined in order", self.name(number));
+            return violation(Item::Loop(number), message, "leave out `thread` and `vector`");
+        }
+        Ok(())
+    }
+
+    /// Checks that `grid` loops come first, and exclude loops over blocks and threads.
+    fn check_grid(&self) -> Checked {
+        let is_grid = |l: &Loop| matches!(l.kind, LoopKind::Grid(_));
+        let Some(last) = self.plan.loops.iter().rposition(is_grid) else { return Ok(()) };
+        let kind = self.plan.loops[last].kind;
+        match self.plan.loops[..last].iter().position(|l| l.kind != kind) {
+            Some(other) => {
+                violation(Item::Loop(other), "`grid` loops come first, with equal numbers of threads", "move it inside")
+            }
+            None if self.plan.is_on_blocks() => {
+                violation(Item::Plan, "`grid` loops exclude `block` and `thread` loops", "use either")
+            }
+            None => match kind {
+                LoopKind::Grid(threads) => self.check_block_size(threads, Item::Loop(last)),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    fn check_block_size(&self, threads: i64, at: Item) -> Checked {
+        let limit = i64::from(self.gpu.max_block_threads);
+        if threads < 1 || threads > limit {
+            let message = format!("a block has {threads} threads, and {} allows {limit}", self.gpu.name);
+            return violation(at, message, "choose smaller steps");
+        }
+        Ok(())
+    }
+
+    fn check_threads(&self) -> Checked {
+        let threads: Vec<usize> =
+            (0..self.plan.loops.len()).filter(|n| self.plan.loops[*n].kind == LoopKind::Thread).collect();
+        let count = |of: &mut dyn Iterator<Item = &usize>| {
+            of.fold(1i64, |n, number| n.saturating_mul(self.trip_count(*number).unwrap_or(1)))
+        };
+        let all = count(&mut threads.iter());
+        self.check_block_size(all, threads.last().map_or(Item::Plan, |last| Item::Loop(*last)))?;
+        let is_term = |number: &&usize| self.is_reduced(&self.plan.loops[**number]);
+        let Some(first) = threads.iter().find(is_term) else { return Ok(()) };
+        self.check_any_order(*first)?;
+        if let Some(after) = threads.iter().find(|number| *number > first && !is_term(number)) {
+            let message = "threads that reduce one result together are consecutive".to_owned();
+            return violation(Item::Loop(*after), message, "put this loop before those over reduction axes");
+        }
+        let reducers = count(&mut threads.iter().filter(is_term));
+        let fits = if reducers <= WARP { reducers > 0 && WARP % reducers == 0 } else { reducers % WARP == 0 };
+        if !fits || all % WARP != 0 {
+            let message = format!("{reducers} threads of {all} reduce a result together");
+            return violation(Item::Loop(*first), message, "use a power of two of up to 32, or whole warps");
+        }
+        Ok(())
+    }
+
+    /// Checks that the results of a thread are in registers.
+    fn check_results(&self) -> Checked {
+        let own = |number: &usize| {
+            let l = &self.plan.loops[*number];
+            let is_bound = matches!(l.kind, LoopKind::Grid(_) | LoopKind::Block | LoopKind::Thread);
+            self.stage.reduces() && !is_bound && (!self.is_reduced(l) || l.kind == LoopKind::Vector)
+        };
+        let mut results = 1i64;
+        for number in (0..self.plan.loops.len()).filter(own) {
+            let Some(count) = self.trip_count(number).filter(|_| self.plan.loops[number].kind != LoopKind::Serial)
+            else {
+                let message = format!("a thread accumulates results along `{}` in registers", self.name(number));
+                return violation(Item::Loop(number), message, "write `block`, `thread` or `unrolled`");
+            };
+            results = results.saturating_mul(count);
+        }
+        if results > MAX_THREAD_RESULTS {
+            let message =
+                format!("a thread accumulates {results} results, and its registers hold {MAX_THREAD_RESULTS}");
+            return violation(Item::Plan, message, "choose smaller steps before `unrolled` and `vector`");
+        }
+        Ok(())
+    }
+
+    fn check_copy(&self, number: usize) -> Checked {
+        let staged = &self.plan.staged[number];
+        let part: &PrimExpr = parts(self.stage)[staged.load];
+        let fail = |message: &str, help: &str| violation(Item::Copy(number), message, help);
+        if !self.plan.is_on_blocks() {
+            return fail("only the threads of a block share copies", "use `block` and `thread` loops");
+        }
+        if !is_copyable(self.stage, part) {
+            return fail("this operand may not be evaluated everywhere", "leave out the copy");
+        }
+        let before = &self.plan.loops[..staged.inside];
+        if before.iter().any(|l| !matches!(l.kind, LoopKind::Block | LoopKind::Serial)) {
+            return fail("copies are made by all threads of a block", "put it before loops over threads");
+        }
+        if staged.axes.iter().any(|axis| self.copied_extent(staged, *axis).is_none()) {
+            return fail("the size of a copy is constant", "add a loop with a step around it");
+        }
+        let later = |axis: usize| self.plan.loops[staged.inside..].iter().any(|l| l.axis == axis);
+        let varies = |axis: &usize| part.uses(&self.stage.axes[*axis].var) && later(*axis);
+        if (0..self.stage.axes.len()).any(|axis| varies(&axis) != staged.axes.contains(&axis)) {
+            return fail("a copy has the axes that the operand varies along inside of it", "change the axes");
+        }
+        let is_ordered = |l: &Loop| l.kind == LoopKind::Thread && l.step == 1;
+        if !staged.copy.staged.is_empty() || !staged.copy.loops.iter().all(is_ordered) {
+            return fail("threads take the elements of a copy in turn", "write `thread` for all its loops");
+        }
+        Ok(())
+    }
+
+    fn copied_extent(&self, staged: &Staged, axis: usize) -> Option<i64> {
+        self.plan.range(axis, staged.inside).or(self.stage.axes[axis].extent.as_int())
+    }
+
+    /// Checks the size of all copies.
+    fn check_shared(&self) -> Checked {
+        let parts = parts(self.stage);
+        let bytes = |staged: &Staged| {
+            let size = |axis: &usize| {
+                let to = staged.padded.get(axis).copied().unwrap_or(1).max(1);
+                let extent = self.copied_extent(staged, *axis).unwrap_or(1);
+                (extent + to - 1) / to * to
+            };
+            let elements = staged.axes.iter().map(size).fold(1i64, i64::saturating_mul);
+            elements.saturating_mul(parts[staged.load].dtype().bytes() as i64)
+        };
+        let all = self.plan.staged.iter().map(bytes).fold(0i64, i64::saturating_add);
+        let limit = i64::from(self.gpu.max_block_shared);
+        if all > limit {
+            let message = format!("copies take {all} bytes of shared memory, and {} has {limit}", self.gpu.name);
+            return violation(Item::Copy(0), message, "choose smaller steps around them");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! Scheduling rules for GPUs, tried in order. Each says what it matches, which loops it chooses, and why.
+//!
+//! Rules look at axes and access patterns, never at names, and support dynamic sizes like static ones.
+
+mod contraction;
+mod elementwise;
+mod reductions;
+mod rows;
+mod thread_per_result;
+mod transpose;
+mod vectors;
+
+use crate::schedule::{Loop, LoopKind, PartPlan, Plan, ScheduleContext, StagePlan, Staged};
+use hammock_loopnest::{Kernel, OpaqueStmts, Part, Stage, access::parts};
+
+/// A way to schedule stages of one kind.
+pub struct Rule {
+    /// Name in plans.
+    pub name: &'static str,
+    /// Name of the kind of stages that it matches.
+    pub class: &'static str,
+    /// Reason to choose it, in a few words.
+    pub why: &'static str,
+    /// Stages that it matches, loops that it chooses, and why.
+    pub doc: &'static str,
+    /// Returns the loops for a stage that it matches, outermost first.
+    plan: fn(&Stage, &ScheduleContext) -> Option<Loops>,
+}
+
+/// Loops and copies that a rule chooses.
+struct Loops {
+    loops: Vec<Loop>,
+    staged: Vec<Staged>,
+}
+
+impl From<Vec<Loop>> for Loops {
+    fn from(loops: Vec<Loop>) -> Loops {
+        Loops { loops, staged: Vec::new() }
+    }
+}
+
+pub use rows::{RULE as ROWS, plan as rows_plan, row_plan};
+pub use vectors::lanes as vector_lanes;
+
+/// Threads of a block where nothing else determines their number: eight warps, of which an SM holds several blocks.
+const BLOCK_THREADS: i64 = 256;
+
+/// All rules, in the order in which they are tried.
+pub static RULES: &[&Rule] = &[
+    &COOPERATIVE_COPY,
+    &rows::RULE,
+    &contraction::RULE,
+    &reductions::WARP_PER_ROW,
+    &reductions::BLOCK_PER_ROW,
+    &transpose::RULE,
+    &elementwise::RULE,
+    &thread_per_result::RULE,
+];
+
+/// Copies of operands in shared memory, which other rules make.
+static COOPERATIVE_COPY: Rule = Rule {
+    name: "cooperative_copy",
+    class: "copy of an operand",
+    why: "the threads of a block share what they read",
+    doc: "Copies of operands in shared memory, as the plans of other stages have them. Threads take the elements in turn, \
+          in the order of the loops.",
+    plan: |_, _| None,
+};
+
+/// Returns the plan of a copy whose elements threads take in turn, in the order of these loops.
+fn cooperative_copy(loops: Vec<Loop>) -> StagePlan {
+    StagePlan::new(COOPERATIVE_COPY.name, loops)
+}
+
+/// Plans every part of a kernel.
+pub fn choose(kernel: &Kernel, ctx: ScheduleContext) -> Plan {
+    let part = |part: &Part| match part {
+        Part::Stage(stage) => PartPlan::Stage(stage_plan(stage, ctx)),
+        Part::Opaque(other) => opaque_plan(other),
+        Part::Rows(rows) => PartPlan::Rows(rows_plan(rows, ctx)),
+    };
+    Plan { parts: kernel.parts.iter().map(part).collect() }
+}
+
+/// Returns the plans of the rules that match a stage, in order.
+pub fn stage_plans(stage: &Stage, ctx: ScheduleContext) -> impl Iterator<Item = StagePlan> {
+    RULES.iter().filter_map(move |rule| {
+        let Loops { loops, staged } = (rule.plan)(stage, &ctx)?;
+        Some(StagePlan { staged, ..StagePlan::new(rule.name, loops) })
+    })
+}
+
+/// Returns the plan of the first rule that matches a stage.
+pub fn stage_plan(stage: &Stage, ctx: ScheduleContext) -> StagePlan {
+    let mut plans = stage_plans(stage, ctx);
+    plans.next().unwrap_or_else(|| unreachable!("the last rule matches every stage"))
+}
+
+/// Describes a plan: the threads of a block, and its shared memory.
+pub fn remark(stage: &Stage, plan: &StagePlan) -> String {
+    let parts = parts(stage);
+    let threads = plan.loops.iter().enumerate().filter(|(_, l)| l.kind == LoopKind::Thread);
+    let count = |(number, l): (usize, &Loop)| {
+        let range = plan.range(l.axis, number).or(stage.axes[l.axis].extent.as_int()).unwrap_or(1);
+        (range + l.step - 1) / l.step
+    };
+    let grid = plan.loops.iter().find_map(|l| match l.kind {
+        LoopKind::Grid(threads) => Some(threads),
+        _ => None,
+    });
+    let threads = grid.unwrap_or_else(|| threads.map(count).product());
+    let bytes = |staged: &Staged| {
+        let size = |axis: &usize| {
+            let extent = plan.range(*axis, staged.inside).or(stage.axes[*axis].extent.as_int()).unwrap_or(1);
+            let to = staged.padded.get(axis).copied().unwrap_or(1).max(1);
+            (extent + to - 1) / to * to
+        };
+        staged.axes.iter().map(size).product::<i64>() * parts[staged.load].dtype().bytes() as i64
+    };
+    let shared: i64 = plan.staged.iter().map(bytes).sum();
+    let threads = hammock_ir::count(threads.max(1) as usize, "thread");
+    format!("{threads} a block, {shared} bytes of shared memory")
+}
+
+/// Returns the plan of opaque statements: their independent loops are on threads.
+pub fn opaque_plan(other: &OpaqueStmts) -> PartPlan {
+    let loops = other.parallel_extents.len();
+    PartPlan::Opaque((loops > 0).then_some((loops, BLOCK_THREADS)))
+}

@@ -1,0 +1,71 @@
+//! Vector accesses of 16 bytes: which accesses along an axis have them, and how many elements that are.
+
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, Var},
+    tir::Buffer,
+};
+use hammock_loopnest::{Stage, access::is_vectorizable, index::Simplifier};
+
+/// Bytes of the widest access of a thread.
+const ACCESS_BYTES: i64 = 16;
+
+/// Returns the number of elements that a thread accesses at once along an axis: as many as fit into one access of each
+/// buffer that varies along it. `None` if an access along the axis is not contiguous or not aligned, or values branch.
+pub fn lanes(stage: &Stage, axis: usize) -> Option<i64> {
+    let mut accesses = vec![];
+    for value in stage.values() {
+        // A branch in a value would be a branch for each lane.
+        if !is_vectorizable(value) || value.any(&mut |e| e.as_intrin("if_then_else").is_some()) {
+            return None;
+        }
+        value.walk(&mut |e| {
+            if let PrimKind::Load(buffer, indices, _) = e.kind()
+                && *buffer != stage.buffer
+            {
+                accesses.push((buffer.clone(), indices.clone()));
+            }
+        });
+    }
+    let var = &stage.axes[axis].var;
+    if !stage.axes[axis].reduce {
+        accesses.push((stage.target().clone(), stage.target_indices().to_vec()));
+    }
+    accesses.retain(|(_, indices)| indices.iter().any(|index| index.uses(var)));
+    let widest = accesses.iter().map(|(buffer, _)| buffer.dtype.bytes() as i64).max()?;
+    let lanes = ACCESS_BYTES / widest.max(1);
+    (lanes > 1 && accesses.iter().all(|(buffer, indices)| is_aligned(buffer, indices, var, lanes))).then_some(lanes)
+}
+
+/// Returns true if an access is contiguous along an axis, and starts at a multiple of `lanes` elements if the axis does.
+fn is_aligned(buffer: &Buffer, indices: &[PrimExpr], var: &Var, lanes: i64) -> bool {
+    let Some((last, rest)) = indices.split_last() else { return false };
+    let is_plain = buffer.strides.is_empty()
+        && buffer.elem_offset.is_none()
+        && buffer.alignment() >= ACCESS_BYTES
+        && buffer.dtype.is_scalar()
+        && buffer.dtype.bits >= 8;
+    let rows_are_aligned = rest.iter().all(|index| index.as_int() == Some(0))
+        || buffer.shape.last().and_then(PrimExpr::as_int).is_some_and(|size| size % lanes == 0);
+    let poly = Simplifier::default().poly(last);
+    let is_multiple = poly.terms().all(|(atoms, k)| match atoms {
+        [atom] if atom.as_var() == Some(var) => k == 1,
+        atoms => k % lanes == 0 && !atoms.iter().any(|atom| atom.uses(var)),
+    });
+    is_plain && rows_are_aligned && is_multiple && last.uses(var) && rest.iter().all(|index| !index.uses(var))
+}
+
+/// Returns the axis along which a value's first load is contiguous.
+pub fn contiguous_axis(stage: &Stage, value: &PrimExpr) -> Option<usize> {
+    let mut found = None;
+    value.walk(&mut |e| {
+        if let PrimKind::Load(buffer, indices, _) = e.kind()
+            && buffer.strides.is_empty()
+            && found.is_none()
+        {
+            let unit = |var: &Var| indices.last().is_some_and(|last| hammock_loopnest::access::is_unit(last, var));
+            found = stage.axes.iter().rposition(|axis| unit(&axis.var));
+        }
+    });
+    found
+}
