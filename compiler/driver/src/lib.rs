@@ -34,7 +34,7 @@ pub use hammock_kernels::{
         cpu::RULES,
         primitives::{Form, PRIMITIVES, Primitive},
     },
-    steps::{STEPS, Step},
+    steps::{GPU_STEPS, STEPS, Step},
 };
 pub use hammock_loopnest::transforms::{TRANSFORMS, Transform};
 pub use hammock_onnx::{

@@ -80,8 +80,8 @@ fn is_other_architecture(name: &str) -> bool {
 
 /// Common names of unsupported architectures.
 const ARCHITECTURES: [&str; 14] = [
-    "aarch64", "arm", "arm64", "armv7", "armv8", "hexagon", "i386", "metal", "nvptx", "opencl", "riscv32",
-    "riscv64", "rocm", "vulkan",
+    "aarch64", "arm", "arm64", "armv7", "armv8", "hexagon", "i386", "metal", "nvptx", "opencl", "riscv32", "riscv64",
+    "rocm", "vulkan",
 ];
 
 /// Checks the name of a CPU.

@@ -17,11 +17,7 @@ pub fn gpu_of<'a>(func: &PrimFunc, options: &'a Options) -> Option<&'a Gpu> {
 }
 
 /// Lowers a function for the GPU of the options; without one, to a host function without device functions.
-pub fn lower_for(
-    name: &str,
-    func: &PrimFunc,
-    options: hammock_kernels::Options<'_>,
-) -> Result<GpuKernel, KernelError> {
+pub fn lower_for(name: &str, func: &PrimFunc, options: hammock_kernels::Options<'_>) -> Result<GpuKernel, KernelError> {
     let named = |host| FlatKernel { name: name.into(), said: name.into(), ..host };
     match options.gpu {
         Some(gpu) => lower_gpu(func, options, gpu).map(|kernel| GpuKernel { host: named(kernel.host), ..kernel }),
