@@ -3,7 +3,8 @@
 use crate::{opt::gpu_steps, target_flags::TargetFlags};
 use clap::Args;
 use hammock_compiler::{
-    Failure, OnnxOp, Options, PRIMITIVES, Primitive, RULES, STEPS, TRANSFORMS, nearest_operator, onnx_operators,
+    Failure, GPU_RULES, OnnxOp, Options, PRIMITIVES, Primitive, RULES, STEPS, TRANSFORMS, nearest_operator,
+    onnx_operators,
 };
 use hammock_diagnostics::codes;
 use hammock_ir::print::attr_text;
@@ -197,18 +198,26 @@ it on lines of their own, indented further, and run in order. A loop is named by
 checked against the stage.
 ";
 
+/// What comes before the rules for GPUs.
+const GPU_RULES_DOC: &str = "
+Kernels for GPUs have rules of their own. A loop is `grid N` (one iteration for each thread, in blocks of N), `block` (one for
+each block) or `thread` (one for each thread of a block); others run in a thread.
+";
+
 impl Rules {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
         let lines: String =
             RULES.iter().map(|rule| format!("\n{}  ({})\n    {}\n", rule.name, rule.class, rule.doc)).collect();
+        let gpu_lines: String =
+            GPU_RULES.iter().map(|rule| format!("\n{}  ({})\n    {}\n", rule.name, rule.class, rule.doc)).collect();
         let change = |primitive: &Primitive| {
             let call = format!("{} {}", primitive.name, primitive.form.syntax());
             format!("\n{}\n    {}.\n", call.trim_end(), primitive.doc)
         };
         let changes: String = PRIMITIVES.iter().map(change).collect();
         let first = "The first rule that matches a stage of a kernel chooses its loops.\n";
-        crate::print(&format!("{first}{lines}{COST_MODEL}{PRIMITIVES_DOC}{changes}"))
+        crate::print(&format!("{first}{lines}{GPU_RULES_DOC}{gpu_lines}{COST_MODEL}{PRIMITIVES_DOC}{changes}"))
     }
 }
 

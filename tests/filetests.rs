@@ -3,11 +3,11 @@
 //!
 //! A file that starts with `# stages: TRANSFORM` is compiled to kernels; the snapshot is what the transform changes in
 //! their stages. For one that starts with `# plans: RULE`, it is the plans of the kernels with a stage that the rule
-//! schedules.
+//! schedules; `# plans: gpu RULE` is for a rule for GPUs.
 
 use hammock_compiler::{
-    Build, Codegens, Dump, Evaluator, Failure, Model, Options, Progress, RULES, ReadOptions, Silent as NoProgress,
-    TRANSFORMS, read_text, stages,
+    Build, Codegens, Dump, Evaluator, Failure, GPU_RULES, Gpu, Model, Options, Progress, RULES, ReadOptions,
+    Silent as NoProgress, TRANSFORMS, read_text, stages,
 };
 use hammock_diagnostics::{Diagnostic, SourceFile};
 use hammock_ir::print::{PrintOptions, module_text};
@@ -63,9 +63,14 @@ fn run(path: &Path) -> String {
 type OfKernels = fn(&Path, String, &str) -> Result<String, Failure>;
 
 /// Returns the lowered module of a text, for a fixed target.
-fn lowered<'a>(path: &Path, text: String, progress: &'a mut dyn Progress) -> Result<Build<'a>, Failure> {
+fn lowered<'a>(
+    path: &Path,
+    text: String,
+    gpu: Option<Gpu>,
+    progress: &'a mut dyn Progress,
+) -> Result<Build<'a>, Failure> {
     let source = SourceFile::new(path.file_name().unwrap().to_string_lossy().into_owned(), text)?;
-    let options = Options { target: "x86-64-v4".into(), threads: 4, ..Options::default() };
+    let options = Options { target: "x86-64-v4".into(), gpu, threads: 4, ..Options::default() };
     let mut build = Build::new(Model::from_text(source)?, options, progress);
     build.lower(&build.options().pipeline(), &mut Dump::default())?;
     Ok(build)
@@ -74,7 +79,7 @@ fn lowered<'a>(path: &Path, text: String, progress: &'a mut dyn Progress) -> Res
 /// The lines that a transform of stages changes in the kernels of a model.
 fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure> {
     let mut progress = NoProgress;
-    let build = lowered(path, text, &mut progress)?;
+    let build = lowered(path, text, None, &mut progress)?;
     let count = TRANSFORMS.iter().position(|known| known.name == transform).expect("a transform of stages");
     let Model { module, source, .. } = build.model();
     let text = |count| {
@@ -90,9 +95,17 @@ fn changes(path: &Path, text: String, transform: &str) -> Result<String, Failure
 
 /// The plans of the kernels with a stage that a rule schedules.
 fn plans(path: &Path, text: String, rule: &str) -> Result<String, Failure> {
-    assert!(RULES.iter().any(|known| known.name == rule), "there is no rule `{rule}`");
+    let (gpu, rule) = match rule.strip_prefix("gpu ") {
+        Some(rule) => (Some(Gpu::DEFAULT), rule),
+        None => (None, rule),
+    };
+    let is_known = match gpu {
+        Some(_) => GPU_RULES.iter().any(|known| known.name == rule),
+        None => RULES.iter().any(|known| known.name == rule),
+    };
+    assert!(is_known, "there is no rule `{rule}`");
     let mut progress = NoProgress;
-    let plans = lowered(path, text, &mut progress)?.plans()?;
+    let plans = lowered(path, text, gpu, &mut progress)?.plans()?;
     let is_by_rule = |plan: &str| plan.lines().any(|line| line.trim_start().starts_with(&format!("{rule}:")));
     let plans = plans.iter().filter(|(_, plan)| is_by_rule(plan)).map(|(name, plan)| format!("{name}:\n{plan}"));
     let plans: String = plans.collect();

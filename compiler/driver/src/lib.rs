@@ -32,6 +32,7 @@ pub use hammock_kernels::{
     schedule::{
         Flops,
         cpu::RULES,
+        gpu::RULES as GPU_RULES,
         primitives::{Form, PRIMITIVES, Primitive},
     },
     steps::{GPU_STEPS, STEPS, Step},

@@ -21,7 +21,7 @@ mod unroll;
 mod verify_vars;
 
 use crate::{
-    FlatKernel,
+    FlatKernel, GpuKernel,
     error::{KernelError, Reason},
     schedule::{Flops, ParsedPlan, ScheduleContext},
 };
@@ -34,7 +34,6 @@ use hammock_target::{Gpu, Target};
 
 pub use bounds::Accesses;
 pub(crate) use bounds::check_stmt;
-pub use gpu::lower_gpu;
 use planner::Planner;
 pub use planner::{Candidate, SearchSpace};
 use std::borrow::Cow;
@@ -92,6 +91,25 @@ fn flat_kernel(func: &PrimFunc, options: Options<'_>) -> Result<FlatKernel, Reas
     verify_vars::verify_vars(&func)?;
     let name = name_of(&func);
     Ok(FlatKernel { said: name.clone(), name, func, signature, accesses })
+}
+
+/// Lowers a function to a kernel for a GPU. `options` are those of its host code.
+///
+/// # Errors
+/// When the function is not valid TIR, exceeds a limit of the GPU, or needs the host: it returns a value, or calls a
+/// function.
+pub fn lower_gpu(func: &PrimFunc, options: Options<'_>, gpu: &Gpu) -> Result<GpuKernel, KernelError> {
+    gpu_kernel(func, Options { gpu: Some(gpu), ..options }, gpu).map_err(|reason| error(func, reason))
+}
+
+fn gpu_kernel(func: &PrimFunc, options: Options<'_>, gpu: &Gpu) -> Result<GpuKernel, Reason> {
+    let whole = flat_kernel(func, options)?;
+    let output_args = whole.output_args();
+    let (func, device) = gpu::split::split(&whole.func, gpu)?;
+    for func in [&func].into_iter().chain(device.iter().map(|device| &device.func)) {
+        verify_vars::verify_vars(func)?;
+    }
+    Ok(GpuKernel { host: FlatKernel { func, ..whole }, device, output_args })
 }
 
 /// Returns the function as it is before a step of [`STEPS`](steps::STEPS), or after all of them if `step` is `None`.

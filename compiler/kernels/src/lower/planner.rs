@@ -107,6 +107,9 @@ pub struct Candidate {
 /// Returns the operands that are worth packing before a body runs, provided that nothing else reads them.
 pub fn packings(func: &PrimFunc, mut body: Stmt, choice: ScheduleContext) -> Vec<(Buffer, PackedLayout)> {
     let mut found = Vec::new();
+    if choice.gpu.is_some() {
+        return found;
+    }
     for_each_kernel(&mut body, &mut Vec::new(), &mut |stmts, own| {
         let kernel = Kernel::read(func, std::mem::take(stmts), own, choice.machine());
         found.extend(cpu::packings(&kernel, choice));

@@ -53,7 +53,7 @@ pub static STEPS: &[Step] = &[
     LEGALIZE,
 ];
 
-/// Lowering steps for GPUs, in order. [`split`](super::gpu) then makes functions of the device regions.
+/// Lowering steps for GPUs, in order. [`split`](super::gpu::split) then makes functions of the device regions.
 pub static GPU_STEPS: &[Step] = &[
     THREAD_LOOPS,
     REDUCTION_INIT,

@@ -42,6 +42,11 @@ impl ThreadAxes {
         self.axes.iter().flatten().map(|(var, _)| var)
     }
 
+    /// Returns the variables that differ between the threads of a block.
+    pub fn thread_vars(&self) -> impl Iterator<Item = Var> + '_ {
+        self.axes[3..].iter().flatten().map(|(var, _)| var.clone())
+    }
+
     /// Returns an upper bound of the threads of a block.
     ///
     /// # Errors

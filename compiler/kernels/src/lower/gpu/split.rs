@@ -1,6 +1,6 @@
 //! Splits a kernel into host and device code: each device region becomes a function, and a launch of it.
 
-use super::{axes::ThreadAxes, region_body, shared_memory::SharedMemory};
+use super::{axes::ThreadAxes, barriers, region::region_body, shared_memory::SharedMemory};
 use crate::{DeviceFunc, Reason};
 use hammock_ir::{
     Attrs, DType, Name, PrimExpr,
@@ -91,10 +91,11 @@ impl Splitter<'_> {
         let private: Vec<Stmt> =
             self.private.iter().filter(used).map(|b| Stmt::new(StmtKind::Alloc(b.clone(), Attrs::new()))).collect();
         let mut body = Stmt::new(StmtKind::Seq(private.into_iter().chain([body]).collect()));
+        barriers::insert(&mut body, axes.thread_vars());
         let shared = SharedMemory::take(&mut body, self.gpu)?;
         let mut body = Stmt::new(StmtKind::Seq(shared.allocations.into_iter().chain([body]).collect()));
         tidy(&mut body);
-        reject_global_memory(&body)?;
+        reject_allocations(&body)?;
         let mut uses = Uses { defined: axes.vars().cloned().collect(), ..Uses::default() };
         uses.stmt(&body);
         let views: Vec<Buffer> = uses.external_buffers();
@@ -174,18 +175,20 @@ fn tidy(stmt: &mut Stmt) {
     }
 }
 
-/// Rejects allocations of global memory by threads.
-fn reject_global_memory(body: &Stmt) -> Result<(), Reason> {
+/// Rejects allocations that threads cannot make: of global memory, or of local memory of unknown size.
+fn reject_allocations(body: &Stmt) -> Result<(), Reason> {
     let mut found = Ok(());
     body.walk(&mut |stmt| {
-        if let StmtKind::Alloc(buffer, _) = &stmt.kind
-            && *buffer.scope == *"global"
-        {
-            let name = &buffer.name;
+        let StmtKind::Alloc(buffer, _) = &stmt.kind else { return };
+        let name = &buffer.name;
+        if *buffer.scope == *"global" {
             found = Err(Reason::Memory(format!(
                 "threads allocate buffer `{name}` in global memory; allocate it outside of the loops over threads, or in \
                  scope `local` or `shared`"
             )));
+        } else if !buffer.scope.starts_with("shared") && buffer.constant_bytes().is_none() {
+            let scope = &buffer.scope;
+            found = Err(Reason::Memory(format!("buffer `{name}` in scope `{scope}` has no constant size")));
         }
     });
     found

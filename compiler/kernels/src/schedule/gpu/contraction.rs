@@ -15,6 +15,8 @@ const DEPTH: i64 = 16;
 const THREADS: i64 = 16;
 /// Results of a thread along rows and columns, for large and for small results.
 const TILES: [(i64, i64); 3] = [(8, 8), (4, 4), (2, 2)];
+/// The same for dynamic extents.
+const DYNAMIC_TILE: (i64, i64) = (4, 4);
 /// Smaller extents leave most of a tile empty.
 const MIN_EXTENT: i64 = 8;
 
@@ -51,7 +53,8 @@ fn plan(stage: &Stage, ctx: &ScheduleContext) -> Option<Loops> {
     }
     let others: Vec<usize> = spatial(stage).filter(|axis| ![m, n].contains(axis)).collect();
     let batch = others.iter().fold(1i64, |count, axis| count.saturating_mul(extent(*axis)));
-    let (tm, tn) = tile(extent(m), extent(n), batch, ctx)?;
+    let is_dynamic = [m, n].iter().any(|axis| stage.axes[*axis].extent.as_int().is_none());
+    let (tm, tn) = if is_dynamic { DYNAMIC_TILE } else { tile(extent(m), extent(n), batch, ctx)? };
     let block = |axis, step| Loop { axis, step, kind: LoopKind::Block };
     let mut loops: Vec<Loop> = others.into_iter().map(|axis| block(axis, 1)).collect();
     loops.extend([block(m, tm * THREADS), block(n, tn * THREADS)]);

@@ -69,8 +69,8 @@ fn loops(stage: &Stage, axis: usize, threads: i64, rows: i64) -> Loops {
     let reduced = (0..stage.axes.len()).filter(|other| stage.axes[*other].reduce && *other != axis);
     loops.extend(reduced.map(Loop::serial));
     // Partial accumulators of vector lanes pay off if every thread has a whole vector.
-    let lanes =
-        vectors::lanes(stage, axis).filter(|lanes| size(&stage.axes[axis].extent) >= lanes * threads).unwrap_or(1);
+    let is_long = |lanes: &i64| stage.axes[axis].extent.as_int().is_none_or(|extent| extent >= lanes * threads);
+    let lanes = vectors::lanes(stage, axis).filter(is_long).unwrap_or(1);
     loops.push(Loop::with_step(axis, threads * lanes));
     loops.push(Loop { axis, step: lanes, kind: LoopKind::Thread });
     if lanes > 1 {

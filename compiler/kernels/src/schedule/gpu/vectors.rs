@@ -11,11 +11,12 @@ use hammock_loopnest::{Stage, access::is_vectorizable, index::Simplifier};
 const ACCESS_BYTES: i64 = 16;
 
 /// Returns the number of elements that a thread accesses at once along an axis: as many as fit into one access of each
-/// buffer that varies along it. `None` if an access along the axis is not contiguous or not aligned.
+/// buffer that varies along it. `None` if an access along the axis is not contiguous or not aligned, or values branch.
 pub fn lanes(stage: &Stage, axis: usize) -> Option<i64> {
     let mut accesses = vec![];
     for value in stage.values() {
-        if !is_vectorizable(value) {
+        // A branch in a value would be a branch for each lane.
+        if !is_vectorizable(value) || value.any(&mut |e| e.as_intrin("if_then_else").is_some()) {
             return None;
         }
         value.walk(&mut |e| {

@@ -6,16 +6,19 @@ mod private_memory;
 mod rows;
 mod stage;
 
-use super::host_code::reject_host_only;
+use super::{
+    host_code::{reject_host_only, reject_thread_reductions},
+    region::device_region,
+};
 use crate::{
     error::Reason,
     lower::planner::{Planner, allocate, for_each_kernel},
     schedule::{PartPlan, Plan, ScheduleContext},
 };
 use hammock_ir::{
-    Name, PrimExpr,
+    DType, Name, PrimExpr,
     prim::Var,
-    tir::{ForKind, PrimFunc, Stmt},
+    tir::{ForKind, PrimFunc, Stmt, StmtKind},
 };
 use hammock_loopnest::{Kernel, Part};
 use place::Placer;
@@ -27,6 +30,7 @@ use rustc_hash::FxHashSet;
 /// When the function needs the host, or the given plan cannot be used.
 pub fn replace_stages(func: &PrimFunc, body: &mut Stmt, planner: Planner) -> Result<(), Reason> {
     reject_host_only(func, body)?;
+    reject_thread_reductions(body, &mut Vec::new())?;
     place::allocate_declared(func, body);
     let (mut result, mut made) = (Ok(()), Vec::new());
     for_each_kernel(body, &mut made, &mut |stmts, own| {
@@ -86,7 +90,7 @@ fn over_threads(total: &PrimExpr, threads: i64, body: impl FnOnce(PrimExpr) -> S
     let is_whole = total.as_int().is_some_and(|total| total % threads == 0);
     let body = if is_whole { body } else { guarded(number.lt(total.clone()), body) };
     let inner = bound_loop("threadIdx.x", thread, PrimExpr::int64(threads), body);
-    super::device_region(bound_loop("blockIdx.x", block, blocks, inner))
+    device_region(bound_loop("blockIdx.x", block, blocks, inner))
 }
 
 /// Returns a loop that is bound to a thread axis.
@@ -94,9 +98,15 @@ fn bound_loop(thread: impl Into<Name>, var: Var, extent: PrimExpr, body: Stmt) -
     Stmt::for_kind(var, extent, ForKind::ThreadBinding(thread.into()), body)
 }
 
+/// A barrier of the threads of a block.
+pub fn barrier() -> Stmt {
+    let args = vec![PrimExpr::str("shared"), PrimExpr::bool(false), PrimExpr::int32(-1)];
+    Stmt::new(StmtKind::Evaluate(PrimExpr::intrin("tvm_storage_sync", args, DType::VOID)))
+}
+
 /// Returns a statement under a condition.
 fn guarded(condition: PrimExpr, body: Stmt) -> Stmt {
-    Stmt::new(hammock_ir::tir::StmtKind::If(condition, Box::new(body), None))
+    Stmt::new(StmtKind::If(condition, Box::new(body), None))
 }
 
 /// Returns the indices of nested loops of these extents, given the position in their collapsed range.

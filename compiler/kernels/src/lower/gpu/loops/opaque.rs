@@ -3,7 +3,7 @@
 use super::{BLOCK_THREADS, over_threads, private_memory::Workspaces, product, unravel};
 use crate::{
     Reason,
-    lower::gpu::{device_region, host_code::is_host_value},
+    lower::gpu::{host_code::is_host_value, region::device_region},
 };
 use hammock_ir::{
     PrimExpr,

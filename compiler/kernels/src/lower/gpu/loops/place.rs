@@ -8,9 +8,8 @@ use super::{opaque, private_memory::Workspaces};
 use crate::{
     Reason,
     lower::gpu::{
-        device_region,
         host_code::{has_thread_loops, is_host_value},
-        region_body,
+        region::{device_region, region_body},
     },
 };
 use hammock_ir::{

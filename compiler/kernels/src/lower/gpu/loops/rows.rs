@@ -4,12 +4,12 @@
 //! If rows of dynamic length do not fit, the stages run one after the other, with intermediates in global memory.
 
 use super::{
-    bound_loop, guarded, product,
-    stage::{self, block_threads, copies::barrier, thread_code},
+    barrier, bound_loop, guarded, product,
+    stage::{self, block_threads, thread_code},
     unravel,
 };
 use crate::{
-    lower::gpu::device_region,
+    lower::gpu::region::device_region,
     schedule::{LoopKind, RowsPlan, ScheduleContext, StagePlan, gpu},
 };
 use hammock_ir::{

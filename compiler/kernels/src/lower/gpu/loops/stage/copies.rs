@@ -5,7 +5,7 @@
 
 use super::{Position, scaled, sum, thread::ThreadCode};
 use crate::{
-    lower::gpu::loops::{guarded, unravel},
+    lower::gpu::loops::{barrier, guarded, unravel},
     schedule::{LoopKind, Staged},
 };
 use hammock_ir::{
@@ -48,12 +48,6 @@ pub fn have_zeros_outside(code: &ThreadCode) -> bool {
     let is_copy = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(buffer, ..) if *buffer.scope == *"shared");
     let stage = Stage { value: code.value.clone(), ..code.stage.clone() };
     contraction_operands(&stage).is_some_and(|(a, b)| is_copy(a) && is_copy(b))
-}
-
-/// A barrier of the threads of a block.
-pub fn barrier() -> Stmt {
-    let args = vec![PrimExpr::str("shared"), PrimExpr::bool(false), PrimExpr::int32(-1)];
-    Stmt::new(StmtKind::Evaluate(PrimExpr::intrin("tvm_storage_sync", args, hammock_ir::DType::VOID)))
 }
 
 /// A copy of an operand.

@@ -2,8 +2,8 @@
 //!
 //! Every thread of a group gets the result. The order in which threads are combined depends on their number alone.
 
-use super::{BlockThreads, copies::barrier, sum};
-use crate::lower::gpu::loops::{WARP_THREADS, guarded};
+use super::{BlockThreads, sum};
+use crate::lower::gpu::loops::{WARP_THREADS, barrier, guarded};
 use hammock_ir::{
     DType, PrimExpr,
     prim::{BinaryOp, Var, binary},

@@ -5,13 +5,15 @@
 //! makes the last positions lie outside of it: such an axis is *open*, and accesses along it are predicated.
 
 mod arg_reduce;
-pub mod copies;
+mod copies;
 mod cross_thread;
+mod nest;
+mod reduction;
 mod thread;
 
 use super::{bound_loop, over_threads, product, unravel};
 use crate::{
-    lower::gpu::device_region,
+    lower::gpu::region::device_region,
     schedule::{Loop, LoopKind, ScheduleContext, StagePlan},
 };
 use hammock_ir::{PrimExpr, prim::Var, tir::Stmt};

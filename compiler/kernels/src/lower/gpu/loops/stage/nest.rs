@@ -1,0 +1,101 @@
+//! Loops of a thread, around stores or the updates of accumulators.
+
+use super::{
+    Position, copies, scaled, sum,
+    thread::{ThreadCode, indices, is_bound},
+};
+use crate::schedule::{Loop, LoopKind};
+use hammock_ir::{
+    PrimExpr,
+    prim::Var,
+    tir::{ForKind, Stmt, StmtKind},
+};
+use hammock_loopnest::substitution;
+
+/// Where a loop of a thread is: its position, and the index of the accumulator.
+#[derive(Clone)]
+pub struct Cursor {
+    pub at: Position,
+    pub slot: PrimExpr,
+    /// Number of the plan's loops around it.
+    number: usize,
+}
+
+impl ThreadCode<'_> {
+    /// Returns the code.
+    pub fn stmt(&self) -> Stmt {
+        let from = Cursor { at: self.start.clone(), slot: PrimExpr::int64(0), number: 0 };
+        if self.stage.reduces() {
+            return self.reduction(&from);
+        }
+        self.nest(&from, &|l| !is_bound(l), &|code, cursor| {
+            let at = cursor.at.all();
+            let value = code.value.substitute(&substitution(&code.stage.axes, &at));
+            code.when_inside(
+                &at,
+                &|_| true,
+                Stmt::store(&code.stage.buffer, indices(&code.stage.indices, code.stage, &at), value),
+            )
+        })
+    }
+
+    /// Returns loops over results and terms, those of which `has` is true, around a body.
+    pub fn nest(
+        &self,
+        from: &Cursor,
+        has: &dyn Fn(&Loop) -> bool,
+        body: &dyn Fn(&ThreadCode, &Cursor) -> Stmt,
+    ) -> Stmt {
+        let number = from.number;
+        if copies::is_due(self, number) {
+            return copies::stage_operands(self, number, &from.at, &|code| code.nest(from, has, body));
+        }
+        let Some(l) = self.plan.loops.get(number) else { return body(self, from) };
+        let next = |at: Position, slot: PrimExpr| Cursor { at, slot, number: number + 1 };
+        if !has(l) {
+            return self.nest(&next(from.at.clone(), from.slot.clone()), has, body);
+        }
+        let count = self.trip_count(number);
+        if count.as_int() == Some(1) {
+            return self.nest(&next(from.at.clone(), from.slot.clone()), has, body);
+        }
+        let var = Var::int64(self.stage.axes[l.axis].var.name().clone());
+        let by = scaled(var.expr(), l.step);
+        let at = match self.is_uniform(number) {
+            true => from.at.moved(l.axis, by),
+            false => from.at.moved_in_thread(l.axis, by),
+        };
+        let slot = sum(&from.slot, &scaled(var.expr(), self.slot_stride(number)));
+        let inner = |kind: ForKind| {
+            let stmt = self.nest(&next(at.clone(), slot.clone()), has, body);
+            Stmt::for_kind(var.clone(), count.clone(), kind, stmt)
+        };
+        match l.kind {
+            LoopKind::Unrolled => inner(ForKind::Unrolled),
+            LoopKind::Vector if self.open[l.axis] => {
+                self.peeled_vector(l, from, &var, &count, &|code| code.nest(&next(at.clone(), slot.clone()), has, body))
+            }
+            LoopKind::Vector => inner(ForKind::Vectorized),
+            _ => inner(ForKind::Serial),
+        }
+    }
+
+    /// Returns a vector loop over an open axis: a vector if all its lanes are inside, otherwise one lane at a time.
+    fn peeled_vector(
+        &self,
+        l: &Loop,
+        from: &Cursor,
+        var: &Var,
+        count: &PrimExpr,
+        body: &dyn Fn(&ThreadCode) -> Stmt,
+    ) -> Stmt {
+        let mut closed = self.clone();
+        closed.open[l.axis] = false;
+        let whole = Stmt::for_kind(var.clone(), count.clone(), ForKind::Vectorized, body(&closed));
+        let lanes =
+            hammock_ir::tir::fresh::copy(&Stmt::serial(var.clone(), count.clone(), body(self)), Default::default());
+        let end = sum(&from.at.all()[l.axis], count);
+        let is_whole = end.le(self.stage.axes[l.axis].extent.clone());
+        Stmt::new(StmtKind::If(is_whole, Box::new(whole), Some(Box::new(lanes))))
+    }
+}

@@ -1,0 +1,180 @@
+//! Reductions: accumulators in registers, their updates, and their combination.
+
+use super::{
+    arg_reduce::ArgAccumulators,
+    copies, cross_thread,
+    nest::Cursor,
+    sum,
+    thread::{ThreadCode, indices, is_bound},
+};
+use crate::{
+    lower::{gpu::loops::guarded, reductions::identity},
+    schedule::Loop,
+};
+use hammock_ir::{
+    PrimExpr,
+    prim::{PrimKind, binary},
+    tir::{Buffer, Stmt, StmtKind},
+};
+use hammock_loopnest::{
+    Stage,
+    access::{combiner, contraction_operands},
+    index::same_expr,
+    replace_loads, substitution,
+};
+
+/// Accumulators of a thread, one for each of its results.
+struct Accumulators {
+    values: Buffer,
+    /// Those of the index result of an arg-reduction.
+    arg: Option<ArgAccumulators>,
+}
+
+impl ThreadCode<'_> {
+    pub fn reduction(&self, from: &Cursor) -> Stmt {
+        let stage = self.stage;
+        let slots = PrimExpr::int64(self.slots());
+        let values =
+            Buffer::scoped(format!("{}_sum", stage.buffer.name), vec![slots.clone()], stage.buffer.dtype, "local");
+        let arg = stage.arg_result.as_ref().and_then(|result| ArgAccumulators::new(stage, result, slots));
+        let sums = Accumulators { values, arg };
+        let is_result = |l: &Loop| !is_bound(l) && !stage.axes[l.axis].reduce;
+        let is_slot = |l: &Loop| self.has_slots(l);
+        let no_copies = ThreadCode { copied: vec![true; self.plan.staged.len()], ..self.clone() };
+        let starts_apart = self.neutral();
+        let start = no_copies.nest(from, &is_slot, &|code, cursor| code.start_at(&sums, cursor, starts_apart.as_ref()));
+        let update = self.nest(from, &|l| !is_bound(l), &|code, cursor| code.update(&sums, cursor));
+        let combine = no_copies.nest(from, &is_result, &|code, cursor| code.combine(&sums, &cursor.slot));
+        let finish = no_copies.nest(from, &is_result, &|code, cursor| {
+            let at = cursor.at.all();
+            let add = starts_apart.as_ref().map_or_else(Stmt::nop, |_| code.add_initial(&sums, cursor));
+            let stored = Stmt::seq([add, code.finish(&sums, &cursor.slot, &at)]);
+            code.on_first_reducer(code.when_inside(&at, &|axis| !stage.axes[axis].reduce, stored))
+        });
+        let allocations = [&sums.values].into_iter().chain(sums.arg.as_ref().map(|arg| &arg.slots));
+        let allocations = allocations.map(|buffer| Stmt::new(StmtKind::Alloc(buffer.clone(), Default::default())));
+        Stmt::new(StmtKind::Seq(allocations.chain([start, update, combine, finish]).collect()))
+    }
+
+    /// Returns the value from which accumulators start if a result has several: the identity, so that the initial value
+    /// counts once. Minima and maxima may count it several times.
+    fn neutral(&self) -> Option<PrimExpr> {
+        let reducers = self.threads.as_ref().map_or(1, |threads| threads.reducers);
+        let (op, _) = combiner(self.stage)?;
+        let identity = identity(op, self.stage.buffer.dtype)?;
+        (self.partials() > 1 || reducers > 1).then_some(identity)
+    }
+
+    fn start_at(&self, sums: &Accumulators, cursor: &Cursor, neutral: Option<&PrimExpr>) -> Stmt {
+        let at = cursor.at.all();
+        let store = |value: PrimExpr| Stmt::store(&sums.values, vec![cursor.slot.clone()], value);
+        let arg = sums.arg.as_ref().map(|arg| arg.start(&cursor.slot));
+        let value = match neutral {
+            Some(neutral) => store(neutral.clone()),
+            None => {
+                let initial = self.initial(&at);
+                let reads = initial.any(&mut |e| matches!(e.kind(), PrimKind::Load(..)));
+                match self.inside(&at, &|axis| !self.stage.axes[axis].reduce).filter(|_| reads) {
+                    Some(inside) => {
+                        let none = store(PrimExpr::constant(0.0, sums.values.dtype));
+                        Stmt::new(StmtKind::If(inside, Box::new(store(initial)), Some(Box::new(none))))
+                    }
+                    None => store(initial),
+                }
+            }
+        };
+        Stmt::seq(arg.into_iter().chain([value]))
+    }
+
+    /// Returns the initial value of a result.
+    fn initial(&self, at: &[PrimExpr]) -> PrimExpr {
+        match &self.stage.init {
+            Some(init) => init.substitute(&substitution(&self.stage.axes, at)),
+            None => PrimExpr::load(&self.stage.buffer, indices(&self.stage.indices, self.stage, at)),
+        }
+    }
+
+    /// Adds the initial value to a result whose accumulators started from the identity, unless it is that.
+    fn add_initial(&self, sums: &Accumulators, cursor: &Cursor) -> Stmt {
+        let (Some(neutral), Some((op, _))) = (self.neutral(), combiner(self.stage)) else { return Stmt::nop() };
+        let initial = self.initial(&cursor.at.all());
+        if same_expr(&neutral, &initial) {
+            return Stmt::nop();
+        }
+        let sum = PrimExpr::load(&sums.values, vec![cursor.slot.clone()]);
+        Stmt::store(&sums.values, vec![cursor.slot.clone()], binary(op, initial, sum))
+    }
+
+    /// Adds one term to an accumulator.
+    fn update(&self, sums: &Accumulators, cursor: &Cursor) -> Stmt {
+        let at = cursor.at.all();
+        let values = substitution(&self.stage.axes, &at);
+        let update = match &sums.arg {
+            Some(arg) => arg.update(self.stage, &sums.values, &cursor.slot, &at),
+            None => {
+                let sum = PrimExpr::load(&sums.values, vec![cursor.slot.clone()]);
+                let value = self.fma(&sum).unwrap_or_else(|| replace_loads(&self.value, &self.stage.buffer, &sum));
+                Stmt::store(&sums.values, vec![cursor.slot.clone()], value.substitute(&values))
+            }
+        };
+        self.when_inside(&at, &|axis| self.is_read_along(axis), update)
+    }
+
+    /// Returns true if an update must not run outside of an axis: it reads memory there, or adds a term.
+    fn is_read_along(&self, axis: usize) -> bool {
+        let var = &self.stage.axes[axis].var;
+        let is_copy = |buffer: &Buffer| *buffer.scope == *"shared" || *buffer == self.stage.buffer;
+        let reads = |e: &PrimExpr| matches!(e.kind(), PrimKind::Load(buffer, indices, _) if !is_copy(buffer) && indices.iter().any(|i| i.uses(var)));
+        let adds = self.stage.axes[axis].reduce && !copies::have_zeros_outside(self);
+        adds || self.value.any(&mut |e| reads(e))
+    }
+
+    /// Returns the update as a fused multiply-add, which rounds once instead of twice.
+    fn fma(&self, sum: &PrimExpr) -> Option<PrimExpr> {
+        let dtype = sum.dtype();
+        let shape = Stage { value: self.value.clone(), ..self.stage.clone() };
+        let (a, b) = contraction_operands(&shape).filter(|_| matches!(dtype.bits, 32 | 64) && dtype.is_float())?;
+        Some(PrimExpr::intrin("fma", vec![a.clone(), b.clone(), sum.clone()], dtype))
+    }
+
+    /// Combines the accumulators of a result: those of the thread, then those of all threads that reduce it.
+    fn combine(&self, sums: &Accumulators, slot: &PrimExpr) -> Stmt {
+        let Some((op, _)) = combiner(self.stage) else { return Stmt::nop() };
+        let own = (1..self.partials()).map(|lane| {
+            let load = |lane: i64| PrimExpr::load(&sums.values, vec![sum(slot, &PrimExpr::int64(lane))]);
+            Stmt::store(&sums.values, vec![slot.clone()], binary(op, load(0), load(lane)))
+        });
+        let threads = self.threads.as_ref().filter(|threads| threads.reducers > 1);
+        let others = threads.map(|threads| cross_thread::combine(op, &sums.values, slot, threads));
+        Stmt::seq(own.chain(others))
+    }
+
+    /// Stores a result, after the epilogue.
+    fn finish(&self, sums: &Accumulators, slot: &PrimExpr, at: &[PrimExpr]) -> Stmt {
+        let stage = self.stage;
+        let sum = PrimExpr::load(&sums.values, vec![slot.clone()]);
+        if let Some((arg, result)) = sums.arg.as_ref().zip(stage.arg_result.as_ref()) {
+            let number = arg.result(slot, result.buffer.dtype);
+            let number = Stmt::store(&result.buffer, indices(&stage.indices, stage, at), number);
+            let value = || Stmt::store(&stage.buffer, indices(&stage.indices, stage, at), sum);
+            return Stmt::seq([number].into_iter().chain(result.stores_value.then(value)));
+        }
+        let Some(epilogue) = &stage.epilogue else {
+            return Stmt::store(&stage.buffer, indices(&stage.indices, stage, at), sum);
+        };
+        let values = substitution(&stage.axes, at);
+        let value = replace_loads(&epilogue.value.substitute(&values), &stage.buffer, &sum);
+        Stmt::store(&epilogue.buffer, indices(&epilogue.indices, stage, at), value)
+    }
+
+    /// Runs a statement on the first of the threads that reduce a result.
+    fn on_first_reducer(&self, stmt: Stmt) -> Stmt {
+        match self.threads.as_ref().filter(|threads| threads.reducers > 1) {
+            None => stmt,
+            Some(threads) => {
+                let lane = threads.index.clone().floormod(PrimExpr::int64(threads.reducers));
+                guarded(lane.eq(PrimExpr::int64(0)), stmt)
+            }
+        }
+    }
+}
