@@ -121,7 +121,6 @@ const UNSAFE: &[(&str, &str)] = &[
     ("runtime/src/vm/builtins/data.rs", "a field taken out of a shared tuple"),
     ("runtime/src/vm/builtins/hostile_tests.rs", "tensors of memory that a test makes up"),
     ("runtime/src/vm/builtins/kv_pages.rs", "rows written to their slots in pages"),
-    ("runtime/src/vm/builtins/sampling.rs", "logits changed in place"),
     ("runtime/src/vm/builtins/shape.rs", "a call's own shape heap"),
     ("runtime/src/vm/builtins/sort.rs", "tensors that kernels describe"),
     ("runtime/src/vm/builtins/tests.rs", "the account of a call that a test makes up"),

@@ -1,5 +1,4 @@
 //! Calls of a program's functions from outside.
-use super::call_site;
 use super::current;
 use super::decode::Plans;
 use super::machine::Machine;
@@ -19,10 +18,10 @@ impl Program {
             (Some(_), _) if args.iter().any(Any::is_borrowed) => self.call_with_copies(function, args, flag),
             (Some(body), _) => {
                 self.check_arity(function, body, args.len())?;
-                current::within(self, flag, |flag| call_site::within(self, || self.run(function, args, flag)))
+                current::within(self, flag, |flag| current::finishing(self, || self.run(function, args, flag)))
             }
             (None, Some(native)) => {
-                current::within(self, flag, |_| call_site::within(self, || native.value.call(args)))
+                current::within(self, flag, |_| current::finishing(self, || native.value.call(args)))
             }
             (None, None) => Err(Error::new(kind::INTERNAL, "a function is neither native nor bytecode")),
         }
@@ -49,7 +48,7 @@ impl Program {
     /// Calls a function, or a closure of this program, from outside.
     pub(super) fn invoke(&self, callee: &Any, args: &[Any]) -> Result<Any, Error> {
         if let Some(function) = callee.get::<&Function>() {
-            return current::within(self, None, |_| call_site::within(self, || function.call(args)));
+            return current::within(self, None, |_| current::finishing(self, || function.call(args)));
         }
         let closure = self.own_closure(callee)?;
         let args: Vec<_> = args.iter().chain(closure.bound()).cloned().collect();

@@ -1,8 +1,9 @@
 //! The program that runs on this thread, which builtins need in addition to their arguments.
 use super::host_check;
 use super::interrupt::{self, Flag, NEVER};
-use super::program::Program;
-use crate::ffi::{Error, kind};
+use super::program::{Program, Programs};
+use crate::device::launch::CallSite;
+use crate::ffi::{Error, TraceEntry, kind, launch};
 use crate::memory::meter::Account;
 use crate::parallel::ProgramWork;
 use crate::value::Any;
@@ -60,6 +61,32 @@ pub(super) fn within<R>(
     let _work = unsafe { ProgramWork::enter(Account::new(program.host(), flag)) };
     let _float_state = program.options.float_state().enter();
     body(flag)
+}
+
+/// Runs a call from outside of a program. It ends when the program's devices have done its work, so that an error of
+/// that work is an error of the call.
+pub(super) fn finishing<R>(program: &Program, call: impl FnOnce() -> Result<R, Error>) -> Result<R, Error> {
+    if !program.is_on_device {
+        return call();
+    }
+    let outer = launch::set_site(None);
+    let result = call();
+    // An error of the devices comes first: it may be why the call failed.
+    let result = program.synchronize().and(result);
+    launch::set_site(outer);
+    result
+}
+
+/// Sets the call that device functions are launched by from now on: what is queued there may fail after it returned.
+#[inline]
+pub(super) fn set_site(program: &Program, function: u32, instruction: u32) {
+    launch::set_site(Some(CallSite { program: program.id, function, instruction, describe }));
+}
+
+fn describe(site: &CallSite) -> Option<TraceEntry> {
+    let program = Programs::find(site.program)?;
+    let location = program.image.sources.locate(site.instruction as usize);
+    Some(TraceEntry { function: program.name(site.function).to_owned(), location })
 }
 
 /// Passes the current program to `body`.

@@ -5,7 +5,7 @@ use super::interrupt;
 use super::machine::Machine;
 use super::program::Program;
 use super::registers::Registers;
-use super::{call_site, check, condition};
+use super::{check, condition, current};
 use crate::executable::compact::{Slot, Slots, SuballocPlan};
 use crate::ffi::{self, Args, Error, kind};
 use crate::value::{Any, Function, Storage, Tensor, index};
@@ -63,7 +63,7 @@ impl Machine {
         macro_rules! locate {
             () => {
                 if LOCATED {
-                    call_site::set(program, frame.body, pc);
+                    current::set_site(program, frame.body.function, frame.body.origins[pc]);
                 }
             };
         }

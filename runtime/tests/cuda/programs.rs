@@ -46,7 +46,7 @@ fn program() -> Image {
     let shape = [b.call(1, "vm.builtin.tensor_to_shape", &[reg(0)]), ret(1)];
     b.define("shape", 1, 2, &shape);
     let mut image = Image { executable: b, kernels: ["double", "gather"].map(signature).to_vec(), ..Image::default() };
-    let first = image.executable.functions[image.executable.function("take").unwrap()].start as usize;
+    let first = image.executable.functions[image.executable.function("take").unwrap()].start;
     let file = image.sources.file("model.py");
     image.sources.add_line(file, 12, "    y = R.take(x, indices)");
     image.sources.set(first + 2, Span { file, line: 12, column: 9 });

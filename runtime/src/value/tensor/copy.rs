@@ -4,7 +4,35 @@ use super::{Tensor, TensorError};
 use crate::device;
 use crate::ffi::Error;
 use crate::memory::{Allocator, AllocatorKind};
-use crate::value::{Device, Storage};
+use crate::value::{Any, Device, Storage, Tuple};
+
+/// Maximum nesting depth of tuples whose tensors are copied.
+const MAX_DEPTH: usize = 100;
+/// Maximum number of values in them.
+const MAX_PARTS: usize = 1 << 20;
+
+impl Any {
+    /// The value with its tensors on an allocator's device: those elsewhere are copied, into its memory.
+    pub(crate) fn copied_into(&self, allocator: &Allocator) -> Result<Any, Error> {
+        copied_into(&self.owned()?, allocator, 0, &mut 0)
+    }
+}
+
+fn copied_into(value: &Any, allocator: &Allocator, depth: usize, parts: &mut usize) -> Result<Any, Error> {
+    *parts += 1;
+    if depth > MAX_DEPTH || *parts > MAX_PARTS {
+        let limits = format!("tuples of more than {MAX_PARTS} values, or nested more than {MAX_DEPTH} deep,");
+        return Err(Error::value(format!("{limits} cannot be copied to {}", allocator.device())));
+    }
+    if let Some(tensor) = value.get::<&Tensor>() {
+        let is_there = tensor.device() == allocator.device();
+        return Ok(if is_there { tensor.clone() } else { tensor.copy_into(allocator)? }.into());
+    }
+    let Some(tuple) = value.get::<&Tuple>() else { return Ok(value.clone()) };
+    let fields = tuple.iter().map(|field| copied_into(field, allocator, depth + 1, parts));
+    let fields: Vec<Any> = fields.collect::<Result<_, _>>()?;
+    Ok(Tuple::new(fields.into_iter()).into())
+}
 
 impl Tensor {
     /// This tensor if it is on `device`, otherwise a contiguous copy there. A copy of another device's data in host memory
