@@ -14,7 +14,8 @@ use crate::{
 };
 use clap::{ArgGroup, Args, builder::PossibleValuesParser};
 use hammock_compiler::{
-    Build, Dump, Failure, Model, Options, PlanFile, STEPS, TRANSFORMS, Timing, read_source, write_weights,
+    Build, Dump, Failure, GPU_STEPS, Model, Options, PlanFile, STEPS, Step, TRANSFORMS, Timing, read_source,
+    write_weights,
 };
 use hammock_diagnostics::{Diagnostic, codes};
 use hammock_ir::{
@@ -279,10 +280,17 @@ impl Opt {
         if let Some(count) = self.emit.as_deref().and_then(transform_count) {
             return Ok(text(&build.stages(count)?));
         }
+        let steps = if build.options().gpu.is_some() { GPU_STEPS } else { STEPS };
         let step = match self.emit.as_deref() {
             None | Some("plan") => return Ok(plans_text(&build.plans()?)),
-            Some("tir") => STEPS.first(),
-            Some(stage) => STEPS.iter().skip_while(|step| step.name != stage).nth(1),
+            Some("tir") => steps.first(),
+            Some("flat") => None,
+            Some(stage) => {
+                let is_other = !steps.iter().any(|step| step.name == stage);
+                let other = if build.options().gpu.is_some() { "CPUs" } else { "GPUs" };
+                refuse(&[("--emit", is_other)], &format!("`{stage}` is a step for {other}"))?;
+                steps.iter().skip_while(|step| step.name != stage).nth(1)
+            }
         };
         let kernels = build.before_step(step.map(|step| step.name))?;
         Ok(text(&kernels))
@@ -345,7 +353,13 @@ impl Opt {
 /// Values of `--emit`: named stages and the steps of lowering.
 fn stages() -> Vec<&'static str> {
     let transforms = TRANSFORMS.iter().map(|transform| transform.name);
-    ["tir", "stages", "plan", "flat"].into_iter().chain(STEPS.iter().map(|step| step.name)).chain(transforms).collect()
+    let steps = STEPS.iter().chain(gpu_steps()).map(|step| step.name);
+    ["tir", "stages", "plan", "flat"].into_iter().chain(steps).chain(transforms).collect()
+}
+
+/// Steps of lowering for GPUs that those for CPUs do not have.
+pub fn gpu_steps() -> impl Iterator<Item = &'static Step> {
+    GPU_STEPS.iter().filter(|step| !STEPS.iter().any(|other| other.name == step.name))
 }
 
 /// Returns true if a transform of stages has this name.

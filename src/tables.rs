@@ -1,6 +1,6 @@
 //! `hammock ops`, `passes`, `builtins` and `rules`: lists of what Hammock has.
 
-use crate::target_flags::TargetFlags;
+use crate::{opt::gpu_steps, target_flags::TargetFlags};
 use clap::Args;
 use hammock_compiler::{
     Failure, GPU_RULES, OnnxOp, Options, PRIMITIVES, Primitive, RULES, STEPS, TRANSFORMS, nearest_operator,
@@ -143,7 +143,10 @@ impl Passes {
             None if self.transforms => {
                 TRANSFORMS.iter().map(|transform| format!("{:<24} {}\n", transform.name, transform.doc)).collect()
             }
-            None if self.steps => STEPS.iter().map(|step| format!("{:<24} {}\n", step.name, step.doc)).collect(),
+            None if self.steps => {
+                let own = gpu_steps().map(|step| format!("{:<24} for GPUs, {}\n", step.name, step.doc));
+                STEPS.iter().map(|step| format!("{:<24} {}\n", step.name, step.doc)).chain(own).collect()
+            }
             None => hammock_passes::PASSES.iter().map(|p| format!("{:<24} {}\n", p.name, p.doc)).collect(),
             Some(name) => {
                 let pass = hammock_passes::find(&name)?;

@@ -35,7 +35,7 @@ pub use hammock_kernels::{
         gpu::RULES as GPU_RULES,
         primitives::{Form, PRIMITIVES, Primitive},
     },
-    steps::{STEPS, Step},
+    steps::{GPU_STEPS, STEPS, Step},
 };
 pub use hammock_loopnest::transforms::{TRANSFORMS, Transform};
 pub use hammock_onnx::{

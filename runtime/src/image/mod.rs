@@ -12,11 +12,13 @@
 //! | 5 versions | the CPUs that kernels are compiled for ([`Version`]); absent if they run on all |
 //! | 6 signatures | parameters and results of functions ([`Signature`]); absent if unknown |
 //! | 7 external | the file next to the executable that has the tensors' data ([`External`]) |
+//! | 8 device code | the GPU that kernels are compiled for, and their device functions ([`DeviceCode`]); absent if none |
 //!
 //! A linked library has its image under the symbol [`SYMBOL`].
 mod argument_check;
 mod checked;
 pub mod container;
+mod device_code;
 mod external;
 mod fit;
 mod kernels;
@@ -26,6 +28,7 @@ pub mod versions;
 
 pub use argument_check::ArgumentCheck;
 pub use container::{ContainerError, Integrity};
+pub use device_code::{DeviceCode, DeviceFunction};
 pub use external::External;
 pub use fit::Fit;
 pub use kernels::{Dim, KernelParam, KernelSignature, ParamKind};
@@ -52,6 +55,7 @@ const KERNELS: u32 = 4;
 const VERSIONS: u32 = 5;
 const SIGNATURES: u32 = 6;
 const EXTERNAL: u32 = 7;
+const DEVICE_CODE: u32 = 8;
 
 /// A compiled model without its machine code.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +68,8 @@ pub struct Image {
     pub kernels: Vec<KernelSignature>,
     /// CPUs that the kernels are compiled for, the most capable last.
     pub versions: Vec<Version>,
+    /// Device code of the kernels, if they are compiled for a GPU.
+    pub device_code: Option<DeviceCode>,
     /// Signatures of functions.
     pub signatures: Vec<Signature>,
     /// Location of constants that were read from a separate file; it is not written again.
@@ -133,9 +139,15 @@ impl Image {
         versions::encode(&self.versions, &mut targets);
         let mut signatures = Vec::new();
         signature::encode(&self.signatures, &mut signatures);
+        let device = self.device_code.as_ref().map(|code| {
+            let mut bytes = Vec::new();
+            device_code::encode(code, &mut bytes);
+            bytes
+        });
         let section = |kind, bytes| Section { kind, alignment: 8, contents: Contents::Bytes(bytes) };
         let mut sections = vec![section(EXECUTABLE, &executable), section(SOURCES, &sources), section(KERNELS, &table)];
         sections.extend((!self.versions.is_empty()).then(|| section(VERSIONS, &targets)));
+        sections.extend(device.as_ref().map(|bytes| section(DEVICE_CODE, bytes)));
         sections.extend((!self.signatures.is_empty()).then(|| section(SIGNATURES, &signatures)));
         let mut beside = Vec::new();
         if let Some(external) = location(&constants) {
@@ -206,9 +218,11 @@ impl Image {
             kernels::decode(&bytes[section(KERNELS)?]).map_err(|_| ImageError::Section("kernel signatures"))?;
         let versions = container.get(VERSIONS).map_or(Ok(Vec::new()), |range| versions::decode(&bytes[range]));
         let versions = versions.map_err(|_| ImageError::Section("kernels' targets"))?;
+        let device_code = container.get(DEVICE_CODE).map(|range| device_code::decode(&bytes[range])).transpose();
+        let device_code = device_code.map_err(|_| ImageError::Section("device functions"))?;
         let signatures = container.get(SIGNATURES).map_or(Ok(Vec::new()), |range| signature::decode(&bytes[range]));
         let signatures = signatures.map_err(|_| ImageError::Section("functions' signatures"))?;
-        Ok(Image { executable, sources, kernels, versions, signatures, external })
+        Ok(Image { executable, sources, kernels, versions, device_code, signatures, external })
     }
 
     /// Reads and verifies an image, taking ownership of its bytes.

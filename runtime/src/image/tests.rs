@@ -38,6 +38,7 @@ fn sample() -> Image {
         sources,
         kernels: vec![add_signature()],
         versions: vec![version],
+        device_code: Some(DeviceCode { architecture: "sm_80".into(), functions: Vec::new() }),
         signatures: vec![signature()],
         external: None,
     }

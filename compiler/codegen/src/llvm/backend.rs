@@ -3,7 +3,7 @@
 //! Pass pipelines are fixed strings, because LLVM aborts the process on an invalid one.
 
 use super::{
-    Host, LlvmError, add,
+    DeviceEntry, Host, LlvmError, add,
     arch::{self, nvptx},
     ir_text, module,
 };
@@ -107,6 +107,8 @@ pub struct Object {
     pub bytes: Vec<u8>,
     /// True if its messages contain names. If not, all kernels with the same structure and symbol have the same object.
     pub has_names: bool,
+    /// Device functions in its device code.
+    pub device: Vec<DeviceEntry>,
 }
 
 /// Compiles one kernel to an object.
@@ -116,7 +118,8 @@ pub struct Object {
 pub fn object(kernel: &FlatKernel, target: &Target, host: Host, level: OptLevel) -> Result<Object, LlvmError> {
     let mut module = module(target);
     let has_names = add(&mut module, kernel, target, host)?;
-    Ok(Object { bytes: compile_text(&module.finish(), target, level, Emit::Object)?, has_names })
+    let bytes = compile_text(&module.finish(), target, level, Emit::Object)?;
+    Ok(Object { bytes, has_names, device: Vec::new() })
 }
 
 /// LLVM's version.

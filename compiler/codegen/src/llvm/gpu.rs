@@ -4,7 +4,7 @@ use super::{
     Emit, Host, LlvmError, Object, OptLevel, add_with,
     arch::nvptx,
     backend::{compile_text, emit_assembly},
-    device_code::DeviceCode,
+    device_code::{DeviceCode, DeviceEntry},
     emit, module,
     text::Module,
 };
@@ -50,20 +50,22 @@ pub fn compile_gpu(
 /// As [`ptx`].
 pub fn gpu_object(kernel: &GpuKernel, gpu: &Gpu, target: &Target, level: OptLevel) -> Result<Object, LlvmError> {
     let mut host = module(target);
-    add_host(&mut host, kernel, gpu, target, level)?;
+    let device = add_host(&mut host, kernel, gpu, target, level)?;
     // The names of device functions contain that of the kernel.
-    Ok(Object { bytes: compile_text(&host.finish(), target, level, Emit::Object)?, has_names: true })
+    Ok(Object { bytes: compile_text(&host.finish(), target, level, Emit::Object)?, has_names: true, device })
 }
 
+/// Adds a host function with its device code; returns its device functions.
 fn add_host(
     host: &mut Module,
     kernel: &GpuKernel,
     gpu: &Gpu,
     target: &Target,
     level: OptLevel,
-) -> Result<(), LlvmError> {
+) -> Result<Vec<DeviceEntry>, LlvmError> {
     let code = if kernel.device.is_empty() { None } else { Some(device_code(kernel, gpu, level)?) };
-    add_with(host, &kernel.host, target, Host::Hammock, code.as_ref()).map(|_| ())
+    add_with(host, &kernel.host, target, Host::Hammock, code.as_ref())?;
+    Ok(code.map_or(Vec::new(), |code| code.entries))
 }
 
 /// Compiles the device functions of a kernel.

@@ -10,7 +10,7 @@ use hammock_diagnostics::{Diagnostic, Span, codes};
 use hammock_link::{LinkError, Object};
 use hammock_runtime::{
     executable::ConstantData,
-    image::{Image, Version},
+    image::{DeviceCode, Image, Version},
 };
 use hammock_target::Target;
 use hammock_tools::ExternalWeights;
@@ -79,6 +79,12 @@ fn link(
 ) -> Result<(Output, Option<ExternalWeights>), Failure> {
     // A library without kernels runs on any CPU.
     image.versions = versions.iter().filter(|(_, own)| !own.is_empty()).map(|(version, _)| version.clone()).collect();
+    let functions =
+        || versions.last().into_iter().flat_map(|(_, own)| own.iter().flat_map(|kernel| kernel.device.clone()));
+    image.device_code = options
+        .gpu
+        .map(|gpu| DeviceCode { architecture: gpu.name.to_owned(), functions: functions().collect() })
+        .filter(|code| !code.functions.is_empty());
     image.kernels = versions.last().map_or(Vec::new(), |(_, own)| own.iter().map(|k| k.signature.clone()).collect());
     let code = graphs::compile(&mut image.executable, &image.kernels, options)?;
     let renamed: Vec<_> = versions

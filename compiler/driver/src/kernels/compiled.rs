@@ -2,7 +2,7 @@
 
 use hammock_codegen::llvm::raw_symbol;
 use hammock_kernels::Accesses;
-use hammock_runtime::image::{KernelSignature, versions::symbol};
+use hammock_runtime::image::{DeviceFunction, KernelSignature, versions::symbol};
 #[cfg(feature = "native")]
 use hammock_runtime::{Function, Image, Library, image::Integrity};
 #[cfg(feature = "native")]
@@ -22,6 +22,8 @@ pub struct Compiled {
     pub signature: KernelSignature,
     /// Number of accesses that were proved to be in bounds, and that are checked.
     pub accesses: Accesses,
+    /// Device functions, if it is for a GPU.
+    pub device: Vec<DeviceFunction>,
     /// Maximum bytes of temporaries that a call allocates at once.
     pub temporary_bytes: u64,
     /// True if it was taken from the cache.

@@ -4,15 +4,15 @@
 //! run-time checks do. Code without names is cached by structure alone, other code by names and locations too. Which of the
 //! two applies is known only once a kernel is compiled, so lookups try both keys.
 
-use super::{CompileError, Compiled, SYMBOL, location::each_location, lower_for};
+use super::{CompileError, Compiled, SYMBOL, code::Code, location::each_location, lower_for};
 use crate::{
     Cache,
     cache::{Bytes, Key},
 };
-use hammock_codegen::llvm::{self, Host, LlvmError, OptLevel};
+use hammock_codegen::llvm::{self, DeviceEntry, Host, LlvmError, OptLevel};
 use hammock_ir::{Function, hash, print::function_text, tir::PrimFunc};
-use hammock_kernels::{Accesses, DeviceFunc, FlatKernel, GpuKernel, arguments, schedule::ParsedPlan};
-use hammock_runtime::{Device, library::KERNEL_PREFIX};
+use hammock_kernels::{DeviceFunc, FlatKernel, GpuKernel, arguments, schedule::ParsedPlan};
+use hammock_runtime::{Device, image::DeviceFunction};
 use hammock_target::{Gpu, Target};
 
 /// Compiles kernels to objects.
@@ -50,17 +50,25 @@ impl Compiler<'_> {
                     None => llvm::object(&kernel.host, options.target, self.host, self.level),
                 };
                 let object = object.map_err(|e| code_error(name, &e))?;
-                let code = Code::of(&kernel, object.bytes, options.target.threads);
+                let (has_names, code) = (object.has_names, Code::of(&kernel, object, options.target.threads));
                 if let Some((cache, keys)) = &keys {
-                    cache.put(&keys[usize::from(object.has_names)], &code.bytes());
+                    cache.put(&keys[usize::from(has_names)], &code.bytes());
                 }
                 code
             }
         };
-        let Code { written, accesses, temporary_bytes, object } = code;
+        let Code { written, accesses, temporary_bytes, device, object } = code;
+        let function = |entry: DeviceEntry| DeviceFunction {
+            kernel: name.to_owned(),
+            name: entry.symbol,
+            max_threads: entry.max_threads,
+            static_shared: entry.shared_bytes,
+        };
+        let functions = device.into_iter().map(function).collect();
         let device = options.gpu.map_or(Device::CPU, |_| Device::cuda(0));
         let signature = llvm::signature(name, &args, &written, device);
-        Ok(Compiled { name: name.to_owned(), object, signature, accesses, temporary_bytes, is_cached })
+        let (name, device) = (name.to_owned(), functions);
+        Ok(Compiled { name, object, signature, accesses, device, temporary_bytes, is_cached })
     }
 
     /// Compiles kernels as one module of host code, or without a target to one text of device code, or takes it from the
@@ -107,7 +115,7 @@ impl Compiler<'_> {
         let mut facts = Bytes::default();
         [llvm::SOURCES, &llvm::version()].iter().for_each(|text| facts.text(text));
         facts.text(&format!("{:?}", (gpu, host, self.level, self.host)));
-        for GpuKernel { host, device } in kernels {
+        for GpuKernel { host, device, .. } in kernels {
             facts.text(&format!("{:?}", (&host.name, &host.said, &host.signature)));
             add_func(&host.func, &mut facts);
             for DeviceFunc { name, func, max_threads, shared_bytes, follows_checks } in device {
@@ -152,45 +160,4 @@ fn code_error(name: &str, error: &LlvmError) -> CompileError {
         LlvmError::Kernel { .. } => error.to_string(),
         error => format!("kernel `{name}`: {error}"),
     })
-}
-
-/// Cached form of a kernel.
-struct Code {
-    /// True for each argument that it writes.
-    written: Vec<bool>,
-    accesses: Accesses,
-    temporary_bytes: u64,
-    object: Vec<u8>,
-}
-
-impl Code {
-    fn of(kernel: &GpuKernel, object: Vec<u8>, threads: u32) -> Code {
-        let temporary_bytes = kernel.host.temporary_bytes(threads as usize);
-        Code { written: kernel.output_args.clone(), accesses: kernel.host.accesses, temporary_bytes, object }
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let Accesses { proved, checked } = self.accesses;
-        let numbers = [proved as u64, checked as u64, self.temporary_bytes, self.written.len() as u64];
-        let written = self.written.iter().map(|written| u8::from(*written));
-        let head: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).chain(written).collect();
-        [head, self.object.clone()].concat()
-    }
-
-    /// Reads a kernel with `args` arguments that defines `symbol`.
-    fn read(bytes: &[u8], args: usize, symbol: &str) -> Option<Code> {
-        let mut rest = bytes;
-        let mut number = || {
-            let (first, others) = rest.split_first_chunk()?;
-            rest = others;
-            Some(u64::from_le_bytes(*first))
-        };
-        let [proved, checked, temporary_bytes, count] = [number()?, number()?, number()?, number()?];
-        let accesses = Accesses { proved: proved.try_into().ok()?, checked: checked.try_into().ok()? };
-        let (written, object) = rest.split_at_checked(args).filter(|_| count == args as u64)?;
-        let written = written.iter().map(|byte| (*byte < 2).then_some(*byte == 1)).collect::<Option<_>>()?;
-        let defined = hammock_link::exports(object).ok()?;
-        let packed = format!("{KERNEL_PREFIX}{symbol}");
-        defined.contains(&packed.as_str()).then(|| Code { written, accesses, temporary_bytes, object: object.to_vec() })
-    }
 }

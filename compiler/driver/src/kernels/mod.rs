@@ -1,5 +1,7 @@
 //! Kernels: TIR functions of a module, planned, lowered and compiled on several threads.
 
+#[cfg(feature = "native")]
+mod code;
 mod compiled;
 #[cfg(feature = "native")]
 mod compiler;

@@ -5,7 +5,7 @@ pub(crate) mod signature;
 
 use crate::error::ToolError;
 use hammock_runtime::{
-    image::{Image, Version},
+    image::{DeviceCode, DeviceFunction, Image, Version},
     library::image_of,
 };
 use listing::{Listing, list};
@@ -41,6 +41,17 @@ fn targets(image: &Image) -> String {
     if lines.is_empty() { lines } else { format!("Kernels for:\n{lines}") }
 }
 
+/// The device functions, one per line.
+fn device_functions(image: &Image) -> String {
+    let Some(DeviceCode { architecture, functions }) = &image.device_code else { return String::new() };
+    let line = |function: &DeviceFunction| {
+        let DeviceFunction { kernel, name, max_threads, static_shared } = function;
+        format!("  {name} of {kernel}: blocks of up to {max_threads} threads, {static_shared} bytes of shared memory\n")
+    };
+    let lines: String = functions.iter().map(line).collect();
+    format!("Device functions for {architecture}:\n{lines}")
+}
+
 /// Lists the contents of an executable: a linked model, a library that TVM exported, or plain bytecode.
 ///
 /// # Errors
@@ -52,7 +63,7 @@ pub fn inspect(path: &Path, view: View) -> Result<Listing, ToolError> {
         View::SignatureJson => signature_json(&signatures(&image)),
         View::Text => image.executable.as_text(),
         View::Python => image.executable.as_python(),
-        View::Stats => image.executable.stats() + &targets(&image),
+        View::Stats => image.executable.stats() + &targets(&image) + &device_functions(&image),
         View::Listing(max_inline) => return Ok(list(&image, max_inline)),
     };
     Ok(Listing { text, tensors: Vec::new() })
