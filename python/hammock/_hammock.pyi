@@ -27,6 +27,7 @@ __all__ = [
     "Timing",
     "_Machine",
     "__version__",
+    "_compiler",
     "_register_function",
     "_unpickle",
     "convert",
