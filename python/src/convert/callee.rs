@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 /// A function of a program, whose calls have these limits.
 pub fn of_model(vm: Vm, limits: CallLimits, signature: Arc<Signature>) -> Function {
-    let known = signature.clone();
+    let own = signature.clone();
     let data = Data::new(move |args| {
-        let result = vm.call_with(&limits, &known.function, args);
-        result.map_err(|error| explained(error, &known, args))
+        let result = vm.call_with(&limits, &own.function, args);
+        result.map_err(|error| explain(error, &own, args))
     });
     Function { data, returns: Returns::Numpy, signature: Some(signature) }
 }
@@ -25,15 +25,15 @@ pub fn of_value(value: &Any, returns: Returns) -> Option<Function> {
     }
     let vm = Vm::of_closure(value)?;
     let signature = Arc::new(vm.closure_signature(value).ok()?);
-    let (closure, known) = (value.clone(), signature.clone());
-    let data = Data::new(move |args| vm.invoke(&closure, args).map_err(|error| explained(error, &known, args)));
+    let (closure, own) = (value.clone(), signature.clone());
+    let data = Data::new(move |args| vm.invoke(&closure, args).map_err(|error| explain(error, &own, args)));
     Some(Function { data, returns, signature: Some(signature) })
 }
 
 /// The error of a call; that for the first argument that does not fit, if one does not.
 #[cold]
-fn explained(error: Error, signature: &Signature, args: &[Any]) -> Error {
+fn explain(error: Error, signature: &Signature, args: &[Any]) -> Error {
     let Ok(owned) = args.iter().map(Any::owned).collect::<Result<Vec<_>, _>>() else { return error };
-    let explained = Python::try_attach(|py| Some(from_exception(py, misfit(signature, &owned)?)));
-    explained.flatten().unwrap_or(error)
+    let misfit = Python::try_attach(|py| Some(from_exception(py, misfit(signature, &owned)?)));
+    misfit.flatten().unwrap_or(error)
 }
