@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 #: Kinds of devices by the number that DLPack gives them.
 _KINDS = {"cpu": 1, "cuda": 2}
 
@@ -15,7 +17,12 @@ class Device:
 
     __slots__ = ("type", "index")
 
-    def __init__(self, type: str, index: int | None = None):
+    type: str
+    """The kind."""
+    index: int
+    """The number among the devices of its kind, from 0."""
+
+    def __init__(self, type: str, index: int | None = None) -> None:
         kind, colon, number = type.partition(":")
         if colon and index is not None:
             raise ValueError(f'Device("{type}", {index}) has two indices')
@@ -26,7 +33,7 @@ class Device:
         object.__setattr__(self, "type", kind)
         object.__setattr__(self, "index", int(number) if colon else index or 0)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a Device does not change")
 
     @property
@@ -44,13 +51,13 @@ class Device:
         """True if models can run on it."""
         return self.type == "cpu" and self.index == 0
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and (self.type, self.index) == (other.type, other.index)
 
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[..., Device], tuple[str, int]]:
         return Device, (self.type, self.index)
 
     def __str__(self) -> str:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from collections.abc import Callable
+from typing import Any, Literal
 
 from hammock import _hammock
 
+Function = Callable[..., Any]
+
 
 def register_global_func(
-    name: str | Callable, f: Callable | None = None, override: bool = False, *, receives: str = "numpy"
-) -> Callable:
+    name: str | Function,
+    f: Function | None = None,
+    override: bool = False,
+    *,
+    receives: Literal["numpy", "tensor", "torch"] = "numpy",
+) -> Function:
     """Registers a callable as the global function `name`, for models that are loaded afterwards.
 
         @hammock.register_global_func("my.scale")
@@ -24,11 +31,11 @@ def register_global_func(
     Returns the callable. Raises ValueError if the name is taken, TypeError if `f` is not callable.
     """
     if callable(name):
-        name, f = name.__name__, name
+        return register_global_func(name.__name__, name, override, receives=receives)
     if not isinstance(name, str):
         raise TypeError(f"the name of a global function is a string, not {type(name).__name__}")
 
-    def register(f: Callable) -> Callable:
+    def register(f: Function) -> Function:
         _hammock._register_function(name, f, override, receives)
         return f
 

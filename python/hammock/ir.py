@@ -291,8 +291,7 @@ def _function(file: str, entry: dict[str, Any]) -> GlobalFunction:
 
     params = tuple(Param(name, ty, span(location)) for name, ty, location in entry["params"])
     bindings = tuple(
-        Binding(var, ty, value, dataflow, span(location))
-        for var, ty, value, dataflow, location in entry["bindings"]
+        Binding(var, ty, value, dataflow, span(location)) for var, ty, value, dataflow, location in entry["bindings"]
     )
     attrs = MappingProxyType(entry["attrs"])
     texts = {key: entry[key] for key in ("name", "kind", "result", "ret_type", "text")}

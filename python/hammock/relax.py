@@ -13,7 +13,8 @@ from __future__ import annotations
 import enum
 import math
 import os
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from hammock import _hammock
 from hammock.device import Device, require_cpu
@@ -37,7 +38,7 @@ class Executable:
         self.model = model
         """The module as a `hammock.Model`."""
 
-    def export_library(self, path: str | os.PathLike) -> None:
+    def export_library(self, path: str | os.PathLike[str]) -> None:
         """Writes it to a file, which `hammock.load`, `VirtualMachine` and `hammock run` read."""
         self.model.save(path)
 
@@ -121,9 +122,9 @@ class VirtualMachine:
 
     def __init__(
         self,
-        rt_mod: Executable | _hammock.Model | str | os.PathLike,
-        device: Device | str | list | None = None,
-        memory_cfg: str | dict | None = None,
+        rt_mod: Executable | _hammock.Model | str | os.PathLike[str],
+        device: Device | str | list[Device | str] | tuple[Device | str, ...] | None = None,
+        memory_cfg: str | dict[Any, str] | None = None,
         profile: bool = False,
     ):
         for each in device if isinstance(device, (list, tuple)) else [device]:
@@ -135,11 +136,12 @@ class VirtualMachine:
         self._machine = _hammock._Machine(rt_mod, is_pooled=_is_pooled(memory_cfg))
         self._model = self._machine.model
 
-    def __getitem__(self, name: str) -> Callable:
+    def __getitem__(self, name: str) -> Callable[..., Any]:
         """The function `name` of the module, or a saved one. Raises AttributeError if there is none."""
         if name not in self._model and (saved := self._machine.saved(name)) is not None:
             return saved
-        return getattr(self._model, name)
+        function: Callable[..., Any] = getattr(self._model, name)
+        return function
 
     def invoke_closure(self, closure: Any, *args: Any) -> Any:
         """Calls a closure that a function of the module returned."""
@@ -182,7 +184,8 @@ class VirtualMachine:
         "invoke_stateful" times a stateful call of the function whose name the callable is given.
         """
         require_cpu(dev)
-        how = dict(number=number, repeat=repeat, min_repeat_ms=min_repeat_ms, cooldown_interval_ms=cooldown_interval_ms)
+        how: dict[str, Any] = {"number": number, "repeat": repeat, "min_repeat_ms": min_repeat_ms}
+        how["cooldown_interval_ms"] = cooldown_interval_ms
 
         def evaluate(*args: Any) -> BenchmarkResult:
             if func_name == "invoke_stateful" and func_name not in self._model:
@@ -191,7 +194,7 @@ class VirtualMachine:
 
         return evaluate
 
-    def set_instrument(self, instrument: Callable | None) -> None:
+    def set_instrument(self, instrument: Callable[..., Any] | None) -> None:
         """Sets a callable that is called before and after every call that the module makes; None removes it.
 
         It receives `(function, name, before_run, result, *args)`. If it returns `VMInstrumentReturnKind.SKIP_RUN`
@@ -200,7 +203,7 @@ class VirtualMachine:
         self._machine.set_instrument(instrument)
 
 
-def _is_pooled(memory_cfg: str | dict | None) -> bool:
+def _is_pooled(memory_cfg: str | dict[Any, str] | None) -> bool:
     kinds = set(memory_cfg.values()) if isinstance(memory_cfg, dict) else {memory_cfg}
     if unknown := kinds - {None, "pooled", "naive"}:
         raise ValueError(f'`memory_cfg` is "pooled" or "naive", not {unknown.pop()!r}')

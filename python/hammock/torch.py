@@ -23,6 +23,7 @@ try:
     import torch
     from torch.export import ExportedProgram
     from torch.utils import _pytree as pytree
+    from torch.utils.dlpack import from_dlpack
 except ImportError as error:
     raise ImportError(f"hammock.torch needs torch 2.6 or later (`pip install torch`): {error}") from error
 
@@ -63,7 +64,7 @@ class CompiledModule:
 
     def _unflatten(self, results: Any) -> Any:
         tensors = iter(results if isinstance(results, tuple) else (results,))
-        leaves = [arg.value if hasattr(arg, "value") else torch.from_dlpack(next(tensors)) for arg in self._outputs]
+        leaves = [arg.value if hasattr(arg, "value") else from_dlpack(next(tensors)) for arg in self._outputs]
         return pytree.tree_unflatten(leaves, self._out_spec)
 
     def __repr__(self) -> str:
@@ -106,6 +107,7 @@ def from_exported_program(program: ExportedProgram, **options: Any) -> ir.Module
     if importlib.util.find_spec("onnxscript") is None:
         raise ImportError("torch exports ONNX models by the package onnxscript: `pip install onnxscript`")
     exported = torch.onnx.export(program, (), dynamo=True, verbose=False)
+    assert exported is not None, "with `dynamo=True`, torch returns the program"
     # Changes are explicit only once operators are decomposed.
     signature = (exported.exported_program or program).graph_signature
     changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]

@@ -10,6 +10,7 @@ use pyo3::{
     prelude::*,
     types::{PyDict, PyTuple, PyType},
 };
+use std::cmp::Ordering;
 
 /// Converts the arguments of a call in the order of the parameters.
 ///
@@ -44,6 +45,16 @@ pub fn bind(signature: &Signature, args: &Bound<'_, PyTuple>, named: Option<&Bou
     match named {
         Some(named) if named.len() > used => Err(unknown(signature, named)),
         _ => Ok(values),
+    }
+}
+
+/// The error for values that do not fit the parameters of a function, in number or in type; `None` if they fit.
+#[cold]
+pub fn misfit(signature: &Signature, values: &[Any]) -> Option<PyErr> {
+    match values.len().cmp(&signature.given().count()) {
+        Ordering::Less => Some(missing(signature, values.len(), None)),
+        Ordering::Equal => check::misfit(signature, values),
+        Ordering::Greater => Some(wrong_count(signature, values.len())),
     }
 }
 

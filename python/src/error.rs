@@ -2,7 +2,7 @@
 use hammock_runtime::{Error, ffi::kind};
 use pyo3::{
     create_exception,
-    exceptions::{PyException, PyRuntimeError},
+    exceptions::{PyBaseException, PyException, PyKeyError, PyRuntimeError},
     prelude::*,
     types::PyType,
 };
@@ -31,14 +31,15 @@ fn exception(py: Python<'_>, error: &Error) -> PyErr {
 }
 
 fn new(py: Python<'_>, error: &Error) -> PyErr {
-    let message = error.message().to_owned();
-    match error.kind() {
-        kind::CANCELLED => CancelledError::new_err(message),
-        kind::INTERNAL => InternalError::new_err(message),
-        name => match builtin(py, name) {
-            Some(class) => PyErr::from_type(class, message),
-            None => PyRuntimeError::new_err(format!("{name}: {message}")),
-        },
+    let class = match error.kind() {
+        kind::CANCELLED => Some(py.get_type::<CancelledError>()),
+        kind::INTERNAL => Some(py.get_type::<InternalError>()),
+        name => builtin(py, name),
+    };
+    // Some classes, such as UnicodeDecodeError, need more than a text.
+    match class.and_then(|class| class.call1((error.message(),)).ok()) {
+        Some(exception) => PyErr::from_value(exception),
+        None => PyRuntimeError::new_err(format!("{}: {}", error.kind(), error.message())),
     }
 }
 
@@ -52,6 +53,16 @@ fn builtin<'py>(py: Python<'py>, name: &str) -> Option<Bound<'py, PyType>> {
 pub fn from_exception(py: Python<'_>, exception: PyErr) -> Error {
     let value = exception.value(py);
     let name = value.get_type().name().map_or_else(|_| "Exception".to_owned(), |name| name.to_string());
-    let message = value.str().map_or_else(|_| String::new(), |text| text.to_string());
+    let message = message(value).unwrap_or_default();
     Error::new(name, message).with_payload(Arc::new(exception))
+}
+
+/// The message of an exception. That of a KeyError is its key: `str` has quotes around it.
+fn message(exception: &Bound<'_, PyBaseException>) -> PyResult<String> {
+    if exception.is_instance_of::<PyKeyError>()
+        && let Ok((key,)) = exception.getattr("args")?.extract::<(String,)>()
+    {
+        return Ok(key);
+    }
+    Ok(exception.str()?.to_string())
 }

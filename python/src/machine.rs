@@ -45,8 +45,7 @@ impl Machine {
 
     /// The saved function `name`; None if there is none.
     fn saved(&self, name: &str) -> Option<Function> {
-        let data = self.0.vm.function(name)?;
-        Some(Function { data, returns: Returns::Tensor })
+        self.0.vm.function(name).map(|data| Function::new(data, Returns::Tensor))
     }
 
     /// Calls a function or closure that the program returned.

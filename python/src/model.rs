@@ -1,8 +1,7 @@
 //! Loaded models.
 use crate::{
-    arguments::bind,
-    check::misfit,
-    convert::{Returns, function::Function, to_python},
+    arguments::{bind, misfit},
+    convert::{Returns, callee, function::Function, to_python},
     error::raise,
     interrupt::Interrupt,
     profile::{self, Profile},
@@ -233,7 +232,7 @@ impl Model {
     /// `timeout` is the limit of each call in seconds; a call that exceeds it raises TimeoutError. `interrupt` ends
     /// calls from another thread. Both take effect before the next kernel or function call: a kernel or a callback that
     /// runs is not interrupted, and one that never returns is not ended. A limit that is not given is the model's. The
-    /// limit for memory is one of the whole model: see `load`.
+    /// limit for memory is one of the whole model, and functions that the model returns have the limits of `load`.
     #[pyo3(signature = (*, timeout=None, interrupt=None))]
     fn with_limits(&self, timeout: Option<f64>, interrupt: Option<&Bound<'_, Interrupt>>) -> PyResult<Model> {
         let given = interrupt.map(|interrupt| interrupt.get().0.clone());
@@ -296,12 +295,10 @@ impl ModelFunction {
         Ok((of_model, (self.model.clone_ref(py), &self.signature.function)))
     }
 
-    /// The function as a value, unless calls of its model have limits.
-    fn __hammock_function__(&self) -> Option<Function> {
+    /// The function as a value.
+    fn __hammock_function__(&self) -> Function {
         let model = self.model.get();
-        let has_limits = model.limits.timeout.is_some() || model.limits.interrupt.is_some();
-        let data = model.vm.function(&self.signature.function).filter(|_| !has_limits)?;
-        Some(Function { data, returns: Returns::Numpy })
+        callee::of_model(model.vm.clone(), model.limits.clone(), self.signature.clone())
     }
 
     /// Its name.

@@ -49,7 +49,7 @@ pub fn register_function(name: &str, callable: &Bound<'_, PyAny>, r#override: bo
 pub fn get_global_func(name: &str, allow_missing: bool) -> PyResult<Option<Function>> {
     let data = registry::get(name).or_else(|| builtin(name).map(Builtin::function));
     match data {
-        Some(data) => Ok(Some(Function { data, returns: Returns::Numpy })),
+        Some(data) => Ok(Some(Function::new(data, Returns::Numpy))),
         None if allow_missing => Ok(None),
         None => Err(PyValueError::new_err(unknown(name))),
     }

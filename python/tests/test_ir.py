@@ -198,12 +198,25 @@ def test_files_are_read_by_path(tmp_path, module):
     assert len(hammock.parse(two, module="Second")) == 3
     with pytest.raises(hammock.CompileError):
         hammock.parse(two, module="Third")
-    with pytest.raises(FileNotFoundError, match="missing.py"):
-        hammock.parse(tmp_path / "missing.py")
+    for missing in [tmp_path / "missing.py", "missing", "", "x = R.add(x, x)"]:
+        with pytest.raises(FileNotFoundError, match="the text of a model has several lines"):
+            hammock.parse(missing)
     with pytest.raises(hammock.CompileError, match="folder"):
         hammock.parse(tmp_path)
     with pytest.raises(ValueError, match="device"):
         hammock.parse("/dev/zero")
+
+
+def test_texts_without_line_breaks_are_texts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for text in ["@R.function", "  @I.ir_module class Module: pass", "def main(x): return x"]:
+        with pytest.raises(hammock.CompileError, match="<text>:1"):
+            hammock.parse(text)
+        with pytest.raises(hammock.CompileError, match="mine:1"):
+            hammock.parse(text, name="mine")
+    for name in ["@model.py", "def model.py"]:
+        (tmp_path / name).write_text(TEXT)
+        assert hammock.parse(name).file == name
 
 
 def test_wrong_arguments_are_named():

@@ -197,6 +197,9 @@ def test_errors_of_instruments_end_the_call(vm):
 def test_closures_are_called(vm):
     add = vm["adder"](X)
     np.testing.assert_array_equal(vm.invoke_closure(add, Y).numpy(), X + Y)
+    assert isinstance(add(Y), hammock.Tensor)
+    with pytest.raises(ValueError, match="parameter `y`: expected"):
+        vm.invoke_closure(add, np.zeros(3, "float32"))
 
 
 def test_devices():

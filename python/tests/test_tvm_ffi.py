@@ -78,6 +78,16 @@ def test_exceptions_cross():
         tvm_ffi.convert(hammock.convert(fail))()
 
 
+@pytest.mark.parametrize("kind", [TypeError, ValueError, IndexError, KeyError, AttributeError, RuntimeError])
+def test_classes_of_exceptions_cross(kind):
+    def fail():
+        raise kind("theirs")
+
+    for f in [hammock.convert(tvm_ffi.convert(fail)), tvm_ffi.convert(hammock.convert(fail))]:
+        with pytest.raises(kind, match="theirs"):
+            f()
+
+
 def test_devices_of_theirs():
     from hammock.device import require_cpu
 

@@ -105,12 +105,19 @@ fn model_file(model: &Bound<'_, PyAny>, keywords: &Keywords<'_, '_>, params: Par
 fn contents(model: &Bound<'_, PyAny>) -> PyResult<Option<(&'static str, Vec<u8>)>> {
     if let Ok(text) = model.cast::<PyString>() {
         let text = text.to_cow()?;
-        return Ok(text.contains('\n').then(|| ("<text>", text.as_bytes().to_vec())));
+        return Ok(is_program(&text).then(|| ("<text>", text.as_bytes().to_vec())));
     }
     if let Ok(bytes) = model.cast::<PyBytes>() {
         return Ok(Some(("<bytes>", bytes.as_bytes().to_vec())));
     }
     Ok(model.cast::<PyByteArray>().ok().map(|bytes| ("<bytes>", bytes.to_vec())))
+}
+
+/// Returns true for a program, false for a path. A program has several lines; one that lacks its line breaks is told by
+/// what only programs have.
+fn is_program(text: &str) -> bool {
+    let has_function = || text.trim_start().starts_with('@') || text.contains("def ");
+    text.contains('\n') || has_function() && !Path::new(text).exists()
 }
 
 /// The path of a file that exists. Devices and pipes, which may never end, are none.
@@ -119,7 +126,9 @@ fn existing_file(model: &Bound<'_, PyAny>) -> PyResult<String> {
     let path: PathBuf = model.extract().map_err(|_| wrong_type("model", form, model))?;
     let shown = path.display().to_string();
     let known = std::fs::metadata(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err((2, "no such model", shown.clone())),
+        std::io::ErrorKind::NotFound => {
+            PyFileNotFoundError::new_err((2, "no such file (the text of a model has several lines)", shown.clone()))
+        }
         _ => error.into(),
     })?;
     if !known.is_file() && !known.is_dir() {

@@ -1,36 +1,63 @@
 //! Packed functions: those of this runtime as Python callables, and Python callables as functions of this runtime.
 use super::{Returns, borrowed::Borrowed, from_python, python_call, to_python};
 use crate::{
+    arguments::bind,
     error::{from_exception, raise},
-    signals,
+    signals, signature,
 };
 use hammock_runtime::{
     Any, Error, Function as Data,
     ffi::{SafeCall, kind},
+    image::Signature,
 };
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::PyTuple,
+    types::{PyDict, PyTuple},
 };
+use std::sync::Arc;
 
 /// A packed function: of a model, of the registry of global functions, in C, or a Python callable that was converted.
 ///
-/// It is called by position; arguments and results are those of models. It may be given to models and to other
-/// functions.
+/// Arguments and results are those of models. Where its parameters are known, as for functions that a model returns,
+/// arguments are converted to their types, and may be given by name. It may be given to models and to other functions.
 #[pyclass(frozen, module = "hammock")]
 pub struct Function {
     /// The function.
     pub data: Data,
     /// How tensors are returned by calls from Python.
     pub returns: Returns,
+    /// Its parameters, if they are known.
+    pub signature: Option<Arc<Signature>>,
+}
+
+impl Function {
+    /// A function whose parameters are not known.
+    pub fn new(data: Data, returns: Returns) -> Function {
+        Function { data, returns, signature: None }
+    }
+
+    fn arguments(&self, args: &Bound<'_, PyTuple>, named: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Any>> {
+        match &self.signature {
+            Some(signature) => bind(signature, args, named),
+            None if named.is_some_and(|named| !named.is_empty()) => {
+                Err(PyTypeError::new_err("the function's parameters have no names; give its arguments by position"))
+            }
+            None => args.iter().enumerate().map(|(at, arg)| argument(&arg, at)).collect(),
+        }
+    }
 }
 
 #[pymethods]
 impl Function {
-    #[pyo3(signature = (*args))]
-    fn __call__<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-        let args: Vec<Any> = args.iter().enumerate().map(|(at, arg)| argument(&arg, at)).collect::<PyResult<_>>()?;
+    #[pyo3(signature = (*args, **named))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let args = self.arguments(args, named)?;
         let result = signals::released(py, || self.data.call(&args));
         drop(args);
         to_python(py, result.map_err(raise)?, self.returns)
@@ -49,7 +76,7 @@ impl Function {
         }
         // SAFETY: as the caller promises. The documentation says so.
         let data = unsafe { Data::from_c(std::mem::transmute::<usize, SafeCall>(address), owner) };
-        Ok(Function { data, returns: Returns::Numpy })
+        Ok(Function::new(data, Returns::Numpy))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -59,7 +86,10 @@ impl Function {
     }
 
     fn __repr__(&self) -> String {
-        format!("<hammock.Function at {:p}>", self.data.handle())
+        match &self.signature {
+            Some(signature) => format!("<hammock.Function {}>", signature::text(signature)),
+            None => format!("<hammock.Function at {:p}>", self.data.handle()),
+        }
     }
 }
 
@@ -71,7 +101,7 @@ fn argument(value: &Bound<'_, PyAny>, position: usize) -> PyResult<Any> {
     })
 }
 
-/// Method of callables that are functions of this runtime: it returns the function, or None.
+/// Method of callables that are functions of this runtime: it returns the function.
 const AS_FUNCTION: &str = "__hammock_function__";
 
 /// The function that a callable is, or else the callable as a function that receives NumPy arrays.
@@ -79,12 +109,16 @@ const AS_FUNCTION: &str = "__hammock_function__";
 /// # Errors
 /// What the callable's method raises.
 pub fn of_callable(callable: &Bound<'_, PyAny>) -> PyResult<Data> {
-    if let Some(method) = callable.getattr_opt(AS_FUNCTION)?
-        && let Ok(Some(function)) = method.call0()?.extract::<Option<Bound<'_, Function>>>()
-    {
-        return Ok(function.get().data.clone());
-    }
-    Ok(from_callable(callable, Returns::Numpy))
+    Ok(match as_function(callable)? {
+        Some(function) => function.get().data.clone(),
+        None => from_callable(callable, Returns::Numpy),
+    })
+}
+
+/// What the method of a callable returns, if it has one.
+fn as_function<'py>(callable: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Function>>> {
+    let Some(method) = callable.getattr_opt(AS_FUNCTION)? else { return Ok(None) };
+    Ok(Some(method.call0()?.cast_into()?))
 }
 
 /// A Python callable as a function; `receives` says how tensors are given to it. They share their memory.
@@ -130,11 +164,18 @@ fn call(callable: &Bound<'_, PyAny>, args: &[Any], receives: Returns) -> PyResul
 #[pyo3(signature = (value, *, receives=Returns::Numpy))]
 pub fn convert<'py>(value: &Bound<'py, PyAny>, receives: Returns) -> PyResult<Bound<'py, PyAny>> {
     let py = value.py();
-    let is_function = value.is_instance_of::<Function>() || value.hasattr(AS_FUNCTION)?;
-    if value.is_callable() && !is_function && !value.hasattr("__dlpack__")? {
-        let function = Function { data: from_callable(value, receives), returns: receives };
+    let function = match value.cast::<Function>() {
+        Ok(function) => Some(function.clone()),
+        Err(_) => as_function(value)?,
+    };
+    if let Some(function) = function {
+        let Function { data, signature, .. } = function.get();
+        let function = Function { data: data.clone(), returns: receives, signature: signature.clone() };
         return Ok(Bound::new(py, function)?.into_any());
     }
-    let returns = if is_function { receives } else { Returns::Tensor };
-    to_python(py, from_python(value, None)?, returns)
+    if value.is_callable() && !value.hasattr("__dlpack__")? {
+        let function = Function::new(from_callable(value, receives), receives);
+        return Ok(Bound::new(py, function)?.into_any());
+    }
+    to_python(py, from_python(value, None)?, Returns::Tensor)
 }

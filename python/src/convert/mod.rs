@@ -1,11 +1,12 @@
 //! Values to and from Python.
 mod borrowed;
+pub mod callee;
 pub mod function;
 mod python_call;
 pub mod tensor;
 
 use function::Function;
-use hammock_runtime::{Any, DType, Device, Shape, Tuple, image::signature::ValueType, value};
+use hammock_runtime::{Any, DType, Device, Shape, Tuple, image::signature::ValueType, reflect, value};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::{
     exceptions::{PyOverflowError, PyTypeError, PyValueError},
@@ -234,8 +235,8 @@ fn nested_to_python<'py>(py: Python<'py>, value: &Any, returns: Returns, depth: 
     if let Some(bytes) = value.as_bytes() {
         return Ok(PyBytes::new(py, bytes).into_any());
     }
-    if let Some(function) = value.get::<&hammock_runtime::Function>() {
-        return Ok(Bound::new(py, Function { data: function.clone(), returns })?.into_any());
+    if let Some(function) = callee::of_value(value, returns) {
+        return Ok(Bound::new(py, function)?.into_any());
     }
     match value.type_index() {
         value::index::NONE => Ok(py.None().into_bound(py)),
@@ -264,13 +265,18 @@ fn tensor_to_python<'py>(py: Python<'py>, tensor: &value::Tensor, returns: Retur
     }
 }
 
-/// A value without a counterpart in Python, such as a closure. It can be given back to the model.
+/// A value without a counterpart in Python, such as a KV cache. It can be given back to the model.
 #[pyclass(frozen, module = "hammock")]
 pub struct Object(pub Any);
 
 #[pymethods]
 impl Object {
+    /// The kind of value, with its fields, or else its address.
     fn __repr__(&self) -> String {
-        format!("<hammock.Object {}>", hammock_runtime::show::show(&self.0).trim_end())
+        let text = reflect::text(&self.0);
+        match self.0.address() {
+            Some(address) if reflect::fields(&self.0).is_empty() => format!("<hammock.Object {text} at {address:#x}>"),
+            _ => format!("<hammock.Object {text}>"),
+        }
     }
 }

@@ -230,6 +230,9 @@ impl Any {
         if let Some(error) = self.get::<&ErrorObject>() {
             return write!(f, "{error:?}");
         }
+        if let Some(opaque) = self.get::<&Opaque>() {
+            return write!(f, "{opaque:?}");
+        }
         match self.get::<&Tuple>() {
             Some(tuple) => write!(f, "Tuple of {}", tuple.len()),
             None => f.write_str(self.type_name()),

@@ -17,7 +17,7 @@ impl Program {
         match (&self.bodies[function], &self.natives[function]) {
             (Some(_), _) if args.iter().any(Any::is_borrowed) => self.call_with_copies(function, args, flag),
             (Some(body), _) => {
-                self.check_arity(function, body, args.len())?;
+                self.check_arity(function, body, args.len(), 0)?;
                 current::within(self, flag, |flag| current::finishing(self, || self.run(function, args, flag)))
             }
             (None, Some(native)) => {
@@ -45,14 +45,17 @@ impl Program {
         self.with_machine(|machine| machine.call(&run, function, args))
     }
 
-    /// Calls a function, or a closure of this program, from outside.
-    pub(super) fn invoke(&self, callee: &Any, args: &[Any]) -> Result<Any, Error> {
+    /// Calls a function, or a closure of this program, from outside. `flag` interrupts it, as in [`call`](Self::call).
+    pub(super) fn invoke(&self, callee: &Any, args: &[Any], flag: Option<&AtomicU8>) -> Result<Any, Error> {
         if let Some(function) = callee.get::<&Function>() {
-            return current::within(self, None, |_| current::finishing(self, || function.call(args)));
+            return current::within(self, flag, |_| current::finishing(self, || function.call(args)));
         }
         let closure = self.own_closure(callee)?;
-        let args: Vec<_> = args.iter().chain(closure.bound()).cloned().collect();
-        self.call(closure.function() as usize, &args, None)
+        let (function, bound) = (closure.function() as usize, closure.bound());
+        if let Some(body) = &self.bodies[function] {
+            self.check_arity(function, body, args.len(), bound.len())?;
+        }
+        self.call(function, &args.iter().chain(bound).cloned().collect::<Vec<_>>(), flag)
     }
 
     fn with_machine<R>(&self, body: impl FnOnce(&mut Machine) -> R) -> R {

@@ -111,5 +111,5 @@ pub fn check_interrupt() -> Result<(), Error> {
 
 /// Calls a function, or a closure of the current program: for native functions that receive functions as arguments.
 pub fn invoke(callee: &Any, args: &[Any]) -> Result<Any, Error> {
-    with(|program| program.invoke(callee, args))
+    with(|program| program.invoke(callee, args, None))
 }

@@ -46,10 +46,10 @@ use crate::image::{Image, Signature};
 use crate::memory::meter::Account;
 use crate::memory::{Allocator, AllocatorKind, MemoryStats, Reservation, default_limit};
 use crate::parallel::ProgramWork;
-use crate::value::{Any, Device, Function, Tensor};
+use crate::value::{Any, Closure, Device, Function, Tensor};
 use instrument::Instrument;
 use interrupt::Deadline;
-use program::Program;
+use program::{Program, Programs};
 use stateful::State;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -172,20 +172,28 @@ impl Vm {
 
     /// Like [`call`](Vm::call), but the call ends with a `CancelledError` or a `TimeoutError` when a limit is reached.
     pub fn call_with(&self, limits: &CallLimits, name: &str, args: &[Any]) -> Result<Any, Error> {
+        self.within_limits(limits, |flag| match self.image().executable.function(name) {
+            Some(function) => self.0.call(function, args, flag),
+            None => {
+                let saved = self.1.saved(name).ok_or_else(|| self.unknown(name))?;
+                current::within(&self.0, flag, |_| saved.call(args))
+            }
+        })
+    }
+
+    /// Makes a call, which gets the flag that limits set; `None` without limits.
+    fn within_limits(
+        &self,
+        limits: &CallLimits,
+        call: impl FnOnce(Option<&AtomicU8>) -> Result<Any, Error>,
+    ) -> Result<Any, Error> {
         let interrupt = limits.interrupt.as_ref();
         let timeout = limits.timeout.or(self.0.options.timeout);
         let deadline = match (interrupt, timeout) {
             (None, None) => None,
             _ => Some(Deadline::start(interrupt, timeout.unwrap_or(Duration::MAX))?),
         };
-        let flag = deadline.as_ref().map(Deadline::flag);
-        let result = match self.image().executable.function(name) {
-            Some(function) => self.0.call(function, args, flag),
-            None => {
-                let saved = self.1.saved(name).ok_or_else(|| self.unknown(name))?;
-                current::within(&self.0, flag, |_| saved.call(args))
-            }
-        }?;
+        let result = call(deadline.as_ref().map(Deadline::flag))?;
         deadline.map_or(Ok(()), |deadline| deadline.check())?;
         Ok(result)
     }
@@ -231,7 +239,25 @@ impl Vm {
 
     /// Calls a function or closure that the program returned.
     pub fn invoke(&self, callee: &Any, args: &[Any]) -> Result<Any, Error> {
-        self.0.invoke(callee, args)
+        self.within_limits(&CallLimits::default(), |flag| self.0.invoke(callee, args, flag))
+    }
+
+    /// The program of a closure, if `callee` is one and its program still exists: a virtual machine without inputs,
+    /// outputs and saved functions.
+    pub fn of_closure(callee: &Any) -> Option<Vm> {
+        let closure = callee.get::<&Closure>()?;
+        Programs::find(closure.program()).map(|program| Vm(program, Arc::default()))
+    }
+
+    /// The signature of a closure of this program, without the parameters that it binds.
+    ///
+    /// # Errors
+    /// If `callee` is no closure of this program.
+    pub fn closure_signature(&self, callee: &Any) -> Result<Signature, Error> {
+        let closure = self.0.own_closure(callee)?;
+        let signature = self.signature(self.0.name(closure.function()))?;
+        let given = signature.given().count().saturating_sub(closure.bound().len());
+        Ok(Signature { params: signature.given().take(given).cloned().collect(), ..signature.into_owned() })
     }
 
     /// Memory statistics of the first device.

@@ -78,6 +78,11 @@ impl Programs {
         fork::register(&REGISTERED, Stage::Programs, &ALL);
         ALL.lock().insert(program.id, Arc::downgrade(program));
     }
+
+    /// The program with an identity, if it still exists.
+    pub(super) fn find(id: u64) -> Option<Arc<Program>> {
+        ALL.lock().get(&id).and_then(Weak::upgrade)
+    }
 }
 
 impl ForkHandler for Programs {
@@ -192,15 +197,17 @@ impl Program {
         }
     }
 
-    pub(super) fn check_arity(&self, function: usize, body: &Body, count: usize) -> Result<(), Error> {
-        if count == body.num_args {
+    /// Fails unless a function takes `given` arguments, after which a closure has `bound` others.
+    pub(super) fn check_arity(&self, function: usize, body: &Body, given: usize, bound: usize) -> Result<(), Error> {
+        if given + bound == body.num_args {
             return Ok(());
         }
         let FunctionInfo { name, param_names, .. } = &self.image.executable.functions[function];
-        let plural = if body.num_args == 1 { "" } else { "s" };
-        let named = if param_names.is_empty() { String::new() } else { format!(" ({})", param_names.join(", ")) };
-        let message = format!("function `{name}` takes {} argument{plural}{named}, not {count}", body.num_args);
-        Err(Error::type_error(message))
+        let expected = body.num_args.saturating_sub(bound);
+        let plural = if expected == 1 { "" } else { "s" };
+        let names = &param_names[..expected.min(param_names.len())];
+        let named = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        Err(Error::type_error(format!("function `{name}` takes {expected} argument{plural}{named}, not {given}")))
     }
 
     pub(super) fn name(&self, function: u32) -> &str {

@@ -344,11 +344,11 @@ fn function_value(
         return Ok(FunctionValue::Native(function.clone()));
     }
     let closure = program.own_closure(&values[1])?;
-    let values: Vec<_> = values[2..].iter().chain(closure.bound()).cloned().collect();
+    let (args, bound) = (&values[2..], closure.bound());
     let number = closure.function();
     match &bodies[number as usize] {
-        Some(body) => program.check_arity(number as usize, body, values.len())?,
+        Some(body) => program.check_arity(number as usize, body, args.len(), bound.len())?,
         None => return Err(Error::runtime("closures are of bytecode only")),
     }
-    Ok(FunctionValue::Bytecode(number, values))
+    Ok(FunctionValue::Bytecode(number, args.iter().chain(bound).cloned().collect()))
 }

@@ -92,15 +92,35 @@ fn closures_bind_their_last_arguments() {
     assert_eq!(apply(calls_back.into()).unwrap().get::<i64>(), Some(8), "native code may call closures");
     assert_eq!(apply(Any::NONE).unwrap_err().to_string(), "TypeError: None is not a function");
     let take_away = vm.call("minus", &[Any::from("x")]).unwrap();
-    assert_eq!(
-        vm.invoke(&take_away, &[]).unwrap_err().message(),
-        "function `take_away` takes 2 arguments (p0, p1), not 1"
-    );
+    assert_eq!(vm.invoke(&take_away, &[]).unwrap_err().message(), "function `take_away` takes 1 argument (p0), not 0");
     let stranger = factorial().vm();
     assert_eq!(
         stranger.invoke(&take_away, &ints(&[1])).unwrap_err().message(),
         "the closure belongs to another program"
     );
+}
+
+#[test]
+fn closures_find_their_program() {
+    let mut a = Assembler::default();
+    let f_sub = a.declare("take_away");
+    let body = [a.call(2, "sub", &[reg(0), reg(1)]), ret(2)];
+    a.define("take_away", 2, 3, &body);
+    let body = [a.call(1, "vm.builtin.make_closure", &[Arg::Function(f_sub), reg(0)]), ret(1)];
+    a.define("minus", 1, 2, &body);
+    let vm = a.vm();
+    let minus_two = vm.call("minus", &ints(&[2])).unwrap();
+
+    let owner = Vm::of_closure(&minus_two).unwrap();
+    assert_eq!(owner.invoke(&minus_two, &ints(&[5])).unwrap().get::<i64>(), Some(3));
+    let params = owner.closure_signature(&minus_two).unwrap().params;
+    assert_eq!(params.iter().map(|param| &*param.name).collect::<Vec<_>>(), ["p0"]);
+    assert!(factorial().vm().closure_signature(&minus_two).is_err());
+    assert!(Vm::of_closure(&Any::NONE).is_none());
+    drop(vm);
+    assert!(Vm::of_closure(&minus_two).is_some());
+    drop(owner);
+    assert!(Vm::of_closure(&minus_two).is_none());
 }
 
 #[test]
