@@ -38,7 +38,9 @@ mod tir;
 pub use analysis::memory_plan::{MemoryPlan, PlannedBuffer, PlannedKernel, PlannedStorage, peaks};
 pub use context::{CodeGenerators, Context, Environment, Evaluator, Generator, NamedTensors, Planner, Texts};
 
-pub use levels::{exact_pipeline, gpu_pipeline, pipeline, vm_pipeline, with_prepared_constants, with_quantized_weights};
+pub use levels::{
+    exact_pipeline, gpu_pipeline, pipeline, vm_pipeline, with_prepared_constants, with_quantized_weights,
+};
 pub use observe::{Observer, Silent};
 pub use options::{OptionKind, Options, PassOption};
 pub use params::bind_params::bind_params;

@@ -67,11 +67,6 @@ impl Programs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The program of an ID, if it lives.
-    pub(super) fn find(id: u64) -> Option<Arc<Program>> {
-        ALL.lock().get(&id)?.upgrade()
-    }
-
     /// Adds a program.
     pub(super) fn add(program: &Arc<Program>) {
         static REGISTERED: AtomicBool = AtomicBool::new(false);
