@@ -19,7 +19,7 @@ fn kernels_have_their_parameters_and_bounds() {
     assert_eq!(offsets, [(0, 4, 4), (8, 8, 8), (16, 12, 4)]);
     assert_eq!((kernel.param_bytes, kernel.shared_bytes, kernel.local_bytes), (28, 100, 24));
     assert_eq!((kernel.max_block, kernel.min_blocks), (Some([128, 2, 1]), Some(3)));
-    assert_eq!((module.version, module.target, module.arch_specific), ((8, 0), 80, false));
+    assert_eq!((module.version, module.target, module.arch_specific), ((8, 0), 90, false));
 }
 
 #[test]
