@@ -1,11 +1,11 @@
-//! What goes wrong while a kernel runs.
+//! Errors of kernels.
 use crate::memory::AccessError;
 
 /// An error of a kernel, with where it happened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}; kernel `{kernel}`, line {line} of its PTX: `{instruction}`; block {block:?}, thread {thread:?}")]
 pub struct Fault {
-    /// What went wrong.
+    /// The kind of error.
     pub kind: FaultKind,
     /// The kernel.
     pub kernel: String,

@@ -152,7 +152,7 @@ impl Driver {
         }
     }
 
-    /// Frees memory of which nothing is queued to free it.
+    /// Frees memory at once, also if a queued operation was to free it.
     pub(super) fn release(&mut self, address: u64, owner: &Owner) {
         self.owners.remove(&address);
         let is_freed = self.memory.free(address).is_ok();

@@ -48,7 +48,7 @@ pub(super) struct Capture {
     is_valid: bool,
 }
 
-/// What a program learns about a stream's capture.
+/// State of a stream's capture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CaptureInfo {
     /// `CUstreamCaptureStatus`: 0 none, 1 active, 2 invalidated.
@@ -125,7 +125,7 @@ impl Driver {
         }
     }
 
-    /// Invalidates a capture of which a stream is destroyed. Without its origin it cannot end, and is gone.
+    /// Invalidates a capture when one of its streams is destroyed. If that is its origin, the capture is removed.
     pub(super) fn leave_capture(&mut self, stream: Handle, handle: Handle) {
         self.invalidate(handle);
         let origin = self.captures.get(handle).map(|capture| (capture.origin, capture.graph));

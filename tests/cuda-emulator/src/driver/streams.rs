@@ -8,7 +8,7 @@ const NON_BLOCKING: u32 = 1;
 const LEGACY: Handle = 1;
 /// `CU_STREAM_PER_THREAD`.
 const PER_THREAD: Handle = 2;
-/// Priorities: least and greatest.
+/// Lowest and highest priority.
 pub(super) const PRIORITIES: (i32, i32) = (0, -5);
 
 /// How a stream relates to the legacy default stream of its context.

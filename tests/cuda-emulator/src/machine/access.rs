@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Grid<'_> {
-    /// Counts a warp's access by the memories that the lanes address.
+    /// Counts a warp's access, which has succeeded, by the memories that the lanes address.
     pub(super) fn count_access(&mut self, mask: u32, space: Space, addresses: &Lanes, bytes: u32) {
         let in_space = |wanted: Space| {
             lanes(mask)
@@ -34,7 +34,7 @@ impl Grid<'_> {
         }
     }
 
-    /// What threads synchronise through at an address; none in memories that they do not share.
+    /// The flag that threads synchronise through at an address; none in memories that they do not share.
     pub(super) fn flag(block: &Block, space: Space, address: u64) -> Option<Flag> {
         match space {
             Space::Global => Some(Flag::Global(address)),
@@ -54,17 +54,16 @@ impl Grid<'_> {
     ) -> Outcome<()> {
         let addresses = self.addresses(block, warp, access.address);
         let size = (access.bytes * access.count) as usize;
-        self.count_access(turn.mask, access.address.space, &addresses, size as u32);
         let kind = if access.order == Order::Weak { AccessKind::Read } else { AccessKind::StrongRead };
         for lane in lanes(turn.mask) {
             let (space, address) = resolve(access.address.space, addresses[lane]);
             let thread = block.thread(warp.index, lane);
             let by = ThreadAccess { thread, lane, kind, line: turn.instruction.line };
             let mut bytes = [0; 16];
+            self.load(block, by, space, address, &mut bytes[..size])?;
             if access.is_read_only && space == Space::Global {
                 self.read_as_constant(address, size as u32).map_err(|kind| Stop { kind: Box::new(kind), lane })?;
             }
-            self.load(block, by, space, address, &mut bytes[..size])?;
             if kind == AccessKind::StrongRead {
                 self.observe(block, thread, (space, address), access.order.acquires(), access.scope);
             }
@@ -77,6 +76,7 @@ impl Grid<'_> {
                 warp.registers[*dst as usize][lane] = value;
             }
         }
+        self.count_access(turn.mask, access.address.space, &addresses, size as u32);
         Ok(())
     }
 
@@ -108,7 +108,6 @@ impl Grid<'_> {
     ) -> Outcome<()> {
         let addresses = self.addresses(block, warp, access.address);
         let (width, size) = (access.bytes as usize, (access.bytes * access.count) as usize);
-        self.count_access(turn.mask, access.address.space, &addresses, size as u32);
         let kind = if access.order == Order::Weak { AccessKind::Write } else { AccessKind::StrongWrite };
         let mut values = [[0; 32]; 4];
         for (values, &source) in values.iter_mut().zip(src) {
@@ -127,6 +126,7 @@ impl Grid<'_> {
             }
             self.store(block, by, space, address, &bytes[..size])?;
         }
+        self.count_access(turn.mask, access.address.space, &addresses, size as u32);
         Ok(())
     }
 }

@@ -71,6 +71,10 @@ impl Grid<'_> {
         barrier: &Barrier,
     ) -> Outcome<Step> {
         let needed = if barrier.is_aligned { warp.live() } else { turn.mask };
+        if barrier.is_aligned && warp.exited != 0 {
+            let message = format!("threads {:#010x} of its warp have ended", warp.exited);
+            return stop(turn.first_lane(), FaultKind::DivergentBarrier(message));
+        }
         if !self.gather(warp, turn, needed) {
             return Ok(Step::Yield);
         }

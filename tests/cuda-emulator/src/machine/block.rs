@@ -78,14 +78,14 @@ impl Grid<'_> {
         let mut block = self.new_block(number, threads);
         let longest = TURNS[self.random.usize(..TURNS.len())];
         loop {
-            self.finish_copies(&mut block)?;
+            self.advance_copies(&mut block)?;
             let ready = block.warps.iter().filter(|warp| warp.is_ready()).count();
             if ready == 0 {
                 if block.warps.iter().all(|warp| warp.splits.is_empty()) {
                     break;
                 }
-                if !self.hurry_copies(&mut block) {
-                    return Err(self.stuck(&block));
+                if !self.end_delays(&mut block) {
+                    return Err(self.deadlock(&block));
                 }
                 continue;
             }
@@ -119,7 +119,7 @@ impl Grid<'_> {
     }
 
     /// The fault of a block none of whose threads can go on.
-    fn stuck(&self, block: &Block) -> Box<Fault> {
+    fn deadlock(&self, block: &Block) -> Box<Fault> {
         let splits = block.warps.iter().flat_map(|warp| warp.splits.iter().map(move |split| (warp, split)));
         let counted = |wait: fn(&Wait) -> bool| -> u32 {
             splits.clone().filter(|(_, split)| wait(&split.wait)).map(|(_, split)| split.mask.count_ones()).sum()

@@ -12,7 +12,7 @@ use crate::{
     ptx::op::{Op, ShuffleMode, Source, VoteMode},
 };
 
-/// What `shfl.sync` reads: the lane, and true if it is in range.
+/// The lane that `shfl.sync` reads, and true if it is in range.
 fn source_lane(mode: ShuffleMode, lane: u32, b: u32, clamp: u32) -> (u32, bool) {
     let (b, limit, segment) = (b & 31, clamp & 31, clamp >> 8 & 31);
     let (lowest, highest) = (lane & segment, lane & segment | limit & !segment);

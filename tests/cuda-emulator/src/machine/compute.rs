@@ -1,4 +1,4 @@
-//! What lanes compute from their own registers.
+//! Operations of lanes on their own registers.
 use super::{
     Grid, Outcome,
     block::Block,

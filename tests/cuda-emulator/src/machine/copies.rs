@@ -86,8 +86,6 @@ impl Grid<'_> {
         let ignored = ignore.map_or(0, |predicate| predicate.mask(warp));
         let size_of = |lane: usize| if ignored >> lane & 1 != 0 { 0 } else { sizes[lane] as u32 };
         let reading = lanes(turn.mask).filter(|&lane| size_of(lane) > 0).fold(0, |mask, lane| mask | 1 << lane);
-        self.count_access(reading, Space::Global, &sources, bytes);
-        self.count_access(turn.mask, Space::Shared, &targets, bytes);
         let pc = warp.splits[turn.split].pc;
         for lane in lanes(turn.mask) {
             let src_bytes = size_of(lane);
@@ -119,6 +117,8 @@ impl Grid<'_> {
             read.map_err(|kind| Stop { kind: Box::new(kind), lane })?;
             warp.copies.pending.push(copy);
         }
+        self.count_access(reading, Space::Global, &sources, bytes);
+        self.count_access(turn.mask, Space::Shared, &targets, bytes);
         Ok(())
     }
 
@@ -126,7 +126,7 @@ impl Grid<'_> {
     fn check_copy(&mut self, block: &mut Block, by: ThreadAccess, copy: &PendingCopy) -> Result<(), FaultKind> {
         let ThreadAccess { thread, line, .. } = by;
         block.shared.check(&self.clocks, thread, by.kind, (copy.dst, copy.bytes), line)?;
-        block.mbarriers.check_apart(copy.dst, copy.bytes)?;
+        block.mbarriers.check_no_mbarrier(copy.dst, copy.bytes)?;
         if !copy.src.is_multiple_of(copy.bytes.into()) {
             return Err(FaultKind::Misaligned { address: copy.src, bytes: copy.bytes });
         }
@@ -201,22 +201,22 @@ impl Grid<'_> {
         Ok(())
     }
 
-    /// Does what copies do by themselves, when it is time: read their source, arrive on mbarriers.
-    pub(super) fn finish_copies(&mut self, block: &mut Block) -> Result<(), Box<Fault>> {
+    /// Reads the sources and arrives on the mbarriers of asynchronous copies whose delay has passed.
+    pub(super) fn advance_copies(&mut self, block: &mut Block) -> Result<(), Box<Fault>> {
         for index in 0..block.warps.len() {
             let copies = &block.warps[index].copies;
             if copies.pending.is_empty() && copies.arrivals.is_empty() {
                 continue;
             }
             let mut copies = std::mem::take(&mut block.warps[index].copies);
-            let result = self.finish_copies_of(block, index as u32, &mut copies);
+            let result = self.advance_copies_of(block, index as u32, &mut copies);
             block.warps[index].copies = copies;
             result.map_err(|(pc, stop)| self.fault(block, index as u32, pc, stop))?;
         }
         Ok(())
     }
 
-    fn finish_copies_of(&mut self, block: &mut Block, warp: u32, copies: &mut Copies) -> Result<(), (usize, Stop)> {
+    fn advance_copies_of(&mut self, block: &mut Block, warp: u32, copies: &mut Copies) -> Result<(), (usize, Stop)> {
         let fail = |pc: usize, lane: usize| move |kind| (pc, Stop { kind: Box::new(kind), lane });
         for copy in copies.pending.iter_mut().filter(|copy| copy.read_at <= block.steps) {
             self.read_source(copy).map_err(fail(copy.pc, copy.lane))?;
@@ -234,8 +234,8 @@ impl Grid<'_> {
         Ok(())
     }
 
-    /// Lets arrivals on mbarriers happen that are pending, if there are any.
-    pub(super) fn hurry_copies(&self, block: &mut Block) -> bool {
+    /// Ends the delay of pending arrivals on mbarriers. Returns false if there are none.
+    pub(super) fn end_delays(&self, block: &mut Block) -> bool {
         let mut arrivals = block.warps.iter_mut().flat_map(|warp| &mut warp.copies.arrivals).peekable();
         let found = arrivals.peek().is_some();
         arrivals.for_each(|arrival| arrival.due = 0);

@@ -63,14 +63,14 @@ impl Grid<'_> {
             Op::LoadMatrix { .. } | Op::StoreMatrix { .. } | Op::TransposeMatrix { .. } | Op::Mma { .. } => {
                 return self.matrices(block, warp, turn);
             }
-            op => self.execute_apart(block, warp, turn, op)?,
+            op => self.execute_by_lane(block, warp, turn, op)?,
         }
         warp.splits[turn.split].pc += 1;
         Ok(Step::Continue)
     }
 
     /// An instruction that each lane executes for itself, whatever others do.
-    fn execute_apart(&mut self, block: &mut Block, warp: &mut Warp, turn: Turn<'_>, op: &Op) -> Outcome<()> {
+    fn execute_by_lane(&mut self, block: &mut Block, warp: &mut Warp, turn: Turn<'_>, op: &Op) -> Outcome<()> {
         match op {
             Op::Load { access, dst, sign_extend } => self.execute_load(block, warp, turn, access, dst, *sign_extend),
             Op::Store { access, src } => self.execute_store(block, warp, turn, access, src),

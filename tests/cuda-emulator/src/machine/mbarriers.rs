@@ -43,7 +43,7 @@ fn invalid<T>(message: impl Into<String>) -> Result<T, FaultKind> {
 
 impl Mbarriers {
     /// Checks that an access is of no mbarrier.
-    pub fn check_apart(&self, offset: u64, bytes: u32) -> Result<(), FaultKind> {
+    pub fn check_no_mbarrier(&self, offset: u64, bytes: u32) -> Result<(), FaultKind> {
         let overlaps = |at: u64| at < offset + u64::from(bytes) && offset < at + u64::from(BYTES);
         match self.all.iter().find(|(at, _)| overlaps(*at)) {
             Some((at, _)) => invalid(format!("an access of the one at offset {at} other than by `mbarrier`")),
@@ -103,7 +103,7 @@ impl Grid<'_> {
                 if !(1..=MAX_COUNT).contains(&count) {
                     return invalid(format!("a count of {count}"));
                 }
-                block.mbarriers.check_apart(offset, BYTES)?;
+                block.mbarriers.check_no_mbarrier(offset, BYTES)?;
                 block.mbarriers.all.push((offset, Mbarrier { expected: count, pending: count, phase: 0 }));
             }
             MbarrierOp::Invalidate => {

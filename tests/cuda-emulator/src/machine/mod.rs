@@ -2,8 +2,8 @@
 //!
 //! Blocks run one after the other in an order that the seed determines, and the warps of a block in turns whose lengths
 //! it determines too, between any two instructions. A warp executes an instruction for all lanes at the same address at
-//! once. Lanes that diverged are [`Split`](warp::Split)s, of which the one with the lowest address runs, so that they
-//! meet again where their paths join; instructions with `.sync` wait for the lanes that they name.
+//! once. Lanes that diverged are [`Split`](warp::Split)s. The split with the lowest address runs, so that they
+//! reconverge where their paths join; instructions with `.sync` wait for the lanes that they name.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -64,20 +64,20 @@ pub struct Launch<'a> {
     pub max_instructions: u64,
 }
 
-/// What went wrong, and the lane for which it did.
+/// An error of a lane.
 struct Stop {
     kind: Box<FaultKind>,
     lane: usize,
 }
 
-/// What lanes that execute an instruction return.
+/// The result of an instruction for a lane.
 type Outcome<T> = Result<T, Stop>;
 
 fn stop<T>(lane: usize, kind: FaultKind) -> Outcome<T> {
     Err(Stop { kind: Box::new(kind), lane })
 }
 
-/// What the blocks of a launch share.
+/// State that the blocks of a launch share.
 struct Grid<'a> {
     launch: &'a Launch<'a>,
     kernel: &'a Kernel,

@@ -27,7 +27,7 @@ impl Bytes {
     }
 }
 
-/// What a launch wrote, and what it read as read-only.
+/// The bytes that a launch wrote, and those that it read as read-only.
 #[derive(Debug, Default)]
 pub(super) struct ReadOnly {
     read: Bytes,

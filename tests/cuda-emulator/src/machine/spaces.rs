@@ -154,7 +154,7 @@ impl Grid<'_> {
             Space::Global | Space::Generic => self.load_global(access, address, into),
             Space::Const => self.load_constant(address, into),
             Space::Shared => block.shared.check(&self.clocks, thread, kind, (address, bytes), line).and_then(|()| {
-                block.mbarriers.check_apart(address, bytes)?;
+                block.mbarriers.check_no_mbarrier(address, bytes)?;
                 into.copy_from_slice(block.shared.bytes(address, bytes));
                 Ok(())
             }),
@@ -211,7 +211,7 @@ impl Grid<'_> {
         let result = match space {
             Space::Global | Space::Generic => self.store_global(access, address, from),
             Space::Shared => block.shared.check(&self.clocks, thread, kind, (address, bytes), line).and_then(|()| {
-                block.mbarriers.check_apart(address, bytes)?;
+                block.mbarriers.check_no_mbarrier(address, bytes)?;
                 block.shared.bytes_mut(address, bytes).copy_from_slice(from);
                 Ok(())
             }),

@@ -6,7 +6,7 @@ use crate::{arith::Lanes, fault::Fault};
 /// not starve it.
 const FAIR_AFTER: u32 = 1024;
 
-/// What keeps a split from its next instruction.
+/// The reason why a split cannot execute its next instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
     /// Nothing.
@@ -47,10 +47,10 @@ pub(super) struct Warp {
     pub diverged_steps: u32,
 }
 
-/// Whether a warp can go on at once.
+/// The state of a warp behind an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It can.
+    /// It can go on at once.
     Continue,
     /// Its turn ends: it waits, or something happened that may let others go on.
     Yield,

@@ -1,4 +1,4 @@
-//! What is wrong with an access of global memory.
+//! Errors of accesses of global memory.
 
 /// An access of global memory that is an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

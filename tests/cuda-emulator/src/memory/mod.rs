@@ -1,7 +1,7 @@
 //! Global memory of all devices, in one address space.
 //!
-//! Addresses lie from [`BASE`] on, where no host address lies. They are never reused, and between allocations is a gap
-//! of at least [`GAP`] bytes, so that a wrong address is in no other allocation. Each byte knows whether it was written.
+//! Addresses begin at [`BASE`], beyond all host addresses. They are never reused, and a gap of at least [`GAP`] bytes
+//! separates allocations, so that a wrong address is in no other allocation. A bit for each byte says if it was written.
 mod bitmap;
 mod error;
 #[cfg(test)]

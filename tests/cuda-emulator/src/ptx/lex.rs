@@ -43,7 +43,7 @@ pub(super) struct Lexeme<'a> {
     pub span: Range<u32>,
 }
 
-/// Splits `text` into tokens, the last of which is [`Token::End`].
+/// Splits `text` into tokens. The last is [`Token::End`].
 pub(super) fn lex(text: &str) -> Result<Vec<Lexeme<'_>>, ParseError> {
     if u32::try_from(text.len()).is_err() {
         return Err(ParseError { line: 1, message: "text of more than 4 GiB".into() });

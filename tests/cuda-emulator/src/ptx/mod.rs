@@ -49,7 +49,7 @@ pub struct Kernel {
     pub local_bytes: u32,
     /// Virtual registers that the text declares: an upper bound, not what an assembler would allocate.
     pub registers: u32,
-    /// What the machine runs.
+    /// Its decoded instructions.
     pub(crate) code: Arc<op::Code>,
 }
 
@@ -91,7 +91,7 @@ pub struct Variable {
 pub struct ParseError {
     /// The line, counted from 1.
     pub line: u32,
-    /// What was unexpected.
+    /// The unexpected token, name or modifier.
     pub message: String,
 }
 

@@ -9,7 +9,7 @@ pub(crate) struct RegisterType {
     pub bits: u32,
 }
 
-/// What a name in an operand stands for.
+/// A variable that an operand names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Symbol {
     /// A variable of the module in `.global` or `.const`.

@@ -142,6 +142,27 @@ fn kernel_nodes_of_graphs_can_be_changed() {
 }
 
 #[test]
+fn launches_of_an_executable_are_ordered() {
+    emulated("kernels::launches_of_an_executable_are_ordered", &[], || {
+        primary(0);
+        let (add, first, second) = (kernel(c"add"), non_blocking(), non_blocking());
+        let address = allocate(4).unwrap();
+        upload(address, &words(&[0])).unwrap();
+        synchronize().unwrap();
+        begin_capture(first, Mode::CU_STREAM_CAPTURE_MODE_GLOBAL).unwrap();
+        launch(add, 1, 1, 0, first, &[address, 1, 1]).unwrap();
+        let exec = instantiate(end_capture(first).unwrap()).unwrap();
+        launch_graph(exec, first).unwrap();
+        launch_graph(exec, second).unwrap();
+        synchronize_stream(second).unwrap();
+        let mut data = [0; 4];
+        download_async(&mut data, address, second).unwrap();
+        synchronize_stream(second).unwrap();
+        assert_eq!(data.to_vec(), words(&[2]));
+    });
+}
+
+#[test]
 fn a_stale_graph_has_the_old_pointer() {
     let output = emulated("kernels::a_stale_graph_has_the_old_pointer", &[], || {
         primary(0);

@@ -26,6 +26,13 @@ fn warps_that_ended_count_as_arrived() {
     assert_eq!(of_threads(body, 96), expected);
 }
 
+/// Barriers that are not aligned wait for threads, not warps.
+#[test]
+fn threads_that_ended_count_as_arrived() {
+    let body = "mov.u32 %r0, 1; st.global.u32 [%rd3], %r0; and.b32 %r2, %r1, 1; setp.eq.s32 %p1, %r2, 1; @%p1 exit; barrier.sync 0; mov.u32 %r0, 2;";
+    assert_eq!(of_threads(body, 64), (0..64).map(|t| 2 - t % 2).collect::<Vec<_>>());
+}
+
 #[test]
 fn warp_barriers_order_lanes() {
     let body = ".shared .align 4 .b8 s[128]; mov.u64 %rd5, s; add.s64 %rd6, %rd5, %rd2; st.shared.u32 [%rd6], %r1; bar.warp.sync -1;\n\

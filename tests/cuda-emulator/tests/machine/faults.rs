@@ -1,4 +1,4 @@
-//! Mistakes in kernels that a GPU lets pass, each of which must be reported whatever the order of warps.
+//! Mistakes in kernels that a GPU lets pass. Each must be reported whatever the order of warps.
 use crate::support::{Call, PROLOGUE, SEEDS, faults, kernel};
 use hammock_cuda_emulator::fault::FaultKind;
 
@@ -42,7 +42,7 @@ fn unwritten_memory() {
 
 #[test]
 fn a_tail_off_by_one_is_out_of_bounds() {
-    // 256 numbers, of which thread 255 writes the 257th.
+    // The output has 256 numbers, and thread 255 writes the 257th.
     expect("st.global.u32 [%rd3+4], %r1;", 256, |kind| matches!(kind, FaultKind::Global(_)));
     expect(&format!("{SHARED} st.shared.u32 [%rd6+4], %r1;"), 64, |kind| {
         matches!(kind, FaultKind::SharedOutOfBounds { offset: 256, bytes: 4, size: 256 })
@@ -66,6 +66,10 @@ fn divergent_barriers() {
     });
     // Two paths with a barrier each.
     expect("setp.lt.u32 %p1, %r1, 16; @%p1 bra B; bar.sync 0; bra END;\nB: bar.sync 0;\nEND:", 32, |kind| {
+        matches!(kind, FaultKind::DivergentBarrier(_))
+    });
+    // Threads that end before others of their warp wait.
+    expect("setp.lt.u32 %p1, %r1, 16; @%p1 exit; bar.sync 0;", 32, |kind| {
         matches!(kind, FaultKind::DivergentBarrier(_))
     });
     // Warps that wait at different barriers.

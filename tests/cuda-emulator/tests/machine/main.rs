@@ -2,6 +2,7 @@
 mod barriers;
 mod control;
 mod copies;
+mod extremes;
 mod faults;
 mod instructions;
 mod llvm;

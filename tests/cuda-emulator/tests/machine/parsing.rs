@@ -1,4 +1,4 @@
-//! What the reader of PTX accepts, and what it says about the rest.
+//! Text that the parser accepts, and its errors.
 use crate::support::{kernel, module};
 use hammock_cuda_emulator::ptx::Module;
 
@@ -78,6 +78,12 @@ fn bad_modules_are_errors() {
     for (text, expected) in rows {
         assert_eq!(message(text), expected, "{text}");
     }
+}
+
+#[test]
+fn instructions_need_their_target() {
+    let text = kernel("", "cp.async.commit_group;").replace("sm_90", "sm_75");
+    assert_eq!(message(&text), "line 10 of PTX: `cp.async.commit_group` needs sm_80, and the module is for sm_75");
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl Call {
     }
 }
 
-/// What a kernel with one parameter, its output, writes for every seed.
+/// The numbers that a kernel with one parameter, its output, writes for every seed.
 pub fn output(body: &str, block: u32, count: usize) -> Vec<u32> {
     let mut results = SEEDS.map(|seed| {
         let (mut call, address) = Call::new(&kernel(".param .u64 out", body), 1, block).output(count);

@@ -1,4 +1,4 @@
-//! What lanes of a warp do together.
+//! Collective instructions of a warp.
 use crate::support::of_threads;
 
 #[test]

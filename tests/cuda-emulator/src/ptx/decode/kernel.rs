@@ -1,6 +1,6 @@
-//! A kernel's code: the functions that it calls, then itself, with their registers and variables side by side.
+//! A kernel's code: the functions that it calls, then itself. Each has registers and variables of its own.
 //!
-//! Each function has registers and local memory of its own, for there is no recursion.
+//! That suffices because recursion is rejected.
 use super::{Context, Decoder, Frame};
 use crate::ptx::{
     Kernel, ParseError,
@@ -21,7 +21,8 @@ pub(crate) fn decode_kernel(syntax: &Syntax, entry: &Function) -> Result<(Kernel
         let mut frame = place_frame(function, &mut code)?;
         frame.is_entry = std::ptr::eq(function, entry);
         frame.first = code.instructions.len() as u32;
-        decode_function(&frame, &Context { target: syntax.target, shared: &shared, callees: &frames }, &mut code)?;
+        let Syntax { target, version, .. } = *syntax;
+        decode_function(&frame, &Context { target, version, shared: &shared, callees: &frames }, &mut code)?;
         frames.push(frame);
     }
     code.has_read_only_loads = code.instructions.iter().any(|instruction| match &instruction.op {

@@ -47,7 +47,6 @@ fn arrive(d: &mut Decoder<'_>) -> Result<Op, String> {
 /// `test_wait`, and `try_wait`, whose time limit may end at once.
 fn wait(d: &mut Decoder<'_>) -> Result<Op, String> {
     let tries = d.required(&[("try_wait", true), ("test_wait", false)])?;
-    d.requires(if tries { 90 } else { 80 })?;
     d.count(3..=if tries { 4 } else { 3 })?;
     let by_parity = d.accept("parity");
     d.accept("acquire");

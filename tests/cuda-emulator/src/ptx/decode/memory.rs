@@ -46,7 +46,7 @@ const CACHE_HINTS: &[&str] = &[
     "L2::256B",
 ];
 
-/// What follows `ld` or `st` up to the type.
+/// The modifiers of `ld` or `st` before the type.
 struct Qualifiers {
     order: Order,
     scope: Scope,

@@ -11,6 +11,7 @@ mod mbarrier;
 mod memory;
 mod movement;
 mod operand;
+mod requirements;
 mod warp;
 
 use super::{
@@ -112,17 +113,6 @@ const ROOTS: &[(&str, Decode)] = &[
     ("xor", arithmetic::logic),
 ];
 
-/// The least targets of instructions that not all have: 80 for `sm_80`.
-const TARGETS: &[(&str, u32)] = &[
-    ("cp", 80),
-    ("elect", 90),
-    ("ldmatrix", 75),
-    ("mbarrier", 80),
-    ("movmatrix", 75),
-    ("redux", 80),
-    ("stmatrix", 90),
-];
-
 /// Where a function's registers and variables are in the kernel that is decoded.
 pub(super) struct Frame<'a> {
     pub function: &'a Function,
@@ -136,13 +126,14 @@ pub(super) struct Frame<'a> {
     pub is_entry: bool,
 }
 
-/// What decoding needs besides a statement.
+/// The module and kernel that a statement is decoded for.
 pub(super) struct Context<'a> {
-    /// The module's target: 80 for `sm_80`.
+    /// The module's target and version.
     pub target: u32,
+    pub version: (u32, u32),
     /// Offsets of shared variables.
     pub shared: &'a [u32],
-    /// Frames of the functions by name, those before the one that is decoded.
+    /// Frames of the functions that precede the decoded function.
     pub callees: &'a [Frame<'a>],
 }
 
@@ -155,7 +146,7 @@ pub(super) struct Decoder<'a> {
     parts: Vec<&'a str>,
     /// The part to be read next.
     at: usize,
-    /// Operations that must run before or behind the one that is returned.
+    /// Operations that must run before or behind the returned operation.
     pub before: Vec<Op>,
     pub behind: Vec<Op>,
 }
@@ -172,9 +163,7 @@ impl<'a> Decoder<'a> {
         let Ok(index) = ROOTS.binary_search_by_key(&root, |row| row.0) else {
             return Err(format!("unknown instruction `{}`", self.statement.name));
         };
-        if let Some((_, target)) = TARGETS.iter().find(|row| row.0 == root) {
-            self.requires(*target)?;
-        }
+        requirements::check(&self.parts, self.context.target, self.context.version)?;
         let op = ROOTS[index].1(self)?;
         if self.at != self.parts.len() {
             return Err(format!("unknown modifier `.{}` of `{}`", self.parts[self.at], self.statement.name));

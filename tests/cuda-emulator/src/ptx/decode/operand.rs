@@ -102,7 +102,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// A register of at least `bits` bits, and how many it has.
+    /// A register of `bits` bits or more, and its number of bits.
     pub fn dst_at_least(&self, operand: &Operand, bits: u32, index: usize) -> Result<(u32, u32), String> {
         match *operand {
             Operand::Register(register) if self.bits(register) >= bits.max(16) => {

@@ -1,4 +1,4 @@
-//! What the variants of instructions do.
+//! Variants of instructions.
 use super::{PredicateSource, Source};
 use crate::arith::{Binary, Comparison, Modifiers, PrmtMode, Ternary, Type, Unary};
 
@@ -12,7 +12,7 @@ pub(crate) enum AtomicOp {
     Decrement,
 }
 
-/// What a lane computes from its own registers.
+/// Functions of a lane's own registers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Function {
     Move,
@@ -73,7 +73,7 @@ impl Logic {
     }
 }
 
-/// What `setp` and `set` compare.
+/// A comparison of `setp` or `set`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Compare {
     pub comparison: Comparison,
@@ -102,7 +102,7 @@ pub(crate) enum VoteMode {
     Ballot,
 }
 
-/// What a barrier computes: `bar.red`.
+/// Reductions of `bar.red`, with the register of the result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum BarrierReduction {
     And(u32),

@@ -1,4 +1,4 @@
-//! What instructions read and write.
+//! Operands of instructions.
 use crate::{ptx::special::Special, shadow::Scope};
 
 /// Generic addresses of shared memory begin here.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// Registers of one `.reg` in the form `%r<n>` at most: more is a mistake in the text.
 const MAX_REGISTERS: u32 = 1 << 20;
 
-/// What names mean within a pair of braces.
+/// The names that are declared within a pair of braces.
 #[derive(Default)]
 pub(super) struct Scope<'a> {
     pub names: HashMap<&'a str, Meaning>,
@@ -18,7 +18,7 @@ pub(super) struct Scope<'a> {
     pub index: usize,
 }
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, Copy)]
 pub(super) enum Meaning {
     Register(usize),

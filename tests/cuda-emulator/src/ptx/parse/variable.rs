@@ -1,7 +1,7 @@
 //! Declarations of variables, and their initializers.
 use super::{super::syntax::SharedVariable, ParseError, Parser, Symbol, Token, Variable, type_bytes};
 
-/// What a declaration says before its initializer.
+/// A declaration without its initializer.
 pub(super) struct Declaration<'a> {
     pub name: &'a str,
     /// Bytes of an element.
