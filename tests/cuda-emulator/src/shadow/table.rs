@@ -38,7 +38,7 @@ impl Shadow {
         Shadow::new(true, 64)
     }
 
-    fn new(is_poisoned: bool, max_entries: usize) -> Shadow {
+    pub(super) fn new(is_poisoned: bool, max_entries: usize) -> Shadow {
         let by_number = FxHashMap::default();
         Shadow { pages: Vec::new(), by_number, last: (u64::MAX, 0), lists: Lists::new(max_entries), is_poisoned }
     }

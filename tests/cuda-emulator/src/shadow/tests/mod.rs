@@ -1,4 +1,6 @@
 //! Correct idioms pass, and the same without one synchronization are races.
+mod random;
+
 use super::AccessKind::{AsyncRead, AsyncWrite, Atomic, Read, StrongRead, StrongWrite, Write};
 use super::*;
 
