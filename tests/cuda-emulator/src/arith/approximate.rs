@@ -105,9 +105,12 @@ fn perturb(format: Format, exact: f64, error: Error, share: f64) -> u64 {
     let half_ulp = 2f64.powi(-(format.fraction_bits as i32) - 1);
     match error {
         Error::Ulps(count) => moved(format, encode(format, exact), count as f64 * share),
-        Error::Relative(bound) => encode(format, exact * (1.0 + share * (bound - half_ulp).max(0.0))),
+        Error::Relative(bound) => {
+            let room = (bound - half_ulp) / (1.0 + half_ulp);
+            encode(format, exact * (1.0 + share * room.max(0.0)))
+        }
         Error::Absolute(bound) => {
-            let room = bound - half_ulp * exact.abs().max(2f64.powi(-14));
+            let room = bound - half_ulp * (exact.abs() + bound).max(2f64.powi(-14));
             encode(format, exact + share * room.max(0.0))
         }
     }

@@ -80,9 +80,7 @@ impl Grid<'_> {
             Op::Shuffle { mode, dst, in_range, a, b, clamp, .. } => {
                 let [a, b, clamp] = [a, b, clamp].map(|&source| self.read(block, warp, source));
                 let (values, found) = self.shuffle(*mode, group, &a, &b, &clamp);
-                if let Some(dst) = dst {
-                    warp.write(*dst, group, &values);
-                }
+                warp.write(*dst, group, &values);
                 if let Some(in_range) = in_range {
                     warp.write_predicate(*in_range, group, found);
                 }

@@ -151,6 +151,10 @@ impl Grid<'_> {
         mbarrier.expected -= if drop { count } else { 0 };
         if mbarrier.pending == 0 {
             mbarrier.phase += 1;
+            // Nobody can wait for the phase before this one any more.
+            if let Some(past) = mbarrier.phase.checked_sub(2) {
+                self.clocks.forget(Flag::Phase(block.number, offset, past));
+            }
             mbarrier.pending = mbarrier.expected;
         }
         Ok(())

@@ -27,15 +27,13 @@ pub(super) struct Entry {
 }
 
 /// Lists of entries of cells that have several.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lists {
     lists: Vec<Vec<Entry>>,
     free: Vec<u32>,
+    max_entries: usize,
 }
 
-/// The most entries of a cell. Further accesses are not recorded, which can hide a race from a later access only if
-/// that is ordered after all recorded ones.
-const MAX_ENTRIES: usize = 64;
 const LINE_BITS: u32 = 24;
 const LINE_MASK: u32 = (1 << LINE_BITS) - 1;
 
@@ -140,6 +138,12 @@ impl Cell {
 }
 
 impl Lists {
+    /// Lists of at most `max_entries` of a cell. Further accesses are not recorded, which can hide a race from a later
+    /// access only if that is ordered after all recorded ones.
+    pub(super) fn new(max_entries: usize) -> Lists {
+        Lists { lists: Vec::new(), free: Vec::new(), max_entries }
+    }
+
     fn entries<'a>(&'a self, cell: &'a Cell) -> &'a [Entry] {
         match cell.first {
             Entry { lanes: 0, clock: 0, .. } => &[],
@@ -179,7 +183,7 @@ impl Lists {
                 if list.is_empty() {
                     self.clear(cell);
                     cell.first = new;
-                } else if list.len() < MAX_ENTRIES {
+                } else if list.len() < self.max_entries {
                     list.push(new);
                 }
             }

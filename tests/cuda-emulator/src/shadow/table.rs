@@ -28,19 +28,19 @@ struct Page {
 }
 
 impl Shadow {
-    /// A shadow of global memory, where [`Memory`](crate::memory::Memory) knows what was written.
+    /// A shadow of global memory, which keeps few readers of each word because weights have many, and where [`Memory`](crate::memory::Memory) knows what was written.
     pub fn of_global() -> Shadow {
-        Shadow::new(false)
+        Shadow::new(false, 4)
     }
 
     /// A shadow of a block's shared memory, where reads of unwritten bytes are errors.
     pub fn of_shared() -> Shadow {
-        Shadow::new(true)
+        Shadow::new(true, 64)
     }
 
-    fn new(is_poisoned: bool) -> Shadow {
+    pub(super) fn new(is_poisoned: bool, max_entries: usize) -> Shadow {
         let by_number = FxHashMap::default();
-        Shadow { pages: Vec::new(), by_number, last: (u64::MAX, 0), lists: Lists::default(), is_poisoned }
+        Shadow { pages: Vec::new(), by_number, last: (u64::MAX, 0), lists: Lists::new(max_entries), is_poisoned }
     }
 
     /// Checks and records an access of `bytes` bytes at `address`. A thread that no block of the clocks has is not

@@ -49,6 +49,16 @@ fn what_is_unknown_is_an_error_by_name() {
         ("add.s32 %r0, %rd1, 1;", "line 10 of PTX: operand 2 of `add.s32` is not a register of 32 bits"),
         ("add.s32 %r0, x, 1;", "line 10 of PTX: unknown name `x`"),
         ("call (%r0), vprintf, (%r1);", "line 10 of PTX: call of `vprintf`, which the module does not define"),
+        (
+            "ld.volatile.local.b32 %r0, [%rd1];",
+            "line 10 of PTX: unknown combination of modifiers in `ld.volatile.local.b32`",
+        ),
+        ("st.global.ca.b32 [%rd1], %r0;", "line 10 of PTX: unknown modifier `.ca` of `st.global.ca.b32`"),
+        (
+            "red.global.exch.b32 [%rd1], %r0;",
+            "line 10 of PTX: unknown combination of modifiers in `red.global.exch.b32`",
+        ),
+        ("bar.sync 16;", "line 10 of PTX: operand 1 of `bar.sync` is not a barrier from 0 to 15"),
         (".frob 3;", "line 10 of PTX: unknown instruction `.frob`"),
         ("mov.u32 %r0, 5", "line 11 of PTX: expected `,` or `;`, not `}`"),
         ("mov.u32 %r0, 0x1G;", "line 10 of PTX: `0x1G` is no number"),

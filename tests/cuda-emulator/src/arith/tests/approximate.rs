@@ -53,6 +53,23 @@ fn errors_stay_within_the_manuals_bounds() {
 }
 
 #[test]
+fn errors_of_brain_floats_stay_within_bounds() {
+    let ftz = Modifiers { ftz: true, ..APPROX };
+    for bits in 0..=u16::MAX {
+        let x = half::bf16::from_bits(bits);
+        let wide = x.to_f64();
+        let found =
+            |op, modifiers| half::bf16::from_bits(unary(op, Type::BF16, modifiers, bits.into()) as u16).to_f64();
+        if !x.is_nan() {
+            assert!((found(Unary::Tanh, APPROX) - wide.tanh()).abs() <= 2f64.powi(-8), "{x}");
+        }
+        if wide.abs() < 126.0 {
+            assert!((found(Unary::Ex2, ftz) / wide.exp2() - 1.0).abs() <= 2f64.powi(-7), "{x}");
+        }
+    }
+}
+
+#[test]
 fn half_precision_errors_stay_within_bounds() {
     for bits in 0..=u16::MAX {
         let x = half::f16::from_bits(bits);

@@ -132,6 +132,27 @@ fn floats_round_to_integers() {
     }
 }
 
+/// All halves, against the host's `f64`.
+#[test]
+fn halves_round_to_integers() {
+    for bits in 0..=u16::MAX {
+        for (ty, x) in [(Type::F16, f16::from_bits(bits).to_f64()), (Type::BF16, bf16::from_bits(bits).to_f64())] {
+            let rounded: [(Rounding, f64); 4] = [
+                (Rounding::Nearest, x.round_ties_even()),
+                (Rounding::Zero, x.trunc()),
+                (Rounding::Down, x.floor()),
+                (Rounding::Up, x.ceil()),
+            ];
+            for (rounding, expected) in rounded.into_iter().filter(|_| !x.is_nan()) {
+                let found = |to| convert(to, ty, to_integer(rounding), bits.into());
+                assert_eq!(found(Type::S32) as i64, i64::from(expected as i32), "{x}");
+                assert_eq!(found(Type::U16), u64::from(expected as u16), "{x}");
+                assert_eq!(found(Type::S64) as i64, expected as i64, "{x}");
+            }
+        }
+    }
+}
+
 #[test]
 fn nan_becomes_zero_or_the_upper_bit() {
     let single = f32::NAN.to_bits().into();

@@ -62,8 +62,8 @@ fn decode(d: &mut Decoder<'_>, dst: bool) -> Result<Op, String> {
     }
     let first = usize::from(dst);
     let swaps = op == AtomicOp::CompareAndSwap;
-    if swaps && !dst {
-        return Err(d.unknown());
+    if !dst && (swaps || op == AtomicOp::Exchange || order.acquires()) {
+        return Err(format!("unknown combination of modifiers in `{}`", d.statement.name));
     }
     let count = first + 2 + usize::from(swaps);
     d.count(count..=count)?;

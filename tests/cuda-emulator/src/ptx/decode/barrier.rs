@@ -1,6 +1,6 @@
 //! Barriers and fences.
 use super::{
-    super::op::{Barrier, BarrierReduction, Op},
+    super::op::{Barrier, BarrierReduction, Op, Source},
     Decoder,
     memory::SCOPES,
 };
@@ -54,6 +54,14 @@ fn decode(d: &mut Decoder<'_>, is_bar: bool) -> Result<Op, String> {
         return Err(format!("`{}` without a number of threads", d.statement.name));
     }
     let id = d.src(first, Type::U32)?;
+    if matches!(id, Source::Immediate(16..)) {
+        return d.wrong(first, "a barrier from 0 to 15");
+    }
+    if let Some(Source::Immediate(count)) = threads
+        && (count == 0 || count % 32 != 0)
+    {
+        return d.wrong(first + 1, "a multiple of the warp's size");
+    }
     Ok(Op::Barrier(Barrier { id, threads, is_aligned, is_arrive: kind == Kind::Arrive, reduction }))
 }
 

@@ -1,6 +1,9 @@
 //! `ldmatrix`, `stmatrix`, `movmatrix` and `mma`.
 use super::{
-    super::op::{Op, Source, Space},
+    super::{
+        op::{Op, Source, Space},
+        syntax::Operand,
+    },
     Decoder,
 };
 use crate::{arith::Type, matrix::Mma};
@@ -21,39 +24,37 @@ fn space(d: &mut Decoder<'_>) -> Result<Space, String> {
     Ok(space)
 }
 
-impl Decoder<'_> {
-    /// Registers of a fragment that is written.
-    fn fragment(&self, index: usize, bits: u32, count: usize) -> Result<Box<[u32]>, String> {
-        let operands = self.vector(index)?;
-        if operands.len() != count {
-            return self.wrong(index, &format!("a vector of {count} registers"));
+impl<'a> Decoder<'a> {
+    /// The operands of a fragment.
+    fn fragment(&self, index: usize, count: usize) -> Result<&'a [Operand], String> {
+        match self.operand(index)? {
+            Operand::Vector(operands) if operands.len() == count => Ok(operands),
+            _ => self.wrong(index, &format!("a vector of {count} registers")),
         }
-        operands
-            .iter()
-            .map(|operand| match self.operand_or_sink(operand, bits, index)? {
-                Some(register) => Ok(register),
-                None => self.wrong(index, "a vector of registers"),
-            })
-            .collect()
     }
 
-    /// Registers of a fragment that is read.
-    fn fragment_source(&self, index: usize, bits: u32, count: usize) -> Result<Box<[Source]>, String> {
-        let registers = self.fragment(index, bits, count)?;
-        Ok(registers.iter().map(|&register| Source::Register(register)).collect())
+    /// Registers of a fragment that is written.
+    fn fragment_dst(&self, index: usize, bits: u32, count: usize) -> Result<Box<[u32]>, String> {
+        self.fragment(index, count)?.iter().map(|operand| self.register(operand, bits, index)).collect()
+    }
+
+    /// Registers or constants of a fragment that is read.
+    fn fragment_src(&self, index: usize, bits: u32, count: usize) -> Result<Box<[Source]>, String> {
+        let ty = if bits == 64 { Type::B64 } else { Type::B32 };
+        self.fragment(index, count)?.iter().map(|operand| self.source(operand, ty, index)).collect()
     }
 }
 
 pub(super) fn ldmatrix(d: &mut Decoder<'_>) -> Result<Op, String> {
     let (count, transpose) = shape(d)?;
     let space = space(d)?;
-    Ok(Op::LoadMatrix { dst: d.fragment(0, 32, count)?, address: d.address(1, space)?, transpose })
+    Ok(Op::LoadMatrix { dst: d.fragment_dst(0, 32, count)?, address: d.address(1, space)?, transpose })
 }
 
 pub(super) fn stmatrix(d: &mut Decoder<'_>) -> Result<Op, String> {
     let (count, transpose) = shape(d)?;
     let space = space(d)?;
-    Ok(Op::StoreMatrix { src: d.fragment_source(1, 32, count)?, address: d.address(0, space)?, transpose })
+    Ok(Op::StoreMatrix { src: d.fragment_src(1, 32, count)?, address: d.address(0, space)?, transpose })
 }
 
 pub(super) fn movmatrix(d: &mut Decoder<'_>) -> Result<Op, String> {
@@ -80,9 +81,9 @@ pub(super) fn mma(d: &mut Decoder<'_>) -> Result<Op, String> {
     let bits = types.map(|ty| if ty == Type::F64 { 64 } else { 32 });
     Ok(Op::Mma {
         mma,
-        d: d.fragment(0, bits[0], counts[0])?,
-        a: d.fragment_source(1, bits[1], counts[1])?,
-        b: d.fragment_source(2, bits[2], counts[2])?,
-        c: d.fragment_source(3, bits[3], counts[3])?,
+        d: d.fragment_dst(0, bits[0], counts[0])?,
+        a: d.fragment_src(1, bits[1], counts[1])?,
+        b: d.fragment_src(2, bits[2], counts[2])?,
+        c: d.fragment_src(3, bits[3], counts[3])?,
     })
 }

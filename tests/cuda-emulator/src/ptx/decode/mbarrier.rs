@@ -39,6 +39,9 @@ fn arrive(d: &mut Decoder<'_>) -> Result<Op, String> {
     d.accept("cta");
     let space = d.shared_or_generic();
     d.expect("b64")?;
+    if operands == 3 {
+        d.requires(90)?;
+    }
     let count = if operands == 3 { d.src(2, Type::U32)? } else { Source::Immediate(1) };
     let op = MbarrierOp::Arrive { count, drop, state: d.dst_or_sink(0, 64)? };
     Ok(Op::Mbarrier { op, address: d.address(1, space)? })

@@ -24,15 +24,12 @@ pub(super) const SPACES: &[(&str, Space)] = &[
     ("param::func", Space::Param),
 ];
 
+/// Cache operators, which change no value.
+const LOAD_OPERATORS: &[&str] = &["ca", "cg", "cs", "lu", "cv"];
+const STORE_OPERATORS: &[&str] = &["wb", "cg", "cs", "wt"];
+
 /// Hints to caches, which change no value.
 const CACHE_HINTS: &[&str] = &[
-    "ca",
-    "cg",
-    "cs",
-    "lu",
-    "cv",
-    "wb",
-    "wt",
     "L1::evict_normal",
     "L1::evict_unchanged",
     "L1::evict_first",
@@ -55,7 +52,7 @@ struct Qualifiers {
     count: usize,
 }
 
-fn qualifiers(d: &mut Decoder<'_>) -> Result<Qualifiers, String> {
+fn qualifiers(d: &mut Decoder<'_>, operators: &[&str]) -> Result<Qualifiers, String> {
     let orders = [
         ("weak", Order::Weak),
         ("volatile", Order::Relaxed),
@@ -65,18 +62,23 @@ fn qualifiers(d: &mut Decoder<'_>) -> Result<Qualifiers, String> {
     ];
     let is_volatile = d.peek() == "volatile";
     let order = d.choose(&orders).unwrap_or(Order::Weak);
-    let scope = match d.choose(SCOPES) {
-        None if order != Order::Weak && !is_volatile => return Err(d.unknown()),
-        scope => scope.unwrap_or(Scope::Device),
+    // `.relaxed`, `.acquire` and `.release` have a scope, others none.
+    let scope = match order {
+        Order::Weak => Scope::Device,
+        _ if is_volatile => Scope::Device,
+        _ => d.required(SCOPES)?,
     };
     let space = d.choose(SPACES).unwrap_or(Space::Generic);
+    if order != Order::Weak && !matches!(space, Space::Global | Space::Shared | Space::Generic) {
+        return Err(format!("unknown combination of modifiers in `{}`", d.statement.name));
+    }
     let (mut is_read_only, mut count) = (false, 1);
     loop {
         match d.peek() {
             "nc" => is_read_only = true,
             "v2" => count = 2,
             "v4" => count = 4,
-            hint if CACHE_HINTS.contains(&hint) => {}
+            hint if CACHE_HINTS.contains(&hint) || operators.contains(&hint) => {}
             _ => return Ok(Qualifiers { order, scope, space, is_read_only, count }),
         }
         d.at += 1;
@@ -87,7 +89,8 @@ impl Decoder<'_> {
     /// The type of an access: 8 to 64 bits.
     fn access_type(&mut self, count: usize) -> Result<Type, String> {
         let ty = self.ty()?;
-        if !(8..=64).contains(&ty.bits()) || ty.bits() as usize * count > 128 {
+        let is_half = ty.is_packed() || ty.is_float() && ty.bits() < 32;
+        if is_half || !(8..=64).contains(&ty.bits()) || ty.bits() as usize * count > 128 {
             return Err(format!("unsupported type in `{}`", self.statement.name));
         }
         Ok(ty)
@@ -97,8 +100,8 @@ impl Decoder<'_> {
 /// `ld` and `ldu`: a warp-uniform load is a hint.
 pub(super) fn ld(d: &mut Decoder<'_>) -> Result<Op, String> {
     d.count(2..=2)?;
-    let q = qualifiers(d)?;
-    if q.order == Order::Release || q.is_read_only && q.space != Space::Global && q.space != Space::Generic {
+    let q = qualifiers(d, LOAD_OPERATORS)?;
+    if q.order == Order::Release || q.is_read_only && (q.space != Space::Global || q.order != Order::Weak) {
         return Err(format!("unknown combination of modifiers in `{}`", d.statement.name));
     }
     let ty = d.access_type(q.count)?;
@@ -117,6 +120,9 @@ pub(super) fn ld(d: &mut Decoder<'_>) -> Result<Op, String> {
         widest = widest.max(bits);
         dst.push(Some(register));
     }
+    if widest == 0 {
+        return d.wrong(0, "a register");
+    }
     let sign_extend = (ty.is_signed() && widest > ty.bits()).then_some((ty.bits(), widest));
     let access = access(d, &q, ty, 1)?;
     Ok(Op::Load { access, dst: dst.into(), sign_extend })
@@ -130,7 +136,7 @@ fn access(d: &Decoder<'_>, q: &Qualifiers, ty: Type, index: usize) -> Result<Acc
 
 pub(super) fn st(d: &mut Decoder<'_>) -> Result<Op, String> {
     d.count(2..=2)?;
-    let q = qualifiers(d)?;
+    let q = qualifiers(d, STORE_OPERATORS)?;
     if q.order == Order::Acquire || q.is_read_only || q.space == Space::Const {
         return Err(format!("unknown combination of modifiers in `{}`", d.statement.name));
     }

@@ -10,6 +10,7 @@ use super::{
 use crate::arith::{Binary, Type, check_convert, check_convert_pair};
 
 const NONE: Source = Source::Immediate(0);
+const UNDEFINED: Source = Source::Immediate(0xa5a5_a5a5);
 
 pub(super) fn mov(d: &mut Decoder<'_>) -> Result<Op, String> {
     d.count(2..=2)?;
@@ -30,7 +31,12 @@ pub(super) fn mov(d: &mut Decoder<'_>) -> Result<Op, String> {
         }
         (_, Operand::Vector(parts)) => {
             let part = part_type(d, ty, parts.len())?;
-            let parts = parts.iter().map(|operand| d.source(operand, part, 1)).collect::<Result<_, _>>()?;
+            let source = |operand| match operand {
+                // An undefined part may be anything.
+                &Operand::Sink => Ok(UNDEFINED),
+                operand => d.source(operand, part, 1),
+            };
+            let parts = parts.iter().map(source).collect::<Result<_, _>>()?;
             Ok(Op::Pack { dst: d.dst(0, ty.bits())?, parts, bits: part.bits() })
         }
         _ => Ok(Op::Compute {
@@ -43,9 +49,9 @@ pub(super) fn mov(d: &mut Decoder<'_>) -> Result<Op, String> {
 
 /// The type of a part of a register that is packed of `count`.
 fn part_type(d: &Decoder<'_>, ty: Type, count: usize) -> Result<Type, String> {
-    match (ty.bits(), count) {
-        (32, 2) | (64, 4) => Ok(Type::B16),
-        (64, 2) => Ok(Type::B32),
+    match (ty, count) {
+        (Type::B32, 2) | (Type::B64, 4) => Ok(Type::B16),
+        (Type::B64, 2) => Ok(Type::B32),
         _ => Err(format!("unsupported: `{}` of {count} parts", d.statement.name)),
     }
 }
@@ -55,13 +61,7 @@ pub(super) fn cvt(d: &mut Decoder<'_>) -> Result<Op, String> {
     let modifiers = d.modifiers();
     let (to, from) = (d.ty()?, d.ty()?);
     let (dst, bits) = d.dst_at_least(d.operand(0)?, to.bits(), 0)?;
-    if to.is_float() && bits != to.bits() {
-        return d.wrong(0, &format!("a register of {} bits", to.bits()));
-    }
-    let read = |index| {
-        let operand = d.operand(index)?;
-        if from.is_float() { d.source(operand, from, index) } else { d.src_at_least(operand, from, index) }
-    };
+    let read = |index| d.src_at_least(d.operand(index)?, from, index);
     if pair {
         d.named(check_convert_pair(to, from, modifiers, d.target()))?;
         let args = [read(1)?, read(2)?, NONE, NONE];
@@ -97,11 +97,16 @@ pub(super) fn cvta(d: &mut Decoder<'_>) -> Result<Op, String> {
         // Parameters of functions are in local memory.
         window = LOCAL_WINDOW;
     }
-    if let Operand::Address(Symbol::Frame(index), _) = *d.operand(1)? {
-        let is_local = d.frame.function.variables[index].space == FrameSpace::Local;
-        if is_local != (space == Space::Local) {
-            return d.wrong(1, "an address in the state space");
+    let is_in_space = match *d.operand(1)? {
+        Operand::Address(Symbol::Frame(index), _) => {
+            (d.frame.function.variables[index].space == FrameSpace::Local) == (space == Space::Local)
         }
+        Operand::Address(Symbol::Shared(_), _) => space == Space::Shared,
+        Operand::Address(Symbol::Variable(_), _) => matches!(space, Space::Global | Space::Const),
+        _ => true,
+    };
+    if !is_in_space {
+        return d.wrong(1, "an address in the state space");
     }
     let args = [d.src(1, Type::U64)?, Source::Immediate(window), NONE, NONE];
     Ok(Op::Compute { function: Function::Binary(op, Type::U64, plain()), dst: d.dst(0, 64)?, args })

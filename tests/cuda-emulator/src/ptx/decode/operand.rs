@@ -31,7 +31,7 @@ impl<'a> Decoder<'a> {
         self.frame.function.registers[register].bits
     }
 
-    fn register(&self, operand: &Operand, bits: u32, index: usize) -> Result<u32, String> {
+    pub fn register(&self, operand: &Operand, bits: u32, index: usize) -> Result<u32, String> {
         let Operand::Register(register) = *operand else {
             return self.wrong(index, &format!("a register of {bits} bits"));
         };
@@ -185,8 +185,13 @@ impl<'a> Decoder<'a> {
             _ => space,
         };
         let (source, is_narrow) = match **base {
-            Operand::Register(register) if self.bits(register) == 32 && space != Space::Generic => {
+            Operand::Register(register)
+                if self.bits(register) == 32 && !matches!(space, Space::Generic | Space::Global) =>
+            {
                 (Source::Register(self.frame.registers[register]), true)
+            }
+            Operand::Int(_) if space != Space::Local => {
+                return self.wrong(index, "an address by a register or variable");
             }
             Operand::Register(_) | Operand::Address(..) | Operand::Int(_) => {
                 (self.source(base, Type::B64, index)?, false)

@@ -15,8 +15,8 @@ const TABLE: &[Row] = &[
     ("cp", &["async"], 80, (7, 0)),
     ("elect", &[], 90, (8, 0)),
     ("fence", &[], 70, (6, 0)),
-    ("fence", &["acquire"], 90, (8, 6)),
-    ("fence", &["release"], 90, (8, 6)),
+    ("fence", &["acquire"], 70, (8, 6)),
+    ("fence", &["release"], 70, (8, 6)),
     ("ld", &["L1::no_allocate"], 70, (7, 4)),
     ("ld", &["L2::128B"], 75, (7, 4)),
     ("ld", &["L2::256B"], 80, (7, 4)),
@@ -80,11 +80,11 @@ mod tests {
     fn targets() {
         assert!(!of("cp.async.commit_group", 75, (8, 0)) && of("cp.async.commit_group", 80, (8, 0)));
         assert!(!of("red.global.add.noftz.bf16x2", 80, (8, 0)) && of("red.global.add.noftz.f16x2", 80, (8, 0)));
-        assert!(of("fence.acq_rel.gpu", 80, (8, 6)) && !of("fence.acquire.gpu", 80, (8, 6)));
     }
 
     #[test]
     fn versions() {
+        assert!(of("fence.acq_rel.gpu", 80, (8, 0)) && !of("fence.acquire.gpu", 80, (8, 0)));
         assert!(!of("mbarrier.try_wait.shared.b64", 90, (7, 7)) && of("mbarrier.try_wait.shared.b64", 90, (7, 8)));
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn shfl(d: &mut Decoder<'_>) -> Result<Op, String> {
         ("idx", ShuffleMode::Idx),
     ])?;
     d.expect("b32")?;
-    let (dst, in_range) = d.dst_and_predicate(0, 32)?;
+    let (Some(dst), in_range) = d.dst_and_predicate(0, 32)? else { return d.wrong(0, "a register") };
     let (a, b) = (d.src(1, Type::B32)?, d.src(2, Type::U32)?);
     Ok(Op::Shuffle { mode, dst, in_range, a, b, clamp: d.src(3, Type::U32)?, mask: d.src(4, Type::B32)? })
 }
@@ -35,7 +35,7 @@ pub(super) fn match_sync(d: &mut Decoder<'_>) -> Result<Op, String> {
     let all = d.required(&[("all", true), ("any", false)])?;
     d.expect("sync")?;
     let ty = d.required(&[("b32", Type::B32), ("b64", Type::B64)])?;
-    let (dst, predicate) = if all { d.dst_and_predicate(0, 32)? } else { (d.dst_or_sink(0, 32)?, None) };
+    let (dst, predicate) = if all { d.dst_and_predicate(0, 32)? } else { (Some(d.dst(0, 32)?), None) };
     Ok(Op::Match { all, dst, predicate, ty, a: d.src(1, ty)?, mask: d.src(2, Type::B32)? })
 }
 

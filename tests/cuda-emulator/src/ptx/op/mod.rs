@@ -149,7 +149,7 @@ pub(crate) enum Op {
     Breakpoint,
     Shuffle {
         mode: ShuffleMode,
-        dst: Option<u32>,
+        dst: u32,
         in_range: Option<u32>,
         a: Source,
         b: Source,

@@ -1,4 +1,6 @@
 //! Correct idioms pass, and the same without one synchronization are races.
+mod random;
+
 use super::AccessKind::{AsyncRead, AsyncWrite, Atomic, Read, StrongRead, StrongWrite, Write};
 use super::*;
 
@@ -376,9 +378,9 @@ fn races_name_both_accesses() {
     );
 }
 
-/// Every block reads the same words, as weights are read; the lists of readers stay short.
+/// Every block reads the same word, as weights are read. Few readers are recorded, but a write by any block races.
 #[test]
-fn many_readers_are_few_entries() {
+fn writes_race_with_many_readers() {
     let mut launch = Launch::new(200, 64);
     for block in 0..200 {
         for thread in 0..64 {
