@@ -9,8 +9,16 @@ use hammock_ir::{
 };
 use hammock_target::Gpu;
 
-const INTEGERS: [DType; 8] =
-    [DType::INT8, DType::INT16, DType::INT32, DType::INT64, DType::UINT8, DType::UINT16, DType::UINT32, DType::UINT64];
+const INTEGERS: [DType; 8] = [
+    DType::INT8,
+    DType::INT16,
+    DType::INT32,
+    DType::INT64,
+    DType::UINT8,
+    DType::UINT16,
+    DType::UINT32,
+    DType::UINT64,
+];
 const FLOATS: [DType; 2] = [DType::FLOAT32, DType::FLOAT64];
 
 /// Operations on numbers of a dtype.
@@ -127,12 +135,12 @@ fn threads_cooperate() {
                 let value = PrimExpr::load(&x, vec![i.clone()]);
                 let full = PrimExpr::int(-1, DType::UINT32);
                 let shuffled = names.iter().map(|name| {
-                    let args =
-                        vec![full.clone(), value.clone(), PrimExpr::int32(1), PrimExpr::int32(32), PrimExpr::int32(32)];
+                    let args = vec![full.clone(), value.clone(), PrimExpr::int32(1), PrimExpr::int32(32), PrimExpr::int32(32)];
                     Stmt::store(&x, vec![i.clone()], PrimExpr::intrin(*name, args, dtype))
                 });
-                let syncs = ["shared", "warp"]
-                    .map(|scope| PrimExpr::intrin("tvm_storage_sync", vec![PrimExpr::str(scope)], DType::VOID));
+                let syncs = ["shared", "warp"].map(|scope| {
+                    PrimExpr::intrin("tvm_storage_sync", vec![PrimExpr::str(scope)], DType::VOID)
+                });
                 let syncs = syncs.map(|sync| Stmt::new(StmtKind::Evaluate(sync)));
                 Stmt::seq(shuffled.chain(syncs).collect::<Vec<_>>())
             });
