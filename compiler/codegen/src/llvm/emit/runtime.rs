@@ -35,9 +35,12 @@ impl Emitter<'_, '_> {
         let (failed, next) = (self.f.label(), self.f.label());
         self.f.branch(&ok, next, failed);
         self.f.start(failed);
-        // Without the kernel's name, so that kernels that differ only in names have the same code.
-        let texts = ["there is no memory for a workspace of ", " bytes, or the program may not take so much"];
-        self.report("MemoryError", &texts, &[bytes]);
+        // The runtime reports that a device has no memory.
+        if self.kernel.device.is_none() {
+            // Without the kernel's name, so that kernels that differ only in names have the same code.
+            let texts = ["there is no memory for a workspace of ", " bytes, or the program may not take so much"];
+            self.report("MemoryError", &texts, &[bytes]);
+        }
         self.fail();
         self.f.start(next);
         memory

@@ -1,0 +1,149 @@
+//! Programs on a CUDA device, which the emulator of the driver runs: their results are those of the CPU.
+
+mod support;
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+use support::{hammock, root, stdout};
+
+/// Runs `hammock` in a folder, with the emulator as the CUDA driver.
+fn emulated(folder: impl AsRef<Path>, args: &[&str]) -> Output {
+    let driver = hammock_cuda_emulator::library::folder().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hammock"));
+    command.args(args).current_dir(folder).env("LD_LIBRARY_PATH", driver).output().unwrap()
+}
+
+const CUDA: [&str; 4] = ["--target", "cuda", "--device", "cuda:0"];
+
+/// Runs a program on the CPU and on the device, and compares the results.
+fn compare(folder: &Path, run: &[&str]) {
+    let results = tempfile::tempdir().unwrap();
+    let results = results.path().join("cpu.npz").display().to_string();
+    stdout(hammock(folder, &[run, &["--output", &results]].concat()));
+    stdout(emulated(folder, &[run, &CUDA, &["--expect", &results]].concat()));
+}
+
+#[test]
+fn digits_are_those_of_the_cpu() {
+    let folder = root().join("ir-examples/digits");
+    let weights = ["--params", "weights.safetensors"];
+    compare(&folder, &[&["run", "model.py", "--arg", "random(4,64):float32"][..], &weights].concat());
+}
+
+#[test]
+fn text_is_generated_as_on_the_cpu() {
+    let folder = root().join("ir-examples/tiny-lm");
+    let run = ["run", "model.py", "--params", "weights.safetensors", "--func", "generate"];
+    let args = ["--arg", "prompt=\"Alice was\"", "--arg", "count=8"];
+    let run = [&run[..], &args].concat();
+    assert_eq!(stdout(emulated(&folder, &[&run[..], &CUDA].concat())), stdout(hammock(&folder, &run)));
+}
+
+/// Examples that do not run on a device, and a part of the error message.
+const ON_THE_CPU: [(&str, &str); 0] = [];
+
+#[test]
+fn language_examples_print_the_same() {
+    let folder = root().join("ir-examples/language");
+    let mut count = 0;
+    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let commands = text.lines().filter_map(|line| line.strip_prefix("# $ hammock run "));
+        for command in commands.filter(|command| !command.contains("--device")) {
+            let args = shell_words(command);
+            let run: Vec<&str> = ["run"].into_iter().chain(args.iter().map(String::as_str)).collect();
+            let output = emulated(&folder, &[&run[..], &CUDA].concat());
+            match ON_THE_CPU.iter().find(|(name, _)| command.starts_with(name)) {
+                Some((_, error)) => {
+                    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                    assert!(!output.status.success() && said.contains(error), "{command}: {said}");
+                }
+                None => assert_eq!(text_of(&output), text_of(&hammock(&folder, &run)), "{command}"),
+            }
+            count += 1;
+        }
+    }
+    assert!(count >= 15, "only {count} commands were found");
+}
+
+fn text_of(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+}
+
+/// Splits a command into words; single quotes group.
+fn shell_words(command: &str) -> Vec<String> {
+    let (mut words, mut quoted, mut word) = (Vec::new(), false, String::new());
+    for c in command.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(std::mem::take(&mut word)),
+            c => word.push(c),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[test]
+fn failed_checks_are_reported_as_on_the_cpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "\
+from tvm.script import ir as I, relax as R
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), \"float32\"), i: R.Tensor((2,), \"int64\")) -> R.Tensor((2,), \"float32\"):
+        y = R.take(x, i, axis=0)
+        return y
+";
+    std::fs::write(folder.path().join("model.py"), text).unwrap();
+    let run = ["run", "model.py", "--arg", "[1, 2, 3, 4]:float32", "--arg", "[1, 7]:int64"];
+    let cpu = hammock(&folder, &run);
+    let device = emulated(&folder, &[&run[..], &CUDA].concat());
+    assert!(!device.status.success());
+    assert_eq!(text_of(&device), text_of(&cpu));
+}
+
+#[test]
+fn targets_are_checked() {
+    let folder = root().join("ir-examples/language");
+    let said = |args: &[&str]| {
+        let output = hammock(&folder, args);
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let compile = ["compile", "01_module.py", "-o", "/dev/null", "--target"];
+    let unknown = said(&[&compile[..], &["cuda:sm_52"]].concat());
+    assert!(unknown.contains("there is no GPU architecture `sm_52`") && unknown.contains("`cuda:sm_90`"), "{unknown}");
+    let spelling = said(&[&compile[..], &["sm_80"]].concat());
+    assert!(spelling.contains("did you mean `cuda:sm_80`?"), "{spelling}");
+    let tvm = said(&[&compile[..], &["cuda", "--emit", "tvm"]].concat());
+    assert!(tvm.contains("for CPUs only"), "{tvm}");
+    let cpu = said(&["compile", "01_module.py", "-o", "/dev/null", "--emit", "ptx"]);
+    assert!(cpu.contains("add `--target cuda`"), "{cpu}");
+}
+
+#[test]
+fn device_code_can_be_written_and_listed() {
+    let folder = root().join("ir-examples/language");
+    let results = tempfile::tempdir().unwrap();
+    let path = |name: &str| results.path().join(name).display().to_string();
+    let compile = |emit: &str, output: &str| {
+        let args = ["compile", "01_module.py", "--target", "cuda:sm_90", "--emit", emit, "-o", output];
+        stdout(hammock(&folder, &args));
+    };
+    let ptx = path("model.ptx");
+    compile("ptx", &ptx);
+    let text = std::fs::read_to_string(&ptx).unwrap();
+    assert!(text.contains(".target sm_90") && text.contains(".visible .entry add_kernel("), "{text}");
+    let library = path("model.so");
+    compile("lib", &library);
+    let listed = stdout(hammock(&folder, &["inspect", &library, "--stats"]));
+    assert!(listed.contains("Device functions for sm_90:\n  add_kernel of add:"), "{listed}");
+}
