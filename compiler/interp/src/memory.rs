@@ -16,6 +16,8 @@ pub(crate) struct Heap {
 struct Memory {
     bytes: Vec<u8>,
     written: bool,
+    /// True if it belongs to one thread of a GPU.
+    private: bool,
     /// Its share of the memory limit of the program.
     _reservation: Option<Reservation>,
 }
@@ -34,7 +36,9 @@ impl Heap {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len).map_err(|_| Fault::AllocationSize(len as i64))?;
         fill(&mut bytes);
-        self.memory.push(Memory { bytes, written: false, _reservation });
+        // What threads allocate is theirs, unless they share it.
+        let private = self.races.is_some();
+        self.memory.push(Memory { bytes, written: false, private, _reservation });
         Ok(Pointer { memory: self.memory.len() - 1, bits: 0 })
     }
 
@@ -44,6 +48,13 @@ impl Heap {
         let bytes = count.and_then(|n| dtype.storage_bytes(n)).filter(|n| *n <= MAX_BYTES);
         let len = bytes.ok_or(Fault::AllocationSize(elements))?;
         self.push(len, |bytes| bytes.resize(len, 0xff))
+    }
+
+    /// Shares memory that is allocated while threads of a GPU run.
+    pub fn share(&mut self, pointer: Pointer) {
+        if let Some(memory) = self.memory.get_mut(pointer.memory) {
+            memory.private = false;
+        }
     }
 
     /// Returns a mark to return to with [`Heap::release`].
@@ -75,7 +86,7 @@ impl Heap {
         let scalar = |lane: i64| {
             let at = base.offset(element, dtype).offset(lane, dtype.element());
             let memory = self.memory.get(at.memory).ok_or_else(|| Fault::Dangling(name.clone()))?;
-            if let Some(races) = &self.races {
+            if let Some(races) = self.races.as_ref().filter(|_| !memory.private) {
                 races.borrow_mut().access(at, dtype, false, element, name)?;
             }
             let bits = memory.read(at.bits, dtype.bits).ok_or_else(|| memory.outside(element, name))?;
@@ -100,7 +111,7 @@ impl Heap {
             let at = base.offset(element, dtype).offset(i64::from(lane), dtype.element());
             let bits = number::to_bits(value.lane(usize::from(lane)), dtype)?;
             let memory = self.memory.get_mut(at.memory).ok_or_else(|| Fault::Dangling(name.clone()))?;
-            if let Some(races) = &self.races {
+            if let Some(races) = self.races.as_ref().filter(|_| !memory.private) {
                 races.borrow_mut().access(at, dtype, true, element, name)?;
             }
             memory.write(at.bits, dtype.bits, bits).ok_or_else(|| memory.outside(element, name))?;

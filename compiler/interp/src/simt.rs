@@ -247,6 +247,7 @@ impl Interpreter {
             false => elements?,
         };
         let base = self.heap.allocate(elements, buffer.dtype)?;
+        self.heap.share(base);
         let shape = if *buffer.scope == *"shared.dyn" { vec![elements] } else { Vec::new() };
         self.each(block, |own, _| {
             own.vars.insert(buffer.data.clone(), Value::Pointer(base));

@@ -237,3 +237,66 @@ fn intrinsics_have_their_usual_values() {
     assert_eq!(int(shift("shift_right", -8, 1)), -4);
     assert!(matches!(eval(f(1.0).unary("no_such")), Err(Fault::Callee(_))));
 }
+
+/// Launches `f` of one buffer on a block of 4 threads, whose body gets the index of its thread.
+fn launched(body: impl Fn(PrimExpr, &Buffer) -> Stmt) -> Result<Vec<i64>, Fault> {
+    use hammock_ir::{
+        prim::{IterVar, intrinsics::LAUNCH_KERNEL},
+        tir::AttrNode,
+    };
+    let handle = || Var::new("a", PrimType::Pointer(Some(DType::INT64), "global".into()));
+    let over = |data: &Var| Buffer::new("A", vec![PrimExpr::int64(4)], DType::INT64).change(|b| b.data = data.clone());
+    let (inner, outer, thread) = (handle(), handle(), Var::int64("thread"));
+    let buffer = over(&inner);
+    let iter = IterVar { var: thread.clone(), dom: None, kind: IterKind::ThreadIndex, thread: "threadIdx.x".into() };
+    let nest = Stmt::new(StmtKind::Attr {
+        node: AttrNode::Thread(iter),
+        key: "thread_extent".into(),
+        value: PrimExpr::int64(4),
+        body: Box::new(body(thread.expr(), &buffer)),
+    });
+    let func = |data: &Var, body: Stmt| PrimFunc {
+        params: vec![Param::scalar(data.clone())],
+        ret_ty: None,
+        body,
+        attrs: Default::default(),
+        s_tir: false,
+        span: Default::default(),
+    };
+    let device = func(&inner, Stmt::new(StmtKind::Seq(vec![Stmt::new(StmtKind::Decl(buffer.clone())), nest])));
+    let sizes = [1, 1, 1, 4, 1, 1, 0].map(PrimExpr::int64);
+    let args = [PrimExpr::str("f")].into_iter().chain(sizes).chain([outer.expr()]).collect();
+    let launch = Stmt::new(StmtKind::Evaluate(PrimExpr::intrin(LAUNCH_KERNEL, args, DType::VOID)));
+    let mut args = [Arg::Tensor(Tensor::from_slice(&[4], &[1i64, 2, 3, 4]).unwrap())];
+    run_kernel(&func(&outer, launch), &[("f".into(), device)], &mut args).map_err(|error| error.fault)?;
+    Ok(args[0].tensor().unwrap().as_slice::<i64>().unwrap().to_vec())
+}
+
+#[test]
+fn threads_exchange_values_and_wait_for_each_other() {
+    let load = |a: &Buffer, at: PrimExpr| PrimExpr::load(a, vec![at]);
+    let barrier = || {
+        Stmt::new(StmtKind::Evaluate(PrimExpr::intrin("tvm_storage_sync", vec![PrimExpr::str("shared")], DType::VOID)))
+    };
+    let reversed = |thread: PrimExpr| PrimExpr::int64(3) - thread;
+    let swapped = launched(|thread, a| {
+        let value = Var::data("value", DType::INT64);
+        let read = Stmt::new(StmtKind::Bind(value.clone(), load(a, reversed(thread.clone()))));
+        Stmt::new(StmtKind::Seq(vec![read, barrier(), Stmt::store(a, vec![thread], value.expr())]))
+    });
+    assert_eq!(swapped, Ok(vec![4, 3, 2, 1]));
+    let race = launched(|thread, a| Stmt::store(a, vec![thread.clone()], load(a, reversed(thread))));
+    assert!(matches!(race, Err(Fault::Race(..))), "{race:?}");
+    let divergent =
+        launched(|thread, _| Stmt::new(StmtKind::If(thread.lt(PrimExpr::int64(2)), Box::new(barrier()), None)));
+    assert_eq!(divergent, Err(Fault::Divergent("a barrier")));
+    let shuffled = launched(|thread, a| {
+        let other = Var::data("other", DType::INT64);
+        let (mask, width) = (PrimExpr::int(0xffff_ffff, DType::UINT32), PrimExpr::int32(32));
+        let args = vec![mask, load(a, thread.clone()), PrimExpr::int32(1), width.clone(), width];
+        let exchange = PrimExpr::intrin("tvm_warp_shuffle_xor", args, DType::INT64);
+        let read = Stmt::new(StmtKind::Bind(other.clone(), exchange));
+        Stmt::new(StmtKind::Seq(vec![read, Stmt::store(a, vec![thread], other.expr())]))
+    });
+    assert_eq!(shuffled, Ok(vec![2, 1, 4, 3]));
+}

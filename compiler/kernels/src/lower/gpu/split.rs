@@ -142,7 +142,7 @@ impl Splitter<'_> {
 
     /// Returns the variables that a function needs, in the order of parameters: pointers, sizes, other scalars.
     fn arguments(&self, uses: &Uses) -> Vec<Var> {
-        let mut args: Vec<Var> = uses.free.iter().cloned().collect();
+        let mut args = uses.free.to_vec();
         let position = |var: &Var| self.params.iter().position(|param| param == var).unwrap_or(usize::MAX);
         let group = |var: &Var| (!var.dtype().is_handle(), var.is_data() || var.dtype() != DType::INT64);
         args.sort_by_key(|var| (group(var), position(var)));

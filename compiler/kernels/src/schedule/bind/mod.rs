@@ -365,6 +365,14 @@ impl BindRows<'_> {
             return Err(error.help("write an indented line for each stage"));
         }
         let plans = stages.iter().zip(texts);
-        plans.map(|(own, text)| stage(text, own, &self.how.naming.axes(own), self.how, true)).collect()
+        let plans = plans.map(|(own, text)| stage(text, own, &self.how.naming.axes(own), self.how, true));
+        let plans: Vec<StagePlan> = plans.collect::<Result<_>>()?;
+        let threads = stages.iter().zip(&plans).map(|(stage, plan)| gpu::block_threads(stage, plan));
+        let mut several = threads.filter(|threads| self.how.ctx.gpu.is_some() && *threads > 1);
+        if several.next().is_some_and(|first| several.any(|threads| threads != first)) {
+            return Err(PlanError::new(number.span, "the stages of a row run on different numbers of threads")
+                .help("choose equal numbers of `thread` iterations"));
+        }
+        Ok(plans)
     }
 }

@@ -1,7 +1,10 @@
 //! Validity of plans for GPUs: what the code of blocks and threads relies on, and the limits of the machine.
 
 use super::{Checked, Item, violation};
-use crate::schedule::{Loop, LoopKind, ScheduleContext, StagePlan, Staged, gpu::vector_lanes};
+use crate::schedule::{
+    Loop, LoopKind, ScheduleContext, StagePlan,
+    gpu::{copy_extents, shared_bytes, vector_lanes},
+};
 use hammock_ir::PrimExpr;
 use hammock_loopnest::{
     Stage,
@@ -14,9 +17,20 @@ const WARP: i64 = 32;
 /// Maximum results of a thread, which are in registers.
 const MAX_THREAD_RESULTS: i64 = 128;
 
-/// Checks the plan of a stage whose axes have these names.
-pub fn check(stage: &Stage, plan: &StagePlan, names: &[String], ctx: ScheduleContext, gpu: &Gpu) -> Checked {
+/// Checks the plan of a stage whose axes have these names. `inner`: true if it runs on the threads of a block, with other
+/// stages.
+pub fn check(
+    stage: &Stage,
+    plan: &StagePlan,
+    names: &[String],
+    ctx: ScheduleContext,
+    (gpu, inner): (&Gpu, bool),
+) -> Checked {
     let check = Check { stage, plan, names, ctx, gpu };
+    let is_on_grid = |l: &Loop| matches!(l.kind, LoopKind::Grid(_) | LoopKind::Block);
+    if let Some(number) = plan.loops.iter().position(is_on_grid).filter(|_| inner) {
+        return violation(Item::Loop(number), "one block computes all stages of a row", "write `thread`");
+    }
     (0..stage.axes.len()).try_for_each(|axis| check.check_axis(axis))?;
     (0..plan.loops.len()).try_for_each(|number| check.check_kind(number))?;
     check.check_grid()?;
@@ -117,7 +131,8 @@ impl Check<'_> {
 
     /// Checks that partial results of a reduction may be combined.
     fn check_any_order(&self, number: usize) -> Checked {
-        if self.ctx.strict_order || combiner(self.stage).is_none() || self.stage.arg_result.is_some() {
+        let is_free = combiner(self.stage).is_some() && self.stage.init.is_some() && self.stage.arg_result.is_none();
+        if self.ctx.strict_order || !is_free {
             let message = format!("the elements along `{}` must be combined in order", self.name(number));
             return violation(Item::Loop(number), message, "leave out `thread` and `vector`");
         }
@@ -214,7 +229,7 @@ impl Check<'_> {
         if before.iter().any(|l| !matches!(l.kind, LoopKind::Block | LoopKind::Serial)) {
             return fail("copies are made by all threads of a block", "put it before loops over threads");
         }
-        if staged.axes.iter().any(|axis| self.copied_extent(staged, *axis).is_none()) {
+        if copy_extents(self.stage, self.plan, staged).is_none() {
             return fail("the size of a copy is constant", "add a loop with a step around it");
         }
         let later = |axis: usize| self.plan.loops[staged.inside..].iter().any(|l| l.axis == axis);
@@ -229,24 +244,9 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn copied_extent(&self, staged: &Staged, axis: usize) -> Option<i64> {
-        self.plan.range(axis, staged.inside).or(self.stage.axes[axis].extent.as_int())
-    }
-
     /// Checks the size of all copies.
     fn check_shared(&self) -> Checked {
-        let parts = parts(self.stage);
-        let bytes = |staged: &Staged| {
-            let size = |axis: &usize| {
-                let to = staged.padded.get(axis).copied().unwrap_or(1).max(1);
-                let extent = self.copied_extent(staged, *axis).unwrap_or(1);
-                (extent + to - 1) / to * to
-            };
-            let elements = staged.axes.iter().map(size).fold(1i64, i64::saturating_mul);
-            elements.saturating_mul(parts[staged.load].dtype().bytes() as i64)
-        };
-        let all = self.plan.staged.iter().map(bytes).fold(0i64, i64::saturating_add);
-        let limit = i64::from(self.gpu.max_block_shared);
+        let (all, limit) = (shared_bytes(self.stage, self.plan), i64::from(self.gpu.max_block_shared));
         if all > limit {
             let message = format!("copies take {all} bytes of shared memory, and {} has {limit}", self.gpu.name);
             return violation(Item::Copy(0), message, "choose smaller steps around them");

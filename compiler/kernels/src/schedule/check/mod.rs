@@ -61,7 +61,7 @@ pub fn check(stage: &Stage, plan: &StagePlan, names: &[String], ctx: ScheduleCon
         return violation(Item::Plan, format!("a stage has at most {MAX_LOOPS} loops"), "leave some out");
     }
     if let Some(gpu) = ctx.gpu {
-        return gpu::check(stage, plan, names, ctx, gpu);
+        return gpu::check(stage, plan, names, ctx, (gpu, inner));
     }
     let check = Check { stage, plan, names, ctx, tile: plan.tile(stage) };
     (0..stage.axes.len()).try_for_each(|axis| check.check_axis(axis))?;

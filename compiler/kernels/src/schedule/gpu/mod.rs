@@ -11,7 +11,10 @@ mod transpose;
 mod vectors;
 
 use crate::schedule::{Loop, LoopKind, PartPlan, Plan, ScheduleContext, StagePlan, Staged};
-use hammock_loopnest::{Kernel, OpaqueStmts, Part, Stage, access::parts};
+use hammock_loopnest::{
+    Kernel, OpaqueStmts, Part, Stage,
+    access::{combiner, parts},
+};
 
 /// A way to schedule stages of one kind.
 pub struct Rule {
@@ -67,6 +70,12 @@ static COOPERATIVE_COPY: Rule = Rule {
     plan: |_, _| None,
 };
 
+/// Returns true if several threads can reduce one result: its elements combine in any order, starting from a value that
+/// is not in memory, where one of the threads stores the result.
+fn reduces_in_any_order(stage: &Stage, ctx: &ScheduleContext) -> bool {
+    combiner(stage).is_some() && stage.init.is_some() && stage.arg_result.is_none() && !ctx.strict_order
+}
+
 /// Returns the plan of a copy whose elements threads take in turn, in the order of these loops.
 fn cooperative_copy(loops: Vec<Loop>) -> StagePlan {
     StagePlan::new(COOPERATIVE_COPY.name, loops)
@@ -96,30 +105,55 @@ pub fn stage_plan(stage: &Stage, ctx: ScheduleContext) -> StagePlan {
     plans.next().unwrap_or_else(|| unreachable!("the last rule matches every stage"))
 }
 
-/// Describes a plan: the threads of a block, and its shared memory.
-pub fn remark(stage: &Stage, plan: &StagePlan) -> String {
-    let parts = parts(stage);
-    let threads = plan.loops.iter().enumerate().filter(|(_, l)| l.kind == LoopKind::Thread);
-    let count = |(number, l): (usize, &Loop)| {
+/// Returns the loops over the threads of a block, with their numbers of iterations.
+pub fn thread_loops<'a>(stage: &Stage, plan: &'a StagePlan) -> Vec<(&'a Loop, i64)> {
+    let count = |(number, l): (usize, &'a Loop)| {
         let range = plan.range(l.axis, number).or(stage.axes[l.axis].extent.as_int()).unwrap_or(1);
-        (range + l.step - 1) / l.step
+        (l, (range + l.step - 1) / l.step)
     };
+    plan.loops.iter().enumerate().filter(|(_, l)| l.kind == LoopKind::Thread).map(count).collect()
+}
+
+/// Returns the number of threads of a block.
+pub fn block_threads(stage: &Stage, plan: &StagePlan) -> i64 {
     let grid = plan.loops.iter().find_map(|l| match l.kind {
         LoopKind::Grid(threads) => Some(threads),
         _ => None,
     });
-    let threads = grid.unwrap_or_else(|| threads.map(count).product());
-    let bytes = |staged: &Staged| {
-        let size = |axis: &usize| {
-            let extent = plan.range(*axis, staged.inside).or(stage.axes[*axis].extent.as_int()).unwrap_or(1);
-            let to = staged.padded.get(axis).copied().unwrap_or(1).max(1);
-            (extent + to - 1) / to * to
-        };
-        staged.axes.iter().map(size).product::<i64>() * parts[staged.load].dtype().bytes() as i64
+    let threads = || thread_loops(stage, plan).iter().map(|(_, count)| count).product::<i64>().max(1);
+    grid.unwrap_or_else(threads)
+}
+
+/// Returns the shape of a copy in shared memory, padding included, for the numbers of elements along its axes.
+pub fn copy_shape(staged: &Staged, extents: &[i64]) -> Vec<i64> {
+    let size = |(axis, extent): (&usize, &i64)| {
+        let to = staged.padded.get(axis).copied().unwrap_or(1).max(1);
+        (extent + to - 1) / to * to
     };
-    let shared: i64 = plan.staged.iter().map(bytes).sum();
-    let threads = hammock_ir::count(threads.max(1) as usize, "thread");
-    format!("{threads} a block, {shared} bytes of shared memory")
+    staged.axes.iter().zip(extents).map(size).collect()
+}
+
+/// Returns the number of elements of a copy along each of its axes; `None` if one is dynamic.
+pub fn copy_extents(stage: &Stage, plan: &StagePlan, staged: &Staged) -> Option<Vec<i64>> {
+    let extent = |axis: &usize| plan.range(*axis, staged.inside).or(stage.axes[*axis].extent.as_int());
+    staged.axes.iter().map(extent).collect()
+}
+
+/// Returns the bytes of all copies in shared memory.
+pub fn shared_bytes(stage: &Stage, plan: &StagePlan) -> i64 {
+    let parts = parts(stage);
+    let bytes = |staged: &Staged| {
+        let extents = copy_extents(stage, plan, staged).unwrap_or_default();
+        let elements = copy_shape(staged, &extents).into_iter().fold(1i64, i64::saturating_mul);
+        elements.saturating_mul(parts[staged.load].dtype().bytes() as i64)
+    };
+    plan.staged.iter().map(bytes).fold(0, i64::saturating_add)
+}
+
+/// Describes a plan: the threads of a block, and its shared memory.
+pub fn remark(stage: &Stage, plan: &StagePlan) -> String {
+    let threads = hammock_ir::count(block_threads(stage, plan) as usize, "thread");
+    format!("{threads} a block, {} bytes of shared memory", shared_bytes(stage, plan))
 }
 
 /// Returns the plan of opaque statements: their independent loops are on threads.

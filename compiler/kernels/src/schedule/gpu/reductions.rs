@@ -48,7 +48,7 @@ pub static BLOCK_PER_ROW: Rule = Rule {
 
 /// Returns the reduction axis along which threads read contiguous elements.
 fn row_axis(stage: &Stage, ctx: &ScheduleContext) -> Option<usize> {
-    let (_, term) = combiner(stage).filter(|_| !ctx.strict_order && stage.arg_result.is_none())?;
+    let (_, term) = combiner(stage).filter(|_| super::reduces_in_any_order(stage, ctx))?;
     let axis = vectors::contiguous_axis(stage, term).filter(|axis| stage.axes[*axis].reduce)?;
     let is_last = stage.axes.iter().rposition(|axis| axis.reduce) == Some(axis);
     (is_last && size(&stage.axes[axis].extent) >= MIN_EXTENT && stage.buffer.dtype.is_scalar()).then_some(axis)

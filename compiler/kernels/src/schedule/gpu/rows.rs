@@ -4,7 +4,7 @@ use super::{Rule, vectors};
 use crate::schedule::{Loop, LoopKind, RowsPlan, ScheduleContext, StagePlan};
 use hammock_loopnest::{
     Stage,
-    access::{combiner, size, spatial, store_axis},
+    access::{size, spatial, store_axis},
     row_tiling::Rows,
 };
 
@@ -36,7 +36,7 @@ pub fn plan(rows: &Rows, ctx: ScheduleContext) -> RowsPlan {
 pub fn row_plan(stage: &Stage, threads: i64, ctx: ScheduleContext) -> StagePlan {
     let along = match stage.reduces() {
         true => {
-            let any_order = combiner(stage).is_some() && !ctx.strict_order && stage.arg_result.is_none();
+            let any_order = super::reduces_in_any_order(stage, &ctx);
             stage.axes.iter().rposition(|axis| axis.reduce).filter(|_| any_order)
         }
         false => store_axis(stage).or(spatial(stage).next_back()),

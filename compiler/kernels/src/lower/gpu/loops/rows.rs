@@ -5,7 +5,7 @@
 
 use super::{
     barrier, bound_loop, guarded, product,
-    stage::{self, block_threads, thread_code},
+    stage::{self, thread_code},
     unravel,
 };
 use crate::{
@@ -29,7 +29,7 @@ pub fn region(rows: &Rows, plan: &RowsPlan, choice: ScheduleContext) -> Stmt {
     let total = extents.iter().fold(PrimExpr::int64(1), |total, extent| product(&total, extent));
     let (block, thread) = (Var::int64("block"), Var::int64("thread"));
     let tile = rows.tile(&unravel(&block.expr(), &extents), 1);
-    let count = tile.stages.iter().zip(plans).map(|(stage, plan)| block_threads(stage, plan)).max().unwrap_or(1);
+    let count = tile.stages.iter().zip(plans).map(|(stage, plan)| gpu::block_threads(stage, plan)).max().unwrap_or(1);
     let mut block_rows = BlockRows { stages: tile.stages, plans: plans.to_vec(), shared: tile.buffers, choice };
     block_rows.share_inputs(count);
     let bytes = block_rows.bytes();

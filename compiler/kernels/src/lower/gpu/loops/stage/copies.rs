@@ -6,7 +6,10 @@
 use super::{Position, scaled, sum, thread::ThreadCode};
 use crate::{
     lower::gpu::loops::{barrier, guarded, unravel},
-    schedule::{LoopKind, Staged},
+    schedule::{
+        LoopKind, Staged,
+        gpu::{copy_extents, copy_shape},
+    },
 };
 use hammock_ir::{
     PrimExpr,
@@ -64,16 +67,8 @@ struct SharedCopy<'a> {
 
 impl<'a> SharedCopy<'a> {
     fn new(code: &'a ThreadCode, staged: &'a Staged, part: &'a PrimExpr, from: &'a Position) -> Self {
-        let extent = |axis: &usize| {
-            let whole = code.stage.axes[*axis].extent.as_int();
-            code.plan.range(*axis, staged.inside).or(whole).unwrap_or(1)
-        };
-        let extents: Vec<i64> = staged.axes.iter().map(extent).collect();
-        let size = |(axis, extent): (&usize, &i64)| {
-            let to = staged.padded.get(axis).copied().unwrap_or(1);
-            PrimExpr::int64((extent + to - 1) / to * to)
-        };
-        let shape = staged.axes.iter().zip(&extents).map(size).collect();
+        let extents = copy_extents(code.stage, code.plan, staged).unwrap_or_default();
+        let shape = copy_shape(staged, &extents).into_iter().map(PrimExpr::int64).collect();
         let name = match part.kind() {
             PrimKind::Load(buffer, ..) => format!("{}_shared", buffer.name),
             _ => "operand_shared".to_owned(),

@@ -14,7 +14,10 @@ mod thread;
 use super::{bound_loop, over_threads, product, unravel};
 use crate::{
     lower::gpu::region::device_region,
-    schedule::{Loop, LoopKind, ScheduleContext, StagePlan},
+    schedule::{
+        Loop, LoopKind, ScheduleContext, StagePlan,
+        gpu::{block_threads, thread_loops},
+    },
 };
 use hammock_ir::{PrimExpr, prim::Var, tir::Stmt};
 use hammock_loopnest::{Stage, steps};
@@ -109,17 +112,6 @@ fn block_region(stage: &Stage, plan: &StagePlan) -> Stmt {
     device_region(bound_loop("blockIdx.x", block, total, body))
 }
 
-/// Returns the loops over threads, with their number in the plan and their number of iterations.
-fn thread_loops<'a>(stage: &Stage, plan: &'a StagePlan) -> Vec<(&'a Loop, i64)> {
-    let loops = plan.loops.iter().enumerate().filter(|(_, l)| l.kind == LoopKind::Thread);
-    loops.map(|(number, l)| (l, thread_count(stage, plan, number, l))).collect()
-}
-
-/// Returns the number of threads of a block.
-pub fn block_threads(stage: &Stage, plan: &StagePlan) -> i64 {
-    thread_loops(stage, plan).iter().map(|(_, count)| count).product::<i64>().max(1)
-}
-
 /// Returns the code of one thread of a block at a position.
 pub fn thread_code(stage: &Stage, plan: &StagePlan, block: Vec<PrimExpr>, thread: PrimExpr) -> Stmt {
     let threads = thread_loops(stage, plan);
@@ -132,12 +124,6 @@ pub fn thread_code(stage: &Stage, plan: &StagePlan, block: Vec<PrimExpr>, thread
     let reducers = threads.iter().filter(|(l, _)| stage.axes[l.axis].reduce).map(|(_, count)| count).product();
     let count = block_threads(stage, plan);
     ThreadCode::new(stage, plan, position, Some(BlockThreads { index: thread, count, reducers })).stmt()
-}
-
-/// Returns the number of iterations of a loop over threads.
-fn thread_count(stage: &Stage, plan: &StagePlan, number: usize, l: &Loop) -> i64 {
-    let range = plan.range(l.axis, number).or(stage.axes[l.axis].extent.as_int()).unwrap_or(1);
-    (range + l.step - 1) / l.step
 }
 
 /// Returns `index * step`, folded.

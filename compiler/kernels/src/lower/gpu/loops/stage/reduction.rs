@@ -31,6 +31,7 @@ struct Accumulators {
 }
 
 impl ThreadCode<'_> {
+    /// Returns the code of a reduction.
     pub fn reduction(&self, from: &Cursor) -> Stmt {
         let stage = self.stage;
         let slots = PrimExpr::int64(self.slots());
