@@ -255,6 +255,8 @@ int hammock_tensor_copy(hammock_dtype dtype, const int64_t *shape, size_t ndim, 
 int hammock_tensor_borrow(const hammock_tensor *memory, hammock_deleter deleter, void *context, hammock_any *tensor);
 /* Returns the tensor if it is contiguous on the host, otherwise a contiguous copy there. */
 int hammock_tensor_to_host(const hammock_any *from, hammock_any *dense);
+/* Returns the tensor if it is on the device, otherwise a contiguous copy there. */
+int hammock_tensor_to_device(const hammock_any *from, hammock_device device, hammock_any *tensor);
 
 /* DLPack, plain and versioned, without copies. Importing a tensor takes ownership of it, unless it fails. */
 int hammock_from_dlpack(struct DLManagedTensor *managed, hammock_any *tensor);
@@ -317,7 +319,8 @@ enum { HAMMOCK_ALLOCATOR_POOLED = 0, HAMMOCK_ALLOCATOR_NAIVE = 1 };
 /* Options of a virtual machine. Start from HAMMOCK_OPTIONS; zero selects the default. */
 typedef struct hammock_options {
     size_t size;                   /* of this structure, in bytes */
-    const hammock_device *devices; /* in order of preference; the host is appended if it is missing */
+    const hammock_device *devices; /* in order of preference; the host is appended if it is missing; by default, the
+                                     one that the kernels are compiled for */
     size_t device_count;
     int32_t allocator;         /* policy for released memory: cache it, or free it */
     int32_t unchecked_kernels; /* do not check kernels' arguments */

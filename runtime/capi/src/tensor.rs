@@ -138,6 +138,16 @@ pub unsafe extern "C" fn hammock_tensor_to_host(from: *const Any, dense: *mut An
     })
 }
 
+/// Returns a tensor on a device: the same one, or a contiguous copy.
+///
+/// # Safety
+/// `from` is null or a value; `tensor` is null or valid for writes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hammock_tensor_to_device(from: *const Any, device: Device, tensor: *mut Any) -> c_int {
+    // SAFETY: as the caller promises.
+    status(|| unsafe { write(tensor, "tensor", tensor_of(value(from, "from")?)?.to_device(device)?.into()) })
+}
+
 /// Takes ownership of a DLPack tensor; after an error it still belongs to the caller.
 ///
 /// # Safety
@@ -193,6 +203,6 @@ pub unsafe extern "C" fn hammock_to_dlpack_versioned(
     // SAFETY: as the caller promises.
     status(|| unsafe {
         reference(managed, "managed")?;
-        write(managed, "managed", tensor_of(value(from, "from")?)?.to_dlpack_versioned().as_ptr())
+        write(managed, "managed", tensor_of(value(from, "from")?)?.to_dlpack_versioned()?.as_ptr())
     })
 }

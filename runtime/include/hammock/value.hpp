@@ -336,6 +336,11 @@ public:
         return made([&](hammock_any *dense) { return hammock_tensor_to_host(&any_, dense); });
     }
 
+    /// A tensor on a device: this one, or a contiguous copy.
+    Value to_device(hammock_device device) const {
+        return made([&](hammock_any *tensor) { return hammock_tensor_to_device(&any_, device, tensor); });
+    }
+
     /// Formats the value for people.
     std::string show() const {
         return made([&](hammock_any *shown) { return hammock_any_show(&any_, shown); }).string();

@@ -87,16 +87,16 @@ pub trait DeviceApi: Send + Sync {
 
 /// A queue of work on a device, which is done in order. Methods may return before their work is done.
 pub trait Stream {
-    /// Copies from host memory to the device.
+    /// Copies from host memory to the device. The host's memory is not used any more when this returns.
     ///
     /// # Safety
-    /// Both have `bytes` bytes, and until the copy is done, they are alive and nobody else accesses the device's.
+    /// Both have `bytes` bytes, and until the copy is done, the device's are alive and nobody else accesses them.
     unsafe fn copy_from_host(&self, host: *const u8, data: *mut u8, bytes: usize) -> Result<(), Error>;
 
-    /// Copies from the device to host memory.
+    /// Copies from the device to host memory, and waits for that. Returns errors of earlier work of this thread.
     ///
     /// # Safety
-    /// Both have `bytes` bytes, and until the copy is done, they are alive and nobody else accesses the host's.
+    /// Both have `bytes` bytes and are alive, and nobody else accesses the host's.
     unsafe fn copy_to_host(&self, data: *const u8, host: *mut u8, bytes: usize) -> Result<(), Error>;
 
     /// Copies within the device's memory.

@@ -6,6 +6,7 @@
 //! Exported tensors hold a reference to the runtime's tensor; imported ones are views of the producer's memory, whose
 //! deleter is called when the last reference to them is dropped.
 use super::Error;
+use crate::device;
 use crate::value::{DLTensor, Lender, Nested, Tensor};
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -117,11 +118,14 @@ impl Tensor {
             let message = "the tensor must not be written, which only the versioned form of DLPack can say";
             return Err(Error::value(message));
         }
-        Ok(lend(self, 0))
+        lend(self, 0)
     }
 
     /// Exports the tensor in the versioned layout.
-    pub fn to_dlpack_versioned(&self) -> NonNull<ManagedTensorVersioned> {
+    ///
+    /// # Errors
+    /// Those of work on the tensor's device, which is waited for: the consumer's need not come after it.
+    pub fn to_dlpack_versioned(&self) -> Result<NonNull<ManagedTensorVersioned>, Error> {
         lend(self, if self.is_read_only() { READ_ONLY } else { 0 })
     }
 
@@ -156,11 +160,17 @@ fn no_tensor() -> Error {
     Error::value("the DLPack tensor is null")
 }
 
-fn lend<M: Managed>(tensor: &Tensor, flags: u64) -> NonNull<M> {
+fn lend<M: Managed>(tensor: &Tensor, flags: u64) -> Result<NonNull<M>, Error> {
+    let device = tensor.device();
+    if !device.is_host()
+        && let Ok(device) = device::find(device)
+    {
+        device.create_stream()?.synchronize()?;
+    }
     // The reference in `context` keeps the shape and strides of the `DLTensor` alive.
     let context = Box::into_raw(Box::new(tensor.clone()));
     let managed = M::lend(*tensor.as_dl(), flags, context.cast(), end_loan::<M>);
-    NonNull::from(Box::leak(Box::new(managed)))
+    Ok(NonNull::from(Box::leak(Box::new(managed))))
 }
 
 unsafe extern "C" fn end_loan<M: Managed>(managed: *mut M) {

@@ -54,7 +54,7 @@ fn managed<M: Managed>(mut foreign: Box<Foreign>, change: impl FnOnce(&mut DLTen
 #[test]
 fn loans_keep_the_tensor_alive_and_share_its_memory() {
     let tensor = iota(&[4, 3]);
-    let (plain, versioned) = (tensor.to_dlpack().unwrap(), tensor.to_dlpack_versioned());
+    let (plain, versioned) = (tensor.to_dlpack().unwrap(), tensor.to_dlpack_versioned().unwrap());
     let address = tensor.data_ptr();
     drop(tensor);
     // SAFETY: the managed tensors are alive.
@@ -101,7 +101,7 @@ fn read_only_tensors_are_exported_as_such() {
     let constant: SharedBytes = Arc::new(vec![0u8; 8]);
     let tensor = Tensor::from_shared(DType::UINT8, &[8], constant, 0..8).unwrap().reshape(&[2, 4]).unwrap();
     assert!(tensor.to_dlpack().is_err_and(|error| error.to_string().contains("versioned")));
-    let loan = tensor.to_dlpack_versioned();
+    let loan = tensor.to_dlpack_versioned().unwrap();
     // SAFETY: the managed tensor is alive, and then imported.
     let back = unsafe {
         assert_eq!(loan.as_ref().flags, READ_ONLY);
@@ -120,7 +120,7 @@ fn other_devices_keep_their_addresses() {
     assert_eq!(tensor.device(), elsewhere);
     assert!(tensor.as_bytes().is_err() && tensor.to_device(Device::CPU).is_err());
     // SAFETY: the managed tensor is released at once.
-    unsafe { end_loan(tensor.to_dlpack_versioned().as_ptr()) };
+    unsafe { end_loan(tensor.to_dlpack_versioned().unwrap().as_ptr()) };
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn bad_descriptions_are_refused_and_stay_the_callers() {
 
 #[test]
 fn other_versions_are_refused() {
-    let loan = iota(&[1]).to_dlpack_versioned();
+    let loan = iota(&[1]).to_dlpack_versioned().unwrap();
     // SAFETY: the managed tensor is alive, and released at the end.
     unsafe {
         (*loan.as_ptr()).version = Version { major: 2, minor: 0 };

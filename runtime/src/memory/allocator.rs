@@ -156,7 +156,7 @@ impl Allocator {
                 state.stats.used -= class.bytes;
                 state.blocks -= 1;
                 drop(state);
-                Err(error)
+                if error.kind() == kind::MEMORY && shared.release_idle() { self.alloc(bytes) } else { Err(error) }
             }
         }
     }

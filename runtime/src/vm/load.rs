@@ -8,7 +8,7 @@ use super::program::{Program, Programs};
 use crate::executable::compact::Folding;
 use crate::executable::{Constant, FunctionInfo, FunctionKind};
 use crate::ffi::{Error, kind, launch};
-use crate::image::Image;
+use crate::image::{Image, KernelSignature};
 use crate::memory::{Allocator, Cache};
 use crate::registry;
 use crate::value::{Any, Closure, Device, Function, Tensor, device_kind};
@@ -33,6 +33,7 @@ impl Program {
         if options.devices.last().is_none_or(|device| !device.is_host()) {
             options.devices.push(Device::CPU);
         }
+        check_device(&image, options.devices[0])?;
         let allocator = |device: &Device| Allocator::new(*device, options.allocator, options.memory_limit);
         let allocators = options.devices.iter().map(allocator).collect::<Result<Vec<_>, _>>()?;
         let size = size.max(constant_bytes(&image));
@@ -44,7 +45,7 @@ impl Program {
         let natives = table.iter().map(|info| resolve(info, &image, &options, &shared, &kernel));
         let natives = natives.collect::<Result<Vec<_>, _>>()?;
         let values: Vec<Any> = natives.iter().enumerate().map(|(i, native)| function_value(id, i, native)).collect();
-        let constants = load_constants(&image, options.devices[0])?;
+        let constants = load_constants(&image, &allocators[0])?;
         let machine_code = load_machine_code(&image, &options, &constants, machine_code)?;
         let callee = |native: &Option<Native>| native.as_ref().map_or(NOT_NATIVE, |native| native.callee);
         let callees = natives.iter().map(callee).collect();
@@ -81,6 +82,17 @@ impl Program {
         program.allocators.iter().for_each(|allocator| allocator.set_cache(cache.clone()));
         Ok(program)
     }
+}
+
+/// Checks that the program has kernels for its first device, if it has any.
+fn check_device(image: &Image, device: Device) -> Result<(), Error> {
+    let fits =
+        |kernel: &KernelSignature| kernel.device.kind == device.kind || kernel.device.is_host() && device.is_host();
+    if image.kernels.is_empty() || image.kernels.iter().any(fits) {
+        return Ok(());
+    }
+    let kind = if image.kernels[0].device.is_host() { "the CPU" } else { "CUDA devices" };
+    Err(Error::value(format!("the program's kernels are compiled for {kind}, and it cannot run on {device}")))
 }
 
 /// Resolves an entry of the function table; `None` for bytecode.
@@ -197,10 +209,14 @@ fn constant_bytes(image: &Image) -> usize {
     image.executable.constants.iter().map(bytes).fold(0, usize::saturating_add)
 }
 
-/// The constant pool. Tensors are on `device` unless their memory scope says otherwise.
-fn load_constants(image: &Image, device: Device) -> Result<Vec<Any>, Error> {
+/// The constant pool. Tensors are on the allocator's device. Those of another device than the host are copied once, into
+/// memory of the allocator; the host uses those of the image.
+fn load_constants(image: &Image, allocator: &Allocator) -> Result<Vec<Any>, Error> {
     let load = |constant: &Constant| match constant {
-        Constant::Tensor(tensor) => Ok(Tensor::to_device(tensor, device)?.constant().into()),
+        Constant::Tensor(tensor) if allocator.device().is_host() => {
+            Ok(tensor.to_device(allocator.device())?.constant().into())
+        }
+        Constant::Tensor(tensor) => Ok(tensor.copy_into(allocator)?.constant().into()),
         other => Ok(Any::from(other)),
     };
     image.executable.constants.iter().map(load).collect()

@@ -5,6 +5,7 @@ use hammock_runtime::image::{Dim, KernelParam, KernelSignature, ParamKind};
 use hammock_runtime::{Any, DType, Device, Error, Function, Tensor};
 use std::ffi::{CString, c_void};
 use std::ptr::null;
+use std::sync::OnceLock;
 
 /// `scale`: `y[i] = factor * x[i]`; `gather`: `y[i] = x[indices[i]]`, where an index outside of `0..n` is an error.
 const PTX: &str = "
@@ -145,7 +146,8 @@ fn count(args: &[Any]) -> i64 {
 /// The host function of `scale`, which doubles.
 pub fn double(args: &[Any]) -> Result<Any, Error> {
     let (x, y, n, factor) = (data(args, 0), data(args, 1), count(args), 2f32);
-    let kernel = record("scale", None);
+    static SCALE: OnceLock<&DeviceKernel> = OnceLock::new();
+    let kernel = SCALE.get_or_init(|| record("scale", None));
     launch(kernel, (n + 127) / 128, &[address(&x), address(&y), address(&n), address(&factor)])?;
     Ok(Any::NONE)
 }

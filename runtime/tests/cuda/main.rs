@@ -19,7 +19,7 @@ fn emulated(test: &str, variables: &[(&str, &str)], program: fn()) {
         std::process::exit(0);
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(PROGRAM, test);
+    command.args(["--exact", test, "--nocapture", "--test-threads=1", "--include-ignored"]).env(PROGRAM, test);
     command.env("LD_LIBRARY_PATH", hammock_cuda_emulator::library::folder().unwrap());
     for (name, value) in variables {
         command.env(format!("CUDA_EMULATOR_{name}"), value);
@@ -27,4 +27,5 @@ fn emulated(test: &str, variables: &[(&str, &str)], program: fn()) {
     let output = command.output().unwrap();
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).join("\n");
     assert!(output.status.success(), "{test} on the emulator:\n{text}");
+    println!("{text}");
 }

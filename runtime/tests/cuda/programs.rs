@@ -9,8 +9,12 @@ use hammock_runtime::profile::Profiler;
 use hammock_runtime::vm::Options;
 use hammock_runtime::{Any, DType, Device, Executable, Function, Image, Shape, Tensor, Vm};
 use std::sync::Arc;
+use std::time::Instant;
 
 const CUDA: Device = Device::cuda(0);
+
+/// Number of launches of `launches(x)`.
+const LAUNCHES: usize = 1000;
 
 /// Functions with a vector `x` of four floats: `reversed(x)` is `4 * x`, reversed by constant indices, with intermediates
 /// in one storage; `take(x, indices)` are its elements by index; `shape(x)` is the shape that a tensor says.
@@ -45,6 +49,14 @@ fn program() -> Image {
     b.define("take", 2, 6, &take);
     let shape = [b.call(1, "vm.builtin.tensor_to_shape", &[reg(0)]), ret(1)];
     b.define("shape", 1, 2, &shape);
+    let doubled = b.call(VOID, "double", &[reg(0), reg(2)]);
+    let mut launches = vec![
+        b.call(1, "vm.builtin.alloc_storage", &[VM, size, int(0), bytes]),
+        b.call(2, "vm.builtin.alloc_tensor", &[reg(1), int(0), four, float]),
+    ];
+    launches.extend(std::iter::repeat_n(doubled, LAUNCHES));
+    launches.push(ret(2));
+    b.define("launches", 1, 3, &launches);
     let mut image = Image { executable: b, kernels: ["double", "gather"].map(signature).to_vec(), ..Image::default() };
     let first = image.executable.functions[image.executable.function("take").unwrap()].start;
     let file = image.sources.file("model.py");
@@ -74,7 +86,8 @@ fn programs_run_on_the_device_of_their_kernels() {
         for _ in 0..3 {
             assert_eq!(call(&vm, "reversed", std::slice::from_ref(&x)).unwrap(), [16., 12., 8., 4.]);
         }
-        assert_eq!((vm.memory().used, vm.memory().pooled), (0, 2048));
+        // The constant, storages of both kinds.
+        assert_eq!((vm.memory().used, vm.memory().pooled), (64, 2048));
         let host = Any::from(floats(&[1., 2., 3., 4.], Device::CPU));
         let error = vm.call("reversed", std::slice::from_ref(&host)).unwrap_err();
         assert_eq!(error.message(), "kernel `double` expects a Tensor on cuda:0 for parameter `x`, got cpu:0");
@@ -94,7 +107,7 @@ fn other_devices_can_be_chosen() {
         let naive = AllocatorKind::Naive;
         let vm = machine(Options { devices: vec![second], allocator: naive, ..Options::default() });
         assert_eq!(call(&vm, "reversed", &[floats(&[1., 2., 3., 4.], second)]).unwrap(), [16., 12., 8., 4.]);
-        assert_eq!((vm.memory().used, vm.memory().pooled), (0, 0));
+        assert_eq!((vm.memory().used, vm.memory().pooled), (64, 0));
         let wrong = call(&vm, "reversed", &[floats(&[1., 2., 3., 4.], CUDA)]).unwrap_err();
         assert!(wrong.message().contains("expects a Tensor on cuda:0, as the Tensors before it"), "{wrong}");
     });
@@ -125,6 +138,23 @@ fn profiles_measure_whole_kernels() {
         let rows = profiler.profile().rows();
         let double = rows.iter().find(|row| row.name == "double").unwrap();
         assert_eq!(double.count, 2);
+    });
+}
+
+/// Prints the time of a launch on the host: the emulator does nothing.
+#[test]
+#[ignore = "measures time"]
+fn time_of_launches_on_the_host() {
+    emulated("programs::time_of_launches_on_the_host", &[("NO_OP", "1")], || {
+        let vm = machine(Options::default());
+        let x = [Any::from(floats(&[1., 2., 3., 4.], CUDA))];
+        let mut best = f64::INFINITY;
+        for _ in 0..30 {
+            let begin = Instant::now();
+            vm.call("launches", &x).unwrap();
+            best = best.min(begin.elapsed().as_secs_f64());
+        }
+        println!("{:.0} ns per launch", best / LAUNCHES as f64 * 1e9);
     });
 }
 

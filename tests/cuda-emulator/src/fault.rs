@@ -73,6 +73,9 @@ pub enum FaultKind {
     /// A wrong use of a mbarrier.
     #[error("mbarrier: {0}")]
     Mbarrier(String),
+    /// A write of memory that the kernel reads as read-only, or the other way round.
+    #[error("read-only memory: {0}")]
+    ReadOnly(String),
     /// No thread can go on.
     #[error("deadlock: {0}")]
     Deadlock(String),

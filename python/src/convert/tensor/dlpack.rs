@@ -103,7 +103,8 @@ pub fn export<'py>(py: Python<'py>, tensor: &Tensor, is_versioned: bool) -> PyRe
     // SAFETY: the capsule owns the managed tensor until a consumer renames it.
     unsafe {
         let capsule = if is_versioned {
-            let managed = tensor.to_dlpack_versioned();
+            let managed =
+                tensor.to_dlpack_versioned().map_err(|error| PyBufferError::new_err(error.message().to_owned()))?;
             ffi::PyCapsule_New(managed.as_ptr().cast(), VERSIONED.as_ptr(), Some(drop_unused))
         } else {
             let managed = tensor.to_dlpack().map_err(|error| PyBufferError::new_err(error.message().to_owned()))?;

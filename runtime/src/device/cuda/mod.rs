@@ -8,6 +8,7 @@
 //! | [`functions`] | device functions, loaded once per device |
 //! | [`queue`] | launches of a thread, and the errors that they report |
 //! | [`record`] | error records in device memory |
+//! | [`staging`] | pinned memory for copies between host and device |
 //!
 //! A device is opened at first use and never closed: its primary context, which other frameworks of the process share,
 //! is retained. All work of a device is in one stream, so its memory can be reused by whoever queues work next.
@@ -16,6 +17,7 @@ mod functions;
 mod limits;
 mod queue;
 mod record;
+mod staging;
 mod stream;
 
 use super::launch::{CallSite, Launch};
@@ -27,6 +29,7 @@ use driver::Driver;
 use functions::Functions;
 use limits::Limits;
 use record::Records;
+use staging::Staging;
 use std::marker::PhantomData;
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -48,6 +51,7 @@ pub(super) struct Cuda {
     stream: sys::CUstream,
     functions: Functions,
     records: Records,
+    staging: Staging,
     /// The error after which nothing can be done with the device.
     failure: OnceLock<String>,
 }
@@ -93,8 +97,8 @@ impl Cuda {
         // SAFETY: the context is current, and the address is that of a variable.
         check(unsafe { sys::cuStreamCreate(&mut stream, CUstream_flags::CU_STREAM_DEFAULT as u32) })?;
         drop(entered);
-        let (functions, records, failure) = Default::default();
-        Ok(Cuda { device, name, limits, context, stream, functions, records, failure })
+        let (functions, records, staging, failure) = Default::default();
+        Ok(Cuda { device, name, limits, context, stream, functions, records, staging, failure })
     }
 
     /// Makes the device's context current on this thread until the result is dropped.

@@ -126,6 +126,10 @@ impl Queue {
         let status = unsafe {
             sys::cuLaunchKernel(function.function, gx, gy, gz, bx, by, bz, shared, stream, args, std::ptr::null_mut())
         };
+        if driver::is_sticky(status) {
+            let launches = std::mem::take(&mut self.launches);
+            return Err(self.failure(status, &launches));
+        }
         self.cuda.check(status, || {
             let (name, [gx, gy, gz], [bx, by, bz]) = (function.text(), extents.grid, extents.block);
             format!("launch `{name}` with ({gx}, {gy}, {gz}) blocks of ({bx}, {by}, {bz}) threads")

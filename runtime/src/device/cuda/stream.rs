@@ -2,37 +2,31 @@
 use super::{Cuda, Entered, pointer};
 use crate::device::{Event, Stream};
 use crate::ffi::Error;
-use cudarc::driver::sys::{self, CUevent_flags, CUresult};
+use cudarc::driver::sys::{self, CUevent_flags};
 use std::any::Any;
 use std::time::Duration;
 
 /// The device's stream: all its users share it, so that all work of the device is in order.
 pub(super) struct CudaStream(pub(super) &'static Cuda);
 
-impl CudaStream {
-    fn copy(&self, bytes: usize, copy: impl FnOnce(sys::CUstream) -> CUresult, what: &str) -> Result<(), Error> {
-        let _entered = self.0.enter()?;
-        self.0.check(copy(self.0.stream), || format!("copy {bytes} bytes {what}"))
-    }
-}
-
 impl Stream for CudaStream {
     unsafe fn copy_from_host(&self, host: *const u8, data: *mut u8, bytes: usize) -> Result<(), Error> {
         // SAFETY: as the caller promises.
-        let copy = |stream| unsafe { sys::cuMemcpyHtoDAsync_v2(pointer(data), host.cast(), bytes, stream) };
-        self.copy(bytes, copy, "to the device")
+        unsafe { self.0.upload(host, data, bytes) }
     }
 
     unsafe fn copy_to_host(&self, data: *const u8, host: *mut u8, bytes: usize) -> Result<(), Error> {
+        // Errors of launches first: the copy's would not name them.
+        self.0.finish()?;
         // SAFETY: as the caller promises.
-        let copy = |stream| unsafe { sys::cuMemcpyDtoHAsync_v2(host.cast(), pointer(data), bytes, stream) };
-        self.copy(bytes, copy, "to the host")
+        unsafe { self.0.download(data, host, bytes) }
     }
 
     unsafe fn copy_within(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
+        let _entered = self.0.enter()?;
         // SAFETY: as the caller promises.
-        let copy = |stream| unsafe { sys::cuMemcpyDtoDAsync_v2(pointer(to), pointer(from), bytes, stream) };
-        self.copy(bytes, copy, "within the device")
+        let status = unsafe { sys::cuMemcpyDtoDAsync_v2(pointer(to), pointer(from), bytes, self.0.stream) };
+        self.0.check(status, || format!("copy {bytes} bytes within the device"))
     }
 
     fn record(&self, event: &mut dyn Event) -> Result<(), Error> {

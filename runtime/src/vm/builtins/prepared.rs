@@ -36,5 +36,9 @@ fn prepare(program: &Program, args: Args<'_>) -> Result<Tensor, Error> {
     given.push(Any::from(made.clone()));
     // The kernel's scratch memory is not retained.
     Rc::new(Workspace::new()).within(|| kernel.call(&given))?;
+    // An error on a device must not leave a constant.
+    if program.is_on_device {
+        program.synchronize()?;
+    }
     Ok(made.constant())
 }

@@ -1,6 +1,6 @@
 //! Device memory: allocated and freed at once, or in the order of a stream.
 use super::{Code, Driver, Handle, Result, work::Work};
-use crate::memory::State;
+use crate::memory::{AccessError, State};
 
 /// Who has an allocation.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ impl Driver {
         }
         self.enqueue(stream, Work::Free(address))?;
         // The pool can give the memory to later allocations, which it orders behind this.
-        self.used[owner.device as usize] -= owner.bytes;
+        self.count_free(&owner);
         owner.is_free_queued = true;
         self.owners.insert(address, owner);
         Ok(())
@@ -139,7 +139,7 @@ impl Driver {
         let address = self.memory.reserve(device, bytes).ok_or(Code::OUT_OF_MEMORY)?;
         self.used[device as usize] = used;
         self.owners.insert(address, Owner { context, device, bytes, pool, module, is_free_queued: false });
-        self.note_pool_use(pool);
+        self.add_pool_use(pool, bytes);
         Ok(address)
     }
 
@@ -152,13 +152,24 @@ impl Driver {
         }
     }
 
-    /// Frees memory of which nothing is queued to free it.
+    /// Frees memory at once, also if a queued operation was to free it.
     pub(super) fn release(&mut self, address: u64, owner: &Owner) {
         self.owners.remove(&address);
         let is_freed = self.memory.free(address).is_ok();
         if is_freed && !owner.is_free_queued {
-            self.used[owner.device as usize] -= owner.bytes;
+            self.count_free(owner);
         }
+    }
+
+    /// Frees memory in its turn in a stream.
+    pub(super) fn run_free(&mut self, address: u64) -> std::result::Result<(), AccessError> {
+        self.owners.remove(&address);
+        self.memory.free(address)
+    }
+
+    fn count_free(&mut self, owner: &Owner) {
+        self.used[owner.device as usize] -= owner.bytes;
+        self.remove_pool_use(owner.pool, owner.bytes);
     }
 
     /// Checks that memory can be freed by the program.

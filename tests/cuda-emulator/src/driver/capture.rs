@@ -3,6 +3,7 @@
 use super::{
     Code, Driver, Handle, Result,
     graphs::{Graph, Node},
+    streams::Stream,
     work::Work,
 };
 use std::thread::{self, ThreadId};
@@ -47,7 +48,7 @@ pub(super) struct Capture {
     is_valid: bool,
 }
 
-/// What a program learns about a stream's capture.
+/// State of a stream's capture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CaptureInfo {
     /// `CUstreamCaptureStatus`: 0 none, 1 active, 2 invalidated.
@@ -103,10 +104,7 @@ impl Driver {
         }
         let (graph, is_valid) = (capture.graph, capture.is_valid);
         let is_joined = self.is_joined(handle, &tail)?;
-        self.captures.remove(handle)?;
-        for object in self.streams.values_mut() {
-            object.capture.take_if(|(capture, _)| *capture == handle);
-        }
+        self.remove_capture(handle);
         let error = match (is_valid, is_joined) {
             (false, _) => Code::STREAM_CAPTURE_INVALIDATED,
             (_, false) => Code::STREAM_CAPTURE_UNJOINED,
@@ -117,6 +115,26 @@ impl Driver {
         };
         self.graphs.remove(graph)?;
         Err(error)
+    }
+
+    /// Removes a capture from all its streams.
+    fn remove_capture(&mut self, handle: Handle) {
+        let _ = self.captures.remove(handle);
+        for object in self.streams.values_mut() {
+            object.capture.take_if(|(capture, _)| *capture == handle);
+        }
+    }
+
+    /// Invalidates a capture when one of its streams is destroyed. If that is its origin, the capture is removed.
+    pub(super) fn leave_capture(&mut self, stream: Handle, handle: Handle) {
+        self.invalidate(handle);
+        let origin = self.captures.get(handle).map(|capture| (capture.origin, capture.graph));
+        if let Ok((origin, graph)) = origin
+            && origin == stream
+        {
+            self.remove_capture(handle);
+            let _ = self.graphs.remove(graph);
+        }
     }
 
     /// Returns true if the origin's last nodes come after all other nodes.
@@ -138,7 +156,10 @@ impl Driver {
     /// If there is no such stream, or it is the legacy default stream while a blocking stream is captured.
     pub fn capture_info(&mut self, stream: Handle) -> Result<CaptureInfo> {
         let stream = self.resolve(stream)?;
-        self.refuse_implicit(stream)?;
+        // This question, unlike others, leaves the capture valid.
+        if self.captures.iter().any(|(handle, _)| self.is_implicit(stream, handle)) {
+            return Err(Code::STREAM_CAPTURE_IMPLICIT);
+        }
         let Some((handle, tail)) = &self.streams.get(stream)?.capture else { return Ok(CaptureInfo::default()) };
         let capture = self.captures.get(*handle)?;
         if !capture.is_valid {
@@ -235,27 +256,28 @@ impl Driver {
 
     /// Refuses to wait for a context with captured streams.
     pub(super) fn refuse_captures_of(&mut self, context: Handle) -> Result {
-        let is_refused = |_: &Self, capture: &Capture| capture.context == context;
-        self.refuse_if(is_refused, Code::STREAM_CAPTURE_UNSUPPORTED)
+        self.refuse_if(|_, _, capture| capture.context == context, Code::STREAM_CAPTURE_UNSUPPORTED)
     }
 
     /// Refuses work in the legacy default stream while a stream that it waits for is captured.
     pub(super) fn refuse_implicit(&mut self, stream: Handle) -> Result {
-        let object = self.streams.get(stream)?;
-        if !object.is_legacy() {
-            return Ok(());
-        }
-        let context = object.context;
-        let is_refused = |driver: &Self, capture: &Capture| {
-            capture.context == context && driver.streams.get(capture.origin).is_ok_and(|origin| origin.is_blocking())
-        };
-        self.refuse_if(is_refused, Code::STREAM_CAPTURE_IMPLICIT)
+        self.refuse_if(|driver, handle, _| driver.is_implicit(stream, handle), Code::STREAM_CAPTURE_IMPLICIT)
+    }
+
+    /// Returns true if a stream is the legacy default stream, which waits for a blocking stream in a capture.
+    fn is_implicit(&self, stream: Handle, capture: Handle) -> bool {
+        let is_captured = |other: &Stream| other.capture.as_ref().is_some_and(|(handle, _)| *handle == capture);
+        self.streams.get(stream).is_ok_and(|stream| {
+            let mut others = self.streams.iter().map(|(_, other)| other);
+            stream.is_legacy()
+                && others.any(|other| other.context == stream.context && other.is_blocking() && is_captured(other))
+        })
     }
 
     /// Refuses a call that may synchronise while streams are captured, by the modes of captures and of this thread.
     pub(super) fn refuse_unsafe(&mut self) -> Result {
         let (thread, mode) = (thread::current().id(), self.thread().capture_mode);
-        let is_refused = |_: &Self, capture: &Capture| match (mode, capture.mode) {
+        let is_refused = |_: &Self, _: Handle, capture: &Capture| match (mode, capture.mode) {
             (Mode::Relaxed, _) | (_, Mode::Relaxed) => false,
             (Mode::Global, Mode::Global) => true,
             _ => capture.thread == thread,
@@ -263,9 +285,9 @@ impl Driver {
         self.refuse_if(is_refused, Code::STREAM_CAPTURE_UNSUPPORTED)
     }
 
-    fn refuse_if(&mut self, is_refused: impl Fn(&Self, &Capture) -> bool, code: Code) -> Result {
-        let refused: Vec<Handle> =
-            self.captures.iter().filter(|(_, capture)| is_refused(self, capture)).map(|(handle, _)| handle).collect();
+    fn refuse_if(&mut self, is_refused: impl Fn(&Self, Handle, &Capture) -> bool, code: Code) -> Result {
+        let refused = self.captures.iter().filter(|(handle, capture)| is_refused(self, *handle, capture));
+        let refused: Vec<Handle> = refused.map(|(handle, _)| handle).collect();
         for &capture in &refused {
             self.invalidate(capture);
         }

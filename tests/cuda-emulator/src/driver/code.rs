@@ -5,7 +5,7 @@
 #[repr(transparent)]
 pub struct Code(pub u32);
 
-/// What the driver's functions return.
+/// Result of the driver's functions.
 pub type Result<T = ()> = std::result::Result<T, Code>;
 
 macro_rules! codes {

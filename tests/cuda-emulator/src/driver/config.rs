@@ -1,7 +1,7 @@
-//! What the emulated machine is like, from variables of the environment.
+//! Configuration of the emulated machine, from variables of the environment.
 use std::path::PathBuf;
 
-/// What happens to leaks when a context is destroyed.
+/// Treatment of leaks when a context is destroyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Leaks {
     /// They are printed.

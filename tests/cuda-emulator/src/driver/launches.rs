@@ -4,6 +4,7 @@ use super::{
     modules::{Function, Image, max_threads},
     work::Work,
 };
+use crate::ptx::Kernel;
 use std::sync::Arc;
 
 /// Maximum threads of a block.
@@ -87,7 +88,8 @@ impl Driver {
 
     fn kernel_call(&self, arguments: &LaunchArguments) -> Result<KernelCall> {
         let object = self.functions.get(arguments.function)?;
-        check_limits(object, arguments)?;
+        let kernel = object.declaration()?;
+        check_limits(object, kernel, arguments)?;
         Ok(KernelCall {
             function: arguments.function,
             module: object.module,
@@ -96,12 +98,12 @@ impl Driver {
             grid: arguments.grid,
             block: arguments.block,
             shared_bytes: arguments.shared_bytes,
-            params: copy_params(object, arguments)?.into(),
+            params: copy_params(kernel, arguments)?.into(),
         })
     }
 }
 
-fn check_limits(function: &Function, arguments: &LaunchArguments) -> Result {
+fn check_limits(function: &Function, kernel: &Kernel, arguments: &LaunchArguments) -> Result {
     let LaunchArguments { grid, block, shared_bytes, .. } = arguments;
     let fits =
         |sizes: &[u32; 3], limits: [u32; 3]| sizes.iter().zip(limits).all(|(&n, limit)| (1..=limit).contains(&n));
@@ -109,7 +111,6 @@ fn check_limits(function: &Function, arguments: &LaunchArguments) -> Result {
     if !fits(grid, MAX_GRID) || !fits(block, MAX_BLOCK) || threads > MAX_THREADS {
         return Err(Code::INVALID_VALUE);
     }
-    let kernel = function.declaration()?;
     // The reference gives no code for a block beyond `.maxntid`.
     let is_required = kernel.required_block.is_none_or(|required| required == *block);
     if threads > u64::from(max_threads(kernel)) || !is_required || *shared_bytes > function.max_dynamic_shared {
@@ -118,8 +119,7 @@ fn check_limits(function: &Function, arguments: &LaunchArguments) -> Result {
     Ok(())
 }
 
-fn copy_params(function: &Function, arguments: &LaunchArguments) -> Result<Vec<u8>> {
-    let kernel = function.declaration()?;
+fn copy_params(kernel: &Kernel, arguments: &LaunchArguments) -> Result<Vec<u8>> {
     let size = kernel.param_bytes as usize;
     if arguments.extra != 0 {
         if arguments.params != 0 {

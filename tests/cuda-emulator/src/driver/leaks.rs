@@ -1,4 +1,4 @@
-//! What a context leaves behind.
+//! Leaks: objects of a context that the program did not destroy.
 use super::{Driver, Handle};
 
 impl Driver {

@@ -65,7 +65,7 @@ use std::{
     thread::{self, ThreadId},
 };
 
-/// What the driver knows about a thread of the program.
+/// A thread of the program.
 #[derive(Debug, Default)]
 struct Thread {
     /// Contexts that the thread pushed; the last one is current.
@@ -74,7 +74,7 @@ struct Thread {
     capture_mode: Mode,
 }
 
-/// How often things happened that can be made to fail.
+/// Numbers of operations that can be made to fail.
 #[derive(Debug, Default)]
 struct Counts {
     allocations: u64,

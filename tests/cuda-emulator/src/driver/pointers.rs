@@ -13,7 +13,7 @@ pub enum PointerValue {
     Long(u64),
 }
 
-/// What a pointer points to.
+/// Memory that a pointer refers to.
 struct Target {
     context: Handle,
     device: u32,

@@ -12,6 +12,8 @@ pub(super) struct Pool {
     release_threshold: u64,
     /// Flags of reuse (attributes 1 to 3).
     reuse: [i32; 3],
+    /// Bytes that are allocated, and the highest number of them so far.
+    used: u64,
     highest: u64,
 }
 
@@ -33,8 +35,15 @@ impl Driver {
 
     fn new_pool(&mut self, device: u32, is_default: bool) -> Handle {
         let pool = self.new_handle();
-        let object =
-            Pool { device, is_default, is_current: is_default, release_threshold: 0, reuse: [1; 3], highest: 0 };
+        let object = Pool {
+            device,
+            is_default,
+            is_current: is_default,
+            release_threshold: 0,
+            reuse: [1; 3],
+            used: 0,
+            highest: 0,
+        };
         self.pools.insert(pool, object);
         pool
     }
@@ -121,7 +130,7 @@ impl Driver {
         Ok(match attribute {
             1..=3 => PoolValue::Flag(object.reuse[attribute as usize - 1]),
             4 => PoolValue::Bytes(object.release_threshold),
-            5 | 7 => PoolValue::Bytes(self.pool_use(pool)),
+            5 | 7 => PoolValue::Bytes(object.used),
             6 | 8 => PoolValue::Bytes(object.highest),
             _ => return Err(Code::INVALID_VALUE),
         })
@@ -142,22 +151,24 @@ impl Driver {
             (1..=3, PoolValue::Flag(flag)) => object.reuse[attribute as usize - 1] = flag,
             (4, PoolValue::Bytes(bytes)) => object.release_threshold = bytes,
             // Highest values can only be set back.
-            (6 | 8, PoolValue::Bytes(0)) => object.highest = 0,
+            (6 | 8, PoolValue::Bytes(0)) => object.highest = object.used,
             _ => return Err(Code::INVALID_VALUE),
         }
         Ok(())
     }
 
-    pub(super) fn note_pool_use(&mut self, pool: Option<Handle>) {
-        let Some(pool) = pool else { return };
-        let used = self.pool_use(pool);
-        if let Ok(object) = self.pools.get_mut(pool) {
-            object.highest = object.highest.max(used);
+    /// Counts bytes that are allocated from a pool.
+    pub(super) fn add_pool_use(&mut self, pool: Option<Handle>, bytes: u64) {
+        if let Some(object) = pool.and_then(|pool| self.pools.get_mut(pool).ok()) {
+            object.used += bytes;
+            object.highest = object.highest.max(object.used);
         }
     }
 
-    fn pool_use(&self, pool: Handle) -> u64 {
-        let owned = self.owners.values().filter(|owner| owner.pool == Some(pool) && !owner.is_free_queued);
-        owned.map(|owner| owner.bytes).sum()
+    /// Counts bytes that are freed.
+    pub(super) fn remove_pool_use(&mut self, pool: Option<Handle>, bytes: u64) {
+        if let Some(object) = pool.and_then(|pool| self.pools.get_mut(pool).ok()) {
+            object.used -= bytes;
+        }
     }
 }

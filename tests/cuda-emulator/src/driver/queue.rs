@@ -13,7 +13,7 @@ pub(super) struct Op {
     pub(super) context: Handle,
     /// Operations that it waits for.
     pub(super) needs: Vec<OpId>,
-    /// What it does.
+    /// Its effect.
     pub(super) work: Work,
 }
 

@@ -8,7 +8,7 @@ const NON_BLOCKING: u32 = 1;
 const LEGACY: Handle = 1;
 /// `CU_STREAM_PER_THREAD`.
 const PER_THREAD: Handle = 2;
-/// Priorities: least and greatest.
+/// Lowest and highest priority.
 pub(super) const PRIORITIES: (i32, i32) = (0, -5);
 
 /// How a stream relates to the legacy default stream of its context.
@@ -80,8 +80,8 @@ impl Driver {
         if !self.streams.get(stream)?.is_created {
             return Err(Code::INVALID_HANDLE);
         }
-        if let Some((capture, _)) = &self.streams.get(stream)?.capture {
-            self.invalidate(*capture);
+        if let Some((capture, _)) = self.streams.get(stream)?.capture {
+            self.leave_capture(stream, capture);
         }
         let object = self.streams.remove(stream)?;
         if object.is_blocking() {

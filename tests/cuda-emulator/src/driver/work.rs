@@ -1,4 +1,4 @@
-//! What queued operations do when they run.
+//! Execution of queued operations.
 use super::{
     Code, Driver, Handle, host,
     launches::KernelCall,
@@ -15,7 +15,7 @@ use std::{io::Write, sync::Arc};
 /// Maximum number of instructions of all warps of a launch.
 const MAX_INSTRUCTIONS: u64 = 1 << 31;
 
-/// What a copy reads or writes.
+/// Source or target of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Location {
     /// Device memory at an address.
@@ -26,7 +26,7 @@ pub(super) enum Location {
     Staged(Arc<[u8]>),
 }
 
-/// What an operation does.
+/// Effect of an operation.
 #[derive(Debug, Clone)]
 pub(super) enum Work {
     /// A launch of a kernel.
@@ -105,7 +105,7 @@ impl Driver {
                 Ok(())
             }
             Work::Free(address) => {
-                self.memory.free(*address).map_err(|error| Failure::from(error).during("cuMemFreeAsync"))
+                self.run_free(*address).map_err(|error| Failure::from(error).during("cuMemFreeAsync"))
             }
             Work::Record(event) => {
                 self.complete_event(*event, id);

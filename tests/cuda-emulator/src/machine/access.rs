@@ -1,6 +1,6 @@
 //! Loads and stores of a warp.
 use super::{
-    Grid, Outcome,
+    Grid, Outcome, Stop,
     block::Block,
     execute::Turn,
     lanes,
@@ -15,10 +15,12 @@ use crate::{
 };
 
 impl Grid<'_> {
-    /// Counts a warp's access by the memories that the lanes address.
+    /// Counts a warp's access, which has succeeded, by the memories that the lanes address.
     pub(super) fn count_access(&mut self, mask: u32, space: Space, addresses: &Lanes, bytes: u32) {
         let in_space = |wanted: Space| {
-            lanes(mask).filter(|&lane| resolve(space, addresses[lane]).0 == wanted).fold(0, |mask, lane| mask | 1 << lane)
+            lanes(mask)
+                .filter(|&lane| resolve(space, addresses[lane]).0 == wanted)
+                .fold(0, |mask, lane| mask | 1 << lane)
         };
         if matches!(space, Space::Generic | Space::Global) {
             let traffic = global_traffic(in_space(Space::Global), addresses, bytes);
@@ -52,7 +54,6 @@ impl Grid<'_> {
     ) -> Outcome<()> {
         let addresses = self.addresses(block, warp, access.address);
         let size = (access.bytes * access.count) as usize;
-        self.count_access(turn.mask, access.address.space, &addresses, size as u32);
         let kind = if access.order == Order::Weak { AccessKind::Read } else { AccessKind::StrongRead };
         for lane in lanes(turn.mask) {
             let (space, address) = resolve(access.address.space, addresses[lane]);
@@ -60,6 +61,9 @@ impl Grid<'_> {
             let by = ThreadAccess { thread, lane, kind, line: turn.instruction.line };
             let mut bytes = [0; 16];
             self.load(block, by, space, address, &mut bytes[..size])?;
+            if access.is_read_only && space == Space::Global {
+                self.read_as_constant(address, size as u32).map_err(|kind| Stop { kind: Box::new(kind), lane })?;
+            }
             if kind == AccessKind::StrongRead {
                 self.observe(block, thread, (space, address), access.order.acquires(), access.scope);
             }
@@ -72,6 +76,7 @@ impl Grid<'_> {
                 warp.registers[*dst as usize][lane] = value;
             }
         }
+        self.count_access(turn.mask, access.address.space, &addresses, size as u32);
         Ok(())
     }
 
@@ -103,7 +108,6 @@ impl Grid<'_> {
     ) -> Outcome<()> {
         let addresses = self.addresses(block, warp, access.address);
         let (width, size) = (access.bytes as usize, (access.bytes * access.count) as usize);
-        self.count_access(turn.mask, access.address.space, &addresses, size as u32);
         let kind = if access.order == Order::Weak { AccessKind::Write } else { AccessKind::StrongWrite };
         let mut values = [[0; 32]; 4];
         for (values, &source) in values.iter_mut().zip(src) {
@@ -122,6 +126,7 @@ impl Grid<'_> {
             }
             self.store(block, by, space, address, &bytes[..size])?;
         }
+        self.count_access(turn.mask, access.address.space, &addresses, size as u32);
         Ok(())
     }
 }

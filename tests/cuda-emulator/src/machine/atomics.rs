@@ -20,7 +20,6 @@ impl Grid<'_> {
         let Op::Atomic { access, op, ty, dst, b, c } = &turn.instruction.op else { return Ok(()) };
         let addresses = self.addresses(block, warp, access.address);
         let (b, c) = (self.read(block, warp, *b), self.read(block, warp, *c));
-        self.count_access(turn.mask, access.address.space, &addresses, access.bytes);
         let begin = self.random.usize(..32);
         for lane in (0..32).map(|i| (begin + i) % 32).filter(|&lane| turn.mask >> lane & 1 != 0) {
             let (space, address) = resolve(access.address.space, addresses[lane]);
@@ -44,6 +43,7 @@ impl Grid<'_> {
                 warp.registers[*dst as usize][lane] = old;
             }
         }
+        self.count_access(turn.mask, access.address.space, &addresses, access.bytes);
         Ok(())
     }
 }

@@ -71,6 +71,10 @@ impl Grid<'_> {
         barrier: &Barrier,
     ) -> Outcome<Step> {
         let needed = if barrier.is_aligned { warp.live() } else { turn.mask };
+        if barrier.is_aligned && warp.exited != 0 {
+            let message = format!("threads {:#010x} of its warp have ended", warp.exited);
+            return stop(turn.first_lane(), FaultKind::DivergentBarrier(message));
+        }
         if !self.gather(warp, turn, needed) {
             return Ok(Step::Yield);
         }
@@ -88,7 +92,8 @@ impl Grid<'_> {
         }
         let arrivals = block.barriers.arrivals(id, expected, block.warps.len());
         if arrivals.expected != expected {
-            let message = format!("barrier {id} of {expected:?} threads, where others wait for {:?}", arrivals.expected);
+            let message =
+                format!("barrier {id} of {expected:?} threads, where others wait for {:?}", arrivals.expected);
             return stop(first, FaultKind::DivergentBarrier(message));
         }
         let seen = &mut arrivals.lanes[warp.index as usize];

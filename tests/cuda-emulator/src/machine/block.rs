@@ -127,9 +127,10 @@ impl Grid<'_> {
         let (at_barriers, for_lanes) = (counted(|w| matches!(w, Wait::Barrier(_))), counted(|w| *w == Wait::Lanes));
         let message = format!("{at_barriers} threads wait at barriers, {for_lanes} for lanes of their warp");
         // A split that waits for lanes of its warp is the cause, if there is one.
-        let (warp, split) = splits.clone().find(|(_, split)| split.wait == Wait::Lanes).unwrap_or_else(|| {
-            splits.clone().next().expect("a block that is stuck has a split")
-        });
+        let (warp, split) = splits
+            .clone()
+            .find(|(_, split)| split.wait == Wait::Lanes)
+            .unwrap_or_else(|| splits.clone().next().expect("a block that is stuck has a split"));
         let kind = if for_lanes > 0 && self.is_barrier(split.pc) {
             FaultKind::DivergentBarrier(format!("only lanes {:#010x} of a warp reach it; {message}", split.mask))
         } else if for_lanes > 0 {

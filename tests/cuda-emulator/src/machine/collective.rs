@@ -43,7 +43,8 @@ impl Grid<'_> {
         while rest != 0 {
             let first = rest.trailing_zeros() as usize;
             let member = members[first] as u32;
-            let group = lanes(rest).filter(|&lane| members[lane] as u32 == member).fold(0, |mask, lane| mask | 1 << lane);
+            let group =
+                lanes(rest).filter(|&lane| members[lane] as u32 == member).fold(0, |mask, lane| mask | 1 << lane);
             rest &= !group;
             if group & !member != 0 {
                 let lane = (group & !member).trailing_zeros() as usize;
@@ -61,7 +62,8 @@ impl Grid<'_> {
         let split = &mut warp.splits[turn.split];
         if executing != turn.mask {
             split.mask = executing;
-            let waiting = Split { mask: turn.mask & !executing, pc: split.pc, callers: split.callers.clone(), wait: Wait::Lanes };
+            let waiting =
+                Split { mask: turn.mask & !executing, pc: split.pc, callers: split.callers.clone(), wait: Wait::Lanes };
             split.pc += 1;
             warp.splits.push(waiting);
         } else {
@@ -135,7 +137,8 @@ impl Grid<'_> {
     /// `match.any`: the lanes with the same value. `match.all`: all of them if all have the same.
     fn matching(&self, block: &Block, warp: &Warp, ty: Type, a: Source, group: u32, all: bool) -> (Lanes, u32) {
         let a = self.read(block, warp, a).map(|value| value & ty.mask());
-        let same = |lane: usize| lanes(group).filter(|&other| a[other] == a[lane]).fold(0u32, |mask, lane| mask | 1 << lane);
+        let same =
+            |lane: usize| lanes(group).filter(|&other| a[other] == a[lane]).fold(0u32, |mask, lane| mask | 1 << lane);
         if !all {
             return (std::array::from_fn(|lane| u64::from(same(lane))), 0);
         }

@@ -1,9 +1,16 @@
 //! What lanes compute from their own registers.
-use super::{Grid, Outcome, block::Block, execute::{Turn, find_lane}, lanes, spaces::resolve, warp::Warp};
+use super::{
+    Grid, Outcome,
+    block::Block,
+    execute::{Turn, find_lane},
+    lanes,
+    spaces::resolve,
+    warp::Warp,
+};
 use crate::{
     arith::{
-        Lanes, Type, add_with_carry, bfi, binary, compare, convert, convert_pair, dp2a, dp4a, is_division_by_zero, lop3,
-        prmt, shf, sub_with_borrow, ternary, testp, unary,
+        Binary, Lanes, Type, add_with_carry, bfi, binary, compare, convert, convert_pair, dp2a, dp4a,
+        is_division_by_zero, lop3, prmt, shf, sub_with_borrow, ternary, testp, unary,
     },
     ptx::op::{Carry, CarryKind, Compare, Function, Op, Source, Space},
 };
@@ -35,7 +42,7 @@ impl Grid<'_> {
         match op {
             Op::Compute { function, dst, args } => {
                 let args = args.map(|source| read(warp, source));
-                if let Function::Binary(op, ty, _) = *function
+                if let Function::Binary(op @ (Binary::Div | Binary::Rem), ty, _) = *function
                     && let Some(lane) = find_lane(mask, |lane| is_division_by_zero(op, ty, args[1][lane]))
                 {
                     return self.trap(lane, "division of an integer by zero");
@@ -62,7 +69,9 @@ impl Grid<'_> {
             Op::Set { compare, dst, truth } => {
                 let (low, high) = self.compare(block, warp, mask, compare);
                 // Of packed values the second predicate is that of the upper half.
-                let halves = |lane: usize| truth & (0xffff * u64::from(low >> lane & 1) | 0xffff_0000 * u64::from(high >> lane & 1));
+                let halves = |lane: usize| {
+                    truth & ((0xffff * u64::from(low >> lane & 1)) | (0xffff_0000 * u64::from(high >> lane & 1)))
+                };
                 let whole = |lane: usize| truth * u64::from(low >> lane & 1);
                 let values = if compare.ty.is_packed() { map(mask, halves) } else { map(mask, whole) };
                 warp.write(*dst, mask, &values);
@@ -100,8 +109,8 @@ impl Grid<'_> {
             Op::IsSpace { dst, space, a } => {
                 let a = read(warp, *a);
                 let is_space = |lane: usize| match (resolve(Space::Generic, a[lane]).0, space) {
-                    (Space::Global, Space::Const) => self.is_const(a[lane]),
-                    (Space::Global, Space::Global) => !self.is_const(a[lane]),
+                    (Space::Global, Space::Const) => self.constant_at(a[lane]).is_some(),
+                    (Space::Global, Space::Global) => self.constant_at(a[lane]).is_none(),
                     (found, space) => found == *space,
                 };
                 warp.write_predicate(*dst, mask, map_bits(mask, is_space));
@@ -110,12 +119,6 @@ impl Grid<'_> {
             other => return self.trap(turn.first_lane(), format!("no operation of a lane: {other:?}")),
         }
         Ok(())
-    }
-
-    /// True if an address is in a variable in `.const`.
-    fn is_const(&self, address: u64) -> bool {
-        let variables = self.launch.module.variables.iter().zip(self.launch.variables);
-        variables.filter(|(variable, _)| variable.is_const).any(|(v, &at)| address.wrapping_sub(at) < v.bytes)
     }
 
     /// Lanes for which a comparison is true, and those for which it is false; of packed values the upper halves.
@@ -168,7 +171,9 @@ fn apply_carry(carry: Carry, mask: u32, [a, b, c]: &[Lanes; 3], flags: u32) -> (
         let (value, carry) = match kind {
             CarryKind::Add => add_with_carry(ty, a[lane], b[lane], flag),
             CarryKind::Sub => sub_with_borrow(ty, a[lane], b[lane], flag),
-            CarryKind::Mad(op) => add_with_carry(ty, binary(op, ty, Default::default(), a[lane], b[lane]), c[lane], flag),
+            CarryKind::Mad(op) => {
+                add_with_carry(ty, binary(op, ty, Default::default(), a[lane], b[lane]), c[lane], flag)
+            }
         };
         values[lane] = value;
         carried |= u32::from(carry) << lane;

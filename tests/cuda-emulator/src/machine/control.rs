@@ -63,8 +63,8 @@ impl Grid<'_> {
         Ok(())
     }
 
-    /// Ends threads. Barriers count those that ended as arrived, but not while lanes of the same warp already wait at
-    /// one: for these the warp has diverged.
+    /// Ends threads. A barrier does not wait for warps that have ended. Where only some threads of a warp have, PTX
+    /// leaves `bar` and `.aligned` undefined, though GPUs since sm_70 let the others pass: here it is an error.
     fn exit(&mut self, warp: &mut Warp, turn: Turn<'_>) -> Outcome<Step> {
         self.leave_unguarded(warp, turn);
         warp.splits.swap_remove(turn.split);

@@ -86,8 +86,6 @@ impl Grid<'_> {
         let ignored = ignore.map_or(0, |predicate| predicate.mask(warp));
         let size_of = |lane: usize| if ignored >> lane & 1 != 0 { 0 } else { sizes[lane] as u32 };
         let reading = lanes(turn.mask).filter(|&lane| size_of(lane) > 0).fold(0, |mask, lane| mask | 1 << lane);
-        self.count_access(reading, Space::Global, &sources, bytes);
-        self.count_access(turn.mask, Space::Shared, &targets, bytes);
         let pc = warp.splits[turn.split].pc;
         for lane in lanes(turn.mask) {
             let src_bytes = size_of(lane);
@@ -119,6 +117,8 @@ impl Grid<'_> {
             read.map_err(|kind| Stop { kind: Box::new(kind), lane })?;
             warp.copies.pending.push(copy);
         }
+        self.count_access(reading, Space::Global, &sources, bytes);
+        self.count_access(turn.mask, Space::Shared, &targets, bytes);
         Ok(())
     }
 
@@ -127,7 +127,7 @@ impl Grid<'_> {
         let ThreadAccess { thread, line, .. } = by;
         block.shared.check(&self.clocks, thread, by.kind, (copy.dst, copy.bytes), line)?;
         block.mbarriers.check_apart(copy.dst, copy.bytes)?;
-        if copy.src % u64::from(copy.bytes) != 0 {
+        if !copy.src.is_multiple_of(copy.bytes.into()) {
             return Err(FaultKind::Misaligned { address: copy.src, bytes: copy.bytes });
         }
         if copy.src_bytes > 0 {

@@ -64,7 +64,7 @@ impl Grid<'_> {
     }
 
     /// The offsets in shared memory of the rows that the first `count` lanes address.
-    fn rows(&mut self, block: &Block, warp: &Warp, address: Address, count: usize) -> Outcome<Lanes> {
+    fn rows(&self, block: &Block, warp: &Warp, address: Address, count: usize) -> Outcome<Lanes> {
         let mut addresses = self.addresses(block, warp, address);
         for (lane, address_of_lane) in addresses.iter_mut().enumerate().take(count) {
             let (space, offset) = resolve(address.space, *address_of_lane);
@@ -73,8 +73,6 @@ impl Grid<'_> {
             }
             *address_of_lane = offset;
         }
-        let mask = u32::MAX >> (32 - count);
-        self.count_access(mask, Space::Shared, &addresses, ROW as u32);
         Ok(addresses)
     }
 
@@ -94,6 +92,7 @@ impl Grid<'_> {
             let by = ThreadAccess { thread, lane, kind: AccessKind::Read, line: turn.instruction.line };
             self.load(block, by, Space::Shared, offsets[lane], row)?;
         }
+        self.count_access(u32::MAX >> (32 - count), Space::Shared, &offsets, ROW as u32);
         Ok(rows)
     }
 
@@ -111,6 +110,7 @@ impl Grid<'_> {
             let by = ThreadAccess { thread, lane, kind: AccessKind::Write, line: turn.instruction.line };
             self.store(block, by, Space::Shared, offsets[lane], row)?;
         }
+        self.count_access(u32::MAX >> (32 - rows.len()), Space::Shared, &offsets, ROW as u32);
         Ok(())
     }
 }

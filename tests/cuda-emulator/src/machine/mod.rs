@@ -15,6 +15,7 @@
 //! | [`collective`] | shuffles, votes, matrices: what lanes of a warp do together |
 //! | [`copies`] | `cp.async`: pending copies |
 //! | [`mbarriers`] | `mbarrier` |
+//! | [`read_only`] | constants, and what `ld.global.nc` reads |
 mod access;
 mod atomics;
 mod barriers;
@@ -26,6 +27,7 @@ mod copies;
 mod execute;
 mod matrices;
 mod mbarriers;
+mod read_only;
 mod source;
 mod spaces;
 mod warp;
@@ -37,6 +39,8 @@ use crate::{
     ptx::{Kernel, Module, op::Code},
     shadow::{Clocks, Shadow},
 };
+
+use read_only::ReadOnly;
 
 /// A launch of a kernel.
 pub struct Launch<'a> {
@@ -82,6 +86,7 @@ struct Grid<'a> {
     clocks: Clocks,
     /// Accesses of global memory.
     shadow: Shadow,
+    read_only: ReadOnly,
     counters: Counters,
     random: fastrand::Rng,
 }
@@ -136,6 +141,7 @@ pub fn run(launch: &Launch<'_>, memory: &mut Memory) -> Result<Counters, Box<Fau
         memory,
         clocks: Clocks::default(),
         shadow: Shadow::of_global(),
+        read_only: ReadOnly::default(),
         counters: Counters::default(),
         random: fastrand::Rng::with_seed(launch.seed),
     };

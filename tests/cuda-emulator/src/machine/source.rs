@@ -38,9 +38,7 @@ impl Grid<'_> {
             Source::Register(register) => warp.registers[register as usize],
             Source::Immediate(value) => [value; 32],
             Source::Special(special) => self.special(block, warp, special),
-            Source::Variable(index, offset) => {
-                [self.launch.variables[index as usize].wrapping_add(offset as u64); 32]
-            }
+            Source::Variable(index, offset) => [self.launch.variables[index as usize].wrapping_add(offset as u64); 32],
         }
     }
 

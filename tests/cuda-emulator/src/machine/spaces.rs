@@ -47,7 +47,7 @@ impl SharedMemory {
         if offset.checked_add(bytes.into()).is_none_or(|end| end > self.data.len() as u64) {
             return Err(FaultKind::SharedOutOfBounds { offset, bytes, size: self.size() });
         }
-        if offset % u64::from(bytes) != 0 {
+        if !offset.is_multiple_of(bytes.into()) {
             return Err(FaultKind::Misaligned { address: offset, bytes });
         }
         self.shadow.access(clocks, thread, kind, offset, bytes, line).map_err(FaultKind::from)
@@ -99,7 +99,7 @@ impl LocalMemory {
         if offset.checked_add(bytes.into()).is_none_or(|end| end > size.into()) {
             return Err(FaultKind::OutOfBounds { space: "local", offset, bytes, size });
         }
-        if offset % u64::from(bytes) != 0 {
+        if !offset.is_multiple_of(bytes.into()) {
             return Err(FaultKind::Misaligned { address: offset, bytes });
         }
         Ok(thread as usize * size as usize + offset as usize)
@@ -152,7 +152,7 @@ impl Grid<'_> {
         let (bytes, ThreadAccess { thread, kind, line, .. }) = (into.len() as u32, access);
         let result = match space {
             Space::Global | Space::Generic => self.load_global(access, address, into),
-            Space::Const => self.check_global(address, bytes).and_then(|()| Ok(self.memory.read(address, into)?)),
+            Space::Const => self.load_constant(address, into),
             Space::Shared => block.shared.check(&self.clocks, thread, kind, (address, bytes), line).and_then(|()| {
                 block.mbarriers.check_apart(address, bytes)?;
                 into.copy_from_slice(block.shared.bytes(address, bytes));
@@ -162,6 +162,17 @@ impl Grid<'_> {
             Space::Param => self.load_param(address, into),
         };
         result.map_err(|kind| Stop { kind: Box::new(kind), lane: access.lane })
+    }
+
+    fn load_constant(&self, address: u64, into: &mut [u8]) -> Result<(), FaultKind> {
+        if self.constant_at(address).is_none_or(|bytes| bytes < into.len() as u64) {
+            return Err(FaultKind::ReadOnly(format!(
+                "no variable in `.const` has {} bytes at {address:#x}",
+                into.len()
+            )));
+        }
+        self.check_global(address, into.len() as u32)?;
+        Ok(self.memory.read(address, into)?)
     }
 
     fn check_global(&self, address: u64, bytes: u32) -> Result<(), FaultKind> {
@@ -180,7 +191,7 @@ impl Grid<'_> {
         if offset.checked_add(bytes.into()).is_none_or(|end| end > size.into()) {
             return Err(FaultKind::OutOfBounds { space: "param", offset, bytes, size });
         }
-        if offset % u64::from(bytes) != 0 {
+        if !offset.is_multiple_of(bytes.into()) {
             return Err(FaultKind::Misaligned { address: offset, bytes });
         }
         into.copy_from_slice(&self.launch.params[offset as usize..][..bytes as usize]);
@@ -213,6 +224,7 @@ impl Grid<'_> {
     fn store_global(&mut self, access: ThreadAccess, address: u64, from: &[u8]) -> Result<(), FaultKind> {
         let bytes = from.len() as u32;
         self.check_global(address, bytes)?;
+        self.check_writable(address, bytes)?;
         self.shadow.access(&self.clocks, access.thread, access.kind, address, bytes, access.line)?;
         Ok(self.memory.write(address, from)?)
     }

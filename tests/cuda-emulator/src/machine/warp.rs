@@ -117,7 +117,13 @@ impl Warp {
         if self.diverged_steps > FAIR_AFTER {
             let count = self.splits.iter().filter(ready).count();
             let chosen = random.usize(..count.max(1));
-            return self.splits.iter().enumerate().filter(|(_, split)| ready(split)).nth(chosen).map(|(index, _)| index);
+            return self
+                .splits
+                .iter()
+                .enumerate()
+                .filter(|(_, split)| ready(split))
+                .nth(chosen)
+                .map(|(index, _)| index);
         }
         let lowest = self.splits.iter().enumerate().filter(|(_, split)| ready(split)).min_by_key(|(_, split)| split.pc);
         lowest.map(|(index, _)| index)

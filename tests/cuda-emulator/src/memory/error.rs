@@ -1,4 +1,4 @@
-//! What is wrong with an access of global memory.
+//! Errors of accesses of global memory.
 
 /// An access of global memory that is an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum AccessError {
         /// The device that has the memory.
         device: u32,
     },
-    /// An access that begins in an allocation and ends outside.
+    /// An access that ends outside of an allocation, and begins in it or little behind it.
     #[error("access of {bytes} bytes at offset {offset} of an allocation of {size} bytes")]
     OutOfBounds {
         /// Offset of the first byte in the allocation.

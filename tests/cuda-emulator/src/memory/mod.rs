@@ -1,7 +1,7 @@
 //! Global memory of all devices, in one address space.
 //!
-//! Addresses lie from [`BASE`] on, where no host address lies. They are never reused, and between allocations is a gap
-//! of at least [`GAP`] bytes, so that a wrong address is in no other allocation. Each byte knows whether it was written.
+//! Addresses begin at [`BASE`], beyond all host addresses. They are never reused, and a gap of at least [`GAP`] bytes
+//! separates allocations, so that a wrong address is in no other allocation. A bit for each byte says if it was written.
 mod bitmap;
 mod error;
 #[cfg(test)]
@@ -201,7 +201,7 @@ impl Memory {
     /// # Errors
     /// If there is no such allocation, or it cannot be accessed.
     pub fn locate(&self, address: u64, bytes: u64) -> Result<(usize, usize), AccessError> {
-        let index = self.find(address).ok_or(AccessError::NotAllocated { address, bytes })?;
+        let index = self.find(address).ok_or_else(|| self.nearby(address, bytes))?;
         let Allocation { bytes: size, device, state, .. } = self.allocations[index];
         let offset = address - self.allocations[index].address;
         match state {
@@ -228,6 +228,18 @@ impl Memory {
     fn first_byte(&mut self, address: u64) -> Result<&mut Allocation, AccessError> {
         let index = self.find(address).filter(|&index| self.allocations[index].address == address);
         index.map(|index| &mut self.allocations[index]).ok_or(AccessError::NotAllocated { address, bytes: 0 })
+    }
+
+    /// Returns what is wrong with an address in no allocation: it may be in the gap behind one.
+    fn nearby(&self, address: u64, bytes: u64) -> AccessError {
+        let index = self.allocations.partition_point(|allocation| allocation.address <= address).checked_sub(1);
+        match index.map(|index| &self.allocations[index]) {
+            Some(before) if address - before.address - before.bytes < GAP => match before.state {
+                State::Freed => AccessError::Freed { address, bytes },
+                _ => AccessError::OutOfBounds { offset: address - before.address, bytes, size: before.bytes },
+            },
+            _ => AccessError::NotAllocated { address, bytes },
+        }
     }
 
     fn find(&self, address: u64) -> Option<usize> {

@@ -11,7 +11,8 @@ fn accesses_stay_in_live_allocations() {
     memory.read(a + 60, &mut read).unwrap();
     assert_eq!(read, [7; 4]);
     assert_eq!(memory.read(a + 61, &mut read), Err(AccessError::OutOfBounds { offset: 61, bytes: 4, size: 64 }));
-    for address in [0, a - 1, a + 64, u64::MAX] {
+    assert_eq!(memory.read(a + 64, &mut read), Err(AccessError::OutOfBounds { offset: 64, bytes: 4, size: 64 }));
+    for address in [0, a - 1, b + 8 + GAP, u64::MAX] {
         assert_eq!(memory.read(address, &mut read), Err(AccessError::NotAllocated { address, bytes: 4 }));
     }
     assert_eq!(memory.check(a + 2, 4, 4), Err(AccessError::Misaligned { address: a + 2, bytes: 4 }));

@@ -88,14 +88,16 @@ impl<'a> Lexer<'a> {
                 (b'\n', _) => self.line += 1,
                 (b' ' | b'\t' | b'\r', _) => {}
                 (b'/', b'/') => {
-                    self.at += self.bytes[self.at..].iter().position(|&b| b == b'\n').unwrap_or(self.bytes.len() - self.at);
+                    self.at +=
+                        self.bytes[self.at..].iter().position(|&b| b == b'\n').unwrap_or(self.bytes.len() - self.at);
                     continue;
                 }
                 (b'/', b'*') => {
                     let Some(length) = self.text[self.at + 2..].find("*/") else {
                         return self.error("a comment without end");
                     };
-                    self.line += self.bytes[self.at..self.at + 2 + length].iter().filter(|&&b| b == b'\n').count() as u32;
+                    self.line +=
+                        self.bytes[self.at..self.at + 2 + length].iter().filter(|&&b| b == b'\n').count() as u32;
                     self.at += length + 4;
                     continue;
                 }
@@ -153,8 +155,12 @@ impl<'a> Lexer<'a> {
         let raw = &self.text[start..self.at];
         let digits = raw.strip_suffix('U').unwrap_or(raw);
         let token = match raw.get(..2) {
-            Some("0f" | "0F") => u32::from_str_radix(&raw[2..], 16).ok().filter(|_| raw.len() == 10).map(Token::Float32),
-            Some("0d" | "0D") => u64::from_str_radix(&raw[2..], 16).ok().filter(|_| raw.len() == 18).map(Token::Float64),
+            Some("0f" | "0F") => {
+                u32::from_str_radix(&raw[2..], 16).ok().filter(|_| raw.len() == 10).map(Token::Float32)
+            }
+            Some("0d" | "0D") => {
+                u64::from_str_radix(&raw[2..], 16).ok().filter(|_| raw.len() == 18).map(Token::Float64)
+            }
             Some("0x" | "0X") => u64::from_str_radix(&digits[2..], 16).ok().map(Token::Int),
             Some("0b" | "0B") => u64::from_str_radix(&digits[2..], 2).ok().map(Token::Int),
             _ if raw.contains('.') => raw.parse::<f64>().ok().map(|value| Token::Float64(value.to_bits())),

@@ -93,6 +93,47 @@ fn null_and_unknown_handles_are_errors() {
     });
 }
 
+/// The sources that export the functions.
+const SOURCES: [&str; 10] = [
+    include_str!("../../src/driver/abi/context.rs"),
+    include_str!("../../src/driver/abi/device.rs"),
+    include_str!("../../src/driver/abi/entry.rs"),
+    include_str!("../../src/driver/abi/event.rs"),
+    include_str!("../../src/driver/abi/graph.rs"),
+    include_str!("../../src/driver/abi/launch.rs"),
+    include_str!("../../src/driver/abi/memory.rs"),
+    include_str!("../../src/driver/abi/module.rs"),
+    include_str!("../../src/driver/abi/pool.rs"),
+    include_str!("../../src/driver/abi/stream.rs"),
+];
+
+/// A function whose arguments are all words.
+type Words = extern "C" fn(usize, usize, usize, usize, usize, usize, usize, usize, usize, usize, usize) -> u32;
+
+#[test]
+fn every_function_survives_null() {
+    emulated("contexts::every_function_survives_null", &[], || {
+        let lines = SOURCES.iter().flat_map(|source| source.lines());
+        let names = lines.filter_map(|line| line.strip_prefix("    fn ")?.split_once('(')).map(|(name, _)| name);
+        let names: Vec<&str> = names.filter(|name| name.starts_with("cu")).collect();
+        assert!(names.len() > 120, "{}", names.len());
+        for name in names {
+            primary(0);
+            let symbol = std::ffi::CString::new(name).unwrap();
+            let mut address = null_mut();
+            // SAFETY: all arguments are valid, except for the status, which may be null.
+            let code = unsafe { sys::cuGetProcAddress_v2(symbol.as_ptr(), &mut address, 12090, 0, null_mut()) };
+            assert_eq!(code, CUresult::CUDA_SUCCESS, "{name}");
+            // SAFETY: all functions take words by the C calling convention, at most as many.
+            let function: Words = unsafe { std::mem::transmute(address) };
+            let code = function(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+            println!("{name}: {code}");
+            primary(0);
+            assert_eq!(allocate(16).map(free), Ok(Ok(())), "{name}");
+        }
+    });
+}
+
 #[test]
 fn leaks_are_reported() {
     let output = emulated("contexts::leaks_are_reported", &[], || {

@@ -5,7 +5,7 @@
 use cudarc::driver::sys::{self, CUresult};
 use std::{ffi::c_void, ptr::null_mut};
 
-/// What functions return.
+/// Result of functions.
 pub type Result<T = ()> = std::result::Result<T, CUresult>;
 
 fn checked(code: CUresult) -> Result {

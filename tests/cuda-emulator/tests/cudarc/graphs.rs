@@ -145,6 +145,9 @@ fn the_default_stream_and_captures() {
         assert_eq!(fill_async(address, 1, 4, null_mut()), Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT));
         assert_eq!(end_capture(blocking), Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
         assert_eq!(end_capture(blocking), Err(CUresult::CUDA_ERROR_ILLEGAL_STATE));
+        begin_capture(blocking, GLOBAL).unwrap();
+        destroy_stream(blocking).unwrap();
+        allocate(4).unwrap();
     });
 }
 

@@ -5,6 +5,7 @@ mod faults;
 mod graphs;
 mod kernels;
 mod memory;
+mod random;
 mod safe;
 mod streams;
 

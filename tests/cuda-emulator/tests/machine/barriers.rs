@@ -7,7 +7,7 @@ fn barriers_with_numbers_and_counts() {
     let body = ".shared .align 4 .b8 s[128]; mov.u64 %rd5, s; mov.u32 %r2, %warpid; mov.u32 %r3, %laneid; mul.wide.u32 %rd6, %r3, 4; add.s64 %rd7, %rd5, %rd6;\n\
         mov.u32 %r0, 0; setp.eq.s32 %p1, %r2, 2; @%p1 bra END; setp.eq.s32 %p2, %r2, 1; @%p2 bra CONSUME;\n\
         st.shared.u32 [%rd7], %r3; bar.arrive 3, 64; bra END;\nCONSUME: bar.sync 3, 64; xor.b32 %r3, %r3, 1; mul.wide.u32 %rd6, %r3, 4; add.s64 %rd7, %rd5, %rd6; ld.shared.u32 %r0, [%rd7];\nEND:";
-    let expected: Vec<u32> = (0..96).map(|t| if t / 32 == 1 { t % 32 ^ 1 } else { 0 }).collect();
+    let expected: Vec<u32> = (0..96).map(|t| if t / 32 == 1 { (t % 32) ^ 1 } else { 0 }).collect();
     assert_eq!(of_threads(body, 96), expected);
 }
 
@@ -24,6 +24,13 @@ fn warps_that_ended_count_as_arrived() {
     let body = "mov.u32 %r0, 1; st.global.u32 [%rd3], %r0; mov.u32 %r2, %warpid; setp.eq.s32 %p1, %r2, 1; @%p1 exit; bar.sync 0; mov.u32 %r0, 2;";
     let expected: Vec<u32> = (0..96).map(|t| if t / 32 == 1 { 1 } else { 2 }).collect();
     assert_eq!(of_threads(body, 96), expected);
+}
+
+/// Barriers that are not aligned wait for threads, not warps.
+#[test]
+fn threads_that_ended_count_as_arrived() {
+    let body = "mov.u32 %r0, 1; st.global.u32 [%rd3], %r0; and.b32 %r2, %r1, 1; setp.eq.s32 %p1, %r2, 1; @%p1 exit; barrier.sync 0; mov.u32 %r0, 2;";
+    assert_eq!(of_threads(body, 64), (0..64).map(|t| 2 - t % 2).collect::<Vec<_>>());
 }
 
 #[test]

@@ -68,9 +68,11 @@ fn endless_loops_are_errors() {
 
 #[test]
 fn threads_know_where_they_are() {
-    let body = format!("{PROLOGUE} mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mad.lo.s32 %r4, %r2, %r3, %r1;\n\
+    let body = format!(
+        "{PROLOGUE} mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mad.lo.s32 %r4, %r2, %r3, %r1;\n\
         mul.wide.u32 %rd5, %r4, 4; add.s64 %rd6, %rd1, %rd5; mov.u32 %r5, %laneid; mov.u32 %r6, %warpid;\n\
-        mad.lo.s32 %r7, %r6, 100, %r5; mad.lo.s32 %r7, %r2, 10000, %r7; st.global.u32 [%rd6], %r7; ret;");
+        mad.lo.s32 %r7, %r6, 100, %r5; mad.lo.s32 %r7, %r2, 10000, %r7; st.global.u32 [%rd6], %r7; ret;"
+    );
     for seed in SEEDS {
         let (mut call, address) = Call::new(&kernel(".param .u64 out", &body), 5, 48).output(240);
         call.run(seed).unwrap();

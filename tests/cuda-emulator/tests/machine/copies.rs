@@ -20,7 +20,8 @@ fn run(body: &str, seed: u64) -> Result<Vec<u32>, Box<Fault>> {
 }
 
 /// Reads what the thread 63 - t copied.
-const READ_OTHER: &str = "sub.u32 %r2, 63, %r1; mul.wide.u32 %rd9, %r2, 16; add.s64 %rd10, %rd6, %rd9; ld.shared.u32 %r0, [%rd10+4];";
+const READ_OTHER: &str =
+    "sub.u32 %r2, 63, %r1; mul.wide.u32 %rd9, %r2, 16; add.s64 %rd10, %rd6, %rd9; ld.shared.u32 %r0, [%rd10+4];";
 
 #[test]
 fn copies_are_visible_behind_wait_and_barrier() {
@@ -31,7 +32,9 @@ fn copies_are_visible_behind_wait_and_barrier() {
         let expected: Vec<u32> = (0..64).map(|t| 7 * (4 * (63 - t) + 1)).collect();
         assert_eq!(run(&body, seed).unwrap(), expected);
         // All copies, committed or not.
-        let body = format!("cp.async.ca.shared.global.L2::128B [%rd7], [%rd8], 16; cp.async.wait_all; bar.sync 0; {READ_OTHER}");
+        let body = format!(
+            "cp.async.ca.shared.global.L2::128B [%rd7], [%rd8], 16; cp.async.wait_all; bar.sync 0; {READ_OTHER}"
+        );
         assert_eq!(run(&body, seed).unwrap(), expected);
     }
 }
@@ -42,7 +45,8 @@ fn short_sources_are_filled_with_zeros() {
         let body = "cp.async.ca.shared.global [%rd7], [%rd8], 8, 4; cp.async.wait_all; ld.shared.v2.u32 {%r2, %r3}, [%rd7]; add.u32 %r0, %r2, %r3;";
         assert_eq!(run(body, seed).unwrap(), (0..64).map(|t| 28 * t).collect::<Vec<_>>());
         // No byte of the source is read: the address may be any.
-        let body = "cp.async.ca.shared.global [%rd7], [%rd8+65536], 16, 0; cp.async.wait_all; ld.shared.u32 %r0, [%rd7+12];";
+        let body =
+            "cp.async.ca.shared.global [%rd7], [%rd8+65536], 16, 0; cp.async.wait_all; ld.shared.u32 %r0, [%rd7+12];";
         assert_eq!(run(body, seed).unwrap(), [0; 64]);
     }
 }
@@ -91,7 +95,10 @@ fn a_copy_into_what_others_still_read_is_a_race() {
 #[test]
 fn mbarriers_wait_for_copies() {
     for seed in SEEDS {
-        for (count, arrive) in [(64, "cp.async.mbarrier.arrive.noinc.shared.b64 [%rd11];"), (64, "cp.async.mbarrier.arrive.shared.b64 [%rd11]; mbarrier.arrive.shared.b64 _, [%rd11];")] {
+        for (count, arrive) in [
+            (64, "cp.async.mbarrier.arrive.noinc.shared.b64 [%rd11];"),
+            (64, "cp.async.mbarrier.arrive.shared.b64 [%rd11]; mbarrier.arrive.shared.b64 _, [%rd11];"),
+        ] {
             let body = format!(
                 "mov.u64 %rd11, b; setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared.b64 [%rd11], {count}; bar.sync 0;\n\
                  cp.async.ca.shared.global [%rd7], [%rd8], 16; {arrive}\n\

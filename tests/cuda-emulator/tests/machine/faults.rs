@@ -10,7 +10,8 @@ fn expect(body: &str, block: u32, is_expected: impl Fn(&FaultKind) -> bool) {
 }
 
 const SHARED: &str = ".shared .align 16 .b8 s[256]; mov.u64 %rd5, s; add.s64 %rd6, %rd5, %rd2;";
-const READ_OTHER: &str = "xor.b32 %r2, %r1, 33; mul.wide.u32 %rd7, %r2, 4; add.s64 %rd8, %rd5, %rd7; ld.shared.u32 %r3, [%rd8];";
+const READ_OTHER: &str =
+    "xor.b32 %r2, %r1, 33; mul.wide.u32 %rd7, %r2, 4; add.s64 %rd8, %rd5, %rd7; ld.shared.u32 %r3, [%rd8];";
 
 #[test]
 fn a_missing_barrier_is_a_race() {
@@ -60,9 +61,15 @@ fn misaligned_vectors() {
 #[test]
 fn divergent_barriers() {
     // Within a warp: half of the lanes skip it.
-    expect("setp.lt.u32 %p1, %r1, 16; @%p1 bra END; bar.sync 0;\nEND:", 32, |kind| matches!(kind, FaultKind::DivergentBarrier(_)));
+    expect("setp.lt.u32 %p1, %r1, 16; @%p1 bra END; bar.sync 0;\nEND:", 32, |kind| {
+        matches!(kind, FaultKind::DivergentBarrier(_))
+    });
     // Two paths with a barrier each.
     expect("setp.lt.u32 %p1, %r1, 16; @%p1 bra B; bar.sync 0; bra END;\nB: bar.sync 0;\nEND:", 32, |kind| {
+        matches!(kind, FaultKind::DivergentBarrier(_))
+    });
+    // Threads that end before others of their warp wait.
+    expect("setp.lt.u32 %p1, %r1, 16; @%p1 exit; bar.sync 0;", 32, |kind| {
         matches!(kind, FaultKind::DivergentBarrier(_))
     });
     // Warps that wait at different barriers.
@@ -76,10 +83,14 @@ fn divergent_barriers() {
 
 #[test]
 fn warps_that_lack_lanes() {
-    expect("setp.lt.u32 %p1, %r1, 16; @%p1 vote.sync.any.pred %p2, %p1, 0xff;", 32, |kind| matches!(kind, FaultKind::DivergentWarp(_)));
-    expect("setp.lt.u32 %p1, %r1, 16; @%p1 bra A; bar.warp.sync -1; bra END;\nA: bar.warp.sync -1;\nEND:", 32, |kind| {
-        matches!(kind, FaultKind::Deadlock(_))
+    expect("setp.lt.u32 %p1, %r1, 16; @%p1 vote.sync.any.pred %p2, %p1, 0xff;", 32, |kind| {
+        matches!(kind, FaultKind::DivergentWarp(_))
     });
+    expect(
+        "setp.lt.u32 %p1, %r1, 16; @%p1 bra A; bar.warp.sync -1; bra END;\nA: bar.warp.sync -1;\nEND:",
+        32,
+        |kind| matches!(kind, FaultKind::Deadlock(_)),
+    );
     let mma = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r2, %r3, %r4, %r5}, {%r6, %r6, %r6, %r6}, {%r6, %r6}, {%r6, %r6, %r6, %r6};";
     expect(mma, 16, |kind| matches!(kind, FaultKind::DivergentWarp(_)));
     expect("setp.lt.u32 %p1, %r1, 16; @%p1 bra.uni END;\nEND:", 32, |kind| matches!(kind, FaultKind::DivergentWarp(_)));
@@ -95,13 +106,41 @@ fn traps() {
 #[test]
 fn wrong_uses_of_mbarriers() {
     let begin = ".shared .align 8 .b8 b[8]; mov.u64 %rd5, b; ";
-    expect(&format!("{begin} mbarrier.arrive.shared.b64 _, [%rd5];"), 1, |kind| matches!(kind, FaultKind::Unwritten(_) | FaultKind::Mbarrier(_)));
+    expect(&format!("{begin} mbarrier.arrive.shared.b64 _, [%rd5];"), 1, |kind| {
+        matches!(kind, FaultKind::Unwritten(_) | FaultKind::Mbarrier(_))
+    });
     let init = "mbarrier.init.shared.b64 [%rd5], 1;";
     expect(&format!("{begin} {init} ld.shared.u32 %r2, [%rd5];"), 1, |kind| matches!(kind, FaultKind::Mbarrier(_)));
-    expect(&format!("{begin} {init} mbarrier.arrive.shared.b64 _, [%rd5], 2;"), 1, |kind| matches!(kind, FaultKind::Mbarrier(_)));
+    expect(&format!("{begin} {init} mbarrier.arrive.shared.b64 _, [%rd5], 2;"), 1, |kind| {
+        matches!(kind, FaultKind::Mbarrier(_))
+    });
     // Threads that use one before a barrier behind its initialisation.
-    let body = format!("{begin} setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared.b64 [%rd5], 64; mbarrier.arrive.shared.b64 _, [%rd5];");
+    let body = format!(
+        "{begin} setp.eq.u32 %p1, %r1, 0; @%p1 mbarrier.init.shared.b64 [%rd5], 64; mbarrier.arrive.shared.b64 _, [%rd5];"
+    );
     expect(&body, 64, |kind| matches!(kind, FaultKind::Race(_) | FaultKind::Unwritten(_)));
+}
+
+#[test]
+fn writes_of_read_only_memory() {
+    expect("st.global.u32 [%rd3], %r1; ld.global.nc.u32 %r2, [%rd3];", 32, |kind| {
+        matches!(kind, FaultKind::ReadOnly(_))
+    });
+    // Another thread's write, behind a barrier.
+    let body = "st.global.u32 [%rd3], %r1; bar.sync 0; xor.b32 %r2, %r1, 33; mul.wide.u32 %rd4, %r2, 4; add.s64 %rd4, %rd1, %rd4;\n\
+        ld.global.nc.u32 %r2, [%rd4];";
+    expect(body, 64, |kind| matches!(kind, FaultKind::ReadOnly(_)));
+    for seed in SEEDS {
+        let body = "ld.param.u64 %rd1, [in]; ld.global.nc.u32 %r2, [%rd1]; bar.sync 0; st.global.u32 [%rd1], %r2; ret;";
+        let mut call = Call::new(&kernel(".param .u64 in", body), 1, 1).input(&[1]);
+        assert!(matches!(call.run(seed).unwrap_err().kind, FaultKind::ReadOnly(_)));
+        let body = "mov.u64 %rd1, c; st.global.u32 [%rd1], 1; ret;";
+        let mut call = Call::new(&kernel("", body).replace(".visible", ".const .u32 c = 1; .visible"), 1, 1);
+        assert!(matches!(call.run(seed).unwrap_err().kind, FaultKind::ReadOnly(_)));
+        let body = "mov.u64 %rd1, c; ld.const.u32 %r1, [%rd1+4]; ret;";
+        let mut call = Call::new(&kernel("", body).replace(".visible", ".const .u32 c = 1; .visible"), 1, 1);
+        assert!(matches!(call.run(seed).unwrap_err().kind, FaultKind::ReadOnly(_)));
+    }
 }
 
 #[test]

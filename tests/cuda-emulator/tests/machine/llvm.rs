@@ -1,5 +1,6 @@
 //! Kernels that LLVM's NVPTX back end emitted.
 use crate::support::{Call, SEEDS};
+use hammock_cuda_emulator::{fault::FaultKind, ptx::Module};
 
 const TEXT: &str = include_str!("../ptx/llvm.ptx");
 
@@ -23,15 +24,38 @@ fn shared_memory_calls_and_shuffles() {
     }
 }
 
-/// Local memory, copies, `ldmatrix`, a branch table, atomics and inline assembly: each way through the table.
+/// Each thread writes one of eight numbers in local memory and reads another.
 #[test]
-fn branch_tables_and_atomics() {
+fn unwritten_local_memory() {
     let text = TEXT.replace("entry k2(", "entry k(");
-    for (n, expected) in [(0, 2f32.to_bits()), (2, 11), (3, 1), (4, 0), (9, 9 + 9)] {
-        let mut call = Call::new(&text, 1, 32).input(&[0; 4]).input(&[5, 6, 7, 8]).number(n).shared(1024);
-        let fault = call.run(0).unwrap_err();
-        // All threads copy to overlapping, misaligned addresses.
-        assert!(fault.instruction.starts_with("st.global.b32") || fault.instruction.starts_with("ld.local"), "{n} {expected}: {fault}");
+    for seed in SEEDS {
+        let (call, _) = Call::new(&text, 1, 32).output(64);
+        let mut call = call.input(&[5, 6, 7, 8]).number(2).shared(1024);
+        let fault = call.run(seed).unwrap_err();
+        assert!(matches!(fault.kind, FaultKind::UnwrittenLocal(8)) && fault.thread == [0; 3], "{fault}");
+        assert!(fault.instruction.starts_with("ld.local.b32"), "{fault}");
+    }
+}
+
+/// Instructions of all kinds, loops of `memcpy` and `memset`, parameters by value, calls.
+#[test]
+fn intrinsics_are_known() {
+    for text in [include_str!("../ptx/llvm_intrinsics_sm80.ptx"), include_str!("../ptx/llvm_intrinsics_sm90.ptx")] {
+        let module = Module::parse(text).unwrap_or_else(|error| panic!("{error}"));
+        let mut names: Vec<_> = module.kernels.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["async", "floats", "ints", "memory", "warps"]);
+        let (mut call, address) = Call::new(&text.replace("entry memory(", "entry k("), 1, 1).output(16);
+        call.memory.write(address, &[0; 64]).unwrap();
+        call = call.number(1).number(0);
+        for number in 0..4u64 {
+            call.params.extend_from_slice(&(100 + number).to_le_bytes());
+        }
+        call = call.input(&[7; 8]).pointer(2);
+        call.run(0).unwrap_or_else(|fault| panic!("{fault}"));
+        // `memset` of 37 bytes ends the kernel.
+        let words = call.words(address, 16);
+        assert_eq!((&words[..9], words[9] & 0xff), ([0x0303_0303; 9].as_slice(), 3));
     }
 }
 

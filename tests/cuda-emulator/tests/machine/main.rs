@@ -2,11 +2,14 @@
 mod barriers;
 mod control;
 mod copies;
+mod extremes;
 mod faults;
 mod instructions;
 mod llvm;
 mod matmul;
 mod memory;
 mod parsing;
+mod reductions;
 mod support;
+mod transpose;
 mod warps;

@@ -31,7 +31,8 @@ fn dynamic_shared_memory_follows_the_static() {
              ld.shared.u32 %r0, [%r2+28]; st.global.u32 [%rd3], %r0; mov.u32 %r5, %dynamic_smem_size; st.global.u32 [%rd3+4], %r5; ret;"
         ),
     );
-    let text = text.replace(".visible", ".extern .shared .align 16 .b8 dynamic[];\n.shared .align 4 .b8 s[20];\n.visible");
+    let text =
+        text.replace(".visible", ".extern .shared .align 16 .b8 dynamic[];\n.shared .align 4 .b8 s[20];\n.visible");
     let (call, address) = Call::new(&text, 1, 1).output(2);
     let mut call = call.shared(32);
     call.run(0).unwrap();
@@ -69,7 +70,9 @@ fn atomics_return_what_was_there() {
 
 #[test]
 fn blocks_add_floats_in_any_order() {
-    let body = format!("{PROLOGUE} atom.global.add.f32 %r2, [%rd1], 0f3F800000; mov.b32 %r3, 0x3C003C00; red.global.add.noftz.f16x2 [%rd1+4], %r3; ret;");
+    let body = format!(
+        "{PROLOGUE} atom.global.add.f32 %r2, [%rd1], 0f3F800000; mov.b32 %r3, 0x3C003C00; red.global.add.noftz.f16x2 [%rd1+4], %r3; ret;"
+    );
     for seed in SEEDS {
         let call = Call::new(&kernel(".param .u64 out", &body), 4, 64).input(&[0, 0]);
         let address = u64::from_le_bytes(call.params[..8].try_into().unwrap());
@@ -83,10 +86,13 @@ fn blocks_add_floats_in_any_order() {
 fn variables_of_the_module() {
     let text = kernel(
         ".param .u64 out",
-        &format!("{PROLOGUE} ld.const.u32 %r2, [table+8]; mov.u64 %rd5, table; ld.const.u32 %r3, [%rd5+4]; ld.global.u64 %rd6, [pointer];\n\
-            ld.global.u32 %r4, [%rd6]; mad.lo.s32 %r0, %r2, 100, %r3; mad.lo.s32 %r0, %r4, 10000, %r0; st.global.u32 [%rd3], %r0; ret;"),
+        &format!(
+            "{PROLOGUE} ld.const.u32 %r2, [table+8]; mov.u64 %rd5, table; ld.const.u32 %r3, [%rd5+4]; ld.global.u64 %rd6, [pointer];\n\
+            ld.global.u32 %r4, [%rd6]; mad.lo.s32 %r0, %r2, 100, %r3; mad.lo.s32 %r0, %r4, 10000, %r0; st.global.u32 [%rd3], %r0; ret;"
+        ),
     );
-    let variables = ".const .u32 table[3] = {1, 2, 3};\n.global .u32 x[2] = {4, 5};\n.global .u64 pointer = x+4;\n.visible";
+    let variables =
+        ".const .u32 table[3] = {1, 2, 3};\n.global .u32 x[2] = {4, 5};\n.global .u64 pointer = x+4;\n.visible";
     let (mut call, address) = Call::new(&text.replace(".visible", variables), 1, 1).output(1);
     call.run(0).unwrap();
     assert_eq!(call.words(address, 1), [50302]);

@@ -19,7 +19,7 @@ fn kernels_have_their_parameters_and_bounds() {
     assert_eq!(offsets, [(0, 4, 4), (8, 8, 8), (16, 12, 4)]);
     assert_eq!((kernel.param_bytes, kernel.shared_bytes, kernel.local_bytes), (28, 100, 24));
     assert_eq!((kernel.max_block, kernel.min_blocks), (Some([128, 2, 1]), Some(3)));
-    assert_eq!((module.version, module.target, module.arch_specific), ((8, 0), 80, false));
+    assert_eq!((module.version, module.target, module.arch_specific), ((8, 0), 90, false));
 }
 
 #[test]
@@ -65,13 +65,25 @@ fn bad_modules_are_errors() {
         (".version 8.0\n.target gfx90\n", "line 2 of PTX: unsupported: target `gfx90`"),
         (".version 99.0\n", "line 1 of PTX: unsupported: PTX ISA 99.0"),
         (".version 8.0\n.target sm_80\n.tex .u32 t;", "line 3 of PTX: expected a directive for a module, not `.tex`"),
-        (".version 8.0\n.target sm_80\n.extern .global .u32 t;", "line 3 of PTX: unsupported: `.extern` variable `t`, for there is no linker"),
-        (".version 8.0\n.target sm_80\n.entry k() {", "line 3 of PTX: expected an instruction, directive or label, not the end of the text"),
+        (
+            ".version 8.0\n.target sm_80\n.extern .global .u32 t;",
+            "line 3 of PTX: unsupported: `.extern` variable `t`, for there is no linker",
+        ),
+        (
+            ".version 8.0\n.target sm_80\n.entry k() {",
+            "line 3 of PTX: expected an instruction, directive or label, not the end of the text",
+        ),
         (".version 8.0\n.target sm_80\n/* ", "line 3 of PTX: a comment without end"),
     ];
     for (text, expected) in rows {
         assert_eq!(message(text), expected, "{text}");
     }
+}
+
+#[test]
+fn instructions_need_their_target() {
+    let text = kernel("", "cp.async.commit_group;").replace("sm_90", "sm_75");
+    assert_eq!(message(&text), "line 10 of PTX: `cp.async.commit_group` needs sm_80, and the module is for sm_75");
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub fn kernel(params: &str, body: &str) -> String {
 
 /// A module with the items.
 pub fn module(items: &str) -> String {
-    format!(".version 8.0\n.target sm_80\n.address_size 64\n{items}\n")
+    format!(".version 8.0\n.target sm_90\n.address_size 64\n{items}\n")
 }
 
 /// A launch of the kernel `k`.
@@ -129,7 +129,8 @@ pub fn faults(body: &str, grid: u32, block: u32) -> Vec<Option<FaultKind>> {
 }
 
 /// The beginning of a body: `%rd1` is the output, `%r1` the thread, `%rd3` the address of the thread's number.
-pub const PROLOGUE: &str = "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n";
+pub const PROLOGUE: &str =
+    "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 4;\nadd.s64 %rd3, %rd1, %rd2;\n";
 
 /// Numbers that each of `block` threads leaves in `%r0`.
 pub fn of_threads(body: &str, block: u32) -> Vec<u32> {

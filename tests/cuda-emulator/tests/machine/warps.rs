@@ -11,7 +11,10 @@ fn shuffles() {
     assert_eq!(shuffle("down.b32 %r0, %r2, 4, 31, -1"), expected(&|t| 10 * (if t < 28 { t + 4 } else { t }) + 1));
     assert_eq!(shuffle("up.b32 %r0, %r2, 4, 0, -1"), expected(&|t| 10 * (if t >= 4 { t - 4 } else { t }) + 1));
     // Segments of eight lanes.
-    assert_eq!(shuffle("down.b32 %r0, %r2, 4, 0x181f, -1"), expected(&|t| 10 * (if t % 8 < 4 { t + 4 } else { t }) + 1));
+    assert_eq!(
+        shuffle("down.b32 %r0, %r2, 4, 0x181f, -1"),
+        expected(&|t| 10 * (if t % 8 < 4 { t + 4 } else { t }) + 1)
+    );
     assert_eq!(shuffle("down.b32 %r3|%p1, %r2, 4, 31, -1; selp.u32 %r0, 1, 0, %p1"), expected(&|t| u32::from(t < 28)));
 }
 
@@ -35,7 +38,8 @@ fn member_masks() {
     let halves = "setp.lt.u32 %p1, %r1, 16; selp.b32 %r2, 0xffff, 0xffff0000, %p1; redux.sync.add.u32 %r0, %r1, %r2;";
     let expected: Vec<u32> = (0..32).map(|t| if t < 16 { 120 } else { 376 }).collect();
     assert_eq!(of_threads(halves, 32), expected);
-    let diverged = "mov.u32 %r2, 0; setp.lt.u32 %p1, %r1, 9; @%p1 bra LOW; mov.u32 %r2, 1; LOW: redux.sync.add.u32 %r0, %r2, -1;";
+    let diverged =
+        "mov.u32 %r2, 0; setp.lt.u32 %p1, %r1, 9; @%p1 bra LOW; mov.u32 %r2, 1; LOW: redux.sync.add.u32 %r0, %r2, -1;";
     assert_eq!(of_threads(diverged, 32), [23; 32]);
     let guarded = "mov.u32 %r0, 9; setp.lt.u32 %p1, %r1, 9; @%p1 redux.sync.add.u32 %r0, %r1, 0x1ff;";
     assert_eq!(of_threads(guarded, 32)[8..10], [36, 9]);
@@ -49,7 +53,10 @@ fn matrices() {
         st.shared.v4.b32 [%rd7], {%r3, %r4, %r5, %r6}; bar.sync 0;\n";
     let plain = of_threads(&format!("{body} ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r0}}, [%rd7];"), 32);
     assert_eq!(plain, (0..32).map(|t| (8 * (t / 4) + 2 * (t % 4)) * 0x10001 + 0x10000).collect::<Vec<_>>());
-    let last = of_threads(&format!("{body} ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{%r7, %r8, %r9, %r0}}, [%rd7];"), 32);
+    let last = of_threads(
+        &format!("{body} ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{%r7, %r8, %r9, %r0}}, [%rd7];"),
+        32,
+    );
     let element = |row: u32, column: u32| 8 * row + column;
     let expected = (0..32).map(|t| element(24 + 2 * (t % 4), t / 4) | element(25 + 2 * (t % 4), t / 4) << 16);
     assert_eq!(last, expected.collect::<Vec<_>>());

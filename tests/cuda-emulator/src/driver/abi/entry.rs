@@ -28,7 +28,10 @@ fn all() -> Vec<(&'static str, usize)> {
         graph::functions,
         launch::functions,
     ];
-    lists.iter().flat_map(|list| list()).collect()
+    let extra: [(&str, extern "C" fn(Out<u8>, usize) -> usize); 2] =
+        [("cudaEmulatorLastFault", cudaEmulatorLastFault), ("cudaEmulatorLiveObjects", cudaEmulatorLiveObjects)];
+    let extra = extra.map(|(name, function)| (name, function as *const () as usize));
+    lists.iter().flat_map(|list| list()).chain(extra).collect()
 }
 
 /// Returns a name without the suffix of its version, and the version.

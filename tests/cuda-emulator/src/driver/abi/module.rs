@@ -72,7 +72,8 @@ abi! {
 
     fn cuModuleLoad(module: Out<Handle>, path: In<c_char>) |driver| {
         let image = std::fs::read(path.text()?).map_err(|_| Code::FILE_NOT_FOUND)?;
-        load(driver, module, &image).0
+        let text = image.split(|&byte| byte == 0 && !image.starts_with(b"\x7fELF")).next().unwrap_or_default();
+        load(driver, module, text).0
     }
     fn cuModuleLoadData(module: Out<Handle>, image: In<c_char>) |driver| { load(driver, module, &image.bytes()?).0 }
     fn cuModuleLoadDataEx(

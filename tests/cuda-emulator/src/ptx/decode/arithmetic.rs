@@ -3,9 +3,7 @@ use super::{
     super::op::{Carry, CarryKind, Function, Logic, Op, Source},
     Decoder,
 };
-use crate::arith::{
-    Binary, Modifiers, PrmtMode, Ternary, Type, Unary, check_binary, check_ternary, check_unary,
-};
+use crate::arith::{Binary, Modifiers, PrmtMode, Ternary, Type, Unary, check_binary, check_ternary, check_unary};
 
 const NONE: Source = Source::Immediate(0);
 

@@ -18,7 +18,9 @@ fn arithmetic(op: Binary) -> AtomicOp {
 fn has(op: AtomicOp, ty: Type) -> bool {
     use Type::{B16, B32, B64, BF16, BF16x2, F16, F16x2, F32, F64, S32, S64, U32, U64};
     match op {
-        AtomicOp::Arithmetic(Binary::And | Binary::Or | Binary::Xor, _) | AtomicOp::Exchange => [B32, B64].contains(&ty),
+        AtomicOp::Arithmetic(Binary::And | Binary::Or | Binary::Xor, _) | AtomicOp::Exchange => {
+            [B32, B64].contains(&ty)
+        }
         AtomicOp::CompareAndSwap => [B16, B32, B64].contains(&ty),
         AtomicOp::Increment | AtomicOp::Decrement => ty == U32,
         AtomicOp::Arithmetic(Binary::Add, _) => [U32, S32, U64, F16, F16x2, BF16, BF16x2, F32, F64].contains(&ty),
@@ -65,7 +67,8 @@ fn decode(d: &mut Decoder<'_>, dst: bool) -> Result<Op, String> {
     }
     let count = first + 2 + usize::from(swaps);
     d.count(count..=count)?;
-    let access = Access { address: d.address(first, space)?, bytes: ty.bytes(), count: 1, order, scope };
+    let access =
+        Access { address: d.address(first, space)?, bytes: ty.bytes(), count: 1, order, scope, is_read_only: false };
     let c = if swaps { d.src(first + 2, ty)? } else { Source::Immediate(0) };
     let dst = if dst { d.dst_or_sink(0, ty.bits())? } else { None };
     Ok(Op::Atomic { access, op, ty, dst, b: d.src(first + 1, ty)?, c })

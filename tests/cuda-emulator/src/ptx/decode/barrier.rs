@@ -64,6 +64,6 @@ pub(super) fn membar(d: &mut Decoder<'_>) -> Result<Op, String> {
 
 pub(super) fn fence(d: &mut Decoder<'_>) -> Result<Op, String> {
     d.count(0..=0)?;
-    d.choose(&[("sc", ()), ("acq_rel", ())]);
+    d.choose(&[("sc", ()), ("acq_rel", ()), ("acquire", ()), ("release", ())]);
     Ok(Op::Fence { scope: d.required(SCOPES)? })
 }

@@ -56,8 +56,10 @@ pub(super) fn call(d: &mut Decoder<'_>) -> Result<Op, String> {
         }
         Ok((offset, frame.variables[variable], bytes))
     };
-    let to = arguments.iter().zip(&function.params).map(|(operand, &v)| pair(operand, v)).collect::<Result<Vec<_>, _>>()?;
-    let from = results.iter().zip(&function.results).map(|(operand, &v)| pair(operand, v)).collect::<Result<Vec<_>, _>>()?;
+    let to =
+        arguments.iter().zip(&function.params).map(|(operand, &v)| pair(operand, v)).collect::<Result<Vec<_>, _>>()?;
+    let from =
+        results.iter().zip(&function.results).map(|(operand, &v)| pair(operand, v)).collect::<Result<Vec<_>, _>>()?;
     d.before.extend(to.into_iter().map(|(from, to, bytes)| Op::CopyFrame { from, to, bytes }));
     d.behind.extend(from.into_iter().map(|(to, from, bytes)| Op::CopyFrame { from, to, bytes }));
     Ok(Op::Call { target: frame.first })

@@ -21,9 +21,14 @@ pub(crate) fn decode_kernel(syntax: &Syntax, entry: &Function) -> Result<(Kernel
         let mut frame = place_frame(function, &mut code)?;
         frame.is_entry = std::ptr::eq(function, entry);
         frame.first = code.instructions.len() as u32;
-        decode_function(&frame, &Context { shared: &shared, callees: &frames }, &mut code)?;
+        let Syntax { target, version, .. } = *syntax;
+        decode_function(&frame, &Context { target, version, shared: &shared, callees: &frames }, &mut code)?;
         frames.push(frame);
     }
+    code.has_read_only_loads = code.instructions.iter().any(|instruction| match &instruction.op {
+        Op::Load { access, .. } => access.is_read_only,
+        _ => false,
+    });
     code.entry = frames.last().map_or(0, |frame| frame.first as usize);
     let kernel = Kernel {
         name: entry.name.clone(),

@@ -3,10 +3,7 @@ use super::{
     super::op::{Op, Source, Space},
     Decoder,
 };
-use crate::{
-    arith::Type,
-    matrix::Mma,
-};
+use crate::{arith::Type, matrix::Mma};
 
 /// Reads `.sync.aligned.m8n8.xN[.trans]`: N, and true for `.trans`.
 fn shape(d: &mut Decoder<'_>) -> Result<(usize, bool), String> {

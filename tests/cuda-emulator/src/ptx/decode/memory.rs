@@ -124,7 +124,8 @@ pub(super) fn ld(d: &mut Decoder<'_>) -> Result<Op, String> {
 
 fn access(d: &Decoder<'_>, q: &Qualifiers, ty: Type, index: usize) -> Result<Access, String> {
     let address = d.address(index, q.space)?;
-    Ok(Access { address, bytes: ty.bytes(), count: q.count as u32, order: q.order, scope: q.scope })
+    let Qualifiers { order, scope, is_read_only, .. } = *q;
+    Ok(Access { address, bytes: ty.bytes(), count: q.count as u32, order, scope, is_read_only })
 }
 
 pub(super) fn st(d: &mut Decoder<'_>) -> Result<Op, String> {

@@ -11,6 +11,7 @@ mod mbarrier;
 mod memory;
 mod movement;
 mod operand;
+mod requirements;
 mod warp;
 
 use super::{
@@ -127,6 +128,9 @@ pub(super) struct Frame<'a> {
 
 /// What decoding needs besides a statement.
 pub(super) struct Context<'a> {
+    /// The module's target and version.
+    pub target: u32,
+    pub version: (u32, u32),
     /// Offsets of shared variables.
     pub shared: &'a [u32],
     /// Frames of the functions by name, those before the one that is decoded.
@@ -159,6 +163,7 @@ impl<'a> Decoder<'a> {
         let Ok(index) = ROOTS.binary_search_by_key(&root, |row| row.0) else {
             return Err(format!("unknown instruction `{}`", self.statement.name));
         };
+        requirements::check(&self.parts, self.context.target, self.context.version)?;
         let op = ROOTS[index].1(self)?;
         if self.at != self.parts.len() {
             return Err(format!("unknown modifier `.{}` of `{}`", self.parts[self.at], self.statement.name));

@@ -24,7 +24,8 @@ pub(super) fn mov(d: &mut Decoder<'_>) -> Result<Op, String> {
         (Operand::Vector(_), Operand::Vector(_)) => Err(format!("unsupported: `{}` of vectors", d.statement.name)),
         (Operand::Vector(parts), _) => {
             let part = part_type(d, ty, parts.len())?;
-            let dst = parts.iter().map(|operand| d.operand_or_sink(operand, part.bits(), 0)).collect::<Result<_, _>>()?;
+            let dst =
+                parts.iter().map(|operand| d.operand_or_sink(operand, part.bits(), 0)).collect::<Result<_, _>>()?;
             Ok(Op::Unpack { dst, a: d.src(1, ty)?, bits: part.bits() })
         }
         (_, Operand::Vector(parts)) => {
@@ -32,7 +33,11 @@ pub(super) fn mov(d: &mut Decoder<'_>) -> Result<Op, String> {
             let parts = parts.iter().map(|operand| d.source(operand, part, 1)).collect::<Result<_, _>>()?;
             Ok(Op::Pack { dst: d.dst(0, ty.bits())?, parts, bits: part.bits() })
         }
-        _ => Ok(Op::Compute { function: Function::Move, dst: d.dst(0, ty.bits())?, args: [d.src(1, ty)?, NONE, NONE, NONE] }),
+        _ => Ok(Op::Compute {
+            function: Function::Move,
+            dst: d.dst(0, ty.bits())?,
+            args: [d.src(1, ty)?, NONE, NONE, NONE],
+        }),
     }
 }
 

@@ -161,7 +161,7 @@ impl<'a> Decoder<'a> {
     /// `[base + offset]` in a space. Parameters of functions are in local memory.
     pub fn address(&self, index: usize, space: Space) -> Result<Address, String> {
         let Operand::Memory(base, offset) = self.operand(index)? else { return self.wrong(index, "an address") };
-        let found = match **base {
+        let is_in_space = match **base {
             Operand::Address(Symbol::Variable(_), _) => [Space::Global, Space::Const].contains(&space),
             Operand::Address(Symbol::Shared(_), _) => space == Space::Shared,
             Operand::Address(Symbol::Frame(variable), _) => match self.frame.function.variables[variable].space {
@@ -170,8 +170,9 @@ impl<'a> Decoder<'a> {
             },
             _ => true,
         };
-        // A variable's name in a generic access is its address in its own space, which PTX allows for global ones only.
-        if !found && !(space == Space::Generic && matches!(**base, Operand::Address(Symbol::Variable(_), _))) {
+        // The generic address of a global variable is its address in its own space.
+        let is_generic = space == Space::Generic && matches!(**base, Operand::Address(Symbol::Variable(_), _));
+        if !is_in_space && !is_generic {
             return self.wrong(index, "an address in the state space");
         }
         let is_frame = |variable: usize| self.frame.function.variables[variable].space == FrameSpace::Param;

@@ -107,7 +107,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn frame_variables(&mut self, space: &str, function: &mut Function, scopes: &mut [Scope<'a>]) -> Result<(), ParseError> {
+    fn frame_variables(
+        &mut self,
+        space: &str,
+        function: &mut Function,
+        scopes: &mut [Scope<'a>],
+    ) -> Result<(), ParseError> {
         self.at += 1;
         let (align, element, vector, _) = self.variable_type()?;
         loop {

@@ -132,7 +132,9 @@ impl<'a> Parser<'a> {
             Token::Float32(bits) if d.element == 4 => u64::from(bits),
             Token::Float64(bits) if d.element == 8 => bits,
             Token::Float64(bits) if d.element == 4 && d.is_float => u64::from((f64::from_bits(bits) as f32).to_bits()),
-            Token::Int(mask) if self.peek_second() == Token::Punct('(') => return self.masked_address(mask, d, variable),
+            Token::Int(mask) if self.peek_second() == Token::Punct('(') => {
+                return self.masked_address(mask, d, variable);
+            }
             Token::Int(_) | Token::Punct('-') => {
                 let value = self.signed()? as u64;
                 variable.init.extend_from_slice(&value.to_le_bytes()[..d.element as usize]);
