@@ -79,6 +79,7 @@ fn c_type(ty: &str) -> String {
         "f64" => "double",
         "Any" => "hammock_any",
         "DType" | "hammock_runtime::DType" => "hammock_dtype",
+        "Device" => "hammock_device",
         "DLTensor" => "hammock_tensor",
         "ManagedTensor" => "struct DLManagedTensor",
         "ManagedTensorVersioned" => "struct DLManagedTensorVersioned",
