@@ -1,5 +1,6 @@
 //! Programs on a CUDA device, which the emulator of the driver runs: their results are those of the CPU.
 
+#[allow(dead_code)]
 mod support;
 
 use std::{
