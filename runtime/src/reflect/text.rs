@@ -71,7 +71,7 @@ impl Writer {
 
 fn leaf(value: &Any) -> String {
     match value.get::<&Tensor>() {
-        Some(tensor) if tensor.shape().is_empty() && tensor.device().is_host() => show::plain(value),
+        Some(tensor) if tensor.shape().is_empty() => show::plain(value),
         _ => value.to_string(),
     }
 }
