@@ -99,10 +99,10 @@ fn targets_are_architectures_or_triples() {
         assert_eq!(accepted(&[&plans[..], &["--target", triple]].concat()), expected, "{triple}");
     }
     for (name, help) in [
-        ("aarch64", "generates code for `x86_64` under Linux only"),
-        ("aarch64-unknown-linux-gnu", "generates code for `x86_64` under Linux only"),
-        ("cuda", "generates code for `x86_64` under Linux only"),
-        ("x86_64-apple-darwin", "generates code for `x86_64` under Linux only"),
+        ("aarch64", "generates code for `x86_64` under Linux and for `cuda` only"),
+        ("aarch64-unknown-linux-gnu", "generates code for `x86_64` under Linux and for `cuda` only"),
+        ("sm_80", "did you mean `cuda:sm_80`?"),
+        ("x86_64-apple-darwin", "generates code for `x86_64` under Linux and for `cuda` only"),
         ("x86_64-unknwn-linux-gnu", "did you mean `x86_64-unknown-linux-gnu`?"),
         ("znvr4", "did you mean `--target-cpu znver4`?"),
     ] {
@@ -219,7 +219,17 @@ fn modules_for_other_devices_are_rejected() {
             [&run[..], &[&run[..], &["--exec-mode", "reference"]].concat(), &["compile", path, "-o", "/dev/null"]]
         {
             let said = refusal(args);
-            assert!(said.contains(&format!("`{kind}`, which Hammock cannot generate code for")), "{said}");
+            let why = match kind {
+                "cuda" => "and it is compiled for the CPU\n",
+                _ => "which Hammock cannot generate code for\n",
+            };
+            assert!(said.contains(&format!("`{kind}`, {why}")), "{said}");
+            assert_eq!(said.contains("add `--target cuda`"), kind == "cuda", "{said}");
+        }
+        let for_gpu = ["compile", path, "-o", "/dev/null", "--target", "cuda"];
+        match kind {
+            "cuda" => _ = accepted(&for_gpu),
+            _ => assert!(refusal(&for_gpu).contains(", and it is compiled for `cuda:sm_80`")),
         }
         // The text form is accepted.
         let check = Command::new(env!("CARGO_BIN_EXE_hammock")).args(["check", path]).status().unwrap();
