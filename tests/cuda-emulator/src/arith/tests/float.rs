@@ -3,10 +3,14 @@ use crate::arith::format::{self, Format};
 use crate::arith::{Binary, Modifiers, Rounding, Ternary, Type, Unary, binary, float, ternary, unary};
 
 /// A result of the host with the NaN of the device.
+///
+/// LLVM folds `f64::sqrt(x).is_nan()` to false for a signaling `x` when it inlines this.
+#[inline(never)]
 fn single(value: f32) -> u64 {
     if value.is_nan() { 0x7fff_ffff } else { value.to_bits().into() }
 }
 
+#[inline(never)]
 fn double(value: f64) -> u64 {
     if value.is_nan() { 0xfff8_0000_0000_0000 } else { value.to_bits() }
 }
