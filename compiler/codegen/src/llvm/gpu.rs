@@ -2,9 +2,9 @@
 
 use super::{
     Emit, Host, LlvmError, Object, OptLevel, add_with,
-    arch::nvptx,
     backend::{compile_text, emit_assembly},
     device_code::{DeviceCode, DeviceEntry},
+    device_ir::{device_ir_text, device_module, unsupported},
     emit, module,
     text::Module,
 };
@@ -18,12 +18,7 @@ use std::hash::{DefaultHasher, Hasher};
 /// # Errors
 /// When a kernel uses an unsupported operation, or LLVM fails.
 pub fn ptx(kernels: &[GpuKernel], gpu: &Gpu, level: OptLevel) -> Result<Vec<u8>, LlvmError> {
-    let mut module = device_module(gpu);
-    let mut symbols = FxHashSet::default();
-    for kernel in kernels {
-        emit::emit_device(&mut module, kernel, &mut symbols).map_err(|what| unsupported(kernel, what))?;
-    }
-    emit_assembly(&module.finish(), gpu, level)
+    emit_assembly(&device_ir_text(kernels, gpu)?, gpu, level)
 }
 
 /// Compiles kernels as one module of host functions, with their device code as data.
@@ -81,13 +76,4 @@ fn device_code(kernel: &GpuKernel, gpu: &Gpu, level: OptLevel) -> Result<DeviceC
         hasher.finish()
     });
     Ok(DeviceCode { ptx, hash, entries, messages })
-}
-
-fn unsupported(kernel: &GpuKernel, what: super::Unsupported) -> LlvmError {
-    LlvmError::Kernel { kernel: kernel.host.said.to_string(), what }
-}
-
-/// Starts an empty module of device code.
-fn device_module(gpu: &Gpu) -> Module {
-    Module::new(nvptx::DATA_LAYOUT, Gpu::TRIPLE, nvptx::attributes(gpu))
 }

@@ -1,8 +1,8 @@
 //! Compiles kernels from flat TIR to machine code with LLVM.
 //!
-//! [`ir_text`] writes LLVM's textual IR and needs no LLVM. With the feature `llvm` (or `llvm-static`), [`compile`] has
-//! LLVM read, verify, optimize and emit it. A module holds any number of kernels; each call uses its own context, so
-//! modules can be compiled on several threads at once.
+//! [`ir_text`] and [`device_ir_text`] write LLVM's textual IR and need no LLVM. With the feature `llvm` (or
+//! `llvm-static`), [`compile`] has LLVM read, verify, optimize and emit it. A module holds any number of kernels; each
+//! call uses its own context, so modules can be compiled on several threads at once.
 //!
 //! Each kernel has two entries: the raw one, `i32 name.raw(raw parameters…)` ([`raw_symbol`]), whose parameters are
 //! those of the flat function, and the packed one, `i32 __tvm_ffi_name(handle, args, count, result)`, which reads them
@@ -16,6 +16,7 @@ mod arch;
 #[cfg(feature = "native")]
 mod backend;
 mod device_code;
+mod device_ir;
 mod emit;
 mod error;
 #[cfg(feature = "native")]
@@ -26,6 +27,7 @@ mod text;
 #[cfg(feature = "native")]
 pub use backend::{Emit, Object, OptLevel, compile, host, object, version};
 pub use device_code::{DeviceCode, DeviceEntry, Message};
+pub use device_ir::device_ir_text;
 pub use error::{LlvmError, Unsupported};
 #[cfg(feature = "native")]
 pub use gpu::{compile_gpu, gpu_object, ptx};

@@ -10,8 +10,9 @@ use hammock_runtime::{
 /// Alignment in bytes of the tensors of kernels for GPUs: that of their widest access.
 pub const DEVICE_ALIGNMENT: u32 = 16;
 
-/// Returns the signature of a kernel for a kind of device; `written` marks the arguments that it writes. A symbolic size must be
-/// the same at every occurrence, including scalar arguments; an expression is checked where it occurs again.
+/// Returns the signature of a kernel for a kind of device; `written` marks the arguments that it writes. A symbolic
+/// size must be the same at every occurrence, including scalar arguments; an expression is checked where it occurs
+/// again.
 pub fn signature(name: &str, args: &[ArgDesc], written: &[bool], device: Device) -> KernelSignature {
     let mut symbols = Symbols::default();
     // Collect all sizes first: a scalar that is one may precede the tensor.
