@@ -1,5 +1,7 @@
 //! What a launch did: they stand in for time where there is no GPU.
 
+use crate::lanes::{Lanes, lanes};
+
 /// Bytes of a sector, the unit of transfers with global memory.
 const SECTOR: u64 = 32;
 /// Bytes of a word of a shared-memory bank.
@@ -44,7 +46,7 @@ pub struct Traffic {
 }
 
 /// Returns what an access of `bytes` bytes a lane at the addresses of the lanes in `mask` transfers.
-pub fn global_traffic(mask: u32, addresses: &[u64; 32], bytes: u32) -> Traffic {
+pub fn global_traffic(mask: u32, addresses: &Lanes, bytes: u32) -> Traffic {
     let mut starts = active(mask, addresses);
     starts.sort_unstable();
     let mut traffic = Traffic::default();
@@ -64,7 +66,7 @@ pub fn global_traffic(mask: u32, addresses: &[u64; 32], bytes: u32) -> Traffic {
 /// 4 bytes; accesses of 8 bytes go by half warps, of 16 bytes by quarter warps.
 ///
 /// The split into halves and quarters is what NVIDIA's GPUs are measured to do; the manuals do not print it.
-pub fn bank_conflicts(mask: u32, addresses: &[u64; 32], bytes: u32) -> u64 {
+pub fn bank_conflicts(mask: u32, addresses: &Lanes, bytes: u32) -> u64 {
     let lanes_at_once = 128 / bytes.max(4);
     (0..32 / lanes_at_once)
         .map(|phase| {
@@ -89,15 +91,15 @@ fn cycles(starts: &[u64], bytes: u32) -> u64 {
 }
 
 /// Addresses of the lanes in a mask.
-fn active(mask: u32, addresses: &[u64; 32]) -> Vec<u64> {
-    (0..32).filter(|lane| mask >> lane & 1 == 1).map(|lane| addresses[lane]).collect()
+fn active(mask: u32, addresses: &Lanes) -> Vec<u64> {
+    lanes(mask).map(|lane| addresses[lane]).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn strided(start: u64, stride: u64) -> [u64; 32] {
+    fn strided(start: u64, stride: u64) -> Lanes {
         std::array::from_fn(|lane| start + lane as u64 * stride)
     }
 

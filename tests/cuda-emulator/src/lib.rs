@@ -12,12 +12,14 @@
 //! | [`shadow`] | who wrote and read each byte since which barrier: races, unwritten bytes |
 //! | [`counters`] | instructions, memory transactions, bank conflicts of a launch |
 //! | [`machine`] | runs a grid: warps in lock step, masks, reconvergence, barriers |
+//! | [`lanes`] | values and masks of a warp's lanes |
 //! | [`library`] | where a program finds the emulator as `libcuda.so.1` |
 //! | [`driver`] | the driver's functions: contexts, modules, streams, events, graphs, faults on request |
 pub mod arith;
 pub mod counters;
 pub mod driver;
 pub mod fault;
+pub mod lanes;
 pub mod library;
 pub mod machine;
 pub mod matrix;

@@ -27,8 +27,5 @@ pub use modifiers::{Modifiers, Rounding};
 pub use rules::{check_binary, check_convert, check_convert_pair, check_ternary, check_unary};
 pub use types::Type;
 
-/// A register of each lane of a warp.
-pub type Lanes = [u64; 32];
-
 #[cfg(test)]
 mod tests;

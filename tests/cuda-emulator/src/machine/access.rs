@@ -3,13 +3,12 @@ use super::{
     Grid, Outcome, Stop,
     block::Block,
     execute::Turn,
-    lanes,
     spaces::{ThreadAccess, resolve},
     warp::Warp,
 };
 use crate::{
-    arith::Lanes,
     counters::{bank_conflicts, global_traffic},
+    lanes::{self, Lanes, lanes},
     ptx::op::{Access, Order, Source, Space},
     shadow::{AccessKind, Flag, Scope, ThreadId},
 };
@@ -17,11 +16,7 @@ use crate::{
 impl Grid<'_> {
     /// Counts a warp's access, which has succeeded, by the memories that the lanes address.
     pub(super) fn count_access(&mut self, mask: u32, space: Space, addresses: &Lanes, bytes: u32) {
-        let in_space = |wanted: Space| {
-            lanes(mask)
-                .filter(|&lane| resolve(space, addresses[lane]).0 == wanted)
-                .fold(0, |mask, lane| mask | 1 << lane)
-        };
+        let in_space = |wanted: Space| lanes::filter(mask, |lane| resolve(space, addresses[lane]).0 == wanted);
         if matches!(space, Space::Generic | Space::Global) {
             let traffic = global_traffic(in_space(Space::Global), addresses, bytes);
             self.counters.global_transactions += traffic.transactions;

@@ -3,11 +3,12 @@ use super::{
     Grid, Outcome,
     block::Block,
     execute::{Turn, uniform},
-    lanes, stop,
+    stop,
     warp::{Step, Wait, Warp},
 };
 use crate::{
     fault::FaultKind,
+    lanes::lanes,
     ptx::op::{Barrier, BarrierReduction, Op},
 };
 

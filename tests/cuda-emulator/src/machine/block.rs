@@ -2,7 +2,6 @@
 use super::{
     Grid, Stop,
     barriers::Barriers,
-    lanes,
     mbarriers::Mbarriers,
     position,
     spaces::{LocalMemory, SharedMemory},
@@ -10,6 +9,7 @@ use super::{
 };
 use crate::{
     fault::{Fault, FaultKind},
+    lanes::lanes,
     shadow::ThreadId,
 };
 

@@ -3,12 +3,13 @@ use super::{
     Grid, Outcome,
     block::Block,
     execute::Turn,
-    lanes, stop,
+    stop,
     warp::{Split, Step, Wait, Warp},
 };
 use crate::{
-    arith::{Lanes, Type, binary},
+    arith::{Type, binary},
     fault::FaultKind,
+    lanes::{self, Lanes, lanes},
     ptx::op::{Op, ShuffleMode, Source, VoteMode},
 };
 
@@ -43,8 +44,7 @@ impl Grid<'_> {
         while rest != 0 {
             let first = rest.trailing_zeros() as usize;
             let member = members[first] as u32;
-            let group =
-                lanes(rest).filter(|&lane| members[lane] as u32 == member).fold(0, |mask, lane| mask | 1 << lane);
+            let group = lanes::filter(rest, |lane| members[lane] as u32 == member);
             rest &= !group;
             if group & !member != 0 {
                 let lane = (group & !member).trailing_zeros() as usize;
@@ -135,8 +135,7 @@ impl Grid<'_> {
     /// `match.any`: the lanes with the same value. `match.all`: all of them if all have the same.
     fn matching(&self, block: &Block, warp: &Warp, ty: Type, a: Source, group: u32, all: bool) -> (Lanes, u32) {
         let a = self.read(block, warp, a).map(|value| value & ty.mask());
-        let same =
-            |lane: usize| lanes(group).filter(|&other| a[other] == a[lane]).fold(0u32, |mask, lane| mask | 1 << lane);
+        let same = |lane: usize| lanes::filter(group, |other| a[other] == a[lane]);
         if !all {
             return (std::array::from_fn(|lane| u64::from(same(lane))), 0);
         }

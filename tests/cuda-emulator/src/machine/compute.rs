@@ -3,15 +3,15 @@ use super::{
     Grid, Outcome,
     block::Block,
     execute::{Turn, find_lane},
-    lanes,
     spaces::resolve,
     warp::Warp,
 };
 use crate::{
     arith::{
-        Binary, Lanes, Type, add_with_carry, bfi, binary, compare, convert, convert_pair, dp2a, dp4a,
-        is_division_by_zero, lop3, prmt, shf, sub_with_borrow, ternary, testp, unary,
+        Binary, Type, add_with_carry, bfi, binary, compare, convert, convert_pair, dp2a, dp4a, is_division_by_zero,
+        lop3, prmt, shf, sub_with_borrow, ternary, testp, unary,
     },
+    lanes::{self, Lanes, lanes},
     ptx::op::{Carry, CarryKind, Compare, Function, Op, Source, Space},
 };
 
@@ -28,11 +28,6 @@ fn map(mask: u32, f: impl Fn(usize) -> u64) -> Lanes {
         }
     }
     values
-}
-
-/// Computes a bit for each lane of a mask.
-fn map_bits(mask: u32, f: impl Fn(usize) -> bool) -> u32 {
-    lanes(mask).fold(0, |bits, lane| bits | u32::from(f(lane)) << lane)
 }
 
 impl Grid<'_> {
@@ -78,7 +73,7 @@ impl Grid<'_> {
             }
             Op::TestProperty { property, ty, dst, a } => {
                 let a = read(warp, *a);
-                warp.write_predicate(*dst, mask, map_bits(mask, |lane| testp(*property, *ty, a[lane])));
+                warp.write_predicate(*dst, mask, lanes::filter(mask, |lane| testp(*property, *ty, a[lane])));
             }
             Op::PredicateMove { dst, a } => warp.write_predicate(*dst, mask, a.mask(warp)),
             Op::PredicateLogic { logic, dst, a, b } => {
@@ -113,7 +108,7 @@ impl Grid<'_> {
                     (Space::Global, Space::Global) => self.constant_at(a[lane]).is_none(),
                     (found, space) => found == *space,
                 };
-                warp.write_predicate(*dst, mask, map_bits(mask, is_space));
+                warp.write_predicate(*dst, mask, lanes::filter(mask, is_space));
             }
             Op::ActiveMask { dst } => warp.write(*dst, mask, &[mask.into(); 32]),
             other => return self.trap(turn.first_lane(), format!("no operation of a lane: {other:?}")),
@@ -126,9 +121,9 @@ impl Grid<'_> {
         let Compare { comparison, ty, ftz, .. } = *compared;
         let (a, b) = (self.read(block, warp, compared.a), self.read(block, warp, compared.b));
         let half = ty.half();
-        let low = map_bits(mask, |lane| compare(comparison, half, ftz, a[lane], b[lane]));
+        let low = lanes::filter(mask, |lane| compare(comparison, half, ftz, a[lane], b[lane]));
         let high = if ty.is_packed() {
-            map_bits(mask, |lane| compare(comparison, half, ftz, a[lane] >> 16, b[lane] >> 16))
+            lanes::filter(mask, |lane| compare(comparison, half, ftz, a[lane] >> 16, b[lane] >> 16))
         } else {
             !low
         };

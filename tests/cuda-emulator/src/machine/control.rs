@@ -3,10 +3,14 @@ use super::{
     Grid, Outcome,
     block::Block,
     execute::Turn,
-    lanes, stop,
+    stop,
     warp::{Split, Step, Wait, Warp},
 };
-use crate::{fault::FaultKind, ptx::op::Op};
+use crate::{
+    fault::FaultKind,
+    lanes::{self, Lanes},
+    ptx::op::Op,
+};
 
 impl Grid<'_> {
     pub(super) fn jump(&mut self, block: &Block, warp: &mut Warp, turn: Turn<'_>) -> Outcome<Step> {
@@ -43,7 +47,7 @@ impl Grid<'_> {
         Ok(Step::Continue)
     }
 
-    fn branch_by_table(&self, warp: &mut Warp, turn: Turn<'_>, index: &[u64; 32], targets: &[u32]) -> Outcome<()> {
+    fn branch_by_table(&self, warp: &mut Warp, turn: Turn<'_>, index: &Lanes, targets: &[u32]) -> Outcome<()> {
         let mut rest = turn.mask;
         let callers = warp.splits[turn.split].callers.clone();
         while rest != 0 {
@@ -51,7 +55,7 @@ impl Grid<'_> {
             let Some(&target) = targets.get(index[lane] as usize) else {
                 return self.trap(lane, format!("index {} of {} branch targets", index[lane], targets.len()));
             };
-            let mask = lanes(rest).filter(|&other| index[other] == index[lane]).fold(0, |mask, lane| mask | 1 << lane);
+            let mask = lanes::filter(rest, |other| index[other] == index[lane]);
             let split = Split { mask, pc: target as usize, callers: callers.clone(), wait: Wait::None };
             if rest == turn.mask {
                 warp.splits[turn.split] = split;

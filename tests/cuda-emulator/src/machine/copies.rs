@@ -6,13 +6,13 @@ use super::{
     Grid, Outcome, Stop,
     block::Block,
     execute::Turn,
-    lanes,
     spaces::{ThreadAccess, resolve},
     stop,
     warp::Warp,
 };
 use crate::{
     fault::{Fault, FaultKind},
+    lanes::{self, Lanes, lanes},
     ptx::op::{Op, Space},
     shadow::AccessKind,
 };
@@ -85,7 +85,7 @@ impl Grid<'_> {
         let sizes = src_bytes.map_or([bytes.into(); 32], |source| self.read(block, warp, source));
         let ignored = ignore.map_or(0, |predicate| predicate.mask(warp));
         let size_of = |lane: usize| if ignored >> lane & 1 != 0 { 0 } else { sizes[lane] as u32 };
-        let reading = lanes(turn.mask).filter(|&lane| size_of(lane) > 0).fold(0, |mask, lane| mask | 1 << lane);
+        let reading = lanes::filter(turn.mask, |lane| size_of(lane) > 0);
         let pc = warp.splits[turn.split].pc;
         for lane in lanes(turn.mask) {
             let src_bytes = size_of(lane);
@@ -190,7 +190,7 @@ impl Grid<'_> {
         block: &mut Block,
         warp: &mut Warp,
         turn: Turn<'_>,
-        addresses: &[u64; 32],
+        addresses: &Lanes,
     ) -> Outcome<()> {
         let pc = warp.splits[turn.split].pc;
         for lane in lanes(turn.mask) {

@@ -2,11 +2,12 @@
 use super::{
     Grid, Outcome, Stop,
     block::Block,
-    lanes, stop,
+    stop,
     warp::{Split, Step, Wait, Warp},
 };
 use crate::{
     fault::{Fault, FaultKind},
+    lanes::{Lanes, lanes},
     ptx::op::{Instruction, Op},
 };
 
@@ -142,7 +143,7 @@ pub(super) fn find_lane(mask: u32, f: impl Fn(usize) -> bool) -> Option<usize> {
 }
 
 /// The value that all lanes of a mask have.
-pub(super) fn uniform(mask: u32, values: &[u64; 32], what: &str) -> Result<u64, Stop> {
+pub(super) fn uniform(mask: u32, values: &Lanes, what: &str) -> Result<u64, Stop> {
     let first = values[mask.trailing_zeros() as usize % 32];
     match find_lane(mask, |lane| values[lane] != first) {
         Some(lane) => stop(lane, FaultKind::DivergentWarp(format!("lanes have different {what}"))),

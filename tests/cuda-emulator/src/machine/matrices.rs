@@ -8,8 +8,8 @@ use super::{
     warp::{Step, Warp},
 };
 use crate::{
-    arith::Lanes,
     fault::FaultKind,
+    lanes::Lanes,
     matrix::{load_matrices, store_matrices, transpose_matrix},
     ptx::op::{Address, Op, Source, Space},
     shadow::AccessKind,

@@ -1,9 +1,10 @@
 //! `mbarrier`: barriers in shared memory with phases.
 //!
 //! Their state is here, not in shared memory: it is opaque in PTX, and other accesses of its bytes are errors.
-use super::{Grid, Outcome, Stop, block::Block, copies::shared_offsets, execute::Turn, lanes, warp::Warp};
+use super::{Grid, Outcome, Stop, block::Block, copies::shared_offsets, execute::Turn, warp::Warp};
 use crate::{
     fault::FaultKind,
+    lanes::lanes,
     ptx::op::{Address, MbarrierOp},
     shadow::{AccessKind, Flag, Scope, ThreadId},
 };

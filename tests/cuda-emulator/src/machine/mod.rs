@@ -91,18 +91,6 @@ struct Grid<'a> {
     random: fastrand::Rng,
 }
 
-/// Lanes of a mask, in order.
-fn lanes(mask: u32) -> impl Iterator<Item = usize> {
-    let mut rest = mask;
-    std::iter::from_fn(move || {
-        (rest != 0).then(|| {
-            let lane = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            lane
-        })
-    })
-}
-
 /// Position along x, y and z of the `index`-th of what has these extents.
 fn position(index: u32, extents: [u32; 3]) -> [u32; 3] {
     [index % extents[0], index / extents[0] % extents[1], index / extents[0] / extents[1]]

@@ -1,7 +1,7 @@
 //! Values of operands.
 use super::{Grid, block::Block, position, warp::Warp};
 use crate::{
-    arith::Lanes,
+    lanes::Lanes,
     ptx::{
         op::{Address, Guard, PredicateSource, Source},
         special::Special,

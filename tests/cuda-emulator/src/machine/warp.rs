@@ -1,6 +1,9 @@
 //! A warp: registers of its lanes, and where each of them is.
 use super::{Grid, block::Block, copies::Copies};
-use crate::{arith::Lanes, fault::Fault};
+use crate::{
+    fault::Fault,
+    lanes::{Lanes, lanes},
+};
 
 /// Steps of a diverged warp behind which any split may be next, so that a split that waits for another in a loop does
 /// not starve it.
@@ -73,7 +76,7 @@ impl Warp {
         if mask == u32::MAX {
             *target = *values;
         } else {
-            for lane in super::lanes(mask) {
+            for lane in lanes(mask) {
                 target[lane] = values[lane];
             }
         }

@@ -1,7 +1,7 @@
 //! `ldmatrix`, `stmatrix` and `movmatrix` of matrices of 8 × 8 elements of 16 bits.
 //!
 //! Lane `l` holds the elements `2 * (l % 4)` and `2 * (l % 4) + 1` of row `l / 4`; with `.trans`, of column `l / 4`.
-use crate::arith::Lanes;
+use crate::lanes::Lanes;
 
 /// `ldmatrix.sync.aligned.m8n8.xN.b16`: returns the N registers from 8 × N rows of 16 bytes, the `i`-th at the address
 /// that lane `i` supplies (lanes from 8 × N on supply none). `transpose` for `.trans`.

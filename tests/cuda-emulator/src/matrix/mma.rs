@@ -6,7 +6,8 @@
 //! the end.
 use super::fragments::{Slot, elements_per_register, position_in_a, position_in_b, position_in_c, slots};
 use crate::arith::bits::element;
-use crate::arith::{Lanes, Modifiers, Rounding, Type, convert};
+use crate::arith::{Modifiers, Rounding, Type, convert};
+use crate::lanes::Lanes;
 
 /// The forms of `mma.sync.row.col`: shapes (m, n, k), types of A and B, types of C and D. Left out are the form of
 /// sm_70 (`m8n8k4` of `f16`), 4-bit and 1-bit operands and block scaling.

@@ -1,6 +1,7 @@
 use super::fragments::{Slot, elements_per_register, slots};
 use super::*;
-use crate::arith::{Lanes, Modifiers, Rounding, Type, convert};
+use crate::arith::{Modifiers, Rounding, Type, convert};
+use crate::lanes::Lanes;
 
 /// Every supported form: shape, type of A and B, type of C and D.
 const FORMS: [(&str, Type, Type); 20] = [

@@ -3,6 +3,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::lanes::lanes;
+
 use super::frontier::{BlockClocks, Frontier, View, join_clocks, join_shared};
 
 /// A thread of a launch.
@@ -122,16 +124,9 @@ impl Clocks {
     /// registers and do not order memory.
     pub fn sync_warp(&mut self, block: u32, warp: u32, mask: u32) {
         let threads = self.blocks.get(&block).map_or(0, |threads| threads.len() as u32);
-        let mut lanes = [0; 32];
-        let mut count = 0;
-        for thread in (0..32).filter(|lane| mask >> lane & 1 == 1).map(|lane| warp * 32 + lane) {
-            // The last warp of a block may have fewer lanes.
-            if thread < threads {
-                lanes[count] = thread;
-                count += 1;
-            }
-        }
-        self.barrier(block, &lanes[..count], &[]);
+        // The last warp of a block may have fewer lanes.
+        let waited = lanes(mask).map(|lane| warp * 32 + lane as u32).filter(|&thread| thread < threads);
+        self.barrier(block, &waited.collect::<Vec<_>>(), &[]);
     }
 
     /// `membar`, `fence.acq_rel`, `fence.sc`: writes and atomics of the thread that follow release what precedes the

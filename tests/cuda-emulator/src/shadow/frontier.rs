@@ -3,6 +3,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::lanes;
+
 use super::ThreadId;
 
 /// Clocks of a block's threads by index.
@@ -80,14 +82,7 @@ impl View<'_> {
             let known = clocks.get(thread as usize).is_some_and(|&known| known >= clock);
             clock == IN_FLIGHT || !own && !known
         };
-        let mut rest = lanes;
-        while rest != 0 {
-            let thread = warp * 32 + rest.trailing_zeros();
-            if is_unordered(thread) {
-                return Some(ThreadId { block, thread });
-            }
-            rest &= rest - 1;
-        }
-        None
+        let thread = lanes::lanes(lanes).map(|lane| warp * 32 + lane as u32).find(|&thread| is_unordered(thread))?;
+        Some(ThreadId { block, thread })
     }
 }
