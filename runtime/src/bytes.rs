@@ -77,6 +77,11 @@ impl<'a> Reader<'a> {
         self.take(len)
     }
 
+    /// Reads a length and UTF-8 text.
+    pub(crate) fn text(&mut self) -> Result<String, Truncated> {
+        String::from_utf8(self.blob()?.to_vec()).map_err(|_| Truncated)
+    }
+
     pub(crate) fn i64s(&mut self) -> Result<Vec<i64>, Truncated> {
         self.list(8, Reader::i64)
     }

@@ -1,7 +1,7 @@
 //! Launches by the host functions of kernels, and their workspaces in device memory.
 //!
 //! Host functions do not know their device: the caller of a kernel sets the thread's current one.
-use super::{Error, panic_message, raise};
+use super::{Error, raise, status};
 use crate::device::launch::{CallSite, Launch};
 use crate::device::{self, DeviceApi};
 use crate::fork::Table;
@@ -10,7 +10,6 @@ use crate::value::{Any, Device, Function};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -44,15 +43,18 @@ fn on_device<R>(api: &'static dyn DeviceApi, allocator: Option<&Allocator>, kern
     kernel()
 }
 
-/// Calls a kernel on the device of its first tensor, or on `device` if it has none. Workspaces come from the allocator of
-/// that device among `allocators`.
+/// The device that a kernel with these arguments runs on: that of its first tensor, or `default` if it has none.
+pub(crate) fn device_of(args: &[Any], default: Device) -> Device {
+    args.iter().find_map(Any::as_dl_tensor).map_or(default, |tensor| tensor.device)
+}
+
+/// Calls a kernel on a device. Workspaces come from the allocator of the device among `allocators`.
 pub(crate) fn call_on_device(
     kernel: &Function,
     args: &[Any],
     device: Device,
     allocators: &[Arc<Allocator>],
 ) -> Result<Any, Error> {
-    let device = args.iter().find_map(Any::as_dl_tensor).map_or(device, |tensor| tensor.device);
     let allocator = allocators.iter().find(|allocator| allocator.device() == device);
     on_device(device::find(device)?, allocator.map(|allocator| &**allocator), || kernel.call(args))
 }
@@ -69,16 +71,11 @@ pub(crate) fn set_site(site: Option<CallSite>) -> Option<CallSite> {
 /// The launch and what it points to are as their types document, and the arguments are those of the function.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hammock_launch(launch: *const Launch) -> i32 {
-    let launch = || match CURRENT.get() {
+    status(|| {
+        let current = CURRENT.get().ok_or_else(no_device)?;
         // SAFETY: as the caller promises.
-        Some(current) => unsafe { current.api.launch(&*launch, SITE.get()) },
-        None => Err(no_device()),
-    };
-    match catch_unwind(AssertUnwindSafe(launch)) {
-        Ok(Ok(())) => 0,
-        Ok(Err(error)) => raise(error),
-        Err(panic) => raise(Error::new(super::kind::INTERNAL, panic_message(&*panic))),
-    }
+        unsafe { current.api.launch(&*launch, SITE.get()) }
+    })
 }
 
 /// Allocates a workspace on the thread's current device, aligned to 256 bytes; null after raising an error.

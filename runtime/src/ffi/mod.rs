@@ -39,12 +39,19 @@ pub unsafe fn invoke(call: SafeCall, handle: *mut c_void, args: &[Any]) -> Resul
 /// # Safety
 /// `result` points to a value.
 pub unsafe fn answer(result: *mut Any, body: impl FnOnce() -> Result<Any, Error>) -> i32 {
+    status(|| {
+        let value = body()?;
+        // SAFETY: as the caller promises.
+        unsafe { *result = value };
+        Ok(())
+    })
+}
+
+/// Runs `body` and returns 0, or -1 after raising its error.
+#[inline]
+fn status(body: impl FnOnce() -> Result<(), Error>) -> i32 {
     match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(value)) => {
-            // SAFETY: as the caller promises.
-            unsafe { *result = value };
-            0
-        }
+        Ok(Ok(())) => 0,
         Ok(Err(error)) => raise(error),
         Err(panic) => raise(Error::new(kind::INTERNAL, panic_message(&*panic))),
     }

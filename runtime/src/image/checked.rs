@@ -30,8 +30,8 @@ unsafe impl Callable for GuardedKernel {
         if self.signature.device.is_host() {
             return self.kernel.call(args);
         }
-        let result = launch::call_on_device(&self.kernel, args, self.signature.device, &[])?;
-        let device = args.iter().find_map(Any::as_dl_tensor).map_or(self.signature.device, |tensor| tensor.device);
+        let device = launch::device_of(args, self.signature.device);
+        let result = launch::call_on_device(&self.kernel, args, device, &[])?;
         if is_outermost {
             device::find(device)?.synchronize()?;
         }

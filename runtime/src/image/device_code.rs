@@ -36,10 +36,9 @@ pub(super) fn encode(code: &DeviceCode, out: &mut Vec<u8>) {
 
 pub(super) fn decode(bytes: &[u8]) -> Result<DeviceCode, Truncated> {
     let mut reader = Reader::new(bytes);
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Truncated);
-    let architecture = text(reader.blob()?)?;
+    let architecture = reader.text()?;
     let functions = reader.list(24, |reader| {
-        let (kernel, name) = (text(reader.blob()?)?, text(reader.blob()?)?);
+        let (kernel, name) = (reader.text()?, reader.text()?);
         Ok::<_, Truncated>(DeviceFunction { kernel, name, max_threads: reader.u32()?, static_shared: reader.u32()? })
     })?;
     if reader.remaining() == 0 { Ok(DeviceCode { architecture, functions }) } else { Err(Truncated) }

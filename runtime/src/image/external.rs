@@ -59,7 +59,7 @@ impl External {
 
     pub(super) fn decode(bytes: &[u8]) -> Result<External, Truncated> {
         let mut reader = Reader::new(bytes);
-        let file = String::from_utf8(reader.blob()?.to_vec()).map_err(|_| Truncated)?;
+        let file = reader.text()?;
         let mut size = || usize::try_from(reader.u64()?).map_err(|_| Truncated);
         let (start, len) = (size()?, size()?);
         let external = External { file, start, len, checksum: reader.u32()? };

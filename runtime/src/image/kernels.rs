@@ -122,13 +122,11 @@ impl KernelSignature {
         if device.kind != self.device.kind {
             return Err(self.mismatch(param, &format_args!("a Tensor on {}", first.unwrap_or(self.device)), &device));
         }
-        match *first.get_or_insert(device) {
-            first if first == device => Ok(()),
-            first => {
-                let expected = format_args!("a Tensor on {first}, as the Tensors before it").to_string();
-                Err(self.mismatch(param, &expected, &device))
-            }
+        let first = *first.get_or_insert(device);
+        if first == device {
+            return Ok(());
         }
+        Err(self.mismatch(param, &format_args!("a Tensor on {first}, as the Tensors before it"), &device))
     }
 
     fn unwritable(&self, param: &KernelParam) -> Error {
@@ -255,7 +253,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<KernelSignature>, Truncated> {
 }
 
 fn decode_signature(reader: &mut Reader<'_>) -> Result<KernelSignature, Truncated> {
-    let name = decode_name(reader)?;
+    let name = reader.text()?;
     let device = Device { kind: reader.i32()?, id: reader.i32()? };
     let symbol_count = reader.u32()?;
     let symbol = |reader: &mut Reader<'_>| match reader.u32()? {
@@ -264,7 +262,7 @@ fn decode_signature(reader: &mut Reader<'_>) -> Result<KernelSignature, Truncate
         _ => Err(Truncated),
     };
     let params = reader.list(17, |reader| {
-        let name = decode_name(reader)?;
+        let name = reader.text()?;
         let tag = reader.u8()?;
         let dtype = DType::new(reader.u8()?, reader.u8()?, reader.u16()?);
         let kind = match tag {
@@ -297,8 +295,4 @@ impl ParamKind {
             ParamKind::Scalar { .. } => 1,
         }
     }
-}
-
-fn decode_name(reader: &mut Reader<'_>) -> Result<String, Truncated> {
-    String::from_utf8(reader.blob()?.to_vec()).map_err(|_| Truncated)
 }

@@ -263,19 +263,15 @@ fn put_dims(dims: &Dims, out: &mut Vec<u8>) {
 pub(super) fn decode(bytes: &[u8]) -> Result<Vec<Signature>, Truncated> {
     let mut reader = Reader::new(bytes);
     let signatures = reader.list(24, |reader| {
-        let function = text(reader)?;
+        let function = reader.text()?;
         let (params, results) = (reader.list(16, param)?, reader.list(16, param)?);
         Ok::<_, Truncated>(Signature { function, params, results })
     })?;
     if reader.remaining() == 0 { Ok(signatures) } else { Err(Truncated) }
 }
 
-fn text(reader: &mut Reader<'_>) -> Result<String, Truncated> {
-    String::from_utf8(reader.blob()?.to_vec()).map_err(|_| Truncated)
-}
-
 fn param(reader: &mut Reader<'_>) -> Result<Param, Truncated> {
-    let (name, role) = (text(reader)?, reader.u32()?);
+    let (name, role) = (reader.text()?, reader.u32()?);
     let role = Role::ALL.into_iter().find(|one| *one as u32 == role).ok_or(Truncated)?;
     Ok(Param { name, role, ty: read_type(reader, 0)? })
 }
@@ -291,7 +287,7 @@ fn read_type(reader: &mut Reader<'_>, depth: usize) -> Result<ValueType, Truncat
         1 => ValueType::Shape(read_dims(reader)?),
         2 => ValueType::Scalar(dtype(reader)?),
         3 if depth < MAX_NESTING => ValueType::Tuple(reader.list(8, |reader| read_type(reader, depth + 1))?),
-        4 => ValueType::Other(text(reader)?),
+        4 => ValueType::Other(reader.text()?),
         _ => return Err(Truncated),
     })
 }
@@ -303,7 +299,7 @@ fn read_dims(reader: &mut Reader<'_>) -> Result<Dims, Truncated> {
         1 => Dims::Rank(reader.u32().map(usize::try_from)?.ok().filter(|rank| *rank <= 1 << 10).ok_or(Truncated)?),
         2 => Dims::Known(reader.list(12, |reader| match reader.u32()? {
             0 => reader.i64().map(Size::Static),
-            1 => text(reader).map(Size::Symbol),
+            1 => reader.text().map(Size::Symbol),
             _ => Err(Truncated),
         })?),
         _ => return Err(Truncated),

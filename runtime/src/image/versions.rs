@@ -82,7 +82,7 @@ pub(super) fn encode(versions: &[Version], out: &mut Vec<u8>) {
 pub(super) fn decode(bytes: &[u8]) -> Result<Vec<Version>, Truncated> {
     let mut reader = Reader::new(bytes);
     let versions = reader.list(16, |reader| {
-        let target = String::from_utf8(reader.blob()?.to_vec()).map_err(|_| Truncated)?;
+        let target = reader.text()?;
         Ok::<_, Truncated>(Version { target, features: Features::from_bits(reader.u64()?) })
     })?;
     if reader.remaining() == 0 { Ok(versions) } else { Err(Truncated) }

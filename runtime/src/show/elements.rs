@@ -2,7 +2,7 @@
 //!
 //! Only the elements that are shown are read, one by one: a tensor may be larger than memory (its strides may be zero),
 //! start at any address, and have elements of any dtype.
-use crate::value::{DType, Device, MAX_NDIM, Tensor, dtype_code};
+use crate::value::{DType, MAX_NDIM, Tensor, dtype_code};
 use std::fmt::Write;
 
 /// Maximum number of elements of a tensor that is shown completely.
@@ -15,7 +15,7 @@ const MAX_ELEMENTS: usize = 4096;
 /// Formats the elements in nested brackets; long dimensions are abbreviated.
 pub(super) fn elements(tensor: &Tensor) -> String {
     let shape = tensor.shape();
-    let host = if tensor.dtype().is_storable() { on_host(tensor) } else { None };
+    let host = if tensor.dtype().is_storable() { tensor.on_host().ok() } else { None };
     let Some(tensor) = &host else { return format!("<{} tensor>", tensor.dtype()) };
     if shape.contains(&0) {
         return "[]".to_owned();
@@ -30,11 +30,6 @@ pub(super) fn elements(tensor: &Tensor) -> String {
     let mut out = String::new();
     write_rows(&mut out, &axes, &mut texts.iter(), width, 0);
     out
-}
-
-/// The tensor on the host; `None` if it cannot be copied there.
-fn on_host(tensor: &Tensor) -> Option<Tensor> {
-    if tensor.device().is_host() { Some(tensor.clone()) } else { tensor.to_device(Device::CPU).ok() }
 }
 
 /// The indices of a dimension that are shown: the first ones, and possibly some at the end.

@@ -6,7 +6,7 @@ mod elements;
 
 use crate::ffi::Error;
 use crate::reflect;
-use crate::value::{Any, Device, Shape, Tensor, Tuple};
+use crate::value::{Any, Shape, Tensor, Tuple};
 use elements::elements;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -70,8 +70,7 @@ pub fn leaves(value: &Any) -> Result<Vec<(String, Tensor)>, Error> {
 
 fn as_tensor(value: &Any) -> Result<Option<Tensor>, Error> {
     if let Some(tensor) = value.get::<&Tensor>() {
-        let host = if tensor.device().is_host() { tensor.clone() } else { tensor.to_device(Device::CPU)? };
-        let dense = host.to_contiguous()?;
+        let dense = tensor.on_host()?.to_contiguous()?;
         // A view may begin at any address, but the elements must be aligned.
         let is_aligned = dense.data_ptr().addr().is_multiple_of(dense.dtype().bytes().next_power_of_two());
         return Ok(Some(if is_aligned {

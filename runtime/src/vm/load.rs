@@ -147,7 +147,7 @@ fn resolve(
 /// Wraps a kernel for other devices than the host: it runs on the device of its tensors.
 fn on_device(kernel: &Function, device: Device, allocators: &Arc<[Arc<Allocator>]>) -> Function {
     let (kernel, allocators) = (kernel.clone(), allocators.clone());
-    Function::new(move |args| launch::call_on_device(&kernel, args, device, &allocators))
+    Function::new(move |args| launch::call_on_device(&kernel, args, launch::device_of(args, device), &allocators))
 }
 
 fn callee(value: &Function) -> Callee {

@@ -34,6 +34,7 @@ mod run;
 mod sizes;
 mod stack;
 mod stateful;
+mod transfer;
 
 pub use builtin::{Builtin, Param};
 pub use current::{check_interrupt, invoke};
@@ -46,7 +47,7 @@ use crate::image::{Image, Signature};
 use crate::memory::meter::Account;
 use crate::memory::{Allocator, AllocatorKind, MemoryStats, Reservation, default_limit};
 use crate::parallel::ProgramWork;
-use crate::value::{Any, Closure, Device, Function, Tensor};
+use crate::value::{Any, Closure, Device, Function};
 use instrument::Instrument;
 use interrupt::Deadline;
 use program::{Program, Programs};
@@ -204,20 +205,6 @@ impl Vm {
         // SAFETY: the program lives as long as this handle, and the flag until `body` returns.
         let _work = unsafe { ProgramWork::enter(Account::new(self.0.host(), &flag)) };
         body()
-    }
-
-    /// The value with its tensors on the program's first device: those elsewhere are copied, in memory that counts towards
-    /// the program's limit.
-    ///
-    /// # Errors
-    /// If there is no memory, or tuples are nested too deeply.
-    pub fn on_first_device(&self, value: &Any) -> Result<Any, Error> {
-        let allocator = &self.allocators()[0];
-        match value.get::<&Tensor>() {
-            _ if !allocator.device().is_host() => value.copied_into(allocator),
-            Some(tensor) => Ok(tensor.to_device(allocator.device())?.into()),
-            None => Ok(value.clone()),
-        }
     }
 
     /// Charges host memory from another source to the program's limit until the reservation is dropped.

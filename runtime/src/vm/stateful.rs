@@ -5,7 +5,7 @@
 use super::Vm;
 use crate::ffi::{Error, kind};
 use crate::show::MAX_PARTS;
-use crate::value::{Any, Device, Function, Tensor, Tuple};
+use crate::value::{Any, Function, Tensor, Tuple};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -156,9 +156,7 @@ fn fill(value: &Any, outputs: &mut &[Tensor]) -> Result<(), Error> {
         let (first, rest) =
             outputs.split_first().ok_or_else(|| Error::type_error("the result has more tensors than outputs"))?;
         *outputs = rest;
-        let dense =
-            if tensor.is_contiguous() { tensor.clone() } else { tensor.to_device(Device::CPU)?.to_contiguous()? };
-        first.overwrite(&dense)?;
+        first.overwrite(&tensor.to_dense()?)?;
     }
     Ok(())
 }

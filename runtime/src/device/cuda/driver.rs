@@ -95,6 +95,12 @@ fn expect(status: CUresult, action: &str) -> Result<(), String> {
     }
 }
 
+/// The text of a C string that the driver wrote into a buffer.
+pub(super) fn text(buffer: &[u8]) -> String {
+    let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
+    String::from_utf8_lossy(&buffer[..end]).into_owned()
+}
+
 /// Name and text of a status, such as `CUDA_ERROR_OUT_OF_MEMORY (out of memory)`.
 pub(super) fn describe(status: CUresult) -> String {
     let read = |get: unsafe fn(CUresult, *mut *const c_char) -> CUresult| {

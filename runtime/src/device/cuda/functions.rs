@@ -1,5 +1,5 @@
 //! Device functions, which are loaded once per device.
-use super::Cuda;
+use super::{Cuda, driver};
 use crate::device::launch::{DeviceKernel, DeviceMessage, ErrorRecord};
 use crate::ffi::{Error, kind};
 use cudarc::driver::sys::{self, CUfunction_attribute_enum as Attribute, CUjit_option, CUresult};
@@ -128,11 +128,9 @@ impl Cuda {
                 values.as_mut_ptr(),
             )
         };
-        let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
-        let log = String::from_utf8_lossy(&log[..end]).trim().to_owned();
         match self.check(status, || format!("load the code of the device function `{name}`")) {
             Ok(()) => Ok(Module(module)),
-            Err(error) => Err(self.explain(status, &error, &log)),
+            Err(error) => Err(self.explain(status, &error, driver::text(&log).trim())),
         }
     }
 
@@ -143,7 +141,7 @@ impl Cuda {
             message += &format!(": {log}");
         }
         if status == CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION {
-            let version = super::Driver::get().map(|driver| driver.version()).unwrap_or_default();
+            let version = driver::Driver::get().map(|driver| driver.version()).unwrap_or_default();
             message += &format!(": the NVIDIA driver, for CUDA {version}, is older than the code; update it");
         }
         Error::new(error.kind().to_owned(), message)

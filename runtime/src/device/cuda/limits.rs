@@ -15,8 +15,9 @@ pub(super) struct Limits {
     block: [i64; 3],
     /// Maximum number of threads of a block.
     threads: i64,
-    /// Maximum shared memory of a block in bytes, and what a function may use without asking for more.
+    /// Maximum shared memory of a block in bytes.
     shared: i64,
+    /// Shared memory of a block in bytes that a function may use without reserving more.
     pub(super) default_shared: i64,
 }
 

@@ -138,20 +138,19 @@ fn check_status(status: CUresult, device: Device, action: impl FnOnce() -> Strin
 }
 
 fn missing(id: i32, count: i32) -> Error {
-    let there = match count {
+    let devices = match count {
         1 => "there is one CUDA device, cuda:0".to_owned(),
         count => format!("there are {count} CUDA devices, cuda:0 to cuda:{}", count - 1),
     };
-    Error::value(format!("there is no device cuda:{id}: {there}"))
+    Error::value(format!("there is no device cuda:{id}: {devices}"))
 }
 
 fn model_name(number: sys::CUdevice) -> String {
     let mut name = [0u8; 256];
     // SAFETY: the driver writes a C string of at most that length.
     let status = unsafe { sys::cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as i32, number) };
-    let end = name.iter().position(|byte| *byte == 0).unwrap_or(0);
     match status {
-        CUresult::CUDA_SUCCESS => String::from_utf8_lossy(&name[..end]).into_owned(),
+        CUresult::CUDA_SUCCESS => driver::text(&name),
         _ => "unknown".to_owned(),
     }
 }

@@ -64,9 +64,7 @@ impl Record {
         self.cuda.check(status, || "clear an error record".to_owned())?;
         Ok(Some(record))
     }
-}
 
-impl Record {
     /// Returns the record of a thread that waited for its work.
     pub(super) fn give_back(&self) {
         self.cuda.records.0.lock().unwrap_or_else(PoisonError::into_inner).push(self.slot);

@@ -1,5 +1,5 @@
 //! The stream of a device, and events.
-use super::{Cuda, Entered, pointer};
+use super::{Cuda, pointer};
 use crate::device::{Event, Stream};
 use crate::ffi::Error;
 use cudarc::driver::sys::{self, CUevent_flags};
@@ -102,10 +102,8 @@ impl Event for CudaEvent {
 
 impl Drop for CudaEvent {
     fn drop(&mut self) {
-        let entered: Result<Entered<'_>, _> = self.cuda.enter();
-        if entered.is_ok() {
-            // SAFETY: the event was created here and is not used again. The driver keeps it while work refers to it.
-            let _ = unsafe { sys::cuEventDestroy_v2(self.event) };
-        }
+        let Ok(_entered) = self.cuda.enter() else { return };
+        // SAFETY: the event was created here and is not used again. The driver keeps it while work refers to it.
+        let _ = unsafe { sys::cuEventDestroy_v2(self.event) };
     }
 }

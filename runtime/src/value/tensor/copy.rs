@@ -4,35 +4,7 @@ use super::{Tensor, TensorError};
 use crate::device;
 use crate::ffi::Error;
 use crate::memory::{Allocator, AllocatorKind};
-use crate::value::{Any, Device, Storage, Tuple};
-
-/// Maximum nesting depth of tuples whose tensors are copied.
-const MAX_DEPTH: usize = 100;
-/// Maximum number of values in them.
-const MAX_PARTS: usize = 1 << 20;
-
-impl Any {
-    /// The value with its tensors on an allocator's device: those elsewhere are copied, into its memory.
-    pub(crate) fn copied_into(&self, allocator: &Allocator) -> Result<Any, Error> {
-        copied_into(&self.owned()?, allocator, 0, &mut 0)
-    }
-}
-
-fn copied_into(value: &Any, allocator: &Allocator, depth: usize, parts: &mut usize) -> Result<Any, Error> {
-    *parts += 1;
-    if depth > MAX_DEPTH || *parts > MAX_PARTS {
-        let limits = format!("tuples of more than {MAX_PARTS} values, or nested more than {MAX_DEPTH} deep,");
-        return Err(Error::value(format!("{limits} cannot be copied to {}", allocator.device())));
-    }
-    if let Some(tensor) = value.get::<&Tensor>() {
-        let is_there = tensor.device() == allocator.device();
-        return Ok(if is_there { tensor.clone() } else { tensor.copy_into(allocator)? }.into());
-    }
-    let Some(tuple) = value.get::<&Tuple>() else { return Ok(value.clone()) };
-    let fields = tuple.iter().map(|field| copied_into(field, allocator, depth + 1, parts));
-    let fields: Vec<Any> = fields.collect::<Result<_, _>>()?;
-    Ok(Tuple::new(fields.into_iter()).into())
-}
+use crate::value::{Device, Storage};
 
 impl Tensor {
     /// This tensor if it is on `device`, otherwise a contiguous copy there. A copy of another device's data in host memory
@@ -47,10 +19,19 @@ impl Tensor {
         self.copy_into(&*Allocator::new(device, AllocatorKind::Naive, usize::MAX)?)
     }
 
+    /// This tensor if the host can access its memory, otherwise a contiguous copy on the host.
+    pub(crate) fn on_host(&self) -> Result<Tensor, Error> {
+        if self.device().is_host() { Ok(self.clone()) } else { self.download(Device::CPU) }
+    }
+
+    /// This tensor if it is contiguous, on any device, otherwise a contiguous copy on the host.
+    pub(crate) fn to_dense(&self) -> Result<Tensor, Error> {
+        if self.is_contiguous() { Ok(self.clone()) } else { Ok(self.on_host()?.to_contiguous()?) }
+    }
+
     /// A contiguous copy in memory of an allocator, on its device.
     pub fn copy_into(&self, allocator: &Allocator) -> Result<Tensor, Error> {
-        let is_readable = self.device().is_host() || self.is_contiguous();
-        let dense = if is_readable { self.to_contiguous()? } else { self.download(Device::CPU)? };
+        let dense = self.to_dense()?;
         let (source, target) = (device::find(dense.device())?, device::find(allocator.device())?);
         let bytes = self.nbytes();
         let copy = Storage::new(allocator.alloc(bytes)?).tensor(self.dtype(), self.shape(), 0)?;

@@ -2,7 +2,7 @@
 //!
 //! Like TVM's, they write the result into the last argument.
 use crate::ffi::Error;
-use crate::value::{Any, Device, Shape, Tensor};
+use crate::value::{Any, Shape, Tensor};
 use crate::vm::{Builtin, builtin::builtin};
 
 pub(super) const TABLE: &[Builtin] = &[
@@ -32,6 +32,5 @@ fn share(value: &Tensor, _in_group: &Any, result: &Tensor) -> Result<(), Error> 
         let (given, wanted) = (value.shape(), result.shape());
         return Err(Error::value(format!("there is only one worker: of {given:?} it cannot make {wanted:?}")));
     }
-    let dense = if value.is_contiguous() { value.clone() } else { value.to_device(Device::CPU)?.to_contiguous()? };
-    result.overwrite(&dense.reshape(result.shape())?)
+    result.overwrite(&value.to_dense()?.reshape(result.shape())?)
 }

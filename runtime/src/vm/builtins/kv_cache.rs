@@ -98,7 +98,7 @@ impl Rows {
             return Ok(());
         }
         let bits = self.row_bits();
-        let rows = if rows.is_contiguous() { rows.clone() } else { rows.to_device(Device::CPU)?.to_contiguous()? };
+        let rows = rows.to_dense()?;
         if !self.data.is_sole_owner() {
             self.reallocate(self.room())?;
         }

@@ -206,8 +206,7 @@ fn lengths(pages: &Opaque, sequences: &Shape) -> Result<Tensor, Error> {
 }
 
 fn write(data: &Tensor, slots: &Tensor, rows: &Tensor) -> Result<Tensor, Error> {
-    let slots = slots.to_device(Device::CPU)?.to_contiguous()?;
-    let rows = if rows.is_contiguous() { rows.clone() } else { rows.to_device(Device::CPU)?.to_contiguous()? };
+    let (slots, rows) = (slots.to_device(Device::CPU)?.to_contiguous()?, rows.to_dense()?);
     let (capacity, slots) = (data.shape().iter().take(2).product::<i64>(), slots.as_slice::<i64>()?);
     let fits =
         data.shape().len() >= 2 && rows.shape().split_first() == Some((&(slots.len() as i64), &data.shape()[2..]));

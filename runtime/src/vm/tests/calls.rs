@@ -68,14 +68,20 @@ fn deep_recursion_is_an_error_with_a_short_trace() {
     assert_eq!(error.message(), message);
 }
 
-#[test]
-fn closures_bind_their_last_arguments() {
+/// `minus(x)` is a closure of `take_away`, which subtracts `x`.
+fn subtraction() -> Assembler {
     let mut a = Assembler::default();
     let f_sub = a.declare("take_away");
     let body = [a.call(2, "sub", &[reg(0), reg(1)]), ret(2)];
     a.define("take_away", 2, 3, &body);
     let body = [a.call(1, "vm.builtin.make_closure", &[Arg::Function(f_sub), reg(0)]), ret(1)];
     a.define("minus", 1, 2, &body);
+    a
+}
+
+#[test]
+fn closures_bind_their_last_arguments() {
+    let mut a = subtraction();
     let body =
         [a.call(2, "vm.builtin.invoke_closure", &[VM, reg(0), reg(1)]), a.call(3, "add", &[reg(2), int(0)]), ret(3)];
     a.define("apply", 2, 4, &body);
@@ -102,13 +108,7 @@ fn closures_bind_their_last_arguments() {
 
 #[test]
 fn closures_find_their_program() {
-    let mut a = Assembler::default();
-    let f_sub = a.declare("take_away");
-    let body = [a.call(2, "sub", &[reg(0), reg(1)]), ret(2)];
-    a.define("take_away", 2, 3, &body);
-    let body = [a.call(1, "vm.builtin.make_closure", &[Arg::Function(f_sub), reg(0)]), ret(1)];
-    a.define("minus", 1, 2, &body);
-    let vm = a.vm();
+    let vm = subtraction().vm();
     let minus_two = vm.call("minus", &ints(&[2])).unwrap();
 
     let owner = Vm::of_closure(&minus_two).unwrap();
