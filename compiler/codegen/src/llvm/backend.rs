@@ -47,10 +47,6 @@ const LEAN: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoi
 const UNROLL: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm,simple-loop-unswitch),instcombine<no-verify-fixpoint>,\
                       loop(loop-unroll-full),sroa,instcombine<no-verify-fixpoint>,gvn,dse)";
 
-const DEVICE_LEAN: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm,simple-loop-unswitch),instcombine<no-verify-fixpoint>,infer-alignment)";
-const DEVICE_UNROLL: &str = "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm,simple-loop-unswitch),instcombine<no-verify-fixpoint>,\
-                             loop(loop-unroll-full),sroa,instcombine<no-verify-fixpoint>,gvn,dse,infer-alignment)";
-
 impl OptLevel {
     fn passes(self) -> Option<&'static str> {
         match self {
@@ -61,14 +57,14 @@ impl OptLevel {
         }
     }
 
-    /// Passes for device code. Vector accesses become single instructions where their alignment can be inferred.
-    fn device_passes(self) -> Option<&'static str> {
-        match self {
-            OptLevel::None => None,
-            OptLevel::Lean => Some(DEVICE_LEAN),
-            OptLevel::Unroll => Some(DEVICE_UNROLL),
-            OptLevel::Full => Some("default<O3>"),
-        }
+    /// Passes for device code: those for CPUs, and inference of alignment, which the full pipeline includes. Aligned vector
+    /// accesses become single instructions.
+    fn device_passes(self) -> Option<String> {
+        let passes = self.passes()?;
+        Some(match self {
+            OptLevel::Full => passes.to_owned(),
+            _ => format!("{passes},function(infer-alignment)"),
+        })
     }
 
     fn codegen(self) -> OptimizationLevel {
@@ -91,8 +87,8 @@ pub fn host() -> Target {
 ///
 /// # Errors
 /// When a kernel uses an unsupported operation, or LLVM fails.
-pub fn compile(
-    kernels: &[FlatKernel],
+pub fn compile<'k>(
+    kernels: impl IntoIterator<Item = &'k FlatKernel>,
     target: &Target,
     host: Host,
     level: OptLevel,
@@ -140,7 +136,7 @@ pub fn compile_text(text: &str, target: &Target, level: OptLevel, emit: Emit) ->
 pub fn emit_assembly(text: &str, gpu: &Gpu, level: OptLevel) -> Result<Vec<u8>, LlvmError> {
     let machine = machine(Gpu::TRIPLE, gpu.name, &nvptx::features(gpu), level)?;
     let machine = machine.ok_or_else(|| LlvmError::Failed(format!("it knows no GPU `{}`", gpu.name)))?;
-    compile_for(text, &machine, level.device_passes(), Emit::Assembly)
+    compile_for(text, &machine, level.device_passes().as_deref(), Emit::Assembly)
 }
 
 fn compile_for(text: &str, machine: &TargetMachine, passes: Option<&str>, emit: Emit) -> Result<Vec<u8>, LlvmError> {

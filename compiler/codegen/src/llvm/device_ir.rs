@@ -1,6 +1,6 @@
 //! Device functions of kernels for GPUs, as one module.
 
-use super::{LlvmError, Unsupported, arch::nvptx, emit, text::Module};
+use super::{LlvmError, arch::nvptx, emit, text::Module, unsupported};
 use hammock_kernels::GpuKernel;
 use hammock_target::Gpu;
 use rustc_hash::FxHashSet;
@@ -13,7 +13,7 @@ pub fn device_ir_text(kernels: &[GpuKernel], gpu: &Gpu) -> Result<String, LlvmEr
     let mut module = device_module(gpu);
     let mut symbols = FxHashSet::default();
     for kernel in kernels {
-        emit::emit_device(&mut module, kernel, &mut symbols).map_err(|what| unsupported(kernel, what))?;
+        emit::emit_device(&mut module, kernel, &mut symbols).map_err(|what| unsupported(&kernel.host, what))?;
     }
     Ok(module.finish())
 }
@@ -21,9 +21,4 @@ pub fn device_ir_text(kernels: &[GpuKernel], gpu: &Gpu) -> Result<String, LlvmEr
 /// Starts an empty module of device code.
 pub fn device_module(gpu: &Gpu) -> Module {
     Module::new(nvptx::DATA_LAYOUT, Gpu::TRIPLE, nvptx::attributes(gpu))
-}
-
-/// An operation of a kernel that is unsupported on devices.
-pub fn unsupported(kernel: &GpuKernel, what: Unsupported) -> LlvmError {
-    LlvmError::Kernel { kernel: kernel.host.said.to_string(), what }
 }

@@ -4,9 +4,10 @@ use super::{
     Emit, Host, LlvmError, Object, OptLevel, add_with,
     backend::{compile_text, emit_assembly},
     device_code::{DeviceCode, DeviceEntry},
-    device_ir::{device_ir_text, device_module, unsupported},
+    device_ir::{device_ir_text, device_module},
     emit, module,
     text::Module,
+    unsupported,
 };
 use hammock_kernels::GpuKernel;
 use hammock_target::{Gpu, Target};
@@ -60,14 +61,14 @@ fn add_host(
 ) -> Result<Vec<DeviceEntry>, LlvmError> {
     let code = if kernel.device.is_empty() { None } else { Some(device_code(kernel, gpu, level)?) };
     add_with(host, &kernel.host, target, Host::Hammock, code.as_ref())?;
-    Ok(code.map_or(Vec::new(), |code| code.entries))
+    Ok(code.map_or_else(Vec::new, |code| code.entries))
 }
 
 /// Compiles the device functions of a kernel.
 fn device_code(kernel: &GpuKernel, gpu: &Gpu, level: OptLevel) -> Result<DeviceCode, LlvmError> {
     let mut module = device_module(gpu);
     let emitted = emit::emit_device(&mut module, kernel, &mut FxHashSet::default());
-    let (entries, messages) = emitted.map_err(|what| unsupported(kernel, what))?;
+    let (entries, messages) = emitted.map_err(|what| unsupported(&kernel.host, what))?;
     let ptx = emit_assembly(&module.finish(), gpu, level)?;
     let hash = [0, 1].map(|seed| {
         let mut hasher = DefaultHasher::new();

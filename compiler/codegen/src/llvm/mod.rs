@@ -57,7 +57,11 @@ pub fn raw_symbol(kernel: &str) -> String {
 ///
 /// # Errors
 /// When a kernel uses an unsupported operation.
-pub fn ir_text(kernels: &[FlatKernel], target: &Target, host: Host) -> Result<String, LlvmError> {
+pub fn ir_text<'k>(
+    kernels: impl IntoIterator<Item = &'k FlatKernel>,
+    target: &Target,
+    host: Host,
+) -> Result<String, LlvmError> {
     let mut module = module(target);
     for kernel in kernels {
         add(&mut module, kernel, target, host)?;
@@ -83,8 +87,12 @@ fn add_with(
     host: Host,
     device: Option<&DeviceCode>,
 ) -> Result<bool, LlvmError> {
-    let error = |what| LlvmError::Kernel { kernel: kernel.said.to_string(), what };
-    emit::emit_kernel(module, kernel, target, host, device).map_err(error)
+    emit::emit_kernel(module, kernel, target, host, device).map_err(|what| unsupported(kernel, what))
+}
+
+/// Returns the error about an unsupported operation of a kernel.
+fn unsupported(kernel: &FlatKernel, what: Unsupported) -> LlvmError {
+    LlvmError::Kernel { kernel: kernel.said.to_string(), what }
 }
 
 /// Hash of the sources of Hammock that generate machine code or are called by it. Together with the kernel and the

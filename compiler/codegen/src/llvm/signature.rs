@@ -1,5 +1,6 @@
 //! Signature against which callers check a kernel's packed arguments.
 
+use super::arch::nvptx;
 use hammock_ir::{DType, PrimExpr};
 use hammock_kernels::{ArgDesc, TensorDesc};
 use hammock_runtime::{
@@ -8,7 +9,7 @@ use hammock_runtime::{
 };
 
 /// Alignment in bytes of the tensors of kernels for GPUs: that of their widest access.
-pub const DEVICE_ALIGNMENT: u32 = 16;
+pub const DEVICE_ALIGNMENT: u32 = nvptx::MAX_ACCESS_BYTES;
 
 /// Returns the signature of a kernel for a kind of device; `written` marks the arguments that it writes. A symbolic
 /// size must be the same at every occurrence, including scalar arguments; an expression is checked where it occurs

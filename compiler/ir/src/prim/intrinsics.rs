@@ -234,8 +234,7 @@ const FAMILIES: &[Family] = &[
     opaque(&["start_profile_intrinsic", "end_profile_intrinsic"], (1, 1), VOID),
     opaque(&["print_buffer"], (5, ANY), VOID),
     opaque(&["prefetch"], (1, ANY), VOID),
-    // GPUs. `launch_kernel(name, grid x, y, z, block x, y, z, bytes of dynamic shared memory, arguments…)`, in flat host
-    // code only, launches a device function.
+    // GPUs.
     opaque(&[LAUNCH_KERNEL], (LAUNCH_ARGS, ANY), VOID).effect(Effect::Runs),
     opaque(&["tvm_storage_sync"], (1, 3), VOID).effect(Effect::Cooperates),
     opaque(&["tvm_thread_allreduce"], (3, ANY), VOID).effect(Effect::Cooperates),

@@ -10,9 +10,21 @@ const ANY: i64 = 16;
 const PAYLOAD: usize = 8;
 
 impl Emitter<'_, '_> {
+    /// Address of a field of a structure, by its offset in bytes.
+    pub(super) fn field_address(&mut self, base: &Value, offset: usize) -> Value {
+        self.f.address(base, Ty::I8, &Value::i64(offset as i64))
+    }
+
+    /// Loads a field.
     pub(super) fn field(&mut self, base: &Value, ty: Ty, offset: usize) -> Value {
-        let at = self.f.address(base, Ty::I8, &Value::i64(offset as i64));
+        let at = self.field_address(base, offset);
         self.f.load(ty, &at, ty.lane_bytes())
+    }
+
+    /// Stores a field.
+    pub(super) fn store_field(&mut self, base: &Value, offset: usize, value: &Value) {
+        let at = self.field_address(base, offset);
+        self.f.store(value, &at, value.ty.lane_bytes());
     }
 
     pub(super) fn item(&mut self, values: &Value, number: usize) -> Value {
@@ -143,8 +155,7 @@ impl Emitter<'_, '_> {
 
     fn write_kind(&mut self, any: &Value, kind: i32, payload: &Value) {
         self.f.store(&Value::i64(kind.into()), any, 8);
-        let at = self.f.address(any, Ty::I8, &Value::i64(PAYLOAD as i64));
-        self.f.store(payload, &at, 8);
+        self.store_field(any, PAYLOAD, payload);
     }
 
     /// `T.tvm_stack_make_array(data, shape, strides, ndim, a value of the dtype, offset)`: address of a tensor
@@ -175,10 +186,7 @@ impl Emitter<'_, '_> {
             (offset_of!(DLTensor, strides), strides),
             (offset_of!(DLTensor, byte_offset), start),
         ];
-        for (at, value) in fields {
-            let field = self.f.address(&tensor, Ty::I8, &Value::i64(at as i64));
-            self.f.store(&value, &field, 4);
-        }
+        fields.iter().for_each(|(offset, value)| self.store_field(&tensor, *offset, value));
         Ok(tensor)
     }
 
@@ -187,8 +195,7 @@ impl Emitter<'_, '_> {
         let shape = self.f.slot(8 * sizes.len().max(1) as u64, 8);
         for (axis, size) in sizes.iter().enumerate() {
             let size = self.index(size)?;
-            let field = self.f.address(&shape, Ty::I8, &Value::i64(8 * axis as i64));
-            self.f.store(&size, &field, 8);
+            self.store_field(&shape, 8 * axis, &size);
         }
         Ok(shape)
     }

@@ -21,8 +21,8 @@ impl Emitter<'_, '_> {
         let [a, b, sum] = args else { return Err(Unsupported::Form("a dot product of other than three operands")) };
         let values = [self.eval(a)?, self.eval(b)?, self.eval(sum)?];
         let is_broadcast = matches!(b.kind(), PrimKind::Broadcast(_));
-        let (lanes, full) = (values[2].ty.lanes, (self.kernel.platform.vector_bytes() / 4) as u16);
-        let (arch, target) = self.arch()?;
+        let (arch, target) = self.kernel.arch()?;
+        let (lanes, full) = (values[2].ty.lanes, (target.vector_bytes / 4) as u16);
         Ok(self.per_register(values.each_ref(), lanes, full, &mut |s, [a, b, sum]| match dot {
             Dot::Bfloat16 => arch.dot_bfloat16(&mut s.builder(target), [&a, &b], &sum),
             Dot::Bytes(signed) => arch.dot_int8(&mut s.builder(target), signed, is_broadcast, [&a, &b], &sum),

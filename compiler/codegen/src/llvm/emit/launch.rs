@@ -1,8 +1,10 @@
 //! Launches of device functions by a host function.
 
 use super::{Emitter, Result, Ty, Unsupported, Value};
-use crate::llvm::device_code::{DeviceCode, DeviceEntry, Message};
-use crate::llvm::text::Module;
+use crate::llvm::{
+    device_code::{DeviceCode, DeviceEntry, MAX_VALUES, Message},
+    text::Module,
+};
 use hammock_ir::{
     PrimExpr,
     prim::{PrimKind, intrinsics::LAUNCH_ARGS},
@@ -26,17 +28,12 @@ impl Emitter<'_, '_> {
         let launch = self.f.slot(size_of::<Launch>() as u64, 8);
         let kernel = device_kernel(self.kernel.module, code, entry);
         let arguments = self.argument_array(&values);
-        let mut fields = vec![
-            (offset_of!(Launch, kernel), kernel),
-            (offset_of!(Launch, args), arguments),
-            (offset_of!(Launch, arg_count), Value::int(values.len() as i64, Ty::I32)),
-        ];
-        for (number, extent) in extents.into_iter().enumerate() {
-            fields.push((extent_offset(number), extent));
-        }
-        for (offset, value) in fields {
-            let at = self.f.address(&launch, Ty::I8, &Value::i64(offset as i64));
-            self.f.store(&value, &at, value.ty.lane_bytes());
+        self.store_field(&launch, offset_of!(Launch, kernel), &kernel);
+        self.store_field(&launch, offset_of!(Launch, args), &arguments);
+        let count = Value::int(values.len() as i64, Ty::I32);
+        self.store_field(&launch, offset_of!(Launch, arg_count), &count);
+        for (number, extent) in extents.iter().enumerate() {
+            self.store_field(&launch, extent_offset(number), extent);
         }
         let status = self.call_runtime(offset_of!(RuntimeTable, launch), Ty::I32, &[&launch]);
         self.check(&status);
@@ -48,12 +45,10 @@ impl Emitter<'_, '_> {
         let count = values.len().max(1) as u64;
         let (cells, addresses) = (self.f.slot(8 * count, 8), self.f.slot(8 * count, 8));
         for (number, value) in values.iter().enumerate() {
-            let offset = Value::i64(8 * number as i64);
-            let cell = self.f.address(&cells, Ty::I8, &offset);
+            let cell = self.field_address(&cells, 8 * number);
             let value = if value.ty == Ty::I1 { self.f.convert("zext", value, Ty::I8) } else { value.clone() };
             self.f.store(&value, &cell, value.ty.lane_bytes());
-            let at = self.f.address(&addresses, Ty::I8, &offset);
-            self.f.store(&cell, &at, 8);
+            self.store_field(&addresses, 8 * number, &cell);
         }
         addresses
     }
@@ -98,16 +93,14 @@ fn messages(module: &mut Module, messages: &[Message]) -> Value {
     let size = size_of::<DeviceMessage>();
     let mut fields = Vec::new();
     for (number, message) in messages.iter().enumerate() {
-        let kind = module.string(&message.kind);
-        fields.push((offset_of!(DeviceMessage, kind), kind, number));
-        for position in 0..3 {
+        let start = number * size;
+        fields.push((start + offset_of!(DeviceMessage, kind), module.string(&message.kind)));
+        for position in 0..=MAX_VALUES {
             let text = message.texts.get(position).map_or_else(|| Value::zero(Ty::PTR), |text| module.string(text));
-            fields.push((offset_of!(DeviceMessage, texts) + 8 * position, text, number));
+            fields.push((start + offset_of!(DeviceMessage, texts) + 8 * position, text));
         }
         let values = Value::int(message.value_count() as i64, Ty::I32);
-        fields.push((offset_of!(DeviceMessage, values), values, number));
+        fields.push((start + offset_of!(DeviceMessage, values), values));
     }
-    let fields: Vec<(usize, Value)> =
-        fields.into_iter().map(|(offset, value, number)| (number * size + offset, value)).collect();
     module.record(messages.len() * size, &fields)
 }

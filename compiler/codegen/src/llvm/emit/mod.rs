@@ -146,11 +146,6 @@ impl<'e, 'k> Emitter<'e, 'k> {
         }
     }
 
-    /// Properties of the CPU's family, and the CPU.
-    fn arch(&self) -> Result<(&'static dyn Arch, &'k Target)> {
-        self.kernel.arch()
-    }
-
     /// The function, for operations of the processor family.
     fn builder<'b>(&'b mut self, target: &'b Target) -> Builder<'b> {
         Builder { target, module: self.kernel.module, f: &mut self.f }

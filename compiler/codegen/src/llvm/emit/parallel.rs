@@ -115,8 +115,7 @@ impl Emitter<'_, '_> {
         let context = self.f.slot(size.max(1), 64);
         for (var, &offset) in captured.iter().zip(&offsets) {
             let value = self.vars[var].clone();
-            let at = self.f.address(&context, Ty::I8, &Value::i64(offset as i64));
-            self.f.store(&value, &at, value.ty.lane_bytes());
+            self.store_field(&context, offset as usize, &value);
         }
         (context, offsets)
     }

@@ -1,8 +1,6 @@
-//! What a kernel's code depends on besides its statements: the processor that runs it, and how it allocates, fails and
-//! cooperates there.
-//!
-//! The emitter writes arithmetic, control flow and memory accesses itself. A [`Platform`] does the rest: [`Cpu`] with the
-//! runtime's help, a [`Device`](super::device::Device) with the threads of its block.
+//! Processors that kernels are compiled for. The emitter writes arithmetic, control flow and memory accesses itself; a
+//! [`Platform`] emits allocations, error reports, parallel loops and thread axes: [`Cpu`] as calls of the runtime,
+//! [`Device`](super::device::Device) for a thread of a block.
 
 use super::{Emitter, Result, Unsupported, Value};
 use hammock_ir::{

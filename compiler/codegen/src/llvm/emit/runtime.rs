@@ -84,8 +84,7 @@ impl Emitter<'_, '_> {
         let parts = self.f.slot(8 * texts.len() as u64, 8);
         for (i, text) in texts.iter().enumerate() {
             let text = self.kernel.module.string(text);
-            let at = self.f.address(&parts, Ty::I8, &Value::i64(8 * i as i64));
-            self.f.store(&text, &at, 8);
+            self.store_field(&parts, 8 * i, &text);
         }
         let kind = self.kernel.module.string(kind);
         if values.is_empty() {
@@ -95,8 +94,7 @@ impl Emitter<'_, '_> {
         }
         let numbers = self.f.slot(8 * values.len() as u64, 8);
         for (i, value) in values.iter().enumerate() {
-            let at = self.f.address(&numbers, Ty::I8, &Value::i64(8 * i as i64));
-            self.f.store(value, &at, 8);
+            self.store_field(&numbers, 8 * i, value);
         }
         let count = Value::int(values.len() as i64, Ty::I32);
         self.call_runtime(offset_of!(RuntimeTable, raise_values), Ty::I32, &[&kind, &parts, &numbers, &count]);

@@ -1,13 +1,8 @@
 //! Splits vectors of any length into registers, for functions of whole registers.
 
-use super::{Emitter, Ty, Value};
+use super::{Emitter, Value};
 
 impl Emitter<'_, '_> {
-    /// Returns the number of lanes of a full register.
-    pub(super) fn register_lanes(&self, ty: Ty) -> u16 {
-        (self.kernel.platform.vector_bytes() * 8 / u32::from(ty.bits().max(8))) as u16
-    }
-
     /// Applies a lanewise function that exists for registers of up to `full` lanes: splits the operands into pieces of
     /// 4, 8, … lanes; the padding of the last one is arbitrary.
     pub(super) fn per_register<const N: usize>(

@@ -14,8 +14,7 @@ impl Emitter<'_, '_> {
             ("call_extern" | "call_pure_extern" | "call_packed" | "call_cpacked", _) => {
                 return Err(Unsupported::Form("a call of a host function in device code"));
             }
-            ("call_llvm_intrin" | "call_llvm_pure_intrin", _) => return Ok(None),
-            (shuffle, [mask, value, lane, width, warp_size]) if nvptx::shuffle(shuffle).is_some() => {
+            (name, [mask, value, lane, width, warp_size]) if let Some(shuffle) = nvptx::shuffle(name) => {
                 self.shuffle_lanes(shuffle, [mask, value, lane, width, warp_size], to)?
             }
             _ => return Ok(None),
@@ -44,11 +43,13 @@ impl Emitter<'_, '_> {
 
     /// `tvm_warp_shuffle…(mask, value, lane, width, warp size)`: the value of another lane of the segment of `width`
     /// lanes. A value of 64 bits takes two exchanges.
-    fn shuffle_lanes(&mut self, name: &str, args: [&PrimExpr; 5], to: DType) -> Result<Value> {
-        let [mask, value, lane, width, warp_size] = args;
-        let (Some((intrinsic, is_bounded_below)), Some(width), Some(warp_size)) =
-            (nvptx::shuffle(name), width.as_int(), warp_size.as_int())
-        else {
+    fn shuffle_lanes(
+        &mut self,
+        (intrinsic, is_bounded_below): (&str, bool),
+        [mask, value, lane, width, warp_size]: [&PrimExpr; 5],
+        to: DType,
+    ) -> Result<Value> {
+        let (Some(width), Some(warp_size)) = (width.as_int(), warp_size.as_int()) else {
             return Err(Unsupported::Form("a warp shuffle whose width is not a constant"));
         };
         let [mask, value, lane] = [mask, value, lane].map(|e| self.eval(e));

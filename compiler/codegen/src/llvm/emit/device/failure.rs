@@ -48,7 +48,7 @@ impl Emitter<'_, '_> {
     pub fn record_failure(&mut self, failure: &Failure, error: &Value, token: &Value) {
         let (first, end) = (self.f.label(), self.f.label());
         self.f.start(failure.label);
-        let claimed = self.field_of(error, offset_of!(ErrorRecord, claimed));
+        let claimed = self.field_address(error, offset_of!(ErrorRecord, claimed));
         let old = nvptx::claim(&mut self.f, &claimed);
         let is_first = self.f.compare("icmp eq", &old, &Value::int(0, Ty::I32));
         self.f.branch(&is_first, first, end);
@@ -68,22 +68,13 @@ impl Emitter<'_, '_> {
     /// Ends the thread if an error is recorded.
     pub fn end_if_failed(&mut self, error: &Value) {
         let (end, next) = (self.f.label(), self.f.label());
-        let claimed = self.field_of(error, offset_of!(ErrorRecord, claimed));
+        let claimed = self.field_address(error, offset_of!(ErrorRecord, claimed));
         let claimed = nvptx::load_flag(&mut self.f, &claimed);
         let failed = self.f.compare("icmp ne", &claimed, &Value::int(0, Ty::I32));
         self.f.branch(&failed, end, next);
         self.f.start(end);
         self.f.ret_void();
         self.f.start(next);
-    }
-
-    fn field_of(&mut self, record: &Value, offset: usize) -> Value {
-        self.f.address(record, Ty::I8, &Value::i64(offset as i64))
-    }
-
-    fn store_field(&mut self, record: &Value, offset: usize, value: &Value) {
-        let at = self.field_of(record, offset);
-        self.f.store(value, &at, value.ty.lane_bytes());
     }
 }
 
